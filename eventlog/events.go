@@ -1,0 +1,230 @@
+package eventlog
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// Event is one behavioural event as a record carries it. Strings are valid
+// UTF-8 without NUL. Geo, Attributes and Properties are JSON objects in
+// canonical text: no insignificant white space, no duplicate keys, strings
+// escaped only where JSON demands it, numbers as they were written. An empty
+// slice means the field was absent.
+type Event struct {
+	Type       []byte
+	Email      []byte
+	ExternalID []byte
+	Phone      []byte
+	FirstName  []byte
+	LastName   []byte
+	Geo        []byte
+	Attributes []byte
+	Properties []byte
+	// IdempotencyKey makes a retry safe.
+	IdempotencyKey []byte
+	// TimeMs is the event's own time in Unix milliseconds. It is read only
+	// when HasTime is set (imports); other events happen at log time.
+	TimeMs  int64
+	HasTime bool
+}
+
+const hasTimeBit = 1 << 9
+
+// fields lists the optional byte fields in their order on disk; bit i of the
+// presence mask is field i.
+func (e *Event) fields() [9]*[]byte {
+	return [9]*[]byte{
+		&e.Email, &e.ExternalID, &e.Phone, &e.FirstName, &e.LastName,
+		&e.Geo, &e.Attributes, &e.Properties, &e.IdempotencyKey,
+	}
+}
+
+// AppendEvent appends one event of an events body to dst.
+func AppendEvent(dst []byte, e *Event) []byte {
+	var mask uint16
+	fields := e.fields()
+	for i, f := range fields {
+		if len(*f) > 0 {
+			mask |= 1 << i
+		}
+	}
+	if e.HasTime {
+		mask |= hasTimeBit
+	}
+	dst = binary.LittleEndian.AppendUint16(dst, mask)
+	dst = appendBytes(dst, e.Type)
+	for _, f := range fields {
+		if len(*f) > 0 {
+			dst = appendBytes(dst, *f)
+		}
+	}
+	if e.HasTime {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(e.TimeMs))
+	}
+	return dst
+}
+
+func appendBytes(dst, b []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(b)))
+	return append(dst, b...)
+}
+
+// AppendEventCount appends the head of an events body: how many events follow.
+// It always takes four bytes, so that a writer can put it in front of events
+// it has not counted yet (see [PutEventCount]).
+func AppendEventCount(dst []byte, n int) []byte {
+	return binary.LittleEndian.AppendUint32(dst, uint32(n))
+}
+
+// PutEventCount overwrites a count that [AppendEventCount] wrote at b[0:4].
+func PutEventCount(b []byte, n int) {
+	binary.LittleEndian.PutUint32(b, uint32(n))
+}
+
+// EventsReader reads an events body event by event.
+type EventsReader struct {
+	rest []byte
+	left int
+	err  error
+}
+
+// NewEventsReader starts reading an events body. The error wraps [ErrFormat].
+func NewEventsReader(body []byte) (EventsReader, error) {
+	if len(body) < 4 {
+		return EventsReader{}, fmt.Errorf("%w: events body of %d bytes", ErrFormat, len(body))
+	}
+	n := binary.LittleEndian.Uint32(body)
+	// The smallest event takes three bytes: a count that cannot fit is damage,
+	// and must not size anybody's slice.
+	if int64(n)*3 > int64(len(body)-4) {
+		return EventsReader{}, fmt.Errorf("%w: %d events in %d bytes", ErrFormat, n, len(body))
+	}
+	return EventsReader{rest: body[4:], left: int(n)}, nil
+}
+
+// Len is the number of events not read yet.
+func (r *EventsReader) Len() int { return r.left }
+
+// Next decodes the next event into e, whose slices then point into the body.
+// It returns false at the end or at a fault; see [EventsReader.Err].
+func (r *EventsReader) Next(e *Event) bool {
+	if r.err != nil {
+		return false
+	}
+	if r.left == 0 {
+		if len(r.rest) != 0 {
+			r.err = fmt.Errorf("%w: %d bytes behind the last event", ErrFormat, len(r.rest))
+		}
+		return false
+	}
+	if len(r.rest) < 2 {
+		return r.fail("event without a mask")
+	}
+	mask := binary.LittleEndian.Uint16(r.rest)
+	r.rest = r.rest[2:]
+	if mask >= hasTimeBit<<1 {
+		return r.fail("unknown field in an event")
+	}
+	*e = Event{}
+	if !r.bytes(&e.Type) {
+		return false
+	}
+	for i, f := range e.fields() {
+		if mask&(1<<i) != 0 && !r.bytes(f) {
+			return false
+		}
+	}
+	if mask&hasTimeBit != 0 {
+		if len(r.rest) < 8 {
+			return r.fail("event time cut short")
+		}
+		e.HasTime = true
+		e.TimeMs = int64(binary.LittleEndian.Uint64(r.rest))
+		r.rest = r.rest[8:]
+	}
+	r.left--
+	return true
+}
+
+// Err is the fault that ended reading, nil at a proper end. It wraps
+// [ErrFormat].
+func (r *EventsReader) Err() error { return r.err }
+
+func (r *EventsReader) fail(reason string) bool {
+	r.err = fmt.Errorf("%w: %s", ErrFormat, reason)
+	return false
+}
+
+func (r *EventsReader) bytes(dst *[]byte) bool {
+	n, w := binary.Uvarint(r.rest)
+	if w <= 0 || n > math.MaxInt32 || int(n) > len(r.rest)-w {
+		return r.fail("field longer than the record")
+	}
+	*dst = r.rest[w : w+int(n) : w+int(n)]
+	r.rest = r.rest[w+int(n):]
+	return true
+}
+
+// ImportHead precedes the events body of a [KindImport] record: rows
+// [FirstRow, FirstRow+Rows) of the file with this content. Rows that were
+// refused are counted in Rows but have no event.
+type ImportHead struct {
+	// File is the SHA-256 of the whole file's bytes.
+	File [32]byte
+	// FirstRow is the number of the chunk's first row, from 0.
+	FirstRow uint64
+	// Rows is how many rows of the file the chunk covers.
+	Rows uint32
+	// TriggerFlows lets the events enrol profiles into flows.
+	TriggerFlows bool
+}
+
+const importHeadSize = 32 + 8 + 4 + 1
+
+// Append appends the encoded head to dst.
+func (h *ImportHead) Append(dst []byte) []byte {
+	dst = append(dst, h.File[:]...)
+	dst = binary.LittleEndian.AppendUint64(dst, h.FirstRow)
+	dst = binary.LittleEndian.AppendUint32(dst, h.Rows)
+	var flags byte
+	if h.TriggerFlows {
+		flags = 1
+	}
+	return append(dst, flags)
+}
+
+// DecodeImportHead reads the head of an import record's body and returns the
+// events body behind it. The error wraps [ErrFormat].
+func DecodeImportHead(body []byte) (ImportHead, []byte, error) {
+	var h ImportHead
+	if len(body) < importHeadSize {
+		return h, nil, fmt.Errorf("%w: import head cut short", ErrFormat)
+	}
+	copy(h.File[:], body)
+	h.FirstRow = binary.LittleEndian.Uint64(body[32:])
+	h.Rows = binary.LittleEndian.Uint32(body[40:])
+	if body[44] > 1 || h.FirstRow > math.MaxInt64 {
+		return h, nil, fmt.Errorf("%w: import head", ErrFormat)
+	}
+	h.TriggerFlows = body[44] == 1
+	return h, body[importHeadSize:], nil
+}
+
+// AppendCommand appends the body of a [KindCommand] record: the command's name
+// and its arguments as a JSON object.
+func AppendCommand(dst []byte, name string, args []byte) []byte {
+	dst = appendBytes(dst, []byte(name))
+	return append(dst, args...)
+}
+
+// DecodeCommand reads the body of a [KindCommand] record. The error wraps
+// [ErrFormat].
+func DecodeCommand(body []byte) (name string, args []byte, err error) {
+	r := EventsReader{rest: body}
+	var n []byte
+	if !r.bytes(&n) {
+		return "", nil, fmt.Errorf("%w: command without a name", ErrFormat)
+	}
+	return string(n), r.rest, nil
+}

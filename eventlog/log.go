@@ -1,0 +1,84 @@
+package eventlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// Errors an implementation of [Log] returns, wrapped.
+var (
+	// ErrQueueFull means the bounded append queue has no room. The record was
+	// not stored; the caller may try again later (HTTP: 503 with Retry-After).
+	ErrQueueFull = errors.New("log queue is full")
+	// ErrFailed means the log cannot make records durable any more (a write or
+	// an fsync failed). Whether this record survives is unknown. Nothing is
+	// acknowledged until the process is restarted and the log recovered.
+	ErrFailed = errors.New("log has failed")
+	// ErrClosed means the log was closed.
+	ErrClosed = errors.New("log is closed")
+	// ErrTooLarge means the record is over the log's record limit.
+	ErrTooLarge = errors.New("record is too large")
+	// ErrTrimmed means the offset asked for is below the oldest one kept.
+	ErrTrimmed = errors.New("offset is below the start of the log")
+)
+
+// CorruptError is damage to stored records that is no torn tail.
+type CorruptError struct {
+	// File is the path of the damaged file, or the topic and partition.
+	File string
+	// Position is the byte position in the file.
+	Position int64
+	// Offset is the offset of the first record that cannot be read.
+	Offset int64
+	// Reason says what was expected and what was found.
+	Reason string
+}
+
+func (e *CorruptError) Error() string {
+	return fmt.Sprintf("%s is damaged at byte %d (record offset %d): %s", e.File, e.Position, e.Offset, e.Reason)
+}
+
+// Entry is one record as read from a log.
+type Entry struct {
+	// Offset is the record's place in its partition.
+	Offset int64
+	// Data is the record. It is valid until the reader's next call and must
+	// not be changed.
+	Data []byte
+}
+
+// Log is a durable, ordered, partitioned log. All methods may be called from
+// several goroutines at once.
+type Log interface {
+	// Partitions is the number of partitions, fixed for the life of the log.
+	Partitions() int
+	// Append stores the record at the end of the partition and returns its
+	// offset once it is durable. data is not kept after Append returns. When
+	// ctx ends first, Append returns its error and the record may or may not
+	// become durable.
+	Append(ctx context.Context, partition int, data []byte) (offset int64, err error)
+	// Read returns a reader whose first entry is the one at offset from. from
+	// may be the end of the log, not beyond it. A from below the start is
+	// ErrTrimmed.
+	Read(partition int, from int64) (Reader, error)
+	// Bounds returns the offset of the oldest record kept and the offset that
+	// follows the newest durable record. Everything acknowledged before the
+	// call is below end.
+	Bounds(ctx context.Context, partition int) (start, end int64, err error)
+	// Trim lets the log drop records below the offset. It keeps more than it
+	// must: space is freed a file at a time.
+	Trim(partition int, before int64) error
+	// Close stops appends, waits for those under way and closes the files.
+	Close() error
+}
+
+// Reader reads one partition in order. It is used by one goroutine.
+type Reader interface {
+	// Next returns the next durable record and waits for it when the reader is
+	// at the end. It returns ctx's error, ErrClosed after the log was closed,
+	// ErrTrimmed when its place was trimmed, or a *CorruptError.
+	Next(ctx context.Context) (Entry, error)
+	// Close releases the reader's files.
+	Close() error
+}

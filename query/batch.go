@@ -1,0 +1,77 @@
+package query
+
+// Batch is the resolved rows of consecutive records of one partition, column
+// by column. All columns have the same length. A batch may have no rows: it
+// still moves the position.
+type Batch struct {
+	Partition int
+	// From and To are the record offsets the batch covers: From ≤ offset < To.
+	From, To int64
+
+	Account        []uint64
+	Offset         []int64
+	Index          []uint32
+	Ordinal        []uint32
+	TimeMs         []int64
+	EventType      Strings
+	Properties     Strings // canonical JSON object, "" for none
+	IdempotencyKey Strings // "" for none
+
+	// Aliases are the merges among these records, in order.
+	Aliases []Alias
+}
+
+// Alias says that from record Offset on, events of profile Ordinal count as
+// those of Winner. A merge lists one for the loser and one for every ordinal
+// that had been merged into the loser before, so one look-up is enough: the
+// newest alias of an ordinal below the cut.
+type Alias struct {
+	Account uint64
+	Offset  int64
+	Index   uint32
+	Ordinal uint32
+	Winner  uint32
+}
+
+// Rows is the number of events.
+func (b *Batch) Rows() int { return len(b.Offset) }
+
+// Bytes is roughly what the batch takes in memory.
+func (b *Batch) Bytes() int {
+	return b.Rows()*(8+8+4+4+8+3*4) + len(b.EventType.Data) + len(b.Properties.Data) +
+		len(b.IdempotencyKey.Data) + len(b.Aliases)*32
+}
+
+// Reset empties the batch and keeps its memory.
+func (b *Batch) Reset() {
+	b.From, b.To = 0, 0
+	b.Account, b.Offset, b.Index = b.Account[:0], b.Offset[:0], b.Index[:0]
+	b.Ordinal, b.TimeMs, b.Aliases = b.Ordinal[:0], b.TimeMs[:0], b.Aliases[:0]
+	b.EventType.reset()
+	b.Properties.reset()
+	b.IdempotencyKey.reset()
+}
+
+// Strings is a column of strings without a pointer per row.
+type Strings struct {
+	// Ends[i] is where string i ends in Data; it starts where i-1 ends.
+	Ends []uint32
+	Data []byte
+}
+
+// Append adds one string.
+func (s *Strings) Append(b []byte) {
+	s.Data = append(s.Data, b...)
+	s.Ends = append(s.Ends, uint32(len(s.Data)))
+}
+
+// At returns string i; it points into the column.
+func (s *Strings) At(i int) []byte {
+	var start uint32
+	if i > 0 {
+		start = s.Ends[i-1]
+	}
+	return s.Data[start:s.Ends[i]]
+}
+
+func (s *Strings) reset() { s.Ends, s.Data = s.Ends[:0], s.Data[:0] }

@@ -1,0 +1,87 @@
+package query
+
+import (
+	"context"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// History stores resolved events. Implementations: query/duckdb. Methods may
+// be called from several goroutines at once, Append from one per partition.
+type History interface {
+	// Position is the offset up to which the partition's records are stored
+	// durably: the first offset that is missing.
+	Position(ctx context.Context, partition int) (int64, error)
+	// Append stores the batch durably and atomically and moves the partition's
+	// position to b.To. Rows and aliases below the present position are
+	// dropped: they are there already. b.From above the position is an error
+	// (rows would be missing).
+	Append(ctx context.Context, b *Batch) error
+	// Timeline returns a profile's events, newest first.
+	Timeline(ctx context.Context, q TimelineQuery) ([]TimelineEntry, error)
+	// Activity returns the ordinals (mapped through aliases) of profiles with
+	// at least one matching event (type, window and where) whose comparison
+	// (count or aggregate) holds or, with Negate, does not hold. Profiles
+	// without matching events are never in the answer: where the comparison
+	// holds for them too ([segment.Activity.HoldsForNone]), the caller asks
+	// with Negate and takes the complement in the universe of profiles.
+	Activity(ctx context.Context, q ActivityQuery) (*roaring.Bitmap, error)
+	// Usage reports the store's size.
+	Usage(ctx context.Context) (Usage, error)
+	// Close writes what is pending and closes the store.
+	Close() error
+}
+
+// Cut names one state of a partition's records.
+type Cut struct {
+	Partition int
+	// UpTo is the offset the query may not reach: records below it are seen.
+	UpTo int64
+}
+
+// TimelineQuery asks for the newest events of one profile.
+type TimelineQuery struct {
+	Cut     Cut
+	Account uint64
+	// Ordinals are the profile's own ordinal and those merged into it.
+	Ordinals []uint32
+	// Before, when set, starts behind that entry (for paging).
+	Before *TimelineKey
+	Limit  int
+}
+
+// TimelineKey orders a timeline: by time, then by position, newest first.
+type TimelineKey struct {
+	TimeMs int64
+	Offset int64
+	Index  uint32
+}
+
+// TimelineEntry is one event of a profile.
+type TimelineEntry struct {
+	Key            TimelineKey
+	EventType      string
+	Properties     string // canonical JSON object, "" when the event had none
+	IdempotencyKey string
+}
+
+// ActivityQuery asks who satisfies an activity condition.
+type ActivityQuery struct {
+	Cut     Cut
+	Account uint64
+	// Leaf is the condition; its Did is ignored.
+	Leaf *segment.Activity
+	// AtMs is the instant the condition is judged at, in Unix milliseconds.
+	AtMs int64
+	// Negate asks for the profiles with matching events that fail the
+	// comparison.
+	Negate bool
+}
+
+// Usage is the size of a history.
+type Usage struct {
+	Rows  int64
+	Bytes int64
+}
