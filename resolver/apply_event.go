@@ -1,0 +1,315 @@
+package resolver
+
+import (
+	"encoding/binary"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+// applyEvent resolves one event to a profile and records it. It first works
+// everything out in scratch memory and then commits: a refused event changes
+// nothing.
+func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch, out *EventOutcome) error {
+	refuse := func(r *Refusal) error {
+		out.Status, out.Refusal = EventRefused, r
+		return nil
+	}
+	at := m.logTime
+	if ev.HasTime {
+		if at = ev.TimeMs; at > m.logTime {
+			return refuse(invalid("timestamp", "timestamp must not be in the future"))
+		}
+	}
+
+	var key hash128
+	if len(ev.IdempotencyKey) > 0 {
+		key = a.hasher.idempotencyHash(ev.IdempotencyKey, &m.normal)
+		v, ok, err := m.keys.get(key)
+		if err != nil {
+			return err
+		}
+		if ok && m.logTime-v.atMs < a.Settings.idempotencyMs() {
+			out.Status, out.Profile = EventDuplicate, a.headers.get(v.ordinal).id
+			return nil
+		}
+		if m.keys.size() >= maxIdempotency {
+			return refuse(atLimit("idempotency_key", "idempotency_key: %d keys are held, the most there can be; shorten idempotency_hours or leave the key out", maxIdempotency))
+		}
+	}
+	if _, known := a.types[string(ev.Type)]; !known && len(a.types) >= maxEventTypes {
+		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
+	}
+
+	// Which profiles hold the event's identifiers?
+	raw := [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
+	var hashes [identityKinds]hash128
+	owner := [identityKinds]uint32{noOrdinal, noOrdinal, noOrdinal}
+	winner := noOrdinal
+	none := true
+	for k := range identityKinds {
+		if len(raw[k]) == 0 {
+			continue
+		}
+		none = false
+		if a.placeholders.has(raw[k]) {
+			return refuse(invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]))
+		}
+		h, ok := a.hasher.identityHash(k, raw[k], &m.normal)
+		if !ok {
+			return refuse(emptyIdentifier(k))
+		}
+		hashes[k] = h
+		if o, ok := a.ids.get(h); ok {
+			owner[k] = o
+			if winner == noOrdinal {
+				winner = o
+			}
+		}
+	}
+	if none {
+		return refuse(invalid("user", "user must carry at least one of email, external_id, phone"))
+	}
+
+	d := &m.doc
+	created := winner == noOrdinal
+	lastEvent := int64(-1 << 63)
+	if created {
+		if a.headers.n >= maxProfiles {
+			return refuse(atLimit("user", "user: this account has %d profiles, the most it can have", maxProfiles))
+		}
+		d.reset()
+		d.createdMs = m.logTime
+	} else {
+		if err := m.load(a, winner, d); err != nil {
+			return err
+		}
+		lastEvent = a.headers.get(winner).lastEvent
+	}
+
+	// Attach what is new and merge what belongs together, in order of rank.
+	changed := created
+	var attach [identityKinds]bool
+	m.losers, m.strange = m.losers[:0], m.strange[:0]
+	past := ev.HasTime && at < lastEvent
+	for k := range identityKinds {
+		if len(raw[k]) == 0 {
+			continue
+		}
+		switch o := owner[k]; {
+		case o == noOrdinal:
+			if len(d.idents) >= a.Settings.IdentifierCap {
+				changed = d.note(conflict{k, conflictTooMany, noOrdinal, m.logTime, raw[k]}) || changed
+				m.counters.Conflicts++
+				continue
+			}
+			attach[k] = true
+			changed = true
+			if past {
+				d.idents = append(d.idents, ident{})
+				copy(d.idents[1:], d.idents)
+				d.idents[0] = ident{k, raw[k]}
+			} else {
+				d.idents = append(d.idents, ident{k, raw[k]})
+			}
+		case o == winner || m.losing(o):
+			if !past && m.renew(a, d, k, raw[k], hashes[k]) {
+				changed = true
+			}
+		default:
+			reason, err := m.fold(a, d, o, k)
+			if err != nil {
+				return err
+			}
+			changed = true
+			if reason != 0 {
+				m.counters.Conflicts++
+				changed = d.note(conflict{k, reason, o, m.logTime, raw[k]}) || changed
+				m.strange = append(m.strange, strangeConflict{o, conflict{k, reason, winner, m.logTime, raw[k]}})
+				continue
+			}
+			lastEvent = max(lastEvent, a.headers.get(o).lastEvent)
+			past = ev.HasTime && at < lastEvent
+			if !past {
+				m.renew(a, d, k, raw[k], hashes[k])
+			}
+		}
+	}
+
+	// Fields and attributes: the latest event wins; an older one fills gaps.
+	mode := mergeOverwrite
+	if past {
+		mode = mergeFill
+	}
+	for _, f := range [...]struct {
+		dst *[]byte
+		src []byte
+	}{{&d.firstName, ev.FirstName}, {&d.lastName, ev.LastName}} {
+		if len(f.src) > 0 && string(*f.dst) != string(f.src) && (!past || len(*f.dst) == 0) {
+			*f.dst = f.src
+			changed = true
+		}
+	}
+	for _, f := range [...]struct {
+		dst  *[]byte
+		src  []byte
+		name string
+	}{{&d.geo, ev.Geo, "user.geo"}, {&d.attributes, ev.Attributes, "user.attributes"}} {
+		merged, differs, err := m.merger.merge(*f.dst, f.src, mode)
+		if err != nil {
+			return err
+		}
+		if differs {
+			if len(merged) > maxObjectBytes {
+				return refuse(atLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, maxObjectBytes))
+			}
+			*f.dst = merged
+			changed = true
+		}
+	}
+
+	// Commit.
+	if created {
+		winner = m.create(a, record, index)
+	}
+	for k, on := range attach {
+		if on {
+			a.ids.set(hashes[k], winner)
+		}
+	}
+	for i := range m.losers {
+		m.redirect(a, &m.losers[i], winner, offset, index, rows)
+	}
+	h := a.headers.edit(winner)
+	h.lastEvent = max(lastEvent, at)
+	out.Status, out.Profile = EventAccepted, h.id
+	if changed {
+		m.save(a, winner, d)
+	}
+	for _, s := range m.strange {
+		s.other = winner
+		if err := m.load(a, s.ordinal, &m.other); err != nil {
+			return err
+		}
+		if m.other.note(s.conflict) {
+			m.save(a, s.ordinal, &m.other)
+		}
+	}
+	if len(ev.IdempotencyKey) > 0 {
+		m.keys.put(key, idempotencyValue{m.logTime, winner})
+	}
+	t := a.eventType(ev.Type)
+	if t.Count == 0 || at < t.FirstSeenMs {
+		t.FirstSeenMs = at
+	}
+	t.Count++
+	a.touch(t)
+	appendRow(rows, a.number, offset, index, winner, at, ev)
+	return nil
+}
+
+func emptyIdentifier(k IdentityKind) *Refusal {
+	if k == IdentityPhone {
+		return invalid("user.phone", "user.phone has no digits; send the number with its country code, such as +4930123456")
+	}
+	return invalid("user."+k.String(), "user.%s is blank; leave it out", k)
+}
+
+func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal uint32, atMs int64, ev *eventlog.Event) {
+	rows.Account = append(rows.Account, account)
+	rows.Offset = append(rows.Offset, offset)
+	rows.Index = append(rows.Index, index)
+	rows.Ordinal = append(rows.Ordinal, ordinal)
+	rows.TimeMs = append(rows.TimeMs, atMs)
+	rows.EventType.Append(ev.Type)
+	rows.Properties.Append(ev.Properties)
+	rows.IdempotencyKey.Append(ev.IdempotencyKey)
+}
+
+// create makes the header of a new profile. Its id derives from the record and
+// the index of the event in it; the last four bytes carry the ordinal under a
+// mask, so that an id leads to its profile without an index.
+func (m *Machine) create(a *account, record eventlog.RecordID, index uint32) uint32 {
+	m.normal = append(m.normal[:0], 0xfe)
+	m.normal = append(m.normal, record[:]...)
+	m.normal = binary.LittleEndian.AppendUint32(m.normal, index)
+	id := ProfileID(a.hasher.sum(m.normal))
+	o, h := a.headers.add()
+	binary.LittleEndian.PutUint32(id[12:], binary.LittleEndian.Uint32(id[:4])^o)
+	h.id = id
+	m.counters.ProfilesCreated++
+	return o
+}
+
+// ordinalOf is the ordinal an id carries; whether it is that profile's id must
+// be checked.
+func (id ProfileID) ordinal() uint32 {
+	return binary.LittleEndian.Uint32(id[12:]) ^ binary.LittleEndian.Uint32(id[:4])
+}
+
+// load decodes a profile's document.
+func (m *Machine) load(a *account, ordinal uint32, d *document) error {
+	b, err := m.store.document(a, ordinal)
+	if err != nil {
+		return err
+	}
+	return d.decode(b)
+}
+
+// save stores a profile's document.
+func (m *Machine) save(a *account, ordinal uint32, d *document) {
+	m.normal = d.append(m.normal[:0])
+	m.store.putDocument(a, ordinal, append([]byte(nil), m.normal...))
+}
+
+// note records a conflict once; it returns whether that was new.
+func (d *document) note(c conflict) bool {
+	for _, have := range d.conflicts {
+		if have.kind == c.kind && have.reason == c.reason && have.other == c.other {
+			return false
+		}
+	}
+	if len(d.conflicts) >= maxConflicts {
+		d.conflicts = append(d.conflicts[:0], d.conflicts[1:]...)
+	}
+	d.conflicts = append(d.conflicts, c)
+	return true
+}
+
+func (m *Machine) losing(ordinal uint32) bool {
+	for i := range m.losers {
+		if m.losers[i].ordinal == ordinal {
+			return true
+		}
+	}
+	return false
+}
+
+// renew makes a known identifier the newest of its kind, as given now. It
+// returns whether that changed anything.
+func (m *Machine) renew(a *account, d *document, kind IdentityKind, raw []byte, h hash128) bool {
+	newest := -1
+	at := -1
+	for i := len(d.idents) - 1; i >= 0; i-- {
+		id := d.idents[i]
+		if id.kind != kind {
+			continue
+		}
+		if newest < 0 {
+			newest = i
+			if string(id.value) == string(raw) {
+				return false
+			}
+		}
+		if have, _ := a.hasher.identityHash(kind, id.value, &m.normal); have == h {
+			at = i
+			break
+		}
+	}
+	if at < 0 {
+		return false
+	}
+	copy(d.idents[at:], d.idents[at+1:])
+	d.idents[len(d.idents)-1] = ident{kind, raw}
+	return true
+}

@@ -1,0 +1,416 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// A checkpoint is a directory that holds all state of a partition at one
+// offset:
+//
+//	checkpoints/<offset>/pebble/    documents, headers, identities, entities
+//	checkpoints/<offset>/keys/      idempotency runs
+//	checkpoints/<offset>/spool/     rows history had not stored
+//	checkpoints/<offset>/records    recent record ids
+//	checkpoints/<offset>/MANIFEST   what belongs to it, with a checksum
+//
+// Large files are hard links to the live ones, so writing a checkpoint costs
+// what changed. It is published by renaming the finished directory.
+const (
+	dirCheckpoints = "checkpoints"
+	dirLive        = "live"
+	dirPebble      = "pebble"
+	dirKeys        = "keys"
+	dirSpool       = "spool"
+	fileManifest   = "MANIFEST"
+	fileRecords    = "records"
+	tmpPrefix      = "tmp-"
+
+	// keptCheckpoints is how many checkpoints are kept: the newest, and one to
+	// fall back to.
+	keptCheckpoints = 2
+)
+
+// manifest lists what belongs to a checkpoint.
+type manifest struct {
+	Version      int             `json:"version"`
+	ApplyVersion int             `json:"apply_version"`
+	Next         int64           `json:"next"`
+	LogTime      int64           `json:"log_time"`
+	NextTask     uint64          `json:"next_task"`
+	Runs         []string        `json:"runs"` // oldest first
+	Spool        []manifestSpool `json:"spool"`
+}
+
+type manifestSpool struct {
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	File string `json:"file"`
+}
+
+const manifestVersion = 1
+
+// frozen is the state of a generation, handed to the checkpoint writer. None
+// of it is changed any more.
+type frozen struct {
+	manifest
+	records  []eventlog.RecordID
+	accounts []frozenAccount
+	numbers  []uint64 // account number by index
+	docs     map[docKey][]byte
+	entities map[string][]byte
+	keys     map[hash128]idempotencyValue
+	runs     []*run
+	items    []*feedItem
+	dropKeys int64 // idempotency keys up to this log time are expired
+}
+
+type frozenAccount struct {
+	number     uint64
+	identities []identityChange
+	pages      map[uint32]*headerPage
+}
+
+// freeze hands over what changed since the last checkpoint. It takes time in
+// proportion to nothing but the numbers of accounts, pages and event types
+// changed.
+func (m *Machine) freeze() *frozen {
+	f := &frozen{
+		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask},
+		records:  m.records.list(),
+		runs:     slices.Clone(m.keys.runs),
+		dropKeys: m.logTime,
+	}
+	for _, a := range m.byIndex {
+		for _, t := range a.dirty {
+			m.store.putEntity(entityKey(a.number, entityType, t.Key), mustJSON(t))
+			t.dirty = false
+		}
+		a.dirty = a.dirty[:0]
+		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.changed, a.headers.freeze()})
+		a.ids.changed = nil
+		f.numbers = append(f.numbers, a.number)
+		f.dropKeys = min(f.dropKeys, m.logTime-a.Settings.idempotencyMs())
+	}
+	f.docs, f.entities = m.store.freeze()
+	f.keys = m.keys.freeze()
+	return f
+}
+
+// thaw ends the checkpoint that began with freeze.
+func (m *Machine) thaw(runs []*run) {
+	m.store.thaw()
+	m.keys.setRuns(runs)
+}
+
+// checkpoints writes and opens the checkpoints of one partition.
+type checkpoints struct {
+	fs  vfs.FS
+	dir string // of the partition
+}
+
+func (c *checkpoints) path(parts ...string) string {
+	return c.fs.PathJoin(append([]string{c.dir}, parts...)...)
+}
+
+func checkpointName(offset int64) string { return fmt.Sprintf("%020d", offset) }
+
+// list returns the offsets of the checkpoints, oldest first.
+func (c *checkpoints) list() ([]int64, error) {
+	names, err := c.fs.List(c.path(dirCheckpoints))
+	if err != nil {
+		return nil, err
+	}
+	var out []int64
+	for _, n := range names {
+		if o, err := strconv.ParseInt(n, 10, 64); err == nil && n == checkpointName(o) {
+			out = append(out, o)
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// prepare makes the partition's directories and clears what a crash left.
+func (c *checkpoints) prepare() error {
+	for _, d := range []string{dirCheckpoints, dirKeys, dirSpool} {
+		if err := c.fs.MkdirAll(c.path(d), 0o755); err != nil {
+			return err
+		}
+	}
+	names, err := c.fs.List(c.path(dirCheckpoints))
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, tmpPrefix) {
+			if err := c.fs.RemoveAll(c.path(dirCheckpoints, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return errors.Join(syncDir(c.fs, c.dir), c.fs.RemoveAll(c.path(dirLive)))
+}
+
+// write makes the checkpoint durable and returns the runs of idempotency keys
+// that now hold what was frozen. Called by one goroutine.
+func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed) ([]*run, error) {
+	if err := writeGeneration(db, f); err != nil {
+		return nil, fmt.Errorf("write generation: %w", err)
+	}
+	runs, err := c.writeRuns(f)
+	if err != nil {
+		return nil, fmt.Errorf("write idempotency keys: %w", err)
+	}
+	if err := c.publish(f, db, feed, runs); err != nil {
+		return nil, fmt.Errorf("publish checkpoint %d: %w", f.Next, err)
+	}
+	return runs, nil
+}
+
+func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, runs []*run) error {
+	tmp := tmpPrefix + checkpointName(f.Next)
+	if err := c.fs.RemoveAll(c.path(dirCheckpoints, tmp)); err != nil {
+		return err
+	}
+	for _, d := range []string{"", dirKeys, dirSpool} {
+		if err := c.fs.MkdirAll(c.path(dirCheckpoints, tmp, d), 0o755); err != nil {
+			return err
+		}
+	}
+	// The memtable is not part of a Pebble checkpoint without a WAL.
+	if err := db.Flush(); err != nil {
+		return err
+	}
+	if err := db.Checkpoint(c.path(dirCheckpoints, tmp, dirPebble)); err != nil {
+		return err
+	}
+	for _, r := range runs {
+		f.Runs = append(f.Runs, r.name)
+		if err := c.fs.Link(c.path(dirKeys, r.name), c.path(dirCheckpoints, tmp, dirKeys, r.name)); err != nil {
+			return err
+		}
+	}
+	for _, it := range f.items {
+		if feed.position() >= it.to {
+			continue
+		}
+		if err := feed.toFile(it, false); err != nil {
+			return err
+		}
+		if err := c.fs.Link(c.path(dirSpool, it.file), c.path(dirCheckpoints, tmp, dirSpool, it.file)); err != nil {
+			return err
+		}
+		f.Spool = append(f.Spool, manifestSpool{it.from, it.to, it.file})
+	}
+	var ids bytes.Buffer
+	for _, id := range f.records {
+		ids.Write(id[:])
+	}
+	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileRecords), withChecksum(ids.Bytes())); err != nil {
+		return err
+	}
+	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileManifest), withChecksum(mustJSON(f.manifest))); err != nil {
+		return err
+	}
+	for _, d := range []string{dirKeys, dirSpool, ""} {
+		if err := syncDir(c.fs, c.path(dirCheckpoints, tmp, d)); err != nil {
+			return err
+		}
+	}
+	final := c.path(dirCheckpoints, checkpointName(f.Next))
+	if err := c.fs.RemoveAll(final); err != nil {
+		return err
+	}
+	if err := c.fs.Rename(c.path(dirCheckpoints, tmp), final); err != nil {
+		return err
+	}
+	return syncDir(c.fs, c.path(dirCheckpoints))
+}
+
+// prune removes all but the newest checkpoints and returns the offset of the
+// oldest one kept: the log may be trimmed below it.
+func (c *checkpoints) prune() (int64, error) {
+	list, err := c.list()
+	if err != nil || len(list) == 0 {
+		return 0, err
+	}
+	for len(list) > keptCheckpoints {
+		if err := c.fs.RemoveAll(c.path(dirCheckpoints, checkpointName(list[0]))); err != nil {
+			return 0, err
+		}
+		list = list[1:]
+	}
+	return list[0], syncDir(c.fs, c.path(dirCheckpoints))
+}
+
+// writeGeneration writes what changed to Pebble.
+func writeGeneration(db *pebble.DB, f *frozen) error {
+	w := batchWriter{db: db, batch: db.NewBatch()}
+	var key []byte
+	for _, a := range f.accounts {
+		for _, c := range a.identities {
+			key = identityKey(key[:0], a.number, c.hash)
+			if c.ordinal == noOrdinal {
+				w.set(key, nil)
+				continue
+			}
+			w.set(key, []byte{byte(c.ordinal), byte(c.ordinal >> 8), byte(c.ordinal >> 16), byte(c.ordinal >> 24)})
+		}
+		var buf []byte
+		for i, p := range a.pages {
+			buf = p.append(buf[:0])
+			w.set(pageKey(key[:0], a.number, i), buf)
+		}
+	}
+	for k, b := range f.docs {
+		w.set(documentKey(key[:0], f.numbers[k>>32], uint32(k)), b)
+	}
+	for k, b := range f.entities {
+		w.set([]byte(k), b)
+	}
+	return w.finish()
+}
+
+// batchWriter commits sets (and deletes, for nil) in batches of bounded size.
+type batchWriter struct {
+	db    *pebble.DB
+	batch *pebble.Batch
+	err   error
+}
+
+func (w *batchWriter) set(key, value []byte) {
+	if w.err != nil {
+		return
+	}
+	if value == nil {
+		w.err = w.batch.Delete(key, nil)
+	} else {
+		w.err = w.batch.Set(key, value, nil)
+	}
+	if w.err == nil && w.batch.Len() > 1<<20 {
+		w.commit()
+		w.batch = w.db.NewBatch()
+	}
+}
+
+func (w *batchWriter) commit() {
+	w.err = errors.Join(w.err, w.batch.Commit(pebble.NoSync), w.batch.Close())
+}
+
+func (w *batchWriter) finish() error {
+	if w.err != nil {
+		return errors.Join(w.err, w.batch.Close())
+	}
+	w.commit()
+	return w.err
+}
+
+func withChecksum(b []byte) []byte {
+	return append(b, fmt.Sprintf("\ncrc32c %08x\n", crc32.Checksum(b, castagnoli))...)
+}
+
+const checksumSize = len("\ncrc32c 00000000\n")
+
+func readChecked(fs vfs.FS, path string) ([]byte, error) {
+	b, err := readFile(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	if len(b) < checksumSize {
+		return nil, fmt.Errorf("%s is damaged: too short", path)
+	}
+	body := b[:len(b)-checksumSize]
+	if !bytes.Equal(withChecksum(slices.Clone(body)), b) {
+		return nil, fmt.Errorf("%s is damaged: checksum", path)
+	}
+	return body, nil
+}
+
+// readManifest reads the manifest of a checkpoint.
+func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID, error) {
+	var f manifest
+	name := checkpointName(offset)
+	b, err := readChecked(c.fs, c.path(dirCheckpoints, name, fileManifest))
+	if err != nil {
+		return f, nil, err
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return f, nil, fmt.Errorf("%s: %w", c.path(dirCheckpoints, name, fileManifest), err)
+	}
+	if f.Version > manifestVersion || f.ApplyVersion > ApplyVersion {
+		return f, nil, fmt.Errorf("checkpoint %s: %w", name, ErrNewer)
+	}
+	if b, err = readChecked(c.fs, c.path(dirCheckpoints, name, fileRecords)); err != nil {
+		return f, nil, err
+	}
+	ids := make([]eventlog.RecordID, len(b)/16)
+	for i := range ids {
+		copy(ids[i][:], b[i*16:])
+	}
+	return f, ids, nil
+}
+
+// restore makes the live directories those of the checkpoint: immutable files
+// are linked, others copied.
+func (c *checkpoints) restore(f manifest) error {
+	from := c.path(dirCheckpoints, checkpointName(f.Next))
+	if err := c.fs.MkdirAll(c.path(dirLive), 0o755); err != nil {
+		return err
+	}
+	names, err := c.fs.List(c.fs.PathJoin(from, dirPebble))
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		src, dst := c.fs.PathJoin(from, dirPebble, n), c.path(dirLive, n)
+		if strings.HasSuffix(n, ".sst") || strings.HasSuffix(n, ".blob") {
+			err = c.fs.Link(src, dst)
+		} else {
+			err = vfs.Copy(c.fs, src, dst)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	want := map[string][]string{dirKeys: f.Runs}
+	for _, s := range f.Spool {
+		want[dirSpool] = append(want[dirSpool], s.File)
+	}
+	for _, d := range []string{dirKeys, dirSpool} {
+		have, err := c.fs.List(c.path(d))
+		if err != nil {
+			return err
+		}
+		for _, n := range have {
+			if !slices.Contains(want[d], n) {
+				if err := c.fs.Remove(c.path(d, n)); err != nil {
+					return err
+				}
+			}
+		}
+		for _, n := range want[d] {
+			if slices.Contains(have, n) {
+				continue
+			}
+			if err := c.fs.Link(c.fs.PathJoin(from, d, n), c.path(d, n)); err != nil {
+				return err
+			}
+		}
+		if err := syncDir(c.fs, c.path(d)); err != nil {
+			return err
+		}
+	}
+	return syncDir(c.fs, c.dir)
+}

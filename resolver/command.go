@@ -1,0 +1,358 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/segment"
+)
+
+// The names of commands. They are in the log: never change the meaning of one.
+const (
+	CommandBootstrap     = "account.bootstrap"
+	CommandAppSecretSet  = "app_secret.set"
+	CommandSettingsSet   = "settings.set"
+	CommandSessionCreate = "session.create"
+	CommandSessionDelete = "session.delete"
+	CommandSegmentCreate = "segment.create"
+	CommandSegmentUpdate = "segment.update"
+	CommandSegmentDelete = "segment.delete"
+	CommandCatalogDefine = "catalog.define"
+)
+
+// Bootstrap makes the first account of an empty partition. The account's
+// number is the record's.
+type Bootstrap struct {
+	ApplyVersion int      `json:"apply_version"`
+	Company      Company  `json:"company"`
+	HashKey      string   `json:"hash_key"`    // 16 random bytes in hexadecimal
+	SecretHash   string   `json:"secret_hash"` // SHA-256 of the App Secret, in hexadecimal
+	Settings     Settings `json:"settings"`
+	User         User     `json:"user"`
+	APIKey       APIKey   `json:"api_key"`
+}
+
+// AppSecretSet replaces the App Secret.
+type AppSecretSet struct {
+	SecretHash string `json:"secret_hash"`
+}
+
+// SessionCreate signs a person in.
+type SessionCreate struct {
+	UserID    string `json:"user_id"`
+	TokenHash string `json:"token_hash"` // SHA-256 of the token, in hexadecimal
+	ExpiresMs int64  `json:"expires_ms"`
+}
+
+// SessionDelete signs a person out.
+type SessionDelete struct {
+	TokenHash string `json:"token_hash"`
+}
+
+// SegmentSave creates a segment, or changes the one with the ID.
+type SegmentSave struct {
+	ID         string          `json:"id,omitempty"`
+	Name       string          `json:"name"`
+	Definition json.RawMessage `json:"definition"`
+}
+
+// SegmentDelete removes a segment that no other refers to.
+type SegmentDelete struct {
+	ID string `json:"id"`
+}
+
+// CatalogDefine adds an event type by its name.
+type CatalogDefine struct {
+	Name string `json:"name"`
+}
+
+const maxNameBytes = 200
+
+func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, out *Outcome) error {
+	if name == CommandBootstrap {
+		return m.bootstrap(env, args, out)
+	}
+	a := m.accounts[env.Account]
+	if a == nil {
+		out.Refusal = notFound("", "no account has the number %016x", env.Account)
+		return nil
+	}
+	var err error
+	switch name {
+	case CommandAppSecretSet:
+		var c AppSecretSet
+		if err = json.Unmarshal(args, &c); err == nil {
+			out.Refusal = m.setAppSecret(a, c)
+		}
+	case CommandSettingsSet:
+		var c Settings
+		if err = json.Unmarshal(args, &c); err == nil {
+			out.Refusal = m.setSettings(a, c)
+		}
+	case CommandSessionCreate:
+		var c SessionCreate
+		if err = json.Unmarshal(args, &c); err == nil {
+			out.Refusal = m.createSession(a, c)
+		}
+	case CommandSessionDelete:
+		var c SessionDelete
+		if err = json.Unmarshal(args, &c); err == nil {
+			m.deleteSession(a, c.TokenHash)
+		}
+	case CommandSegmentCreate, CommandSegmentUpdate:
+		var c SegmentSave
+		if err = json.Unmarshal(args, &c); err == nil {
+			if name == CommandSegmentCreate {
+				c.ID = newID("seg_", env.ID)
+			}
+			out.Refusal = m.saveSegment(a, c, name == CommandSegmentCreate)
+			out.Reply = mustJSON(map[string]string{"id": c.ID})
+		}
+	case CommandSegmentDelete:
+		var c SegmentDelete
+		if err = json.Unmarshal(args, &c); err == nil {
+			out.Refusal = m.deleteSegment(a, c.ID)
+		}
+	case CommandCatalogDefine:
+		var c CatalogDefine
+		if err = json.Unmarshal(args, &c); err == nil {
+			var t *EventType
+			if t, out.Refusal = m.defineEventType(a, c.Name); t != nil {
+				out.Reply = mustJSON(t)
+			}
+		}
+	default:
+		return fmt.Errorf("%w: command %q", ErrNewer, name)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, name, err)
+	}
+	return nil
+}
+
+// newID makes an entity's id from the record that creates it.
+func newID(prefix string, record eventlog.RecordID) string {
+	return prefix + hex.EncodeToString(record[:])
+}
+
+func (m *Machine) bootstrap(env eventlog.Envelope, args []byte, out *Outcome) error {
+	var c Bootstrap
+	if err := json.Unmarshal(args, &c); err != nil {
+		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, CommandBootstrap, err)
+	}
+	if c.ApplyVersion > ApplyVersion {
+		return fmt.Errorf("%w: the state machine's rules are version %d, this build has %d", ErrNewer, c.ApplyVersion, ApplyVersion)
+	}
+	// The first of several that start with an empty log wins.
+	if len(m.accounts) > 0 {
+		out.Refusal = &Refusal{Code: "conflict", Message: "an account was made before"}
+		return nil
+	}
+	if r := c.Settings.Validate(); r != nil {
+		out.Refusal = r
+		return nil
+	}
+	e := accountEntity{Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings}
+	if err := newAccount(env.Account, 0).install(e); err != nil {
+		out.Refusal = invalid("", "%s", err)
+		return nil
+	}
+	a := m.addAccount(env.Account)
+	if err := a.install(e); err != nil {
+		return err
+	}
+	m.saveAccount(a)
+	u := c.User
+	a.users[u.ID] = &u
+	m.store.putEntity(entityKey(a.number, entityUser, u.ID), mustJSON(u))
+	k := c.APIKey
+	k.CreatedMs, k.CreatorID = m.logTime, u.ID
+	a.keys[k.ID] = &k
+	m.store.putEntity(entityKey(a.number, entityAPIKey, k.ID), mustJSON(k))
+	return nil
+}
+
+func (m *Machine) saveAccount(a *account) {
+	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
+}
+
+func (m *Machine) setAppSecret(a *account, c AppSecretSet) *Refusal {
+	e := a.accountEntity
+	e.SecretHash = c.SecretHash
+	if err := newAccount(a.number, 0).install(e); err != nil {
+		return invalid("secret_hash", "%s", err)
+	}
+	if err := a.install(e); err != nil {
+		return invalid("secret_hash", "%s", err)
+	}
+	m.saveAccount(a)
+	return nil
+}
+
+func (m *Machine) setSettings(a *account, s Settings) *Refusal {
+	if r := s.Validate(); r != nil {
+		return r
+	}
+	if len(m.tasks) >= maxPendingTasks {
+		return atLimit("settings", "settings were changed too often in a row; try again in a moment")
+	}
+	var added []string
+	for _, v := range s.Placeholders {
+		if !a.placeholders.has([]byte(v)) {
+			added = append(added, strings.ToLower(strings.TrimSpace(v)))
+		}
+	}
+	a.Settings = s
+	a.placeholders = newPlaceholderSet(s.Placeholders)
+	m.saveAccount(a)
+	if len(added) > 0 {
+		m.enqueue(task{Account: a.number, Detach: added})
+	}
+	return nil
+}
+
+func (m *Machine) createSession(a *account, c SessionCreate) *Refusal {
+	u := a.users[c.UserID]
+	if u == nil {
+		return notFound("user_id", "user_id: there is no such user")
+	}
+	type mine struct {
+		token string
+		*Session
+	}
+	var own []mine
+	for token, s := range a.sessions {
+		if s.ExpiresMs <= m.logTime {
+			m.deleteSession(a, token)
+		} else if s.UserID == u.ID {
+			own = append(own, mine{token, s})
+		}
+	}
+	if len(own) >= maxSessions {
+		slices.SortFunc(own, func(x, y mine) int {
+			if x.CreatedMs != y.CreatedMs {
+				return int(min(max(x.CreatedMs-y.CreatedMs, -1), 1))
+			}
+			return strings.Compare(x.token, y.token)
+		})
+		for _, s := range own[:len(own)-maxSessions+1] {
+			m.deleteSession(a, s.token)
+		}
+	}
+	s := &Session{UserID: u.ID, CreatedMs: m.logTime, ExpiresMs: c.ExpiresMs}
+	a.sessions[c.TokenHash] = s
+	m.store.putEntity(entityKey(a.number, entitySession, c.TokenHash), mustJSON(s))
+	return nil
+}
+
+func (m *Machine) deleteSession(a *account, tokenHash string) {
+	delete(a.sessions, tokenHash)
+	m.store.putEntity(entityKey(a.number, entitySession, tokenHash), nil)
+}
+
+func checkName(name string) *Refusal {
+	if strings.TrimSpace(name) == "" {
+		return invalid("name", "name must not be empty")
+	}
+	if len(name) > maxNameBytes {
+		return invalid("name", "name must have at most %d bytes", maxNameBytes)
+	}
+	return nil
+}
+
+func (m *Machine) saveSegment(a *account, c SegmentSave, create bool) *Refusal {
+	if r := checkName(c.Name); r != nil {
+		return r
+	}
+	old := a.segments[c.ID]
+	switch {
+	case create && len(a.segments) >= maxSegments:
+		return atLimit("", "this account has %d segments, the most it can have; delete one first", maxSegments)
+	case !create && old == nil:
+		return notFound("id", "there is no segment with this id")
+	}
+	root, err := segment.Parse(c.Definition, segment.DefaultLimits())
+	if err != nil {
+		return invalid("definition", "%s", err)
+	}
+	if r := a.checkRefs(c.ID, root); r != nil {
+		return r
+	}
+	s := &Segment{ID: c.ID, Name: c.Name, Definition: root.Canonical(), CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}
+	if old != nil {
+		s.CreatedMs = old.CreatedMs
+	}
+	a.segments[s.ID] = s
+	m.store.putEntity(entityKey(a.number, entitySegment, s.ID), mustJSON(s))
+	return nil
+}
+
+// checkRefs refuses references to segments that are not there and cycles.
+func (a *account) checkRefs(id string, root *segment.Node) *Refusal {
+	seen := map[string]bool{}
+	var visit func(root *segment.Node, via string) *Refusal
+	visit = func(root *segment.Node, via string) *Refusal {
+		for _, ref := range root.Refs() {
+			if ref == id {
+				return &Refusal{Code: "conflict", Field: "definition", Message: fmt.Sprintf("definition: the segment would refer to itself through %s", via)}
+			}
+			s := a.segments[ref]
+			if s == nil {
+				return invalid("definition", "definition: there is no segment %q", ref)
+			}
+			if seen[ref] {
+				continue
+			}
+			seen[ref] = true
+			if r := visit(s.Root, ref); r != nil {
+				return r
+			}
+		}
+		return nil
+	}
+	return visit(root, "its own definition")
+}
+
+func (m *Machine) deleteSegment(a *account, id string) *Refusal {
+	if a.segments[id] == nil {
+		return notFound("id", "there is no segment with this id")
+	}
+	var users []string
+	for _, s := range a.segments {
+		if slices.Contains(s.Root.Refs(), id) {
+			users = append(users, fmt.Sprintf("%q (%s)", s.Name, s.ID))
+		}
+	}
+	if len(users) > 0 {
+		slices.Sort(users)
+		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + strings.Join(users, ", ") + "; change those first"}
+	}
+	delete(a.segments, id)
+	m.store.putEntity(entityKey(a.number, entitySegment, id), nil)
+	return nil
+}
+
+func (m *Machine) defineEventType(a *account, name string) (*EventType, *Refusal) {
+	if r := checkName(name); r != nil {
+		return nil, r
+	}
+	key, ok := segment.SnakeCase(name)
+	if !ok {
+		return nil, invalid("name", "name must have at least one letter or digit")
+	}
+	if t := a.types[key]; t != nil && t.Name != "" {
+		return nil, &Refusal{Code: "conflict", Field: "name", Message: fmt.Sprintf("name: the event type %s is defined already", key)}
+	}
+	t := a.eventType([]byte(key))
+	if t == nil {
+		return nil, atLimit("name", "this account has %d event types, the most it can have", maxEventTypes)
+	}
+	t.Name = string(bytes.TrimSpace([]byte(name)))
+	a.touch(t)
+	return t, nil
+}

@@ -1,0 +1,42 @@
+// Package resolver is the state machine: it turns the records of a log
+// partition, in order, into profiles, and answers what became of each event.
+//
+// # Background
+//
+// The state is a pure function of the log. Apply reads no clock, draws no
+// random numbers, depends on no map order and on no I/O but its own store.
+// Time is log time: the largest stamp so far. Replaying the same records gives
+// the same profile ids and the same [Machine.Hash].
+//
+// # How data is organised
+//
+// A [Machine] holds one partition and, in it, accounts. Of an account it keeps
+//
+//   - the identity map: 128-bit keyed hash of (kind, normal form) → ordinal,
+//     wholly in memory, so that looking up an identifier never touches disk;
+//   - headers: 32 bytes a profile in pages of 256, indexed by ordinal: id, time
+//     of the last event, the profile it was merged into;
+//   - documents: everything else of a profile as one block of bytes, in the
+//     store with a bounded cache;
+//   - idempotency keys: the newest in a map, older ones in immutable sorted
+//     files with a filter in memory;
+//   - entities: settings, users, sessions, segments, the event catalog.
+//
+// What changes is collected in the current generation. A checkpoint freezes
+// the generation in an instant, writes it to Pebble in the background and
+// publishes a directory that holds all state at one offset. Pebble runs without
+// a write-ahead log because the event log already is one: start-up opens the
+// newest checkpoint and replays.
+//
+// [Node] runs machines: it appends records, applies them as they become
+// durable, hands outcomes to those who wait, feeds history and checkpoints.
+//
+// # Invariants
+//
+//   - L2: an event is recorded once, whatever is retried, replayed or crashed.
+//   - L3: the work of one record is bounded; the rest goes to a queue in the
+//     state and is continued by later records.
+//   - R1: the state depends on the log alone.
+//   - R2: an identifier belongs to one profile of an account at a time, and
+//     accounts never see each other's data.
+package resolver

@@ -1,0 +1,175 @@
+package resolver
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// Company owns accounts and users.
+type Company struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}
+
+// User is a person who signs in.
+type User struct {
+	ID           string   `json:"id"`
+	Email        string   `json:"email"`
+	PasswordHash string   `json:"password_hash"` // argon2id, in its usual text form
+	Permissions  []string `json:"permissions"`
+}
+
+// Session is a signed-in person's token, stored as its hash.
+type Session struct {
+	UserID    string `json:"user_id"`
+	CreatedMs int64  `json:"created_ms"`
+	ExpiresMs int64  `json:"expires_ms"`
+}
+
+// APIKey is a key of Surfaces A and C, stored as its hash.
+type APIKey struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Hash        string   `json:"hash"` // SHA-256 of the key, in hexadecimal
+	CreatorID   string   `json:"creator_id"`
+	Permissions []string `json:"permissions"`
+	CreatedMs   int64    `json:"created_ms"`
+}
+
+// Segment is a saved definition.
+type Segment struct {
+	ID         string          `json:"id"`
+	Name       string          `json:"name"`
+	Definition json.RawMessage `json:"definition"` // canonical
+	CreatedMs  int64           `json:"created_ms"`
+	UpdatedMs  int64           `json:"updated_ms"`
+
+	// Root is the parsed definition; it is never changed.
+	Root *segment.Node `json:"-"`
+}
+
+// EventType is a line of the event catalog.
+type EventType struct {
+	Key string `json:"key"`
+	// Name is the name it was defined with; types only seen have none.
+	Name string `json:"name"`
+	// FirstSeenMs is the time of the earliest event; 0 before the first.
+	FirstSeenMs int64  `json:"first_seen_ms"`
+	Count       uint64 `json:"count"`
+
+	dirty bool
+}
+
+// accountEntity is the part of an account that is stored as one entity.
+type accountEntity struct {
+	Company    Company  `json:"company"`
+	CreatedMs  int64    `json:"created_ms"`
+	HashKey    string   `json:"hash_key"`    // 16 bytes in hexadecimal
+	SecretHash string   `json:"secret_hash"` // SHA-256 of the App Secret, in hexadecimal
+	Settings   Settings `json:"settings"`
+}
+
+// account is the state of one account.
+type account struct {
+	number uint64
+	index  uint32 // dense number in this process, part of cache keys
+	accountEntity
+	hasher       hasher
+	secretHash   [32]byte
+	placeholders placeholderSet
+
+	ids     identityMap
+	headers headerTable
+
+	users    map[string]*User
+	sessions map[string]*Session // by hexadecimal SHA-256 of the token
+	keys     map[string]*APIKey
+	segments map[string]*Segment
+	types    map[string]*EventType
+	dirty    []*EventType
+	imports  map[[32]byte]uint64 // file → first row that is missing
+}
+
+func newAccount(number uint64, index uint32) *account {
+	return &account{
+		number:   number,
+		index:    index,
+		ids:      identityMap{entries: map[hash128]uint32{}},
+		users:    map[string]*User{},
+		sessions: map[string]*Session{},
+		keys:     map[string]*APIKey{},
+		segments: map[string]*Segment{},
+		types:    map[string]*EventType{},
+		imports:  map[[32]byte]uint64{},
+	}
+}
+
+// install takes over the account's entity.
+func (a *account) install(e accountEntity) error {
+	var key [16]byte
+	if n, err := hex.Decode(key[:], []byte(e.HashKey)); err != nil || n != len(key) || len(e.HashKey) != 32 {
+		return fmt.Errorf("account %d: hash_key is not 16 bytes in hexadecimal", a.number)
+	}
+	if len(e.SecretHash) != 64 {
+		return fmt.Errorf("account %d: secret_hash is not 32 bytes in hexadecimal", a.number)
+	}
+	if _, err := hex.Decode(a.secretHash[:], []byte(e.SecretHash)); err != nil {
+		return fmt.Errorf("account %d: secret_hash is not 32 bytes in hexadecimal", a.number)
+	}
+	a.accountEntity = e
+	a.hasher = newHasher(key)
+	a.placeholders = newPlaceholderSet(e.Settings.Placeholders)
+	return nil
+}
+
+// root is the ordinal's profile after merges. Chains have one link: a merge
+// redirects everything that was merged into the loser.
+func (a *account) root(ordinal uint32) uint32 { return a.headers.get(ordinal).winner }
+
+// eventType finds or makes the catalog line of a type; nil at the limit.
+func (a *account) eventType(key []byte) *EventType {
+	if t, ok := a.types[string(key)]; ok {
+		return t
+	}
+	if len(a.types) >= maxEventTypes {
+		return nil
+	}
+	t := &EventType{Key: string(key)}
+	a.types[t.Key] = t
+	return t
+}
+
+func (a *account) touch(t *EventType) {
+	if !t.dirty {
+		t.dirty = true
+		a.dirty = append(a.dirty, t)
+	}
+}
+
+// AppID is an account's public identifier on Surface B.
+func AppID(account uint64) string { return fmt.Sprintf("app_%016x", account) }
+
+// AccountID is an account's identifier.
+func AccountID(account uint64) string { return fmt.Sprintf("acc_%016x", account) }
+
+// ParseAppID reads the account's number out of an App ID.
+func ParseAppID(appID []byte) (account uint64, ok bool) {
+	const prefix = "app_"
+	if len(appID) != len(prefix)+16 || string(appID[:len(prefix)]) != prefix {
+		return 0, false
+	}
+	for _, c := range appID[len(prefix):] {
+		switch {
+		case '0' <= c && c <= '9':
+			account = account<<4 | uint64(c-'0')
+		case 'a' <= c && c <= 'f':
+			account = account<<4 | uint64(c-'a'+10)
+		default:
+			return 0, false
+		}
+	}
+	return account, true
+}

@@ -1,0 +1,435 @@
+package resolver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/query"
+)
+
+// feed carries resolved rows to history, off the acknowledgement path. Rows
+// wait in memory; when history lags they move to spool files, up to a bound at
+// which Apply waits. What history has not stored yet is part of each
+// checkpoint, so a history that is down holds up neither checkpoints nor the
+// trimming of the log.
+type feed struct {
+	opts    FeedOptions
+	part    int
+	history query.History
+	fs      vfs.FS
+	dir     string // of spool files
+	log     *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		cur     *query.Batch // being filled by Apply; From is always set
+		curAt   time.Time    // when cur got its first row
+		items   []*feedItem  // sealed and not stored, oldest first
+		mem     int64        // bytes of items in memory
+		disk    int64        // bytes of spool files
+		stored  int64        // history's position
+		demand  int64        // somebody waits for this position
+		free    []*query.Batch
+		hold    int // checkpoints that are linking spool files
+		doomed  []string
+		lastErr error
+	}
+	discard query.Batch // takes rows that history has already
+	fileMu  sync.Mutex  // one spool file is written at a time; before mu
+	wake    chan struct{}
+	changed *broadcast
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+}
+
+// FeedOptions bound the way from Apply to history.
+type FeedOptions struct {
+	// Rows is how many rows are stored in one go while there are that many.
+	Rows int
+	// Delay is how long a row waits for others at most.
+	Delay time.Duration
+	// MemoryBytes is how much may wait in memory; more goes to spool files.
+	MemoryBytes int64
+	// SpoolBytes is how much may wait in spool files; at this bound Apply
+	// waits and requests are refused with 503.
+	SpoolBytes int64
+}
+
+// feedItem is a sealed batch, in memory or in a spool file.
+type feedItem struct {
+	from, to int64
+	batch    *query.Batch // nil when only in the file
+	file     string       // name in the spool directory, "" when only in memory
+	bytes    int64        // in memory
+	fileSize int64
+	busy     bool // being stored
+}
+
+func newFeed(opts FeedOptions, part int, history query.History, fs vfs.FS, dir string, log *slog.Logger) *feed {
+	return &feed{opts: opts, part: part, history: history, fs: fs, dir: dir, log: log,
+		wake: make(chan struct{}, 1), changed: newBroadcast()}
+}
+
+// start begins feeding. next is the offset Apply goes on from; items are the
+// spool files that belong to the state at next.
+func (f *feed) start(ctx context.Context, next int64, items []*feedItem) error {
+	stored, err := f.history.Position(ctx, f.part)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	from := next
+	for _, it := range items {
+		f.mu.disk += it.fileSize
+	}
+	f.mu.items = items
+	if len(items) > 0 {
+		from = items[0].from
+	}
+	if stored < from {
+		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from)
+	}
+	f.mu.stored = stored
+	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}
+	ctx, f.stop = context.WithCancel(context.Background())
+	f.done.Add(2)
+	go f.run(ctx)
+	go f.spill(ctx)
+	return nil
+}
+
+// begin returns the batch for the rows of the record at the offset. It waits
+// while the bound on waiting rows is reached. end must follow.
+func (f *feed) begin(ctx context.Context, offset int64) (*query.Batch, error) {
+	f.mu.Lock()
+	for f.full() {
+		changed := f.changed.wait()
+		f.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		f.mu.Lock()
+	}
+	if offset < f.mu.cur.From {
+		f.discard.Reset()
+		return &f.discard, nil
+	}
+	return f.mu.cur, nil
+}
+
+func (f *feed) full() bool {
+	return f.mu.mem > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes
+}
+
+// abort ends a record that could not be applied.
+func (f *feed) abort() { f.mu.Unlock() }
+
+// end ends the record at the offset.
+func (f *feed) end(offset int64) {
+	c := f.mu.cur
+	signal := false
+	if offset >= c.From {
+		if c.To == c.From || f.mu.curAt.IsZero() {
+			f.mu.curAt = time.Now()
+			signal = true
+		}
+		c.To = offset + 1
+		if c.Rows() >= f.opts.Rows {
+			f.seal()
+			signal = true
+		}
+	}
+	f.mu.Unlock()
+	if signal {
+		f.nudge()
+	}
+}
+
+func (f *feed) nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// seal closes the current batch. The lock is held.
+func (f *feed) seal() {
+	c := f.mu.cur
+	if c.To == c.From {
+		return
+	}
+	it := &feedItem{from: c.From, to: c.To, batch: c, bytes: int64(c.Bytes())}
+	f.mu.items = append(f.mu.items, it)
+	f.mu.mem += it.bytes
+	var next *query.Batch
+	if n := len(f.mu.free); n > 0 {
+		next, f.mu.free = f.mu.free[n-1], f.mu.free[:n-1]
+		next.Reset()
+	} else {
+		next = new(query.Batch)
+	}
+	next.Partition, next.From, next.To = f.part, it.to, it.to
+	f.mu.cur, f.mu.curAt = next, time.Time{}
+}
+
+// waitStored waits until history holds all records below the offset.
+func (f *feed) waitStored(ctx context.Context, upTo int64) error {
+	f.mu.Lock()
+	for f.mu.stored < upTo {
+		f.mu.demand = max(f.mu.demand, upTo)
+		err := f.mu.lastErr
+		changed := f.changed.wait()
+		f.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("%w: history does not take rows: %w", ErrUnavailable, err)
+		}
+		f.nudge()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		f.mu.Lock()
+	}
+	f.mu.Unlock()
+	return nil
+}
+
+// run stores items in order until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	defer f.done.Done()
+	backoff := time.Duration(0)
+	for {
+		it, wait := f.next()
+		if it == nil {
+			if !f.sleep(ctx, wait) {
+				return
+			}
+			continue
+		}
+		err := f.store(ctx, it)
+		f.mu.Lock()
+		it.busy = false
+		f.mu.lastErr = err
+		if err == nil {
+			f.drop(it)
+			backoff = 0
+		}
+		f.mu.Unlock()
+		f.changed.signal()
+		if err != nil {
+			if ctx.Err() != nil {
+				return
+			}
+			backoff = min(max(2*backoff, 100*time.Millisecond), 5*time.Second)
+			f.log.Error("history does not take rows; they wait in the spool", "from", it.from, "to", it.to, "retry_in", backoff, "error", err)
+			t := time.NewTimer(backoff)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+			}
+			t.Stop()
+		}
+	}
+}
+
+// next picks the oldest item, sealing the current batch when it is due. Without
+// one it says how long to wait. The pace is no logic, so it reads the clock.
+func (f *feed) next() (*feedItem, time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wait := time.Hour
+	if len(f.mu.items) == 0 && f.mu.cur.To > f.mu.cur.From {
+		age := time.Since(f.mu.curAt)
+		if f.mu.demand > f.mu.stored || age >= f.opts.Delay {
+			f.seal()
+		} else {
+			wait = f.opts.Delay - age
+		}
+	}
+	if len(f.mu.items) == 0 {
+		return nil, wait
+	}
+	it := f.mu.items[0]
+	it.busy = true
+	return it, 0
+}
+
+func (f *feed) sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-f.wake:
+		return true
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (f *feed) store(ctx context.Context, it *feedItem) error {
+	f.mu.Lock()
+	b, file := it.batch, it.file
+	f.mu.Unlock()
+	if b == nil {
+		var err error
+		if b, err = readSpoolFile(f.fs, f.fs.PathJoin(f.dir, file)); err != nil {
+			return err
+		}
+	}
+	return f.history.Append(ctx, b)
+}
+
+// drop forgets the oldest item: history has it. The lock is held.
+func (f *feed) drop(it *feedItem) {
+	f.mu.items = f.mu.items[1:]
+	f.mu.stored = max(f.mu.stored, it.to)
+	if it.batch != nil {
+		f.mu.mem -= it.bytes
+		// A checkpoint may still be writing the batch to a spool file.
+		if f.mu.hold == 0 && len(f.mu.free) < 2 {
+			f.mu.free = append(f.mu.free, it.batch)
+		}
+	}
+	if it.file != "" {
+		f.mu.disk -= it.fileSize
+		f.mu.doomed = append(f.mu.doomed, it.file)
+	}
+	f.sweep()
+}
+
+// sweep removes spool files that are not needed, unless a checkpoint is about
+// to link them. The lock is held.
+func (f *feed) sweep() {
+	if f.mu.hold > 0 {
+		return
+	}
+	for _, name := range f.mu.doomed {
+		if err := f.fs.Remove(f.fs.PathJoin(f.dir, name)); err != nil {
+			f.log.Warn("cannot remove a spool file", "file", name, "error", err)
+		}
+	}
+	f.mu.doomed = f.mu.doomed[:0]
+}
+
+// spill moves waiting batches to files while too many wait in memory.
+func (f *feed) spill(ctx context.Context) {
+	defer f.done.Done()
+	t := time.NewTicker(50 * time.Millisecond)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		for {
+			f.mu.Lock()
+			var it *feedItem
+			if f.mu.mem > f.opts.MemoryBytes {
+				for _, x := range f.mu.items {
+					if x.batch != nil && x.file == "" && !x.busy {
+						it = x
+						break
+					}
+				}
+			}
+			f.mu.Unlock()
+			if it == nil {
+				break
+			}
+			if err := f.toFile(it, true); err != nil {
+				f.log.Error("cannot spill rows to disk", "error", err)
+				break
+			}
+		}
+	}
+}
+
+// toFile makes sure the item has a spool file; release also frees its memory.
+func (f *feed) toFile(it *feedItem, release bool) error {
+	f.fileMu.Lock()
+	defer f.fileMu.Unlock()
+	f.mu.Lock()
+	f.mu.hold++
+	b, name := it.batch, it.file
+	f.mu.Unlock()
+	defer func() {
+		f.mu.Lock()
+		f.mu.hold--
+		f.sweep()
+		f.mu.Unlock()
+		f.changed.signal()
+	}()
+	var size int64
+	if name == "" {
+		name = fmt.Sprintf("%020d-%020d.spool", it.from, it.to)
+		path := f.fs.PathJoin(f.dir, name)
+		tmp := path + ".tmp"
+		var err error
+		if size, err = writeSpoolFile(f.fs, tmp, b); err != nil {
+			return err
+		}
+		if err := f.fs.Rename(tmp, path); err != nil {
+			return err
+		}
+		if err := syncDir(f.fs, f.dir); err != nil {
+			return err
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	stored := f.mu.stored >= it.to
+	if it.file == "" {
+		it.file, it.fileSize = name, size
+		if stored {
+			f.mu.doomed = append(f.mu.doomed, name)
+		} else {
+			f.mu.disk += size
+		}
+	}
+	if release && !stored && !it.busy && it.batch != nil {
+		f.mu.mem -= it.bytes
+		it.batch = nil
+	}
+	return nil
+}
+
+// freeze seals what Apply has produced and returns what history lacks. Files
+// are kept until thaw. The lock is held.
+func (f *feed) freeze() []*feedItem {
+	f.seal()
+	f.mu.hold++
+	return append([]*feedItem(nil), f.mu.items...)
+}
+
+func (f *feed) thaw() {
+	f.mu.Lock()
+	f.mu.hold--
+	f.sweep()
+	f.mu.Unlock()
+}
+
+func (f *feed) position() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.stored
+}
+
+// close ends feeding. What is not stored stays in the last checkpoint or is
+// replayed from the log.
+func (f *feed) close() {
+	if f.stop == nil {
+		return
+	}
+	f.stop()
+	f.done.Wait()
+	f.stop = nil
+}

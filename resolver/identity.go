@@ -1,0 +1,100 @@
+package resolver
+
+import (
+	"encoding/binary"
+
+	"github.com/dchest/siphash"
+
+	"github.com/musterhq/muster/internal/identity"
+)
+
+// IdentityKind is a kind of identifier. Lower kinds rank higher: resolution
+// asks e-mail, then external id, then phone.
+type IdentityKind uint8
+
+// The kinds of identifiers, in order of rank. Numbers are on disk.
+const (
+	IdentityEmail IdentityKind = iota
+	IdentityExternalID
+	IdentityPhone
+	identityKinds
+)
+
+var identityFields = [identityKinds]string{"email", "external_id", "phone"}
+
+// String is the field's name in a user object.
+func (k IdentityKind) String() string { return identityFields[k] }
+
+// hash128 is a keyed hash of an identifier or idempotency key. 128 bits under
+// a secret key make collisions, also provoked ones, out of the question.
+type hash128 [16]byte
+
+// hasher hashes strings of one account under the account's own key.
+type hasher struct{ k0, k1 uint64 }
+
+func newHasher(key [16]byte) hasher {
+	return hasher{binary.LittleEndian.Uint64(key[:]), binary.LittleEndian.Uint64(key[8:])}
+}
+
+func (h hasher) sum(b []byte) (out hash128) {
+	lo, hi := siphash.Hash128(h.k0, h.k1, b)
+	binary.LittleEndian.PutUint64(out[:], lo)
+	binary.LittleEndian.PutUint64(out[8:], hi)
+	return out
+}
+
+// identityHash hashes an identifier's normal form; buf is scratch. ok is false
+// when nothing is left of the value (a phone without digits).
+func (h hasher) identityHash(kind IdentityKind, raw []byte, buf *[]byte) (sum hash128, ok bool) {
+	b := append((*buf)[:0], byte(kind))
+	switch kind {
+	case IdentityEmail:
+		b = identity.AppendNormalEmail(b, raw)
+	case IdentityPhone:
+		b = identity.AppendNormalPhone(b, raw)
+	default:
+		b = append(b, raw...)
+	}
+	*buf = b
+	if len(b) == 1 {
+		return sum, false
+	}
+	return h.sum(b), true
+}
+
+// idempotencyHash hashes an idempotency key, apart from all identifiers.
+func (h hasher) idempotencyHash(key []byte, buf *[]byte) hash128 {
+	b := append((*buf)[:0], 0xff)
+	b = append(b, key...)
+	*buf = b
+	return h.sum(b)
+}
+
+// identityMap maps identifiers to ordinals. The map has no pointers, so the
+// garbage collector does not look into it. Changes are logged for the next
+// checkpoint.
+type identityMap struct {
+	entries map[hash128]uint32
+	changed []identityChange
+}
+
+// identityChange is one entry of the log of changes; ordinal noOrdinal removes.
+type identityChange struct {
+	hash    hash128
+	ordinal uint32
+}
+
+func (m *identityMap) get(h hash128) (uint32, bool) {
+	o, ok := m.entries[h]
+	return o, ok
+}
+
+func (m *identityMap) set(h hash128, ordinal uint32) {
+	m.entries[h] = ordinal
+	m.changed = append(m.changed, identityChange{h, ordinal})
+}
+
+func (m *identityMap) remove(h hash128) {
+	delete(m.entries, h)
+	m.changed = append(m.changed, identityChange{h, noOrdinal})
+}

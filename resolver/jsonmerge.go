@@ -1,0 +1,266 @@
+package resolver
+
+import "errors"
+
+// errJSON means stored text is not canonical JSON; records are checksummed, so
+// it is a fault of a writer, never of a client.
+var errJSON = errors.New("attributes are not canonical JSON")
+
+// member is one "key":value of an object in canonical text, as written.
+type member struct {
+	key   []byte // with its quotes
+	value []byte
+}
+
+// mergeMode says which of two values of a key stays.
+type mergeMode uint8
+
+const (
+	// mergeOverwrite: the source's value replaces the target's; null removes.
+	mergeOverwrite mergeMode = iota
+	// mergeFill: the source's value is taken only where the target has none;
+	// null changes nothing.
+	mergeFill
+)
+
+// jsonMerger merges canonical JSON objects key by key. It keeps scratch memory
+// between calls and is used by one goroutine.
+type jsonMerger struct {
+	stack [][]member
+	depth int
+}
+
+// merge merges src into dst, both canonical objects or empty. Where nothing
+// changes it returns dst and false and allocates nothing. The order of keys is
+// that of dst, then new ones in the order of src.
+func (j *jsonMerger) merge(dst, src []byte, mode mergeMode) (out []byte, changed bool, err error) {
+	j.depth = 0
+	if len(src) == 0 {
+		return dst, false, nil
+	}
+	same, err := j.same(dst, src, mode)
+	if err != nil || same {
+		return dst, false, err
+	}
+	out, err = j.appendMerged(make([]byte, 0, len(dst)+len(src)), dst, src, mode)
+	if err != nil {
+		return nil, false, err
+	}
+	if string(out) == "{}" {
+		out = nil
+	}
+	return out, true, nil
+}
+
+// maxMergeDepth bounds the recursion; ingest refuses objects far less deep.
+const maxMergeDepth = 128
+
+// members lists an object's members in scratch memory of this depth.
+func (j *jsonMerger) members(obj []byte) ([]member, error) {
+	if j.depth > 2*maxMergeDepth {
+		j.depth++
+		return nil, errJSON
+	}
+	if j.depth == len(j.stack) {
+		j.stack = append(j.stack, nil)
+	}
+	list := j.stack[j.depth][:0]
+	err := eachMember(obj, func(m member) { list = append(list, m) })
+	j.stack[j.depth] = list
+	j.depth++
+	return list, err
+}
+
+func (j *jsonMerger) release() { j.depth-- }
+
+func find(list []member, key []byte) int {
+	for i := range list {
+		if string(list[i].key) == string(key) {
+			return i
+		}
+	}
+	return -1
+}
+
+// same reports that merging src into dst would change nothing.
+func (j *jsonMerger) same(dst, src []byte, mode mergeMode) (bool, error) {
+	have, err := j.members(dst)
+	defer j.release()
+	if err != nil {
+		return false, err
+	}
+	same := true
+	var inner error
+	err = eachMember(src, func(m member) {
+		if !same || inner != nil {
+			return
+		}
+		i := find(have, m.key)
+		null := m.value[0] == 'n'
+		switch {
+		case null:
+			same = i < 0 || mode == mergeFill
+		case i < 0:
+			same = false
+		case m.value[0] == '{' && have[i].value[0] == '{':
+			same, inner = j.same(have[i].value, m.value, mode)
+		default:
+			same = mode == mergeFill || string(have[i].value) == string(m.value)
+		}
+	})
+	if err == nil {
+		err = inner
+	}
+	return same, err
+}
+
+func (j *jsonMerger) appendMerged(out, dst, src []byte, mode mergeMode) ([]byte, error) {
+	have, err := j.members(dst)
+	defer j.release()
+	if err != nil {
+		return nil, err
+	}
+	add, err := j.members(src)
+	defer j.release()
+	if err != nil {
+		return nil, err
+	}
+	out = append(out, '{')
+	first := true
+	put := func(key []byte) {
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = append(append(out, key...), ':')
+	}
+	for _, h := range have {
+		i := find(add, h.key)
+		if i < 0 {
+			put(h.key)
+			out = append(out, h.value...)
+			continue
+		}
+		v := add[i].value
+		switch {
+		case v[0] == 'n' && mode == mergeOverwrite:
+			continue
+		case v[0] == '{' && h.value[0] == '{':
+			put(h.key)
+			if out, err = j.appendMerged(out, h.value, v, mode); err != nil {
+				return nil, err
+			}
+		case mode == mergeFill:
+			put(h.key)
+			out = append(out, h.value...)
+		default:
+			put(h.key)
+			if out, err = j.appendNew(out, v); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for _, m := range add {
+		if m.value[0] == 'n' || find(have, m.key) >= 0 {
+			continue
+		}
+		put(m.key)
+		if out, err = j.appendNew(out, m.value); err != nil {
+			return nil, err
+		}
+	}
+	return append(out, '}'), nil
+}
+
+// appendNew writes a value that had none before: nulls inside its objects
+// remove, so they are left out.
+func (j *jsonMerger) appendNew(out, v []byte) ([]byte, error) {
+	if v[0] != '{' {
+		return append(out, v...), nil
+	}
+	return j.appendMerged(out, nil, v, mergeOverwrite)
+}
+
+// eachMember calls fn for each member of a canonical object; an empty slice is
+// an empty object. It checks only what it needs to stay within bounds.
+func eachMember(obj []byte, fn func(member)) error {
+	if len(obj) == 0 {
+		return nil
+	}
+	if obj[0] != '{' || len(obj) < 2 {
+		return errJSON
+	}
+	i := 1
+	if obj[i] == '}' {
+		return nil
+	}
+	for {
+		k := skipString(obj, i)
+		if k < 0 || k >= len(obj) || obj[k] != ':' {
+			return errJSON
+		}
+		v := skipValue(obj, k+1)
+		if v < 0 || v >= len(obj) || v == k+1 {
+			return errJSON
+		}
+		fn(member{obj[i:k], obj[k+1 : v]})
+		switch obj[v] {
+		case ',':
+			i = v + 1
+		case '}':
+			return nil
+		default:
+			return errJSON
+		}
+	}
+}
+
+// skipString returns the position behind the string that starts at i, or -1.
+func skipString(b []byte, i int) int {
+	if i >= len(b) || b[i] != '"' {
+		return -1
+	}
+	for i++; i < len(b); i++ {
+		switch b[i] {
+		case '\\':
+			i++
+		case '"':
+			return i + 1
+		}
+	}
+	return -1
+}
+
+// skipValue returns the position behind the value that starts at i, or -1.
+func skipValue(b []byte, i int) int {
+	if i >= len(b) {
+		return -1
+	}
+	switch b[i] {
+	case '"':
+		return skipString(b, i)
+	case '{', '[':
+		depth := 0
+		for ; i < len(b); i++ {
+			switch b[i] {
+			case '"':
+				if i = skipString(b, i) - 1; i < 0 {
+					return -1
+				}
+			case '{', '[':
+				depth++
+			case '}', ']':
+				if depth--; depth == 0 {
+					return i + 1
+				}
+			}
+		}
+		return -1
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c == ',' || c == '}' || c == ']' {
+			return i
+		}
+	}
+	return i
+}

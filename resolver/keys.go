@@ -1,0 +1,47 @@
+package resolver
+
+import "encoding/binary"
+
+// The first byte of a key in the store names its table. Bytes are on disk:
+// never reuse one.
+const (
+	tableIdentity = 'I' // account, hash → ordinal
+	tableHeader   = 'H' // account, page → page of headers
+	tableDocument = 'D' // account, ordinal → document
+	tableEntity   = 'E' // account, kind, name → entity
+)
+
+// Kinds of entities, the byte behind the account in an entity's key.
+const (
+	entityAccount = 'a'
+	entityUser    = 'u'
+	entitySession = 's'
+	entityAPIKey  = 'k'
+	entitySegment = 'g'
+	entityType    = 't'
+	entityImport  = 'i'
+	entityTask    = 'q'
+)
+
+func accountKey(dst []byte, table byte, account uint64) []byte {
+	return binary.BigEndian.AppendUint64(append(dst, table), account)
+}
+
+func identityKey(dst []byte, account uint64, h hash128) []byte {
+	return append(accountKey(dst, tableIdentity, account), h[:]...)
+}
+
+func pageKey(dst []byte, account uint64, page uint32) []byte {
+	return binary.BigEndian.AppendUint32(accountKey(dst, tableHeader, account), page)
+}
+
+func documentKey(dst []byte, account uint64, ordinal uint32) []byte {
+	return binary.BigEndian.AppendUint32(accountKey(dst, tableDocument, account), ordinal)
+}
+
+func entityKey(account uint64, kind byte, name string) string {
+	k := accountKey(make([]byte, 0, 10+len(name)), tableEntity, account)
+	return string(append(append(k, kind), name...))
+}
+
+const keyHead = 1 + 8 // table and account

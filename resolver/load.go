@@ -1,0 +1,148 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/segment"
+)
+
+// loadMachine reads the state a checkpoint restored.
+func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*Machine, error) {
+	m := newMachine(s)
+	m.next, m.logTime, m.nextTask = f.Next, f.LogTime, f.NextTask
+	for _, id := range ids {
+		m.records.add(id)
+	}
+	m.keys.setRuns(runs)
+	for _, load := range []struct {
+		table byte
+		entry func(account uint64, rest, value []byte) error
+	}{{tableEntity, m.loadEntity}, {tableHeader, m.loadPage}, {tableIdentity, m.loadIdentity}} {
+		if err := s.each(load.table, load.entry); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(m.tasks, func(a, b task) int { return int(int64(a.Seq) - int64(b.Seq)) })
+	return m, nil
+}
+
+// each calls fn for the entries of a table in order of their keys.
+func (s *store) each(table byte, fn func(account uint64, rest, value []byte) error) error {
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{table}, UpperBound: []byte{table + 1}})
+	if err != nil {
+		return err
+	}
+	for ok := it.First(); ok; ok = it.Next() {
+		k := it.Key()
+		if len(k) < keyHead {
+			err = fmt.Errorf("state: key %x is too short", k)
+		} else {
+			err = fn(binary.BigEndian.Uint64(k[1:]), k[keyHead:], it.Value())
+		}
+		if err != nil {
+			it.Close()
+			return fmt.Errorf("state: key %x: %w", k, err)
+		}
+	}
+	return it.Close()
+}
+
+func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
+	if len(rest) == 0 {
+		return fmt.Errorf("entity without a kind")
+	}
+	kind, name := rest[0], string(rest[1:])
+	if kind == entityAccount {
+		var e accountEntity
+		if err := json.Unmarshal(value, &e); err != nil {
+			return err
+		}
+		return m.addAccount(number).install(e)
+	}
+	a := m.accounts[number]
+	if a == nil {
+		return fmt.Errorf("entity of an unknown account")
+	}
+	var err error
+	switch kind {
+	case entityUser:
+		u := new(User)
+		err = json.Unmarshal(value, u)
+		a.users[name] = u
+	case entitySession:
+		s := new(Session)
+		err = json.Unmarshal(value, s)
+		a.sessions[name] = s
+	case entityAPIKey:
+		k := new(APIKey)
+		err = json.Unmarshal(value, k)
+		a.keys[name] = k
+	case entitySegment:
+		s := new(Segment)
+		if err = json.Unmarshal(value, s); err == nil {
+			s.Root, err = segment.Parse(s.Definition, segment.DefaultLimits())
+		}
+		a.segments[name] = s
+	case entityType:
+		t := new(EventType)
+		err = json.Unmarshal(value, t)
+		a.types[strings.Clone(name)] = t
+	case entityImport:
+		var file [32]byte
+		if len(name) != len(file) || len(value) != 8 {
+			return fmt.Errorf("import entry of the wrong length")
+		}
+		copy(file[:], name)
+		a.imports[file] = binary.LittleEndian.Uint64(value)
+	case entityTask:
+		var t task
+		err = json.Unmarshal(value, &t)
+		m.tasks = append(m.tasks, t)
+	default:
+		err = fmt.Errorf("%w: entity of kind %q", ErrNewer, kind)
+	}
+	return err
+}
+
+func (m *Machine) loadPage(number uint64, rest, value []byte) error {
+	a := m.accounts[number]
+	if a == nil || len(rest) != 4 {
+		return fmt.Errorf("page of an unknown account")
+	}
+	p, err := decodePage(value)
+	if err != nil {
+		return err
+	}
+	t := &a.headers
+	if i := binary.BigEndian.Uint32(rest); int(i) != len(t.pages) {
+		return fmt.Errorf("page %d is there, page %d is missing", i, len(t.pages))
+	}
+	t.pages = append(t.pages, p)
+	// Ids are never zero: the last profile ends the table.
+	for i := range p.rows {
+		if p.rows[i].id != (ProfileID{}) {
+			t.n = uint32(len(t.pages)-1)*pageRows + uint32(i) + 1
+		}
+	}
+	return nil
+}
+
+func (m *Machine) loadIdentity(number uint64, rest, value []byte) error {
+	a := m.accounts[number]
+	if a == nil || len(rest) != len(hash128{}) || len(value) != 4 {
+		return fmt.Errorf("identity entry of the wrong form")
+	}
+	o := binary.LittleEndian.Uint32(value)
+	if o >= a.headers.n {
+		return fmt.Errorf("identity of profile %d, there are %d", o, a.headers.n)
+	}
+	a.ids.entries[hash128(rest)] = o
+	return nil
+}

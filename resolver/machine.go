@@ -1,0 +1,252 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+// ApplyVersion is the version of the state machine's rules. It is part of the
+// state: a build refuses a state made under newer rules.
+const ApplyVersion = 1
+
+// The state machine's bounds. They are part of the rules: changing one changes
+// what Apply does and needs a new ApplyVersion.
+const (
+	maxEventTypes   = 10_000
+	maxSegments     = 10_000
+	maxSessions     = 100    // per user; the oldest are dropped
+	maxImports      = 50_000 // files remembered per account
+	maxObjectBytes  = 64 << 10
+	maxIdempotency  = 500_000_000 // keys held per partition
+	recordWindow    = 1 << 18     // record ids remembered against repeats
+	continueWork    = 64          // values a continue record works off
+	maxPendingTasks = 1000
+)
+
+// ErrNewer means a state or record was made by a newer version of Muster.
+var ErrNewer = errors.New("made by a newer version of muster")
+
+// Machine is the state of one partition. Apply is called by one goroutine;
+// reads go through a [View].
+type Machine struct {
+	store *store
+
+	next     int64 // offset of the next record
+	logTime  int64 // Unix ms, the largest stamp so far
+	accounts map[uint64]*account
+	byIndex  []*account
+	keys     idempotencyKeys
+	records  recordRing
+	tasks    []task
+	nextTask uint64
+	counters Counters
+
+	// Scratch of Apply.
+	event   eventlog.Event
+	doc     document
+	other   document
+	merger  jsonMerger
+	normal  []byte
+	losers  []loser
+	idents  []ident
+	strange []strangeConflict
+}
+
+// Counters count what Apply did since the process started.
+type Counters struct {
+	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts uint64
+}
+
+// loser is a profile about to be merged.
+type loser struct {
+	ordinal uint32
+	idents  []ident
+	merged  []mergedProfile
+}
+
+// strangeConflict is a conflict to be noted on another profile.
+type strangeConflict struct {
+	ordinal uint32
+	conflict
+}
+
+func newMachine(s *store) *Machine {
+	return &Machine{
+		store:    s,
+		accounts: map[uint64]*account{},
+		keys:     idempotencyKeys{recent: map[hash128]idempotencyValue{}},
+		records:  newRecordRing(recordWindow),
+	}
+}
+
+func (m *Machine) addAccount(number uint64) *account {
+	a := newAccount(number, uint32(len(m.byIndex)))
+	m.accounts[number] = a
+	m.byIndex = append(m.byIndex, a)
+	return a
+}
+
+// Apply applies the record at the offset. Rows for history are appended to
+// rows, the answer is written to out. An error is fatal: the record could not
+// be understood or the store failed, and nothing may be applied after it.
+func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outcome) error {
+	if offset != m.next {
+		return fmt.Errorf("record %d does not follow record %d", offset, m.next-1)
+	}
+	env, body, err := eventlog.DecodeEnvelope(data)
+	if err != nil {
+		return err
+	}
+	out.reset(offset)
+	m.next++
+	m.logTime = max(m.logTime, env.StampMs)
+	m.counters.Records++
+	if !m.records.add(env.ID) {
+		out.Refusal = &Refusal{Code: "conflict", Message: "this record was applied before"}
+		return nil
+	}
+	switch env.Kind {
+	case eventlog.KindEvents:
+		return m.applyEvents(env, body, rows, out)
+	case eventlog.KindImport:
+		return m.applyImport(env, body, rows, out)
+	case eventlog.KindContinue:
+		return m.applyContinue()
+	case eventlog.KindCommand:
+		name, args, err := eventlog.DecodeCommand(body)
+		if err != nil {
+			return err
+		}
+		return m.applyCommand(env, name, args, out)
+	}
+	return fmt.Errorf("%w: record of kind %d", ErrNewer, env.Kind)
+}
+
+// Skip passes over a record that cannot be applied. It must be told so at each
+// replay.
+func (m *Machine) Skip(offset int64) error {
+	if offset != m.next {
+		return fmt.Errorf("record %d does not follow record %d", offset, m.next-1)
+	}
+	m.next++
+	return nil
+}
+
+func (o *Outcome) reset(offset int64) {
+	*o = Outcome{Offset: offset, Events: o.Events[:0]}
+}
+
+func (m *Machine) applyEvents(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
+	a := m.accounts[env.Account]
+	if a == nil {
+		out.Refusal = notFound("", "no account has the number %016x", env.Account)
+		return nil
+	}
+	return m.applyList(a, env, body, rows, out)
+}
+
+func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
+	r, err := eventlog.NewEventsReader(body)
+	if err != nil {
+		return err
+	}
+	for i := uint32(0); r.Next(&m.event); i++ {
+		out.Events = append(out.Events, EventOutcome{})
+		o := &out.Events[i]
+		if err := m.applyEvent(a, &m.event, env.ID, out.Offset, i, rows, o); err != nil {
+			return fmt.Errorf("event %d: %w", i, err)
+		}
+		switch o.Status {
+		case EventAccepted:
+			m.counters.Events++
+		case EventDuplicate:
+			m.counters.Duplicates++
+		case EventRefused:
+			m.counters.Refused++
+		}
+	}
+	return r.Err()
+}
+
+func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
+	head, events, err := eventlog.DecodeImportHead(body)
+	if err != nil {
+		return err
+	}
+	a := m.accounts[env.Account]
+	if a == nil {
+		out.Refusal = notFound("", "no account has the number %016x", env.Account)
+		return nil
+	}
+	next, known := a.imports[head.File]
+	switch {
+	case !known && len(a.imports) >= maxImports:
+		out.Refusal = atLimit("file", "file: this account has imported %d files, the most it can remember", maxImports)
+	case head.FirstRow > next:
+		out.Refusal = invalid("first_row", "first_row must be %d, the first row of this file that is not stored yet", next)
+	case head.FirstRow+uint64(head.Rows) <= next:
+		r, err := eventlog.NewEventsReader(events)
+		if err != nil {
+			return err
+		}
+		for r.Next(&m.event) {
+			out.Events = append(out.Events, EventOutcome{Status: EventDuplicate})
+			m.counters.Duplicates++
+		}
+		out.NextRow = next
+		return r.Err()
+	case head.FirstRow < next:
+		out.Refusal = invalid("first_row", "first_row must be %d: rows before it are stored already", next)
+	}
+	if out.Refusal != nil {
+		out.NextRow = next
+		return nil
+	}
+	if err := m.applyList(a, env, events, rows, out); err != nil {
+		return err
+	}
+	next += uint64(head.Rows)
+	a.imports[head.File] = next
+	out.NextRow = next
+	m.store.putEntity(entityKey(a.number, entityImport, string(head.File[:])), binary.LittleEndian.AppendUint64(nil, next))
+	return nil
+}
+
+// recordRing remembers the newest record ids.
+type recordRing struct {
+	ids  []eventlog.RecordID
+	set  map[eventlog.RecordID]struct{}
+	at   int
+	size int
+}
+
+func newRecordRing(size int) recordRing {
+	return recordRing{set: map[eventlog.RecordID]struct{}{}, size: size}
+}
+
+// add remembers an id and forgets the oldest beyond the window. It returns
+// false when the id is in the window already.
+func (r *recordRing) add(id eventlog.RecordID) bool {
+	if _, ok := r.set[id]; ok {
+		return false
+	}
+	if len(r.ids) < r.size {
+		r.ids = append(r.ids, id)
+	} else {
+		delete(r.set, r.ids[r.at])
+		r.ids[r.at] = id
+		r.at = (r.at + 1) % r.size
+	}
+	r.set[id] = struct{}{}
+	return true
+}
+
+// list returns the ids, oldest first.
+func (r *recordRing) list() []eventlog.RecordID {
+	out := make([]eventlog.RecordID, 0, len(r.ids))
+	return append(append(out, r.ids[r.at:]...), r.ids[:r.at]...)
+}

@@ -1,0 +1,97 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/query"
+)
+
+// fold merges the profile other into the document d in scratch memory, because
+// an event brought them together by an identifier of the kind. A reason other
+// than 0 says why they stay apart; d is then unchanged.
+func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind) (conflictReason, error) {
+	o := &m.other
+	if err := m.load(a, other, o); err != nil {
+		return 0, err
+	}
+	// Two people: both hold an identifier that ranks above the one they share.
+	// Identifiers belong to one profile each, so the values differ.
+	for k := range kind {
+		if d.has(k) && o.has(k) {
+			return conflictHigherRank, nil
+		}
+	}
+	limit := a.Settings.IdentifierCap
+	if len(d.idents)+len(o.idents) > limit || len(d.merged)+len(o.merged)+1 > limit {
+		return conflictTooMany, nil
+	}
+	geo, _, err := m.merger.merge(d.geo, o.geo, mergeFill)
+	if err != nil {
+		return 0, err
+	}
+	attributes, _, err := m.merger.merge(d.attributes, o.attributes, mergeFill)
+	if err != nil {
+		return 0, err
+	}
+	if len(geo) > maxObjectBytes || len(attributes) > maxObjectBytes {
+		return conflictTooLarge, nil
+	}
+
+	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged)})
+	d.geo, d.attributes = geo, attributes
+	// The winner's identifiers stay the newest.
+	m.idents = append(append(m.idents[:0], o.idents...), d.idents...)
+	d.idents = append(d.idents[:0], m.idents...)
+	if len(d.firstName) == 0 {
+		d.firstName = o.firstName
+	}
+	if len(d.lastName) == 0 {
+		d.lastName = o.lastName
+	}
+	d.createdMs = min(d.createdMs, o.createdMs)
+	for _, c := range o.consents {
+		d.foldConsent(c)
+	}
+	d.merged = append(d.merged, o.merged...)
+	d.merged = append(d.merged, mergedProfile{other, m.logTime})
+	for _, c := range o.conflicts {
+		d.note(c)
+	}
+	return 0, nil
+}
+
+// foldConsent takes over a channel's consent when it is newer; of two equally
+// old ones the refusal stays.
+func (d *document) foldConsent(c consentState) {
+	for i := range d.consents {
+		have := &d.consents[i]
+		if have.channel != c.channel {
+			continue
+		}
+		if c.sinceMs > have.sinceMs || c.sinceMs == have.sinceMs && c.status > have.status {
+			*have = c
+		}
+		return
+	}
+	d.consents = append(d.consents, c)
+}
+
+// redirect makes the loser, and all that was merged into it before, aliases of
+// the winner. The work is bounded by the cap on merged profiles.
+func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, index uint32, rows *query.Batch) {
+	m.counters.Merges++
+	for _, id := range l.idents {
+		if h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal); ok {
+			a.ids.set(h, winner)
+		}
+	}
+	alias := func(ordinal uint32) {
+		a.headers.edit(ordinal).winner = winner
+		rows.Aliases = append(rows.Aliases, query.Alias{Account: a.number, Offset: offset, Index: index, Ordinal: ordinal, Winner: winner})
+	}
+	for _, p := range l.merged {
+		alias(p.ordinal)
+	}
+	alias(l.ordinal)
+	m.store.putDocument(a, l.ordinal, nil)
+}

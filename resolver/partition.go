@@ -1,0 +1,305 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// partition runs one machine.
+type partition struct {
+	node *Node
+	id   int
+	log  *slog.Logger
+	ckpt checkpoints
+	feed *feed
+
+	mu struct {
+		sync.RWMutex
+		m *Machine
+	}
+	applied  atomic.Int64 // offset of the next record to apply
+	appended atomic.Int64 // offset behind the newest record this node appended
+	progress *broadcast
+
+	waiting struct {
+		sync.Mutex
+		byID map[eventlog.RecordID]*waiter
+	}
+
+	failed     chan struct{} // closed when the partition cannot go on
+	failure    error         // set before failed is closed
+	failOnce   sync.Once
+	checkpoint struct {
+		sync.Mutex // held while one is written
+		last       int64
+		due        chan struct{}
+		finished   *broadcast
+		running    atomic.Bool
+	}
+	pending chan struct{} // the machine has tasks
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+
+	applyNs       atomic.Int64
+	checkpoints   atomic.Int64
+	checkpointNs  atomic.Int64
+	freezeMaxNs   atomic.Int64
+	counters      atomic.Pointer[Counters]
+	profileCount  atomic.Int64
+	identityCount atomic.Int64
+	keyCount      atomic.Int64
+}
+
+// waiter is a request that waits for its record to be applied.
+type waiter struct {
+	out  *Outcome
+	done chan struct{}
+}
+
+func newPartition(n *Node, id int) *partition {
+	dir := n.opts.FS.PathJoin(n.opts.Dir, fmt.Sprintf("p%d", id))
+	p := &partition{
+		node:     n,
+		id:       id,
+		log:      n.opts.Logger.With("partition", id),
+		ckpt:     checkpoints{fs: n.opts.FS, dir: dir},
+		progress: newBroadcast(),
+		failed:   make(chan struct{}),
+		pending:  make(chan struct{}, 1),
+	}
+	p.waiting.byID = map[eventlog.RecordID]*waiter{}
+	p.checkpoint.due = make(chan struct{}, 1)
+	p.checkpoint.finished = newBroadcast()
+	p.feed = newFeed(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.path(dirSpool), p.log)
+	return p
+}
+
+// open loads the newest checkpoint that is whole and starts applying behind it.
+func (p *partition) open(ctx context.Context) error {
+	if err := p.ckpt.fs.MkdirAll(p.ckpt.dir, 0o755); err != nil {
+		return err
+	}
+	if err := p.ckpt.prepare(); err != nil {
+		return err
+	}
+	start, end, err := p.node.opts.Log.Bounds(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	f, ids, err := p.newest(start, end)
+	if err != nil {
+		return err
+	}
+	if err := p.ckpt.restore(f); err != nil {
+		return fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
+	}
+	s, err := openStore(p.ckpt.fs, p.ckpt.path(dirLive), p.node.opts.CacheBytes, pebbleLogger{p.log})
+	if err != nil {
+		return err
+	}
+	var runs []*run
+	for _, name := range f.Runs {
+		r, err := openRun(p.ckpt.fs, p.ckpt.path(dirKeys, name), name)
+		if err != nil {
+			return errors.Join(err, closeAll(s, runs))
+		}
+		runs = append(runs, r)
+	}
+	m, err := loadMachine(s, f, ids, runs)
+	if err != nil {
+		return errors.Join(err, closeAll(s, runs))
+	}
+	p.mu.m = m
+	var items []*feedItem
+	for _, sp := range f.Spool {
+		it := &feedItem{from: sp.From, to: sp.To, file: sp.File}
+		if info, err := p.ckpt.fs.Stat(p.ckpt.path(dirSpool, sp.File)); err == nil {
+			it.fileSize = info.Size()
+		}
+		items = append(items, it)
+	}
+	if err := p.feed.start(ctx, f.Next, items); err != nil {
+		return errors.Join(err, closeAll(s, runs))
+	}
+	p.checkpoint.last = f.Next
+	p.applied.Store(f.Next)
+	p.appended.Store(end)
+	r, err := p.node.opts.Log.Read(p.id, f.Next)
+	if err != nil {
+		p.feed.close()
+		return errors.Join(err, closeAll(s, runs))
+	}
+	p.node.publishApps(p)
+	run, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	p.done.Add(3)
+	go p.apply(run, r)
+	go p.checkpointLoop(run)
+	go p.continueLoop(run)
+	if f.Next < end {
+		p.log.Info("replaying", "from", f.Next, "to", end)
+	}
+	return p.waitApplied(ctx, end)
+}
+
+// newest finds the newest whole checkpoint; without any, replay begins at the
+// start of the log.
+func (p *partition) newest(start, end int64) (manifest, []eventlog.RecordID, error) {
+	offsets, err := p.ckpt.list()
+	if err != nil {
+		return manifest{}, nil, err
+	}
+	var faults error
+	for i := len(offsets) - 1; i >= 0; i-- {
+		f, ids, err := p.ckpt.readManifest(offsets[i])
+		switch {
+		case errors.Is(err, ErrNewer):
+			return f, nil, err
+		case err != nil:
+			p.log.Error("a checkpoint cannot be read; trying an older one", "checkpoint", offsets[i], "error", err)
+			faults = errors.Join(faults, err)
+		case f.Next < start:
+			faults = errors.Join(faults, fmt.Errorf("checkpoint %d is older than the log, which starts at %d", f.Next, start))
+		case f.Next > end:
+			return f, nil, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log files back that belong to this state", end, f.Next)
+		default:
+			return f, ids, nil
+		}
+	}
+	if start > 0 {
+		return manifest{}, nil, errors.Join(fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup", start), faults)
+	}
+	return manifest{}, nil, nil
+}
+
+func closeAll(s *store, runs []*run) error {
+	var err error
+	for _, r := range runs {
+		err = errors.Join(err, r.file.Close())
+	}
+	return errors.Join(err, s.db.Close())
+}
+
+// fail stops the partition for good: nothing is applied or acknowledged any
+// more, and no checkpoint is written.
+func (p *partition) fail(err error) {
+	p.failOnce.Do(func() {
+		p.failure = err
+		close(p.failed)
+		p.log.Error("stopped", "error", err)
+		p.node.fail(err)
+	})
+}
+
+// apply applies records as they become durable.
+func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
+	defer p.done.Done()
+	defer r.Close()
+	var out Outcome
+	for {
+		e, err := r.Next(ctx)
+		if err != nil {
+			if ctx.Err() == nil && !errors.Is(err, eventlog.ErrClosed) {
+				p.fail(fmt.Errorf("read the log: %w", err))
+			}
+			return
+		}
+		if err := p.throttle(ctx); err != nil {
+			return
+		}
+		if err := p.applyOne(ctx, e, &out); err != nil {
+			if ctx.Err() == nil {
+				p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. To pass over it, see \"A record that cannot be applied\" in docs/operations.md", e.Offset, p.id, err))
+			}
+			return
+		}
+	}
+}
+
+// throttle waits while the generation outgrows its bound because a checkpoint
+// is still being written.
+func (p *partition) throttle(ctx context.Context) error {
+	for {
+		finished := p.checkpoint.finished.wait()
+		size := p.generationBytes()
+		if size > p.node.opts.GenerationBytes {
+			p.requestCheckpoint()
+		}
+		if size < 2*p.node.opts.GenerationBytes {
+			return nil
+		}
+		select {
+		case <-finished:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.failed:
+			return p.failure
+		}
+	}
+}
+
+// generationBytes estimates the memory of what changed since the last
+// checkpoint. Only the goroutine that applies calls it.
+func (p *partition) generationBytes() int64 {
+	m := p.mu.m
+	n := m.store.currentBytes + int64(len(m.keys.recent))*48
+	for _, a := range m.byIndex {
+		n += int64(len(a.ids.changed))*20 + int64(len(a.headers.dirty))*pageRows*headerSize
+	}
+	return n
+}
+
+func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome) (err error) {
+	env, _, err := eventlog.DecodeEnvelope(e.Data)
+	if err != nil && !p.node.skipped(p.id, e.Offset) {
+		return err
+	}
+	w := p.takeWaiter(env.ID)
+	dst := out
+	if w != nil {
+		dst = w.out
+	}
+	begun := time.Now() // for the metric only
+	rows, err := p.feed.begin(ctx, e.Offset)
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	err = p.step(e, rows, dst)
+	m := p.mu.m
+	pending := m.Pending() > 0
+	p.mu.Unlock()
+	if err != nil {
+		// Whoever waits for the record is woken by the failure.
+		p.feed.abort()
+		return err
+	}
+	p.feed.end(e.Offset)
+	p.observe(m)
+	p.applyNs.Add(int64(time.Since(begun)))
+	if env.Kind == eventlog.KindCommand {
+		p.node.publishApps(p)
+	}
+	p.applied.Store(e.Offset + 1)
+	p.progress.signal()
+	if env.Kind == eventlog.KindEvents {
+		p.node.live.publish(env, e.Data, dst)
+	}
+	if w != nil {
+		w.done <- struct{}{} // dst is the waiter's from here on
+	}
+	if pending {
+		select {
+		case p.pending <- struct{}{}:
+		default:
+		}
+	}
+	return nil
+}

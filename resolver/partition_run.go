@@ -1,0 +1,276 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+// step applies one record. A panic is an error like any other: it stops the
+// partition and names the record.
+func (p *partition) step(e eventlog.Entry, rows *query.Batch, out *Outcome) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if p.node.skipped(p.id, e.Offset) {
+		p.log.Warn("passing over a record, as told", "offset", e.Offset)
+		out.reset(e.Offset)
+		out.Refusal = &Refusal{Code: "conflict", Message: "the record is passed over"}
+		return p.mu.m.Skip(e.Offset)
+	}
+	return p.mu.m.Apply(e.Offset, e.Data, rows, out)
+}
+
+// observe publishes the machine's numbers for metrics. Only the goroutine that
+// applies calls it.
+func (p *partition) observe(m *Machine) {
+	c := m.counters
+	p.counters.Store(&c)
+	var profiles, identities int64
+	for _, a := range m.byIndex {
+		profiles += int64(a.headers.n)
+		identities += int64(len(a.ids.entries))
+	}
+	p.profileCount.Store(profiles)
+	p.identityCount.Store(identities)
+	p.keyCount.Store(m.keys.size())
+}
+
+var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
+
+// takeWaiter removes and returns the waiter of a record, nil if nobody waits
+// here. From then on the waiter's outcome is written to.
+func (p *partition) takeWaiter(id eventlog.RecordID) *waiter {
+	p.waiting.Lock()
+	defer p.waiting.Unlock()
+	w := p.waiting.byID[id]
+	if w != nil {
+		delete(p.waiting.byID, id)
+	}
+	return w
+}
+
+// submit appends the record and waits until it is applied.
+func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+	select {
+	case <-p.failed:
+		return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+	default:
+	}
+	if p.appended.Load()-p.applied.Load() > p.node.opts.MaxBacklog {
+		return fmt.Errorf("%w: %d records are waiting to be applied", ErrOverloaded, p.node.opts.MaxBacklog)
+	}
+	w := waiters.Get().(*waiter)
+	w.out = out
+	p.waiting.Lock()
+	p.waiting.byID[env.ID] = w
+	p.waiting.Unlock()
+
+	offset, err := p.node.opts.Log.Append(ctx, p.id, rec)
+	if err == nil {
+		for {
+			have := p.appended.Load()
+			if have > offset || p.appended.CompareAndSwap(have, offset+1) {
+				break
+			}
+		}
+		select {
+		case <-w.done:
+			waiters.Put(w)
+			return nil
+		case <-ctx.Done():
+			err = fmt.Errorf("%w: the record is stored but not applied yet: %w", ErrUnavailable, ctx.Err())
+		case <-p.failed:
+			err = fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+		}
+	} else {
+		err = classify(err)
+	}
+	if p.takeWaiter(env.ID) != nil {
+		waiters.Put(w)
+		return err
+	}
+	// The record is being applied right now and out is being written to.
+	select {
+	case <-w.done:
+		waiters.Put(w)
+		return nil
+	case <-p.failed:
+		return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+	}
+}
+
+// classify turns the log's errors into those of Submit.
+func classify(err error) error {
+	switch {
+	case errors.Is(err, eventlog.ErrQueueFull):
+		return fmt.Errorf("%w: %w", ErrOverloaded, err)
+	case errors.Is(err, eventlog.ErrTooLarge):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// waitApplied waits until all records below the offset are applied.
+func (p *partition) waitApplied(ctx context.Context, offset int64) error {
+	for {
+		changed := p.progress.wait()
+		if p.applied.Load() >= offset {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-p.failed:
+			return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+		}
+	}
+}
+
+func (p *partition) requestCheckpoint() {
+	if p.checkpoint.running.Load() {
+		return
+	}
+	select {
+	case p.checkpoint.due <- struct{}{}:
+	default:
+	}
+}
+
+// checkpointLoop writes checkpoints when the generation is large or old.
+func (p *partition) checkpointLoop(ctx context.Context) {
+	defer p.done.Done()
+	t := time.NewTicker(p.node.opts.CheckpointInterval)
+	defer t.Stop()
+	for {
+		select {
+		case <-p.checkpoint.due:
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		case <-p.failed:
+			return
+		}
+		if err := p.writeCheckpoint(); err != nil {
+			p.fail(fmt.Errorf("checkpoint: %w", err))
+			return
+		}
+	}
+}
+
+// writeCheckpoint writes a checkpoint of the present state, if there is
+// anything new.
+func (p *partition) writeCheckpoint() error {
+	p.checkpoint.Lock()
+	defer p.checkpoint.Unlock()
+	p.checkpoint.running.Store(true)
+	defer p.checkpoint.running.Store(false)
+	begun := time.Now() // for the metric only
+
+	// Between two records: nobody applies while the lock is held, and the feed
+	// has been given all rows below the offset.
+	p.feed.mu.Lock()
+	p.mu.Lock()
+	if p.mu.m.next == p.checkpoint.last {
+		p.mu.Unlock()
+		p.feed.mu.Unlock()
+		return nil
+	}
+	f := p.mu.m.freeze()
+	f.items = p.feed.freeze()
+	p.mu.Unlock()
+	p.feed.mu.Unlock()
+	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
+
+	old := f.runs
+	runs, err := p.ckpt.write(f, p.mu.m.store.db, p.feed)
+	p.feed.thaw()
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	p.mu.m.thaw(runs)
+	p.mu.Unlock()
+	p.checkpoint.last = f.Next
+	p.checkpoints.Add(1)
+	p.checkpointNs.Add(int64(time.Since(begun)))
+	p.checkpoint.finished.signal()
+	if err := p.ckpt.discardRuns(old, runs); err != nil {
+		return err
+	}
+	oldest, err := p.ckpt.prune()
+	if err != nil {
+		return err
+	}
+	p.log.Debug("checkpoint", "offset", f.Next, "took", time.Since(begun))
+	return p.node.opts.Log.Trim(p.id, oldest)
+}
+
+// continueLoop appends continue records while the machine has tasks.
+func (p *partition) continueLoop(ctx context.Context) {
+	defer p.done.Done()
+	for {
+		select {
+		case <-p.pending:
+		case <-ctx.Done():
+			return
+		case <-p.failed:
+			return
+		}
+		env := eventlog.Envelope{Kind: eventlog.KindContinue}
+		if err := p.node.stamp(&env); err != nil {
+			p.fail(err)
+			return
+		}
+		var out Outcome
+		err := p.submit(ctx, env, env.Append(nil), &out)
+		switch {
+		case err == nil:
+		case errors.Is(err, ErrOverloaded):
+			// Try again when the queue has moved.
+			t := time.NewTimer(50 * time.Millisecond)
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+			}
+			t.Stop()
+			select {
+			case p.pending <- struct{}{}:
+			default:
+			}
+		default:
+			return
+		}
+	}
+}
+
+// close stops applying, lets history catch up for a bounded time, writes a
+// last checkpoint and releases everything.
+func (p *partition) close(ctx context.Context) error {
+	if p.stop == nil {
+		return nil
+	}
+	p.stop()
+	p.done.Wait()
+	var err error
+	select {
+	case <-p.failed:
+		// The state may be half changed: the newest checkpoint stands.
+	default:
+		if e := p.feed.waitStored(ctx, p.applied.Load()); e != nil {
+			p.log.Warn("history lags at shutdown; the rest is in the checkpoint", "error", e)
+		}
+		err = p.writeCheckpoint()
+	}
+	p.feed.close()
+	return errors.Join(err, closeAll(p.mu.m.store, p.mu.m.keys.runs))
+}

@@ -1,0 +1,99 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+)
+
+// task is work that is too large for one record. Tasks are worked off in
+// order, a bounded piece with each continue record, which the node appends
+// while there are tasks.
+type task struct {
+	Seq     uint64 `json:"seq"`
+	Account uint64 `json:"account"`
+	// Detach lists values that have become placeholders: profiles that hold
+	// one lose it.
+	Detach []string `json:"detach"`
+	// Done is how many of them are done.
+	Done int `json:"done"`
+}
+
+func (t *task) key() string {
+	return entityKey(t.Account, entityTask, string(binary.BigEndian.AppendUint64(nil, t.Seq)))
+}
+
+// Pending is the number of tasks waiting for continue records.
+func (m *Machine) Pending() int { return len(m.tasks) }
+
+func (m *Machine) enqueue(t task) {
+	t.Seq = m.nextTask
+	m.nextTask++
+	m.tasks = append(m.tasks, t)
+	m.store.putEntity(t.key(), mustJSON(t))
+}
+
+// applyContinue works on the first task.
+func (m *Machine) applyContinue() error {
+	if len(m.tasks) == 0 {
+		return nil
+	}
+	t := &m.tasks[0]
+	a := m.accounts[t.Account]
+	if a == nil {
+		return fmt.Errorf("task %d is of account %016x, which is not here", t.Seq, t.Account)
+	}
+	for n := 0; n < continueWork && t.Done < len(t.Detach); n++ {
+		if err := m.detach(a, []byte(t.Detach[t.Done])); err != nil {
+			return err
+		}
+		t.Done++
+	}
+	if t.Done < len(t.Detach) {
+		m.store.putEntity(t.key(), mustJSON(t))
+		return nil
+	}
+	m.store.putEntity(t.key(), nil)
+	m.tasks = m.tasks[1:]
+	return nil
+}
+
+// detach takes a placeholder value off the profiles that hold it as an
+// identifier. Values are compared lower-cased, so an external id that differs
+// in case only keeps working for what it holds but takes no new events.
+func (m *Machine) detach(a *account, value []byte) error {
+	for k := range identityKinds {
+		h, ok := a.hasher.identityHash(k, value, &m.normal)
+		if !ok {
+			continue
+		}
+		ordinal, ok := a.ids.get(h)
+		if !ok {
+			continue
+		}
+		if err := m.load(a, ordinal, &m.doc); err != nil {
+			return err
+		}
+		kept := m.idents[:0]
+		for _, id := range m.doc.idents {
+			if have, _ := a.hasher.identityHash(id.kind, id.value, &m.normal); id.kind == k && have == h {
+				continue
+			}
+			kept = append(kept, id)
+		}
+		m.idents = kept
+		m.doc.idents = append(m.doc.idents[:0], kept...)
+		m.save(a, ordinal, &m.doc)
+		a.ids.remove(h)
+	}
+	return nil
+}
+
+// mustJSON encodes a value of our own types, which cannot fail.
+func mustJSON(v any) []byte {
+	b, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}

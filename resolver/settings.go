@@ -1,0 +1,111 @@
+package resolver
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// Settings change what Apply does, so they are part of the state and changed
+// by records only.
+type Settings struct {
+	// Placeholders are values that are no identifiers, compared trimmed and
+	// lower-cased.
+	Placeholders []string `json:"placeholders"`
+	// IdentifierCap is how many identifiers a profile may hold.
+	IdentifierCap int `json:"identifier_cap"`
+	// IdempotencyHours is how long an idempotency key holds, in hours of log
+	// time.
+	IdempotencyHours int `json:"idempotency_hours"`
+}
+
+// DefaultSettings are written into the record that makes an account.
+func DefaultSettings() Settings {
+	return Settings{
+		Placeholders: []string{
+			"null", "nil", "none", "undefined", "unknown", "n/a", "na", "nan", "void", "empty", "blank",
+			"anonymous", "anon", "guest", "user", "test", "true", "false", "0", "-1", "[object object]", "(null)",
+			"00000000-0000-0000-0000-000000000000",
+		},
+		IdentifierCap:    50,
+		IdempotencyHours: 72,
+	}
+}
+
+// The bounds of settings.
+const (
+	maxPlaceholders     = 1000
+	maxPlaceholderBytes = 256
+	maxIdentifierCap    = 500
+	maxIdempotencyHours = 24 * 90
+)
+
+// Validate says what is wrong with the settings, nil if nothing is.
+func (s *Settings) Validate() *Refusal {
+	if len(s.Placeholders) > maxPlaceholders {
+		return invalid("placeholders", "placeholders must have at most %d values", maxPlaceholders)
+	}
+	for i, p := range s.Placeholders {
+		if len(p) == 0 || len(p) > maxPlaceholderBytes || !utf8.ValidString(p) {
+			return invalid("placeholders", "placeholders[%d] must have 1 to %d bytes of UTF-8", i, maxPlaceholderBytes)
+		}
+	}
+	if s.IdentifierCap < 1 || s.IdentifierCap > maxIdentifierCap {
+		return invalid("identifier_cap", "identifier_cap must be between 1 and %d", maxIdentifierCap)
+	}
+	if s.IdempotencyHours < 72 || s.IdempotencyHours > maxIdempotencyHours {
+		return invalid("idempotency_hours", "idempotency_hours must be between 72 and %d", maxIdempotencyHours)
+	}
+	return nil
+}
+
+func (s *Settings) idempotencyMs() int64 { return int64(s.IdempotencyHours) * 3_600_000 }
+
+// placeholderSet answers whether a value is a placeholder without allocating.
+type placeholderSet struct {
+	values  map[string]struct{}
+	longest int
+	buf     []byte
+}
+
+func newPlaceholderSet(values []string) placeholderSet {
+	p := placeholderSet{values: make(map[string]struct{}, len(values))}
+	for _, v := range values {
+		v = strings.ToLower(strings.TrimSpace(v))
+		p.values[v] = struct{}{}
+		p.longest = max(p.longest, len(v))
+	}
+	return p
+}
+
+func (p *placeholderSet) has(raw []byte) bool {
+	raw = bytes.TrimSpace(raw)
+	if len(raw) > p.longest {
+		return false
+	}
+	p.buf = p.buf[:0]
+	for _, c := range raw {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		} else if c >= utf8.RuneSelf {
+			_, ok := p.values[string(bytes.ToLower(raw))]
+			return ok
+		}
+		p.buf = append(p.buf, c)
+	}
+	_, ok := p.values[string(p.buf)]
+	return ok
+}
+
+func invalid(field, format string, args ...any) *Refusal {
+	return &Refusal{Code: "invalid", Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+func notFound(field, format string, args ...any) *Refusal {
+	return &Refusal{Code: "not_found", Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+func atLimit(field, format string, args ...any) *Refusal {
+	return &Refusal{Code: "limit", Field: field, Message: fmt.Sprintf(format, args...)}
+}

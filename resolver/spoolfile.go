@@ -1,0 +1,164 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/query"
+)
+
+const spoolMagic = 0x314c5053 // "SPL1"
+
+// encodeBatch appends a batch in the layout of spool files (docs/formats.md).
+func encodeBatch(dst []byte, b *query.Batch) []byte {
+	le := binary.LittleEndian
+	start := len(dst)
+	dst = le.AppendUint32(dst, spoolMagic)
+	dst = le.AppendUint32(dst, uint32(b.Partition))
+	dst = le.AppendUint64(dst, uint64(b.From))
+	dst = le.AppendUint64(dst, uint64(b.To))
+	dst = le.AppendUint32(dst, uint32(b.Rows()))
+	dst = le.AppendUint32(dst, uint32(len(b.Aliases)))
+	for _, v := range b.Account {
+		dst = le.AppendUint64(dst, v)
+	}
+	for _, v := range b.Offset {
+		dst = le.AppendUint64(dst, uint64(v))
+	}
+	for _, v := range b.Index {
+		dst = le.AppendUint32(dst, v)
+	}
+	for _, v := range b.Ordinal {
+		dst = le.AppendUint32(dst, v)
+	}
+	for _, v := range b.TimeMs {
+		dst = le.AppendUint64(dst, uint64(v))
+	}
+	for _, s := range [...]*query.Strings{&b.EventType, &b.Properties, &b.IdempotencyKey} {
+		for _, e := range s.Ends {
+			dst = le.AppendUint32(dst, e)
+		}
+		dst = le.AppendUint32(dst, uint32(len(s.Data)))
+		dst = append(dst, s.Data...)
+	}
+	for _, a := range b.Aliases {
+		dst = le.AppendUint64(dst, a.Account)
+		dst = le.AppendUint64(dst, uint64(a.Offset))
+		dst = le.AppendUint32(dst, a.Index)
+		dst = le.AppendUint32(dst, a.Ordinal)
+		dst = le.AppendUint32(dst, a.Winner)
+	}
+	return le.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+}
+
+var errSpool = errors.New("spool file is damaged")
+
+// decodeBatch reads what encodeBatch wrote; it never panics.
+func decodeBatch(data []byte) (*query.Batch, error) {
+	if len(data) < 4 || crc32.Checksum(data[:len(data)-4], castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
+		return nil, fmt.Errorf("%w: checksum", errSpool)
+	}
+	r := blockReader{b: data[:len(data)-4]}
+	if r.u32() != spoolMagic {
+		return nil, fmt.Errorf("%w: not a spool file of this version", errSpool)
+	}
+	b := &query.Batch{Partition: int(r.u32())}
+	b.From, b.To = int64(r.u64()), int64(r.u64())
+	rows, aliases := int(r.u32()), int(r.u32())
+	if rows*(8+8+4+4+8) > len(r.b) || aliases*28 > len(r.b) {
+		return nil, fmt.Errorf("%w: too few bytes for its rows", errSpool)
+	}
+	for range rows {
+		b.Account = append(b.Account, r.u64())
+	}
+	for range rows {
+		b.Offset = append(b.Offset, int64(r.u64()))
+	}
+	for range rows {
+		b.Index = append(b.Index, r.u32())
+	}
+	for range rows {
+		b.Ordinal = append(b.Ordinal, r.u32())
+	}
+	for range rows {
+		b.TimeMs = append(b.TimeMs, int64(r.u64()))
+	}
+	for _, s := range [...]*query.Strings{&b.EventType, &b.Properties, &b.IdempotencyKey} {
+		var last uint32
+		for range rows {
+			e := r.u32()
+			if e < last {
+				return nil, fmt.Errorf("%w: string ends run backwards", errSpool)
+			}
+			last = e
+			s.Ends = append(s.Ends, e)
+		}
+		n := r.u32()
+		if n != last {
+			return nil, fmt.Errorf("%w: string column of the wrong length", errSpool)
+		}
+		s.Data = append(s.Data, r.take(int(n))...)
+	}
+	for range aliases {
+		b.Aliases = append(b.Aliases, query.Alias{Account: r.u64(), Offset: int64(r.u64()), Index: r.u32(), Ordinal: r.u32(), Winner: r.u32()})
+	}
+	if r.bad || len(r.b) != 0 {
+		return nil, fmt.Errorf("%w: wrong length", errSpool)
+	}
+	return b, nil
+}
+
+// writeSpoolFile writes a batch durably (not its directory entry) and returns
+// the file's size.
+func writeSpoolFile(fs vfs.FS, path string, b *query.Batch) (int64, error) {
+	data := encodeBatch(nil, b)
+	return int64(len(data)), writeFile(fs, path, data)
+}
+
+func readSpoolFile(fs vfs.FS, path string) (*query.Batch, error) {
+	data, err := readFile(fs, path)
+	if err != nil {
+		return nil, err
+	}
+	b, err := decodeBatch(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return b, nil
+}
+
+// writeFile makes a file with the content durable. Its directory entry is made
+// durable by the caller's sync of the directory.
+func writeFile(fs vfs.FS, path string, data []byte) error {
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+func readFile(fs vfs.FS, path string) ([]byte, error) {
+	f, err := fs.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	data, err := io.ReadAll(f)
+	return data, errors.Join(err, f.Close())
+}
+
+func syncDir(fs vfs.FS, dir string) error {
+	d, err := fs.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}

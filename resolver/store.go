@@ -1,0 +1,198 @@
+package resolver
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// docKey names a document within the process: account index and ordinal.
+type docKey uint64
+
+func (a *account) docKey(ordinal uint32) docKey { return docKey(uint64(a.index)<<32 | uint64(ordinal)) }
+
+// store keeps documents and entities: what changed in the present generation
+// in memory, everything older in Pebble, with a bounded cache. Blocks handed
+// in and out are never changed in place.
+//
+// The layers of documents, newest first: current (this generation), frozen
+// (being written by a checkpoint), cache, Pebble. A nil block says the document
+// is gone.
+type store struct {
+	db *pebble.DB
+
+	current      map[docKey][]byte
+	currentBytes int64
+	frozen       map[docKey][]byte
+	cache        docCache
+
+	entities map[string][]byte // changed in this generation; nil removes
+}
+
+func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
+	db, err := pebble.Open(dir, pebbleOptions(fs, log))
+	if err != nil {
+		return nil, fmt.Errorf("open state in %s: %w", dir, err)
+	}
+	return &store{
+		db:       db,
+		current:  map[docKey][]byte{},
+		entities: map[string][]byte{},
+		cache:    docCache{limit: cacheBytes / 2, young: map[docKey][]byte{}},
+	}, nil
+}
+
+func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
+	o := &pebble.Options{
+		FS: fs,
+		// The event log is the write-ahead log; a crash goes back to the
+		// newest checkpoint.
+		DisableWAL:                  true,
+		MemTableSize:                32 << 20,
+		MemTableStopWritesThreshold: 4,
+		L0CompactionThreshold:       4,
+		Logger:                      log,
+		FormatMajorVersion:          pebble.FormatNewest,
+	}
+	for i := range o.Levels {
+		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
+	}
+	return o
+}
+
+// document reads a document for Apply, through the cache.
+func (s *store) document(a *account, ordinal uint32) ([]byte, error) {
+	k := a.docKey(ordinal)
+	if b, ok := s.changed(k); ok {
+		return b, nil
+	}
+	if b, ok := s.cache.get(k); ok {
+		return b, nil
+	}
+	b, err := s.read(a, ordinal)
+	if err == nil {
+		s.cache.put(k, b)
+	}
+	return b, err
+}
+
+// peek reads a document for a view: it leaves the cache, which belongs to
+// Apply, as it is.
+func (s *store) peek(a *account, ordinal uint32) ([]byte, error) {
+	if b, ok := s.changed(a.docKey(ordinal)); ok {
+		return b, nil
+	}
+	return s.read(a, ordinal)
+}
+
+func (s *store) changed(k docKey) ([]byte, bool) {
+	if b, ok := s.current[k]; ok {
+		return b, true
+	}
+	b, ok := s.frozen[k]
+	return b, ok
+}
+
+func (s *store) read(a *account, ordinal uint32) ([]byte, error) {
+	var buf [64]byte
+	v, closer, err := s.db.Get(documentKey(buf[:0], a.number, ordinal))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, fmt.Errorf("profile %d of account %016x has no document", ordinal, a.number)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read profile %d: %w", ordinal, err)
+	}
+	return append([]byte(nil), v...), closer.Close()
+}
+
+// docOverhead is roughly what a map entry and its block cost beside the bytes.
+const docOverhead = 64
+
+func (s *store) putDocument(a *account, ordinal uint32, b []byte) {
+	k := a.docKey(ordinal)
+	old, ok := s.current[k]
+	if !ok {
+		s.currentBytes += docOverhead
+	}
+	s.currentBytes += int64(len(b) - len(old))
+	s.current[k] = b
+}
+
+func (s *store) putEntity(key string, b []byte) { s.entities[key] = b }
+
+// freeze hands over the generation and starts a new one. The frozen documents
+// stay readable until thaw.
+func (s *store) freeze() (docs map[docKey][]byte, entities map[string][]byte) {
+	docs, entities = s.current, s.entities
+	s.frozen = docs
+	s.current, s.currentBytes = map[docKey][]byte{}, 0
+	s.entities = map[string][]byte{}
+	return docs, entities
+}
+
+// thaw forgets the frozen generation: Pebble has it now. Its documents are the
+// ones most likely needed again, so they become cache.
+func (s *store) thaw() {
+	s.cache.adopt(s.frozen)
+	s.frozen = nil
+}
+
+// overlay returns the documents that are newer than Pebble's, for a snapshot.
+func (s *store) overlay() map[docKey][]byte {
+	if len(s.frozen) == 0 {
+		return maps.Clone(s.current)
+	}
+	out := make(map[docKey][]byte, len(s.frozen)+len(s.current))
+	maps.Copy(out, s.frozen)
+	maps.Copy(out, s.current)
+	return out
+}
+
+// docCache holds documents read from Pebble in two halves: what is found in
+// the old half moves to the young one; when that is full it becomes the old.
+type docCache struct {
+	limit  int64 // bytes of a half
+	young  map[docKey][]byte
+	old    map[docKey][]byte
+	bytes  int64 // of young
+	hits   uint64
+	misses uint64
+}
+
+func (c *docCache) get(k docKey) ([]byte, bool) {
+	if b, ok := c.young[k]; ok {
+		c.hits++
+		return b, true
+	}
+	if b, ok := c.old[k]; ok {
+		c.hits++
+		c.put(k, b)
+		return b, true
+	}
+	c.misses++
+	return nil, false
+}
+
+func (c *docCache) put(k docKey, b []byte) {
+	c.young[k] = b
+	if c.bytes += int64(len(b)) + docOverhead; c.bytes > c.limit {
+		c.old, c.young, c.bytes = c.young, map[docKey][]byte{}, 0
+	}
+}
+
+// adopt takes documents that were just written to Pebble. They replace what
+// the cache holds of them.
+func (c *docCache) adopt(docs map[docKey][]byte) {
+	for k, b := range docs {
+		delete(c.old, k)
+		if b == nil {
+			delete(c.young, k)
+			continue
+		}
+		c.put(k, b)
+	}
+}

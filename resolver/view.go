@@ -1,0 +1,273 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/query"
+)
+
+// View is the state of one account at one offset. It is valid inside the
+// function it is handed to and must be left quickly: Apply waits meanwhile.
+type View struct {
+	p *partition
+	m *Machine
+	a *account
+}
+
+// Barrier waits until everything acknowledged before the call is applied.
+func (n *Node) Barrier(ctx context.Context, account uint64) error {
+	p := n.partitionOf(account)
+	_, end, err := n.opts.Log.Bounds(ctx, p.id)
+	if err != nil {
+		return classify(err)
+	}
+	return p.waitApplied(ctx, end)
+}
+
+// Read takes the barrier and calls fn with a view of the account. It returns
+// fn's error, or one that wraps [ErrNoAccount] or [ErrUnavailable].
+func (n *Node) Read(ctx context.Context, account uint64, fn func(*View) error) error {
+	if err := n.Barrier(ctx, account); err != nil {
+		return err
+	}
+	p := n.partitionOf(account)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	a := p.mu.m.accounts[account]
+	if a == nil {
+		return ErrNoAccount
+	}
+	return fn(&View{p, p.mu.m, a})
+}
+
+// WaitHistory waits until history holds everything the cut may see.
+func (n *Node) WaitHistory(ctx context.Context, cut query.Cut) error {
+	return n.partitions[cut.Partition].feed.waitStored(ctx, cut.UpTo)
+}
+
+// Cut names this state for queries of history.
+func (v *View) Cut() query.Cut { return query.Cut{Partition: v.p.id, UpTo: v.m.next} }
+
+// LogTimeMs is the log time of this state, in Unix milliseconds. No event of
+// it is later.
+func (v *View) LogTimeMs() int64 { return v.m.logTime }
+
+// Company is the account's company.
+func (v *View) Company() Company { return v.a.Company }
+
+// Settings are the account's settings.
+func (v *View) Settings() Settings { return v.a.Settings }
+
+// UserByEmail finds a user by e-mail, compared trimmed and lower-cased.
+func (v *View) UserByEmail(email string) (User, bool) {
+	email = strings.ToLower(strings.TrimSpace(email))
+	for _, u := range v.a.users {
+		if strings.ToLower(strings.TrimSpace(u.Email)) == email {
+			return *u, true
+		}
+	}
+	return User{}, false
+}
+
+// User finds a user by id.
+func (v *View) User(id string) (User, bool) {
+	if u := v.a.users[id]; u != nil {
+		return *u, true
+	}
+	return User{}, false
+}
+
+// Session finds a session by the hash of its token. Whether it has expired is
+// the caller's to judge.
+func (v *View) Session(tokenHash string) (Session, bool) {
+	if s := v.a.sessions[tokenHash]; s != nil {
+		return *s, true
+	}
+	return Session{}, false
+}
+
+// Segments lists the saved segments, the oldest first.
+func (v *View) Segments() []Segment {
+	out := make([]Segment, 0, len(v.a.segments))
+	for _, s := range v.a.segments {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(a, b Segment) int {
+		if a.CreatedMs != b.CreatedMs {
+			return int(min(max(a.CreatedMs-b.CreatedMs, -1), 1))
+		}
+		return strings.Compare(a.ID, b.ID)
+	})
+	return out
+}
+
+// Segment finds a saved segment.
+func (v *View) Segment(id string) (Segment, bool) {
+	if s := v.a.segments[id]; s != nil {
+		return *s, true
+	}
+	return Segment{}, false
+}
+
+// Catalog lists the event types, by key.
+func (v *View) Catalog() []EventType {
+	out := make([]EventType, 0, len(v.a.types))
+	for _, t := range v.a.types {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(a, b EventType) int { return strings.Compare(a.Key, b.Key) })
+	return out
+}
+
+// ImportedRows is how many rows of a file are stored.
+func (v *View) ImportedRows(file [32]byte) uint64 { return v.a.imports[file] }
+
+// Find finds the profile that holds an identifier.
+func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
+	var buf []byte
+	h, ok := v.a.hasher.identityHash(kind, []byte(value), &buf)
+	if !ok {
+		return 0, false
+	}
+	return v.a.ids.get(h)
+}
+
+// Resolve finds the profile an id stands for, through merges.
+func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) {
+	o := id.ordinal()
+	if o >= v.a.headers.n || v.a.headers.get(o).id != id {
+		return 0, false
+	}
+	return v.a.root(o), true
+}
+
+// ProfileID is the id of an ordinal.
+func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.headers.get(ordinal).id }
+
+// Identity is one identifier of a profile, as given.
+type Identity struct {
+	Kind  IdentityKind
+	Value string
+}
+
+// Conflict is an identifier that was seen with a profile but is not its own.
+type Conflict struct {
+	Kind   IdentityKind
+	Value  string
+	Reason string
+	Other  *ProfileID // the profile it was seen with or belongs to
+	AtMs   int64
+}
+
+// Merged is a profile that was merged into another.
+type Merged struct {
+	ID   ProfileID
+	AtMs int64
+}
+
+// Consent is what is known of a channel.
+type Consent struct {
+	Channel string
+	Status  string
+	Source  string
+	SinceMs int64
+}
+
+// Profile is all that is known of a profile.
+type Profile struct {
+	Ordinal     uint32
+	ID          ProfileID
+	Identities  []Identity // the newest of a kind stands last
+	FirstName   string
+	LastName    string
+	Geo         json.RawMessage // nil when empty
+	Attributes  json.RawMessage // nil when empty
+	Consents    []Consent
+	Merged      []Merged
+	Conflicts   []Conflict
+	CreatedMs   int64
+	LastEventMs int64
+}
+
+// Newest is the identifier of a kind that is shown, "" if there is none.
+func (p *Profile) Newest(kind IdentityKind) string {
+	for i := len(p.Identities) - 1; i >= 0; i-- {
+		if p.Identities[i].Kind == kind {
+			return p.Identities[i].Value
+		}
+	}
+	return ""
+}
+
+// Ordinals are the profile's own ordinal and those merged into it, by which
+// history knows its events.
+func (v *View) Ordinals(ordinal uint32) ([]uint32, error) {
+	var d document
+	if err := v.decode(ordinal, &d); err != nil {
+		return nil, err
+	}
+	out := []uint32{ordinal}
+	for _, m := range d.merged {
+		out = append(out, m.ordinal)
+	}
+	return out, nil
+}
+
+func (v *View) decode(ordinal uint32, d *document) error {
+	b, err := v.m.store.peek(v.a, ordinal)
+	if err != nil {
+		return err
+	}
+	return d.decode(b)
+}
+
+// Profile reads a profile.
+func (v *View) Profile(ordinal uint32) (*Profile, error) {
+	var d document
+	if err := v.decode(ordinal, &d); err != nil {
+		return nil, err
+	}
+	h := v.a.headers.get(ordinal)
+	p := &Profile{
+		Ordinal: ordinal, ID: h.id, FirstName: string(d.firstName), LastName: string(d.lastName),
+		Geo: slices.Clone(d.geo), Attributes: slices.Clone(d.attributes),
+		CreatedMs: d.createdMs, LastEventMs: h.lastEvent,
+	}
+	for _, id := range d.idents {
+		p.Identities = append(p.Identities, Identity{id.kind, string(id.value)})
+	}
+	for _, c := range d.consents {
+		p.Consents = append(p.Consents, consent(c))
+	}
+	for _, m := range d.merged {
+		p.Merged = append(p.Merged, Merged{v.ProfileID(m.ordinal), m.atMs})
+	}
+	for _, c := range d.conflicts {
+		x := Conflict{Kind: c.kind, Value: string(c.value), Reason: conflictReasons[c.reason], AtMs: c.atMs}
+		if c.other != noOrdinal {
+			id := v.ProfileID(v.a.root(c.other))
+			x.Other = &id
+		}
+		p.Conflicts = append(p.Conflicts, x)
+	}
+	return p, nil
+}
+
+// Channels and consent statuses by their number on disk.
+var (
+	consentChannels = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
+	consentStatuses = []string{"never_subscribed", "subscribed", "unsubscribed"}
+)
+
+func consent(c consentState) Consent {
+	name := func(list []string, i byte) string {
+		if int(i) < len(list) {
+			return list[i]
+		}
+		return "unknown"
+	}
+	return Consent{name(consentChannels, c.channel), name(consentStatuses, c.status), string(c.source), c.sinceMs}
+}
