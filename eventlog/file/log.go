@@ -1,0 +1,312 @@
+package file
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// ErrInUse means another process, or another Log of this one, has the
+// directory open.
+var ErrInUse = errors.New("log directory is in use by another process")
+
+// Log is an [eventlog.Log] in a directory. See the package documentation.
+type Log struct {
+	opts Options
+	dir  string
+	// id is the log's random identity, repeated in every segment.
+	id         uint64
+	partitions []*partition
+	lock       io.Closer
+
+	// failure is set once, by the first write or fsync that failed.
+	failure atomic.Pointer[error]
+	// closing is closed when Close begins.
+	closing   chan struct{}
+	closeOnce sync.Once
+	closeErr  error
+	writers   sync.WaitGroup
+}
+
+// Open opens the log in dir, creating directory and log when there is none.
+// The error is [ErrInUse] when the directory is taken, a
+// [*eventlog.CorruptError] when stored records are damaged.
+func Open(dir string, opts Options) (*Log, error) {
+	l, err := open(dir, opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range l.partitions {
+		l.writers.Go(p.run)
+	}
+	return l, nil
+}
+
+// open is Open without the writer goroutines: tests commit by hand.
+func open(dir string, opts Options) (_ *Log, err error) {
+	if err := opts.Validate(); err != nil {
+		return nil, fmt.Errorf("log options: %w", err)
+	}
+	l := &Log{opts: opts.withDefaults(), dir: dir, closing: make(chan struct{})}
+	fsys := l.opts.FS
+	defer func() {
+		if err != nil {
+			l.release((*partition).abandon)
+			err = fmt.Errorf("open log in %s: %w", dir, err)
+		}
+	}()
+	if err := makeDir(fsys, dir); err != nil {
+		return nil, err
+	}
+	if l.lock, err = fsys.Lock(fsys.PathJoin(dir, lockName)); err != nil {
+		l.lock = nil
+		if isLocked(err) {
+			return nil, fmt.Errorf("%w: stop it or choose another directory (%w)", ErrInUse, err)
+		}
+		return nil, fmt.Errorf("lock the directory: %w", err)
+	}
+	for i := range l.opts.Partitions {
+		l.partitions = append(l.partitions, l.newPartition(i))
+	}
+	meta, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		if err := l.create(); err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+	if int64(meta.number) != int64(l.opts.Partitions) {
+		return nil, fmt.Errorf("the log has %d partitions, %d were asked for; the number is fixed when a log is created: open it with %d",
+			meta.number, l.opts.Partitions, meta.number)
+	}
+	l.id = meta.value
+	for _, p := range l.partitions {
+		if err := p.recover(); err != nil {
+			return nil, err
+		}
+	}
+	return l, nil
+}
+
+func (l *Log) newPartition(id int) *partition {
+	p := &partition{
+		log: l, id: id,
+		dir:  l.opts.FS.PathJoin(l.dir, fmt.Sprintf("p%d", id)),
+		wake: make(chan struct{}, 1),
+	}
+	p.mu.readers = make(map[*Reader]struct{})
+	p.mu.chain.maxFree = int((l.opts.TailBytes + 2*maxBatchBytes) / blockBytes)
+	return p
+}
+
+// create makes the files of a new log. The meta file comes last: a log without
+// it has never taken a record.
+func (l *Log) create() error {
+	fsys := l.opts.FS
+	if err := l.removeUnfinished(); err != nil {
+		return err
+	}
+	var err error
+	if l.id, err = l.random64(); err != nil {
+		return err
+	}
+	for _, p := range l.partitions {
+		if err := fsys.MkdirAll(p.dir, 0o755); err != nil {
+			return fmt.Errorf("create directory %s: %w", p.dir, err)
+		}
+		f, seg, err := p.create(0, 0)
+		if err != nil {
+			return err
+		}
+		p.begin(f, seg, 0)
+		p.w.pos, p.w.filled = segmentHeaderSize, seg.bytes
+		p.mu.durablePos = p.w.pos
+	}
+	if err := syncDir(fsys, l.dir); err != nil {
+		return err
+	}
+	// makeDir may have been cut off before it got here, in an earlier start.
+	if err := syncDir(fsys, fsys.PathDir(l.dir)); err != nil {
+		return err
+	}
+	return writeSmall(fsys, l.dir, metaName, small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id})
+}
+
+// removeUnfinished clears away what a creation that did not come to its end
+// has left, and refuses to touch anything that holds a record.
+func (l *Log) removeUnfinished() error {
+	fsys := l.opts.FS
+	names, err := fsys.List(l.dir)
+	if err != nil {
+		return fmt.Errorf("list %s: %w", l.dir, err)
+	}
+	for _, name := range names {
+		var id int
+		if n, err := fmt.Sscanf(name, "p%d", &id); n != 1 || err != nil || name != fmt.Sprintf("p%d", id) {
+			continue
+		}
+		dir := fsys.PathJoin(l.dir, name)
+		files, err := fsys.List(dir)
+		if err != nil {
+			return fmt.Errorf("list %s: %w", dir, err)
+		}
+		for _, file := range files {
+			path := fsys.PathJoin(dir, file)
+			blank, err := blankBehind(fsys, path, segmentHeaderSize)
+			if err != nil {
+				return err
+			}
+			if file != segmentName(0) || !blank {
+				return &eventlog.CorruptError{
+					File:   fsys.PathJoin(l.dir, metaName),
+					Reason: fmt.Sprintf("the file is missing, but %s holds data", path),
+				}
+			}
+		}
+		if err := fsys.RemoveAll(dir); err != nil {
+			return fmt.Errorf("remove %s: %w", dir, err)
+		}
+	}
+	return syncDir(fsys, l.dir)
+}
+
+// Partitions implements [eventlog.Log].
+func (l *Log) Partitions() int { return len(l.partitions) }
+
+func (l *Log) partition(i int) (*partition, error) {
+	if i < 0 || i >= len(l.partitions) {
+		return nil, fmt.Errorf("partition %d does not exist, the log has %d", i, len(l.partitions))
+	}
+	return l.partitions[i], nil
+}
+
+// Append implements [eventlog.Log].
+func (l *Log) Append(ctx context.Context, partition int, data []byte) (int64, error) {
+	p, err := l.partition(partition)
+	if err != nil {
+		return 0, err
+	}
+	if len(data) > l.opts.MaxRecordBytes {
+		p.counters.refusedTooLarge.Add(1)
+		return 0, fmt.Errorf("%w: %d bytes, the limit is %d", eventlog.ErrTooLarge, len(data), l.opts.MaxRecordBytes)
+	}
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	w, offset, err := p.enqueue(data)
+	if err != nil {
+		return 0, err
+	}
+	gone, err := w.wait(ctx.Done())
+	if gone {
+		return 0, ctx.Err()
+	}
+	if err != nil {
+		return 0, err
+	}
+	return offset, nil
+}
+
+// Bounds implements [eventlog.Log].
+func (l *Log) Bounds(_ context.Context, partition int) (start, end int64, err error) {
+	p, err := l.partition(partition)
+	if err != nil {
+		return 0, 0, err
+	}
+	start, end = p.bounds()
+	return start, end, nil
+}
+
+// Close implements [eventlog.Log]. Records that wait are still made durable;
+// readers get ErrClosed.
+func (l *Log) Close() error {
+	l.closeOnce.Do(func() {
+		for _, p := range l.partitions {
+			p.mu.Lock()
+			p.mu.closed = true
+			p.mu.Unlock()
+		}
+		close(l.closing)
+		l.writers.Wait()
+		l.closeErr = l.release((*partition).stop)
+	})
+	return l.closeErr
+}
+
+// release ends the partitions and gives up the directory.
+func (l *Log) release(end func(*partition) error) error {
+	var errs []error
+	for _, p := range l.partitions {
+		errs = append(errs, end(p))
+	}
+	if l.lock != nil {
+		errs = append(errs, l.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// failed returns the error of a log that has failed, nil before.
+func (l *Log) failed() error {
+	if p := l.failure.Load(); p != nil {
+		return *p
+	}
+	return nil
+}
+
+// fail makes the log fail for good and returns the error that all waiting and
+// later appends get: that of the first failure.
+func (l *Log) fail(cause error) error {
+	err := fmt.Errorf("%w: %w", eventlog.ErrFailed, cause)
+	if l.failure.CompareAndSwap(nil, &err) {
+		l.opts.Logger.Error("log has failed, nothing more is acknowledged until it is opened again", "dir", l.dir, "err", cause)
+		for _, p := range l.partitions {
+			p.kick()
+		}
+	}
+	return l.failed()
+}
+
+func (l *Log) random64() (uint64, error) {
+	var b [8]byte
+	if _, err := io.ReadFull(l.opts.Rand, b[:]); err != nil {
+		return 0, fmt.Errorf("read random bytes: %w", err)
+	}
+	return binary.LittleEndian.Uint64(b[:]), nil
+}
+
+// isLocked tells a lock that somebody holds from one that cannot be made.
+func isLocked(err error) bool {
+	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) ||
+		strings.Contains(err.Error(), "held by current process")
+}
+
+// segmentName is the file name of the segment whose first record has this
+// offset.
+func segmentName(first int64) string { return fmt.Sprintf("%020d.log", first) }
+
+// parseSegmentName returns the offset in a segment's file name.
+func parseSegmentName(name string) (first int64, ok bool) {
+	const digits = 20
+	if len(name) != digits+len(".log") || !strings.HasSuffix(name, ".log") {
+		return 0, false
+	}
+	for _, c := range name[:digits] {
+		if c < '0' || c > '9' || first > (math.MaxInt64-9)/10 {
+			return 0, false
+		}
+		first = first*10 + int64(c-'0')
+	}
+	return first, true
+}

@@ -1,0 +1,166 @@
+package file
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// The small files (meta, start) hold a magic, three integers and a checksum,
+// and are replaced whole: written beside, made durable, renamed.
+
+const (
+	metaName   = "meta"
+	startName  = "start"
+	lockName   = "LOCK"
+	tmpSuffix  = ".tmp"
+	smallBytes = 32
+)
+
+var (
+	metaMagic  = [8]byte{'M', 'U', 'S', 'T', 'R', 'M', 'T', 'A'}
+	startMagic = [8]byte{'M', 'U', 'S', 'T', 'R', 'S', 'T', 'A'}
+)
+
+// small is the content of a meta or a start file.
+type small struct {
+	magic [8]byte
+	// number is the partition count (meta) or the partition (start).
+	number uint32
+	// value is the log's identity (meta) or the start offset (start).
+	value uint64
+}
+
+func (s *small) encode() []byte {
+	b := make([]byte, smallBytes)
+	copy(b, s.magic[:])
+	le := binary.LittleEndian
+	le.PutUint32(b[8:], formatVersion)
+	le.PutUint32(b[12:], s.number)
+	le.PutUint64(b[16:], s.value)
+	le.PutUint32(b[28:], checksum(b[:28]))
+	return b
+}
+
+func decodeSmall(b []byte, magic [8]byte) (s small, reason string) {
+	le := binary.LittleEndian
+	switch {
+	case len(b) != smallBytes:
+		return s, fmt.Sprintf("%d bytes, expected %d", len(b), smallBytes)
+	case [8]byte(b[:8]) != magic:
+		return s, "unknown magic"
+	case le.Uint32(b[28:]) != checksum(b[:28]):
+		return s, "checksum does not match"
+	case le.Uint32(b[8:]) != formatVersion:
+		return s, fmt.Sprintf("format version %d, this build reads version %d", le.Uint32(b[8:]), formatVersion)
+	}
+	return small{magic: magic, number: le.Uint32(b[12:]), value: le.Uint64(b[16:])}, ""
+}
+
+// readSmall reads a small file; found is false when there is none.
+func readSmall(fsys vfs.FS, path string, magic [8]byte) (s small, found bool, err error) {
+	f, err := fsys.Open(path)
+	if isNotExist(err) {
+		return s, false, nil
+	}
+	if err != nil {
+		return s, false, fmt.Errorf("open %s: %w", path, err)
+	}
+	defer f.Close()
+	b := make([]byte, smallBytes+1)
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return s, false, fmt.Errorf("read %s: %w", path, err)
+	}
+	s, reason := decodeSmall(b[:n], magic)
+	if reason != "" {
+		return s, false, &eventlog.CorruptError{File: path, Reason: reason}
+	}
+	return s, true, nil
+}
+
+// writeSmall replaces a small file; when it returns nil the new content is
+// durable. dir is the directory the file is in.
+func writeSmall(fsys vfs.FS, dir, name string, s small) (err error) {
+	path := fsys.PathJoin(dir, name)
+	tmp := path + tmpSuffix
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write %s: %w", path, err)
+		}
+	}()
+	f, err := fsys.Create(tmp, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(s.encode())
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = fsys.Rename(tmp, path)
+	}
+	if err != nil {
+		return err
+	}
+	return syncDir(fsys, dir)
+}
+
+// syncDir makes the directory's entries durable.
+func syncDir(fsys vfs.FS, dir string) error {
+	d, err := fsys.OpenDir(dir)
+	if err != nil {
+		return fmt.Errorf("open directory %s: %w", dir, err)
+	}
+	err = d.Sync()
+	if cerr := d.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return fmt.Errorf("sync directory %s: %w", dir, err)
+	}
+	return nil
+}
+
+// makeDir creates dir with its parents and makes the new entries durable.
+func makeDir(fsys vfs.FS, dir string) error {
+	var parents []string
+	for d := dir; ; {
+		if _, err := fsys.Stat(d); err == nil {
+			break
+		} else if !isNotExist(err) {
+			return fmt.Errorf("look up %s: %w", d, err)
+		}
+		parent := fsys.PathDir(d)
+		if parent == d {
+			break
+		}
+		parents = append(parents, parent)
+		d = parent
+	}
+	if len(parents) == 0 {
+		return nil
+	}
+	if err := fsys.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("create directory %s: %w", dir, err)
+	}
+	for _, parent := range parents {
+		if err := syncDir(fsys, parent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func isNotExist(err error) bool {
+	return errors.Is(err, fs.ErrNotExist)
+}

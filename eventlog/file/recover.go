@@ -1,0 +1,342 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// recover brings the partition's files into order and makes it ready to take
+// records. See "Recovery" in doc.go.
+func (p *partition) recover() error {
+	fsys := p.log.opts.FS
+	start, err := p.readStart()
+	if err != nil {
+		return err
+	}
+	firsts, err := p.listSegments(start)
+	if err != nil {
+		return err
+	}
+	segs, unborn, err := p.readHeaders(firsts)
+	if err != nil {
+		return err
+	}
+	last := segs[len(segs)-1]
+	f, err := fsys.OpenReadWrite(last.path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", last.path, err)
+	}
+	// From here on stop closes the file.
+	p.mu.start = start
+	p.mu.segments = segs[:len(segs)-1]
+	p.begin(f, last, last.header.first)
+	end, err := p.scanLast(f, last)
+	if err != nil {
+		return err
+	}
+	if err := p.checkUnborn(end, last, unborn); err != nil {
+		return err
+	}
+	if err := p.mend(end); err != nil {
+		return fmt.Errorf("mend %s: %w", last.path, err)
+	}
+	if unborn != nil {
+		p.log.opts.Logger.Info("removing a log segment whose creation was interrupted", "file", unborn.path)
+		if err := fsys.Remove(unborn.path); err != nil {
+			return fmt.Errorf("remove %s: %w", unborn.path, err)
+		}
+		if err := syncDir(fsys, p.dir); err != nil {
+			return err
+		}
+	}
+	p.mu.next, p.mu.durable, p.mu.durablePos = end.next, end.next, end.pos
+	return nil
+}
+
+// begin makes seg, which is open as f, the one that takes records.
+func (p *partition) begin(f vfs.File, seg *segment, next int64) {
+	p.w.file, p.w.seg = f, seg
+	// Nothing is to be marked until the position is known.
+	p.w.marked = true
+	p.mu.segments = append(p.mu.segments, seg)
+	p.mu.next, p.mu.durable = next, next
+}
+
+// readStart returns the offset of the oldest segment to keep.
+func (p *partition) readStart() (int64, error) {
+	path := p.log.opts.FS.PathJoin(p.dir, startName)
+	s, found, err := readSmall(p.log.opts.FS, path, startMagic)
+	if err != nil || !found {
+		return 0, err
+	}
+	if int64(s.number) != int64(p.id) || int64(s.value) < 0 {
+		return 0, &eventlog.CorruptError{File: path, Reason: fmt.Sprintf("belongs to partition %d", s.number)}
+	}
+	return int64(s.value), nil
+}
+
+// listSegments returns the first offsets of the segment files to keep, in
+// order, and removes what a trim or a rename has left behind.
+func (p *partition) listSegments(start int64) ([]int64, error) {
+	fsys := p.log.opts.FS
+	names, err := fsys.List(p.dir)
+	if isNotExist(err) {
+		return nil, &eventlog.CorruptError{File: p.dir, Offset: start, Reason: "the partition's directory is missing"}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list %s: %w", p.dir, err)
+	}
+	var firsts []int64
+	removed := false
+	for _, name := range names {
+		first, ok := parseSegmentName(name)
+		if ok && first >= start {
+			firsts = append(firsts, first)
+			continue
+		}
+		if !ok && !strings.HasSuffix(name, tmpSuffix) {
+			if name != startName {
+				p.log.opts.Logger.Warn("ignoring an unknown file in the log", "dir", p.dir, "file", name)
+			}
+			continue
+		}
+		if err := fsys.Remove(fsys.PathJoin(p.dir, name)); err != nil {
+			return nil, fmt.Errorf("remove %s: %w", fsys.PathJoin(p.dir, name), err)
+		}
+		removed = true
+	}
+	if removed {
+		if err := syncDir(fsys, p.dir); err != nil {
+			return nil, err
+		}
+	}
+	slices.Sort(firsts)
+	if len(firsts) == 0 || firsts[0] != start {
+		return nil, &eventlog.CorruptError{File: p.segmentPath(start), Offset: start, Reason: "the segment file is missing"}
+	}
+	return firsts, nil
+}
+
+// readHeaders checks the heads of the segment files and that each follows the
+// one before. unborn is a last file whose creation was interrupted; it is not
+// among the segments.
+func (p *partition) readHeaders(firsts []int64) (segs []*segment, unborn *segment, err error) {
+	fsys := p.log.opts.FS
+	for i, first := range firsts {
+		seg := &segment{path: p.segmentPath(first), index: []indexEntry{{first, segmentHeaderSize}}}
+		corrupt := func(format string, args ...any) error {
+			return &eventlog.CorruptError{File: seg.path, Offset: first, Reason: fmt.Sprintf(format, args...)}
+		}
+		var reason string
+		if seg.header, seg.bytes, reason, err = readHeader(fsys, seg.path); err != nil {
+			return nil, nil, err
+		}
+		if reason != "" {
+			blank := false
+			if i == len(firsts)-1 && i > 0 {
+				if blank, err = blankBehind(fsys, seg.path, segmentHeaderSize); err != nil {
+					return nil, nil, err
+				}
+			}
+			if !blank {
+				return nil, nil, corrupt("%s", reason)
+			}
+			seg.header.first = first
+			return segs, seg, nil
+		}
+		h := &seg.header
+		switch {
+		case h.first != first:
+			return nil, nil, corrupt("the header says that its first offset is %d", h.first)
+		case h.partition != p.id:
+			return nil, nil, corrupt("the file belongs to partition %d", h.partition)
+		case h.logID != p.log.id:
+			return nil, nil, corrupt("the file belongs to another log")
+		case i > 0 && h.prev > firsts[i-1] && h.prev < first:
+			return nil, nil, &eventlog.CorruptError{
+				File: p.segmentPath(h.prev), Offset: h.prev,
+				Reason: fmt.Sprintf("the segment file is missing: %s follows it", seg.path),
+			}
+		case i > 0 && h.prev != firsts[i-1]:
+			return nil, nil, corrupt("the header says that the segment before starts at offset %d, it starts at %d", h.prev, firsts[i-1])
+		}
+		segs = append(segs, seg)
+	}
+	return segs, nil, nil
+}
+
+// readHeader reads a segment file's header and size.
+func readHeader(fsys vfs.FS, path string) (h segmentHeader, size int64, reason string, err error) {
+	f, err := fsys.Open(path)
+	if err != nil {
+		return h, 0, "", fmt.Errorf("open %s: %w", path, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return h, 0, "", fmt.Errorf("look up %s: %w", path, err)
+	}
+	b := make([]byte, segmentHeaderSize)
+	n, err := f.ReadAt(b, 0)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return h, 0, "", fmt.Errorf("read %s: %w", path, err)
+	}
+	h, reason = decodeSegmentHeader(b[:n])
+	return h, info.Size(), reason, nil
+}
+
+// segmentEnd is where the whole batches of the last segment end.
+type segmentEnd struct {
+	// pos is behind the last whole batch, next the offset behind its last
+	// record.
+	pos, next int64
+	// batch is the position of the last whole batch, 0 when there is none.
+	batch int64
+	// marked and sealed tell what stands at pos.
+	marked, sealed bool
+	// junk is behind the last byte, from junkFrom on, that is not zero.
+	junkFrom, junk int64
+}
+
+// scanLast reads the last segment and decides what is a torn tail and what is
+// damage.
+func (p *partition) scanLast(f vfs.File, seg *segment) (segmentEnd, error) {
+	end := segmentEnd{pos: segmentHeaderSize, next: seg.header.first}
+	var s scanner
+	s.reset(f, seg.header.salt, end.pos, end.next)
+	var flt *fault
+	for {
+		_, err := s.record()
+		if err == nil {
+			if s.left == 0 {
+				seg.addIndex(s.batch.first, s.batchPos)
+				end.batch, end.pos, end.next = s.batchPos, s.pos(), s.next
+			}
+			continue
+		}
+		switch {
+		case err == errMark:
+			end.marked = true
+		case err == errSeal:
+			end.sealed = true
+		case errors.As(err, &flt):
+		default:
+			return end, fmt.Errorf("read %s: %w", seg.path, err)
+		}
+		break
+	}
+	if flt == nil {
+		flt = &fault{pos: end.pos, reason: "a mark stands where a batch must be"}
+	}
+	corrupt := func(reason string) error {
+		return &eventlog.CorruptError{File: seg.path, Position: flt.pos, Offset: s.next, Reason: reason}
+	}
+	if flt.written {
+		return end, corrupt(flt.reason)
+	}
+	rest, err := scanRest(f, seg.header.salt, end.pos)
+	if err != nil {
+		return end, fmt.Errorf("read %s: %w", seg.path, err)
+	}
+	if rest.head >= 0 {
+		return end, corrupt(fmt.Sprintf("%s, and byte %d shows that it was durable", flt.reason, rest.head))
+	}
+	end.junkFrom, end.junk = end.pos, rest.end
+	if end.marked || end.sealed {
+		end.junkFrom = end.pos + batchHeaderSize
+	}
+	return end, nil
+}
+
+// checkUnborn compares the end of the last segment with what is known about
+// its successor.
+func (p *partition) checkUnborn(end segmentEnd, last, unborn *segment) error {
+	switch {
+	case end.sealed && unborn == nil:
+		return &eventlog.CorruptError{
+			File: p.segmentPath(end.next), Offset: end.next,
+			Reason: fmt.Sprintf("the segment file is missing: %s ends before it", last.path),
+		}
+	case end.sealed:
+		// A seal is written only after the successor's header is durable.
+		return &eventlog.CorruptError{File: unborn.path, Offset: end.next, Reason: "the segment header is damaged"}
+	case unborn != nil && unborn.header.first != end.next:
+		// A successor is created only after all before it is durable.
+		return &eventlog.CorruptError{
+			File: last.path, Position: end.pos, Offset: end.next,
+			Reason: fmt.Sprintf("the records end here, but the next segment starts with offset %d", unborn.header.first),
+		}
+	}
+	return nil
+}
+
+// mend cuts the torn tail of the last segment, makes durable what may only be
+// in the page cache, and leaves a durable mark at the end.
+func (p *partition) mend(end segmentEnd) error {
+	w := &p.w
+	info, err := w.file.Stat()
+	if err != nil {
+		return err
+	}
+	w.pos, w.filled = end.pos, max(info.Size(), end.pos)
+	dirty := false
+	if end.junk > end.junkFrom {
+		p.log.opts.Logger.Warn("cutting a torn batch off the end of the log; it was never acknowledged",
+			"file", w.seg.path, "pos", end.junkFrom, "bytes", end.junk-end.junkFrom, "offset", end.next)
+		if err := writeZeros(w.file, end.junkFrom, end.junk); err != nil {
+			return err
+		}
+		p.counters.cutBytes.Add(uint64(end.junk - end.junkFrom))
+		dirty = true
+	}
+	if !end.marked {
+		// The last batch, or the header of a segment without one.
+		if err := rewrite(w.file, end.batch, end.pos); err != nil {
+			return err
+		}
+		dirty = true
+	}
+	if dirty {
+		if err := w.file.Sync(); err != nil {
+			return err
+		}
+		if err := syncDir(p.log.opts.FS, p.dir); err != nil {
+			return err
+		}
+	}
+	if !end.marked {
+		if err := p.putMark(batchMark, end.next); err != nil {
+			return err
+		}
+		if err := w.file.SyncData(); err != nil {
+			return err
+		}
+	}
+	w.seg.bytes = w.filled
+	return nil
+}
+
+// rewrite writes the bytes of [from, to) to their place again, so that an
+// fsync covers them even if an earlier one failed and left them in the page
+// cache alone.
+func rewrite(f vfs.File, from, to int64) error {
+	buf := make([]byte, min(to-from, scanChunk))
+	for from < to {
+		b := buf[:min(to-from, int64(len(buf)))]
+		if _, err := f.ReadAt(b, from); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if _, err := f.WriteAt(b, from); err != nil {
+			return err
+		}
+		from += int64(len(b))
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package file
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// counters of one partition.
+type counters struct {
+	appended, appendedBytes, batches            atomic.Uint64
+	refusedFull, refusedTooLarge, refusedFailed atomic.Uint64
+	fsyncs, fsyncNanos, cutBytes                atomic.Uint64
+}
+
+// Stats is a snapshot of what the log did since it was opened, over all
+// partitions.
+type Stats struct {
+	// QueueRecords and QueueBytes wait to be durable now.
+	QueueRecords int
+	QueueBytes   int64
+	// Appended counts the records made durable, AppendedBytes their bytes
+	// without framing, Batches the group commits they went into.
+	Appended, AppendedBytes, Batches uint64
+	// RefusedFull, RefusedTooLarge and RefusedFailed count the records that
+	// were not stored, or not acknowledged, by reason.
+	RefusedFull, RefusedTooLarge, RefusedFailed uint64
+	// Fsyncs counts the fsyncs of segment data, FsyncTime is their sum.
+	Fsyncs    uint64
+	FsyncTime time.Duration
+	// CutBytes were cut off torn tails by Open.
+	CutBytes uint64
+	// Segments is the number of segment files, DiskBytes their size.
+	Segments  int
+	DiskBytes int64
+	// Failed is set when a write or an fsync has failed.
+	Failed bool
+}
+
+// Stats returns a snapshot.
+func (l *Log) Stats() Stats {
+	s := Stats{Failed: l.failed() != nil}
+	for _, p := range l.partitions {
+		c := &p.counters
+		s.Appended += c.appended.Load()
+		s.AppendedBytes += c.appendedBytes.Load()
+		s.Batches += c.batches.Load()
+		s.RefusedFull += c.refusedFull.Load()
+		s.RefusedTooLarge += c.refusedTooLarge.Load()
+		s.RefusedFailed += c.refusedFailed.Load()
+		s.Fsyncs += c.fsyncs.Load()
+		s.FsyncTime += time.Duration(c.fsyncNanos.Load())
+		s.CutBytes += c.cutBytes.Load()
+		p.mu.Lock()
+		s.QueueRecords += p.mu.queuedRecords
+		s.QueueBytes += p.mu.queuedBytes
+		s.Segments += len(p.mu.segments)
+		for _, seg := range p.mu.segments {
+			s.DiskBytes += seg.bytes
+		}
+		p.mu.Unlock()
+	}
+	return s
+}
