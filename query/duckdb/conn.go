@@ -1,0 +1,167 @@
+package duckdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+	"unsafe"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+)
+
+// conn is one connection: one statement at a time, one transaction at a time.
+// It is not safe for concurrent use.
+type conn struct {
+	c bindings.Connection
+}
+
+func connect(db bindings.Database) (*conn, error) {
+	c := new(conn)
+	if bindings.Connect(db, &c.c) != bindings.StateSuccess {
+		return nil, errors.New("duckdb: cannot connect")
+	}
+	return c, nil
+}
+
+func (c *conn) close() { bindings.Disconnect(&c.c) }
+
+// exec runs statements without parameters.
+func (c *conn) exec(sql string) error {
+	var res bindings.Result
+	defer bindings.DestroyResult(&res)
+	if bindings.Query(c.c, sql, &res) != bindings.StateSuccess {
+		return fmt.Errorf("duckdb: %s", bindings.ResultError(&res))
+	}
+	return nil
+}
+
+// query runs one statement with its parameters bound by position and hands
+// each chunk of the result to fn (nil: ignore them). A chunk is valid during
+// the call only. When ctx ends the statement is interrupted and ctx's error
+// returned.
+func (c *conn) query(ctx context.Context, sql string, args []any, fn func(chunk) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var stmt bindings.PreparedStatement
+	defer bindings.DestroyPrepare(&stmt)
+	if bindings.Prepare(c.c, sql, &stmt) != bindings.StateSuccess {
+		return fmt.Errorf("duckdb: prepare: %s", bindings.PrepareError(stmt))
+	}
+	for i, a := range args {
+		if err := bind(stmt, i+1, a); err != nil {
+			return err
+		}
+	}
+	finish := c.interruptWith(ctx)
+	err := execute(stmt, fn)
+	finish()
+	if ctxErr := ctx.Err(); err != nil && ctxErr != nil {
+		return ctxErr
+	}
+	return err
+}
+
+// interruptWith interrupts the connection's statement when ctx ends, until the
+// returned function is called. DuckDB forgets an interruption that comes
+// before a statement begins, so it is repeated.
+func (c *conn) interruptWith(ctx context.Context) (finish func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	done, gone := make(chan struct{}), make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(gone)
+		tick := time.NewTicker(2 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			bindings.Interrupt(c.c)
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() {
+		close(done)
+		if !stop() {
+			<-gone
+		}
+	}
+}
+
+func execute(stmt bindings.PreparedStatement, fn func(chunk) error) error {
+	var res bindings.Result
+	defer bindings.DestroyResult(&res)
+	if bindings.ExecutePreparedStreaming(stmt, &res) != bindings.StateSuccess {
+		return fmt.Errorf("duckdb: %s", bindings.ResultError(&res))
+	}
+	for {
+		dc := bindings.FetchChunk(res)
+		if dc.Ptr == nil {
+			if msg := bindings.ResultError(&res); msg != "" {
+				return fmt.Errorf("duckdb: %s", msg)
+			}
+			return nil
+		}
+		var err error
+		if fn != nil {
+			err = fn(chunk{dc: dc, rows: int(bindings.DataChunkGetSize(dc))})
+		}
+		bindings.DestroyDataChunk(&dc)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func bind(stmt bindings.PreparedStatement, i int, a any) error {
+	idx := bindings.IdxT(i)
+	state := bindings.StateError
+	switch v := a.(type) {
+	case int64:
+		state = bindings.BindInt64(stmt, idx, v)
+	case uint64:
+		state = bindings.BindUInt64(stmt, idx, v)
+	case uint32:
+		state = bindings.BindUInt32(stmt, idx, v)
+	case float64:
+		state = bindings.BindDouble(stmt, idx, v)
+	case bool:
+		state = bindings.BindBoolean(stmt, idx, v)
+	case string:
+		state = bindings.BindVarcharLength(stmt, idx, v, bindings.IdxT(len(v)))
+	default:
+		return fmt.Errorf("duckdb: parameter %d: cannot bind a %T", i, a)
+	}
+	if state != bindings.StateSuccess {
+		return fmt.Errorf("duckdb: cannot bind parameter %d (%T)", i, a)
+	}
+	return nil
+}
+
+// chunk is a piece of a result.
+type chunk struct {
+	dc   bindings.DataChunk
+	rows int
+}
+
+// column returns a fixed-width column of a chunk. T must be the column's
+// type; the column must not hold NULLs.
+func column[T int64 | uint64 | uint32](c chunk, col int) []T {
+	v := bindings.DataChunkGetVector(c.dc, bindings.IdxT(col))
+	return unsafe.Slice((*T)(bindings.VectorGetData(v)), c.rows)
+}
+
+// text returns the strings of a column as copies.
+func (c chunk) text(col int) []string {
+	v := bindings.DataChunkGetVector(c.dc, bindings.IdxT(col))
+	refs := unsafe.Slice((*stringRef)(bindings.VectorGetData(v)), c.rows)
+	out := make([]string, c.rows)
+	for i := range refs {
+		out[i] = refs[i].copy()
+	}
+	return out
+}

@@ -1,0 +1,71 @@
+package duckdb
+
+import (
+	"errors"
+	"fmt"
+	"runtime"
+)
+
+// Options bound what the store may use. The zero value means the defaults.
+type Options struct {
+	// MemoryLimitBytes bounds DuckDB's memory: block cache, query operators and
+	// uncommitted rows. Queries that need more spill to TempDir. Default 2 GB,
+	// at least 64 MB.
+	MemoryLimitBytes int64
+	// Threads bounds the threads that work on queries and appends, over all
+	// connections. Default: the number of CPUs, at most 2.
+	Threads int
+	// TempDir is where queries spill. Default: the path of the database with
+	// ".tmp" added. It is created when first needed.
+	TempDir string
+	// TempLimitBytes bounds TempDir; a query that needs more fails. Default 10 GB.
+	TempLimitBytes int64
+	// CheckpointBytes is the size of the write-ahead log at which an append
+	// also moves the log's rows into the database file. Default 64 MB.
+	CheckpointBytes int64
+	// Readers bounds the queries that run at once; more wait for their turn, as
+	// long as their context allows. Default 4.
+	Readers int
+}
+
+const (
+	mb = 1_000_000
+	gb = 1_000_000_000
+)
+
+func (o Options) withDefaults(path string) Options {
+	if o.MemoryLimitBytes == 0 {
+		o.MemoryLimitBytes = 2 * gb
+	}
+	if o.Threads == 0 {
+		o.Threads = min(2, runtime.NumCPU())
+	}
+	if o.TempDir == "" {
+		o.TempDir = path + ".tmp"
+	}
+	if o.TempLimitBytes == 0 {
+		o.TempLimitBytes = 10 * gb
+	}
+	if o.CheckpointBytes == 0 {
+		o.CheckpointBytes = 64 * mb
+	}
+	if o.Readers == 0 {
+		o.Readers = 4
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	var errs []error
+	atLeast := func(name string, have, least int64) {
+		if have < least {
+			errs = append(errs, fmt.Errorf("%s is %d, must be at least %d", name, have, least))
+		}
+	}
+	atLeast("MemoryLimitBytes", o.MemoryLimitBytes, 64*mb)
+	atLeast("Threads", int64(o.Threads), 1)
+	atLeast("TempLimitBytes", o.TempLimitBytes, mb)
+	atLeast("CheckpointBytes", o.CheckpointBytes, mb)
+	atLeast("Readers", int64(o.Readers), 1)
+	return errors.Join(errs...)
+}

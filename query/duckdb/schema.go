@@ -1,0 +1,72 @@
+package duckdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// ErrNewerSchema says that the file was written by a newer version.
+var ErrNewerSchema = errors.New("history was written by a newer version")
+
+// schemaVersion counts changes of the tables; docs/formats.md describes them.
+const schemaVersion = 1
+
+const schema = `
+CREATE TABLE events (
+	account         UBIGINT  NOT NULL,
+	"partition"     UINTEGER NOT NULL,
+	record_offset   BIGINT   NOT NULL,
+	record_index    UINTEGER NOT NULL,
+	ordinal         UINTEGER NOT NULL,
+	time_ms         BIGINT   NOT NULL,
+	event_type      VARCHAR  NOT NULL,
+	properties      VARCHAR  NOT NULL,
+	idempotency_key VARCHAR  NOT NULL
+);
+CREATE TABLE aliases (
+	account       UBIGINT  NOT NULL,
+	"partition"   UINTEGER NOT NULL,
+	record_offset BIGINT   NOT NULL,
+	record_index  UINTEGER NOT NULL,
+	ordinal       UINTEGER NOT NULL,
+	winner        UINTEGER NOT NULL
+);
+CREATE TABLE progress (
+	"partition" UINTEGER NOT NULL,
+	next_offset BIGINT   NOT NULL
+);
+CREATE TABLE schema_version (version BIGINT NOT NULL);
+`
+
+// ensureSchema creates the tables in an empty file and refuses a file whose
+// tables are not of this version.
+func ensureSchema(c *conn, path string) error {
+	ctx := context.Background()
+	tables := int64(0)
+	err := c.query(ctx, "SELECT count(*) FROM duckdb_tables() WHERE table_name = 'schema_version'", nil, func(ch chunk) error {
+		tables = column[int64](ch, 0)[0]
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if tables == 0 {
+		return c.exec(fmt.Sprintf("BEGIN; %s INSERT INTO schema_version VALUES (%d); COMMIT", schema, schemaVersion))
+	}
+	version := int64(0)
+	err = c.query(ctx, "SELECT version FROM schema_version", nil, func(ch chunk) error {
+		version = column[int64](ch, 0)[0]
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case version > schemaVersion:
+		return fmt.Errorf("%w: %s has table version %d, this one knows %d: run the version that wrote it, or a newer one",
+			ErrNewerSchema, path, version, schemaVersion)
+	case version != schemaVersion:
+		return fmt.Errorf("history: %s has table version %d, expected %d", path, version, schemaVersion)
+	}
+	return nil
+}

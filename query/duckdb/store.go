@@ -1,0 +1,190 @@
+package duckdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"sync"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/musterhq/muster/query"
+)
+
+// Store is a [query.History] in one DuckDB file. All methods are safe for
+// concurrent use; appends run one at a time.
+type Store struct {
+	path    string
+	db      bindings.Database
+	readers chan *conn // idle connections; as many as Options.Readers in all
+
+	writer struct {
+		sync.Mutex
+		*conn
+		chunk bindings.DataChunk
+		// positions mirrors table progress; nil when it has to be read again.
+		positions map[int]int64
+		closed    bool
+	}
+}
+
+var _ query.History = (*Store)(nil)
+
+// ErrClosed says that the store has been closed.
+var ErrClosed = errors.New("history is closed")
+
+// Open opens the database file at path, and creates it when there is none. The
+// directory must exist. A file must be open once only; another process that
+// has it open makes Open fail.
+func Open(path string, opts Options) (*Store, error) {
+	if path == "" {
+		return nil, errors.New("history: path is empty, name a file")
+	}
+	opts = opts.withDefaults(path)
+	if err := opts.validate(); err != nil {
+		return nil, fmt.Errorf("history: options: %w", err)
+	}
+	s := &Store{path: path, readers: make(chan *conn, opts.Readers)}
+	if err := s.open(opts); err != nil {
+		s.release()
+		return nil, fmt.Errorf("history: open %s: %w", path, err)
+	}
+	return s, nil
+}
+
+func (s *Store) open(opts Options) error {
+	if err := openDatabase(s.path, opts, &s.db); err != nil {
+		return err
+	}
+	w, err := connect(s.db)
+	if err != nil {
+		return err
+	}
+	s.writer.conn = w
+	if err := ensureSchema(w, s.path); err != nil {
+		return err
+	}
+	for range opts.Readers {
+		r, err := connect(s.db)
+		if err != nil {
+			return err
+		}
+		s.readers <- r
+	}
+	s.writer.chunk = newEventsChunk()
+	return nil
+}
+
+// openDatabase opens the file with every bound set, so that nothing depends on
+// what DuckDB derives from the machine.
+func openDatabase(path string, opts Options, db *bindings.Database) error {
+	var config bindings.Config
+	if bindings.CreateConfig(&config) != bindings.StateSuccess {
+		return errors.New("duckdb: cannot create a configuration")
+	}
+	defer bindings.DestroyConfig(&config)
+	bytes := func(n int64) string { return strconv.FormatInt(n, 10) + "B" }
+	for _, kv := range [][2]string{
+		{"memory_limit", bytes(opts.MemoryLimitBytes)},
+		{"threads", strconv.Itoa(opts.Threads)},
+		{"temp_directory", opts.TempDir},
+		{"max_temp_directory_size", bytes(opts.TempLimitBytes)},
+		{"checkpoint_threshold", bytes(opts.CheckpointBytes)},
+		// What is needed is linked in; nothing is fetched from the network, and
+		// SQL reaches no file but the database.
+		{"autoinstall_known_extensions", "false"},
+		{"autoload_known_extensions", "false"},
+		{"allow_community_extensions", "false"},
+		{"enable_external_access", "false"},
+		{"storage_compatibility_version", "latest"},
+	} {
+		if bindings.SetConfig(config, kv[0], kv[1]) != bindings.StateSuccess {
+			return fmt.Errorf("duckdb: setting %s=%s refused", kv[0], kv[1])
+		}
+	}
+	var msg string
+	if bindings.OpenExt(path, db, config, &msg) != bindings.StateSuccess {
+		return fmt.Errorf("duckdb: %s", msg)
+	}
+	return nil
+}
+
+// reader waits for a connection to query with; give it back with done.
+func (s *Store) reader(ctx context.Context) (c *conn, done func(), err error) {
+	select {
+	case c, ok := <-s.readers:
+		if !ok {
+			return nil, nil, ErrClosed
+		}
+		return c, func() { s.readers <- c }, nil
+	case <-ctx.Done():
+		return nil, nil, ctx.Err()
+	}
+}
+
+// Usage implements [query.History]. Bytes are those of the database file and
+// its write-ahead log.
+func (s *Store) Usage(ctx context.Context) (query.Usage, error) {
+	var u query.Usage
+	c, done, err := s.reader(ctx)
+	if err != nil {
+		return u, err
+	}
+	defer done()
+	err = c.query(ctx, "SELECT count(*) FROM events", nil, func(ch chunk) error {
+		u.Rows = column[int64](ch, 0)[0]
+		return nil
+	})
+	if err != nil {
+		return u, err
+	}
+	for _, name := range []string{s.path, s.path + ".wal"} {
+		info, err := os.Stat(name)
+		switch {
+		case err == nil:
+			u.Bytes += info.Size()
+		case !errors.Is(err, os.ErrNotExist):
+			return u, fmt.Errorf("history: %w", err)
+		}
+	}
+	return u, nil
+}
+
+// Close waits for what is running, moves the write-ahead log into the file and
+// closes it. Calls after the first return [ErrClosed].
+func (s *Store) Close() error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if s.writer.closed {
+		return ErrClosed
+	}
+	s.writer.closed = true
+	for range cap(s.readers) {
+		(<-s.readers).close()
+	}
+	close(s.readers)
+	err := s.writer.exec("CHECKPOINT")
+	s.release()
+	if err != nil {
+		return fmt.Errorf("history: close %s: %w", s.path, err)
+	}
+	return nil
+}
+
+// release frees everything that is there.
+func (s *Store) release() {
+	for len(s.readers) > 0 {
+		(<-s.readers).close()
+	}
+	if s.writer.chunk.Ptr != nil {
+		bindings.DestroyDataChunk(&s.writer.chunk)
+	}
+	if s.writer.conn != nil {
+		s.writer.conn.close()
+	}
+	if s.db.Ptr != nil {
+		bindings.Close(&s.db)
+	}
+}
