@@ -105,6 +105,9 @@ func (o *Object) Reset() {
 	o.names, o.bloom, o.seen = o.names[:0], 0, nil
 }
 
+// Len is the number of keys.
+func (o *Object) Len() int { return max(len(o.names), len(o.seen)) }
+
 // Add adds an unescaped key, whose bytes must not change until Reset, and tells
 // whether the object held it already.
 func (o *Object) Add(name []byte) bool {

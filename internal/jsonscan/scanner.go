@@ -140,6 +140,9 @@ func (s *Scanner) Byte(i int) byte {
 	return 0
 }
 
+// Source is the text from position i up to j.
+func (s *Scanner) Source(i, j int) []byte { return s.src[i:j:j] }
+
 // Space returns the position of the first byte from i on that is no white
 // space.
 func (s *Scanner) Space(i int) int {
@@ -152,6 +155,13 @@ func (s *Scanner) Space(i int) int {
 // More goes on behind an element or member that ended at i: to the next one, or
 // behind the closing bracket or brace, and then more is false.
 func (s *Scanner) More(i int, closing byte) (next int, more bool) {
+	if src := s.src; i+1 < len(src) && src[i] == ',' && src[i+1] > ' ' {
+		return i + 1, true
+	}
+	return s.slowMore(i, closing)
+}
+
+func (s *Scanner) slowMore(i int, closing byte) (next int, more bool) {
 	i = s.Space(i)
 	switch s.Byte(i) {
 	case ',':

@@ -25,7 +25,7 @@ func plain(src []byte, i int) (int, uint64) {
 		m := ((w - 0x20*ones) | ((w ^ '"'*ones) - ones) | ((w ^ '\\'*ones) - ones)) &^ w & highs
 		if m != 0 {
 			n := bits.TrailingZeros64(m)
-			return i + n>>3, (high | w&(1<<(n&^7)-1)) & highs
+			return i + n>>3, (high | w&(1<<(n&56)-1)) & highs
 		}
 		high |= w
 		i += 8
@@ -44,13 +44,14 @@ func plain(src []byte, i int) (int, uint64) {
 // characters unescaped: a part of the source if nothing is escaped. A fault has
 // an empty path; the text is then nil.
 func (s *Scanner) Text(i int) ([]byte, int) {
-	if s.Byte(i) != '"' {
+	src := s.src
+	if uint(i) >= uint(len(src)) || src[i] != '"' {
 		return nil, s.Fail(i, "expected a string")
 	}
 	i++
-	j, high := plain(s.src, i)
-	if j < len(s.src) && s.src[j] == '"' && high == 0 {
-		return s.src[i:j:j], j + 1
+	j, high := plain(src, i)
+	if uint(j) < uint(len(src)) && src[j] == '"' && high == 0 {
+		return src[i:j:j], j + 1
 	}
 	return s.slowText(i, j, high)
 }

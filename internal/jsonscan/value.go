@@ -18,6 +18,17 @@ const (
 // unescaped and the position of the member's value. With a fault (whose path is
 // empty) the key is nil.
 func (s *Scanner) Key(i int) ([]byte, int) {
+	if src := s.src; uint(i) < uint(len(src)) && src[i] == '"' {
+		// Mostly a key is plain, and nothing stands around the colon.
+		j, high := plain(src, i+1)
+		if j+2 < len(src) && src[j] == '"' && src[j+1] == ':' && src[j+2] > ' ' && high == 0 {
+			return src[i+1 : j : j], j + 2
+		}
+	}
+	return s.slowKey(i)
+}
+
+func (s *Scanner) slowKey(i int) ([]byte, int) {
 	if s.Byte(i) != '"' {
 		return nil, s.Fail(i, "expected a key in quotation marks")
 	}

@@ -1,0 +1,116 @@
+package ingest
+
+import (
+	"strconv"
+
+	"github.com/musterhq/muster/internal/jsonscan"
+	"github.com/musterhq/muster/resolver"
+)
+
+// invalidCredentials is the one answer to bad credentials, whatever is wrong
+// with them.
+const invalidCredentials = "invalid app credentials; check the headers X-App-Id and X-App-Secret"
+
+// appendFailure appends the answer that refuses a single event or, with a
+// status other than 202, any request.
+func appendFailure(dst []byte, text string) []byte {
+	dst = append(dst, `{"success":false,"profile_id":"","error":`...)
+	dst = jsonscan.AppendQuoted(dst, []byte(text))
+	return append(dst, '}')
+}
+
+// appendResult appends the outcome of one event.
+func appendResult(dst []byte, o *resolver.EventOutcome) []byte {
+	if o.Status == resolver.EventRefused {
+		text := "the event was refused"
+		if o.Refusal != nil {
+			text = o.Refusal.Message
+		}
+		return appendFailure(dst, text)
+	}
+	dst = append(dst, `{"success":true,"profile_id":"`...)
+	dst = o.Profile.AppendText(dst)
+	return append(dst, `","error":null}`...)
+}
+
+// tally counts what became of a request's events.
+type tally struct {
+	accepted, duplicate, refused int
+}
+
+// appendResults appends an array with one result for each event the decoder
+// read, in order. The outcome has one entry for each event in the record,
+// unless the record as a whole was refused.
+func appendResults(dst []byte, d *Decoder, out *resolver.Outcome) ([]byte, tally) {
+	var t tally
+	stored := 0
+	dst = append(dst, '[')
+	for i := range d.results {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		var o resolver.EventOutcome
+		text := d.errorText(i)
+		switch {
+		case len(text) > 0:
+		case out.Refusal != nil:
+			o = resolver.EventOutcome{Status: resolver.EventRefused, Refusal: out.Refusal}
+		default:
+			o = out.Events[stored]
+			stored++
+		}
+		switch o.Status {
+		case resolver.EventAccepted:
+			t.accepted++
+		case resolver.EventDuplicate:
+			t.duplicate++
+		default:
+			t.refused++
+		}
+		if len(text) > 0 {
+			dst = append(dst, `{"success":false,"profile_id":"","error":`...)
+			dst = jsonscan.AppendQuoted(dst, text)
+			dst = append(dst, '}')
+		} else {
+			dst = appendResult(dst, &o)
+		}
+	}
+	return append(dst, ']'), t
+}
+
+// appendBatchHead appends the answer to a batch up to its results.
+func appendBatchHead(dst []byte, success bool, accepted, total int) []byte {
+	dst = append(dst, `{"success":`...)
+	dst = strconv.AppendBool(dst, success)
+	dst = append(dst, `,"accepted":`...)
+	dst = strconv.AppendInt(dst, int64(accepted), 10)
+	dst = append(dst, `,"total":`...)
+	dst = strconv.AppendInt(dst, int64(total), 10)
+	return append(dst, `,"results":`...)
+}
+
+// appendImportTail closes the answer to an import.
+func appendImportTail(dst []byte, nextRow uint64, refusal *resolver.Refusal) []byte {
+	dst = append(dst, `,"next_row":`...)
+	dst = strconv.AppendUint(dst, nextRow, 10)
+	dst = append(dst, `,"error":`...)
+	if refusal == nil {
+		return append(dst, "null}"...)
+	}
+	dst = jsonscan.AppendQuoted(dst, []byte(refusal.Message))
+	return append(dst, '}')
+}
+
+// appendDenied appends the answer to bad credentials.
+func appendDenied(dst []byte, e endpoint) []byte {
+	if e == endpointEvent {
+		return appendFailure(dst, invalidCredentials)
+	}
+	dst = append(dst, `{"success":false,"accepted":0,"total":0,"results":[]`...)
+	if e == endpointImport {
+		dst = append(dst, `,"next_row":0`...)
+	}
+	dst = append(dst, `,"error":`...)
+	dst = jsonscan.AppendQuoted(dst, []byte(invalidCredentials))
+	return append(dst, '}')
+}

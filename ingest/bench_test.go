@@ -1,0 +1,80 @@
+package ingest
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// benchBody is a batch of n events of about 320 bytes, as a shop sends them.
+func benchBody(n int) []byte {
+	b := []byte(`{"events":[`)
+	for i := range n {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = fmt.Appendf(b, `{"event_type":"item_purchased","user":{"email":"customer%06d@example.com","external_id":"cust-%06d",`+
+			`"first_name":"Maria","attributes":{"plan":"pro","visits":%d}},"properties":{"value":%d.95,"currency":"EUR",`+
+			`"product_id":"sku-%05d","quantity":%d,"category":"garden tools"},"idempotency_key":"6f1c2b1e-7d7e-4d3c-9f5a-%012d"}`,
+			i*7919%1000000, i*7919%1000000, i%50, i%90+10, i*31%100000, i%9+1, i)
+	}
+	return append(b, "]}"...)
+}
+
+// BenchmarkDecodeBatch100 is the way from a body to an encoded record.
+func BenchmarkDecodeBatch100(b *testing.B) {
+	body := benchBody(100)
+	d := newDecoder(Limits{}.withDefaults())
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := d.batch(body, eventlog.KindEvents, 0); err != nil || d.events != 100 {
+			b.Fatal(err, d.events)
+		}
+		d.Finish(&eventlog.Envelope{})
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
+	b.ReportMetric(float64(len(body))/100, "bytes/event")
+}
+
+// BenchmarkFastjsonVisit parses the same body into a tree and looks at every
+// field of it once: the ceiling that the design measures against.
+func BenchmarkFastjsonVisit(b *testing.B) {
+	body := benchBody(100)
+	var p fastjson.Parser
+	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
+	fields := 0
+	for b.Loop() {
+		v, err := p.ParseBytes(body)
+		if err != nil {
+			b.Fatal(err)
+		}
+		fields += visit(v)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/100, "ns/event")
+}
+
+func visit(v *fastjson.Value) int {
+	n := 1
+	switch v.Type() {
+	case fastjson.TypeObject:
+		o, _ := v.Object()
+		o.Visit(func(_ []byte, v *fastjson.Value) { n += visit(v) })
+	case fastjson.TypeArray:
+		a, _ := v.Array()
+		for _, v := range a {
+			n += visit(v)
+		}
+	case fastjson.TypeString:
+		s, _ := v.StringBytes()
+		n += len(s)
+	case fastjson.TypeNumber:
+		f, _ := v.Float64()
+		n += int(f)
+	}
+	return n
+}

@@ -1,0 +1,292 @@
+package ingest
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"runtime"
+	"sync"
+
+	"github.com/klauspost/compress/gzip"
+	"github.com/klauspost/compress/zstd"
+	"github.com/valyala/fasthttp"
+)
+
+// firstRead is the size of a body's buffer before more of it has come: what a
+// client announces costs no memory until it sends it.
+const firstRead = 16 << 10
+
+// encoding is a content coding of a body.
+type encoding int
+
+const (
+	plainBody encoding = iota
+	gzipBody
+	zstdBody
+)
+
+// checkHead refuses requests by their head alone.
+func checkHead(header *fasthttp.RequestHeader) (encoding, *requestError) {
+	if !header.IsPost() {
+		return 0, &requestError{405, "only POST is allowed here; send the request with POST"}
+	}
+	if !isJSON(header.ContentType()) {
+		return 0, &requestError{415, "Content-Type must be application/json; set it and send the body as JSON"}
+	}
+	codings := header.PeekAll(fasthttp.HeaderContentEncoding)
+	coding := header.ContentEncoding()
+	if len(codings) <= 1 {
+		switch coding = bytes.TrimSpace(coding); {
+		case len(coding) == 0 || equalFold(coding, "identity"):
+			return plainBody, nil
+		case equalFold(coding, "gzip"):
+			return gzipBody, nil
+		case equalFold(coding, "zstd"):
+			return zstdBody, nil
+		}
+	}
+	return 0, &requestError{415, "Content-Encoding must be gzip, zstd or absent; only one encoding may be used"}
+}
+
+// isJSON tells whether a Content-Type is application/json, with or without
+// parameters.
+func isJSON(contentType []byte) bool {
+	if i := bytes.IndexByte(contentType, ';'); i >= 0 {
+		contentType = contentType[:i]
+	}
+	return equalFold(bytes.TrimSpace(contentType), "application/json")
+}
+
+// equalFold compares ASCII without regard to case; lower is in lower case.
+func equalFold(b []byte, lower string) bool {
+	if len(b) != len(lower) {
+		return false
+	}
+	for i, c := range b {
+		if c >= 'A' && c <= 'Z' {
+			c |= 0x20
+		}
+		if c != lower[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *Handler) tooLarge() *requestError {
+	return &requestError{413, fmt.Sprintf("the body is longer than %d bytes (after decompression); send the events in several requests", h.opts.BodyBytes)}
+}
+
+func (h *Handler) noMemory() *requestError {
+	h.counters.noMemory.Inc()
+	return &requestError{503, "too many bytes are in flight; send the request again later"}
+}
+
+// readBody reads the body of a request, and decompresses it. The result is
+// valid until the work is released.
+func (h *Handler) readBody(ctx *fasthttp.RequestCtx, w *work, enc encoding) ([]byte, *requestError) {
+	received, refused := h.receive(ctx, w)
+	if refused != nil {
+		return nil, refused
+	}
+	h.counters.bytesReceived.Add(len(received))
+	body := received
+	switch {
+	case len(received) == 0:
+	case enc == gzipBody:
+		body, refused = h.unpackGzip(received, w)
+	case enc == zstdBody:
+		body, refused = h.unpackZstd(received, w)
+	}
+	if refused != nil {
+		return nil, refused
+	}
+	h.counters.bytesDecoded.Add(len(body))
+	return body, nil
+}
+
+// receive reads the body as it was sent. A body over the limit is drained.
+func (h *Handler) receive(ctx *fasthttp.RequestCtx, w *work) ([]byte, *requestError) {
+	limit := h.opts.BodyBytes
+	stream := ctx.RequestBodyStream()
+	if stream == nil {
+		// The server has read it already, or there is none.
+		body := ctx.Request.Body()
+		if len(body) > limit {
+			return nil, h.tooLarge()
+		}
+		if !w.lease.need(int64(len(body))) {
+			return nil, h.noMemory()
+		}
+		return body, nil
+	}
+	announced := ctx.Request.Header.ContentLength() // −1 for a chunked body
+	if announced > limit {
+		drain(ctx, h.opts.DrainBytes)
+		return nil, h.tooLarge()
+	}
+	size := firstRead
+	if announced >= 0 {
+		size = min(size, announced)
+	}
+	buf, ok := w.grow(w.received[:0], 0, size)
+	for ok {
+		n, err := stream.Read(buf[len(buf):size])
+		buf = buf[:len(buf)+n]
+		w.received = buf
+		switch {
+		case len(buf) > limit:
+			drain(ctx, h.opts.DrainBytes-len(buf))
+			return nil, h.tooLarge()
+		case len(buf) == announced, err == io.EOF && announced < 0:
+			ctx.Request.CloseBodyStream() //nolint:errcheck // it closes nothing
+			return buf, nil
+		case err != nil:
+			abandon(ctx)
+			return nil, readError(err)
+		case len(buf) == size:
+			size = min(2*size, limit+1)
+			if announced >= 0 {
+				size = min(size, announced)
+			}
+			buf, ok = w.grow(buf, len(buf), size)
+		}
+	}
+	drain(ctx, h.opts.DrainBytes)
+	return nil, h.noMemory()
+}
+
+// readError answers a body that could not be read; most clients are gone.
+func readError(err error) *requestError {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return &requestError{408, "the body did not arrive in time; send the request again"}
+	}
+	return &requestError{400, "the body ended before its announced length, or its chunks are malformed; send the request again"}
+}
+
+// drain reads what is left of a request's body and throws it away, at most limit
+// bytes, so that the client gets to read the answer. The connection is closed
+// if more is left.
+func drain(ctx *fasthttp.RequestCtx, limit int) {
+	stream := ctx.RequestBodyStream()
+	if stream == nil {
+		return
+	}
+	if ctx.Request.Header.ContentLength() > limit {
+		abandon(ctx)
+		return
+	}
+	buf := drainBuffers.Get().(*[16 << 10]byte)
+	defer drainBuffers.Put(buf)
+	for limit >= 0 {
+		n, err := stream.Read(buf[:])
+		limit -= n
+		if err == io.EOF {
+			ctx.Request.CloseBodyStream() //nolint:errcheck // it closes nothing
+			return
+		}
+		if err != nil {
+			break
+		}
+	}
+	abandon(ctx)
+}
+
+// abandon leaves the rest of a request's body unread and closes the connection
+// behind the answer.
+func abandon(ctx *fasthttp.RequestCtx) {
+	ctx.SetConnectionClose()
+	ctx.Request.CloseBodyStream() //nolint:errcheck // it closes nothing
+}
+
+var drainBuffers = sync.Pool{New: func() any { return new([16 << 10]byte) }}
+
+// unpackGzip decompresses into w.unpacked.
+func (h *Handler) unpackGzip(packed []byte, w *work) ([]byte, *requestError) {
+	w.packed.Reset(packed)
+	z, _ := h.gzips.Get().(*gzip.Reader)
+	if z == nil {
+		z = new(gzip.Reader)
+	}
+	defer h.gzips.Put(z)
+	if err := z.Reset(&w.packed); err != nil {
+		return nil, corrupt("gzip")
+	}
+	return h.unpack(z, w, "gzip")
+}
+
+// unpackZstd decompresses into w.unpacked. A decoder holds a window of several
+// MiB, so that there are only a few of them, which requests wait for; as the
+// packed body is in memory, none waits for a client.
+func (h *Handler) unpackZstd(packed []byte, w *work) ([]byte, *requestError) {
+	var header zstd.Header
+	if err := header.Decode(packed); err != nil {
+		return nil, corrupt("zstd")
+	}
+	switch {
+	case header.HasFCS && header.FrameContentSize > uint64(h.opts.BodyBytes):
+		return nil, h.tooLarge()
+	case !header.SingleSegment && header.WindowSize > zstdWindow:
+		return nil, badRequest("the zstd stream needs a window of more than %d bytes; compress with a lower level, without --long", zstdWindow)
+	}
+	z := <-h.zstds
+	defer func() { h.zstds <- z }()
+	w.packed.Reset(packed)
+	if err := z.Reset(&w.packed); err != nil {
+		return nil, corrupt("zstd")
+	}
+	return h.unpack(z, w, "zstd")
+}
+
+// unpack reads a decompressed body into w.unpacked.
+func (h *Handler) unpack(z io.Reader, w *work, coding string) ([]byte, *requestError) {
+	limit := h.opts.BodyBytes
+	size := firstRead
+	buf, ok := w.grow(w.unpacked[:0], 0, size)
+	for ok {
+		n, err := z.Read(buf[len(buf):size])
+		buf = buf[:len(buf)+n]
+		w.unpacked = buf
+		switch {
+		case len(buf) > limit:
+			return nil, h.tooLarge()
+		case err == io.EOF:
+			return buf, nil
+		case err != nil:
+			return nil, corrupt(coding)
+		case len(buf) == size:
+			grown := min(2*size, limit+1)
+			buf, ok = w.grow(buf, size, grown)
+			size = grown
+		}
+	}
+	return nil, h.noMemory()
+}
+
+func corrupt(coding string) *requestError {
+	return &requestError{400, "the body is not a valid " + coding + " stream; fix the compression, or send the body without Content-Encoding"}
+}
+
+// zstdWindow is the largest window a frame may ask for, in bytes: what RFC 8878
+// asks decoders to support.
+const zstdWindow = 8 << 20
+
+// newZstds returns the zstd decoders that all requests share.
+func newZstds() (chan *zstd.Decoder, error) {
+	n := runtime.GOMAXPROCS(0)
+	zstds := make(chan *zstd.Decoder, n)
+	for range n {
+		z, err := zstd.NewReader(nil,
+			zstd.WithDecoderConcurrency(1), // no goroutines
+			zstd.WithDecoderMaxWindow(zstdWindow),
+			zstd.WithDecoderLowmem(true))
+		if err != nil {
+			return nil, fmt.Errorf("ingest: zstd decoder: %w", err)
+		}
+		zstds <- z
+	}
+	return zstds, nil
+}

@@ -1,0 +1,173 @@
+package ingest
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+)
+
+// Limits bound what one request may carry. A zero field means its default.
+type Limits struct {
+	// Events is the largest number of events in a batch; default 10,000.
+	Events int
+	// Depth is how deep an event's JSON may nest, the event itself being level
+	// 1; default 32. Members that are ignored do not count.
+	Depth int
+	// TypeBytes is the longest event_type; default 128.
+	TypeBytes int
+	// IdentifierBytes is the longest email, external_id or phone; default 512.
+	IdentifierBytes int
+	// NameBytes is the longest first_name or last_name; default 512.
+	NameBytes int
+	// KeyBytes is the longest idempotency_key; default 256.
+	KeyBytes int
+	// ObjectBytes is the largest geo, attributes or properties, each counted in
+	// canonical text; default 65,536.
+	ObjectBytes int
+}
+
+func (l Limits) withDefaults() Limits {
+	setDefault(&l.Events, 10_000)
+	setDefault(&l.Depth, 32)
+	setDefault(&l.TypeBytes, 128)
+	setDefault(&l.IdentifierBytes, 512)
+	setDefault(&l.NameBytes, 512)
+	setDefault(&l.KeyBytes, 256)
+	setDefault(&l.ObjectBytes, 64<<10)
+	return l
+}
+
+func (l *Limits) validate() error {
+	for _, f := range []struct {
+		name  string
+		value int
+		low   int
+	}{
+		{"Events", l.Events, 1},
+		{"Depth", l.Depth, 3}, // event, user, attributes
+		{"TypeBytes", l.TypeBytes, 1},
+		{"IdentifierBytes", l.IdentifierBytes, 1},
+		{"NameBytes", l.NameBytes, 1},
+		{"KeyBytes", l.KeyBytes, 1},
+		{"ObjectBytes", l.ObjectBytes, 2},
+	} {
+		if f.value < f.low {
+			return fmt.Errorf("ingest: Limits.%s is %d; it must be at least %d", f.name, f.value, f.low)
+		}
+	}
+	return nil
+}
+
+// Options configure a [Handler] and its server. Now and Rand are required; a
+// zero value elsewhere means the default.
+type Options struct {
+	Limits Limits
+	// BodyBytes is the longest body, before and after decompression; default
+	// 8 MiB.
+	BodyBytes int
+	// DrainBytes is how much of a refused body is read and thrown away, so that
+	// the client gets to read the answer, before the connection is closed;
+	// default 4 × BodyBytes.
+	DrainBytes int
+	// RecordBytes is the log's limit of one record; default 16 MiB.
+	RecordBytes int
+	// InFlightBytes bounds the memory of the bodies and records of all requests
+	// under way; default 256 MiB.
+	InFlightBytes int64
+	// Timeout bounds the wait for a record to be applied; default 30 s.
+	Timeout time.Duration
+	// RetryAfter is what an overloaded server asks clients to wait, in whole
+	// seconds; default 1 s.
+	RetryAfter time.Duration
+
+	// Now is the wall clock. It must be safe for concurrent use.
+	Now func() time.Time
+	// Rand is the source of record ids: crypto/rand.Reader outside of tests. It
+	// need not be safe for concurrent use.
+	Rand io.Reader
+	// Metrics takes the counters; nil keeps them to the handler.
+	Metrics *metrics.Set
+	// Logger takes faults of the server itself; nil is silent.
+	Logger *slog.Logger
+
+	// ServerName is sent in the Server header; default "muster".
+	ServerName string
+	// HeaderBytes is the longest head of a request; default 8 KiB. Each
+	// connection holds a buffer of this size.
+	HeaderBytes int
+	// Connections is the largest number of connections; default 16,384.
+	Connections int
+	// ReadTimeout bounds reading a whole request, head and body; default 60 s.
+	ReadTimeout time.Duration
+	// WriteTimeout bounds writing an answer; default 30 s.
+	WriteTimeout time.Duration
+	// IdleTimeout bounds the pause between requests of a connection; default
+	// 120 s.
+	IdleTimeout time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	o.Limits = o.Limits.withDefaults()
+	setDefault(&o.BodyBytes, 8<<20)
+	setDefault(&o.DrainBytes, 4*o.BodyBytes)
+	setDefault(&o.RecordBytes, 16<<20)
+	setDefault(&o.InFlightBytes, 256<<20)
+	setDefault(&o.Timeout, 30*time.Second)
+	setDefault(&o.RetryAfter, time.Second)
+	setDefault(&o.ServerName, "muster")
+	setDefault(&o.HeaderBytes, 8<<10)
+	setDefault(&o.Connections, 16<<10)
+	setDefault(&o.ReadTimeout, 60*time.Second)
+	setDefault(&o.WriteTimeout, 30*time.Second)
+	setDefault(&o.IdleTimeout, 120*time.Second)
+	if o.Metrics == nil {
+		o.Metrics = metrics.NewSet()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+func (o *Options) validate() error {
+	if err := o.Limits.validate(); err != nil {
+		return err
+	}
+	switch {
+	case o.Now == nil:
+		return errors.New("ingest: Options.Now is nil; pass the wall clock, such as time.Now")
+	case o.Rand == nil:
+		return errors.New("ingest: Options.Rand is nil; pass a source of randomness, such as crypto/rand.Reader")
+	case o.BodyBytes < 1024 || o.BodyBytes > maxBody:
+		return fmt.Errorf("ingest: Options.BodyBytes is %d; it must be from 1024 to %d bytes", o.BodyBytes, maxBody)
+	case o.RecordBytes < o.BodyBytes+recordHead:
+		// An encoded event is shorter than its JSON, so that this is enough.
+		return fmt.Errorf("ingest: Options.RecordBytes is %d; it must be at least BodyBytes + %d = %d bytes, or a body could make a record the log refuses",
+			o.RecordBytes, recordHead, o.BodyBytes+recordHead)
+	case o.InFlightBytes < 4*int64(o.BodyBytes):
+		return fmt.Errorf("ingest: Options.InFlightBytes is %d; it must be at least 4 × BodyBytes = %d bytes, the most one request takes", o.InFlightBytes, 4*int64(o.BodyBytes))
+	case o.DrainBytes < 0:
+		return fmt.Errorf("ingest: Options.DrainBytes is %d; it must not be negative", o.DrainBytes)
+	case o.Timeout < 0 || o.RetryAfter < 0 || o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0:
+		return errors.New("ingest: a timeout in Options is negative; use 0 for its default")
+	}
+	return nil
+}
+
+const (
+	// maxBody keeps positions in a body within what the scanner addresses.
+	maxBody = 512 << 20
+	// recordHead is at least the length of a record before its events.
+	recordHead = 128
+)
