@@ -1,0 +1,182 @@
+package segment
+
+import (
+	"strings"
+
+	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/jsontext"
+)
+
+// fieldType says what a field of a condition may be compared with.
+type fieldType struct {
+	what string
+	ops  []Op
+	// only, when set, is the one kind of value.
+	only ValueKind
+	// instants marks a field that is a time: its values are times throughout.
+	instants bool
+	// normal brings a value into the form the field is compared in.
+	normal func(string) string
+}
+
+var (
+	anyOps = []Op{
+		OpEq, OpNe, OpGt, OpGe, OpLt, OpLe, OpIn, OpNotIn, OpContains, OpNotContains, OpStartsWith, OpEndsWith,
+		OpExists, OpNotExists, OpBetween, OpBefore, OpAfter, OpInLastDays, OpNotInLastDays,
+	}
+	textOps = []Op{
+		OpEq, OpNe, OpGt, OpGe, OpLt, OpLe, OpIn, OpNotIn, OpContains, OpNotContains, OpStartsWith, OpEndsWith,
+		OpExists, OpNotExists, OpBetween,
+	}
+	timeOps = []Op{
+		OpEq, OpNe, OpGt, OpGe, OpLt, OpLe, OpExists, OpNotExists, OpBetween,
+		OpBefore, OpAfter, OpInLastDays, OpNotInLastDays,
+	}
+
+	freeField  = fieldType{what: "a property", ops: anyOps}
+	profileOps = map[string]*fieldType{
+		FieldEmail:      {what: "an e-mail address", ops: textOps, only: ValueString, normal: identity.NormalizeEmail},
+		FieldPhone:      {what: "a phone number", ops: textOps, only: ValueString, normal: identity.NormalizePhone},
+		FieldExternalID: {what: "a text", ops: textOps, only: ValueString},
+		FieldFirstName:  {what: "a text", ops: textOps, only: ValueString},
+		FieldLastName:   {what: "a text", ops: textOps, only: ValueString},
+		FieldCreatedAt:  {what: "a time", ops: timeOps, instants: true},
+	}
+)
+
+func (d *decoder) attribute(o *object) (*Attribute, error) {
+	if err := o.only("an attribute condition", "kind", "field", "op", "value"); err != nil {
+		return nil, err
+	}
+	name, err := o.needText("field", d.limits.PathBytes)
+	if err != nil {
+		return nil, err
+	}
+	path, err := d.path(o.at("field"), name)
+	if err != nil {
+		return nil, err
+	}
+	typ := profileOps[name]
+	if typ == nil {
+		if path[0] != FieldGeo && path[0] != FieldAttributes {
+			return nil, fault(o.at("field"), "must be email, phone, external_id, first_name, last_name, created_at, "+
+				"or begin with geo. or attributes.")
+		}
+		if len(path) == 1 {
+			return nil, fault(o.at("field"), "must go on behind %s, as in %s", name, map[string]string{
+				FieldGeo: "geo.country", FieldAttributes: "attributes.plan",
+			}[name])
+		}
+		typ = &freeField
+	}
+	p, err := d.predicate(o, path, typ)
+	if err != nil {
+		return nil, err
+	}
+	return &Attribute{Field: name, Predicate: *p}, nil
+}
+
+// path splits a dotted path.
+func (d *decoder) path(at, s string) ([]string, error) {
+	path := strings.Split(s, ".")
+	if len(path) > d.limits.PathDepth {
+		return nil, fault(at, "must have at most %d keys", d.limits.PathDepth)
+	}
+	if contains(path, "") {
+		return nil, fault(at, "must not have an empty key beside a dot")
+	}
+	return path, nil
+}
+
+// predicate reads op and value of a filter or an attribute condition.
+func (d *decoder) predicate(o *object, path []string, typ *fieldType) (*Predicate, error) {
+	op, err := operator(o, typ.ops, typ.what)
+	if err != nil {
+		return nil, err
+	}
+	p := &Predicate{Path: path, Op: op}
+	switch op {
+	case OpExists, OpNotExists:
+		if o.get("value") != nil {
+			return nil, fault(o.at("value"), "must not be given with %s", op)
+		}
+		return p, nil
+	case OpInLastDays, OpNotInLastDays:
+		raw, err := o.need("value")
+		if err != nil {
+			return nil, err
+		}
+		p.WindowMs, err = lastDays(o.at("value"), raw)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	paths, raws, err := d.operands(o, op)
+	if err != nil {
+		return nil, err
+	}
+	for i, raw := range raws {
+		v, err := d.value(paths[i], raw, p, typ)
+		if err != nil {
+			return nil, err
+		}
+		p.Values = append(p.Values, v)
+	}
+	if op == OpBetween {
+		low, high := p.Values[0], p.Values[1]
+		if low.Kind != high.Kind {
+			return nil, fault(o.at("value"), "must be two numbers or two strings")
+		}
+		if compareValues(low, high) > 0 {
+			return nil, fault(o.at("value"), "must be [low, high] with low not above high")
+		}
+	}
+	p.normal()
+	return p, nil
+}
+
+// value reads one constant of p.
+func (d *decoder) value(path string, raw []byte, p *Predicate, typ *fieldType) (Value, error) {
+	if typ.instants || p.Op == OpBefore || p.Op == OpAfter {
+		ms, err := instant(path, raw)
+		if err != nil {
+			return Value{}, err
+		}
+		if p.Op == OpBefore || p.Op == OpAfter {
+			p.TimeMs = ms
+		}
+		return Value{Kind: ValueString, Str: string(AppendTime(nil, ms))}, nil
+	}
+	kind := jsontext.KindOf(raw)
+	switch p.Op {
+	case OpContains, OpNotContains, OpStartsWith, OpEndsWith:
+		if kind != jsontext.String {
+			return Value{}, fault(path, "must be a string for %s, not %s", p.Op, kindName(raw))
+		}
+	case OpGt, OpGe, OpLt, OpLe, OpBetween:
+		if kind != jsontext.String && kind != jsontext.Number {
+			return Value{}, fault(path, "must be a number or a string for %s, not %s", p.Op, kindName(raw))
+		}
+	}
+	if typ.only == ValueString && kind != jsontext.String {
+		return Value{}, fault(path, "must be a string, because the field is %s", typ.what)
+	}
+	switch kind {
+	case jsontext.True, jsontext.False:
+		return Value{Kind: ValueBool, Bool: kind == jsontext.True}, nil
+	case jsontext.Number:
+		f, err := number(path, raw)
+		return Value{Kind: ValueNumber, Num: f}, err
+	}
+	s, err := text(path, raw, d.limits.StringBytes)
+	if err != nil {
+		return Value{}, err
+	}
+	if typ.normal != nil {
+		if s = typ.normal(s); s == "" {
+			return Value{}, fault(path, "must have something to compare %s with", typ.what)
+		}
+	}
+	return Value{Kind: ValueString, Str: s}, nil
+}
