@@ -64,8 +64,8 @@ func open(dir string, opts Options) (_ *Log, err error) {
 			err = fmt.Errorf("open log in %s: %w", dir, err)
 		}
 	}()
-	if err := makeDir(fsys, dir); err != nil {
-		return nil, err
+	if err := fsys.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("create the directory: %w", err)
 	}
 	if l.lock, err = fsys.Lock(fsys.PathJoin(dir, lockName)); err != nil {
 		l.lock = nil
@@ -92,6 +92,11 @@ func open(dir string, opts Options) (_ *Log, err error) {
 			meta.number, l.opts.Partitions, meta.number)
 	}
 	l.id = meta.value
+	// The file may have been renamed into place by a start that was killed
+	// before the new name was durable.
+	if err := syncDir(fsys, dir); err != nil {
+		return nil, err
+	}
 	for _, p := range l.partitions {
 		if err := p.recover(); err != nil {
 			return nil, err
@@ -137,8 +142,7 @@ func (l *Log) create() error {
 	if err := syncDir(fsys, l.dir); err != nil {
 		return err
 	}
-	// makeDir may have been cut off before it got here, in an earlier start.
-	if err := syncDir(fsys, fsys.PathDir(l.dir)); err != nil {
+	if err := syncAbove(fsys, l.dir); err != nil {
 		return err
 	}
 	return writeSmall(fsys, l.dir, metaName, small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id})

@@ -131,30 +131,12 @@ func syncDir(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// makeDir creates dir with its parents and makes the new entries durable.
-func makeDir(fsys vfs.FS, dir string) error {
-	var parents []string
-	for d := dir; ; {
-		if _, err := fsys.Stat(d); err == nil {
-			break
-		} else if !isNotExist(err) {
-			return fmt.Errorf("look up %s: %w", d, err)
-		}
-		parent := fsys.PathDir(d)
-		if parent == d {
-			break
-		}
-		parents = append(parents, parent)
-		d = parent
-	}
-	if len(parents) == 0 {
-		return nil
-	}
-	if err := fsys.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("create directory %s: %w", dir, err)
-	}
-	for _, parent := range parents {
-		if err := syncDir(fsys, parent); err != nil {
+// syncAbove makes the entries of dir and its parents durable. Each may have
+// been made by a start that was killed before it came to this. A parent that
+// this process may not open was not made by it.
+func syncAbove(fsys vfs.FS, dir string) error {
+	for parent := fsys.PathDir(dir); parent != dir; dir, parent = parent, fsys.PathDir(parent) {
+		if err := syncDir(fsys, parent); err != nil && !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
 	}

@@ -94,7 +94,7 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 		return nil, fmt.Errorf("list %s: %w", p.dir, err)
 	}
 	var firsts []int64
-	removed := false
+	var leftovers []string
 	for _, name := range names {
 		first, ok := parseSegmentName(name)
 		if ok && first >= start {
@@ -107,12 +107,19 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 			}
 			continue
 		}
-		if err := fsys.Remove(fsys.PathJoin(p.dir, name)); err != nil {
-			return nil, fmt.Errorf("remove %s: %w", fsys.PathJoin(p.dir, name), err)
-		}
-		removed = true
+		leftovers = append(leftovers, fsys.PathJoin(p.dir, name))
 	}
-	if removed {
+	if len(leftovers) > 0 {
+		// The start file was found, but its name may not be durable yet. It
+		// must be before the files go that it declares superfluous.
+		if err := syncDir(fsys, p.dir); err != nil {
+			return nil, err
+		}
+		for _, path := range leftovers {
+			if err := fsys.Remove(path); err != nil {
+				return nil, fmt.Errorf("remove %s: %w", path, err)
+			}
+		}
 		if err := syncDir(fsys, p.dir); err != nil {
 			return nil, err
 		}
