@@ -145,6 +145,32 @@ func TestReaderMovesBetweenMemoryAndFiles(t *testing.T) {
 	}
 }
 
+// TestTailIsReadFromMemory: a reader that is behind by less than TailBytes
+// needs no file.
+func TestTailIsReadFromMemory(t *testing.T) {
+	opts := smallOptions(vfs.NewMem())
+	opts.SegmentBytes = 256 << 10
+	opts.TailBytes = 2 << 20
+	l := mustOpen(t, "log", opts)
+	for i := range int64(600) {
+		mustAppend(t, l, 0, payload(i, 7<<10))
+	}
+	for _, c := range []struct {
+		from     int64
+		inMemory bool
+	}{{600 - 250, true}, {100, false}} {
+		r, err := l.Read(0, c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		mustNext(t, r)
+		if got := r.(*Reader).file == nil; got != c.inMemory {
+			t.Errorf("from %d: read from memory %v, want %v", c.from, got, c.inMemory)
+		}
+	}
+}
+
 func TestReaderAfterClose(t *testing.T) {
 	l := mustOpen(t, "log", smallOptions(vfs.NewMem()))
 	r, err := l.Read(0, 0)

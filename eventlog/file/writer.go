@@ -91,9 +91,10 @@ func (p *partition) commit(b *batch) error {
 	w.marked = false
 	pos := w.pos
 	for blk, from := b.first, b.start; ; blk, from = blk.next, 0 {
-		to := blk.n
-		if blk == b.last {
-			to = b.end
+		// The last block may be filling with the next batch.
+		to := b.end
+		if blk != b.last {
+			to = blk.n
 		}
 		if _, err := w.file.WriteAt(blk.buf[from:to], pos); err != nil {
 			return fmt.Errorf("write %s: %w", w.seg.path, err)
