@@ -363,15 +363,18 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 }
 
 // restore makes the live directories those of the checkpoint: immutable files
-// are linked, others copied.
+// are linked, others copied. The zero manifest is the empty state.
 func (c *checkpoints) restore(f manifest) error {
 	from := c.path(dirCheckpoints, checkpointName(f.Next))
 	if err := c.fs.MkdirAll(c.path(dirLive), 0o755); err != nil {
 		return err
 	}
-	names, err := c.fs.List(c.fs.PathJoin(from, dirPebble))
-	if err != nil {
-		return err
+	var names []string
+	var err error
+	if f.Version != 0 {
+		if names, err = c.fs.List(c.fs.PathJoin(from, dirPebble)); err != nil {
+			return err
+		}
 	}
 	for _, n := range names {
 		src, dst := c.fs.PathJoin(from, dirPebble, n), c.path(dirLive, n)

@@ -276,12 +276,12 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool) *Refusal {
 	case !create && old == nil:
 		return notFound("id", "there is no segment with this id")
 	}
-	root, err := segment.Parse(c.Definition, segment.DefaultLimits())
+	root, err := segment.Parse(c.Definition, segment.Limits{})
 	if err != nil {
 		return invalid("definition", "%s", err)
 	}
-	if r := a.checkRefs(c.ID, root); r != nil {
-		return r
+	if err := segment.CheckRefs(c.ID, root, a.definition); err != nil {
+		return invalid("definition", "%s", err)
 	}
 	s := &Segment{ID: c.ID, Name: c.Name, Definition: root.Canonical(), CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}
 	if old != nil {
@@ -292,30 +292,11 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool) *Refusal {
 	return nil
 }
 
-// checkRefs refuses references to segments that are not there and cycles.
-func (a *account) checkRefs(id string, root *segment.Node) *Refusal {
-	seen := map[string]bool{}
-	var visit func(root *segment.Node, via string) *Refusal
-	visit = func(root *segment.Node, via string) *Refusal {
-		for _, ref := range root.Refs() {
-			if ref == id {
-				return &Refusal{Code: "conflict", Field: "definition", Message: fmt.Sprintf("definition: the segment would refer to itself through %s", via)}
-			}
-			s := a.segments[ref]
-			if s == nil {
-				return invalid("definition", "definition: there is no segment %q", ref)
-			}
-			if seen[ref] {
-				continue
-			}
-			seen[ref] = true
-			if r := visit(s.Root, ref); r != nil {
-				return r
-			}
-		}
-		return nil
+func (a *account) definition(id string) (*segment.Node, bool) {
+	if s := a.segments[id]; s != nil {
+		return s.Root, true
 	}
-	return visit(root, "its own definition")
+	return nil, false
 }
 
 func (m *Machine) deleteSegment(a *account, id string) *Refusal {
@@ -324,7 +305,7 @@ func (m *Machine) deleteSegment(a *account, id string) *Refusal {
 	}
 	var users []string
 	for _, s := range a.segments {
-		if slices.Contains(s.Root.Refs(), id) {
+		if slices.Contains(s.Root.SegmentIDs(), id) {
 			users = append(users, fmt.Sprintf("%q (%s)", s.Name, s.ID))
 		}
 	}

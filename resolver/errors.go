@@ -2,15 +2,15 @@ package resolver
 
 import "errors"
 
-// Errors of Submit that say "not now": the caller may send the same request
-// again later (HTTP: 503 with Retry-After). With an idempotency key on each
-// event the repeat is safe even when the first try was stored after all.
+// Errors of [Node.Submit] and reads, wrapped.
 var (
-	// ErrOverloaded means too much is waiting to be applied; the record was not
-	// stored.
-	ErrOverloaded = errors.New("too many requests are waiting to be applied")
-	// ErrUnavailable means the node cannot take records at present: it is
-	// starting, stopping, or its log or state has failed. Whether the record
-	// was stored is unknown.
-	ErrUnavailable = errors.New("node is not available")
+	// ErrOverloaded means too much work is waiting. Nothing was stored; try
+	// again later (HTTP: 503 with Retry-After).
+	ErrOverloaded = errors.New("too much work is waiting")
+	// ErrUnavailable means the node cannot serve now: it is starting, stopping,
+	// or its log or state has failed. Whether a record under way was stored is
+	// unknown; retry with the same idempotency key.
+	ErrUnavailable = errors.New("not serving now")
+	// ErrNoAccount means no account has this number here.
+	ErrNoAccount = errors.New("no such account")
 )

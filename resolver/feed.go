@@ -58,6 +58,9 @@ type FeedOptions struct {
 	// SpoolBytes is how much may wait in spool files; at this bound Apply
 	// waits and requests are refused with 503.
 	SpoolBytes int64
+	// RetryMax is the longest wait before history is tried again after it
+	// refused rows.
+	RetryMax time.Duration
 }
 
 // feedItem is a sealed batch, in memory or in a spool file.
@@ -227,7 +230,7 @@ func (f *feed) run(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			backoff = min(max(2*backoff, 100*time.Millisecond), 5*time.Second)
+			backoff = min(max(2*backoff, 100*time.Millisecond), f.opts.RetryMax)
 			f.log.Error("history does not take rows; they wait in the spool", "from", it.from, "to", it.to, "retry_in", backoff, "error", err)
 			t := time.NewTimer(backoff)
 			select {
@@ -335,7 +338,7 @@ func (f *feed) spill(ctx context.Context) {
 			var it *feedItem
 			if f.mu.mem > f.opts.MemoryBytes {
 				for _, x := range f.mu.items {
-					if x.batch != nil && x.file == "" && !x.busy {
+					if x.batch != nil && !x.busy {
 						it = x
 						break
 					}
@@ -406,6 +409,7 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 // are kept until thaw. The lock is held.
 func (f *feed) freeze() []*feedItem {
 	f.seal()
+	f.nudge()
 	f.mu.hold++
 	return append([]*feedItem(nil), f.mu.items...)
 }

@@ -3,6 +3,7 @@ package resolver
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 )
 
 // noOrdinal is an ordinal no profile has.
@@ -36,9 +37,9 @@ type headerPage struct {
 // headerTable is an array of headers indexed by ordinal.
 type headerTable struct {
 	pages []*headerPage
-	n     uint32 // profiles ever made
-	epoch uint64
-	dirty []uint32 // pages changed in this generation
+	n     uint32        // profiles ever made
+	epoch atomic.Uint64 // moved on by views, which only share the lock
+	dirty []uint32      // pages changed in this generation
 }
 
 func (t *headerTable) get(ordinal uint32) *header {
@@ -49,9 +50,9 @@ func (t *headerTable) get(ordinal uint32) *header {
 func (t *headerTable) edit(ordinal uint32) *header {
 	i := ordinal / pageRows
 	p := t.pages[i]
-	if p.epoch != t.epoch {
+	if epoch := t.epoch.Load(); p.epoch != epoch {
 		c := *p
-		c.epoch = t.epoch
+		c.epoch = epoch
 		p = &c
 		t.pages[i] = p
 	}
@@ -66,7 +67,7 @@ func (t *headerTable) edit(ordinal uint32) *header {
 func (t *headerTable) add() (uint32, *header) {
 	o := t.n
 	if o%pageRows == 0 {
-		t.pages = append(t.pages, &headerPage{epoch: t.epoch})
+		t.pages = append(t.pages, &headerPage{epoch: t.epoch.Load()})
 	}
 	t.n++
 	h := t.edit(o)
@@ -77,7 +78,7 @@ func (t *headerTable) add() (uint32, *header) {
 // share lets somebody else read the present pages for good: later writes go to
 // copies.
 func (t *headerTable) share() []*headerPage {
-	t.epoch++
+	t.epoch.Add(1)
 	return append([]*headerPage(nil), t.pages...)
 }
 
@@ -91,7 +92,7 @@ func (t *headerTable) freeze() map[uint32]*headerPage {
 		t.pages[i].dirty = false
 	}
 	t.dirty = t.dirty[:0]
-	t.epoch++
+	t.epoch.Add(1)
 	return out
 }
 

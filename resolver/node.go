@@ -45,7 +45,7 @@ type Options struct {
 	// clock (default 5 s).
 	MaxStampAhead time.Duration
 	// Feed bounds the way to history (defaults: 122,880 rows, 500 ms, 64 MiB,
-	// 8 GiB).
+	// 8 GiB, 5 s).
 	Feed FeedOptions
 	// Skip lists records to pass over, by partition.
 	Skip map[int][]int64
@@ -79,10 +79,13 @@ func (o *Options) withDefaults() (Options, error) {
 	if c.Feed.Delay == 0 {
 		c.Feed.Delay = 500 * time.Millisecond
 	}
+	if c.Feed.RetryMax == 0 {
+		c.Feed.RetryMax = 5 * time.Second
+	}
 	def(&c.Feed.MemoryBytes, 64<<20)
 	def(&c.Feed.SpoolBytes, 8<<30)
 	if c.CheckpointInterval < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
-		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
+		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
 		return c, errors.New("resolver: limits must not be negative")
 	}
 	return c, nil

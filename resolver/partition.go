@@ -38,7 +38,6 @@ type partition struct {
 	failOnce   sync.Once
 	checkpoint struct {
 		sync.Mutex // held while one is written
-		last       int64
 		due        chan struct{}
 		finished   *broadcast
 		running    atomic.Bool
@@ -47,14 +46,15 @@ type partition struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
-	applyNs       atomic.Int64
-	checkpoints   atomic.Int64
-	checkpointNs  atomic.Int64
-	freezeMaxNs   atomic.Int64
-	counters      atomic.Pointer[Counters]
-	profileCount  atomic.Int64
-	identityCount atomic.Int64
-	keyCount      atomic.Int64
+	applyNs        atomic.Int64
+	checkpoints    atomic.Int64
+	checkpointNs   atomic.Int64
+	freezeMaxNs    atomic.Int64
+	lastCheckpoint atomic.Int64
+	counters       atomic.Pointer[Counters]
+	profileCount   atomic.Int64
+	identityCount  atomic.Int64
+	keyCount       atomic.Int64
 }
 
 // waiter is a request that waits for its record to be applied.
@@ -128,7 +128,7 @@ func (p *partition) open(ctx context.Context) error {
 	if err := p.feed.start(ctx, f.Next, items); err != nil {
 		return errors.Join(err, closeAll(s, runs))
 	}
-	p.checkpoint.last = f.Next
+	p.lastCheckpoint.Store(f.Next)
 	p.applied.Store(f.Next)
 	p.appended.Store(end)
 	r, err := p.node.opts.Log.Read(p.id, f.Next)

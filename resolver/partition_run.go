@@ -180,7 +180,7 @@ func (p *partition) writeCheckpoint() error {
 	// has been given all rows below the offset.
 	p.feed.mu.Lock()
 	p.mu.Lock()
-	if p.mu.m.next == p.checkpoint.last {
+	if p.mu.m.next == p.lastCheckpoint.Load() {
 		p.mu.Unlock()
 		p.feed.mu.Unlock()
 		return nil
@@ -200,9 +200,11 @@ func (p *partition) writeCheckpoint() error {
 	p.mu.Lock()
 	p.mu.m.thaw(runs)
 	p.mu.Unlock()
-	p.checkpoint.last = f.Next
+	p.lastCheckpoint.Store(f.Next)
 	p.checkpoints.Add(1)
 	p.checkpointNs.Add(int64(time.Since(begun)))
+	// In this order: who is woken may ask for the next one.
+	p.checkpoint.running.Store(false)
 	p.checkpoint.finished.signal()
 	if err := p.ckpt.discardRuns(old, runs); err != nil {
 		return err

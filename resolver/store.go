@@ -20,14 +20,16 @@ func (a *account) docKey(ordinal uint32) docKey { return docKey(uint64(a.index)<
 // in and out are never changed in place.
 //
 // The layers of documents, newest first: current (this generation), frozen
-// (being written by a checkpoint), cache, Pebble. A nil block says the document
-// is gone.
+// (being written by a checkpoint), retired (written by the last one), cache,
+// Pebble. A nil block says the document is gone. What changes leaves the cache
+// at once, so the cache is never older than Pebble.
 type store struct {
 	db *pebble.DB
 
 	current      map[docKey][]byte
 	currentBytes int64
 	frozen       map[docKey][]byte
+	retired      map[docKey][]byte
 	cache        docCache
 
 	entities map[string][]byte // changed in this generation; nil removes
@@ -93,10 +95,14 @@ func (s *store) changed(k docKey) ([]byte, bool) {
 	if b, ok := s.current[k]; ok {
 		return b, true
 	}
-	b, ok := s.frozen[k]
+	if b, ok := s.frozen[k]; ok {
+		return b, true
+	}
+	b, ok := s.retired[k]
 	return b, ok
 }
 
+// read reads a document from Pebble. A removed one is not found there.
 func (s *store) read(a *account, ordinal uint32) ([]byte, error) {
 	var buf [64]byte
 	v, closer, err := s.db.Get(documentKey(buf[:0], a.number, ordinal))
@@ -120,6 +126,7 @@ func (s *store) putDocument(a *account, ordinal uint32, b []byte) {
 	}
 	s.currentBytes += int64(len(b) - len(old))
 	s.current[k] = b
+	s.cache.forget(k)
 }
 
 func (s *store) putEntity(key string, b []byte) { s.entities[key] = b }
@@ -134,12 +141,9 @@ func (s *store) freeze() (docs map[docKey][]byte, entities map[string][]byte) {
 	return docs, entities
 }
 
-// thaw forgets the frozen generation: Pebble has it now. Its documents are the
-// ones most likely needed again, so they become cache.
-func (s *store) thaw() {
-	s.cache.adopt(s.frozen)
-	s.frozen = nil
-}
+// thaw ends the checkpoint: Pebble has the frozen generation now. Its documents
+// are the ones most likely needed again, so they stay until the next one.
+func (s *store) thaw() { s.retired, s.frozen = s.frozen, nil }
 
 // overlay returns the documents that are newer than Pebble's, for a snapshot.
 func (s *store) overlay() map[docKey][]byte {
@@ -184,15 +188,7 @@ func (c *docCache) put(k docKey, b []byte) {
 	}
 }
 
-// adopt takes documents that were just written to Pebble. They replace what
-// the cache holds of them.
-func (c *docCache) adopt(docs map[docKey][]byte) {
-	for k, b := range docs {
-		delete(c.old, k)
-		if b == nil {
-			delete(c.young, k)
-			continue
-		}
-		c.put(k, b)
-	}
+func (c *docCache) forget(k docKey) {
+	delete(c.young, k)
+	delete(c.old, k)
 }

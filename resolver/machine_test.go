@@ -1,0 +1,268 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+const testAccount = 7
+
+func testMachine(t testing.TB) *Machine {
+	t.Helper()
+	s, err := openStore(vfs.NewMem(), "live", 1<<20, pebbleLogger{slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.db.Close() })
+	return newMachine(s)
+}
+
+func testBootstrap(s Settings) Bootstrap {
+	return Bootstrap{
+		ApplyVersion: ApplyVersion, Company: Company{ID: "com_1", Name: "Test"},
+		HashKey: hex.EncodeToString(make([]byte, 16)), SecretHash: hex.EncodeToString(make([]byte, 32)),
+		Settings: s, User: User{ID: "usr_1", Email: "a@b.c"}, APIKey: APIKey{ID: "key_1"},
+	}
+}
+
+// recorder writes records for a machine with stamps and ids of its own.
+type recorder struct {
+	t    testing.TB
+	m    *Machine
+	now  int64
+	seq  uint64
+	rows query.Batch
+	out  Outcome
+}
+
+func newRecorder(t testing.TB, s Settings) *recorder {
+	r := &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}
+	r.command(CommandBootstrap, testBootstrap(s))
+	return r
+}
+
+func (r *recorder) envelope(kind eventlog.Kind) eventlog.Envelope {
+	r.seq++
+	env := eventlog.Envelope{Kind: kind, Account: testAccount, StampMs: r.now}
+	binary.LittleEndian.PutUint64(env.ID[:], r.seq)
+	return env
+}
+
+func (r *recorder) apply(rec []byte) {
+	r.t.Helper()
+	if err := r.m.Apply(r.m.next, rec, &r.rows, &r.out); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *recorder) command(name string, args any) *Outcome {
+	r.t.Helper()
+	env := r.envelope(eventlog.KindCommand)
+	r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	return &r.out
+}
+
+func (r *recorder) events(evs ...eventlog.Event) *Outcome {
+	r.t.Helper()
+	env := r.envelope(eventlog.KindEvents)
+	r.apply(appendEvents(env.Append(nil), evs))
+	return &r.out
+}
+
+func appendEvents(rec []byte, evs []eventlog.Event) []byte {
+	rec = eventlog.AppendEventCount(rec, len(evs))
+	for i := range evs {
+		rec = eventlog.AppendEvent(rec, &evs[i])
+	}
+	return rec
+}
+
+func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
+
+// randomEvent draws from a small world, so that people meet, merge and clash.
+func randomEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
+	ev := eventlog.Event{Type: []byte(pick(rng, "viewed", "bought", "signed_up"))}
+	maybe := func(p int) bool { return rng.IntN(100) < p }
+	if maybe(50) {
+		ev.Email = []byte(fmt.Sprintf(pick(rng, "u%d@x.io", "U%d@X.io", " u%d@x.io"), rng.IntN(world)))
+	}
+	if maybe(50) {
+		ev.ExternalID = []byte(fmt.Sprintf("id-%d", rng.IntN(world)))
+	}
+	if maybe(30) {
+		ev.Phone = []byte(fmt.Sprintf(pick(rng, "+49 30 %d", "+4930-%d"), rng.IntN(world)))
+	}
+	if maybe(3) {
+		ev.ExternalID = []byte(pick(rng, "guest", "NULL ", "0"))
+	}
+	if maybe(2) {
+		ev.Phone = []byte("+")
+	}
+	if maybe(20) {
+		ev.FirstName = []byte(pick(rng, "Ada", "Grace", "Alan"))
+	}
+	if maybe(20) {
+		ev.LastName = []byte(pick(rng, "L", "H", "T"))
+	}
+	if maybe(30) {
+		ev.Geo = []byte(pick(rng, `{"country":"DE"}`, `{"country":"FR","city":"Paris"}`, `{"country":null}`, `{"pos":{"lat":1,"lon":2}}`))
+	}
+	if maybe(40) {
+		ev.Attributes = []byte(pick(rng, `{"plan":"pro"}`, `{"plan":"free","n":50.0}`, `{"plan":null}`, `{"a":{"b":{"c":1}}}`, `{"a":{"b":{"d":[1,{"x":null}]}}}`,
+			`{"a":{"b":null}}`, `{"a":5}`, `{"é\"":"\\"}`, `{"a":{}}`, `{"tags":["x","y"]}`))
+	}
+	if maybe(30) {
+		ev.IdempotencyKey = []byte(fmt.Sprintf("k%d", rng.IntN(world*4)))
+	}
+	if maybe(50) {
+		ev.Properties = []byte(fmt.Sprintf(`{"value":%d}`, rng.IntN(1000)))
+	}
+	if maybe(15) {
+		ev.HasTime = true
+		ev.TimeMs = now - rng.Int64N(100_000) + 5
+	}
+	return ev
+}
+
+// TestResolutionMatchesNaive compares the machine with the naive oracle over
+// random histories (R2: the identity map agrees with the documents).
+func TestResolutionMatchesNaive(t *testing.T) {
+	seeds := 300
+	if testing.Short() {
+		seeds = 30
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { resolutionMatchesNaive(t, uint64(seed)) })
+	}
+}
+
+func resolutionMatchesNaive(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	settings := DefaultSettings()
+	settings.IdentifierCap = pick(rng, 2, 4, 8, 50)
+	r := newRecorder(t, settings)
+	n := newNaive(settings)
+	world := pick(rng, 4, 12, 40)
+	for range 60 {
+		r.now += rng.Int64N(40_000_000) // up to 11 hours, so that keys expire
+		n.logTime = max(n.logTime, r.now)
+		var evs []eventlog.Event
+		for range 1 + rng.IntN(6) {
+			evs = append(evs, randomEvent(rng, world, r.now))
+		}
+		out := r.events(evs...)
+		for i := range evs {
+			p, status := n.event(&evs[i])
+			got := out.Events[i]
+			if got.Status != status {
+				t.Fatalf("event %d %s: status %d, naive says %d (%v)", i, describe(&evs[i]), got.Status, status, got.Refusal)
+			}
+			if status != EventRefused && got.Profile.ordinal() != uint32(p) {
+				t.Fatalf("event %d %s: profile %d, naive says %d", i, describe(&evs[i]), got.Profile.ordinal(), p)
+			}
+		}
+		if rng.IntN(10) == 0 {
+			checkpointInPlace(t, r.m)
+		}
+		compareWithNaive(t, r.m, n)
+	}
+	if len(n.rows) != r.rows.Rows() {
+		t.Fatalf("%d rows, naive has %d", r.rows.Rows(), len(n.rows))
+	}
+	for i, row := range n.rows {
+		if r.rows.Ordinal[i] != uint32(row.profile) || r.rows.TimeMs[i] != row.at || string(r.rows.EventType.At(i)) != row.event {
+			t.Fatalf("row %d differs", i)
+		}
+	}
+}
+
+// checkpointInPlace moves the generation to Pebble as a checkpoint does.
+func checkpointInPlace(t *testing.T, m *Machine) {
+	t.Helper()
+	f := m.freeze()
+	if err := writeGeneration(m.store.db, f); err != nil {
+		t.Fatal(err)
+	}
+	c := checkpoints{fs: vfs.NewMem(), dir: "x"}
+	if err := c.fs.MkdirAll(c.path(dirKeys), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	runs, err := c.writeRuns(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.thaw(runs)
+}
+
+func describe(ev *eventlog.Event) string {
+	return fmt.Sprintf("{%s e=%q x=%q p=%q key=%q attrs=%s time=%v/%d}", ev.Type, ev.Email, ev.ExternalID, ev.Phone, ev.IdempotencyKey, ev.Attributes, ev.HasTime, ev.TimeMs)
+}
+
+func compareWithNaive(t *testing.T, m *Machine, n *naive) {
+	t.Helper()
+	a := m.accounts[testAccount]
+	if int(a.headers.n) != len(n.profiles) {
+		t.Fatalf("%d profiles, naive has %d", a.headers.n, len(n.profiles))
+	}
+	if len(a.ids.entries) != len(n.owner) {
+		t.Fatalf("%d identifiers, naive has %d", len(a.ids.entries), len(n.owner))
+	}
+	for i, p := range n.profiles {
+		o := uint32(i)
+		if a.root(o) != uint32(p.winner) {
+			t.Fatalf("profile %d resolves to %d, naive says %d", i, a.root(o), p.winner)
+		}
+		if p.winner != i {
+			continue
+		}
+		var d document
+		if err := m.load(a, o, &d); err != nil {
+			t.Fatal(err)
+		}
+		var idents [identityKinds][]string
+		for _, id := range d.idents {
+			idents[id.kind] = append(idents[id.kind], string(id.value))
+			h, _ := a.hasher.identityHash(id.kind, id.value, &m.normal)
+			if got, ok := a.ids.get(h); !ok || got != o {
+				t.Fatalf("R2: identifier %q of profile %d is mapped to %d", id.value, o, got)
+			}
+		}
+		for k := range identityKinds {
+			if !slices.Equal(idents[k], p.idents[k]) {
+				t.Fatalf("profile %d: %v %q, naive has %q", i, k, idents[k], p.idents[k])
+			}
+		}
+		if string(d.firstName) != p.first || string(d.lastName) != p.last || d.createdMs != p.created || a.headers.get(o).lastEvent != p.lastEvent {
+			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.firstName, d.lastName, d.createdMs, a.headers.get(o).lastEvent, p)
+		}
+		if !reflect.DeepEqual(decodeObject(d.geo), p.geo) || !reflect.DeepEqual(decodeObject(d.attributes), p.attrs) {
+			t.Fatalf("profile %d: geo %s attributes %s, naive has %v %v", i, d.geo, d.attributes, p.geo, p.attrs)
+		}
+		var merged []int
+		for _, x := range d.merged {
+			merged = append(merged, int(x.ordinal))
+		}
+		if !slices.Equal(merged, p.merged) {
+			t.Fatalf("profile %d: merged %v, naive has %v", i, merged, p.merged)
+		}
+		if (len(d.conflicts) > 0) != (p.conflicts > 0) {
+			t.Fatalf("profile %d: %d conflicts, naive has %d", i, len(d.conflicts), p.conflicts)
+		}
+	}
+	for k, c := range n.counts {
+		if a.types[k] == nil || a.types[k].Count != c {
+			t.Fatalf("event type %s: count differs from %d", k, c)
+		}
+	}
+}

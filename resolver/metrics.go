@@ -1,0 +1,57 @@
+package resolver
+
+// Stats are the numbers of one partition, for metrics.
+type Stats struct {
+	Partition int
+	// Applied is the offset of the next record to apply, Backlog how many
+	// records this node appended are not applied yet.
+	Applied, Backlog int64
+	// ApplyNanoseconds is the time spent applying, in all.
+	ApplyNanoseconds int64
+	// Checkpoints is how many were written, CheckpointNanoseconds how long
+	// that took in all, FreezeMaxNanoseconds the longest time for which Apply
+	// waited for one.
+	Checkpoints, CheckpointNanoseconds, FreezeMaxNanoseconds int64
+	// LastCheckpoint is the offset of the newest checkpoint.
+	LastCheckpoint int64
+	// HistoryPosition is the offset history has stored up to; Applied minus
+	// it is history's lag in records.
+	HistoryPosition int64
+	// WaitingRows, WaitingBytes and SpoolBytes are what history lacks: rows
+	// not sealed yet, bytes in memory, bytes in spool files.
+	WaitingRows, WaitingBytes, SpoolBytes int64
+	// HistoryFailing is true while history refuses rows.
+	HistoryFailing bool
+	// Profiles counts profiles ever made, merged ones among them; Identities
+	// the identifiers; IdempotencyKeys the keys held.
+	Profiles, Identities, IdempotencyKeys int64
+	Counters
+}
+
+// Stats returns the numbers of all partitions.
+func (n *Node) Stats() []Stats {
+	out := make([]Stats, 0, len(n.partitions))
+	for _, p := range n.partitions {
+		s := Stats{
+			Partition: p.id, Applied: p.applied.Load(),
+			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
+			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
+			LastCheckpoint: p.lastCheckpoint.Load(),
+			Profiles:       p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
+		}
+		s.Backlog = max(0, p.appended.Load()-s.Applied)
+		if c := p.counters.Load(); c != nil {
+			s.Counters = *c
+		}
+		p.feed.mu.Lock()
+		s.HistoryPosition = p.feed.mu.stored
+		if c := p.feed.mu.cur; c != nil {
+			s.WaitingRows = int64(c.Rows())
+		}
+		s.WaitingBytes, s.SpoolBytes = p.feed.mu.mem, p.feed.mu.disk
+		s.HistoryFailing = p.feed.mu.lastErr != nil
+		p.feed.mu.Unlock()
+		out = append(out, s)
+	}
+	return out
+}

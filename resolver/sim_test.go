@@ -1,0 +1,347 @@
+package resolver
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/query"
+)
+
+// modelHistory is a history that survives every crash and fails at times,
+// before or after it stored a batch.
+type modelHistory struct {
+	mu       sync.Mutex
+	rng      *rand.Rand
+	failures int // per cent
+	position int64
+	rows     []modelRow
+	aliases  []query.Alias
+}
+
+type modelRow struct {
+	offset  int64
+	index   uint32
+	ordinal uint32
+	key     string
+}
+
+var errModel = errors.New("model history fails")
+
+func (h *modelHistory) Position(context.Context, int) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.position, nil
+}
+
+func (h *modelHistory) Append(_ context.Context, b *query.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.rng.IntN(100) < h.failures {
+		return errModel
+	}
+	if b.From > h.position {
+		return fmt.Errorf("batch from %d, position is %d", b.From, h.position)
+	}
+	for i := range b.Rows() {
+		if b.Offset[i] >= h.position {
+			h.rows = append(h.rows, modelRow{b.Offset[i], b.Index[i], b.Ordinal[i], string(b.IdempotencyKey.At(i))})
+		}
+	}
+	for _, a := range b.Aliases {
+		if a.Offset >= h.position {
+			h.aliases = append(h.aliases, a)
+		}
+	}
+	h.position = max(h.position, b.To)
+	if h.rng.IntN(100) < h.failures {
+		return errModel
+	}
+	return nil
+}
+
+func (h *modelHistory) Timeline(context.Context, query.TimelineQuery) ([]query.TimelineEntry, error) {
+	return nil, errModel
+}
+
+func (h *modelHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {
+	return nil, errModel
+}
+func (h *modelHistory) Usage(context.Context) (query.Usage, error) { return query.Usage{}, nil }
+func (h *modelHistory) Close() error                               { return nil }
+
+// seededReader is a deterministic source of ids, safe for several goroutines.
+type seededReader struct {
+	mu  sync.Mutex
+	rng *rand.Rand
+}
+
+func (r *seededReader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range p {
+		p[i] = byte(r.rng.Uint32())
+	}
+	return len(p), nil
+}
+
+var _ io.Reader = (*seededReader)(nil)
+
+// acked is what a client was told.
+type acked struct {
+	key     string
+	status  EventStatus
+	profile ProfileID
+	offset  int64
+	index   int
+}
+
+// TestSimulationL1L2R1 drives log, state machine and checkpoints through
+// crashes with torn writes, failing fsyncs and a failing history, and checks
+// after each restart that
+//
+//	L1: every acknowledged event is still there, with the same answer,
+//	L2: every idempotency key has one row in history,
+//	R1: the state equals that of a fresh replay of the whole log.
+//
+// MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
+func TestSimulationL1L2R1(t *testing.T) {
+	seeds := 1000
+	if testing.Short() {
+		seeds = 50
+	}
+	if s, err := strconv.Atoi(os.Getenv("MUSTER_SEEDS")); err == nil {
+		seeds = s
+	}
+	if s, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
+		simulate(t, s)
+		return
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			simulate(t, uint64(seed))
+		})
+	}
+}
+
+func simulate(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 2))
+	history := &modelHistory{rng: rand.New(rand.NewPCG(seed, 3)), failures: pick(rng, 0, 0, 20, 60)}
+	fs := vfs.NewCrashableMem()
+	var clock atomic.Int64
+	clock.Store(1_000_000_000_000)
+	world := pick(rng, 3, 10, 30)
+	var (
+		mu     sync.Mutex
+		told   []acked
+		ids    = &seededReader{rng: rand.New(rand.NewPCG(seed, 4))}
+		rounds = 2 + rng.IntN(3)
+	)
+	for round := range rounds {
+		// From a random fsync on, every one of the log's fails.
+		var dying atomic.Bool
+		logFS := vfs.FS(fs)
+		if rng.IntN(3) == 0 {
+			left := atomic.Int64{}
+			left.Store(int64(20 + rng.IntN(60)))
+			logFS = errorfs.Wrap(fs, errorfs.InjectorFunc(func(op errorfs.Op) error {
+				if (op.Kind == errorfs.OpFileSync || op.Kind == errorfs.OpFileSyncData) && left.Add(-1) < 0 {
+					dying.Store(true)
+					return errorfs.ErrInjected
+				}
+				return nil
+			}))
+		}
+		log, err := file.Open("log", file.Options{FS: logFS, Partitions: 1})
+		if err != nil {
+			if dying.Load() {
+				fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+				continue
+			}
+			t.Fatalf("seed %d round %d: open log: %v", seed, round, err)
+		}
+		node, err := Open(context.Background(), Options{
+			FS: fs, Dir: "state", Log: log, History: history, Rand: ids,
+			Now:                func() time.Time { return time.UnixMilli(clock.Load()) },
+			CheckpointInterval: time.Hour, GenerationBytes: int64(pick(rng, 2_000, 20_000, 1_000_000)), CacheBytes: 4_000,
+			Feed: FeedOptions{Rows: 1 + rng.IntN(20), Delay: time.Millisecond, MemoryBytes: int64(pick(rng, 300, 1<<20)), SpoolBytes: 1 << 30, RetryMax: time.Millisecond},
+		})
+		if err != nil {
+			t.Fatalf("seed %d round %d: open node: %v", seed, round, err)
+		}
+		if round == 0 {
+			if _, err := node.Command(context.Background(), testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil && !dying.Load() {
+				t.Fatalf("seed %d: bootstrap: %v", seed, err)
+			}
+		}
+		if len(node.Accounts()) > 0 {
+			verify(t, seed, node, log, history, told)
+			var wg sync.WaitGroup
+			for w := range 3 {
+				wrng := rand.New(rand.NewPCG(seed<<8+uint64(round)<<4+uint64(w), 5))
+				wg.Go(func() {
+					for range 4 + wrng.IntN(12) {
+						evs := make([]eventlog.Event, 1+wrng.IntN(5))
+						for i := range evs {
+							evs[i] = randomEvent(wrng, world, clock.Load())
+							evs[i].IdempotencyKey = fmt.Appendf(nil, "%d-%d-%d", round, w, wrng.IntN(40))
+						}
+						env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, StampMs: clock.Add(wrng.Int64N(1000))}
+						_, _ = ids.Read(env.ID[:])
+						var out Outcome
+						if err := node.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), evs), &out); err != nil {
+							if !dying.Load() && !errors.Is(err, ErrOverloaded) {
+								t.Errorf("seed %d: submit: %v", seed, err)
+							}
+							return
+						}
+						mu.Lock()
+						for i, o := range out.Events {
+							told = append(told, acked{string(evs[i].IdempotencyKey), o.Status, o.Profile, out.Offset, i})
+						}
+						mu.Unlock()
+					}
+				})
+			}
+			for range rng.IntN(4) {
+				if err := node.Checkpoint(); err != nil {
+					t.Fatalf("seed %d: checkpoint: %v", seed, err)
+				}
+			}
+			wg.Wait()
+		}
+		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+		// The dead process' history must not go on storing rows of a log that
+		// the crash may have cut: acknowledged rows come from durable records.
+		stop(node, log)
+		if rng.IntN(4) > 0 || dying.Load() {
+			fs = crashed
+		}
+	}
+	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
+	if err != nil {
+		t.Fatalf("seed %d: open log at the end: %v", seed, err)
+	}
+	history.mu.Lock()
+	history.failures = 0
+	history.mu.Unlock()
+	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: history, Rand: ids,
+		Now: func() time.Time { return time.UnixMilli(clock.Load()) }, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
+	if err != nil {
+		t.Fatalf("seed %d: open node at the end: %v", seed, err)
+	}
+	if len(node.Accounts()) > 0 {
+		verify(t, seed, node, log, history, told)
+		verifyHistory(t, seed, node, history, told)
+	}
+	stop(node, log)
+}
+
+func stop(node *Node, log *file.Log) {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	_ = node.Close(ctx)
+	_ = log.Close()
+}
+
+// verify checks L1 and R1 on a node that was just opened.
+func verify(t *testing.T, seed uint64, node *Node, log eventlog.Log, history *modelHistory, told []acked) {
+	t.Helper()
+	next, sum, err := node.StateHash(0)
+	if err != nil {
+		t.Fatalf("seed %d: hash: %v", seed, err)
+	}
+	m, answers := replay(t, log, next)
+	fresh, err := m.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if fresh != sum {
+		t.Fatalf("R1: seed %d: the state at %d differs from a fresh replay", seed, next)
+	}
+	for _, a := range told {
+		outs, ok := answers[a.offset]
+		if !ok || a.index >= len(outs) {
+			t.Fatalf("L1: seed %d: acknowledged record %d is gone (log ends at %d)", seed, a.offset, next)
+		}
+		if got := outs[a.index]; got.Status != a.status || got.Profile != a.profile {
+			t.Fatalf("L1: seed %d: event %d of record %d was answered %v %v, replay says %v %v", seed, a.index, a.offset, a.status, a.profile, got.Status, got.Profile)
+		}
+	}
+}
+
+// replay applies the whole log to a fresh machine.
+func replay(t *testing.T, log eventlog.Log, next int64) (*Machine, map[int64][]EventOutcome) {
+	t.Helper()
+	m := testMachine(t)
+	r, err := log.Read(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	answers := map[int64][]EventOutcome{}
+	var out Outcome
+	var rows query.Batch
+	for m.next < next {
+		e, err := r.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Apply(e.Offset, e.Data, &rows, &out); err != nil {
+			t.Fatal(err)
+		}
+		answers[e.Offset] = append([]EventOutcome(nil), out.Events...)
+	}
+	return m, answers
+}
+
+func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory, told []acked) {
+	t.Helper()
+	var cut query.Cut
+	if err := node.Read(context.Background(), testAccount, func(v *View) error { cut = v.Cut(); return nil }); err != nil {
+		t.Fatal(err)
+	}
+	if err := node.WaitHistory(context.Background(), cut); err != nil {
+		t.Fatalf("seed %d: %v", seed, err)
+	}
+	history.mu.Lock()
+	defer history.mu.Unlock()
+	seen := map[string]int{}
+	at := map[[12]byte]bool{}
+	for _, r := range history.rows {
+		seen[r.key]++
+		var p [12]byte
+		binary.LittleEndian.PutUint64(p[:], uint64(r.offset))
+		binary.LittleEndian.PutUint32(p[8:], r.index)
+		if at[p] {
+			t.Fatalf("L2: seed %d: position %d/%d twice in history", seed, r.offset, r.index)
+		}
+		at[p] = true
+	}
+	for k, c := range seen {
+		if c != 1 {
+			t.Fatalf("L2: seed %d: key %s has %d rows in history", seed, k, c)
+		}
+	}
+	for _, a := range told {
+		if a.status != EventRefused && seen[a.key] != 1 {
+			t.Fatalf("L2: seed %d: acknowledged key %s has %d rows in history", seed, a.key, seen[a.key])
+		}
+	}
+}

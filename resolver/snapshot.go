@@ -1,0 +1,124 @@
+package resolver
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/query"
+)
+
+// Snapshot is the profiles of an account at one cut. It outlives the view it
+// was taken from and does not hold up Apply; it must be closed.
+type Snapshot struct {
+	account  uint64
+	index    uint32
+	n        uint32
+	pages    []*headerPage
+	overlay  map[docKey][]byte
+	db       *pebble.Snapshot
+	universe *roaring.Bitmap
+}
+
+// Snapshot takes a snapshot. Its cost beside the view's lock is the number of
+// documents changed since the last checkpoint.
+func (v *View) Snapshot() *Snapshot {
+	return &Snapshot{
+		account: v.a.number,
+		index:   v.a.index,
+		n:       v.a.headers.n,
+		pages:   v.a.headers.share(),
+		overlay: v.m.store.overlay(),
+		db:      v.m.store.db.NewSnapshot(),
+	}
+}
+
+// Close releases what the snapshot holds.
+func (s *Snapshot) Close() error { return s.db.Close() }
+
+// ProfileID is the id of an ordinal.
+func (s *Snapshot) ProfileID(ordinal uint32) ProfileID {
+	return s.pages[ordinal/pageRows].rows[ordinal%pageRows].id
+}
+
+// Universe implements [query.Profiles].
+func (s *Snapshot) Universe() *roaring.Bitmap {
+	if s.universe == nil {
+		s.universe = roaring.New()
+		s.universe.AddRange(0, uint64(s.n))
+		for o := range s.n {
+			if s.pages[o/pageRows].rows[o%pageRows].winner != o {
+				s.universe.Remove(o)
+			}
+		}
+		s.universe.RunOptimize()
+	}
+	return s.universe
+}
+
+// Scan implements [query.Profiles].
+func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *query.ProfileFacts) error) error {
+	lower := accountKey(nil, tableDocument, s.account)
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: documentKey(nil, s.account, noOrdinal)})
+	if err != nil {
+		return err
+	}
+	defer it.Close()
+	valid := it.First()
+	var d document
+	var f query.ProfileFacts
+	for ords := s.Universe().Iterator(); ords.HasNext(); {
+		o := ords.Next()
+		if o%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		b, ok := s.overlay[docKey(uint64(s.index)<<32|uint64(o))]
+		if !ok {
+			for valid && binary.BigEndian.Uint32(it.Key()[keyHead:]) < o {
+				valid = it.Next()
+			}
+			if !valid || binary.BigEndian.Uint32(it.Key()[keyHead:]) != o {
+				if err := it.Error(); err != nil {
+					return err
+				}
+				return fmt.Errorf("profile %d of account %016x has no document", o, s.account)
+			}
+			b = it.Value()
+		}
+		if err := d.decode(b); err != nil {
+			return fmt.Errorf("profile %d: %w", o, err)
+		}
+		d.facts(&f)
+		if err := fn(o, &f); err != nil {
+			return err
+		}
+	}
+	return it.Error()
+}
+
+// facts fills in what conditions look at; f's slices point into the document.
+func (d *document) facts(f *query.ProfileFacts) {
+	x := &f.Fields
+	x.Emails, x.ExternalIDs, x.Phones = x.Emails[:0], x.ExternalIDs[:0], x.Phones[:0]
+	for _, id := range d.idents {
+		switch id.kind {
+		case IdentityEmail:
+			x.Emails = append(x.Emails, id.value)
+		case IdentityExternalID:
+			x.ExternalIDs = append(x.ExternalIDs, id.value)
+		case IdentityPhone:
+			x.Phones = append(x.Phones, id.value)
+		}
+	}
+	x.FirstName, x.LastName, x.Geo, x.Attributes, x.CreatedAtMs = d.firstName, d.lastName, d.geo, d.attributes, d.createdMs
+	f.Consents = f.Consents[:0]
+	for _, c := range d.consents {
+		k := consent(c)
+		f.Consents = append(f.Consents, query.ConsentFact{Channel: k.Channel, Status: k.Status, SubscribedMs: k.SinceMs, HasDate: k.SinceMs != 0})
+	}
+}
+
+var _ query.Profiles = (*Snapshot)(nil)
