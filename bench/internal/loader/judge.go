@@ -1,0 +1,117 @@
+package loader
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+
+	"github.com/valyala/fastjson"
+)
+
+// Expect says what an answer must hold to count as an acknowledgement.
+type Expect uint8
+
+// What a server can be held to.
+const (
+	// ExpectOutcome is Muster's answer: success, the number accepted, and for
+	// every event its profile.
+	ExpectOutcome Expect = iota
+	// ExpectCount is success and the number accepted.
+	ExpectCount
+	// ExpectSuccess is success alone.
+	ExpectSuccess
+)
+
+// deepEvery is how often an answer is read entry by entry.
+const deepEvery = 64
+
+// judge decides whether answers are acknowledgements. It is used by one
+// goroutine.
+type judge struct {
+	expect Expect
+	batch  int // 0 for single events
+	count  []byte
+	parser fastjson.Parser
+	seen   uint64
+}
+
+func newJudge(expect Expect, batch int) *judge {
+	return &judge{expect: expect, batch: batch, count: []byte(`"accepted":` + strconv.Itoa(batch))}
+}
+
+// check returns nil when the answer acknowledges all events of its request.
+func (j *judge) check(a Answer) error {
+	j.seen++
+	if a.Status != 202 {
+		return fmt.Errorf("status %d: %.200s", a.Status, a.Body)
+	}
+	if j.seen%deepEvery == 1 || !j.plain(a.Body) {
+		return j.deep(a.Body)
+	}
+	return nil
+}
+
+// plain recognises the usual acknowledgement without parsing. False only means
+// that the answer must be parsed.
+func (j *judge) plain(body []byte) bool {
+	if !bytes.HasPrefix(body, []byte(`{"success":true,`)) && !bytes.Equal(body, []byte(`{"success":true}`)) {
+		return false
+	}
+	if j.batch == 0 || j.expect == ExpectSuccess {
+		return true
+	}
+	// A key cannot occur inside a JSON string, whose quotes are escaped, so
+	// this finds the member itself.
+	i := bytes.Index(body, j.count)
+	return i >= 0 && i+len(j.count) < len(body) && (body[i+len(j.count)] == ',' || body[i+len(j.count)] == '}')
+}
+
+// deep reads the whole answer.
+func (j *judge) deep(body []byte) error {
+	v, err := j.parser.ParseBytes(body)
+	if err != nil {
+		return fmt.Errorf("answer is no JSON (%w): %.200s", err, body)
+	}
+	if !v.GetBool("success") {
+		return fmt.Errorf("answer without success: %.200s", body)
+	}
+	if j.expect == ExpectSuccess {
+		return nil
+	}
+	if j.batch == 0 {
+		if j.expect == ExpectOutcome {
+			return checkOutcome(v)
+		}
+		return nil
+	}
+	if n := v.GetInt("accepted"); n != j.batch || v.GetInt("total") != j.batch {
+		return fmt.Errorf("accepted %d of %d events, sent %d", n, v.GetInt("total"), j.batch)
+	}
+	if j.expect != ExpectOutcome {
+		return nil
+	}
+	results := v.GetArray("results")
+	if len(results) != j.batch {
+		return fmt.Errorf("%d results for %d events", len(results), j.batch)
+	}
+	for i, r := range results {
+		if err := checkOutcome(r); err != nil {
+			return fmt.Errorf("result %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+// checkOutcome checks the answer to one event: success, profile_id, no error.
+func checkOutcome(v *fastjson.Value) error {
+	e := v.Get("error")
+	switch {
+	case !v.GetBool("success"):
+		return fmt.Errorf("refused: %s", e)
+	case len(v.GetStringBytes("profile_id")) == 0:
+		return fmt.Errorf("no profile_id in %s", v)
+	case e == nil || e.Type() != fastjson.TypeNull:
+		return fmt.Errorf("success with error %v", e)
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// Limits of a phase.
+const (
+	// grace is how long after its end a phase waits for answers.
+	grace = 30 * time.Second
+	// failurePause keeps a connection that is refused from spinning.
+	failurePause = 10 * time.Millisecond
+	// maxFailures in a row end a connection's part of a phase.
+	maxFailures = 200
+	// sweepLimit bounds the time to make the known profiles known.
+	sweepLimit = 10 * time.Minute
+	// latencies are recorded from 1 µs to 5 min with three digits.
+	maxLatencyMicros = 300_000_000
+)
+
+// Result is what a phase did.
+type Result struct {
+	// Requests and Events were acknowledged.
+	Requests, Events uint64
+	// Failed requests were refused or not answered.
+	Failed uint64
+	// Elapsed is from the start of the phase to the last answer.
+	Elapsed time.Duration
+	// Latency of acknowledged requests, in microseconds. In an open loop from
+	// the instant a request was due, otherwise from when it was sent.
+	Latency *hdrhistogram.Histogram
+	// Late is, in an open loop, how late idle connections woke up, in
+	// microseconds: the loader's own part of Latency.
+	Late *hdrhistogram.Histogram
+	// FirstFailure is one of the failures, nil if there were none.
+	FirstFailure error
+}
+
+// EventsPerSecond is the rate of acknowledged events.
+func (r *Result) EventsPerSecond() float64 {
+	if r.Elapsed <= 0 {
+		return 0
+	}
+	return float64(r.Events) / r.Elapsed.Seconds()
+}
+
+func newHistogram() *hdrhistogram.Histogram { return hdrhistogram.New(1, maxLatencyMicros, 3) }
+
+func record(h *hdrhistogram.Histogram, d time.Duration) {
+	// Values are clamped into the histogram's range, so this cannot fail.
+	_ = h.RecordValue(min(max(d.Microseconds(), 1), maxLatencyMicros))
+}
+
+// tally is one member's part of a Result.
+type tally struct {
+	Result
+	failures int // in a row
+	last     time.Time
+}
+
+// note counts the outcome of one request due or sent at from and reports
+// whether the member may go on.
+func (t *tally) note(ctx context.Context, m *member, from time.Time, err error) bool {
+	t.last = time.Now()
+	if err == nil {
+		t.failures = 0
+		t.Requests++
+		t.Events += m.perCall
+		record(t.Latency, t.last.Sub(from))
+		return true
+	}
+	t.Failed++
+	t.failures++
+	if t.FirstFailure == nil {
+		t.FirstFailure = err
+	}
+	if t.failures >= maxFailures {
+		t.FirstFailure = fmt.Errorf("connection %d gave up after %d failures in a row: %w", m.number, t.failures, err)
+		return false
+	}
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(failurePause):
+		return true
+	}
+}
+
+// run lets every member do its part, and adds up. No call outlives deadline.
+func (f *Fleet) run(ctx context.Context, start, deadline time.Time, part func(m *member, t *tally)) *Result {
+	for _, m := range f.members {
+		m.deadline = deadline
+		m.expire(deadline)
+	}
+	// A cancelled run must not wait for answers that do not come.
+	unwatch := context.AfterFunc(ctx, func() {
+		for _, m := range f.members {
+			m.expire(time.Now())
+		}
+	})
+	defer unwatch()
+	tallies := make([]*tally, len(f.members))
+	var wg sync.WaitGroup
+	for i, m := range f.members {
+		tallies[i] = &tally{Result: Result{Latency: newHistogram(), Late: newHistogram()}, last: start}
+		wg.Go(func() { part(m, tallies[i]) })
+	}
+	wg.Wait()
+	total := &Result{Latency: newHistogram(), Late: newHistogram()}
+	last := start
+	for _, t := range tallies {
+		total.Requests += t.Requests
+		total.Events += t.Events
+		total.Failed += t.Failed
+		total.Latency.Merge(t.Latency)
+		total.Late.Merge(t.Late)
+		if total.FirstFailure == nil {
+			total.FirstFailure = t.FirstFailure
+		}
+		if t.last.After(last) {
+			last = t.last
+		}
+	}
+	total.Elapsed = last.Sub(start)
+	return total
+}

@@ -1,0 +1,99 @@
+package payload
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// Widths of the patched digits.
+const (
+	profileDigits  = 10
+	valueDigits    = 5
+	workerDigits   = 4
+	sequenceDigits = 12
+
+	zeros = "000000000000"
+)
+
+// slots are the places of one event's patched digits in a frame.
+type slots struct {
+	email, external, value, sequence int
+}
+
+var (
+	eventTypes = []string{"page_viewed", "page_viewed", "page_viewed", "item_viewed", "item_viewed",
+		"cart_added", "purchased", "searched"}
+	firstNames = []string{"Ada", "Noor", "Mateo", "Inge", "Kofi", "Mei", "Zoë", "Tariq"}
+	plans      = []string{"free", "basic", "plus", "pro"}
+	places     = []struct{ country, city string }{
+		{"DE", "Berlin"}, {"FR", "Lyon"}, {"GB", "Leeds"}, {"ES", "Cadiz"},
+		{"NL", "Delft"}, {"SE", "Malmö"}, {"US", "Austin"}, {"JP", "Kyoto"},
+	}
+	currencies = []string{"EUR", "EUR", "GBP", "USD"}
+)
+
+// appendEvent appends one event of exactly size bytes with zeros in its slots
+// and reports where they are in dst.
+func appendEvent(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, error) {
+	var at slots
+	start := len(dst)
+	mark := func(s string, digits int) int {
+		dst = append(dst, s...)
+		pos := len(dst)
+		dst = append(dst, zeros[:digits]...)
+		return pos
+	}
+	place := places[rng.IntN(len(places))]
+	dst = append(dst, `{"event_type":"`...)
+	dst = append(dst, eventTypes[rng.IntN(len(eventTypes))]...)
+	at.email = mark(`","user":{"email":"u`, profileDigits)
+	at.external = mark(`@b.example","external_id":"c-`, profileDigits)
+	if rng.IntN(2) == 0 {
+		dst = append(dst, `","first_name":"`...)
+		dst = append(dst, firstNames[rng.IntN(len(firstNames))]...)
+	}
+	dst = append(dst, `","attributes":{"plan":"`...)
+	dst = append(dst, plans[rng.IntN(len(plans))]...)
+	dst = append(dst, `"},"geo":{"country":"`...)
+	dst = append(dst, place.country...)
+	dst = append(dst, `","city":"`...)
+	dst = append(dst, place.city...)
+	// The leading 1 keeps the number free of leading zeros, which JSON forbids.
+	at.value = mark(`"}},"properties":{"value":1`, valueDigits)
+	dst = append(dst, fmt.Sprintf(`.%02d,"currency":"%s","quantity":%d,"product_id":"sku-%05d-`,
+		rng.IntN(99)+1, currencies[rng.IntN(len(currencies))], rng.IntN(9)+1, rng.IntN(20_000))...)
+	padAt := len(dst)
+	tail := fmt.Sprintf(`"},"idempotency_key":"b%0*d-`, workerDigits, worker)
+	pad := size - (padAt - start) - len(tail) - sequenceDigits - len(`"}`)
+	if pad < 0 {
+		return dst, at, fmt.Errorf("an event takes %d bytes more than the %d asked for", -pad, size)
+	}
+	for range pad {
+		dst = append(dst, "abcdefghijklmnopqrstuvwxyz"[rng.IntN(26)])
+	}
+	at.sequence = mark(tail, sequenceDigits)
+	dst = append(dst, `"}`...)
+	return dst, at, nil
+}
+
+// pairs holds the numbers 00 to 99.
+const pairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839" +
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879" +
+	"8081828384858687888990919293949596979899"
+
+// putDigits overwrites b with the decimal digits of v, zero-padded. It writes
+// two digits a step and stops dividing when v is used up, as this is most of
+// what the loader does.
+func putDigits(b []byte, v uint64) {
+	i := len(b)
+	for ; i >= 2 && v >= 10; i -= 2 {
+		q := v / 100
+		d := (v - q*100) * 2
+		b[i-2], b[i-1] = pairs[d], pairs[d+1]
+		v = q
+	}
+	if i > 0 {
+		b[i-1] = byte('0' + v%10)
+		copy(b[:i-1], zeros)
+	}
+}
