@@ -1,0 +1,37 @@
+# Everything here needs Go and a C compiler (DuckDB is linked statically).
+# Kafka, ClickHouse and a browser are not needed.
+
+GO ?= go
+FUZZTIME ?= 30s
+
+.PHONY: build test lint bench fuzz long
+
+build:
+	$(GO) build -o bin/muster ./cmd/muster
+
+# All tests, with the race detector where goroutines meet.
+test: lint
+	$(GO) test -timeout 15m ./...
+	$(GO) test -timeout 10m -race -short ./eventlog/... ./resolver ./ingest ./api
+
+lint:
+	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
+	$(GO) vet ./...
+	$(GO) tool staticcheck ./...
+
+# Figures, side by side with baselines; see bench/README.md.
+bench:
+	$(GO) run ./bench ingest
+
+# Every fuzz target for FUZZTIME each.
+fuzz:
+	@for pkg in $$($(GO) list ./...); do \
+		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz'); do \
+			echo "$$pkg $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg || exit 1; \
+		done; \
+	done
+
+# The long versions of simulations, property tests and crash tests.
+long:
+	MUSTER_LONG=1 $(GO) test -timeout 120m ./...

@@ -1,0 +1,72 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+// BenchmarkApply applies batches of 100 events of known profiles, with two
+// identifiers, attributes and an idempotency key each. Report: one op is one
+// event.
+func BenchmarkApply(b *testing.B) {
+	for _, profiles := range []int{10_000, 1_000_000} {
+		b.Run(fmt.Sprintf("profiles=%d", profiles), func(b *testing.B) { benchmarkApply(b, profiles) })
+	}
+}
+
+func benchmarkApply(b *testing.B, profiles int) {
+	r := newRecorder(b, DefaultSettings())
+	rng := rand.New(rand.NewPCG(1, 1))
+	const batch = 100
+	key := uint64(0)
+	record := func(dst []byte, person func() int) []byte {
+		env := r.envelope(eventlog.KindEvents)
+		dst = eventlog.AppendEventCount(env.Append(dst), batch)
+		for range batch {
+			p := person()
+			key++
+			dst = eventlog.AppendEvent(dst, &eventlog.Event{
+				Type:           []byte("item_purchased"),
+				Email:          fmt.Appendf(nil, "person%d@example.com", p),
+				ExternalID:     fmt.Appendf(nil, "ext-%d", p),
+				Geo:            []byte(`{"country":"DE","city":"Berlin"}`),
+				Attributes:     []byte(`{"plan":"pro","age":42}`),
+				Properties:     []byte(`{"value":19.99,"currency":"EUR","product_id":"sku-12345","quantity":2}`),
+				IdempotencyKey: binary.LittleEndian.AppendUint64([]byte("key-"), key),
+			})
+		}
+		return dst
+	}
+	next := 0
+	for next < profiles {
+		r.apply(record(nil, func() int { next++; return next - 1 }))
+		r.rows.Reset()
+	}
+	const ring = 512
+	recs := make([][]byte, ring)
+	for i := range recs {
+		recs[i] = record(nil, func() int { return rng.IntN(profiles) })
+	}
+	rows := new(query.Batch)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; i < b.N; i += batch {
+		if (i/batch)%ring == 0 && i > 0 {
+			// New ids and keys for the same bodies: replays must not be repeats.
+			b.StopTimer()
+			for j := range recs {
+				recs[j] = record(recs[j][:0], func() int { return rng.IntN(profiles) })
+			}
+			rows.Reset()
+			b.StartTimer()
+		}
+		if err := r.m.Apply(r.m.next, recs[(i/batch)%ring], rows, &r.out); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
