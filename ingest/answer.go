@@ -29,7 +29,10 @@ func appendResult(dst []byte, o *resolver.EventOutcome) []byte {
 		return appendFailure(dst, text)
 	}
 	dst = append(dst, `{"success":true,"profile_id":"`...)
-	dst = o.Profile.AppendText(dst)
+	if o.Profile != (resolver.ProfileID{}) {
+		// A row that was imported before is a duplicate nobody looks up.
+		dst = o.Profile.AppendText(dst)
+	}
 	return append(dst, `","error":null}`...)
 }
 

@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/valyala/fasthttp"
 	"github.com/valyala/fastjson"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver"
 )
 
 // benchBody is a batch of n events of about 320 bytes, as a shop sends them.
@@ -77,4 +79,38 @@ func visit(v *fastjson.Value) int {
 		n += int(f)
 	}
 	return n
+}
+
+// BenchmarkHandler is the whole chain without the network and the log: check
+// the head, authenticate, decode, answer.
+func BenchmarkHandler(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		b.Run(fmt.Sprintf("events=%d", n), func(b *testing.B) {
+			h, err := New(submitFunc(func(out *resolver.Outcome) {
+				for range n {
+					out.Events = append(out.Events, resolver.EventOutcome{Status: resolver.EventAccepted})
+				}
+			}), testApps(), testOptions())
+			if err != nil {
+				b.Fatal(err)
+			}
+			body := benchBody(n)
+			var ctx fasthttp.RequestCtx
+			ctx.Request.Header.SetMethod("POST")
+			ctx.Request.Header.SetContentType("application/json")
+			ctx.Request.Header.Set("X-App-Id", "app_1")
+			ctx.Request.Header.Set("X-App-Secret", testSecret)
+			b.SetBytes(int64(len(body)))
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx.Request.SetBodyRaw(body)
+				ctx.Response.Reset()
+				h.Batch(&ctx)
+			}
+			if ctx.Response.StatusCode() != 202 {
+				b.Fatal(ctx.Response.String())
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
+		})
+	}
 }

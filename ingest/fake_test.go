@@ -9,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -95,8 +96,14 @@ func (n *fakeNode) Submit(ctx context.Context, account uint64, rec []byte, out *
 			return err
 		}
 		fmt.Fprintf(&dump, "import file=%x… rows=[%d,%d) flows=%v\n", head.File[:2], head.FirstRow, head.FirstRow+uint64(head.Rows), head.TriggerFlows)
-		n.nextRow = head.FirstRow + uint64(head.Rows)
+		again := head.FirstRow < n.nextRow
+		n.nextRow = max(n.nextRow, head.FirstRow+uint64(head.Rows))
 		out.NextRow = n.nextRow
+		if again {
+			r, err := eventlog.NewEventsReader(body)
+			out.Events = slices.Repeat([]resolver.EventOutcome{{Status: resolver.EventDuplicate}}, r.Len())
+			return err
+		}
 	} else if env.Kind != eventlog.KindEvents {
 		return fmt.Errorf("bad kind %d", env.Kind)
 	}

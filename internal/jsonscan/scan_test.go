@@ -85,6 +85,7 @@ func TestValueFaults(t *testing.T) {
 		{`{"p":{"\ud83d":1}}`, `surrogate .p`},
 		{`{"p":["\u0000"]}`, `nul .p[0]`},
 		{`{"a":[1],"b":{"c":[[[[]]]]}}`, `depth .b.c[0][0]`},
+		{`{"a":{"a":{"a":{"a":{}}}}}`, `depth .a.a.a.a`},
 		{`[[[[[[[[[[` + `]]]]]]]]]]`, `depth [0][0][0][0]`},
 		{`{"` + strings.Repeat("k", 300) + `":1e999}`, `range .` + strings.Repeat("k", 77) + `…`},
 	}
