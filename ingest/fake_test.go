@@ -23,6 +23,12 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
+// The state machine is what stands behind both.
+var (
+	_ Submitter = (*resolver.Node)(nil)
+	_ Apps      = (*resolver.Node)(nil)
+)
+
 const testSecret = "sk_live_test"
 
 // testNow is the present in tests: 2024-06-01T12:00:00Z.
