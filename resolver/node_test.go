@@ -1,0 +1,164 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/eventlog/file"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+type fixture struct {
+	fs      vfs.FS
+	log     *file.Log
+	history *modelHistory
+	now     time.Time
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{fs: vfs.NewMem(), history: &modelHistory{rng: rand.New(rand.NewPCG(1, 1))}, now: time.UnixMilli(1_000_000_000_000)}
+	f.openLog(t)
+	return f
+}
+
+func (f *fixture) openLog(t *testing.T) {
+	t.Helper()
+	var err error
+	if f.log, err = file.Open("log", file.Options{FS: f.fs, Partitions: 1}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (f *fixture) open(skip ...int64) (*Node, error) {
+	return Open(context.Background(), Options{FS: f.fs, Dir: "state", Log: f.log, History: f.history,
+		Now: func() time.Time { return f.now }, Rand: &seededReader{rng: rand.New(rand.NewPCG(2, uint64(len(skip))))},
+		Feed: FeedOptions{Delay: time.Millisecond}, Skip: map[int][]int64{0: skip}})
+}
+
+func (f *fixture) mustOpen(t *testing.T) *Node {
+	t.Helper()
+	n, err := f.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(n.Accounts()) == 0 {
+		if _, err := n.Command(context.Background(), testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return n
+}
+
+func (f *fixture) close(t *testing.T, n *Node) {
+	t.Helper()
+	if n != nil {
+		if err := n.Close(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.log.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestL3RecordThatCannotBeApplied: the node stops and names the offset, again
+// after a restart, and passes over the record when told to.
+func TestL3RecordThatCannotBeApplied(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	if _, err := f.log.Append(context.Background(), 0, []byte("no record at all, but long enough for an envelope")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-n.Failed():
+	case <-time.After(10 * time.Second):
+		t.Fatal("the node must stop")
+	}
+	if err := n.Err(); !strings.Contains(err.Error(), "record 1 of partition 0") {
+		t.Fatalf("the error must name the record: %v", err)
+	}
+	if _, err := n.Command(context.Background(), testAccount, CommandCatalogDefine, CatalogDefine{"X"}); !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("nothing is acknowledged any more: %v", err)
+	}
+	f.close(t, n)
+	f.openLog(t)
+	if n, err := f.open(); err == nil {
+		f.close(t, n)
+		t.Fatal("the record is still there")
+	}
+	n, err := f.open(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Command(context.Background(), testAccount, CommandCatalogDefine, CatalogDefine{"X"}); err != nil {
+		t.Fatal(err)
+	}
+	f.close(t, n)
+}
+
+// TestL3PlaceholdersAreDetachedByTheNode: the node appends continue records by
+// itself, also after a restart in the middle.
+func TestL3PlaceholdersAreDetachedByTheNode(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	ctx := context.Background()
+	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{1}, StampMs: f.now.UnixMilli()}
+	var out Outcome
+	if err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), []eventlog.Event{ev("external_id", "shared", "email", "a@x.io")}), &out); err != nil {
+		t.Fatal(err)
+	}
+	s := DefaultSettings()
+	s.Placeholders = append(s.Placeholders, "shared")
+	if _, err := n.Command(ctx, testAccount, CommandSettingsSet, s); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(10 * time.Second)
+	for {
+		found := true
+		if err := n.Read(ctx, testAccount, func(v *View) error { _, found = v.Find(IdentityExternalID, "shared"); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if !found {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the identifier was not taken off")
+		}
+	}
+	f.close(t, n)
+}
+
+func TestHistoryThatLostRowsIsRefused(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	f.close(t, n)
+	f.history = &modelHistory{rng: rand.New(rand.NewPCG(1, 1))}
+	f.openLog(t)
+	if n, err := f.open(); err == nil || !strings.Contains(err.Error(), "rows are missing") {
+		t.Fatalf("a history that is behind its checkpoint must be refused: %v", err)
+	} else if n != nil {
+		t.Fatal("no node expected")
+	}
+	f.close(t, nil)
+}
+
+func TestStampTooFarAheadIsRefused(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, StampMs: f.now.UnixMilli() + 5001}
+	var out Outcome
+	if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), []eventlog.Event{ev("email", "a@x.io")}), &out); !errors.Is(err, ErrUnavailable) {
+		t.Fatalf("%v", err)
+	}
+	f.close(t, n)
+}

@@ -1,0 +1,292 @@
+package resolver
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+func ev(fields ...string) eventlog.Event {
+	e := eventlog.Event{Type: []byte("viewed")}
+	for i := 0; i < len(fields); i += 2 {
+		v := []byte(fields[i+1])
+		switch fields[i] {
+		case "email":
+			e.Email = v
+		case "external_id":
+			e.ExternalID = v
+		case "phone":
+			e.Phone = v
+		case "attributes":
+			e.Attributes = v
+		case "key":
+			e.IdempotencyKey = v
+		case "type":
+			e.Type = v
+		}
+	}
+	return e
+}
+
+func TestStitchingByOverlap(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	first := r.events(ev("external_id", "42")).Events[0].Profile
+	both := r.events(ev("external_id", "42", "email", "Ada@Example.com")).Events[0].Profile
+	byMail := r.events(ev("email", " ada@example.COM ")).Events[0].Profile
+	if first != both || both != byMail {
+		t.Fatalf("one person became %v %v %v", first, both, byMail)
+	}
+}
+
+func TestMergeKeepsIdsAndListsAliases(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	byMail := r.events(ev("email", "a@x.io", "attributes", `{"plan":"pro"}`)).Events[0].Profile
+	byID := r.events(ev("external_id", "7", "attributes", `{"plan":"free","age":30}`)).Events[0].Profile
+	got := r.events(ev("email", "a@x.io", "external_id", "7")).Events[0].Profile
+	if got != byMail {
+		t.Fatalf("the e-mail's profile must win")
+	}
+	a := r.m.accounts[testAccount]
+	v := View{m: r.m, a: a}
+	if o, ok := v.Resolve(byID); !ok || v.ProfileID(o) != byMail {
+		t.Fatalf("the old id must lead to the winner")
+	}
+	p, err := v.Profile(byMail.ordinal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(p.Attributes) != `{"plan":"pro","age":30}` || len(p.Merged) != 1 || p.Merged[0].ID != byID {
+		t.Fatalf("merged profile: %s %v", p.Attributes, p.Merged)
+	}
+	if len(r.rows.Aliases) != 1 || r.rows.Aliases[0].Ordinal != byID.ordinal() || r.rows.Aliases[0].Winner != byMail.ordinal() {
+		t.Fatalf("aliases for history: %v", r.rows.Aliases)
+	}
+}
+
+func TestTwoPeopleWithOnePhoneStayApart(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.events(ev("email", "a@x.io", "phone", "+49 30 1")).Events[0].Profile
+	b := r.events(ev("email", "b@x.io")).Events[0].Profile
+	if got := r.events(ev("email", "b@x.io", "phone", "+49 (30) 1")).Events[0].Profile; got != b || a == b {
+		t.Fatal("two e-mails are two people")
+	}
+	if got := r.events(ev("phone", "+49301")).Events[0].Profile; got != a {
+		t.Fatal("the phone stays with its first owner")
+	}
+	v := View{m: r.m, a: r.m.accounts[testAccount]}
+	for _, id := range []ProfileID{a, b} {
+		p, err := v.Profile(id.ordinal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.Conflicts) != 1 || p.Conflicts[0].Kind != IdentityPhone {
+			t.Fatalf("conflict must be noted on both: %+v", p.Conflicts)
+		}
+	}
+}
+
+func TestIdempotencyWithinBatchAndAfterExpiry(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	out := r.events(ev("email", "a@x.io", "key", "k"), ev("email", "b@x.io", "key", "k"))
+	if out.Events[0].Status != EventAccepted || out.Events[1].Status != EventDuplicate || out.Events[1].Profile != out.Events[0].Profile {
+		t.Fatalf("%+v", out.Events)
+	}
+	r.now += 72*3_600_000 - 1
+	if s := r.events(ev("email", "a@x.io", "key", "k")).Events[0].Status; s != EventDuplicate {
+		t.Fatalf("a key holds for 72 h, got %d", s)
+	}
+	r.now++
+	if s := r.events(ev("email", "a@x.io", "key", "k")).Events[0].Status; s != EventAccepted {
+		t.Fatalf("a key is free after 72 h, got %d", s)
+	}
+	if r.rows.Rows() != 2 {
+		t.Fatalf("%d rows", r.rows.Rows())
+	}
+}
+
+// TestL2RepeatedRecordCountsOnce: an append that was retried may be in the log
+// twice.
+func TestL2RepeatedRecordCountsOnce(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	env := r.envelope(eventlog.KindEvents)
+	rec := appendEvents(env.Append(nil), []eventlog.Event{ev("email", "a@x.io")})
+	r.apply(rec)
+	r.apply(rec)
+	if r.out.Refusal == nil || r.rows.Rows() != 1 {
+		t.Fatalf("refusal %v, %d rows", r.out.Refusal, r.rows.Rows())
+	}
+}
+
+func TestRefusedEventChangesNothing(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.events(ev("email", "a@x.io"))
+	before, err := r.m.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", maxObjectBytes))
+	next := r.m.next
+	for _, e := range []eventlog.Event{
+		ev("external_id", "Guest "), ev("email", "a@x.io", "external_id", "undefined"), ev("phone", "call me"), ev(),
+		ev("email", "a@x.io", "external_id", "new", "attributes", big, "key", "k"),
+	} {
+		o := r.events(e).Events[0]
+		if o.Status != EventRefused || o.Refusal.Field == "" || !strings.HasPrefix(o.Refusal.Message, strings.Split(o.Refusal.Field, " ")[0]) {
+			t.Fatalf("%s: %+v %v", describe(&e), o, o.Refusal)
+		}
+	}
+	r.m.next = next
+	r.m.records = newRecordRing(recordWindow)
+	r.m.records.add(eventlog.RecordID{1})
+	r.m.records.add(eventlog.RecordID{2})
+	after, err := r.m.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if before != after {
+		t.Fatal("a refused event changed the state")
+	}
+}
+
+// TestL3NewPlaceholdersAreWorkedOffInPieces: a settings change that touches
+// many profiles goes on in continue records of bounded work.
+func TestL3NewPlaceholdersAreWorkedOffInPieces(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	s := DefaultSettings()
+	for i := range 3 * continueWork {
+		v := fmt.Sprintf("shared-%d", i)
+		r.events(ev("external_id", v, "email", fmt.Sprintf("u%d@x.io", i)))
+		s.Placeholders = append(s.Placeholders, v)
+	}
+	if out := r.command(CommandSettingsSet, s); out.Refusal != nil {
+		t.Fatal(out.Refusal)
+	}
+	a := r.m.accounts[testAccount]
+	records := 0
+	for r.m.Pending() > 0 {
+		before := len(a.ids.entries)
+		env := r.envelope(eventlog.KindContinue)
+		r.apply(env.Append(nil))
+		if done := before - len(a.ids.entries); done > continueWork {
+			t.Fatalf("one record worked off %d", done)
+		}
+		records++
+	}
+	if records != 3 || len(a.ids.entries) != 3*continueWork {
+		t.Fatalf("%d records, %d identifiers left", records, len(a.ids.entries))
+	}
+	if o := r.events(ev("external_id", "shared-1")).Events[0]; o.Status != EventRefused {
+		t.Fatal("a placeholder must be refused")
+	}
+}
+
+func TestImportCursor(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	chunk := func(first uint64, n int) *Outcome {
+		env := r.envelope(eventlog.KindImport)
+		head := eventlog.ImportHead{File: [32]byte{9}, FirstRow: first, Rows: uint32(n)}
+		var evs []eventlog.Event
+		for range n {
+			e := ev("external_id", "7")
+			e.HasTime, e.TimeMs = true, 5
+			evs = append(evs, e)
+		}
+		r.apply(appendEvents(head.Append(env.Append(nil)), evs))
+		return &r.out
+	}
+	if out := chunk(0, 3); out.NextRow != 3 || out.Events[2].Status != EventAccepted {
+		t.Fatalf("%+v", out)
+	}
+	if out := chunk(0, 3); out.NextRow != 3 || out.Events[2].Status != EventDuplicate {
+		t.Fatalf("a repeat: %+v", out)
+	}
+	for _, first := range []uint64{2, 4} {
+		if out := chunk(first, 3); out.Refusal == nil || out.NextRow != 3 {
+			t.Fatalf("rows from %d: %+v", first, out)
+		}
+	}
+	if chunk(3, 1); r.rows.Rows() != 4 {
+		t.Fatalf("%d rows, want 4: identical rows are different events", r.rows.Rows())
+	}
+}
+
+func TestSegmentCommands(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	save := func(id, def string) *Outcome {
+		name := CommandSegmentCreate
+		if id != "" {
+			name = CommandSegmentUpdate
+		}
+		return r.command(name, SegmentSave{ID: id, Name: "S", Definition: json.RawMessage(def)})
+	}
+	var reply struct{ ID string }
+	leaf := `{"match":"all","conditions":[{"kind":"activity","event":"viewed"}]}`
+	if out := save("", leaf); out.Refusal != nil {
+		t.Fatal(out.Refusal)
+	}
+	if err := json.Unmarshal(r.out.Reply, &reply); err != nil {
+		t.Fatal(err)
+	}
+	one := reply.ID
+	ref := func(id string) string {
+		return fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q}]}`, id)
+	}
+	if out := save("", ref(one)); out.Refusal != nil {
+		t.Fatal(out.Refusal)
+	}
+	if err := json.Unmarshal(r.out.Reply, &reply); err != nil {
+		t.Fatal(err)
+	}
+	two := reply.ID
+	for what, out := range map[string]string{
+		"cycle":          save(one, ref(two)).message(),
+		"self":           save(one, ref(one)).message(),
+		"unknown ref":    save("", ref("seg_x")).message(),
+		"bad definition": save("", `{"match":"all","conditions":[]}`).message(),
+		"unknown id":     save("seg_x", leaf).message(),
+		"used":           r.command(CommandSegmentDelete, SegmentDelete{one}).message(),
+	} {
+		if out == "" {
+			t.Errorf("%s: must be refused", what)
+		}
+	}
+	if m := r.command(CommandSegmentDelete, SegmentDelete{two}).message(); m != "" {
+		t.Fatal(m)
+	}
+	if m := r.command(CommandSegmentDelete, SegmentDelete{one}).message(); m != "" {
+		t.Fatal(m)
+	}
+}
+
+func (o *Outcome) message() string {
+	if o.Refusal == nil {
+		return ""
+	}
+	return o.Refusal.Message
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	for i := range maxSessions + 5 {
+		r.now++
+		r.command(CommandSessionCreate, SessionCreate{"usr_1", fmt.Sprintf("%064d", i), r.now + 1_000_000})
+	}
+	a := r.m.accounts[testAccount]
+	if len(a.sessions) != maxSessions || a.sessions[fmt.Sprintf("%064d", 4)] != nil || a.sessions[fmt.Sprintf("%064d", 5)] == nil {
+		t.Fatalf("%d sessions; the oldest must go first", len(a.sessions))
+	}
+}
+
+func TestApplyRefusesNewerRecords(t *testing.T) {
+	m := testMachine(t)
+	var out Outcome
+	var rows query.Batch
+	env := eventlog.Envelope{Kind: eventlog.KindTick}
+	if err := m.Apply(0, env.Append(nil), &rows, &out); err == nil {
+		t.Fatal("a kind of record this build does not know must stop it")
+	}
+}
