@@ -105,7 +105,7 @@ func mustHold(t testing.TB, l *Log, part int, start int64, want [][]byte) {
 	}
 }
 
-// nextOr fails when Next takes long: it must not block here.
+// mustNext fails when Next takes long.
 func mustNext(t testing.TB, r eventlog.Reader) eventlog.Entry {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
