@@ -10,7 +10,8 @@ import (
 // applyEvent resolves one event to a profile and records it. It first works
 // everything out in scratch memory and then commits: a refused event changes
 // nothing.
-func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch, out *EventOutcome) error {
+func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch, out *EventOutcome) error {
+	ev := &p.ev
 	refuse := func(r *Refusal) error {
 		out.Status, out.Refusal = EventRefused, r
 		return nil
@@ -22,10 +23,8 @@ func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.Rec
 		}
 	}
 
-	var key hash128
 	if len(ev.IdempotencyKey) > 0 {
-		key = a.hasher.idempotencyHash(ev.IdempotencyKey, &m.normal)
-		v, ok, err := m.keys.get(key)
+		v, ok, err := m.keys.get(p.key)
 		if err != nil {
 			return err
 		}
@@ -43,7 +42,6 @@ func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.Rec
 
 	// Which profiles hold the event's identifiers?
 	raw := [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
-	var hashes [identityKinds]hash128
 	owner := [identityKinds]uint32{noOrdinal, noOrdinal, noOrdinal}
 	winner := noOrdinal
 	none := true
@@ -55,16 +53,16 @@ func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.Rec
 		if a.placeholders.has(raw[k]) {
 			return refuse(invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]))
 		}
-		h, ok := a.hasher.identityHash(k, raw[k], &m.normal)
-		if !ok {
+		if p.blank[k] {
 			return refuse(emptyIdentifier(k))
 		}
-		hashes[k] = h
-		if o, ok := a.ids.get(h); ok {
-			owner[k] = o
-			if winner == noOrdinal {
-				winner = o
-			}
+		o := p.owner[k]
+		if p.version != a.ids.version {
+			o = a.ids.owner(p.hashes[k])
+		}
+		owner[k] = o
+		if winner == noOrdinal {
+			winner = o
 		}
 	}
 	if none {
@@ -113,7 +111,7 @@ func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.Rec
 				d.idents = append(d.idents, ident{k, raw[k]})
 			}
 		case o == winner || m.losing(o):
-			if !past && m.renew(a, d, k, raw[k], hashes[k]) {
+			if !past && m.renew(a, d, k, raw[k], p.hashes[k]) {
 				changed = true
 			}
 		default:
@@ -131,7 +129,7 @@ func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.Rec
 			lastEvent = max(lastEvent, a.headers.get(o).lastEvent)
 			past = ev.HasTime && at < lastEvent
 			if !past {
-				m.renew(a, d, k, raw[k], hashes[k])
+				m.renew(a, d, k, raw[k], p.hashes[k])
 			}
 		}
 	}
@@ -174,7 +172,7 @@ func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.Rec
 	}
 	for k, on := range attach {
 		if on {
-			a.ids.set(hashes[k], winner)
+			a.ids.set(p.hashes[k], winner)
 		}
 	}
 	for i := range m.losers {
@@ -196,7 +194,7 @@ func (m *Machine) applyEvent(a *account, ev *eventlog.Event, record eventlog.Rec
 		}
 	}
 	if len(ev.IdempotencyKey) > 0 {
-		m.keys.put(key, idempotencyValue{m.logTime, winner})
+		m.keys.put(p.key, idempotencyValue{m.logTime, winner})
 	}
 	t := a.eventType(ev.Type)
 	if t.Count == 0 || at < t.FirstSeenMs {

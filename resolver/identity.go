@@ -76,6 +76,7 @@ func (h hasher) idempotencyHash(key []byte, buf *[]byte) hash128 {
 type identityMap struct {
 	entries map[hash128]uint32
 	changed []identityChange
+	version uint64 // moves with every change
 }
 
 // identityChange is one entry of the log of changes; ordinal noOrdinal removes.
@@ -89,12 +90,22 @@ func (m *identityMap) get(h hash128) (uint32, bool) {
 	return o, ok
 }
 
+// owner is the profile that holds an identifier, noOrdinal if none does.
+func (m *identityMap) owner(h hash128) uint32 {
+	if o, ok := m.entries[h]; ok {
+		return o
+	}
+	return noOrdinal
+}
+
 func (m *identityMap) set(h hash128, ordinal uint32) {
 	m.entries[h] = ordinal
+	m.version++
 	m.changed = append(m.changed, identityChange{h, ordinal})
 }
 
 func (m *identityMap) remove(h hash128) {
 	delete(m.entries, h)
+	m.version++
 	m.changed = append(m.changed, identityChange{h, noOrdinal})
 }

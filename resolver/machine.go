@@ -46,7 +46,7 @@ type Machine struct {
 	counters Counters
 
 	// Scratch of Apply.
-	event   eventlog.Event
+	window  [windowEvents]prepared
 	doc     document
 	other   document
 	merger  jsonMerger
@@ -54,6 +54,7 @@ type Machine struct {
 	losers  []loser
 	idents  []ident
 	strange []strangeConflict
+	touched byte // see prepare
 }
 
 // Counters count what Apply did since the process started.
@@ -154,22 +155,28 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 	if err != nil {
 		return err
 	}
-	for i := uint32(0); r.Next(&m.event); i++ {
-		out.Events = append(out.Events, EventOutcome{})
-		o := &out.Events[i]
-		if err := m.applyEvent(a, &m.event, env.ID, out.Offset, i, rows, o); err != nil {
-			return fmt.Errorf("event %d: %w", i, err)
+	for i := uint32(0); ; {
+		n := m.prepare(a, &r)
+		for w := range m.window[:n] {
+			out.Events = append(out.Events, EventOutcome{})
+			o := &out.Events[i]
+			if err := m.applyEvent(a, &m.window[w], env.ID, out.Offset, i, rows, o); err != nil {
+				return fmt.Errorf("event %d: %w", i, err)
+			}
+			switch o.Status {
+			case EventAccepted:
+				m.counters.Events++
+			case EventDuplicate:
+				m.counters.Duplicates++
+			case EventRefused:
+				m.counters.Refused++
+			}
+			i++
 		}
-		switch o.Status {
-		case EventAccepted:
-			m.counters.Events++
-		case EventDuplicate:
-			m.counters.Duplicates++
-		case EventRefused:
-			m.counters.Refused++
+		if n < windowEvents {
+			return r.Err()
 		}
 	}
-	return r.Err()
 }
 
 func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
@@ -193,7 +200,8 @@ func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Ba
 		if err != nil {
 			return err
 		}
-		for r.Next(&m.event) {
+		var ev eventlog.Event
+		for r.Next(&ev) {
 			out.Events = append(out.Events, EventOutcome{Status: EventDuplicate})
 			m.counters.Duplicates++
 		}

@@ -1,0 +1,64 @@
+package resolver
+
+import "github.com/musterhq/muster/eventlog"
+
+// windowEvents is how many events are prepared together.
+const windowEvents = 32
+
+// prepared is an event whose identifiers are hashed and looked up.
+//
+// Looking up the identifiers of many events one after the other, before any is
+// applied, lets the processor wait for several cache misses at once; applying
+// them then finds everything near. On a million profiles this nearly halves
+// the time of an event.
+type prepared struct {
+	ev     eventlog.Event
+	hashes [identityKinds]hash128
+	blank  [identityKinds]bool // nothing is left of the value
+	key    hash128
+	// owner holds the profiles found at the version of the identity map;
+	// noOrdinal where there is none.
+	owner   [identityKinds]uint32
+	version uint64
+}
+
+// prepare reads the next window of events and returns how many there are.
+func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
+	n := 0
+	for n < windowEvents && r.Next(&m.window[n].ev) {
+		p := &m.window[n]
+		for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+			p.owner[k], p.blank[k] = noOrdinal, false
+			if len(raw) > 0 {
+				h, ok := a.hasher.identityHash(IdentityKind(k), raw, &m.normal)
+				p.hashes[k], p.blank[k] = h, !ok
+			}
+		}
+		if len(p.ev.IdempotencyKey) > 0 {
+			p.key = a.hasher.idempotencyHash(p.ev.IdempotencyKey, &m.normal)
+		}
+		n++
+	}
+	for i := range m.window[:n] {
+		p := &m.window[i]
+		p.version = a.ids.version
+		for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+			if len(raw) > 0 && !p.blank[k] {
+				p.owner[k] = a.ids.owner(p.hashes[k])
+			}
+		}
+	}
+	for i := range m.window[:n] {
+		p := &m.window[i]
+		for _, o := range p.owner {
+			if o != noOrdinal {
+				m.touched += m.store.touch(a, o) + byte(a.headers.get(o).winner)
+				break
+			}
+		}
+		if len(p.ev.IdempotencyKey) > 0 {
+			m.touched += byte(m.keys.recent[p.key].ordinal)
+		}
+	}
+	return n
+}
