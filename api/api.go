@@ -1,0 +1,117 @@
+package api
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/password"
+)
+
+// Prefix is where the console API lives.
+const Prefix = "/console/api/v1"
+
+// API answers the console's calls. It is safe for concurrent use.
+type API struct {
+	opts        Options
+	guesses     *guesses
+	passwords   *slots
+	evaluations *slots
+	// decoy is the hash that the password of an unknown e-mail is checked
+	// against, so that the answer takes as long.
+	decoy string
+
+	stop    chan struct{} // closed when the service stops: streams end
+	stopped sync.Once
+
+	evaluationTime *metrics.Histogram
+	signIns        [signInResults]*metrics.Counter
+}
+
+// New returns an API. The error names the option at fault.
+func New(opts Options) (*API, error) {
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	a := &API{
+		opts:        opts,
+		guesses:     newGuesses(opts.Now, opts.GuessEntries),
+		passwords:   newSlots(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
+		evaluations: newSlots(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
+		stop:        make(chan struct{}),
+	}
+	secret, err := randomText(opts.Rand, "", 32)
+	if err != nil {
+		return nil, err
+	}
+	if a.decoy, err = password.Hash(opts.Rand, secret, opts.Password); err != nil {
+		return nil, fmt.Errorf("api: %w", err)
+	}
+	a.registerMetrics(opts.Metrics)
+	return a, nil
+}
+
+// Close ends what streams. Calls under way are answered.
+func (a *API) Close() { a.stopped.Do(func() { close(a.stop) }) }
+
+// Register adds the console's routes.
+func (a *API) Register(r *router.Router) {
+	for _, x := range []struct {
+		method, path string
+		access       access
+		handle       func(*call) (any, error)
+	}{
+		{"POST", "/session", public, a.signIn},
+		{"DELETE", "/session", signedIn, a.signOut},
+
+		{"GET", "/segments", "segments:read", a.listSegments},
+		{"POST", "/segments", "segments:write", a.createSegment},
+		{"POST", "/segments/preview", "segments:read", a.preview},
+		{"GET", "/segments/{id}", "segments:read", a.getSegment},
+		{"PUT", "/segments/{id}", "segments:write", a.updateSegment},
+		{"DELETE", "/segments/{id}", "segments:write", a.deleteSegment},
+		{"GET", "/segments/{id}/members", "segments:read", a.members},
+
+		{"GET", "/profiles", "contacts:read", a.findProfile},
+		{"GET", "/profiles/{id}", "contacts:read", a.getProfile},
+		{"GET", "/profiles/{id}/events", "events:read", a.timeline},
+
+		{"GET", "/catalog", "events:read", a.listCatalog},
+		{"POST", "/catalog", "events:write", a.defineEvent},
+		{"GET", "/events/live", "events:read", a.live},
+
+		{"POST", "/app-secret", "settings:write", a.newAppSecret},
+		{"GET", "/settings", "settings:read", a.getSettings},
+		{"PUT", "/settings", "settings:write", a.setSettings},
+	} {
+		r.Handle(x.method, Prefix+x.path, a.serve(x.method+" "+x.path, x.access, x.handle))
+	}
+}
+
+// NewRouter returns a router that answers unknown paths and methods in the
+// envelope.
+func NewRouter() *router.Router {
+	r := router.New()
+	r.RedirectTrailingSlash = false
+	r.RedirectFixedPath = false
+	r.HandleOPTIONS = false
+	r.HandleMethodNotAllowed = true
+	r.NotFound = func(ctx *fasthttp.RequestCtx) {
+		writeProblem(ctx, &problem{status: fasthttp.StatusNotFound, message: "there is nothing at this path"})
+	}
+	r.MethodNotAllowed = func(ctx *fasthttp.RequestCtx) {
+		writeProblem(ctx, &problem{status: fasthttp.StatusMethodNotAllowed,
+			message: "this path does not take " + string(ctx.Method()) + "; the header Allow lists what it takes"})
+	}
+	return r
+}
+
+// retryAfter rounds a wait up to whole seconds, at least one.
+func retryAfter(wait time.Duration) time.Duration {
+	return max(time.Second, (wait + time.Second - 1).Truncate(time.Second))
+}

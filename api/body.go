@@ -1,0 +1,113 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/ingest"
+)
+
+// decode reads a call's body, a JSON object with known fields only, into v.
+func (a *API) decode(c *call, v any) error {
+	contentType, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
+	if !strings.EqualFold(strings.TrimSpace(contentType), "application/json") {
+		return &problem{status: http.StatusUnsupportedMediaType, message: "Content-Type must be application/json; set it and send the body as JSON"}
+	}
+	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
+		return &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
+	}
+	body, err := ingest.ReadBody(c.RequestCtx, nil, a.opts.BodyBytes, a.opts.DrainBytes)
+	switch {
+	case errors.Is(err, ingest.ErrBodyTooLarge):
+		return &problem{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the body is longer than %d bytes; send less", a.opts.BodyBytes)}
+	case err != nil:
+		return &problem{status: http.StatusBadRequest, message: err.Error()}
+	}
+	return decodeStrict(body, v)
+}
+
+func decodeStrict(body []byte, v any) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return badField("", "the body is empty; send a JSON object")
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	err := d.Decode(v)
+	if err == nil {
+		if _, err = d.Token(); err == io.EOF {
+			err = nil
+		} else {
+			return badField("", "something stands behind the body's JSON object; send one object")
+		}
+	}
+	if err == nil && bytes.TrimSpace(body)[0] != '{' {
+		return badField("", "the body must be a JSON object")
+	}
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &syntax):
+		return badField("", "the body is not valid JSON at byte %d: %s; fix the request", syntax.Offset, syntax)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return badField("", "the body ends in the middle of its JSON; send it whole")
+	case errors.As(err, &mistyped):
+		if mistyped.Field == "" {
+			return badField("", "the body must be a JSON object")
+		}
+		return badField(mistyped.Field, "%s must be %s, not %s", mistyped.Field, jsonName(mistyped.Type.Kind().String()), mistyped.Value)
+	}
+	if quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		if name, uerr := strconv.Unquote(quoted); uerr == nil {
+			return badField(name, "%s is no field of this request; leave it out", quoted)
+		}
+	}
+	return badField("", "the body is not what this call takes: %s", err)
+}
+
+// jsonName names a Go kind as a person who writes JSON knows it.
+func jsonName(kind string) string {
+	switch kind {
+	case "string":
+		return "a string"
+	case "slice", "array":
+		return "an array"
+	case "struct", "map":
+		return "an object"
+	case "bool":
+		return "true or false"
+	}
+	return "a number"
+}
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// limit reads the query's limit.
+func (c *call) limit() (int, error) {
+	return queryInt(c.QueryArgs(), "limit", 1, maxLimit, defaultLimit)
+}
+
+func queryInt(args *fasthttp.Args, name string, low, high, absent int) (int, error) {
+	text := string(args.Peek(name))
+	if text == "" {
+		return absent, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < int64(low) || n > int64(min(high, math.MaxInt32)) {
+		return 0, badField(name, "%s must be a whole number from %d to %d", name, low, high)
+	}
+	return int(n), nil
+}

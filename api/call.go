@@ -1,0 +1,138 @@
+package api
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// access says who may make a call: anybody, anybody signed in, or who has the
+// permission it names.
+type access string
+
+const (
+	public   access = ""
+	signedIn access = "*"
+)
+
+// call is one request.
+type call struct {
+	*fasthttp.RequestCtx
+	// ctx ends with the call's time.
+	ctx context.Context
+	// account, user and tokenHash are set unless the call is public.
+	account   uint64
+	user      resolver.User
+	tokenHash string
+}
+
+// serve runs the chain that all calls share.
+func (a *API) serve(route string, need access, handle func(*call) (any, error)) fasthttp.RequestHandler {
+	statuses := newStatusCounters(a.opts.Metrics, route)
+	return func(rc *fasthttp.RequestCtx) {
+		data, err := a.run(rc, need, handle)
+		switch {
+		case err != nil:
+			p, ours := classify(err)
+			if ours {
+				a.opts.Logger.Error("console call failed", "route", route, "error", err)
+			}
+			writeProblem(rc, p)
+		case data == streaming:
+		default:
+			writeData(rc, data)
+		}
+		statuses.inc(rc.Response.StatusCode())
+	}
+}
+
+// streaming is what a handler returns that writes its own answer.
+var streaming any = &struct{ int }{}
+
+func (a *API) run(rc *fasthttp.RequestCtx, need access, handle func(*call) (any, error)) (data any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+		}
+	}()
+	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
+	defer cancel()
+	c := &call{RequestCtx: rc, ctx: ctx}
+	if need != public {
+		if err := a.authenticate(c); err != nil {
+			return nil, err
+		}
+		if need != signedIn && !slices.Contains(c.user.Permissions, string(need)) {
+			return nil, &problem{status: http.StatusForbidden, message: "you need the permission " + string(need) + " for this; ask who manages your account"}
+		}
+	}
+	return handle(c)
+}
+
+// The one answer to a token that does not hold, whatever is wrong with it.
+var errNotSignedIn = &problem{status: http.StatusUnauthorized,
+	message: `sign in first: POST ` + Prefix + `/session, and send its token as "Authorization: Bearer <token>"`}
+
+// authenticate finds the session of a call's token. The token names its
+// account; the state knows it by its hash only.
+func (a *API) authenticate(c *call) error {
+	token, ok := bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization))
+	if !ok {
+		return errNotSignedIn
+	}
+	account, ok := tokenAccount(token)
+	if !ok || !slices.Contains(a.opts.Node.Accounts(), account) {
+		return errNotSignedIn
+	}
+	c.account, c.tokenHash = account, hashText(token)
+	found, err := a.findSession(c)
+	if err == nil && !found {
+		err = errNotSignedIn
+	}
+	return err
+}
+
+// findSession looks for the session of c's token and sets its user.
+func (a *API) findSession(c *call) (found bool, err error) {
+	err = a.opts.Node.Read(c.ctx, c.account, func(v *resolver.View) error {
+		s, ok := v.Session(c.tokenHash)
+		if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() {
+			return nil
+		}
+		c.user, found = v.User(s.UserID)
+		return nil
+	})
+	return found, err
+}
+
+func bearer(header []byte) (token string, ok bool) {
+	scheme, token, ok := strings.Cut(string(header), " ")
+	token = strings.TrimSpace(token)
+	return token, ok && strings.EqualFold(scheme, "bearer") && token != ""
+}
+
+// hashText is what is stored of a token or secret.
+func hashText(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+// read takes the barrier and runs fn on the account's state.
+func (a *API) read(c *call, fn func(*resolver.View) error) error {
+	return a.opts.Node.Read(c.ctx, c.account, fn)
+}
+
+// id is the path's parameter.
+func (c *call) id() string {
+	s, _ := c.UserValue("id").(string)
+	return s
+}

@@ -1,0 +1,73 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver"
+)
+
+// problem is a failure as it is answered.
+type problem struct {
+	status     int
+	field      string
+	message    string
+	retryAfter time.Duration // 0 for none
+}
+
+func (p *problem) Error() string { return p.message }
+
+func badField(field, format string, args ...any) *problem {
+	return &problem{status: http.StatusBadRequest, field: field, message: fmt.Sprintf(format, args...)}
+}
+
+func missing(format string, args ...any) *problem {
+	return &problem{status: http.StatusNotFound, message: fmt.Sprintf(format, args...)}
+}
+
+// busy says that a bounded resource is taken.
+func busy(what string) *problem {
+	return &problem{status: http.StatusServiceUnavailable, message: what + "; try again in a moment", retryAfter: 2 * time.Second}
+}
+
+// classify turns any error into an answer; ours is true when the fault is the
+// service's own and belongs in its log.
+func classify(err error) (p *problem, ours bool) {
+	var refusal *resolver.Refusal
+	switch {
+	case errors.As(err, &p):
+		return p, false
+	case errors.As(err, &refusal):
+		return ofRefusal(refusal), false
+	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
+		return busy("the server is overloaded; nothing was changed"), false
+	case errors.Is(err, context.DeadlineExceeded):
+		return &problem{status: http.StatusServiceUnavailable, retryAfter: 5 * time.Second,
+			message: "the answer was not ready in time; try again later"}, false
+	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, context.Canceled):
+		return &problem{status: http.StatusServiceUnavailable, retryAfter: 5 * time.Second,
+			message: "the server is not available at present; try again later"}, true
+	case errors.Is(err, eventlog.ErrTooLarge):
+		return &problem{status: http.StatusRequestEntityTooLarge, message: "the request makes a record larger than the log takes; send less"}, false
+	}
+	return &problem{status: http.StatusInternalServerError, message: "the server failed to answer; its log has the reason"}, true
+}
+
+func ofRefusal(r *resolver.Refusal) *problem {
+	p := &problem{field: r.Field, message: r.Message}
+	switch r.Code {
+	case "not_found":
+		p.status = http.StatusNotFound
+	case "conflict", "limit":
+		p.status = http.StatusConflict
+	case "forbidden":
+		p.status = http.StatusForbidden
+	default:
+		p.status = http.StatusBadRequest
+	}
+	return p
+}

@@ -1,0 +1,199 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Credentials are what a new company is given, once: only hashes are kept.
+type Credentials struct {
+	BaseURL         string `json:"base_url"`    // of Surfaces A and B
+	BaseURLV1       string `json:"base_url_v1"` // of Surface C
+	ConsoleURL      string `json:"console_url"`
+	AccountID       string `json:"account_id"`
+	AppID           string `json:"app_id"`
+	AppSecret       string `json:"app_secret"`
+	APIKey          string `json:"api_key"`
+	ConsoleEmail    string `json:"console_email"`
+	ConsolePassword string `json:"console_password"`
+}
+
+// APIKeyPrefix begins every API key.
+const APIKeyPrefix = "svc_live_"
+
+// keyAreas are what an API key may be permitted to read and write; userAreas
+// are for people only.
+var (
+	keyAreas  = []string{"contacts", "lists", "segments", "campaigns", "flows", "templates", "push", "analytics", "events"}
+	userAreas = []string{"settings", "users", "api_keys", "billing"}
+)
+
+func permissions(areas ...string) []string {
+	out := make([]string, 0, 2*len(areas))
+	for _, a := range areas {
+		out = append(out, a+":read", a+":write")
+	}
+	return out
+}
+
+// NewCredentials draws the credentials of a new company. origin is where its
+// service is reached, such as http://127.0.0.1:8080.
+func NewCredentials(rand io.Reader, origin string) (Credentials, error) {
+	var number [8]byte
+	if _, err := io.ReadFull(rand, number[:]); err != nil {
+		return Credentials{}, fmt.Errorf("source of randomness: %w", err)
+	}
+	// 63 bits, so that the number fits signed integers; 0 is no account.
+	account := max(1, binary.LittleEndian.Uint64(number[:])>>1)
+	c := Credentials{
+		AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
+		ConsoleEmail: "owner@muster.local",
+	}
+	for _, x := range []struct {
+		dst    *string
+		prefix string
+		bytes  int
+	}{{&c.AppSecret, SecretPrefix, secretRandom}, {&c.APIKey, APIKeyPrefix, secretRandom}, {&c.ConsolePassword, "", 18}} {
+		var err error
+		if *x.dst, err = randomText(rand, x.prefix, x.bytes); err != nil {
+			return Credentials{}, err
+		}
+	}
+	c.SetOrigin(origin)
+	return c, nil
+}
+
+// SetOrigin says where the service is reached.
+func (c *Credentials) SetOrigin(origin string) {
+	c.BaseURL, c.BaseURLV1, c.ConsoleURL = origin+"/api/v1", origin+"/v1", origin+"/console"
+}
+
+func (c *Credentials) account() (uint64, error) {
+	n, ok := resolver.ParseAppID([]byte(c.AppID))
+	switch {
+	case !ok || n == 0 || c.AccountID != resolver.AccountID(n):
+		return 0, errors.New("app_id and account_id do not belong together")
+	case !strings.HasPrefix(c.AppSecret, SecretPrefix) || len(c.AppSecret) < len(SecretPrefix)+27:
+		return 0, errors.New("app_secret is not one of ours")
+	case !strings.HasPrefix(c.APIKey, APIKeyPrefix) || len(c.APIKey) < len(APIKeyPrefix)+27:
+		return 0, errors.New("api_key is not one of ours")
+	case c.ConsoleEmail == "" || len(c.ConsolePassword) < 16:
+		return 0, errors.New("console_email or console_password is missing or too short")
+	}
+	return n, nil
+}
+
+// Bootstrap makes the company with these credentials in an empty state.
+func (c *Credentials) Bootstrap(ctx context.Context, node *resolver.Node, rand io.Reader) error {
+	account, err := c.account()
+	if err != nil {
+		return fmt.Errorf("credentials: %w", err)
+	}
+	var draw struct{ Company, User, Key, Hash [16]byte }
+	if err := binary.Read(rand, binary.LittleEndian, &draw); err != nil {
+		return fmt.Errorf("source of randomness: %w", err)
+	}
+	hash, err := password.Hash(rand, c.ConsolePassword, password.Default)
+	if err != nil {
+		return err
+	}
+	_, err = node.Command(ctx, account, resolver.CommandBootstrap, resolver.Bootstrap{
+		ApplyVersion: resolver.ApplyVersion,
+		Company:      resolver.Company{ID: "com_" + hex.EncodeToString(draw.Company[:]), Name: "My company"},
+		HashKey:      hex.EncodeToString(draw.Hash[:]),
+		SecretHash:   hashText(c.AppSecret),
+		Settings:     resolver.DefaultSettings(),
+		User: resolver.User{
+			ID: "usr_" + hex.EncodeToString(draw.User[:]), Email: c.ConsoleEmail, PasswordHash: hash,
+			Permissions: permissions(append(keyAreas[:len(keyAreas):len(keyAreas)], userAreas...)...),
+		},
+		APIKey: resolver.APIKey{
+			ID: "key_" + hex.EncodeToString(draw.Key[:]), Name: "first key", Hash: hashText(c.APIKey), Permissions: permissions(keyAreas...),
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("make the first account: %w", err)
+	}
+	return nil
+}
+
+// LoadCredentials reads credentials that [Credentials.Save] wrote. The error
+// wraps [os.ErrNotExist] when there is no such file.
+func LoadCredentials(path string) (Credentials, error) {
+	var c Credentials
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return c, err
+	}
+	if err := json.Unmarshal(b, &c); err != nil {
+		return c, fmt.Errorf("%s does not hold credentials: %w", path, err)
+	}
+	if _, err := c.account(); err != nil {
+		return c, fmt.Errorf("%s does not hold credentials: %w", path, err)
+	}
+	return c, nil
+}
+
+// Save writes the credentials to a file that only its owner can read. The file
+// is whole and durable when Save returns, or as it was before.
+func (c *Credentials) Save(path string) (err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("write credentials to %s: %w", path, err)
+		}
+	}()
+	dir := filepath.Dir(path)
+	f, err := os.CreateTemp(dir, "."+filepath.Base(path)+".*") // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name())
+	b, err := c.text()
+	if err == nil {
+		_, err = f.Write(b)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// Print writes the credentials for a person to read.
+func (c *Credentials) Print(w io.Writer) error {
+	b, err := c.text()
+	if err == nil {
+		_, err = w.Write(b)
+	}
+	return err
+}
+
+func (c *Credentials) text() ([]byte, error) {
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(c)
+	return buf.Bytes(), err
+}

@@ -1,0 +1,38 @@
+// Package api is the console API: what the web page and people's scripts call
+// to look at profiles, save segments and change settings.
+//
+// # Background
+//
+// The calls are JSON under /console/api/v1 and answer one envelope: status
+// ("success" or "failure"), message and data, with real HTTP status codes. A
+// person signs in with POST /session and sends the token of the answer as
+// "Authorization: Bearer …". What an account may see is decided by the account
+// number in the token and by nothing that a request says.
+//
+// # How it is organised
+//
+// [API] holds the chain that all calls share (call.go): find the session, check
+// the permission, run, write the envelope; classify.go is the one place where
+// errors become statuses. Each noun has its file: session.go, segments.go,
+// members.go, preview.go, profiles.go, timeline.go, catalog.go, settings.go,
+// live.go. Changes are commands of the resolver; nothing is kept here but the
+// guards: guesses.go (against guessing passwords), slots.go (how many costly
+// things run at once).
+//
+// [Ops] serves /healthz, /readyz and /metrics and answers everything else with
+// 503 until the service is ready. [Bootstrap] makes the first account.
+//
+// # One instant per answer
+//
+// Counts, members and previews are one question to one state: under the read
+// lock a snapshot of profiles, the cut of the log and the definitions are
+// taken; history is then asked outside of the lock, up to that cut (evaluate.go).
+// The instant is the larger of the clock and log time, so that no acknowledged
+// event is in the future of a read that follows it.
+//
+// # Invariants
+//
+//   - R2: accounts never see each other's data.
+//   - Q1: bodies, pages, evaluations under way, password computations, watchers
+//     and the table of guesses are bounded.
+package api

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// envelope is the form of every answer.
+type envelope struct {
+	Status  string `json:"status"`
+	Message string `json:"message"`
+	Data    any    `json:"data"`
+	// Next is the cursor of the next page, where data is a list.
+	Next *string `json:"next,omitempty"`
+}
+
+// note is data with something to say about it.
+type note struct {
+	data    any
+	message string
+}
+
+// page is a list with the cursor of the next page, "" at the end.
+type page struct {
+	items   any
+	next    string
+	message string
+}
+
+// writeData answers success.
+func writeData(ctx *fasthttp.RequestCtx, data any) {
+	e := envelope{Status: "success"}
+	switch d := data.(type) {
+	case note:
+		e.Data, e.Message = d.data, d.message
+	case page:
+		e.Data, e.Message = d.items, d.message
+		if d.next != "" {
+			e.Next = &d.next
+		}
+	case nil:
+		e.Data = struct{}{}
+	default:
+		e.Data = d
+	}
+	writeJSON(ctx, fasthttp.StatusOK, e)
+}
+
+// writeProblem answers failure.
+func writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
+	if p.retryAfter > 0 {
+		seconds := int((p.retryAfter + time.Second - 1) / time.Second)
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, string(fasthttp.AppendUint(nil, seconds)))
+	}
+	if p.status == fasthttp.StatusUnauthorized {
+		ctx.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, `Bearer realm="muster console"`)
+	}
+	data := map[string]string{}
+	if p.field != "" {
+		data["field"] = p.field
+	}
+	writeJSON(ctx, p.status, envelope{Status: "failure", Message: p.message, Data: data})
+}
+
+func writeJSON(ctx *fasthttp.RequestCtx, status int, e envelope) {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(e); err != nil {
+		// Our own types encode; raw JSON in them was checked when it came in.
+		status = fasthttp.StatusInternalServerError
+		buf.Reset()
+		buf.WriteString(`{"status":"failure","message":"the answer could not be written","data":{}}`)
+	}
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("application/json")
+	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
+	ctx.Response.SetBodyRaw(buf.Bytes())
+}
+
+// timeText is a time in Unix milliseconds as answers write it.
+func timeText(ms int64) string {
+	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
+}

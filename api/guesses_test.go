@@ -1,0 +1,118 @@
+package api
+
+import (
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+var home = net.IPv4(192, 0, 2, 1)
+
+// failN makes attempts that fail, each as soon as it may be made.
+func failN(t *testing.T, g *guesses, c *clock, email string, ip net.IP, n int) (waited time.Duration) {
+	t.Helper()
+	for range n {
+		_, wait := g.begin(email, ip)
+		if wait > 0 {
+			waited += wait
+			c.advance(wait)
+			if _, wait = g.begin(email, ip); wait > 0 {
+				t.Fatalf("still paused for %s after waiting", wait)
+			}
+		}
+	}
+	return waited
+}
+
+func TestGuessesPausePerEmail(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	g := newGuesses(c.Now, 100)
+	if w := failN(t, g, c, "a@x.io", home, 5); w != 0 {
+		t.Errorf("the first five attempts waited %s", w)
+	}
+	// From other addresses, and however it is written.
+	if _, wait := g.begin(" A@X.io", net.IPv4(192, 0, 2, 9)); wait != 0 {
+		t.Errorf("the fifth failure already pauses for %s", wait)
+	}
+	if _, wait := g.begin("a@x.io", net.IPv4(192, 0, 2, 10)); wait != time.Second {
+		t.Errorf("after six failures the pause is %s, want 1 s", wait)
+	}
+	c.advance(time.Second)
+	if w := failN(t, g, c, "a@x.io", net.IPv4(192, 0, 2, 11), 4); w != 2*time.Second+4*time.Second+8*time.Second {
+		t.Errorf("pauses do not double: waited %s", w)
+	}
+	failN(t, g, c, "a@x.io", net.IPv4(192, 0, 2, 12), 15)
+	if _, wait := g.begin("a@x.io", net.IPv4(192, 0, 2, 13)); wait != emailPause.longest {
+		t.Errorf("the longest pause is %s, want %s", wait, emailPause.longest)
+	}
+	if _, wait := g.begin("b@x.io", net.IPv4(192, 0, 2, 13)); wait != 0 {
+		t.Errorf("another e-mail waits %s", wait)
+	}
+	c.advance(guessMemory + time.Second)
+	if _, wait := g.begin("a@x.io", home); wait != 0 {
+		t.Errorf("failures are not forgotten: %s", wait)
+	}
+}
+
+func TestGuessesPausePerAddress(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	g := newGuesses(c.Now, 1000)
+	for i := range 21 {
+		if _, wait := g.begin(fmt.Sprintf("%d@x.io", i), net.ParseIP(fmt.Sprintf("2001:db8::%x", i+1))); wait != 0 {
+			t.Fatalf("attempt %d waits %s", i, wait)
+		}
+	}
+	if _, wait := g.begin("new@x.io", net.ParseIP("2001:db8::ffff")); wait != time.Second {
+		t.Errorf("another e-mail from the same network waits %s, want 1 s", wait)
+	}
+	if _, wait := g.begin("new@x.io", net.ParseIP("2001:db8:0:1::1")); wait != 0 {
+		t.Errorf("another network waits %s", wait)
+	}
+}
+
+// TestGuessesSuccess: a success clears the e-mail but not what the address did
+// to others; an attempt that was not judged counts for nothing.
+func TestGuessesSuccess(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	g := newGuesses(c.Now, 100)
+	failN(t, g, c, "victim@x.io", home, 20)
+	c.advance(5 * time.Minute)
+	for range 3 {
+		a, wait := g.begin("own@x.io", home)
+		if wait > 0 {
+			t.Fatalf("attempt waits %s", wait)
+		}
+		a.succeeded()
+	}
+	if e := g.find(addressKey(home), c.now); e == nil || e.failures != 20 {
+		t.Errorf("the address has %+v, want its 20 failures", e)
+	}
+	if e := g.find(emailKey("own@x.io"), c.now); e != nil {
+		t.Errorf("after a success the e-mail has %+v", e)
+	}
+	for range 50 {
+		a, wait := g.begin("undone@x.io", net.IPv4(10, 0, 0, 1))
+		if wait > 0 {
+			t.Fatalf("attempts that were undone pause for %s", wait)
+		}
+		a.undo()
+	}
+}
+
+// TestGuessesBounded (Q1): the table holds no more than its limit, and drops
+// what was touched longest ago.
+func TestGuessesBounded(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	g := newGuesses(c.Now, 50)
+	for i := range 500 {
+		failN(t, g, c, fmt.Sprintf("%d@x.io", i), net.IPv4(10, 0, byte(i>>8), byte(i)), 1)
+		failN(t, g, c, "busy@x.io", net.IPv4(10, 1, byte(i>>8), byte(i)), 1)
+	}
+	if n := g.size(); n > 50 {
+		t.Errorf("the table has %d entries, its limit is 50", n)
+	}
+	if g.find(emailKey("busy@x.io"), c.now) == nil {
+		t.Error("the e-mail that is guessed at all the time was dropped")
+	}
+}

@@ -1,0 +1,236 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttputil"
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+func TestMain(m *testing.M) {
+	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
+	// fasthttp's own: a clock for the header Date and, for 10 s after the end of
+	// a server, who cleans up behind its workers.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+// clock is a wall clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// service is a whole service on an in-memory listener: real node, log, ingest
+// and console API.
+type service struct {
+	t       *testing.T
+	clock   *clock
+	node    *resolver.Node
+	history query.History
+	api     *API
+	ops     *Ops
+	creds   Credentials
+	client  *http.Client
+	token   string
+}
+
+// newService starts a service with one account, signed in.
+func newService(t *testing.T, history query.History, change func(*Options)) *service {
+	t.Helper()
+	s := &service{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, history: history}
+	fs := vfs.NewMem()
+	log, err := file.Open("log", file.Options{FS: fs})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, log.Close()) })
+	s.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
+		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
+
+	s.creds, err = NewCredentials(rand.Reader, "http://muster.test")
+	ok(t, err)
+	ok(t, s.creds.Bootstrap(t.Context(), s.node, rand.Reader))
+
+	set := metrics.NewSet()
+	opts := Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
+	if change != nil {
+		change(&opts)
+	}
+	s.api, err = New(opts)
+	ok(t, err)
+	in := ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
+	h, err := ingest.New(s.node, s.node, in)
+	ok(t, err)
+	r := NewRouter()
+	r.ANY("/api/v1/events", h.Event)
+	r.ANY("/api/v1/events/batch", h.Batch)
+	s.api.Register(r)
+	s.ops = NewOps(set)
+	t.Cleanup(RegisterStateMetrics(set, s.node, log.Stats, history, s.clock.Now))
+	server := ingest.NewServer(in, s.ops.Handle)
+	ln := fasthttputil.NewInmemoryListener()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
+	s.client = &http.Client{Transport: transport}
+	t.Cleanup(func() {
+		s.api.Close()
+		transport.CloseIdleConnections()
+		ok(t, server.Shutdown())
+		ok(t, <-served)
+	})
+	if status, _ := s.get("/console/api/v1/segments"); status != fasthttp.StatusServiceUnavailable {
+		t.Fatalf("before the service is open a call is answered %d", status)
+	}
+	s.ops.Open(r.Handler, s.node.Err)
+	s.token = s.signIn()
+	return s
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// answer is an envelope.
+type answer struct {
+	Status  string
+	Message string
+	Data    json.RawMessage
+	Next    *string
+	header  http.Header
+}
+
+func (a answer) into(t *testing.T, v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(a.Data))
+	if err := d.Decode(v); err != nil {
+		t.Fatalf("data %s: %v", a.Data, err)
+	}
+}
+
+func (a answer) field() string {
+	var f struct{ Field string }
+	json.Unmarshal(a.Data, &f) //nolint:errcheck // then there is none
+	return f.Field
+}
+
+// send makes a request with the headers given as pairs, and returns the raw
+// answer.
+func (s *service) send(method, path, body string, headers ...string) (*http.Response, []byte) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://muster.test"+path, strings.NewReader(body))
+	ok(s.t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := s.client.Do(req)
+	ok(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	ok(s.t, err)
+	return res, b
+}
+
+// do calls the console API and checks the envelope.
+func (s *service) do(method, path, body string, headers ...string) (int, answer) {
+	s.t.Helper()
+	if s.token != "" {
+		headers = append([]string{"Authorization", "Bearer " + s.token}, headers...)
+	}
+	if strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "/console") {
+		path = Prefix + path
+	}
+	res, b := s.send(method, path, body, headers...)
+	var a answer
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&a); err != nil {
+		s.t.Fatalf("%s %s: %d %s: %v", method, path, res.StatusCode, b, err)
+	}
+	a.header = res.Header
+	if want := map[bool]string{true: "success", false: "failure"}[res.StatusCode < 300]; a.Status != want {
+		s.t.Errorf("%s %s: HTTP %d with status %q", method, path, res.StatusCode, a.Status)
+	}
+	if res.StatusCode >= 300 && a.Message == "" {
+		s.t.Errorf("%s %s: HTTP %d without a message", method, path, res.StatusCode)
+	}
+	return res.StatusCode, a
+}
+
+func (s *service) get(path string) (int, answer) { return s.do("GET", path, "") }
+
+// want makes a call that must succeed and reads its data.
+func (s *service) want(method, path, body string, v any) answer {
+	s.t.Helper()
+	status, a := s.do(method, path, body)
+	if status != 200 {
+		s.t.Fatalf("%s %s: %d %s", method, path, status, a.Message)
+	}
+	if v != nil {
+		a.into(s.t, v)
+	}
+	return a
+}
+
+func (s *service) signIn() string {
+	s.t.Helper()
+	var d struct{ Token string }
+	s.want("POST", "/session", fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword), &d)
+	return d.Token
+}
+
+// event sends an event and returns the profile's id.
+func (s *service) event(body string) string {
+	s.t.Helper()
+	res, b := s.send("POST", "/api/v1/events", body, "X-App-Id", s.creds.AppID, "X-App-Secret", s.creds.AppSecret)
+	var a struct {
+		Success   bool
+		ProfileID string `json:"profile_id"`
+		Error     *string
+	}
+	ok(s.t, json.Unmarshal(b, &a))
+	if res.StatusCode != 202 || !a.Success {
+		s.t.Fatalf("event %s: %d %s", body, res.StatusCode, b)
+	}
+	return a.ProfileID
+}

@@ -1,0 +1,170 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+)
+
+// memHistory is a history in memory that judges every condition naively. It can
+// be told to fail or to wait.
+type memHistory struct {
+	mu       sync.Mutex
+	rows     []memRow
+	aliases  []query.Alias
+	position int64
+	fail     error         // of questions
+	hold     chan struct{} // questions wait until it is closed
+	asked    int           // activity questions
+}
+
+type memRow struct {
+	account uint64
+	ordinal uint32
+	entry   query.TimelineEntry
+}
+
+func (h *memHistory) Position(context.Context, int) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.position, nil
+}
+
+func (h *memHistory) Append(_ context.Context, b *query.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if b.From > h.position {
+		return errors.New("rows are missing")
+	}
+	for i := range b.Rows() {
+		if b.Offset[i] >= h.position {
+			h.rows = append(h.rows, memRow{b.Account[i], b.Ordinal[i], query.TimelineEntry{
+				Key:       query.TimelineKey{TimeMs: b.TimeMs[i], Offset: b.Offset[i], Index: b.Index[i]},
+				EventType: string(b.EventType.At(i)), Properties: string(b.Properties.At(i)), IdempotencyKey: string(b.IdempotencyKey.At(i)),
+			}})
+		}
+	}
+	for _, a := range b.Aliases {
+		if a.Offset >= h.position {
+			h.aliases = append(h.aliases, a)
+		}
+	}
+	h.position = max(h.position, b.To)
+	return nil
+}
+
+func (h *memHistory) ready(ctx context.Context) error {
+	h.mu.Lock()
+	hold, fail := h.hold, h.fail
+	h.mu.Unlock()
+	if hold != nil {
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return fail
+}
+
+func (h *memHistory) set(fail error, hold chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.fail, h.hold = fail, hold
+}
+
+func older(a, b query.TimelineKey) bool {
+	if a.TimeMs != b.TimeMs {
+		return a.TimeMs < b.TimeMs
+	}
+	if a.Offset != b.Offset {
+		return a.Offset < b.Offset
+	}
+	return a.Index < b.Index
+}
+
+func (h *memHistory) Timeline(ctx context.Context, q query.TimelineQuery) ([]query.TimelineEntry, error) {
+	if err := h.ready(ctx); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []query.TimelineEntry
+	for _, r := range h.rows {
+		if r.account == q.Account && r.entry.Key.Offset < q.Cut.UpTo && slices.Contains(q.Ordinals, r.ordinal) &&
+			(q.Before == nil || older(r.entry.Key, *q.Before)) {
+			out = append(out, r.entry)
+		}
+	}
+	slices.SortFunc(out, func(a, b query.TimelineEntry) int {
+		if older(b.Key, a.Key) {
+			return -1
+		}
+		return 1
+	})
+	return out[:min(len(out), q.Limit)], nil
+}
+
+func (h *memHistory) Activity(ctx context.Context, q query.ActivityQuery) (*roaring.Bitmap, error) {
+	if err := h.ready(ctx); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.asked++
+	profiles := map[uint32]*segment.NaiveProfile{}
+	for _, r := range h.rows {
+		if r.account != q.Account || r.entry.Key.Offset >= q.Cut.UpTo {
+			continue
+		}
+		o := r.ordinal
+		for _, a := range h.aliases {
+			if a.Account == q.Account && a.Ordinal == r.ordinal && a.Offset < q.Cut.UpTo {
+				o = a.Winner
+			}
+		}
+		if profiles[o] == nil {
+			profiles[o] = &segment.NaiveProfile{}
+		}
+		profiles[o].Events = append(profiles[o].Events, segment.NaiveEvent{
+			TimeMs: r.entry.Key.TimeMs, Type: r.entry.EventType, Properties: []byte(r.entry.Properties)})
+	}
+	leaf, any := *q.Leaf, *q.Leaf
+	leaf.Did, any.Did = true, true
+	any.Aggregate = nil
+	any.Count = &segment.Compare{Op: segment.OpGe, Micros: []segment.Int128{segment.Int128{}.Add(one)}}
+	out := roaring.New()
+	for o, p := range profiles {
+		if naive(&any, p, q.AtMs) && naive(&leaf, p, q.AtMs) != q.Negate {
+			out.Add(o)
+		}
+	}
+	return out, nil
+}
+
+func naive(a *segment.Activity, p *segment.NaiveProfile, atMs int64) bool {
+	return (&segment.Node{Kind: segment.KindActivity, Activity: a}).Naive(p, atMs, nil)
+}
+
+// one is the count 1 in millionths.
+var one = func() segment.Int128 {
+	n, err := segment.Parse([]byte(`{"kind":"activity","event":"x","count":{"op":">=","value":1}}`), segment.Limits{})
+	if err != nil {
+		panic(err)
+	}
+	return n.Activity.Count.Micros[0]
+}()
+
+func (h *memHistory) Usage(context.Context) (query.Usage, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return query.Usage{Rows: int64(len(h.rows)), Bytes: int64(len(h.rows)) * 100}, nil
+}
+
+func (h *memHistory) Close() error { return nil }

@@ -1,0 +1,168 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+// statusCounters count a route's answers by class of status.
+type statusCounters [6]*metrics.Counter
+
+func newStatusCounters(set *metrics.Set, route string) *statusCounters {
+	var s statusCounters
+	for class := range s {
+		s[class] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_requests_total{route=%q,status="%dxx"}`, route, class))
+	}
+	return &s
+}
+
+func (s *statusCounters) inc(status int) { s[min(max(status/100, 0), 5)].Inc() }
+
+func (a *API) registerMetrics(set *metrics.Set) {
+	a.evaluationTime = set.GetOrCreateHistogram("muster_console_evaluation_duration_seconds")
+	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
+		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
+	}
+	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.guesses.size()) })
+	for name, s := range map[string]*slots{"evaluation": a.evaluations, "password": a.passwords} {
+		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, name), func() float64 { return float64(s.running()) })
+		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, name), func() float64 { return float64(s.waiting.Load()) })
+		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })
+	}
+}
+
+// usageAge is for how long the size of history is not asked again.
+const usageAge = 10 * time.Second
+
+// RegisterStateMetrics adds the numbers of the log, the state and history to
+// set. now is the clock that ages the size of history. stop must be called
+// before history is closed.
+func RegisterStateMetrics(set *metrics.Set, node *resolver.Node, log func() file.Stats, history query.History, now func() time.Time) (stop func()) {
+	usage := &usageCache{history: history, now: now}
+	usage.ctx, usage.cancel = context.WithCancel(context.Background())
+	set.RegisterMetricsWriter(func(w io.Writer) {
+		writeLog(w, log())
+		for _, s := range node.Stats() {
+			writePartition(w, s)
+		}
+		usage.write(w)
+	})
+	return usage.close
+}
+
+func writeLog(w io.Writer, s file.Stats) {
+	gauge, counter := metrics.WriteGaugeFloat64, metrics.WriteCounterUint64
+	gauge(w, "muster_log_queue_records", float64(s.QueueRecords))
+	gauge(w, "muster_log_queue_bytes", float64(s.QueueBytes))
+	counter(w, "muster_log_records_total", s.Appended)
+	counter(w, "muster_log_bytes_total", s.AppendedBytes)
+	counter(w, "muster_log_commits_total", s.Batches)
+	counter(w, `muster_log_refused_total{reason="queue_full"}`, s.RefusedFull)
+	counter(w, `muster_log_refused_total{reason="too_large"}`, s.RefusedTooLarge)
+	counter(w, `muster_log_refused_total{reason="failed"}`, s.RefusedFailed)
+	counter(w, "muster_log_fsyncs_total", s.Fsyncs)
+	metrics.WriteCounterFloat64(w, "muster_log_fsync_seconds_total", s.FsyncTime.Seconds())
+	counter(w, "muster_log_cut_bytes_total", s.CutBytes)
+	gauge(w, "muster_log_segment_files", float64(s.Segments))
+	gauge(w, "muster_log_disk_bytes", float64(s.DiskBytes))
+	gauge(w, "muster_log_failed", flag(s.Failed))
+}
+
+func writePartition(w io.Writer, s resolver.Stats) {
+	label := fmt.Sprintf(`{partition="%d"}`, s.Partition)
+	gauge := func(name string, v int64) { metrics.WriteGaugeFloat64(w, name+label, float64(v)) }
+	counter := func(name string, v uint64) { metrics.WriteCounterUint64(w, name+label, v) }
+	seconds := func(name string, ns int64) { metrics.WriteCounterFloat64(w, name+label, time.Duration(ns).Seconds()) }
+	gauge("muster_applied_offset", s.Applied)
+	gauge("muster_apply_backlog_records", s.Backlog)
+	seconds("muster_apply_seconds_total", s.ApplyNanoseconds)
+	counter("muster_applied_records_total", s.Records)
+	counter("muster_applied_events_total", s.Events)
+	counter("muster_applied_duplicates_total", s.Duplicates)
+	counter("muster_applied_refused_total", s.Refused)
+	counter("muster_profiles_created_total", s.ProfilesCreated)
+	counter("muster_merges_total", s.Merges)
+	counter("muster_identity_conflicts_total", s.Conflicts)
+	gauge("muster_profiles", s.Profiles)
+	gauge("muster_identities", s.Identities)
+	gauge("muster_idempotency_keys", s.IdempotencyKeys)
+	counter("muster_checkpoints_total", uint64(s.Checkpoints))
+	seconds("muster_checkpoint_seconds_total", s.CheckpointNanoseconds)
+	metrics.WriteGaugeFloat64(w, "muster_checkpoint_freeze_max_seconds"+label, time.Duration(s.FreezeMaxNanoseconds).Seconds())
+	gauge("muster_checkpoint_offset", s.LastCheckpoint)
+	gauge("muster_history_offset", s.HistoryPosition)
+	gauge("muster_history_lag_records", max(0, s.Applied-s.HistoryPosition))
+	gauge("muster_history_waiting_rows", s.WaitingRows)
+	gauge("muster_history_waiting_bytes", s.WaitingBytes)
+	gauge("muster_history_spool_bytes", s.SpoolBytes)
+	metrics.WriteGaugeFloat64(w, "muster_history_failing"+label, flag(s.HistoryFailing))
+}
+
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// usageCache asks history for its size now and then, in the background: a scrape
+// must not wait for a query.
+type usageCache struct {
+	history query.History
+	now     func() time.Time
+	ctx     context.Context // ends when the cache is closed
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+	mu      struct {
+		sync.Mutex // guards what follows
+		usage      query.Usage
+		known      bool
+		asked      time.Time
+		asking     bool
+	}
+}
+
+func (u *usageCache) close() {
+	u.mu.Lock()
+	u.cancel() // under the lock: no question is begun behind it
+	u.mu.Unlock()
+	u.done.Wait()
+}
+
+func (u *usageCache) write(w io.Writer) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if now := u.now(); u.ctx.Err() == nil && !u.mu.asking && (u.mu.asked.IsZero() || now.Sub(u.mu.asked) >= usageAge) {
+		u.mu.asking, u.mu.asked = true, now
+		u.done.Go(u.ask)
+	}
+	if !u.mu.known {
+		return
+	}
+	metrics.WriteGaugeFloat64(w, "muster_history_rows", float64(u.mu.usage.Rows))
+	metrics.WriteGaugeFloat64(w, "muster_history_disk_bytes", float64(u.mu.usage.Bytes))
+	if u.mu.usage.Rows > 0 {
+		metrics.WriteGaugeFloat64(w, "muster_history_bytes_per_event", float64(u.mu.usage.Bytes)/float64(u.mu.usage.Rows))
+	}
+}
+
+func (u *usageCache) ask() {
+	ctx, cancel := context.WithTimeout(u.ctx, usageAge)
+	defer cancel()
+	usage, err := u.history.Usage(ctx)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.mu.asking = false
+	if err == nil {
+		u.mu.usage, u.mu.known = usage, true
+	}
+}

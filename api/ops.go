@@ -1,0 +1,94 @@
+package api
+
+import (
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+)
+
+// Ops answers /healthz, /readyz and /metrics from the moment the service
+// listens. Until it is opened every other path is answered 503.
+type Ops struct {
+	metrics *metrics.Set
+	inner   atomic.Pointer[inner]
+	state   atomic.Int32
+}
+
+type inner struct {
+	handler fasthttp.RequestHandler
+	failed  func() error
+}
+
+const (
+	opsStarting = iota
+	opsServing
+	opsStopping
+)
+
+// NewOps returns an Ops whose /metrics writes set and the process's own
+// numbers.
+func NewOps(set *metrics.Set) *Ops { return &Ops{metrics: set} }
+
+// Open lets requests through to handler. failed says why the service cannot go
+// on, nil while it can.
+func (o *Ops) Open(handler fasthttp.RequestHandler, failed func() error) {
+	o.inner.Store(&inner{handler, failed})
+	o.state.Store(opsServing)
+}
+
+// Drain makes /readyz answer 503, so that no new requests are sent here. Those
+// that come are still answered.
+func (o *Ops) Drain() { o.state.Store(opsStopping) }
+
+// Handle answers a request.
+func (o *Ops) Handle(ctx *fasthttp.RequestCtx) {
+	in := o.inner.Load()
+	switch string(ctx.Path()) {
+	case "/healthz":
+		o.text(ctx, fasthttp.StatusOK, "alive\n")
+	case "/readyz":
+		status, text := o.ready(in)
+		o.text(ctx, status, text)
+	case "/metrics":
+		if !ctx.IsGet() && !ctx.IsHead() {
+			o.text(ctx, fasthttp.StatusMethodNotAllowed, "use GET\n")
+			return
+		}
+		ctx.SetContentType("text/plain; version=0.0.4; charset=utf-8")
+		o.metrics.WritePrometheus(ctx)
+		metrics.WriteProcessMetrics(ctx)
+	default:
+		if in == nil {
+			writeProblem(ctx, busy("the server is starting"))
+			return
+		}
+		in.handler(ctx)
+	}
+}
+
+func (o *Ops) ready(in *inner) (status int, text string) {
+	switch {
+	case in == nil:
+		return fasthttp.StatusServiceUnavailable, "starting\n"
+	case in.failed() != nil:
+		return fasthttp.StatusServiceUnavailable, fmt.Sprintf("failed: %s\n", in.failed())
+	case o.state.Load() == opsStopping:
+		return fasthttp.StatusServiceUnavailable, "stopping\n"
+	}
+	return fasthttp.StatusOK, "ready\n"
+}
+
+func (o *Ops) text(ctx *fasthttp.RequestCtx, status int, text string) {
+	ctx.SetStatusCode(status)
+	ctx.SetContentType("text/plain; charset=utf-8")
+	if status == fasthttp.StatusServiceUnavailable {
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	}
+	if status == fasthttp.StatusMethodNotAllowed {
+		ctx.Response.Header.Set(fasthttp.HeaderAllow, "GET")
+	}
+	io.WriteString(ctx, text) //nolint:errcheck // it writes to memory
+}

@@ -1,0 +1,87 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+func TestOps(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	want := func(path string, status int, text string) {
+		t.Helper()
+		res, b := s.send("GET", path, "")
+		if res.StatusCode != status || !strings.Contains(string(b), text) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, b)
+		}
+	}
+	want("/healthz", 200, "alive")
+	want("/readyz", 200, "ready")
+	s.ops.Drain()
+	want("/readyz", 503, "stopping")
+	want("/healthz", 200, "alive")
+	s.want("GET", "/settings", "", nil) // what comes is still answered
+	s.ops.Open(func(ctx *fasthttp.RequestCtx) {}, func() error { return errors.New("the disk is full") })
+	want("/readyz", 503, "the disk is full")
+	res, _ := s.send("POST", "/metrics", "")
+	if res.StatusCode != 405 {
+		t.Errorf("POST /metrics: %d", res.StatusCode)
+	}
+	s.ops = NewOps(nil)
+	want("/healthz", 200, "alive")
+}
+
+func TestMetrics(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, nil)
+	s.fill(10)
+	s.segment("Buyers", buyers)
+	text := ""
+	scrape := func() {
+		res, b := s.send("GET", "/metrics", "")
+		if res.StatusCode != 200 || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/plain") {
+			t.Fatalf("%d %s", res.StatusCode, res.Header.Get("Content-Type"))
+		}
+		text = string(b)
+	}
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, "muster_history_rows"); scrape() {
+		if time.Now().After(end) {
+			t.Fatal("the size of history does not appear")
+		}
+	}
+	for _, line := range []string{
+		`muster_profiles{partition="0"} 10`, `muster_identities{partition="0"} 10`, `muster_applied_events_total{partition="0"} 10`,
+		`muster_ingest_events_total{result="accepted"} 10`, `muster_history_rows 10`, `muster_history_bytes_per_event 100`,
+		`muster_log_records_total 13`, `muster_log_failed 0`, `muster_history_failing{partition="0"} 0`,
+		`muster_console_sign_ins_total{result="ok"} 1`, `muster_console_requests_total{route="POST /segments",status="2xx"} 1`,
+		`muster_console_slots_running{kind="evaluation"} 0`,
+	} {
+		if !strings.Contains(text, line+"\n") {
+			t.Errorf("no line %s", line)
+		}
+	}
+	for _, name := range []string{"muster_apply_seconds_total", "muster_checkpoint_offset", "muster_log_fsync_seconds_total", "muster_history_lag_records",
+		"muster_history_spool_bytes", "muster_apply_backlog_records", "muster_idempotency_keys", "process_resident_memory_bytes", "go_goroutines"} {
+		if !strings.Contains(text, "\n"+name) {
+			t.Errorf("no metric %s", name)
+		}
+	}
+	// The size of history is asked now and then, not at each scrape.
+	s.fill(20)
+	for range 3 {
+		scrape()
+	}
+	if !strings.Contains(text, "muster_history_rows 10\n") {
+		t.Error("the size of history was asked again at once")
+	}
+	s.clock.advance(usageAge)
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, fmt.Sprintf("muster_history_rows %d\n", 30)); scrape() {
+		if time.Now().After(end) {
+			t.Fatal("the size of history does not change")
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Options configure an [API]. Node, History, Now and Rand are required; a zero
+// value elsewhere means the default.
+type Options struct {
+	// Node is the state, History the store of resolved events that it feeds.
+	Node    *resolver.Node
+	History query.History
+
+	// Now is the wall clock, Rand the source of tokens and secrets. Both must be
+	// safe for concurrent use.
+	Now  func() time.Time
+	Rand io.Reader
+	// Metrics takes the counters; nil keeps them to the API.
+	Metrics *metrics.Set
+	// Logger takes faults of the service itself; nil is silent.
+	Logger *slog.Logger
+
+	// BodyBytes is the longest body of a request; default 1 MiB.
+	BodyBytes int
+	// DrainBytes is how much of a refused body is read and thrown away so that
+	// the client gets to read the answer; default 4 × BodyBytes.
+	DrainBytes int
+	// ReadTimeout bounds a read of the state and a command; default 10 s.
+	ReadTimeout time.Duration
+	// EvaluationTimeout bounds a question to history; default 30 s.
+	EvaluationTimeout time.Duration
+	// ListTimeout bounds what the counts of a list of segments may take
+	// together; segments not counted by then have a null count. Default 5 s.
+	ListTimeout time.Duration
+	// Evaluations is how many questions to history run at once (default 2),
+	// EvaluationQueue how many more may wait (default 32).
+	Evaluations     int
+	EvaluationQueue int
+	// TimelineEvents is up to how many events of a profile its segments are
+	// worked out from its own history; default 2,000.
+	TimelineEvents int
+
+	// Password is the cost of a password check. Each takes its memory; at most
+	// PasswordChecks (default 2) run at once and PasswordQueue (default 32) wait.
+	Password       password.Params
+	PasswordChecks int
+	PasswordQueue  int
+	// GuessEntries bounds the table of failed sign-ins; default 10,000.
+	GuessEntries int
+	// SessionTTL is how long a session lasts; default 14 days.
+	SessionTTL time.Duration
+	// Heartbeat is the pause between signs of life to who watches live events;
+	// default 15 s.
+	Heartbeat time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.BodyBytes, 1<<20)
+	setDefault(&o.DrainBytes, 4*o.BodyBytes)
+	setDefault(&o.ReadTimeout, 10*time.Second)
+	setDefault(&o.EvaluationTimeout, 30*time.Second)
+	setDefault(&o.ListTimeout, 5*time.Second)
+	setDefault(&o.Evaluations, 2)
+	setDefault(&o.EvaluationQueue, 32)
+	setDefault(&o.TimelineEvents, 2000)
+	setDefault(&o.Password, password.Default)
+	setDefault(&o.PasswordChecks, 2)
+	setDefault(&o.PasswordQueue, 32)
+	setDefault(&o.GuessEntries, 10_000)
+	setDefault(&o.SessionTTL, 14*24*time.Hour)
+	setDefault(&o.Heartbeat, 15*time.Second)
+	if o.Metrics == nil {
+		o.Metrics = metrics.NewSet()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+func (o *Options) validate() error {
+	if o.Node == nil || o.History == nil || o.Now == nil || o.Rand == nil {
+		return errors.New("api: Options.Node, History, Now and Rand must be set")
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"BodyBytes", int64(o.BodyBytes)}, {"DrainBytes", int64(o.DrainBytes)},
+		{"ReadTimeout", int64(o.ReadTimeout)}, {"EvaluationTimeout", int64(o.EvaluationTimeout)}, {"ListTimeout", int64(o.ListTimeout)},
+		{"Evaluations", int64(o.Evaluations)}, {"EvaluationQueue", int64(o.EvaluationQueue)}, {"TimelineEvents", int64(o.TimelineEvents)},
+		{"PasswordChecks", int64(o.PasswordChecks)}, {"PasswordQueue", int64(o.PasswordQueue)}, {"GuessEntries", int64(o.GuessEntries)},
+		{"SessionTTL", int64(o.SessionTTL)}, {"Heartbeat", int64(o.Heartbeat)},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("api: Options.%s is %d; it must not be negative, use 0 for its default", f.name, f.value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,136 @@
+package api
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// profile is a profile as it is answered.
+type profile struct {
+	ProfileID  string              `json:"profile_id"`
+	MergedIDs  []string            `json:"merged_ids"`
+	Identities map[string][]string `json:"identities"` // by kind, the newest first
+	FirstName  string              `json:"first_name"`
+	LastName   string              `json:"last_name"`
+	Geo        json.RawMessage     `json:"geo"`
+	Attributes json.RawMessage     `json:"attributes"`
+	Consent    map[string]consent  `json:"consent"` // by channel
+	Lists      []string            `json:"lists"`
+	// Segments are the ids of the segments that hold the profile at AsOf; null
+	// when that could not be found out, which the message then explains.
+	Segments  []string   `json:"segments"`
+	AsOf      string     `json:"as_of"`
+	Statuses  []string   `json:"statuses"`
+	Conflicts []conflict `json:"conflicts"`
+	CreatedAt string     `json:"created_at"`
+	// LastEventAt is the time of the latest event, null before the first.
+	LastEventAt *string `json:"last_event_at"`
+}
+
+type consent struct {
+	Status string  `json:"status"`
+	Source string  `json:"source"`
+	Since  *string `json:"since"`
+}
+
+// conflict is an identifier seen with the profile that is not its own.
+type conflict struct {
+	Kind           string  `json:"kind"`
+	Value          string  `json:"value"`
+	Reason         string  `json:"reason"`
+	OtherProfileID *string `json:"other_profile_id"`
+	At             string  `json:"at"`
+}
+
+var channels = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
+
+var identityKinds = []resolver.IdentityKind{resolver.IdentityEmail, resolver.IdentityExternalID, resolver.IdentityPhone}
+
+func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
+	out := profile{
+		ProfileID: p.ID.String(), FirstName: p.FirstName, LastName: p.LastName,
+		Geo: objectOr(p.Geo), Attributes: objectOr(p.Attributes),
+		MergedIDs: []string{}, Identities: map[string][]string{}, Consent: map[string]consent{},
+		Lists: []string{}, Segments: segments, Statuses: []string{}, Conflicts: []conflict{},
+		AsOf: timeText(asOfMs), CreatedAt: timeText(p.CreatedMs),
+	}
+	for _, k := range identityKinds {
+		out.Identities[k.String()] = []string{}
+	}
+	for i := len(p.Identities) - 1; i >= 0; i-- {
+		id := p.Identities[i]
+		out.Identities[id.Kind.String()] = append(out.Identities[id.Kind.String()], id.Value)
+	}
+	for _, m := range p.Merged {
+		out.MergedIDs = append(out.MergedIDs, m.ID.String())
+	}
+	for _, ch := range channels {
+		out.Consent[ch] = consent{Status: "never_subscribed"}
+	}
+	for _, c := range p.Consents {
+		since := timeText(c.SinceMs)
+		out.Consent[c.Channel] = consent{c.Status, c.Source, &since}
+	}
+	for _, c := range p.Conflicts {
+		x := conflict{Kind: c.Kind.String(), Value: c.Value, Reason: c.Reason, At: timeText(c.AtMs)}
+		if c.Other != nil {
+			id := c.Other.String()
+			x.OtherProfileID = &id
+		}
+		out.Conflicts = append(out.Conflicts, x)
+	}
+	if hasEvents(p) {
+		at := timeText(p.LastEventMs)
+		out.LastEventAt = &at
+	}
+	return out
+}
+
+// hasEvents tells whether the profile has done anything: before that the time
+// of its last event is before all times.
+func hasEvents(p *resolver.Profile) bool { return p.LastEventMs >= 0 }
+
+// findProfile answers GET /profiles with one identifier.
+func (a *API) findProfile(c *call) (any, error) {
+	var kind resolver.IdentityKind
+	var value string
+	given := 0
+	for _, k := range identityKinds {
+		if args := c.QueryArgs(); args.Has(k.String()) {
+			kind, value = k, string(args.Peek(k.String()))
+			given++
+		}
+	}
+	switch {
+	case given != 1:
+		return nil, badField("email", "give exactly one of email, external_id and phone in the query")
+	case strings.TrimSpace(value) == "":
+		return nil, badField(kind.String(), "%s is empty; give the identifier to look for", kind)
+	case len(value) > maxEmailBytes:
+		return nil, badField(kind.String(), "%s is longer than %d bytes", kind, maxEmailBytes)
+	}
+	return a.answerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Find(kind, value) }, "no profile has this "+kind.String())
+}
+
+// getProfile answers GET /profiles/{id}; the id of a merged profile finds the
+// one it was merged into.
+func (a *API) getProfile(c *call) (any, error) {
+	id, err := profileID(c)
+	if err != nil {
+		return nil, err
+	}
+	return a.answerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Resolve(id) }, errNoProfile)
+}
+
+const errNoProfile = "there is no profile with this id"
+
+// profileID reads the path's id. Text that is no id is an id nobody has.
+func profileID(c *call) (resolver.ProfileID, error) {
+	id, ok := resolver.ParseProfileID(c.id())
+	if !ok {
+		return id, missing("%s", errNoProfile)
+	}
+	return id, nil
+}

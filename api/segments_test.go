@@ -1,0 +1,359 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+)
+
+const (
+	buyers  = `{"kind":"activity","event":"item_purchased"}`
+	spender = `{"kind":"activity","event":"item_purchased","aggregate":{"fn":"sum","property":"value","op":">=","value":100}}`
+	berlin  = `{"kind":"attribute","field":"geo.city","op":"=","value":"Berlin"}`
+)
+
+// fill makes n people; every second one bought for 40 × their number, every
+// third one lives in Berlin.
+func (s *service) fill(n int) (ids []string) {
+	for i := range n {
+		event, user := `"event_type":"seen"`, fmt.Sprintf(`"email":"p%d@x.io"`, i)
+		if i%2 == 0 {
+			event = fmt.Sprintf(`"event_type":"item_purchased","properties":{"value":%d}`, 40*i)
+		}
+		if i%3 == 0 {
+			user += `,"geo":{"city":"Berlin"}`
+		}
+		ids = append(ids, s.event("{"+event+`,"user":{`+user+"}}"))
+	}
+	return ids
+}
+
+type segmentAnswer struct {
+	ID         string `json:"_id"`
+	Name       string
+	Definition json.RawMessage
+	Status     string
+	Progress   float64
+	Count      *int
+	AsOf       string `json:"as_of"`
+	CreatedAt  string `json:"created_at"`
+	UpdatedAt  string `json:"updated_at"`
+}
+
+func (s *service) segment(name, definition string) segmentAnswer {
+	s.t.Helper()
+	var out segmentAnswer
+	s.want("POST", "/segments", fmt.Sprintf(`{"name":%q,"definition":%s}`, name, definition), &out)
+	return out
+}
+
+func (a segmentAnswer) counts(t *testing.T, want int) {
+	t.Helper()
+	if a.Count == nil || *a.Count != want {
+		t.Errorf("%s counts %v, want %d", a.Name, a.Count, want)
+	}
+}
+
+func TestSegments(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	s.fill(12)
+	b := s.segment("Buyers", buyers)
+	b.counts(t, 6)
+	if !strings.HasPrefix(b.ID, "seg_") || b.Status != "live" || b.Progress != 1 || b.AsOf != "2025-03-01T12:00:00.000Z" || b.CreatedAt != b.AsOf || b.UpdatedAt != b.AsOf ||
+		!strings.Contains(string(b.Definition), `"item_purchased"`) {
+		t.Errorf("have %+v", b)
+	}
+	s.segment("Spenders", spender).counts(t, 4) // 4, 6, 8 and 10
+	rest := s.segment("Others in Berlin", fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q,"member":false},%s]}`, b.ID, berlin))
+	rest.counts(t, 2) // 3 and 9
+
+	// Read after write: the next read sees what was acknowledged.
+	s.event(`{"event_type":"item_purchased","user":{"email":"p3@x.io"}}`)
+	var got segmentAnswer
+	s.want("GET", "/segments/"+rest.ID, "", &got)
+	got.counts(t, 1)
+
+	s.clock.advance(time.Minute)
+	s.want("PUT", "/segments/"+rest.ID, fmt.Sprintf(`{"name":"In Berlin","definition":%s}`, berlin), &got)
+	got.counts(t, 4)
+	if got.Name != "In Berlin" || got.ID != rest.ID || got.CreatedAt != rest.CreatedAt || got.UpdatedAt != "2025-03-01T12:01:00.000Z" || got.AsOf != got.UpdatedAt {
+		t.Errorf("have %+v", got)
+	}
+
+	var list []segmentAnswer
+	s.want("GET", "/segments", "", &list)
+	var names []string
+	for _, x := range list {
+		names = append(names, x.Name)
+	}
+	if len(list) != 3 || !slices.Contains(names, "In Berlin") {
+		t.Errorf("listed %q", names)
+	}
+	// In pages.
+	var paged []string
+	for path := "/segments?limit=2"; ; {
+		var page []segmentAnswer
+		a := s.want("GET", path, "", &page)
+		for _, x := range page {
+			paged = append(paged, x.Name)
+		}
+		if a.Next == nil {
+			break
+		}
+		path = "/segments?limit=2&cursor=" + *a.Next
+	}
+	if !slices.Equal(paged, names) {
+		t.Errorf("in pages %q, at once %q", paged, names)
+	}
+
+	// A segment in use stays.
+	inUse := s.segment("Not buyers", fmt.Sprintf(`{"kind":"segment","segment_id":%q,"member":false}`, b.ID))
+	if status, a := s.do("DELETE", "/segments/"+b.ID, ""); status != 409 || !strings.Contains(a.Message, "Not buyers") {
+		t.Errorf("a segment in use: %d %s", status, a.Message)
+	}
+	if status, a := s.do("PUT", "/segments/"+b.ID, fmt.Sprintf(`{"name":"x","definition":{"kind":"segment","segment_id":%q}}`, inUse.ID)); status != 409 && status != 400 || a.field() != "definition" {
+		t.Errorf("a cycle: %d %s", status, a.Message)
+	}
+	s.want("DELETE", "/segments/"+inUse.ID, "", nil)
+	s.want("DELETE", "/segments/"+b.ID, "", nil)
+	if status, _ := s.get("/segments/" + b.ID); status != 404 {
+		t.Errorf("a deleted segment: %d", status)
+	}
+}
+
+func TestPreview(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	ids := s.fill(30)
+	in := s.segment("Spenders", spender)
+	var p struct {
+		Count  int
+		AsOf   string `json:"as_of"`
+		Sample []struct {
+			ProfileID  string `json:"profile_id"`
+			Identities map[string][]string
+			Segments   []string
+		}
+	}
+	s.want("POST", "/segments/preview", `{"definition":`+buyers+`}`, &p)
+	if p.Count != 15 || p.AsOf != "2025-03-01T12:00:00.000Z" || len(p.Sample) != sampleSize {
+		t.Fatalf("have %d at %s, sample of %d", p.Count, p.AsOf, len(p.Sample))
+	}
+	for i, x := range p.Sample {
+		if x.ProfileID != ids[2*i] || x.Identities["email"][0] != fmt.Sprintf("p%d@x.io", 2*i) || slices.Contains(x.Segments, in.ID) != (80*i >= 100) {
+			t.Errorf("sample %d: %+v", i, x)
+		}
+	}
+	s.want("POST", "/segments/preview", `{"definition":{"kind":"activity","event":"never"}}`, &p)
+	if p.Count != 0 || p.Sample == nil || len(p.Sample) != 0 {
+		t.Errorf("nobody: %+v", p)
+	}
+	s.want("POST", "/segments/preview", `{"definition":{"kind":"activity","event":"never","did":false}}`, &p)
+	if p.Count != 30 {
+		t.Errorf("everybody: %d", p.Count)
+	}
+}
+
+type membersAnswer struct {
+	Members []string
+	Next    *string
+	AsOf    string `json:"as_of"`
+}
+
+func TestMembers(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	ids := s.fill(25)
+	seg := s.segment("Buyers", `{"kind":"activity","event":"item_purchased","window":{"last_days":1}}`)
+	var want []string
+	for i := 0; i < len(ids); i += 2 {
+		want = append(want, ids[i])
+	}
+	path := "/segments/" + seg.ID + "/members"
+	var all membersAnswer
+	s.want("GET", path, "", &all)
+	if !slices.Equal(all.Members, want) || all.Next != nil {
+		t.Fatalf("have %d members, next %v", len(all.Members), all.Next)
+	}
+	// Pages belong to the instant of the first: nobody enters or leaves between.
+	var got []string
+	next := ""
+	for page := 0; ; page++ {
+		var m membersAnswer
+		s.want("GET", path+"?limit=5"+next, "", &m)
+		got = append(got, m.Members...)
+		if m.AsOf != all.AsOf {
+			t.Errorf("page %d is of %s, want %s", page, m.AsOf, all.AsOf)
+		}
+		if m.Next == nil {
+			break
+		}
+		if len(m.Members) != 5 {
+			t.Errorf("page %d has %d members", page, len(m.Members))
+		}
+		next = "&cursor=" + *m.Next
+		s.clock.advance(20 * time.Hour)
+		s.event(fmt.Sprintf(`{"event_type":"item_purchased","user":{"email":"new%d@x.io"}}`, page))
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("in pages %d members, want %d", len(got), len(want))
+	}
+	s.want("PUT", "/segments/"+seg.ID, `{"name":"Buyers","definition":`+buyers+`}`, nil)
+	if status, a := s.get(path + "?limit=5" + next); status != 400 || a.field() != "cursor" {
+		t.Errorf("a cursor of an earlier definition: %d %s", status, a.Message)
+	}
+}
+
+// TestClockBehind: an event that was acknowledged counts though the clock was
+// set back since.
+func TestClockBehind(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	s.event(`{"event_type":"item_purchased","user":{"email":"a@x.io"}}`)
+	s.clock.advance(-time.Hour)
+	s.segment("Buyers", `{"kind":"activity","event":"item_purchased","window":{"last_days":1}}`).counts(t, 1)
+}
+
+// TestHistoryDown: without history a segment and a profile are still answered,
+// with what is missing said; what is nothing without it is 503.
+func TestHistoryDown(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 300 * time.Millisecond; o.ListTimeout = 100 * time.Millisecond })
+	id := s.fill(4)[0]
+	seg := s.segment("Buyers", buyers)
+	s.segment("In Berlin", berlin)
+	check := func(t *testing.T) {
+		var got segmentAnswer
+		if a := s.want("GET", "/segments/"+seg.ID, "", &got); got.Count != nil || a.Message == "" || got.Name != "Buyers" {
+			t.Errorf("segment: %+v %q", got, a.Message)
+		}
+		if a := s.want("PUT", "/segments/"+seg.ID, `{"name":"Buyers","definition":`+buyers+`}`, &got); got.Count != nil || a.Message == "" {
+			t.Errorf("saved segment: %+v %q", got, a.Message)
+		}
+		var list []segmentAnswer
+		if a := s.want("GET", "/segments", "", &list); len(list) != 2 || a.Message == "" ||
+			slices.ContainsFunc(list, func(x segmentAnswer) bool { return x.Name == "Buyers" && x.Count != nil }) {
+			t.Errorf("list: %+v %q", list, a.Message)
+		}
+		var p struct {
+			ProfileID string `json:"profile_id"`
+			Segments  []string
+		}
+		if a := s.want("GET", "/profiles/"+id, "", &p); p.ProfileID != id || p.Segments != nil || a.Message == "" {
+			t.Errorf("profile: %+v %q", p, a.Message)
+		}
+		for _, path := range []string{"/segments/" + seg.ID + "/members", "/profiles/" + id + "/events"} {
+			if status, a := s.get(path); status != 503 || a.header.Get("Retry-After") == "" {
+				t.Errorf("%s: %d %s", path, status, a.Message)
+			}
+		}
+		if status, _ := s.do("POST", "/segments/preview", `{"definition":`+buyers+`}`); status != 503 {
+			t.Errorf("preview: %d", status)
+		}
+	}
+	h.set(errors.New("disk on fire"), nil)
+	t.Run("failing", check)
+	hold := make(chan struct{})
+	h.set(nil, hold)
+	t.Run("slow", check)
+	h.set(nil, nil)
+	close(hold)
+	var got segmentAnswer
+	s.want("GET", "/segments/"+seg.ID, "", &got)
+	got.counts(t, 2)
+}
+
+// TestEvaluationsBounded (Q1): so many questions run, so many wait, the others
+// are turned away at once.
+func TestEvaluationsBounded(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, func(o *Options) { o.Evaluations, o.EvaluationQueue = 1, 2 })
+	s.fill(2)
+	hold := make(chan struct{})
+	h.set(nil, hold)
+	var group sync.WaitGroup
+	statuses := make(chan int, 10)
+	ask := func() {
+		status, _ := s.do("POST", "/segments/preview", `{"definition":`+buyers+`}`)
+		statuses <- status
+	}
+	for range 3 {
+		group.Go(ask)
+	}
+	for s.api.evaluations.running() < 1 || s.api.evaluations.waiting.Load() < 2 {
+		time.Sleep(time.Millisecond)
+	}
+	status, a := s.do("POST", "/segments/preview", `{"definition":`+buyers+`}`)
+	if status != 503 || a.header.Get("Retry-After") == "" {
+		t.Errorf("one too many: %d %s", status, a.Message)
+	}
+	h.set(nil, nil)
+	close(hold)
+	group.Wait()
+	for range 3 {
+		if status := <-statuses; status != 200 {
+			t.Errorf("one that waited: %d", status)
+		}
+	}
+}
+
+// TestListSharesConditions: a condition that many segments share is asked once.
+func TestListSharesConditions(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, nil)
+	s.fill(6)
+	for i := range 5 {
+		s.segment(fmt.Sprint("Buyers ", i), fmt.Sprintf(`{"match":"all","conditions":[%s,%s]}`, buyers, berlin))
+	}
+	h.asked = 0
+	var list []segmentAnswer
+	s.want("GET", "/segments", "", &list)
+	for _, x := range list {
+		x.counts(t, 1)
+	}
+	if h.asked != 1 || len(list) != 5 {
+		t.Errorf("%d segments with one condition asked history %d times", len(list), h.asked)
+	}
+}
+
+// TestSharedAnswersAreCopies: who gets a remembered answer may change it.
+func TestSharedAnswersAreCopies(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	s.fill(6)
+	var p struct{ Count int }
+	s.want("POST", "/segments/preview", fmt.Sprintf(`{"definition":{"match":"any","conditions":[{"match":"all","conditions":[%s,%s]},%s]}}`, buyers, berlin, buyers), &p)
+	if p.Count != 3 {
+		t.Errorf("have %d, want 3", p.Count)
+	}
+	h := &sharedHistory{History: fixedHistory{}}
+	q := query.ActivityQuery{Leaf: parse(t, buyers).Activity}
+	for range 3 {
+		b, err := h.Activity(t.Context(), q)
+		ok(t, err)
+		if b.GetCardinality() != 2 {
+			t.Fatalf("have %d, want 2", b.GetCardinality())
+		}
+		b.Clear()
+	}
+}
+
+type fixedHistory struct{ query.History }
+
+func (fixedHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {
+	return roaring.BitmapOf(1, 2), nil
+}
+
+func parse(t *testing.T, definition string) *segment.Node {
+	t.Helper()
+	n, err := segment.Parse([]byte(definition), segment.Limits{})
+	ok(t, err)
+	return n
+}

@@ -1,0 +1,182 @@
+package api
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/password"
+)
+
+func TestSession(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	var d struct {
+		Token     string
+		ExpiresAt string   `json:"expires_at"`
+		AccountID string   `json:"account_id"`
+		AppID     string   `json:"app_id"`
+		Email     string   `json:"email"`
+		Perms     []string `json:"permissions"`
+	}
+	// The e-mail is compared trimmed and without regard to case.
+	s.want("POST", "/session", fmt.Sprintf(`{"email":"  OWNER@muster.local ","password":%q}`, s.creds.ConsolePassword), &d)
+	if d.ExpiresAt != "2025-03-15T12:00:00.000Z" || d.AccountID != s.creds.AccountID || d.AppID != s.creds.AppID || d.Email != s.creds.ConsoleEmail ||
+		!slices.Contains(d.Perms, "segments:write") || len(d.Token) < 60 {
+		t.Errorf("have %+v", d)
+	}
+	first := s.token
+	s.token = d.Token
+	s.want("GET", "/settings", "", nil)
+
+	s.want("DELETE", "/session", "", nil)
+	if status, _ := s.get("/settings"); status != 401 {
+		t.Errorf("a session that was ended is answered %d", status)
+	}
+	s.token = first
+	s.want("GET", "/settings", "", nil)
+	s.clock.advance(14*24*time.Hour - time.Millisecond)
+	s.want("GET", "/settings", "", nil)
+	s.clock.advance(time.Millisecond)
+	if status, _ := s.get("/settings"); status != 401 {
+		t.Errorf("a session past its end is answered %d", status)
+	}
+}
+
+// TestSignInRefusals: what is wrong does not show, whether it is the e-mail or
+// the password.
+func TestSignInRefusals(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	s.token = ""
+	var messages []string
+	for _, body := range []string{
+		fmt.Sprintf(`{"email":%q,"password":"wrong"}`, s.creds.ConsoleEmail),
+		fmt.Sprintf(`{"email":"nobody@muster.local","password":%q}`, s.creds.ConsolePassword),
+	} {
+		status, a := s.do("POST", "/session", body)
+		if status != 401 || a.header.Get("WWW-Authenticate") == "" {
+			t.Errorf("%s: %d", body, status)
+		}
+		messages = append(messages, a.Message)
+	}
+	if messages[0] != messages[1] {
+		t.Errorf("the answers differ: %q", messages)
+	}
+}
+
+// TestSignInConstantWork: an unknown e-mail costs the same password check.
+func TestSignInConstantWork(t *testing.T) {
+	slow := password.Params{MemoryKiB: 8 << 10, Iterations: 2, Lanes: 1}
+	was := password.Default
+	password.Default = slow
+	defer func() { password.Default = was }()
+	s := newService(t, &memHistory{}, nil)
+	s.token = ""
+	took := func(email string) time.Duration {
+		best := time.Hour
+		for range 3 {
+			begun := time.Now()
+			if status, _ := s.do("POST", "/session", fmt.Sprintf(`{"email":%q,"password":"wrong"}`, email)); status != 401 {
+				t.Fatalf("%s: %d", email, status)
+			}
+			best = min(best, time.Since(begun))
+		}
+		return best
+	}
+	known, unknown := took(s.creds.ConsoleEmail), took("nobody@muster.local")
+	if unknown < known/2 || known < unknown/2 {
+		t.Errorf("a known e-mail takes %s, an unknown one %s", known, unknown)
+	}
+}
+
+func TestSignInPauses(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	s.token = ""
+	right := fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword)
+	wrong := fmt.Sprintf(`{"email":%q,"password":"wrong"}`, s.creds.ConsoleEmail)
+	for range 6 {
+		if status, _ := s.do("POST", "/session", wrong); status != 401 {
+			t.Fatalf("an attempt is answered %d", status)
+		}
+	}
+	status, a := s.do("POST", "/session", right)
+	if after, _ := strconv.Atoi(a.header.Get("Retry-After")); status != 429 || after != 1 {
+		t.Errorf("the seventh attempt is answered %d, Retry-After %q", status, a.header.Get("Retry-After"))
+	}
+	s.clock.advance(time.Second)
+	s.want("POST", "/session", right, nil)
+	s.want("POST", "/session", right, nil)
+}
+
+// TestPasswordChecksBounded (Q1): no more than so many computations at once, and
+// no more than so many that wait.
+func TestPasswordChecksBounded(t *testing.T) {
+	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue, o.ReadTimeout = 1, 1, 200*time.Millisecond })
+	release, err := s.api.passwords.acquire(t.Context())
+	ok(t, err)
+	defer release()
+	s.api.passwords.waiting.Add(1)
+	status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`)
+	if status != 503 || a.header.Get("Retry-After") == "" {
+		t.Errorf("with a full queue: %d %s", status, a.Message)
+	}
+	s.api.passwords.waiting.Add(-1)
+	for range 10 { // more than may fail without a pause: these are not judged
+		if status, a = s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
+			t.Fatalf("who waits in vain is answered %d %s", status, a.Message)
+		}
+	}
+}
+
+func TestBearer(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	token := s.token
+	s.token = ""
+	other := []byte(token)
+	other[5] ^= 1 // another account's number
+	changed := []byte(token)
+	changed[len(changed)-2] ^= 1
+	for name, header := range map[string]string{
+		"none": "", "no scheme": token, "basic": "Basic " + token, "no token": "Bearer ", "nonsense": "Bearer x",
+		"other account": "Bearer " + string(other), "changed": "Bearer " + string(changed), "longer": "Bearer " + token + "A",
+		"hash instead of token": "Bearer " + hashText(token),
+	} {
+		var headers []string
+		if header != "" {
+			headers = []string{"Authorization", header}
+		}
+		if status, a := s.do("GET", "/settings", "", headers...); status != 401 || a.Message != errNotSignedIn.message {
+			t.Errorf("%s: %d %s", name, status, a.Message)
+		}
+	}
+	if status, _ := s.do("GET", "/settings", "", "Authorization", "bearer  "+token); status != 200 {
+		t.Errorf("the scheme in lower case is answered %d", status)
+	}
+}
+
+// TestPermissions: a call is made only by who has the permission it needs.
+func TestPermissions(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	for need, want := range map[access]int{"segments:write": 200, "nothing:read": 403, signedIn: 200} {
+		called := false
+		r := NewRouter()
+		r.GET("/console/x", s.api.serve("GET /x", need, func(*call) (any, error) { called = true; return nil, nil }))
+		s.ops.Open(r.Handler, s.node.Err)
+		status, a := s.get("/console/x")
+		if status != want || called != (want == 200) {
+			t.Errorf("%s: %d %s, called %v", need, status, a.Message, called)
+		}
+	}
+}
+
+// TestPanic: a fault of ours costs one answer, not the process.
+func TestPanic(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	r := NewRouter()
+	r.GET("/console/x", s.api.serve("GET /x", signedIn, func(*call) (any, error) { panic("on purpose") }))
+	s.ops.Open(r.Handler, s.node.Err)
+	if status, a := s.get("/console/x"); status != 500 || a.Message != "the server failed to answer; its log has the reason" {
+		t.Errorf("%d %s", status, a.Message)
+	}
+}

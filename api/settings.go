@@ -1,0 +1,73 @@
+package api
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// SecretPrefix begins every App Secret.
+const SecretPrefix = "sk_live_"
+
+// secretRandom is how many random bytes an App Secret or API key has.
+const secretRandom = 24
+
+// newAppSecret answers POST /app-secret. From the answer on only the new secret
+// holds.
+func (a *API) newAppSecret(c *call) (any, error) {
+	secret, err := randomText(a.opts.Rand, SecretPrefix, secretRandom)
+	if err != nil {
+		return nil, err
+	}
+	_, err = a.opts.Node.Command(c.ctx, c.account, resolver.CommandAppSecretSet, resolver.AppSecretSet{SecretHash: hashText(secret)})
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"app_id": resolver.AppID(c.account), "app_secret": secret}, nil
+}
+
+// getSettings answers GET /settings.
+func (a *API) getSettings(c *call) (any, error) {
+	var s resolver.Settings
+	err := a.read(c, func(v *resolver.View) error {
+		s = v.Settings()
+		return nil
+	})
+	return s, err
+}
+
+// setSettings answers PUT /settings, which takes them whole: a setting that is
+// left out would otherwise fall back in silence.
+func (a *API) setSettings(c *call) (any, error) {
+	fields := map[string]json.RawMessage{}
+	if err := a.decode(c, &fields); err != nil {
+		return nil, err
+	}
+	whole, err := json.Marshal(resolver.Settings{})
+	if err != nil {
+		return nil, err
+	}
+	want := map[string]json.RawMessage{}
+	if err := json.Unmarshal(whole, &want); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		if v, ok := fields[name]; !ok || string(v) == "null" {
+			return nil, badField(name, "%s is missing; send all settings, as GET %s/settings answers them", name, Prefix)
+		}
+	}
+	body, err := json.Marshal(fields)
+	if err != nil {
+		return nil, err
+	}
+	var s resolver.Settings
+	if err := decodeStrict(body, &s); err != nil {
+		return nil, err
+	}
+	if _, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandSettingsSet, s); err != nil {
+		return nil, err
+	}
+	return s, nil
+}

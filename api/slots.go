@@ -1,0 +1,50 @@
+package api
+
+import (
+	"context"
+	"sync/atomic"
+)
+
+// slots bounds how many of something run at once, and how many wait for it.
+type slots struct {
+	free    chan struct{}
+	waiting atomic.Int64
+	queue   int64
+	// turnedAway counts those who found the queue full.
+	turnedAway atomic.Uint64
+	what       string
+}
+
+func newSlots(n, queue int, what string) *slots {
+	s := &slots{free: make(chan struct{}, n), queue: int64(queue), what: what}
+	for range n {
+		s.free <- struct{}{}
+	}
+	return s
+}
+
+// acquire waits for a slot; release must follow. The error is a [*problem], or
+// ctx's.
+func (s *slots) acquire(ctx context.Context) (release func(), err error) {
+	select {
+	case <-s.free:
+		return s.release, nil
+	default:
+	}
+	if s.waiting.Add(1) > s.queue {
+		s.waiting.Add(-1)
+		s.turnedAway.Add(1)
+		return nil, busy(s.what)
+	}
+	defer s.waiting.Add(-1)
+	select {
+	case <-s.free:
+		return s.release, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *slots) release() { s.free <- struct{}{} }
+
+func (s *slots) running() int { return cap(s.free) - len(s.free) }
