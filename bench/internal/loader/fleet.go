@@ -24,8 +24,8 @@ type Target struct {
 	Expect Expect
 }
 
-// head is the request's head for a body of that many bytes.
-func (t Target) head(bodyBytes int) []byte {
+// Head is the request's head for a body of that many bytes.
+func (t Target) Head(bodyBytes int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n",
 		t.Path, t.Address, bodyBytes)
@@ -67,7 +67,7 @@ func NewFleet(target Target, spec payload.Spec, connections int) (*Fleet, error)
 	}
 	f := &Fleet{target: target, spec: spec}
 	for i := range connections {
-		w, err := payload.NewWorker(spec, i, target.head)
+		w, err := payload.NewWorker(spec, i, target.Head)
 		if err != nil {
 			return nil, err
 		}

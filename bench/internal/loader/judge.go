@@ -80,7 +80,7 @@ func (j *judge) deep(body []byte) error {
 	}
 	if j.batch == 0 {
 		if j.expect == ExpectOutcome {
-			return checkOutcome(v)
+			return CheckOutcome(v)
 		}
 		return nil
 	}
@@ -95,15 +95,15 @@ func (j *judge) deep(body []byte) error {
 		return fmt.Errorf("%d results for %d events", len(results), j.batch)
 	}
 	for i, r := range results {
-		if err := checkOutcome(r); err != nil {
+		if err := CheckOutcome(r); err != nil {
 			return fmt.Errorf("result %d: %w", i, err)
 		}
 	}
 	return nil
 }
 
-// checkOutcome checks the answer to one event: success, profile_id, no error.
-func checkOutcome(v *fastjson.Value) error {
+// CheckOutcome checks the answer to one event: success, profile_id, no error.
+func CheckOutcome(v *fastjson.Value) error {
 	e := v.Get("error")
 	switch {
 	case !v.GetBool("success"):

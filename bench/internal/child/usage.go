@@ -1,0 +1,62 @@
+package child
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Usage is what a process has used since it started.
+type Usage struct {
+	// CPU is user and system time; the kernel counts it in steps of 10 ms.
+	CPU time.Duration
+	// PeakRSSBytes is the most memory it had resident.
+	PeakRSSBytes int64
+}
+
+// ticksPerSecond is USER_HZ, which is 100 on every Linux Go runs on.
+const ticksPerSecond = 100
+
+// UsageOf reads a process's usage from /proc (Linux only).
+func UsageOf(pid int) (Usage, error) {
+	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading CPU time: %w", err)
+	}
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return Usage{}, fmt.Errorf("reading memory: %w", err)
+	}
+	return parseUsage(stat, status)
+}
+
+func parseUsage(stat, status []byte) (Usage, error) {
+	var u Usage
+	// The name in parentheses may hold anything; fields count from behind it.
+	end := bytes.LastIndexByte(stat, ')')
+	fields := bytes.Fields(stat[end+1:])
+	if end < 0 || len(fields) < 13 {
+		return u, fmt.Errorf("/proc stat has %d fields: %.100q", len(fields), stat)
+	}
+	for _, f := range fields[11:13] { // utime, stime
+		n, err := strconv.ParseInt(string(f), 10, 64)
+		if err != nil {
+			return u, fmt.Errorf("/proc stat: %w", err)
+		}
+		u.CPU += time.Duration(n) * time.Second / ticksPerSecond
+	}
+	for line := range strings.Lines(string(status)) {
+		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return u, fmt.Errorf("/proc status: %w", err)
+			}
+			u.PeakRSSBytes = n << 10
+			return u, nil
+		}
+	}
+	return u, fmt.Errorf("/proc status has no VmHWM line")
+}

@@ -1,0 +1,242 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/history"
+)
+
+// check compares the server's profiles, segments and history with the ledgers.
+// It stops the server.
+func (r *run) check(ctx context.Context) error {
+	books := r.books()
+	counted, err := r.ask(ctx, books)
+	if err != nil {
+		return err
+	}
+	stopping := r.server
+	r.server = nil
+	if err := stopping.Stop(r.config.StopTimeout); err != nil {
+		return err
+	}
+	found, err := r.readHistory(ctx, books)
+	if err != nil {
+		return err
+	}
+	r.report.Acked, r.report.Profiles = books.acked, len(found.people)
+	r.report.GivenUpInHistory = found.unacked
+	// These depend on which given-up requests got through, which only history
+	// can say: segments and history must agree.
+	return errors.Join(
+		compare("segment of given-up events", counted.maybe, len(found.maybe)),
+		compare("segment of all profiles", counted.all, len(found.people)),
+	)
+}
+
+// books is what the workers' ledgers add up to.
+type books struct {
+	byKey map[string]*event
+	acked int
+	// events and value of acknowledged sure events by user.
+	events, value map[user]int
+}
+
+func (r *run) books() *books {
+	b := &books{byKey: map[string]*event{}, events: map[user]int{}, value: map[user]int{}}
+	for _, w := range r.workers {
+		for n := range w.ledger.events {
+			e := &w.ledger.events[n]
+			b.byKey[w.ledger.key(n)] = e
+			if e.acked {
+				b.acked++
+			}
+			if e.sure && e.acked {
+				b.events[e.user]++
+				b.value[e.user] += e.value
+			}
+		}
+	}
+	return b
+}
+
+// answers are segment counts that history is compared with later.
+type answers struct {
+	maybe, all int
+}
+
+// ask checks profiles and segments through the console.
+func (r *run) ask(ctx context.Context, b *books) (answers, error) {
+	var a answers
+	c, err := console.SignIn(ctx, r.server.Credentials)
+	if err != nil {
+		return a, err
+	}
+	defer c.Close()
+	for u, id := range r.people.all() {
+		now, err := c.ProfileID(ctx, u.externalID())
+		if err != nil {
+			return a, fmt.Errorf("user %s, acknowledged as profile %s: %w", u.externalID(), id, err)
+		}
+		if now != id {
+			return a, fmt.Errorf("user %s was acknowledged as profile %s and is %s now", u.externalID(), id, now)
+		}
+	}
+	often, much := median(b.events), median(b.value)
+	for _, q := range []struct {
+		what, definition string
+		want             int
+	}{
+		{"users with an event", fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"all_time":true}}`, typeSure), len(b.events)},
+		{"users with many events", fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":%d}}`, typeSure, often), atLeast(b.events, often)},
+		{"users with just that many events", fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":"=","value":%d}}`, typeSure, often), atLeast(b.events, often) - atLeast(b.events, often+1)},
+		{"users with a great sum", fmt.Sprintf(`{"kind":"activity","event":%q,"aggregate":{"fn":"sum","property":"value","op":">=","value":%d}}`, typeSure, much), atLeast(b.value, much)},
+	} {
+		got, err := c.Preview(ctx, q.definition)
+		if err != nil {
+			return a, fmt.Errorf("%s: %w", q.what, err)
+		}
+		if err := compare("segment of "+q.what, int(got), q.want); err != nil {
+			return a, err
+		}
+	}
+	maybe, err := c.Preview(ctx, fmt.Sprintf(`{"kind":"activity","event":%q}`, typeMaybe))
+	if err != nil {
+		return a, err
+	}
+	all, err := c.Preview(ctx, `{"kind":"attribute","field":"external_id","op":"exists"}`)
+	if err != nil {
+		return a, err
+	}
+	return answers{int(maybe), int(all)}, nil
+}
+
+// found is what history holds.
+type found struct {
+	people, maybe map[user]bool
+	unacked       int
+}
+
+// readHistory checks every row against the ledgers and every ledger against
+// the rows.
+func (r *run) readHistory(ctx context.Context, b *books) (*found, error) {
+	file, err := history.Open(ctx, r.config.Installation.HistoryFile())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	f := newFinder(b)
+	if err := file.Keys(ctx, f.visit); err != nil {
+		return nil, err
+	}
+	return &f.found, f.err()
+}
+
+// finder goes through history's keys and counts what is wrong.
+type finder struct {
+	found
+	books    *books
+	seen     map[*event]bool
+	ordinals map[user]uint32
+	users    map[uint32]user
+	faults   []error
+	more     int
+}
+
+// maxFaults bounds the faults that are listed one by one.
+const maxFaults = 10
+
+func newFinder(b *books) *finder {
+	return &finder{
+		found: found{people: map[user]bool{}, maybe: map[user]bool{}},
+		books: b, seen: map[*event]bool{}, ordinals: map[user]uint32{}, users: map[uint32]user{},
+	}
+}
+
+func (f *finder) visit(k history.Key) error {
+	e := f.books.byKey[k.Key]
+	if e == nil {
+		f.fault("key %q is in history and was never sent", k.Key)
+		return nil
+	}
+	f.seen[e] = true
+	f.people[e.user] = true
+	if !e.sure {
+		f.maybe[e.user] = true
+	}
+	if !e.acked {
+		f.unacked++
+	}
+	if k.Rows != 1 {
+		f.fault("key %q is in history %d times", k.Key, k.Rows)
+	}
+	if k.EventType != e.eventType() {
+		f.fault("key %q has event type %q, sent %q", k.Key, k.EventType, e.eventType())
+	}
+	if before, ok := f.ordinals[e.user]; ok && before != k.Ordinal {
+		f.fault("user %s has events on profiles %d and %d", e.user.externalID(), before, k.Ordinal)
+	}
+	if other, ok := f.users[k.Ordinal]; ok && other != e.user {
+		f.fault("profile %d has events of users %s and %s", k.Ordinal, other.externalID(), e.user.externalID())
+	}
+	f.ordinals[e.user], f.users[k.Ordinal] = k.Ordinal, e.user
+	return nil
+}
+
+// err is every fault, with the acknowledged events that are missing.
+func (f *finder) err() error {
+	var lost []string
+	for key, e := range f.books.byKey {
+		if e.acked && !f.seen[e] {
+			lost = append(lost, key)
+		}
+	}
+	slices.Sort(lost)
+	for _, key := range lost {
+		f.fault("key %q was acknowledged and is not in history", key)
+	}
+	if f.more > 0 {
+		f.faults = append(f.faults, fmt.Errorf("and %d more", f.more))
+	}
+	return errors.Join(f.faults...)
+}
+
+func (f *finder) fault(format string, args ...any) {
+	if len(f.faults) >= maxFaults {
+		f.more++
+		return
+	}
+	f.faults = append(f.faults, fmt.Errorf(format, args...))
+}
+
+func compare(what string, got, want int) error {
+	if got != want {
+		return fmt.Errorf("%s: %d, want %d", what, got, want)
+	}
+	return nil
+}
+
+// median is the middle one of the values; half of the users are at or above.
+func median(of map[user]int) int {
+	values := make([]int, 0, len(of))
+	for _, v := range of {
+		values = append(values, v)
+	}
+	if len(values) == 0 {
+		return 1
+	}
+	slices.Sort(values)
+	return values[len(values)/2]
+}
+
+func atLeast(of map[user]int, least int) (n int) {
+	for _, v := range of {
+		if v >= least {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,97 @@
+package crash
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fastjson"
+
+	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+const callTimeout = 30 * time.Second
+
+// errNoAnswer means that the request may or may not have been taken: it is
+// sent again.
+var errNoAnswer = errors.New("no answer")
+
+// client sends requests over one connection, which it renews.
+type client struct {
+	credentials server.Credentials
+	conn        *loader.Conn
+	parser      fastjson.Parser
+}
+
+// post sends a body with n events and returns their profile ids. An error is
+// errNoAnswer, or a refusal, which there should be none of.
+func (c *client) post(body []byte, n int, batch bool) ([]string, error) {
+	target, err := c.credentials.Target(batch)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.do(target, body)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	if answer.Status >= 500 {
+		return nil, fmt.Errorf("%w: status %d: %.200s", errNoAnswer, answer.Status, answer.Body)
+	}
+	if answer.Status != 202 {
+		return nil, fmt.Errorf("status %d: %.300s", answer.Status, answer.Body)
+	}
+	return c.profiles(answer.Body, n, batch)
+}
+
+func (c *client) do(target loader.Target, body []byte) (loader.Answer, error) {
+	if c.conn == nil {
+		conn, err := loader.Dial(target.Address, time.Second)
+		if err != nil {
+			return loader.Answer{}, err
+		}
+		c.conn = conn
+	}
+	err := c.conn.SetDeadline(time.Now().Add(callTimeout))
+	var answer loader.Answer
+	if err == nil {
+		answer, err = c.conn.Do(append(target.Head(len(body)), body...))
+	}
+	if err != nil || answer.Closing {
+		c.close()
+	}
+	return answer, err
+}
+
+func (c *client) close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
+	}
+}
+
+// profiles reads the answer to n events, all of which must be accepted.
+func (c *client) profiles(body []byte, n int, batch bool) ([]string, error) {
+	v, err := c.parser.ParseBytes(body)
+	if err != nil {
+		return nil, fmt.Errorf("answer is no JSON (%w): %.300s", err, body)
+	}
+	results := []*fastjson.Value{v}
+	if batch {
+		if !v.GetBool("success") || v.GetInt("accepted") != n || v.GetInt("total") != n {
+			return nil, fmt.Errorf("%d events were not all accepted: %.300s", n, body)
+		}
+		results = v.GetArray("results")
+	}
+	if len(results) != n {
+		return nil, fmt.Errorf("%d results for %d events", len(results), n)
+	}
+	ids := make([]string, n)
+	for i, r := range results {
+		if err := loader.CheckOutcome(r); err != nil {
+			return nil, fmt.Errorf("event %d: %w", i, err)
+		}
+		ids[i] = string(r.GetStringBytes("profile_id"))
+	}
+	return ids, nil
+}

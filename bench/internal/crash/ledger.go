@@ -1,0 +1,127 @@
+package crash
+
+import (
+	"fmt"
+	"sync"
+)
+
+// The event types. Events of requests that may be given up have their own, so
+// that the count of the others is known exactly.
+const (
+	typeSure  = "crash_sure"
+	typeMaybe = "crash_maybe"
+)
+
+// ownUsers is how many users belong to one worker alone; sharedUsers belong to
+// all.
+const (
+	ownUsers    = 60
+	sharedUsers = 25
+	// shared is the worker number of shared users.
+	shared = -1
+)
+
+// user is a person events are sent for.
+type user struct {
+	worker, number int
+}
+
+func (u user) externalID() string {
+	if u.worker == shared {
+		return fmt.Sprintf("crash-shared-%d", u.number)
+	}
+	return fmt.Sprintf("crash-%d-%d", u.worker, u.number)
+}
+
+func (u user) email() string { return u.externalID() + "@crash.example" }
+
+// ledger is what one worker's clients know of their events. Event n has key
+// "k<worker>-<n>". It is used by the worker's goroutine until that has ended.
+type ledger struct {
+	worker int
+	events []event
+}
+
+// event is one event as it was sent.
+type event struct {
+	user  user
+	value int
+	sure  bool
+	acked bool
+	// form is which identifiers it carried.
+	form form
+}
+
+// form says which identifiers an event carries.
+type form uint8
+
+const (
+	formExternal form = iota
+	formBoth
+	formEmail
+)
+
+func (l *ledger) key(n int) string { return fmt.Sprintf("k%d-%d", l.worker, n) }
+
+func (l *ledger) add(e event) int {
+	l.events = append(l.events, e)
+	return len(l.events) - 1
+}
+
+func (e *event) eventType() string {
+	if e.sure {
+		return typeSure
+	}
+	return typeMaybe
+}
+
+// people is which profile each user was answered, over all workers.
+type people struct {
+	mu struct {
+		sync.Mutex
+		profiles map[user]string
+		both     map[user]bool // an event with both identifiers was acknowledged
+	}
+}
+
+func newPeople() *people {
+	p := &people{}
+	p.mu.profiles = map[user]string{}
+	p.mu.both = map[user]bool{}
+	return p
+}
+
+// answered notes the profile an event was answered with; an error means that
+// the user had another one before.
+func (p *people) answered(e *event, profileID string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if before, ok := p.mu.profiles[e.user]; ok && before != profileID {
+		return fmt.Errorf("user %s was profile %s before and is %s now", e.user.externalID(), before, profileID)
+	}
+	p.mu.profiles[e.user] = profileID
+	if e.form == formBoth {
+		p.mu.both[e.user] = true
+	}
+	return nil
+}
+
+// known says whether the user's profile was ever answered, and whether the
+// e-mail is known to belong to it.
+func (p *people) known(u user) (answered, both bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, answered = p.mu.profiles[u]
+	return answered, p.mu.both[u]
+}
+
+// all is a copy of the profiles answered.
+func (p *people) all() map[user]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := make(map[user]string, len(p.mu.profiles))
+	for u, id := range p.mu.profiles {
+		out[u] = id
+	}
+	return out
+}

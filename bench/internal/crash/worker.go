@@ -1,0 +1,164 @@
+package crash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+// retryPause is how long a worker waits after a request without an answer.
+const retryPause = 5 * time.Millisecond
+
+// maxTries bounds the attempts at one request over all restarts.
+const maxTries = 5000
+
+// counts is what a worker did.
+type counts struct {
+	requests, retried, repeated, twins, givenUp int
+}
+
+// worker posts until it is told to finish, and then until nothing is open.
+type worker struct {
+	plan    plan
+	ledger  *ledger
+	people  *people
+	gate    *gate
+	clients [2]client
+	counts  counts
+	// think bounds the random pause between requests.
+	think time.Duration
+}
+
+func newWorker(number int, seed uint64, c server.Credentials, people *people, gate *gate) *worker {
+	l := &ledger{worker: number}
+	w := &worker{ledger: l, people: people, gate: gate}
+	w.plan = plan{
+		rng: rand.New(rand.NewPCG(seed, uint64(number)+1)), ledger: l, people: people, batches: number%2 == 1,
+	}
+	if w.plan.batches {
+		// Batches would otherwise make more events than a check wants to hold.
+		w.think = 6 * time.Millisecond
+	}
+	for i := range w.clients {
+		w.clients[i].credentials = c
+	}
+	return w
+}
+
+// run works until finish is closed; what is open then is still settled. An
+// error is a broken promise of the server, or ctx's.
+func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
+	defer func() {
+		for i := range w.clients {
+			w.clients[i].close()
+		}
+	}()
+	for {
+		select {
+		case <-finish:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		default:
+		}
+		if err := w.settle(ctx, w.plan.next()); err != nil {
+			return err
+		}
+		if w.think > 0 {
+			time.Sleep(time.Duration(w.plan.rng.Int64N(int64(w.think))))
+		}
+	}
+}
+
+// settle sends a request until it is acknowledged or given up.
+func (w *worker) settle(ctx context.Context, r request) error {
+	for _, n := range r.items {
+		if w.ledger.events[n].acked {
+			w.counts.repeated++
+		}
+	}
+	open := []request{r}
+	var err error
+	for try := 0; len(open) > 0; try++ {
+		if try >= maxTries {
+			return fmt.Errorf("request with key %s was tried %d times: %w", w.ledger.key(open[0].items[0]), try, err)
+		}
+		if err := w.gate.wait(ctx); err != nil {
+			return err
+		}
+		if try > 0 {
+			w.counts.retried++
+		}
+		err = w.send(open[0])
+		switch {
+		case err == nil:
+			open = open[1:]
+		case !errors.Is(err, errNoAnswer):
+			return fmt.Errorf("worker %d, key %s: %w", w.ledger.worker, w.ledger.key(open[0].items[0]), err)
+		case r.giveUp:
+			w.counts.givenUp += len(r.items)
+			return nil
+		default:
+			if len(open) == 1 {
+				open = w.plan.split(open[0])
+			}
+			time.Sleep(retryPause)
+		}
+	}
+	return nil
+}
+
+// send sends a request once, or a twin twice at once, and enters the answer.
+func (w *worker) send(r request) error {
+	w.counts.requests++
+	body := w.ledger.body(r)
+	if !r.twin {
+		ids, err := w.clients[0].post(body, len(r.items), r.batch)
+		if err != nil {
+			return err
+		}
+		return w.enter(r, ids)
+	}
+	w.counts.twins++
+	type answer struct {
+		ids []string
+		err error
+	}
+	other := make(chan answer, 1)
+	go func() {
+		ids, err := w.clients[1].post(body, len(r.items), r.batch)
+		other <- answer{ids, err}
+	}()
+	ids, err := w.clients[0].post(body, len(r.items), r.batch)
+	second := <-other
+	// One acknowledgement settles the request, two must agree.
+	for _, a := range []answer{{ids, err}, second} {
+		if a.err == nil {
+			if err := w.enter(r, a.ids); err != nil {
+				return err
+			}
+		} else if !errors.Is(a.err, errNoAnswer) {
+			return a.err
+		}
+	}
+	if err != nil && second.err != nil {
+		return err
+	}
+	return nil
+}
+
+// enter notes an acknowledgement.
+func (w *worker) enter(r request, ids []string) error {
+	for i, n := range r.items {
+		e := &w.ledger.events[n]
+		if err := w.people.answered(e, ids[i]); err != nil {
+			return err
+		}
+		e.acked = true
+	}
+	return nil
+}

@@ -1,0 +1,22 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+)
+
+// mainPackage is what Build builds.
+const mainPackage = "github.com/musterhq/muster/cmd/muster"
+
+// Build builds the binary into dir and returns its path. The working directory
+// must be inside the module.
+func Build(ctx context.Context, dir string) (string, error) {
+	path := filepath.Join(dir, "muster")
+	out, err := exec.CommandContext(ctx, "go", "build", "-o", path, mainPackage).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("building %s: %w\n%s", mainPackage, err, out)
+	}
+	return path, nil
+}

@@ -1,0 +1,81 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+
+	"github.com/musterhq/muster/bench/internal/loader"
+)
+
+// Credentials is the file a new server writes.
+type Credentials struct {
+	BaseURL         string `json:"base_url"`
+	ConsoleURL      string `json:"console_url"`
+	AccountID       string `json:"account_id"`
+	AppID           string `json:"app_id"`
+	AppSecret       string `json:"app_secret"`
+	APIKey          string `json:"api_key"`
+	ConsoleEmail    string `json:"console_email"`
+	ConsolePassword string `json:"console_password"`
+}
+
+// ReadCredentials reads the file and refuses one that is not complete or names
+// another machine.
+func ReadCredentials(path string) (Credentials, error) {
+	var c Credentials
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("reading the credentials: %w", err)
+	}
+	if err := json.Unmarshal(data, &c); err != nil {
+		return c, fmt.Errorf("credentials %s: %w", path, err)
+	}
+	for name, value := range map[string]string{
+		"base_url": c.BaseURL, "console_url": c.ConsoleURL, "app_id": c.AppID, "app_secret": c.AppSecret,
+		"console_email": c.ConsoleEmail, "console_password": c.ConsolePassword,
+	} {
+		if value == "" {
+			return c, fmt.Errorf("credentials %s have no %s", path, name)
+		}
+	}
+	if _, err := LoopbackURL(c.ConsoleURL); err != nil {
+		return c, fmt.Errorf("console_url: %w", err)
+	}
+	if _, err := LoopbackURL(c.BaseURL); err != nil {
+		return c, fmt.Errorf("base_url: %w", err)
+	}
+	return c, nil
+}
+
+// LoopbackURL parses a URL and refuses hosts off the loopback interface.
+func LoopbackURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "http" {
+		return nil, fmt.Errorf("%q is no http URL", text)
+	}
+	if err := loader.CheckLoopback(u.Host); err != nil {
+		return nil, err
+	}
+	return u, nil
+}
+
+// Target is where events are sent, singly or in batches.
+func (c Credentials) Target(batch bool) (loader.Target, error) {
+	u, err := LoopbackURL(c.BaseURL)
+	if err != nil {
+		return loader.Target{}, fmt.Errorf("base_url: %w", err)
+	}
+	path := u.Path + "/events"
+	if batch {
+		path += "/batch"
+	}
+	return loader.Target{
+		Address: u.Host, Path: path, Expect: loader.ExpectOutcome,
+		Header: [][2]string{{"X-App-Id", c.AppID}, {"X-App-Secret", c.AppSecret}},
+	}, nil
+}

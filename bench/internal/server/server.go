@@ -1,0 +1,123 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/child"
+	"github.com/musterhq/muster/bench/internal/loader"
+)
+
+// Installation is a data directory and the binary that serves it. Its address
+// stays the same over restarts, as its credentials name it.
+type Installation struct {
+	// Dir holds everything: data, credentials and log of the server.
+	Dir string
+	// Binary is the path of muster.
+	Binary string
+	// Args are further arguments of `muster serve`.
+	Args []string
+
+	address string
+}
+
+// NewInstallation prepares a directory, which must be empty or absent.
+func NewInstallation(dir, binary string, args []string) (*Installation, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("preparing the server's directory: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("preparing the server's directory: %w", err)
+	}
+	if len(entries) > 0 {
+		return nil, fmt.Errorf("directory %s is not empty; name a new one", dir)
+	}
+	address, err := loader.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	return &Installation{Dir: dir, Binary: binary, Args: args, address: address}, nil
+}
+
+// DataDir is the server's --data.
+func (i *Installation) DataDir() string { return filepath.Join(i.Dir, "data") }
+
+// HistoryFile is the DuckDB file of the embedded history.
+func (i *Installation) HistoryFile() string { return filepath.Join(i.DataDir(), "history.duckdb") }
+
+// LogFile is what the server printed, over all its starts.
+func (i *Installation) LogFile() string { return filepath.Join(i.Dir, "server.log") }
+
+func (i *Installation) credentialsFile() string { return filepath.Join(i.Dir, "credentials.json") }
+
+func (i *Installation) spec(timeout time.Duration) child.Spec {
+	args := []string{"serve", "--data", i.DataDir(), "--listen", i.address, "--credentials", i.credentialsFile()}
+	return child.Spec{
+		Path: i.Binary, Args: append(args, i.Args...), LogFile: i.LogFile(),
+		Ready: func(line string) bool {
+			return strings.Contains(line, "ready") && strings.Contains(line, i.address)
+		},
+		ReadyTimeout: timeout,
+	}
+}
+
+// Server is a running server.
+type Server struct {
+	*child.Process
+	Credentials Credentials
+	// StartedIn is how long it took until it served.
+	StartedIn time.Duration
+}
+
+// Start starts the server and waits until it serves.
+func (i *Installation) Start(ctx context.Context, timeout time.Duration) (*Server, error) {
+	began := time.Now()
+	p, _, err := child.Start(ctx, i.spec(timeout))
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Process: p, StartedIn: time.Since(began)}
+	if s.Credentials, err = ReadCredentials(i.credentialsFile()); err != nil {
+		return nil, errors.Join(err, p.Kill())
+	}
+	return s, nil
+}
+
+// Launch starts the server without waiting until it serves: for killing it
+// while it starts.
+func (i *Installation) Launch() (*child.Process, error) { return child.Launch(i.spec(0)) }
+
+// DiskBytes is the size of the files below the data directory, by the first
+// element of their path.
+func (i *Installation) DiskBytes() (map[string]int64, error) {
+	sizes := map[string]int64{}
+	err := filepath.WalkDir(i.DataDir(), func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			return nil
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(i.DataDir(), path)
+		if err != nil {
+			return err
+		}
+		first, _, _ := strings.Cut(rel, string(filepath.Separator))
+		sizes[first] += info.Size()
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("measuring %s: %w", i.DataDir(), err)
+	}
+	return sizes, nil
+}
