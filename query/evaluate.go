@@ -19,8 +19,8 @@ type Evaluation struct {
 	AtMs     int64
 	Root     *segment.Node
 	Profiles Profiles
-	// Segments finds the definitions that others refer to. References to
-	// segments that are not there are errors.
+	// Segments finds the definitions that others refer to. Nobody is a member
+	// of a segment that is not there.
 	Segments func(id string) (*segment.Node, bool)
 }
 
@@ -188,7 +188,7 @@ func (v *evaluator) segment(id string, depth int) (*roaring.Bitmap, error) {
 	}
 	d, ok := v.Segments(id)
 	if !ok {
-		return nil, fmt.Errorf("there is no segment %q", id)
+		return roaring.New(), nil
 	}
 	if depth >= maxSegmentDepth {
 		return nil, fmt.Errorf("segments refer to each other more than %d deep", maxSegmentDepth)
