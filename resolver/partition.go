@@ -246,8 +246,10 @@ func (p *partition) throttle(ctx context.Context) error {
 }
 
 // generationBytes estimates the memory of what changed since the last
-// checkpoint. Only the goroutine that applies calls it.
+// checkpoint.
 func (p *partition) generationBytes() int64 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
 	m := p.mu.m
 	n := m.store.currentBytes + int64(len(m.keys.recent))*48
 	for _, a := range m.byIndex {
@@ -273,8 +275,8 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	}
 	p.mu.Lock()
 	err = p.step(e, rows, dst)
-	m := p.mu.m
-	pending := m.Pending() > 0
+	p.observe(p.mu.m)
+	pending := p.mu.m.Pending() > 0
 	p.mu.Unlock()
 	if err != nil {
 		// Whoever waits for the record is woken by the failure.
@@ -282,7 +284,6 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 		return err
 	}
 	p.feed.end(e.Offset)
-	p.observe(m)
 	p.applyNs.Add(int64(time.Since(begun)))
 	if env.Kind == eventlog.KindCommand {
 		p.node.publishApps(p)

@@ -29,8 +29,7 @@ func (p *partition) step(e eventlog.Entry, rows *query.Batch, out *Outcome) (err
 	return p.mu.m.Apply(e.Offset, e.Data, rows, out)
 }
 
-// observe publishes the machine's numbers for metrics. Only the goroutine that
-// applies calls it.
+// observe publishes the machine's numbers for metrics. The lock is held.
 func (p *partition) observe(m *Machine) {
 	c := m.counters
 	p.counters.Store(&c)
