@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
@@ -233,17 +234,21 @@ func (m *Machine) create(a *account, record eventlog.RecordID, index uint32) uin
 	m.normal = binary.LittleEndian.AppendUint32(m.normal, index)
 	id := ProfileID(a.hasher.sum(m.normal))
 	o, h := a.headers.add()
-	binary.LittleEndian.PutUint32(id[12:], binary.LittleEndian.Uint32(id[:4])^o)
+	binary.LittleEndian.PutUint32(id[12:], id.mask()^o)
 	h.id = id
 	m.counters.ProfilesCreated++
 	return o
 }
 
-// ordinalOf is the ordinal an id carries; whether it is that profile's id must
-// be checked.
-func (id ProfileID) ordinal() uint32 {
-	return binary.LittleEndian.Uint32(id[12:]) ^ binary.LittleEndian.Uint32(id[:4])
+// mask hides the ordinal in an id: ids look random, which is all it is for.
+func (id ProfileID) mask() uint32 {
+	le := binary.LittleEndian
+	return bits.RotateLeft32(le.Uint32(id[0:])*0x9e3779b1^le.Uint32(id[4:]), 13)*0x85ebca6b + le.Uint32(id[8:])
 }
+
+// ordinal is the ordinal an id carries; whether it is that profile's id must
+// be checked.
+func (id ProfileID) ordinal() uint32 { return binary.LittleEndian.Uint32(id[12:]) ^ id.mask() }
 
 // load decodes a profile's document.
 func (m *Machine) load(a *account, ordinal uint32, d *document) error {
