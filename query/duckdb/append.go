@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"sort"
-	"unicode/utf8"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
@@ -19,78 +18,126 @@ var ErrGap = errors.New("history batch begins above the position")
 // ErrBadBatch says that a batch contradicts itself.
 var ErrBadBatch = errors.New("history batch is malformed")
 
-// chunkRows is the number of rows of a full data chunk.
-const chunkRows = 2048
+const (
+	// chunkRows is the number of rows of a full data chunk.
+	chunkRows = 2048
+	// groupRows is the number of rows of a full row group: what DuckDB
+	// compresses, prunes and writes as a unit.
+	groupRows = 122_880
+	// tailBytes bounds the strings of the rows that wait for a full row group.
+	tailBytes = 64 << 20
+)
+
+// stored mirrors what the writer needs to know of the tables.
+type stored struct {
+	positions map[int]int64
+	// tail is the content of table events_recent, in order.
+	tail rows
+}
 
 // Position implements [query.History].
 func (s *Store) Position(ctx context.Context, partition int) (int64, error) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if s.writer.closed {
-		return 0, ErrClosed
+	if err := s.mirror(ctx); err != nil {
+		return 0, fmt.Errorf("history: position: %w", err)
 	}
-	return s.position(ctx, partition)
+	return s.writer.stored.positions[partition], nil
 }
 
-// position is Position under the writer's lock.
-func (s *Store) position(ctx context.Context, partition int) (int64, error) {
-	if s.writer.positions == nil {
-		positions := make(map[int]int64)
-		err := s.writer.query(ctx, `SELECT "partition", next_offset FROM progress`, nil, func(ch chunk) error {
-			partitions, next := column[uint32](ch, 0), column[int64](ch, 1)
-			for i, p := range partitions {
-				positions[int(p)] = next[i]
-			}
-			return nil
-		})
-		if err != nil {
-			return 0, fmt.Errorf("history: position: %w", err)
+// mirror reads the tables again if what is in memory may differ.
+func (s *Store) mirror(ctx context.Context) error {
+	w := &s.writer
+	if w.closed {
+		return ErrClosed
+	}
+	if w.stored != nil {
+		return nil
+	}
+	m := &stored{positions: make(map[int]int64)}
+	err := w.query(ctx, `SELECT "partition", next_offset FROM progress`, nil, func(ch chunk) error {
+		partitions, next := column[uint32](ch, 0), column[int64](ch, 1)
+		for i, p := range partitions {
+			m.positions[int(p)] = next[i]
 		}
-		s.writer.positions = positions
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	return s.writer.positions[partition], nil
+	err = w.query(ctx, selectRows+"events_recent ORDER BY rowid", nil, func(ch chunk) error {
+		m.tail.addChunk(ch)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	w.stored = m
+	return nil
 }
 
-// Append implements [query.History]. It has no effect unless it returns nil,
-// except that after an error of the commit itself the batch may be stored: then
-// [Store.Position] tells.
+// Append implements [query.History]. After an error the batch is not stored,
+// unless the commit itself failed, when it may be: [Store.Position] tells.
 func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	if err := check(b); err != nil {
 		return err
 	}
 	s.writer.Lock()
 	defer s.writer.Unlock()
-	if s.writer.closed {
-		return ErrClosed
+	w := &s.writer
+	if err := s.mirror(ctx); err != nil {
+		return fmt.Errorf("history: append: %w", err)
 	}
-	position, err := s.position(ctx, b.Partition)
-	if err != nil {
-		return err
-	}
+	position, known := w.stored.positions[b.Partition]
 	if b.From > position {
 		return fmt.Errorf("%w: partition %d stands at %d, the batch begins at %d", ErrGap, b.Partition, position, b.From)
 	}
 	if b.To <= position {
 		return nil
 	}
-	first := sort.Search(b.Rows(), func(i int) bool { return b.Offset[i] >= position })
-	aliases := b.Aliases
-	for len(aliases) > 0 && aliases[0].Offset < position {
-		aliases = aliases[1:]
-	}
-	_, known := s.writer.positions[b.Partition]
-	// Whatever happens now, the table knows better than the mirror.
-	s.writer.positions = nil
-	if err := s.store(ctx, b, first, aliases, known); err != nil {
+	add := addition{batch: b, known: known,
+		first: sort.Search(b.Rows(), func(i int) bool { return b.Offset[i] >= position })}
+	add.aliases = b.Aliases[sort.Search(len(b.Aliases), func(i int) bool { return b.Aliases[i].Offset >= position }):]
+	add.plan(&w.stored.tail)
+
+	if err := s.store(ctx, &add); err != nil {
+		w.stored = nil // whatever has happened, the tables know
 		return fmt.Errorf("history: append to partition %d, records %d to %d: %w", b.Partition, b.From, b.To, err)
 	}
-	_, err = s.position(context.WithoutCancel(ctx), b.Partition)
-	return err
+	w.stored.positions[b.Partition] = b.To
+	if add.sealed > 0 || add.all {
+		w.stored.tail.reset()
+	}
+	w.stored.tail.add(b, add.first+add.sealed, b.Rows())
+	return nil
+}
+
+// addition is what one transaction adds. Rows go to events_sealed in whole row
+// groups, the waiting ones of events_recent first; what is left over waits in
+// events_recent.
+type addition struct {
+	batch   *query.Batch
+	first   int  // row of the batch that is not stored yet
+	sealed  int  // rows from first on that go to events_sealed, after the tail's
+	all     bool // the tail goes to events_sealed, and all rows
+	known   bool // the partition has a row in progress
+	aliases []query.Alias
+}
+
+func (a *addition) plan(tail *rows) {
+	waiting, fresh := tail.Rows(), a.batch.Rows()-a.first
+	if textBytes(&tail.Batch)+textBytes(a.batch) > tailBytes && waiting+fresh < groupRows {
+		a.all, a.sealed = true, fresh
+		return
+	}
+	if whole := (waiting + fresh) / groupRows * groupRows; whole > 0 {
+		a.sealed = whole - waiting
+	}
 }
 
 // store writes one transaction.
-func (s *Store) store(ctx context.Context, b *query.Batch, first int, aliases []query.Alias, known bool) (err error) {
-	w := s.writer.conn
+func (s *Store) store(ctx context.Context, a *addition) (err error) {
+	w := &s.writer
 	if err := w.exec("BEGIN"); err != nil {
 		return err
 	}
@@ -100,18 +147,40 @@ func (s *Store) store(ctx context.Context, b *query.Batch, first int, aliases []
 			_ = w.exec("ROLLBACK")
 		}
 	}()
-	if first < b.Rows() {
-		if err := s.storeRows(ctx, b, first); err != nil {
+	b, tail := a.batch, &w.stored.tail
+	var pin runtime.Pinner
+	defer pin.Unpin()
+	pinText(&pin, b)
+	pinText(&pin, &tail.Batch)
+	if a.sealed > 0 || a.all {
+		err := w.appendTo("events_sealed", func(app bindings.Appender) error {
+			if err := s.appendRows(ctx, app, &tail.Batch, tail.partition, 0, tail.Rows()); err != nil {
+				return err
+			}
+			return s.appendRows(ctx, app, b, nil, a.first, a.first+a.sealed)
+		})
+		if err != nil {
+			return err
+		}
+		if err := w.exec("DELETE FROM events_recent"); err != nil {
 			return err
 		}
 	}
-	if len(aliases) > 0 {
-		if err := s.storeAliases(uint32(b.Partition), aliases); err != nil {
+	if rest := a.first + a.sealed; rest < b.Rows() {
+		err := w.appendTo("events_recent", func(app bindings.Appender) error {
+			return s.appendRows(ctx, app, b, nil, rest, b.Rows())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if len(a.aliases) > 0 {
+		if err := w.appendAliases(uint32(b.Partition), a.aliases); err != nil {
 			return err
 		}
 	}
 	progress := `INSERT INTO progress (next_offset, "partition") VALUES (?, ?)`
-	if known {
+	if a.known {
 		progress = `UPDATE progress SET next_offset = ? WHERE "partition" = ?`
 	}
 	if err := w.query(ctx, progress, []any{b.To, uint32(b.Partition)}, nil); err != nil {
@@ -123,80 +192,61 @@ func (s *Store) store(ctx context.Context, b *query.Batch, first int, aliases []
 	return w.exec("COMMIT")
 }
 
-func newChunk(types ...bindings.Type) bindings.DataChunk {
-	logical := make([]bindings.LogicalType, len(types))
-	for i, t := range types {
-		logical[i] = bindings.CreateLogicalType(t)
-		defer bindings.DestroyLogicalType(&logical[i])
-	}
-	return bindings.CreateDataChunk(logical)
-}
-
-func newEventsChunk() bindings.DataChunk {
-	return newChunk(
-		bindings.TypeUBigInt, bindings.TypeUInteger, bindings.TypeBigInt,
-		bindings.TypeUInteger, bindings.TypeUInteger, bindings.TypeBigInt,
-		bindings.TypeVarchar, bindings.TypeVarchar, bindings.TypeVarchar)
-}
-
-func (s *Store) storeRows(ctx context.Context, b *query.Batch, first int) error {
-	var pin runtime.Pinner
-	defer pin.Unpin()
-	for _, col := range []*query.Strings{&b.EventType, &b.Properties, &b.IdempotencyKey} {
-		if len(col.Data) > 0 {
-			pin.Pin(&col.Data[0])
+// appendRows appends rows from to to, whose strings are pinned. partition has
+// one entry per row of the batch; nil means all are of the batch's partition.
+func (s *Store) appendRows(ctx context.Context, app bindings.Appender, b *query.Batch, partition []uint32, from, to int) error {
+	var same []uint32
+	if partition == nil {
+		same = make([]uint32, min(chunkRows, to-from))
+		for i := range same {
+			same[i] = uint32(b.Partition)
 		}
 	}
-	partitions := make([]uint32, min(chunkRows, b.Rows()-first))
-	for i := range partitions {
-		partitions[i] = uint32(b.Partition)
-	}
-	return s.writer.appendTo("events", func(app bindings.Appender) error {
-		dc := s.writer.chunk
-		for i := first; i < b.Rows(); i += chunkRows {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			n := min(chunkRows, b.Rows()-i)
-			bindings.DataChunkReset(dc)
-			fill(dc, 0, b.Account[i:i+n])
-			fill(dc, 1, partitions[:n])
-			fill(dc, 2, b.Offset[i:i+n])
-			fill(dc, 3, b.Index[i:i+n])
-			fill(dc, 4, b.Ordinal[i:i+n])
-			fill(dc, 5, b.TimeMs[i:i+n])
-			fillText(dc, 6, &b.EventType, i, n)
-			fillText(dc, 7, &b.Properties, i, n)
-			fillText(dc, 8, &b.IdempotencyKey, i, n)
-			bindings.DataChunkSetSize(dc, bindings.IdxT(n))
-			if bindings.AppendDataChunk(app, dc) != bindings.StateSuccess {
-				return errors.New(bindings.AppenderError(app))
-			}
+	for i := from; i < to; i += chunkRows {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		return nil
-	})
+		n := min(chunkRows, to-i)
+		p := same
+		if partition != nil {
+			p = partition[i:]
+		}
+		fillEvents(s.writer.chunk, b, p[:n], i, n)
+		if bindings.AppendDataChunk(app, s.writer.chunk) != bindings.StateSuccess {
+			return fmt.Errorf("duckdb: append: %s", bindings.AppenderError(app))
+		}
+	}
+	return nil
 }
 
-func (s *Store) storeAliases(partition uint32, aliases []query.Alias) error {
+func (c *conn) appendAliases(partition uint32, aliases []query.Alias) error {
 	dc := newChunk(
 		bindings.TypeUBigInt, bindings.TypeUInteger, bindings.TypeBigInt,
-		bindings.TypeUInteger, bindings.TypeUInteger, bindings.TypeUInteger)
+		bindings.TypeUInteger, bindings.TypeUInteger, bindings.TypeUInteger, bindings.TypeUInteger)
 	defer bindings.DestroyDataChunk(&dc)
-	return s.writer.appendTo("aliases", func(app bindings.Appender) error {
+	return c.appendTo("aliases", func(app bindings.Appender) error {
+		// seq counts the aliases of a record. Records come whole, so it is the
+		// same when they come again.
+		seq, record := uint32(0), int64(-1)
 		for len(aliases) > 0 {
 			n := min(chunkRows, len(aliases))
 			bindings.DataChunkReset(dc)
 			for i, a := range aliases[:n] {
+				if a.Offset != record {
+					seq, record = 0, a.Offset
+				}
 				put(dc, 0, i, a.Account)
 				put(dc, 1, i, partition)
 				put(dc, 2, i, a.Offset)
 				put(dc, 3, i, a.Index)
-				put(dc, 4, i, a.Ordinal)
-				put(dc, 5, i, a.Winner)
+				put(dc, 4, i, seq)
+				put(dc, 5, i, a.Ordinal)
+				put(dc, 6, i, a.Winner)
+				seq++
 			}
 			bindings.DataChunkSetSize(dc, bindings.IdxT(n))
 			if bindings.AppendDataChunk(app, dc) != bindings.StateSuccess {
-				return errors.New(bindings.AppenderError(app))
+				return fmt.Errorf("duckdb: append: %s", bindings.AppenderError(app))
 			}
 			aliases = aliases[n:]
 		}
@@ -222,63 +272,4 @@ func (c *conn) appendTo(table string, fn func(bindings.Appender) error) error {
 		return fmt.Errorf("duckdb: append to %s: %s", table, bindings.AppenderError(app))
 	}
 	return nil
-}
-
-// check refuses batches that would store rows that are wrong or unreadable.
-func check(b *query.Batch) error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrBadBatch, fmt.Sprintf(format, args...))
-	}
-	n := b.Rows()
-	switch {
-	case b.Partition < 0 || int64(b.Partition) > int64(^uint32(0)):
-		return bad("partition is %d", b.Partition)
-	case b.From < 0 || b.To < b.From:
-		return bad("records %d to %d", b.From, b.To)
-	case len(b.Account) != n || len(b.Index) != n || len(b.Ordinal) != n || len(b.TimeMs) != n:
-		return bad("columns differ in length")
-	}
-	last := b.From
-	for i, o := range b.Offset {
-		if o < last || o >= b.To {
-			return bad("row %d has offset %d, expected %d to %d", i, o, last, b.To-1)
-		}
-		last = o
-	}
-	last = b.From
-	for i, a := range b.Aliases {
-		if a.Offset < last || a.Offset >= b.To {
-			return bad("alias %d has offset %d, expected %d to %d", i, a.Offset, last, b.To-1)
-		}
-		last = a.Offset
-	}
-	for name, col := range map[string]*query.Strings{
-		"event type": &b.EventType, "properties": &b.Properties, "idempotency key": &b.IdempotencyKey,
-	} {
-		if i := badString(col, n); i >= 0 {
-			return bad("%s of row %d of %d is missing, torn or not UTF-8", name, i, n)
-		}
-	}
-	return nil
-}
-
-// badString returns the first row whose string is not there or not UTF-8, which
-// DuckDB relies on without looking; -1 when all are well.
-func badString(col *query.Strings, rows int) int {
-	if len(col.Ends) != rows {
-		return len(col.Ends)
-	}
-	start, wellFormed := uint32(0), utf8.Valid(col.Data)
-	for i, end := range col.Ends {
-		if end < start || int(end) > len(col.Data) {
-			return i
-		}
-		// Data is valid as a whole, so each string is, if none begins inside a
-		// character.
-		if start < end && (!utf8.RuneStart(col.Data[start]) || !wellFormed && !utf8.Valid(col.Data[start:end])) {
-			return i
-		}
-		start = end
-	}
-	return -1
 }

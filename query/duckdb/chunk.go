@@ -81,3 +81,12 @@ func put[T any](dc bindings.DataChunk, col, row int, value T) {
 	v := bindings.DataChunkGetVector(dc, bindings.IdxT(col))
 	unsafe.Slice((*T)(bindings.VectorGetData(v)), row+1)[row] = value
 }
+
+func newChunk(types ...bindings.Type) bindings.DataChunk {
+	logical := make([]bindings.LogicalType, len(types))
+	for i, t := range types {
+		logical[i] = bindings.CreateLogicalType(t)
+		defer bindings.DestroyLogicalType(&logical[i])
+	}
+	return bindings.CreateDataChunk(logical)
+}

@@ -13,22 +13,35 @@ var ErrNewerSchema = errors.New("history was written by a newer version")
 const schemaVersion = 1
 
 const schema = `
-CREATE TABLE events (
+CREATE TABLE events_sealed (
 	account         UBIGINT  NOT NULL,
 	"partition"     UINTEGER NOT NULL,
 	record_offset   BIGINT   NOT NULL,
 	record_index    UINTEGER NOT NULL,
 	ordinal         UINTEGER NOT NULL,
 	time_ms         BIGINT   NOT NULL,
-	event_type      VARCHAR  NOT NULL,
-	properties      VARCHAR  NOT NULL,
-	idempotency_key VARCHAR  NOT NULL
+	event_type      VARCHAR  NOT NULL USING COMPRESSION dict_fsst,
+	properties      VARCHAR  NOT NULL USING COMPRESSION zstd,
+	idempotency_key VARCHAR  NOT NULL USING COMPRESSION zstd
 );
+CREATE TABLE events_recent (
+	account         UBIGINT  NOT NULL,
+	"partition"     UINTEGER NOT NULL,
+	record_offset   BIGINT   NOT NULL,
+	record_index    UINTEGER NOT NULL,
+	ordinal         UINTEGER NOT NULL,
+	time_ms         BIGINT   NOT NULL,
+	event_type      VARCHAR  NOT NULL USING COMPRESSION uncompressed,
+	properties      VARCHAR  NOT NULL USING COMPRESSION uncompressed,
+	idempotency_key VARCHAR  NOT NULL USING COMPRESSION uncompressed
+);
+CREATE VIEW events AS SELECT * FROM events_sealed UNION ALL SELECT * FROM events_recent;
 CREATE TABLE aliases (
 	account       UBIGINT  NOT NULL,
 	"partition"   UINTEGER NOT NULL,
 	record_offset BIGINT   NOT NULL,
 	record_index  UINTEGER NOT NULL,
+	seq           UINTEGER NOT NULL,
 	ordinal       UINTEGER NOT NULL,
 	winner        UINTEGER NOT NULL
 );

@@ -23,10 +23,9 @@ type Store struct {
 	writer struct {
 		sync.Mutex
 		*conn
-		chunk bindings.DataChunk
-		// positions mirrors table progress; nil when it has to be read again.
-		positions map[int]int64
-		closed    bool
+		chunk  bindings.DataChunk
+		stored *stored // nil when it has to be read again
+		closed bool
 	}
 }
 

@@ -11,35 +11,20 @@ import (
 // maxTimeline bounds the entries of one answer.
 const maxTimeline = 10_000
 
-// Timeline implements [query.History].
+// Timeline implements [query.History]. A limit beyond 10,000
+// counts as 10,000.
 func (s *Store) Timeline(ctx context.Context, q query.TimelineQuery) ([]query.TimelineEntry, error) {
 	if len(q.Ordinals) == 0 || q.Limit <= 0 {
 		return nil, nil
 	}
-	b := &sqlBuilder{}
-	ordinals := make([]string, len(q.Ordinals))
-	for i, o := range q.Ordinals {
-		ordinals[i] = b.bind(o)
-	}
-	conds := []string{
-		"account = " + b.bind(q.Account),
-		`"partition" = ` + b.bind(uint32(q.Cut.Partition)),
-		"record_offset < " + b.bind(q.Cut.UpTo),
-		"ordinal IN (" + strings.Join(ordinals, ", ") + ")",
-	}
-	if k := q.Before; k != nil {
-		conds = append(conds, fmt.Sprintf("(time_ms, record_offset, record_index) < (%s, %s, %s)", b.bind(k.TimeMs), b.bind(k.Offset), b.bind(k.Index)))
-	}
-	sql := fmt.Sprintf(`SELECT time_ms, record_offset, record_index, event_type, properties, idempotency_key FROM events WHERE %s
-ORDER BY time_ms DESC, record_offset DESC, record_index DESC LIMIT %s`,
-		strings.Join(conds, " AND "), b.bind(int64(min(q.Limit, maxTimeline))))
+	sql, args := timelineSQL(q)
 	c, done, err := s.reader(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	var out []query.TimelineEntry
-	err = c.query(ctx, sql, b.args, func(ch chunk) error {
+	err = c.query(ctx, sql, args, func(ch chunk) error {
 		times, offsets, indexes := column[int64](ch, 0), column[int64](ch, 1), column[uint32](ch, 2)
 		types, properties, keys := ch.text(3), ch.text(4), ch.text(5)
 		for i := range times {
@@ -51,7 +36,27 @@ ORDER BY time_ms DESC, record_offset DESC, record_index DESC LIMIT %s`,
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("history: timeline: %w", err)
+		return nil, fmt.Errorf("history: timeline of account %d: %w", q.Account, err)
 	}
 	return out, nil
+}
+
+func timelineSQL(q query.TimelineQuery) (sql string, args []any) {
+	bind := func(v any) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	ordinals := make([]string, len(q.Ordinals))
+	for i, o := range q.Ordinals {
+		ordinals[i] = bind(o)
+	}
+	where := fmt.Sprintf(`ordinal IN (%s) AND account = %s AND "partition" = %s AND record_offset < %s`,
+		strings.Join(ordinals, ", "), bind(q.Account), bind(uint32(q.Cut.Partition)), bind(q.Cut.UpTo))
+	if b := q.Before; b != nil {
+		t, o := bind(b.TimeMs), bind(b.Offset)
+		where += fmt.Sprintf(" AND time_ms <= %s AND (time_ms < %s OR record_offset < %s OR record_offset = %s AND record_index < %s)",
+			t, t, o, o, bind(b.Index))
+	}
+	return "SELECT time_ms, record_offset, record_index, event_type, properties, idempotency_key FROM events WHERE " + where +
+		" ORDER BY time_ms DESC, record_offset DESC, record_index DESC LIMIT " + bind(int64(min(q.Limit, maxTimeline))), args
 }

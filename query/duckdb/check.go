@@ -1,0 +1,69 @@
+package duckdb
+
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/query"
+)
+
+// check refuses batches that would store rows that are wrong or unreadable.
+func check(b *query.Batch) error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrBadBatch, fmt.Sprintf(format, args...))
+	}
+	n := b.Rows()
+	switch {
+	case b.Partition < 0 || int64(b.Partition) > math.MaxUint32:
+		return bad("partition is %d", b.Partition)
+	case b.From < 0 || b.To < b.From:
+		return bad("records %d to %d", b.From, b.To)
+	case len(b.Account) != n || len(b.Index) != n || len(b.Ordinal) != n || len(b.TimeMs) != n:
+		return bad("columns differ in length")
+	}
+	last := b.From
+	for i, o := range b.Offset {
+		if o < last || o >= b.To {
+			return bad("row %d has offset %d, expected %d to %d", i, o, last, b.To-1)
+		}
+		last = o
+	}
+	last = b.From
+	for i, a := range b.Aliases {
+		if a.Offset < last || a.Offset >= b.To {
+			return bad("alias %d has offset %d, expected %d to %d", i, a.Offset, last, b.To-1)
+		}
+		last = a.Offset
+	}
+	for _, c := range []struct {
+		name string
+		*query.Strings
+	}{{"event type", &b.EventType}, {"properties", &b.Properties}, {"idempotency key", &b.IdempotencyKey}} {
+		if i := badString(c.Strings, n); i >= 0 {
+			return bad("%s of row %d of %d is missing, torn or not UTF-8", c.name, i, n)
+		}
+	}
+	return nil
+}
+
+// badString returns the first row whose string is not there or not UTF-8, which
+// DuckDB relies on without looking; -1 when all are well.
+func badString(col *query.Strings, rows int) int {
+	if len(col.Ends) != rows {
+		return min(len(col.Ends), rows)
+	}
+	start, wellFormed := uint32(0), utf8.Valid(col.Data)
+	for i, end := range col.Ends {
+		if end < start || int(end) > len(col.Data) {
+			return i
+		}
+		// Data is valid as a whole, so each string is, if none begins inside a
+		// character.
+		if start < end && (!utf8.RuneStart(col.Data[start]) || !wellFormed && !utf8.Valid(col.Data[start:end])) {
+			return i
+		}
+		start = end
+	}
+	return -1
+}

@@ -1,0 +1,323 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// Dialect is what activity conditions need of a database beyond plain SQL.
+// Arguments and results are SQL expressions. A JSON value is a string
+// expression of its text in the database's own canonical form, NULL when there
+// is none; it is named by a column, so it may be used several times.
+type Dialect interface {
+	// Placeholder is the n-th bound parameter, from 1. It may be used several
+	// times and in any order.
+	Placeholder(n int) string
+	// Extract is the JSON text behind path in the object's text (empty for no
+	// object), NULL when there is nothing or null. Paths go through objects only.
+	// bind adds a parameter and returns its placeholder.
+	Extract(object string, path []string, bind func(any) string) string
+	// Number is the float64 of a JSON number, NULL for other values.
+	Number(json string) string
+	// Text is the content of a JSON string, NULL for other values.
+	Text(json string) string
+	// TextKey is the JSON text of a string parameter, as Extract gives it.
+	TextKey(param string) string
+	// IsArray tells whether the JSON value is an array.
+	IsArray(json string) string
+	// AnyElement tells whether the condition holds for any element of a JSON
+	// array. Elements are JSON values.
+	AnyElement(array string, condition func(element string) string) string
+	// ScalarKey is a string that is equal for equal scalars, numbers by value,
+	// and NULL for arrays and objects; number is Number(json).
+	ScalarKey(json, number string) string
+	// Micros is [segment.MicrosOf] of a JSON number as an integer, NULL where
+	// that is not ok; number is Number(json).
+	Micros(json, number string) string
+	// TimeMs is [segment.ParseTime] of a text, NULL where that is not ok.
+	TimeMs(text string) string
+	// Contains, StartsWith and EndsWith compare bytes.
+	Contains(text, part string) string
+	StartsWith(text, prefix string) string
+	EndsWith(text, suffix string) string
+	// Integer is a parameter of decimal digits as an integer of 128 bits, and
+	// Wide an integer expression widened to that.
+	Integer(param string) string
+	Wide(integer string) string
+	// Latest is the aggregate that takes value from the row with the greatest
+	// key.
+	Latest(value string, key ...string) string
+}
+
+// ActivitySQL is the statement that answers an activity query over the tables
+// events and aliases (docs/formats.md): one column, the ordinals.
+//
+// It is a pyramid of sub-queries, so that each value is computed once whatever
+// uses it: first the rows with the JSON behind every path, then the filter and
+// the number to aggregate, then its exact millionths, then the groups. The
+// filter is a column, not a WHERE: optimizers push a WHERE down by writing the
+// expressions it uses twice.
+func ActivitySQL(d Dialect, q ActivityQuery) (sql string, args []any, err error) {
+	b := builder{d: d, atMs: q.AtMs, leaf: q.Leaf}
+	defer func() {
+		if f, ok := recover().(unsupported); ok {
+			err = fmt.Errorf("activity condition: %s", string(f))
+		}
+	}()
+	sql = b.statement(q)
+	return sql, b.args, nil
+}
+
+// unsupported is a condition that [segment.Parse] would not have let through.
+type unsupported string
+
+type builder struct {
+	d    Dialect
+	atMs int64
+	leaf *segment.Activity
+	args []any
+	// paths are those behind columns j0, j1 …, their keys joined by NUL, which
+	// no key holds.
+	paths []string
+}
+
+func (b *builder) bind(v any) string {
+	b.args = append(b.args, v)
+	return b.d.Placeholder(len(b.args))
+}
+
+// column names the column with the JSON behind the path.
+func (b *builder) column(path []string) string {
+	key := strings.Join(path, "\x00")
+	for i, p := range b.paths {
+		if p == key {
+			return fmt.Sprintf("j%d", i)
+		}
+	}
+	b.paths = append(b.paths, key)
+	return fmt.Sprintf("j%d", len(b.paths)-1)
+}
+
+func (b *builder) statement(q ActivityQuery) string {
+	a := b.leaf
+	filter := make([]string, len(a.Where))
+	for i := range a.Where {
+		filter[i] = b.predicate(b.column(a.Where[i].Path), &a.Where[i])
+	}
+	value := ""
+	if a.Aggregate != nil {
+		value = b.column(a.Aggregate.Property)
+	}
+	from := b.rows(q)
+	m := ""
+	if len(filter) > 0 {
+		m = ", " + strings.Join(filter, " AND ") + " AS m"
+	}
+	if value != "" {
+		from = fmt.Sprintf("(SELECT o%s, %s AS j, %s AS n FROM %s)", m, value, b.d.Number(value), from)
+		x := b.d.Micros("j", "n")
+		if a.Aggregate.Fn == segment.FnDistinct {
+			x = b.d.ScalarKey("j", "n")
+		}
+		if m != "" {
+			m = ", m"
+		}
+		from = fmt.Sprintf("(SELECT o%s, %s AS x FROM %s)", m, x, from)
+	} else if m != "" {
+		from = fmt.Sprintf("(SELECT o%s FROM %s)", m, from)
+	}
+	return "SELECT o FROM " + from + " GROUP BY o HAVING " + b.having(q.Negate)
+}
+
+// rows selects the events of the type in the window, with their winners and
+// the JSON behind each path.
+func (b *builder) rows(q ActivityQuery) string {
+	var s strings.Builder
+	account, partition, upTo, at := b.bind(q.Account), b.bind(uint32(q.Cut.Partition)), b.bind(q.Cut.UpTo), b.bind(q.AtMs)
+	s.WriteString("(SELECT coalesce(a.winner, e.ordinal) AS o")
+	for i, p := range b.paths {
+		fmt.Fprintf(&s, ", %s AS j%d", b.d.Extract("e.properties", strings.Split(p, "\x00"), b.bind), i)
+	}
+	fmt.Fprintf(&s, ` FROM events e LEFT JOIN (SELECT ordinal, %s AS winner FROM aliases`+
+		` WHERE account = %s AND "partition" = %s AND record_offset < %s GROUP BY ordinal) a ON a.ordinal = e.ordinal`,
+		b.d.Latest("winner", "record_offset", "record_index", "seq"), account, partition, upTo)
+	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s AND e.event_type = %s AND e.time_ms <= %s`,
+		account, partition, upTo, b.bind(b.leaf.Event), at)
+	if b.leaf.WindowMs > 0 {
+		fmt.Fprintf(&s, " AND e.time_ms > %s", b.bind(q.AtMs-b.leaf.WindowMs))
+	}
+	s.WriteString(")")
+	return s.String()
+}
+
+// having judges a group. Only groups with a matching event are there or pass.
+func (b *builder) having(negate bool) string {
+	a := b.leaf
+	only := ""
+	if len(a.Where) > 0 {
+		only = " FILTER (WHERE m)"
+	}
+	of := func(aggregate string) string { return aggregate + only }
+	var compare *segment.Compare
+	var holds func(op, constant string) string
+	absent := "false"
+	million := fmt.Sprint(segment.MicrosPerUnit)
+	switch {
+	case a.Aggregate == nil:
+		compare = a.Count
+		holds = func(op, c string) string { return b.d.Wide(of("count(*)")) + " * " + million + op + c }
+	case a.Aggregate.Fn == segment.FnDistinct:
+		holds = func(op, c string) string { return b.d.Wide(of("count(DISTINCT x)")) + " * " + million + op + c }
+	case a.Aggregate.Fn == segment.FnSum:
+		holds = func(op, c string) string { return "coalesce(" + b.d.Wide(of("sum(x)")) + ", 0)" + op + c }
+	case a.Aggregate.Fn == segment.FnAvg:
+		// The exact ratio: sum/n against c is sum against c·n.
+		absent = of("count(x)") + " = 0"
+		holds = func(op, c string) string {
+			return b.d.Wide(of("sum(x)")) + op + c + " * " + b.d.Wide(of("count(x)"))
+		}
+	case a.Aggregate.Fn == segment.FnMin, a.Aggregate.Fn == segment.FnMax:
+		absent = of("count(x)") + " = 0"
+		holds = func(op, c string) string { return b.d.Wide(of(string(a.Aggregate.Fn)+"(x)")) + op + c }
+	default:
+		panic(unsupported("aggregate " + string(a.Aggregate.Fn)))
+	}
+	if a.Aggregate != nil {
+		compare = &a.Aggregate.Compare
+	}
+	condition := fmt.Sprintf("CASE WHEN %s THEN false ELSE coalesce(%s, false) END", absent, b.compare(compare, holds))
+	if negate {
+		condition = "NOT " + condition
+	}
+	return of("count(*)") + " > 0 AND " + condition
+}
+
+func (b *builder) compare(c *segment.Compare, holds func(op, constant string) string) string {
+	constant := func(i int) string { return b.d.Integer(b.bind(c.Micros[i].String())) }
+	switch c.Op {
+	case segment.OpEq, segment.OpNe, segment.OpGt, segment.OpGe, segment.OpLt, segment.OpLe:
+		return "(" + holds(" "+sqlOp(c.Op)+" ", constant(0)) + ")"
+	case segment.OpBetween:
+		return "(" + holds(" >= ", constant(0)) + " AND " + holds(" <= ", constant(1)) + ")"
+	case segment.OpIn, segment.OpNotIn:
+		among := make([]string, len(c.Micros))
+		for i := range c.Micros {
+			among[i] = holds(" = ", constant(i))
+		}
+		any := "(" + strings.Join(among, " OR ") + ")"
+		if c.Op == segment.OpNotIn {
+			return "NOT " + any
+		}
+		return any
+	}
+	panic(unsupported("comparison " + string(c.Op)))
+}
+
+func sqlOp(op segment.Op) string {
+	if op == segment.OpNe {
+		return "<>"
+	}
+	return string(op)
+}
+
+// predicate is never NULL: missing values make positive operators false, and
+// negative operators are complements.
+func (b *builder) predicate(json string, p *segment.Predicate) string {
+	switch p.Op {
+	case segment.OpNe:
+		return "NOT " + b.positive(json, p, segment.OpEq)
+	case segment.OpNotIn:
+		return "NOT " + b.positive(json, p, segment.OpIn)
+	case segment.OpNotContains:
+		return "NOT " + b.positive(json, p, segment.OpContains)
+	case segment.OpNotExists:
+		return "NOT " + b.positive(json, p, segment.OpExists)
+	case segment.OpNotInLastDays:
+		return "NOT " + b.positive(json, p, segment.OpInLastDays)
+	}
+	return b.positive(json, p, p.Op)
+}
+
+func (b *builder) positive(json string, p *segment.Predicate, op segment.Op) string {
+	if op == segment.OpExists {
+		return "(" + json + " IS NOT NULL)"
+	}
+	return fmt.Sprintf("coalesce(CASE WHEN %s THEN %s ELSE %s END, false)", b.d.IsArray(json),
+		b.d.AnyElement(json, func(element string) string { return b.scalar(element, p, op) }),
+		b.scalar(json, p, op))
+}
+
+// scalar is a positive condition on a JSON value that is no array; false or
+// NULL where it does not hold.
+func (b *builder) scalar(json string, p *segment.Predicate, op segment.Op) string {
+	switch op {
+	case segment.OpEq, segment.OpIn:
+		return b.among(json, p.Values)
+	case segment.OpGt, segment.OpGe, segment.OpLt, segment.OpLe:
+		return fmt.Sprintf("%s %s %s", b.typed(json, p.Values[0]), op, b.constant(p.Values[0]))
+	case segment.OpBetween:
+		return fmt.Sprintf("%s BETWEEN %s AND %s", b.typed(json, p.Values[0]), b.constant(p.Values[0]), b.constant(p.Values[1]))
+	case segment.OpContains:
+		return b.d.Contains(b.d.Text(json), b.bind(p.Values[0].Str))
+	case segment.OpStartsWith:
+		return b.d.StartsWith(b.d.Text(json), b.bind(p.Values[0].Str))
+	case segment.OpEndsWith:
+		return b.d.EndsWith(b.d.Text(json), b.bind(p.Values[0].Str))
+	case segment.OpBefore:
+		return fmt.Sprintf("%s < %s", b.d.TimeMs(b.d.Text(json)), b.bind(p.TimeMs))
+	case segment.OpAfter:
+		return fmt.Sprintf("%s > %s", b.d.TimeMs(b.d.Text(json)), b.bind(p.TimeMs))
+	case segment.OpInLastDays:
+		return fmt.Sprintf("%s BETWEEN %s AND %s", b.d.TimeMs(b.d.Text(json)), b.bind(b.atMs-p.WindowMs+1), b.bind(b.atMs))
+	}
+	panic(unsupported("operator " + string(op)))
+}
+
+// typed is the value as the constant's type, NULL when it is of another.
+func (b *builder) typed(json string, constant segment.Value) string {
+	switch constant.Kind {
+	case segment.ValueNumber:
+		return b.d.Number(json)
+	case segment.ValueString:
+		return b.d.Text(json)
+	}
+	panic(unsupported("order of booleans"))
+}
+
+func (b *builder) constant(v segment.Value) string {
+	if v.Kind == segment.ValueNumber {
+		return b.bind(v.Num)
+	}
+	return b.bind(v.Str)
+}
+
+// among tells whether the value equals one of the constants.
+func (b *builder) among(json string, values []segment.Value) string {
+	var keys, numbers []string
+	for _, v := range values {
+		switch v.Kind {
+		case segment.ValueString:
+			keys = append(keys, b.d.TextKey(b.bind(v.Str)))
+		case segment.ValueBool:
+			keys = append(keys, fmt.Sprintf("'%t'", v.Bool))
+		}
+	}
+	for _, v := range values {
+		if v.Kind == segment.ValueNumber {
+			numbers = append(numbers, b.bind(v.Num))
+		}
+	}
+	var parts []string
+	if len(keys) > 0 {
+		parts = append(parts, json+" IN ("+strings.Join(keys, ", ")+")")
+	}
+	if len(numbers) > 0 {
+		parts = append(parts, b.d.Number(json)+" IN ("+strings.Join(numbers, ", ")+")")
+	}
+	if len(parts) == 0 {
+		panic(unsupported("no constants"))
+	}
+	return "(" + strings.Join(parts, " OR ") + ")"
+}
