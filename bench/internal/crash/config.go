@@ -18,6 +18,9 @@ const (
 // default.
 type Config struct {
 	Installation *server.Installation
+	// Variants are further arguments of the server; each start takes one of
+	// them. Some should make checkpoints so often that kills hit them.
+	Variants [][]string
 	// Rounds is how often the server is killed under load. Default 5.
 	Rounds int
 	// Seed makes the requests and moments repeatable, as far as the machine is.
@@ -33,6 +36,16 @@ type Config struct {
 	StopTimeout time.Duration
 	// Log receives a line per round; nil is silent.
 	Log func(format string, args ...any)
+}
+
+// UsualVariants start the server with its own checkpoint interval and with
+// ones shorter than a round.
+func UsualVariants() [][]string {
+	return [][]string{
+		nil,
+		{"--checkpoint-interval", "50ms"},
+		{"--checkpoint-interval", "300ms"},
+	}
 }
 
 func (c Config) withDefaults() Config {

@@ -8,7 +8,7 @@
 // of its own. At a random moment the server is killed with SIGKILL, sometimes
 // again while it starts, and is started on the same data. A request without an
 // answer is sent again with the same keys, whole or split, until it is
-// acknowledged; a tenth of the requests are given up instead, as a client may.
+// acknowledged; a sixth of the requests is given up instead, as clients do.
 // Some events are deliberately sent again later, twice in one batch, or on two
 // connections at once.
 //

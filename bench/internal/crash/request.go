@@ -31,11 +31,11 @@ func (p *plan) next() request {
 	switch draw := p.rng.IntN(100); {
 	case draw < 12 && len(p.ledger.events) > 0:
 		return p.repeat()
-	case draw < 20:
+	case draw < 30:
 		r := p.fresh(p.size(), true)
 		r.giveUp = true
 		return r
-	case draw < 25 && !p.batches:
+	case draw < 36 && !p.batches:
 		r := p.fresh(1, false)
 		r.twin = true
 		return r

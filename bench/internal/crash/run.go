@@ -122,12 +122,21 @@ func (r *run) round(ctx context.Context, i int) error {
 }
 
 func (r *run) start(ctx context.Context) (err error) {
-	r.server, err = r.config.Installation.Start(ctx, r.config.StartTimeout)
+	r.server, err = r.installation().Start(ctx, r.config.StartTimeout)
 	return err
 }
 
+// installation is the installation with the arguments of the next start.
+func (r *run) installation() *server.Installation {
+	i := *r.config.Installation
+	if n := len(r.config.Variants); n > 0 {
+		i.Args = append(slices.Clip(i.Args), r.config.Variants[r.rng.IntN(n)]...)
+	}
+	return &i
+}
+
 func (r *run) killWhileStarting(ctx context.Context) error {
-	p, err := r.config.Installation.Launch()
+	p, err := r.installation().Launch()
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/crash"
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+func crashRun(ctx context.Context, s streams, args []string) error {
+	f := newFlags("crash", s)
+	rounds := f.Int("rounds", 50, "how often the server is killed under load")
+	seed := f.Uint64("seed", 1, "seed of requests and moments")
+	workers := f.Int("workers", 6, "workers that post at the same time; every other one posts batches")
+	maxLoad := f.Duration("max-load", 900*time.Millisecond, "longest time from ready to kill")
+	binary := f.String("binary", "", "the muster binary; empty builds it")
+	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
+	parent := f.String("dir", "", "where the data directory is made; empty is a temporary one")
+	keep := f.Bool("keep", false, "keep the data directory; after a failure it is always kept")
+	jsonFile := f.String("json", "", "file for the report as JSON")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	dir, cleanUp, err := workDir(*parent)
+	if err != nil {
+		return err
+	}
+	path, err := orBuild(ctx, s, *binary, dir)
+	if err != nil {
+		return errors.Join(err, cleanUp())
+	}
+	installation, err := server.NewInstallation(filepath.Join(dir, "server"), path, strings.Fields(*serverArgs))
+	if err != nil {
+		return err
+	}
+	report, err := crash.Run(ctx, crash.Config{
+		Installation: installation, Variants: crash.UsualVariants(), Rounds: *rounds, Seed: *seed, Workers: *workers, MaxLoad: *maxLoad, Log: s.logf,
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n(the server's files are in %s)", err, installation.Dir)
+	}
+	fmt.Fprintf(s.out, "killed %d times under load and %d times while starting, in %v\n", report.Kills, report.KillsWhileStart, report.Elapsed.Round(time.Second))
+	fmt.Fprintf(s.out, "%d requests, %d sent again after no answer, %d sent twice at once; %d events sent again on purpose\n",
+		report.Requests, report.Retried, report.Twins, report.Repeated)
+	fmt.Fprintf(s.out, "%d events of %d profiles acknowledged: each is in history exactly once, each profile and segment count is right\n",
+		report.Acked, report.Profiles)
+	fmt.Fprintf(s.out, "%d events given up, %d of them in history, none twice\n", report.GivenUp, report.GivenUpInHistory)
+	fmt.Fprintf(s.out, "restart: median %v, longest %v\n", report.StartMedian.Round(time.Millisecond), report.StartMax.Round(time.Millisecond))
+	if !*keep {
+		err = cleanUp()
+	}
+	return errors.Join(err, writeJSON(*jsonFile, report))
+}

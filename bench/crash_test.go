@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/crash"
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+// Rounds of TestL1L2KillNine.
+const (
+	fewRounds  = 5
+	manyRounds = 50
+)
+
+// L1: an acknowledged request survives kill -9. L2: each acknowledged event
+// counts exactly once, in segments and in history. The real binary is killed
+// under load MUSTER_CRASH_ROUNDS times (default 5; 50 with MUSTER_LONG=1),
+// with seed MUSTER_CRASH_SEED (default 1). MUSTER_BINARY names a binary that is
+// built already.
+func TestL1L2KillNine(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts the real binary; not with -short")
+	}
+	rounds := fewRounds
+	if os.Getenv("MUSTER_LONG") == "1" {
+		rounds = manyRounds
+	}
+	rounds = int(fromEnv(t, "MUSTER_CRASH_ROUNDS", uint64(rounds)))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(rounds)*30*time.Second)
+	defer cancel()
+	binary := os.Getenv("MUSTER_BINARY")
+	if binary == "" {
+		var err error
+		if binary, err = server.Build(ctx, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := os.MkdirTemp("", "muster-crash-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	installation, err := server.NewInstallation(filepath.Join(dir, "server"), binary, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := crash.Run(ctx, crash.Config{
+		Installation: installation, Variants: crash.UsualVariants(), Rounds: rounds, Seed: fromEnv(t, "MUSTER_CRASH_SEED", 1), Log: t.Logf,
+	})
+	if err != nil {
+		t.Fatalf("%v\n(the server's files are in %s)", err, dir)
+	}
+	if report.Kills != rounds || report.Acked < 100*rounds {
+		t.Errorf("the run did too little to prove anything: %+v", report)
+	}
+	t.Logf("%+v", report)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}
+
+func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s must be a number, not %q", name, text)
+	}
+	return n
+}

@@ -1,0 +1,169 @@
+package contest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/child"
+	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+const (
+	musterStart = time.Minute
+	// musterStop bounds the graceful stop, which may write what history lacks.
+	musterStop = 5 * time.Minute
+)
+
+// Definitions that are counted after the load.
+const (
+	anyPurchase = `{"kind":"activity","event":"purchased"}`
+	anybody     = `{"kind":"attribute","field":"external_id","op":"exists"}`
+)
+
+// muster measures the real binary on a new directory.
+func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err error) {
+	installation, err := server.NewInstallation(dir, o.Binary, o.ServerArgs)
+	if err != nil {
+		return nil, err
+	}
+	s, err := installation.Start(ctx, musterStart)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Kill()) }()
+	target, err := s.Credentials.Target(m.Batch > 0)
+	if err != nil {
+		return nil, err
+	}
+	fleet, err := loader.NewFleet(target, o.spec(m), m.Connections)
+	if err != nil {
+		return nil, err
+	}
+	defer fleet.Close()
+	result := &Muster{}
+	if err := o.phases(ctx, m, s, fleet, result); err != nil {
+		return nil, err
+	}
+	if err := result.counts(ctx, s, o, fleet); err != nil {
+		return nil, err
+	}
+	fleet.Close()
+	stopping := time.Now()
+	if err := s.Stop(musterStop); err != nil {
+		return nil, err
+	}
+	result.StopSeconds = time.Since(stopping).Seconds()
+	if result.DiskBytes, err = installation.DiskBytes(); err != nil {
+		return nil, err
+	}
+	file, err := history.Open(ctx, installation.HistoryFile())
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if result.Once, err = file.CheckOnce(ctx, fleet.Acked()); err != nil {
+		return nil, err
+	}
+	o.Log("  history: %d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s",
+		result.Once.Acked, result.Once.Rows, result.Once.Missing, result.Once.Doubled, result.StopSeconds)
+	return result, result.Once.Err(result.failedEvents(m))
+}
+
+// phases runs the sweep, the closed and the open loop.
+func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *loader.Fleet, result *Muster) error {
+	loaded, err := startMeter(s.PID())
+	if err != nil {
+		return err
+	}
+	measure := loaded
+	swept, err := fleet.Sweep(ctx)
+	if err != nil {
+		return err
+	}
+	if result.Sweep, err = measure.phase(swept); err != nil {
+		return err
+	}
+	if measure, err = startMeter(s.PID()); err != nil {
+		return err
+	}
+	saturated, err := fleet.Saturate(ctx, o.Duration)
+	if err != nil {
+		return err
+	}
+	if result.Saturated, err = measure.phase(saturated); err != nil {
+		return err
+	}
+	o.Log("  muster, saturated: %.0f events/s, %.2f µs of CPU per event, %d requests failed",
+		result.Saturated.EventsPerSecond, result.Saturated.CPUMicrosPerEvent, result.Saturated.Failed)
+	rate := o.RatePerSecond
+	if rate == 0 {
+		rate = result.Saturated.EventsPerSecond / 2
+	}
+	if measure, err = startMeter(s.PID()); err != nil {
+		return err
+	}
+	paced, err := fleet.Pace(ctx, rate, o.Duration)
+	if err != nil {
+		return err
+	}
+	if result.Paced, err = measure.phase(paced); err != nil {
+		return err
+	}
+	result.Paced.OfferedPerSecond = rate
+	o.Log("  muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, %d requests failed",
+		rate, result.Paced.P50Millis, result.Paced.P99Millis, result.Paced.P999Millis, result.Paced.Failed)
+	// Counting waits for history, whose work belongs to these events.
+	if err := result.awaitHistory(ctx, s); err != nil {
+		return err
+	}
+	used, err := child.UsageOf(s.PID())
+	if err != nil {
+		return err
+	}
+	events := result.Sweep.Events + result.Saturated.Events + result.Paced.Events
+	result.CPUMicrosPerEvent = (used.CPU - loaded.server).Seconds() * 1e6 / float64(events)
+	result.PeakRSSBytes = used.PeakRSSBytes
+	return nil
+}
+
+func (r *Muster) awaitHistory(ctx context.Context, s *server.Server) error {
+	c, err := console.SignIn(ctx, s.Credentials)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	began := time.Now()
+	if _, err := c.Preview(ctx, anyPurchase); err != nil {
+		return err
+	}
+	r.HistorySeconds = time.Since(began).Seconds()
+	return nil
+}
+
+// counts compares the number of profiles with what was sent.
+func (r *Muster) counts(ctx context.Context, s *server.Server, o Options, fleet *loader.Fleet) error {
+	c, err := console.SignIn(ctx, s.Credentials)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	got, err := c.Preview(ctx, anybody)
+	if err != nil {
+		return err
+	}
+	// Requests that failed may or may not have made their profiles.
+	if want := uint64(o.Profiles) + fleet.NewProfiles(); got != want && r.Saturated.Failed+r.Paced.Failed == 0 {
+		return fmt.Errorf("%d profiles were sent, the server counts %d", want, got)
+	}
+	return nil
+}
+
+// failedEvents is how many events were in requests that failed.
+func (r *Muster) failedEvents(m Mode) uint64 {
+	return (r.Sweep.Failed + r.Saturated.Failed + r.Paced.Failed) * uint64(max(m.Batch, 1))
+}

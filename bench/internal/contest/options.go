@@ -1,0 +1,83 @@
+package contest
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/payload"
+)
+
+// Limits of [Options].
+const (
+	maxRounds   = 50
+	maxDuration = 10 * time.Minute
+)
+
+// Mode is how events are sent.
+type Mode struct {
+	// Name is "single" or "batch".
+	Name string `json:"name"`
+	// Batch is the number of events per request; 0 sends single events.
+	Batch int `json:"batch"`
+	// Connections is how many send at the same time.
+	Connections int `json:"connections"`
+}
+
+// Options say what is measured.
+type Options struct {
+	Modes []Mode `json:"modes"`
+	// Rounds is how often everything is measured.
+	Rounds int `json:"rounds"`
+	// Duration is the length of each of Muster's two phases.
+	Duration time.Duration `json:"duration_ns"`
+	// BaselineDuration is the length of a baseline server's phase.
+	BaselineDuration time.Duration `json:"baseline_duration_ns"`
+	// RatePerSecond is the open loop's rate in events; 0 is half of what the
+	// closed loop reached just before.
+	RatePerSecond float64 `json:"rate_per_second"`
+	// Profiles, NewRatio, EventBytes and Seed are those of [payload.Spec].
+	Profiles   int     `json:"profiles"`
+	NewRatio   float64 `json:"new_ratio"`
+	EventBytes int     `json:"event_bytes"`
+	Seed       uint64  `json:"seed"`
+
+	// Binary is the path of muster; empty measures the baseline servers alone.
+	Binary string `json:"-"`
+	// ServerArgs are further arguments of `muster serve`.
+	ServerArgs []string `json:"server_args"`
+	// Baseline is the command that serves a baseline: the program and its
+	// arguments up to the kind.
+	Baseline []string `json:"-"`
+	// Dir is where servers keep their data. What a measurement leaves there is
+	// removed unless Keep is set or the measurement failed.
+	Dir  string `json:"-"`
+	Keep bool   `json:"-"`
+	// Log receives progress; nil is silent.
+	Log func(format string, args ...any) `json:"-"`
+}
+
+func (o Options) validate() error {
+	switch {
+	case len(o.Modes) == 0:
+		return errors.New("modes: name at least one of single and batch")
+	case o.Rounds < 1 || o.Rounds > maxRounds:
+		return fmt.Errorf("rounds must be 1 to %d, not %d", maxRounds, o.Rounds)
+	case o.Duration <= 0 || o.Duration > maxDuration:
+		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
+	case o.BaselineDuration <= 0 || o.BaselineDuration > maxDuration:
+		return fmt.Errorf("baseline-duration must be over 0 and at most %v, not %v", maxDuration, o.BaselineDuration)
+	case !(o.RatePerSecond >= 0):
+		return fmt.Errorf("rate must be 0 (half of the maximum) or more events per second, not %v", o.RatePerSecond)
+	}
+	for _, m := range o.Modes {
+		if err := o.spec(m).Validate(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (o Options) spec(m Mode) payload.Spec {
+	return payload.Spec{Seed: o.Seed, Batch: m.Batch, Profiles: o.Profiles, NewRatio: o.NewRatio, EventBytes: o.EventBytes}
+}

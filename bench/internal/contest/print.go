@@ -1,0 +1,74 @@
+package contest
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"text/tabwriter"
+)
+
+// Print writes the report as a table for people.
+func (r *Report) Print(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%d CPUs, %s, %d-byte events, %d known profiles, %g of the events on new ones, seed %d\n",
+		r.CPUs, r.Go, r.Options.EventBytes, r.Options.Profiles, r.Options.NewRatio, r.Options.Seed)
+	for i := range r.Modes {
+		r.Modes[i].print(w)
+	}
+	return w.Flush()
+}
+
+func (m *ModeReport) print(w io.Writer) {
+	what := "single events"
+	if m.Mode.Batch > 0 {
+		what = fmt.Sprintf("batches of %d", m.Mode.Batch)
+	}
+	fmt.Fprintf(w, "\n%s, %d connections, %d rounds\n", what, m.Mode.Connections, len(m.Rounds))
+	fmt.Fprintln(w, "round\tserver\tevents/s\tp50 ms\tp99 ms\tp99.9 ms\tmax ms\tCPU s\tCPU µs/event\tloader µs/event\tpeak RSS MB\tfailed\t")
+	for i, r := range m.Rounds {
+		row(w, i+1, "parse only", r.Parse)
+		row(w, i+1, "read only", r.Read)
+		if r.Muster == nil {
+			continue
+		}
+		row(w, i+1, "muster, saturated", r.Muster.Saturated)
+		row(w, i+1, fmt.Sprintf("muster at %.0f/s", r.Muster.Paced.OfferedPerSecond), r.Muster.Paced)
+	}
+	for i, r := range m.Rounds {
+		if r.Muster != nil {
+			r.Muster.print(w, i+1)
+		}
+	}
+	m.Median.print(w)
+}
+
+func row(w io.Writer, round int, name string, p Phase) {
+	fmt.Fprintf(w, "%d\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%d\t\n", round, name,
+		p.EventsPerSecond, p.P50Millis, p.P99Millis, p.P999Millis, p.MaxMillis, p.CPUSeconds,
+		p.CPUMicrosPerEvent, p.LoaderCPUMicrosPerEvent, float64(p.PeakRSSBytes)/1e6, p.Failed)
+}
+
+func (m *Muster) print(w io.Writer, round int) {
+	fmt.Fprintf(w, "round %d: %d events acknowledged, %d rows, %d missing, %d doubled; %.2f µs of CPU per event with history; "+
+		"first count after %.2f s; stopped in %.2f s; bytes per event on disk:",
+		round, m.Once.Acked, m.Once.Rows, m.Once.Missing, m.Once.Doubled, m.CPUMicrosPerEvent, m.HistorySeconds, m.StopSeconds)
+	for _, name := range slices.Sorted(maps.Keys(m.DiskBytes)) {
+		if per := float64(m.DiskBytes[name]) / float64(max(m.Once.Rows, 1)); per >= 0.1 {
+			fmt.Fprintf(w, " %s %.1f", name, per)
+		}
+	}
+	fmt.Fprintln(w)
+}
+
+func (s Summary) print(w io.Writer) {
+	fmt.Fprintf(w, "median: parse only %.0f events/s (%.2f µs of CPU), read only %.0f (%.2f µs)\n",
+		s.ParsePerSecond, s.ParseCPUMicros, s.ReadPerSecond, s.ReadCPUMicros)
+	if s.MusterPerSecond == 0 {
+		return
+	}
+	fmt.Fprintf(w, "median: muster %.0f events/s (%.2f µs of CPU) = %.1f %% of parse only, %.1f %% of read only\n",
+		s.MusterPerSecond, s.MusterCPUMicros, 100*s.OfParse, 100*s.OfRead)
+	fmt.Fprintf(w, "median: muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms; peak RSS %.0f MB\n",
+		s.PacedPerSecond, s.PacedP50Millis, s.PacedP99Millis, s.PacedP999Millis, s.PeakRSSBytes/1e6)
+}

@@ -1,0 +1,66 @@
+package contest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"runtime"
+
+	"github.com/musterhq/muster/bench/internal/baseline"
+)
+
+// Run measures everything. The error says which server failed, or that events
+// were lost or doubled; the report then holds what was measured before.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	report := &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	for _, m := range o.Modes {
+		report.Modes = append(report.Modes, ModeReport{Mode: m})
+	}
+	for i := range o.Rounds {
+		for j, m := range o.Modes {
+			o.Log("round %d of %d, %s, %d connections", i+1, o.Rounds, m.Name, m.Connections)
+			round, err := o.round(ctx, m)
+			if err != nil {
+				return report, fmt.Errorf("round %d, %s: %w", i+1, m.Name, err)
+			}
+			mode := &report.Modes[j]
+			mode.Rounds = append(mode.Rounds, round)
+			mode.Median = summarise(mode.Rounds)
+		}
+	}
+	return report, nil
+}
+
+func (o Options) round(ctx context.Context, m Mode) (Round, error) {
+	var r Round
+	var err error
+	if r.Parse, err = o.baseline(ctx, m, baseline.Parse); err != nil {
+		return r, err
+	}
+	if r.Read, err = o.baseline(ctx, m, baseline.Read); err != nil {
+		return r, err
+	}
+	if o.Binary == "" {
+		return r, nil
+	}
+	dir, err := os.MkdirTemp(o.Dir, m.Name+"-")
+	if err != nil {
+		return r, fmt.Errorf("making a data directory: %w", err)
+	}
+	if r.Muster, err = o.muster(ctx, m, dir); err != nil {
+		return r, fmt.Errorf("%w (its files are in %s)", err, dir)
+	}
+	if o.Keep {
+		return r, nil
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		return r, fmt.Errorf("removing the data directory: %w", err)
+	}
+	return r, nil
+}

@@ -1,0 +1,64 @@
+package contest
+
+import "slices"
+
+// Summary is a mode's medians over the rounds.
+type Summary struct {
+	ParsePerSecond  float64 `json:"parse_only_events_per_second"`
+	ReadPerSecond   float64 `json:"read_only_events_per_second"`
+	MusterPerSecond float64 `json:"muster_events_per_second"`
+	// OfParse and OfRead are Muster's rate as a share of the baselines'. They
+	// are medians of each round's own ratio, so that a drift of the machine
+	// between rounds cancels out.
+	OfParse float64 `json:"muster_of_parse_only"`
+	OfRead  float64 `json:"muster_of_read_only"`
+
+	ParseCPUMicros  float64 `json:"parse_only_cpu_us_per_event"`
+	ReadCPUMicros   float64 `json:"read_only_cpu_us_per_event"`
+	MusterCPUMicros float64 `json:"muster_cpu_us_per_event"`
+
+	PacedPerSecond  float64 `json:"paced_events_per_second"`
+	PacedP50Millis  float64 `json:"paced_p50_ms"`
+	PacedP99Millis  float64 `json:"paced_p99_ms"`
+	PacedP999Millis float64 `json:"paced_p999_ms"`
+	PeakRSSBytes    float64 `json:"muster_peak_rss_bytes"`
+}
+
+func summarise(rounds []Round) Summary {
+	over := func(value func(Round) float64) float64 {
+		var values []float64
+		for _, r := range rounds {
+			values = append(values, value(r))
+		}
+		return median(values)
+	}
+	s := Summary{
+		ParsePerSecond: over(func(r Round) float64 { return r.Parse.EventsPerSecond }),
+		ReadPerSecond:  over(func(r Round) float64 { return r.Read.EventsPerSecond }),
+		ParseCPUMicros: over(func(r Round) float64 { return r.Parse.CPUMicrosPerEvent }),
+		ReadCPUMicros:  over(func(r Round) float64 { return r.Read.CPUMicrosPerEvent }),
+	}
+	if len(rounds) == 0 || rounds[0].Muster == nil {
+		return s
+	}
+	s.MusterPerSecond = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond })
+	s.OfParse = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Parse.EventsPerSecond })
+	s.OfRead = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Read.EventsPerSecond })
+	s.MusterCPUMicros = over(func(r Round) float64 { return r.Muster.Saturated.CPUMicrosPerEvent })
+	s.PacedPerSecond = over(func(r Round) float64 { return r.Muster.Paced.EventsPerSecond })
+	s.PacedP50Millis = over(func(r Round) float64 { return r.Muster.Paced.P50Millis })
+	s.PacedP99Millis = over(func(r Round) float64 { return r.Muster.Paced.P99Millis })
+	s.PacedP999Millis = over(func(r Round) float64 { return r.Muster.Paced.P999Millis })
+	s.PeakRSSBytes = over(func(r Round) float64 { return float64(r.Muster.PeakRSSBytes) })
+	return s
+}
+
+// median is the middle value, or the mean of the two in the middle.
+func median(values []float64) float64 {
+	n := len(values)
+	if n == 0 {
+		return 0
+	}
+	slices.Sort(values)
+	return (values[(n-1)/2] + values[n/2]) / 2
+}

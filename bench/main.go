@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+// streams are a command's input and outputs.
+type streams struct {
+	in       io.Reader
+	out, err io.Writer
+}
+
+func (s streams) logf(format string, args ...any) { fmt.Fprintf(s.err, format+"\n", args...) }
+
+// command is one subcommand. It parses its own flags.
+type command struct {
+	name, what string
+	run        func(ctx context.Context, s streams, args []string) error
+	hidden     bool
+}
+
+func commands() []command {
+	return []command{
+		{name: "ingest", what: "load a server beside baseline servers and check each event counts once", run: ingest},
+		{name: "crash", what: "kill a server under load and check nothing is lost or doubled", run: crashRun},
+		{name: "shop", what: "write the history of a made-up shop as JSON lines", run: shopRun},
+		{name: "retail", what: "convert the UCI Online Retail file to JSON lines", run: retailRun},
+		{name: baselineCommand, run: baselineServer, hidden: true},
+	}
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	switch err := dispatch(ctx, streams{os.Stdin, os.Stdout, os.Stderr}, os.Args[1:]); {
+	case err == nil:
+	case errors.Is(err, flag.ErrHelp):
+		os.Exit(2)
+	default:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func dispatch(ctx context.Context, s streams, args []string) error {
+	if len(args) > 0 {
+		for _, c := range commands() {
+			if c.name == args[0] {
+				return c.run(ctx, s, args[1:])
+			}
+		}
+	}
+	s.logf("usage: bench COMMAND [flags]; bench COMMAND -h lists the flags\n")
+	for _, c := range commands() {
+		if !c.hidden {
+			s.logf("  %-8s %s", c.name, c.what)
+		}
+	}
+	if len(args) == 0 {
+		return flag.ErrHelp
+	}
+	return fmt.Errorf("there is no command %q", args[0])
+}
+
+// newFlags makes a command's flag set, which reports faults as errors.
+func newFlags(name string, s streams) *flag.FlagSet {
+	f := flag.NewFlagSet("bench "+name, flag.ContinueOnError)
+	f.SetOutput(s.err)
+	return f
+}
+
+// parse parses the flags and refuses more than max arguments behind them.
+func parse(f *flag.FlagSet, args []string, max int) error {
+	if err := f.Parse(args); err != nil {
+		return err
+	}
+	if f.NArg() > max {
+		return fmt.Errorf("%s: argument %q is too much", f.Name(), f.Arg(max))
+	}
+	return nil
+}
