@@ -1,0 +1,9 @@
+// Command muster is the one binary: it serves, and imports past events.
+//
+//	muster serve  [--data DIR] [--listen HOST:PORT] [--credentials FILE] …
+//	muster import --data DIR | --to URL --credentials FILE [--format jsonl|csv] FILE…
+//
+// Here are flags, wiring, start and stop, and nothing else. What commands are
+// made of lives in internal: cli reads flags and environment, engine opens a
+// data directory, importer brings in files.
+package main

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/api"
+)
+
+// The test binary is muster when this variable is set: tests run the real
+// command in a process of its own.
+const roleVariable = "MUSTER_TEST_BE_MUSTER"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(roleVariable) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func command(args ...string) *exec.Cmd {
+	cmd := exec.Command(os.Args[0], args...)
+	cmd.Env = append(os.Environ(), roleVariable+"=1")
+	return cmd
+}
+
+// muster runs a command to its end.
+func muster(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := command(args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errs
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+}
+
+// server is muster serve in a process of its own.
+type server struct {
+	t      *testing.T
+	cmd    *exec.Cmd
+	origin string
+	creds  api.Credentials
+	token  string
+
+	mu     sync.Mutex
+	stdout bytes.Buffer
+	stderr bytes.Buffer
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	b  *bytes.Buffer
+}
+
+func (w lockedWriter) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.b.Write(p)
+}
+
+// serve starts a server on a free port and waits until it is ready. dir holds
+// data and credentials.
+func serve(t *testing.T, dir string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t}
+	credentials := filepath.Join(dir, "credentials.json")
+	s.cmd = command(append([]string{"serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--credentials", credentials}, args...)...)
+	s.cmd.Stderr = lockedWriter{&s.mu, &s.stderr}
+	out, err := s.cmd.StdoutPipe()
+	ok(t, err)
+	ok(t, s.cmd.Start())
+	t.Cleanup(func() {
+		if s.cmd.ProcessState == nil {
+			s.cmd.Process.Kill()
+			s.cmd.Wait()
+		}
+	})
+	ready := make(chan string, 1)
+	go func() {
+		for in := bufio.NewScanner(out); in.Scan(); {
+			fmt.Fprintln(lockedWriter{&s.mu, &s.stdout}, in.Text())
+			if rest, ok := strings.CutPrefix(in.Text(), "ready: "); ok {
+				ready <- strings.Fields(rest)[0]
+			}
+		}
+		close(ready)
+	}()
+	select {
+	case s.origin = <-ready:
+	case <-time.After(60 * time.Second):
+	}
+	if s.origin == "" {
+		t.Fatalf("the server did not become ready:\n%s", s.log())
+	}
+	s.creds, err = api.LoadCredentials(credentials)
+	ok(t, err)
+	return s
+}
+
+func (s *server) log() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stdout.String() + s.stderr.String()
+}
+
+// stop asks the server to end and waits for it.
+func (s *server) stop() {
+	s.t.Helper()
+	ok(s.t, s.cmd.Process.Signal(syscall.SIGTERM))
+	if err := s.cmd.Wait(); err != nil {
+		s.t.Fatalf("after SIGTERM: %v\n%s", err, s.log())
+	}
+}
+
+func (s *server) kill() {
+	s.t.Helper()
+	ok(s.t, s.cmd.Process.Kill())
+	s.cmd.Wait()
+}
+
+// call makes a request and reads its JSON answer.
+func (s *server) call(method, path, body string, v any, headers ...string) int {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, s.origin+path, strings.NewReader(body))
+	ok(s.t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := http.DefaultClient.Do(req)
+	ok(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	ok(s.t, err)
+	if v != nil {
+		if err := json.Unmarshal(b, v); err != nil {
+			s.t.Fatalf("%s %s: %d %s: %v", method, path, res.StatusCode, b, err)
+		}
+	}
+	return res.StatusCode
+}
+
+// console calls the console API, which must succeed, and reads the data.
+func (s *server) console(method, path, body string, data any) {
+	s.t.Helper()
+	if s.token == "" {
+		var in struct{ Data struct{ Token string } }
+		if status := s.call("POST", api.Prefix+"/session", fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword), &in); status != 200 {
+			s.t.Fatalf("signing in: %d", status)
+		}
+		s.token = in.Data.Token
+	}
+	var a struct {
+		Message string
+		Data    json.RawMessage
+	}
+	if status := s.call(method, api.Prefix+path, body, &a, "Authorization", "Bearer "+s.token); status != 200 {
+		s.t.Fatalf("%s %s: %d %s", method, path, status, a.Message)
+	}
+	if data != nil {
+		ok(s.t, json.Unmarshal(a.Data, data))
+	}
+}
+
+// preview counts who a definition holds.
+func (s *server) preview(definition string) int {
+	s.t.Helper()
+	var p struct{ Count int }
+	s.console("POST", "/segments/preview", `{"definition":`+definition+`}`, &p)
+	return p.Count
+}
+
+// event sends an event and returns the profile's id.
+func (s *server) event(body string) string {
+	s.t.Helper()
+	var a struct {
+		Success   bool
+		ProfileID string `json:"profile_id"`
+		Error     *string
+	}
+	if status := s.call("POST", "/api/v1/events", body, &a, "X-App-Id", s.creds.AppID, "X-App-Secret", s.creds.AppSecret); status != 202 || !a.Success {
+		s.t.Fatalf("event %s: %d %v", body, status, a.Error)
+	}
+	return a.ProfileID
+}
+
+// events is how many events of a type the catalog counts.
+func (s *server) events(key string) int {
+	s.t.Helper()
+	var list []struct {
+		Key   string
+		Count int
+	}
+	s.console("GET", "/catalog", "", &list)
+	for _, x := range list {
+		if x.Key == key {
+			return x.Count
+		}
+	}
+	return 0
+}

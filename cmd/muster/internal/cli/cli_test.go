@@ -1,0 +1,68 @@
+package cli
+
+import (
+	"io"
+	"slices"
+	"strings"
+	"testing"
+)
+
+type list []string
+
+func (l *list) Set(s string) error { *l = append(*l, s); return nil }
+func (l *list) String() string     { return strings.Join(*l, ",") }
+func (l *list) Repeated()          {}
+
+func TestParse(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		args     []string
+		env      map[string]string
+		dir      string
+		body     Size
+		many     list
+		rest     []string
+		given    bool
+		mistaken string
+	}{
+		{name: "defaults", dir: "./data", body: 8 << 20},
+		{name: "flags between files", args: []string{"a", "--data", "x", "b", "--max-body=1KiB"}, dir: "x", body: 1024, rest: []string{"a", "b"}, given: true},
+		{name: "everything behind -- is a file", args: []string{"--data=x", "--", "--data", "y"}, dir: "x", body: 8 << 20, rest: []string{"--data", "y"}, given: true},
+		{name: "environment", env: map[string]string{"MUSTER_DATA": "e", "MUSTER_MAX_BODY": "2000"}, dir: "e", body: 2000},
+		{name: "the flag wins", args: []string{"--data=x"}, env: map[string]string{"MUSTER_DATA": "e"}, dir: "x", body: 8 << 20, given: true},
+		{name: "empty environment is none", env: map[string]string{"MUSTER_DATA": ""}, dir: "./data", body: 8 << 20},
+		{name: "several", args: []string{"--many=1", "--many=2"}, dir: "./data", body: 8 << 20, many: list{"1", "2"}},
+		{name: "several from the environment", env: map[string]string{"MUSTER_MANY": "1, 2"}, dir: "./data", body: 8 << 20, many: list{"1", "2"}},
+		{name: "unknown flag", args: []string{"--nonsense"}, mistaken: "nonsense"},
+		{name: "bad size", args: []string{"--max-body=8 elephants"}, mistaken: "max-body"},
+		{name: "negative size", args: []string{"--max-body=-1"}, mistaken: "max-body"},
+		{name: "bad environment", env: map[string]string{"MUSTER_MAX_BODY": "x"}, mistaken: "MUSTER_MAX_BODY"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			f := New("test", "usage", io.Discard)
+			dir := f.String("data", "./data", "")
+			body := f.Size("max-body", 8<<20, "")
+			var many list
+			f.Var(&many, "many", "")
+			rest, err := f.Parse(x.args, func(k string) (string, bool) { v, ok := x.env[k]; return v, ok })
+			if x.mistaken != "" {
+				if err == nil || !strings.Contains(err.Error(), x.mistaken) {
+					t.Errorf("error %v, want one that names %s", err, x.mistaken)
+				}
+				return
+			}
+			if err != nil || *dir != x.dir || *body != x.body || !slices.Equal(many, x.many) || !slices.Equal(rest, x.rest) || f.Given("data") != x.given {
+				t.Errorf("have %q %d %q %q %v, %v", *dir, *body, many, rest, f.Given("data"), err)
+			}
+		})
+	}
+}
+
+func TestSizeText(t *testing.T) {
+	for text, want := range map[string]string{"8388608": "8MiB", "1000": "1000", "1GiB": "1GiB", "1025KiB": "1025KiB", "5GB": "5000000000", "0": "0"} {
+		var s Size
+		if err := s.Set(text); err != nil || s.String() != want {
+			t.Errorf("%s is written %s, want %s (%v)", text, s.String(), want, err)
+		}
+	}
+}

@@ -1,0 +1,252 @@
+package importer
+
+import (
+	"bytes"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// csvRows turns the rows of a CSV file into events. The first row names the
+// columns.
+type csvRows struct {
+	in      *csv.Reader
+	bounded *boundedReader
+	columns int
+	root    []*csvField
+	buf     bytes.Buffer
+}
+
+// csvField is a member of the event: a cell, or an object of members.
+type csvField struct {
+	name    string
+	column  int // -1 for an object
+	kind    cellKind
+	members []*csvField
+}
+
+// cellKind says what a cell may be.
+type cellKind int
+
+const (
+	textCell cellKind = iota // always a string
+	timeCell                 // digits are Unix milliseconds, else a string
+	freeCell                 // number, true or false if it reads as one in JSON, else a string
+)
+
+// The columns outside of properties., attributes. and geo.
+var csvColumns = map[string][]string{
+	"event_type":      {"event_type"},
+	"timestamp":       {"timestamp"},
+	"idempotency_key": {"idempotency_key"},
+	"email":           {"user", "email"},
+	"external_id":     {"user", "external_id"},
+	"phone":           {"user", "phone"},
+	"first_name":      {"user", "first_name"},
+	"last_name":       {"user", "last_name"},
+}
+
+var errRowTooLong = fmt.Errorf("a row is longer than %d bytes; is a quotation mark not closed?", maxRowBytes)
+
+func newCSV(r io.Reader) (*csvRows, error) {
+	b := &boundedReader{r: r, left: maxRowBytes}
+	c := &csvRows{in: csv.NewReader(b), bounded: b}
+	c.in.ReuseRecord = true
+	c.in.FieldsPerRecord = -1
+	header, err := c.in.Read()
+	if err == io.EOF {
+		return nil, errors.New("the file is empty; its first row must name the columns")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the first row, which names the columns: %w", err)
+	}
+	return c, c.setColumns(header)
+}
+
+func (c *csvRows) setColumns(header []string) error {
+	c.columns = len(header)
+	seen := map[string]bool{}
+	for i, name := range header {
+		name = strings.TrimSpace(name)
+		if seen[name] {
+			return fmt.Errorf("column %q stands twice in the first row; remove one", name)
+		}
+		seen[name] = true
+		path, kind, err := columnPath(name)
+		if err == nil {
+			c.root, err = addField(c.root, path, i, kind)
+		}
+		if err != nil {
+			return fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	for _, name := range []string{"event_type", "timestamp"} {
+		if !seen[name] {
+			return fmt.Errorf("there is no column %s; the first row must name the columns", name)
+		}
+	}
+	if !seen["email"] && !seen["external_id"] && !seen["phone"] {
+		return errors.New("there is no column email, external_id or phone; one of them must say who did it")
+	}
+	return nil
+}
+
+func columnPath(name string) ([]string, cellKind, error) {
+	if path, ok := csvColumns[name]; ok {
+		kind := textCell
+		if name == "timestamp" {
+			kind = timeCell
+		}
+		return path, kind, nil
+	}
+	path := strings.Split(name, ".")
+	if len(path) < 2 || slices.Contains(path, "") {
+		return nil, 0, errors.New("it is not known; columns are event_type, timestamp, idempotency_key, email, external_id, phone, first_name, last_name, properties.x, attributes.x and geo.x")
+	}
+	switch path[0] {
+	case "properties":
+	case "attributes", "geo":
+		path = append([]string{"user"}, path...)
+	default:
+		return nil, 0, errors.New("it must begin with properties., attributes. or geo.")
+	}
+	return path, freeCell, nil
+}
+
+// addField puts a column into the tree of the event's members.
+func addField(fields []*csvField, path []string, column int, kind cellKind) ([]*csvField, error) {
+	i := slices.IndexFunc(fields, func(f *csvField) bool { return f.name == path[0] })
+	if len(path) == 1 {
+		if i >= 0 {
+			return nil, errors.New("another column has members of it")
+		}
+		return append(fields, &csvField{name: path[0], column: column, kind: kind}), nil
+	}
+	if i < 0 {
+		i = len(fields)
+		fields = append(fields, &csvField{name: path[0], column: -1})
+	} else if fields[i].column >= 0 {
+		return nil, errors.New("another column is a value where this one needs an object")
+	}
+	var err error
+	fields[i].members, err = addField(fields[i].members, path[1:], column, kind)
+	return fields, err
+}
+
+func (c *csvRows) next(r *row) error {
+	c.bounded.left = maxRowBytes
+	cells, err := c.in.Read()
+	var malformed *csv.ParseError
+	switch {
+	case err == nil:
+	case errors.As(err, &malformed) && !errors.Is(err, errRowTooLong):
+		*r = row{line: malformed.StartLine, fault: "the row is not valid CSV: " + malformed.Err.Error()}
+		return nil
+	default:
+		return err
+	}
+	line, _ := c.in.FieldPos(0)
+	*r = row{line: line}
+	if len(cells) != c.columns {
+		r.fault = fmt.Sprintf("the row has %d cells, the first row names %d columns", len(cells), c.columns)
+		return nil
+	}
+	c.buf.Reset()
+	c.object(c.root, cells)
+	r.json = c.buf.Bytes()
+	return nil
+}
+
+// object writes the members that have a value; it returns whether there was
+// one, and writes nothing if not.
+func (c *csvRows) object(fields []*csvField, cells []string) bool {
+	start := c.buf.Len()
+	c.buf.WriteByte('{')
+	some := false
+	for _, f := range fields {
+		mark := c.buf.Len()
+		if some {
+			c.buf.WriteByte(',')
+		}
+		writeString(&c.buf, f.name)
+		c.buf.WriteByte(':')
+		if !c.value(f, cells) {
+			c.buf.Truncate(mark)
+			continue
+		}
+		some = true
+	}
+	if !some && start > 0 {
+		c.buf.Truncate(start)
+		return false
+	}
+	c.buf.WriteByte('}')
+	return some
+}
+
+func (c *csvRows) value(f *csvField, cells []string) bool {
+	if f.column < 0 {
+		return c.object(f.members, cells)
+	}
+	cell := cells[f.column]
+	switch {
+	case cell == "":
+		return false
+	case f.kind == timeCell && isDigits(cell), f.kind == freeCell && isLiteral(cell):
+		c.buf.WriteString(cell)
+	default:
+		writeString(&c.buf, cell)
+	}
+	return true
+}
+
+func isDigits(s string) bool {
+	return strings.IndexFunc(s, func(c rune) bool { return c < '0' || c > '9' }) < 0 && (s[0] != '0' || len(s) == 1)
+}
+
+// isLiteral tells whether a cell is a JSON number, true or false.
+func isLiteral(s string) bool {
+	if s == "true" || s == "false" {
+		return true
+	}
+	digit := func(c byte) bool { return c >= '0' && c <= '9' }
+	// Both ends, because white space around a value is valid JSON too.
+	return (s[0] == '-' || digit(s[0])) && digit(s[len(s)-1]) && json.Valid([]byte(s))
+}
+
+// writeString writes a string as JSON. Bytes that are not UTF-8 stay as they
+// are, so that the row is refused for them and not changed in silence.
+func writeString(b *bytes.Buffer, s string) {
+	b.WriteByte('"')
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ':
+			fmt.Fprintf(b, "\\u%04x", c)
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+}
+
+// boundedReader fails when more was read than one row may have.
+type boundedReader struct {
+	r    io.Reader
+	left int
+}
+
+func (b *boundedReader) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, errRowTooLong
+	}
+	n, err := b.r.Read(p)
+	b.left -= n
+	return n, err
+}

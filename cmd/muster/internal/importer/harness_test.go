@@ -1,0 +1,175 @@
+package importer
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/fasthttputil"
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+func TestMain(m *testing.M) {
+	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
+	// fasthttp's own clock and, for 10 s, cleaners of stopped servers.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rowsHistory keeps what the rows of history say: type, time and properties.
+type rowsHistory struct {
+	query.History
+	mu       sync.Mutex
+	position int64
+	rows     []string
+}
+
+func (h *rowsHistory) Position(context.Context, int) (int64, error) { return h.position, nil }
+
+func (h *rowsHistory) Append(_ context.Context, b *query.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := range b.Rows() {
+		if b.Offset[i] >= h.position {
+			h.rows = append(h.rows, string(b.EventType.At(i))+" "+time.UnixMilli(b.TimeMs[i]).UTC().Format(time.RFC3339)+" "+string(b.Properties.At(i)))
+		}
+	}
+	h.position = max(h.position, b.To)
+	return nil
+}
+
+var now = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a node with an account, in this process or behind a server.
+type world struct {
+	t       *testing.T
+	node    *resolver.Node
+	history *rowsHistory
+	creds   api.Credentials
+	account uint64
+	client  *http.Client
+	// broken, when set, may answer a request in the server's place; the server's
+	// own answer is thrown away when it returns true behind it.
+	broken func(before bool, ctx *fasthttp.RequestCtx) bool
+}
+
+func newWorld(t *testing.T, options ingest.Options) *world {
+	t.Helper()
+	w := &world{t: t, history: &rowsHistory{}}
+	fs := vfs.NewMem()
+	log, err := file.Open("log", file.Options{FS: fs})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, log.Close()) })
+	clock := func() time.Time { return now }
+	w.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: w.history, Now: clock, Rand: rand.Reader,
+		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, w.node.Close(context.Background())) })
+	w.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")
+	ok(t, err)
+	ok(t, w.creds.Bootstrap(t.Context(), w.node, rand.Reader))
+	w.account = w.node.Accounts()[0]
+
+	options.Now, options.Rand = clock, rand.Reader
+	h, err := ingest.New(w.node, w.node, options)
+	ok(t, err)
+	server := ingest.NewServer(options, func(ctx *fasthttp.RequestCtx) {
+		if w.broken != nil && w.broken(true, ctx) {
+			return
+		}
+		h.Import(ctx)
+		if w.broken != nil && w.broken(false, ctx) {
+			ctx.Response.Reset()
+			ctx.SetStatusCode(503)
+		}
+	})
+	ln := fasthttputil.NewInmemoryListener()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
+	w.client = &http.Client{Transport: transport}
+	t.Cleanup(func() {
+		transport.CloseIdleConnections()
+		ok(t, server.Shutdown())
+		ok(t, <-served)
+	})
+	return w
+}
+
+// targets are the two ways into the account.
+func (w *world) target(kind string) Target {
+	if kind == "server" {
+		return ToServer(w.client, w.creds.BaseURL, w.creds.AppID, w.creds.AppSecret, false)
+	}
+	n, err := ToNode(w.node, w.account, false, func() time.Time { return now }, rand.Reader)
+	ok(w.t, err)
+	return n
+}
+
+// stored waits for history and returns its rows.
+func (w *world) stored() []string {
+	w.t.Helper()
+	var cut query.Cut
+	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error { cut = v.Cut(); return nil }))
+	ok(w.t, w.node.WaitHistory(w.t.Context(), cut))
+	w.history.mu.Lock()
+	defer w.history.mu.Unlock()
+	return append([]string{}, w.history.rows...)
+}
+
+// source opens a file with the content, under the name.
+func source(t *testing.T, name, content string) *Source {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	ok(t, os.WriteFile(path, []byte(content), 0o600))
+	s, err := Open(t.Context(), path, nil, t.TempDir())
+	ok(t, err)
+	t.Cleanup(s.Close)
+	return s
+}
+
+// rowsOf reads all rows of a text.
+func rowsOf(t *testing.T, f Format, text string) ([]row, error) {
+	t.Helper()
+	r, err := newRowReader(f, strings.NewReader(text))
+	if err != nil {
+		return nil, err
+	}
+	var out []row
+	for {
+		var x row
+		if err := r.next(&x); err == io.EOF {
+			return out, nil
+		} else if err != nil {
+			return out, err
+		}
+		x.json = bytes.Clone(x.json)
+		out = append(out, x)
+	}
+}

@@ -1,0 +1,41 @@
+package importer
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The pauses between tries, and how many there are: about ten minutes in all.
+const (
+	firstPause   = 100 * time.Millisecond
+	longestPause = 15 * time.Second
+	maxTries     = 45
+)
+
+// retry calls try until it succeeds or says that trying again is no use. What is
+// tried must be safe to repeat.
+func retry(ctx context.Context, try func() (again bool, err error)) error {
+	pause := firstPause
+	for n := 1; ; n++ {
+		again, err := try()
+		if err == nil || !again {
+			return err
+		}
+		if n == maxTries {
+			return fmt.Errorf("gave up after %d tries: %w. Run the import again later; it goes on where it stopped", n, err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		pause = min(2*pause, longestPause)
+	}
+}
+
+func sortRefused(r []refusedRow) {
+	slices.SortFunc(r, func(a, b refusedRow) int { return cmp.Compare(a.place, b.place) })
+}

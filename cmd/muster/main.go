@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+const usage = `muster serves a customer-engagement service from one data directory.
+
+  muster serve   start the service
+  muster import  bring in files of past events
+  muster version print the version
+
+"muster COMMAND --help" lists the flags of a command.`
+
+// Exit codes.
+const (
+	exitOK = iota
+	exitFailed
+	exitUsage
+)
+
+// usageError is a mistake in how a command was called.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+func wrongUsage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// process is what a command has of its surroundings.
+type process struct {
+	args           []string
+	env            func(string) (string, bool)
+	stdin          io.Reader
+	stdout, stderr io.Writer
+}
+
+func main() {
+	p := &process{args: os.Args[1:], env: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	os.Exit(p.run(stopSignal()))
+}
+
+// stopSignal returns a context that ends at the first SIGTERM or SIGINT. The
+// second ends the process at once.
+func stopSignal() context.Context {
+	ctx, stop := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		<-signals
+		stop()
+		<-signals
+		os.Exit(exitFailed)
+	}()
+	return ctx
+}
+
+func (p *process) run(ctx context.Context) int {
+	command := ""
+	if len(p.args) > 0 {
+		command = p.args[0]
+		p.args = p.args[1:]
+	}
+	var err error
+	switch command {
+	case "serve":
+		err = p.serve(ctx)
+	case "import":
+		err = p.importFiles(ctx)
+	case "version", "--version":
+		fmt.Fprintln(p.stdout, version())
+	case "help", "--help", "-h":
+		fmt.Fprintln(p.stdout, usage)
+	case "":
+		err = wrongUsage("name a command\n\n%s", usage)
+	default:
+		err = wrongUsage("there is no command %q\n\n%s", command, usage)
+	}
+	var wrong usageError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.As(err, &wrong):
+		fmt.Fprintln(p.stderr, "muster:", err)
+		return exitUsage
+	}
+	fmt.Fprintln(p.stderr, "muster:", err)
+	return exitFailed
+}
+
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "muster (unknown build)"
+	}
+	out := "muster " + info.Main.Version
+	for _, s := range info.Settings {
+		if s.Key == "vcs.revision" {
+			out += " " + s.Value
+		}
+	}
+	return out
+}
+
+// logger writes text lines from a level on.
+func logger(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, wrongUsage("--log-level is %q; use debug, info, warn or error", level)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
+}

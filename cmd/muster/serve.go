@@ -1,0 +1,226 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+	"github.com/valyala/fasthttp/pprofhandler"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/ingest"
+)
+
+// serveConfig is what the flags of serve say.
+type serveConfig struct {
+	engine       engine.Options
+	log          *slog.Logger
+	listen       string
+	credentials  string
+	pprof        bool
+	drainTimeout time.Duration
+	ingest       ingest.Options
+}
+
+func (p *process) serveConfig() (*serveConfig, error) {
+	f := cli.New("muster serve", "muster serve starts the service.", p.stderr)
+	e := addEngineFlags(f, "./data")
+	c := &serveConfig{}
+	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
+	f.StringVar(&c.credentials, "credentials", "", "`FILE` that the credentials of a new company are written to")
+	kafka := f.String("kafka", "", "Kafka `BROKERS` (not available in this build yet)")
+	clickhouse := f.String("clickhouse", "", "ClickHouse `DSN` (not available in this build yet)")
+	f.BoolVar(&c.pprof, "pprof", false, "serve /debug/pprof/, which shows the inside of the process to everybody who can connect")
+	f.DurationVar(&c.drainTimeout, "drain-timeout", 10*time.Second, "how much `TIME` requests under way are given at a stop, and again history")
+	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of a request, after decompression")
+	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
+	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for all requests under way; more are answered 503")
+	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections")
+	rest, err := f.Parse(p.args, p.env)
+	switch {
+	case err != nil:
+		return nil, usageError{err}
+	case len(rest) > 0:
+		return nil, wrongUsage("serve takes no arguments, have %q", rest)
+	case *kafka != "":
+		return nil, wrongUsage("--kafka is not available in this build yet; leave it out to keep the log in --data")
+	case *clickhouse != "":
+		return nil, wrongUsage("--clickhouse is not available in this build yet; leave it out to keep history in --data")
+	case *e.dir == "":
+		return nil, wrongUsage("--data is empty; name a directory")
+	}
+	if c.log, err = logger(p.stderr, *e.logLevel); err != nil {
+		return nil, err
+	}
+	maxRecord := max(16<<20, int(*body)+1<<20)
+	c.engine = e.options(c.log, maxRecord)
+	c.ingest = ingest.Options{
+		Limits:    ingest.Limits{Events: *events},
+		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections,
+		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
+	}
+	return c, nil
+}
+
+// serve runs until ctx ends or something fails.
+func (p *process) serve(ctx context.Context) (err error) {
+	c, err := p.serveConfig()
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", c.listen)
+	if err != nil {
+		return fmt.Errorf("--listen: %w", err)
+	}
+	// Health checks are answered while the log is replayed.
+	ops := api.NewOps(c.ingest.Metrics)
+	server := ingest.NewServer(c.ingest, ops.Handle)
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	stopServer := func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
+		defer cancel()
+		if err := server.ShutdownWithContext(ctx); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		} else if err != nil {
+			c.log.Warn("requests were still under way at the stop", "after", c.drainTimeout)
+		}
+		return nil
+	}
+	defer func() { err = errors.Join(err, stopServer()) }()
+
+	eng, err := engine.Open(ctx, c.engine)
+	if err != nil {
+		if ctx.Err() != nil {
+			c.log.Info("stopped while starting")
+			return nil
+		}
+		return err
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
+		defer cancel()
+		err = errors.Join(err, eng.Close(ctx))
+		c.log.Info("stopped")
+	}()
+	reportSkipped(c, eng)
+	if len(eng.Node.Accounts()) == 0 {
+		if err := p.bootstrap(ctx, c, eng, origin(ln.Addr())); err != nil {
+			return err
+		}
+	}
+	console, stopMetrics, err := c.open(eng, ops)
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
+	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
+
+	select {
+	case <-ctx.Done():
+		c.log.Info("stopping")
+	case <-eng.Node.Failed():
+		err = eng.Node.Err()
+	case err = <-served:
+	}
+	ops.Drain()
+	console.Close()
+	return errors.Join(err, stopServer())
+}
+
+// open lets requests in.
+func (c *serveConfig) open(eng *engine.Engine, ops *api.Ops) (console *api.API, stopMetrics func(), err error) {
+	events, err := ingest.New(eng.Node, eng.Node, c.ingest)
+	if err != nil {
+		return nil, nil, err
+	}
+	console, err = api.New(api.Options{
+		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	r := api.NewRouter()
+	// The handler answers other methods itself, in its own form.
+	r.ANY("/api/v1/events", events.Event)
+	r.ANY("/api/v1/events/batch", events.Batch)
+	r.ANY("/api/v1/events/import", events.Import)
+	console.Register(r)
+	if c.pprof {
+		addPprof(r)
+	}
+	stopMetrics = api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.Log.Stats, eng.History, time.Now)
+	ops.Open(r.Handler, eng.Node.Err)
+	return console, stopMetrics, nil
+}
+
+func addPprof(r *router.Router) {
+	r.GET("/debug/pprof/{profile:*}", fasthttp.RequestHandler(pprofhandler.PprofHandler))
+}
+
+// origin is where a listener is reached from this machine.
+func origin(addr net.Addr) string {
+	host, port := "127.0.0.1", 0
+	if a, ok := addr.(*net.TCPAddr); ok {
+		port = a.Port
+		if !a.IP.IsUnspecified() {
+			host = a.IP.String()
+		}
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(port))
+}
+
+// bootstrap makes the first company. Its credentials are printed, and written
+// to the file, before the record that makes it: a crash between leaves
+// credentials without a company, never a company without credentials. The next
+// start then makes the company of the file.
+func (p *process) bootstrap(ctx context.Context, c *serveConfig, eng *engine.Engine, origin string) error {
+	creds, err := api.LoadCredentials(c.credentials)
+	switch {
+	case c.credentials != "" && err == nil:
+		c.log.Info("the data directory is empty; making the company of the credentials file", "file", c.credentials)
+		creds.SetOrigin(origin)
+	case c.credentials == "" || errors.Is(err, os.ErrNotExist):
+		if creds, err = api.NewCredentials(rand.Reader, origin); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("--credentials: %w. It is left as it is; name another file, or move it away", err)
+	}
+	if c.credentials != "" {
+		if err := creds.Save(c.credentials); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(p.stdout, "A new company. These are its credentials; they are not shown again:")
+	if err := creds.Print(p.stdout); err != nil {
+		return fmt.Errorf("print the credentials: %w", err)
+	}
+	return creds.Bootstrap(ctx, eng.Node, rand.Reader)
+}
+
+// reportSkipped says for which records --skip-record is still needed: replay
+// begins at a checkpoint, and must pass over the same records each time.
+func reportSkipped(c *serveConfig, eng *engine.Engine) {
+	for _, s := range eng.Node.Stats() {
+		for _, offset := range c.engine.Skip[s.Partition] {
+			log := c.log.With("partition", s.Partition, "offset", offset, "checkpoint", s.LastCheckpoint)
+			if offset < s.LastCheckpoint {
+				log.Info("the checkpoint is beyond the record to pass over; its --skip-record may be dropped once no older checkpoint is kept")
+			} else {
+				log.Warn("passing over a record; keep its --skip-record until a start reports a checkpoint beyond it")
+			}
+		}
+	}
+}
