@@ -50,7 +50,7 @@ var csvColumns = map[string][]string{
 	"last_name":       {"user", "last_name"},
 }
 
-var errRowTooLong = fmt.Errorf("a row is longer than %d bytes; is a quotation mark not closed?", maxRowBytes)
+var errRowTooLong = fmt.Errorf("a row is longer than %d bytes; close its quotation marks", maxRowBytes)
 
 func newCSV(r io.Reader) (*csvRows, error) {
 	b := &boundedReader{r: r, left: maxRowBytes}
@@ -112,7 +112,7 @@ func columnPath(name string) ([]string, cellKind, error) {
 	case "attributes", "geo":
 		path = append([]string{"user"}, path...)
 	default:
-		return nil, 0, errors.New("it must begin with properties., attributes. or geo.")
+		return nil, 0, errors.New("it must be properties.x, attributes.x or geo.x")
 	}
 	return path, freeCell, nil
 }

@@ -46,7 +46,7 @@ func TestCSVColumns(t *testing.T) {
 		"event_type,timestamp,email,email\n":       "twice",
 		"event_type,timestamp,email,Value\n":       "not known",
 		"event_type,timestamp,email,properties.\n": "not known",
-		"event_type,timestamp,email,user.email\n":  "must begin",
+		"event_type,timestamp,email,user.email\n":  "must be properties.x",
 		"event_type,timestamp,email,properties.a,properties.a.b\n":       "object",
 		"event_type,timestamp,email,properties.a.b,properties.a\n":       "members",
 		"event_type,timestamp,\"email\n":                                 "first row",
