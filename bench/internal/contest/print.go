@@ -24,8 +24,8 @@ func (m *ModeReport) print(w io.Writer) {
 	if m.Mode.Batch > 0 {
 		what = fmt.Sprintf("batches of %d", m.Mode.Batch)
 	}
-	fmt.Fprintf(w, "\n%s, %d connections, %d rounds\n", what, m.Mode.Connections, len(m.Rounds))
-	fmt.Fprintln(w, "round\tserver\tevents/s\tp50 ms\tp99 ms\tp99.9 ms\tmax ms\tCPU s\tCPU µs/event\tloader µs/event\tpeak RSS MB\tfailed\t")
+	fmt.Fprintf(w, "\n%s, %d connections, rounds: %d\n", what, m.Mode.Connections, len(m.Rounds))
+	fmt.Fprintln(w, "round\tserver\tevents/s\tp50 ms\tp99 ms\tp99.9 ms\tmax ms\tCPU s\tCPU µs/event\tloader µs/event\tloader late p99 ms\tpeak RSS MB\tfailed\t")
 	for i, r := range m.Rounds {
 		row(w, i+1, "parse only", r.Parse)
 		row(w, i+1, "read only", r.Read)
@@ -44,9 +44,13 @@ func (m *ModeReport) print(w io.Writer) {
 }
 
 func row(w io.Writer, round int, name string, p Phase) {
-	fmt.Fprintf(w, "%d\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.2f\t%.0f\t%d\t\n", round, name,
+	late := "-" // only an open loop waits
+	if p.OfferedPerSecond > 0 {
+		late = fmt.Sprintf("%.2f", p.LateP99Millis)
+	}
+	fmt.Fprintf(w, "%d\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.1f\t%.2f\t%.2f\t%.2f\t%s\t%.0f\t%d\t\n", round, name,
 		p.EventsPerSecond, p.P50Millis, p.P99Millis, p.P999Millis, p.MaxMillis, p.CPUSeconds,
-		p.CPUMicrosPerEvent, p.LoaderCPUMicrosPerEvent, float64(p.PeakRSSBytes)/1e6, p.Failed)
+		p.CPUMicrosPerEvent, p.LoaderCPUMicrosPerEvent, late, float64(p.PeakRSSBytes)/1e6, p.Failed)
 }
 
 func (m *Muster) print(w io.Writer, round int) {
