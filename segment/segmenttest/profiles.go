@@ -1,0 +1,79 @@
+package segmenttest
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// Profile draws a profile with its events; some have none at all.
+func (g *Gen) Profile() *segment.NaiveProfile {
+	p := &segment.NaiveProfile{
+		Emails:      g.some(emails),
+		Phones:      g.some(phones),
+		ExternalIDs: g.some(ids),
+		CreatedAtMs: g.when(),
+		Consents:    map[string]segment.NaiveConsent{},
+		Lists:       g.some(listIDs),
+	}
+	if g.chance(70) {
+		p.FirstName = pick(g, names)
+	}
+	if g.chance(50) {
+		p.LastName = pick(g, names)
+	}
+	if g.chance(80) {
+		var t tree
+		for _, key := range []string{"country", "city", "loc.lat"} {
+			if g.chance(70) {
+				t.set(strings.Split(key, "."), g.scalar(property{kind: segment.ValueString}))
+			}
+		}
+		p.Geo = []byte(t.String())
+	}
+	p.Attributes = g.jsonObject(40)
+	for _, channel := range channels {
+		switch g.r.IntN(5) {
+		case 0:
+			p.Consents[channel] = segment.NaiveConsent{Status: segment.StatusNeverSubscribed}
+		case 1, 2:
+			at := g.when()
+			p.Consents[channel] = segment.NaiveConsent{Status: segment.StatusSubscribed, SubscribedMs: &at}
+		case 3:
+			c := segment.NaiveConsent{Status: segment.StatusUnsubscribed}
+			if at := g.when(); g.chance(60) {
+				c.SubscribedMs = &at
+			}
+			p.Consents[channel] = c
+		}
+	}
+	if !g.chance(10) {
+		p.Events = g.Events(g.r.IntN(9))
+	}
+	return p
+}
+
+// Events draws n events in any order of time.
+func (g *Gen) Events(n int) []segment.NaiveEvent {
+	var events []segment.NaiveEvent
+	for range n {
+		events = append(events, segment.NaiveEvent{
+			TimeMs:     g.when(),
+			Type:       eventTypes[g.r.IntN(1+g.r.IntN(len(eventTypes)))],
+			Properties: g.jsonObject(45),
+		})
+	}
+	return events
+}
+
+// some draws up to two of the values.
+func (g *Gen) some(from []string) []string {
+	var out []string
+	for range g.r.IntN(3) {
+		if v := pick(g, from); !slices.Contains(out, v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
