@@ -146,7 +146,14 @@ func (p *partition) open(ctx context.Context) error {
 	if f.Next < end {
 		p.log.Info("replaying", "from", f.Next, "to", end)
 	}
-	return p.waitApplied(ctx, end)
+	if err := p.waitApplied(ctx, end); err != nil {
+		return err
+	}
+	if f.Next < end {
+		// The next start need not replay all that again.
+		p.requestCheckpoint()
+	}
+	return nil
 }
 
 // newest finds the newest whole checkpoint; without any, replay begins at the
