@@ -141,7 +141,7 @@ func (c *converter) row(row []string) error {
 	}
 	quantity, err := strconv.ParseInt(row[colQuantity], 10, 64)
 	if err != nil {
-		return fmt.Errorf("Quantity: %w", err)
+		return fmt.Errorf("column Quantity: %w", err)
 	}
 	price, err := parseDecimal(row[colPrice])
 	if err != nil {
