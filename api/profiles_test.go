@@ -30,15 +30,17 @@ func TestProfile(t *testing.T) {
 	b := s.event(`{"event_type":"item_purchased","properties":{"value":150},"user":{"external_id":"u1","phone":"+49 30 1"}}`)
 	in := s.segment("Spenders", spender)
 	out := s.segment("Not in Berlin", `{"kind":"attribute","field":"geo.city","op":"!=","value":"Berlin"}`)
+	s.segment("Not buyers", `{"kind":"activity","event":"item_purchased","did":false}`)
+	all := s.segment("Buyers", buyers)
 	nested := s.segment("Nested", fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q},{"kind":"segment","segment_id":%q,"member":false}]}`, in.ID, out.ID))
 
 	var p profileAnswer
 	s.want("GET", "/profiles?email=ann@x.io", "", &p)
-	if p.ProfileID != a || len(p.Segments) != 0 || p.Segments == nil {
+	if p.ProfileID != a || len(p.Segments) != 1 {
 		t.Errorf("have %s in %q", p.ProfileID, p.Segments)
 	}
 	s.want("GET", "/profiles?external_id=u1", "", &p)
-	if want := []string{in.ID, out.ID}; p.ProfileID != b || !sameSet(p.Segments, want) {
+	if want := []string{in.ID, out.ID, all.ID}; p.ProfileID != b || !sameSet(p.Segments, want) {
 		t.Errorf("have %s in %q, want %q", p.ProfileID, p.Segments, want)
 	}
 
@@ -55,7 +57,7 @@ func TestProfile(t *testing.T) {
 			p.CreatedAt != "2025-03-01T12:00:00.000Z" || p.LastEventAt == nil || *p.LastEventAt != p.CreatedAt {
 			t.Errorf("%s: %+v", path, p)
 		}
-		if want := []string{in.ID, nested.ID}; !sameSet(p.Segments, want) {
+		if want := []string{in.ID, nested.ID, all.ID}; !sameSet(p.Segments, want) {
 			t.Errorf("%s: in %q, want %q", path, p.Segments, want)
 		}
 	}

@@ -109,9 +109,10 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
-		defer cancel()
-		err = errors.Join(err, eng.Close(ctx))
+		if errors.Is(err, errFailed) {
+			return // as after kill -9: the log has everything that was acknowledged
+		}
+		err = errors.Join(err, c.close(eng))
 		c.log.Info("stopped")
 	}()
 	reportSkipped(c, eng)
@@ -127,16 +128,59 @@ func (p *process) serve(ctx context.Context) (err error) {
 	defer stopMetrics()
 	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
 
-	select {
-	case <-ctx.Done():
-		c.log.Info("stopping")
-	case <-eng.Node.Failed():
-		err = eng.Node.Err()
-	case err = <-served:
-	}
+	err = c.wait(ctx, eng, served)
 	ops.Drain()
 	console.Close()
 	return errors.Join(err, stopServer())
+}
+
+// logCheck is the pause between looks at whether the log has failed.
+const logCheck = time.Second
+
+// errFailed marks that the state or the log cannot go on. Nothing more is
+// written then.
+var errFailed = errors.New("muster cannot go on")
+
+var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a full disk) is gone")
+
+// wait returns when the service is to end: nil when it is told to, else why it
+// cannot go on.
+func (c *serveConfig) wait(ctx context.Context, eng *engine.Engine, served <-chan error) error {
+	check := time.NewTicker(logCheck)
+	defer check.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			c.log.Info("stopping")
+			return nil
+		case <-eng.Node.Failed():
+			return fmt.Errorf("%w: %w", errFailed, eng.Node.Err())
+		case err := <-served:
+			return fmt.Errorf("the listener ended: %w", err)
+		case <-check.C:
+			if eng.Log.Stats().Failed {
+				return fmt.Errorf("%w: %w", errFailed, errLogFailed)
+			}
+		}
+	}
+}
+
+// closeGrace is how much longer than history the last checkpoint may take.
+const closeGrace = 30 * time.Second
+
+// close writes the last checkpoint and closes the directory. A disk that takes
+// nothing must not keep the process: then it ends without.
+func (c *serveConfig) close(eng *engine.Engine) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
+	defer cancel()
+	closed := make(chan error, 1)
+	go func() { closed <- eng.Close(ctx) }()
+	select {
+	case err := <-closed:
+		return err
+	case <-time.After(c.drainTimeout + closeGrace):
+		return errors.New("the last checkpoint could not be written in time; nothing is lost, the next start replays the log")
+	}
 }
 
 // open lets requests in.

@@ -147,6 +147,24 @@ func TestImportRefusedRows(t *testing.T) {
 	}
 }
 
+// TestImportRefusedCSV: a row that is no CSV counts as a row too.
+func TestImportRefusedCSV(t *testing.T) {
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, ingest.Options{})
+			text := "event_type,email,timestamp\na,x@y.z,1\nb,x\"y,1\nc,x@y.z\nd,x@y.z,2\n"
+			sum, err := Run(t.Context(), source(t, "a.csv", text), CSV, w.target(kind), nil)
+			if err != nil || sum.Rows != 4 || sum.Accepted != 2 || sum.RefusedRows != 2 || sum.Refused[0].Line != 3 || sum.Refused[1].Line != 4 ||
+				!strings.Contains(sum.Refused[0].Reason, "CSV") || !strings.Contains(sum.Refused[1].Reason, "cells") {
+				t.Errorf("have %+v, %v", sum, err)
+			}
+			if rows := w.stored(); len(rows) != 2 || !strings.HasPrefix(rows[1], "d ") {
+				t.Errorf("stored %q", rows)
+			}
+		})
+	}
+}
+
 func TestImportNamesFewReasons(t *testing.T) {
 	w := newWorld(t, ingest.Options{})
 	sum, err := Run(t.Context(), source(t, "a.jsonl", strings.Repeat("{}\n", 3*chunkRows)), JSONLines, w.target("node"), nil)
@@ -170,6 +188,9 @@ func TestImportServerTrouble(t *testing.T) {
 			ctx.SetStatusCode(503)
 			return true
 		case !before && calls%4 == 2: // stored, and the answer is lost
+			return true
+		case before && calls%4 == 3: // gone
+			ctx.Conn().Close()
 			return true
 		}
 		return false
