@@ -26,6 +26,9 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
+	if err := checkBinary(*binary); err != nil {
+		return err
+	}
 	dir, cleanUp, err := workDir(*parent)
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strings"
 	"time"
 
@@ -64,6 +65,9 @@ func ingest(ctx context.Context, s streams, args []string) error {
 		return err
 	}
 	o.Baseline = []string{self, baselineCommand}
+	if err := errors.Join(o.Validate(), checkBinary(o.Binary)); err != nil {
+		return err
+	}
 	dir, cleanUp, err := workDir(o.Dir)
 	if err != nil {
 		return err
@@ -91,6 +95,17 @@ func orDefault(n, otherwise int) int {
 		return otherwise
 	}
 	return n
+}
+
+// checkBinary refuses a binary that cannot be started, before anything is made.
+func checkBinary(path string) error {
+	if path == "" {
+		return nil
+	}
+	if _, err := exec.LookPath(path); err != nil {
+		return fmt.Errorf("binary: %w", err)
+	}
+	return nil
 }
 
 // orBuild is the binary, built when none is given.

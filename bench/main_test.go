@@ -113,8 +113,12 @@ func TestFaultyCommandsAreRefused(t *testing.T) {
 		{[]string{"shop", "surplus"}, "too much"},
 		{[]string{"crash", "--binary", "/nonexistent/muster"}, "/nonexistent/muster"},
 	} {
+		t.Setenv("TMPDIR", t.TempDir())
 		if _, _, err := runCommand(t, "", c.args...); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%q: error %v, want one with %q", c.args, err, c.want)
+		}
+		if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+			t.Errorf("%q: %v is left behind", c.args, left)
 		}
 	}
 }

@@ -57,7 +57,8 @@ type Options struct {
 	Log func(format string, args ...any) `json:"-"`
 }
 
-func (o Options) validate() error {
+// Validate reports the first fault of the options.
+func (o Options) Validate() error {
 	switch {
 	case len(o.Modes) == 0:
 		return errors.New("modes: name at least one of single and batch")

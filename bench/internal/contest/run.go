@@ -15,7 +15,7 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if o.Log == nil {
 		o.Log = func(string, ...any) {}
 	}
-	if err := o.validate(); err != nil {
+	if err := o.Validate(); err != nil {
 		return nil, err
 	}
 	report := &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
