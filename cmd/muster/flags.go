@@ -20,7 +20,7 @@ type engineFlags struct {
 
 func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	e := &engineFlags{skip: skipRecords{}}
-	e.dir = f.String("data", dir, "data `DIR`ectory; it is made when there is none")
+	e.dir = f.String("data", dir, "`DIR` that holds everything; it is made when there is none")
 	e.logLevel = f.String("log-level", "info", "least `LEVEL` of log lines: debug, info, warn or error")
 	e.historyMemory = f.Size("history-memory", 1<<30, "`BYTES` of memory for history (DuckDB); more spills to disk")
 	e.historyThreads = f.Int("history-threads", 0, "`NUMBER` of threads for history; 0: the CPUs, at most 2")
