@@ -141,7 +141,8 @@ func (c *converter) row(row []string) error {
 	}
 	quantity, err := strconv.ParseInt(row[colQuantity], 10, 64)
 	if err != nil {
-		return fmt.Errorf("column Quantity: %w", err)
+		//lint:ignore ST1005 Quantity is the name of the column
+		return fmt.Errorf("Quantity: %w", err)
 	}
 	price, err := parseDecimal(row[colPrice])
 	if err != nil {
