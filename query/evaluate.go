@@ -38,7 +38,13 @@ func Evaluate(ctx context.Context, h History, e Evaluation) (*roaring.Bitmap, er
 	if err := v.scan(); err != nil {
 		return nil, err
 	}
-	return v.eval(e.Root, 0)
+	b, err := v.eval(e.Root, 0)
+	if err != nil {
+		return nil, err
+	}
+	// History keeps the events of profiles that are gone.
+	b.And(e.Profiles.Universe())
+	return b, nil
 }
 
 type evaluator struct {

@@ -21,11 +21,12 @@ var ErrBadBatch = errors.New("history batch is malformed")
 const (
 	// chunkRows is the number of rows of a full data chunk.
 	chunkRows = 2048
-	// groupRows is the number of rows of a full row group: what DuckDB
+	// fullGroup is the number of rows of a full row group: what DuckDB
 	// compresses, prunes and writes as a unit.
-	groupRows = 122_880
-	// tailBytes bounds the strings of the rows that wait for a full row group.
-	tailBytes = 64 << 20
+	fullGroup = 122_880
+	// maxTailBytes bounds the strings of the rows that wait for a full row
+	// group, and of the batch that joins them.
+	maxTailBytes = 64 << 20
 )
 
 // stored mirrors what the writer needs to know of the tables.
@@ -98,7 +99,7 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	add := addition{batch: b, known: known,
 		first: sort.Search(b.Rows(), func(i int) bool { return b.Offset[i] >= position })}
 	add.aliases = b.Aliases[sort.Search(len(b.Aliases), func(i int) bool { return b.Aliases[i].Offset >= position }):]
-	add.plan(&w.stored.tail)
+	add.plan(&w.stored.tail, s.groupRows, s.tailBytes)
 
 	if err := s.store(ctx, &add); err != nil {
 		w.stored = nil // whatever has happened, the tables know
@@ -124,7 +125,7 @@ type addition struct {
 	aliases []query.Alias
 }
 
-func (a *addition) plan(tail *rows) {
+func (a *addition) plan(tail *rows, groupRows, tailBytes int) {
 	waiting, fresh := tail.Rows(), a.batch.Rows()-a.first
 	if textBytes(&tail.Batch)+textBytes(a.batch) > tailBytes && waiting+fresh < groupRows {
 		a.all, a.sealed = true, fresh

@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
 func cpuNanos() int64 {
@@ -61,7 +63,7 @@ func BenchmarkAppend(b *testing.B) {
 			stored, bytes, cpu := 0, int64(0), int64(0)
 			for range b.N {
 				path := filepath.Join(b.TempDir(), "h.duckdb")
-				s, err := Open(path, Options{CheckpointBytes: benchCk()})
+				s, err := Open(path, Options{})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -77,10 +79,6 @@ func BenchmarkAppend(b *testing.B) {
 					shift(batch)
 					stored += rows
 				}
-				pre, _ := os.Stat(path)
-				cc := cpuNanos()
-				b.Logf("before close: %d B/row cpu %d ns/row", pre.Size()/int64(stored), (cc-start)/int64(stored))
-				defer func() { b.Logf("close cpu %d ns/row", (cpuNanos()-cc)/int64(stored)) }()
 				if err := s.Close(); err != nil {
 					b.Fatal(err)
 				}
@@ -96,4 +94,76 @@ func BenchmarkAppend(b *testing.B) {
 		})
 	}
 }
-func benchCk() int64 { var n int64; fmt.Sscan(os.Getenv("CK"), &n); return n * mb }
+
+// BenchmarkQueries asks a store of 10 M rows and 1 M profiles (1 M rows unless
+// MUSTER_LONG is set).
+func BenchmarkQueries(b *testing.B) {
+	records := 8
+	if os.Getenv("MUSTER_LONG") != "" {
+		records = 82
+	}
+	s, err := Open(filepath.Join(b.TempDir(), "h.duckdb"), Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	ctx := context.Background()
+	rng := rand.New(rand.NewPCG(1, 2))
+	batch := new(query.Batch)
+	shopBatch(batch, rng, fullGroup, 1_000_000)
+	for range records {
+		for i := range batch.Ordinal {
+			batch.Ordinal[i] = uint32(rng.IntN(1_000_000))
+		}
+		if err := s.Append(ctx, batch); err != nil {
+			b.Fatal(err)
+		}
+		shift(batch)
+	}
+	at, begin := batch.TimeMs[0], int64(1_700_000_000_000)
+	usage, err := s.Usage(ctx)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Logf("%d rows, %d bytes, %d ms of history", usage.Rows, usage.Bytes, at-begin)
+
+	atLeast := func(n int64) segment.Compare {
+		return segment.Compare{Op: segment.OpGe, Micros: []segment.Int128{int128.From(n * segment.MicrosPerUnit)}}
+	}
+	count, sum := atLeast(3), atLeast(1000)
+	dear := segment.Predicate{Path: []string{"value"}, Op: segment.OpGe, Values: []segment.Value{{Kind: segment.ValueNumber, Num: 250}}}
+	german := segment.Predicate{Path: []string{"country"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: "Germany"}}}
+	value := func(fn segment.Fn) *segment.Aggregate {
+		return &segment.Aggregate{Fn: fn, Property: []string{"value"}, Compare: sum}
+	}
+	for _, c := range []struct {
+		name string
+		leaf segment.Activity
+	}{
+		{"count", segment.Activity{Count: &count}},
+		{"count/last-tenth", segment.Activity{Count: &count, WindowMs: (at - begin) / 10}},
+		{"count/where-number", segment.Activity{Count: &count, Where: []segment.Predicate{dear}}},
+		{"count/where-text-and-number", segment.Activity{Count: &count, Where: []segment.Predicate{german, dear}}},
+		{"sum", segment.Activity{Aggregate: value(segment.FnSum)}},
+		{"sum/where-text", segment.Activity{Aggregate: value(segment.FnSum), Where: []segment.Predicate{german}}},
+		{"distinct", segment.Activity{Aggregate: &segment.Aggregate{Fn: segment.FnDistinct, Property: []string{"product_id"}, Compare: atLeast(2)}}},
+	} {
+		c.leaf.Event = "item_purchased"
+		b.Run(c.name, func(b *testing.B) {
+			for range b.N {
+				set, err := s.Activity(ctx, query.ActivityQuery{Cut: query.Cut{UpTo: batch.From}, Account: 1, Leaf: &c.leaf, AtMs: at})
+				if err != nil || set.IsEmpty() {
+					b.Fatal(set, err)
+				}
+			}
+		})
+	}
+	b.Run("timeline", func(b *testing.B) {
+		for i := range b.N {
+			_, err := s.Timeline(ctx, query.TimelineQuery{Cut: query.Cut{UpTo: batch.From}, Account: 1, Ordinals: []uint32{uint32(i * 7919)}, Limit: 50})
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}

@@ -73,7 +73,7 @@ func (dialect) Micros(json, number string) string {
 	micros := "CAST(" + rounded + " * 1000000 AS BIGINT)"
 	return strings.NewReplacer("NUMBER", number, "MICROS", micros, "REST", rest).Replace(`CASE
 		WHEN abs(NUMBER) < 1e9 AND CAST(NUMBER * 1e6 AS BIGINT) / 1e6 = NUMBER THEN CAST(NUMBER * 1e6 AS BIGINT)
-		WHEN abs(NUMBER) < 1e12 THEN MICROS + CASE WHEN abs(REST) = 0.0000005 AND MICROS % 2 <> 0 THEN sign(REST) ELSE 0 END
+		WHEN abs(NUMBER) < 1e12 THEN MICROS + CASE WHEN abs(REST) = 0.0000005 AND MICROS % 2 <> 0 THEN CAST(sign(REST) AS BIGINT) ELSE 0 END
 		END`)
 }
 

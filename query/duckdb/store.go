@@ -19,6 +19,8 @@ type Store struct {
 	path    string
 	db      bindings.Database
 	readers chan *conn // idle connections; as many as Options.Readers in all
+	// groupRows and tailBytes are fullGroup and maxTailBytes but in tests.
+	groupRows, tailBytes int
 
 	writer struct {
 		sync.Mutex
@@ -45,7 +47,7 @@ func Open(path string, opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("history: options: %w", err)
 	}
-	s := &Store{path: path, readers: make(chan *conn, opts.Readers)}
+	s := &Store{path: path, readers: make(chan *conn, opts.Readers), groupRows: fullGroup, tailBytes: maxTailBytes}
 	if err := s.open(opts); err != nil {
 		s.release()
 		return nil, fmt.Errorf("history: open %s: %w", path, err)

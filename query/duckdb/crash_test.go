@@ -1,0 +1,215 @@
+package duckdb
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/query"
+)
+
+const (
+	crashChildPath = "MUSTER_CRASH_CHILD_PATH"
+	crashChildSeed = "MUSTER_CRASH_CHILD_SEED"
+)
+
+// recordRows is how many rows record o has; everything about a record follows
+// from its offset, so that a reader knows what has to be there.
+func recordRows(o int64) int { return int(o*o%23) % 7 }
+
+func recordText(o int64, i int) string {
+	return fmt.Sprintf(`{"offset":%d,"index":%d,"filler":"%0*d"}`, o, i, int(o%40), o)
+}
+
+func hasAlias(o int64) bool { return o%11 == 3 }
+
+// fillRecords makes b the batch of records from to to.
+func fillRecords(b *query.Batch, partition int, from, to int64) {
+	b.Reset()
+	b.Partition, b.From, b.To = partition, from, to
+	for o := from; o < to; o++ {
+		for i := range recordRows(o) {
+			b.Account = append(b.Account, uint64(7+partition))
+			b.Offset = append(b.Offset, o)
+			b.Index = append(b.Index, uint32(i))
+			b.Ordinal = append(b.Ordinal, uint32(o%1000))
+			b.TimeMs = append(b.TimeMs, 1_700_000_000_000+o)
+			b.EventType.Append([]byte("tested"))
+			b.Properties.Append([]byte(recordText(o, i)))
+			b.IdempotencyKey.Append(strconv.AppendInt(nil, o, 10))
+		}
+		if hasAlias(o) {
+			b.Aliases = append(b.Aliases, query.Alias{Account: uint64(7 + partition), Offset: o, Ordinal: uint32(o % 1000), Winner: uint32((o + 1) % 1000)})
+		}
+	}
+}
+
+// crashChild appends to two partitions until it is killed. Small batches take
+// the way over the write-ahead log, large ones are written straight to the
+// file; small checkpoint limits make checkpoints part of the game. Batches
+// overlap what is stored, as they do after a crash of the feeding side.
+func crashChild(path string) {
+	seed, _ := strconv.ParseUint(os.Getenv(crashChildSeed), 10, 64)
+	rng := rand.New(rand.NewPCG(seed, 1))
+	s, err := Open(path, Options{CheckpointBytes: 2 * mb})
+	if err != nil {
+		fmt.Println("open:", err)
+		os.Exit(3)
+	}
+	fmt.Println("open")
+	ctx := context.Background()
+	b := new(query.Batch)
+	for {
+		partition := rng.IntN(2)
+		position, err := s.Position(ctx, partition)
+		if err != nil {
+			fmt.Println("position:", err)
+			os.Exit(3)
+		}
+		records := 1 + rng.Int64N(800)
+		if rng.IntN(4) == 0 {
+			records = 60_000
+		}
+		fillRecords(b, partition, max(0, position-rng.Int64N(50)), position+records)
+		if err := s.Append(ctx, b); err != nil {
+			fmt.Println("append:", err)
+			os.Exit(3)
+		}
+	}
+}
+
+// TestL2KilledWhileAppending kills a process that appends, at random moments,
+// without any closing, and then finds each record below the position whole,
+// once, and unchanged, and nothing above it.
+func TestL2KilledWhileAppending(t *testing.T) {
+	rounds := 8
+	if os.Getenv("MUSTER_LONG") != "" {
+		rounds = 100
+	}
+	path := filepath.Join(t.TempDir(), "h.duckdb")
+	seed := uint64(time.Now().UnixNano())
+	if n, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	t.Logf("MUSTER_SEED=%d", seed)
+	rng := rand.New(rand.NewPCG(seed, 2))
+	var last [2]int64
+	for round := range rounds {
+		killChild(t, path, rng)
+		s, err := Open(path, Options{})
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		for partition := range last {
+			p := checkRecords(t, s, partition)
+			if p < last[partition] {
+				t.Fatalf("round %d: partition %d went back from %d to %d", round, partition, last[partition], p)
+			}
+			last[partition] = p
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if last[0] == 0 || last[1] == 0 {
+		t.Fatal("nothing was stored, so nothing was tested")
+	}
+	t.Logf("%d rounds, positions %v", rounds, last)
+}
+
+// killChild runs a child and kills it some time after it has opened the file.
+func killChild(t *testing.T, path string, rng *rand.Rand) {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), crashChildPath+"="+path, fmt.Sprintf("%s=%d", crashChildSeed, rng.Uint64()))
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 256)
+	n, _ := out.Read(line)
+	if got := string(line[:n]); got != "open\n" {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		t.Fatalf("child: %q", got)
+	}
+	time.Sleep(time.Duration(rng.Int64N(int64(800 * time.Millisecond))))
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	n, _ = out.Read(line)
+	if n > 0 {
+		t.Fatalf("child: %q", line[:n])
+	}
+	_ = cmd.Wait()
+}
+
+// checkRecords compares a partition with what its position promises.
+func checkRecords(t *testing.T, s *Store, partition int) (position int64) {
+	t.Helper()
+	ctx := context.Background()
+	position, err := s.Position(ctx, partition)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, index := int64(0), 0 // the row that comes next
+	skip := func() {
+		for next < position && index >= recordRows(next) {
+			next, index = next+1, 0
+		}
+	}
+	sql := fmt.Sprintf(`%s events WHERE "partition" = %d ORDER BY record_offset, record_index`, selectRows, partition)
+	err = s.writer.query(ctx, sql, nil, func(ch chunk) error {
+		var r rows
+		r.addChunk(ch)
+		for i := range r.Rows() {
+			skip()
+			if r.Offset[i] != next || r.Index[i] != uint32(index) || r.Account[i] != uint64(7+partition) ||
+				r.Ordinal[i] != uint32(next%1000) || r.TimeMs[i] != 1_700_000_000_000+next ||
+				string(r.EventType.At(i)) != "tested" || string(r.Properties.At(i)) != recordText(next, index) ||
+				string(r.IdempotencyKey.At(i)) != strconv.FormatInt(next, 10) {
+				return fmt.Errorf("row %d.%d %s, want %d.%d", r.Offset[i], r.Index[i], r.Properties.At(i), next, index)
+			}
+			index++
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatalf("L2: partition %d at %d: %v", partition, position, err)
+	}
+	if skip(); next != position {
+		t.Fatalf("L2: partition %d: rows end at %d.%d, the position is %d", partition, next, index, position)
+	}
+	var aliases int64
+	for o := range position {
+		if hasAlias(o) {
+			aliases++
+		}
+	}
+	if got := scalar(t, s, fmt.Sprintf(`SELECT count(DISTINCT record_offset) * 1000000 + count(*) FROM aliases WHERE "partition" = %d`, partition)); got != aliases*1_000_001 {
+		t.Fatalf("L2: partition %d: aliases %d, want %d", partition, got, aliases)
+	}
+	return position
+}
+
+// scalar asks for one BIGINT.
+func scalar(t *testing.T, s *Store, sql string) (v int64) {
+	t.Helper()
+	err := s.writer.query(context.Background(), "SELECT CAST(("+sql+") AS BIGINT)", nil, func(ch chunk) error {
+		v = column[int64](ch, 0)[0]
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
