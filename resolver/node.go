@@ -257,8 +257,14 @@ func (n *Node) Checkpoint() error {
 }
 
 // pebbleLogger hands Pebble's messages on: errors as such, the rest for
-// debugging only.
-type pebbleLogger struct{ log *slog.Logger }
+// debugging only. On a full disk Pebble tries again without a pause and says so
+// each time; one message a second is enough.
+type pebbleLogger struct {
+	log  *slog.Logger
+	last *atomic.Int64 // when the last error was handed on, in Unix seconds
+}
+
+func newPebbleLogger(log *slog.Logger) pebbleLogger { return pebbleLogger{log, new(atomic.Int64)} }
 
 func (l pebbleLogger) Infof(format string, args ...any) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
@@ -267,7 +273,9 @@ func (l pebbleLogger) Infof(format string, args ...any) {
 }
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
-	l.log.Error("pebble", "message", fmt.Sprintf(format, args...))
+	if now := time.Now().Unix(); l.last.Swap(now) != now {
+		l.log.Error("pebble", "message", fmt.Sprintf(format, args...))
+	}
 }
 
 func (l pebbleLogger) Fatalf(format string, args ...any) {

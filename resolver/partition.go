@@ -100,7 +100,7 @@ func (p *partition) open(ctx context.Context) error {
 	if err := p.ckpt.restore(f); err != nil {
 		return fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
 	}
-	s, err := openStore(p.ckpt.fs, p.ckpt.path(dirLive), p.node.opts.CacheBytes, pebbleLogger{p.log})
+	s, err := openStore(p.ckpt.fs, p.ckpt.path(dirLive), p.node.opts.CacheBytes, newPebbleLogger(p.log))
 	if err != nil {
 		return err
 	}
