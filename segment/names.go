@@ -48,14 +48,20 @@ func SnakeCase(name string) (key string, ok bool) {
 		return "", false
 	}
 	var spelled strings.Builder
-	for _, r := range norm.NFKD.String(name) {
+	runes := []rune(norm.NFKD.String(name))
+	for i, r := range runes {
 		switch {
 		case r < unicode.MaxASCII && r != '\'':
 			spelled.WriteByte(byte(r))
 		case r == '\'' || r == '’' || unicode.Is(unicode.Mn, r):
 			// Part of the word it stands in.
 		case latin[r] != "":
-			spelled.WriteString(latin[r])
+			letters := latin[r]
+			if i+1 < len(runes) && unicode.IsLower(runes[i+1]) {
+				// One capital at most, or the rest would pass for an acronym.
+				letters = letters[:1] + strings.ToLower(letters[1:])
+			}
+			spelled.WriteString(letters)
 		case unicode.IsLetter(r) || unicode.IsNumber(r):
 			return "", false
 		default:

@@ -177,6 +177,10 @@ func (d *decoder) value(path string, raw []byte, p *Predicate, typ *fieldType) (
 		if s = typ.normal(s); s == "" {
 			return Value{}, fault(path, "must have something to compare %s with", typ.what)
 		}
+		// Lower case can be longer, and the canonical text must be accepted too.
+		if len(s) > d.limits.StringBytes {
+			return Value{}, fault(path, "must have at most %d bytes in lower case, it has %d", d.limits.StringBytes, len(s))
+		}
 	}
 	return Value{Kind: ValueString, Str: s}, nil
 }
