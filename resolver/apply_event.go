@@ -29,12 +29,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		if err != nil {
 			return err
 		}
-		if ok && m.logTime-v.atMs < a.Settings.idempotencyMs() {
+		if ok && v.atMs > a.keysFromMs(m.logTime) {
 			out.Status, out.Profile = EventDuplicate, a.headers.get(v.ordinal).id
 			return nil
-		}
-		if m.keys.size() >= maxIdempotency {
-			return refuse(atLimit("idempotency_key", "idempotency_key: %d keys are held, the most there can be; shorten idempotency_hours or leave the key out", maxIdempotency))
 		}
 	}
 	if _, known := a.types[string(ev.Type)]; !known && len(a.types) >= maxEventTypes {
@@ -51,11 +48,11 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 			continue
 		}
 		none = false
-		if a.placeholders.has(raw[k]) {
-			return refuse(invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]))
-		}
 		if p.blank[k] {
 			return refuse(emptyIdentifier(k))
+		}
+		if p.junk[k] || a.placeholders.has(raw[k]) {
+			return refuse(invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]))
 		}
 		o := p.owner[k]
 		if p.version != a.ids.version {

@@ -101,7 +101,7 @@ func (m *Machine) freeze() *frozen {
 		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.changed, a.headers.freeze()})
 		a.ids.changed = nil
 		f.numbers = append(f.numbers, a.number)
-		f.dropKeys = min(f.dropKeys, m.logTime-a.Settings.idempotencyMs())
+		f.dropKeys = min(f.dropKeys, a.keysFromMs(m.logTime))
 	}
 	f.docs, f.entities = m.store.freeze()
 	f.keys = m.keys.freeze()

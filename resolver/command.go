@@ -207,6 +207,7 @@ func (m *Machine) setSettings(a *account, s Settings) *Refusal {
 			added = append(added, strings.ToLower(strings.TrimSpace(v)))
 		}
 	}
+	a.ForgottenMs = a.keysFromMs(m.logTime)
 	a.Settings = s
 	a.placeholders = newPlaceholderSet(s.Placeholders)
 	m.saveAccount(a)
@@ -324,7 +325,7 @@ func (m *Machine) defineEventType(a *account, name string) (*EventType, *Refusal
 	}
 	key, ok := segment.SnakeCase(name)
 	if !ok {
-		return nil, invalid("name", "name must have at least one letter or digit")
+		return nil, invalid("name", "name must have at least one of the letters a to z or a digit: the key is made of them")
 	}
 	if t := a.types[key]; t != nil && t.Name != "" {
 		return nil, &Refusal{Code: "conflict", Field: "name", Message: fmt.Sprintf("name: the event type %s is defined already", key)}

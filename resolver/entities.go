@@ -70,6 +70,10 @@ type accountEntity struct {
 	HashKey    string   `json:"hash_key"`    // 16 bytes in hexadecimal
 	SecretHash string   `json:"secret_hash"` // SHA-256 of the App Secret, in hexadecimal
 	Settings   Settings `json:"settings"`
+	// ForgottenMs is the log time up to which idempotency keys had expired when
+	// the settings last changed. They stay expired when keys hold longer now,
+	// whether a checkpoint has dropped them yet or not (R1).
+	ForgottenMs int64 `json:"forgotten_ms"`
 }
 
 // account is the state of one account.
@@ -123,6 +127,11 @@ func (a *account) install(e accountEntity) error {
 	a.hasher = newHasher(key)
 	a.placeholders = newPlaceholderSet(e.Settings.Placeholders)
 	return nil
+}
+
+// keysFromMs is the log time after which idempotency keys count at logTime.
+func (a *account) keysFromMs(logTime int64) int64 {
+	return max(a.ForgottenMs, logTime-a.Settings.idempotencyMs())
 }
 
 // root is the ordinal's profile after merges. Chains have one link: a merge

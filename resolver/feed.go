@@ -126,8 +126,11 @@ func (f *feed) begin(ctx context.Context, offset int64) (*query.Batch, error) {
 	return f.mu.cur, nil
 }
 
+// waiting is how many bytes wait in memory. The lock is held.
+func (f *feed) waiting() int64 { return f.mu.mem + int64(f.mu.cur.Bytes()) }
+
 func (f *feed) full() bool {
-	return f.mu.mem > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes
+	return f.waiting() > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes
 }
 
 // abort ends a record that could not be applied.
@@ -143,7 +146,7 @@ func (f *feed) end(offset int64) {
 			signal = true
 		}
 		c.To = offset + 1
-		if c.Rows() >= f.opts.Rows {
+		if c.Rows() >= f.opts.Rows || int64(c.Bytes()) >= f.opts.MemoryBytes/2 {
 			f.seal()
 			signal = true
 		}
@@ -339,7 +342,10 @@ func (f *feed) spill(ctx context.Context) {
 			if f.mu.mem > f.opts.MemoryBytes {
 				for _, x := range f.mu.items {
 					if x.batch != nil && !x.busy {
+						// Held from here on: a batch that is stored meanwhile must
+						// not be filled anew while it is written.
 						it = x
+						f.mu.hold++
 						break
 					}
 				}
@@ -348,7 +354,10 @@ func (f *feed) spill(ctx context.Context) {
 			if it == nil {
 				break
 			}
-			if err := f.toFile(it, true); err != nil {
+			err := f.toFile(it, true)
+			f.thaw()
+			f.changed.signal()
+			if err != nil {
 				f.log.Error("cannot spill rows to disk", "error", err)
 				break
 			}
@@ -357,20 +366,13 @@ func (f *feed) spill(ctx context.Context) {
 }
 
 // toFile makes sure the item has a spool file; release also frees its memory.
+// The caller holds the feed's files (hold).
 func (f *feed) toFile(it *feedItem, release bool) error {
 	f.fileMu.Lock()
 	defer f.fileMu.Unlock()
 	f.mu.Lock()
-	f.mu.hold++
 	b, name := it.batch, it.file
 	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		f.mu.hold--
-		f.sweep()
-		f.mu.Unlock()
-		f.changed.signal()
-	}()
 	var size int64
 	if name == "" {
 		name = fmt.Sprintf("%020d-%020d.spool", it.from, it.to)

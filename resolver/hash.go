@@ -94,13 +94,13 @@ func (m *Machine) hashKeys(put func([]byte)) error {
 	}
 	maps.Copy(all, m.keys.sealing)
 	maps.Copy(all, m.keys.recent)
-	var longest int64
+	from := m.logTime
 	for _, a := range m.accounts {
-		longest = max(longest, a.Settings.idempotencyMs())
+		from = min(from, a.keysFromMs(m.logTime))
 	}
 	keys := make([]hash128, 0, len(all))
 	for k, v := range all {
-		if m.logTime-v.atMs < longest {
+		if v.atMs > from {
 			keys = append(keys, k)
 		}
 	}

@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"encoding/binary"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/dchest/siphash"
 
@@ -56,10 +58,24 @@ func (h hasher) identityHash(kind IdentityKind, raw []byte, buf *[]byte) (sum ha
 		b = append(b, raw...)
 	}
 	*buf = b
-	if len(b) == 1 {
+	if len(b) == 1 || isBlank(b[1:]) {
 		return sum, false
 	}
 	return h.sum(b), true
+}
+
+// isBlank tells whether nothing of a value can be seen: white space and
+// characters of no width only.
+func isBlank(b []byte) bool {
+	if b[0] > ' ' && b[0] < utf8.RuneSelf {
+		return false
+	}
+	for _, r := range string(b) {
+		if !unicode.IsSpace(r) && !unicode.Is(unicode.Cf, r) {
+			return false
+		}
+	}
+	return true
 }
 
 // idempotencyHash hashes an idempotency key, apart from all identifiers.

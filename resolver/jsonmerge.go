@@ -73,9 +73,38 @@ func (j *jsonMerger) members(obj []byte) ([]member, error) {
 
 func (j *jsonMerger) release() { j.depth-- }
 
-func find(list []member, key []byte) int {
-	for i := range list {
-		if string(list[i].key) == string(key) {
+// fewLookups is up to how many look-ups in a list are done by scanning it.
+const fewLookups = 8
+
+// finder finds members by key: by scanning for a few look-ups, by an index for
+// many, so that merging takes time in proportion to the objects, whatever
+// their keys.
+type finder struct {
+	list  []member
+	index map[string]int
+}
+
+func newFinder(list []member, lookups int) finder {
+	f := finder{list: list}
+	if lookups > fewLookups && len(list) > fewLookups {
+		f.index = make(map[string]int, len(list))
+		for i := range list {
+			f.index[string(list[i].key)] = i
+		}
+	}
+	return f
+}
+
+// find returns the place of the key in the list, or -1.
+func (f *finder) find(key []byte) int {
+	if f.index != nil {
+		if i, ok := f.index[string(key)]; ok {
+			return i
+		}
+		return -1
+	}
+	for i := range f.list {
+		if string(f.list[i].key) == string(key) {
 			return i
 		}
 	}
@@ -89,13 +118,16 @@ func (j *jsonMerger) same(dst, src []byte, mode mergeMode) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	add, err := j.members(src)
+	defer j.release()
+	if err != nil {
+		return false, err
+	}
+	index := newFinder(have, len(add))
 	same := true
-	var inner error
-	err = eachMember(src, func(m member) {
-		if !same || inner != nil {
-			return
-		}
-		i := find(have, m.key)
+	for k := 0; k < len(add) && same && err == nil; k++ {
+		m := add[k]
+		i := index.find(m.key)
 		null := m.value[0] == 'n'
 		switch {
 		case null:
@@ -103,13 +135,10 @@ func (j *jsonMerger) same(dst, src []byte, mode mergeMode) (bool, error) {
 		case i < 0:
 			same = false
 		case m.value[0] == '{' && have[i].value[0] == '{':
-			same, inner = j.same(have[i].value, m.value, mode)
+			same, err = j.same(have[i].value, m.value, mode)
 		default:
 			same = mode == mergeFill || string(have[i].value) == string(m.value)
 		}
-	})
-	if err == nil {
-		err = inner
 	}
 	return same, err
 }
@@ -125,6 +154,7 @@ func (j *jsonMerger) appendMerged(out, dst, src []byte, mode mergeMode) ([]byte,
 	if err != nil {
 		return nil, err
 	}
+	inHave, inAdd := newFinder(have, len(add)), newFinder(add, len(have))
 	out = append(out, '{')
 	first := true
 	put := func(key []byte) {
@@ -135,7 +165,7 @@ func (j *jsonMerger) appendMerged(out, dst, src []byte, mode mergeMode) ([]byte,
 		out = append(append(out, key...), ':')
 	}
 	for _, h := range have {
-		i := find(add, h.key)
+		i := inAdd.find(h.key)
 		if i < 0 {
 			put(h.key)
 			out = append(out, h.value...)
@@ -161,7 +191,7 @@ func (j *jsonMerger) appendMerged(out, dst, src []byte, mode mergeMode) ([]byte,
 		}
 	}
 	for _, m := range add {
-		if m.value[0] == 'n' || find(have, m.key) >= 0 {
+		if m.value[0] == 'n' || inHave.find(m.key) >= 0 {
 			continue
 		}
 		put(m.key)

@@ -21,9 +21,8 @@ const (
 	maxSessions     = 100    // per user; the oldest are dropped
 	maxImports      = 50_000 // files remembered per account
 	maxObjectBytes  = 64 << 10
-	maxIdempotency  = 500_000_000 // keys held per partition
-	recordWindow    = 1 << 18     // record ids remembered against repeats
-	continueWork    = 64          // values a continue record works off
+	recordWindow    = 1 << 18 // record ids remembered against repeats
+	continueWork    = 64      // values a continue record works off
 	maxPendingTasks = 1000
 )
 

@@ -18,7 +18,7 @@ type Stats struct {
 	// it is history's lag in records.
 	HistoryPosition int64
 	// WaitingRows, WaitingBytes and SpoolBytes are what history lacks: rows
-	// not sealed yet, bytes in memory, bytes in spool files.
+	// not sealed yet, bytes in memory (of all rows), bytes in spool files.
 	WaitingRows, WaitingBytes, SpoolBytes int64
 	// HistoryFailing is true while history refuses rows.
 	HistoryFailing bool
@@ -45,10 +45,10 @@ func (n *Node) Stats() []Stats {
 		}
 		p.feed.mu.Lock()
 		s.HistoryPosition = p.feed.mu.stored
+		s.SpoolBytes = p.feed.mu.disk
 		if c := p.feed.mu.cur; c != nil {
-			s.WaitingRows = int64(c.Rows())
+			s.WaitingRows, s.WaitingBytes = int64(c.Rows()), p.feed.waiting()
 		}
-		s.WaitingBytes, s.SpoolBytes = p.feed.mu.mem, p.feed.mu.disk
 		s.HistoryFailing = p.feed.mu.lastErr != nil
 		p.feed.mu.Unlock()
 		out = append(out, s)

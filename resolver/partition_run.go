@@ -57,6 +57,11 @@ func (p *partition) takeWaiter(id eventlog.RecordID) *waiter {
 	return w
 }
 
+// maxIdempotencyKeys bounds the keys held by a partition. The bound is judged
+// before a record is stored, not by Apply: how many expired keys are still held
+// depends on checkpoints, and Apply may not.
+const maxIdempotencyKeys = 500_000_000
+
 // submit appends the record and waits until it is applied.
 func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
 	select {
@@ -66,6 +71,9 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	}
 	if p.appended.Load()-p.applied.Load() > p.node.opts.MaxBacklog {
 		return fmt.Errorf("%w: %d records are waiting to be applied", ErrOverloaded, p.node.opts.MaxBacklog)
+	}
+	if env.Kind == eventlog.KindEvents && p.keyCount.Load() > maxIdempotencyKeys {
+		return fmt.Errorf("%w: %d idempotency keys are held, the most there can be; shorten idempotency_hours", ErrOverloaded, maxIdempotencyKeys)
 	}
 	w := waiters.Get().(*waiter)
 	w.out = out

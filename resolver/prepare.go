@@ -1,6 +1,10 @@
 package resolver
 
-import "github.com/musterhq/muster/eventlog"
+import (
+	"bytes"
+
+	"github.com/musterhq/muster/eventlog"
+)
 
 // windowEvents is how many events are prepared together.
 const windowEvents = 32
@@ -15,6 +19,7 @@ type prepared struct {
 	ev     eventlog.Event
 	hashes [identityKinds]hash128
 	blank  [identityKinds]bool // nothing is left of the value
+	junk   [identityKinds]bool // what is left is a placeholder
 	key    hash128
 	// owner holds the profiles found at the version of the identity map;
 	// noOrdinal where there is none.
@@ -28,10 +33,13 @@ func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 	for n < windowEvents && r.Next(&m.window[n].ev) {
 		p := &m.window[n]
 		for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
-			p.owner[k], p.blank[k] = noOrdinal, false
+			p.owner[k], p.blank[k], p.junk[k] = noOrdinal, false, false
 			if len(raw) > 0 {
 				h, ok := a.hasher.identityHash(IdentityKind(k), raw, &m.normal)
 				p.hashes[k], p.blank[k] = h, !ok
+				if ok && IdentityKind(k) == IdentityPhone {
+					p.junk[k] = a.placeholders.has(bytes.TrimPrefix(m.normal[1:], []byte("+")))
+				}
 			}
 		}
 		if len(p.ev.IdempotencyKey) > 0 {

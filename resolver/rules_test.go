@@ -3,6 +3,7 @@ package resolver
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -288,5 +289,108 @@ func TestApplyRefusesNewerRecords(t *testing.T) {
 	env := eventlog.Envelope{Kind: eventlog.KindTick}
 	if err := m.Apply(0, env.Append(nil), &rows, &out); err == nil {
 		t.Fatal("a kind of record this build does not know must stop it")
+	}
+}
+
+// TestR1CheckpointsDoNotShowInKeys: a key that had expired stays expired when
+// keys hold longer later, whether or not a checkpoint has dropped it.
+func TestR1CheckpointsDoNotShowInKeys(t *testing.T) {
+	var sums []string
+	for _, checkpoints := range []bool{false, true} {
+		r := newRecorder(t, DefaultSettings())
+		maybe := func() {
+			if checkpoints {
+				checkpointInPlace(t, r.m)
+			}
+		}
+		r.events(ev("email", "a@x.io", "key", "k"))
+		maybe()
+		r.now += 80 * 3_600_000
+		r.events(ev("email", "a@x.io", "key", "other"))
+		maybe()
+		s := DefaultSettings()
+		s.IdempotencyHours = 720
+		r.command(CommandSettingsSet, s)
+		r.now += 3_600_000
+		if got := r.events(ev("email", "a@x.io", "key", "k")).Events[0].Status; got != EventAccepted {
+			t.Fatalf("checkpoints %v: status %d", checkpoints, got)
+		}
+		if got := r.events(ev("email", "a@x.io", "key", "other")).Events[0].Status; got != EventDuplicate {
+			t.Fatalf("checkpoints %v: a key that had not expired must hold, status %d", checkpoints, got)
+		}
+		sum, err := r.m.Hash()
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, sum)
+	}
+	if sums[0] != sums[1] {
+		t.Fatal("R1: the state shows when checkpoints were written")
+	}
+}
+
+func TestJunkIdentifiersAreRefused(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	for _, e := range []eventlog.Event{
+		ev("external_id", "   "), ev("external_id", "\u00a0"), ev("external_id", "\u200b"), ev("email", " \u200b"),
+		ev("phone", "0"), ev("phone", "+0"), ev("phone", "(0)"), ev("phone", "0-"),
+	} {
+		if o := r.events(e).Events[0]; o.Status != EventRefused {
+			t.Errorf("%s: must be refused", describe(&e))
+		}
+	}
+	if o := r.events(ev("external_id", "\u200bx")).Events[0]; o.Status != EventAccepted {
+		t.Error("an external id is exact: what can be seen of it is kept as it is")
+	}
+}
+
+// TestMergeOfManyKeys: objects with many keys are merged by an index.
+func TestMergeOfManyKeys(t *testing.T) {
+	object := func(from, to int, value string) []byte {
+		out := []byte{'{'}
+		for i := from; i < to; i++ {
+			if i > from {
+				out = append(out, ',')
+			}
+			out = fmt.Appendf(out, `"k%d":%s`, i, value)
+		}
+		return append(out, '}')
+	}
+	var j jsonMerger
+	for _, mode := range []mergeMode{mergeOverwrite, mergeFill} {
+		for _, src := range [][]byte{object(20, 90, `{"a":1}`), object(50, 55, "null"), object(0, 60, "2"), object(10, 70, "null"), object(200, 201, `"x"`)} {
+			dst := object(0, 60, "1")
+			got, _, err := j.merge(dst, src, mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := decodeObject(dst)
+			naiveMerge(want, decodeObject(src), mode == mergeFill)
+			if !reflect.DeepEqual(decodeObject(got), want) {
+				t.Fatalf("mode %d: %s into %s gives %s", mode, src, dst, got)
+			}
+		}
+	}
+}
+
+// BenchmarkMergeLarge merges objects of 6,500 keys that all change: time must
+// grow with the keys, not with their square.
+func BenchmarkMergeLarge(b *testing.B) {
+	object := func(value int) []byte {
+		out := []byte{'{'}
+		for i := range 6500 {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = fmt.Appendf(out, `"%04x":%d`, i, value)
+		}
+		return append(out, '}')
+	}
+	dst, src := object(1), object(2)
+	var j jsonMerger
+	for b.Loop() {
+		if _, _, err := j.merge(dst, src, mergeOverwrite); err != nil {
+			b.Fatal(err)
+		}
 	}
 }
