@@ -1,0 +1,130 @@
+package query_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+)
+
+// That members are right is tested as S1 in query/duckdb; here is how they are
+// come by.
+
+// history answers each activity with the ordinals of its event's name, and
+// counts the questions.
+type history struct {
+	query.History
+	asked []query.ActivityQuery
+}
+
+func (h *history) Activity(ctx context.Context, q query.ActivityQuery) (*roaring.Bitmap, error) {
+	h.asked = append(h.asked, q)
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	b := roaring.New()
+	for _, digit := range strings.TrimPrefix(q.Leaf.Event, "did_") {
+		b.Add(uint32(digit - '0'))
+	}
+	return b, nil
+}
+
+// profiles are ordinals 0 to 5; profile n is called n and is on list n.
+type profiles struct{ scans int }
+
+func (p *profiles) Universe() *roaring.Bitmap { return roaring.BitmapOf(0, 1, 2, 3, 4, 5) }
+
+func (p *profiles) Scan(_ context.Context, fn func(uint32, *query.ProfileFacts) error) error {
+	p.scans++
+	var f query.ProfileFacts
+	for o := range uint32(6) {
+		f = query.ProfileFacts{Fields: segment.Fields{FirstName: fmt.Append(nil, o)}, Lists: []string{fmt.Sprint("l", o)}}
+		if err := fn(o, &f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func parse(t *testing.T, definition string) *segment.Node {
+	t.Helper()
+	n, err := segment.Parse([]byte(definition), segment.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func did(digits, rest string) string {
+	return fmt.Sprintf(`{"kind":"activity","event":"did_%s"%s}`, digits, rest)
+}
+
+func group(match string, conditions ...string) string {
+	return fmt.Sprintf(`{"match":%q,"conditions":[%s]}`, match, strings.Join(conditions, ","))
+}
+
+func TestEvaluate(t *testing.T) {
+	name := func(n int) string {
+		return fmt.Sprintf(`{"kind":"attribute","field":"first_name","op":"=","value":"%d"}`, n)
+	}
+	other := map[string]string{
+		"s1": did("123", ""),
+		"s2": group("any", `{"kind":"segment","segment_id":"s1"}`, name(5)),
+	}
+	for _, c := range []struct {
+		definition, want string
+		asked, scans     int
+	}{
+		{did("13", ""), "{1,3}", 1, 0},
+		{did("13", `,"did":false`), "{0,2,4,5}", 1, 0},
+		// Counts that hold for nobody's events too are asked the other way round.
+		{did("13", `,"count":{"op":"<","value":2}`), "{0,2,4,5}", 1, 0},
+		{did("13", `,"did":false,"count":{"op":"<","value":2}`), "{1,3}", 1, 0},
+		// One question however often and however negated.
+		{group("all", did("123", ""), did("123", `,"count":{"op":">","value":0}`), group("any", did("123", `,"did":false`), name(2))), "{2}", 1, 1},
+		{group("any", name(1), name(2), `{"kind":"list","list_id":"l4"}`, `{"kind":"consent","channel":"sms","status":"subscribed"}`), "{1,2,4}", 0, 1},
+		{`{"kind":"list","list_id":"l4","member":false}`, "{0,1,2,3,5}", 0, 1},
+		{group("all", `{"kind":"segment","segment_id":"s2"}`, `{"kind":"segment","segment_id":"s1","member":false}`), "{5}", 1, 1},
+		// History keeps the events of profiles that are gone, here 8 and 9.
+		{did("189", ""), "{1}", 1, 0},
+		{group("any", did("89", ""), did("9", `,"did":false`)), "{0,1,2,3,4,5}", 2, 0},
+	} {
+		h, p := &history{}, &profiles{}
+		got, err := query.Evaluate(context.Background(), h, query.Evaluation{Root: parse(t, c.definition), Profiles: p,
+			Segments: func(id string) (*segment.Node, bool) { d, ok := other[id]; return parse(t, d), ok }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != c.want || len(h.asked) != c.asked || p.scans != c.scans {
+			t.Errorf("%s\ngot %v with %d questions and %d scans, want %s with %d and %d", c.definition, got, len(h.asked), p.scans, c.want, c.asked, c.scans)
+		}
+	}
+}
+
+// TestEvaluateCycle: segments that refer to each other end in an error. Saving
+// refuses them, so this is a last line.
+func TestEvaluateCycle(t *testing.T) {
+	a := parse(t, group("all", `{"kind":"segment","segment_id":"b"}`, `{"kind":"segment","segment_id":"b","member":false}`))
+	_, err := query.Evaluate(context.Background(), &history{}, query.Evaluation{Root: a, Profiles: &profiles{},
+		Segments: func(string) (*segment.Node, bool) { return a, true }})
+	if err == nil || !strings.Contains(err.Error(), "deep") {
+		t.Fatalf("got %v", err)
+	}
+}
+
+func TestEvaluateCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, d := range []string{did("1", ""), group("any", did("1", ""), `{"kind":"list","list_id":"l4"}`)} {
+		_, err := query.Evaluate(ctx, &history{}, query.Evaluation{Root: parse(t, d), Profiles: &profiles{}})
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v", err)
+		}
+	}
+}
