@@ -80,7 +80,7 @@ func TestS1Micros(t *testing.T) {
 	s := openTest(t)
 	rng := rand.New(rand.NewPCG(11, 12))
 	var numbers []float64
-	for range scale(5_000) {
+	for range scale(2_500) {
 		sign := float64(1 - 2*rng.IntN(2))
 		// A decimal with a 5 at the seventh decimal, and its neighbours.
 		whole := rng.Uint64N(uint64(math.Pow10(rng.IntN(13))))

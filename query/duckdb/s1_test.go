@@ -22,10 +22,10 @@ import (
 // edges of windows ± 1 ms among them), cuts and merges.
 //
 // MUSTER_SEED is the first seed (default 1), MUSTER_S1_HISTORIES how many
-// histories are drawn (default 10, with MUSTER_LONG=1 60); each is asked
+// histories are drawn (default 7, with MUSTER_LONG=1 60); each is asked
 // s1Questions questions.
 func TestS1NaiveEqualsDuckDB(t *testing.T) {
-	histories := 10
+	histories := 7
 	if os.Getenv("MUSTER_LONG") != "" {
 		histories = 60
 	}
