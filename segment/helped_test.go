@@ -1,6 +1,8 @@
 package segment
 
 import (
+	"slices"
+
 	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/internal/jsontext"
 )
@@ -30,7 +32,7 @@ func helped(n *Node, p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 		var holds bool
 		switch leaf.Kind {
 		case KindList:
-			holds = contains(p.Lists, leaf.List.ListID)
+			holds = slices.Contains(p.Lists, leaf.List.ListID)
 		case KindSegment:
 			other, ok := refs(leaf.Segment.SegmentID)
 			holds = ok && helped(other, p, atMs, refs, depth+1)

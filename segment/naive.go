@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math/big"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -56,11 +57,11 @@ func (n *Node) naive(p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 	case KindConsent:
 		return n.Consent.naive(p)
 	case KindList:
-		return contains(p.Lists, n.List.ListID) == n.List.Member
+		return slices.Contains(p.Lists, n.List.ListID) == n.List.Member
 	case KindSegment:
 		id := n.Segment.SegmentID
 		member := false
-		if !contains(within, id) {
+		if !slices.Contains(within, id) {
 			if other, ok := refs(id); ok {
 				member = other.naive(p, atMs, refs, append(within[:len(within):len(within)], id))
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"unicode/utf8"
 
@@ -133,20 +134,11 @@ func (o *object) need(name string) ([]byte, error) {
 // only refuses fields that are not among the names.
 func (o *object) only(what string, names ...string) error {
 	for _, f := range o.fields {
-		if !contains(names, f.name) {
+		if !slices.Contains(names, f.name) {
 			return fault(o.at(f.name), "must not be given: %s has the fields %s", what, list(names))
 		}
 	}
 	return nil
-}
-
-func contains[T comparable](s []T, v T) bool {
-	for _, x := range s {
-		if x == v {
-			return true
-		}
-	}
-	return false
 }
 
 // list joins words as a sentence does.
@@ -232,7 +224,7 @@ func oneOf[T ~string](o *object, name string, words []T) (T, error) {
 	if err != nil {
 		return "", err
 	}
-	if !contains(words, T(s)) {
+	if !slices.Contains(words, T(s)) {
 		return "", fault(o.at(name), "must be one of %s", choice(words))
 	}
 	return T(s), nil

@@ -1,6 +1,8 @@
 package segment
 
 import (
+	"slices"
+
 	"github.com/musterhq/muster/internal/int128"
 	"github.com/musterhq/muster/internal/jsontext"
 )
@@ -255,7 +257,7 @@ func operator(o *object, ops []Op, what string) (Op, error) {
 	if err != nil {
 		return "", err
 	}
-	if !contains(ops, Op(s)) {
+	if !slices.Contains(ops, Op(s)) {
 		return "", fault(o.at("op"), "must be one of %s for %s", choice(ops), what)
 	}
 	return Op(s), nil

@@ -6,10 +6,7 @@ var leafKinds = []Kind{KindActivity, KindAttribute, KindConsent, KindList, KindS
 
 // node reads a group or a leaf. depth is 1 at the root.
 func (d *decoder) node(path string, raw []byte, depth int) (*Node, error) {
-	if d.conditions++; d.conditions > d.limits.Conditions {
-		return nil, fault("", "must have at most %d conditions, groups included; "+
-			"split it into segments that refer to each other", d.limits.Conditions)
-	}
+	d.conditions++
 	if depth > d.limits.Depth {
 		return nil, fault(path, "must not be nested deeper than %d levels", d.limits.Depth)
 	}
@@ -69,7 +66,7 @@ func (d *decoder) group(o *object, depth int) (*Node, error) {
 	case len(parts) == 0:
 		return nil, fault(path, "must have at least one condition")
 	case len(parts)+d.conditions > d.limits.Conditions:
-		// Told at once rather than after a fault in one of too many.
+		// Told before any of them is read, rather than after a fault in one.
 		return nil, fault("", "must have at most %d conditions, groups included; "+
 			"split it into segments that refer to each other", d.limits.Conditions)
 	}

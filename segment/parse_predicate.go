@@ -1,6 +1,7 @@
 package segment
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/identity"
@@ -82,7 +83,7 @@ func (d *decoder) path(at, s string) ([]string, error) {
 	if len(path) > d.limits.PathDepth {
 		return nil, fault(at, "must have at most %d keys", d.limits.PathDepth)
 	}
-	if contains(path, "") {
+	if slices.Contains(path, "") {
 		return nil, fault(at, "must not have an empty key beside a dot")
 	}
 	return path, nil

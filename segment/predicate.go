@@ -2,6 +2,7 @@ package segment
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/musterhq/muster/internal/jsontext"
 )
@@ -73,7 +74,7 @@ func (p *Predicate) matchScalar(op Op, raw []byte, atMs int64) bool {
 		return ok && p.matchNumber(op, f)
 	case jsontext.True, jsontext.False:
 		return (op == OpEq || op == OpIn) &&
-			contains(p.Values, Value{Kind: ValueBool, Bool: kind == jsontext.True})
+			slices.Contains(p.Values, Value{Kind: ValueBool, Bool: kind == jsontext.True})
 	}
 	return false
 }
@@ -156,10 +157,4 @@ func (p *Predicate) matchNumber(op Op, f float64) bool {
 		return f <= constant
 	}
 	return f >= constant && f <= p.Values[1].Num
-}
-
-// lookupBelow follows a field's path from its root's object: the first key
-// names the root itself.
-func lookupBelow(root []byte, path []string) (raw []byte, ok bool) {
-	return jsontext.Lookup(root, path[1:])
 }

@@ -1,6 +1,9 @@
 package segment
 
-import "github.com/musterhq/muster/internal/identity"
+import (
+	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/jsontext"
+)
 
 // The fields of a profile that conditions know. Fields below geo and
 // attributes are free.
@@ -85,7 +88,7 @@ func (a *Attribute) match(op Op, f *Fields, atMs int64) bool {
 	if p.Path[0] == FieldGeo {
 		root = f.Geo
 	}
-	raw, _ := lookupBelow(root, p.Path)
+	raw, _ := jsontext.Lookup(root, p.Path[1:]) // the first key names the root
 	return p.matchAny(op, raw, atMs)
 }
 
