@@ -162,3 +162,42 @@ func TestStampTooFarAheadIsRefused(t *testing.T) {
 	}
 	f.close(t, n)
 }
+
+// TestQ1WaitingRowsAreBoundedInBytes: while history refuses rows, large ones
+// are counted, sealed by their bytes and moved to the spool.
+func TestQ1WaitingRowsAreBoundedInBytes(t *testing.T) {
+	f := newFixture(t)
+	f.history.failures = 100
+	n, err := Open(context.Background(), Options{FS: f.fs, Dir: "state", Log: f.log, History: f.history,
+		Now: func() time.Time { return f.now }, Rand: &seededReader{rng: rand.New(rand.NewPCG(2, 2))},
+		Feed: FeedOptions{Delay: time.Hour, MemoryBytes: 100_000, RetryMax: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := n.Command(ctx, testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	large := ev("email", "a@x.io")
+	large.Properties = []byte(`{"x":"` + strings.Repeat("y", 20_000) + `"}`)
+	counted := false
+	for i := range 50 {
+		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{9, byte(i)}, StampMs: f.now.UnixMilli()}
+		var out Outcome
+		if err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), []eventlog.Event{large}), &out); err != nil {
+			t.Fatal(err)
+		}
+		s := n.Stats()[0]
+		counted = counted || s.WaitingRows > 0 && s.WaitingBytes >= 20_000
+		if s.WaitingBytes > 2*100_000+50_000 {
+			t.Fatalf("%d bytes wait in memory, the bound is 100,000 and Apply stops at twice as much", s.WaitingBytes)
+		}
+	}
+	if s := n.Stats()[0]; !counted || s.SpoolBytes == 0 {
+		t.Fatalf("rows being filled counted: %v; spooled: %d bytes", counted, s.SpoolBytes)
+	}
+	f.history.mu.Lock()
+	f.history.failures = 0
+	f.history.mu.Unlock()
+	f.close(t, n)
+}
