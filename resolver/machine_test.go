@@ -135,9 +135,9 @@ func randomEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 	return ev
 }
 
-// TestResolutionMatchesNaive compares the machine with the naive oracle over
-// random histories (R2: the identity map agrees with the documents).
-func TestResolutionMatchesNaive(t *testing.T) {
+// TestR2ResolutionMatchesNaive compares the machine with the naive oracle over
+// random histories, and the identity map with the documents (R2).
+func TestR2ResolutionMatchesNaive(t *testing.T) {
 	seeds := 300
 	if testing.Short() {
 		seeds = 30
