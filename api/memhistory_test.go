@@ -161,6 +161,14 @@ var one = func() segment.Int128 {
 	return n.Activity.Count.Micros[0]
 }()
 
+func (h *memHistory) Replay(context.Context, query.ReplayQuery, func(*query.ReplayBlock) error) error {
+	return errors.New("not here")
+}
+
+func (h *memHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
+	return nil, errors.New("not here")
+}
+
 func (h *memHistory) Usage(context.Context) (query.Usage, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

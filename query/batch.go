@@ -1,5 +1,7 @@
 package query
 
+import "github.com/musterhq/muster/segment"
+
 // Batch is the resolved rows of consecutive records of one partition, column
 // by column. All columns have the same length. A batch may have no rows: it
 // still moves the position.
@@ -19,6 +21,8 @@ type Batch struct {
 
 	// Aliases are the merges among these records, in order.
 	Aliases []Alias
+	// Transitions are the entries and exits among these records, in order.
+	Transitions []Transition
 }
 
 // Alias says that from record Offset on, events of profile Ordinal count as
@@ -33,20 +37,40 @@ type Alias struct {
 	Winner  uint32
 }
 
+// Transition says that a profile entered or left a segment.
+type Transition struct {
+	Account uint64
+	Key     TransitionKey
+	Segment string // the segment's id
+	Ordinal uint32
+	Entered bool
+	Cause   segment.Cause
+	// AtMs is when membership changed, in Unix milliseconds: the instant a
+	// window ran out, log time for all other causes.
+	AtMs int64
+}
+
+// TransitionKey is the position of a transition: the record that made it, and
+// its number among those the record made, from 1. The zero value is before all.
+type TransitionKey struct {
+	Offset int64
+	Seq    uint32
+}
+
 // Rows is the number of events.
 func (b *Batch) Rows() int { return len(b.Offset) }
 
 // Bytes is roughly what the batch takes in memory.
 func (b *Batch) Bytes() int {
 	return b.Rows()*(8+8+4+4+8+3*4) + len(b.EventType.Data) + len(b.Properties.Data) +
-		len(b.IdempotencyKey.Data) + len(b.Aliases)*32
+		len(b.IdempotencyKey.Data) + len(b.Aliases)*32 + len(b.Transitions)*64
 }
 
 // Reset empties the batch and keeps its memory.
 func (b *Batch) Reset() {
 	b.From, b.To = 0, 0
 	b.Account, b.Offset, b.Index = b.Account[:0], b.Offset[:0], b.Index[:0]
-	b.Ordinal, b.TimeMs, b.Aliases = b.Ordinal[:0], b.TimeMs[:0], b.Aliases[:0]
+	b.Ordinal, b.TimeMs, b.Aliases, b.Transitions = b.Ordinal[:0], b.TimeMs[:0], b.Aliases[:0], b.Transitions[:0]
 	b.EventType.reset()
 	b.Properties.reset()
 	b.IdempotencyKey.reset()

@@ -89,37 +89,14 @@ func (v *evaluator) scan() error {
 	if len(list) == 0 {
 		return nil
 	}
-	return v.Profiles.Scan(v.ctx, func(ordinal uint32, f *ProfileFacts) error {
+	return v.Profiles.Scan(v.ctx, func(ordinal uint32, f *segment.Facts) error {
 		for i := range list {
-			if f.holds(list[i].node, v.AtMs) {
+			if f.Holds(list[i].node, v.AtMs) {
 				list[i].bits.Add(ordinal)
 			}
 		}
 		return nil
 	})
-}
-
-// holds tells whether a leaf's positive form holds for the profile: see
-// [segment.Node.Negated].
-func (f *ProfileFacts) holds(leaf *segment.Node, atMs int64) bool {
-	switch leaf.Kind {
-	case segment.KindAttribute:
-		return leaf.Attribute.Match(&f.Fields, atMs)
-	case segment.KindConsent:
-		for _, c := range f.Consents {
-			if c.Channel == leaf.Consent.Channel {
-				return leaf.Consent.Match(c.Status, c.SubscribedMs, c.HasDate)
-			}
-		}
-		return leaf.Consent.Match("", 0, false)
-	case segment.KindList:
-		for _, id := range f.Lists {
-			if id == leaf.List.ListID {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 func (v *evaluator) eval(n *segment.Node, depth int) (*roaring.Bitmap, error) {

@@ -40,11 +40,11 @@ type profiles struct{ scans int }
 
 func (p *profiles) Universe() *roaring.Bitmap { return roaring.BitmapOf(0, 1, 2, 3, 4, 5) }
 
-func (p *profiles) Scan(_ context.Context, fn func(uint32, *query.ProfileFacts) error) error {
+func (p *profiles) Scan(_ context.Context, fn func(uint32, *segment.Facts) error) error {
 	p.scans++
-	var f query.ProfileFacts
+	var f segment.Facts
 	for o := range uint32(6) {
-		f = query.ProfileFacts{Fields: segment.Fields{FirstName: fmt.Append(nil, o)}, Lists: []string{fmt.Sprint("l", o)}}
+		f = segment.Facts{Fields: segment.Fields{FirstName: fmt.Append(nil, o)}, Lists: []string{fmt.Sprint("l", o)}}
 		if err := fn(o, &f); err != nil {
 			return err
 		}

@@ -28,6 +28,12 @@ type History interface {
 	// holds for them too ([segment.Activity.HoldsForNone]), the caller asks
 	// with Negate and takes the complement in the universe of profiles.
 	Activity(ctx context.Context, q ActivityQuery) (*roaring.Bitmap, error)
+	// Replay calls fn with the past events of one type, in blocks and in any
+	// order, ordinals mapped through aliases. A block is reused: it is valid
+	// during the call only. An error of fn ends the replay and is returned.
+	Replay(ctx context.Context, q ReplayQuery, fn func(*ReplayBlock) error) error
+	// Transitions returns entries and exits in the order they were made.
+	Transitions(ctx context.Context, q TransitionsQuery) ([]Transition, error)
 	// Usage reports the store's size.
 	Usage(ctx context.Context) (Usage, error)
 	// Close writes what is pending and closes the store.
@@ -78,6 +84,38 @@ type ActivityQuery struct {
 	// Negate asks for the profiles with matching events that fail the
 	// comparison.
 	Negate bool
+}
+
+// ReplayQuery asks for the past events of one type.
+type ReplayQuery struct {
+	Cut       Cut
+	Account   uint64
+	EventType string
+	// AfterMs, when set, leaves out events at or before it (Unix milliseconds).
+	AfterMs *int64
+	// Where must all hold on the properties. Filters that depend on the instant
+	// (in_last_days, not_in_last_days) are not allowed here.
+	Where []segment.Predicate
+	// Properties asks for the properties; without it the column stays empty.
+	Properties bool
+}
+
+// ReplayBlock is some events of a replay, column by column.
+type ReplayBlock struct {
+	Ordinal    []uint32
+	TimeMs     []int64
+	Properties Strings // canonical JSON object, "" for none
+}
+
+// TransitionsQuery asks for the entries and exits of an account, or of one of
+// its segments.
+type TransitionsQuery struct {
+	Cut     Cut
+	Account uint64
+	Segment string // "" for all segments
+	// After starts behind that position; the zero value starts at the beginning.
+	After TransitionKey
+	Limit int
 }
 
 // Usage is the size of a history.

@@ -16,22 +16,5 @@ type Profiles interface {
 	Universe() *roaring.Bitmap
 	// Scan calls fn for each profile of the universe in order of ordinals.
 	// The facts are reused: they are valid during the call only.
-	Scan(ctx context.Context, fn func(ordinal uint32, f *ProfileFacts) error) error
-}
-
-// ProfileFacts is what conditions other than activity look at.
-type ProfileFacts struct {
-	Fields   segment.Fields
-	Consents []ConsentFact
-	Lists    []string // ids of the lists the profile is on
-}
-
-// ConsentFact is the consent of one channel.
-type ConsentFact struct {
-	Channel string
-	Status  string
-	// SubscribedMs is the date of the last subscription in Unix milliseconds,
-	// when HasDate is set.
-	SubscribedMs int64
-	HasDate      bool
+	Scan(ctx context.Context, fn func(ordinal uint32, f *segment.Facts) error) error
 }

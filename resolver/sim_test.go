@@ -82,6 +82,12 @@ func (h *modelHistory) Timeline(context.Context, query.TimelineQuery) ([]query.T
 func (h *modelHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {
 	return nil, errModel
 }
+func (h *modelHistory) Replay(context.Context, query.ReplayQuery, func(*query.ReplayBlock) error) error {
+	return errModel
+}
+func (h *modelHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
+	return nil, errModel
+}
 func (h *modelHistory) Usage(context.Context) (query.Usage, error) { return query.Usage{}, nil }
 func (h *modelHistory) Close() error                               { return nil }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
 // Snapshot is the profiles of an account at one cut. It outlives the view it
@@ -60,7 +61,7 @@ func (s *Snapshot) Universe() *roaring.Bitmap {
 }
 
 // Scan implements [query.Profiles].
-func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *query.ProfileFacts) error) error {
+func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.Facts) error) error {
 	lower := accountKey(nil, tableDocument, s.account)
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: documentKey(nil, s.account, noOrdinal)})
 	if err != nil {
@@ -69,7 +70,7 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *query.Pr
 	defer it.Close()
 	valid := it.First()
 	var d document
-	var f query.ProfileFacts
+	var f segment.Facts
 	for ords := s.Universe().Iterator(); ords.HasNext(); {
 		o := ords.Next()
 		if o%4096 == 0 && ctx.Err() != nil {
@@ -100,7 +101,7 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *query.Pr
 }
 
 // facts fills in what conditions look at; f's slices point into the document.
-func (d *document) facts(f *query.ProfileFacts) {
+func (d *document) facts(f *segment.Facts) {
 	x := &f.Fields
 	x.Emails, x.ExternalIDs, x.Phones = x.Emails[:0], x.ExternalIDs[:0], x.Phones[:0]
 	for _, id := range d.idents {
@@ -117,7 +118,7 @@ func (d *document) facts(f *query.ProfileFacts) {
 	f.Consents = f.Consents[:0]
 	for _, c := range d.consents {
 		k := consent(c)
-		f.Consents = append(f.Consents, query.ConsentFact{Channel: k.Channel, Status: k.Status, SubscribedMs: k.SinceMs, HasDate: k.SinceMs != 0})
+		f.Consents = append(f.Consents, segment.ConsentFact{Channel: k.Channel, Status: k.Status, SubscribedMs: k.SinceMs, HasDate: k.SinceMs != 0})
 	}
 }
 

@@ -226,7 +226,7 @@ func (p *people) Universe() *roaring.Bitmap {
 	return b
 }
 
-func (p *people) Scan(_ context.Context, fn func(uint32, *query.ProfileFacts) error) error {
+func (p *people) Scan(_ context.Context, fn func(uint32, *segment.Facts) error) error {
 	bytes := func(list []string) (out [][]byte) {
 		for _, s := range list {
 			out = append(out, []byte(s))
@@ -237,12 +237,12 @@ func (p *people) Scan(_ context.Context, fn func(uint32, *query.ProfileFacts) er
 		if x == nil {
 			continue
 		}
-		f := query.ProfileFacts{Lists: x.Lists, Fields: segment.Fields{
+		f := segment.Facts{Lists: x.Lists, Fields: segment.Fields{
 			Emails: bytes(x.Emails), Phones: bytes(x.Phones), ExternalIDs: bytes(x.ExternalIDs),
 			FirstName: []byte(x.FirstName), LastName: []byte(x.LastName), Geo: x.Geo, Attributes: x.Attributes, CreatedAtMs: x.CreatedAtMs,
 		}}
 		for channel, c := range x.Consents {
-			fact := query.ConsentFact{Channel: channel, Status: c.Status}
+			fact := segment.ConsentFact{Channel: channel, Status: c.Status}
 			if c.SubscribedMs != nil {
 				fact.SubscribedMs, fact.HasDate = *c.SubscribedMs, true
 			}

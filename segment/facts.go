@@ -1,0 +1,41 @@
+package segment
+
+// Facts is what conditions other than activity look at.
+type Facts struct {
+	Fields   Fields
+	Consents []ConsentFact
+	Lists    []string // ids of the lists the profile is on
+}
+
+// ConsentFact is the consent of one channel.
+type ConsentFact struct {
+	Channel string
+	Status  string
+	// SubscribedMs is the date of the last subscription in Unix milliseconds,
+	// when HasDate is set.
+	SubscribedMs int64
+	HasDate      bool
+}
+
+// Holds tells whether the positive form (see [Node.Negated]) of an attribute,
+// consent or list leaf holds at atMs. It is false for other leaves.
+func (f *Facts) Holds(leaf *Node, atMs int64) bool {
+	switch leaf.Kind {
+	case KindAttribute:
+		return leaf.Attribute.Match(&f.Fields, atMs)
+	case KindConsent:
+		for _, c := range f.Consents {
+			if c.Channel == leaf.Consent.Channel {
+				return leaf.Consent.Match(c.Status, c.SubscribedMs, c.HasDate)
+			}
+		}
+		return leaf.Consent.Match("", 0, false)
+	case KindList:
+		for _, id := range f.Lists {
+			if id == leaf.List.ListID {
+				return true
+			}
+		}
+	}
+	return false
+}
