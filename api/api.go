@@ -76,6 +76,7 @@ func (a *API) Register(r *router.Router) {
 		{"PUT", "/segments/{id}", "segments:write", a.updateSegment},
 		{"DELETE", "/segments/{id}", "segments:write", a.deleteSegment},
 		{"GET", "/segments/{id}/members", "segments:read", a.members},
+		{"GET", "/segments/{id}/explain", "segments:read", a.explain},
 
 		{"GET", "/profiles", "contacts:read", a.findProfile},
 		{"GET", "/profiles/{id}", "contacts:read", a.getProfile},

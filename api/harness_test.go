@@ -71,9 +71,16 @@ type service struct {
 // newService starts a service with one account, signed in.
 func newService(t *testing.T, history query.History, change func(*Options)) *service {
 	t.Helper()
+	return newServiceOn(t, history, 1, change)
+}
+
+// newServiceOn is newService with a log of several partitions; another account
+// can be made in each of the others.
+func newServiceOn(t *testing.T, history query.History, partitions int, change func(*Options)) *service {
+	t.Helper()
 	s := &service{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, history: history}
 	fs := vfs.NewMem()
-	log, err := file.Open("log", file.Options{FS: fs})
+	log, err := file.Open("log", file.Options{FS: fs, Partitions: partitions})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, log.Close()) })
 	s.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,

@@ -1,0 +1,215 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/segment"
+)
+
+// The bounds of an explanation; those of its text are in [segment.Explain].
+const (
+	// explainEvents is how many events of a profile are read. With more, its
+	// activity conditions are judged by history and answered without facts.
+	explainEvents = 100_000
+	// explainPage is how many are read at once.
+	explainPage = 2000
+	// explainActivities is how many different activity conditions a segment and
+	// those it refers to may have.
+	explainActivities = 10_000
+)
+
+// explanation is what GET /segments/{id}/explain answers.
+type explanation struct {
+	SegmentID string `json:"segment_id"`
+	// ProfileID is the profile's present id, whichever of its ids was asked for.
+	ProfileID  string         `json:"profile_id"`
+	Member     bool           `json:"member"`
+	AsOf       string         `json:"as_of"`
+	Definition *explainedNode `json:"definition"`
+}
+
+// explain answers GET /segments/{id}/explain?profile_id=: why a profile is, or
+// is not, a member of a segment at one instant. The answer has the tree of the
+// definition. A node of it has
+//
+//   - kind, and holds: whether the node holds for the profile, with did and
+//     member taken into account;
+//   - of a group, match and conditions;
+//   - of all others, condition (the condition itself in its canonical form) and
+//     facts, by kind as in explain_facts.go.
+//
+// All nodes are judged, also those that the answer does not depend on. Segments
+// referred to are explained inside, each once, where the tree first comes to it.
+//
+// A profile with very many events has null facts at its activity conditions,
+// and a definition that refers to very much is not nested to the end; the
+// message says so, and holds and member are right all the same.
+func (a *API) explain(c *call) (any, error) {
+	p := &person{}
+	var s resolver.Segment
+	q, err := a.ask(c, func(v *resolver.View) error {
+		var ok bool
+		if s, ok = v.Segment(c.id()); !ok {
+			return errNoSegment
+		}
+		given := string(c.QueryArgs().Peek("profile_id"))
+		if given == "" {
+			return badField("profile_id", "profile_id is missing; name in the query the profile to explain the segment for")
+		}
+		id, ok := resolver.ParseProfileID(given)
+		if !ok {
+			return missing("%s", errNoProfile)
+		}
+		ordinal, ok := v.Resolve(id)
+		if !ok {
+			return missing("%s", errNoProfile)
+		}
+		return p.load(v, ordinal)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	answer, message, err := q.activityAnswers(s.Root, p)
+	if err != nil {
+		return nil, err
+	}
+	tree, whole := segment.Explain(s.Root, segment.Explaining{AtMs: q.atMs, Facts: factsOf(p.Profile), Segments: q.lookup, Activity: answer})
+	if !whole {
+		if message != "" {
+			message += "; "
+		}
+		message += "the segments referred to are too many or too deep to be shown whole: some are without their definition"
+	}
+	names := make(map[string]string, len(q.saved))
+	for _, other := range q.saved {
+		names[other.ID] = other.Name
+	}
+	return note{explanation{
+		SegmentID: s.ID, ProfileID: p.Profile.ID.String(), Member: tree.Holds, AsOf: timeText(q.atMs),
+		Definition: newExplainedNode(tree, q.atMs, names),
+	}, message}, nil
+}
+
+// activityAnswers finds the answers to all activity conditions that a
+// definition asks for, itself and through others.
+func (q *question) activityAnswers(root *segment.Node, p *person) (answer activityAnswer, message string, err error) {
+	tallies := segment.NewTallies(q.activities(root), q.atMs)
+	switch n := tallies.Len(); {
+	case n == 0:
+		return tallies.Answer, "", nil
+	case n > explainActivities:
+		return nil, "", &problem{status: http.StatusConflict, message: fmt.Sprintf(
+			"the segment and those it refers to have %d different activity conditions, more than the %d that can be explained", n, explainActivities)}
+	}
+	if err := q.api.opts.Node.WaitHistory(q.ctx, q.cut); err != nil {
+		return nil, "", historyError(err)
+	}
+	switch err := q.tally(tallies, p); {
+	case err == nil:
+		return tallies.Answer, "", nil
+	case errors.Is(err, errTooManyEvents):
+		message = fmt.Sprintf("the profile has more than %d events that may count: activity conditions are answered without their facts", explainEvents)
+	case errors.Is(err, segment.ErrTallyFull):
+		message = "the profile's events have too many different values: activity conditions are answered without their facts"
+	default:
+		return nil, "", historyError(err)
+	}
+	answer, err = q.withoutFacts(root, p)
+	return answer, message, err
+}
+
+// activityAnswer is how an activity condition is answered: see
+// [segment.Explaining].
+type activityAnswer = func(*segment.Activity) (holds bool, facts *segment.ActivityFacts)
+
+var errTooManyEvents = errors.New("too many events")
+
+// tally reads the profile's events, the newest first and as far back as they
+// count.
+func (q *question) tally(tallies *segment.Tallies, p *person) error {
+	afterMs, bounded := tallies.AfterMs()
+	tq := query.TimelineQuery{Cut: q.cut, Account: q.account, Ordinals: p.ordinals, Limit: explainPage}
+	for read := 0; ; {
+		entries, err := q.api.opts.History.Timeline(q.ctx, tq)
+		if err != nil {
+			return err
+		}
+		for i := range entries {
+			e := &entries[i]
+			if bounded && e.Key.TimeMs <= afterMs {
+				return nil
+			}
+			if read++; read > explainEvents {
+				return errTooManyEvents
+			}
+			// One event may be judged by thousands of conditions.
+			if err := q.ctx.Err(); err != nil {
+				return err
+			}
+			if err := tallies.Add(e.EventType, e.Key.TimeMs, []byte(e.Properties)); err != nil {
+				return err
+			}
+		}
+		if len(entries) < explainPage {
+			return nil
+		}
+		tq.Before = &entries[len(entries)-1].Key
+	}
+}
+
+// withoutFacts asks history who satisfies each condition.
+func (q *question) withoutFacts(root *segment.Node, p *person) (activityAnswer, error) {
+	holds := map[string]bool{}
+	for _, leaf := range q.activities(root) {
+		key := leaf.Key()
+		if _, ok := holds[key]; ok {
+			continue
+		}
+		in, err := q.satisfies(p.Ordinal, leaf)
+		if err != nil {
+			return nil, err
+		}
+		holds[key] = in
+	}
+	return func(a *segment.Activity) (bool, *segment.ActivityFacts) { return holds[a.Key()], nil }, nil
+}
+
+// satisfies tells whether the positive form of a condition holds for a profile,
+// by a question over all profiles.
+func (q *question) satisfies(ordinal uint32, leaf *segment.Activity) (bool, error) {
+	// Who has no matching events is in neither answer: the one is asked for in
+	// which that is right.
+	negate := leaf.HoldsForNone()
+	who, err := q.api.opts.History.Activity(q.ctx, query.ActivityQuery{Cut: q.cut, Account: q.account, Leaf: leaf, AtMs: q.atMs, Negate: negate})
+	if err != nil {
+		return false, historyError(err)
+	}
+	return who.Contains(ordinal) != negate, nil
+}
+
+// factsOf is what conditions other than activity look at in a profile.
+func factsOf(p *resolver.Profile) *segment.Facts {
+	f := &segment.Facts{Fields: segment.Fields{
+		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName),
+		Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedMs,
+	}}
+	for _, id := range p.Identities {
+		switch id.Kind {
+		case resolver.IdentityEmail:
+			f.Fields.Emails = append(f.Fields.Emails, []byte(id.Value))
+		case resolver.IdentityExternalID:
+			f.Fields.ExternalIDs = append(f.Fields.ExternalIDs, []byte(id.Value))
+		case resolver.IdentityPhone:
+			f.Fields.Phones = append(f.Fields.Phones, []byte(id.Value))
+		}
+	}
+	for _, c := range p.Consents {
+		f.Consents = append(f.Consents, segment.ConsentFact{Channel: c.Channel, Status: c.Status, SubscribedMs: c.SinceMs, HasDate: c.SinceMs != 0})
+	}
+	return f
+}
