@@ -158,3 +158,28 @@ func (p *Predicate) matchNumber(op Op, f float64) bool {
 	}
 	return f >= constant && f <= p.Values[1].Num
 }
+
+// Timed tells whether the predicate depends on the instant it is judged at.
+func (p *Predicate) Timed() bool { return p.Op == OpInLastDays || p.Op == OpNotInLastDays }
+
+// EachTime calls fn for the times that a timed predicate looks at, in Unix
+// milliseconds, of a JSON value in canonical text: the predicate's positive
+// holds at t when t − WindowMs < ms ≤ t for one of them.
+func (p *Predicate) EachTime(raw []byte, fn func(ms int64)) {
+	one := func(element []byte) bool {
+		if jsontext.KindOf(element) == jsontext.String {
+			var buf [128]byte
+			if text, ok := jsontext.Text(element, buf[:]); ok {
+				if ms, ok := ParseTime(text); ok {
+					fn(ms)
+				}
+			}
+		}
+		return true
+	}
+	if jsontext.KindOf(raw) == jsontext.Array {
+		jsontext.EachElement(raw, one)
+		return
+	}
+	one(raw)
+}

@@ -107,3 +107,21 @@ func (c *Consent) Match(status string, subscribedMs int64, hasDate bool) bool {
 	}
 	return c.UntilMs == nil || hasDate && subscribedMs < *c.UntilMs
 }
+
+// EachTime calls fn for the times that a timed condition looks at in a profile:
+// see [Predicate.EachTime].
+func (a *Attribute) EachTime(f *Fields, fn func(ms int64)) {
+	p := &a.Predicate
+	root := f.Attributes
+	switch {
+	case a.Field == FieldCreatedAt:
+		fn(f.CreatedAtMs)
+		return
+	case p.Path[0] == FieldGeo:
+		root = f.Geo
+	case p.Path[0] != FieldAttributes:
+		return // text fields are no times
+	}
+	raw, _ := jsontext.Lookup(root, p.Path[1:])
+	p.EachTime(raw, fn)
+}

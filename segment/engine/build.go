@@ -1,0 +1,383 @@
+package engine
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// Work is something the engine needs from outside to finish a definition:
+// either the past events of a state, or what the profiles look like to some
+// leaves. It is answered by chunks, made by a [Loader] or a [Scanner], that come
+// back through [Engine.Load] as records of the log.
+type Work struct {
+	State *StateWork
+	Scan  *ScanWork
+}
+
+// StateWork asks for the past events of a state.
+type StateWork struct {
+	ID uint32
+	// Event and Where say which events. Where leaves out filters that depend on
+	// the instant.
+	Event string
+	Where []segment.Predicate
+	// Properties tells whether the properties of events are needed.
+	Properties bool
+	// UpTo is the offset up to which history is asked: events of later records
+	// came in by themselves.
+	UpTo int64
+	// AfterMs, when set, leaves out older events.
+	AfterMs *int64
+	// Cursor is the first ordinal that is not loaded.
+	Cursor uint32
+
+	spec   spec
+	source *source
+	nowMs  int64
+}
+
+// ScanWork asks what profiles look like to leaves on their fields.
+type ScanWork struct {
+	Leaves []uint32
+	Cursor uint32 // the first ordinal that is not judged
+
+	nodes []*segment.Node
+	nowMs int64
+}
+
+// Work returns the first thing that is needed, if any.
+func (e *Engine) Work() (Work, bool) {
+	for _, st := range e.byState {
+		if st.live {
+			continue
+		}
+		w := &StateWork{
+			ID: st.id, Event: st.source.event, UpTo: st.since, Cursor: st.cursor,
+			Properties: len(st.path) > 0 || st.source.timed, spec: st.spec, source: st.source, nowMs: e.now,
+		}
+		for _, p := range st.source.where {
+			if !p.Timed() {
+				w.Where = append(w.Where, p)
+			}
+		}
+		if st.spec.WindowMs > 0 {
+			after := e.now - st.spec.WindowMs
+			w.AfterMs = &after
+		}
+		return Work{State: w}, true
+	}
+	s := &ScanWork{nowMs: e.now}
+	for _, l := range e.profile {
+		if l.ready {
+			continue
+		}
+		// Leaves that stand at the same place are judged together.
+		if len(s.Leaves) > 0 && l.cursor != s.Cursor {
+			continue
+		}
+		s.Cursor = l.cursor
+		s.Leaves = append(s.Leaves, l.id)
+		s.nodes = append(s.nodes, l.node)
+	}
+	return Work{Scan: s}, len(s.Leaves) > 0
+}
+
+// Working tells whether Continue has something to do, which needs nothing from
+// outside.
+func (e *Engine) Working() bool { return e.Lagging() || e.owes || e.building && e.judging() != nil }
+
+// judging is the first leaf whose state's values are still to be judged.
+func (e *Engine) judging() *leaf {
+	for _, st := range e.byState {
+		for _, l := range st.leaves {
+			if st.source != nil && !l.ready && l.cursor != ^uint32(0) {
+				return l
+			}
+		}
+	}
+	return nil
+}
+
+// judgeCost is how many values are judged for one unit of the budget.
+const judgeCost = 8
+
+// Continue works on what was begun: due changes, leaves to be judged and
+// transitions that are owed, up to the budget.
+func (e *Engine) Continue(budget int) {
+	if !e.Advance(e.now, budget) {
+		return
+	}
+	for l := e.judging(); l != nil && budget > 0; l = e.judging() {
+		budget = e.judgeSome(l, budget)
+	}
+	e.promote()
+	e.announceSome(budget)
+}
+
+// judgeSome judges values that the leaf's state had before the leaf.
+func (e *Engine) judgeSome(l *leaf, budget int) int {
+	left := budget * judgeCost
+	st := l.state
+	next := ^uint32(0)
+	st.table.each(l.cursor, func(o uint32, v []byte) bool {
+		if left == 0 {
+			next = o
+			return false
+		}
+		left--
+		l.set(o, l.holds(v, e.now))
+		if d := l.due(v, e.now); d != never {
+			e.schedule(l, o, d)
+		}
+		return true
+	})
+	l.cursor = next
+	if next == ^uint32(0) {
+		if st.live {
+			l.finish()
+		}
+		return max(left/judgeCost, 0)
+	}
+	return 0
+}
+
+// The kinds of chunks, on disk.
+const (
+	chunkState = 1
+	chunkScan  = 2
+)
+
+// ErrFormat means that stored state is not of a known layout.
+var ErrFormat = errors.New("segment state has a bad format")
+
+// ErrChunk means that a chunk's bytes are not of a known layout.
+var ErrChunk = errors.New("chunk of a segment's past has a bad format")
+
+// Load takes in a chunk. root tells into which profile one was merged. A chunk
+// that does not go on where the last one ended is passed over: it was made by
+// a node that did not know better.
+func (e *Engine) Load(chunk []byte, root func(o uint32) uint32) error {
+	r := reader{b: chunk}
+	kind := r.byte()
+	var err error
+	switch kind {
+	case chunkState:
+		err = e.loadState(&r, root)
+	case chunkScan:
+		err = e.loadScan(&r)
+	default:
+		err = fmt.Errorf("%w: kind %d", ErrChunk, kind)
+	}
+	if err == nil {
+		e.promote()
+	}
+	return err
+}
+
+func (e *Engine) loadState(r *reader, root func(uint32) uint32) error {
+	id, from, to := r.uint32(), r.uint32(), r.uint32()
+	final := r.byte()
+	if r.bad || final > 1 {
+		return ErrChunk
+	}
+	st := e.states[id]
+	if st == nil || st.live || st.cursor != from {
+		return nil
+	}
+	// Nothing is changed before all is understood.
+	check := *r
+	if err := check.entries(func(o uint32, v []byte) error {
+		if !st.fold.valid(v) {
+			return ErrChunk
+		}
+		return nil
+	}); err != nil {
+		return err
+	}
+	err := r.entries(func(o uint32, v []byte) error {
+		if o = root(o); !e.universe.Contains(o) {
+			return nil
+		}
+		e.Touch(o)
+		e.change(st, o, segment.CauseDefinition, func(have []byte) []byte { return st.fold.union(have, v, e.now) })
+		e.Settle(o) // no segment depends on the state yet
+		return nil
+	})
+	st.cursor = to
+	if final == 1 {
+		st.live = true
+		for _, l := range st.leaves {
+			if l.cursor == ^uint32(0) {
+				l.finish()
+			}
+		}
+	}
+	return err
+}
+
+func (e *Engine) loadScan(r *reader) error {
+	from, to := r.uint32(), r.uint32()
+	final := r.byte()
+	n := r.uvarint()
+	if r.bad || final > 1 || n > uint64(len(r.b)) {
+		return ErrChunk
+	}
+	for range n {
+		id := r.uint32()
+		timed := r.byte()
+		if r.bad || timed > 1 {
+			return ErrChunk
+		}
+		l := e.byID[id]
+		take := l != nil && !l.ready && l.seen != nil && l.cursor == from && (timed == 1) == (l.state != nil)
+		var err error
+		if timed == 1 {
+			err = r.entries(func(o uint32, v []byte) error {
+				if !(spansFold{}).valid(v) {
+					return ErrChunk
+				}
+				if take && e.universe.Contains(o) && !l.seen.Contains(o) {
+					e.change(l.state, o, segment.CauseDefinition, func([]byte) []byte { return append([]byte(nil), v...) })
+				}
+				return nil
+			})
+		} else {
+			differ := roaring.New()
+			if err = differ.UnmarshalBinary(r.block()); err == nil && take {
+				differ.AndNot(l.seen)
+				differ.And(e.universe)
+				l.diff.Or(differ)
+			}
+		}
+		if err != nil || r.bad {
+			return fmt.Errorf("%w: %w", ErrChunk, err)
+		}
+		if !take {
+			continue
+		}
+		l.cursor = to
+		if final == 1 {
+			l.finish()
+		}
+	}
+	return nil
+}
+
+// Progress is how much of a segment's newest definition is built, from 0 to 1,
+// and whether it is live.
+func (e *Engine) Progress(id string) (progress float64, live bool) {
+	s := e.segments[id]
+	if s == nil || s.next == nil {
+		return 1, s != nil
+	}
+	if len(s.next.leaves) == 0 {
+		return 0, false
+	}
+	sum := 0.0
+	for _, l := range s.next.leaves {
+		sum += e.leafProgress(l)
+	}
+	return sum / float64(len(s.next.leaves)), false
+}
+
+func (e *Engine) leafProgress(l *leaf) float64 {
+	part := func(cursor, of uint32) float64 {
+		if of == 0 {
+			return 0
+		}
+		return min(float64(cursor)/float64(of), 0.99)
+	}
+	switch {
+	case l.ready:
+		return 1
+	case l.state != nil && l.state.source != nil && !l.state.live:
+		return part(l.state.cursor, l.state.upTo)
+	case e.universe.IsEmpty():
+		return 0
+	}
+	return part(l.cursor, e.universe.Maximum()+1)
+}
+
+// reader reads the primitives of chunks and files. After a fault it yields
+// zeroes and bad is set.
+type reader struct {
+	b   []byte
+	bad bool
+}
+
+func (r *reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.bad, r.b = true, nil
+		return nil
+	}
+	out := r.b[:n:n]
+	r.b = r.b[n:]
+	return out
+}
+
+func (r *reader) byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (r *reader) uint32() uint32 {
+	if b := r.take(4); b != nil {
+		return binary.LittleEndian.Uint32(b)
+	}
+	return 0
+}
+
+func (r *reader) uvarint() uint64 {
+	n, w := binary.Uvarint(r.b)
+	if w <= 0 {
+		r.bad, r.b = true, nil
+		return 0
+	}
+	r.b = r.b[w:]
+	return n
+}
+
+func (r *reader) block() []byte { return r.take(r.uvarint()) }
+
+// entries reads a list of ordinals, each greater than the one before, with
+// their values; an empty value says that there is none.
+func (r *reader) entries(fn func(o uint32, v []byte) error) error {
+	n := r.uvarint()
+	o := uint64(0)
+	for i := uint64(0); i < n && !r.bad; i++ {
+		d := r.uvarint()
+		v := r.block()
+		if o += d; r.bad || i > 0 && d == 0 || o > 1<<32-1 {
+			return ErrChunk
+		}
+		if err := fn(uint32(o), v); err != nil {
+			return err
+		}
+	}
+	if r.bad {
+		return ErrChunk
+	}
+	return nil
+}
+
+// entryWriter writes what reader.entries reads, but for the count.
+type entryWriter struct {
+	b    []byte
+	n    uint64
+	last uint32
+}
+
+func (w *entryWriter) add(o uint32, v []byte) {
+	w.b = binary.AppendUvarint(w.b, uint64(o-w.last))
+	w.b = binary.AppendUvarint(w.b, uint64(len(v)))
+	w.b = append(w.b, v...)
+	w.last = o
+	w.n++
+}

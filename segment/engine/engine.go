@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"container/heap"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// Transition says that a profile entered or left a segment.
+type Transition struct {
+	Segment string
+	Ordinal uint32
+	Entered bool
+	Cause   segment.Cause
+	AtMs    int64
+}
+
+// Engine is the segments of one account. One goroutine changes it; the methods
+// that only read (see read.go) may run in several while none changes it.
+type Engine struct {
+	now  int64 // the engine's time: everything is judged as of it
+	done int64 // everything due up to here is worked off; now unless it lags
+	// caught holds the profiles that were brought up to a later instant than
+	// done because something happened to them while the engine lags.
+	caught map[uint32]int64
+
+	universe *roaring.Bitmap // profiles that are not merged into another
+	types    map[string][]*source
+	sources  map[string]*source
+	states   map[uint32]*state
+	leaves   map[string]*leaf
+	byID     map[uint32]*leaf
+	segments map[string]*seg
+	nextID   uint32
+	timers   timers
+
+	// What follows is made anew whenever definitions change.
+	profile []*leaf  // leaves on attributes, consents and lists, by number
+	timed   []*leaf  // leaves whose answer changes by time alone, by number
+	byState []*state // by number
+	byRank  []*seg   // those after which others follow first
+	blank   []*seg   // those of which a profile without any answer is a member
+
+	building bool // some segment has a definition that is not live
+	owes     bool // some transitions are owed
+
+	out     []Transition
+	marked  []*seg
+	causes  causes
+	scratch occurrence
+	swept   sweeper
+}
+
+// causes are the kinds of change that flipped an answer of the profile at hand.
+type causes uint8
+
+func (c *causes) add(x segment.Cause) { *c |= 1 << x }
+
+// pick names one cause where there are several.
+func (c causes) pick() segment.Cause {
+	for _, x := range [...]segment.Cause{segment.CauseMerge, segment.CauseEvent, segment.CauseProfile, segment.CauseExpiry} {
+		if c>>x&1 == 1 {
+			return x
+		}
+	}
+	return segment.CauseDefinition
+}
+
+// New returns an engine without segments.
+func New() *Engine {
+	return &Engine{
+		caught:   map[uint32]int64{},
+		universe: roaring.New(),
+		types:    map[string][]*source{},
+		sources:  map[string]*source{},
+		states:   map[uint32]*state{},
+		leaves:   map[string]*leaf{},
+		byID:     map[uint32]*leaf{},
+		segments: map[string]*seg{},
+		nextID:   1,
+	}
+}
+
+// Transitions returns the entries and exits since the last call, in order. They
+// are valid until the engine is changed again.
+func (e *Engine) Transitions() []Transition {
+	out := e.out
+	e.out = e.out[:0]
+	return out
+}
+
+// Touch must be called for each profile of a change before anything is told of
+// it. It brings the profile up to the engine's time.
+func (e *Engine) Touch(o uint32) {
+	if e.done < e.now {
+		e.catchUp(o)
+	}
+}
+
+// Create tells of a new profile. [Engine.Profile] and [Engine.Settle] follow.
+func (e *Engine) Create(o uint32) {
+	e.universe.Add(o)
+	for _, s := range e.blank {
+		e.mark(s)
+	}
+	e.causes.add(segment.CauseProfile)
+}
+
+// Profile tells that attributes, identifiers, consents or lists of a profile
+// have changed, and what they are now.
+func (e *Engine) Profile(o uint32, f *segment.Facts) {
+	for _, l := range e.profile {
+		if l.state != nil {
+			e.respan(l, o, f)
+			continue
+		}
+		holds := f.Holds(l.node, e.now)
+		if !l.ready {
+			l.seen.Add(o)
+			l.set(o, holds)
+		} else if holds != l.bit(o) {
+			e.flip(l, o, holds, segment.CauseProfile)
+		}
+	}
+}
+
+// respan replaces the spans of a timed attribute.
+func (e *Engine) respan(l *leaf, o uint32, f *segment.Facts) {
+	if !l.ready {
+		l.seen.Add(o)
+	}
+	v := spansOf(l.node.Attribute, f, e.now)
+	e.change(l.state, o, segment.CauseProfile, func([]byte) []byte { return v })
+}
+
+// spansOf is the value of a timed attribute: when its positive holds.
+func spansOf(a *segment.Attribute, f *segment.Facts, nowMs int64) []byte {
+	var list []span
+	a.EachTime(&f.Fields, func(ms int64) { list = append(list, span{ms, ms + a.Predicate.WindowMs}) })
+	var v []byte
+	for _, s := range join(list) {
+		if s.to > nowMs {
+			v = appendSpan(v, s, &occurrence{})
+		}
+	}
+	return v
+}
+
+// Event tells that a profile did something. The time is not after the engine's.
+func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
+	for _, s := range e.types[string(eventType)] {
+		if !s.matches(properties) {
+			continue
+		}
+		for _, st := range s.states {
+			st.read(&e.scratch, atMs, properties)
+			e.change(st, o, segment.CauseEvent, func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) })
+		}
+	}
+}
+
+// Merge tells that a profile became part of another. [Engine.Profile] and
+// [Engine.Settle] of the winner follow.
+func (e *Engine) Merge(winner, loser uint32) {
+	e.causes.add(segment.CauseMerge)
+	for _, s := range e.byRank {
+		if s.live != nil && s.members.Contains(loser) {
+			e.turn(s, loser, false, segment.CauseMerge, e.now)
+		}
+	}
+	for _, st := range e.byState {
+		if other := st.table.get(loser); other != nil {
+			if st.source != nil { // timed attributes are told anew
+				other = append([]byte(nil), other...)
+				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.union(v, other, e.now) })
+			}
+			st.table.remove(loser)
+		}
+	}
+	for _, l := range e.byID {
+		l.diff.Remove(loser)
+	}
+	e.universe.Remove(loser)
+}
+
+// change lets fn change a profile's value of a state, and follows it up.
+func (e *Engine) change(st *state, o uint32, cause segment.Cause, fn func(v []byte) []byte) {
+	old := st.table.get(o)
+	for _, l := range st.leaves {
+		l.wasHeld, l.wasDue = l.holds(old, e.now), l.due(old, e.now)
+	}
+	st.table.mutate(o, fn)
+	v := st.table.get(o)
+	for _, l := range st.leaves {
+		holds := l.holds(v, e.now)
+		switch {
+		case !l.ready:
+			l.set(o, holds)
+			l.wasDue = never // it may not be entered yet
+		case holds != l.wasHeld:
+			e.flip(l, o, holds, cause)
+		}
+		if due := l.due(v, e.now); due < l.wasDue {
+			e.schedule(l, o, due)
+		}
+	}
+}
+
+// flip changes an answer and marks the segments that depend on it.
+func (e *Engine) flip(l *leaf, o uint32, holds bool, cause segment.Cause) {
+	l.set(o, holds)
+	e.causes.add(cause)
+	for _, s := range l.segs {
+		e.mark(s)
+	}
+}
+
+func (e *Engine) schedule(l *leaf, o uint32, due int64) {
+	before, _ := l.wheel.head()
+	l.wheel.add(o, due, e.done)
+	if l.inHeap < 0 {
+		heap.Push(&e.timers, l)
+	} else if now, _ := l.wheel.head(); now <= before {
+		heap.Fix(&e.timers, l.inHeap)
+	}
+}
+
+// Settle judges the segments of a profile to which something happened.
+func (e *Engine) Settle(o uint32) {
+	e.settle(o, e.now)
+}
+
+func (e *Engine) settle(o uint32, atMs int64) {
+	if len(e.marked) == 0 {
+		e.causes = 0
+		return
+	}
+	cause := e.causes.pick()
+	sortByRank(e.marked)
+	for i := 0; i < len(e.marked); i++ {
+		s := e.marked[i]
+		s.marked = false
+		is := s.live.eval(o)
+		if is == s.members.Contains(o) {
+			continue
+		}
+		e.turn(s, o, is, cause, atMs)
+		if n := len(e.marked); len(s.users) > 0 {
+			for _, u := range s.users {
+				e.mark(u)
+			}
+			if len(e.marked) > n {
+				sortByRank(e.marked[i+1:])
+			}
+		}
+	}
+	e.marked = e.marked[:0]
+	e.causes = 0
+}
+
+func (e *Engine) mark(s *seg) {
+	if !s.marked && s.live != nil {
+		s.marked = true
+		e.marked = append(e.marked, s)
+	}
+}
+
+// turn changes membership and says so. A transition that a new definition still
+// owes the profile comes first.
+func (e *Engine) turn(s *seg, o uint32, is bool, cause segment.Cause, atMs int64) {
+	e.announce(s, o)
+	if is {
+		s.members.Add(o)
+	} else {
+		s.members.Remove(o)
+	}
+	e.out = append(e.out, Transition{s.id, o, is, cause, atMs})
+}

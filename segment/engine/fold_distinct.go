@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"math"
+	"slices"
+
+	"github.com/musterhq/muster/internal/jsontext"
+)
+
+// valueKey names a scalar: equal scalars have equal keys, numbers by value.
+type valueKey [16]byte
+
+// keyOf is the key of a JSON scalar in canonical text; ok is false for what is
+// none. Short strings are their own key, long ones are hashed.
+func keyOf(raw []byte) (k valueKey, ok bool) {
+	switch jsontext.KindOf(raw) {
+	case jsontext.True:
+		k[15] = 1
+	case jsontext.False:
+		k[15] = 2
+	case jsontext.Number:
+		f, ok := jsontext.Float(raw)
+		if !ok {
+			return k, false
+		}
+		k[15] = 3
+		if f == 0 {
+			f = 0 // −0 is 0
+		}
+		binary.LittleEndian.PutUint64(k[:], math.Float64bits(f))
+	case jsontext.String:
+		var buf [128]byte
+		text, ok := jsontext.Text(raw, buf[:])
+		if !ok {
+			return k, false
+		}
+		if len(text) < 15 {
+			copy(k[:], text)
+			k[14], k[15] = byte(len(text)), 4
+		} else {
+			h := sha256.Sum256(text)
+			copy(k[:], h[:])
+			k[15] = 5
+		}
+	default:
+		return k, false
+	}
+	return k, true
+}
+
+// distinctFold keeps the different values of a window with the newest time of
+// each, up to as many as decide its leaves. A value is those keys (16 bytes)
+// and times (8), in the order in which they were first seen.
+type distinctFold struct {
+	windowMs int64
+	keep     int
+}
+
+const distinctEntry = 24
+
+func (distinctFold) size() int { return 0 }
+
+func (f distinctFold) add(v []byte, o *occurrence, nowMs int64) []byte {
+	if !o.scalar || expired(o.atMs, f.windowMs, nowMs) {
+		return v
+	}
+	return f.insert(f.prune(v, nowMs), o.key[:], o.atMs)
+}
+
+func (f distinctFold) insert(v, key []byte, at int64) []byte {
+	if f.windowMs == 0 {
+		at = 0 // of no interest
+	}
+	for i := 0; i < len(v); i += distinctEntry {
+		if bytes.Equal(v[i:i+16], key) {
+			putInt(v[i+16:], max(getInt(v[i+16:]), at))
+			return v
+		}
+	}
+	n := len(v) / distinctEntry
+	if f.windowMs == 0 && n >= f.keep {
+		return v
+	}
+	v = appendInt(append(v, key...), at)
+	if n++; n > 2*f.keep {
+		v = f.newest(v)
+	}
+	return v
+}
+
+// newest keeps those that leave the window last.
+func (f distinctFold) newest(v []byte) []byte {
+	times := f.times(v, math.MinInt64)
+	bound := times[len(times)-f.keep]
+	// Several may be as old as the bound: the ones seen first stay.
+	spare := f.keep
+	for _, t := range times {
+		if t > bound {
+			spare--
+		}
+	}
+	out := v[:0]
+	for i := 0; i < len(v); i += distinctEntry {
+		at := getInt(v[i+16:])
+		if at == bound {
+			if spare == 0 {
+				continue
+			}
+			spare--
+		}
+		if at >= bound {
+			out = append(out, v[i:i+distinctEntry]...)
+		}
+	}
+	return out
+}
+
+// times lists the times after ms, in order.
+func (distinctFold) times(v []byte, ms int64) []int64 {
+	var out []int64
+	for i := 0; i < len(v); i += distinctEntry {
+		if at := getInt(v[i+16:]); at > ms {
+			out = append(out, at)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+func (f distinctFold) prune(v []byte, nowMs int64) []byte {
+	out := v[:0]
+	for i := 0; i < len(v); i += distinctEntry {
+		if !expired(getInt(v[i+16:]), f.windowMs, nowMs) {
+			out = append(out, v[i:i+distinctEntry]...)
+		}
+	}
+	return out
+}
+
+func (f distinctFold) union(v, other []byte, nowMs int64) []byte {
+	v = f.prune(v, nowMs)
+	for i := 0; i < len(other); i += distinctEntry {
+		if at := getInt(other[i+16:]); !expired(at, f.windowMs, nowMs) {
+			v = f.insert(v, other[i:i+16], at)
+		}
+	}
+	if len(v) == 0 {
+		return nil
+	}
+	return v
+}
+
+func (f distinctFold) holds(l *leaf, v []byte, t int64) bool {
+	n := 0
+	for i := 0; i < len(v); i += distinctEntry {
+		if !expired(getInt(v[i+16:]), l.windowMs, t) {
+			n++
+		}
+	}
+	return holdsCount(l.count, uint64(n))
+}
+
+func (f distinctFold) due(l *leaf, v []byte, t int64) int64 {
+	if f.windowMs == 0 {
+		return never
+	}
+	times := f.times(v, t-l.windowMs)
+	now := holdsCount(l.count, uint64(len(times)))
+	for i := 0; i < len(times); {
+		at := times[i]
+		for i < len(times) && times[i] == at {
+			i++
+		}
+		if holdsCount(l.count, uint64(len(times)-i)) != now {
+			return at + l.windowMs
+		}
+	}
+	return never
+}
+
+func (f distinctFold) dead(v []byte, t int64) bool {
+	for i := 0; i < len(v); i += distinctEntry {
+		if !expired(getInt(v[i+16:]), f.windowMs, t) {
+			return false
+		}
+	}
+	return true
+}
+
+func (distinctFold) valid(v []byte) bool { return len(v) > 0 && len(v)%distinctEntry == 0 }

@@ -1,0 +1,142 @@
+package engine
+
+import (
+	"encoding/binary"
+
+	"github.com/musterhq/muster/internal/int128"
+)
+
+// sumsFold keeps the numbers of a window with their times, and the sum and the
+// number of those not passed over yet, so that the cost of an event does not
+// grow with the window.
+//
+// A value is the sum (16 bytes), how many contributions at the front are
+// passed over (4) and are not part of the sum, four bytes that are zero, and
+// the contributions: time and millionths (8 each), the oldest first.
+type sumsFold struct{ windowMs int64 }
+
+const (
+	sumsHead  = 24
+	sumsEntry = 16
+	// dueSteps bounds how far due looks for a change of the answer.
+	dueSteps = 64
+)
+
+func (sumsFold) size() int { return 0 }
+
+func (f sumsFold) add(v []byte, o *occurrence, nowMs int64) []byte {
+	if !o.number || expired(o.atMs, f.windowMs, nowMs) {
+		return v
+	}
+	return f.insert(f.prune(v, nowMs), o.atMs, o.micros)
+}
+
+func (f sumsFold) insert(v []byte, at, micros int64) []byte {
+	if len(v) == 0 {
+		v = append(v, make([]byte, sumsHead)...)
+	}
+	i := len(v)
+	for i > sumsHead && getInt(v[i-sumsEntry:]) > at {
+		i -= sumsEntry
+	}
+	v = insertAt(v, i, sumsEntry)
+	putInt(v[i:], at)
+	putInt(v[i+8:], micros)
+	putWide(v, getWide(v).Add(int128.From(micros)))
+	return v
+}
+
+// prune passes over what is out of the window and drops it when it is half of
+// the value.
+func (f sumsFold) prune(v []byte, nowMs int64) []byte {
+	if len(v) == 0 {
+		return v
+	}
+	passed := int(binary.LittleEndian.Uint32(v[16:]))
+	n := (len(v) - sumsHead) / sumsEntry
+	sum := getWide(v)
+	for passed < n && expired(getInt(v[sumsHead+passed*sumsEntry:]), f.windowMs, nowMs) {
+		sum = sum.Sub(int128.From(getInt(v[sumsHead+passed*sumsEntry+8:])))
+		passed++
+	}
+	putWide(v, sum)
+	if passed*2 >= n || n <= 16 {
+		v = append(v[:sumsHead], v[sumsHead+passed*sumsEntry:]...)
+		passed = 0
+	}
+	binary.LittleEndian.PutUint32(v[16:], uint32(passed))
+	return v
+}
+
+func (f sumsFold) union(v, other []byte, nowMs int64) []byte {
+	v = f.prune(v, nowMs)
+	from := sumsHead + int(binary.LittleEndian.Uint32(other[16:]))*sumsEntry
+	for i := from; i < len(other); i += sumsEntry {
+		if at := getInt(other[i:]); !expired(at, f.windowMs, nowMs) {
+			v = f.insert(v, at, getInt(other[i+8:]))
+		}
+	}
+	if len(v) <= sumsHead {
+		return nil
+	}
+	return v
+}
+
+// at is the sum and the number in the window at t, and where it begins.
+func (f sumsFold) at(v []byte, t int64) (s totals, i int) {
+	i = sumsHead + int(binary.LittleEndian.Uint32(v[16:]))*sumsEntry
+	s.sum = getWide(v)
+	for i < len(v) && expired(getInt(v[i:]), f.windowMs, t) {
+		s.sum = s.sum.Sub(int128.From(getInt(v[i+8:])))
+		i += sumsEntry
+	}
+	s.n = uint64((len(v) - i) / sumsEntry)
+	return s, i
+}
+
+func (f sumsFold) holds(l *leaf, v []byte, t int64) bool {
+	s, _ := f.at(v, t)
+	return l.judge(s)
+}
+
+func (f sumsFold) due(l *leaf, v []byte, t int64) int64 {
+	s, i := f.at(v, t)
+	now := l.judge(s)
+	for step := 0; i < len(v); step++ {
+		at := getInt(v[i:])
+		for i < len(v) && getInt(v[i:]) == at {
+			s.sum = s.sum.Sub(int128.From(getInt(v[i+8:])))
+			s.n--
+			i += sumsEntry
+		}
+		if step == dueSteps || l.judge(s) != now {
+			return leaves(at, f.windowMs)
+		}
+	}
+	return never
+}
+
+func (f sumsFold) dead(v []byte, t int64) bool {
+	return len(v) <= sumsHead || expired(getInt(v[len(v)-sumsEntry:]), f.windowMs, t)
+}
+
+func (f sumsFold) valid(v []byte) bool {
+	n := len(v) - sumsHead
+	if n <= 0 || n%sumsEntry != 0 {
+		return false
+	}
+	passed := int(binary.LittleEndian.Uint32(v[16:]))
+	if passed > n/sumsEntry || binary.LittleEndian.Uint32(v[20:]) != 0 {
+		return false
+	}
+	var sum int128.Int128
+	for i := sumsHead; i < len(v); i += sumsEntry {
+		if i > sumsHead && getInt(v[i-sumsEntry:]) > getInt(v[i:]) {
+			return false
+		}
+		if (i-sumsHead)/sumsEntry >= passed {
+			sum = sum.Add(int128.From(getInt(v[i+8:])))
+		}
+	}
+	return sum == getWide(v)
+}

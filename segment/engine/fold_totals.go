@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"github.com/musterhq/muster/internal/int128"
+	"github.com/musterhq/muster/segment"
+)
+
+// totalsFold keeps the sum, the number, the least and the greatest of all
+// time. A value is these, of 16, 8, 8 and 8 bytes.
+type totalsFold struct{}
+
+const totalsSize = 40
+
+func (totalsFold) size() int { return totalsSize }
+
+func (totalsFold) add(v []byte, o *occurrence, _ int64) []byte {
+	if !o.number {
+		return v
+	}
+	if v == nil {
+		v = make([]byte, totalsSize)
+		putInt(v[24:], o.micros)
+		putInt(v[32:], o.micros)
+	}
+	putWide(v, getWide(v).Add(int128.From(o.micros)))
+	putInt(v[16:], getInt(v[16:])+1)
+	putInt(v[24:], min(getInt(v[24:]), o.micros))
+	putInt(v[32:], max(getInt(v[32:]), o.micros))
+	return v
+}
+
+func (totalsFold) union(v, other []byte, _ int64) []byte {
+	if v == nil {
+		return append([]byte(nil), other...)
+	}
+	putWide(v, getWide(v).Add(getWide(other)))
+	putInt(v[16:], getInt(v[16:])+getInt(other[16:]))
+	putInt(v[24:], min(getInt(v[24:]), getInt(other[24:])))
+	putInt(v[32:], max(getInt(v[32:]), getInt(other[32:])))
+	return v
+}
+
+func (totalsFold) holds(l *leaf, v []byte, _ int64) bool {
+	return l.judge(totals{sum: getWide(v), n: uint64(getInt(v[16:])), min: getInt(v[24:]), max: getInt(v[32:])})
+}
+
+func (totalsFold) due(*leaf, []byte, int64) int64 { return never }
+func (totalsFold) dead([]byte, int64) bool        { return false }
+func (totalsFold) valid(v []byte) bool            { return len(v) == totalsSize && getInt(v[16:]) > 0 }
+
+// totals are the aggregates over some numbers.
+type totals struct {
+	sum      int128.Int128
+	n        uint64
+	min, max int64
+}
+
+func (t *totals) add(micros int64) {
+	if t.n == 0 {
+		t.min, t.max = micros, micros
+	}
+	t.sum = t.sum.Add(int128.From(micros))
+	t.n++
+	t.min, t.max = min(t.min, micros), max(t.max, micros)
+}
+
+// judge compares the leaf's aggregate.
+func (l *leaf) judge(t totals) bool {
+	g := l.aggregate
+	if g.Fn == segment.FnSum {
+		return g.Compare.Holds(t.sum)
+	}
+	if t.n == 0 {
+		return false
+	}
+	switch g.Fn {
+	case segment.FnAvg:
+		return g.Compare.HoldsRatio(t.sum, t.n)
+	case segment.FnMin:
+		return g.Compare.Holds(int128.From(t.min))
+	}
+	return g.Compare.Holds(int128.From(t.max))
+}
+
+func getWide(b []byte) int128.Int128 { return int128.New(getInt(b[8:]), uint64(getInt(b))) }
+
+func putWide(b []byte, v int128.Int128) {
+	hi, lo := v.Parts()
+	putInt(b, int64(lo))
+	putInt(b[8:], hi)
+}

@@ -1,0 +1,150 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// leaf finds the leaf of a condition or makes it.
+func (e *Engine) leaf(n *segment.Node, since int64, seen func(eventType string) bool) *leaf {
+	key := n.Key()
+	if l := e.leaves[key]; l != nil {
+		return l
+	}
+	l := newLeaf(e.takeID(), key, positive(n))
+	e.leaves[key], e.byID[l.id] = l, l
+	switch n.Kind {
+	case segment.KindActivity:
+		e.findState(l, since, seen)
+	default:
+		l.seen = roaring.New()
+		if timedAttribute(n) {
+			st := &state{id: e.takeID(), spec: spec{Kind: foldSpans}, fold: spansFold{}, table: newTable(0), live: true, since: since}
+			e.states[st.id] = st
+			e.attach(l, st, n.Attribute.Predicate.WindowMs)
+		}
+		l.ready = e.universe.IsEmpty()
+	}
+	if l.ready {
+		l.finish()
+	}
+	return l
+}
+
+// positive is the leaf without its negation.
+func positive(n *segment.Node) *segment.Node {
+	c := *n
+	switch n.Kind {
+	case segment.KindActivity:
+		a := *n.Activity
+		a.Did = true
+		c.Activity = &a
+	case segment.KindList:
+		c.List = &segment.List{ListID: n.List.ListID, Member: true}
+	}
+	return &c
+}
+
+func (l *leaf) finish() {
+	l.ready, l.seen = true, nil
+}
+
+// findState gives the leaf a state that covers what it asks, or a new one.
+func (e *Engine) findState(l *leaf, since int64, seen func(string) bool) {
+	a := l.node.Activity
+	src := e.source(a)
+	want := specOf(a)
+	for _, st := range src.states {
+		if st.spec.covers(want) {
+			e.attach(l, st, a.WindowMs)
+			l.ready = st.table.n == 0 && st.live
+			return
+		}
+	}
+	st := e.newState(e.takeID(), src, want, since)
+	st.live = !seen(a.Event)
+	if !e.universe.IsEmpty() {
+		st.upTo = e.universe.Maximum() + 1
+	}
+	e.attach(l, st, a.WindowMs)
+	// Every value that comes in is judged as it comes.
+	l.cursor = ^uint32(0)
+	l.ready = st.live
+}
+
+func (e *Engine) newState(id uint32, src *source, s spec, since int64) *state {
+	f := s.newFold()
+	st := &state{id: id, spec: s, source: src, fold: f, table: newTable(f.size()), since: since, path: splitPath(s.Property)}
+	e.states[id] = st
+	src.states = append(src.states, st)
+	return st
+}
+
+func (e *Engine) attach(l *leaf, st *state, windowMs int64) {
+	l.state = st
+	st.leaves = append(st.leaves, l)
+	l.wheel = newWheel(windowMs, e.now)
+	if windowMs == 0 { // only the filters depend on the instant
+		l.wheel = newWheel(86_400_000, e.now)
+	}
+}
+
+// source finds the source of an activity or makes it.
+func (e *Engine) source(a *segment.Activity) *source {
+	key := sourceKey(a)
+	if s := e.sources[key]; s != nil {
+		return s
+	}
+	s := &source{key: key, event: a.Event, where: a.Where, timed: timed(a.Where)}
+	e.sources[key] = s
+	e.types[a.Event] = append(e.types[a.Event], s)
+	return s
+}
+
+func (e *Engine) takeID() uint32 {
+	id := e.nextID
+	e.nextID++
+	return id
+}
+
+// release gives back the leaves of a definition and frees what nobody uses.
+func (e *Engine) release(p *program) {
+	for _, l := range p.leaves {
+		if l.uses--; l.uses > 0 {
+			continue
+		}
+		delete(e.leaves, l.key)
+		delete(e.byID, l.id)
+		if l.inHeap >= 0 {
+			l.wheel = wheel{next: never}
+			e.refit(l)
+		}
+		if l.state != nil {
+			e.detach(l)
+		}
+	}
+}
+
+func (e *Engine) detach(l *leaf) {
+	st := l.state
+	without := func(list []*leaf) []*leaf { return slices.DeleteFunc(list, func(x *leaf) bool { return x == l }) }
+	if st.leaves = without(st.leaves); len(st.leaves) > 0 {
+		return
+	}
+	delete(e.states, st.id)
+	src := st.source
+	if src == nil {
+		return
+	}
+	if src.states = slices.DeleteFunc(src.states, func(x *state) bool { return x == st }); len(src.states) > 0 {
+		return
+	}
+	delete(e.sources, src.key)
+	e.types[src.event] = slices.DeleteFunc(e.types[src.event], func(x *source) bool { return x == src })
+	if len(e.types[src.event]) == 0 {
+		delete(e.types, src.event)
+	}
+}

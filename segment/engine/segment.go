@@ -1,0 +1,361 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// seg is a segment: the definition that is live and, while it is built, the
+// one that will be.
+type seg struct {
+	id      string
+	live    *program        // nil until the first definition is built
+	members *roaring.Bitmap // of the live definition, as of the engine's time
+	next    *program        // being built; nil when the newest is live
+	// owed are profiles whose transition by a change of definition was not
+	// said yet.
+	owed *roaring.Bitmap
+
+	rank   int // after the segments it refers to
+	users  []*seg
+	marked bool
+	timed  []*leaf // on which membership depends, through references too
+}
+
+// program is a definition whose leaves are found.
+type program struct {
+	root   *segment.Node
+	tree   node
+	leaves []*leaf // each once
+	refs   []*seg  // each once
+}
+
+// node is a group, a leaf or a reference.
+type node struct {
+	any    bool
+	kids   []node
+	leaf   *leaf
+	ref    *seg
+	negate bool
+}
+
+// eval judges a profile as of the engine's time.
+func (p *program) eval(o uint32) bool { return p.tree.eval(o) }
+
+func (n *node) eval(o uint32) bool {
+	switch {
+	case n.leaf != nil:
+		return n.leaf.bit(o) != n.negate
+	case n.ref != nil:
+		return n.ref.members.Contains(o) != n.negate
+	}
+	for i := range n.kids {
+		if n.kids[i].eval(o) == n.any {
+			return n.any
+		}
+	}
+	return !n.any
+}
+
+// blank tells whether a profile of whom nothing is known is a member.
+func (n *node) blank() bool {
+	switch {
+	case n.leaf != nil:
+		return n.leaf.base != n.negate
+	case n.ref != nil:
+		return n.ref.live.tree.blank() != n.negate
+	}
+	for i := range n.kids {
+		if n.kids[i].blank() == n.any {
+			return n.any
+		}
+	}
+	return !n.any
+}
+
+// all finds every member as of the engine's time. The answer is the caller's.
+func (n *node) all(universe *roaring.Bitmap) *roaring.Bitmap {
+	var m *roaring.Bitmap
+	switch {
+	case n.leaf != nil:
+		if n.leaf.base == n.negate {
+			return roaring.And(universe, n.leaf.diff)
+		}
+		return roaring.AndNot(universe, n.leaf.diff)
+	case n.ref != nil:
+		if n.negate {
+			return roaring.AndNot(universe, n.ref.members)
+		}
+		return n.ref.members.Clone()
+	}
+	for i := range n.kids {
+		k := n.kids[i].all(universe)
+		switch {
+		case m == nil:
+			m = k
+		case n.any:
+			m.Or(k)
+		default:
+			m.And(k)
+		}
+	}
+	return m
+}
+
+// compile finds or makes the leaves of a definition and counts their use.
+func (e *Engine) compile(root *segment.Node, since int64, seen func(eventType string) bool) *program {
+	p := &program{root: root}
+	p.tree = e.compileNode(p, root, since, seen)
+	for _, l := range p.leaves {
+		l.uses++
+	}
+	return p
+}
+
+func (e *Engine) compileNode(p *program, n *segment.Node, since int64, seen func(string) bool) node {
+	switch n.Kind {
+	case segment.KindGroup:
+		out := node{any: n.Match == segment.MatchAny}
+		for _, c := range n.Conditions {
+			out.kids = append(out.kids, e.compileNode(p, c, since, seen))
+		}
+		return out
+	case segment.KindSegment:
+		s := e.segments[n.Segment.SegmentID]
+		if !slices.Contains(p.refs, s) {
+			p.refs = append(p.refs, s)
+		}
+		return node{ref: s, negate: n.Negated()}
+	}
+	l := e.leaf(n, since, seen)
+	if !slices.Contains(p.leaves, l) {
+		p.leaves = append(p.leaves, l)
+	}
+	return node{leaf: l, negate: n.Negated()}
+}
+
+// ready tells whether the segment's newest definition can become live. It
+// cannot while a segment it refers to still leads back to it by a definition
+// that is about to be replaced.
+func (s *seg) ready() bool {
+	for _, l := range s.next.leaves {
+		if !l.ready {
+			return false
+		}
+	}
+	for _, r := range s.next.refs {
+		if r.live == nil || r.leadsTo(s) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *seg) leadsTo(to *seg) bool {
+	return s == to || slices.ContainsFunc(s.refsOf(), func(r *seg) bool { return r.leadsTo(to) })
+}
+
+// Define makes a definition the newest of a segment, whose references must be
+// defined. since is the offset of the record that does so; seen tells whether
+// history has events of a type. The definition is live at once or is built.
+func (e *Engine) Define(id string, root *segment.Node, since int64, seen func(eventType string) bool) {
+	s := e.segments[id]
+	if s == nil {
+		s = &seg{id: id, owed: roaring.New()}
+		e.segments[id] = s
+	}
+	// What is shared with the definition it replaces must not go meanwhile.
+	old := s.next
+	s.next = e.compile(root, since, seen)
+	if old != nil {
+		e.release(old)
+	}
+	e.arrange()
+	e.promote()
+}
+
+// Undefine removes a segment that no other refers to. It says nothing of its
+// members: they did not leave, the segment did.
+func (e *Engine) Undefine(id string) {
+	s := e.segments[id]
+	if s == nil {
+		return
+	}
+	delete(e.segments, id)
+	for _, p := range []*program{s.live, s.next} {
+		if p != nil {
+			e.release(p)
+		}
+	}
+	e.arrange()
+}
+
+// promote makes every definition live that is built, those first to which
+// others refer.
+func (e *Engine) promote() {
+	for again := true; again; {
+		again = false
+		for _, s := range e.byRank {
+			if s.next != nil && s.ready() {
+				e.promoteOne(s)
+				again = true
+				break // the order may be another now
+			}
+		}
+	}
+}
+
+// promoteOne switches a segment to its newest definition: membership changes
+// at once, for the segments that refer to it too. The transitions are owed.
+func (e *Engine) promoteOne(s *seg) {
+	old := s.live
+	s.live, s.next = s.next, nil
+	if old != nil {
+		e.release(old)
+	}
+	e.arrange()
+	affected := map[*seg]bool{s: true}
+	for _, x := range e.byRank {
+		for _, r := range x.refsOf() {
+			if affected[r] {
+				affected[x] = true
+			}
+		}
+		if !affected[x] || x.live == nil {
+			continue
+		}
+		members := x.live.tree.all(e.universe)
+		if x.members == nil {
+			x.members = roaring.New()
+		}
+		x.owed.Xor(roaring.Xor(x.members, members))
+		x.members = members
+		e.owes = e.owes || !x.owed.IsEmpty()
+	}
+}
+
+func (s *seg) refsOf() []*seg {
+	if s.live == nil {
+		return nil
+	}
+	return s.live.refs
+}
+
+// announce says the transition a profile is owed.
+func (e *Engine) announce(s *seg, o uint32) {
+	if s.owed.IsEmpty() || !s.owed.Contains(o) {
+		return
+	}
+	s.owed.Remove(o)
+	e.out = append(e.out, Transition{s.id, o, s.members.Contains(o), segment.CauseDefinition, e.now})
+}
+
+// announceSome says owed transitions, the segments in order of their ids.
+func (e *Engine) announceSome(budget int) {
+	if !e.owes {
+		return
+	}
+	for _, id := range e.sortedIDs() {
+		s := e.segments[id]
+		for !s.owed.IsEmpty() {
+			if budget <= 0 {
+				return
+			}
+			e.announce(s, s.owed.Minimum())
+			budget--
+		}
+	}
+	e.owes = false
+}
+
+// arrange makes the lists anew that follow from the definitions.
+func (e *Engine) arrange() {
+	e.profile, e.timed, e.byState, e.byRank, e.blank = nil, nil, nil, nil, nil
+	for _, l := range e.byID {
+		l.segs = l.segs[:0]
+		if l.node.Kind != segment.KindActivity {
+			e.profile = append(e.profile, l)
+		}
+		if l.timed() {
+			e.timed = append(e.timed, l)
+		}
+	}
+	byLeaf := func(a, b *leaf) int { return cmp.Compare(a.id, b.id) }
+	slices.SortFunc(e.profile, byLeaf)
+	slices.SortFunc(e.timed, byLeaf)
+	for _, st := range e.states {
+		e.byState = append(e.byState, st)
+	}
+	slices.SortFunc(e.byState, func(a, b *state) int { return cmp.Compare(a.id, b.id) })
+
+	for _, s := range e.segments {
+		s.rank, s.users = 0, s.users[:0]
+	}
+	ids := e.sortedIDs()
+	for _, id := range ids {
+		e.segments[id].setRank()
+		e.byRank = append(e.byRank, e.segments[id])
+	}
+	sortByRank(e.byRank)
+	e.building = false
+	for _, s := range e.byRank {
+		e.building = e.building || s.next != nil
+		if s.live == nil {
+			continue
+		}
+		for _, l := range s.live.leaves {
+			l.segs = append(l.segs, s)
+		}
+		s.timed = nil
+		for _, l := range s.live.leaves {
+			if l.timed() {
+				s.timed = append(s.timed, l)
+			}
+		}
+		for _, r := range s.live.refs {
+			r.users = append(r.users, s)
+			for _, l := range r.timed {
+				if !slices.Contains(s.timed, l) {
+					s.timed = append(s.timed, l)
+				}
+			}
+		}
+		if s.live.tree.blank() {
+			e.blank = append(e.blank, s)
+		}
+	}
+}
+
+// setRank puts the segment behind those it refers to.
+func (s *seg) setRank() int {
+	if s.rank == 0 {
+		r := 1
+		for _, ref := range s.refsOf() {
+			r = max(r, ref.setRank()+1)
+		}
+		s.rank = r
+	}
+	return s.rank
+}
+
+func sortByRank(list []*seg) {
+	slices.SortFunc(list, func(a, b *seg) int {
+		if a.rank != b.rank {
+			return cmp.Compare(a.rank, b.rank)
+		}
+		return cmp.Compare(a.id, b.id)
+	})
+}
+
+func (e *Engine) sortedIDs() []string {
+	ids := make([]string, 0, len(e.segments))
+	for id := range e.segments {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,313 @@
+package engine
+
+import (
+	"math/bits"
+	"slices"
+)
+
+const (
+	pageSlots = 64
+	// maxInline is the longest value kept in a page: 64 of them fit 16-bit ends.
+	maxInline = 1000
+)
+
+// table maps ordinals to short byte strings, packed in pages of 64 ordinals
+// without a pointer per value. Fixed-size values cost their size and a bit;
+// others two bytes more.
+//
+// Pages are copied before the first write after [table.freeze], so what was
+// frozen can be read without a lock while the table goes on changing.
+type table struct {
+	size    int // bytes of a value; 0: they differ
+	pages   []*page
+	big     map[uint32]*bigValue // values longer than maxInline
+	n       int                  // values
+	epoch   uint32
+	changed []uint32 // pages with dirty slots
+	scratch []byte
+}
+
+type page struct {
+	epoch   uint32
+	present uint64
+	dirty   uint64 // slots changed since the freeze
+	data    []byte
+	ends    []uint16 // of the values present, unless their size is fixed
+}
+
+type bigValue struct {
+	epoch uint32
+	b     []byte
+}
+
+func newTable(size int) table { return table{size: size} }
+
+// get returns the value of an ordinal, nil when there is none. It points into
+// the table and is valid until the next change.
+func (t *table) get(o uint32) []byte {
+	i := o / pageSlots
+	if int(i) >= len(t.pages) || t.pages[i] == nil {
+		return nil
+	}
+	p := t.pages[i]
+	if p.present>>(o%pageSlots)&1 == 0 {
+		return nil
+	}
+	b := p.slot(t.size, o%pageSlots)
+	if len(b) == 0 {
+		return t.big[o].b
+	}
+	return b
+}
+
+// slot is the value in a slot that is present; an empty one stands for a big
+// value elsewhere.
+func (p *page) slot(size int, s uint32) []byte {
+	rank := bits.OnesCount64(p.present & (1<<s - 1))
+	if size > 0 {
+		return p.data[rank*size : (rank+1)*size : (rank+1)*size]
+	}
+	start := uint16(0)
+	if rank > 0 {
+		start = p.ends[rank-1]
+	}
+	return p.data[start:p.ends[rank]:p.ends[rank]]
+}
+
+// edit returns the page of an ordinal for writing.
+func (t *table) edit(o uint32) *page {
+	i := o / pageSlots
+	for int(i) >= len(t.pages) {
+		t.pages = append(t.pages, nil)
+	}
+	p := t.pages[i]
+	switch {
+	case p == nil:
+		p = &page{epoch: t.epoch}
+		t.pages[i] = p
+	case p.epoch != t.epoch:
+		p = &page{epoch: t.epoch, present: p.present, dirty: p.dirty, data: slices.Clone(p.data), ends: slices.Clone(p.ends)}
+		t.pages[i] = p
+	}
+	if p.dirty == 0 {
+		t.changed = append(t.changed, i)
+	}
+	p.dirty |= 1 << (o % pageSlots)
+	return p
+}
+
+// set stores a copy of v, which must not be empty.
+func (t *table) set(o uint32, v []byte) {
+	inline := v
+	if len(v) > maxInline && t.size == 0 {
+		t.setBig(o, slices.Clone(v))
+		inline = nil
+	} else if len(t.big) > 0 {
+		t.dropBig(o)
+	}
+	p := t.edit(o)
+	s := o % pageSlots
+	rank := bits.OnesCount64(p.present & (1<<s - 1))
+	isNew := p.present>>s&1 == 0
+	if isNew {
+		p.present |= 1 << s
+		t.n++
+	}
+	if t.size > 0 {
+		at := rank * t.size
+		if isNew {
+			p.data = slices.Insert(p.data, at, inline...)
+		} else {
+			copy(p.data[at:], inline)
+		}
+		return
+	}
+	start := 0
+	if rank > 0 {
+		start = int(p.ends[rank-1])
+	}
+	if isNew {
+		p.ends = slices.Insert(p.ends, rank, uint16(start))
+	}
+	end := int(p.ends[rank])
+	p.data = slices.Replace(p.data, start, end, inline...)
+	if d := len(inline) - (end - start); d != 0 {
+		for i := rank; i < len(p.ends); i++ {
+			p.ends[i] = uint16(int(p.ends[i]) + d)
+		}
+	}
+}
+
+// mutate replaces the value of an ordinal by what fn makes of it: nil stands
+// for no value on both sides. fn may change what it is given, grow it and
+// return it, as with append.
+func (t *table) mutate(o uint32, fn func(v []byte) []byte) {
+	if b := t.big[o]; b != nil {
+		if b.epoch != t.epoch {
+			b = &bigValue{epoch: t.epoch, b: slices.Clone(b.b)}
+		}
+		switch v := fn(b.b); {
+		case v == nil:
+			t.remove(o)
+		case len(v) > maxInline:
+			b.b = v
+			t.setBig(o, v)
+			t.edit(o)
+		default:
+			t.set(o, v)
+		}
+		return
+	}
+	old := t.get(o)
+	var v []byte
+	if old == nil {
+		v = fn(nil)
+	} else {
+		t.scratch = append(t.scratch[:0], old...)
+		v = fn(t.scratch)
+		if cap(v) > cap(t.scratch) && cap(v) <= 1<<16 {
+			t.scratch = v[:0]
+		}
+	}
+	if v != nil {
+		t.set(o, v)
+	} else if old != nil {
+		t.remove(o)
+	}
+}
+
+func (t *table) setBig(o uint32, b []byte) {
+	if t.big == nil {
+		t.big = map[uint32]*bigValue{}
+	}
+	t.big[o] = &bigValue{epoch: t.epoch, b: b}
+}
+
+func (t *table) dropBig(o uint32) { delete(t.big, o) }
+
+// remove removes the value of an ordinal, if there is one.
+func (t *table) remove(o uint32) {
+	if t.get(o) == nil {
+		return
+	}
+	t.dropBig(o)
+	p := t.edit(o)
+	s := o % pageSlots
+	rank := bits.OnesCount64(p.present & (1<<s - 1))
+	p.present &^= 1 << s
+	t.n--
+	if t.size > 0 {
+		p.data = slices.Delete(p.data, rank*t.size, (rank+1)*t.size)
+		return
+	}
+	start := 0
+	if rank > 0 {
+		start = int(p.ends[rank-1])
+	}
+	size := int(p.ends[rank]) - start
+	p.data = slices.Delete(p.data, start, start+size)
+	p.ends = slices.Delete(p.ends, rank, rank+1)
+	for i := rank; i < len(p.ends); i++ {
+		p.ends[i] -= uint16(size)
+	}
+}
+
+// each calls fn for the values from an ordinal on, in order, until fn returns
+// false. The table must not change meanwhile, except for the value at hand.
+func (t *table) each(from uint32, fn func(o uint32, v []byte) bool) {
+	for i := int(from / pageSlots); i < len(t.pages); i++ {
+		p := t.pages[i]
+		if p == nil {
+			continue
+		}
+		left := p.present
+		if i == int(from/pageSlots) {
+			left &= ^uint64(0) << (from % pageSlots)
+		}
+		for left != 0 {
+			s := uint32(bits.TrailingZeros64(left))
+			left &= left - 1
+			o := uint32(i)*pageSlots + s
+			if v := t.get(o); v != nil && !fn(o, v) {
+				return
+			}
+		}
+	}
+}
+
+// bytes is roughly what the table takes in memory.
+func (t *table) bytes() int64 {
+	n := int64(len(t.pages)) * 8
+	for _, p := range t.pages {
+		if p != nil {
+			n += 88 + int64(cap(p.data)) + 2*int64(cap(p.ends))
+		}
+	}
+	for _, b := range t.big {
+		n += 80 + int64(cap(b.b))
+	}
+	return n
+}
+
+// frozenTable is a table at one instant.
+type frozenTable struct {
+	size  int
+	pages []frozenPage
+	big   map[uint32][]byte
+}
+
+type frozenPage struct {
+	index uint32
+	slots uint64 // those to write; some may be gone
+	*page
+}
+
+// freeze hands over the values that changed since the last freeze, or all.
+func (t *table) freeze(all bool) frozenTable {
+	f := frozenTable{size: t.size, big: make(map[uint32][]byte, len(t.big))}
+	for o, b := range t.big {
+		f.big[o] = b.b
+	}
+	if all {
+		f.pages = make([]frozenPage, 0, len(t.pages))
+		for i, p := range t.pages {
+			if p != nil {
+				f.pages = append(f.pages, frozenPage{uint32(i), p.present, p})
+			}
+		}
+	} else {
+		f.pages = make([]frozenPage, 0, len(t.changed))
+		for _, i := range t.changed {
+			f.pages = append(f.pages, frozenPage{i, t.pages[i].dirty, t.pages[i]})
+		}
+	}
+	for _, i := range t.changed {
+		// Nobody writes to this page any more: the next write makes a copy.
+		t.pages[i].dirty = 0
+	}
+	t.changed = t.changed[:0]
+	t.epoch++
+	return f
+}
+
+// each calls fn for the values to write in order; v is nil for one that is
+// gone.
+func (f *frozenTable) each(fn func(o uint32, v []byte) error) error {
+	slices.SortFunc(f.pages, func(a, b frozenPage) int { return int(a.index) - int(b.index) })
+	for _, p := range f.pages {
+		for left := p.slots; left != 0; left &= left - 1 {
+			s := uint32(bits.TrailingZeros64(left))
+			o := p.index*pageSlots + s
+			var v []byte
+			if p.present>>s&1 == 1 {
+				if v = p.slot(f.size, s); len(v) == 0 {
+					v = f.big[o]
+				}
+			}
+			if err := fn(o, v); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,510 @@
+package engine
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/segmenttest"
+)
+
+// world drives an engine and, beside it, the plainest model of the same: all
+// that is known of each profile, and all events, judged naively.
+type world struct {
+	t    *testing.T
+	seed uint64
+	gen  *segmenttest.Gen
+	rng  *rand.Rand
+	e    *Engine
+
+	now      int64
+	offset   int64
+	profiles []*segment.NaiveProfile
+	root     []uint32
+	rows     []row
+	merges   []merge
+	defs     map[string]*segment.Node
+	said     map[string]*roaring.Bitmap // what transitions say
+	chunks   [][]byte                   // made and not loaded yet
+	files    [][]byte
+	cases    int
+	members  int
+}
+
+type row struct {
+	offset  int64
+	ordinal uint32
+	event   segment.NaiveEvent
+}
+
+type merge struct {
+	offset        int64
+	winner, loser uint32
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	w := &world{
+		t: t, seed: seed, gen: segmenttest.New(seed), rng: rand.New(rand.NewPCG(seed, 77)), e: New(),
+		now: segmenttest.BaseMs - 3*86_400_000, defs: map[string]*segment.Node{}, said: map[string]*roaring.Bitmap{},
+	}
+	w.e.Advance(w.now, 1<<30)
+	return w
+}
+
+func (w *world) fatalf(format string, args ...any) {
+	w.t.Helper()
+	w.t.Fatalf("seed %d, offset %d, now %d: %s", w.seed, w.offset, w.now, fmt.Sprintf(format, args...))
+}
+
+func facts(p *segment.NaiveProfile) *segment.Facts {
+	list := func(in []string) (out [][]byte) {
+		for _, s := range in {
+			out = append(out, []byte(s))
+		}
+		return out
+	}
+	f := &segment.Facts{Lists: p.Lists, Fields: segment.Fields{
+		Emails: list(p.Emails), Phones: list(p.Phones), ExternalIDs: list(p.ExternalIDs),
+		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName), Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedAtMs,
+	}}
+	for channel, c := range p.Consents {
+		x := segment.ConsentFact{Channel: channel, Status: c.Status}
+		if c.SubscribedMs != nil {
+			x.SubscribedMs, x.HasDate = *c.SubscribedMs, true
+		}
+		f.Consents = append(f.Consents, x)
+	}
+	return f
+}
+
+// some draws a profile that is not merged into another.
+func (w *world) some() uint32 {
+	for {
+		if o := uint32(w.rng.IntN(len(w.profiles))); w.root[o] == o {
+			return o
+		}
+	}
+}
+
+// step does one random thing.
+func (w *world) step() {
+	w.offset++
+	budget := 1 + w.rng.IntN(4)
+	if w.rng.IntN(3) == 0 {
+		budget = 1 << 30
+	}
+	w.e.Advance(w.now, budget)
+	w.hear()
+	switch n := w.rng.IntN(100); {
+	case n < 8 || len(w.profiles) == 0:
+		w.create()
+	case n < 40:
+		w.event()
+	case n < 48:
+		w.change()
+	case n < 52:
+		w.merge()
+	case n < 62:
+		w.define()
+	case n < 64:
+		w.undefine()
+	case n < 78:
+		w.pass()
+	case n < 86:
+		w.makeChunk()
+	case n < 92:
+		w.loadChunk()
+	case n < 97:
+		w.e.Continue(1 + w.rng.IntN(3))
+	default:
+		w.restart()
+	}
+	w.hear()
+}
+
+func (w *world) create() {
+	if len(w.profiles) >= 40 {
+		return
+	}
+	p := w.gen.Profile()
+	p.Events = nil
+	o := uint32(len(w.profiles))
+	w.profiles, w.root = append(w.profiles, p), append(w.root, o)
+	w.e.Touch(o)
+	w.e.Create(o)
+	w.e.Profile(o, facts(p))
+	if w.rng.IntN(2) == 0 {
+		w.happen(o)
+	}
+	w.e.Settle(o)
+}
+
+func (w *world) event() {
+	o := w.some()
+	w.e.Touch(o)
+	w.happen(o)
+	w.e.Settle(o)
+}
+
+// happen lets a profile do something, mostly now.
+func (w *world) happen(o uint32) {
+	ev := w.gen.Events(1)[0]
+	if ev.TimeMs > w.now || w.rng.IntN(3) > 0 {
+		ev.TimeMs = w.now
+	}
+	if w.rng.IntN(8) == 0 && len(w.rows) > 0 { // as late as another
+		ev.TimeMs = w.rows[w.rng.IntN(len(w.rows))].event.TimeMs
+	}
+	w.rows = append(w.rows, row{w.offset, o, ev})
+	w.profiles[o].Events = append(w.profiles[o].Events, ev)
+	w.e.Event(o, ev.TimeMs, []byte(ev.Type), ev.Properties)
+}
+
+func (w *world) change() {
+	o := w.some()
+	p := w.gen.Profile()
+	p.Events, p.CreatedAtMs = w.profiles[o].Events, w.profiles[o].CreatedAtMs
+	w.profiles[o] = p
+	w.e.Touch(o)
+	w.e.Profile(o, facts(p))
+	w.e.Settle(o)
+}
+
+func (w *world) merge() {
+	winner, loser := w.some(), w.some()
+	if winner == loser {
+		return
+	}
+	w.e.Touch(winner)
+	w.e.Touch(loser)
+	p := w.gen.Profile()
+	p.Events = append(slices.Clone(w.profiles[winner].Events), w.profiles[loser].Events...)
+	w.profiles[winner] = p
+	w.merges = append(w.merges, merge{w.offset, winner, loser})
+	for i := range w.root {
+		if w.root[i] == loser {
+			w.root[i] = winner
+		}
+	}
+	w.e.Merge(winner, loser)
+	w.e.Profile(winner, facts(p))
+	if w.rng.IntN(2) == 0 {
+		w.happen(winner)
+	}
+	w.e.Settle(winner)
+}
+
+func (w *world) lookup(id string) (*segment.Node, bool) {
+	n, ok := w.defs[id]
+	return n, ok
+}
+
+func (w *world) define() {
+	id := []string{"seg_a", "seg_b", "seg_c", "seg_d"}[w.rng.IntN(4)]
+	root := w.gen.Definition()
+	if old := w.defs[id]; old != nil && w.rng.IntN(2) == 0 {
+		root = nudge(w.rng, old) // another threshold
+	}
+	if segment.CheckRefs(id, root, w.lookup) != nil {
+		return
+	}
+	w.defs[id] = root
+	seen := map[string]bool{}
+	for _, r := range w.rows {
+		seen[r.event.Type] = true
+	}
+	w.e.Define(id, root, w.offset, func(typ string) bool { return seen[typ] })
+	if w.said[id] == nil {
+		w.said[id] = roaring.New()
+	}
+}
+
+// nudge changes the thresholds of a definition a little.
+func nudge(rng *rand.Rand, n *segment.Node) *segment.Node {
+	c := *n
+	c.Conditions = nil
+	for _, k := range n.Conditions {
+		c.Conditions = append(c.Conditions, nudge(rng, k))
+	}
+	if n.Kind == segment.KindActivity && n.Activity.Count != nil && n.Activity.Count.Op == segment.OpGe {
+		a := *n.Activity
+		a.Count = &segment.Compare{Op: segment.OpGe, Micros: []segment.Int128{segment.Micros(rng.Int64N(5) * segment.MicrosPerUnit)}}
+		c.Activity = &a
+	}
+	return &c
+}
+
+func (w *world) undefine() {
+	for _, id := range []string{"seg_a", "seg_b", "seg_c", "seg_d"} {
+		used := w.defs[id] == nil
+		for _, d := range w.defs {
+			used = used || slices.Contains(d.SegmentIDs(), id)
+		}
+		if !used {
+			// One whose old definition is still referred to by a live one stays.
+			if s := w.e.segments[id]; len(s.users) > 0 {
+				continue
+			}
+			w.e.Undefine(id)
+			delete(w.defs, id)
+			delete(w.said, id)
+			return
+		}
+	}
+}
+
+// pass lets time go on, often to just where something falls due.
+func (w *world) pass() {
+	to := w.now
+	switch w.rng.IntN(6) {
+	case 0:
+		to += w.rng.Int64N(3)
+	case 1:
+		to += w.rng.Int64N(86_400_000)
+	case 2:
+		to += w.rng.Int64N(20 * 86_400_000)
+	default:
+		if due, ok := w.e.NextDue(); ok {
+			to = due + int64(w.rng.IntN(3)) - 1
+		}
+	}
+	if to > w.now && to < segmenttest.BaseMs+1000*86_400_000 {
+		w.now = to
+	}
+	w.e.Advance(w.now, 1+w.rng.IntN(4))
+}
+
+// makeChunk does what is to be done outside of the engine.
+func (w *world) makeChunk() {
+	work, ok := w.e.Work()
+	if !ok {
+		return
+	}
+	if st := work.State; st != nil {
+		l := NewLoader(st)
+		root := make([]uint32, len(w.profiles))
+		for i := range root {
+			root[i] = uint32(i)
+		}
+		for _, m := range w.merges {
+			if m.offset < st.UpTo {
+				for i := range root {
+					if root[i] == m.loser {
+						root[i] = m.winner
+					}
+				}
+			}
+		}
+		for _, r := range w.rows {
+			pass := r.offset < st.UpTo && r.event.Type == st.Event && (st.AfterMs == nil || r.event.TimeMs > *st.AfterMs)
+			for i := range st.Where {
+				pass = pass && st.Where[i].Match(r.event.Properties, 0)
+			}
+			if pass {
+				l.Add(root[r.ordinal], r.event.TimeMs, r.event.Properties)
+			}
+		}
+		chunk, _ := l.Chunk(1 + w.rng.IntN(100))
+		w.chunks = append(w.chunks, chunk)
+		return
+	}
+	s := NewScanner(work.Scan)
+	n := 1 + w.rng.IntN(20)
+	last := true
+	for o := range w.profiles {
+		if w.root[o] != uint32(o) || uint32(o) < work.Scan.Cursor {
+			continue
+		}
+		if n == 0 {
+			last = false
+			break
+		}
+		n--
+		s.Add(uint32(o), facts(w.profiles[o]))
+	}
+	chunk, err := s.Chunk(last)
+	if err != nil {
+		w.fatalf("%v", err)
+	}
+	w.chunks = append(w.chunks, chunk)
+}
+
+func (w *world) loadChunk() {
+	if len(w.chunks) == 0 {
+		return
+	}
+	c := w.chunks[0]
+	if w.rng.IntN(4) > 0 { // now and then one comes twice
+		w.chunks = w.chunks[1:]
+	}
+	if err := w.e.Load(c, func(o uint32) uint32 { return w.root[o] }); err != nil {
+		w.fatalf("load: %v", err)
+	}
+}
+
+// restart writes the engine and reads it again.
+func (w *world) restart() {
+	if w.e.Lagging() {
+		return
+	}
+	all := len(w.files) == 0 || w.rng.IntN(4) == 0
+	f := w.e.Freeze(all)
+	before := w.hash()
+	// The engine goes on while what was frozen is written.
+	var out bytes.Buffer
+	buf := bufio.NewWriter(&out)
+	if err := f.Write(buf); err != nil {
+		w.fatalf("%v", err)
+	}
+	buf.Flush()
+	if all {
+		w.files = nil
+	}
+	w.files = append(w.files, out.Bytes())
+	r := NewRestorer()
+	for _, b := range w.files {
+		if err := r.Read(bufio.NewReader(bytes.NewReader(b))); err != nil {
+			w.fatalf("read: %v", err)
+		}
+	}
+	e, err := r.Engine(w.e.universe.Clone())
+	if err != nil {
+		w.fatalf("restore: %v", err)
+	}
+	if w.rng.IntN(2) == 0 {
+		w.e = e
+	}
+	old := w.e
+	w.e = e
+	if after := w.hash(); after != before {
+		w.fatalf("R1: the state differs after a restart")
+	}
+	w.e = old
+}
+
+func (w *world) hash() string {
+	h := sha256.New()
+	if err := w.e.Hash(func(b []byte) { fmt.Fprintf(h, "%d:%x", len(b), b) }); err != nil {
+		w.fatalf("%v", err)
+	}
+	return fmt.Sprintf("%x", h.Sum(nil))
+}
+
+// hear replays the transitions.
+func (w *world) hear() {
+	for _, x := range w.e.Transitions() {
+		m := w.said[x.Segment]
+		if m == nil {
+			w.fatalf("S2: a transition of %s, which is not there", x.Segment)
+		}
+		if m.Contains(x.Ordinal) == x.Entered {
+			w.fatalf("S2: profile %d of %s: entered %v, and was so before (cause %s)", x.Ordinal, x.Segment, x.Entered, x.Cause)
+		}
+		if x.AtMs > w.now {
+			w.fatalf("S2: a transition at %d, which is in the future", x.AtMs)
+		}
+		put(m, x.Ordinal, x.Entered)
+	}
+}
+
+// at draws an instant to ask about.
+func (w *world) at() int64 {
+	switch w.rng.IntN(4) {
+	case 0:
+		return w.now
+	case 1:
+		return w.now + w.rng.Int64N(40*86_400_000)
+	}
+	if due, ok := w.e.NextDue(); ok {
+		return max(w.now, due+int64(w.rng.IntN(3))-1)
+	}
+	return w.now
+}
+
+// check compares the engine with the model.
+func (w *world) check() {
+	t := w.at()
+	for _, id := range w.e.sortedIDs() {
+		if !w.e.Live(id) {
+			continue
+		}
+		want := roaring.New()
+		for o, p := range w.profiles {
+			if w.root[o] == uint32(o) && w.defs[id].Naive(p, t, w.lookup) {
+				want.Add(uint32(o))
+			}
+		}
+		w.cases++
+		w.members += int(want.GetCardinality())
+		got := w.e.Members(id, t)
+		if !got.Equals(want) {
+			o := roaring.Xor(got, want).Minimum()
+			w.fatalf("S1: %s at %d: engine has %v, naive has %v\n%s\nprofile %d: %s", id, t, got, want, w.defs[id].Canonical(), o, describe(w.profiles[o]))
+		}
+		if n := w.e.Count(id, t); n != want.GetCardinality() {
+			w.fatalf("S1: %s at %d: count %d, want %v", id, t, n, want)
+		}
+		from, limit := uint32(w.rng.IntN(len(w.profiles)+1)), 1+w.rng.IntN(10)
+		page := w.e.Page(id, from, limit, t)
+		all := slices.DeleteFunc(want.ToArray(), func(o uint32) bool { return o < from })
+		if !slices.Equal(page, all[:min(limit, len(all))]) {
+			w.fatalf("S1: %s at %d: page from %d is %v, members are %v", id, t, from, page, want)
+		}
+		for o := range w.profiles {
+			if w.e.Contains(id, uint32(o), t) != want.Contains(uint32(o)) {
+				w.fatalf("S1: %s at %d: profile %d", id, t, o)
+			}
+		}
+		for _, l := range w.defs[id].Leaves() {
+			if l.Kind == segment.KindSegment {
+				continue
+			}
+			m, ok := w.e.Leaf(l.Key(), t)
+			if !ok {
+				w.fatalf("leaf %s of a live segment is not known", l.Key())
+			}
+			for o, p := range w.profiles {
+				if w.root[o] == uint32(o) && l.Naive(p, t, w.lookup) != (m.Contains(uint32(o)) != l.Negated()) {
+					w.fatalf("S1: leaf %s at %d: profile %d", l.Key(), t, o)
+				}
+			}
+		}
+		if t == w.now && !w.e.Working() && !w.said[id].Equals(want) {
+			w.fatalf("S2: %s: transitions say %v, members are %v", id, w.said[id], want)
+		}
+	}
+}
+
+func describe(p *segment.NaiveProfile) string {
+	s := fmt.Sprintf("created %d, attributes %s, geo %s, consents %v, lists %v\n", p.CreatedAtMs, p.Attributes, p.Geo, p.Consents, p.Lists)
+	for _, e := range p.Events {
+		s += fmt.Sprintf("  %d %s %s\n", e.TimeMs, e.Type, e.Properties)
+	}
+	return s
+}
+
+// settle works off everything.
+func (w *world) settle() {
+	for range 10_000 {
+		w.offset++
+		w.e.Advance(w.now, 1<<30)
+		w.e.Continue(1 << 20)
+		w.hear()
+		w.chunks = nil
+		if _, ok := w.e.Work(); !ok && !w.e.Working() {
+			return
+		}
+		w.makeChunk()
+		for len(w.chunks) > 0 {
+			w.loadChunk()
+		}
+	}
+	w.fatalf("building does not end")
+}
