@@ -18,6 +18,7 @@ type memHistory struct {
 	mu       sync.Mutex
 	rows     []memRow
 	aliases  []query.Alias
+	moves    []query.Transition
 	position int64
 	fail     error         // of questions
 	hold     chan struct{} // questions wait until it is closed
@@ -53,6 +54,11 @@ func (h *memHistory) Append(_ context.Context, b *query.Batch) error {
 	for _, a := range b.Aliases {
 		if a.Offset >= h.position {
 			h.aliases = append(h.aliases, a)
+		}
+	}
+	for _, t := range b.Transitions {
+		if t.Key.Offset >= h.position {
+			h.moves = append(h.moves, t)
 		}
 	}
 	h.position = max(h.position, b.To)
@@ -123,12 +129,7 @@ func (h *memHistory) Activity(ctx context.Context, q query.ActivityQuery) (*roar
 		if r.account != q.Account || r.entry.Key.Offset >= q.Cut.UpTo {
 			continue
 		}
-		o := r.ordinal
-		for _, a := range h.aliases {
-			if a.Account == q.Account && a.Ordinal == r.ordinal && a.Offset < q.Cut.UpTo {
-				o = a.Winner
-			}
-		}
+		o := h.winner(r, q.Cut)
 		if profiles[o] == nil {
 			profiles[o] = &segment.NaiveProfile{}
 		}
@@ -148,6 +149,17 @@ func (h *memHistory) Activity(ctx context.Context, q query.ActivityQuery) (*roar
 	return out, nil
 }
 
+// winner is the ordinal a row's event counts for at the cut.
+func (h *memHistory) winner(r memRow, cut query.Cut) uint32 {
+	o := r.ordinal
+	for _, a := range h.aliases {
+		if a.Account == r.account && a.Ordinal == r.ordinal && a.Offset < cut.UpTo {
+			o = a.Winner
+		}
+	}
+	return o
+}
+
 func naive(a *segment.Activity, p *segment.NaiveProfile, atMs int64) bool {
 	return (&segment.Node{Kind: segment.KindActivity, Activity: a}).Naive(p, atMs, nil)
 }
@@ -161,12 +173,69 @@ var one = func() segment.Int128 {
 	return n.Activity.Count.Micros[0]
 }()
 
-func (h *memHistory) Replay(context.Context, query.ReplayQuery, func(*query.ReplayBlock) error) error {
-	return errors.New("not here")
+// memBlock is the number of events in a block of a replay.
+const memBlock = 100
+
+func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
+	if err := h.ready(ctx); err != nil {
+		return err
+	}
+	for _, p := range q.Where {
+		if p.Op == segment.OpInLastDays || p.Op == segment.OpNotInLastDays {
+			return errors.New("a filter of a replay depends on the instant")
+		}
+	}
+	h.mu.Lock()
+	blocks := []*query.ReplayBlock{{}}
+	for _, r := range h.rows {
+		if r.account != q.Account || r.entry.EventType != q.EventType || r.entry.Key.Offset >= q.Cut.UpTo ||
+			q.AfterMs != nil && r.entry.Key.TimeMs <= *q.AfterMs {
+			continue
+		}
+		properties := []byte(r.entry.Properties)
+		if slices.ContainsFunc(q.Where, func(p segment.Predicate) bool { return !p.Match(properties, 0) }) {
+			continue
+		}
+		b := blocks[len(blocks)-1]
+		if len(b.Ordinal) == memBlock {
+			b = &query.ReplayBlock{}
+			blocks = append(blocks, b)
+		}
+		b.Ordinal = append(b.Ordinal, h.winner(r, q.Cut))
+		b.TimeMs = append(b.TimeMs, r.entry.Key.TimeMs)
+		if q.Properties {
+			b.Properties.Append(properties)
+		}
+	}
+	h.mu.Unlock() // fn may take its time, or ask again
+	for _, b := range blocks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if len(b.Ordinal) == 0 {
+			continue
+		}
+		if err := fn(b); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (h *memHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
-	return nil, errors.New("not here")
+func (h *memHistory) Transitions(ctx context.Context, q query.TransitionsQuery) ([]query.Transition, error) {
+	if err := h.ready(ctx); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var out []query.Transition
+	for _, t := range h.moves {
+		after := t.Key.Offset > q.After.Offset || t.Key.Offset == q.After.Offset && t.Key.Seq > q.After.Seq
+		if len(out) < q.Limit && after && t.Account == q.Account && t.Key.Offset < q.Cut.UpTo && (q.Segment == "" || t.Segment == q.Segment) {
+			out = append(out, t)
+		}
+	}
+	return out, nil
 }
 
 func (h *memHistory) Usage(context.Context) (query.Usage, error) {

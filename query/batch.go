@@ -71,9 +71,9 @@ func (b *Batch) Reset() {
 	b.From, b.To = 0, 0
 	b.Account, b.Offset, b.Index = b.Account[:0], b.Offset[:0], b.Index[:0]
 	b.Ordinal, b.TimeMs, b.Aliases, b.Transitions = b.Ordinal[:0], b.TimeMs[:0], b.Aliases[:0], b.Transitions[:0]
-	b.EventType.reset()
-	b.Properties.reset()
-	b.IdempotencyKey.reset()
+	b.EventType.Reset()
+	b.Properties.Reset()
+	b.IdempotencyKey.Reset()
 }
 
 // Strings is a column of strings without a pointer per row.
@@ -98,4 +98,5 @@ func (s *Strings) At(i int) []byte {
 	return s.Data[start:s.Ends[i]]
 }
 
-func (s *Strings) reset() { s.Ends, s.Data = s.Ends[:0], s.Data[:0] }
+// Reset empties the column and keeps its memory.
+func (s *Strings) Reset() { s.Ends, s.Data = s.Ends[:0], s.Data[:0] }

@@ -15,8 +15,8 @@ type History interface {
 	// durably: the first offset that is missing.
 	Position(ctx context.Context, partition int) (int64, error)
 	// Append stores the batch durably and atomically and moves the partition's
-	// position to b.To. Rows and aliases below the present position are
-	// dropped: they are there already. b.From above the position is an error
+	// position to b.To. Rows, aliases and transitions below the present position
+	// are dropped: they are there already. b.From above the position is an error
 	// (rows would be missing).
 	Append(ctx context.Context, b *Batch) error
 	// Timeline returns a profile's events, newest first.
@@ -29,10 +29,13 @@ type History interface {
 	// with Negate and takes the complement in the universe of profiles.
 	Activity(ctx context.Context, q ActivityQuery) (*roaring.Bitmap, error)
 	// Replay calls fn with the past events of one type, in blocks and in any
-	// order, ordinals mapped through aliases. A block is reused: it is valid
-	// during the call only. An error of fn ends the replay and is returned.
+	// order, ordinals mapped through aliases. A block is never empty and is
+	// reused: it is valid during the call only. An error of fn ends the replay
+	// and is returned. fn may take its time and may ask and append meanwhile.
+	// The cut must not be above the position.
 	Replay(ctx context.Context, q ReplayQuery, fn func(*ReplayBlock) error) error
-	// Transitions returns entries and exits in the order they were made.
+	// Transitions returns entries and exits in the order they were made, their
+	// ordinals as they then were.
 	Transitions(ctx context.Context, q TransitionsQuery) ([]Transition, error)
 	// Usage reports the store's size.
 	Usage(ctx context.Context) (Usage, error)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -61,17 +62,29 @@ type Dialect interface {
 // expressions it uses twice.
 func ActivitySQL(d Dialect, q ActivityQuery) (sql string, args []any, err error) {
 	b := builder{d: d, atMs: q.AtMs, leaf: q.Leaf}
-	defer func() {
-		if f, ok := recover().(unsupported); ok {
-			err = fmt.Errorf("activity condition: %s", string(f))
-		}
-	}()
-	sql = b.statement(q)
+	sql, err = supported(func() string { return b.statement(q) })
+	if err != nil {
+		return "", nil, fmt.Errorf("activity condition: %w", err)
+	}
 	return sql, b.args, nil
 }
 
 // unsupported is a condition that [segment.Parse] would not have let through.
 type unsupported string
+
+// supported builds a statement; a panic with unsupported is an error.
+func supported(build func() string) (sql string, err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case unsupported:
+			err = errors.New(string(r))
+		default:
+			panic(r)
+		}
+	}()
+	return build(), nil
+}
 
 type builder struct {
 	d    Dialect
@@ -110,7 +123,12 @@ func (b *builder) statement(q ActivityQuery) string {
 	if a.Aggregate != nil {
 		value = b.column(a.Aggregate.Property)
 	}
-	from := b.rows(q)
+	events := selection{cut: q.Cut, account: q.Account, eventType: a.Event, untilMs: &q.AtMs}
+	if a.WindowMs > 0 {
+		after := q.AtMs - a.WindowMs
+		events.afterMs = &after
+	}
+	from := b.rows(events)
 	m := ""
 	if len(filter) > 0 {
 		m = ", " + strings.Join(filter, " AND ") + " AS m"
@@ -131,22 +149,45 @@ func (b *builder) statement(q ActivityQuery) string {
 	return "SELECT o FROM " + from + " GROUP BY o HAVING " + b.having(q.Negate)
 }
 
-// rows selects the events of the type in the window, with their winners and
-// the JSON behind each path.
-func (b *builder) rows(q ActivityQuery) string {
+// selection is which events a statement reads.
+type selection struct {
+	cut       Cut
+	account   uint64
+	eventType string
+	// afterMs and untilMs leave out events at or before, and after, that time;
+	// nil for no bound.
+	afterMs, untilMs *int64
+	// from and to leave out records before, and from, that offset; nil for no
+	// bound but the cut, which aliases keep to.
+	from, to *int64
+	// also are further columns of the events, in SQL.
+	also string
+}
+
+// rows selects events with their winners and the JSON behind each path.
+func (b *builder) rows(q selection) string {
 	var s strings.Builder
-	account, partition, upTo, at := b.bind(q.Account), b.bind(uint32(q.Cut.Partition)), b.bind(q.Cut.UpTo), b.bind(q.AtMs)
-	s.WriteString("(SELECT coalesce(a.winner, e.ordinal) AS o")
+	account, partition, upTo := b.bind(q.account), b.bind(uint32(q.cut.Partition)), b.bind(q.cut.UpTo)
+	s.WriteString("(SELECT coalesce(a.winner, e.ordinal) AS o" + q.also)
 	for i, p := range b.paths {
 		fmt.Fprintf(&s, ", %s AS j%d", b.d.Extract("e.properties", strings.Split(p, "\x00"), b.bind), i)
 	}
 	fmt.Fprintf(&s, ` FROM events e LEFT JOIN (SELECT ordinal, %s AS winner FROM aliases`+
 		` WHERE account = %s AND "partition" = %s AND record_offset < %s GROUP BY ordinal) a ON a.ordinal = e.ordinal`,
 		b.d.Latest("winner", "record_offset", "record_index", "seq"), account, partition, upTo)
-	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s AND e.event_type = %s AND e.time_ms <= %s`,
-		account, partition, upTo, b.bind(b.leaf.Event), at)
-	if b.leaf.WindowMs > 0 {
-		fmt.Fprintf(&s, " AND e.time_ms > %s", b.bind(q.AtMs-b.leaf.WindowMs))
+	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s AND e.event_type = %s`,
+		account, partition, upTo, b.bind(q.eventType))
+	if q.untilMs != nil {
+		fmt.Fprintf(&s, " AND e.time_ms <= %s", b.bind(*q.untilMs))
+	}
+	if q.afterMs != nil {
+		fmt.Fprintf(&s, " AND e.time_ms > %s", b.bind(*q.afterMs))
+	}
+	if q.from != nil {
+		fmt.Fprintf(&s, " AND e.record_offset >= %s", b.bind(*q.from))
+	}
+	if q.to != nil {
+		fmt.Fprintf(&s, " AND e.record_offset < %s", b.bind(*q.to))
 	}
 	s.WriteString(")")
 	return s.String()

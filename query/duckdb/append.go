@@ -99,6 +99,7 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	add := addition{batch: b, known: known,
 		first: sort.Search(b.Rows(), func(i int) bool { return b.Offset[i] >= position })}
 	add.aliases = b.Aliases[sort.Search(len(b.Aliases), func(i int) bool { return b.Aliases[i].Offset >= position }):]
+	add.transitions = b.Transitions[sort.Search(len(b.Transitions), func(i int) bool { return b.Transitions[i].Key.Offset >= position }):]
 	add.plan(&w.stored.tail, s.groupRows, s.tailBytes)
 
 	if err := s.store(ctx, &add); err != nil {
@@ -117,12 +118,14 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 // groups, the waiting ones of events_recent first; what is left over waits in
 // events_recent.
 type addition struct {
-	batch   *query.Batch
-	first   int  // row of the batch that is not stored yet
-	sealed  int  // rows from first on that go to events_sealed, after the tail's
-	all     bool // the tail goes to events_sealed, and all rows
-	known   bool // the partition has a row in progress
-	aliases []query.Alias
+	batch  *query.Batch
+	first  int  // row of the batch that is not stored yet
+	sealed int  // rows from first on that go to events_sealed, after the tail's
+	all    bool // the tail goes to events_sealed, and all rows
+	known  bool // the partition has a row in progress
+
+	aliases     []query.Alias
+	transitions []query.Transition
 }
 
 func (a *addition) plan(tail *rows, groupRows, tailBytes int) {
@@ -177,6 +180,11 @@ func (s *Store) store(ctx context.Context, a *addition) (err error) {
 	}
 	if len(a.aliases) > 0 {
 		if err := w.appendAliases(uint32(b.Partition), a.aliases); err != nil {
+			return err
+		}
+	}
+	if len(a.transitions) > 0 {
+		if err := w.appendTransitions(ctx, uint32(b.Partition), a.transitions); err != nil {
 			return err
 		}
 	}

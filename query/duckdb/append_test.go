@@ -85,10 +85,21 @@ func TestEmptyBatchMovesThePosition(t *testing.T) {
 func TestBadBatches(t *testing.T) {
 	s := openTest(t)
 	for name, spoil := range map[string]func(b *query.Batch){
-		"columns differ":         func(b *query.Batch) { b.TimeMs = b.TimeMs[1:] },
-		"offset 12":              func(b *query.Batch) { b.Offset[len(b.Offset)-1] = 12 },
-		"row 2 has offset":       func(b *query.Batch) { b.Offset[2] = 0 },
-		"alias 0 has offset":     func(b *query.Batch) { b.Aliases[0].Offset = 99 },
+		"columns differ":             func(b *query.Batch) { b.TimeMs = b.TimeMs[1:] },
+		"offset 12":                  func(b *query.Batch) { b.Offset[len(b.Offset)-1] = 12 },
+		"row 2 has offset":           func(b *query.Batch) { b.Offset[2] = 0 },
+		"alias 0 has offset":         func(b *query.Batch) { b.Aliases[0].Offset = 99 },
+		"transition 1 has offset 99": func(b *query.Batch) { b.Transitions[1].Key.Offset = 99 },
+		"transition 1 has offset 0":  func(b *query.Batch) { b.Transitions[1].Key.Offset = 0 },
+		"number 0":                   func(b *query.Batch) { b.Transitions[0].Key.Seq = 0 },
+		"number 1 after 2 of": func(b *query.Batch) {
+			b.Transitions = append(b.Transitions, recordTransition(0, 9, 2), recordTransition(0, 9, 1))
+		},
+		"number 2 after 2 of": func(b *query.Batch) {
+			b.Transitions = append(b.Transitions, recordTransition(0, 9, 2), recordTransition(0, 9, 2))
+		},
+		"transition 0 names no":  func(b *query.Batch) { b.Transitions[0].Segment = "" },
+		"which is not UTF-8":     func(b *query.Batch) { b.Transitions[2].Segment = "s\xff" },
 		"partition is -1":        func(b *query.Batch) { b.Partition = -1 },
 		"records 10 to 0":        func(b *query.Batch) { b.From, b.To = b.To, b.From },
 		"event type of row 8":    func(b *query.Batch) { b.EventType.Ends = b.EventType.Ends[:8] },

@@ -95,23 +95,30 @@ func BenchmarkAppend(b *testing.B) {
 	}
 }
 
-// BenchmarkQueries asks a store of 10 M rows and 1 M profiles (1 M rows unless
-// MUSTER_LONG is set).
-func BenchmarkQueries(b *testing.B) {
-	records := 8
-	if os.Getenv("MUSTER_LONG") != "" {
-		records = 82
-	}
+func openBench(b *testing.B) *Store {
+	b.Helper()
 	s, err := Open(filepath.Join(b.TempDir(), "h.duckdb"), Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close()
+	b.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// shopStore fills a store with 10 M rows of 1 M profiles (1 M rows unless
+// MUSTER_LONG is set) and returns the batch that would come next.
+func shopStore(b *testing.B) (*Store, *query.Batch) {
+	b.Helper()
+	batches := 8
+	if os.Getenv("MUSTER_LONG") != "" {
+		batches = 82
+	}
+	s := openBench(b)
 	ctx := context.Background()
 	rng := rand.New(rand.NewPCG(1, 2))
 	batch := new(query.Batch)
 	shopBatch(batch, rng, fullGroup, 1_000_000)
-	for range records {
+	for range batches {
 		for i := range batch.Ordinal {
 			batch.Ordinal[i] = uint32(rng.IntN(1_000_000))
 		}
@@ -120,6 +127,14 @@ func BenchmarkQueries(b *testing.B) {
 		}
 		shift(batch)
 	}
+	return s, batch
+}
+
+// BenchmarkQueries asks a store of 10 M rows and 1 M profiles (1 M rows unless
+// MUSTER_LONG is set).
+func BenchmarkQueries(b *testing.B) {
+	s, batch := shopStore(b)
+	ctx := context.Background()
 	at, begin := batch.TimeMs[0], int64(1_700_000_000_000)
 	usage, err := s.Usage(ctx)
 	if err != nil {

@@ -36,6 +36,9 @@ func check(b *query.Batch) error {
 		}
 		last = a.Offset
 	}
+	if i, problem := badTransition(b); problem != "" {
+		return bad("transition %d %s", i, problem)
+	}
 	for _, c := range []struct {
 		name string
 		*query.Strings
@@ -45,6 +48,29 @@ func check(b *query.Batch) error {
 		}
 	}
 	return nil
+}
+
+// badTransition returns the first transition that is out of place or unreadable,
+// and what is wrong with it.
+func badTransition(b *query.Batch) (i int, problem string) {
+	last, name := query.TransitionKey{Offset: b.From}, ""
+	for i := range b.Transitions {
+		t := &b.Transitions[i]
+		switch k := t.Key; {
+		case k.Offset < last.Offset || k.Offset >= b.To:
+			return i, fmt.Sprintf("has offset %d, expected %d to %d", k.Offset, last.Offset, b.To-1)
+		case k.Seq == 0:
+			return i, "has number 0, expected 1 or more"
+		case k.Offset == last.Offset && k.Seq <= last.Seq:
+			return i, fmt.Sprintf("has number %d after %d of the same record", k.Seq, last.Seq)
+		case t.Segment == "":
+			return i, "names no segment"
+		case t.Segment != name && !utf8.ValidString(t.Segment):
+			return i, fmt.Sprintf("names segment %q, which is not UTF-8", t.Segment)
+		}
+		last, name = t.Key, t.Segment
+	}
+	return 0, ""
 }
 
 // badString returns the first row whose string is not there or not UTF-8, which

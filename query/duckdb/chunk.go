@@ -54,14 +54,13 @@ func fillStrings(refs []stringRef, src *query.Strings, first int) {
 	}
 }
 
-// copy returns the string a result's reference stands for.
-func (r *stringRef) copy() string {
+// bytes is the string a result's reference stands for, in DuckDB's memory.
+func (r *stringRef) bytes() []byte {
 	n := int(uint32(r.head))
 	if n <= inlineBytes {
-		return string(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(r), 4)), n))
+		return unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(r), 4)), n)
 	}
-	p := *(*unsafe.Pointer)(unsafe.Pointer(&r.tail))
-	return string(unsafe.Slice((*byte)(p), n))
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&r.tail)), n)
 }
 
 // fill copies values into a column of the chunk. T must have the width of the

@@ -150,18 +150,23 @@ type chunk struct {
 
 // column returns a fixed-width column of a chunk. T must be the column's
 // type; the column must not hold NULLs.
-func column[T int64 | uint64 | uint32](c chunk, col int) []T {
+func column[T int64 | uint64 | uint32 | uint8 | bool](c chunk, col int) []T {
 	v := bindings.DataChunkGetVector(c.dc, bindings.IdxT(col))
 	return unsafe.Slice((*T)(bindings.VectorGetData(v)), c.rows)
 }
 
 // text returns the strings of a column as copies.
 func (c chunk) text(col int) []string {
-	v := bindings.DataChunkGetVector(c.dc, bindings.IdxT(col))
-	refs := unsafe.Slice((*stringRef)(bindings.VectorGetData(v)), c.rows)
+	refs := c.refs(col)
 	out := make([]string, c.rows)
 	for i := range refs {
-		out[i] = refs[i].copy()
+		out[i] = string(refs[i].bytes())
 	}
 	return out
+}
+
+// refs returns the strings of a column where they are.
+func (c chunk) refs(col int) []stringRef {
+	v := bindings.DataChunkGetVector(c.dc, bindings.IdxT(col))
+	return unsafe.Slice((*stringRef)(bindings.VectorGetData(v)), c.rows)
 }

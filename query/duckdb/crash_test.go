@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
 const (
@@ -28,6 +30,19 @@ func recordText(o int64, i int) string {
 }
 
 func hasAlias(o int64) bool { return o%11 == 3 }
+
+// recordTransitions is how many transitions record o makes.
+func recordTransitions(o int64) int { return int(o*o%19) % 4 }
+
+// recordTransition is the one numbered seq. Names are of sizes that DuckDB
+// keeps differently.
+func recordTransition(partition int, o int64, seq int) query.Transition {
+	return query.Transition{
+		Account: uint64(7 + partition), Key: query.TransitionKey{Offset: o, Seq: uint32(seq)},
+		Segment: fmt.Sprintf("s%0*d", int(o%30), o%4), Ordinal: uint32(o % 1000), Entered: (o+int64(seq))%2 == 0,
+		Cause: segment.Cause(1 + o%5), AtMs: 1_700_000_000_000 + o - int64(seq),
+	}
+}
 
 // fillRecords makes b the batch of records from to to.
 func fillRecords(b *query.Batch, partition int, from, to int64) {
@@ -46,6 +61,9 @@ func fillRecords(b *query.Batch, partition int, from, to int64) {
 		}
 		if hasAlias(o) {
 			b.Aliases = append(b.Aliases, query.Alias{Account: uint64(7 + partition), Offset: o, Ordinal: uint32(o % 1000), Winner: uint32((o + 1) % 1000)})
+		}
+		for i := range recordTransitions(o) {
+			b.Transitions = append(b.Transitions, recordTransition(partition, o, i+1))
 		}
 	}
 }
@@ -200,7 +218,33 @@ func checkRecords(t *testing.T, s *Store, partition int) (position int64) {
 	if got := scalar(t, s, fmt.Sprintf(`SELECT count(DISTINCT record_offset) * 1000000 + count(*) FROM aliases WHERE "partition" = %d`, partition)); got != aliases*1_000_001 {
 		t.Fatalf("L2: partition %d: aliases %d, want %d", partition, got, aliases)
 	}
+	checkTransitions(t, s, partition, position)
 	return position
+}
+
+// checkTransitions pages through a partition's transitions.
+func checkTransitions(t *testing.T, s *Store, partition int, position int64) {
+	t.Helper()
+	q := query.TransitionsQuery{Cut: query.Cut{Partition: partition, UpTo: math.MaxInt64}, Account: uint64(7 + partition), Limit: maxTransitions}
+	var page []query.Transition
+	for o := range position {
+		for i := range recordTransitions(o) {
+			if len(page) == 0 {
+				var err error
+				if page, err = s.Transitions(context.Background(), q); err != nil || len(page) == 0 {
+					t.Fatalf("L2: partition %d: no transition after %v, the position is %d (%v)", partition, q.After, position, err)
+				}
+			}
+			if want := recordTransition(partition, o, i+1); page[0] != want {
+				t.Fatalf("L2: partition %d: transition %+v, want %+v", partition, page[0], want)
+			}
+			q.After, page = page[0].Key, page[1:]
+		}
+	}
+	rest, err := s.Transitions(context.Background(), q)
+	if err != nil || len(rest) > 0 {
+		t.Fatalf("L2: partition %d: %d transitions beyond the position %d (%v)", partition, len(rest), position, err)
+	}
 }
 
 // scalar asks for one BIGINT.

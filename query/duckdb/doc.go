@@ -3,8 +3,9 @@
 //
 // # How data is organised
 //
-// Three kinds of rows: events (one per event, in log order), aliases (merges)
-// and progress (per partition, the first record offset that is not stored yet).
+// Four kinds of rows: events (one per event, in log order), aliases (merges),
+// transitions (entries into segments and exits, in log order) and progress (per
+// partition, the first record offset that is not stored yet).
 // docs/formats.md lists their columns. There is no index on events: rows arrive
 // in log order, which is nearly time order, so DuckDB's min/max per row group
 // prunes time windows, and an index would cost more than the rows themselves.
@@ -16,9 +17,9 @@
 //
 // # Exactly once
 //
-// One transaction stores a batch's rows, its aliases and the new position. A
-// crash leaves either all or nothing, and rows below the position are dropped
-// when they come again. Invariant L2 of package query follows.
+// One transaction stores a batch's rows, its aliases, its transitions and the
+// new position. A crash leaves either all or nothing, and rows below the
+// position are dropped when they come again. Invariant L2 of package query follows.
 //
 // # Appending
 //
@@ -34,4 +35,8 @@
 // snapshot, and is interrupted when its context ends. The SQL of activity
 // conditions is built by package query; this package adds DuckDB's dialect
 // (dialect.go).
+//
+// Replays have connections of their own, so that one that takes minutes keeps
+// no question waiting, and read in pieces, so that it keeps no log from being
+// checkpointed (replay.go).
 package duckdb

@@ -26,6 +26,10 @@ type Options struct {
 	// Readers bounds the queries that run at once; more wait for their turn, as
 	// long as their context allows. Default 4.
 	Readers int
+	// Replays bounds the replays that run at once, beside the readers; more
+	// wait for their turn. Each takes up to 64 MB of memory for what its reader
+	// has not taken yet. Default 2.
+	Replays int
 }
 
 const (
@@ -52,6 +56,9 @@ func (o Options) withDefaults(path string) Options {
 	if o.Readers == 0 {
 		o.Readers = 4
 	}
+	if o.Replays == 0 {
+		o.Replays = 2
+	}
 	return o
 }
 
@@ -67,5 +74,6 @@ func (o Options) validate() error {
 	atLeast("TempLimitBytes", o.TempLimitBytes, mb)
 	atLeast("CheckpointBytes", o.CheckpointBytes, mb)
 	atLeast("Readers", int64(o.Readers), 1)
+	atLeast("Replays", int64(o.Replays), 1)
 	return errors.Join(errs...)
 }

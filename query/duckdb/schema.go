@@ -10,7 +10,7 @@ import (
 var ErrNewerSchema = errors.New("history was written by a newer version")
 
 // schemaVersion counts changes of the tables; docs/formats.md describes them.
-const schemaVersion = 1
+const schemaVersion = 2
 
 const schema = `
 CREATE TABLE events_sealed (
@@ -50,10 +50,31 @@ CREATE TABLE progress (
 	next_offset BIGINT   NOT NULL
 );
 CREATE TABLE schema_version (version BIGINT NOT NULL);
+` + schemaTransitions
+
+// schemaTransitions is what version 2 has beyond version 1.
+const schemaTransitions = `
+CREATE TABLE transitions (
+	account       UBIGINT  NOT NULL,
+	"partition"   UINTEGER NOT NULL,
+	record_offset BIGINT   NOT NULL,
+	seq           UINTEGER NOT NULL,
+	segment       VARCHAR  NOT NULL,
+	ordinal       UINTEGER NOT NULL,
+	entered       BOOLEAN  NOT NULL,
+	cause         UTINYINT NOT NULL,
+	at_ms         BIGINT   NOT NULL
+);
 `
 
-// ensureSchema creates the tables in an empty file and refuses a file whose
-// tables are not of this version.
+// migrations[v] makes tables of version v+1 from those of version v. Each is
+// one transaction with the new version number, so a crash leaves either.
+var migrations = map[int64]string{
+	1: schemaTransitions,
+}
+
+// ensureSchema creates the tables in an empty file, brings those of an older
+// version to this one, and refuses those of a newer one.
 func ensureSchema(c *conn, path string) error {
 	ctx := context.Background()
 	tables := int64(0)
@@ -78,8 +99,15 @@ func ensureSchema(c *conn, path string) error {
 	case version > schemaVersion:
 		return fmt.Errorf("%w: %s has table version %d, this one knows %d: run the version that wrote it, or a newer one",
 			ErrNewerSchema, path, version, schemaVersion)
-	case version != schemaVersion:
-		return fmt.Errorf("history: %s has table version %d, expected %d", path, version, schemaVersion)
+	}
+	for ; version < schemaVersion; version++ {
+		step, ok := migrations[version]
+		if !ok {
+			return fmt.Errorf("%s has table version %d, which never was: the file is damaged", path, version)
+		}
+		if err := c.exec(fmt.Sprintf("BEGIN; %s UPDATE schema_version SET version = %d; COMMIT", step, version+1)); err != nil {
+			return fmt.Errorf("tables from version %d to %d: %w", version, version+1, err)
+		}
 	}
 	return nil
 }

@@ -17,10 +17,13 @@ import (
 // concurrent use; appends run one at a time.
 type Store struct {
 	path    string
+	opts    Options
 	db      bindings.Database
 	readers chan *conn // idle connections; as many as Options.Readers in all
-	// groupRows and tailBytes are fullGroup and maxTailBytes but in tests.
-	groupRows, tailBytes int
+	replays chan *conn // likewise, Options.Replays
+	// groupRows, tailBytes and pieceRows are fullGroup, maxTailBytes and
+	// maxPieceRows but in tests.
+	groupRows, tailBytes, pieceRows int
 
 	writer struct {
 		sync.Mutex
@@ -47,15 +50,17 @@ func Open(path string, opts Options) (*Store, error) {
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("history: options: %w", err)
 	}
-	s := &Store{path: path, readers: make(chan *conn, opts.Readers), groupRows: fullGroup, tailBytes: maxTailBytes}
-	if err := s.open(opts); err != nil {
+	s := &Store{path: path, opts: opts, readers: make(chan *conn, opts.Readers), replays: make(chan *conn, opts.Replays),
+		groupRows: fullGroup, tailBytes: maxTailBytes, pieceRows: maxPieceRows}
+	if err := s.open(); err != nil {
 		s.release()
 		return nil, fmt.Errorf("history: open %s: %w", path, err)
 	}
 	return s, nil
 }
 
-func (s *Store) open(opts Options) error {
+func (s *Store) open() error {
+	opts := s.opts
 	if err := openDatabase(s.path, opts, &s.db); err != nil {
 		return err
 	}
@@ -73,6 +78,16 @@ func (s *Store) open(opts Options) error {
 			return err
 		}
 		s.readers <- r
+	}
+	for range opts.Replays {
+		r, err := connect(s.db)
+		if err != nil {
+			return err
+		}
+		s.replays <- r
+		if err := r.exec("SET streaming_buffer_size = '" + replayBuffer + "'"); err != nil {
+			return err
+		}
 	}
 	s.writer.chunk = newEventsChunk()
 	return nil
@@ -114,12 +129,16 @@ func openDatabase(path string, opts Options, db *bindings.Database) error {
 
 // reader waits for a connection to query with; give it back with done.
 func (s *Store) reader(ctx context.Context) (c *conn, done func(), err error) {
+	return take(ctx, s.readers)
+}
+
+func take(ctx context.Context, idle chan *conn) (c *conn, done func(), err error) {
 	select {
-	case c, ok := <-s.readers:
+	case c, ok := <-idle:
 		if !ok {
 			return nil, nil, ErrClosed
 		}
-		return c, func() { s.readers <- c }, nil
+		return c, func() { idle <- c }, nil
 	case <-ctx.Done():
 		return nil, nil, ctx.Err()
 	}
@@ -153,19 +172,41 @@ func (s *Store) Usage(ctx context.Context) (query.Usage, error) {
 	return u, nil
 }
 
+// checkpointIfDue moves the write-ahead log into the file when it is as large as
+// an append would let it become, were no statement under way.
+func (s *Store) checkpointIfDue() {
+	info, err := os.Stat(s.path + ".wal")
+	if err != nil || info.Size() < s.opts.CheckpointBytes {
+		return
+	}
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if !s.writer.closed {
+		// Refused when a statement is under way elsewhere; then a later append
+		// does it, and if the file is at fault, that append says so.
+		_ = s.writer.exec("CHECKPOINT")
+	}
+}
+
 // Close waits for what is running, moves the write-ahead log into the file and
 // closes it. Calls after the first return [ErrClosed].
 func (s *Store) Close() error {
 	s.writer.Lock()
-	defer s.writer.Unlock()
-	if s.writer.closed {
+	closed := s.writer.closed
+	s.writer.closed = true
+	s.writer.Unlock()
+	if closed {
 		return ErrClosed
 	}
-	s.writer.closed = true
-	for range cap(s.readers) {
-		(<-s.readers).close()
+	// Without the lock, which a replay may want between its pieces.
+	for _, idle := range []chan *conn{s.replays, s.readers} {
+		for range cap(idle) {
+			(<-idle).close()
+		}
+		close(idle)
 	}
-	close(s.readers)
+	s.writer.Lock()
+	defer s.writer.Unlock()
 	err := s.writer.exec("CHECKPOINT")
 	s.release()
 	if err != nil {
@@ -176,8 +217,10 @@ func (s *Store) Close() error {
 
 // release frees everything that is there.
 func (s *Store) release() {
-	for len(s.readers) > 0 {
-		(<-s.readers).close()
+	for _, idle := range []chan *conn{s.replays, s.readers} {
+		for len(idle) > 0 {
+			(<-idle).close()
+		}
 	}
 	if s.writer.chunk.Ptr != nil {
 		bindings.DestroyDataChunk(&s.writer.chunk)

@@ -83,7 +83,9 @@ func TestClosed(t *testing.T) {
 	_, usageErr := s.Usage(ctx)
 	_, timelineErr := s.Timeline(ctx, query.TimelineQuery{Ordinals: []uint32{1}, Limit: 1})
 	_, activityErr := s.Activity(ctx, query.ActivityQuery{Leaf: countLeaf("x", 1)})
-	for i, err := range []error{s.Close(), positionErr, usageErr, timelineErr, activityErr, s.Append(ctx, &query.Batch{})} {
+	replayErr := s.Replay(ctx, query.ReplayQuery{EventType: "x"}, nil)
+	_, transitionsErr := s.Transitions(ctx, query.TransitionsQuery{Limit: 1})
+	for i, err := range []error{s.Close(), positionErr, usageErr, timelineErr, activityErr, replayErr, transitionsErr, s.Append(ctx, &query.Batch{})} {
 		if !errors.Is(err, ErrClosed) {
 			t.Errorf("%d: %v", i, err)
 		}

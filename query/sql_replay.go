@@ -1,0 +1,58 @@
+package query
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// ReplaySQL is the statement that answers a replay over the tables events and
+// aliases (docs/formats.md), for the records from ≤ offset < to below the cut.
+// Aliases are those of the cut whatever the records. Its columns, none ever NULL: the ordinal, the time
+// in Unix milliseconds, with q.Properties the properties, and with q.Where
+// whether the row matches.
+//
+// Rows that do not match are in the answer, with empty properties, for the
+// reason [ActivitySQL] has its filter in a column.
+func ReplaySQL(d Dialect, q ReplayQuery, from, to int64) (sql string, args []any, err error) {
+	b := builder{d: d}
+	sql, err = supported(func() string { return b.replay(q, from, to) })
+	if err != nil {
+		return "", nil, fmt.Errorf("replay: %w", err)
+	}
+	return sql, b.args, nil
+}
+
+func (b *builder) replay(q ReplayQuery, from, to int64) string {
+	filter := make([]string, len(q.Where))
+	for i := range q.Where {
+		p := &q.Where[i]
+		if p.Op == segment.OpInLastDays || p.Op == segment.OpNotInLastDays {
+			panic(unsupported(fmt.Sprintf("filter %d is %s, which depends on the instant: judge it on the properties", i, p.Op)))
+		}
+		filter[i] = b.predicate(b.column(p.Path), p)
+	}
+	events := selection{cut: q.Cut, account: q.Account, eventType: q.EventType, afterMs: q.AfterMs, also: ", e.time_ms AS t"}
+	if from > 0 {
+		events.from = &from
+	}
+	if to < q.Cut.UpTo {
+		events.to = &to
+	}
+	if q.Properties {
+		events.also += ", e.properties AS p"
+	}
+	rows := b.rows(events)
+	switch {
+	case len(filter) == 0 && q.Properties:
+		return "SELECT o, t, p FROM " + rows
+	case len(filter) == 0:
+		return "SELECT o, t FROM " + rows
+	}
+	m := strings.Join(filter, " AND ") + " AS m"
+	if !q.Properties {
+		return fmt.Sprintf("SELECT o, t, %s FROM %s", m, rows)
+	}
+	return fmt.Sprintf("SELECT o, t, CASE WHEN m THEN p ELSE '' END, m FROM (SELECT o, t, p, %s FROM %s)", m, rows)
+}
