@@ -381,3 +381,17 @@ func (w *entryWriter) add(o uint32, v []byte) {
 	w.last = o
 	w.n++
 }
+
+// Wants tells whether one of these states or leaves, by their numbers, still
+// needs something from outside.
+func (e *Engine) Wants(ids []uint32) bool {
+	for _, id := range ids {
+		if st := e.states[id]; st != nil && !st.live {
+			return true
+		}
+		if l := e.byID[id]; l != nil && !l.ready {
+			return true
+		}
+	}
+	return false
+}

@@ -204,3 +204,26 @@ func (w *wheel) bytes() int64 {
 	}
 	return n
 }
+
+// Leaves is how many conditions are kept.
+func (e *Engine) Leaves() int { return len(e.leaves) }
+
+// Users lists the segments whose live definition refers to a segment.
+func (e *Engine) Users(id string) []string {
+	s := e.segments[id]
+	if s == nil {
+		return nil
+	}
+	var out []string
+	for _, u := range s.users {
+		out = append(out, u.id)
+	}
+	return out
+}
+
+// WantsProfiles tells whether any leaf looks at profiles' fields, so that
+// [Engine.Profile] has something to do.
+func (e *Engine) WantsProfiles() bool { return len(e.profile) > 0 }
+
+// Has tells whether a segment is defined.
+func (e *Engine) Has(id string) bool { return e.segments[id] != nil }

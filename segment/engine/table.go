@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-const (
-	pageSlots = 64
-	// maxInline is the longest value kept in a page: 64 of them fit 16-bit ends.
-	maxInline = 1000
-)
+const pageSlots = 64
+
+// maxInline is the longest value kept in a page: 64 of them fit 16-bit ends.
+// Tests lower it.
+var maxInline = 1000
 
 // table maps ordinals to short byte strings, packed in pages of 64 ordinals
 // without a pointer per value. Fixed-size values cost their size and a bit;

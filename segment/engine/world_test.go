@@ -55,6 +55,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		now: segmenttest.BaseMs - 3*86_400_000, defs: map[string]*segment.Node{}, said: map[string]*roaring.Bitmap{},
 	}
 	w.e.Advance(w.now, 1<<30)
+	inlineUpTo(t, []int{1000, 20, 60}[seed%3])
 	return w
 }
 
