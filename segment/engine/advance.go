@@ -7,29 +7,32 @@ import (
 )
 
 // Advance moves the engine's time forward and works off what falls due, in
-// order of instant, then ordinal, up to budget changes of answers. It returns
-// whether all is done; what is left goes on with the next call. Meanwhile the
+// order of instant, then ordinal, up to budget changes of answers, or
+// [lookCost] times as many looks at profiles whose answer does not change. It
+// returns whether all is done; what is left goes on with the next call. Meanwhile the
 // engine lags: profiles to which something happens are brought up to its time
 // first ([Engine.Touch]), and reads look at what is left themselves.
 func (e *Engine) Advance(nowMs int64, budget int) bool {
 	e.now = max(e.now, nowMs)
+	looks := budget * lookCost
 	for len(e.timers) > 0 {
 		l := e.timers[0]
 		t, ordinal := l.wheel.head()
 		if t > e.now {
 			break
 		}
-		if ordinal < 0 {
-			l.wheel.open(func(o uint32) int64 { return l.due(l.state.table.get(o), e.doneOf(o)) })
-			e.refit(l)
-			continue
-		}
-		if budget <= 0 {
+		if budget <= 0 || looks <= 0 {
 			return false
 		}
 		e.done = max(e.done, t-1)
+		if ordinal < 0 {
+			looks -= l.wheel.open(looks, func(o uint32) int64 { return l.due(l.state.table.get(o), e.doneOf(o)) })
+			e.refit(l)
+			continue
+		}
 		// All answers of a profile that change at one instant change at once.
 		for {
+			looks--
 			if e.expire(l, l.wheel.pop()) {
 				budget--
 			}

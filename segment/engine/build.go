@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -103,8 +104,8 @@ func (e *Engine) judging() *leaf {
 	return nil
 }
 
-// judgeCost is how many values are judged for one unit of the budget.
-const judgeCost = 8
+// lookCost is how many values are looked at for one unit of a budget.
+const lookCost = 8
 
 // Continue works on what was begun: due changes, leaves to be judged and
 // transitions that are owed, up to the budget.
@@ -121,7 +122,7 @@ func (e *Engine) Continue(budget int) {
 
 // judgeSome judges values that the leaf's state had before the leaf.
 func (e *Engine) judgeSome(l *leaf, budget int) int {
-	left := budget * judgeCost
+	left := budget * lookCost
 	st := l.state
 	next := ^uint32(0)
 	st.table.each(l.cursor, func(o uint32, v []byte) bool {
@@ -141,7 +142,7 @@ func (e *Engine) judgeSome(l *leaf, budget int) int {
 		if st.live {
 			l.finish()
 		}
-		return max(left/judgeCost, 0)
+		return max(left/lookCost, 0)
 	}
 	return 0
 }
@@ -158,9 +159,10 @@ var ErrFormat = errors.New("segment state has a bad format")
 // ErrChunk means that a chunk's bytes are not of a known layout.
 var ErrChunk = errors.New("chunk of a segment's past has a bad format")
 
-// Load takes in a chunk. root tells into which profile one was merged. A chunk
-// that does not go on where the last one ended is passed over: it was made by
-// a node that did not know better.
+// Load takes in a chunk. root tells into which profile one was merged; it may be
+// asked about ordinals that there are not. A chunk that does not go on where the
+// last one ended is passed over: it was made by a node that did not know better.
+// One that is refused with [ErrChunk] changes nothing.
 func (e *Engine) Load(chunk []byte, root func(o uint32) uint32) error {
 	r := reader{b: chunk}
 	kind := r.byte()
@@ -182,7 +184,7 @@ func (e *Engine) Load(chunk []byte, root func(o uint32) uint32) error {
 func (e *Engine) loadState(r *reader, root func(uint32) uint32) error {
 	id, from, to := r.uint32(), r.uint32(), r.uint32()
 	final := r.byte()
-	if r.bad || final > 1 {
+	if r.bad || !goesOn(from, to, final) {
 		return ErrChunk
 	}
 	st := e.states[id]
@@ -192,12 +194,15 @@ func (e *Engine) loadState(r *reader, root func(uint32) uint32) error {
 	// Nothing is changed before all is understood.
 	check := *r
 	if err := check.entries(func(o uint32, v []byte) error {
-		if !st.fold.valid(v) {
-			return ErrChunk
+		if o < from || final == 0 && o >= to || !st.fold.valid(v) {
+			return fmt.Errorf("%w: value of profile %d", ErrChunk, o)
 		}
 		return nil
 	}); err != nil {
 		return err
+	}
+	if len(check.b) > 0 {
+		return fmt.Errorf("%w: %d bytes too many", ErrChunk, len(check.b))
 	}
 	err := r.entries(func(o uint32, v []byte) error {
 		if o = root(o); !e.universe.Contains(o) {
@@ -220,45 +225,57 @@ func (e *Engine) loadState(r *reader, root func(uint32) uint32) error {
 	return err
 }
 
+// goesOn tells whether a chunk's bounds can be: the last one has no end.
+func goesOn(from, to uint32, final byte) bool {
+	return from < to && final <= 1 && (final == 1) == (to == ^uint32(0))
+}
+
+// scanned is what a chunk says of one leaf: the profiles that differ, or the
+// entries of a timed attribute.
+type scanned struct {
+	leaf   *leaf // nil when it is not wanted
+	differ *roaring.Bitmap
+	spans  reader
+}
+
 func (e *Engine) loadScan(r *reader) error {
 	from, to := r.uint32(), r.uint32()
 	final := r.byte()
 	n := r.uvarint()
-	if r.bad || final > 1 || n > uint64(len(r.b)) {
+	if r.bad || !goesOn(from, to, final) || n > uint64(len(r.b)) {
 		return ErrChunk
 	}
+	// Nothing is changed before all is understood.
+	parts := make([]scanned, 0, min(n, 1024))
 	for range n {
-		id := r.uint32()
-		timed := r.byte()
-		if r.bad || timed > 1 {
-			return ErrChunk
+		p, err := e.readScanned(r, from, to, final == 1)
+		if err != nil {
+			return err
 		}
-		l := e.byID[id]
-		take := l != nil && !l.ready && l.seen != nil && l.cursor == from && (timed == 1) == (l.state != nil)
-		var err error
-		if timed == 1 {
-			err = r.entries(func(o uint32, v []byte) error {
-				if !(spansFold{}).valid(v) {
-					return ErrChunk
-				}
-				if take && e.universe.Contains(o) && !l.seen.Contains(o) {
+		parts = append(parts, p)
+	}
+	if len(r.b) > 0 {
+		return fmt.Errorf("%w: %d bytes too many", ErrChunk, len(r.b))
+	}
+	for _, p := range parts {
+		l := p.leaf
+		if l == nil || l.ready || l.cursor != from {
+			continue
+		}
+		if p.differ != nil {
+			p.differ.AndNot(l.seen)
+			p.differ.And(e.universe)
+			l.diff.Or(p.differ)
+		} else {
+			err := p.spans.entries(func(o uint32, v []byte) error {
+				if e.universe.Contains(o) && !l.seen.Contains(o) {
 					e.change(l.state, o, segment.CauseDefinition, func([]byte) []byte { return append([]byte(nil), v...) })
 				}
 				return nil
 			})
-		} else {
-			differ := roaring.New()
-			if err = differ.UnmarshalBinary(r.block()); err == nil && take {
-				differ.AndNot(l.seen)
-				differ.And(e.universe)
-				l.diff.Or(differ)
+			if err != nil {
+				return err
 			}
-		}
-		if err != nil || r.bad {
-			return fmt.Errorf("%w: %w", ErrChunk, err)
-		}
-		if !take {
-			continue
 		}
 		l.cursor = to
 		if final == 1 {
@@ -266,6 +283,53 @@ func (e *Engine) loadScan(r *reader) error {
 		}
 	}
 	return nil
+}
+
+// readScanned reads and checks what a chunk says of one leaf.
+func (e *Engine) readScanned(r *reader, from, to uint32, final bool) (scanned, error) {
+	id := r.uint32()
+	timed := r.byte()
+	if r.bad || timed > 1 {
+		return scanned{}, ErrChunk
+	}
+	var p scanned
+	if l := e.byID[id]; l != nil && !l.ready && l.seen != nil && (timed == 1) == (l.state != nil) {
+		p.leaf = l
+	}
+	inside := func(o uint32) bool { return o >= from && (final || o < to) }
+	if timed == 1 {
+		p.spans = *r
+		return p, r.entries(func(o uint32, v []byte) error {
+			if !inside(o) || !(spansFold{}).valid(v) {
+				return fmt.Errorf("%w: value of profile %d", ErrChunk, o)
+			}
+			return nil
+		})
+	}
+	var err error
+	if p.differ, err = readBitmap(r.block()); err != nil || r.bad {
+		return scanned{}, fmt.Errorf("%w: bitmap of leaf %d: %w", ErrChunk, id, err)
+	}
+	if !p.differ.IsEmpty() && !(inside(p.differ.Minimum()) && inside(p.differ.Maximum())) {
+		return scanned{}, fmt.Errorf("%w: a bitmap from %d to %d", ErrChunk, p.differ.Minimum(), p.differ.Maximum())
+	}
+	return p, nil
+}
+
+// readBitmap reads a bitmap that takes all of b, which may come from anywhere.
+func readBitmap(b []byte) (*roaring.Bitmap, error) {
+	m := roaring.New()
+	n, err := m.ReadFrom(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	if n != int64(len(b)) {
+		return nil, fmt.Errorf("%d of %d bytes are a bitmap", n, len(b))
+	}
+	if m.IsEmpty() {
+		return m, nil
+	}
+	return m, m.Validate()
 }
 
 // Progress is how much of a segment's newest definition is built, from 0 to 1,

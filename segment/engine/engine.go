@@ -41,7 +41,7 @@ type Engine struct {
 	timed   []*leaf  // leaves whose answer changes by time alone, by number
 	byState []*state // by number
 	byRank  []*seg   // those after which others follow first
-	blank   []*seg   // those of which a profile without any answer is a member
+	first   []*seg   // those that are judged for every new profile
 
 	building bool // some segment has a definition that is not live
 	owes     bool // some transitions are owed
@@ -102,7 +102,7 @@ func (e *Engine) Touch(o uint32) {
 // Create tells of a new profile. [Engine.Profile] and [Engine.Settle] follow.
 func (e *Engine) Create(o uint32) {
 	e.universe.Add(o)
-	for _, s := range e.blank {
+	for _, s := range e.first {
 		e.mark(s)
 	}
 	e.causes.add(segment.CauseProfile)

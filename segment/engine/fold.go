@@ -159,10 +159,12 @@ func enough(c *segment.Compare) int64 {
 		if whole >= 1<<40 {
 			return 1 << 40
 		}
-		n = max(n, int64(whole)+2)
-	}
-	for n > 1 && holdsCount(c, uint64(n-1)) == holdsCount(c, uint64(n)) {
-		n--
+		// The answer changes beside a constant only.
+		for k := int64(whole) + 2; k > n && k >= int64(whole)-1; k-- {
+			if holdsCount(c, uint64(k-1)) != holdsCount(c, uint64(k)) {
+				n = k
+			}
+		}
 	}
 	if n == 1 {
 		return 1

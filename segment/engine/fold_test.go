@@ -69,7 +69,8 @@ func (w *foldWorld) compare(micros []int64) segment.Compare {
 	draw := func() segment.Int128 { return segment.Micros(micros[w.tape.n(len(micros))]) }
 	op := []segment.Op{
 		segment.OpGe, segment.OpEq, segment.OpLt, segment.OpNe, segment.OpGt, segment.OpLe, segment.OpBetween, segment.OpIn, segment.OpNotIn,
-	}[w.tape.n(9)]
+		segment.OpGe, segment.OpGe, segment.OpLe,
+	}[w.tape.n(12)]
 	c := segment.Compare{Op: op, Micros: []segment.Int128{draw()}}
 	if op == segment.OpBetween || op == segment.OpIn || op == segment.OpNotIn {
 		c.Micros = append(c.Micros, draw())
@@ -84,7 +85,7 @@ func (w *foldWorld) define() {
 		return
 	}
 	const unit = segment.MicrosPerUnit
-	a := &segment.Activity{Event: "act", Did: w.tape.n(5) > 0, WindowMs: []int64{7, 0, 3, 16, 1, 40, 200}[w.tape.n(7)]}
+	a := &segment.Activity{Event: "act", Did: w.tape.n(5) > 0, WindowMs: []int64{7, 0, 3, 16, 0, 40, 200, 1}[w.tape.n(8)]}
 	fn := w.tape.n(6)
 	if len(w.nodes) > 0 && w.tape.n(4) > 0 {
 		first := w.nodes[0].Activity
@@ -93,14 +94,14 @@ func (w *foldWorld) define() {
 			fn = 1 + slices.Index(foldFns, g.Fn)
 		}
 		a.Where = first.Where
-	} else if w.tape.n(4) == 1 {
+	} else if w.tape.n(3) == 1 {
 		p := segment.Predicate{Path: []string{"d"}, Op: segment.OpInLastDays, WindowMs: []int64{5, 1, 30}[w.tape.n(3)]}
 		if w.tape.n(2) == 1 {
 			p.Op = segment.OpNotInLastDays
 		}
 		a.Where = []segment.Predicate{p}
 	}
-	counts := []int64{0, 1 * unit, 2 * unit, 3 * unit, 5 * unit / 2, 5 * unit, 33 * unit}
+	counts := []int64{2 * unit, 1 * unit, 3 * unit, 2 * unit, 0, 5 * unit / 2, 5 * unit, 33 * unit}
 	if fn == 0 {
 		c := w.compare(counts)
 		a.Count = &c
@@ -259,6 +260,12 @@ func (w *foldWorld) keepsWord(l *leaf, o uint32) {
 		return
 	}
 	f := l.state.fold
+	if x, ok := f.(timesFold); ok && len(v)/8 > max(64, 2*x.keep) {
+		w.t.Fatalf("%s keeps %d times, %d are enough", l.key, len(v)/8, x.keep)
+	}
+	if x, ok := f.(distinctFold); ok && len(v)/distinctEntry > 2*x.keep {
+		w.t.Fatalf("%s keeps %d values, %d are enough", l.key, len(v)/distinctEntry, x.keep)
+	}
 	if !f.valid(v) {
 		w.t.Fatalf("%s keeps %x, which it does not hold for valid itself", l.key, v)
 	}
@@ -321,12 +328,7 @@ func TestS1FoldsEqualNaive(t *testing.T) {
 	}
 	checks := 0
 	for seed := range uint64(n) {
-		rng := rand.New(rand.NewPCG(seed, 5))
-		data := make([]byte, 20+rng.IntN(180))
-		for i := range data {
-			data[i] = byte(rng.IntN(256))
-		}
-		w := newFoldWorld(t, data)
+		w := newFoldWorld(t, compose(rand.New(rand.NewPCG(seed, 5))))
 		w.run()
 		checks += w.checks
 		if t.Failed() {
@@ -338,12 +340,114 @@ func TestS1FoldsEqualNaive(t *testing.T) {
 	}
 }
 
+// compose writes a tape on which the steps that tell most are frequent.
+func compose(rng *rand.Rand) []byte {
+	var tape []byte
+	some := func(n int) {
+		for range n {
+			tape = append(tape, byte(rng.IntN(256)))
+		}
+	}
+	some(14) // the first condition
+	busy := byte(rng.IntN(foldProfiles))
+	for range 10 + rng.IntN(40) {
+		o := busy
+		if rng.IntN(4) == 0 {
+			o = byte(rng.IntN(foldProfiles))
+		}
+		tape = append(tape, o)
+		switch k := rng.IntN(20); {
+		case k < 5:
+			tape = append(tape, 0)
+			some(2)
+		case k < 10:
+			tape = append(tape, 7, byte(rng.IntN(20)))
+			some(2)
+		case k < 14:
+			tape = append(tape, 9)
+			some(2)
+		case k == 14 && rng.IntN(3) == 0:
+			tape = append(tape, 12, byte(rng.IntN(foldProfiles)), 0)
+		case k == 15 && rng.IntN(2) == 0:
+			tape = append(tape, 13)
+			some(9)
+		case k == 16 && rng.IntN(3) == 0:
+			n := rng.IntN(100)
+			tape = append(tape, 14, byte(rng.IntN(3)), byte(n))
+			some(2 * n)
+		default:
+			tape = append(tape, 15)
+			some(1)
+		}
+	}
+	return tape
+}
+
 // FuzzFolds (S1) does the same with sequences of the fuzzer's choice.
 func FuzzFolds(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if len(data) > 400 {
+		if len(data) > 1000 {
 			return
 		}
 		newFoldWorld(t, data).run()
 	})
+}
+
+// TestFoldsForgetWhatIsOver (L3): a value does not grow by events that are out
+// of the window when others come.
+func TestFoldsForgetWhatIsOver(t *testing.T) {
+	for _, s := range []spec{
+		{Kind: foldTimes, WindowMs: 10, Keep: 8},
+		{Kind: foldSums, WindowMs: 10, Property: "p"},
+		{Kind: foldMin, WindowMs: 10, Property: "p"},
+		{Kind: foldMax, WindowMs: 10, Property: "p"},
+		{Kind: foldDistinct, WindowMs: 10, Property: "p", Keep: 8},
+		{Kind: foldSpans, WindowMs: 10, Property: "p"},
+	} {
+		f := s.newFold()
+		once := func(v []byte, at int64, n int) []byte {
+			o := occurrence{atMs: at, micros: int64(n), number: true, key: valueKey{byte(n)}, scalar: true, spans: []span{{at, at + 10}}}
+			return f.add(v, &o, at)
+		}
+		v := once(once(nil, 100, 1), 101, 2)
+		if got, want := once(v, 111, 3), once(nil, 111, 3); string(got) != string(want) {
+			t.Errorf("%s keeps %x of what is over, want %x", s.Kind, got, want)
+		}
+		v, other := once(nil, 100, 1), once(nil, 100, 2)
+		if got := f.union(v, other, 110); got != nil {
+			t.Errorf("%s: two values of the past make %x", s.Kind, got)
+		}
+		var long []byte
+		for at := range int64(1000) {
+			long = once(long, at, int(at%7))
+		}
+		if len(long) > sumsHead+30*spansEntry {
+			t.Errorf("%s keeps %d bytes of a window of 10 events", s.Kind, len(long))
+		}
+	}
+}
+
+// TestEnoughLooksBesideConstants (L3): how many are enough is found without
+// walking there, for constants that no count meets too.
+func TestEnoughLooksBesideConstants(t *testing.T) {
+	const unit = segment.MicrosPerUnit
+	for _, c := range []struct {
+		op     segment.Op
+		micros []int64
+		want   int64
+	}{
+		{segment.OpGe, []int64{0}, 1}, {segment.OpGe, []int64{unit}, 1}, {segment.OpGt, []int64{unit}, 2}, {segment.OpEq, []int64{unit}, 2},
+		{segment.OpEq, []int64{2 * unit}, 4}, {segment.OpGe, []int64{3 * unit}, 4}, {segment.OpLt, []int64{2*unit + unit/2}, 4},
+		{segment.OpEq, []int64{900_000_000_000*unit + 1}, 1}, {segment.OpNe, []int64{-5 * unit}, 1},
+		{segment.OpIn, []int64{4 * unit, 900_000_000_000*unit + 1}, 8}, {segment.OpBetween, []int64{3*unit + 1, 3*unit + 2}, 1},
+		{segment.OpGe, []int64{1_000_000 * unit}, 1 << 20}, {segment.OpGe, []int64{1 << 41 * unit}, 1 << 40},
+	} {
+		x := segment.Compare{Op: c.op}
+		for _, m := range c.micros {
+			x.Micros = append(x.Micros, segment.Micros(m))
+		}
+		if got := enough(&x); got != c.want {
+			t.Errorf("%s %v: %d are enough, want %d", c.op, c.micros, got, c.want)
+		}
+	}
 }

@@ -12,19 +12,7 @@ import (
 // and those of all it refers to.
 func (e *Engine) Live(id string) bool {
 	s := e.segments[id]
-	return s != nil && s.settled()
-}
-
-func (s *seg) settled() bool {
-	if s.live == nil || s.next != nil {
-		return false
-	}
-	for _, r := range s.live.refs {
-		if !r.settled() {
-			return false
-		}
-	}
-	return true
+	return s != nil && s.settled
 }
 
 // Count is the number of members of a live segment at t.
@@ -50,7 +38,7 @@ func (e *Engine) Contains(id string, o uint32, t int64) bool {
 	if e.done >= t {
 		return s.members.Contains(o)
 	}
-	return s.live.tree.evalAt(e, o, t)
+	return s.live.tree.evalAt(e, o, t, s.memo())
 }
 
 // Members is who belongs to a live segment at t. The answer is the caller's.
@@ -131,6 +119,7 @@ func (e *Engine) ahead(s *seg, t int64, fn func(o uint32, is bool)) {
 		return
 	}
 	var met map[uint32]struct{}
+	judged := s.memo()
 	for _, l := range s.timed {
 		l.wheel.upTo(t, func(o uint32) {
 			if _, again := met[o]; again || !e.universe.Contains(o) {
@@ -140,15 +129,25 @@ func (e *Engine) ahead(s *seg, t int64, fn func(o uint32, is bool)) {
 				met = map[uint32]struct{}{}
 			}
 			met[o] = struct{}{}
-			if is := s.live.tree.evalAt(e, o, t); is != s.members.Contains(o) {
+			clear(judged)
+			if is := s.live.tree.evalAt(e, o, t, judged); is != s.members.Contains(o) {
 				fn(o, is)
 			}
 		})
 	}
 }
 
+// memo is where a read notes how segments referred to are judged, so that each
+// is once, however many ways lead there; nil when there are none.
+func (s *seg) memo() map[*seg]bool {
+	if len(s.live.refs) == 0 {
+		return nil
+	}
+	return map[*seg]bool{}
+}
+
 // evalAt judges a profile at t.
-func (n *node) evalAt(e *Engine, o uint32, t int64) bool {
+func (n *node) evalAt(e *Engine, o uint32, t int64, judged map[*seg]bool) bool {
 	switch {
 	case n.leaf != nil:
 		if !n.leaf.timed() {
@@ -156,10 +155,15 @@ func (n *node) evalAt(e *Engine, o uint32, t int64) bool {
 		}
 		return n.leaf.holds(n.leaf.state.table.get(o), t) != n.negate
 	case n.ref != nil:
-		return n.ref.live.tree.evalAt(e, o, t) != n.negate
+		is, known := judged[n.ref]
+		if !known {
+			is = n.ref.live.tree.evalAt(e, o, t, judged)
+			judged[n.ref] = is
+		}
+		return is != n.negate
 	}
 	for i := range n.kids {
-		if n.kids[i].evalAt(e, o, t) == n.any {
+		if n.kids[i].evalAt(e, o, t, judged) == n.any {
 			return n.any
 		}
 	}

@@ -4,7 +4,39 @@ import (
 	"os"
 	"strconv"
 	"testing"
+
+	"github.com/musterhq/muster/segment"
 )
+
+// TestS1NewProfileOfSegmentsThatRefer (S1): a segment of all who are not in
+// another is judged for a profile that is new, though the profile never left the
+// other one.
+func TestS1NewProfileOfSegmentsThatRefer(t *testing.T) {
+	e := New()
+	e.Advance(1000, 1)
+	for _, d := range [][2]string{
+		{"nameless", `{"kind":"attribute","field":"first_name","op":"not_exists"}`},
+		{"named", `{"kind":"segment","segment_id":"nameless","member":false}`},
+		{"nameless_too", `{"kind":"segment","segment_id":"named","member":false}`},
+	} {
+		n, err := segment.Parse([]byte(d[1]), segment.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Define(d[0], n, 1, func(string) bool { return false })
+	}
+	for o, name := range []string{"Jo", ""} {
+		e.Touch(uint32(o))
+		e.Create(uint32(o))
+		e.Profile(uint32(o), &segment.Facts{Fields: segment.Fields{FirstName: []byte(name)}})
+		e.Settle(uint32(o))
+	}
+	for id, want := range map[string]uint32{"nameless": 1, "named": 0, "nameless_too": 1} {
+		if m := e.Members(id, 1000); m.GetCardinality() != 1 || !m.Contains(want) {
+			t.Errorf("%s has %v, want %d", id, m, want)
+		}
+	}
+}
 
 // TestS1S2EngineEqualsNaive drives the engine with random events (late ones
 // among them), changes of profiles, merges, definitions, steps of the clock,
@@ -26,7 +58,7 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 		steps = n
 	}
 	const perSeed = 400
-	first, cases, members := uint64(1), 0, 0
+	first, cases, members, expiries := uint64(1), 0, 0, 0
 	if s, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
 		first, steps = s, perSeed
 	}
@@ -41,9 +73,10 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 		w.check()
 		cases += w.cases
 		members += w.members
+		expiries += w.expiries
 	}
-	t.Logf("%d cases, %d members in all, from seed %d", cases, members, first)
-	if members < cases {
+	t.Logf("%d cases, %d members in all, %d instants of expiry, from seed %d", cases, members, expiries, first)
+	if members < cases || expiries < cases/100 {
 		t.Fatal("the questions hit too few members to tell anything")
 	}
 }

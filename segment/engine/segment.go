@@ -24,6 +24,13 @@ type seg struct {
 	users  []*seg
 	marked bool
 	timed  []*leaf // on which membership depends, through references too
+	blank  bool    // a profile of whom nothing is known is a member
+	// first tells that a new profile must be judged even if nothing is known of
+	// it: the segment, or one it depends on, is blank.
+	first bool
+	// settled tells that the newest definition is live, and those of all it
+	// refers to.
+	settled bool
 }
 
 // program is a definition whose leaves are found.
@@ -67,7 +74,7 @@ func (n *node) blank() bool {
 	case n.leaf != nil:
 		return n.leaf.base != n.negate
 	case n.ref != nil:
-		return n.ref.live.tree.blank() != n.negate
+		return n.ref.blank != n.negate
 	}
 	for i := range n.kids {
 		if n.kids[i].blank() == n.any {
@@ -148,15 +155,22 @@ func (s *seg) ready() bool {
 		}
 	}
 	for _, r := range s.next.refs {
-		if r.live == nil || r.leadsTo(s) {
+		if r.live == nil || r.leadsTo(s, map[*seg]bool{}) {
 			return false
 		}
 	}
 	return true
 }
 
-func (s *seg) leadsTo(to *seg) bool {
-	return s == to || slices.ContainsFunc(s.refsOf(), func(r *seg) bool { return r.leadsTo(to) })
+func (s *seg) leadsTo(to *seg, met map[*seg]bool) bool {
+	if s == to {
+		return true
+	}
+	if met[s] {
+		return false
+	}
+	met[s] = true
+	return slices.ContainsFunc(s.refsOf(), func(r *seg) bool { return r.leadsTo(to, met) })
 }
 
 // Define makes a definition the newest of a segment, whose references must be
@@ -274,7 +288,7 @@ func (e *Engine) announceSome(budget int) {
 
 // arrange makes the lists anew that follow from the definitions.
 func (e *Engine) arrange() {
-	e.profile, e.timed, e.byState, e.byRank, e.blank = nil, nil, nil, nil, nil
+	e.profile, e.timed, e.byState, e.byRank, e.first = nil, nil, nil, nil, nil
 	for _, l := range e.byID {
 		l.segs = l.segs[:0]
 		if l.node.Kind != segment.KindActivity {
@@ -304,6 +318,7 @@ func (e *Engine) arrange() {
 	e.building = false
 	for _, s := range e.byRank {
 		e.building = e.building || s.next != nil
+		s.settled, s.first = s.live != nil && s.next == nil, false
 		if s.live == nil {
 			continue
 		}
@@ -318,14 +333,17 @@ func (e *Engine) arrange() {
 		}
 		for _, r := range s.live.refs {
 			r.users = append(r.users, s)
+			s.settled = s.settled && r.settled
+			s.first = s.first || r.first
 			for _, l := range r.timed {
 				if !slices.Contains(s.timed, l) {
 					s.timed = append(s.timed, l)
 				}
 			}
 		}
-		if s.live.tree.blank() {
-			e.blank = append(e.blank, s)
+		s.blank = s.live.tree.blank()
+		if s.first = s.first || s.blank; s.first {
+			e.first = append(e.first, s)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -10,8 +9,9 @@ import (
 const (
 	// wheelBuckets is how many buckets a window is divided into.
 	wheelBuckets = 128
-	// wheelReach is how many buckets ahead a wheel looks; what is due later
-	// waits in the last one and is looked at again there.
+	// wheelReach is how many buckets ahead there is one for each width. What is
+	// due later waits in one of as many wider steps, or as many again, and is
+	// looked at again where that begins.
 	wheelReach = 2 * wheelBuckets
 )
 
@@ -43,15 +43,35 @@ type wheel struct {
 
 type dueHeap []dueItem
 
-func (h dueHeap) Len() int           { return len(h) }
-func (h dueHeap) Less(i, j int) bool { return h[i].before(h[j]) }
-func (h dueHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *dueHeap) Push(x any)        { *h = append(*h, x.(dueItem)) }
-func (h *dueHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
+func (h *dueHeap) push(it dueItem) {
+	s := append(*h, it)
+	i := len(s) - 1
+	for i > 0 && it.before(s[(i-1)/2]) {
+		s[i] = s[(i-1)/2]
+		i = (i - 1) / 2
+	}
+	s[i] = it
+	*h = s
+}
+
+func (h *dueHeap) pop() dueItem {
+	s := *h
+	top, it := s[0], s[len(s)-1]
+	s = s[:len(s)-1]
+	*h = s
+	for i := 0; i < len(s); {
+		k := 2*i + 1
+		if k+1 < len(s) && s[k+1].before(s[k]) {
+			k++
+		}
+		if k >= len(s) || !s[k].before(it) {
+			s[i] = it
+			break
+		}
+		s[i] = s[k]
+		i = k
+	}
+	return top
 }
 
 func newWheel(windowMs, nowMs int64) wheel {
@@ -61,19 +81,19 @@ func newWheel(windowMs, nowMs int64) wheel {
 }
 
 func (w *wheel) bucket(ms int64) int64 {
-	b := ms / w.width
-	if ms%w.width < 0 {
-		b--
-	}
-	return b
+	return ms / w.width // instants to come are not negative
 }
 
 // add enters a profile at its instant, which is after nowMs.
 func (w *wheel) add(o uint32, due, nowMs int64) {
-	now := w.bucket(nowMs)
-	b := min(w.bucket(due), max(now, w.opened)+wheelReach)
+	now, b := w.bucket(nowMs), w.bucket(due)
+	step := int64(1)
+	for far := (b - max(now, w.opened)) / wheelReach; far > 0; far /= wheelReach {
+		step *= wheelReach
+	}
+	b -= b % step // still after max(now, w.opened)
 	if b < w.opened || b <= now {
-		heap.Push(&w.extra, dueItem{due, o})
+		w.extra.push(dueItem{due, o})
 		return
 	}
 	m := w.buckets[b]
@@ -101,40 +121,57 @@ func (w *wheel) head() (t, ordinal int64) {
 	return it.due, int64(it.ordinal)
 }
 
-// open takes the first bucket apart. due tells the instant of a profile.
-func (w *wheel) open(due func(o uint32) int64) {
+// open takes the first bucket apart, or its first profiles up to limit, and
+// returns how many. due tells the instant of a profile. A bucket that is taken
+// apart in pieces stays the first until nothing is left of it.
+func (w *wheel) open(limit int, due func(o uint32) int64) int {
 	b := w.next
 	m := w.buckets[b]
+	end := (b + 1) * w.width
+	n := 0
+	if m.GetCardinality() > uint64(limit) {
+		// The list of the edge is sorted at once, the heap takes pieces.
+		it := m.Iterator()
+		first, last := m.Minimum(), uint32(0)
+		for ; n < limit; n++ {
+			last = it.Next()
+			switch d := due(last); {
+			case d == never:
+			case d < end:
+				w.extra.push(dueItem{d, last})
+			default:
+				w.add(last, d, end-1)
+			}
+		}
+		m.RemoveRange(uint64(first), uint64(last)+1)
+		return n
+	}
 	delete(w.buckets, b)
 	w.opened = b + 1
 	w.next = never
 	for k := range w.buckets {
 		w.next = min(w.next, k)
 	}
-	end := w.opened * w.width
-	merged := false
-	for it := m.Iterator(); it.HasNext(); {
+	for it := m.Iterator(); it.HasNext(); n++ {
 		o := it.Next()
 		switch d := due(o); {
 		case d == never:
 		case d < end:
 			w.edge = append(w.edge, dueItem{d, o})
-			merged = true
 		default:
 			w.add(o, d, end-1)
 		}
 	}
-	if merged {
-		slices.SortFunc(w.edge, func(x, y dueItem) int {
-			if x == y {
-				return 0
-			}
-			if y.before(x) {
-				return -1
-			}
-			return 1
-		})
-	}
+	slices.SortFunc(w.edge, func(x, y dueItem) int {
+		if x == y {
+			return 0
+		}
+		if y.before(x) {
+			return -1
+		}
+		return 1
+	})
+	return n
 }
 
 // pop takes the first entry; there must be one.
@@ -145,7 +182,7 @@ func (w *wheel) pop() dueItem {
 		w.edge = w.edge[:n-1]
 		return it
 	}
-	return heap.Pop(&w.extra).(dueItem)
+	return w.extra.pop()
 }
 
 // upTo calls fn for every profile that may be due by t. Some may be met twice,

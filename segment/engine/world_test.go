@@ -36,6 +36,18 @@ type world struct {
 	files    [][]byte
 	cases    int
 	members  int
+
+	// What the instants of transitions are checked by.
+	changed  map[uint32]int64    // when something last happened to a profile
+	expired  map[expiredAt]int64 // the last exit or entry by time alone
+	live     map[string]*program
+	liveMs   int64 // when a definition last went live
+	expiries int
+}
+
+type expiredAt struct {
+	segment string
+	ordinal uint32
 }
 
 type row struct {
@@ -53,6 +65,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, gen: segmenttest.New(seed), rng: rand.New(rand.NewPCG(seed, 77)), e: New(),
 		now: segmenttest.BaseMs - 3*86_400_000, defs: map[string]*segment.Node{}, said: map[string]*roaring.Bitmap{},
+		changed: map[uint32]int64{}, expired: map[expiredAt]int64{}, live: map[string]*program{},
 	}
 	w.e.Advance(w.now, 1<<30)
 	inlineUpTo(t, []int{1000, 20, 60}[seed%3])
@@ -102,32 +115,41 @@ func (w *world) step() {
 		budget = 1 << 30
 	}
 	w.e.Advance(w.now, budget)
-	w.hear()
+	w.hear(true)
 	switch n := w.rng.IntN(100); {
 	case n < 8 || len(w.profiles) == 0:
 		w.create()
-	case n < 40:
+	case n < 34:
 		w.event()
+	case n < 40:
+		w.wave()
 	case n < 48:
 		w.change()
-	case n < 52:
+	case n < 51:
 		w.merge()
-	case n < 62:
+	case n < 55:
 		w.define()
-	case n < 64:
+	case n < 56:
 		w.undefine()
-	case n < 78:
+	case n < 72:
 		w.pass()
-	case n < 86:
+	case n < 80:
 		w.makeChunk()
-	case n < 92:
+	case n < 90:
 		w.loadChunk()
 	case n < 97:
 		w.e.Continue(1 + w.rng.IntN(3))
 	default:
 		w.restart()
 	}
-	w.hear()
+	w.hear(false)
+}
+
+// touch says that something is about to happen to a profile.
+func (w *world) touch(o uint32) {
+	w.e.Touch(o)
+	w.hear(true)
+	w.changed[o] = w.now
 }
 
 func (w *world) create() {
@@ -138,7 +160,7 @@ func (w *world) create() {
 	p.Events = nil
 	o := uint32(len(w.profiles))
 	w.profiles, w.root = append(w.profiles, p), append(w.root, o)
-	w.e.Touch(o)
+	w.touch(o)
 	w.e.Create(o)
 	w.e.Profile(o, facts(p))
 	if w.rng.IntN(2) == 0 {
@@ -149,9 +171,23 @@ func (w *world) create() {
 
 func (w *world) event() {
 	o := w.some()
-	w.e.Touch(o)
+	w.touch(o)
 	w.happen(o)
 	w.e.Settle(o)
+}
+
+// wave lets many profiles do the same at one instant: it will run out for all
+// of them at once.
+func (w *world) wave() {
+	ev := segment.NaiveEvent{TimeMs: w.now, Type: "item_purchased", Properties: []byte(`{"value":1}`)}
+	for o := range uint32(len(w.profiles)) {
+		if w.root[o] != o || w.rng.IntN(3) == 0 {
+			continue
+		}
+		w.touch(o)
+		w.tell(o, ev)
+		w.e.Settle(o)
+	}
 }
 
 // happen lets a profile do something, mostly now.
@@ -163,6 +199,10 @@ func (w *world) happen(o uint32) {
 	if w.rng.IntN(8) == 0 && len(w.rows) > 0 { // as late as another
 		ev.TimeMs = w.rows[w.rng.IntN(len(w.rows))].event.TimeMs
 	}
+	w.tell(o, ev)
+}
+
+func (w *world) tell(o uint32, ev segment.NaiveEvent) {
 	w.rows = append(w.rows, row{w.offset, o, ev})
 	w.profiles[o].Events = append(w.profiles[o].Events, ev)
 	w.e.Event(o, ev.TimeMs, []byte(ev.Type), ev.Properties)
@@ -173,7 +213,7 @@ func (w *world) change() {
 	p := w.gen.Profile()
 	p.Events, p.CreatedAtMs = w.profiles[o].Events, w.profiles[o].CreatedAtMs
 	w.profiles[o] = p
-	w.e.Touch(o)
+	w.touch(o)
 	w.e.Profile(o, facts(p))
 	w.e.Settle(o)
 }
@@ -183,8 +223,8 @@ func (w *world) merge() {
 	if winner == loser {
 		return
 	}
-	w.e.Touch(winner)
-	w.e.Touch(loser)
+	w.touch(winner)
+	w.touch(loser)
 	p := w.gen.Profile()
 	p.Events = append(slices.Clone(w.profiles[winner].Events), w.profiles[loser].Events...)
 	w.profiles[winner] = p
@@ -209,7 +249,7 @@ func (w *world) lookup(id string) (*segment.Node, bool) {
 
 func (w *world) define() {
 	id := []string{"seg_a", "seg_b", "seg_c", "seg_d"}[w.rng.IntN(4)]
-	root := w.gen.Definition()
+	root := w.definition()
 	if old := w.defs[id]; old != nil && w.rng.IntN(2) == 0 {
 		root = nudge(w.rng, old) // another threshold
 	}
@@ -225,6 +265,40 @@ func (w *world) define() {
 	if w.said[id] == nil {
 		w.said[id] = roaring.New()
 	}
+}
+
+// definition draws one; more often than the generator alone does, one that
+// refers to others, one on a time of the profile's, and one of several
+// conditions on one type, which run out together.
+func (w *world) definition() *segment.Node {
+	days := []string{"1", "7", "0.5", "30", "0.00000002", "0.01"}[w.rng.IntN(6)]
+	not := []string{"", "not_"}[w.rng.IntN(2)]
+	parse := func(text string) *segment.Node {
+		n, err := segment.Parse([]byte(text), segment.Limits{})
+		if err != nil {
+			w.fatalf("%v", err)
+		}
+		return n
+	}
+	switch k := w.rng.IntN(10); {
+	case k < 2:
+		field := []string{"created_at", "attributes.when", "attributes.any"}[w.rng.IntN(3)]
+		return parse(fmt.Sprintf(`{"kind":"attribute","field":%q,"op":"%sin_last_days","value":%s}`, field, not, days))
+	case k < 4:
+		n := &segment.Node{Kind: segment.KindGroup, Match: []segment.Match{segment.MatchAll, segment.MatchAny}[w.rng.IntN(2)]}
+		n.Conditions = append(n.Conditions, w.gen.Definition())
+		for range 1 + w.rng.IntN(2) {
+			id := []string{"seg_a", "seg_b", "seg_c", "seg_d"}[w.rng.IntN(4)]
+			n.Conditions = append(n.Conditions, &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: id, Member: w.rng.IntN(3) > 0}})
+		}
+		return n
+	case k < 6:
+		one := `{"kind":"activity","event":"item_purchased","did":%v,"window":{"last_days":%s},"count":{"op":">=","value":1}}`
+		two := `{"kind":"activity","event":"item_purchased","did":%v,"window":{"last_days":%s},"aggregate":{"fn":"sum","property":"value","op":">","value":0}}`
+		return parse(fmt.Sprintf(`{"match":%q,"conditions":[`+one+`,`+two+`]}`, []string{"all", "any"}[w.rng.IntN(2)],
+			w.rng.IntN(2) == 0, days, w.rng.IntN(2) == 0, days))
+	}
+	return w.gen.Definition()
 }
 
 // nudge changes the thresholds of a definition a little.
@@ -256,6 +330,7 @@ func (w *world) undefine() {
 			w.e.Undefine(id)
 			delete(w.defs, id)
 			delete(w.said, id)
+			delete(w.live, id)
 			return
 		}
 	}
@@ -280,6 +355,7 @@ func (w *world) pass() {
 		w.now = to
 	}
 	w.e.Advance(w.now, 1+w.rng.IntN(4))
+	w.hear(true)
 }
 
 // makeChunk does what is to be done outside of the engine.
@@ -398,8 +474,14 @@ func (w *world) hash() string {
 	return fmt.Sprintf("%x", h.Sum(nil))
 }
 
-// hear replays the transitions.
-func (w *world) hear() {
+// hear replays the transitions. passing says that nothing but the passing of
+// time made them.
+func (w *world) hear(passing bool) {
+	for id, s := range w.e.segments {
+		if w.live[id] != s.live {
+			w.live[id], w.liveMs = s.live, w.now
+		}
+	}
 	for _, x := range w.e.Transitions() {
 		m := w.said[x.Segment]
 		if m == nil {
@@ -412,6 +494,23 @@ func (w *world) hear() {
 			w.fatalf("S2: a transition at %d, which is in the future", x.AtMs)
 		}
 		put(m, x.Ordinal, x.Entered)
+		if x.Cause != segment.CauseExpiry {
+			continue
+		}
+		key := expiredAt{x.Segment, x.Ordinal}
+		if w.expired[key] == x.AtMs {
+			w.fatalf("S2: profile %d of %s comes and goes at one instant, %d", x.Ordinal, x.Segment, x.AtMs)
+		}
+		w.expired[key] = x.AtMs
+		if !passing || !w.e.Live(x.Segment) || x.AtMs <= max(w.liveMs, w.changed[x.Ordinal]) {
+			continue
+		}
+		w.expiries++
+		for _, t := range []int64{x.AtMs - 1, x.AtMs} {
+			if is := w.defs[x.Segment].Naive(w.profiles[x.Ordinal], t, w.lookup); is == x.Entered != (t == x.AtMs) {
+				w.fatalf("S2: profile %d of %s: entered %v at %d, and is a member %v at %d", x.Ordinal, x.Segment, x.Entered, x.AtMs, is, t)
+			}
+		}
 	}
 }
 
@@ -497,7 +596,7 @@ func (w *world) settle() {
 		w.offset++
 		w.e.Advance(w.now, 1<<30)
 		w.e.Continue(1 << 20)
-		w.hear()
+		w.hear(false)
 		w.chunks = nil
 		if _, ok := w.e.Work(); !ok && !w.e.Working() {
 			return

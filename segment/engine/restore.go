@@ -1,0 +1,304 @@
+package engine
+
+import (
+	"bufio"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// Restorer puts an engine together from what was written: one with all values,
+// then those with later changes, in order.
+type Restorer struct {
+	catalog catalog
+	tables  map[uint32]*table
+	bitmaps map[uint32]frozenBitmap
+	owed    map[string]*roaring.Bitmap
+}
+
+// NewRestorer returns one that has read nothing: its engine is empty.
+func NewRestorer() *Restorer { return &Restorer{tables: map[uint32]*table{}} }
+
+const (
+	maxBlock = 1 << 30
+	// maxOrdinal bounds what a damaged ordinal makes a table grow to, far above
+	// the number of profiles that memory holds.
+	maxOrdinal = 1 << 30
+)
+
+// Read reads what one call of [Frozen.Write] wrote. It returns io.EOF only when
+// there is nothing; a Restorer that returned an error is of no use any more.
+func (r *Restorer) Read(in *bufio.Reader) error {
+	v, err := in.ReadByte()
+	if err != nil {
+		return err
+	}
+	if err = r.read(v, in); err == io.EOF {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+func (r *Restorer) read(v byte, in *bufio.Reader) error {
+	if v != formatVersion {
+		return fmt.Errorf("%w: version %d of segment state, this build knows %d", ErrFormat, v, formatVersion)
+	}
+	var buf []byte
+	number := func() (uint64, error) { return binary.ReadUvarint(in) }
+	block := func() ([]byte, error) {
+		n, err := number()
+		if err != nil {
+			return nil, err
+		}
+		if n > maxBlock {
+			return nil, fmt.Errorf("%w: a block of %d bytes", ErrFormat, n)
+		}
+		// The buffer grows with what is there, not with what is claimed.
+		buf = buf[:0]
+		for left := int(n); left > 0; {
+			at, k := len(buf), min(left, 1<<20)
+			buf = slices.Grow(buf, k)[:at+k]
+			if _, err := io.ReadFull(in, buf[at:]); err != nil {
+				return nil, err
+			}
+			left -= k
+		}
+		return buf, nil
+	}
+	bits := func() (*roaring.Bitmap, error) {
+		b, err := block()
+		if err != nil || len(b) == 0 {
+			return nil, err
+		}
+		m, err := readBitmap(b)
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFormat, err)
+		}
+		return m, nil
+	}
+	b, err := block()
+	if err != nil {
+		return err
+	}
+	var c catalog
+	if err := json.Unmarshal(b, &c); err != nil {
+		return fmt.Errorf("%w: %w", ErrFormat, err)
+	}
+	r.catalog, r.bitmaps, r.owed = c, map[uint32]frozenBitmap{}, map[string]*roaring.Bitmap{}
+	n, err := number()
+	for ; err == nil && n > 0; n-- {
+		var id uint64
+		x := frozenBitmap{}
+		if id, err = number(); err != nil {
+			break
+		}
+		if x.diff, err = bits(); err != nil {
+			break
+		}
+		x.seen, err = bits()
+		r.bitmaps[uint32(id)] = x
+	}
+	if err != nil {
+		return err
+	}
+	n, err = number()
+	for ; err == nil && n > 0; n-- {
+		var id []byte
+		if id, err = block(); err != nil {
+			break
+		}
+		name := string(id)
+		r.owed[name], err = bits()
+	}
+	if err != nil {
+		return err
+	}
+	sizes := map[uint32]spec{}
+	for _, s := range c.States {
+		sizes[s.ID] = s.Spec
+	}
+	n, err = number()
+	for ; err == nil && n > 0; n-- {
+		err = r.readTable(number, block, sizes)
+	}
+	return err
+}
+
+func (r *Restorer) readTable(number func() (uint64, error), block func() ([]byte, error), specs map[uint32]spec) error {
+	id, err := number()
+	if err != nil {
+		return err
+	}
+	sp, ok := specs[uint32(id)]
+	f := sp.newFold()
+	if !ok || f == nil {
+		return fmt.Errorf("%w: state %d is of no known kind", ErrFormat, id)
+	}
+	t := r.tables[uint32(id)]
+	if t == nil {
+		x := newTable(f.size())
+		t = &x
+		r.tables[uint32(id)] = t
+	}
+	for o := int64(-1); ; {
+		d, err := number()
+		if err != nil || d == 0 {
+			return err
+		}
+		if o += int64(min(d, maxOrdinal+1)); o >= maxOrdinal {
+			return fmt.Errorf("%w: ordinal %d", ErrFormat, o)
+		}
+		v, err := block()
+		if err != nil {
+			return err
+		}
+		switch {
+		case len(v) == 0:
+			t.remove(uint32(o))
+		case !f.valid(v):
+			return fmt.Errorf("%w: value of profile %d in state %d", ErrFormat, o, id)
+		default:
+			t.set(uint32(o), v)
+		}
+	}
+}
+
+// Engine puts the engine together. universe is all profiles that are not merged
+// into another; it is the engine's from here on. What does not go together is
+// refused with [ErrFormat].
+func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
+	e := New()
+	c := r.catalog
+	if err := c.check(); err != nil {
+		return nil, err
+	}
+	e.universe, e.now, e.done = universe, c.NowMs, c.NowMs
+	if c.NextID > 0 {
+		e.nextID = c.NextID
+	}
+	for _, x := range c.States {
+		st, err := e.restoreState(x)
+		if err != nil {
+			return nil, fmt.Errorf("state %d: %w", x.ID, err)
+		}
+		if t := r.tables[x.ID]; t != nil {
+			st.table = *t
+			st.table.freeze(false) // nothing has changed yet
+		}
+	}
+	for _, x := range c.Leaves {
+		if err := r.restoreLeaf(e, x); err != nil {
+			return nil, fmt.Errorf("leaf %d: %w", x.ID, err)
+		}
+	}
+	for _, x := range c.Segments {
+		e.segments[x.ID] = &seg{id: x.ID, owed: roaring.New()}
+		if m := r.owed[x.ID]; m != nil {
+			e.segments[x.ID].owed = m
+			e.owes = true
+		}
+	}
+	for _, x := range c.Segments {
+		s := e.segments[x.ID]
+		for _, d := range []struct {
+			text json.RawMessage
+			dst  **program
+		}{{x.Live, &s.live}, {x.Next, &s.next}} {
+			if len(d.text) == 0 {
+				continue
+			}
+			root, err := e.parseRefs(d.text)
+			if err != nil {
+				return nil, fmt.Errorf("segment %s: %w", x.ID, err)
+			}
+			*d.dst = e.compile(root, 0, func(string) bool { return true })
+		}
+	}
+	if e.nextID != max(c.NextID, 1) {
+		return nil, fmt.Errorf("%w: a definition has leaves that were not stored", ErrFormat)
+	}
+	if err := e.checkRestored(); err != nil {
+		return nil, err
+	}
+	e.arrange()
+	for _, s := range e.byRank {
+		if s.live != nil {
+			s.members = s.live.tree.all(e.universe)
+		}
+	}
+	return e, nil
+}
+
+func (e *Engine) restoreState(x stateEntry) (*state, error) {
+	if len(x.Source) == 0 {
+		st := &state{id: x.ID, spec: x.Spec, fold: spansFold{}, table: newTable(0)}
+		e.states[x.ID] = st
+		st.live, st.since = true, x.Since
+		return st, nil
+	}
+	n, err := segment.Parse(x.Source, segment.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	if n.Kind != segment.KindActivity || x.Spec.newFold() == nil {
+		return nil, ErrFormat
+	}
+	st := e.newState(x.ID, e.source(n.Activity), x.Spec, x.Since)
+	st.live, st.cursor, st.upTo = x.Live, x.Cursor, x.UpTo
+	return st, nil
+}
+
+func (r *Restorer) restoreLeaf(e *Engine, x leafEntry) error {
+	n, err := segment.Parse(x.Node, segment.Limits{})
+	if err != nil {
+		return err
+	}
+	if err := checkLeaf(n); err != nil {
+		return err
+	}
+	l := newLeaf(x.ID, n.Key(), n)
+	if e.leaves[l.key] != nil {
+		return fmt.Errorf("%w: it is there twice", ErrFormat)
+	}
+	l.ready, l.cursor = x.Ready, x.Cursor
+	e.leaves[l.key], e.byID[l.id] = l, l
+	if b, ok := r.bitmaps[x.ID]; ok {
+		if b.diff != nil {
+			l.diff = b.diff
+		}
+		l.seen = b.seen
+	}
+	if l.ready {
+		l.seen = nil
+	} else if l.seen == nil && n.Kind != segment.KindActivity {
+		l.seen = roaring.New()
+	}
+	st := e.states[x.State]
+	if err := l.checkState(st); err != nil {
+		return err
+	}
+	if st == nil {
+		return nil
+	}
+	windowMs := l.windowMs
+	if n.Kind == segment.KindAttribute {
+		windowMs = n.Attribute.Predicate.WindowMs
+	}
+	e.attach(l, st, windowMs)
+	st.table.each(0, func(o uint32, v []byte) bool {
+		if l.holds(v, e.now) != l.base {
+			l.diff.Add(o)
+		}
+		if d := l.due(v, e.now); d != never {
+			e.schedule(l, o, d)
+		}
+		return true
+	})
+	return nil
+}
