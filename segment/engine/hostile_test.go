@@ -283,7 +283,9 @@ func TestRestoreRefusesWhatDoesNotGoTogether(t *testing.T) {
 		{"no state", func(c *catalog) { c.Leaves[0].State = 0 }},
 		{"another's state", func(c *catalog) { c.Leaves[0].State, c.Leaves[1].State = c.Leaves[1].State, c.Leaves[0].State }},
 		{"state without events", func(c *catalog) { c.States[0].Source = nil }},
-		{"state of another type", func(c *catalog) { c.States[0].Source = bytes.Replace(c.States[0].Source, []byte("act"), []byte("cat"), 1) }},
+		{"state of another type", func(c *catalog) {
+			c.States[0].Source = bytes.Replace(c.States[0].Source, []byte("act"), []byte("cat"), 1)
+		}},
 		{"unknown fold", func(c *catalog) { c.States[0].Spec.Kind = "x" }},
 		{"keeps nothing", func(c *catalog) { c.States[1].Spec.Keep = 0 }},
 		{"narrower window", func(c *catalog) { c.States[1].Spec.WindowMs = 1 }},
@@ -296,7 +298,9 @@ func TestRestoreRefusesWhatDoesNotGoTogether(t *testing.T) {
 		{"refers to itself", func(c *catalog) { c.Segments[0].Live = []byte(`{"kind":"segment","segment_id":"s0"}`) }},
 		{"refers to nothing", func(c *catalog) { c.Segments[0].Next = []byte(`{"kind":"segment","segment_id":"s99"}`) }},
 		{"refers to one not live", func(c *catalog) { c.Segments[0].Live, c.Segments[0].Next = nil, c.Segments[0].Live }},
-		{"negated leaf", func(c *catalog) { c.Leaves[0].Node = bytes.Replace(c.Leaves[0].Node, []byte(`"count"`), []byte(`"did":false,"count"`), 1) }},
+		{"negated leaf", func(c *catalog) {
+			c.Leaves[0].Node = bytes.Replace(c.Leaves[0].Node, []byte(`"count"`), []byte(`"did":false,"count"`), 1)
+		}},
 		{"group for a leaf", func(c *catalog) { c.Leaves[0].Node = []byte(hostileDefinitions[7]) }},
 		{"new leaf", func(c *catalog) { c.Segments[0].Next = []byte(`{"kind":"list","list_id":"other"}`) }},
 	} {

@@ -1,0 +1,278 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"testing"
+
+	"github.com/musterhq/muster/segment"
+)
+
+func stormSize() uint32 {
+	switch {
+	case os.Getenv("MUSTER_LONG") != "":
+		return 1_000_000
+	case testing.Short():
+		return 20_000
+	}
+	return 200_000
+}
+
+const dayMs = 86_400_000
+
+// crowd is an engine of many profiles and some segments.
+func crowd(t testing.TB, nowMs int64, profiles uint32, definitions ...string) *Engine {
+	e := New()
+	e.Advance(nowMs, 1)
+	for i, text := range definitions {
+		n, err := segment.Parse([]byte(text), segment.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Define(fmt.Sprintf("s%d", i), n, 1, func(string) bool { return false })
+	}
+	for o := range profiles {
+		e.Create(o)
+		e.Profile(o, &segment.Facts{})
+		e.Settle(o)
+	}
+	e.Transitions()
+	return e
+}
+
+func act(e *Engine, o uint32, atMs int64, eventType, properties string) {
+	e.Touch(o)
+	e.Event(o, atMs, []byte(eventType), []byte(properties))
+	e.Settle(o)
+}
+
+// pending is how many entries of a leaf are opened and not worked off.
+func pending(e *Engine, id string) int {
+	w := &e.segments[id].timed[0].wheel
+	return len(w.edge) + len(w.extra)
+}
+
+// TestL3WindowsRunOutAtOneInstant: the windows of very many profiles run out at
+// one instant. Each call of Advance makes as many changes as its budget says,
+// looks at a bounded number of profiles, and goes on where the last one ended;
+// reads in the middle are exact, and transitions come once, in order.
+func TestL3WindowsRunOutAtOneInstant(t *testing.T) {
+	const start = 19_797*int64(dayMs) + 12_345
+	const budget = 4096
+	n := stormSize()
+	e := crowd(t, start, n,
+		`{"kind":"activity","event":"act","window":{"last_days":1},"count":{"op":">=","value":1}}`,
+		`{"kind":"segment","segment_id":"s0","member":false}`)
+	for o := range n {
+		act(e, o, start, "act", `{}`)
+	}
+	e.Transitions()
+	at := start + dayMs
+	for was, done := 0, false; !done; { // the bucket is opened before
+		done = e.Advance(at-1, budget)
+		if is := pending(e, "s0"); is-was > budget*lookCost {
+			t.Fatalf("one call opens %d entries", is-was)
+		} else {
+			was = is
+		}
+		if got := e.Count("s0", at-1); got != uint64(n) {
+			t.Fatalf("a millisecond before, %d are members, want %d", got, n)
+		}
+	}
+	if got := e.Count("s0", at); got != 0 {
+		t.Fatalf("at the instant, %d will be members", got)
+	}
+	early := map[uint32]bool{}
+	next, calls := uint32(0), 0
+	for done := false; !done; calls++ {
+		done = e.Advance(at, budget)
+		said := e.Transitions()
+		if len(said) > 2*budget || len(said) < 2*budget && !done {
+			t.Fatalf("one call makes %d transitions of two segments, its budget is %d", len(said), budget)
+		}
+		for i := 0; i < len(said); i += 2 {
+			for early[next] {
+				next++
+			}
+			left, entered := said[i], said[i+1]
+			if left != (Transition{"s0", next, false, segment.CauseExpiry, at}) || entered != (Transition{"s1", next, true, segment.CauseExpiry, at}) {
+				t.Fatalf("transitions %v and %v, want those of %d", left, entered, next)
+			}
+			next++
+		}
+		if back := uint64(len(early)); calls%16 == 3 {
+			if got := e.Count("s0", at); got != back {
+				t.Fatalf("in the middle, %d are members, want %d", got, back)
+			}
+			if got := e.Count("s1", at+5); got != uint64(n)-back {
+				t.Fatalf("in the middle, %d are members of the other, want %d", got, uint64(n)-back)
+			}
+			if page := e.Page("s1", n-3, 5, at); len(page) != 3 || page[0] != n-3 || !e.Contains("s1", n-1, at) {
+				t.Fatalf("in the middle, the last page is %v", page)
+			}
+		}
+		// One who is not there yet comes back: the exit is said first.
+		if o := n - 10 - uint32(calls); o > next && calls < 3 {
+			act(e, o, at, "act", `{}`)
+			early[o] = true
+			said := e.Transitions()
+			if len(said) != 4 || said[0] != (Transition{"s0", o, false, segment.CauseExpiry, at}) ||
+				said[2] != (Transition{"s0", o, true, segment.CauseEvent, at}) {
+				t.Fatalf("coming back says %v", said)
+			}
+		}
+	}
+	for early[next] {
+		next++
+	}
+	if next != n {
+		t.Fatalf("%d left, want %d", next, n)
+	}
+	if got := e.Members("s0", at); got.GetCardinality() != uint64(len(early)) {
+		t.Fatalf("%d are members after, want %d", got.GetCardinality(), len(early))
+	}
+}
+
+// TestL3MidnightOverSeveralLeaves: conditions with windows of several widths run
+// out at one midnight. Each profile changes once per segment, in order, however
+// many of its conditions change, and however small the budget.
+func TestL3MidnightOverSeveralLeaves(t *testing.T) {
+	const midnight = 19_800 * int64(dayMs)
+	const budget = 1000
+	n := stormSize() / 4
+	windows := []int64{1, 7, 30}
+	day := func(i int) string {
+		return fmt.Sprintf(`{"kind":"activity","event":"act%d","window":{"last_days":%d},"count":{"op":">=","value":1}}`, windows[i], windows[i])
+	}
+	e := crowd(t, midnight-30*dayMs, n,
+		`{"match":"any","conditions":[`+day(0)+`,`+day(1)+`,`+day(2)+`]}`,
+		`{"match":"all","conditions":[`+day(0)+`,`+day(1)+`,`+day(2)+`]}`,
+		`{"match":"all","conditions":[`+day(2)+`,{"kind":"segment","segment_id":"s1","member":false}]}`)
+	for i := 2; i >= 0; i-- {
+		at := midnight - windows[i]*dayMs
+		for !e.Advance(at, budget) {
+		}
+		for o := range n {
+			if int(o)%4 != i {
+				act(e, o, at, fmt.Sprintf("act%d", windows[i]), `{}`)
+			}
+		}
+		e.Transitions()
+	}
+	for !e.Advance(midnight-1, budget) {
+	}
+	if said := e.Transitions(); len(said) > 0 {
+		t.Fatalf("before midnight, %v", said[0])
+	}
+	count := [3]uint64{e.Count("s0", midnight-1), e.Count("s1", midnight-1), e.Count("s2", midnight-1)}
+	if want := [3]uint64{uint64(n), uint64(n) / 4, uint64(n) / 4 * 2}; count != want {
+		t.Fatalf("before midnight, members are %v, want %v", count, want)
+	}
+	last := int64(-1)
+	rank := map[string]int{"s0": 0, "s1": 1, "s2": 2}
+	lastRank := 0
+	for calls, done := 0, false; !done; calls++ {
+		done = e.Advance(midnight, budget)
+		said := e.Transitions()
+		if len(said) > 2*budget {
+			t.Fatalf("one call makes %d transitions", len(said))
+		}
+		for _, x := range said {
+			o := int64(x.Ordinal)
+			if o < last || o == last && rank[x.Segment] <= lastRank {
+				t.Fatalf("%v comes after profile %d", x, last)
+			}
+			last, lastRank = o, rank[x.Segment]
+			count[rank[x.Segment]]--
+			if x.Entered || x.AtMs != midnight || x.Cause != segment.CauseExpiry {
+				t.Fatalf("%v at midnight", x)
+			}
+		}
+		if calls%32 != 5 {
+			continue
+		}
+		for id := range rank {
+			if got := e.Count(id, midnight); got != 0 {
+				t.Fatalf("in the middle, %s has %d members", id, got)
+			}
+		}
+	}
+	if count != [3]uint64{} {
+		t.Fatalf("%v have not left", count)
+	}
+}
+
+// TestL3EntriesOutOfDate: everybody's instant has moved to later, so a call
+// changes nothing; it still looks at a bounded number of profiles.
+func TestL3EntriesOutOfDate(t *testing.T) {
+	const start = 19_797 * int64(dayMs)
+	const budget = 100
+	n := stormSize() / 4
+	e := crowd(t, start, n, `{"kind":"activity","event":"act","window":{"last_days":1},"count":{"op":">=","value":1}}`)
+	for _, at := range []int64{start, start + dayMs/2} {
+		for !e.Advance(at, budget) {
+		}
+		for o := range n {
+			act(e, o, at, "act", `{}`)
+		}
+	}
+	for !e.Advance(start+dayMs-1, budget) {
+	}
+	e.Transitions()
+	calls := 1
+	for was := pending(e, "s0"); !e.Advance(start+dayMs, budget); calls++ {
+		is := pending(e, "s0")
+		if was-is > budget*lookCost {
+			t.Fatalf("one call looks at %d entries", was-is)
+		}
+		was = is
+	}
+	if said := e.Transitions(); len(said) != 0 {
+		t.Fatalf("%v, though its window moved", said[0])
+	}
+	if got := e.Count("s0", start+dayMs); got != uint64(n) {
+		t.Fatalf("%d are members, want %d", got, n)
+	}
+	t.Logf("%d calls for %d profiles", calls, n)
+}
+
+// TestL3FarInstants: what falls due years ahead of a narrow window is looked at
+// a few times until then, and leaves at its instant.
+func TestL3FarInstants(t *testing.T) {
+	const n = 1000
+	start := int64(19_797) * dayMs
+	e := crowd(t, start, n,
+		`{"kind":"activity","event":"act","where":[{"property":"d","op":"not_in_last_days","value":0.0001}],"count":{"op":">=","value":1}}`,
+		`{"kind":"activity","event":"act","window":{"last_days":36500},"where":[{"property":"d","op":"in_last_days","value":0.00000002}],"count":{"op":">=","value":1}}`)
+	for o := range uint32(n) {
+		act(e, o, start, "act", `{"d":"2034-05-06T07:08:09Z"}`)
+	}
+	e.Transitions()
+	looks := 0
+	for l := range 2 {
+		leaf := e.segments[fmt.Sprintf("s%d", l)].timed[0]
+		at := int64(2_030_512_089_000)
+		for {
+			due, ordinal := leaf.wheel.head()
+			if due >= at {
+				break
+			}
+			if ordinal >= 0 {
+				t.Fatalf("leaf %d is due at %d", l, due)
+			}
+			for !e.Advance(due, 1<<20) {
+			}
+			if looks++; looks > 20 {
+				t.Fatalf("leaf %d is looked at %d times, next at %d", l, looks, due)
+			}
+		}
+	}
+	e.Advance(2_030_512_088_999, 1<<20)
+	if got := [2]uint64{e.Count("s0", e.NowMs()), e.Count("s1", e.NowMs())}; got != [2]uint64{n, 0} {
+		t.Fatalf("before, members are %v", got)
+	}
+	e.Advance(2_030_512_089_000, 1<<20)
+	if got := [2]uint64{e.Count("s0", e.NowMs()), e.Count("s1", e.NowMs())}; got != [2]uint64{0, n} {
+		t.Fatalf("at the instant, members are %v", got)
+	}
+}
