@@ -103,6 +103,9 @@ func (s spec) covers(o spec) bool {
 	if s.Kind != o.Kind || s.Property != o.Property {
 		return false
 	}
+	if s.WindowMs > maxTime {
+		return false
+	}
 	switch s.Kind {
 	case foldTimes, foldDistinct:
 		return (s.WindowMs == 0) == (o.WindowMs == 0) && s.WindowMs >= o.WindowMs && s.Keep >= o.Keep
@@ -192,6 +195,12 @@ func leaves(ms, windowMs int64) int64 {
 	}
 	return ms + windowMs
 }
+
+// maxTime bounds the times taken from outside, so that adding a window to one
+// stays a time.
+const maxTime = int64(1) << 56
+
+func validTime(ms int64) bool { return -maxTime <= ms && ms <= maxTime }
 
 func getInt(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) }
 

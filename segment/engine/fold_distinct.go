@@ -190,4 +190,14 @@ func (f distinctFold) dead(v []byte, t int64) bool {
 	return true
 }
 
-func (distinctFold) valid(v []byte) bool { return len(v) > 0 && len(v)%distinctEntry == 0 }
+func (distinctFold) valid(v []byte) bool {
+	if len(v) == 0 || len(v)%distinctEntry != 0 {
+		return false
+	}
+	for i := 0; i < len(v); i += distinctEntry {
+		if !validTime(getInt(v[i+16:])) {
+			return false
+		}
+	}
+	return true
+}

@@ -109,5 +109,5 @@ func (f extremesFold) valid(v []byte) bool {
 			return false
 		}
 	}
-	return true
+	return validTime(getInt(v)) && validTime(getInt(v[len(v)-extremesEntry:]))
 }

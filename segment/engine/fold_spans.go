@@ -111,7 +111,8 @@ func (spansFold) valid(v []byte) bool {
 		return false
 	}
 	for i := 0; i < len(v); i += spansEntry {
-		if getInt(v[i:]) >= getInt(v[i+8:]) || v[i+40] > spanNumber|spanScalar {
+		from, to := getInt(v[i:]), getInt(v[i+8:])
+		if from >= to || !validTime(from) || !validTime(to) && to != never || v[i+40] > spanNumber|spanScalar {
 			return false
 		}
 	}

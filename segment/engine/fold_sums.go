@@ -138,5 +138,5 @@ func (f sumsFold) valid(v []byte) bool {
 			sum = sum.Add(int128.From(getInt(v[i+8:])))
 		}
 	}
-	return sum == getWide(v)
+	return sum == getWide(v) && validTime(getInt(v[sumsHead:])) && validTime(getInt(v[len(v)-sumsEntry:]))
 }

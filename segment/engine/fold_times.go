@@ -113,5 +113,5 @@ func (f timesFold) valid(v []byte) bool {
 			return false
 		}
 	}
-	return true
+	return validTime(getInt(v)) && validTime(getInt(v[len(v)-8:]))
 }

@@ -195,6 +195,27 @@ func TestLoadRefusesDamage(t *testing.T) {
 	}
 }
 
+// TestLoadRefusesTimesWithoutBound: a window added to a time stays a time.
+func TestLoadRefusesTimesWithoutBound(t *testing.T) {
+	far, from := int64(maxTime+1), appendInt(nil, 99_999_000)
+	for _, c := range []struct {
+		s spec
+		v []byte
+	}{
+		{spec{Kind: foldTimes, WindowMs: 10, Keep: 8}, appendInt(from, far)},
+		{spec{Kind: foldSums, WindowMs: 10}, appendInt(appendInt(make([]byte, sumsHead), far), 0)},
+		{spec{Kind: foldMin, WindowMs: 10}, appendInt(appendInt(nil, -far), 0)},
+		{spec{Kind: foldMax, WindowMs: 10}, appendInt(appendInt(nil, far), 0)},
+		{spec{Kind: foldDistinct, WindowMs: 10, Keep: 2}, appendInt(make([]byte, 16), far)},
+		{spec{Kind: foldSpans}, append(appendInt(appendInt(nil, -far), 0), make([]byte, 25)...)},
+		{spec{Kind: foldSpans}, append(appendInt(appendInt(nil, 0), far), make([]byte, 25)...)},
+	} {
+		if c.s.newFold().valid(c.v) {
+			t.Errorf("%s takes %x", c.s.Kind, c.v)
+		}
+	}
+}
+
 // FuzzLoad: no chunk makes Load panic, and one that is refused changes nothing.
 func FuzzLoad(f *testing.F) {
 	e := hostileEngine(f)
