@@ -1,41 +1,48 @@
 package engine
 
 import (
+	"cmp"
 	"container/heap"
+	"math"
+	"slices"
 
 	"github.com/musterhq/muster/segment"
 )
 
 // Advance moves the engine's time forward and works off what falls due, in
-// order of instant, then ordinal, up to budget changes of answers, or
-// [lookCost] times as many looks at profiles whose answer does not change. It
-// returns whether all is done; what is left goes on with the next call. Meanwhile the
+// order of instant, then ordinal, up to budget changes of answers. It returns
+// whether all is done; what is left goes on with the next call. Meanwhile the
 // engine lags: profiles to which something happens are brought up to its time
 // first ([Engine.Touch]), and reads look at what is left themselves.
+//
+// Where it stops depends on the answers alone and not on what a wheel holds,
+// which a restart makes anew: looking at a profile whose answer does not change
+// costs nothing of the budget.
 func (e *Engine) Advance(nowMs int64, budget int) bool {
 	e.now = max(e.now, nowMs)
-	looks := budget * lookCost
 	for len(e.timers) > 0 {
 		l := e.timers[0]
 		t, ordinal := l.wheel.head()
 		if t > e.now {
 			break
 		}
-		if budget <= 0 || looks <= 0 {
-			return false
-		}
-		e.done = max(e.done, t-1)
 		if ordinal < 0 {
-			looks -= l.wheel.open(looks, func(o uint32) int64 { return l.due(l.state.table.get(o), e.doneOf(o)) })
+			l.wheel.open(math.MaxInt, e.dueOf(l))
 			e.refit(l)
 			continue
 		}
 		// All answers of a profile that change at one instant change at once.
-		for {
-			looks--
-			if e.expire(l, l.wheel.pop()) {
+		for flips := 0; ; {
+			if e.flipsAt(l, l.wheel.peek()) {
+				if budget <= 0 && flips == 0 {
+					e.done = max(e.done, t-1)
+					return false
+				}
+				flips++
 				budget--
 			}
+			e.done = max(e.done, t-1)
+			e.expire(l, l.wheel.pop())
 			e.refit(l)
 			if len(e.timers) == 0 {
 				break
@@ -49,8 +56,30 @@ func (e *Engine) Advance(nowMs int64, budget int) bool {
 	}
 	e.done = e.now
 	clear(e.caught)
+	e.prepare()
 	e.sweep()
 	return true
+}
+
+func (e *Engine) dueOf(l *leaf) func(o uint32) int64 {
+	return func(o uint32) int64 { return l.due(l.state.table.get(o), e.doneOf(o)) }
+}
+
+// preparedLooks is how many profiles of the next bucket are looked at ahead of
+// time with each call, so that a large bucket does not hold up the one in which
+// it is due.
+const preparedLooks = 256
+
+// prepare opens the next bucket bit by bit. It changes no answer.
+func (e *Engine) prepare() {
+	if len(e.timers) == 0 {
+		return
+	}
+	l := e.timers[0]
+	if t, ordinal := l.wheel.head(); ordinal < 0 && t-l.wheel.width <= e.now {
+		l.wheel.open(preparedLooks, e.dueOf(l))
+		e.refit(l)
+	}
 }
 
 // refit puts a leaf in its place after its wheel has changed.
@@ -75,26 +104,32 @@ func (e *Engine) doneOf(o uint32) int64 {
 	return e.done
 }
 
-// expire judges a profile at an instant, unless it was brought further already.
-// It returns whether the answer changed.
-func (e *Engine) expire(l *leaf, it dueItem) bool {
-	v := l.state.table.get(it.ordinal)
-	if v == nil {
+// flipsAt tells whether an answer that counts changes at an instant: not for a
+// profile that was brought further already, nor for a leaf that is being built.
+func (e *Engine) flipsAt(l *leaf, it dueItem) bool {
+	if !l.ready || e.doneOf(it.ordinal) >= it.due {
 		return false
 	}
-	at := it.due
-	if t := e.doneOf(it.ordinal); t >= at {
-		at = t
+	v := l.state.table.get(it.ordinal)
+	return v != nil && l.holds(v, it.due) != l.bit(it.ordinal)
+}
+
+// expire judges a profile at an instant and enters when it is to be judged
+// next.
+func (e *Engine) expire(l *leaf, it dueItem) {
+	v := l.state.table.get(it.ordinal)
+	if v == nil {
+		return
 	}
-	changed := false
-	if holds := l.holds(v, at); at == it.due && holds != l.bit(it.ordinal) {
-		changed = true
+	at := it.due
+	if done := e.doneOf(it.ordinal); done >= at {
+		at = done
+	} else if holds := l.holds(v, at); holds != l.bit(it.ordinal) {
 		e.expired(l, it.ordinal, holds)
 	}
 	if d := l.due(v, at); d != never {
 		l.wheel.add(it.ordinal, d, e.done)
 	}
-	return changed
 }
 
 func (e *Engine) expired(l *leaf, o uint32, holds bool) {
@@ -145,44 +180,33 @@ func (e *Engine) Lagging() bool { return e.done < e.now }
 // NowMs is the engine's time.
 func (e *Engine) NowMs() int64 { return e.now }
 
-// sweeper drops values that decide nothing any more, a page at a time.
+// sweeper drops values that decide nothing any more, a page at a time. Where it
+// stands is part of the state, so that every replica drops the same.
 type sweeper struct {
-	state uint32
-	page  int
+	State uint32 `json:"state"`
+	Page  uint32 `json:"page"`
 }
 
 // sweep goes on dropping dead values. It changes no answer.
 func (e *Engine) sweep() {
-	if len(e.states) == 0 {
+	if len(e.byState) == 0 || e.universe.IsEmpty() {
 		return
 	}
-	st := e.states[e.swept.state]
-	if st == nil || e.swept.page >= len(st.table.pages) {
+	st := e.states[e.swept.State]
+	if st == nil || e.swept.Page > e.universe.Maximum()/pageSlots {
 		// The next state by number, or the first.
-		next, first := ^uint32(0), ^uint32(0)
-		for id := range e.states {
-			first = min(first, id)
-			if id > e.swept.state {
-				next = min(next, id)
-			}
-		}
-		if next == ^uint32(0) {
-			next = first
-		}
-		e.swept = sweeper{state: next}
+		i, _ := slices.BinarySearchFunc(e.byState, e.swept.State+1, func(st *state, id uint32) int { return cmp.Compare(st.id, id) })
+		e.swept = sweeper{State: e.byState[i%len(e.byState)].id}
 		return
 	}
-	if st.spec.WindowMs == 0 && st.spec.Kind != foldSpans {
-		e.swept.page = len(st.table.pages)
+	first := e.swept.Page * pageSlots
+	e.swept.Page++
+	if st.spec.WindowMs == 0 && st.spec.Kind != foldSpans || !st.table.has(first) {
 		return
 	}
-	if st.table.pages[e.swept.page] != nil {
-		first := uint32(e.swept.page) * pageSlots
-		for o := first; o < first+pageSlots; o++ {
-			if v := st.table.get(o); v != nil && st.fold.dead(v, e.now) {
-				st.table.remove(o)
-			}
+	for o := first; o < first+pageSlots; o++ {
+		if v := st.table.get(o); v != nil && st.fold.dead(v, e.now) {
+			st.table.remove(o)
 		}
 	}
-	e.swept.page++
 }

@@ -17,6 +17,7 @@ const formatVersion = 1
 type catalog struct {
 	NowMs    int64          `json:"now_ms"`
 	NextID   uint32         `json:"next_id"`
+	Swept    sweeper        `json:"swept"`
 	States   []stateEntry   `json:"states"`
 	Leaves   []leafEntry    `json:"leaves"`
 	Segments []segmentEntry `json:"segments"`
@@ -49,7 +50,7 @@ type segmentEntry struct {
 }
 
 func (e *Engine) catalog() catalog {
-	c := catalog{NowMs: e.now, NextID: e.nextID}
+	c := catalog{NowMs: e.now, NextID: e.nextID, Swept: e.swept}
 	for _, st := range e.byState {
 		x := stateEntry{ID: st.id, Spec: st.spec, Live: st.live, Since: st.since, Cursor: st.cursor, UpTo: st.upTo}
 		if st.source != nil {

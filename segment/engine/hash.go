@@ -9,8 +9,8 @@ import (
 )
 
 // Hash hands everything that the state consists of to put, in a fixed order. It
-// leaves out what decides nothing any more and what follows from the rest. It
-// reads everything, so it is for tests and audits.
+// leaves out what follows from the rest. It reads everything, so it is for
+// tests and audits.
 func (e *Engine) Hash(put func([]byte)) error {
 	b, err := json.Marshal(e.catalog())
 	if err != nil {
@@ -27,10 +27,8 @@ func (e *Engine) Hash(put func([]byte)) error {
 	bits("universe", e.universe)
 	for _, st := range e.byState {
 		st.table.each(0, func(o uint32, v []byte) bool {
-			if !st.fold.dead(v, e.now) {
-				put(binary.LittleEndian.AppendUint32(nil, o))
-				put(v)
-			}
+			put(binary.LittleEndian.AppendUint32(nil, o))
+			put(v)
 			return true
 		})
 	}

@@ -178,7 +178,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	e.universe, e.now, e.done = universe, c.NowMs, c.NowMs
+	e.universe, e.now, e.done, e.swept = universe, c.NowMs, c.NowMs, c.Swept
 	if c.NextID > 0 {
 		e.nextID = c.NextID
 	}

@@ -60,6 +60,12 @@ func (t *table) get(o uint32) []byte {
 	return b
 }
 
+// has tells whether the page of an ordinal has any values.
+func (t *table) has(o uint32) bool {
+	i := int(o / pageSlots)
+	return i < len(t.pages) && t.pages[i] != nil && t.pages[i].present != 0
+}
+
 // slot is the value in a slot that is present; an empty one stands for a big
 // value elsewhere.
 func (p *page) slot(size int, s uint32) []byte {
@@ -100,7 +106,7 @@ func (t *table) edit(o uint32) *page {
 func (t *table) set(o uint32, v []byte) {
 	inline := v
 	if len(v) > maxInline && t.size == 0 {
-		t.setBig(o, slices.Clone(v))
+		t.setBig(o, v)
 		inline = nil
 	} else if len(t.big) > 0 {
 		t.dropBig(o)
@@ -138,49 +144,47 @@ func (t *table) set(o uint32, v []byte) {
 	}
 }
 
-// mutate replaces the value of an ordinal by what fn makes of it: nil stands
-// for no value on both sides. fn may change what it is given, grow it and
-// return it, as with append.
-func (t *table) mutate(o uint32, fn func(v []byte) []byte) {
-	if b := t.big[o]; b != nil {
-		if b.epoch != t.epoch {
-			b = &bigValue{epoch: t.epoch, b: slices.Clone(b.b)}
-		}
-		switch v := fn(b.b); {
-		case v == nil:
-			t.remove(o)
-		case len(v) > maxInline:
-			b.b = v
-			t.setBig(o, v)
-			t.edit(o)
-		default:
-			t.set(o, v)
-		}
-		return
+// prepare returns the value of an ordinal and what fn makes of it: nil stands
+// for no value. fn is handed a copy, which it may change, grow and return, as
+// with append. Both are valid until the next change; [table.put] stores the
+// second.
+func (t *table) prepare(o uint32, fn func(v []byte) []byte) (old, v []byte) {
+	if old = t.get(o); old == nil {
+		return nil, fn(nil)
 	}
-	old := t.get(o)
-	var v []byte
-	if old == nil {
-		v = fn(nil)
-	} else {
-		t.scratch = append(t.scratch[:0], old...)
-		v = fn(t.scratch)
-		if cap(v) > cap(t.scratch) && cap(v) <= 1<<16 {
-			t.scratch = v[:0]
-		}
+	t.scratch = append(t.scratch[:0], old...)
+	v = fn(t.scratch)
+	if cap(v) > cap(t.scratch) {
+		t.scratch = v[:0]
 	}
-	if v != nil {
-		t.set(o, v)
-	} else if old != nil {
+	return old, v
+}
+
+// put stores a value, or removes it when it is nil.
+func (t *table) put(o uint32, v []byte) {
+	if v == nil {
 		t.remove(o)
+	} else {
+		t.set(o, v)
 	}
 }
 
-func (t *table) setBig(o uint32, b []byte) {
+// mutate does both.
+func (t *table) mutate(o uint32, fn func(v []byte) []byte) {
+	_, v := t.prepare(o, fn)
+	t.put(o, v)
+}
+
+// setBig stores a copy of v, in place unless the last one may be frozen.
+func (t *table) setBig(o uint32, v []byte) {
 	if t.big == nil {
 		t.big = map[uint32]*bigValue{}
 	}
-	t.big[o] = &bigValue{epoch: t.epoch, b: b}
+	if b := t.big[o]; b != nil && b.epoch == t.epoch {
+		b.b = append(b.b[:0], v...)
+		return
+	}
+	t.big[o] = &bigValue{epoch: t.epoch, b: slices.Clone(v)}
 }
 
 func (t *table) dropBig(o uint32) { delete(t.big, o) }

@@ -174,6 +174,14 @@ func (w *wheel) open(limit int, due func(o uint32) int64) int {
 	return n
 }
 
+// peek is the first entry; there must be one.
+func (w *wheel) peek() dueItem {
+	if n := len(w.edge); n > 0 && (len(w.extra) == 0 || w.edge[n-1].before(w.extra[0])) {
+		return w.edge[n-1]
+	}
+	return w.extra[0]
+}
+
 // pop takes the first entry; there must be one.
 func (w *wheel) pop() dueItem {
 	n := len(w.edge)

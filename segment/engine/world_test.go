@@ -23,6 +23,7 @@ type world struct {
 	gen  *segmenttest.Gen
 	rng  *rand.Rand
 	e    *Engine
+	twin *Engine // the same, restarted at other times
 
 	now      int64
 	offset   int64
@@ -67,7 +68,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		now: segmenttest.BaseMs - 3*86_400_000, defs: map[string]*segment.Node{}, said: map[string]*roaring.Bitmap{},
 		changed: map[uint32]int64{}, expired: map[expiredAt]int64{}, live: map[string]*program{},
 	}
-	w.e.Advance(w.now, 1<<30)
+	w.both(func(e *Engine) { e.Advance(w.now, 1<<30) })
 	inlineUpTo(t, []int{1000, 20, 60}[seed%3])
 	return w
 }
@@ -114,7 +115,7 @@ func (w *world) step() {
 	if w.rng.IntN(3) == 0 {
 		budget = 1 << 30
 	}
-	w.e.Advance(w.now, budget)
+	w.both(func(e *Engine) { e.Advance(w.now, budget) })
 	w.hear(true)
 	switch n := w.rng.IntN(100); {
 	case n < 8 || len(w.profiles) == 0:
@@ -138,7 +139,8 @@ func (w *world) step() {
 	case n < 90:
 		w.loadChunk()
 	case n < 97:
-		w.e.Continue(1 + w.rng.IntN(3))
+		n := 1 + w.rng.IntN(3)
+		w.both(func(e *Engine) { e.Continue(n) })
 	default:
 		w.restart()
 	}
@@ -147,7 +149,7 @@ func (w *world) step() {
 
 // touch says that something is about to happen to a profile.
 func (w *world) touch(o uint32) {
-	w.e.Touch(o)
+	w.both(func(e *Engine) { e.Touch(o) })
 	w.hear(true)
 	w.changed[o] = w.now
 }
@@ -161,19 +163,19 @@ func (w *world) create() {
 	o := uint32(len(w.profiles))
 	w.profiles, w.root = append(w.profiles, p), append(w.root, o)
 	w.touch(o)
-	w.e.Create(o)
-	w.e.Profile(o, facts(p))
+	w.both(func(e *Engine) { e.Create(o) })
+	w.both(func(e *Engine) { e.Profile(o, facts(p)) })
 	if w.rng.IntN(2) == 0 {
 		w.happen(o)
 	}
-	w.e.Settle(o)
+	w.both(func(e *Engine) { e.Settle(o) })
 }
 
 func (w *world) event() {
 	o := w.some()
 	w.touch(o)
 	w.happen(o)
-	w.e.Settle(o)
+	w.both(func(e *Engine) { e.Settle(o) })
 }
 
 // wave lets many profiles do the same at one instant: it will run out for all
@@ -186,7 +188,7 @@ func (w *world) wave() {
 		}
 		w.touch(o)
 		w.tell(o, ev)
-		w.e.Settle(o)
+		w.both(func(e *Engine) { e.Settle(o) })
 	}
 }
 
@@ -205,7 +207,7 @@ func (w *world) happen(o uint32) {
 func (w *world) tell(o uint32, ev segment.NaiveEvent) {
 	w.rows = append(w.rows, row{w.offset, o, ev})
 	w.profiles[o].Events = append(w.profiles[o].Events, ev)
-	w.e.Event(o, ev.TimeMs, []byte(ev.Type), ev.Properties)
+	w.both(func(e *Engine) { e.Event(o, ev.TimeMs, []byte(ev.Type), ev.Properties) })
 }
 
 func (w *world) change() {
@@ -214,8 +216,8 @@ func (w *world) change() {
 	p.Events, p.CreatedAtMs = w.profiles[o].Events, w.profiles[o].CreatedAtMs
 	w.profiles[o] = p
 	w.touch(o)
-	w.e.Profile(o, facts(p))
-	w.e.Settle(o)
+	w.both(func(e *Engine) { e.Profile(o, facts(p)) })
+	w.both(func(e *Engine) { e.Settle(o) })
 }
 
 func (w *world) merge() {
@@ -234,12 +236,12 @@ func (w *world) merge() {
 			w.root[i] = winner
 		}
 	}
-	w.e.Merge(winner, loser)
-	w.e.Profile(winner, facts(p))
+	w.both(func(e *Engine) { e.Merge(winner, loser) })
+	w.both(func(e *Engine) { e.Profile(winner, facts(p)) })
 	if w.rng.IntN(2) == 0 {
 		w.happen(winner)
 	}
-	w.e.Settle(winner)
+	w.both(func(e *Engine) { e.Settle(winner) })
 }
 
 func (w *world) lookup(id string) (*segment.Node, bool) {
@@ -261,7 +263,7 @@ func (w *world) define() {
 	for _, r := range w.rows {
 		seen[r.event.Type] = true
 	}
-	w.e.Define(id, root, w.offset, func(typ string) bool { return seen[typ] })
+	w.both(func(e *Engine) { e.Define(id, root, w.offset, func(typ string) bool { return seen[typ] }) })
 	if w.said[id] == nil {
 		w.said[id] = roaring.New()
 	}
@@ -327,7 +329,7 @@ func (w *world) undefine() {
 			if s := w.e.segments[id]; len(s.users) > 0 {
 				continue
 			}
-			w.e.Undefine(id)
+			w.both(func(e *Engine) { e.Undefine(id) })
 			delete(w.defs, id)
 			delete(w.said, id)
 			delete(w.live, id)
@@ -354,7 +356,8 @@ func (w *world) pass() {
 	if to > w.now && to < segmenttest.BaseMs+1000*86_400_000 {
 		w.now = to
 	}
-	w.e.Advance(w.now, 1+w.rng.IntN(4))
+	n := 1 + w.rng.IntN(4)
+	w.both(func(e *Engine) { e.Advance(w.now, n) })
 	w.hear(true)
 }
 
@@ -421,9 +424,11 @@ func (w *world) loadChunk() {
 	if w.rng.IntN(4) > 0 { // now and then one comes twice
 		w.chunks = w.chunks[1:]
 	}
-	if err := w.e.Load(c, func(o uint32) uint32 { return w.root[o] }); err != nil {
-		w.fatalf("load: %v", err)
-	}
+	w.both(func(e *Engine) {
+		if err := e.Load(c, func(o uint32) uint32 { return w.root[o] }); err != nil {
+			w.fatalf("load: %v", err)
+		}
+	})
 }
 
 // restart writes the engine and reads it again.
@@ -433,7 +438,7 @@ func (w *world) restart() {
 	}
 	all := len(w.files) == 0 || w.rng.IntN(4) == 0
 	f := w.e.Freeze(all)
-	before := w.hash()
+	before := w.hash(w.e)
 	// The engine goes on while what was frozen is written.
 	var out bytes.Buffer
 	buf := bufio.NewWriter(&out)
@@ -455,20 +460,35 @@ func (w *world) restart() {
 	if err != nil {
 		w.fatalf("restore: %v", err)
 	}
-	if w.rng.IntN(2) == 0 {
-		w.e = e
-	}
-	old := w.e
-	w.e = e
-	if after := w.hash(); after != before {
+	if after := w.hash(e); after != before {
 		w.fatalf("R1: the state differs after a restart")
 	}
-	w.e = old
+	if w.twin != nil && w.rng.IntN(2) == 0 {
+		w.e, w.files = e, nil // the twin goes on without a restart
+	} else {
+		w.twin = e
+	}
 }
 
-func (w *world) hash() string {
+// both does the same to the engine and, if there is one, to its twin, which was
+// restarted at other times. They must not differ in what they say.
+func (w *world) both(do func(e *Engine)) {
+	do(w.e)
+	if w.twin == nil {
+		return
+	}
+	do(w.twin)
+	if !slices.Equal(w.e.out, w.twin.out) {
+		w.fatalf("R1: after a restart other transitions are made: %v, without %v", w.twin.out, w.e.out)
+	}
+	if w.e.done != w.twin.done || w.rng.IntN(50) == 0 && w.hash(w.e) != w.hash(w.twin) {
+		w.fatalf("R1: after a restart the state becomes another: done up to %d and %d", w.twin.done, w.e.done)
+	}
+}
+
+func (w *world) hash(e *Engine) string {
 	h := sha256.New()
-	if err := w.e.Hash(func(b []byte) { fmt.Fprintf(h, "%d:%x", len(b), b) }); err != nil {
+	if err := e.Hash(func(b []byte) { fmt.Fprintf(h, "%d:%x", len(b), b) }); err != nil {
 		w.fatalf("%v", err)
 	}
 	return fmt.Sprintf("%x", h.Sum(nil))
@@ -481,6 +501,9 @@ func (w *world) hear(passing bool) {
 		if w.live[id] != s.live {
 			w.live[id], w.liveMs = s.live, w.now
 		}
+	}
+	if w.twin != nil {
+		w.twin.Transitions()
 	}
 	for _, x := range w.e.Transitions() {
 		m := w.said[x.Segment]
@@ -594,8 +617,8 @@ func describe(p *segment.NaiveProfile) string {
 func (w *world) settle() {
 	for range 10_000 {
 		w.offset++
-		w.e.Advance(w.now, 1<<30)
-		w.e.Continue(1 << 20)
+		w.both(func(e *Engine) { e.Advance(w.now, 1<<30) })
+		w.both(func(e *Engine) { e.Continue(1 << 20) })
 		w.hear(false)
 		w.chunks = nil
 		if _, ok := w.e.Work(); !ok && !w.e.Working() {
