@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"container/heap"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -187,6 +188,26 @@ func (e *Engine) Merge(winner, loser uint32) {
 
 // change lets fn change a profile's value of a state, and follows it up.
 func (e *Engine) change(st *state, o uint32, cause segment.Cause, fn func(v []byte) []byte) {
+	if st.table.isBig(o) {
+		e.changeBig(st, o, cause, fn)
+		return
+	}
+	old, v := st.table.prepare(o, fn)
+	if bytes.Equal(old, v) {
+		return
+	}
+	for _, l := range st.leaves {
+		due, wasDue := l.due(v, e.now), never
+		if l.ready && due != never {
+			wasDue = l.due(old, e.now)
+		}
+		e.changed(l, o, cause, l.holds(v, e.now), l.ready && l.holds(old, e.now), due, wasDue)
+	}
+	st.table.put(o, v)
+}
+
+// changeBig is change for a value that is too long to be copied.
+func (e *Engine) changeBig(st *state, o uint32, cause segment.Cause, fn func(v []byte) []byte) {
 	old := st.table.get(o)
 	for _, l := range st.leaves {
 		l.wasHeld, l.wasDue = l.holds(old, e.now), l.due(old, e.now)
@@ -194,17 +215,21 @@ func (e *Engine) change(st *state, o uint32, cause segment.Cause, fn func(v []by
 	st.table.mutate(o, fn)
 	v := st.table.get(o)
 	for _, l := range st.leaves {
-		holds := l.holds(v, e.now)
-		switch {
-		case !l.ready:
-			l.set(o, holds)
-			l.wasDue = never // it may not be entered yet
-		case holds != l.wasHeld:
-			e.flip(l, o, holds, cause)
-		}
-		if due := l.due(v, e.now); due < l.wasDue {
-			e.schedule(l, o, due)
-		}
+		e.changed(l, o, cause, l.holds(v, e.now), l.wasHeld, l.due(v, e.now), l.wasDue)
+	}
+}
+
+// changed follows up the change of a value for one leaf.
+func (e *Engine) changed(l *leaf, o uint32, cause segment.Cause, holds, wasHeld bool, due, wasDue int64) {
+	switch {
+	case !l.ready:
+		l.set(o, holds)
+		wasDue = never // it may not be entered yet
+	case holds != wasHeld:
+		e.flip(l, o, holds, cause)
+	}
+	if due < wasDue {
+		e.schedule(l, o, due)
 	}
 }
 

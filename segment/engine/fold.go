@@ -3,6 +3,7 @@ package engine
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/musterhq/muster/segment"
 )
@@ -210,9 +211,7 @@ func appendInt(b []byte, v int64) []byte { return binary.LittleEndian.AppendUint
 
 // insertAt makes room for n bytes at i.
 func insertAt(v []byte, i, n int) []byte {
-	for range n {
-		v = append(v, 0)
-	}
+	v = slices.Grow(v, n)[:len(v)+n]
 	copy(v[i+n:], v[i:len(v)-n])
 	return v
 }

@@ -93,7 +93,8 @@ func (f distinctFold) insert(v, key []byte, at int64) []byte {
 
 // newest keeps those that leave the window last.
 func (f distinctFold) newest(v []byte) []byte {
-	times := f.times(v, math.MinInt64)
+	var room [timesRoom]int64
+	times := f.times(room[:0], v, math.MinInt64)
 	bound := times[len(times)-f.keep]
 	// Several may be as old as the bound: the ones seen first stay.
 	spare := f.keep
@@ -118,9 +119,11 @@ func (f distinctFold) newest(v []byte) []byte {
 	return out
 }
 
-// times lists the times after ms, in order.
-func (distinctFold) times(v []byte, ms int64) []int64 {
-	var out []int64
+// timesRoom is how many times fit the stack.
+const timesRoom = 64
+
+// times appends the times after ms to out, which is empty, in order.
+func (distinctFold) times(out []int64, v []byte, ms int64) []int64 {
 	for i := 0; i < len(v); i += distinctEntry {
 		if at := getInt(v[i+16:]); at > ms {
 			out = append(out, at)
@@ -167,7 +170,8 @@ func (f distinctFold) due(l *leaf, v []byte, t int64) int64 {
 	if f.windowMs == 0 {
 		return never
 	}
-	times := f.times(v, t-l.windowMs)
+	var room [timesRoom]int64
+	times := f.times(room[:0], v, t-l.windowMs)
 	now := holdsCount(l.count, uint64(len(times)))
 	for i := 0; i < len(times); {
 		at := times[i]

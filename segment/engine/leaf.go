@@ -26,14 +26,16 @@ type leaf struct {
 	aggregate *segment.Aggregate
 	distinct  bool
 
-	wheel   wheel
-	inHeap  int    // position in the engine's timers, −1 when not there
-	uses    int    // by definitions, live or waiting
-	segs    []*seg // whose live definition has it
-	ready   bool   // every profile is judged
-	cursor  uint32 // where judging goes on, while it is not ready
-	seen    *roaring.Bitmap
-	wasHeld bool // scratch of fold: before the event
+	wheel  wheel
+	inHeap int    // position in the engine's timers, −1 when not there
+	uses   int    // by definitions, live or waiting
+	segs   []*seg // whose live definition has it
+	ready  bool   // every profile is judged
+	cursor uint32 // where judging goes on, while it is not ready
+	seen   *roaring.Bitmap
+
+	// Scratch of changeBig: before the change.
+	wasHeld bool
 	wasDue  int64
 }
 

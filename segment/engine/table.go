@@ -169,11 +169,29 @@ func (t *table) put(o uint32, v []byte) {
 	}
 }
 
-// mutate does both.
+// mutate does both; a big value is changed in place.
 func (t *table) mutate(o uint32, fn func(v []byte) []byte) {
-	_, v := t.prepare(o, fn)
-	t.put(o, v)
+	if !t.isBig(o) {
+		_, v := t.prepare(o, fn)
+		t.put(o, v)
+		return
+	}
+	b := t.big[o]
+	if b.epoch != t.epoch {
+		b = &bigValue{epoch: t.epoch, b: slices.Clone(b.b)}
+		t.big[o] = b
+	}
+	v := fn(b.b)
+	if len(v) <= maxInline {
+		t.put(o, v)
+		return
+	}
+	b.b = v
+	t.edit(o)
 }
+
+// isBig tells whether the value is kept outside of the page.
+func (t *table) isBig(o uint32) bool { return len(t.big) > 0 && t.big[o] != nil }
 
 // setBig stores a copy of v, in place unless the last one may be frozen.
 func (t *table) setBig(o uint32, v []byte) {
