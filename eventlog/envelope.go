@@ -32,10 +32,13 @@ const (
 	KindCommand Kind = 4
 	// KindErase is reserved for the erasure of a profile.
 	KindErase Kind = 5
-	// KindTick is reserved for the advance of log time without a request.
+	// KindTick lets log time pass without a request; no body.
 	KindTick Kind = 6
 	// KindOutcome is reserved for the outcome of a side effect.
 	KindOutcome Kind = 7
+	// KindChunk is a piece of the past of a segment's conditions; body: a chunk
+	// of the segment engine.
+	KindChunk Kind = 8
 )
 
 // RecordID is the random identity of a record, set once when it is made. The

@@ -176,6 +176,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	for i := range m.losers {
 		m.redirect(a, &m.losers[i], winner, offset, index, rows)
 	}
+	m.tell(a, winner, created, changed, at, ev)
 	h := a.headers.edit(winner)
 	h.lastEvent = max(lastEvent, at)
 	out.Status, out.Profile = EventAccepted, h.id

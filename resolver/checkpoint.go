@@ -21,6 +21,7 @@ import (
 //
 //	checkpoints/<offset>/pebble/    documents, headers, identities, entities
 //	checkpoints/<offset>/keys/      idempotency runs
+//	checkpoints/<offset>/segments/  state of the segment engines
 //	checkpoints/<offset>/spool/     rows history had not stored
 //	checkpoints/<offset>/records    recent record ids
 //	checkpoints/<offset>/MANIFEST   what belongs to it, with a checksum
@@ -32,6 +33,7 @@ const (
 	dirLive        = "live"
 	dirPebble      = "pebble"
 	dirKeys        = "keys"
+	dirSegments    = "segments"
 	dirSpool       = "spool"
 	fileManifest   = "MANIFEST"
 	fileRecords    = "records"
@@ -49,7 +51,8 @@ type manifest struct {
 	Next         int64           `json:"next"`
 	LogTime      int64           `json:"log_time"`
 	NextTask     uint64          `json:"next_task"`
-	Runs         []string        `json:"runs"` // oldest first
+	Runs         []string        `json:"runs"`     // oldest first
+	Segments     []string        `json:"segments"` // the whole one first
 	Spool        []manifestSpool `json:"spool"`
 }
 
@@ -73,7 +76,11 @@ type frozen struct {
 	keys     map[hash128]idempotencyValue
 	runs     []*run
 	items    []*feedItem
-	dropKeys int64 // idempotency keys up to this log time are expired
+	engines  []frozenEngine
+	segments []segmentFile // the chain so far
+	// wholeSegments says that engines hold all values.
+	wholeSegments bool
+	dropKeys      int64 // idempotency keys up to this log time are expired
 }
 
 type frozenAccount struct {
@@ -87,6 +94,7 @@ type frozenAccount struct {
 // changed.
 func (m *Machine) freeze() *frozen {
 	f := &frozen{
+		segments: m.segmentFiles, wholeSegments: wholeSegments(m.segmentFiles),
 		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask},
 		records:  m.records.list(),
 		runs:     slices.Clone(m.keys.runs),
@@ -101,6 +109,7 @@ func (m *Machine) freeze() *frozen {
 		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.changed, a.headers.freeze()})
 		a.ids.changed = nil
 		f.numbers = append(f.numbers, a.number)
+		f.engines = append(f.engines, frozenEngine{a.number, a.engine.Freeze(f.wholeSegments)})
 		f.dropKeys = min(f.dropKeys, a.keysFromMs(m.logTime))
 	}
 	f.docs, f.entities = m.store.freeze()
@@ -109,9 +118,16 @@ func (m *Machine) freeze() *frozen {
 }
 
 // thaw ends the checkpoint that began with freeze.
-func (m *Machine) thaw(runs []*run) {
+func (m *Machine) thaw(w written) {
 	m.store.thaw()
-	m.keys.setRuns(runs)
+	m.keys.setRuns(w.runs)
+	m.segmentFiles = w.segments
+}
+
+// written are the files that now hold what was frozen.
+type written struct {
+	runs     []*run
+	segments []segmentFile
 }
 
 // checkpoints writes and opens the checkpoints of one partition.
@@ -144,7 +160,7 @@ func (c *checkpoints) list() ([]int64, error) {
 
 // prepare makes the partition's directories and clears what a crash left.
 func (c *checkpoints) prepare() error {
-	for _, d := range []string{dirCheckpoints, dirKeys, dirSpool} {
+	for _, d := range []string{dirCheckpoints, dirKeys, dirSegments, dirSpool} {
 		if err := c.fs.MkdirAll(c.path(d), 0o755); err != nil {
 			return err
 		}
@@ -163,28 +179,29 @@ func (c *checkpoints) prepare() error {
 	return errors.Join(syncDir(c.fs, c.dir), c.fs.RemoveAll(c.path(dirLive)))
 }
 
-// write makes the checkpoint durable and returns the runs of idempotency keys
-// that now hold what was frozen. Called by one goroutine.
-func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed) ([]*run, error) {
+// write makes the checkpoint durable. Called by one goroutine.
+func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed) (w written, err error) {
 	if err := writeGeneration(db, f); err != nil {
-		return nil, fmt.Errorf("write generation: %w", err)
+		return w, fmt.Errorf("write generation: %w", err)
 	}
-	runs, err := c.writeRuns(f)
-	if err != nil {
-		return nil, fmt.Errorf("write idempotency keys: %w", err)
+	if w.runs, err = c.writeRuns(f); err != nil {
+		return w, fmt.Errorf("write idempotency keys: %w", err)
 	}
-	if err := c.publish(f, db, feed, runs); err != nil {
-		return nil, fmt.Errorf("publish checkpoint %d: %w", f.Next, err)
+	if w.segments, err = c.writeSegments(f); err != nil {
+		return w, fmt.Errorf("write segment state: %w", err)
 	}
-	return runs, nil
+	if err := c.publish(f, db, feed, w); err != nil {
+		return w, fmt.Errorf("publish checkpoint %d: %w", f.Next, err)
+	}
+	return w, nil
 }
 
-func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, runs []*run) error {
+func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) error {
 	tmp := tmpPrefix + checkpointName(f.Next)
 	if err := c.fs.RemoveAll(c.path(dirCheckpoints, tmp)); err != nil {
 		return err
 	}
-	for _, d := range []string{"", dirKeys, dirSpool} {
+	for _, d := range []string{"", dirKeys, dirSegments, dirSpool} {
 		if err := c.fs.MkdirAll(c.path(dirCheckpoints, tmp, d), 0o755); err != nil {
 			return err
 		}
@@ -196,7 +213,13 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, runs []*run)
 	if err := db.Checkpoint(c.path(dirCheckpoints, tmp, dirPebble)); err != nil {
 		return err
 	}
-	for _, r := range runs {
+	for _, s := range w.segments {
+		f.Segments = append(f.Segments, s.name)
+		if err := c.fs.Link(c.path(dirSegments, s.name), c.path(dirCheckpoints, tmp, dirSegments, s.name)); err != nil {
+			return err
+		}
+	}
+	for _, r := range w.runs {
 		f.Runs = append(f.Runs, r.name)
 		if err := c.fs.Link(c.path(dirKeys, r.name), c.path(dirCheckpoints, tmp, dirKeys, r.name)); err != nil {
 			return err
@@ -224,7 +247,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, runs []*run)
 	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileManifest), withChecksum(mustJSON(f.manifest))); err != nil {
 		return err
 	}
-	for _, d := range []string{dirKeys, dirSpool, ""} {
+	for _, d := range []string{dirKeys, dirSegments, dirSpool, ""} {
 		if err := syncDir(c.fs, c.path(dirCheckpoints, tmp, d)); err != nil {
 			return err
 		}
@@ -387,11 +410,11 @@ func (c *checkpoints) restore(f manifest) error {
 			return err
 		}
 	}
-	want := map[string][]string{dirKeys: f.Runs}
+	want := map[string][]string{dirKeys: f.Runs, dirSegments: f.Segments}
 	for _, s := range f.Spool {
 		want[dirSpool] = append(want[dirSpool], s.File)
 	}
-	for _, d := range []string{dirKeys, dirSpool} {
+	for _, d := range []string{dirKeys, dirSegments, dirSpool} {
 		have, err := c.fs.List(c.path(d))
 		if err != nil {
 			return err

@@ -110,7 +110,7 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 			if name == CommandSegmentCreate {
 				c.ID = newID("seg_", env.ID)
 			}
-			out.Refusal = m.saveSegment(a, c, name == CommandSegmentCreate)
+			out.Refusal = m.saveSegment(a, c, name == CommandSegmentCreate, out.Offset)
 			out.Reply = mustJSON(map[string]string{"id": c.ID})
 		}
 	case CommandSegmentDelete:
@@ -266,7 +266,7 @@ func checkName(name string) *Refusal {
 	return nil
 }
 
-func (m *Machine) saveSegment(a *account, c SegmentSave, create bool) *Refusal {
+func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int64) *Refusal {
 	if r := checkName(c.Name); r != nil {
 		return r
 	}
@@ -288,6 +288,12 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool) *Refusal {
 	if old != nil {
 		s.CreatedMs = old.CreatedMs
 	}
+	if old == nil || !bytes.Equal(old.Definition, s.Definition) {
+		if n := a.engine.Leaves() + len(root.Leaves()); n > maxLeaves {
+			return atLimit("definition", "definition: the segments of this account would have %d conditions, the most they can have is %d; share conditions or delete segments", n, maxLeaves)
+		}
+		m.define(a, s, offset)
+	}
 	a.segments[s.ID] = s
 	m.store.putEntity(entityKey(a.number, entitySegment, s.ID), mustJSON(s))
 	return nil
@@ -304,16 +310,13 @@ func (m *Machine) deleteSegment(a *account, id string) *Refusal {
 	if a.segments[id] == nil {
 		return notFound("id", "there is no segment with this id")
 	}
-	var users []string
-	for _, s := range a.segments {
-		if slices.Contains(s.Root.SegmentIDs(), id) {
-			users = append(users, fmt.Sprintf("%q (%s)", s.Name, s.ID))
-		}
-	}
-	if len(users) > 0 {
-		slices.Sort(users)
+	switch users, before := a.segmentUsers(id); {
+	case len(users) > 0:
 		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + strings.Join(users, ", ") + "; change those first"}
+	case len(before) > 0:
+		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by the definition that is being replaced of " + strings.Join(before, ", ") + "; try again when that is live"}
 	}
+	a.engine.Undefine(id)
 	delete(a.segments, id)
 	m.store.putEntity(entityKey(a.number, entitySegment, id), nil)
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine"
 )
 
 // Company owns accounts and users.
@@ -87,6 +88,7 @@ type account struct {
 
 	ids     identityMap
 	headers headerTable
+	engine  *engine.Engine
 
 	users    map[string]*User
 	sessions map[string]*Session // by hexadecimal SHA-256 of the token
@@ -102,6 +104,7 @@ func newAccount(number uint64, index uint32) *account {
 		number:   number,
 		index:    index,
 		ids:      identityMap{entries: map[hash128]uint32{}},
+		engine:   engine.New(),
 		users:    map[string]*User{},
 		sessions: map[string]*Session{},
 		keys:     map[string]*APIKey{},

@@ -58,6 +58,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	for _, c := range ids {
 		put(binary.LittleEndian.AppendUint32(c.hash[:], c.ordinal))
 	}
+	if err := a.engine.Hash(put); err != nil {
+		return err
+	}
 	for o := range a.headers.n {
 		r := a.headers.get(o)
 		fmt.Fprintf(h, "%x %d %d %d\n", r.id, r.lastEvent, r.winner, r.flags)

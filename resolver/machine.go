@@ -7,11 +7,12 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 1
+const ApplyVersion = 2
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -42,7 +43,12 @@ type Machine struct {
 	records  recordRing
 	tasks    []task
 	nextTask uint64
-	counters Counters
+	busy     map[uint64]*account // whose segment engine has work left
+	// segmentFiles hold the engines' state as of the last checkpoint.
+	segmentFiles []segmentFile
+	counters     Counters
+
+	transition uint32 // number of the newest one of this record
 
 	// Scratch of Apply.
 	window  [windowEvents]prepared
@@ -53,12 +59,13 @@ type Machine struct {
 	losers  []loser
 	idents  []ident
 	strange []strangeConflict
+	facts   segment.Facts
 	touched byte // see prepare
 }
 
 // Counters count what Apply did since the process started.
 type Counters struct {
-	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts uint64
+	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts, Transitions uint64
 }
 
 // loser is a profile about to be merged.
@@ -79,6 +86,7 @@ func newMachine(s *store) *Machine {
 		store:    s,
 		accounts: map[uint64]*account{},
 		keys:     idempotencyKeys{recent: map[hash128]idempotencyValue{}},
+		busy:     map[uint64]*account{},
 		records:  newRecordRing(recordWindow),
 	}
 }
@@ -109,13 +117,36 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		out.Refusal = &Refusal{Code: "conflict", Message: "this record was applied before"}
 		return nil
 	}
+	m.transition = 0
+	a := m.accounts[env.Account]
+	if a != nil {
+		// What falls due comes before what happens now.
+		a.engine.Advance(m.logTime, dueBudget)
+	}
+	if err := m.applyKind(env, body, rows, out); err != nil {
+		return err
+	}
+	if a != nil {
+		m.publish(a, offset, rows)
+		m.rest(a)
+	}
+	return nil
+}
+
+func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
 	switch env.Kind {
 	case eventlog.KindEvents:
 		return m.applyEvents(env, body, rows, out)
 	case eventlog.KindImport:
 		return m.applyImport(env, body, rows, out)
 	case eventlog.KindContinue:
-		return m.applyContinue()
+		return m.applyContinue(rows, out)
+	case eventlog.KindTick:
+		m.applyTick(rows, out)
+		return nil
+	case eventlog.KindChunk:
+		m.applyChunk(env, body, out)
+		return nil
 	case eventlog.KindCommand:
 		name, args, err := eventlog.DecodeCommand(body)
 		if err != nil {

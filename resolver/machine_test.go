@@ -202,7 +202,7 @@ func checkpointInPlace(t *testing.T, m *Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.thaw(runs)
+	m.thaw(written{runs: runs})
 }
 
 func describe(ev *eventlog.Event) string {

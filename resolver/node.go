@@ -97,11 +97,13 @@ type Node struct {
 	opts       Options
 	partitions []*partition
 	live       liveEvents
-	apps       atomic.Pointer[map[uint64]App]
-	appsMu     sync.Mutex
-	failed     chan struct{}
-	failOnce   sync.Once
-	failure    error
+	// transitions hands entries and exits to those who watch.
+	transitions liveTransitions
+	apps        atomic.Pointer[map[uint64]App]
+	appsMu      sync.Mutex
+	failed      chan struct{}
+	failOnce    sync.Once
+	failure     error
 }
 
 // Open brings the state up to the end of the log and starts. It returns once
@@ -249,7 +251,12 @@ func (n *Node) publishApps(p *partition) {
 // Checkpoint writes a checkpoint of every partition now.
 func (n *Node) Checkpoint() error {
 	for _, p := range n.partitions {
-		if err := p.writeCheckpoint(); err != nil {
+		err := p.writeCheckpoint()
+		for errors.Is(err, errLagging) {
+			time.Sleep(time.Millisecond)
+			err = p.writeCheckpoint()
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -43,6 +43,7 @@ type partition struct {
 		running    atomic.Bool
 	}
 	pending chan struct{} // the machine has tasks
+	ended   chan struct{} // closed when nothing is applied any more
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 
@@ -73,6 +74,7 @@ func newPartition(n *Node, id int) *partition {
 		progress: newBroadcast(),
 		failed:   make(chan struct{}),
 		pending:  make(chan struct{}, 1),
+		ended:    make(chan struct{}),
 	}
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.checkpoint.due = make(chan struct{}, 1)
@@ -113,6 +115,12 @@ func (p *partition) open(ctx context.Context) error {
 		runs = append(runs, r)
 	}
 	m, err := loadMachine(s, f, ids, runs)
+	if err == nil {
+		m.segmentFiles, err = p.ckpt.readSegments(m, f.Segments)
+	}
+	if err == nil && f.Version != 0 && f.ApplyVersion < 2 {
+		m.defineAll() // these rules knew no segment engine
+	}
 	if err != nil {
 		return errors.Join(err, closeAll(s, runs))
 	}
@@ -149,6 +157,11 @@ func (p *partition) open(ctx context.Context) error {
 	if err := p.waitApplied(ctx, end); err != nil {
 		return err
 	}
+	// These add records of their own, so they wait until the state is that of
+	// the end of the log.
+	p.done.Add(2)
+	go p.tickLoop(run)
+	go p.buildLoop(run)
 	if f.Next < end {
 		// The next start need not replay all that again.
 		p.requestCheckpoint()
@@ -208,6 +221,7 @@ func (p *partition) fail(err error) {
 // apply applies records as they become durable.
 func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
 	defer p.done.Done()
+	defer close(p.ended)
 	defer r.Close()
 	var out Outcome
 	for {
@@ -235,11 +249,13 @@ func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
 func (p *partition) throttle(ctx context.Context) error {
 	for {
 		finished := p.checkpoint.finished.wait()
-		size := p.generationBytes()
+		size, lagging := p.generationBytes()
 		if size > p.node.opts.GenerationBytes {
 			p.requestCheckpoint()
 		}
-		if size < 2*p.node.opts.GenerationBytes {
+		// Records must be applied for the engine to catch up, and then a
+		// checkpoint can be written.
+		if size < 2*p.node.opts.GenerationBytes || lagging {
 			return nil
 		}
 		select {
@@ -254,7 +270,7 @@ func (p *partition) throttle(ctx context.Context) error {
 
 // generationBytes estimates the memory of what changed since the last
 // checkpoint.
-func (p *partition) generationBytes() int64 {
+func (p *partition) generationBytes() (bytes int64, lagging bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	m := p.mu.m
@@ -262,7 +278,7 @@ func (p *partition) generationBytes() int64 {
 	for _, a := range m.byIndex {
 		n += int64(len(a.ids.changed))*20 + int64(len(a.headers.dirty))*pageRows*headerSize
 	}
-	return n
+	return n, m.lagging()
 }
 
 func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome) (err error) {
@@ -280,6 +296,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	if err != nil {
 		return err
 	}
+	entries := len(rows.Transitions)
 	p.mu.Lock()
 	err = p.step(e, rows, dst)
 	p.observe(p.mu.m)
@@ -290,6 +307,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 		p.feed.abort()
 		return err
 	}
+	p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
 	p.feed.end(e.Offset)
 	p.applyNs.Add(int64(time.Since(begun)))
 	if env.Kind == eventlog.KindCommand {

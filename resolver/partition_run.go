@@ -95,6 +95,8 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 			return nil
 		case <-ctx.Done():
 			err = fmt.Errorf("%w: the record is stored but not applied yet: %w", ErrUnavailable, ctx.Err())
+		case <-p.ended:
+			err = fmt.Errorf("%w: the record is stored but not applied yet: the service stops", ErrUnavailable)
 		case <-p.failed:
 			err = fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
 		}
@@ -108,11 +110,15 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	// The record is being applied right now and out is being written to.
 	select {
 	case <-w.done:
-		waiters.Put(w)
-		return nil
-	case <-p.failed:
-		return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+	case <-p.ended:
+		select {
+		case <-w.done:
+		default:
+			return err
+		}
 	}
+	waiters.Put(w)
+	return nil
 }
 
 // classify turns the log's errors into those of Submit.
@@ -167,12 +173,19 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 		case <-p.failed:
 			return
 		}
-		if err := p.writeCheckpoint(); err != nil {
+		switch err := p.writeCheckpoint(); {
+		case errors.Is(err, errLagging):
+			// Continue records are on their way; the next one asks again.
+		case err != nil:
 			p.fail(fmt.Errorf("checkpoint: %w", err))
 			return
 		}
 	}
 }
+
+// errLagging means that a checkpoint must wait: the segment engine is working
+// off what fell due at once, and its state in between is not written.
+var errLagging = errors.New("the segment engine is working off what fell due")
 
 // writeCheckpoint writes a checkpoint of the present state, if there is
 // anything new.
@@ -187,9 +200,13 @@ func (p *partition) writeCheckpoint() error {
 	// has been given all rows below the offset.
 	p.feed.mu.Lock()
 	p.mu.Lock()
-	if p.mu.m.next == p.lastCheckpoint.Load() {
+	if p.mu.m.next == p.lastCheckpoint.Load() || p.mu.m.lagging() {
+		lagging := p.mu.m.lagging()
 		p.mu.Unlock()
 		p.feed.mu.Unlock()
+		if lagging {
+			return errLagging
+		}
 		return nil
 	}
 	f := p.mu.m.freeze()
@@ -198,14 +215,13 @@ func (p *partition) writeCheckpoint() error {
 	p.feed.mu.Unlock()
 	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
 
-	old := f.runs
-	runs, err := p.ckpt.write(f, p.mu.m.store.db, p.feed)
+	w, err := p.ckpt.write(f, p.mu.m.store.db, p.feed)
 	p.feed.thaw()
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
-	p.mu.m.thaw(runs)
+	p.mu.m.thaw(w)
 	p.mu.Unlock()
 	p.lastCheckpoint.Store(f.Next)
 	p.checkpoints.Add(1)
@@ -213,7 +229,7 @@ func (p *partition) writeCheckpoint() error {
 	// In this order: who is woken may ask for the next one.
 	p.checkpoint.running.Store(false)
 	p.checkpoint.finished.signal()
-	if err := p.ckpt.discardRuns(old, runs); err != nil {
+	if err := errors.Join(p.ckpt.discardRuns(f.runs, w.runs), p.ckpt.discardSegments(f.segments, w.segments)); err != nil {
 		return err
 	}
 	oldest, err := p.ckpt.prune()
@@ -278,7 +294,10 @@ func (p *partition) close(ctx context.Context) error {
 		if e := p.feed.waitStored(ctx, p.applied.Load()); e != nil {
 			p.log.Warn("history lags at shutdown; the rest is in the checkpoint", "error", e)
 		}
-		err = p.writeCheckpoint()
+		if err = p.writeCheckpoint(); errors.Is(err, errLagging) {
+			p.log.Info("no checkpoint at shutdown: the rest is replayed", "reason", err)
+			err = nil
+		}
 	}
 	p.feed.close()
 	return errors.Join(err, closeAll(p.mu.m.store, p.mu.m.keys.runs))

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+
+	"github.com/musterhq/muster/query"
 )
 
 // task is work that is too large for one record. Tasks are worked off in
@@ -23,8 +25,9 @@ func (t *task) key() string {
 	return entityKey(t.Account, entityTask, string(binary.BigEndian.AppendUint64(nil, t.Seq)))
 }
 
-// Pending is the number of tasks waiting for continue records.
-func (m *Machine) Pending() int { return len(m.tasks) }
+// Pending is the number of tasks waiting for continue records, the segment
+// engines with work left among them.
+func (m *Machine) Pending() int { return len(m.tasks) + len(m.busy) }
 
 func (m *Machine) enqueue(t task) {
 	t.Seq = m.nextTask
@@ -33,8 +36,9 @@ func (m *Machine) enqueue(t task) {
 	m.store.putEntity(t.key(), mustJSON(t))
 }
 
-// applyContinue works on the first task.
-func (m *Machine) applyContinue() error {
+// applyContinue lets the segment engines go on and works on the first task.
+func (m *Machine) applyContinue(rows *query.Batch, out *Outcome) error {
+	m.applyEngines(rows, out)
 	if len(m.tasks) == 0 {
 		return nil
 	}
@@ -47,6 +51,7 @@ func (m *Machine) applyContinue() error {
 		if err := m.detach(a, []byte(t.Detach[t.Done])); err != nil {
 			return err
 		}
+		m.publish(a, out.Offset, rows)
 		t.Done++
 	}
 	if t.Done < len(t.Detach) {
@@ -84,6 +89,7 @@ func (m *Machine) detach(a *account, value []byte) error {
 		m.idents = kept
 		m.doc.idents = append(m.doc.idents[:0], kept...)
 		m.save(a, ordinal, &m.doc)
+		m.tellProfile(a, ordinal, &m.doc)
 		a.ids.remove(h)
 	}
 	return nil

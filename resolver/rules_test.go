@@ -286,7 +286,7 @@ func TestApplyRefusesNewerRecords(t *testing.T) {
 	m := testMachine(t)
 	var out Outcome
 	var rows query.Batch
-	env := eventlog.Envelope{Kind: eventlog.KindTick}
+	env := eventlog.Envelope{Kind: eventlog.KindOutcome}
 	if err := m.Apply(0, env.Append(nil), &rows, &out); err == nil {
 		t.Fatal("a kind of record this build does not know must stop it")
 	}

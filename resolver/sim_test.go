@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -8,6 +9,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
 // modelHistory is a history that survives every crash and fails at times,
@@ -32,6 +35,7 @@ type modelHistory struct {
 	position int64
 	rows     []modelRow
 	aliases  []query.Alias
+	moves    []query.Transition
 }
 
 type modelRow struct {
@@ -39,6 +43,9 @@ type modelRow struct {
 	index   uint32
 	ordinal uint32
 	key     string
+	timeMs  int64
+	typ     string
+	props   []byte
 }
 
 var errModel = errors.New("model history fails")
@@ -60,12 +67,18 @@ func (h *modelHistory) Append(_ context.Context, b *query.Batch) error {
 	}
 	for i := range b.Rows() {
 		if b.Offset[i] >= h.position {
-			h.rows = append(h.rows, modelRow{b.Offset[i], b.Index[i], b.Ordinal[i], string(b.IdempotencyKey.At(i))})
+			h.rows = append(h.rows, modelRow{b.Offset[i], b.Index[i], b.Ordinal[i], string(b.IdempotencyKey.At(i)),
+				b.TimeMs[i], string(b.EventType.At(i)), bytes.Clone(b.Properties.At(i))})
 		}
 	}
 	for _, a := range b.Aliases {
 		if a.Offset >= h.position {
 			h.aliases = append(h.aliases, a)
+		}
+	}
+	for _, m := range b.Transitions {
+		if m.Key.Offset >= h.position {
+			h.moves = append(h.moves, m)
 		}
 	}
 	h.position = max(h.position, b.To)
@@ -82,8 +95,47 @@ func (h *modelHistory) Timeline(context.Context, query.TimelineQuery) ([]query.T
 func (h *modelHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {
 	return nil, errModel
 }
-func (h *modelHistory) Replay(context.Context, query.ReplayQuery, func(*query.ReplayBlock) error) error {
-	return errModel
+func (h *modelHistory) Replay(_ context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.rng.IntN(100) < h.failures {
+		return errModel
+	}
+	roots := h.roots(q.Cut)
+	var b query.ReplayBlock
+	for _, r := range h.rows {
+		if r.offset >= q.Cut.UpTo || r.typ != q.EventType || q.AfterMs != nil && r.timeMs <= *q.AfterMs {
+			continue
+		}
+		if slices.ContainsFunc(q.Where, func(p segment.Predicate) bool { return !p.Match(r.props, 0) }) {
+			continue
+		}
+		b.Ordinal, b.TimeMs = append(b.Ordinal, roots(r.ordinal)), append(b.TimeMs, r.timeMs)
+		b.Properties.Append(r.props)
+	}
+	return fn(&b)
+}
+
+// clone is the history at one moment. The lock is held.
+func (h *modelHistory) clone() *modelHistory {
+	return &modelHistory{rng: h.rng, failures: h.failures, position: h.position,
+		rows: slices.Clone(h.rows), aliases: slices.Clone(h.aliases), moves: slices.Clone(h.moves)}
+}
+
+// roots tells which profile an ordinal's events belong to at a cut.
+func (h *modelHistory) roots(cut query.Cut) func(uint32) uint32 {
+	winners := map[uint32]uint32{}
+	for _, a := range h.aliases {
+		if a.Offset < cut.UpTo {
+			winners[a.Ordinal] = a.Winner
+		}
+	}
+	return func(o uint32) uint32 {
+		if w, ok := winners[o]; ok {
+			return w
+		}
+		return o
+	}
 }
 func (h *modelHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
 	return nil, errModel
@@ -117,17 +169,19 @@ type acked struct {
 	index   int
 }
 
-// TestSimulationL1L2R1 drives log, state machine and checkpoints through
+// TestSimulationL1L2R1S1S2 drives log, state machine and checkpoints through
 // crashes with torn writes, failing fsyncs and a failing history, and checks
 // after each restart that
 //
 //	L1: every acknowledged event is still there, with the same answer,
 //	L2: every idempotency key has one row in history,
-//	R1: the state equals that of a fresh replay of the whole log.
+//	R1: the state equals that of a fresh replay of the whole log,
+//	S1: the members of every segment that is live are those found naively,
+//	S2: the transitions in history add up to the members.
 //
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
-func TestSimulationL1L2R1(t *testing.T) {
-	seeds := 1000
+func TestSimulationL1L2R1S1S2(t *testing.T) {
+	seeds := 300
 	if testing.Short() {
 		seeds = 50
 	}
@@ -138,6 +192,11 @@ func TestSimulationL1L2R1(t *testing.T) {
 		simulate(t, s)
 		return
 	}
+	t.Cleanup(func() {
+		if n := segmentsChecked.Load(); n < int64(seeds) && !t.Failed() {
+			t.Errorf("only %d segments were compared", n)
+		}
+	})
 	for seed := range seeds {
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			t.Parallel()
@@ -203,6 +262,9 @@ func simulate(t *testing.T, seed uint64) {
 				wrng := rand.New(rand.NewPCG(seed<<8+uint64(round)<<4+uint64(w), 5))
 				wg.Go(func() {
 					for range 4 + wrng.IntN(12) {
+						if wrng.IntN(4) == 0 {
+							randomSegmentCommand(wrng, node)
+						}
 						evs := make([]eventlog.Event, 1+wrng.IntN(5))
 						for i := range evs {
 							evs[i] = randomEvent(wrng, world, clock.Load())
@@ -231,13 +293,19 @@ func simulate(t *testing.T, seed uint64) {
 				}
 			}
 			wg.Wait()
+			if !dying.Load() {
+				verifySegments(t, seed, node, history, clock.Load())
+			}
 		}
+		// What history holds at the moment of the crash is of durable records;
+		// what the dead process goes on storing is not.
+		history.mu.Lock()
 		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
-		// The dead process' history must not go on storing rows of a log that
-		// the crash may have cut: acknowledged rows come from durable records.
+		left := history.clone()
+		history.mu.Unlock()
 		stop(node, log)
 		if rng.IntN(4) > 0 || dying.Load() {
-			fs = crashed
+			fs, history = crashed, left
 		}
 	}
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
@@ -255,6 +323,9 @@ func simulate(t *testing.T, seed uint64) {
 	if len(node.Accounts()) > 0 {
 		verify(t, seed, node, log, history, told)
 		verifyHistory(t, seed, node, history, told)
+		for range 3 {
+			verifySegments(t, seed, node, history, clock.Add(rng.Int64N(20_000)))
+		}
 	}
 	stop(node, log)
 }

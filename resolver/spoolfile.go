@@ -10,9 +10,14 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
-const spoolMagic = 0x314c5053 // "SPL1"
+const (
+	spoolMagic = 0x324c5053 // "SPL2"
+	// spoolMagic1 is the layout before there were transitions.
+	spoolMagic1 = 0x314c5053 // "SPL1"
+)
 
 // encodeBatch appends a batch in the layout of spool files (docs/formats.md).
 func encodeBatch(dst []byte, b *query.Batch) []byte {
@@ -53,6 +58,20 @@ func encodeBatch(dst []byte, b *query.Batch) []byte {
 		dst = le.AppendUint32(dst, a.Ordinal)
 		dst = le.AppendUint32(dst, a.Winner)
 	}
+	dst = le.AppendUint32(dst, uint32(len(b.Transitions)))
+	for _, t := range b.Transitions {
+		dst = le.AppendUint64(dst, t.Account)
+		dst = le.AppendUint64(dst, uint64(t.Key.Offset))
+		dst = le.AppendUint32(dst, t.Key.Seq)
+		dst = le.AppendUint32(dst, t.Ordinal)
+		entered := byte(0)
+		if t.Entered {
+			entered = 1
+		}
+		dst = append(dst, entered, byte(t.Cause))
+		dst = le.AppendUint64(dst, uint64(t.AtMs))
+		dst = appendBlock(dst, []byte(t.Segment))
+	}
 	return le.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
 
@@ -64,7 +83,8 @@ func decodeBatch(data []byte) (*query.Batch, error) {
 		return nil, fmt.Errorf("%w: checksum", errSpool)
 	}
 	r := blockReader{b: data[:len(data)-4]}
-	if r.u32() != spoolMagic {
+	magic := r.u32()
+	if magic != spoolMagic && magic != spoolMagic1 {
 		return nil, fmt.Errorf("%w: not a spool file of this version", errSpool)
 	}
 	b := &query.Batch{Partition: int(r.u32())}
@@ -106,6 +126,25 @@ func decodeBatch(data []byte) (*query.Batch, error) {
 	}
 	for range aliases {
 		b.Aliases = append(b.Aliases, query.Alias{Account: r.u64(), Offset: int64(r.u64()), Index: r.u32(), Ordinal: r.u32(), Winner: r.u32()})
+	}
+	if magic == spoolMagic {
+		n := int(r.u32())
+		if n*35 > len(r.b) {
+			return nil, fmt.Errorf("%w: too few bytes for its transitions", errSpool)
+		}
+		names := map[string]string{} // few segments, many transitions
+		for range n {
+			t := query.Transition{Account: r.u64(), Key: query.TransitionKey{Offset: int64(r.u64()), Seq: r.u32()}, Ordinal: r.u32()}
+			t.Entered, t.Cause, t.AtMs = r.u8() == 1, segment.Cause(r.u8()), int64(r.u64())
+			id := r.block()
+			name, ok := names[string(id)]
+			if !ok {
+				name = string(id)
+				names[name] = name
+			}
+			t.Segment = name
+			b.Transitions = append(b.Transitions, t)
+		}
 	}
 	if r.bad || len(r.b) != 0 {
 		return nil, fmt.Errorf("%w: wrong length", errSpool)

@@ -3,6 +3,7 @@ package resolver
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,20 +18,26 @@ type View struct {
 	a *account
 }
 
-// Barrier waits until everything acknowledged before the call is applied.
-func (n *Node) Barrier(ctx context.Context, account uint64) error {
+// Barrier makes sure that everything acknowledged before the call is applied.
+// A record is acknowledged after it was applied here, so there is nothing to
+// wait for; a partition that has failed cannot say.
+func (n *Node) Barrier(account uint64) error {
 	p := n.partitionOf(account)
-	_, end, err := n.opts.Log.Bounds(ctx, p.id)
-	if err != nil {
-		return classify(err)
+	select {
+	case <-p.failed:
+		return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+	default:
+		return nil
 	}
-	return p.waitApplied(ctx, end)
 }
 
 // Read takes the barrier and calls fn with a view of the account. It returns
 // fn's error, or one that wraps [ErrNoAccount] or [ErrUnavailable].
 func (n *Node) Read(ctx context.Context, account uint64, fn func(*View) error) error {
-	if err := n.Barrier(ctx, account); err != nil {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := n.Barrier(account); err != nil {
 		return err
 	}
 	p := n.partitionOf(account)
@@ -91,16 +98,11 @@ func (v *View) Session(tokenHash string) (Session, bool) {
 
 // Segments lists the saved segments, the oldest first.
 func (v *View) Segments() []Segment {
-	out := make([]Segment, 0, len(v.a.segments))
-	for _, s := range v.a.segments {
-		out = append(out, *s)
+	list := v.a.segmentsByAge()
+	out := make([]Segment, len(list))
+	for i, s := range list {
+		out[i] = *s
 	}
-	slices.SortFunc(out, func(a, b Segment) int {
-		if a.CreatedMs != b.CreatedMs {
-			return int(min(max(a.CreatedMs-b.CreatedMs, -1), 1))
-		}
-		return strings.Compare(a.ID, b.ID)
-	})
 	return out
 }
 

@@ -1,0 +1,184 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+const (
+	// chunkBytes is how large a chunk record is, roughly: a few milliseconds of
+	// Apply, so that events go on between two of them.
+	chunkBytes = 256 << 10
+	// buildRetryMax is the longest pause before a build that failed goes on.
+	buildRetryMax = 5 * time.Second
+)
+
+// buildLoop does what segment engines need from outside: it reads the past from
+// history and profiles from a snapshot, and appends it as chunk records. It
+// works on one thing at a time. After a crash it goes on where the last chunk
+// that was stored ends.
+func (p *partition) buildLoop(ctx context.Context) {
+	defer p.done.Done()
+	backoff := time.Duration(0)
+	for {
+		changed := p.progress.wait()
+		account, work, ok := p.nextWork()
+		if !ok {
+			select {
+			case <-changed:
+				// Commands that need work are rare: no need to look at once.
+				p.pause(ctx, 5*time.Millisecond)
+			case <-ctx.Done():
+				return
+			case <-p.failed:
+				return
+			}
+			if ctx.Err() != nil {
+				return
+			}
+			continue
+		}
+		var err error
+		if work.State != nil {
+			err = p.loadState(ctx, account, work.State)
+		} else {
+			err = p.scanProfiles(ctx, account, work.Scan)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, errMoot):
+			// The segment was changed or deleted meanwhile.
+		case err != nil:
+			backoff = min(max(2*backoff, 100*time.Millisecond), buildRetryMax)
+			p.log.Error("a segment cannot be built; trying again", "retry_in", backoff, "error", err)
+			p.pause(ctx, backoff)
+		default:
+			backoff = 0
+		}
+	}
+}
+
+// errMoot means that the work is not wanted any more.
+var errMoot = errors.New("the work is not wanted any more")
+
+// nextWork finds an account whose engine needs something.
+func (p *partition) nextWork() (account uint64, w engine.Work, ok bool) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, a := range p.mu.m.byIndex {
+		if w, ok := a.engine.Work(); ok {
+			return a.number, w, true
+		}
+	}
+	return 0, w, false
+}
+
+// loadState reads the past events of a state and appends them.
+func (p *partition) loadState(ctx context.Context, account uint64, w *engine.StateWork) error {
+	cut := query.Cut{Partition: p.id, UpTo: w.UpTo}
+	if err := p.feed.waitStored(ctx, cut.UpTo); err != nil {
+		return err
+	}
+	l := engine.NewLoader(w)
+	q := query.ReplayQuery{Cut: cut, Account: account, EventType: w.Event, AfterMs: w.AfterMs, Where: w.Where, Properties: w.Properties}
+	err := p.node.opts.History.Replay(ctx, q, func(b *query.ReplayBlock) error {
+		for i, o := range b.Ordinal {
+			var properties []byte
+			if w.Properties {
+				properties = b.Properties.At(i)
+			}
+			l.Add(o, b.TimeMs[i], properties)
+		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("read the past of %s: %w", w.Event, err)
+	}
+	for last := false; !last; {
+		var chunk []byte
+		chunk, last = l.Chunk(chunkBytes)
+		if err := p.appendChunk(ctx, account, chunk); err != nil {
+			return err
+		}
+		if !last && !p.wants(account, w.ID) {
+			return errMoot
+		}
+	}
+	return nil
+}
+
+// scanProfiles judges all profiles for new leaves on their fields.
+func (p *partition) scanProfiles(ctx context.Context, account uint64, w *engine.ScanWork) error {
+	var snap *Snapshot
+	p.mu.RLock()
+	if a := p.mu.m.accounts[account]; a != nil {
+		snap = (&View{p, p.mu.m, a}).Snapshot()
+	}
+	p.mu.RUnlock()
+	if snap == nil {
+		return errMoot
+	}
+	defer snap.Close() //nolint:errcheck // it only gives memory back
+	s := engine.NewScanner(w)
+	err := snap.Scan(ctx, func(o uint32, f *segment.Facts) error {
+		s.Add(o, f)
+		if s.Size() < chunkBytes {
+			return nil
+		}
+		chunk, err := s.Chunk(false)
+		if err != nil {
+			return err
+		}
+		if err := p.appendChunk(ctx, account, chunk); err != nil {
+			return err
+		}
+		if !p.wants(account, w.Leaves...) {
+			return errMoot
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	chunk, err := s.Chunk(true)
+	if err != nil {
+		return err
+	}
+	return p.appendChunk(ctx, account, chunk)
+}
+
+// wants tells whether one of the leaves or states is still being built.
+func (p *partition) wants(account uint64, ids ...uint32) bool {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	a := p.mu.m.accounts[account]
+	return a != nil && a.engine.Wants(ids)
+}
+
+// appendChunk appends a chunk and waits until it is applied.
+func (p *partition) appendChunk(ctx context.Context, account uint64, chunk []byte) error {
+	for {
+		env := eventlog.Envelope{Kind: eventlog.KindChunk, Account: account}
+		if err := p.node.stamp(&env); err != nil {
+			p.fail(err)
+			return err
+		}
+		var out Outcome
+		err := p.submit(ctx, env, append(env.Append(nil), chunk...), &out)
+		if err == nil && out.Refusal != nil {
+			return out.Refusal
+		}
+		if !errors.Is(err, ErrOverloaded) {
+			return err
+		}
+		p.pause(ctx, 50*time.Millisecond)
+	}
+}

@@ -1,0 +1,210 @@
+package resolver
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"io"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// Files of segment state form a chain: the first holds all values, each later
+// one those that changed since the one before. docs/formats.md describes them.
+const (
+	segmentMagic = "MSEGSTA1"
+	// maxSegmentFiles bounds the chain.
+	maxSegmentFiles = 32
+)
+
+// segmentFile is one file of the chain.
+type segmentFile struct {
+	name string
+	size int64
+}
+
+// frozenEngine is an account's engine in a generation.
+type frozenEngine struct {
+	account uint64
+	state   *engine.Frozen
+}
+
+// wholeSegments tells whether the next file should hold all values: when the
+// later files have outgrown the first, or are too many.
+func wholeSegments(chain []segmentFile) bool {
+	if len(chain) == 0 || len(chain) >= maxSegmentFiles {
+		return true
+	}
+	var later int64
+	for _, f := range chain[1:] {
+		later += f.size
+	}
+	return later > chain[0].size+1<<20
+}
+
+func segmentFileName(offset int64, whole bool) string {
+	if whole {
+		return fmt.Sprintf("%020d.all", offset)
+	}
+	return fmt.Sprintf("%020d.new", offset)
+}
+
+// writeSegments writes a generation's file and returns the chain with it.
+func (c *checkpoints) writeSegments(f *frozen) ([]segmentFile, error) {
+	name := segmentFileName(f.Next, f.wholeSegments)
+	size, err := writeSegmentFile(c.fs, c.path(dirSegments, name), f.engines)
+	if err != nil {
+		return nil, err
+	}
+	var chain []segmentFile
+	if !f.wholeSegments {
+		chain = append(chain, f.segments...)
+	}
+	return append(chain, segmentFile{name, size}), syncDir(c.fs, c.path(dirSegments))
+}
+
+func writeSegmentFile(fs vfs.FS, path string, engines []frozenEngine) (size int64, err error) {
+	out, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		if e := out.Close(); err == nil {
+			err = e
+		}
+	}()
+	sum := crc32.New(castagnoli)
+	count := &countingWriter{w: io.MultiWriter(out, sum)}
+	w := bufio.NewWriterSize(count, 1<<18)
+	if _, err := w.WriteString(segmentMagic); err != nil {
+		return 0, err
+	}
+	var n [8]byte
+	binary.LittleEndian.PutUint64(n[:], uint64(len(engines)))
+	if _, err := w.Write(n[:]); err != nil {
+		return 0, err
+	}
+	for _, e := range engines {
+		binary.LittleEndian.PutUint64(n[:], e.account)
+		if _, err := w.Write(n[:]); err != nil {
+			return 0, err
+		}
+		if err := e.state.Write(w); err != nil {
+			return 0, err
+		}
+	}
+	if err := w.Flush(); err != nil {
+		return 0, err
+	}
+	if _, err := out.Write(binary.LittleEndian.AppendUint32(nil, sum.Sum32())); err != nil {
+		return 0, err
+	}
+	return count.n + 4, out.Sync()
+}
+
+type countingWriter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// readSegmentFile hands each account's part to its restorer.
+func readSegmentFile(fs vfs.FS, path string, into map[uint64]*engine.Restorer) (size int64, err error) {
+	in, err := fs.Open(path)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	info, err := in.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if info.Size() < int64(len(segmentMagic)+12) {
+		return 0, fmt.Errorf("%s is damaged: too short", path)
+	}
+	// The checksum first: what follows trusts the bytes.
+	body := info.Size() - 4
+	sum := crc32.New(castagnoli)
+	if _, err := io.Copy(sum, io.NewSectionReader(in, 0, body)); err != nil {
+		return 0, err
+	}
+	var tail [4]byte
+	if _, err := in.ReadAt(tail[:], body); err != nil {
+		return 0, err
+	}
+	if binary.LittleEndian.Uint32(tail[:]) != sum.Sum32() {
+		return 0, fmt.Errorf("%s is damaged: checksum", path)
+	}
+	r := bufio.NewReaderSize(io.NewSectionReader(in, 0, body), 1<<18)
+	var head [len(segmentMagic) + 8]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return 0, err
+	}
+	if string(head[:len(segmentMagic)]) != segmentMagic {
+		return 0, fmt.Errorf("%s is no file of segment state, or %w", path, ErrNewer)
+	}
+	for n := binary.LittleEndian.Uint64(head[len(segmentMagic):]); n > 0; n-- {
+		var number [8]byte
+		if _, err := io.ReadFull(r, number[:]); err != nil {
+			return 0, fmt.Errorf("%s: %w", path, err)
+		}
+		account := binary.LittleEndian.Uint64(number[:])
+		if into[account] == nil {
+			into[account] = engine.NewRestorer()
+		}
+		if err := into[account].Read(r); err != nil {
+			return 0, fmt.Errorf("%s: account %016x: %w", path, account, err)
+		}
+	}
+	return info.Size(), nil
+}
+
+// readSegments restores the engines from the chain a manifest lists.
+func (c *checkpoints) readSegments(m *Machine, names []string) ([]segmentFile, error) {
+	restorers := map[uint64]*engine.Restorer{}
+	var chain []segmentFile
+	for _, name := range names {
+		size, err := readSegmentFile(c.fs, c.path(dirSegments, name), restorers)
+		if err != nil {
+			return nil, err
+		}
+		chain = append(chain, segmentFile{name, size})
+	}
+	for _, a := range m.byIndex {
+		r := restorers[a.number]
+		if r == nil {
+			r = engine.NewRestorer()
+		}
+		e, err := r.Engine(a.universe())
+		if err != nil {
+			return nil, fmt.Errorf("account %016x: segments: %w", a.number, err)
+		}
+		a.engine = e
+		m.rest(a)
+	}
+	return chain, nil
+}
+
+// discardSegments removes the files that are in old but not in kept.
+func (c *checkpoints) discardSegments(old, kept []segmentFile) error {
+	still := map[string]bool{}
+	for _, f := range kept {
+		still[f.name] = true
+	}
+	for _, f := range old {
+		if !still[f.name] {
+			if err := c.fs.Remove(c.path(dirSegments, f.name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

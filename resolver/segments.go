@@ -1,0 +1,189 @@
+package resolver
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+// The bounds on what one record makes the segment engine do. They are part of
+// the rules, like those in machine.go.
+const (
+	dueBudget      = 4096 // answers that change by time
+	continueBudget = 4096 // the same, transitions owed, leaves to be judged
+	maxLeaves      = 20_000
+)
+
+// tell tells the segment engine of an event that was resolved: the profile is
+// in m.doc, those merged into it in m.losers.
+func (m *Machine) tell(a *account, winner uint32, created, changed bool, atMs int64, ev *eventlog.Event) {
+	e := a.engine
+	e.Touch(winner)
+	if created {
+		e.Create(winner)
+	}
+	for i := range m.losers {
+		e.Touch(m.losers[i].ordinal)
+		e.Merge(winner, m.losers[i].ordinal)
+	}
+	if changed && e.WantsProfiles() {
+		m.doc.facts(&m.facts)
+		e.Profile(winner, &m.facts)
+	}
+	e.Event(winner, atMs, ev.Type, ev.Properties)
+	e.Settle(winner)
+}
+
+// tellProfile tells the segment engine that the profile in d has changed.
+func (m *Machine) tellProfile(a *account, ordinal uint32, d *document) {
+	a.engine.Touch(ordinal)
+	d.facts(&m.facts)
+	a.engine.Profile(ordinal, &m.facts)
+	a.engine.Settle(ordinal)
+}
+
+// publish hands over the transitions of an account's engine.
+func (m *Machine) publish(a *account, offset int64, rows *query.Batch) {
+	for _, t := range a.engine.Transitions() {
+		m.transition++
+		rows.Transitions = append(rows.Transitions, query.Transition{
+			Account: a.number, Key: query.TransitionKey{Offset: offset, Seq: m.transition},
+			Segment: t.Segment, Ordinal: t.Ordinal, Entered: t.Entered, Cause: t.Cause, AtMs: t.AtMs,
+		})
+		m.counters.Transitions++
+	}
+}
+
+// rest notes whether an account's engine has work left for continue records.
+func (m *Machine) rest(a *account) {
+	if a.engine.Working() {
+		m.busy[a.number] = a
+	} else if len(m.busy) > 0 {
+		delete(m.busy, a.number)
+	}
+}
+
+// applyTick lets time pass for all accounts, in the order in which they were
+// made. Whether something is due is not asked first: how an engine enters what
+// is due is its own affair and no part of the state.
+func (m *Machine) applyTick(rows *query.Batch, out *Outcome) {
+	for _, a := range m.byIndex {
+		a.engine.Advance(m.logTime, dueBudget)
+		m.publish(a, out.Offset, rows)
+		m.rest(a)
+	}
+}
+
+// applyEngines lets the engines go on with what they have begun.
+func (m *Machine) applyEngines(rows *query.Batch, out *Outcome) {
+	for _, a := range m.byIndex {
+		a.engine.Advance(m.logTime, 0)
+		a.engine.Continue(continueBudget)
+		m.publish(a, out.Offset, rows)
+		m.rest(a)
+	}
+}
+
+// applyChunk takes in a piece of the past of a segment's conditions.
+func (m *Machine) applyChunk(env eventlog.Envelope, body []byte, out *Outcome) {
+	a := m.accounts[env.Account]
+	if a == nil {
+		out.Refusal = notFound("", "no account has the number %016x", env.Account)
+		return
+	}
+	if err := a.engine.Load(body, a.root); err != nil {
+		out.Refusal = invalid("", "%s", err)
+	}
+}
+
+// define makes a segment's definition known to the engine.
+func (m *Machine) define(a *account, s *Segment, offset int64) {
+	a.engine.Define(s.ID, s.Root, offset, func(eventType string) bool {
+		t := a.types[eventType]
+		return t != nil && t.Count > 0
+	})
+}
+
+// defineAll makes the definitions of a state known whose rules had no engine.
+func (m *Machine) defineAll() {
+	for _, a := range m.byIndex {
+		a.engine.Advance(m.logTime, dueBudget)
+		for done := false; !done; {
+			done = true
+			for _, s := range a.segmentsByAge() {
+				if a.engine.Has(s.ID) {
+					continue
+				}
+				done = false
+				if !slices.ContainsFunc(s.Root.SegmentIDs(), func(id string) bool { return !a.engine.Has(id) }) {
+					m.define(a, s, m.next)
+				}
+			}
+		}
+		m.rest(a)
+	}
+}
+
+// nextDue is the earliest instant at which a tick has something to do.
+func (m *Machine) nextDue() (ms int64, ok bool) {
+	for _, a := range m.byIndex {
+		if due, has := a.engine.NextDue(); has && (!ok || due < ms) {
+			ms, ok = due, true
+		}
+	}
+	return ms, ok
+}
+
+// lagging tells whether some engine has due changes left.
+func (m *Machine) lagging() bool {
+	for _, a := range m.busy {
+		if a.engine.Lagging() {
+			return true
+		}
+	}
+	return false
+}
+
+// universe is the profiles of an account that are not merged into another.
+func (a *account) universe() *roaring.Bitmap {
+	b := roaring.New()
+	b.AddRange(0, uint64(a.headers.n))
+	for o := range a.headers.n {
+		if a.root(o) != o {
+			b.Remove(o)
+		}
+	}
+	b.RunOptimize()
+	return b
+}
+
+// users names the segments whose definition refers to the one with the id,
+// also those whose definition is about to be replaced by one that does not.
+func (a *account) segmentUsers(id string) (now, before []string) {
+	for _, s := range a.segments {
+		switch {
+		case slices.Contains(s.Root.SegmentIDs(), id):
+			now = append(now, segmentName(s))
+		case slices.Contains(a.engine.Users(id), s.ID):
+			before = append(before, segmentName(s))
+		}
+	}
+	slices.Sort(now)
+	slices.Sort(before)
+	return now, before
+}
+
+func (a *account) segmentsByAge() []*Segment {
+	list := slices.Collect(maps.Values(a.segments))
+	slices.SortFunc(list, func(x, y *Segment) int {
+		return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), cmp.Compare(x.ID, y.ID))
+	})
+	return list
+}
+
+func segmentName(s *Segment) string { return `"` + s.Name + `" (` + s.ID + ")" }

@@ -1,0 +1,172 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// randomSegmentCommand creates, changes or deletes a segment. Windows are
+// seconds, as the clock of the simulation moves by that.
+func randomSegmentCommand(rng *rand.Rand, node *Node) {
+	ctx := context.Background()
+	var ids []string
+	_ = node.Read(ctx, testAccount, func(v *View) error {
+		for _, s := range v.Segments() {
+			ids = append(ids, s.ID)
+		}
+		return nil
+	})
+	d := randomDefinition(rng, ids)
+	switch n := rng.IntN(10); {
+	case n < 5 && len(ids) < 8 || len(ids) == 0:
+		_, _ = node.Command(ctx, testAccount, CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(d)})
+	case n < 8:
+		_, _ = node.Command(ctx, testAccount, CommandSegmentUpdate, SegmentSave{ID: ids[rng.IntN(len(ids))], Name: "t", Definition: json.RawMessage(d)})
+	default:
+		_, _ = node.Command(ctx, testAccount, CommandSegmentDelete, SegmentDelete{ID: ids[rng.IntN(len(ids))]})
+	}
+}
+
+func randomDefinition(rng *rand.Rand, ids []string) string {
+	leaf := func() string {
+		event := pick(rng, "viewed", "bought", "signed_up")
+		window := pick(rng, "", fmt.Sprintf(`,"window":{"last_days":%g}`, float64(1+rng.IntN(20_000))/86_400_000))
+		where := pick(rng, "", "", fmt.Sprintf(`,"where":[{"property":"value","op":"<","value":%d}]`, rng.IntN(1000)))
+		did := pick(rng, "", "", `,"did":false`)
+		switch rng.IntN(7) {
+		case 0:
+			return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"aggregate":{"fn":%q,"property":"value","op":">","value":%d}}`,
+				event, window, where, did, pick(rng, "sum", "avg", "min", "max"), rng.IntN(1000))
+		case 1:
+			return fmt.Sprintf(`{"kind":"activity","event":%q%s%s,"aggregate":{"fn":"distinct","property":"value","op":"<","value":%d}}`, event, window, where, 1+rng.IntN(4))
+		case 2:
+			return pick(rng, `{"kind":"attribute","field":"attributes.plan","op":"=","value":"pro"}`, `{"kind":"attribute","field":"email","op":"contains","value":"1@x"}`,
+				`{"kind":"attribute","field":"geo.country","op":"!=","value":"DE"}`, `{"kind":"attribute","field":"created_at","op":"in_last_days","value":0.0001}`)
+		case 3:
+			if len(ids) > 0 {
+				return fmt.Sprintf(`{"kind":"segment","segment_id":%q,"member":%t}`, ids[rng.IntN(len(ids))], rng.IntN(2) == 0)
+			}
+		}
+		return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"count":{"op":%q,"value":%d}}`, event, window, where, did, pick(rng, ">=", "<=", "="), rng.IntN(4))
+	}
+	return fmt.Sprintf(`{"match":%q,"conditions":[%s,%s]}`, pick(rng, "all", "any"), leaf(), leaf())
+}
+
+// verifySegments compares what the engine says at an instant with a naive scan
+// of history and profiles.
+func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory, nowMs int64) {
+	t.Helper()
+	members := map[string]*roaring.Bitmap{}
+	asOf := map[string]*roaring.Bitmap{} // as of the engine's own time
+	defs := map[string]*segment.Node{}
+	var snap *Snapshot
+	var settled bool
+	begun := time.Now()
+	var view View
+	for {
+		clear(members)
+		err := node.Read(context.Background(), testAccount, func(v *View) error {
+			nowMs = max(nowMs, v.LogTimeMs())
+			for _, s := range v.Segments() {
+				defs[s.ID] = s.Root
+				if m, ok := v.Members(s.ID, nowMs); ok {
+					members[s.ID] = m
+					asOf[s.ID], _ = v.Members(s.ID, v.a.engine.NowMs())
+				}
+			}
+			settled = !v.a.engine.Working() && v.m.logTime == v.a.engine.NowMs()
+			if snap != nil {
+				_ = snap.Close()
+			}
+			snap = v.Snapshot()
+			view = *v
+			return nil
+		})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		if len(members) == len(defs) && settled || time.Since(begun) > 30*time.Millisecond {
+			break
+		}
+		time.Sleep(time.Millisecond)
+		clear(defs)
+	}
+	defer snap.Close()
+	cut := view.Cut()
+	cut.UpTo = snap.next
+	if err := node.WaitHistory(context.Background(), cut); err != nil {
+		return // it fails at random; the next round asks again
+	}
+	history.mu.Lock()
+	defer history.mu.Unlock()
+	roots := history.roots(cut)
+	profiles := map[uint32]*segment.NaiveProfile{}
+	list := func(in [][]byte) (out []string) {
+		for _, b := range in {
+			out = append(out, string(b))
+		}
+		return out
+	}
+	err := snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error {
+		x := f.Fields
+		profiles[o] = &segment.NaiveProfile{Emails: list(x.Emails), Phones: list(x.Phones), ExternalIDs: list(x.ExternalIDs), CreatedAtMs: x.CreatedAtMs,
+			FirstName: string(x.FirstName), LastName: string(x.LastName), Geo: append([]byte(nil), x.Geo...), Attributes: append([]byte(nil), x.Attributes...)}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range history.rows {
+		if p := profiles[roots(r.ordinal)]; p != nil && r.offset < cut.UpTo {
+			p.Events = append(p.Events, segment.NaiveEvent{TimeMs: r.timeMs, Type: r.typ, Properties: r.props})
+		}
+	}
+	said := map[string]*roaring.Bitmap{}
+	for _, m := range history.moves {
+		if m.Key.Offset >= cut.UpTo {
+			continue
+		}
+		if said[m.Segment] == nil {
+			said[m.Segment] = roaring.New()
+		}
+		if said[m.Segment].Contains(m.Ordinal) == m.Entered {
+			t.Fatalf("S2: seed %d: transition %+v repeats what was", seed, m)
+		}
+		if m.Entered {
+			said[m.Segment].Add(m.Ordinal)
+		} else {
+			said[m.Segment].Remove(m.Ordinal)
+		}
+	}
+	for id, got := range members {
+		want := roaring.New()
+		for o, p := range profiles {
+			if defs[id].Naive(p, nowMs, func(id string) (*segment.Node, bool) { d, ok := defs[id]; return d, ok }) {
+				want.Add(o)
+			}
+		}
+		if !want.Equals(got) {
+			t.Fatalf("S1: seed %d: segment %s at %d has %v, found naively %v: %s", seed, id, nowMs, got, want, defs[id].Canonical())
+		}
+		if said[id] == nil {
+			said[id] = roaring.New()
+		}
+		if settled && !said[id].Equals(asOf[id]) {
+			t.Fatalf("S2: seed %d: transitions of segment %s add up to %v, members are %v", seed, id, said[id], asOf[id])
+		}
+	}
+	segmentsChecked.Add(int64(len(members)))
+}
+
+// segmentsChecked counts the segments compared, so that a simulation in which
+// none goes live does not pass.
+var segmentsChecked atomic.Int64

@@ -1,0 +1,72 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// The pace of ticks. It decides how soon after its instant an expiry is applied
+// when nothing else happens; the instant itself is exact.
+const (
+	tickPause = 100 * time.Millisecond // between two ticks at least
+	tickLook  = 250 * time.Millisecond // between two looks at the clock at most
+)
+
+// tickLoop appends tick records when something falls due. While nothing is due
+// in the future it sleeps until something is applied.
+func (p *partition) tickLoop(ctx context.Context) {
+	defer p.done.Done()
+	for {
+		changed := p.progress.wait()
+		p.mu.RLock()
+		due, ok := p.mu.m.nextDue()
+		p.mu.RUnlock()
+		wait := time.Duration(due-p.node.opts.Now().UnixMilli()) * time.Millisecond
+		switch {
+		case !ok:
+			select {
+			case <-changed:
+				p.pause(ctx, tickPause)
+			case <-ctx.Done():
+				return
+			case <-p.failed:
+				return
+			}
+		case wait > 0:
+			p.pause(ctx, min(wait, tickLook))
+		default:
+			if !p.tick(ctx) {
+				return
+			}
+			p.pause(ctx, tickPause)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+func (p *partition) tick(ctx context.Context) (goOn bool) {
+	env := eventlog.Envelope{Kind: eventlog.KindTick}
+	if err := p.node.stamp(&env); err != nil {
+		p.fail(err)
+		return false
+	}
+	var out Outcome
+	err := p.submit(ctx, env, env.Append(nil), &out)
+	return err == nil || errors.Is(err, ErrOverloaded)
+}
+
+// pause waits, less when ctx ends.
+func (p *partition) pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	case <-p.failed:
+	}
+}

@@ -1,0 +1,65 @@
+package resolver
+
+import (
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// What the segment engine knows, at any instant from the view's log time on.
+// While a segment, or one it refers to, is being built the engine does not know
+// its members: ok is then false, and history must be asked.
+
+// SegmentProgress is how much of a segment's newest definition is built, from 0
+// to 1, and whether its members are known.
+func (v *View) SegmentProgress(id string) (progress float64, live bool) {
+	progress, live = v.a.engine.Progress(id)
+	return progress, live && v.a.engine.Live(id)
+}
+
+// CountMembers is the number of members of a segment at atMs.
+func (v *View) CountMembers(id string, atMs int64) (n uint64, ok bool) {
+	if !v.a.engine.Live(id) {
+		return 0, false
+	}
+	return v.a.engine.Count(id, v.atLeast(atMs)), true
+}
+
+// Members is who belongs to a segment at atMs. The answer is the caller's.
+func (v *View) Members(id string, atMs int64) (members *roaring.Bitmap, ok bool) {
+	if !v.a.engine.Live(id) {
+		return nil, false
+	}
+	return v.a.engine.Members(id, v.atLeast(atMs)), true
+}
+
+// MembersPage lists members of a segment at atMs in order of ordinals, from an
+// ordinal on, limit at most.
+func (v *View) MembersPage(id string, from uint32, limit int, atMs int64) (ordinals []uint32, ok bool) {
+	if !v.a.engine.Live(id) {
+		return nil, false
+	}
+	return v.a.engine.Page(id, from, limit, v.atLeast(atMs)), true
+}
+
+// IsMember tells whether a profile belongs to a segment at atMs.
+func (v *View) IsMember(id string, ordinal uint32, atMs int64) (member, ok bool) {
+	if !v.a.engine.Live(id) {
+		return false, false
+	}
+	return v.a.engine.Contains(id, ordinal, v.atLeast(atMs)), true
+}
+
+// LeafMembers is who satisfies the positive form of a condition at atMs, by the
+// condition's key, when a live segment has that condition. The answer is the
+// caller's.
+func (v *View) LeafMembers(key string, atMs int64) (members *roaring.Bitmap, ok bool) {
+	return v.a.engine.Leaf(key, v.atLeast(atMs))
+}
+
+// SegmentStats are the sizes of the account's segment engine. It reads all of
+// it.
+func (v *View) SegmentStats() engine.Stats { return v.a.engine.Stats() }
+
+// atLeast is atMs, but not before the engine's time.
+func (v *View) atLeast(atMs int64) int64 { return max(atMs, v.a.engine.NowMs()) }
