@@ -75,7 +75,7 @@ func TestSignInConstantWork(t *testing.T) {
 	s.token = ""
 	took := func(email string) time.Duration {
 		best := time.Hour
-		for range 3 {
+		for range 5 {
 			begun := time.Now()
 			if status, _ := s.do("POST", "/session", fmt.Sprintf(`{"email":%q,"password":"wrong"}`, email)); status != 401 {
 				t.Fatalf("%s: %d", email, status)
@@ -85,7 +85,9 @@ func TestSignInConstantWork(t *testing.T) {
 		return best
 	}
 	known, unknown := took(s.creds.ConsoleEmail), took("nobody@muster.local")
-	if unknown < known/2 || known < unknown/2 {
+	// Without the computation an answer takes less than a hundredth; how long it
+	// takes with it depends on what else the machine does.
+	if unknown < known/20 || known < unknown/20 {
 		t.Errorf("a known e-mail takes %s, an unknown one %s", known, unknown)
 	}
 }
