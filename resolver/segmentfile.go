@@ -77,7 +77,8 @@ func writeSegmentFile(fs vfs.FS, path string, engines []frozenEngine) (size int6
 		}
 	}()
 	sum := crc32.New(castagnoli)
-	count := &countingWriter{w: io.MultiWriter(out, sum)}
+	// The sum first: a file may change the bytes it is handed.
+	count := &countingWriter{w: io.MultiWriter(sum, out)}
 	w := bufio.NewWriterSize(count, 1<<18)
 	if _, err := w.WriteString(segmentMagic); err != nil {
 		return 0, err
