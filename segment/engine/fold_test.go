@@ -427,6 +427,70 @@ func TestFoldsForgetWhatIsOver(t *testing.T) {
 	}
 }
 
+// TestFoldsCutLongValues (L3): long values are cut before they hold twice what
+// decides.
+func TestFoldsCutLongValues(t *testing.T) {
+	for _, c := range []struct {
+		s          spec
+		least, max int
+	}{
+		{spec{Kind: foldTimes, WindowMs: 100_000, Keep: 64}, 64 * 8, 2 * 64 * 8},
+		{spec{Kind: foldTimes, WindowMs: 100_000, Keep: 8}, 8 * 8, 8 * 8},
+		{spec{Kind: foldTimes, WindowMs: 100, Keep: 1 << 20}, 100 * 8, 100 * 8},
+		{spec{Kind: foldSums, WindowMs: 100, Property: "p"}, sumsHead + 100*sumsEntry, sumsHead + 201*sumsEntry},
+		{spec{Kind: foldDistinct, WindowMs: 100_000, Property: "p", Keep: 8}, 8 * distinctEntry, 16 * distinctEntry},
+		{spec{Kind: foldDistinct, Property: "p", Keep: 8}, 8 * distinctEntry, 8 * distinctEntry},
+	} {
+		f := c.s.newFold()
+		var v []byte
+		for at := range int64(5000) {
+			o := occurrence{atMs: at, micros: 1, number: true, key: valueKey{byte(at), byte(at >> 8)}, scalar: true}
+			v = f.add(v, &o, at)
+			if at > 1000 && (len(v) < c.least || len(v) > c.max) {
+				t.Fatalf("%v keeps %d bytes, want %d to %d", c.s, len(v), c.least, c.max)
+			}
+			if !f.valid(v) {
+				t.Fatalf("%v keeps what it does not hold for valid", c.s)
+			}
+		}
+	}
+}
+
+// TestS1SumOfManyInstants (S1): a sum whose answer changes only after very many
+// contributions have left changes at its instant.
+func TestS1SumOfManyInstants(t *testing.T) {
+	const start, n = 19_800 * int64(dayMs), 5 * dueSteps
+	e := crowd(t, start, 1, `{"kind":"activity","event":"act","window":{"last_days":1},"aggregate":{"fn":"sum","property":"p","op":">","value":0}}`)
+	for i := range int64(n) {
+		e.Advance(start+i*1000, 10)
+		act(e, 0, start+i*1000, "act", `{"p":1}`)
+	}
+	e.Transitions()
+	left := start + (n-1)*1000 + dayMs
+	for ms := left - (n+10)*1000; ms < left; ms += 777 {
+		e.Advance(ms, 10)
+	}
+	e.Advance(left-1, 10)
+	if said := e.Transitions(); len(said) > 0 || e.Count("s0", left-1) != 1 || e.Count("s0", left) != 0 {
+		t.Fatalf("a millisecond before: %v, %d members", said, e.Count("s0", left-1))
+	}
+	e.Advance(left+5, 10)
+	if said := e.Transitions(); len(said) != 1 || said[0].AtMs != left {
+		t.Fatalf("left by %v, want an exit at %d", said, left)
+	}
+}
+
+// TestCountStopsAtItsBound: a count that is full stays full.
+func TestCountStopsAtItsBound(t *testing.T) {
+	full := []byte{0xff, 0xff, 0xff, 0xff}
+	if v := (countFold{}).add([]byte{0xff, 0xff, 0xff, 0xff}, nil, 0); string(v) != string(full) {
+		t.Errorf("one more makes %x", v)
+	}
+	if v := (countFold{}).union([]byte{0xfe, 0xff, 0xff, 0xff}, []byte{5, 0, 0, 0}, 0); string(v) != string(full) {
+		t.Errorf("five more make %x", v)
+	}
+}
+
 // TestEnoughLooksBesideConstants (L3): how many are enough is found without
 // walking there, for constants that no count meets too.
 func TestEnoughLooksBesideConstants(t *testing.T) {
