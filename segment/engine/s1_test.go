@@ -80,3 +80,68 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 		t.Fatal("the questions hit too few members to tell anything")
 	}
 }
+
+// TestS1ScanDoesNotUndo (S1): what happened to a profile after a scan looked at
+// it, and before the scan's chunk came back, stands: a change, and a merge.
+func TestS1ScanDoesNotUndo(t *testing.T) {
+	on := func(lists []string, created int64) *segment.Facts {
+		return &segment.Facts{Lists: lists, Fields: segment.Fields{CreatedAtMs: created}}
+	}
+	const now = 200 * int64(dayMs)
+	e := New()
+	e.Advance(now, 1)
+	// 0 has neither, 1 and 2 have both, 3 has neither.
+	before := []*segment.Facts{on(nil, 0), on([]string{"vip"}, now-1), on([]string{"vip"}, now-1), on(nil, 0)}
+	for o, f := range before {
+		e.Create(uint32(o))
+		e.Profile(uint32(o), f)
+		e.Settle(uint32(o))
+	}
+	for id, text := range map[string]string{
+		"list": `{"kind":"list","list_id":"vip"}`, "created": `{"kind":"attribute","field":"created_at","op":"in_last_days","value":1}`,
+	} {
+		n, err := segment.Parse([]byte(text), segment.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Define(id, n, 1, func(string) bool { return true })
+	}
+	work, ok := e.Work()
+	if !ok || work.Scan == nil || len(work.Scan.Leaves) != 2 {
+		t.Fatalf("work is %v", work)
+	}
+	s := NewScanner(work.Scan)
+	for o, f := range before {
+		s.Add(uint32(o), f)
+	}
+	chunk, err := s.Chunk(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for o, f := range map[uint32]*segment.Facts{0: on([]string{"vip"}, now-1), 1: on(nil, 0)} {
+		e.Touch(o)
+		e.Profile(o, f)
+		e.Settle(o)
+	}
+	e.Touch(3)
+	e.Touch(2)
+	e.Merge(3, 2) // the winner takes nothing over
+	e.Profile(3, on(nil, 0))
+	e.Settle(3)
+	if err := e.Load(chunk, func(o uint32) uint32 { return o }); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"list", "created"} {
+		if m := e.Members(id, now); !e.Live(id) || m.GetCardinality() != 1 || !m.Contains(0) {
+			t.Errorf("%s has %v, want 0", id, m)
+		}
+		if err := e.Load(chunk, func(o uint32) uint32 { return o }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, x := range e.byState {
+		if x.table.n != 1 {
+			t.Errorf("a state has %d values, want 1", x.table.n)
+		}
+	}
+}

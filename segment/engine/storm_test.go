@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"testing"
 
@@ -269,5 +270,38 @@ func TestL3FarInstants(t *testing.T) {
 	e.Advance(2_030_512_089_000, 1<<20)
 	if got := [2]uint64{e.Count("s0", e.NowMs()), e.Count("s1", e.NowMs())}; got != [2]uint64{0, n} {
 		t.Fatalf("at the instant, members are %v", got)
+	}
+}
+
+// TestL3OneInstantOverHeaps: entries of one instant that come in any order, to
+// several leaves, whose window is so narrow that none waits in a bucket, are
+// worked off in order of ordinals, whatever the budget.
+func TestL3OneInstantOverHeaps(t *testing.T) {
+	const start, n = 19_800 * int64(dayMs), 200
+	for seed := range uint64(20) {
+		rng := rand.New(rand.NewPCG(seed, 6))
+		var some []string
+		for i := range 3 {
+			some = append(some, fmt.Sprintf(`{"kind":"activity","event":"act%d","window":{"last_days":1.157407e-7},"count":{"op":">=","value":1}}`, i))
+		}
+		e := crowd(t, start, n, some...)
+		for _, o := range rng.Perm(n) {
+			act(e, uint32(o), start, fmt.Sprintf("act%d", rng.IntN(3)), `{}`)
+		}
+		e.Transitions()
+		at := start + e.segments["s0"].timed[0].windowMs
+		next := uint32(0)
+		for done := false; !done; {
+			done = e.Advance(at, 1+rng.IntN(9))
+			for _, x := range e.Transitions() {
+				if x.Ordinal != next || x.AtMs != at {
+					t.Fatalf("seed %d: %v, want the exit of %d", seed, x, next)
+				}
+				next++
+			}
+		}
+		if next != n {
+			t.Fatalf("seed %d: %d left, want %d", seed, next, n)
+		}
 	}
 }

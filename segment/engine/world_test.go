@@ -505,6 +505,7 @@ func (w *world) hear(passing bool) {
 	if w.twin != nil {
 		w.twin.Transitions()
 	}
+	once := map[expiredAt]segment.Cause{}
 	for _, x := range w.e.Transitions() {
 		m := w.said[x.Segment]
 		if m == nil {
@@ -517,12 +518,16 @@ func (w *world) hear(passing bool) {
 			w.fatalf("S2: a transition at %d, which is in the future", x.AtMs)
 		}
 		put(m, x.Ordinal, x.Entered)
+		key := expiredAt{x.Segment, x.Ordinal}
 		if x.Cause != segment.CauseExpiry {
+			if x.Cause != segment.CauseDefinition && once[key] == x.Cause {
+				w.fatalf("S2: profile %d of %s comes and goes by one %s", x.Ordinal, x.Segment, x.Cause)
+			}
+			once[key] = x.Cause
 			continue
 		}
-		key := expiredAt{x.Segment, x.Ordinal}
-		if w.expired[key] == x.AtMs {
-			w.fatalf("S2: profile %d of %s comes and goes at one instant, %d", x.Ordinal, x.Segment, x.AtMs)
+		if w.expired[key] >= x.AtMs {
+			w.fatalf("S2: profile %d of %s changes by time at %d, and did at %d before", x.Ordinal, x.Segment, x.AtMs, w.expired[key])
 		}
 		w.expired[key] = x.AtMs
 		if !passing || !w.e.Live(x.Segment) || x.AtMs <= max(w.liveMs, w.changed[x.Ordinal]) {
