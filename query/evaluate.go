@@ -22,20 +22,26 @@ type Evaluation struct {
 	// Segments finds the definitions that others refer to. Nobody is a member
 	// of a segment that is not there.
 	Segments func(id string) (*segment.Node, bool)
+	// Known, if not nil, tells what is known already at this cut and instant: of
+	// a condition, who satisfies its positive form ([segment.Node.Key]); of a
+	// condition on a segment, the segment's members. Answers are not changed. What
+	// is not known is asked of history or found by a scan.
+	Known func(leaf *segment.Node) (*roaring.Bitmap, bool)
 }
 
 // maxSegmentDepth bounds how far references are followed. Saved definitions
 // have no cycles; the bound protects from a caller's mistake.
 const maxSegmentDepth = 1000
 
-// Evaluate finds the ordinals for which the definition holds. Activity
-// conditions become one query of history each, all others are answered in a
-// single scan of the profiles; the tree is combined as bitmaps. The answer is
-// the caller's to keep.
+// Evaluate finds the ordinals for which the definition holds. Of the conditions
+// that are not known, those on activity become one query of history each, all
+// others are answered in a single scan of the profiles; the tree is combined as
+// bitmaps. Without conditions to scan for, [Profiles.Scan] is not called. The
+// answer is the caller's to keep.
 func Evaluate(ctx context.Context, h History, e Evaluation) (*roaring.Bitmap, error) {
 	v := evaluator{Evaluation: e, ctx: ctx, history: h,
 		leaves: map[string]*roaring.Bitmap{}, segments: map[string]*roaring.Bitmap{}}
-	if err := v.scan(); err != nil {
+	if err := v.prepare(); err != nil {
 		return nil, err
 	}
 	b, err := v.eval(e.Root, 0)
@@ -57,29 +63,43 @@ type evaluator struct {
 	segments map[string]*roaring.Bitmap
 }
 
-// scan answers all attribute, consent and list conditions of the definition and
-// of those it refers to.
-func (v *evaluator) scan() error {
-	type scanned struct {
-		node *segment.Node
-		bits *roaring.Bitmap
-	}
-	var list []scanned
+// unscanned is a condition to be judged in the scan.
+type unscanned struct {
+	node *segment.Node
+	bits *roaring.Bitmap
+}
+
+// prepare takes what is known, and answers in one scan all other attribute,
+// consent and list conditions of the definition and of those it refers to. The
+// definitions of segments whose members are known are not looked at.
+func (v *evaluator) prepare() error {
+	var list []unscanned
 	seen := map[string]bool{}
 	var collect func(n *segment.Node)
 	collect = func(n *segment.Node) {
 		n.Walk(func(_ string, leaf *segment.Node) {
+			if leaf.Kind == segment.KindGroup {
+				return
+			}
+			key := leaf.Key()
+			if seen[key] {
+				return
+			}
+			seen[key] = true
+			if b, ok := v.known(leaf); ok {
+				if leaf.Kind == segment.KindSegment {
+					v.segments[leaf.Segment.SegmentID] = b
+				} else {
+					v.leaves[key] = b
+				}
+				return
+			}
 			switch leaf.Kind {
 			case segment.KindAttribute, segment.KindConsent, segment.KindList:
-				key := leaf.Key()
-				if v.leaves[key] == nil {
-					v.leaves[key] = roaring.New()
-					list = append(list, scanned{leaf, v.leaves[key]})
-				}
+				v.leaves[key] = roaring.New()
+				list = append(list, unscanned{leaf, v.leaves[key]})
 			case segment.KindSegment:
-				id := leaf.Segment.SegmentID
-				if d, ok := v.Segments(id); ok && !seen[id] {
-					seen[id] = true
+				if d, ok := v.Segments(leaf.Segment.SegmentID); ok {
 					collect(d)
 				}
 			}
@@ -97,6 +117,13 @@ func (v *evaluator) scan() error {
 		}
 		return nil
 	})
+}
+
+func (v *evaluator) known(leaf *segment.Node) (*roaring.Bitmap, bool) {
+	if v.Known == nil {
+		return nil, false
+	}
+	return v.Known(leaf)
 }
 
 func (v *evaluator) eval(n *segment.Node, depth int) (*roaring.Bitmap, error) {

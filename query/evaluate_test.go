@@ -107,6 +107,62 @@ func TestEvaluate(t *testing.T) {
 	}
 }
 
+// TestEvaluateKnown: what is known is neither asked nor scanned for, whether
+// negated or nested, and stays as it was handed in.
+func TestEvaluateKnown(t *testing.T) {
+	name := func(n int) string {
+		return fmt.Sprintf(`{"kind":"attribute","field":"first_name","op":"=","value":"%d"}`, n)
+	}
+	ref := func(id, member string) string {
+		return fmt.Sprintf(`{"kind":"segment","segment_id":%q,"member":%s}`, id, member)
+	}
+	other := map[string]string{"s1": did("123", ""), "s2": group("any", ref("s1", "true"), name(5)), "s3": did("4", "")}
+	// These answers are others than history and the profiles would give.
+	known := map[string]*roaring.Bitmap{
+		parse(t, did("13", "")).Key():                             roaring.BitmapOf(0, 1),
+		parse(t, did("2", `,"count":{"op":"<","value":2}`)).Key(): roaring.BitmapOf(3),
+		parse(t, name(4)).Key():                                   roaring.BitmapOf(2, 4),
+		parse(t, `{"kind":"list","list_id":"l4"}`).Key():          roaring.BitmapOf(5),
+		parse(t, ref("s1", "true")).Key():                         roaring.BitmapOf(1, 5),
+	}
+	for _, c := range []struct {
+		definition, want string
+		asked, scans     int
+	}{
+		{did("13", ""), "{0,1}", 0, 0},
+		{did("13", `,"did":false`), "{2,3,4,5}", 0, 0},
+		{did("2", `,"count":{"op":"<","value":2}`), "{3}", 0, 0},
+		{did("2", `,"did":false,"count":{"op":"<","value":2}`), "{0,1,2,4,5}", 0, 0},
+		{group("any", did("13", ""), name(4), `{"kind":"list","list_id":"l4","member":false}`), "{0,1,2,3,4}", 0, 0},
+		{group("all", name(4), did("13", `,"did":false`), ref("s1", "false")), "{2,4}", 0, 0},
+		{group("any", ref("s1", "true"), ref("s3", "true")), "{1,4,5}", 1, 0},
+		{ref("s2", "false"), "{0,2,3,4}", 0, 1},
+		{group("any", name(4), name(3)), "{2,3,4}", 0, 1},
+		{group("all", did("13", ""), did("123", "")), "{1}", 1, 0},
+	} {
+		h, p := &history{}, &profiles{}
+		before := map[string]string{}
+		for k, b := range known {
+			before[k] = b.String()
+		}
+		got, err := query.Evaluate(context.Background(), h, query.Evaluation{Root: parse(t, c.definition), Profiles: p,
+			Segments: func(id string) (*segment.Node, bool) { d, ok := other[id]; return parse(t, d), ok },
+			Known:    func(leaf *segment.Node) (*roaring.Bitmap, bool) { b, ok := known[leaf.Key()]; return b, ok }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.String() != c.want || len(h.asked) != c.asked || p.scans != c.scans {
+			t.Errorf("%s\ngot %v with %d questions and %d scans, want %s with %d and %d", c.definition, got, len(h.asked), p.scans, c.want, c.asked, c.scans)
+		}
+		got.Clear()
+		for k, b := range known {
+			if b.String() != before[k] {
+				t.Errorf("%s\nchanged what is known of %s", c.definition, k)
+			}
+		}
+	}
+}
+
 // TestEvaluateCycle: segments that refer to each other end in an error. Saving
 // refuses them, so this is a last line.
 func TestEvaluateCycle(t *testing.T) {

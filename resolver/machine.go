@@ -65,7 +65,7 @@ type Machine struct {
 
 // Counters count what Apply did since the process started.
 type Counters struct {
-	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts, Transitions uint64
+	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts, Transitions, Chunks uint64
 }
 
 // loser is a profile about to be merged.

@@ -98,7 +98,9 @@ func (m *Machine) applyChunk(env eventlog.Envelope, body []byte, out *Outcome) {
 	}
 	if err := a.engine.Load(body, a.root); err != nil {
 		out.Refusal = invalid("", "%s", err)
+		return
 	}
+	m.counters.Chunks++
 }
 
 // define makes a segment's definition known to the engine.

@@ -57,6 +57,10 @@ func (v *View) LeafMembers(key string, atMs int64) (members *roaring.Bitmap, ok 
 	return v.a.engine.Leaf(key, v.atLeast(atMs))
 }
 
+// Universe is all profiles of the account that are not merged into another. The
+// answer is the caller's.
+func (v *View) Universe() *roaring.Bitmap { return v.a.engine.Universe().Clone() }
+
 // SegmentStats are the sizes of the account's segment engine. It reads all of
 // it.
 func (v *View) SegmentStats() engine.Stats { return v.a.engine.Stats() }
