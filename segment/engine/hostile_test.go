@@ -126,6 +126,10 @@ func TestHostileDefinitionsAreBuilt(t *testing.T) {
 		if err := e.Load(c, func(o uint32) uint32 { return o }); err != nil {
 			t.Fatal(err)
 		}
+		was := image(t, e)
+		if err := e.Load(c, func(o uint32) uint32 { return o }); err != nil || !bytes.Equal(image(t, e), was) {
+			t.Fatalf("a chunk that comes twice changes something, or %v", err)
+		}
 	}
 	e.Continue(1000)
 	for i := range hostileDefinitions {

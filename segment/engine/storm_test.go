@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/musterhq/muster/segment"
@@ -273,28 +274,32 @@ func TestL3FarInstants(t *testing.T) {
 	}
 }
 
-// TestL3OneInstantOverHeaps: entries of one instant that come in any order, to
-// several leaves, whose window is so narrow that none waits in a bucket, are
+// TestL3OneInstantFromAllSides: entries of one instant, some that waited in
+// buckets and some that came in late and in any order, of several leaves, are
 // worked off in order of ordinals, whatever the budget.
-func TestL3OneInstantOverHeaps(t *testing.T) {
-	const start, n = 19_800 * int64(dayMs), 200
+func TestL3OneInstantFromAllSides(t *testing.T) {
+	const start, n = 19_800*int64(dayMs) + 77_777, 200
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 6))
 		var some []string
 		for i := range 3 {
-			some = append(some, fmt.Sprintf(`{"kind":"activity","event":"act%d","window":{"last_days":1.157407e-7},"count":{"op":">=","value":1}}`, i))
+			some = append(some, fmt.Sprintf(`{"kind":"activity","event":"act%d","window":{"last_days":1},"count":{"op":">=","value":1}}`, i))
 		}
 		e := crowd(t, start, n, some...)
-		for _, o := range rng.Perm(n) {
+		order := rng.Perm(n)
+		for i, o := range order {
+			if i == n/2 {
+				for !e.Advance(start+dayMs-5, n) {
+				}
+			}
 			act(e, uint32(o), start, fmt.Sprintf("act%d", rng.IntN(3)), `{}`)
 		}
 		e.Transitions()
-		at := start + e.segments["s0"].timed[0].windowMs
 		next := uint32(0)
 		for done := false; !done; {
-			done = e.Advance(at, 1+rng.IntN(9))
+			done = e.Advance(start+dayMs, 1+rng.IntN(9))
 			for _, x := range e.Transitions() {
-				if x.Ordinal != next || x.AtMs != at {
+				if x.Ordinal != next || x.AtMs != start+dayMs {
 					t.Fatalf("seed %d: %v, want the exit of %d", seed, x, next)
 				}
 				next++
@@ -303,5 +308,65 @@ func TestL3OneInstantOverHeaps(t *testing.T) {
 		if next != n {
 			t.Fatalf("seed %d: %d left, want %d", seed, next, n)
 		}
+	}
+}
+
+// TestS2TouchedWhileLagging (S2): a profile to which something happens while
+// the engine lags is brought up to its time, and what was due for it before is
+// not done again.
+func TestS2TouchedWhileLagging(t *testing.T) {
+	const start, n = 19_800 * int64(dayMs), 10
+	e := crowd(t, start, n, `{"kind":"activity","event":"act","window":{"last_days":1},"count":{"op":"=","value":1}}`)
+	for _, at := range []int64{start, start + 10_000} {
+		e.Advance(at, n)
+		for o := range uint32(n) {
+			act(e, o, at, "act", `{}`)
+		}
+	}
+	e.Transitions()
+	// Each enters when one of two has run out, and leaves when both have.
+	if e.Advance(start+2*dayMs, 3) {
+		t.Fatal("the engine does not lag")
+	}
+	said := append([]Transition(nil), e.Transitions()...)
+	act(e, n-1, start+2*dayMs, "other", `{}`)
+	act(e, n-2, start+2*dayMs, "act", `{}`)
+	said = append(said, e.Transitions()...)
+	for !e.Advance(start+2*dayMs, 1) {
+	}
+	said = append(said, e.Transitions()...)
+	of := map[uint32][]int64{}
+	for _, x := range said {
+		of[x.Ordinal] = append(of[x.Ordinal], x.AtMs)
+	}
+	for o := range uint32(n) {
+		want := []int64{start + dayMs, start + dayMs + 10_000}
+		if o == n-2 {
+			want = append(want, start+2*dayMs)
+		}
+		if !slices.Equal(of[o], want) {
+			t.Errorf("profile %d changes at %v, want %v", o, of[o], want)
+		}
+	}
+}
+
+// TestS2ManyFlipsJudgedOnce (S2): where several answers of a profile change at
+// once, a segment is judged after those it refers to, and once.
+func TestS2ManyFlipsJudgedOnce(t *testing.T) {
+	e := crowd(t, 1000, 0,
+		`{"kind":"attribute","field":"last_name","op":"=","value":"B"}`,
+		`{"kind":"attribute","field":"first_name","op":"=","value":"A"}`,
+		`{"kind":"segment","segment_id":"s1"}`,
+		`{"match":"all","conditions":[{"kind":"segment","segment_id":"s0"},{"kind":"segment","segment_id":"s1","member":false}]}`,
+		`{"match":"all","conditions":[{"kind":"attribute","field":"last_name","op":"=","value":"B"},{"kind":"segment","segment_id":"s2","member":false}]}`)
+	e.Create(0)
+	e.Profile(0, &segment.Facts{})
+	e.Settle(0)
+	e.Touch(0)
+	e.Profile(0, &segment.Facts{Fields: segment.Fields{FirstName: []byte("A"), LastName: []byte("B")}})
+	e.Settle(0)
+	said := e.Transitions()
+	if len(said) != 3 || !said[0].Entered || !said[1].Entered || said[2].Segment != "s2" {
+		t.Errorf("transitions are %v", said)
 	}
 }
