@@ -33,6 +33,7 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.Profiles, "profiles", 100_000, "known profiles")
 	f.Float64Var(&o.NewRatio, "new-ratio", 0.05, "share of events on new profiles, 0 to 1")
 	f.IntVar(&o.EventBytes, "event-bytes", 320, "bytes of one event's JSON")
+	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
 	f.StringVar(&o.Binary, "binary", "", "the muster binary; empty builds it")
 	baselineOnly := f.Bool("baseline-only", false, "measure the baseline servers alone")

@@ -77,6 +77,15 @@ func (c *Client) Preview(ctx context.Context, definition string) (uint64, error)
 	return *data.Count, nil
 }
 
+// CreateSegment saves a segment.
+func (c *Client) CreateSegment(ctx context.Context, name, definition string) error {
+	body := map[string]any{"name": name, "definition": json.RawMessage(definition)}
+	var saved struct {
+		ID string `json:"_id"`
+	}
+	return c.call(ctx, http.MethodPost, "/segments", body, &saved)
+}
+
 // ProfileID returns the id of the profile that has the external id.
 func (c *Client) ProfileID(ctx context.Context, externalID string) (string, error) {
 	var data struct {

@@ -21,8 +21,9 @@ const (
 
 // Definitions that are counted after the load.
 const (
-	anyPurchase = `{"kind":"activity","event":"purchased"}`
-	anybody     = `{"kind":"attribute","field":"external_id","op":"exists"}`
+	// unknown is a condition no segment has, so that history must answer it.
+	unknown = `{"kind":"activity","event":"purchased","count":{"op":">=","value":1000000007}}`
+	anybody = `{"kind":"attribute","field":"external_id","op":"exists"}`
 )
 
 // muster measures the real binary on a new directory.
@@ -36,6 +37,9 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
+	if err := o.define(ctx, s); err != nil {
+		return nil, err
+	}
 	target, err := s.Credentials.Target(m.Batch > 0)
 	if err != nil {
 		return nil, err
@@ -138,7 +142,7 @@ func (r *Muster) awaitHistory(ctx context.Context, s *server.Server) error {
 	}
 	defer c.Close()
 	began := time.Now()
-	if _, err := c.Preview(ctx, anyPurchase); err != nil {
+	if _, err := c.Preview(ctx, unknown); err != nil {
 		return err
 	}
 	r.HistorySeconds = time.Since(began).Seconds()

@@ -42,6 +42,9 @@ type Options struct {
 	EventBytes int     `json:"event_bytes"`
 	Seed       uint64  `json:"seed"`
 
+	// Segments is how many segments are live meanwhile.
+	Segments int `json:"segments"`
+
 	// Binary is the path of muster; empty measures the baseline servers alone.
 	Binary string `json:"-"`
 	// ServerArgs are further arguments of `muster serve`.
@@ -68,6 +71,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
 	case o.BaselineDuration <= 0 || o.BaselineDuration > maxDuration:
 		return fmt.Errorf("baseline-duration must be over 0 and at most %v, not %v", maxDuration, o.BaselineDuration)
+	case o.Segments < 0 || o.Segments > len(liveSegments):
+		return fmt.Errorf("segments must be 0 to %d, not %d", len(liveSegments), o.Segments)
 	case !(o.RatePerSecond >= 0):
 		return fmt.Errorf("rate must be 0 (half of the maximum) or more events per second, not %v", o.RatePerSecond)
 	}
