@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"bufio"
+	"bytes"
+	"fmt"
 	"os"
 	"strconv"
 	"testing"
@@ -82,8 +85,14 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 }
 
 // TestS1ScanDoesNotUndo (S1): what happened to a profile after a scan looked at
-// it, and before the scan's chunk came back, stands: a change, and a merge.
+// it, and before the scan's chunk came back, stands: a change, and a merge. A
+// restart in between does not forget it.
 func TestS1ScanDoesNotUndo(t *testing.T) {
+	scanDoesNotUndo(t, false)
+	scanDoesNotUndo(t, true)
+}
+
+func scanDoesNotUndo(t *testing.T, restart bool) {
 	on := func(lists []string, created int64) *segment.Facts {
 		return &segment.Facts{Lists: lists, Fields: segment.Fields{CreatedAtMs: created}}
 	}
@@ -128,6 +137,15 @@ func TestS1ScanDoesNotUndo(t *testing.T) {
 	e.Merge(3, 2) // the winner takes nothing over
 	e.Profile(3, on(nil, 0))
 	e.Settle(3)
+	if restart {
+		r := NewRestorer()
+		if err := r.Read(bufio.NewReader(bytes.NewReader(image(t, e)))); err != nil {
+			t.Fatal(err)
+		}
+		if e, err = r.Engine(e.universe); err != nil {
+			t.Fatal(err)
+		}
+	}
 	if err := e.Load(chunk, func(o uint32) uint32 { return o }); err != nil {
 		t.Fatal(err)
 	}
@@ -143,5 +161,68 @@ func TestS1ScanDoesNotUndo(t *testing.T) {
 		if x.table.n != 1 {
 			t.Errorf("a state has %d values, want 1", x.table.n)
 		}
+	}
+}
+
+func defined(t *testing.T, e *Engine, id, text string, since int64) {
+	t.Helper()
+	n, err := segment.Parse([]byte(text), segment.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Define(id, n, since, func(string) bool { return true })
+}
+
+// TestReferenceTurnsRound: b comes to refer to a while a, which referred to b,
+// is still live by its older definition. b waits until a does not lead back.
+func TestReferenceTurnsRound(t *testing.T) {
+	e := New()
+	e.Advance(1000, 1)
+	e.Create(0)
+	e.Profile(0, &segment.Facts{})
+	e.Settle(0)
+	finish := func() {
+		for range 10 {
+			if c := nextChunk(t, e); c != nil {
+				if err := e.Load(c, func(o uint32) uint32 { return o }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			e.Continue(100)
+		}
+	}
+	defined(t, e, "b", `{"kind":"list","list_id":"vip"}`, 1)
+	defined(t, e, "a", `{"kind":"segment","segment_id":"b","member":false}`, 2)
+	finish()
+	defined(t, e, "a", `{"kind":"activity","event":"act","count":{"op":">=","value":1}}`, 3)
+	defined(t, e, "b", `{"kind":"segment","segment_id":"a"}`, 4)
+	if e.Live("a") || e.Live("b") || e.segments["b"].next == nil {
+		t.Fatal("b is live by its new definition and leads back to itself")
+	}
+	finish()
+	if !e.Live("a") || !e.Live("b") {
+		t.Fatal("a and b are not live in the end")
+	}
+}
+
+// TestEditKeepsWhatIsLoaded: a definition that replaces one that is still being
+// built goes on with what that has loaded.
+func TestEditKeepsWhatIsLoaded(t *testing.T) {
+	e := New()
+	e.Advance(100_000_000, 1)
+	for o := range uint32(hostileProfiles) {
+		e.Create(o)
+		e.Profile(o, hostileFacts(o))
+		e.Settle(o)
+	}
+	text := `{"kind":"activity","event":"act","window":{"last_days":1},"aggregate":{"fn":"sum","property":"p","op":">","value":%d}}`
+	defined(t, e, "s", fmt.Sprintf(text, 1), 1)
+	if err := e.Load(nextChunk(t, e), func(o uint32) uint32 { return o }); err != nil {
+		t.Fatal(err)
+	}
+	defined(t, e, "s", fmt.Sprintf(text, 20), 2)
+	work, ok := e.Work()
+	if !ok || work.State == nil || work.State.Cursor == 0 || work.State.UpTo != 1 {
+		t.Fatalf("work begins anew: %+v", work.State)
 	}
 }

@@ -353,20 +353,24 @@ func TestS2TouchedWhileLagging(t *testing.T) {
 // TestS2ManyFlipsJudgedOnce (S2): where several answers of a profile change at
 // once, a segment is judged after those it refers to, and once.
 func TestS2ManyFlipsJudgedOnce(t *testing.T) {
-	e := crowd(t, 1000, 0,
+	all := []string{
 		`{"kind":"attribute","field":"last_name","op":"=","value":"B"}`,
 		`{"kind":"attribute","field":"first_name","op":"=","value":"A"}`,
 		`{"kind":"segment","segment_id":"s1"}`,
+		`{"match":"all","conditions":[{"kind":"attribute","field":"last_name","op":"=","value":"B"},{"kind":"segment","segment_id":"s2","member":false}]}`,
 		`{"match":"all","conditions":[{"kind":"segment","segment_id":"s0"},{"kind":"segment","segment_id":"s1","member":false}]}`,
-		`{"match":"all","conditions":[{"kind":"attribute","field":"last_name","op":"=","value":"B"},{"kind":"segment","segment_id":"s2","member":false}]}`)
-	e.Create(0)
-	e.Profile(0, &segment.Facts{})
-	e.Settle(0)
-	e.Touch(0)
-	e.Profile(0, &segment.Facts{Fields: segment.Fields{FirstName: []byte("A"), LastName: []byte("B")}})
-	e.Settle(0)
-	said := e.Transitions()
-	if len(said) != 3 || !said[0].Entered || !said[1].Entered || said[2].Segment != "s2" {
-		t.Errorf("transitions are %v", said)
+	}
+	for n := 3; n <= len(all); n++ {
+		e := crowd(t, 1000, 0, all[:n]...)
+		e.Create(0)
+		e.Profile(0, &segment.Facts{})
+		e.Settle(0)
+		e.Touch(0)
+		e.Profile(0, &segment.Facts{Fields: segment.Fields{FirstName: []byte("A"), LastName: []byte("B")}})
+		e.Settle(0)
+		said := e.Transitions()
+		if len(said) != 3 || !said[0].Entered || !said[1].Entered || said[2].Segment != "s2" {
+			t.Errorf("of %d segments, transitions are %v", n, said)
+		}
 	}
 }

@@ -556,8 +556,51 @@ func (w *world) at() int64 {
 	return w.now
 }
 
+// sound checks that nothing is kept that nobody uses.
+func (w *world) sound() {
+	used := map[*leaf]int{}
+	for _, s := range w.e.segments {
+		for _, p := range []*program{s.live, s.next} {
+			if p == nil {
+				continue
+			}
+			for _, l := range p.leaves {
+				used[l]++
+			}
+		}
+	}
+	for _, l := range w.e.leaves {
+		if used[l] == 0 || l.uses != used[l] || w.e.byID[l.id] != l || l.state != nil && w.e.states[l.state.id] != l.state {
+			w.fatalf("leaf %s is used %d times, says %d", l.key, used[l], l.uses)
+		}
+	}
+	sources := 0
+	for typ, list := range w.e.types {
+		sources += len(list)
+		for _, s := range list {
+			if len(s.states) == 0 || w.e.sources[s.key] != s {
+				w.fatalf("a source of %s has no use", typ)
+			}
+		}
+	}
+	if len(used) != len(w.e.leaves) || len(used) != len(w.e.byID) || sources != len(w.e.sources) {
+		w.fatalf("%d leaves are used, %d and %d are there; %d sources of %d", len(used), len(w.e.leaves), len(w.e.byID), sources, len(w.e.sources))
+	}
+	for _, l := range w.e.timers {
+		if used[l] == 0 {
+			w.fatalf("leaf %s has something due and is not used", l.key)
+		}
+	}
+	for _, st := range w.e.states {
+		if len(st.leaves) == 0 {
+			w.fatalf("state %d has no leaves", st.id)
+		}
+	}
+}
+
 // check compares the engine with the model.
 func (w *world) check() {
+	w.sound()
 	t := w.at()
 	for _, id := range w.e.sortedIDs() {
 		if !w.e.Live(id) {
