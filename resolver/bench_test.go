@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"testing"
@@ -15,12 +16,43 @@ import (
 // event.
 func BenchmarkApply(b *testing.B) {
 	for _, profiles := range []int{10_000, 1_000_000} {
-		b.Run(fmt.Sprintf("profiles=%d", profiles), func(b *testing.B) { benchmarkApply(b, profiles) })
+		b.Run(fmt.Sprintf("profiles=%d", profiles), func(b *testing.B) { benchmarkApply(b, profiles, nil) })
+		b.Run(fmt.Sprintf("profiles=%d,segments=20", profiles), func(b *testing.B) { benchmarkApply(b, profiles, benchSegments) })
 	}
 }
 
-func benchmarkApply(b *testing.B, profiles int) {
+// benchSegments are of mixed kinds; half of them look at the event that is
+// applied.
+var benchSegments = []string{
+	`{"kind":"activity","event":"item_purchased"}`,
+	`{"kind":"activity","event":"item_purchased","window":{"last_days":7}}`,
+	`{"kind":"activity","event":"item_purchased","window":{"last_days":30},"count":{"op":">=","value":3}}`,
+	`{"kind":"activity","event":"item_purchased","did":false,"window":{"last_days":90}}`,
+	`{"kind":"activity","event":"item_purchased","aggregate":{"fn":"sum","property":"value","op":">=","value":1000}}`,
+	`{"kind":"activity","event":"item_purchased","window":{"last_days":30},"aggregate":{"fn":"sum","property":"value","op":">=","value":100}}`,
+	`{"kind":"activity","event":"item_purchased","window":{"last_days":30},"aggregate":{"fn":"max","property":"value","op":">","value":50}}`,
+	`{"kind":"activity","event":"item_purchased","window":{"last_days":30},"aggregate":{"fn":"distinct","property":"product_id","op":">=","value":3}}`,
+	`{"kind":"activity","event":"item_purchased","where":[{"property":"currency","op":"=","value":"USD"}]}`,
+	`{"match":"all","conditions":[{"kind":"activity","event":"item_purchased","window":{"last_days":7}},{"kind":"attribute","field":"attributes.plan","op":"=","value":"pro"}]}`,
+	`{"kind":"activity","event":"page_viewed"}`,
+	`{"kind":"activity","event":"page_viewed","window":{"last_days":1},"count":{"op":">=","value":5}}`,
+	`{"kind":"activity","event":"page_viewed","count":{"op":"=","value":0}}`,
+	`{"kind":"activity","event":"cart_abandoned","window":{"last_days":1}}`,
+	`{"kind":"activity","event":"signup","window":{"last_days":14}}`,
+	`{"kind":"attribute","field":"attributes.age","op":">=","value":30}`,
+	`{"kind":"attribute","field":"geo.country","op":"in","value":["DE","AT","CH"]}`,
+	`{"kind":"attribute","field":"created_at","op":"in_last_days","value":30}`,
+	`{"kind":"attribute","field":"email","op":"ends_with","value":"@example.com"}`,
+	`{"match":"any","conditions":[{"kind":"activity","event":"support_ticket","count":{"op":"<=","value":2}},{"kind":"attribute","field":"attributes.plan","op":"exists"}]}`,
+}
+
+func benchmarkApply(b *testing.B, profiles int, segments []string) {
 	r := newRecorder(b, DefaultSettings())
+	for _, d := range segments {
+		if out := r.command(CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(d)}); out.Refusal != nil {
+			b.Fatal(out.Refusal)
+		}
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	const batch = 100
 	key := uint64(0)

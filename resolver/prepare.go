@@ -60,7 +60,7 @@ func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 		p := &m.window[i]
 		for _, o := range p.owner {
 			if o != noOrdinal {
-				m.touched += m.store.touch(a, o) + byte(a.headers.get(o).winner)
+				m.touched += m.store.touch(a, o) + byte(a.headers.get(o).winner) + a.engine.Warm(o, p.ev.Type)
 				break
 			}
 		}
