@@ -77,13 +77,29 @@ func (c *Client) Preview(ctx context.Context, definition string) (uint64, error)
 	return *data.Count, nil
 }
 
-// CreateSegment saves a segment.
-func (c *Client) CreateSegment(ctx context.Context, name, definition string) error {
+// CreateSegment saves a segment and returns its id.
+func (c *Client) CreateSegment(ctx context.Context, name, definition string) (string, error) {
 	body := map[string]any{"name": name, "definition": json.RawMessage(definition)}
 	var saved struct {
 		ID string `json:"_id"`
 	}
-	return c.call(ctx, http.MethodPost, "/segments", body, &saved)
+	err := c.call(ctx, http.MethodPost, "/segments", body, &saved)
+	return saved.ID, err
+}
+
+// Segment returns whether a segment is live, and how many profiles it holds now.
+func (c *Client) Segment(ctx context.Context, id string) (live bool, count uint64, err error) {
+	var data struct {
+		Status string  `json:"status"`
+		Count  *uint64 `json:"count"`
+	}
+	if err := c.call(ctx, http.MethodGet, "/segments/"+id, nil, &data); err != nil {
+		return false, 0, err
+	}
+	if data.Count == nil {
+		return false, 0, fmt.Errorf("GET /segments/%s answered no count", id)
+	}
+	return data.Status == "live", *data.Count, nil
 }
 
 // ProfileID returns the id of the profile that has the external id.

@@ -45,7 +45,7 @@ func (o Options) define(ctx context.Context, s *server.Server) error {
 	}
 	defer c.Close()
 	for i := range o.Segments {
-		if err := c.CreateSegment(ctx, fmt.Sprintf("live %d", i+1), liveSegments[i]); err != nil {
+		if _, err := c.CreateSegment(ctx, fmt.Sprintf("live %d", i+1), liveSegments[i]); err != nil {
 			return err
 		}
 	}

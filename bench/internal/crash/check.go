@@ -103,6 +103,9 @@ func (r *run) ask(ctx context.Context, b *books) (answers, error) {
 			return a, err
 		}
 	}
+	if err := r.checkLive(ctx, c, b); err != nil {
+		return a, err
+	}
 	maybe, err := c.Preview(ctx, fmt.Sprintf(`{"kind":"activity","event":%q}`, typeMaybe))
 	if err != nil {
 		return a, err

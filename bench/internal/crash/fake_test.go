@@ -3,6 +3,7 @@ package crash
 import (
 	"bytes"
 	"database/sql"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -49,7 +50,9 @@ const (
 	forgetful = "forgetful" // forgets idempotency keys when it restarts
 	renaming  = "renaming"  // gives other profile ids after a restart
 	miscounts = "miscounts" // segment counts are off by one
-	hoarding  = "hoarding"  // stores something nobody sent
+	// miscountsLive: those of segments that are saved are.
+	miscountsLive = "miscounts live"
+	hoarding      = "hoarding" // stores something nobody sent
 )
 
 func runFake(flaw string) error {
@@ -219,6 +222,18 @@ func (f *fake) mux() http.Handler {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		data(w, map[string]any{"profile_id": f.profileID(f.profiles[r.URL.Query().Get("external_id")])})
+	})
+	mux.HandleFunc("POST /console/api/v1/segments", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		data(w, map[string]any{"_id": hex.EncodeToString(body)}) // survives a kill
+	})
+	mux.HandleFunc("GET /console/api/v1/segments/{id}", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := hex.DecodeString(r.PathValue("id"))
+		n := f.count(body)
+		if f.flaw == miscountsLive {
+			n--
+		}
+		data(w, map[string]any{"status": "live", "count": n})
 	})
 	mux.HandleFunc("POST /console/api/v1/segments/preview", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)

@@ -41,6 +41,7 @@ type run struct {
 	workers []*worker
 	server  *server.Server // nil while none runs
 	starts  []time.Duration
+	live    []*liveSegment
 	report  Report
 }
 
@@ -50,6 +51,10 @@ func (r *run) do(ctx context.Context) error {
 	}
 	for i := range r.config.Workers {
 		r.workers = append(r.workers, newWorker(i, r.config.Seed, r.server.Credentials, r.people, r.gate))
+	}
+	r.live = liveSegments()
+	if err := r.define(ctx); err != nil {
+		return err
 	}
 	if err := r.load(ctx); err != nil {
 		return err
@@ -118,7 +123,7 @@ func (r *run) round(ctx context.Context, i int) error {
 	r.starts = append(r.starts, r.server.StartedIn)
 	r.config.Log("round %d: killed (%d more while starting), served again after %v", i+1, early, r.server.StartedIn.Round(time.Millisecond))
 	r.gate.lift()
-	return nil
+	return r.define(ctx)
 }
 
 func (r *run) start(ctx context.Context) (err error) {

@@ -61,8 +61,8 @@ func TestL1L2RunCatchesBrokenServers(t *testing.T) {
 		late:      "", // lost events show in several ways
 		forgetful: "", // doubled events as well
 		renaming:  "was profile",
-		miscounts: "segment of users with an event",
-		hoarding:  "never sent",
+		miscounts: "segment of users with an event", miscountsLive: "live segment of anybody",
+		hoarding: "never sent",
 	} {
 		t.Run(flaw, func(t *testing.T) {
 			_, err := runOn(t, flaw, 3)

@@ -1,0 +1,79 @@
+package crash
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/console"
+)
+
+// liveSegment is a segment that is saved at some point of the run and must hold
+// the right people in the end, however often it was built anew.
+type liveSegment struct {
+	what, definition string
+	want             func(b *books) int
+	id               string
+}
+
+func liveSegments() []*liveSegment {
+	return []*liveSegment{
+		{what: "anybody with an event today", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":1}}`, typeSure),
+			want: func(b *books) int { return len(b.events) }},
+		{what: "three events or more", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":3}}`, typeSure),
+			want: func(b *books) int { return atLeast(b.events, 3) }},
+		{what: "five events or more today", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":1},"count":{"op":">=","value":5}}`, typeSure),
+			want: func(b *books) int { return atLeast(b.events, 5) }},
+		{what: "a sum of 100", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"aggregate":{"fn":"sum","property":"value","op":">=","value":100}}`, typeSure),
+			want: func(b *books) int { return atLeast(b.value, 100) }},
+	}
+}
+
+// define saves the next segment, if one is left. The first comes before any
+// event, the others must be built from history, under load and kills.
+func (r *run) define(ctx context.Context) error {
+	for _, s := range r.live {
+		if s.id != "" {
+			continue
+		}
+		c, err := console.SignIn(ctx, r.server.Credentials)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		s.id, err = c.CreateSegment(ctx, s.what, s.definition)
+		return err
+	}
+	return nil
+}
+
+// liveTimeout bounds how long a segment may be built at the end.
+const liveTimeout = time.Minute
+
+// checkLive compares the live segments with the ledgers.
+func (r *run) checkLive(ctx context.Context, c *console.Client, b *books) error {
+	for _, s := range r.live {
+		if s.id == "" {
+			continue
+		}
+		began := time.Now()
+		for {
+			live, got, err := c.Segment(ctx, s.id)
+			if err != nil {
+				return fmt.Errorf("live segment of %s: %w", s.what, err)
+			}
+			// Also while it is built the count must be right.
+			if err := compare("live segment of "+s.what, int(got), s.want(b)); err != nil {
+				return err
+			}
+			if live {
+				break
+			}
+			if time.Since(began) > liveTimeout {
+				return fmt.Errorf("live segment of %s is not live after %v", s.what, liveTimeout)
+			}
+			wait(ctx, 10*time.Millisecond)
+		}
+	}
+	return nil
+}
