@@ -349,3 +349,130 @@ func FuzzRestore(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, file []byte) { readHostile(t, file) })
 }
+
+// TestLoadRefusesWhatIsOutOfPlace: chunks whose parts are right and do not go
+// together are refused.
+func TestLoadRefusesWhatIsOutOfPlace(t *testing.T) {
+	e := hostileEngine(t)
+	kinds := map[byte]bool{}
+	for {
+		c := nextChunk(t, e)
+		if c == nil {
+			break
+		}
+		kinds[c[0]] = true
+		from := 1 // where its bounds are
+		if c[0] == chunkState {
+			from = 5
+		}
+		edit := func(name string, fn func(c []byte) []byte) {
+			was := image(t, e)
+			if err := e.Load(fn(bytes.Clone(c)), func(o uint32) uint32 { return o }); !errors.Is(err, ErrChunk) || !bytes.Equal(image(t, e), was) {
+				t.Errorf("%s, kind %d: %v", name, c[0], err)
+			}
+		}
+		edit("too many bytes", func(c []byte) []byte { return append(c, 0) })
+		edit("too few bytes", func(c []byte) []byte { return c[:len(c)-1] })
+		edit("ends before it begins", func(c []byte) []byte {
+			c[from+8] = 0
+			copy(c[from+4:], c[from:from+4])
+			return c
+		})
+		edit("the last, with an end", func(c []byte) []byte {
+			c[from+8] = 1
+			copy(c[from+4:], []byte{99, 0, 0, 0})
+			return c
+		})
+		edit("not the last, without an end", func(c []byte) []byte {
+			c[from+8] = 0
+			copy(c[from+4:], []byte{255, 255, 255, 255})
+			return c
+		})
+		if c[0] == chunkScan { // of a state, it is one that does not go on
+			edit("begins behind its profiles", func(c []byte) []byte {
+				copy(c[from:], []byte{77, 0, 0, 0})
+				return c
+			})
+		}
+		if err := e.Load(c, func(o uint32) uint32 { return o }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(kinds) != 2 {
+		t.Fatalf("chunks of %d kinds", len(kinds))
+	}
+}
+
+// TestScannerGoesOn: one scanner makes chunk after chunk, each of what was added
+// since the last.
+func TestScannerGoesOn(t *testing.T) {
+	for _, size := range []int{1, 2, hostileProfiles} {
+		e := hostileEngine(t)
+		whole := hostileEngine(t)
+		for _, x := range []*Engine{e, whole} {
+			for work, ok := x.Work(); ok && work.State != nil; work, ok = x.Work() {
+				if err := x.Load(nextChunk(t, x), func(o uint32) uint32 { return o }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := whole.Load(nextChunk(t, whole), func(o uint32) uint32 { return o }); err != nil {
+			t.Fatal(err)
+		}
+		work, _ := e.Work()
+		s := NewScanner(work.Scan)
+		for o := range uint32(hostileProfiles) {
+			s.Add(o, hostileFacts(o))
+			if last := o == hostileProfiles-1; last || int(o)%size == size-1 {
+				c, err := s.Chunk(last)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(c) > 400 || s.Size() != 0 {
+					t.Errorf("a chunk has %d bytes", len(c))
+				}
+				if err := e.Load(c, func(o uint32) uint32 { return o }); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if !bytes.Equal(image(t, e), image(t, whole)) {
+			t.Errorf("chunks of %d profiles make another engine than one chunk", size)
+		}
+	}
+}
+
+// TestFrozenStaysAsItWas (R1): what is written is the engine as it was frozen,
+// however it changes before; and a restored engine has nothing new to write.
+func TestFrozenStaysAsItWas(t *testing.T) {
+	for built := range 2 {
+		e := hostileEngine(t)
+		for c := nextChunk(t, e); built == 1 && c != nil; c = nextChunk(t, e) {
+			if err := e.Load(c, func(o uint32) uint32 { return o }); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f := e.Freeze(true)
+		was := write(t, f)
+		f = e.Freeze(true)
+		exercise(e, `{"p":5,"d":"1970-01-02T03:00:00Z"}`)
+		if !bytes.Equal(write(t, f), was) {
+			t.Error("what was frozen changes with the engine")
+		}
+		r := NewRestorer()
+		if err := r.Read(bufio.NewReader(bytes.NewReader(was))); err != nil {
+			t.Fatal(err)
+		}
+		universe := roaring.New()
+		universe.AddRange(0, hostileProfiles)
+		restored, err := r.Engine(universe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range restored.Freeze(false).tables {
+			if len(x.pages) != 0 {
+				t.Error("a restored engine has values to write that are written")
+			}
+		}
+	}
+}
