@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment/engine"
 )
 
 // applyEvent resolves one event to a profile and records it. It first works
@@ -85,6 +86,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 
 	// Attach what is new and merge what belongs together, in order of rank.
 	changed := created
+	var fields engine.Fields // what conditions may look at and has changed
 	var attach [identityKinds]bool
 	m.losers, m.strange = m.losers[:0], m.strange[:0]
 	past := ev.HasTime && at < lastEvent
@@ -101,6 +103,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 			}
 			attach[k] = true
 			changed = true
+			fields |= engine.FieldEmail << k
 			if past {
 				d.idents = append(d.idents, ident{})
 				copy(d.idents[1:], d.idents)
@@ -111,6 +114,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		case o == winner || m.losing(o):
 			if !past && m.renew(a, d, k, raw[k], p.hashes[k]) {
 				changed = true
+				fields |= engine.FieldEmail << k
 			}
 		default:
 			reason, err := m.fold(a, d, o, k)
@@ -138,19 +142,22 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		mode = mergeFill
 	}
 	for _, f := range [...]struct {
-		dst *[]byte
-		src []byte
-	}{{&d.firstName, ev.FirstName}, {&d.lastName, ev.LastName}} {
+		dst   *[]byte
+		src   []byte
+		field engine.Fields
+	}{{&d.firstName, ev.FirstName, engine.FieldFirstName}, {&d.lastName, ev.LastName, engine.FieldLastName}} {
 		if len(f.src) > 0 && string(*f.dst) != string(f.src) && (!past || len(*f.dst) == 0) {
 			*f.dst = f.src
 			changed = true
+			fields |= f.field
 		}
 	}
 	for _, f := range [...]struct {
-		dst  *[]byte
-		src  []byte
-		name string
-	}{{&d.geo, ev.Geo, "user.geo"}, {&d.attributes, ev.Attributes, "user.attributes"}} {
+		dst   *[]byte
+		src   []byte
+		name  string
+		field engine.Fields
+	}{{&d.geo, ev.Geo, "user.geo", engine.FieldGeo}, {&d.attributes, ev.Attributes, "user.attributes", engine.FieldAttributes}} {
 		merged, differs, err := m.merger.merge(*f.dst, f.src, mode)
 		if err != nil {
 			return err
@@ -161,6 +168,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 			}
 			*f.dst = merged
 			changed = true
+			fields |= f.field
 		}
 	}
 
@@ -176,7 +184,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	for i := range m.losers {
 		m.redirect(a, &m.losers[i], winner, offset, index, rows)
 	}
-	m.tell(a, winner, created, changed, at, ev)
+	m.tell(a, winner, created, fields, at, ev)
 	h := a.headers.edit(winner)
 	h.lastEvent = max(lastEvent, at)
 	out.Status, out.Profile = EventAccepted, h.id

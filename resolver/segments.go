@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment/engine"
 )
 
 // The bounds on what one record makes the segment engine do. They are part of
@@ -21,19 +22,22 @@ const (
 
 // tell tells the segment engine of an event that was resolved: the profile is
 // in m.doc, those merged into it in m.losers.
-func (m *Machine) tell(a *account, winner uint32, created, changed bool, atMs int64, ev *eventlog.Event) {
+func (m *Machine) tell(a *account, winner uint32, created bool, changed engine.Fields, atMs int64, ev *eventlog.Event) {
 	e := a.engine
 	e.Touch(winner)
 	if created {
 		e.Create(winner)
 	}
+	if created || len(m.losers) > 0 {
+		changed = engine.AllFields
+	}
 	for i := range m.losers {
 		e.Touch(m.losers[i].ordinal)
 		e.Merge(winner, m.losers[i].ordinal)
 	}
-	if changed && e.WantsProfiles() {
+	if e.Looks(changed) {
 		m.doc.facts(&m.facts)
-		e.Profile(winner, &m.facts)
+		e.Profile(winner, &m.facts, changed)
 	}
 	e.Event(winner, atMs, ev.Type, ev.Properties)
 	e.Settle(winner)
@@ -43,7 +47,7 @@ func (m *Machine) tell(a *account, winner uint32, created, changed bool, atMs in
 func (m *Machine) tellProfile(a *account, ordinal uint32, d *document) {
 	a.engine.Touch(ordinal)
 	d.facts(&m.facts)
-	a.engine.Profile(ordinal, &m.facts)
+	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	a.engine.Settle(ordinal)
 }
 

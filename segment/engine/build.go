@@ -59,7 +59,7 @@ func (e *Engine) Work() (Work, bool) {
 		}
 		w := &StateWork{
 			ID: st.id, Event: st.source.event, UpTo: st.since, Cursor: st.cursor,
-			Properties: len(st.path) > 0 || st.source.timed, spec: st.spec, source: st.source, nowMs: e.now,
+			Properties: st.property != nil || st.source.timed, spec: st.spec, source: st.source, nowMs: e.now,
 		}
 		for _, p := range st.source.where {
 			if !p.Timed() {

@@ -30,6 +30,7 @@ type Engine struct {
 	universe *roaring.Bitmap // profiles that are not merged into another
 	types    map[string][]*source
 	sources  map[string]*source
+	lookups  map[string]*lookup // by path
 	states   map[uint32]*state
 	leaves   map[string]*leaf
 	byID     map[uint32]*leaf
@@ -39,6 +40,7 @@ type Engine struct {
 
 	// What follows is made anew whenever definitions change.
 	profile []*leaf  // leaves on attributes, consents and lists, by number
+	looks   Fields   // what these look at
 	timed   []*leaf  // leaves whose answer changes by time alone, by number
 	byState []*state // by number
 	byRank  []*seg   // those after which others follow first
@@ -51,6 +53,7 @@ type Engine struct {
 	marked  []*seg
 	causes  causes
 	scratch occurrence
+	events  uint64 // told since the start, to number them
 	swept   sweeper
 }
 
@@ -76,6 +79,7 @@ func New() *Engine {
 		universe: roaring.New(),
 		types:    map[string][]*source{},
 		sources:  map[string]*source{},
+		lookups:  map[string]*lookup{},
 		states:   map[uint32]*state{},
 		leaves:   map[string]*leaf{},
 		byID:     map[uint32]*leaf{},
@@ -109,10 +113,13 @@ func (e *Engine) Create(o uint32) {
 	e.causes.add(segment.CauseProfile)
 }
 
-// Profile tells that attributes, identifiers, consents or lists of a profile
-// have changed, and what they are now.
-func (e *Engine) Profile(o uint32, f *segment.Facts) {
+// Profile tells that some fields of a profile have changed, and what all of them
+// are now.
+func (e *Engine) Profile(o uint32, f *segment.Facts, changed Fields) {
 	for _, l := range e.profile {
+		if l.fields&changed == 0 {
+			continue
+		}
 		if l.state != nil {
 			e.respan(l, o, f)
 			continue
@@ -151,12 +158,13 @@ func spansOf(a *segment.Attribute, f *segment.Facts, nowMs int64) []byte {
 
 // Event tells that a profile did something. The time is not after the engine's.
 func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
+	e.events++
 	for _, s := range e.types[string(eventType)] {
-		if !s.matches(properties) {
+		if !s.matches(properties, e.events) {
 			continue
 		}
 		for _, st := range s.states {
-			st.read(&e.scratch, atMs, properties)
+			st.read(&e.scratch, atMs, properties, e.events)
 			e.change(st, o, segment.CauseEvent, func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) })
 		}
 	}

@@ -57,7 +57,7 @@ func newFoldWorld(t *testing.T, data []byte) *foldWorld {
 	for o := range uint32(foldProfiles) {
 		w.profiles, w.root = append(w.profiles, &segment.NaiveProfile{}), append(w.root, o)
 		w.e.Create(o)
-		w.e.Profile(o, &segment.Facts{})
+		w.e.Profile(o, &segment.Facts{}, AllFields)
 		w.e.Settle(o)
 	}
 	w.define()
@@ -208,7 +208,7 @@ func (w *foldWorld) merge(winner, loser uint32) {
 	}
 	w.profiles[winner].Events = append(w.profiles[winner].Events, w.profiles[loser].Events...)
 	w.e.Merge(winner, loser)
-	w.e.Profile(winner, &segment.Facts{})
+	w.e.Profile(winner, &segment.Facts{}, AllFields)
 	w.e.Settle(winner)
 }
 
@@ -290,7 +290,7 @@ func (w *foldWorld) reload() {
 	for o := range uint32(foldProfiles) {
 		if w.root[o] == o {
 			e.Create(o)
-			e.Profile(o, &segment.Facts{})
+			e.Profile(o, &segment.Facts{}, AllFields)
 			e.Settle(o)
 		}
 	}

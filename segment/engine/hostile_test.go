@@ -39,7 +39,7 @@ func hostileEngine(t testing.TB) *Engine {
 	e.Advance(100_000_000, 1)
 	for o := range uint32(hostileProfiles) {
 		e.Create(o)
-		e.Profile(o, hostileFacts(o))
+		e.Profile(o, hostileFacts(o), AllFields)
 		e.Settle(o)
 	}
 	for i, text := range hostileDefinitions {
@@ -93,14 +93,14 @@ func exercise(e *Engine, properties string) {
 	for o := range uint32(hostileProfiles) {
 		e.Touch(o)
 		e.Event(o, e.NowMs(), []byte("act"), []byte(properties))
-		e.Profile(o, hostileFacts(o+1))
+		e.Profile(o, hostileFacts(o+1), AllFields)
 		e.Settle(o)
 		e.Advance(e.NowMs()+10_000_000, 3)
 	}
 	e.Touch(0)
 	e.Touch(1)
 	e.Merge(0, 1)
-	e.Profile(0, hostileFacts(0))
+	e.Profile(0, hostileFacts(0), AllFields)
 	e.Settle(0)
 	e.Continue(1000)
 	for id := range e.segments {

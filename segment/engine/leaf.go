@@ -19,6 +19,8 @@ type leaf struct {
 	base bool            // the answer for a profile of whom nothing is known
 	diff *roaring.Bitmap // profiles with the other answer
 
+	fields Fields // that conditions on profiles look at
+
 	// What an activity asks of its state.
 	state     *state // also that of timed attributes; nil for other leaves
 	windowMs  int64
@@ -50,7 +52,7 @@ func newLeaf(id uint32, key string, n *segment.Node) *leaf {
 			l.distinct, l.count = true, &a.Aggregate.Compare
 		}
 	default:
-		l.base = blankHolds(n)
+		l.base, l.fields = blankHolds(n), fieldsOf(n)
 	}
 	return l
 }
@@ -119,7 +121,8 @@ type state struct {
 	fold   fold
 	table  table
 	leaves []*leaf
-	path   []string // of the property
+	// property is what is aggregated; nil for counts.
+	property *lookup
 
 	// A state that was registered when history had something to tell is
 	// complete when that was loaded: live. since is the offset of the record
@@ -138,6 +141,8 @@ type source struct {
 	where  []segment.Predicate
 	timed  bool
 	states []*state
+	// lookups are those of the filters.
+	lookups []*lookup
 }
 
 func joinPath(path []string) string { return strings.Join(path, ".") }

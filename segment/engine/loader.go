@@ -15,13 +15,17 @@ type Loader struct {
 	work    StateWork
 	state   state
 	scratch occurrence
+	events  uint64
 }
 
 // NewLoader begins a state's past.
 func NewLoader(w *StateWork) *Loader {
 	f := w.spec.newFold()
-	return &Loader{work: *w, state: state{
-		id: w.ID, spec: w.spec, source: w.source, fold: f, table: newTable(f.size()), path: splitPath(w.spec.Property)}}
+	l := &Loader{work: *w, state: state{id: w.ID, spec: w.spec, source: w.source, fold: f, table: newTable(f.size())}}
+	if path := splitPath(w.spec.Property); path != nil {
+		l.state.property = &lookup{path: path} // its own: it runs beside the engine
+	}
+	return l
 }
 
 // Add takes in an event that passed the filters asked for.
@@ -29,7 +33,8 @@ func (l *Loader) Add(o uint32, atMs int64, properties []byte) {
 	if o < l.work.Cursor {
 		return
 	}
-	l.state.read(&l.scratch, atMs, properties)
+	l.events++
+	l.state.read(&l.scratch, atMs, properties, l.events)
 	l.state.table.mutate(o, func(v []byte) []byte { return l.state.fold.add(v, &l.scratch, l.work.nowMs) })
 }
 

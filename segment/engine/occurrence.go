@@ -9,9 +9,9 @@ import (
 )
 
 // matches tells whether the filters that do not depend on the instant hold.
-func (s *source) matches(properties []byte) bool {
+func (s *source) matches(properties []byte, event uint64) bool {
 	for i := range s.where {
-		if p := &s.where[i]; !p.Timed() && !p.Match(properties, 0) {
+		if p := &s.where[i]; !p.Timed() && !p.MatchValue(s.lookups[i].in(properties, event), 0) {
 			return false
 		}
 	}
@@ -19,18 +19,16 @@ func (s *source) matches(properties []byte) bool {
 }
 
 // read fills in what an event adds to a state.
-func (st *state) read(o *occurrence, atMs int64, properties []byte) {
+func (st *state) read(o *occurrence, atMs int64, properties []byte, event uint64) {
 	o.atMs = atMs
 	o.number, o.scalar, o.micros, o.key, o.spans = false, false, 0, valueKey{}, o.spans[:0]
-	if st.path != nil {
-		raw, _ := jsontext.Lookup(properties, st.path)
+	if st.property != nil {
+		st.property.in(properties, event)
 		if st.spec.Kind == foldDistinct || st.spec.Kind == foldSpans {
-			o.key, o.scalar = keyOf(raw)
+			o.key, o.scalar = st.property.asKey()
 		}
-		if st.spec.Kind != foldDistinct && jsontext.KindOf(raw) == jsontext.Number {
-			if f, ok := jsontext.Float(raw); ok {
-				o.micros, o.number = segment.MicrosOf(f)
-			}
+		if st.spec.Kind != foldDistinct {
+			o.micros, o.number = st.property.asNumber()
 		}
 	}
 	if st.spec.Kind == foldSpans {

@@ -225,9 +225,9 @@ func (e *Engine) Users(id string) []string {
 	return out
 }
 
-// WantsProfiles tells whether any leaf looks at profiles' fields, so that
+// Looks tells whether a condition looks at one of the fields, so that
 // [Engine.Profile] has something to do.
-func (e *Engine) WantsProfiles() bool { return len(e.profile) > 0 }
+func (e *Engine) Looks(at Fields) bool { return e.looks&at != 0 }
 
 // Has tells whether a segment is defined.
 func (e *Engine) Has(id string) bool { return e.segments[id] != nil }

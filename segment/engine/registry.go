@@ -77,7 +77,10 @@ func (e *Engine) findState(l *leaf, since int64, seen func(string) bool) {
 
 func (e *Engine) newState(id uint32, src *source, s spec, since int64) *state {
 	f := s.newFold()
-	st := &state{id: id, spec: s, source: src, fold: f, table: newTable(f.size()), since: since, path: splitPath(s.Property)}
+	st := &state{id: id, spec: s, source: src, fold: f, table: newTable(f.size()), since: since}
+	if path := splitPath(s.Property); path != nil {
+		st.property = e.lookup(path)
+	}
 	e.states[id] = st
 	src.states = append(src.states, st)
 	return st
@@ -99,6 +102,9 @@ func (e *Engine) source(a *segment.Activity) *source {
 		return s
 	}
 	s := &source{key: key, event: a.Event, where: a.Where, timed: timed(a.Where)}
+	for i := range s.where {
+		s.lookups = append(s.lookups, e.lookup(s.where[i].Path))
+	}
 	e.sources[key] = s
 	e.types[a.Event] = append(e.types[a.Event], s)
 	return s
@@ -143,8 +149,25 @@ func (e *Engine) detach(l *leaf) {
 		return
 	}
 	delete(e.sources, src.key)
+	e.tidyLookups()
 	e.types[src.event] = slices.DeleteFunc(e.types[src.event], func(x *source) bool { return x == src })
 	if len(e.types[src.event]) == 0 {
 		delete(e.types, src.event)
+	}
+}
+
+// tidyLookups forgets the paths nobody asks for.
+func (e *Engine) tidyLookups() {
+	clear(e.lookups)
+	keep := func(l *lookup) { e.lookups[joinPath(l.path)] = l }
+	for _, st := range e.states {
+		if st.property != nil {
+			keep(st.property)
+		}
+	}
+	for _, s := range e.sources {
+		for _, l := range s.lookups {
+			keep(l)
+		}
 	}
 }

@@ -31,7 +31,7 @@ func TestS1NewProfileOfSegmentsThatRefer(t *testing.T) {
 	for o, name := range []string{"Jo", ""} {
 		e.Touch(uint32(o))
 		e.Create(uint32(o))
-		e.Profile(uint32(o), &segment.Facts{Fields: segment.Fields{FirstName: []byte(name)}})
+		e.Profile(uint32(o), &segment.Facts{Fields: segment.Fields{FirstName: []byte(name)}}, AllFields)
 		e.Settle(uint32(o))
 	}
 	for id, want := range map[string]uint32{"nameless": 1, "named": 0, "nameless_too": 1} {
@@ -103,7 +103,7 @@ func scanDoesNotUndo(t *testing.T, restart bool) {
 	before := []*segment.Facts{on(nil, 0), on([]string{"vip"}, now-1), on([]string{"vip"}, now-1), on(nil, 0)}
 	for o, f := range before {
 		e.Create(uint32(o))
-		e.Profile(uint32(o), f)
+		e.Profile(uint32(o), f, AllFields)
 		e.Settle(uint32(o))
 	}
 	for id, text := range map[string]string{
@@ -129,13 +129,13 @@ func scanDoesNotUndo(t *testing.T, restart bool) {
 	}
 	for o, f := range map[uint32]*segment.Facts{0: on([]string{"vip"}, now-1), 1: on(nil, 0)} {
 		e.Touch(o)
-		e.Profile(o, f)
+		e.Profile(o, f, AllFields)
 		e.Settle(o)
 	}
 	e.Touch(3)
 	e.Touch(2)
 	e.Merge(3, 2) // the winner takes nothing over
-	e.Profile(3, on(nil, 0))
+	e.Profile(3, on(nil, 0), AllFields)
 	e.Settle(3)
 	if restart {
 		r := NewRestorer()
@@ -179,7 +179,7 @@ func TestReferenceTurnsRound(t *testing.T) {
 	e := New()
 	e.Advance(1000, 1)
 	e.Create(0)
-	e.Profile(0, &segment.Facts{})
+	e.Profile(0, &segment.Facts{}, AllFields)
 	e.Settle(0)
 	finish := func() {
 		for range 10 {
@@ -212,7 +212,7 @@ func TestEditKeepsWhatIsLoaded(t *testing.T) {
 	e.Advance(100_000_000, 1)
 	for o := range uint32(hostileProfiles) {
 		e.Create(o)
-		e.Profile(o, hostileFacts(o))
+		e.Profile(o, hostileFacts(o), AllFields)
 		e.Settle(o)
 	}
 	text := `{"kind":"activity","event":"act","window":{"last_days":1},"aggregate":{"fn":"sum","property":"p","op":">","value":%d}}`

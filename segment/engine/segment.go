@@ -288,11 +288,13 @@ func (e *Engine) announceSome(budget int) {
 
 // arrange makes the lists anew that follow from the definitions.
 func (e *Engine) arrange() {
+	e.looks = 0
 	e.profile, e.timed, e.byState, e.byRank, e.first = nil, nil, nil, nil, nil
 	for _, l := range e.byID {
 		l.segs = l.segs[:0]
 		if l.node.Kind != segment.KindActivity {
 			e.profile = append(e.profile, l)
+			e.looks |= l.fields
 		}
 		if l.timed() {
 			e.timed = append(e.timed, l)

@@ -35,7 +35,7 @@ func crowd(t testing.TB, nowMs int64, profiles uint32, definitions ...string) *E
 	}
 	for o := range profiles {
 		e.Create(o)
-		e.Profile(o, &segment.Facts{})
+		e.Profile(o, &segment.Facts{}, AllFields)
 		e.Settle(o)
 	}
 	e.Transitions()
@@ -363,10 +363,10 @@ func TestS2ManyFlipsJudgedOnce(t *testing.T) {
 	for n := 3; n <= len(all); n++ {
 		e := crowd(t, 1000, 0, all[:n]...)
 		e.Create(0)
-		e.Profile(0, &segment.Facts{})
+		e.Profile(0, &segment.Facts{}, AllFields)
 		e.Settle(0)
 		e.Touch(0)
-		e.Profile(0, &segment.Facts{Fields: segment.Fields{FirstName: []byte("A"), LastName: []byte("B")}})
+		e.Profile(0, &segment.Facts{Fields: segment.Fields{FirstName: []byte("A"), LastName: []byte("B")}}, AllFields)
 		e.Settle(0)
 		said := e.Transitions()
 		if len(said) != 3 || !said[0].Entered || !said[1].Entered || said[2].Segment != "s2" {

@@ -164,7 +164,7 @@ func (w *world) create() {
 	w.profiles, w.root = append(w.profiles, p), append(w.root, o)
 	w.touch(o)
 	w.both(func(e *Engine) { e.Create(o) })
-	w.both(func(e *Engine) { e.Profile(o, facts(p)) })
+	w.both(func(e *Engine) { e.Profile(o, facts(p), AllFields) })
 	if w.rng.IntN(2) == 0 {
 		w.happen(o)
 	}
@@ -216,7 +216,7 @@ func (w *world) change() {
 	p.Events, p.CreatedAtMs = w.profiles[o].Events, w.profiles[o].CreatedAtMs
 	w.profiles[o] = p
 	w.touch(o)
-	w.both(func(e *Engine) { e.Profile(o, facts(p)) })
+	w.both(func(e *Engine) { e.Profile(o, facts(p), AllFields) })
 	w.both(func(e *Engine) { e.Settle(o) })
 }
 
@@ -237,7 +237,7 @@ func (w *world) merge() {
 		}
 	}
 	w.both(func(e *Engine) { e.Merge(winner, loser) })
-	w.both(func(e *Engine) { e.Profile(winner, facts(p)) })
+	w.both(func(e *Engine) { e.Profile(winner, facts(p), AllFields) })
 	if w.rng.IntN(2) == 0 {
 		w.happen(winner)
 	}

@@ -1,0 +1,63 @@
+package engine
+
+import (
+	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/segment"
+)
+
+// lookup is what stands behind a path in the properties of the event at hand,
+// found once for all filters and states that ask.
+type lookup struct {
+	path  []string
+	event uint64 // the event it was found for
+	raw   []byte
+
+	parsed bool // the number, if it is one
+	micros int64
+	number bool
+	keyed  bool // the key, if it is a scalar
+	key    valueKey
+	scalar bool
+}
+
+// in finds the value in the properties of the event with a number.
+func (l *lookup) in(properties []byte, event uint64) []byte {
+	if l.event != event {
+		raw, _ := jsontext.Lookup(properties, l.path)
+		*l = lookup{path: l.path, event: event, raw: raw}
+	}
+	return l.raw
+}
+
+// asNumber is the value as an aggregate reads it. The value must be found.
+func (l *lookup) asNumber() (micros int64, ok bool) {
+	if !l.parsed {
+		l.parsed = true
+		if jsontext.KindOf(l.raw) == jsontext.Number {
+			if f, ok := jsontext.Float(l.raw); ok {
+				l.micros, l.number = segment.MicrosOf(f)
+			}
+		}
+	}
+	return l.micros, l.number
+}
+
+// asKey is the key of a scalar. The value must be found.
+func (l *lookup) asKey() (key valueKey, ok bool) {
+	if !l.keyed {
+		l.keyed = true
+		l.key, l.scalar = keyOf(l.raw)
+	}
+	return l.key, l.scalar
+}
+
+// lookup is the one of a path; all who ask for the path share it.
+func (e *Engine) lookup(path []string) *lookup {
+	key := joinPath(path)
+	l := e.lookups[key]
+	if l == nil {
+		l = &lookup{path: path}
+		e.lookups[key] = l
+	}
+	return l
+}
