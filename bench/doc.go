@@ -5,6 +5,9 @@
 //	        CPU, memory, and whether each acknowledged event counts once
 //	crash   kill a server under load again and again: nothing acknowledged may
 //	        be lost or doubled
+//	segments
+//	        grow an account and measure the segment engine at each size, with
+//	        every answer checked against SQL
 //	shop    write the history of a made-up shop as JSON lines
 //	retail  convert the UCI Online Retail file to JSON lines
 //

@@ -1,0 +1,168 @@
+package segments
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/musterhq/muster/bench/internal/chart"
+)
+
+// Plot writes the charts of a report as SVG files into a directory and returns
+// their paths.
+func (r *Report) Plot(dir string) ([]string, error) {
+	var out []string
+	for _, p := range []struct {
+		name  string
+		chart chart.Chart
+	}{
+		{"cost-by-size", r.costBySize()},
+		{"cost-by-segments", r.costBySegments()},
+		{"counts", r.countChart()},
+		{"backfill", r.backfillChart()},
+		{"memory", r.memoryChart()},
+		{"restart", r.restartChart()},
+	} {
+		path := filepath.Join(dir, p.name+".svg")
+		if err := os.WriteFile(path, p.chart.SVG(), 0o644); err != nil {
+			return out, fmt.Errorf("plots: %w", err)
+		}
+		out = append(out, path)
+	}
+	return out, nil
+}
+
+// bySize is a line over the number of profiles; what is 0 was not measured.
+func (r *Report) bySize(name string, value func(*Step) float64) chart.Series {
+	s := chart.Series{Name: name}
+	for _, step := range r.Steps {
+		if v := value(step); v > 0 {
+			s.Points = append(s.Points, chart.Point{X: float64(step.Profiles), Y: v})
+		}
+	}
+	return s
+}
+
+// level is a horizontal line over the sizes.
+func (r *Report) level(name string, y float64) chart.Series {
+	s := r.bySize(name, func(*Step) float64 { return y })
+	s.Dashed = true
+	return s
+}
+
+func (r *Report) costBySize() chart.Chart {
+	return chart.Chart{Title: "Cost of an event by the size of the account (least of the rounds)", XLabel: "profiles", YLabel: "CPU µs per event", LogX: true, Series: []chart.Series{
+		r.bySize("no segments", func(s *Step) float64 { return s.Ingest.Without.LeastMicros }),
+		r.bySize("20 live segments", func(s *Step) float64 { return s.Ingest.With.LeastMicros }),
+		r.bySize("1,000 on other types", func(s *Step) float64 {
+			if s.Cost == nil {
+				return 0
+			}
+			return s.Cost.Other[len(s.Cost.Other)-1].CPUMicros
+		}),
+		r.bySize("no segments, again", func(s *Step) float64 { return s.Ingest.WithoutAgain.LeastMicros }),
+	}}
+}
+
+func (r *Report) costBySegments() chart.Chart {
+	c := chart.Chart{Title: "Cost of an event by the number of segments (least of the rounds)", XLabel: "segments", YLabel: "CPU µs per event", LogX: true, LogY: true}
+	line := func(name string, points []CostPoint, dashed bool) {
+		s := chart.Series{Name: name, Dashed: dashed}
+		for _, p := range points {
+			s.Points = append(s.Points, chart.Point{X: float64(p.Segments), Y: p.CPUMicros})
+		}
+		c.Series = append(c.Series, s)
+	}
+	for _, s := range r.Steps {
+		if s.Cost != nil {
+			line(fmt.Sprintf("other types, %d profiles", s.Profiles), s.Cost.Other, false)
+			line(fmt.Sprintf("same type, %d profiles", s.Profiles), s.Cost.Same, false)
+		}
+	}
+	return c
+}
+
+func (r *Report) countChart() chart.Chart {
+	of := func(value func(*Counts) float64) func(*Step) float64 {
+		return func(s *Step) float64 {
+			if s.Counts == nil {
+				return 0
+			}
+			return value(s.Counts)
+		}
+	}
+	preview := func(value func(*Preview) float64) func(*Step) float64 {
+		return func(s *Step) float64 {
+			if s.Preview == nil {
+				return 0
+			}
+			return value(s.Preview)
+		}
+	}
+	return chart.Chart{Title: "Counting a segment under ingest", XLabel: "profiles", YLabel: "µs", LogX: true, LogY: true, Series: []chart.Series{
+		r.bySize("count, p50", of(func(c *Counts) float64 { return c.Busy.P50Micros })),
+		r.bySize("count, p99", of(func(c *Counts) float64 { return c.Busy.P99Micros })),
+		r.bySize("count, longest", of(func(c *Counts) float64 { return c.Busy.MaxMicros })),
+		r.bySize("preview, conditions known", preview(func(p *Preview) float64 { return 1e3 * p.KnownMillis })),
+		r.bySize("preview, one unknown", preview(func(p *Preview) float64 { return 1e3 * p.UnknownMillis })),
+		r.bySize("SQL on DuckDB", of(func(c *Counts) float64 {
+			if len(c.SQL) == 0 {
+				return 0
+			}
+			return 1e3 * c.SQL[0].SQLMillis
+		})),
+		r.level("1 ms", 1000),
+	}}
+}
+
+func (r *Report) backfillChart() chart.Chart {
+	c := chart.Chart{Title: "Building a segment from history", XLabel: "profiles", YLabel: "ms", LogX: true, LogY: true}
+	for i, p := range probes() {
+		value := func(f func(Backfill) float64) func(*Step) float64 {
+			return func(s *Step) float64 {
+				if i >= len(s.Backfill) {
+					return 0
+				}
+				return f(s.Backfill[i])
+			}
+		}
+		c.Series = append(c.Series, r.bySize(p.kind+", build", value(func(b Backfill) float64 { return b.BuildMillis })),
+			r.bySize(p.kind+", bare query", value(func(b Backfill) float64 { return b.BareMillis })))
+	}
+	return c
+}
+
+func (r *Report) memoryChart() chart.Chart {
+	return chart.Chart{Title: "Memory by profile", XLabel: "profiles", YLabel: "bytes per profile", LogX: true, LogY: true, Series: []chart.Series{
+		r.bySize("Go heap after a start", func(s *Step) float64 { return s.Memory.HeapPerProfile }),
+		r.bySize("RSS after a start", func(s *Step) float64 { return s.Memory.RSSPerProfile }),
+		r.bySize("RSS as served", func(s *Step) float64 { return s.Memory.ServedRSSPerProfile }),
+		r.bySize("leaf state of 20 segments", func(s *Step) float64 { return s.Memory.SegmentBytesPerProfile }),
+		r.level("200 bytes", 200),
+	}}
+}
+
+func (r *Report) restartChart() chart.Chart {
+	return chart.Chart{Title: "Start, checkpoint, 20 segments built", XLabel: "profiles", YLabel: "seconds", LogX: true, LogY: true, Series: []chart.Series{
+		r.bySize("start, no segments", func(s *Step) float64 {
+			if s.RestartBare == nil {
+				return 0
+			}
+			return s.RestartBare.OpenSeconds
+		}),
+		r.bySize("start, 20 segments", func(s *Step) float64 {
+			if s.Restart == nil {
+				return 0
+			}
+			return s.Restart.OpenSeconds
+		}),
+		r.bySize("checkpoint", func(s *Step) float64 {
+			if s.Checkpoint == nil {
+				return 0
+			}
+			return s.Checkpoint.Seconds
+		}),
+		r.bySize("20 segments built", func(s *Step) float64 { return s.LiveSeconds }),
+		r.level("30 s", 30),
+	}}
+}
