@@ -17,18 +17,25 @@ const Prefix = "/console/api/v1"
 
 // API answers the console's calls. It is safe for concurrent use.
 type API struct {
-	opts        Options
-	guesses     *guesses
-	passwords   *slots
-	evaluations *slots
+	opts      Options
+	guesses   *guesses
+	passwords *slots
+	// evaluations are questions to history, combinations those the engine knows
+	// the answers to.
+	evaluations  *slots
+	combinations *slots
 	// decoy is the hash that the password of an unknown e-mail is checked
 	// against, so that the answer takes as long.
 	decoy string
+
+	// watchTransitions is the node's, but where a test has slower ones.
+	watchTransitions func(account uint64, segment string) (transitionWatch, bool)
 
 	stop    chan struct{} // closed when the service stops: streams end
 	stopped sync.Once
 
 	evaluationTime *metrics.Histogram
+	snapshots      *metrics.Counter
 	signIns        [signInResults]*metrics.Counter
 }
 
@@ -39,12 +46,14 @@ func New(opts Options) (*API, error) {
 		return nil, err
 	}
 	a := &API{
-		opts:        opts,
-		guesses:     newGuesses(opts.Now, opts.GuessEntries),
-		passwords:   newSlots(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
-		evaluations: newSlots(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
-		stop:        make(chan struct{}),
+		opts:         opts,
+		guesses:      newGuesses(opts.Now, opts.GuessEntries),
+		passwords:    newSlots(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
+		evaluations:  newSlots(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
+		combinations: newSlots(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
+		stop:         make(chan struct{}),
 	}
+	a.watchTransitions = a.watchNode
 	secret, err := randomText(opts.Rand, "", 32)
 	if err != nil {
 		return nil, err
@@ -77,6 +86,7 @@ func (a *API) Register(r *router.Router) {
 		{"DELETE", "/segments/{id}", "segments:write", a.deleteSegment},
 		{"GET", "/segments/{id}/members", "segments:read", a.members},
 		{"GET", "/segments/{id}/explain", "segments:read", a.explain},
+		{"GET", "/segments/{id}/transitions", "segments:read", a.transitions},
 
 		{"GET", "/profiles", "contacts:read", a.findProfile},
 		{"GET", "/profiles/{id}", "contacts:read", a.getProfile},

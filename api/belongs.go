@@ -1,6 +1,7 @@
 package api
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/musterhq/muster/query"
@@ -11,35 +12,55 @@ import (
 // person is one profile with what its segments are worked out from.
 type person struct {
 	*resolver.Profile
-	id       resolver.ProfileID
 	ordinals []uint32
+	// held tells of each segment whose members the engine knows whether it holds
+	// the profile at atMs.
+	held map[string]bool
+	atMs int64
 }
 
-func (p *person) load(v *resolver.View, ordinal uint32) (err error) {
+// load reads the profile and where it belongs from one state.
+func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32, atMs int64) (err error) {
 	if p.Profile, err = v.Profile(ordinal); err != nil {
 		return err
+	}
+	p.held, p.atMs = make(map[string]bool, len(saved)), atMs
+	for i := range saved {
+		if in, ok := v.IsMember(saved[i].ID, ordinal, atMs); ok {
+			p.held[saved[i].ID] = in
+		}
 	}
 	p.ordinals, err = v.Ordinals(ordinal)
 	return err
 }
 
 // answerProfile answers the profile that find names, with the segments that
-// hold it. A history that does not answer costs the segments, not the profile.
+// hold it. Only segments that are building make it ask history; a history that
+// does not answer costs the segments, not the profile.
 func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), none string) (any, error) {
 	p := &person{}
-	load := func(v *resolver.View) error {
+	load := func(v *resolver.View, saved []resolver.Segment, atMs int64) error {
 		ordinal, ok := find(v)
 		if !ok {
 			return missing("%s", none)
 		}
-		return p.load(v, ordinal)
+		return p.load(saved, v, ordinal, atMs)
 	}
-	q, err := a.ask(c, load)
+	var saved []resolver.Segment
+	err := a.read(c, func(v *resolver.View) error {
+		saved = v.Segments()
+		return load(v, saved, a.instant(v))
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(p.held) == len(saved) {
+		return newProfile(p.Profile, holding(saved, p.held), p.atMs), nil
+	}
 	var segments []string
-	atMs := a.opts.Now().UnixMilli()
+	q, err := a.ask(c, func(q *question, v *resolver.View) error { return load(v, q.saved, q.atMs) })
 	if err == nil {
 		defer q.close()
-		atMs = q.atMs
 		segments, err = q.segmentsOf(p)
 	}
 	message := ""
@@ -47,13 +68,19 @@ func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), n
 		if message, err = a.withoutSegments(err); err != nil {
 			return nil, err
 		}
-		if p.Profile == nil {
-			if err := a.read(c, load); err != nil {
-				return nil, err
-			}
+	}
+	return note{newProfile(p.Profile, segments, p.atMs), message}, nil
+}
+
+// holding lists the segments that hold a profile, in the order they were made.
+func holding(saved []resolver.Segment, in map[string]bool) []string {
+	out := []string{}
+	for i := range saved {
+		if in[saved[i].ID] {
+			out = append(out, saved[i].ID)
 		}
 	}
-	return note{newProfile(p.Profile, segments, atMs), message}, nil
+	return out
 }
 
 // withoutSegments says that segments could not be found out because of err, if
@@ -70,50 +97,79 @@ func (a *API) withoutSegments(err error) (message string, _ error) {
 }
 
 // segmentsOf lists the segments that hold a profile, in the order they were
-// made. It looks at the profile's own events, so that its cost does not depend
-// on how many others there are; only a profile with very many events is looked
-// up in the members of each segment.
+// made. What the engine does not know is worked out from the profile's own
+// events, so that its cost does not depend on how many others there are; only a
+// profile with very many events is looked up in the members of each segment.
 func (q *question) segmentsOf(p *person) ([]string, error) {
-	out := []string{}
-	if len(q.saved) == 0 {
-		return out, nil
+	if len(p.held) == len(q.saved) {
+		return holding(q.saved, p.held), nil
 	}
 	events, whole, err := q.eventsOf(p)
 	if err != nil {
 		return nil, err
 	}
-	holds := q.judge(p, events)
 	if !whole {
-		err := q.takeAll(func(v *resolver.View) error {
-			ordinal, _ := v.Resolve(p.ID)
-			return p.load(v, ordinal)
-		})
+		return q.lookUp(p)
+	}
+	holds := q.judge(p, events)
+	in := make(map[string]bool, len(q.saved))
+	for _, s := range q.saved {
+		in[s.ID] = holds(s.ID)
+	}
+	return holding(q.saved, in), nil
+}
+
+// lookUp looks for a profile in the members of the segments that the engine
+// does not know, at a state of its own.
+func (q *question) lookUp(p *person) ([]string, error) {
+	all := &question{api: q.api, ctx: q.ctx, account: q.account, slots: q.slots}
+	defer all.drop()
+	err := all.take(func(all *question, v *resolver.View) error {
+		ordinal, _ := v.Resolve(p.ID)
+		if err := p.load(all.saved, v, ordinal, all.atMs); err != nil {
+			return err
+		}
+		var roots []*segment.Node
+		for _, s := range all.saved {
+			if _, ok := p.held[s.ID]; !ok {
+				roots = append(roots, s.Root)
+			}
+		}
+		all.gather(v, roots...)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	in := maps.Clone(p.held)
+	for _, s := range all.saved {
+		if _, ok := p.held[s.ID]; ok {
+			continue
+		}
+		who, err := all.who(q.ctx, s.Root)
 		if err != nil {
 			return nil, err
 		}
+		in[s.ID] = who.Contains(p.Ordinal)
 	}
-	for _, s := range q.saved {
-		var in bool
-		if whole {
-			in = holds(s.ID)
-		} else {
-			who, err := q.who(q.ctx, s.Root)
-			if err != nil {
-				return nil, err
-			}
-			in = who.Contains(p.Ordinal)
-		}
-		if in {
-			out = append(out, s.ID)
-		}
-	}
-	return out, nil
+	return holding(all.saved, in), nil
 }
 
-// eventsOf reads a profile's events, unless no segment asks for them; whole is
-// false when it has more than may be looked at.
+// eventsOf reads a profile's events, unless no segment that is building asks for
+// them; whole is false when it has more than may be looked at.
 func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool, err error) {
-	if !slices.ContainsFunc(q.saved, func(s resolver.Segment) bool { return len(s.Root.Activities()) > 0 }) {
+	held := func(leaf *segment.Node) bool {
+		if leaf.Kind != segment.KindSegment {
+			return false
+		}
+		_, ok := p.held[leaf.Segment.SegmentID]
+		return ok
+	}
+	asks := func(s resolver.Segment) bool {
+		_, ok := p.held[s.ID]
+		return !ok && q.needsEvents(s.Root, held)
+	}
+	if !slices.ContainsFunc(q.saved, asks) {
 		return nil, true, nil
 	}
 	if err := q.api.opts.Node.WaitHistory(q.ctx, q.cut); err != nil {
@@ -137,11 +193,12 @@ func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool,
 }
 
 // judge returns a function that tells whether a saved segment holds the
-// profile. Answers are kept: conditions and segments are judged once, however
-// many segments share them.
+// profile. Answers are kept, those of the engine first: conditions and segments
+// are judged once, however many segments share them.
 func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string) bool {
 	profile := naiveProfile(p.Profile, events)
-	segments := map[string]bool{}
+	segments := make(map[string]bool, len(q.saved))
+	maps.Copy(segments, p.held)
 	leaves := map[string]bool{}
 	var holds func(id string) bool
 	holds = func(id string) bool {

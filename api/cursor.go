@@ -58,19 +58,16 @@ func timelineCursor(c *call) (*query.TimelineKey, error) {
 	}, nil
 }
 
-// memberCursor names a place in a segment's members. All pages are judged at
-// the instant of the first, under the same definition.
+// memberCursor names a place in a segment's members, under one definition.
 type memberCursor struct {
-	after      uint32 // ordinal of the last member answered
-	asOfMs     int64
+	from       uint32  // the first ordinal of the page
 	definition [8]byte // start of the definition's hash
 }
 
-const memberCursorBytes = 1 + 4 + 8 + 8
+const memberCursorBytes = 1 + 4 + 8
 
 func (m memberCursor) encode() string {
-	b := binary.LittleEndian.AppendUint32([]byte{cursorMembers}, m.after)
-	b = binary.LittleEndian.AppendUint64(b, uint64(m.asOfMs))
+	b := binary.LittleEndian.AppendUint32([]byte{cursorMembers}, m.from)
 	return cursorText.EncodeToString(append(b, m.definition[:]...))
 }
 
@@ -79,5 +76,5 @@ func peekMemberCursor(c *call) (*memberCursor, error) {
 	if b == nil {
 		return nil, err
 	}
-	return &memberCursor{binary.LittleEndian.Uint32(b), int64(binary.LittleEndian.Uint64(b[4:])), [8]byte(b[12:])}, nil
+	return &memberCursor{binary.LittleEndian.Uint32(b), [8]byte(b[4:])}, nil
 }

@@ -91,7 +91,7 @@ func TestErrors(t *testing.T) {
 	// Every call but signing in needs a session.
 	s.token = ""
 	for _, x := range []string{"DELETE /session", "GET /segments", "POST /segments", "POST /segments/preview", "GET /segments/x", "PUT /segments/x", "DELETE /segments/x",
-		"GET /segments/x/members", "GET /profiles", "GET /profiles/x", "GET /profiles/x/events", "GET /catalog", "POST /catalog", "GET /events/live",
+		"GET /segments/x/members", "GET /segments/x/explain", "GET /segments/x/transitions", "GET /profiles", "GET /profiles/x", "GET /profiles/x/events", "GET /catalog", "POST /catalog", "GET /events/live",
 		"POST /app-secret", "GET /settings", "PUT /settings"} {
 		method, path, _ := strings.Cut(x, " ")
 		if status, _ := s.do(method, path, ""); status != 401 {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -14,8 +15,8 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// question is one state of an account, to be asked who belongs to what: the
-// profiles, the definitions and the cut belong together.
+// question is one state of an account, to be asked who belongs to what: what
+// the engine knows, the profiles, the definitions and the cut belong together.
 type question struct {
 	api     *API
 	ctx     context.Context
@@ -24,16 +25,22 @@ type question struct {
 	atMs    int64
 	defs    map[string]*segment.Node
 	saved   []resolver.Segment // the oldest first
-	snap    *resolver.Snapshot // nil unless all profiles were asked for
+	// known are the engine's answers that were gathered, people the profiles to
+	// find out the rest with; lacks tells that there is such a rest.
+	known  map[string]*roaring.Bitmap // by key
+	people people
+	lacks  bool
+
 	history *sharedHistory
+	slots   *slots // whose slot is held
 	finish  func()
 }
 
-// beginQuestion waits for its turn to ask history. done must follow; the
-// context ends with the time a question may take.
-func (a *API) beginQuestion() (ctx context.Context, done func(), err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), a.opts.EvaluationTimeout)
-	release, err := a.evaluations.acquire(ctx)
+// beginQuestion waits for its turn. done must follow; the context ends with
+// ctx, and after the time given.
+func (s *slots) beginQuestion(ctx context.Context, timeout time.Duration) (_ context.Context, done func(), err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	release, err := s.acquire(ctx)
 	if err != nil {
 		cancel()
 		return nil, nil, err
@@ -44,76 +51,201 @@ func (a *API) beginQuestion() (ctx context.Context, done func(), err error) {
 	}, nil
 }
 
-// ask takes one state of the call's account. also runs on the same state; it
-// may be nil. close must follow.
-func (a *API) ask(c *call, also func(*resolver.View) error) (*question, error) {
-	return a.askWith(c, (*question).take, also)
+// beginQuestion waits for its turn to ask history.
+func (a *API) beginQuestion() (ctx context.Context, done func(), err error) {
+	return a.evaluations.beginQuestion(context.Background(), a.opts.EvaluationTimeout)
 }
 
-// askAll is ask with a snapshot of all profiles, for those who call who.
-func (a *API) askAll(c *call, also func(*resolver.View) error) (*question, error) {
-	return a.askWith(c, (*question).takeAll, also)
+// alsoRead is what else is read from the state that a question takes.
+type alsoRead func(*question, *resolver.View) error
+
+// ask takes one state of the call's account, to ask history about it. also runs
+// on the same state. close must follow.
+func (a *API) ask(c *call, also alsoRead) (*question, error) {
+	return a.askWithin(context.Background(), c, also)
 }
 
-func (a *API) askWith(c *call, take func(*question, func(*resolver.View) error) error, also func(*resolver.View) error) (*question, error) {
-	ctx, done, err := a.beginQuestion()
-	if err != nil {
+// askWithin is ask that also ends with ctx.
+func (a *API) askWithin(ctx context.Context, c *call, also alsoRead) (*question, error) {
+	q := &question{api: a, account: c.account, finish: func() {}}
+	if err := q.toHistory(ctx); err != nil {
 		return nil, err
 	}
-	q := &question{api: a, ctx: ctx, account: c.account, finish: done}
-	if err := take(q, also); err != nil {
+	if err := q.take(also); err != nil {
 		q.close()
 		return nil, err
 	}
 	return q, nil
 }
 
-// take makes the present state of the account the one that is asked.
-func (q *question) take(also func(*resolver.View) error) error {
-	err := q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
-		if also != nil {
-			if err := also(v); err != nil {
-				return err
-			}
-		}
-		q.cut = v.Cut()
-		// Every event of this state has happened by then, whatever the clock says.
-		q.atMs = max(q.api.opts.Now().UnixMilli(), v.LogTimeMs())
-		q.saved = v.Segments()
-		return nil
-	})
-	q.defs = make(map[string]*segment.Node, len(q.saved))
-	for _, s := range q.saved {
-		q.defs[s.ID] = s.Root
+// askEngine is ask for what the engine may well know: while it does, nobody
+// waits for those who ask history.
+func (a *API) askEngine(c *call, also alsoRead) (*question, error) {
+	q := &question{api: a, account: c.account}
+	var err error
+	if q.ctx, q.finish, err = a.combinations.beginQuestion(context.Background(), a.opts.EvaluationTimeout); err != nil {
+		return nil, err
 	}
-	q.history = &sharedHistory{History: q.api.opts.History}
-	return err
+	q.slots = a.combinations
+	err = q.take(also)
+	if err == nil && q.lacks {
+		if err = q.toHistory(context.Background()); err == nil {
+			err = q.take(also)
+		}
+	}
+	if err != nil {
+		q.close()
+		return nil, err
+	}
+	return q, nil
 }
 
-// takeAll is take with a snapshot of all profiles.
-func (q *question) takeAll(also func(*resolver.View) error) error {
-	return q.take(func(v *resolver.View) error {
-		if also != nil {
-			if err := also(v); err != nil {
-				return err
-			}
-		}
-		snap := v.Snapshot()
-		if q.snap != nil {
-			q.snap.Close() //nolint:errcheck // it only gives memory back
-		}
-		q.snap = snap
+// toHistory waits for the question's turn to ask history, unless it has it. What
+// was gathered is let go: a new state must be taken.
+func (q *question) toHistory(ctx context.Context) error {
+	if q.mayAsk() {
 		return nil
+	}
+	q.drop()
+	q.finish()
+	q.finish, q.slots = func() {}, nil
+	ctx, done, err := q.api.evaluations.beginQuestion(ctx, q.api.opts.EvaluationTimeout)
+	if err != nil {
+		return err
+	}
+	q.ctx, q.finish, q.slots = ctx, done, q.api.evaluations
+	return nil
+}
+
+// mayAsk tells whether it is the question's turn to ask history.
+func (q *question) mayAsk() bool { return q.slots == q.api.evaluations }
+
+// take makes the present state of the account the one that is asked.
+func (q *question) take(also alsoRead) error {
+	q.drop()
+	return q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
+		q.cut, q.atMs, q.saved = v.Cut(), q.api.instant(v), v.Segments()
+		q.defs = make(map[string]*segment.Node, len(q.saved))
+		for _, s := range q.saved {
+			q.defs[s.ID] = s.Root
+		}
+		q.history = &sharedHistory{History: q.api.opts.History}
+		return also(q, v)
 	})
 }
 
-func (q *question) close() {
-	if q.snap != nil {
-		if err := q.snap.Close(); err != nil {
+// instant is when a question to this state is asked: every event of it has
+// happened by then, whatever the clock says.
+func (a *API) instant(v *resolver.View) int64 {
+	return max(a.opts.Now().UnixMilli(), v.LogTimeMs())
+}
+
+// What is gathered of the engine's answers, so that reading them holds up
+// nobody for long and they do not fill the memory. History is asked for what is
+// beyond.
+const (
+	gatherBytes  = 64 << 20
+	gatherLeaves = 5000
+)
+
+// gather takes what the engine knows of definitions, and of the profiles what
+// finding out the rest needs. It belongs into take. It stops at the first
+// condition that is not known if history may not be asked.
+func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
+	q.known, q.people.universe = map[string]*roaring.Bitmap{}, v.Universe()
+	seen := map[string]bool{}
+	scan, leaves, bytes := false, 0, uint64(0)
+	visited := map[string]bool{}
+	var visit func(n *segment.Node)
+	visit = func(n *segment.Node) {
+		n.Walk(func(_ string, leaf *segment.Node) {
+			if leaf.Kind == segment.KindGroup || q.lacks && !q.mayAsk() {
+				return
+			}
+			if leaves++; leaves <= gatherLeaves {
+				key := leaf.Key()
+				if seen[key] {
+					return
+				}
+				seen[key] = true
+				if bytes < gatherBytes {
+					if b, ok := fromEngine(v, leaf, key, q.atMs); ok {
+						bytes += b.GetSizeInBytes()
+						q.known[key] = b
+						return
+					}
+				}
+			}
+			switch leaf.Kind {
+			case segment.KindActivity:
+				q.lacks = true
+			case segment.KindSegment:
+				id := leaf.Segment.SegmentID
+				if d := q.defs[id]; d != nil && !visited[id] {
+					visited[id] = true
+					visit(d)
+				}
+			default:
+				scan, q.lacks = true, true
+			}
+		})
+	}
+	for _, root := range roots {
+		visit(root)
+	}
+	if scan && q.mayAsk() {
+		q.people.snap = v.Snapshot()
+		q.api.snapshots.Inc()
+	}
+}
+
+// fromEngine is the engine's answer to the positive form of a condition.
+func fromEngine(v *resolver.View, leaf *segment.Node, key string, atMs int64) (*roaring.Bitmap, bool) {
+	if leaf.Kind == segment.KindSegment {
+		return v.Members(leaf.Segment.SegmentID, atMs)
+	}
+	return v.LeafMembers(key, atMs)
+}
+
+// isKnown is a condition's answer among those gathered.
+func (q *question) isKnown(leaf *segment.Node) (*roaring.Bitmap, bool) {
+	if len(q.known) == 0 {
+		return nil, false
+	}
+	b, ok := q.known[leaf.Key()]
+	return b, ok
+}
+
+// drop gives back what was taken.
+func (q *question) drop() {
+	if q.people.snap != nil {
+		if err := q.people.snap.Close(); err != nil {
 			q.api.opts.Logger.Error("a snapshot could not be closed", "error", err)
 		}
 	}
+	q.known, q.people, q.lacks = nil, people{}, false
+}
+
+func (q *question) close() {
+	q.drop()
 	q.finish()
+}
+
+// people are the profiles of a question. They implement [query.Profiles].
+type people struct {
+	universe *roaring.Bitmap
+	snap     *resolver.Snapshot // nil when no condition needs it
+}
+
+// Universe implements [query.Profiles].
+func (p *people) Universe() *roaring.Bitmap { return p.universe }
+
+// Scan implements [query.Profiles].
+func (p *people) Scan(ctx context.Context, fn func(uint32, *segment.Facts) error) error {
+	if p.snap == nil {
+		return errors.New("profiles are looked at that no condition was gathered for")
+	}
+	return p.snap.Scan(ctx, fn)
 }
 
 func (q *question) lookup(id string) (*segment.Node, bool) {
@@ -121,25 +253,51 @@ func (q *question) lookup(id string) (*segment.Node, bool) {
 	return n, ok
 }
 
-// who finds the ordinals for which the definition holds.
+// who finds the ordinals for which a definition holds that was gathered.
 func (q *question) who(ctx context.Context, root *segment.Node) (*roaring.Bitmap, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	began := time.Now() // for the metric only
 	defer func() { q.api.evaluationTime.UpdateDuration(began) }()
-	if len(q.activities(root)) > 0 {
+	if q.needsEvents(root, func(leaf *segment.Node) bool { _, ok := q.isKnown(leaf); return ok }) {
 		if err := q.api.opts.Node.WaitHistory(ctx, q.cut); err != nil {
 			return nil, historyError(err)
 		}
 	}
 	b, err := query.Evaluate(ctx, q.history, query.Evaluation{
-		Account: q.account, Cut: q.cut, AtMs: q.atMs, Root: root, Profiles: q.snap, Segments: q.lookup,
+		Account: q.account, Cut: q.cut, AtMs: q.atMs, Root: root, Profiles: &q.people, Segments: q.lookup, Known: q.isKnown,
 	})
 	if err != nil {
 		return nil, historyError(err)
 	}
 	return b, nil
+}
+
+// needsEvents tells whether a definition, beside conditions that are known,
+// depends on what profiles have done.
+func (q *question) needsEvents(root *segment.Node, known func(leaf *segment.Node) bool) bool {
+	needs := false
+	seen := map[string]bool{}
+	var visit func(n *segment.Node)
+	visit = func(n *segment.Node) {
+		n.Walk(func(_ string, leaf *segment.Node) {
+			if needs || leaf.Kind != segment.KindActivity && leaf.Kind != segment.KindSegment {
+				return
+			}
+			if known(leaf) {
+				return
+			}
+			if leaf.Kind == segment.KindActivity {
+				needs = true
+			} else if d := q.defs[leaf.Segment.SegmentID]; d != nil && !seen[leaf.Segment.SegmentID] {
+				seen[leaf.Segment.SegmentID] = true
+				visit(d)
+			}
+		})
+	}
+	visit(root)
+	return needs
 }
 
 // activities lists the activity conditions the definition asks for, through the
@@ -152,15 +310,21 @@ func (q *question) activities(root *segment.Node) []*segment.Activity {
 	return out
 }
 
+// closure lists the definitions that root refers to.
+func (q *question) closure(root *segment.Node) []*segment.Node { return closure(root, q.lookup) }
+
 // closure lists the definitions that root refers to, directly or through
 // others, each once.
-func (q *question) closure(root *segment.Node) []*segment.Node {
+func closure(root *segment.Node, lookup func(id string) (*segment.Node, bool)) []*segment.Node {
 	var out []*segment.Node
 	seen := map[string]bool{}
 	var visit func(n *segment.Node)
 	visit = func(n *segment.Node) {
 		for _, id := range n.SegmentIDs() {
-			if d := q.defs[id]; d != nil && !seen[id] {
+			if seen[id] {
+				continue
+			}
+			if d, ok := lookup(id); ok {
 				seen[id] = true
 				out = append(out, d)
 				visit(d)

@@ -51,7 +51,7 @@ type explanation struct {
 func (a *API) explain(c *call) (any, error) {
 	p := &person{}
 	var s resolver.Segment
-	q, err := a.ask(c, func(v *resolver.View) error {
+	q, err := a.ask(c, func(q *question, v *resolver.View) error {
 		var ok bool
 		if s, ok = v.Segment(c.id()); !ok {
 			return errNoSegment
@@ -68,7 +68,7 @@ func (a *API) explain(c *call) (any, error) {
 		if !ok {
 			return missing("%s", errNoProfile)
 		}
-		return p.load(v, ordinal)
+		return p.load(nil, v, ordinal, q.atMs)
 	})
 	if err != nil {
 		return nil, err

@@ -57,26 +57,27 @@ func (c *clock) advance(d time.Duration) {
 // service is a whole service on an in-memory listener: real node, log, ingest
 // and console API.
 type service struct {
-	t       *testing.T
+	t       testing.TB
 	clock   *clock
 	node    *resolver.Node
 	history query.History
 	api     *API
 	ops     *Ops
 	creds   Credentials
+	handler fasthttp.RequestHandler
 	client  *http.Client
 	token   string
 }
 
 // newService starts a service with one account, signed in.
-func newService(t *testing.T, history query.History, change func(*Options)) *service {
+func newService(t testing.TB, history query.History, change func(*Options)) *service {
 	t.Helper()
 	return newServiceOn(t, history, 1, change)
 }
 
 // newServiceOn is newService with a log of several partitions; another account
 // can be made in each of the others.
-func newServiceOn(t *testing.T, history query.History, partitions int, change func(*Options)) *service {
+func newServiceOn(t testing.TB, history query.History, partitions int, change func(*Options)) *service {
 	t.Helper()
 	s := &service{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, history: history}
 	fs := vfs.NewMem()
@@ -106,6 +107,7 @@ func newServiceOn(t *testing.T, history query.History, partitions int, change fu
 	r.ANY("/api/v1/events", h.Event)
 	r.ANY("/api/v1/events/batch", h.Batch)
 	s.api.Register(r)
+	s.handler = r.Handler
 	s.ops = NewOps(set)
 	t.Cleanup(RegisterStateMetrics(set, s.node, log.Stats, history, s.clock.Now))
 	server := ingest.NewServer(in, s.ops.Handle)
@@ -128,7 +130,7 @@ func newServiceOn(t *testing.T, history query.History, partitions int, change fu
 	return s
 }
 
-func ok(t *testing.T, err error) {
+func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +146,7 @@ type answer struct {
 	header  http.Header
 }
 
-func (a answer) into(t *testing.T, v any) {
+func (a answer) into(t testing.TB, v any) {
 	t.Helper()
 	d := json.NewDecoder(bytes.NewReader(a.Data))
 	if err := d.Decode(v); err != nil {

@@ -7,68 +7,123 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
+// membersPage is a page of members at one instant.
+type membersPage struct {
+	root   *segment.Node
+	behind []*segment.Node // the definitions that root refers to
+	ids    []resolver.ProfileID
+	next   uint32 // where the next page begins, if there is more
+	more   bool
+	atMs   int64
+}
+
 // members answers GET /segments/{id}/members in the order in which profiles
-// came to be. Every page is a question of its own at the instant of the first
-// page. Events that arrive between pages are later than that instant and do not
-// show; what profiles are (attributes, merges) is that of the page's moment.
+// came to be. Every page is of its own instant, its as_of. Profiles keep their
+// place, so who is a member all the time is on exactly one page; who enters or
+// leaves between may be on none, or on one though gone since.
 func (a *API) members(c *call) (any, error) {
 	limit, err := c.limit()
 	if err != nil {
 		return nil, err
 	}
-	from, err := peekMemberCursor(c)
+	cursor, err := peekMemberCursor(c)
 	if err != nil {
 		return nil, err
 	}
-	var s resolver.Segment
-	q, err := a.askAll(c, func(v *resolver.View) error {
-		var ok bool
-		if s, ok = v.Segment(c.id()); !ok {
+	from := uint32(0)
+	if cursor != nil {
+		from = cursor.from
+	}
+	var p membersPage
+	live := false
+	err = a.read(c, func(v *resolver.View) error {
+		s, ok := v.Segment(c.id())
+		if !ok {
 			return errNoSegment
+		}
+		p = membersPage{root: s.Root, atMs: a.instant(v)}
+		var ordinals []uint32
+		// One more tells whether there is another page.
+		if ordinals, live = v.MembersPage(s.ID, from, limit+1, p.atMs); live {
+			p.behind = closure(s.Root, func(id string) (*segment.Node, bool) {
+				other, ok := v.Segment(id)
+				return other.Root, ok
+			})
+			p.take(v, ordinals, limit)
 		}
 		return nil
 	})
+	if err == nil && !live {
+		p, err = a.membersByHistory(c, from, limit)
+	}
 	if err != nil {
 		return nil, err
 	}
-	defer q.close()
-	hash := q.definitionHash(s.Root)
-	if from != nil {
-		if from.definition != hash {
-			return nil, badField("cursor", "cursor belongs to an earlier definition of the segment; leave it out to start at the beginning")
-		}
-		// A clock that was set back must not show events of the future.
-		q.atMs = min(q.atMs, from.asOfMs)
+	hash := definitionHash(p.root, p.behind)
+	if cursor != nil && cursor.definition != hash {
+		return nil, badField("cursor", "cursor belongs to an earlier definition of the segment; leave it out to start at the beginning")
 	}
-	who, err := q.who(q.ctx, s.Root)
-	if err != nil {
-		return nil, err
+	ids := make([]string, len(p.ids))
+	for i, id := range p.ids {
+		ids[i] = id.String()
 	}
-	it := who.Iterator()
-	if from != nil {
-		if it.AdvanceIfNeeded(from.after); it.HasNext() && it.PeekNext() == from.after {
-			it.Next()
-		}
-	}
-	ids := []string{}
 	next := ""
-	for last := uint32(0); it.HasNext(); {
-		if len(ids) == limit {
-			next = memberCursor{after: last, asOfMs: q.atMs, definition: hash}.encode()
-			break
-		}
-		last = it.Next()
-		ids = append(ids, q.snap.ProfileID(last).String())
+	if p.more {
+		next = memberCursor{from: p.next, definition: hash}.encode()
 	}
-	return map[string]any{"members": ids, "next": cursorOrNull(next), "as_of": timeText(q.atMs)}, nil
+	return map[string]any{"members": ids, "next": cursorOrNull(next), "as_of": timeText(p.atMs)}, nil
 }
 
-// definitionHash is the start of a hash of the definition and of all it refers
-// to.
-func (q *question) definitionHash(root *segment.Node) (short [8]byte) {
+// membersByHistory is a page of the members of a segment that is building.
+func (a *API) membersByHistory(c *call, from uint32, limit int) (p membersPage, err error) {
+	q, err := a.ask(c, func(q *question, v *resolver.View) error {
+		s, ok := v.Segment(c.id())
+		if !ok {
+			return errNoSegment
+		}
+		p = membersPage{root: s.Root, behind: q.closure(s.Root), atMs: q.atMs}
+		q.gather(v, s.Root)
+		return nil
+	})
+	if err != nil {
+		return p, err
+	}
+	defer q.close()
+	who, err := q.who(q.ctx, p.root)
+	if err != nil {
+		return p, err
+	}
+	it := who.Iterator()
+	it.AdvanceIfNeeded(from)
+	var ordinals []uint32
+	for it.HasNext() && len(ordinals) <= limit {
+		ordinals = append(ordinals, it.Next())
+	}
+	// The id of an ordinal never changes: a later state will do.
+	err = a.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
+		p.take(v, ordinals, limit)
+		return nil
+	})
+	return p, err
+}
+
+// take takes the profiles of a page, limit at most.
+func (p *membersPage) take(v *resolver.View, ordinals []uint32, limit int) {
+	if p.more = len(ordinals) > limit; p.more {
+		ordinals = ordinals[:limit]
+		p.next = ordinals[limit-1] + 1
+	}
+	p.ids = make([]resolver.ProfileID, len(ordinals))
+	for i, o := range ordinals {
+		p.ids[i] = v.ProfileID(o)
+	}
+}
+
+// definitionHash is the start of a hash of a definition and of those behind it.
+func definitionHash(root *segment.Node, behind []*segment.Node) (short [8]byte) {
 	h := sha256.New()
 	h.Write(root.Canonical())
-	for _, n := range q.closure(root) {
+	for _, n := range behind {
 		h.Write([]byte{'\n'})
 		h.Write(n.Canonical())
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // memHistory is a history in memory that judges every condition naively. It can
-// be told to fail or to wait.
+// be told to fail or to wait, and counts.
 type memHistory struct {
 	mu       sync.Mutex
 	rows     []memRow
@@ -22,7 +22,43 @@ type memHistory struct {
 	position int64
 	fail     error         // of questions
 	hold     chan struct{} // questions wait until it is closed
+	replays  chan struct{} // replays wait until it is closed: segments stay building
 	asked    int           // activity questions
+	read     int           // timelines
+}
+
+// holdReplays keeps segments on events building until release is called.
+func (h *memHistory) holdReplays() (release func()) {
+	hold := make(chan struct{})
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.replays = hold
+	return func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		h.replays = nil
+		close(hold)
+	}
+}
+
+// questions is how many were asked since it was last called.
+func (h *memHistory) questions() (asked, read int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	asked, read, h.asked, h.read = h.asked, h.read, 0, 0
+	return asked, read
+}
+
+// transitions is what is stored of a segment.
+func (h *memHistory) transitions(segment string) (out []query.Transition) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.moves {
+		if t.Segment == segment {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 type memRow struct {
@@ -69,14 +105,23 @@ func (h *memHistory) ready(ctx context.Context) error {
 	h.mu.Lock()
 	hold, fail := h.hold, h.fail
 	h.mu.Unlock()
-	if hold != nil {
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+	if err := wait(ctx, hold); err != nil {
+		return err
 	}
 	return fail
+}
+
+// wait waits for hold to be closed, unless it is nil.
+func wait(ctx context.Context, hold chan struct{}) error {
+	if hold == nil {
+		return nil
+	}
+	select {
+	case <-hold:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (h *memHistory) set(fail error, hold chan struct{}) {
@@ -101,6 +146,7 @@ func (h *memHistory) Timeline(ctx context.Context, q query.TimelineQuery) ([]que
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.read++
 	var out []query.TimelineEntry
 	for _, r := range h.rows {
 		if r.account == q.Account && r.entry.Key.Offset < q.Cut.UpTo && slices.Contains(q.Ordinals, r.ordinal) &&
@@ -178,6 +224,12 @@ const memBlock = 100
 
 func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
 	if err := h.ready(ctx); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	hold := h.replays
+	h.mu.Unlock()
+	if err := wait(ctx, hold); err != nil {
 		return err
 	}
 	for _, p := range q.Where {

@@ -29,11 +29,12 @@ func (s *statusCounters) inc(status int) { s[min(max(status/100, 0), 5)].Inc() }
 
 func (a *API) registerMetrics(set *metrics.Set) {
 	a.evaluationTime = set.GetOrCreateHistogram("muster_console_evaluation_duration_seconds")
+	a.snapshots = set.GetOrCreateCounter("muster_console_profile_snapshots_total")
 	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
 		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
 	}
 	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.guesses.size()) })
-	for name, s := range map[string]*slots{"evaluation": a.evaluations, "password": a.passwords} {
+	for name, s := range map[string]*slots{"evaluation": a.evaluations, "combination": a.combinations, "password": a.passwords} {
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, name), func() float64 { return float64(s.running()) })
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, name), func() float64 { return float64(s.waiting.Load()) })
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })
@@ -44,16 +45,18 @@ func (a *API) registerMetrics(set *metrics.Set) {
 const usageAge = 10 * time.Second
 
 // RegisterStateMetrics adds the numbers of the log, the state and history to
-// set. now is the clock that ages the size of history. stop must be called
-// before history is closed.
+// set. now is the clock that ages the sizes of history and of segments. stop
+// must be called before history is closed.
 func RegisterStateMetrics(set *metrics.Set, node *resolver.Node, log func() file.Stats, history query.History, now func() time.Time) (stop func()) {
 	usage := &usageCache{history: history, now: now}
 	usage.ctx, usage.cancel = context.WithCancel(context.Background())
+	segments := &segmentSizes{node: node, now: now}
 	set.RegisterMetricsWriter(func(w io.Writer) {
 		writeLog(w, log())
 		for _, s := range node.Stats() {
 			writePartition(w, s)
 		}
+		segments.write(w)
 		usage.write(w)
 	})
 	return usage.close
@@ -92,6 +95,8 @@ func writePartition(w io.Writer, s resolver.Stats) {
 	counter("muster_profiles_created_total", s.ProfilesCreated)
 	counter("muster_merges_total", s.Merges)
 	counter("muster_identity_conflicts_total", s.Conflicts)
+	counter("muster_segment_transitions_total", s.Transitions)
+	counter("muster_segment_chunks_total", s.Chunks)
 	gauge("muster_profiles", s.Profiles)
 	gauge("muster_identities", s.Identities)
 	gauge("muster_idempotency_keys", s.IdempotencyKeys)

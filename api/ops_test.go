@@ -39,7 +39,7 @@ func TestMetrics(t *testing.T) {
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	s.fill(10)
-	s.segment("Buyers", buyers)
+	s.live(s.segment("Buyers", buyers).ID)
 	text := ""
 	scrape := func() {
 		res, b := s.send("GET", "/metrics", "")
@@ -56,16 +56,19 @@ func TestMetrics(t *testing.T) {
 	for _, line := range []string{
 		`muster_profiles{partition="0"} 10`, `muster_identities{partition="0"} 10`, `muster_applied_events_total{partition="0"} 10`,
 		`muster_ingest_events_total{result="accepted"} 10`, `muster_history_rows 10`, `muster_history_bytes_per_event 100`,
-		`muster_log_records_total 13`, `muster_log_failed 0`, `muster_history_failing{partition="0"} 0`,
+		`muster_log_failed 0`, `muster_history_failing{partition="0"} 0`,
 		`muster_console_sign_ins_total{result="ok"} 1`, `muster_console_requests_total{route="POST /segments",status="2xx"} 1`,
-		`muster_console_slots_running{kind="evaluation"} 0`,
+		`muster_console_slots_running{kind="evaluation"} 0`, `muster_console_slots_running{kind="combination"} 0`,
+		`muster_segments 1`, `muster_segment_building 0`, `muster_segment_leaves 1`, `muster_segment_values 5`,
+		`muster_segment_transitions_total{partition="0"} 5`, `muster_segment_chunks_total{partition="0"} 1`,
 	} {
 		if !strings.Contains(text, line+"\n") {
 			t.Errorf("no line %s", line)
 		}
 	}
 	for _, name := range []string{"muster_apply_seconds_total", "muster_checkpoint_offset", "muster_log_fsync_seconds_total", "muster_history_lag_records",
-		"muster_history_spool_bytes", "muster_apply_backlog_records", "muster_idempotency_keys", "process_resident_memory_bytes", "go_goroutines"} {
+		"muster_history_spool_bytes", "muster_apply_backlog_records", "muster_idempotency_keys", "muster_log_records_total", "muster_segment_bytes",
+		"muster_console_profile_snapshots_total", "process_resident_memory_bytes", "go_goroutines"} {
 		if !strings.Contains(text, "\n"+name) {
 			t.Errorf("no metric %s", name)
 		}
@@ -83,5 +86,17 @@ func TestMetrics(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatal("the size of history does not change")
 		}
+	}
+
+	// The sizes of segments are read now and then.
+	s.segment("In Berlin", berlin)
+	scrape()
+	if !strings.Contains(text, "muster_segments 1\n") {
+		t.Error("the sizes of segments were read again at once")
+	}
+	s.clock.advance(segmentSizesAge)
+	scrape()
+	if !strings.Contains(text, "muster_segments 2\n") || !strings.Contains(text, "muster_segment_leaves 2\n") {
+		t.Error("the sizes of segments do not change")
 	}
 }

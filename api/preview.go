@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
+	"slices"
 
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -26,54 +28,75 @@ func (a *API) preview(c *call) (any, error) {
 	if err != nil {
 		return nil, badField("definition", "%s", err)
 	}
-	q, err := a.askAll(c, nil)
+	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
+		if err := segment.CheckRefs("", root, q.lookup); err != nil {
+			return badField("definition", "%s", err)
+		}
+		q.gather(v, root)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
 	defer q.close()
-	if err := segment.CheckRefs("", root, q.lookup); err != nil {
-		return nil, badField("definition", "%s", err)
-	}
 	who, err := q.who(q.ctx, root)
 	if err != nil {
 		return nil, err
 	}
-	var found []*person
-	it := who.Iterator()
-	for it.HasNext() && len(found) < sampleSize {
-		found = append(found, &person{id: q.snap.ProfileID(it.Next())})
+	count, asOf := who.GetCardinality(), timeText(q.atMs)
+	var ordinals []uint32
+	for it := who.Iterator(); it.HasNext() && len(ordinals) < sampleSize; {
+		ordinals = append(ordinals, it.Next())
 	}
-	sample, message, err := q.describe(found)
+	sample, message, err := q.describe(ordinals)
 	if err != nil {
 		return nil, err
 	}
-	return note{map[string]any{"count": who.GetCardinality(), "as_of": timeText(q.atMs), "sample": sample}, message}, nil
+	return note{map[string]any{"count": count, "as_of": asOf, "sample": sample}, message}, nil
 }
 
-// describe reads the profiles of a sample and which segments hold them.
-func (q *question) describe(found []*person) ([]profile, string, error) {
-	err := q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
-		for _, p := range found {
-			// One of them may have been merged since: then the winner is shown.
-			ordinal, _ := v.Resolve(p.id)
-			if err := p.load(v, ordinal); err != nil {
+// describe reads the profiles of a sample, and which segments hold them, from
+// one state. It may be later than that of the sample: a profile's own as_of says
+// so, and of one that was merged since the winner is shown.
+func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
+	found := make([]*person, len(ordinals))
+	load := func(q *question, v *resolver.View) error {
+		for i, o := range ordinals {
+			winner, _ := v.Resolve(v.ProfileID(o))
+			found[i] = &person{}
+			if err := found[i].load(q.saved, v, winner, q.atMs); err != nil {
 				return err
 			}
 		}
 		return nil
-	})
-	if err != nil {
+	}
+	if err := q.take(load); err != nil {
 		return nil, "", err
 	}
 	out, message := []profile{}, ""
-	for _, p := range found {
-		segments, err := q.segmentsOf(p)
+	if slices.ContainsFunc(found, func(p *person) bool { return len(p.held) < len(q.saved) }) && !q.mayAsk() {
+		err := q.toHistory(context.Background())
+		if err == nil {
+			err = q.take(load)
+		}
 		if err != nil {
 			if message, err = q.api.withoutSegments(err); err != nil {
 				return nil, "", err
 			}
 		}
-		out = append(out, newProfile(p.Profile, segments, q.atMs))
+	}
+	for _, p := range found {
+		var segments []string
+		var err error
+		if message == "" {
+			segments, err = q.segmentsOf(p)
+		}
+		if err != nil {
+			if message, err = q.api.withoutSegments(err); err != nil {
+				return nil, "", err
+			}
+		}
+		out = append(out, newProfile(p.Profile, segments, p.atMs))
 	}
 	return out, message, nil
 }

@@ -17,21 +17,74 @@ type segmentRecord struct {
 	ID         string          `json:"_id"`
 	Name       string          `json:"name"`
 	Definition json.RawMessage `json:"definition"`
-	Status     string          `json:"status"`
-	Progress   float64         `json:"progress"`
+	// Status is building until the engine keeps the members by this definition,
+	// and those of all segments it refers to, and live from then on. Progress is
+	// how much of that is done, from 0 to 1.
+	Status   string  `json:"status"`
+	Progress float64 `json:"progress"`
 	// Count is the number of members at AsOf; null when it could not be found
 	// in time, which the message then says.
 	Count     *uint64 `json:"count"`
 	AsOf      string  `json:"as_of"`
 	CreatedAt string  `json:"created_at"`
 	UpdatedAt string  `json:"updated_at"`
+
+	root *segment.Node
 }
 
-func newSegmentRecord(s resolver.Segment, count *uint64, asOfMs int64) segmentRecord {
-	return segmentRecord{
-		ID: s.ID, Name: s.Name, Definition: s.Definition, Status: "live", Progress: 1, Count: count,
-		AsOf: timeText(asOfMs), CreatedAt: timeText(s.CreatedMs), UpdatedAt: timeText(s.UpdatedMs),
+const (
+	statusBuilding = "building"
+	statusLive     = "live"
+)
+
+// building tells whether history must be asked for the count.
+func (r *segmentRecord) building() bool { return r.Status == statusBuilding }
+
+// records makes segments of one state into what is answered.
+type records struct {
+	view *resolver.View
+	atMs int64
+	asOf string
+	// progress is remembered: many segments may refer to one.
+	progress map[string]float64
+}
+
+func newRecords(v *resolver.View, atMs int64) *records {
+	return &records{view: v, atMs: atMs, asOf: timeText(atMs)}
+}
+
+// of is the segment with its count, unless it is building.
+func (r *records) of(s *resolver.Segment) segmentRecord {
+	out := segmentRecord{
+		ID: s.ID, Name: s.Name, Definition: s.Definition, Status: statusLive, Progress: 1,
+		AsOf: r.asOf, CreatedAt: timeText(s.CreatedMs), UpdatedAt: timeText(s.UpdatedMs), root: s.Root,
 	}
+	if n, live := r.view.CountMembers(s.ID, r.atMs); live {
+		out.Count = &n
+	} else {
+		out.Status, out.Progress = statusBuilding, r.progressOf(s.ID)
+	}
+	return out
+}
+
+// progressOf is how much is built of a segment and all it refers to: it waits
+// for the one that is last.
+func (r *records) progressOf(id string) float64 {
+	if p, ok := r.progress[id]; ok {
+		return p
+	}
+	p, live := r.view.SegmentProgress(id)
+	if r.progress == nil {
+		r.progress = map[string]float64{}
+	}
+	r.progress[id] = p
+	if s, ok := r.view.Segment(id); ok && !live {
+		for _, other := range s.Root.SegmentIDs() {
+			p = min(p, r.progressOf(other))
+		}
+		r.progress[id] = p
+	}
+	return p
 }
 
 const notCounted = "the count could not be found in time; ask for the segment again"
@@ -95,51 +148,97 @@ func (a *API) getSegment(c *call) (any, error) { return a.answerSegment(c, c.id(
 
 var errNoSegment = missing("there is no segment with this id")
 
-// answerSegment answers a segment with its count, or without when history does
-// not answer: the segment itself is known.
+// answerSegment answers a segment with its count. While it is building history
+// is asked; when that does not answer, the segment itself is known.
 func (a *API) answerSegment(c *call, id string) (any, error) {
-	var s resolver.Segment
-	find := func(v *resolver.View) error {
-		var ok bool
-		if s, ok = v.Segment(id); !ok {
+	var r segmentRecord
+	find := func(v *resolver.View, atMs int64) error {
+		s, ok := v.Segment(id)
+		if !ok {
 			return errNoSegment
 		}
+		r = newRecords(v, atMs).of(&s)
 		return nil
 	}
-	q, err := a.askAll(c, find)
-	if err != nil {
-		return a.uncounted(c, find, &s, err)
+	err := a.read(c, func(v *resolver.View) error { return find(v, a.instant(v)) })
+	if err != nil || !r.building() {
+		return r, err
 	}
-	defer q.close()
-	n, err := q.count(q.ctx, s.Root)
-	if err != nil {
-		return a.uncounted(c, nil, &s, err)
-	}
-	return newSegmentRecord(s, n, q.atMs), nil
-}
-
-// uncounted answers a segment whose count could not be found because of err.
-func (a *API) uncounted(c *call, find func(*resolver.View) error, s *resolver.Segment, err error) (any, error) {
-	p, ours := classify(err)
-	if p.status < 500 {
-		return nil, err
-	}
-	if ours {
-		a.opts.Logger.Error("a segment could not be counted", "segment", s.ID, "error", err)
-	}
-	if find != nil {
-		if err := a.read(c, find); err != nil {
-			return nil, err
+	q, err := a.ask(c, func(q *question, v *resolver.View) error {
+		if err := find(v, q.atMs); err != nil {
+			return err
+		}
+		if r.building() {
+			q.gather(v, r.root)
+		}
+		return nil
+	})
+	if err == nil {
+		defer q.close()
+		if r.building() {
+			r.Count, err = q.count(q.ctx, r.root)
 		}
 	}
-	return note{newSegmentRecord(*s, nil, a.opts.Now().UnixMilli()), notCounted}, nil
+	if err != nil {
+		p, ours := classify(err)
+		if p.status < 500 {
+			return nil, err
+		}
+		if ours {
+			a.opts.Logger.Error("a segment could not be counted", "segment", id, "error", err)
+		}
+		return note{r, notCounted}, nil
+	}
+	return r, nil
 }
 
 // listBytes bounds the definitions in a page of segments.
 const listBytes = 4 << 20
 
-// listSegments answers GET /segments, the oldest first. Counts share the
-// answers to conditions and a bound on time; what is over it has a null count.
+// segmentPage is a page of segments of one state.
+type segmentPage struct {
+	records []segmentRecord
+	next    string
+}
+
+// pageOf is the page behind the segment with the id after, from the beginning
+// if that is nil.
+func pageOf(v *resolver.View, saved []resolver.Segment, after []byte, limit int, atMs int64) (p segmentPage, err error) {
+	if after != nil {
+		at := slices.IndexFunc(saved, func(s resolver.Segment) bool { return s.ID == string(after) })
+		if at < 0 {
+			return p, badField("cursor", "cursor points to a segment that was deleted; leave it out to start at the beginning")
+		}
+		saved = saved[at+1:]
+	}
+	p.records = []segmentRecord{}
+	rs := newRecords(v, atMs)
+	bytes := 0
+	for i := range saved {
+		if i == limit || (i > 0 && bytes+len(saved[i].Definition) > listBytes) {
+			p.next = cursorText.EncodeToString(append([]byte{cursorSegments}, saved[i-1].ID...))
+			break
+		}
+		bytes += len(saved[i].Definition)
+		p.records = append(p.records, rs.of(&saved[i]))
+	}
+	return p, nil
+}
+
+// building lists the definitions whose members history must be asked for.
+func (p *segmentPage) building() (roots []*segment.Node) {
+	for i := range p.records {
+		if p.records[i].building() {
+			roots = append(roots, p.records[i].root)
+		}
+	}
+	return roots
+}
+
+// listSegments answers GET /segments, the oldest first. All counts are of one
+// instant. Those of segments that are building come from history: they share
+// the answers to conditions and a bound on time; what is over it has a null
+// count.
 func (a *API) listSegments(c *call) (any, error) {
 	limit, err := queryInt(c.QueryArgs(), "limit", 1, maxLimit, maxLimit)
 	if err != nil {
@@ -149,39 +248,56 @@ func (a *API) listSegments(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, err := a.askAll(c, nil)
+	var p segmentPage
+	err = a.read(c, func(v *resolver.View) (err error) {
+		p, err = pageOf(v, v.Segments(), after, limit, a.instant(v))
+		return err
+	})
 	if err != nil {
 		return nil, err
 	}
-	defer q.close()
-	rest := q.saved
-	if after != nil {
-		at := slices.IndexFunc(rest, func(s resolver.Segment) bool { return s.ID == string(after) })
-		if at < 0 {
-			return nil, badField("cursor", "cursor points to a segment that was deleted; leave it out to start at the beginning")
-		}
-		rest = rest[at+1:]
-	}
-	ctx, cancel := context.WithTimeout(q.ctx, a.opts.ListTimeout)
-	defer cancel()
-	out := page{items: []segmentRecord{}}
-	records := []segmentRecord{}
-	message, bytes := "", 0
-	for i, s := range rest {
-		if i == limit || (i > 0 && bytes+len(s.Definition) > listBytes) {
-			out.next = cursorText.EncodeToString(append([]byte{cursorSegments}, rest[i-1].ID...))
-			break
-		}
-		bytes += len(s.Definition)
-		var n *uint64
-		if n, err = q.count(ctx, s.Root); err != nil {
-			if message == "" && !errors.Is(err, context.DeadlineExceeded) {
-				a.opts.Logger.Error("a segment could not be counted", "segment", s.ID, "error", err)
+	message := ""
+	if len(p.building()) > 0 {
+		ctx, cancel := context.WithTimeout(context.Background(), a.opts.ListTimeout)
+		defer cancel()
+		q, err := a.askWithin(ctx, c, func(q *question, v *resolver.View) (err error) {
+			if p, err = pageOf(v, q.saved, after, limit, q.atMs); err == nil {
+				q.gather(v, p.building()...)
 			}
-			message = "segments with a null count could not be counted in time; ask for them one by one"
+			return err
+		})
+		switch {
+		case err == nil:
+			defer q.close()
+			message = q.countBuilding(ctx, p.records)
+		default:
+			reason, _ := classify(err)
+			if reason.status < 500 {
+				return nil, err
+			}
+			message = notAllCounted
 		}
-		records = append(records, newSegmentRecord(s, n, q.atMs))
 	}
-	out.items, out.message = records, message
-	return out, nil
+	return page{items: p.records, next: p.next, message: message}, nil
+}
+
+const notAllCounted = "segments with a null count could not be counted in time; ask for them one by one"
+
+// countBuilding counts the records that are building; the message says that
+// some could not be counted.
+func (q *question) countBuilding(ctx context.Context, list []segmentRecord) (message string) {
+	for i := range list {
+		r := &list[i]
+		if !r.building() {
+			continue
+		}
+		var err error
+		if r.Count, err = q.count(ctx, r.root); err != nil {
+			if message == "" && !errors.Is(err, context.DeadlineExceeded) {
+				q.api.opts.Logger.Error("a segment could not be counted", "segment", r.ID, "error", err)
+			}
+			message = notAllCounted
+		}
+	}
+	return message
 }

@@ -1,0 +1,239 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// That members are right at every instant is tested as S1 in segment/engine;
+// here is from where answers come.
+
+// TestLiveNeedsNoHistory: what the engine knows is answered without history, a
+// snapshot of the profiles or a turn to ask, and the same as before.
+func TestLiveNeedsNoHistory(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, nil)
+	ids := s.fill(12)
+	b, sp := s.segment("Buyers", buyers), s.segment("Spenders", spender)
+	rest := s.segment("Others in Berlin", fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q,"member":false},%s]}`, b.ID, berlin))
+	for _, x := range []segmentAnswer{b, sp, rest} {
+		s.live(x.ID)
+	}
+	h.questions()
+	snapshots := s.api.snapshots.Get()
+	h.set(errors.New("disk on fire"), nil)
+	for range s.api.opts.Evaluations {
+		release, err := s.api.evaluations.acquire(t.Context())
+		ok(t, err)
+		defer release()
+	}
+
+	for _, x := range []struct {
+		segmentAnswer
+		count int
+	}{{b, 6}, {sp, 4}, {rest, 2}} {
+		var got segmentAnswer
+		a := s.want("GET", "/segments/"+x.ID, "", &got)
+		got.counts(t, x.count)
+		var list []segmentAnswer
+		a2 := s.want("GET", "/segments", "", &list)
+		for _, l := range list {
+			if l.ID == x.ID {
+				l.counts(t, x.count)
+			}
+			if l.Status != "live" || l.Progress != 1 {
+				t.Errorf("listed: %+v", l)
+			}
+		}
+		var m membersAnswer
+		s.want("GET", "/segments/"+x.ID+"/members?limit=100", "", &m)
+		if len(m.Members) != x.count || a.Message+a2.Message != "" || got.Status != "live" || len(list) != 3 {
+			t.Errorf("%s: %d members, %q", x.Name, len(m.Members), a.Message+a2.Message)
+		}
+	}
+	var p profileAnswer
+	if a := s.want("GET", "/profiles/"+ids[4], "", &p); !sameSet(p.Segments, []string{b.ID, sp.ID}) || a.Message != "" {
+		t.Errorf("have %q %q", p.Segments, a.Message)
+	}
+	// Everything here is a condition of a live segment, negated or not.
+	var preview previewAnswer
+	not := strings.Replace(buyers, "}", `,"did":false}`, 1)
+	for definition, want := range map[string]int{
+		buyers: 6, not: 6, berlin: 4,
+		fmt.Sprintf(`{"match":"all","conditions":[%s,%s]}`, spender, berlin):                                                 1, // 6
+		fmt.Sprintf(`{"match":"any","conditions":[%s,{"kind":"segment","segment_id":%q,"member":false}]}`, spender, rest.ID): 10,
+	} {
+		a := s.want("POST", "/segments/preview", `{"definition":`+definition+`}`, &preview)
+		if preview.Count != want || a.Message != "" || len(preview.Sample) != min(want, sampleSize) {
+			t.Errorf("%s: %d, want %d, sample of %d; %q", definition, preview.Count, want, len(preview.Sample), a.Message)
+		}
+		for _, x := range preview.Sample {
+			i := slices.Index(ids, x.ProfileID)
+			if slices.Contains(x.Segments, b.ID) != (i%2 == 0) || slices.Contains(x.Segments, rest.ID) != (i == 3 || i == 9) {
+				t.Errorf("sample: %d is in %q", i, x.Segments)
+			}
+		}
+	}
+	if asked, read := h.questions(); asked+read != 0 || s.api.snapshots.Get() != snapshots {
+		t.Errorf("%d questions, %d timelines and %d snapshots for what the engine knows", asked, read, s.api.snapshots.Get()-snapshots)
+	}
+
+	// Read after write, without history.
+	s.event(`{"event_type":"item_purchased","user":{"email":"p3@x.io"}}`)
+	s.live(rest.ID).counts(t, 1)
+}
+
+type previewAnswer struct {
+	Count  int
+	AsOf   string `json:"as_of"`
+	Sample []struct {
+		ProfileID string `json:"profile_id"`
+		Segments  []string
+		AsOf      string `json:"as_of"`
+	}
+}
+
+// TestPreviewAsksTheRest: a preview asks history only for conditions that no
+// live segment has, and looks at profiles only for such.
+func TestPreviewAsksTheRest(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, nil)
+	s.fill(30)
+	for _, d := range []string{buyers, berlin} {
+		s.live(s.segment(d, d).ID)
+	}
+	const (
+		seen = `{"kind":"activity","event":"seen"}`
+		late = `{"kind":"attribute","field":"email","op":"starts_with","value":"p2"}` // 2, 20 to 29
+	)
+	for _, x := range []struct {
+		definition       string
+		count            int
+		asked, snapshots int
+	}{
+		{fmt.Sprintf(`{"match":"all","conditions":[%s,%s]}`, buyers, berlin), 5, 0, 0},
+		{fmt.Sprintf(`{"match":"all","conditions":[%s,%s]}`, buyers, late), 6, 0, 1},
+		{fmt.Sprintf(`{"match":"any","conditions":[%s,%s]}`, buyers, seen), 30, 1, 0},
+		{fmt.Sprintf(`{"match":"all","conditions":[%s,%s,%s]}`, seen, late, berlin), 2, 1, 1}, // 21, 27
+		{fmt.Sprintf(`{"match":"any","conditions":[{"match":"all","conditions":[%s,%s]},%s]}`, spender, late, seen), 20, 2, 1},
+	} {
+		h.questions()
+		snapshots := int(s.api.snapshots.Get())
+		var p previewAnswer
+		s.want("POST", "/segments/preview", `{"definition":`+x.definition+`}`, &p)
+		asked, _ := h.questions()
+		if snapshots = int(s.api.snapshots.Get()) - snapshots; p.Count != x.count || asked != x.asked || snapshots != x.snapshots {
+			t.Errorf("%s\n%d with %d questions and %d snapshots, want %d with %d and %d", x.definition, p.Count, asked, snapshots, x.count, x.asked, x.snapshots)
+		}
+	}
+}
+
+// TestBuilding: until a segment is built, history answers, with what the engine
+// knows; status and progress say so, also of the segments that refer to it. A
+// changed definition counts at once.
+func TestBuilding(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, nil)
+	ids := s.fill(12)
+	city := s.segment("In Berlin", berlin)
+	s.live(city.ID)
+	release := h.holdReplays()
+	b := s.segment("Buyers", buyers)
+	on := s.segment("Buyers in Berlin", fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q},{"kind":"segment","segment_id":%q}]}`, b.ID, city.ID))
+	b.counts(t, 6)
+	on.counts(t, 2)
+	time.Sleep(20 * time.Millisecond) // a build that is not held would be over
+
+	h.questions()
+	snapshots := s.api.snapshots.Get()
+	var list []segmentAnswer
+	s.want("GET", "/segments", "", &list)
+	for i, want := range []struct {
+		id     string
+		status string
+		count  int
+	}{{city.ID, "live", 4}, {b.ID, "building", 6}, {on.ID, "building", 2}} {
+		x := list[slices.IndexFunc(list, func(x segmentAnswer) bool { return x.ID == want.id })]
+		x.counts(t, want.count)
+		if x.Status != want.status || (x.Progress == 1) != (want.status == "live") || x.AsOf != list[0].AsOf {
+			t.Errorf("%d: %+v", i, x)
+		}
+		var m membersAnswer
+		s.want("GET", "/segments/"+want.id+"/members", "", &m)
+		if len(m.Members) != want.count {
+			t.Errorf("%s has %d members, want %d", x.Name, len(m.Members), want.count)
+		}
+	}
+	// One for the list, one for each page of members; the city is known.
+	if asked, _ := h.questions(); asked != 3 || s.api.snapshots.Get() != snapshots {
+		t.Errorf("%d questions, %d snapshots", asked, s.api.snapshots.Get()-snapshots)
+	}
+	var p profileAnswer
+	s.want("GET", "/profiles/"+ids[6], "", &p)
+	if asked, read := h.questions(); !sameSet(p.Segments, []string{city.ID, b.ID, on.ID}) || asked != 0 || read != 1 {
+		t.Errorf("have %q with %d questions, %d timelines", p.Segments, asked, read)
+	}
+	var preview previewAnswer
+	s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, &preview)
+	if asked, read := h.questions(); preview.Count != 4 || asked != 0 || read != 4 ||
+		!sameSet(preview.Sample[0].Segments, []string{city.ID, b.ID, on.ID}) || !sameSet(preview.Sample[1].Segments, []string{city.ID}) {
+		t.Errorf("have %+v with %d questions, %d timelines", preview, asked, read)
+	}
+	release()
+	s.live(on.ID).counts(t, 2)
+	s.live(b.ID).counts(t, 6)
+
+	release = h.holdReplays()
+	var got segmentAnswer
+	s.want("PUT", "/segments/"+b.ID, `{"name":"Seen","definition":{"kind":"activity","event":"seen"}}`, &got)
+	got.counts(t, 6)
+	if got.Status != "building" || got.Name != "Seen" {
+		t.Errorf("a changed definition: %+v", got)
+	}
+	s.want("GET", "/segments/"+on.ID, "", &got)
+	if got.counts(t, 2); got.Status != "building" || got.Progress == 1 { // 3 and 9
+		t.Errorf("a segment that refers to it: %+v", got)
+	}
+	h.questions()
+	s.want("PUT", "/segments/"+b.ID, `{"name":"Berlin again","definition":`+berlin+`}`, &got)
+	got.counts(t, 4)
+	if asked, _ := h.questions(); asked != 0 {
+		t.Errorf("%d questions for a definition that is known", asked)
+	}
+	s.live(on.ID).counts(t, 4)
+	release()
+}
+
+// TestPreviewTurns (Q1): what is combined from what the engine knows is bounded
+// like questions to history.
+func TestPreviewTurns(t *testing.T) {
+	s := newService(t, &memHistory{}, func(o *Options) { o.Evaluations, o.EvaluationQueue = 1, 1 })
+	s.fill(2)
+	s.live(s.segment("In Berlin", berlin).ID)
+	release, err := s.api.combinations.acquire(t.Context())
+	ok(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go s.api.combinations.acquire(ctx) //nolint:errcheck // it only waits
+	for s.api.combinations.waiting.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	if status, a := s.do("POST", "/segments/preview", `{"definition":`+berlin+`}`); status != 503 || a.header.Get("Retry-After") == "" {
+		t.Errorf("one too many: %d %s", status, a.Message)
+	}
+	cancel()
+	for s.api.combinations.waiting.Load() != 0 {
+		time.Sleep(time.Millisecond)
+	}
+	release()
+	s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, nil)
+	s.want("POST", "/segments/preview", `{"definition":`+buyers+`}`, nil)
+	if n := s.api.combinations.running() + s.api.evaluations.running(); n != 0 {
+		t.Errorf("%d turns were not given back", n)
+	}
+}
