@@ -18,8 +18,9 @@ type sumsFold struct{ windowMs int64 }
 const (
 	sumsHead  = 24
 	sumsEntry = 16
-	// dueSteps bounds how far due looks for a change of the answer.
-	dueSteps = 64
+	// dueSteps bounds how far due looks for a change of the answer: looking far
+	// costs with each event, being met early costs once when a contribution ends.
+	dueSteps = 4
 )
 
 func (sumsFold) size() int { return 0 }

@@ -7,9 +7,10 @@ import (
 
 const pageSlots = 64
 
-// maxInline is the longest value kept in a page: 64 of them fit 16-bit ends.
+// maxInline is the longest value kept in a page. A change of its length moves
+// what stands behind it in the page, so it is short; ends have 16 bits.
 // Tests lower it.
-var maxInline = 1000
+var maxInline = 240
 
 // table maps ordinals to short byte strings, packed in pages of 64 ordinals
 // without a pointer per value. Fixed-size values cost their size and a bit;
