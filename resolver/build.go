@@ -27,9 +27,10 @@ const (
 func (p *partition) buildLoop(ctx context.Context) {
 	defer p.done.Done()
 	backoff := time.Duration(0)
+	last := uint64(0) // the account served last
 	for {
 		changed := p.progress.wait()
-		account, work, ok := p.nextWork()
+		account, work, ok := p.nextWork(last)
 		if !ok {
 			select {
 			case <-changed:
@@ -45,6 +46,7 @@ func (p *partition) buildLoop(ctx context.Context) {
 			}
 			continue
 		}
+		last = account
 		var err error
 		if work.State != nil {
 			err = p.loadState(ctx, account, work.State)
@@ -69,11 +71,18 @@ func (p *partition) buildLoop(ctx context.Context) {
 // errMoot means that the work is not wanted any more.
 var errMoot = errors.New("the work is not wanted any more")
 
-// nextWork finds an account whose engine needs something.
-func (p *partition) nextWork() (account uint64, w engine.Work, ok bool) {
+// nextWork finds an account whose engine needs something, the one served last
+// after all others.
+func (p *partition) nextWork(last uint64) (account uint64, w engine.Work, ok bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, a := range p.mu.m.byIndex {
+	list := p.mu.m.byIndex
+	start := 0
+	if a := p.mu.m.accounts[last]; a != nil {
+		start = int(a.index) + 1
+	}
+	for i := range list {
+		a := list[(start+i)%len(list)]
 		if w, ok := a.engine.Work(); ok {
 			return a.number, w, true
 		}

@@ -193,7 +193,7 @@ func TestSimulationL1L2R1S1S2(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() {
-		if n := segmentsChecked.Load(); n < int64(seeds) && !t.Failed() {
+		if n := segmentsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
 			t.Errorf("only %d segments were compared", n)
 		}
 	})
