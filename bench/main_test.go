@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/contest"
+	"github.com/musterhq/muster/bench/internal/segments"
 )
 
 func TestMain(m *testing.M) {
@@ -99,6 +100,81 @@ func TestIngestBaselines(t *testing.T) {
 	}
 }
 
+// The whole of segments on a small account: what is in the report, that nothing
+// is left behind, and that answers were compared.
+func TestSegments(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	out := t.TempDir()
+	table, said, err := runCommand(t, "", "segments", "--min-profiles", "2000", "--max-profiles", "2000", "--events", "2000", "--cost-events", "200",
+		"--rounds", "1", "--reads", "300", "--stale-reads", "500", "--cpuprofile", "--out", out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("%v is left behind", left)
+	}
+	for _, want := range []string{"Ingest of 1 × 2000 events", "20 segments with", "stale reads: 0 of 500", "stopped: at 2000 profiles"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("the table lacks %q:\n%s", want, table)
+		}
+	}
+	for _, name := range []string{"cost-by-size.svg", "cost-by-segments.svg", "counts.svg", "backfill.svg", "memory.svg", "restart.svg", "ingest-20-segments-2000.pprof"} {
+		if info, err := os.Stat(filepath.Join(out, name)); err != nil || info.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	text, err := os.ReadFile(filepath.Join(out, "report.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r segments.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Steps) != 1 || r.Stale == nil || r.Stale.Reads != 500 || r.Stale.Stale != 0 || len(r.Targets) < 8 {
+		t.Fatalf("%s", text)
+	}
+	s := r.Steps[0]
+	switch {
+	case s.Incomplete != "" || s.Profiles != 2000 || s.Grow.Events != 20_000 || s.Events < 30_000:
+		t.Errorf("%d profiles, %d past events, %d events, incomplete: %s", s.Profiles, s.Grow.Events, s.Events, s.Incomplete)
+	case s.Ingest.Without.Events != 2000 || s.Ingest.With.Events != 2000 || s.Ingest.WithoutAgain.Events != 2000 || s.Ingest.With.LeastMicros <= 0 || s.Ingest.CPURatio <= 0:
+		t.Errorf("ingest: %+v", s.Ingest)
+	case s.Ingest.Without.Transitions != 0 || s.Ingest.With.Transitions == 0 || s.Ingest.WithoutAgain.Transitions != 0:
+		t.Errorf("segments were live when they should not be, or the other way round: %+v", s.Ingest)
+	case s.Cost == nil || len(s.Cost.Other) != 5 || len(s.Cost.Same) != 4 || s.Cost.Same[3].Segments != 1000 || s.Cost.Same[3].CPUMicros <= s.Cost.Same[0].CPUMicros:
+		t.Errorf("cost: %+v", s.Cost)
+	case s.Counts == nil || s.Counts.Busy.Reads != 300 || s.Counts.Busy.P50Micros <= 0 || s.Counts.PerSec <= 0 || len(s.Counts.SQL) != 3 || s.Counts.LeastTimes <= 0:
+		t.Errorf("counts: %+v", s.Counts)
+	case s.Preview == nil || s.Preview.KnownMillis <= 0 || s.Preview.UnknownConditions != 1:
+		t.Errorf("previews: %+v", s.Preview)
+	case len(s.Backfill) != 4 || s.Backfill[2].Members == 0 || s.Backfill[2].BuildMillis <= 0 || s.Backfill[2].BareMillis <= 0:
+		t.Errorf("backfill: %+v", s.Backfill)
+	case s.Memory.Segments.Segments != 20 || s.Memory.Segments.Values == 0 || s.Memory.BytesPerValue <= 0 || s.Memory.Started.HeapBytes <= 0 || s.Memory.Started.RSSBytes <= 0:
+		t.Errorf("memory: %+v", s.Memory)
+	case s.Restart == nil || s.Restart.SameMembers != 20 || s.Restart.OpenSeconds <= 0 || s.RestartBare == nil || s.Checkpoint == nil || s.Checkpoint.Bytes <= 0:
+		t.Errorf("restart: %+v, checkpoint: %+v", s.Restart, s.Checkpoint)
+	case len(s.Verified) != 2 || s.Verified[0].Segments != 20 || s.Verified[0].Members == 0:
+		t.Errorf("verified: %+v", s.Verified)
+	}
+}
+
+// A budget that ends early is no failure: the report says where it ended.
+func TestSegmentsOutOfTime(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	out := t.TempDir()
+	table, said, err := runCommand(t, "", "segments", "--budget", "400ms", "--min-profiles", "3000", "--max-profiles", "30000", "--stale-reads", "100", "--out", out)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	if !strings.Contains(table, "the budget of 400ms ended in: ") || !strings.Contains(table, "stale reads: 0 of 100") {
+		t.Errorf("table:\n%s", table)
+	}
+	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
+		t.Errorf("%v is left behind", left)
+	}
+}
+
 func TestFaultyCommandsAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -109,6 +185,9 @@ func TestFaultyCommandsAreRefused(t *testing.T) {
 		{[]string{"ingest", "--baseline-only", "--duration", "9h"}, "duration"},
 		{[]string{"ingest", "--baseline-only", "--rate", "-1"}, "rate"},
 		{[]string{"ingest", "--baseline-only", "--event-bytes", "10"}, "event bytes"},
+		{[]string{"segments", "--max-profiles", "10"}, "max-profiles"},
+		{[]string{"segments", "--budget", "0s"}, "budget"},
+		{[]string{"segments", "--stale-reads", "-1"}, "stale-reads"},
 		{[]string{"shop", "--until", "tomorrow"}, "until"},
 		{[]string{"shop", "surplus"}, "too much"},
 		{[]string{"crash", "--binary", "/nonexistent/muster"}, "/nonexistent/muster"},

@@ -69,7 +69,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		if report.Stale, err = r.staleCheck(ctx); err != nil {
 			return report, err
 		}
-		if _, err := r.a.verify(ctx, 0); err != nil {
+		if _, err := r.a.verify(ctx, r.a.history, 0); err != nil {
 			return report, fmt.Errorf("after the stale reads: %w", err)
 		}
 	}

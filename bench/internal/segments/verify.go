@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/query"
 )
 
 // ErrDiffers means that the engine and history do not agree.
@@ -31,7 +33,7 @@ func (s *step) verify(ctx context.Context) error {
 		aheads = append(aheads, 6*time.Hour)
 	}
 	for _, ahead := range aheads {
-		v, err := s.a.verify(ctx, ahead)
+		v, err := s.a.verify(ctx, s.a.history, ahead)
 		if err != nil {
 			return fmt.Errorf("%d profiles: %w", s.profiles, err)
 		}
@@ -40,7 +42,9 @@ func (s *step) verify(ctx context.Context) error {
 	return nil
 }
 
-func (a *account) verify(ctx context.Context, ahead time.Duration) (Verified, error) {
+// verify compares what the engine knows with what SQL finds in history, the
+// account's own but in tests.
+func (a *account) verify(ctx context.Context, sql query.History, ahead time.Duration) (Verified, error) {
 	out := Verified{AheadMillis: ahead.Milliseconds()}
 	st, err := a.takeState(ctx, ahead)
 	if err != nil {
@@ -50,7 +54,7 @@ func (a *account) verify(ctx context.Context, ahead time.Duration) (Verified, er
 	if err := a.node.WaitHistory(ctx, st.cut); err != nil {
 		return out, err
 	}
-	history := &rememberingHistory{a.history, map[string]*roaring.Bitmap{}}
+	history := &rememberingHistory{sql, map[string]*roaring.Bitmap{}}
 	for _, s := range st.saved {
 		got := st.members[s.ID]
 		if got == nil {

@@ -1,0 +1,111 @@
+package segments
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/segment"
+)
+
+// Equal seeds make equal records, other streams others; objects are JSON.
+func TestMakerIsReproducible(t *testing.T) {
+	a, b, c := newMaker(1, 2), newMaker(1, 2), newMaker(1, 3)
+	for range 3 {
+		x, y, z := a.records(250, 1000, ""), b.records(250, 1000, ""), c.records(250, 1000, "")
+		if len(x) != 3 {
+			t.Fatalf("250 events in %d records", len(x))
+		}
+		for i := range x {
+			if !bytes.Equal(x[i], y[i]) {
+				t.Fatal("the same maker makes different records")
+			}
+			if bytes.Equal(x[i], z[i]) {
+				t.Fatal("different makers make the same record")
+			}
+		}
+	}
+	_, body, err := eventlog.DecodeEnvelope(a.records(100, 10, "")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := eventlog.NewEventsReader(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]bool{}
+	var e eventlog.Event
+	for r.Next(&e) {
+		keys[string(e.IdempotencyKey)] = true
+		for _, object := range [][]byte{e.Attributes, e.Geo, e.Properties} {
+			if !json.Valid(object) {
+				t.Fatalf("%s is not JSON", object)
+			}
+		}
+		if len(e.Email) == 0 || len(e.ExternalID) == 0 || e.HasTime {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if r.Err() != nil || len(keys) != 100 {
+		t.Errorf("%d keys, %v", len(keys), r.Err())
+	}
+}
+
+// All definitions are accepted; there are 20, and no probe shares a condition
+// with them, or it would not be built from history.
+func TestDefinitions(t *testing.T) {
+	known := map[string]bool{}
+	live := liveDefinitions()
+	for _, d := range live {
+		text := bytes.ReplaceAll([]byte(d.text), []byte("%s"), []byte("seg_1"))
+		root, err := segment.Parse(text, segment.Limits{})
+		if err != nil {
+			t.Fatalf("%s: %v", d.name, err)
+		}
+		for _, l := range root.Leaves() {
+			known[l.Key()] = true
+		}
+		if bytes.Count([]byte(d.text), []byte("%s")) != len(d.refs) {
+			t.Errorf("%s: %d references", d.name, len(d.refs))
+		}
+	}
+	if len(live) != 20 {
+		t.Errorf("%d definitions", len(live))
+	}
+	leaves := func(text string) (n, unknown int) {
+		root, err := segment.Parse([]byte(text), segment.Limits{})
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		for _, l := range root.Leaves() {
+			n++
+			if !known[l.Key()] {
+				unknown++
+			}
+		}
+		return n, unknown
+	}
+	for _, p := range probes() {
+		if n, unknown := leaves(p.text); n != 1 || unknown != 1 {
+			t.Errorf("probe %s: %d conditions, %d unknown", p.kind, n, unknown)
+		}
+	}
+	if _, unknown := leaves(knownPreview()); unknown != 0 {
+		t.Errorf("%d conditions of the known preview are unknown", unknown)
+	}
+	if _, unknown := leaves(unknownPreview()); unknown != 1 {
+		t.Errorf("%d conditions of the other preview are unknown", unknown)
+	}
+	different := map[string]bool{}
+	for i := range 1000 {
+		root, err := segment.Parse([]byte(scaleDefinition("x", i)), segment.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		different[string(root.Canonical())] = true
+	}
+	if len(different) != 1000 {
+		t.Errorf("%d of 1000 scale definitions are different", len(different))
+	}
+}
