@@ -17,6 +17,7 @@ func segmentsRun(ctx context.Context, s streams, args []string) (err error) {
 	f.IntVar(&o.MinProfiles, "min-profiles", 10_000, "profiles of the first size; each further one is ten times as large")
 	f.IntVar(&o.MaxProfiles, "max-profiles", 10_000_000, "profiles of the last size")
 	f.IntVar(&o.EventsPerProfile, "events-per-profile", 10, "past events per profile")
+	f.IntVar(&o.ActiveProfiles, "active-profiles", 0, "profiles, spread over all, that present events fall on; 0 is all of them")
 	f.DurationVar(&o.Budget, "budget", 15*time.Minute, "time for growing and measuring; the stale-read check comes after it")
 	memory := f.Int64("max-memory-mb", 0, "most memory to take, in MiB; 0 is four fifths of what is free")
 	f.IntVar(&o.Events, "events", 200_000, "events of each measurement of ingest")

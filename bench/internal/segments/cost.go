@@ -51,7 +51,7 @@ func (s *step) cost(ctx context.Context) error {
 			if ids, err = s.scaleTo(ctx, ids, scaleCounts[i]); err != nil {
 				return err
 			}
-			r, err := s.a.ingest(ctx, s.o.Workers, s.maker().records(s.o.CostEvents, s.profiles, ""))
+			r, err := s.a.ingest(ctx, s.o.Workers, s.records(s.o.CostEvents))
 			if err != nil {
 				return err
 			}
@@ -140,14 +140,11 @@ func (s *step) sameCost(ctx context.Context, points []CostPoint) error {
 			if round%2 == 1 {
 				i = len(points) - 1 - i
 			}
-			var records [][]byte
 			events := s.o.CostEvents
 			if points[i].Segments >= 1000 {
 				events /= 5 // they take long enough
 			}
-			for left := events; left > 0; left -= batch {
-				records = append(records, m.record(nil, min(batch, left), pick, name(points[i])))
-			}
+			records := m.records(events, pick, name(points[i]))
 			r, err := s.a.ingest(ctx, s.o.Workers, records)
 			if err != nil {
 				return err

@@ -3,6 +3,7 @@ package segments
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"time"
 
@@ -69,7 +70,8 @@ func (s *step) counts(ctx context.Context) error {
 	}
 	begun := time.Now()
 	go func() {
-		n, err := s.a.pace(ctx, s.o.Workers, c.OfferedPerSec, stop, func(w int) *maker { return makers[w] }, s.profiles)
+		n, err := s.a.pace(ctx, s.o.Workers, c.OfferedPerSec, stop, func(w int) *maker { return makers[w] },
+			func(rng *rand.Rand) int { return s.o.pick(rng, s.profiles) })
 		done <- paced{n, err}
 	}()
 	busy, err := s.timeReads(ctx, s.o.Reads, readPause)

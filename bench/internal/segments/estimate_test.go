@@ -13,7 +13,7 @@ func TestEstimate(t *testing.T) {
 	if want := (estimate{35 * time.Second, 40<<20 + 7 + fixedBytes, 13_000}); e != want {
 		t.Fatalf("%+v, want %+v", e, want)
 	}
-	enough := room{e.time, e.memory, e.disk}
+	enough := room(e)
 	if why := e.excess(enough); why != "" {
 		t.Errorf("fits: %s", why)
 	}

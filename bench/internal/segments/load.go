@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"sync"
@@ -118,13 +119,13 @@ func join(rounds []Rate) (out Rate) {
 
 // pace submits records of batch events at a rate until ctx ends or stop is
 // closed, and returns how many events were acknowledged.
-func (a *account) pace(ctx context.Context, workers int, perSecond float64, stop <-chan struct{}, maker func(worker int) *maker, profiles int) (int64, error) {
+func (a *account) pace(ctx context.Context, workers int, perSecond float64, stop <-chan struct{}, maker func(worker int) *maker, pick func(*rand.Rand) int) (int64, error) {
 	var done atomic.Int64
 	between := time.Duration(float64(batch) / perSecond * float64(time.Second))
 	start := time.Now()
 	err := parallel(ctx, workers, func(ctx context.Context, worker int) error {
 		m := maker(worker)
-		pick := func() int { return m.rng.IntN(profiles) }
+		pick := func() int { return pick(m.rng) }
 		var rec []byte
 		var out resolver.Outcome
 		for i := worker; ; i += workers {

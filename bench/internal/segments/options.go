@@ -3,6 +3,7 @@ package segments
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"time"
 )
 
@@ -14,6 +15,10 @@ type Options struct {
 	MaxProfiles int `json:"max_profiles"`
 	// EventsPerProfile is how many past events a profile has on average.
 	EventsPerProfile int `json:"events_per_profile"`
+	// ActiveProfiles is how many profiles, spread evenly over all, present events
+	// fall on; 0 is all. With all of them, documents of large accounts are mostly
+	// not in the cache.
+	ActiveProfiles int `json:"active_profiles"`
 	// Budget is the time for growing and measuring. The stale-read check comes
 	// after it.
 	Budget time.Duration `json:"budget_ns"`
@@ -65,6 +70,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("max-profiles must be %d (min-profiles) to %d, not %d", o.MinProfiles, maxProfiles, o.MaxProfiles)
 	case o.EventsPerProfile < 1 || o.EventsPerProfile > maxEventsPerProfile:
 		return fmt.Errorf("events-per-profile must be 1 to %d, not %d", maxEventsPerProfile, o.EventsPerProfile)
+	case o.ActiveProfiles < 0:
+		return fmt.Errorf("active-profiles must be 0 (all) or more, not %d", o.ActiveProfiles)
 	case o.Budget <= 0 || o.Budget > maxBudget:
 		return fmt.Errorf("budget must be over 0 and at most %v, not %v", maxBudget, o.Budget)
 	case o.MemoryBytes < 0:
@@ -91,6 +98,14 @@ func (o *Options) logf(format string, args ...any) {
 	if o.Log != nil {
 		o.Log(format, args...)
 	}
+}
+
+// pick chooses the profile of a present event in an account of so many.
+func (o *Options) pick(rng *rand.Rand, profiles int) int {
+	if o.ActiveProfiles == 0 || o.ActiveProfiles >= profiles {
+		return rng.IntN(profiles)
+	}
+	return rng.IntN(o.ActiveProfiles) * (profiles / o.ActiveProfiles)
 }
 
 // sizes are the steps asked for.

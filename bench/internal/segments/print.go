@@ -37,7 +37,11 @@ func (r *Report) printGrowth(w io.Writer) {
 }
 
 func (r *Report) printIngest(w io.Writer) {
-	fmt.Fprintf(w, "Ingest of %d × %d events in batches of %d on known profiles\n", r.Options.Rounds, r.Options.Events, batch)
+	which := "all profiles"
+	if n := r.Options.ActiveProfiles; n > 0 {
+		which = fmt.Sprintf("%d profiles", n)
+	}
+	fmt.Fprintf(w, "Ingest of %d × %d events in batches of %d on %s\n", r.Options.Rounds, r.Options.Events, batch, which)
 	fmt.Fprintln(w, "profiles\tsegments\tevents/s\tCPU µs/event\tleast round\tapply µs/event\ttransitions/event\tCPU ratio\tadded µs/event\t")
 	row := func(s *Step, what string, x Rate, ratio, added string) {
 		if x.Events > 0 {

@@ -31,6 +31,12 @@ func (s *step) maker() *maker {
 	return newMaker(s.o.Seed, uint64(s.number)<<40|2<<32|s.streams)
 }
 
+// records makes records of present events of the usual types.
+func (s *step) records(events int) [][]byte {
+	m := s.maker()
+	return m.records(events, func() int { return s.o.pick(m.rng, s.profiles) }, "")
+}
+
 // phase is a part of a step.
 type phase struct {
 	name         string
@@ -131,7 +137,7 @@ func (s *step) reopen() (*Restart, error) {
 // ingestRounds measures ingest, after a part of it that is not measured: after a
 // restart caches are cold.
 func (s *step) ingestRounds(ctx context.Context) (Rate, error) {
-	if _, err := s.a.ingest(ctx, s.o.Workers, s.maker().records(s.o.Events/4, s.profiles, "")); err != nil {
+	if _, err := s.a.ingest(ctx, s.o.Workers, s.records(s.o.Events/4)); err != nil {
 		return Rate{}, err
 	}
 	var rounds []Rate
@@ -146,7 +152,7 @@ func (s *step) ingestRounds(ctx context.Context) (Rate, error) {
 }
 
 func (s *step) ingestOnce(ctx context.Context) (Rate, error) {
-	return s.a.ingest(ctx, s.o.Workers, s.maker().records(s.o.Events, s.profiles, ""))
+	return s.a.ingest(ctx, s.o.Workers, s.records(s.o.Events))
 }
 
 func (s *step) ingestWithout(ctx context.Context) (err error) {
@@ -192,7 +198,7 @@ func (s *step) profileIngest(ctx context.Context) (err error) {
 	if s.o.ProfileDir == "" {
 		return nil
 	}
-	records := s.maker().records(4*s.o.Events, s.profiles, "")
+	records := s.records(4 * s.o.Events)
 	f, err := os.Create(filepath.Join(s.o.ProfileDir, fmt.Sprintf("ingest-20-segments-%d.pprof", s.profiles)))
 	if err != nil {
 		return err

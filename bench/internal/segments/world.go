@@ -154,9 +154,8 @@ func (m *maker) record(dst []byte, n int, pick func() int, eventType string) []b
 }
 
 // records makes records of batch events each, events in all.
-func (m *maker) records(events, profiles int, eventType string) [][]byte {
+func (m *maker) records(events int, pick func() int, eventType string) [][]byte {
 	var out [][]byte
-	pick := func() int { return m.rng.IntN(profiles) }
 	for left := events; left > 0; left -= batch {
 		out = append(out, m.record(nil, min(batch, left), pick, eventType))
 	}

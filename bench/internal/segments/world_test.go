@@ -3,6 +3,7 @@ package segments
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
@@ -12,8 +13,9 @@ import (
 // Equal seeds make equal records, other streams others; objects are JSON.
 func TestMakerIsReproducible(t *testing.T) {
 	a, b, c := newMaker(1, 2), newMaker(1, 2), newMaker(1, 3)
+	of := func(m *maker, n int) func() int { return func() int { return (&Options{}).pick(m.rng, n) } }
 	for range 3 {
-		x, y, z := a.records(250, 1000, ""), b.records(250, 1000, ""), c.records(250, 1000, "")
+		x, y, z := a.records(250, of(a, 1000), ""), b.records(250, of(b, 1000), ""), c.records(250, of(c, 1000), "")
 		if len(x) != 3 {
 			t.Fatalf("250 events in %d records", len(x))
 		}
@@ -26,7 +28,7 @@ func TestMakerIsReproducible(t *testing.T) {
 			}
 		}
 	}
-	_, body, err := eventlog.DecodeEnvelope(a.records(100, 10, "")[0])
+	_, body, err := eventlog.DecodeEnvelope(a.records(100, of(a, 10), "")[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +51,25 @@ func TestMakerIsReproducible(t *testing.T) {
 	}
 	if r.Err() != nil || len(keys) != 100 {
 		t.Errorf("%d keys, %v", len(keys), r.Err())
+	}
+}
+
+// Active profiles are as many as asked for, spread over all.
+func TestActiveProfiles(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 1))
+	for _, c := range []struct{ active, profiles, want int }{{0, 50, 50}, {60, 50, 50}, {10, 50, 10}, {7, 50, 7}} {
+		o := Options{ActiveProfiles: c.active}
+		seen, last := map[int]bool{}, 0
+		for range 3000 {
+			p := o.pick(rng, c.profiles)
+			if p < 0 || p >= c.profiles {
+				t.Fatalf("%+v: profile %d", c, p)
+			}
+			seen[p], last = true, max(last, p)
+		}
+		if len(seen) != c.want || last < c.profiles/2 {
+			t.Errorf("%+v: %d profiles, the last is %d", c, len(seen), last)
+		}
 	}
 }
 
