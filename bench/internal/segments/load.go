@@ -31,6 +31,9 @@ type Rate struct {
 	ApplyMicros float64 `json:"apply_us_per_event"`
 	// Transitions is how many entries and exits the events made.
 	Transitions uint64 `json:"transitions"`
+	// Checkpoints is how many were written meanwhile because the generation was
+	// full; they are in the CPU time.
+	Checkpoints int64 `json:"checkpoints"`
 }
 
 // submit submits a record, again when too much is waiting. Every event must be
@@ -96,6 +99,7 @@ func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Ra
 	return Rate{
 		Events: n, Seconds: took.Seconds(), PerSec: ratio(float64(n), took.Seconds()), CPUMicros: per(float64(spent)),
 		ApplyMicros: per(float64(after.ApplyNanoseconds - before.ApplyNanoseconds)), Transitions: after.Transitions - before.Transitions,
+		Checkpoints: after.Checkpoints - before.Checkpoints,
 	}, err
 }
 
@@ -107,6 +111,7 @@ func join(rounds []Rate) (out Rate) {
 		out.CPUMicros += r.CPUMicros * float64(r.Events)
 		out.ApplyMicros += r.ApplyMicros * float64(r.Events)
 		out.Transitions += r.Transitions
+		out.Checkpoints += r.Checkpoints
 		out.Rounds = append(out.Rounds, r.CPUMicros)
 	}
 	if out.Events > 0 {

@@ -42,10 +42,10 @@ func (r *Report) printIngest(w io.Writer) {
 		which = fmt.Sprintf("%d profiles", n)
 	}
 	fmt.Fprintf(w, "Ingest of %d × %d events in batches of %d on %s\n", r.Options.Rounds, r.Options.Events, batch, which)
-	fmt.Fprintln(w, "profiles\tsegments\tevents/s\tCPU µs/event\tleast round\tapply µs/event\ttransitions/event\tCPU ratio\tadded µs/event\t")
+	fmt.Fprintln(w, "profiles\tsegments\tevents/s\tCPU µs/event\tleast round\tapply µs/event\ttransitions/event\tcheckpoints\tCPU ratio\tadded µs/event\t")
 	row := func(s *Step, what string, x Rate, ratio, added string) {
 		if x.Events > 0 {
-			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.3f\t%s\t%s\t\n", s.Profiles, what, x.PerSec, x.CPUMicros, x.LeastMicros, x.ApplyMicros, float64(x.Transitions)/float64(x.Events), ratio, added)
+			fmt.Fprintf(w, "%d\t%s\t%.0f\t%.2f\t%.2f\t%.2f\t%.3f\t%d\t%s\t%s\t\n", s.Profiles, what, x.PerSec, x.CPUMicros, x.LeastMicros, x.ApplyMicros, float64(x.Transitions)/float64(x.Events), x.Checkpoints, ratio, added)
 		}
 	}
 	for _, s := range r.Steps {

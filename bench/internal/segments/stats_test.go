@@ -53,8 +53,8 @@ func TestMedianAndSpread(t *testing.T) {
 }
 
 func TestRoundsJoin(t *testing.T) {
-	r := join([]Rate{{Events: 100, Seconds: 1, CPUMicros: 4, ApplyMicros: 2, Transitions: 3}, {Events: 300, Seconds: 1, CPUMicros: 8, ApplyMicros: 6, Transitions: 4}})
-	if r.Events != 400 || r.PerSec != 200 || r.CPUMicros != 7 || r.ApplyMicros != 5 || r.LeastMicros != 4 || r.Transitions != 7 || len(r.Rounds) != 2 {
+	r := join([]Rate{{Events: 100, Seconds: 1, CPUMicros: 4, ApplyMicros: 2, Transitions: 3, Checkpoints: 1}, {Events: 300, Seconds: 1, CPUMicros: 8, ApplyMicros: 6, Transitions: 4}})
+	if r.Events != 400 || r.PerSec != 200 || r.CPUMicros != 7 || r.ApplyMicros != 5 || r.LeastMicros != 4 || r.Transitions != 7 || r.Checkpoints != 1 || len(r.Rounds) != 2 {
 		t.Errorf("%+v", r)
 	}
 	if r := join(nil); r.Events != 0 || r.LeastMicros != 0 {
