@@ -14,21 +14,33 @@
 // [API] holds the chain that all calls share (call.go): find the session, check
 // the permission, run, write the envelope; classify.go is the one place where
 // errors become statuses. Each noun has its file: session.go, segments.go,
-// members.go, preview.go, profiles.go, timeline.go, catalog.go, settings.go,
-// live.go. Changes are commands of the resolver; nothing is kept here but the
+// members.go, preview.go, transitions.go, profiles.go, timeline.go, catalog.go,
+// settings.go, live.go. Changes are commands of the resolver; nothing is kept here but the
 // guards: guesses.go (against guessing passwords), slots.go (how many costly
 // things run at once).
 //
 // [Ops] serves /healthz, /readyz and /metrics and answers everything else with
 // 503 until the service is ready. [Bootstrap] makes the first account.
 //
-// # One instant per answer
+// # From where answers come
 //
-// Counts, members and previews are one question to one state: under the read
-// lock a snapshot of profiles, the cut of the log and the definitions are
-// taken; history is then asked outside of the lock, up to that cut (evaluate.go).
-// The instant is the larger of the clock and log time, so that no acknowledged
-// event is in the future of a read that follows it.
+// Of a segment that is live the engine knows the members: counts, pages of
+// members and where a profile belongs are read from one view of the state, with
+// no question to history and no snapshot. While a segment is building (or one
+// it refers to) history is asked: under the read lock what the engine knows of
+// its conditions, the cut of the log and, if profiles must be looked at, a
+// snapshot of them are taken; outside of the lock history is asked for the rest,
+// up to that cut (evaluate.go). Previews are answered in the same way. Questions
+// to history wait for their turn, and do not make others wait.
+//
+// The instant of an answer is the larger of the clock and log time, so that no
+// acknowledged event is in the future of a read that follows it.
+//
+// # Streams
+//
+// Live events and transitions are server-sent events (stream.go). Transitions
+// are complete: a stream watches first, then reads of history what was before,
+// and does so again when it was too slow (transitions.go).
 //
 // # Invariants
 //

@@ -209,6 +209,62 @@ func TestBuilding(t *testing.T) {
 	release()
 }
 
+// TestBuildingOnLive: of a segment that is building on a live one, history is
+// not asked what the live one's members have done.
+func TestBuildingOnLive(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, nil)
+	ids := s.fill(4)
+	b := s.segment("Buyers", buyers)
+	s.live(b.ID)
+	// The work for a segment that was deleted holds up the next.
+	defer h.holdReplays()()
+	waits := s.segment("Seen", `{"kind":"activity","event":"seen"}`)
+	for h.waiting() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	s.want("DELETE", "/segments/"+waits.ID, "", nil)
+	on := s.segment("Buyers with an e-mail", fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q},{"kind":"attribute","field":"email","op":"exists"}]}`, b.ID))
+	if on.counts(t, 2); on.Status != "building" {
+		t.Fatal("it is built already")
+	}
+	h.questions()
+	for i, id := range ids {
+		var p profileAnswer
+		s.want("GET", "/profiles/"+id, "", &p)
+		if want := map[bool][]string{true: {b.ID, on.ID}, false: {}}[i%2 == 0]; !sameSet(p.Segments, want) {
+			t.Errorf("%d is in %q, want %q", i, p.Segments, want)
+		}
+	}
+	var p previewAnswer
+	s.want("POST", "/segments/preview", fmt.Sprintf(`{"definition":{"kind":"segment","segment_id":%q}}`, on.ID), &p)
+	if asked, read := h.questions(); p.Count != 2 || asked+read != 0 {
+		t.Errorf("%d, with %d questions and %d timelines", p.Count, asked, read)
+	}
+}
+
+// TestSampleWaitsItsTurn (Q1): a preview that the engine knows asks history for
+// its sample only when it has a turn; without, the rest of it is answered.
+func TestSampleWaitsItsTurn(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 50 * time.Millisecond })
+	s.fill(4)
+	s.live(s.segment("In Berlin", berlin).ID)
+	defer h.holdReplays()()
+	s.segment("Buyers", buyers)
+	h.questions()
+	for range s.api.opts.Evaluations {
+		release, err := s.api.evaluations.acquire(t.Context())
+		ok(t, err)
+		defer release()
+	}
+	var p previewAnswer
+	a := s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, &p)
+	if asked, read := h.questions(); p.Count != 2 || len(p.Sample) != 2 || p.Sample[0].Segments != nil || a.Message == "" || asked+read != 0 {
+		t.Errorf("have %+v %q, with %d questions and %d timelines", p, a.Message, asked, read)
+	}
+}
+
 // TestPreviewTurns (Q1): what is combined from what the engine knows is bounded
 // like questions to history.
 func TestPreviewTurns(t *testing.T) {

@@ -25,6 +25,7 @@ type memHistory struct {
 	replays  chan struct{} // replays wait until it is closed: segments stay building
 	asked    int           // activity questions
 	read     int           // timelines
+	held     int           // replays that wait or have waited
 }
 
 // holdReplays keeps segments on events building until release is called.
@@ -39,6 +40,13 @@ func (h *memHistory) holdReplays() (release func()) {
 		h.replays = nil
 		close(hold)
 	}
+}
+
+// waiting is how many replays were held.
+func (h *memHistory) waiting() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.held
 }
 
 // questions is how many were asked since it was last called.
@@ -228,6 +236,9 @@ func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*q
 	}
 	h.mu.Lock()
 	hold := h.replays
+	if hold != nil {
+		h.held++
+	}
 	h.mu.Unlock()
 	if err := wait(ctx, hold); err != nil {
 		return err

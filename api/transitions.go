@@ -231,9 +231,6 @@ func (t *transitionSource) sendMore(s *stream) {
 }
 
 func (t *transitionSource) send(s *stream, e resolver.TransitionEvent) {
-	if !beyond(e.Key, t.last) {
-		return
-	}
 	t.last = e.Key
 	at := positionText(e.Key)
 	event := "left"

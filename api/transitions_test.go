@@ -176,6 +176,45 @@ func TestTransitions(t *testing.T) {
 	f.close()
 }
 
+// TestTransitionsOfOneRecord: one record may make more transitions than a page
+// of history has, and a watcher may come back in the middle of the last one.
+func TestTransitionsOfOneRecord(t *testing.T) {
+	h := &memHistory{}
+	s := newService(t, h, nil)
+	seg := s.segment("In Berlin", berlin)
+	s.live(seg.ID)
+	const n = 2*transitionPage + 500
+	var events []string
+	for i := range n {
+		events = append(events, fmt.Sprintf(`{"event_type":"seen","user":{"email":"p%d@x.io","geo":{"city":"Berlin"}}}`, i))
+	}
+	res, b := s.send("POST", "/api/v1/events/batch", `{"events":[`+strings.Join(events, ",")+`]}`, "X-App-Id", s.creds.AppID, "X-App-Secret", s.creds.AppSecret)
+	if res.StatusCode != 202 {
+		t.Fatalf("%d %s", res.StatusCode, b)
+	}
+	var positions []string
+	f := s.follow(seg.ID, "0-0", false)
+	for range n {
+		m, _ := f.move()
+		positions = append(positions, m.id)
+	}
+	f.close()
+	for i := 1; i < n; i++ {
+		if a, b, _ := strings.Cut(positions[i], "-"); !strings.HasPrefix(positions[0], a+"-") || b != fmt.Sprint(i+1) {
+			t.Fatalf("number %d is at %s", i, positions[i])
+		}
+	}
+	for _, i := range []int{n - 2, n - 1 - transitionPage, 0} {
+		f := s.follow(seg.ID, positions[i], true)
+		for j := i + 1; j < n; j++ {
+			if m, _ := f.move(); m.id != positions[j] {
+				t.Fatalf("behind %s comes %s", positions[i], m.id)
+			}
+		}
+		f.close()
+	}
+}
+
 // TestTransitionsRefused is who may not watch, and from where.
 func TestTransitionsRefused(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
@@ -307,7 +346,9 @@ func small(n int, watch func(uint64, string) (transitionWatch, bool), dropped *i
 func TestTransitionsWhole(t *testing.T) {
 	seed := rand.Uint64()
 	h := &memHistory{}
-	s := newService(t, h, func(o *Options) { o.EvaluationQueue, o.Heartbeat, o.SessionTTL = 4, 10*time.Millisecond, 10000*time.Hour })
+	s := newService(t, h, func(o *Options) {
+		o.EvaluationQueue, o.Heartbeat, o.SessionTTL = 4, 10*time.Millisecond, 10000*time.Hour
+	})
 	var mu sync.Mutex
 	dropped, resumed := 0, 0
 	s.api.watchTransitions = small(3, s.api.watchTransitions, &dropped, &mu)
