@@ -276,7 +276,8 @@ func (p *partition) generationBytes() (bytes int64, lagging bool) {
 	m := p.mu.m
 	n := m.store.currentBytes + int64(len(m.keys.recent))*48
 	for _, a := range m.byIndex {
-		n += int64(len(a.ids.changed))*20 + int64(len(a.headers.dirty))*pageRows*headerSize
+		// Of a page of headers little has changed, and its copy is short-lived.
+		n += int64(len(a.ids.changed))*20 + int64(len(a.headers.dirty))*pageRows*headerSize/8
 	}
 	return n, m.lagging()
 }

@@ -19,21 +19,30 @@ var maxInline = 240
 // Pages are copied before the first write after [table.freeze], so what was
 // frozen can be read without a lock while the table goes on changing.
 type table struct {
-	size    int // bytes of a value; 0: they differ
-	pages   []*page
-	big     map[uint32]*bigValue // values longer than maxInline
-	n       int                  // values
-	epoch   uint32
-	changed []uint32 // pages with dirty slots
-	scratch []byte
+	size  int // bytes of a value; 0: they differ
+	pages []*page
+	big   map[uint32]*bigValue // values longer than maxInline
+	n     int                  // values
+	epoch uint32
+	// changed are the pages written to since the freeze, changedBig the big
+	// values.
+	changed    []changedPage
+	changedBig map[uint32]struct{}
+	scratch    []byte
 }
 
 type page struct {
 	epoch   uint32
 	present uint64
-	dirty   uint64 // slots changed since the freeze
+	at      uint32 // in changed, if epoch is the table's
 	data    []byte
 	ends    []uint16 // of the values present, unless their size is fixed
+}
+
+// changedPage says which slots of a page were set or removed.
+type changedPage struct {
+	index uint32
+	slots uint64
 }
 
 type bigValue struct {
@@ -91,15 +100,14 @@ func (t *table) edit(o uint32) *page {
 	switch {
 	case p == nil:
 		p = &page{epoch: t.epoch}
-		t.pages[i] = p
 	case p.epoch != t.epoch:
-		p = &page{epoch: t.epoch, present: p.present, dirty: p.dirty, data: slices.Clone(p.data), ends: slices.Clone(p.ends)}
-		t.pages[i] = p
+		p = &page{epoch: t.epoch, present: p.present, data: slices.Clone(p.data), ends: slices.Clone(p.ends)}
+	default:
+		t.changed[p.at].slots |= 1 << (o % pageSlots)
+		return p
 	}
-	if p.dirty == 0 {
-		t.changed = append(t.changed, i)
-	}
-	p.dirty |= 1 << (o % pageSlots)
+	t.pages[i], p.at = p, uint32(len(t.changed))
+	t.changed = append(t.changed, changedPage{i, 1 << (o % pageSlots)})
 	return p
 }
 
@@ -188,7 +196,15 @@ func (t *table) mutate(o uint32, fn func(v []byte) []byte) {
 		return
 	}
 	b.b = v
+	t.noteBig(o)
 	t.edit(o)
+}
+
+func (t *table) noteBig(o uint32) {
+	if t.changedBig == nil {
+		t.changedBig = map[uint32]struct{}{}
+	}
+	t.changedBig[o] = struct{}{}
 }
 
 // isBig tells whether the value is kept outside of the page.
@@ -199,6 +215,7 @@ func (t *table) setBig(o uint32, v []byte) {
 	if t.big == nil {
 		t.big = map[uint32]*bigValue{}
 	}
+	t.noteBig(o)
 	if b := t.big[o]; b != nil && b.epoch == t.epoch {
 		b.b = append(b.b[:0], v...)
 		return
@@ -274,41 +291,29 @@ func (t *table) bytes() int64 {
 
 // frozenTable is a table at one instant.
 type frozenTable struct {
-	size  int
-	pages []frozenPage
-	big   map[uint32][]byte
+	size    int
+	pages   []*page
+	changed []changedPage // those to write, unless all is set
+	all     bool
+	big     map[uint32][]byte // among those to write
 }
 
-type frozenPage struct {
-	index uint32
-	slots uint64 // those to write; some may be gone
-	*page
-}
-
-// freeze hands over the values that changed since the last freeze, or all.
+// freeze hands over the values that changed since the last freeze, or all. It
+// copies pointers to pages, no values.
 func (t *table) freeze(all bool) frozenTable {
-	f := frozenTable{size: t.size, big: make(map[uint32][]byte, len(t.big))}
-	for o, b := range t.big {
-		f.big[o] = b.b
-	}
+	f := frozenTable{size: t.size, pages: slices.Clone(t.pages), changed: t.changed, all: all, big: map[uint32][]byte{}}
 	if all {
-		f.pages = make([]frozenPage, 0, len(t.pages))
-		for i, p := range t.pages {
-			if p != nil {
-				f.pages = append(f.pages, frozenPage{uint32(i), p.present, p})
-			}
+		for o, b := range t.big {
+			f.big[o] = b.b
 		}
 	} else {
-		f.pages = make([]frozenPage, 0, len(t.changed))
-		for _, i := range t.changed {
-			f.pages = append(f.pages, frozenPage{i, t.pages[i].dirty, t.pages[i]})
+		for o := range t.changedBig {
+			if b := t.big[o]; b != nil {
+				f.big[o] = b.b
+			}
 		}
 	}
-	for _, i := range t.changed {
-		// Nobody writes to this page any more: the next write makes a copy.
-		t.pages[i].dirty = 0
-	}
-	t.changed = t.changed[:0]
+	t.changed, t.changedBig = nil, nil
 	t.epoch++
 	return f
 }
@@ -316,20 +321,39 @@ func (t *table) freeze(all bool) frozenTable {
 // each calls fn for the values to write in order; v is nil for one that is
 // gone.
 func (f *frozenTable) each(fn func(o uint32, v []byte) error) error {
-	slices.SortFunc(f.pages, func(a, b frozenPage) int { return int(a.index) - int(b.index) })
-	for _, p := range f.pages {
-		for left := p.slots; left != 0; left &= left - 1 {
-			s := uint32(bits.TrailingZeros64(left))
-			o := p.index*pageSlots + s
-			var v []byte
-			if p.present>>s&1 == 1 {
-				if v = p.slot(f.size, s); len(v) == 0 {
-					v = f.big[o]
-				}
+	if f.all {
+		for i, p := range f.pages {
+			if p == nil {
+				continue
 			}
-			if err := fn(o, v); err != nil {
+			if err := f.eachOf(changedPage{uint32(i), p.present}, fn); err != nil {
 				return err
 			}
+		}
+		return nil
+	}
+	slices.SortFunc(f.changed, func(a, b changedPage) int { return int(a.index) - int(b.index) })
+	for _, c := range f.changed {
+		if err := f.eachOf(c, fn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *frozenTable) eachOf(c changedPage, fn func(o uint32, v []byte) error) error {
+	p := f.pages[c.index]
+	for left := c.slots; left != 0; left &= left - 1 {
+		s := uint32(bits.TrailingZeros64(left))
+		o := c.index*pageSlots + s
+		var v []byte
+		if p.present>>s&1 == 1 {
+			if v = p.slot(f.size, s); len(v) == 0 {
+				v = f.big[o]
+			}
+		}
+		if err := fn(o, v); err != nil {
+			return err
 		}
 	}
 	return nil
