@@ -51,41 +51,49 @@ type ScanWork struct {
 	nowMs int64
 }
 
-// Work returns the first thing that is needed, if any.
+// Work returns the first thing that is needed, if any: profiles before events,
+// because history may be slow or away.
 func (e *Engine) Work() (Work, bool) {
-	for _, st := range e.byState {
-		if st.live {
-			continue
-		}
-		w := &StateWork{
-			ID: st.id, Event: st.source.event, UpTo: st.since, Cursor: st.cursor,
-			Properties: st.property != nil || st.source.timed, spec: st.spec, source: st.source, nowMs: e.now,
-		}
-		for _, p := range st.source.where {
-			if !p.Timed() {
-				w.Where = append(w.Where, p)
-			}
-		}
-		if st.spec.WindowMs > 0 {
-			after := e.now - st.spec.WindowMs
-			w.AfterMs = &after
-		}
-		return Work{State: w}, true
+	if s := e.scanWork(); len(s.Leaves) > 0 {
+		return Work{Scan: s}, true
 	}
+	for _, st := range e.byState {
+		if !st.live {
+			return Work{State: e.stateWork(st)}, true
+		}
+	}
+	return Work{}, false
+}
+
+// scanWork is for the leaves on profiles that stand at the same place.
+func (e *Engine) scanWork() *ScanWork {
 	s := &ScanWork{nowMs: e.now}
 	for _, l := range e.profile {
-		if l.ready {
-			continue
-		}
-		// Leaves that stand at the same place are judged together.
-		if len(s.Leaves) > 0 && l.cursor != s.Cursor {
+		if l.ready || len(s.Leaves) > 0 && l.cursor != s.Cursor {
 			continue
 		}
 		s.Cursor = l.cursor
 		s.Leaves = append(s.Leaves, l.id)
 		s.nodes = append(s.nodes, l.node)
 	}
-	return Work{Scan: s}, len(s.Leaves) > 0
+	return s
+}
+
+func (e *Engine) stateWork(st *state) *StateWork {
+	w := &StateWork{
+		ID: st.id, Event: st.source.event, UpTo: st.since, Cursor: st.cursor,
+		Properties: st.property != nil || st.source.timed, spec: st.spec, source: st.source, nowMs: e.now,
+	}
+	for _, p := range st.source.where {
+		if !p.Timed() {
+			w.Where = append(w.Where, p)
+		}
+	}
+	if st.spec.WindowMs > 0 {
+		after := e.now - st.spec.WindowMs
+		w.AfterMs = &after
+	}
+	return w
 }
 
 // Working tells whether Continue has something to do, which needs nothing from
