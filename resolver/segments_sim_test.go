@@ -11,6 +11,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -71,7 +72,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	var snap *Snapshot
 	var settled bool
 	begun := time.Now()
-	var view View
+	var cut query.Cut
 	for {
 		clear(members)
 		err := node.Read(context.Background(), testAccount, func(v *View) error {
@@ -88,7 +89,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 				_ = snap.Close()
 			}
 			snap = v.Snapshot()
-			view = *v
+			cut = v.Cut()
 			return nil
 		})
 		if err != nil {
@@ -101,8 +102,6 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 		clear(defs)
 	}
 	defer snap.Close()
-	cut := view.Cut()
-	cut.UpTo = snap.next
 	if err := node.WaitHistory(context.Background(), cut); err != nil {
 		return // it fails at random; the next round asks again
 	}

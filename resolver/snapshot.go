@@ -18,7 +18,6 @@ type Snapshot struct {
 	account  uint64
 	index    uint32
 	n        uint32
-	next     int64 // offset of the cut
 	pages    []*headerPage
 	overlay  map[docKey][]byte
 	db       *pebble.Snapshot
@@ -32,7 +31,6 @@ func (v *View) Snapshot() *Snapshot {
 		account: v.a.number,
 		index:   v.a.index,
 		n:       v.a.headers.n,
-		next:    v.m.next,
 		pages:   v.a.headers.share(),
 		overlay: v.m.store.overlay(),
 		db:      v.m.store.db.NewSnapshot(),
