@@ -71,7 +71,11 @@ type CatalogDefine struct {
 	Name string `json:"name"`
 }
 
-const maxNameBytes = 200
+const (
+	maxNameBytes = 200
+	// maxDefinitionBytes bounds a definition in canonical form.
+	maxDefinitionBytes = 1 << 20
+)
 
 func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, out *Outcome) error {
 	if name == CommandBootstrap {
@@ -281,10 +285,14 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 	if err != nil {
 		return invalid("definition", "%s", err)
 	}
+	canonical := root.Canonical()
+	if len(canonical) > maxDefinitionBytes {
+		return invalid("definition", "definition has %d bytes when its numbers and times are written in full, the most is %d; split it into several segments", len(canonical), maxDefinitionBytes)
+	}
 	if err := segment.CheckRefs(c.ID, root, a.definition); err != nil {
 		return invalid("definition", "%s", err)
 	}
-	s := &Segment{ID: c.ID, Name: c.Name, Definition: root.Canonical(), CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}
+	s := &Segment{ID: c.ID, Name: c.Name, Definition: canonical, CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}
 	if old != nil {
 		s.CreatedMs = old.CreatedMs
 	}

@@ -87,7 +87,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case entitySegment:
 		s := new(Segment)
 		if err = json.Unmarshal(value, s); err == nil {
-			s.Root, err = segment.Parse(s.Definition, segment.Limits{})
+			s.Root, err = segment.Parse(s.Definition, segment.Stored())
 		}
 		a.segments[name] = s
 	case entityType:

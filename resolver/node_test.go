@@ -2,7 +2,9 @@ package resolver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -199,5 +201,41 @@ func TestQ1WaitingRowsAreBoundedInBytes(t *testing.T) {
 	f.history.mu.Lock()
 	f.history.failures = 0
 	f.history.mu.Unlock()
+	f.close(t, n)
+}
+
+// TestStoredDefinitionIsReadBack: a definition that is longer in canonical form
+// than as it was sent is read back at the next start, or is refused.
+func TestStoredDefinitionIsReadBack(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	grown := func(activities int) string {
+		var values, list []string
+		for i := range 999 {
+			values = append(values, fmt.Sprintf("%de15", i+1))
+		}
+		for i := range activities {
+			list = append(list, fmt.Sprintf(`{"kind":"activity","event":"a%d","where":[{"property":"p","op":"in","value":[%s]}]}`, i, strings.Join(values, ",")))
+		}
+		return `{"match":"any","conditions":[` + strings.Join(list, ",") + `]}`
+	}
+	save := func(d string) error {
+		_, err := n.Command(context.Background(), testAccount, CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(d)})
+		return err
+	}
+	if err := save(grown(36)); err != nil {
+		t.Fatal(err)
+	}
+	f.close(t, n)
+	f.openLog(t)
+	n = f.mustOpen(t)
+	if err := n.Read(context.Background(), testAccount, func(v *View) error {
+		if len(v.Segments()) != 1 || len(v.Segments()[0].Definition) < 256<<10 {
+			t.Errorf("%d segments", len(v.Segments()))
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
 	f.close(t, n)
 }

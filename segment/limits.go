@@ -44,3 +44,13 @@ const (
 	// maxThreshold bounds what counts and aggregates are compared with.
 	maxThreshold = 1_000_000_000_000_000_000
 )
+
+// Stored are the limits for definitions that were accepted before and are read
+// back in canonical form, which may be longer than what was sent: a number of
+// four characters can be written with sixteen.
+func Stored() Limits {
+	return Limits{
+		Bytes: 64 << 20, Depth: 1 << 10, Conditions: 1 << 20, ListValues: 1 << 20,
+		Where: 1 << 10, PathDepth: 1 << 10, PathBytes: 1 << 20, StringBytes: 1 << 20,
+	}
+}

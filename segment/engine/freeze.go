@@ -47,6 +47,8 @@ type segmentEntry struct {
 	ID   string          `json:"id"`
 	Live json.RawMessage `json:"live,omitempty"`
 	Next json.RawMessage `json:"next,omitempty"`
+	// OwedMs is when transitions came to be owed.
+	OwedMs int64 `json:"owed_ms,omitempty"`
 }
 
 func (e *Engine) catalog() catalog {
@@ -68,7 +70,7 @@ func (e *Engine) catalog() catalog {
 	slices.SortFunc(c.Leaves, func(a, b leafEntry) int { return int(int64(a.ID) - int64(b.ID)) })
 	for _, id := range e.sortedIDs() {
 		s := e.segments[id]
-		x := segmentEntry{ID: id}
+		x := segmentEntry{ID: id, OwedMs: s.owedMs}
 		if s.live != nil {
 			x.Live = s.live.root.Canonical()
 		}

@@ -198,7 +198,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 		}
 	}
 	for _, x := range c.Segments {
-		e.segments[x.ID] = &seg{id: x.ID, owed: roaring.New()}
+		e.segments[x.ID] = &seg{id: x.ID, owed: roaring.New(), owedMs: x.OwedMs}
 		if m := r.owed[x.ID]; m != nil {
 			e.segments[x.ID].owed = m
 			e.owes = true
@@ -242,7 +242,7 @@ func (e *Engine) restoreState(x stateEntry) (*state, error) {
 		st.live, st.since = true, x.Since
 		return st, nil
 	}
-	n, err := segment.Parse(x.Source, segment.Limits{})
+	n, err := segment.Parse(x.Source, segment.Stored())
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func (e *Engine) restoreState(x stateEntry) (*state, error) {
 }
 
 func (r *Restorer) restoreLeaf(e *Engine, x leafEntry) error {
-	n, err := segment.Parse(x.Node, segment.Limits{})
+	n, err := segment.Parse(x.Node, segment.Stored())
 	if err != nil {
 		return err
 	}

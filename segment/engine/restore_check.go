@@ -71,7 +71,7 @@ func (l *leaf) checkState(st *state) error {
 
 // parseRefs parses the definition of a segment; all it refers to must be there.
 func (e *Engine) parseRefs(text []byte) (*segment.Node, error) {
-	root, err := segment.Parse(text, segment.Limits{})
+	root, err := segment.Parse(text, segment.Stored())
 	if err != nil {
 		return nil, err
 	}

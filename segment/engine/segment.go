@@ -19,6 +19,8 @@ type seg struct {
 	// owed are profiles whose transition by a change of definition was not
 	// said yet.
 	owed *roaring.Bitmap
+	// owedMs is when the definition changed, in Unix milliseconds.
+	owedMs int64
 
 	rank   int // after the segments it refers to
 	users  []*seg
@@ -211,7 +213,9 @@ func (e *Engine) Undefine(id string) {
 // promote makes every definition live that is built, those first to which
 // others refer.
 func (e *Engine) promote() {
-	for again := true; again; {
+	// While the engine lags, answers are those of an instant that is over. What
+	// is ready waits until they are up to date: Continue comes back here.
+	for again := !e.Lagging(); again; {
 		again = false
 		for _, s := range e.byRank {
 			if s.next != nil && s.ready() {
@@ -247,6 +251,7 @@ func (e *Engine) promoteOne(s *seg) {
 			x.members = roaring.New()
 		}
 		x.owed.Xor(roaring.Xor(x.members, members))
+		x.owedMs = e.now
 		x.members = members
 		e.owes = e.owes || !x.owed.IsEmpty()
 	}
@@ -265,7 +270,7 @@ func (e *Engine) announce(s *seg, o uint32) {
 		return
 	}
 	s.owed.Remove(o)
-	e.out = append(e.out, Transition{s.id, o, s.members.Contains(o), segment.CauseDefinition, e.now})
+	e.out = append(e.out, Transition{s.id, o, s.members.Contains(o), segment.CauseDefinition, s.owedMs})
 }
 
 // announceSome says owed transitions, the segments in order of their ids.

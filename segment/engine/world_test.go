@@ -40,6 +40,7 @@ type world struct {
 
 	// What the instants of transitions are checked by.
 	changed  map[uint32]int64    // when something last happened to a profile
+	last     map[expiredAt]int64 // when a profile last entered or left a segment
 	expired  map[expiredAt]int64 // the last exit or entry by time alone
 	live     map[string]*program
 	liveMs   int64 // when a definition last went live
@@ -66,7 +67,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w := &world{
 		t: t, seed: seed, gen: segmenttest.New(seed), rng: rand.New(rand.NewPCG(seed, 77)), e: New(),
 		now: segmenttest.BaseMs - 3*86_400_000, defs: map[string]*segment.Node{}, said: map[string]*roaring.Bitmap{},
-		changed: map[uint32]int64{}, expired: map[expiredAt]int64{}, live: map[string]*program{},
+		changed: map[uint32]int64{}, last: map[expiredAt]int64{}, expired: map[expiredAt]int64{}, live: map[string]*program{},
 	}
 	w.both(func(e *Engine) { e.Advance(w.now, 1<<30) })
 	inlineUpTo(t, []int{1000, 20, 60}[seed%3])
@@ -332,6 +333,11 @@ func (w *world) undefine() {
 			w.both(func(e *Engine) { e.Undefine(id) })
 			delete(w.defs, id)
 			delete(w.said, id)
+			for key := range w.last {
+				if key.segment == id {
+					delete(w.last, key)
+				}
+			}
 			delete(w.live, id)
 			return
 		}
@@ -519,6 +525,10 @@ func (w *world) hear(passing bool) {
 		}
 		put(m, x.Ordinal, x.Entered)
 		key := expiredAt{x.Segment, x.Ordinal}
+		if x.AtMs < w.last[key] {
+			w.fatalf("S2: profile %d of %s: a transition (%s) at %d comes behind one at %d", x.Ordinal, x.Segment, x.Cause, x.AtMs, w.last[key])
+		}
+		w.last[key] = x.AtMs
 		if x.Cause != segment.CauseExpiry {
 			if x.Cause != segment.CauseDefinition && once[key] == x.Cause {
 				w.fatalf("S2: profile %d of %s comes and goes by one %s", x.Ordinal, x.Segment, x.Cause)
