@@ -18,37 +18,47 @@ const (
 	chunkBytes = 256 << 10
 	// buildRetryMax is the longest pause before a build that failed goes on.
 	buildRetryMax = 5 * time.Second
+	buildRetryMin = 100 * time.Millisecond
 )
 
 // buildLoop does what segment engines need from outside: it reads the past from
 // history and profiles from a snapshot, and appends it as chunk records. It
-// works on one thing at a time. After a crash it goes on where the last chunk
-// that was stored ends.
+// works on one thing at a time; what fails is tried again later and holds up
+// nothing else. After a crash it goes on where the last chunk that was stored
+// ends.
 func (p *partition) buildLoop(ctx context.Context) {
 	defer p.done.Done()
-	backoff := time.Duration(0)
 	last := uint64(0) // the account served last
-	for {
+	failed := failures{}
+	for ctx.Err() == nil {
 		changed := p.progress.wait()
-		account, work, ok := p.nextWork(last)
+		account, work, ok := p.nextWork(last, failed.resting)
 		if !ok {
+			var again <-chan time.Time
+			var timer *time.Timer
+			if len(failed) > 0 {
+				timer = time.NewTimer(buildRetryMin)
+				again = timer.C
+			}
 			select {
 			case <-changed:
 				// Commands that need work are rare: no need to look at once.
 				p.pause(ctx, 5*time.Millisecond)
+			case <-again:
 			case <-ctx.Done():
-				return
 			case <-p.failed:
 				return
 			}
-			if ctx.Err() != nil {
-				return
+			if timer != nil {
+				timer.Stop()
 			}
 			continue
 		}
 		last = account
+		key := failureKey{account: account}
 		var err error
 		if work.State != nil {
+			key.state = work.State.ID
 			err = p.loadState(ctx, account, work.State)
 		} else {
 			err = p.scanProfiles(ctx, account, work.Scan)
@@ -56,16 +66,41 @@ func (p *partition) buildLoop(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case errors.Is(err, errMoot):
-			// The segment was changed or deleted meanwhile.
-		case err != nil:
-			backoff = min(max(2*backoff, 100*time.Millisecond), buildRetryMax)
-			p.log.Error("a segment cannot be built; trying again", "retry_in", backoff, "error", err)
-			p.pause(ctx, backoff)
+		case err == nil || errors.Is(err, errMoot): // moot: changed or deleted meanwhile
+			delete(failed, key)
 		default:
-			backoff = 0
+			wait := failed.note(key)
+			p.log.Error("a segment cannot be built; trying again", "retry_in", wait, "error", err)
+			if work.Scan != nil {
+				p.pause(ctx, wait)
+			}
 		}
 	}
+}
+
+// failures are the states that could not be loaded, and until when they rest.
+// The pace is no logic, so it reads the clock.
+type failures map[failureKey]failure
+
+type failureKey struct {
+	account uint64
+	state   uint32
+}
+
+type failure struct {
+	until time.Time
+	wait  time.Duration
+}
+
+func (f failures) note(key failureKey) time.Duration {
+	wait := min(max(2*f[key].wait, buildRetryMin), buildRetryMax)
+	f[key] = failure{time.Now().Add(wait), wait}
+	return wait
+}
+
+func (f failures) resting(account uint64, state uint32) bool {
+	x, ok := f[failureKey{account, state}]
+	return ok && time.Now().Before(x.until)
 }
 
 // errMoot means that the work is not wanted any more.
@@ -73,7 +108,7 @@ var errMoot = errors.New("the work is not wanted any more")
 
 // nextWork finds an account whose engine needs something, the one served last
 // after all others.
-func (p *partition) nextWork(last uint64) (account uint64, w engine.Work, ok bool) {
+func (p *partition) nextWork(last uint64, resting func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	list := p.mu.m.byIndex
@@ -83,7 +118,7 @@ func (p *partition) nextWork(last uint64) (account uint64, w engine.Work, ok boo
 	}
 	for i := range list {
 		a := list[(start+i)%len(list)]
-		if w, ok := a.engine.Work(); ok {
+		if w, ok := a.engine.Work(func(state uint32) bool { return resting(a.number, state) }); ok {
 			return a.number, w, true
 		}
 	}

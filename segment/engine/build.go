@@ -53,12 +53,15 @@ type ScanWork struct {
 
 // Work returns the first thing that is needed, if any: profiles before events,
 // because history may be slow or away.
-func (e *Engine) Work() (Work, bool) {
+//
+// skip tells which states are to be passed over for now, because what they need
+// cannot be had.
+func (e *Engine) Work(skip func(state uint32) bool) (Work, bool) {
 	if s := e.scanWork(); len(s.Leaves) > 0 {
 		return Work{Scan: s}, true
 	}
 	for _, st := range e.byState {
-		if !st.live {
+		if !st.live && !skip(st.id) {
 			return Work{State: e.stateWork(st)}, true
 		}
 	}

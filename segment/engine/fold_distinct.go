@@ -59,7 +59,11 @@ type distinctFold struct {
 	keep     int
 }
 
-const distinctEntry = 24
+const (
+	distinctEntry = 24
+	// manyDistinct is how many values due looks through in order.
+	manyDistinct = 256
+)
 
 func (distinctFold) size() int { return 0 }
 
@@ -134,8 +138,12 @@ func (distinctFold) times(out []int64, v []byte, ms int64) []int64 {
 }
 
 func (f distinctFold) prune(v []byte, nowMs int64) []byte {
-	out := v[:0]
-	for i := 0; i < len(v); i += distinctEntry {
+	first := 0
+	for first < len(v) && !expired(getInt(v[first+16:]), f.windowMs, nowMs) {
+		first += distinctEntry
+	}
+	out := v[:first]
+	for i := first; i < len(v); i += distinctEntry {
 		if !expired(getInt(v[i+16:]), f.windowMs, nowMs) {
 			out = append(out, v[i:i+distinctEntry]...)
 		}
@@ -169,6 +177,17 @@ func (f distinctFold) holds(l *leaf, v []byte, t int64) bool {
 func (f distinctFold) due(l *leaf, v []byte, t int64) int64 {
 	if f.windowMs == 0 {
 		return never
+	}
+	if len(v) > manyDistinct*distinctEntry {
+		// Sorting them with each event would cost too much: the next that leaves
+		// the window is soon enough.
+		next := never
+		for i := 0; i < len(v); i += distinctEntry {
+			if at := getInt(v[i+16:]); at > t-l.windowMs {
+				next = min(next, at+l.windowMs)
+			}
+		}
+		return next
 	}
 	var room [timesRoom]int64
 	times := f.times(room[:0], v, t-l.windowMs)

@@ -18,7 +18,10 @@ const (
 func (spansFold) size() int { return 0 }
 
 func (f spansFold) add(v []byte, o *occurrence, nowMs int64) []byte {
-	v = f.prune(v, nowMs)
+	// Not each time: what is over changes no answer.
+	if n := len(v) / spansEntry; n&(n-1) == 0 {
+		v = f.prune(v, nowMs)
+	}
 	for _, s := range o.spans {
 		if s.to > nowMs {
 			v = appendSpan(v, s, o)

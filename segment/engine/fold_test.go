@@ -123,7 +123,7 @@ func (w *foldWorld) define() {
 // build hands an engine the past it asks for, in pieces of one value.
 func (w *foldWorld) build(e *Engine) {
 	for range 1000 {
-		work, ok := e.Work()
+		work, ok := e.Work(nothing)
 		if !ok {
 			break
 		}

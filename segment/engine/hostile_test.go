@@ -54,7 +54,7 @@ func hostileEngine(t testing.TB) *Engine {
 
 // nextChunk does what an engine asks for.
 func nextChunk(t testing.TB, e *Engine) []byte {
-	work, ok := e.Work()
+	work, ok := e.Work(nothing)
 	if !ok {
 		return nil
 	}
@@ -410,7 +410,7 @@ func TestScannerGoesOn(t *testing.T) {
 		e := hostileEngine(t)
 		whole := hostileEngine(t)
 		for _, x := range []*Engine{e, whole} {
-			for work, ok := x.Work(); ok && work.State != nil; work, ok = x.Work() {
+			for work, ok := x.Work(nothing); ok && work.State != nil; work, ok = x.Work(nothing) {
 				if err := x.Load(nextChunk(t, x), func(o uint32) uint32 { return o }); err != nil {
 					t.Fatal(err)
 				}
@@ -419,7 +419,7 @@ func TestScannerGoesOn(t *testing.T) {
 		if err := whole.Load(nextChunk(t, whole), func(o uint32) uint32 { return o }); err != nil {
 			t.Fatal(err)
 		}
-		work, _ := e.Work()
+		work, _ := e.Work(nothing)
 		s := NewScanner(work.Scan)
 		for o := range uint32(hostileProfiles) {
 			s.Add(o, hostileFacts(o))

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -16,6 +17,8 @@ type Loader struct {
 	state   state
 	scratch occurrence
 	events  uint64
+	entries [][2]int64 // scratch of finish
+	value   []byte
 }
 
 // NewLoader begins a state's past.
@@ -35,7 +38,33 @@ func (l *Loader) Add(o uint32, atMs int64, properties []byte) {
 	}
 	l.events++
 	l.state.read(&l.scratch, atMs, properties, l.events)
+	if f, ok := l.state.fold.(sumsFold); ok {
+		// The past comes in no order, and putting each contribution in its place
+		// would cost the square of their number. Chunk puts them in order.
+		if l.scratch.number && !expired(atMs, f.windowMs, l.work.nowMs) {
+			l.state.table.mutate(o, func(v []byte) []byte { return appendInt(appendInt(v, atMs), l.scratch.micros) })
+		}
+		return
+	}
 	l.state.table.mutate(o, func(v []byte) []byte { return l.state.fold.add(v, &l.scratch, l.work.nowMs) })
+}
+
+// finish makes what was collected for a profile a value of the fold.
+func (l *Loader) finish(v []byte) []byte {
+	f, ok := l.state.fold.(sumsFold)
+	if !ok {
+		return v
+	}
+	l.entries = l.entries[:0]
+	for i := 0; i < len(v); i += sumsEntry {
+		l.entries = append(l.entries, [2]int64{getInt(v[i:]), getInt(v[i+8:])})
+	}
+	slices.SortFunc(l.entries, func(a, b [2]int64) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	l.value = l.value[:0]
+	for _, e := range l.entries {
+		l.value = f.insert(l.value, e[0], e[1])
+	}
+	return l.value
 }
 
 // Chunk returns the next chunk, of about maxBytes, and whether it is the last.
@@ -48,7 +77,7 @@ func (l *Loader) Chunk(maxBytes int) (chunk []byte, last bool) {
 			last, next = false, o
 			return false
 		}
-		w.add(o, v)
+		w.add(o, l.finish(v))
 		return true
 	})
 	if last {

@@ -115,7 +115,7 @@ func scanDoesNotUndo(t *testing.T, restart bool) {
 		}
 		e.Define(id, n, 1, func(string) bool { return true })
 	}
-	work, ok := e.Work()
+	work, ok := e.Work(nothing)
 	if !ok || work.Scan == nil || len(work.Scan.Leaves) != 2 {
 		t.Fatalf("work is %v", work)
 	}
@@ -221,7 +221,7 @@ func TestEditKeepsWhatIsLoaded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defined(t, e, "s", fmt.Sprintf(text, 20), 2)
-	work, ok := e.Work()
+	work, ok := e.Work(nothing)
 	if !ok || work.State == nil || work.State.Cursor == 0 || work.State.UpTo != 1 {
 		t.Fatalf("work begins anew: %+v", work.State)
 	}

@@ -369,7 +369,7 @@ func (w *world) pass() {
 
 // makeChunk does what is to be done outside of the engine.
 func (w *world) makeChunk() {
-	work, ok := w.e.Work()
+	work, ok := w.e.Work(nothing)
 	if !ok {
 		return
 	}
@@ -679,7 +679,7 @@ func (w *world) settle() {
 		w.both(func(e *Engine) { e.Continue(1 << 20) })
 		w.hear(false)
 		w.chunks = nil
-		if _, ok := w.e.Work(); !ok && !w.e.Working() {
+		if _, ok := w.e.Work(nothing); !ok && !w.e.Working() {
 			return
 		}
 		w.makeChunk()
@@ -689,3 +689,6 @@ func (w *world) settle() {
 	}
 	w.fatalf("building does not end")
 }
+
+// nothing is passed over.
+func nothing(uint32) bool { return false }
