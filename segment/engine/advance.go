@@ -157,6 +157,9 @@ func (e *Engine) catchUp(o uint32) {
 				if holds := l.holds(v, at); holds != l.bit(o) {
 					e.expired(l, o, holds)
 				}
+				if d := l.due(v, at); !l.ready && d != never {
+					e.schedule(l, o, d) // it may not be entered yet
+				}
 			}
 		}
 		e.settle(o, at)

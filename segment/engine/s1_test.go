@@ -226,3 +226,17 @@ func TestEditKeepsWhatIsLoaded(t *testing.T) {
 		t.Fatalf("work begins anew: %+v", work.State)
 	}
 }
+
+// TestS1S2SeedsOfLongRuns repeats seeds that long runs have found faults with.
+//
+//   - 1986: a leaf that was being judged kept the answer of a profile that was
+//     brought up to date while the engine lagged, and did not expire it.
+func TestS1S2SeedsOfLongRuns(t *testing.T) {
+	for _, seed := range []uint64{1986} {
+		w := newWorld(t, seed)
+		for range 400 {
+			w.step()
+			w.check()
+		}
+	}
+}
