@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -77,66 +78,61 @@ const (
 	maxDefinitionBytes = 1 << 20
 )
 
-func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, out *Outcome) error {
+// command is a command being applied.
+type command struct {
+	account *account
+	env     eventlog.Envelope
+	name    string
+	args    []byte
+	rows    *query.Batch
+	out     *Outcome
+	// row is the index of the next event that the command records.
+	row uint32
+}
+
+// commandTable says what each command does. A handler sets the outcome's
+// refusal, or changes the state and may set a reply; an error means that the
+// arguments cannot be read, and is fatal.
+var commandTable = map[string]func(*Machine, *command) error{
+	CommandAppSecretSet:  handle((*Machine).setAppSecret),
+	CommandSettingsSet:   handle((*Machine).setSettings),
+	CommandSessionCreate: handle((*Machine).createSession),
+	CommandSessionDelete: handle((*Machine).deleteSession),
+	CommandSegmentCreate: handle((*Machine).createSegment),
+	CommandSegmentUpdate: handle((*Machine).updateSegment),
+	CommandSegmentDelete: handle((*Machine).deleteSegment),
+	CommandCatalogDefine: handle((*Machine).defineEventType),
+}
+
+// handle reads a command's arguments before fn sees them.
+func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *command) error {
+	return func(m *Machine, c *command) error {
+		var args T
+		if err := json.Unmarshal(c.args, &args); err != nil {
+			return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, c.name, err)
+		}
+		c.out.Refusal = fn(m, c, args)
+		return nil
+	}
+}
+
+// reply sets the answer to the command.
+func (c *command) reply(v any) { c.out.Reply = mustJSON(v) }
+
+func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
 	if name == CommandBootstrap {
 		return m.bootstrap(env, args, out)
+	}
+	fn, ok := commandTable[name]
+	if !ok {
+		return fmt.Errorf("%w: command %q", ErrNewer, name)
 	}
 	a := m.accounts[env.Account]
 	if a == nil {
 		out.Refusal = notFound("", "no account has the number %016x", env.Account)
 		return nil
 	}
-	var err error
-	switch name {
-	case CommandAppSecretSet:
-		var c AppSecretSet
-		if err = json.Unmarshal(args, &c); err == nil {
-			out.Refusal = m.setAppSecret(a, c)
-		}
-	case CommandSettingsSet:
-		var c Settings
-		if err = json.Unmarshal(args, &c); err == nil {
-			out.Refusal = m.setSettings(a, c)
-		}
-	case CommandSessionCreate:
-		var c SessionCreate
-		if err = json.Unmarshal(args, &c); err == nil {
-			out.Refusal = m.createSession(a, c)
-		}
-	case CommandSessionDelete:
-		var c SessionDelete
-		if err = json.Unmarshal(args, &c); err == nil {
-			m.deleteSession(a, c.TokenHash)
-		}
-	case CommandSegmentCreate, CommandSegmentUpdate:
-		var c SegmentSave
-		if err = json.Unmarshal(args, &c); err == nil {
-			if name == CommandSegmentCreate {
-				c.ID = newID("seg_", env.ID)
-			}
-			out.Refusal = m.saveSegment(a, c, name == CommandSegmentCreate, out.Offset)
-			out.Reply = mustJSON(map[string]string{"id": c.ID})
-		}
-	case CommandSegmentDelete:
-		var c SegmentDelete
-		if err = json.Unmarshal(args, &c); err == nil {
-			out.Refusal = m.deleteSegment(a, c.ID)
-		}
-	case CommandCatalogDefine:
-		var c CatalogDefine
-		if err = json.Unmarshal(args, &c); err == nil {
-			var t *EventType
-			if t, out.Refusal = m.defineEventType(a, c.Name); t != nil {
-				out.Reply = mustJSON(t)
-			}
-		}
-	default:
-		return fmt.Errorf("%w: command %q", ErrNewer, name)
-	}
-	if err != nil {
-		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, name, err)
-	}
-	return nil
+	return fn(m, &command{account: a, env: env, name: name, args: args, rows: rows, out: out})
 }
 
 // newID makes an entity's id from the record that creates it.
@@ -185,7 +181,8 @@ func (m *Machine) saveAccount(a *account) {
 	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
 }
 
-func (m *Machine) setAppSecret(a *account, c AppSecretSet) *Refusal {
+func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
+	a := cmd.account
 	e := a.accountEntity
 	e.SecretHash = c.SecretHash
 	if err := newAccount(a.number, 0).install(e); err != nil {
@@ -198,7 +195,8 @@ func (m *Machine) setAppSecret(a *account, c AppSecretSet) *Refusal {
 	return nil
 }
 
-func (m *Machine) setSettings(a *account, s Settings) *Refusal {
+func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
+	a := cmd.account
 	if r := s.Validate(); r != nil {
 		return r
 	}
@@ -221,7 +219,8 @@ func (m *Machine) setSettings(a *account, s Settings) *Refusal {
 	return nil
 }
 
-func (m *Machine) createSession(a *account, c SessionCreate) *Refusal {
+func (m *Machine) createSession(cmd *command, c SessionCreate) *Refusal {
+	a := cmd.account
 	u := a.users[c.UserID]
 	if u == nil {
 		return notFound("user_id", "user_id: there is no such user")
@@ -233,7 +232,7 @@ func (m *Machine) createSession(a *account, c SessionCreate) *Refusal {
 	var own []mine
 	for token, s := range a.sessions {
 		if s.ExpiresMs <= m.logTime {
-			m.deleteSession(a, token)
+			m.dropSession(a, token)
 		} else if s.UserID == u.ID {
 			own = append(own, mine{token, s})
 		}
@@ -246,7 +245,7 @@ func (m *Machine) createSession(a *account, c SessionCreate) *Refusal {
 			return strings.Compare(x.token, y.token)
 		})
 		for _, s := range own[:len(own)-maxSessions+1] {
-			m.deleteSession(a, s.token)
+			m.dropSession(a, s.token)
 		}
 	}
 	s := &Session{UserID: u.ID, CreatedMs: m.logTime, ExpiresMs: c.ExpiresMs}
@@ -255,7 +254,12 @@ func (m *Machine) createSession(a *account, c SessionCreate) *Refusal {
 	return nil
 }
 
-func (m *Machine) deleteSession(a *account, tokenHash string) {
+func (m *Machine) deleteSession(cmd *command, c SessionDelete) *Refusal {
+	m.dropSession(cmd.account, c.TokenHash)
+	return nil
+}
+
+func (m *Machine) dropSession(a *account, tokenHash string) {
 	delete(a.sessions, tokenHash)
 	m.store.putEntity(entityKey(a.number, entitySession, tokenHash), nil)
 }
@@ -268,6 +272,17 @@ func checkName(name string) *Refusal {
 		return invalid("name", "name must have at most %d bytes", maxNameBytes)
 	}
 	return nil
+}
+
+func (m *Machine) createSegment(cmd *command, c SegmentSave) *Refusal {
+	c.ID = newID("seg_", cmd.env.ID)
+	cmd.reply(map[string]string{"id": c.ID})
+	return m.saveSegment(cmd.account, c, true, cmd.out.Offset)
+}
+
+func (m *Machine) updateSegment(cmd *command, c SegmentSave) *Refusal {
+	cmd.reply(map[string]string{"id": c.ID})
+	return m.saveSegment(cmd.account, c, false, cmd.out.Offset)
 }
 
 func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int64) *Refusal {
@@ -314,7 +329,8 @@ func (a *account) definition(id string) (*segment.Node, bool) {
 	return nil, false
 }
 
-func (m *Machine) deleteSegment(a *account, id string) *Refusal {
+func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
+	a, id := cmd.account, c.ID
 	if a.segments[id] == nil {
 		return notFound("id", "there is no segment with this id")
 	}
@@ -330,22 +346,24 @@ func (m *Machine) deleteSegment(a *account, id string) *Refusal {
 	return nil
 }
 
-func (m *Machine) defineEventType(a *account, name string) (*EventType, *Refusal) {
-	if r := checkName(name); r != nil {
-		return nil, r
+func (m *Machine) defineEventType(cmd *command, c CatalogDefine) *Refusal {
+	a := cmd.account
+	if r := checkName(c.Name); r != nil {
+		return r
 	}
-	key, ok := segment.SnakeCase(name)
+	key, ok := segment.SnakeCase(c.Name)
 	if !ok {
-		return nil, invalid("name", "name must have at least one of the letters a to z or a digit: the key is made of them")
+		return invalid("name", "name must have at least one of the letters a to z or a digit: the key is made of them")
 	}
 	if t := a.types[key]; t != nil && t.Name != "" {
-		return nil, &Refusal{Code: "conflict", Field: "name", Message: fmt.Sprintf("name: the event type %s is defined already", key)}
+		return &Refusal{Code: "conflict", Field: "name", Message: fmt.Sprintf("name: the event type %s is defined already", key)}
 	}
 	t := a.eventType([]byte(key))
 	if t == nil {
-		return nil, atLimit("name", "this account has %d event types, the most it can have", maxEventTypes)
+		return atLimit("name", "this account has %d event types, the most it can have", maxEventTypes)
 	}
-	t.Name = string(bytes.TrimSpace([]byte(name)))
+	t.Name = strings.TrimSpace(c.Name)
 	a.touch(t)
-	return t, nil
+	cmd.reply(t)
+	return nil
 }

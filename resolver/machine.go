@@ -152,7 +152,7 @@ func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batc
 		if err != nil {
 			return err
 		}
-		return m.applyCommand(env, name, args, out)
+		return m.applyCommand(env, name, args, rows, out)
 	}
 	return fmt.Errorf("%w: record of kind %d", ErrNewer, env.Kind)
 }
