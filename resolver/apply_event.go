@@ -39,6 +39,51 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
 	}
 
+	r, refusal, err := m.resolve(a, p, at)
+	if err != nil {
+		return err
+	}
+	if refusal != nil {
+		return refuse(refusal)
+	}
+	winner := m.settle(a, p, &r, record, offset, index, rows)
+	m.tell(a, winner, r.created, r.fields, at, ev)
+	h := a.headers.edit(winner)
+	h.lastEvent = max(r.lastEvent, at)
+	out.Status, out.Profile = EventAccepted, h.id
+	if err := m.storeResolved(a, &r); err != nil {
+		return err
+	}
+	if len(ev.IdempotencyKey) > 0 {
+		m.keys.put(p.key, idempotencyValue{m.logTime, winner})
+	}
+	t := a.eventType(ev.Type)
+	if t.Count == 0 || at < t.FirstSeenMs {
+		t.FirstSeenMs = at
+	}
+	t.Count++
+	a.touch(t)
+	appendRow(rows, a.number, offset, index, winner, at, ev)
+	return nil
+}
+
+// resolved says which profile identifiers lead to, and what has changed in its
+// document, which is in [Machine.doc] and not stored yet.
+type resolved struct {
+	ordinal   uint32 // noOrdinal for a new profile
+	created   bool
+	changed   bool          // the document must be stored
+	fields    engine.Fields // what conditions may look at and has changed
+	lastEvent int64
+	attach    [identityKinds]bool
+}
+
+// resolve finds the profile of the identifiers in p, or begins a new one, and
+// works out in scratch memory what becomes of its document: identifiers that are
+// new to it, profiles that turn out to be the same, fields and attributes. A
+// refusal has changed nothing.
+func (m *Machine) resolve(a *account, p *prepared, at int64) (r resolved, refusal *Refusal, err error) {
+	ev := &p.ev
 	// Which profiles hold the event's identifiers?
 	raw := [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
 	owner := [identityKinds]uint32{noOrdinal, noOrdinal, noOrdinal}
@@ -50,10 +95,10 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		}
 		none = false
 		if p.blank[k] {
-			return refuse(emptyIdentifier(k))
+			return r, emptyIdentifier(k), nil
 		}
 		if p.junk[k] || a.placeholders.has(raw[k]) {
-			return refuse(invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]))
+			return r, invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]), nil
 		}
 		o := p.owner[k]
 		if p.version != a.ids.version {
@@ -65,29 +110,28 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		}
 	}
 	if none {
-		return refuse(invalid("user", "user must carry at least one of email, external_id, phone"))
+		return r, invalid("user", "user must carry at least one of email, external_id, phone"), nil
 	}
 
 	d := &m.doc
-	created := winner == noOrdinal
+	r.created = winner == noOrdinal
 	lastEvent := int64(-1 << 63)
-	if created {
+	if r.created {
 		if a.headers.n >= maxProfiles {
-			return refuse(atLimit("user", "user: this account has %d profiles, the most it can have", maxProfiles))
+			return r, atLimit("user", "user: this account has %d profiles, the most it can have", maxProfiles), nil
 		}
 		d.reset()
 		d.createdMs = m.logTime
 	} else {
 		if err := m.load(a, winner, d); err != nil {
-			return err
+			return r, nil, err
 		}
 		lastEvent = a.headers.get(winner).lastEvent
 	}
 
 	// Attach what is new and merge what belongs together, in order of rank.
-	changed := created
-	var fields engine.Fields // what conditions may look at and has changed
-	var attach [identityKinds]bool
+	changed := r.created
+	var fields engine.Fields
 	m.losers, m.strange = m.losers[:0], m.strange[:0]
 	past := ev.HasTime && at < lastEvent
 	for k := range identityKinds {
@@ -101,7 +145,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 				m.counters.Conflicts++
 				continue
 			}
-			attach[k] = true
+			r.attach[k] = true
 			changed = true
 			fields |= engine.FieldEmail << k
 			if past {
@@ -119,7 +163,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		default:
 			reason, err := m.fold(a, d, o, k)
 			if err != nil {
-				return err
+				return r, nil, err
 			}
 			changed = true
 			if reason != 0 {
@@ -160,39 +204,45 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	}{{&d.geo, ev.Geo, "user.geo", engine.FieldGeo}, {&d.attributes, ev.Attributes, "user.attributes", engine.FieldAttributes}} {
 		merged, differs, err := m.merger.merge(*f.dst, f.src, mode)
 		if err != nil {
-			return err
+			return r, nil, err
 		}
 		if differs {
 			if len(merged) > maxObjectBytes {
-				return refuse(atLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, maxObjectBytes))
+				return r, atLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, maxObjectBytes), nil
 			}
 			*f.dst = merged
 			changed = true
 			fields |= f.field
 		}
 	}
+	r.ordinal, r.changed, r.fields, r.lastEvent = winner, changed, fields, lastEvent
+	return r, nil, nil
+}
 
-	// Commit.
-	if created {
-		winner = m.create(a, record, index)
+// settle makes what resolve worked out the state, but for the document. It
+// returns the profile's ordinal.
+func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch) uint32 {
+	if r.created {
+		r.ordinal = m.create(a, record, index)
 	}
-	for k, on := range attach {
+	for k, on := range r.attach {
 		if on {
-			a.ids.set(p.hashes[k], winner)
+			a.ids.set(p.hashes[k], r.ordinal)
 		}
 	}
 	for i := range m.losers {
-		m.redirect(a, &m.losers[i], winner, offset, index, rows)
+		m.redirect(a, &m.losers[i], r.ordinal, offset, index, rows)
 	}
-	m.tell(a, winner, created, fields, at, ev)
-	h := a.headers.edit(winner)
-	h.lastEvent = max(lastEvent, at)
-	out.Status, out.Profile = EventAccepted, h.id
-	if changed {
-		m.save(a, winner, d)
+	return r.ordinal
+}
+
+// store stores the resolved document, and the conflicts noted on others.
+func (m *Machine) storeResolved(a *account, r *resolved) error {
+	if r.changed {
+		m.save(a, r.ordinal, &m.doc)
 	}
 	for _, s := range m.strange {
-		s.other = winner
+		s.other = r.ordinal
 		if err := m.load(a, s.ordinal, &m.other); err != nil {
 			return err
 		}
@@ -200,16 +250,6 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 			m.save(a, s.ordinal, &m.other)
 		}
 	}
-	if len(ev.IdempotencyKey) > 0 {
-		m.keys.put(p.key, idempotencyValue{m.logTime, winner})
-	}
-	t := a.eventType(ev.Type)
-	if t.Count == 0 || at < t.FirstSeenMs {
-		t.FirstSeenMs = at
-	}
-	t.Count++
-	a.touch(t)
-	appendRow(rows, a.number, offset, index, winner, at, ev)
 	return nil
 }
 
