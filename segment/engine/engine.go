@@ -55,6 +55,7 @@ type Engine struct {
 	scratch occurrence
 	events  uint64 // told since the start, to number them
 	swept   sweeper
+	pub     publisher
 }
 
 // causes are the kinds of change that flipped an answer of the profile at hand.
@@ -99,6 +100,7 @@ func (e *Engine) Transitions() []Transition {
 // Touch must be called for each profile of a change before anything is told of
 // it. It brings the profile up to the engine's time.
 func (e *Engine) Touch(o uint32) {
+	e.pub.touched(o)
 	if e.done < e.now {
 		e.catchUp(o)
 	}
@@ -251,6 +253,7 @@ func (e *Engine) flip(l *leaf, o uint32, holds bool, cause segment.Cause) {
 }
 
 func (e *Engine) schedule(l *leaf, o uint32, due int64) {
+	e.pub.scheduled(l, due)
 	before, _ := l.wheel.head()
 	l.wheel.add(o, due, e.done)
 	if l.inHeap < 0 {
@@ -304,6 +307,7 @@ func (e *Engine) mark(s *seg) {
 // owes the profile comes first.
 func (e *Engine) turn(s *seg, o uint32, is bool, cause segment.Cause, atMs int64) {
 	e.announce(s, o)
+	e.pub.turned(s, is)
 	if is {
 		s.members.Add(o)
 	} else {

@@ -35,6 +35,7 @@ type leaf struct {
 	ready  bool   // every profile is judged
 	cursor uint32 // where judging goes on, while it is not ready
 	seen   *roaring.Bitmap
+	pub    publishedLeaf
 
 	// Scratch of changeBig: before the change.
 	wasHeld bool

@@ -33,6 +33,7 @@ type seg struct {
 	// settled tells that the newest definition is live, and those of all it
 	// refers to.
 	settled bool
+	pub     publishedSeg
 }
 
 // program is a definition whose leaves are found.
@@ -293,7 +294,7 @@ func (e *Engine) announceSome(budget int) {
 
 // arrange makes the lists anew that follow from the definitions.
 func (e *Engine) arrange() {
-	e.looks = 0
+	e.looks, e.pub.fresh = 0, false
 	e.profile, e.timed, e.byState, e.byRank, e.first = nil, nil, nil, nil, nil
 	for _, l := range e.byID {
 		l.segs = l.segs[:0]
