@@ -24,6 +24,17 @@ const (
 	CommandSegmentUpdate = "segment.update"
 	CommandSegmentDelete = "segment.delete"
 	CommandCatalogDefine = "catalog.define"
+
+	CommandUserCreate    = "user.create"
+	CommandUserUpdate    = "user.update"
+	CommandUserDelete    = "user.delete"
+	CommandPasswordSet   = "user.password"
+	CommandCompanyCreate = "company.create"
+	CommandCompanyUpdate = "company.update"
+	CommandCreditsAdd    = "credits.add"
+	CommandAPIKeyCreate  = "api_key.create"
+	CommandAPIKeyRevoke  = "api_key.revoke"
+	CommandAPIKeysUsed   = "api_keys.used"
 )
 
 // Bootstrap makes the first account of an empty partition. The account's
@@ -102,6 +113,16 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandSegmentUpdate: handle((*Machine).updateSegment),
 	CommandSegmentDelete: handle((*Machine).deleteSegment),
 	CommandCatalogDefine: handle((*Machine).defineEventType),
+
+	CommandUserCreate:    handle((*Machine).createUser),
+	CommandUserUpdate:    handle((*Machine).updateUser),
+	CommandUserDelete:    handle((*Machine).deleteUser),
+	CommandPasswordSet:   handle((*Machine).setPassword),
+	CommandCompanyUpdate: handle((*Machine).updateCompany),
+	CommandCreditsAdd:    handle((*Machine).addCredits),
+	CommandAPIKeyCreate:  handle((*Machine).createAPIKey),
+	CommandAPIKeyRevoke:  handle((*Machine).revokeAPIKey),
+	CommandAPIKeysUsed:   handle((*Machine).recordKeyUses),
 }
 
 // handle reads a command's arguments before fn sees them.
@@ -120,8 +141,8 @@ func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *comm
 func (c *command) reply(v any) { c.out.Reply = mustJSON(v) }
 
 func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
-	if name == CommandBootstrap {
-		return m.bootstrap(env, args, out)
+	if name == CommandBootstrap || name == CommandCompanyCreate {
+		return m.openAccount(env, name, args, out)
 	}
 	fn, ok := commandTable[name]
 	if !ok {
@@ -140,47 +161,6 @@ func newID(prefix string, record eventlog.RecordID) string {
 	return prefix + hex.EncodeToString(record[:])
 }
 
-func (m *Machine) bootstrap(env eventlog.Envelope, args []byte, out *Outcome) error {
-	var c Bootstrap
-	if err := json.Unmarshal(args, &c); err != nil {
-		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, CommandBootstrap, err)
-	}
-	if c.ApplyVersion > ApplyVersion {
-		return fmt.Errorf("%w: the state machine's rules are version %d, this build has %d", ErrNewer, c.ApplyVersion, ApplyVersion)
-	}
-	// The first of several that start with an empty log wins.
-	if len(m.accounts) > 0 {
-		out.Refusal = &Refusal{Code: "conflict", Message: "an account was made before"}
-		return nil
-	}
-	if r := c.Settings.Validate(); r != nil {
-		out.Refusal = r
-		return nil
-	}
-	e := accountEntity{Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings}
-	if err := newAccount(env.Account, 0).install(e); err != nil {
-		out.Refusal = invalid("", "%s", err)
-		return nil
-	}
-	a := m.addAccount(env.Account)
-	if err := a.install(e); err != nil {
-		return err
-	}
-	m.saveAccount(a)
-	u := c.User
-	a.users[u.ID] = &u
-	m.store.putEntity(entityKey(a.number, entityUser, u.ID), mustJSON(u))
-	k := c.APIKey
-	k.CreatedMs, k.CreatorID = m.logTime, u.ID
-	a.keys[k.ID] = &k
-	m.store.putEntity(entityKey(a.number, entityAPIKey, k.ID), mustJSON(k))
-	return nil
-}
-
-func (m *Machine) saveAccount(a *account) {
-	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
-}
-
 func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 	a := cmd.account
 	e := a.accountEntity
@@ -197,6 +177,7 @@ func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 
 func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	a := cmd.account
+	s.fill()
 	if r := s.Validate(); r != nil {
 		return r
 	}

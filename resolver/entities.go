@@ -18,9 +18,13 @@ type Company struct {
 // User is a person who signs in.
 type User struct {
 	ID           string   `json:"id"`
-	Email        string   `json:"email"`
+	Email        string   `json:"email"` // as given; one user of an account has it
+	Name         string   `json:"name,omitempty"`
 	PasswordHash string   `json:"password_hash"` // argon2id, in its usual text form
 	Permissions  []string `json:"permissions"`
+	// Admin marks who manages the companies of the whole system.
+	Admin     bool  `json:"admin,omitempty"`
+	CreatedMs int64 `json:"created_ms,omitempty"`
 }
 
 // Session is a signed-in person's token, stored as its hash.
@@ -38,6 +42,10 @@ type APIKey struct {
 	CreatorID   string   `json:"creator_id"`
 	Permissions []string `json:"permissions"`
 	CreatedMs   int64    `json:"created_ms"`
+	// LastUsedMs is 0 before the first use. It lags behind by up to a minute.
+	LastUsedMs int64 `json:"last_used_ms,omitempty"`
+	// RevokedMs is 0 while the key holds. A revoked key keeps its record.
+	RevokedMs int64 `json:"revoked_ms,omitempty"`
 }
 
 // Segment is a saved definition.
@@ -75,6 +83,12 @@ type accountEntity struct {
 	// the settings last changed. They stay expired when keys hold longer now,
 	// whether a checkpoint has dropped them yet or not (R1).
 	ForgottenMs int64 `json:"forgotten_ms"`
+	// APIAccess lets API keys in; an administrator switches it.
+	APIAccess bool `json:"api_access"`
+	// Deactivated keeps everybody out: people, keys and applications.
+	Deactivated bool `json:"deactivated,omitempty"`
+	// EmailCredits is how many e-mails may still be sent.
+	EmailCredits int64 `json:"email_credits"`
 }
 
 // account is the state of one account.
@@ -91,8 +105,10 @@ type account struct {
 	engine  *engine.Engine
 
 	users    map[string]*User
+	emails   map[string]*User    // by normal form
 	sessions map[string]*Session // by hexadecimal SHA-256 of the token
 	keys     map[string]*APIKey
+	hashes   map[[32]byte]*APIKey // keys by the hash of their text
 	segments map[string]*Segment
 	types    map[string]*EventType
 	dirty    []*EventType
@@ -106,8 +122,10 @@ func newAccount(number uint64, index uint32) *account {
 		ids:      identityMap{entries: map[hash128]uint32{}},
 		engine:   engine.New(),
 		users:    map[string]*User{},
+		emails:   map[string]*User{},
 		sessions: map[string]*Session{},
 		keys:     map[string]*APIKey{},
+		hashes:   map[[32]byte]*APIKey{},
 		segments: map[string]*Segment{},
 		types:    map[string]*EventType{},
 		imports:  map[[32]byte]uint64{},
@@ -127,6 +145,7 @@ func (a *account) install(e accountEntity) error {
 		return fmt.Errorf("account %d: secret_hash is not 32 bytes in hexadecimal", a.number)
 	}
 	a.accountEntity = e
+	a.Settings.fill()
 	a.hasher = newHasher(key)
 	a.placeholders = newPlaceholderSet(e.Settings.Placeholders)
 	return nil

@@ -75,7 +75,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case entityUser:
 		u := new(User)
 		err = json.Unmarshal(value, u)
-		a.users[name] = u
+		a.addUser(u)
 	case entitySession:
 		s := new(Session)
 		err = json.Unmarshal(value, s)
@@ -83,7 +83,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case entityAPIKey:
 		k := new(APIKey)
 		err = json.Unmarshal(value, k)
-		a.keys[name] = k
+		a.addKey(k)
 	case entitySegment:
 		s := new(Segment)
 		if err = json.Unmarshal(value, s); err == nil {

@@ -12,7 +12,7 @@ import (
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 2
+const ApplyVersion = 3
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -47,6 +47,10 @@ type Machine struct {
 	// segmentFiles hold the engines' state as of the last checkpoint.
 	segmentFiles []segmentFile
 	counters     Counters
+
+	// accountsChanged means that what requests know of accounts without a read
+	// (App) may have changed.
+	accountsChanged bool
 
 	transition uint32 // number of the newest one of this record
 

@@ -242,7 +242,7 @@ func (n *Node) publishApps(p *partition) {
 	}
 	p.mu.RLock()
 	for _, a := range p.mu.m.byIndex {
-		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: true}
+		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: !a.Deactivated}
 	}
 	p.mu.RUnlock()
 	n.apps.Store(&apps)

@@ -121,6 +121,9 @@ func (p *partition) open(ctx context.Context) error {
 	if err == nil && f.Version != 0 && f.ApplyVersion < 2 {
 		m.defineAll() // these rules knew no segment engine
 	}
+	if err == nil && f.Version != 0 && f.ApplyVersion < 3 {
+		m.adoptFirst() // these rules knew one company only
+	}
 	if err != nil {
 		return errors.Join(err, closeAll(s, runs))
 	}
@@ -302,6 +305,8 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	err = p.step(e, rows, dst)
 	p.observe(p.mu.m)
 	pending := p.mu.m.Pending() > 0
+	accounts := p.mu.m.accountsChanged
+	p.mu.m.accountsChanged = false
 	p.mu.Unlock()
 	if err != nil {
 		// Whoever waits for the record is woken by the failure.
@@ -311,7 +316,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
 	p.feed.end(e.Offset)
 	p.applyNs.Add(int64(time.Since(begun)))
-	if env.Kind == eventlog.KindCommand {
+	if accounts {
 		p.node.publishApps(p)
 	}
 	p.applied.Store(e.Offset + 1)

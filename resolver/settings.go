@@ -18,6 +18,9 @@ type Settings struct {
 	// IdempotencyHours is how long an idempotency key holds, in hours of log
 	// time.
 	IdempotencyHours int `json:"idempotency_hours"`
+	// SurfaceCPerMinute is how many requests of Surface C an API key may make
+	// in any 60 seconds.
+	SurfaceCPerMinute int `json:"surface_c_per_minute"`
 }
 
 // DefaultSettings are written into the record that makes an account.
@@ -28,8 +31,9 @@ func DefaultSettings() Settings {
 			"anonymous", "anon", "guest", "user", "test", "true", "false", "0", "-1", "[object object]", "(null)",
 			"00000000-0000-0000-0000-000000000000",
 		},
-		IdentifierCap:    50,
-		IdempotencyHours: 72,
+		IdentifierCap:     50,
+		IdempotencyHours:  72,
+		SurfaceCPerMinute: defaultSurfaceCPerMinute,
 	}
 }
 
@@ -39,7 +43,17 @@ const (
 	maxPlaceholderBytes = 256
 	maxIdentifierCap    = 500
 	maxIdempotencyHours = 24 * 90
+
+	defaultSurfaceCPerMinute = 600
+	maxSurfaceCPerMinute     = 1_000_000
 )
+
+// fill gives settings their defaults that records of before they existed lack.
+func (s *Settings) fill() {
+	if s.SurfaceCPerMinute == 0 {
+		s.SurfaceCPerMinute = defaultSurfaceCPerMinute
+	}
+}
 
 // Validate says what is wrong with the settings, nil if nothing is.
 func (s *Settings) Validate() *Refusal {
@@ -56,6 +70,9 @@ func (s *Settings) Validate() *Refusal {
 	}
 	if s.IdempotencyHours < 72 || s.IdempotencyHours > maxIdempotencyHours {
 		return invalid("idempotency_hours", "idempotency_hours must be between 72 and %d", maxIdempotencyHours)
+	}
+	if s.SurfaceCPerMinute < 1 || s.SurfaceCPerMinute > maxSurfaceCPerMinute {
+		return invalid("surface_c_per_minute", "surface_c_per_minute must be between 1 and %d", maxSurfaceCPerMinute)
 	}
 	return nil
 }

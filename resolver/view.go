@@ -68,17 +68,6 @@ func (v *View) Company() Company { return v.a.Company }
 // Settings are the account's settings.
 func (v *View) Settings() Settings { return v.a.Settings }
 
-// UserByEmail finds a user by e-mail, compared trimmed and lower-cased.
-func (v *View) UserByEmail(email string) (User, bool) {
-	email = strings.ToLower(strings.TrimSpace(email))
-	for _, u := range v.a.users {
-		if strings.ToLower(strings.TrimSpace(u.Email)) == email {
-			return *u, true
-		}
-	}
-	return User{}, false
-}
-
 // User finds a user by id.
 func (v *View) User(id string) (User, bool) {
 	if u := v.a.users[id]; u != nil {

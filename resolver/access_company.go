@@ -1,0 +1,185 @@
+package resolver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// CompanyCreate makes another company with its account; its shape is that of
+// the first one's record, and the account's number is the record's.
+type CompanyCreate = Bootstrap
+
+// CompanyUpdate changes what is set of the account's company.
+type CompanyUpdate struct {
+	Name      *string `json:"name,omitempty"`
+	APIAccess *bool   `json:"api_access,omitempty"`
+	Active    *bool   `json:"active,omitempty"`
+	// SurfaceCPerMinute is the setting of this name.
+	SurfaceCPerMinute *int `json:"surface_c_per_minute,omitempty"`
+}
+
+// CreditsAdd tops up the account's e-mail credits.
+type CreditsAdd struct {
+	Amount int64 `json:"amount"`
+}
+
+const (
+	maxAccounts = 100_000 // per partition
+	// newCompanyCredits is how many e-mails a new company may send.
+	newCompanyCredits = 100_000
+	maxTopUp          = 1_000_000_000
+	maxCredits        = 1_000_000_000_000
+)
+
+// openAccount makes the first account of an empty partition, or another one.
+func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, out *Outcome) error {
+	var c Bootstrap
+	if err := json.Unmarshal(args, &c); err != nil {
+		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, name, err)
+	}
+	if c.ApplyVersion > ApplyVersion {
+		return fmt.Errorf("%w: the state machine's rules are version %d, this build has %d", ErrNewer, c.ApplyVersion, ApplyVersion)
+	}
+	first := name == CommandBootstrap
+	switch {
+	case first && len(m.accounts) > 0:
+		// The first of several that start with an empty log wins.
+		out.Refusal = conflicts("", "an account was made before")
+	case m.accounts[env.Account] != nil:
+		out.Refusal = conflicts("", "an account with this number was made before")
+	case len(m.accounts) >= maxAccounts:
+		out.Refusal = atLimit("", "there are %d accounts, the most there can be", maxAccounts)
+	default:
+		c.Settings.fill()
+		out.Refusal = c.Settings.Validate()
+	}
+	if out.Refusal == nil && !first {
+		out.Refusal = checkName(c.Company.Name)
+	}
+	if out.Refusal != nil {
+		return nil
+	}
+	e := accountEntity{
+		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
+		APIAccess: first, EmailCredits: newCompanyCredits,
+	}
+	if err := newAccount(env.Account, 0).install(e); err != nil {
+		out.Refusal = invalid("", "%s", err)
+		return nil
+	}
+	a := m.addAccount(env.Account)
+	if err := a.install(e); err != nil {
+		return err
+	}
+	m.saveAccount(a)
+	u := c.User
+	u.CreatedMs, u.Admin = m.logTime, first
+	m.saveUser(a, &u)
+	k := c.APIKey
+	k.CreatedMs, k.CreatorID = m.logTime, u.ID
+	m.saveKey(a, &k)
+	return nil
+}
+
+// adoptFirst gives accounts of before there were several companies what the
+// first company has today.
+func (m *Machine) adoptFirst() {
+	for _, a := range m.byIndex {
+		a.APIAccess, a.EmailCredits = true, newCompanyCredits
+		m.saveAccount(a)
+		for _, u := range a.users {
+			x := *u
+			x.Admin, x.CreatedMs = true, a.CreatedMs
+			m.saveUser(a, &x)
+		}
+	}
+}
+
+// saveAccount stores the account's entity and has requests told of it.
+func (m *Machine) saveAccount(a *account) {
+	m.accountsChanged = true
+	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
+}
+
+func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
+	a := cmd.account
+	e := a.accountEntity
+	if c.Name != nil {
+		if r := checkName(*c.Name); r != nil {
+			return r
+		}
+		e.Company.Name = *c.Name
+	}
+	if c.APIAccess != nil {
+		e.APIAccess = *c.APIAccess
+	}
+	if c.Active != nil {
+		e.Deactivated = !*c.Active
+		for _, u := range a.users {
+			if u.Admin && e.Deactivated {
+				return conflicts("active", "active: a system administrator belongs to this company, so it cannot be deactivated")
+			}
+		}
+	}
+	if c.SurfaceCPerMinute != nil {
+		e.Settings.SurfaceCPerMinute = *c.SurfaceCPerMinute
+		if r := e.Settings.Validate(); r != nil {
+			return r
+		}
+	}
+	a.accountEntity = e
+	m.saveAccount(a)
+	return nil
+}
+
+func (m *Machine) addCredits(cmd *command, c CreditsAdd) *Refusal {
+	a := cmd.account
+	if c.Amount < 1 || c.Amount > maxTopUp {
+		return invalid("amount", "amount must be between 1 and %d", maxTopUp)
+	}
+	if a.EmailCredits > maxCredits-c.Amount {
+		return atLimit("amount", "the account has %d e-mail credits and can have %d at most", a.EmailCredits, int64(maxCredits))
+	}
+	a.EmailCredits += c.Amount
+	m.saveAccount(a)
+	cmd.reply(map[string]int64{"email_credits": a.EmailCredits})
+	return nil
+}
+
+// spendCredits takes n e-mail credits; it takes none when there are not enough.
+func (m *Machine) spendCredits(a *account, n int64) bool {
+	if n < 0 || a.EmailCredits < n {
+		return false
+	}
+	a.EmailCredits -= n
+	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
+	return true
+}
+
+// CompanyState is a company as its administrator sees it.
+type CompanyState struct {
+	Company
+	Account      uint64
+	APIAccess    bool
+	Active       bool
+	EmailCredits int64
+	CreatedMs    int64
+	Users        int
+	// SurfaceCPerMinute is the setting of this name.
+	SurfaceCPerMinute int
+}
+
+// CompanyState is what is known of the account's company.
+func (v *View) CompanyState() CompanyState {
+	a := v.a
+	return CompanyState{
+		Company: a.Company, Account: a.number, APIAccess: a.APIAccess, Active: !a.Deactivated,
+		EmailCredits: a.EmailCredits, CreatedMs: a.CreatedMs, Users: len(a.users),
+		SurfaceCPerMinute: a.Settings.SurfaceCPerMinute,
+	}
+}
+
+// Active tells whether the account lets anybody in.
+func (v *View) Active() bool { return !v.a.Deactivated }

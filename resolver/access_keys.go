@@ -1,0 +1,253 @@
+package resolver
+
+import (
+	"cmp"
+	"context"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The bounds of API keys.
+const (
+	maxAPIKeys = 1000 // that hold, per account
+	// maxAPIKeyRecords counts revoked keys too; then the one that was revoked
+	// first makes room.
+	maxAPIKeyRecords = 10_000
+	// keyUsesPerRecord bounds the record that says when keys were used.
+	keyUsesPerRecord = 5000
+)
+
+// APIKeyCreate makes a key of the actor's.
+type APIKeyCreate struct {
+	ActorID     string   `json:"actor_id"`
+	Name        string   `json:"name"`
+	Hash        string   `json:"hash"` // SHA-256 of the key, in hexadecimal
+	Permissions []string `json:"permissions"`
+}
+
+// APIKeyRevoke ends a key for good; its record stays.
+type APIKeyRevoke struct {
+	ActorID string `json:"actor_id"`
+	ID      string `json:"id"`
+}
+
+// APIKeysUsed says when keys were used last. It is of all accounts of the
+// partition, so that not every use makes a record.
+type APIKeysUsed struct {
+	Uses []KeyUse `json:"uses"`
+}
+
+// KeyUse is the last use of an API key.
+type KeyUse struct {
+	Account uint64 `json:"account"`
+	KeyID   string `json:"key_id"`
+	AtMs    int64  `json:"at_ms"`
+}
+
+func parseKeyHash(text string) (hash [32]byte, ok bool) {
+	if len(text) != 2*len(hash) {
+		return hash, false
+	}
+	_, err := hex.Decode(hash[:], []byte(text))
+	return hash, err == nil
+}
+
+// addKey puts a key in its place. One whose hash cannot be read lets nobody in.
+func (a *account) addKey(k *APIKey) {
+	a.keys[k.ID] = k
+	if hash, ok := parseKeyHash(k.Hash); ok {
+		a.hashes[hash] = k
+	}
+}
+
+func (m *Machine) saveKey(a *account, k *APIKey) {
+	a.addKey(k)
+	m.store.putEntity(entityKey(a.number, entityAPIKey, k.ID), mustJSON(k))
+}
+
+func (m *Machine) createAPIKey(cmd *command, c APIKeyCreate) *Refusal {
+	a := cmd.account
+	actor, r := a.actor(c.ActorID, permitAPIKeys)
+	if r != nil {
+		return r
+	}
+	if r := checkName(c.Name); r != nil {
+		return r
+	}
+	hash, ok := parseKeyHash(c.Hash)
+	if !ok {
+		return invalid("hash", "hash must be 32 bytes in hexadecimal")
+	}
+	if a.hashes[hash] != nil {
+		return conflicts("hash", "this key was made before")
+	}
+	permissions, r := granted(actor, c.Permissions)
+	if r != nil {
+		return r
+	}
+	holding := 0
+	var oldest *APIKey
+	for _, k := range a.keys {
+		switch {
+		case k.RevokedMs == 0:
+			holding++
+		case oldest == nil || cmp.Or(cmp.Compare(k.RevokedMs, oldest.RevokedMs), strings.Compare(k.ID, oldest.ID)) < 0:
+			oldest = k
+		}
+	}
+	if holding >= maxAPIKeys {
+		return atLimit("", "this account has %d API keys, the most it can have; revoke one first", maxAPIKeys)
+	}
+	if len(a.keys) >= maxAPIKeyRecords {
+		m.dropKey(a, oldest)
+	}
+	k := &APIKey{
+		ID: newID("key_", cmd.env.ID), Name: strings.TrimSpace(c.Name), Hash: c.Hash,
+		CreatorID: actor.ID, Permissions: permissions, CreatedMs: m.logTime,
+	}
+	m.saveKey(a, k)
+	cmd.reply(map[string]string{"id": k.ID})
+	return nil
+}
+
+func (m *Machine) dropKey(a *account, k *APIKey) {
+	delete(a.keys, k.ID)
+	if hash, ok := parseKeyHash(k.Hash); ok {
+		delete(a.hashes, hash)
+	}
+	m.store.putEntity(entityKey(a.number, entityAPIKey, k.ID), nil)
+}
+
+func (m *Machine) revokeAPIKey(cmd *command, c APIKeyRevoke) *Refusal {
+	a := cmd.account
+	if _, r := a.actor(c.ActorID, permitAPIKeys); r != nil {
+		return r
+	}
+	old := a.keys[c.ID]
+	if old == nil {
+		return notFound("id", "there is no API key with this id")
+	}
+	if old.RevokedMs == 0 {
+		k := *old
+		k.RevokedMs = max(1, m.logTime)
+		m.saveKey(a, &k)
+	}
+	return nil
+}
+
+func (m *Machine) recordKeyUses(cmd *command, c APIKeysUsed) *Refusal {
+	if len(c.Uses) > keyUsesPerRecord {
+		return invalid("uses", "uses must have at most %d values", keyUsesPerRecord)
+	}
+	for _, u := range c.Uses {
+		a := m.accounts[u.Account]
+		if a == nil {
+			continue
+		}
+		// A key may have gone since it was used.
+		if old := a.keys[u.KeyID]; old != nil && old.LastUsedMs < u.AtMs {
+			k := *old
+			k.LastUsedMs = u.AtMs
+			m.saveKey(a, &k)
+		}
+	}
+	return nil
+}
+
+// RecordKeyUses records when keys were used, in as few records as there are
+// partitions.
+func (n *Node) RecordKeyUses(ctx context.Context, uses []KeyUse) error {
+	byPartition := make([][]KeyUse, len(n.partitions))
+	for _, u := range uses {
+		p := n.partitionOf(u.Account).id
+		byPartition[p] = append(byPartition[p], u)
+	}
+	for _, list := range byPartition {
+		for chunk := range slices.Chunk(list, keyUsesPerRecord) {
+			if _, err := n.Command(ctx, chunk[0].Account, CommandAPIKeysUsed, APIKeysUsed{Uses: chunk}); err != nil {
+				return fmt.Errorf("record the use of API keys: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// KeyAccess is what a request with an API key may do.
+type KeyAccess struct {
+	Account uint64
+	KeyID   string
+	// Permissions are those of the key that its creator has now.
+	Permissions []string
+	// SurfaceCPerMinute is how many requests of Surface C the key may make in
+	// any 60 seconds.
+	SurfaceCPerMinute int
+}
+
+// What keys that do not hold are compared with, so that the steps are the same.
+var (
+	decoyAccount = newAccount(0, 0)
+	decoyKey     = &APIKey{Hash: strings.Repeat("0", 64), RevokedMs: 1}
+)
+
+// KeyAccess finds the key of an account by the SHA-256 of its text. ok is false
+// when there is none that holds: no such account or key, one that was revoked,
+// an account that is deactivated or whose API access is off. All of these take
+// the same steps. The error wraps [ErrUnavailable].
+func (n *Node) KeyAccess(account uint64, hash [32]byte) (access KeyAccess, ok bool, err error) {
+	if err := n.Barrier(account); err != nil {
+		return access, false, err
+	}
+	p := n.partitionOf(account)
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	a, knownAccount := p.mu.m.accounts[account]
+	if !knownAccount {
+		a = decoyAccount
+	}
+	k, known := a.hashes[hash]
+	if !known {
+		k = decoyKey
+	}
+	stored, readable := parseKeyHash(k.Hash)
+	good := subtle.ConstantTimeCompare(stored[:], hash[:])
+	for _, holds := range [...]bool{knownAccount, known, readable, k.RevokedMs == 0, !a.Deactivated, a.APIAccess} {
+		good &= bit(holds)
+	}
+	if good != 1 {
+		return access, false, nil
+	}
+	access = KeyAccess{Account: account, KeyID: k.ID, SurfaceCPerMinute: a.Settings.SurfaceCPerMinute}
+	if creator := a.users[k.CreatorID]; creator != nil {
+		for _, x := range k.Permissions {
+			if creator.Can(x) {
+				access.Permissions = append(access.Permissions, x)
+			}
+		}
+	}
+	return access, true, nil
+}
+
+func bit(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// APIKeys lists the account's keys, the oldest first, also those revoked.
+func (v *View) APIKeys() []APIKey {
+	return sortedValues(v.a.keys, func(x, y APIKey) int {
+		return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), strings.Compare(x.ID, y.ID))
+	})
+}
+
+// APIKey finds a key by its id.
+func (v *View) APIKey(id string) (APIKey, bool) {
+	if k := v.a.keys[id]; k != nil {
+		return *k, true
+	}
+	return APIKey{}, false
+}

@@ -1,0 +1,542 @@
+package resolver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+const secondAccount = 8
+
+func textHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func accessBootstrap() Bootstrap {
+	b := testBootstrap(DefaultSettings())
+	b.User.Permissions = []string{"users:write", "api_keys:write", "segments:read", "segments:write"}
+	b.APIKey = APIKey{ID: "key_1", Hash: textHash("key 1"), Permissions: []string{"segments:read", "segments:write"}}
+	return b
+}
+
+func newAccessRecorder(t *testing.T) *recorder {
+	r := &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}
+	r.command(CommandBootstrap, accessBootstrap())
+	return r
+}
+
+// refusedWhole runs a command that must be refused with a code.
+func (r *recorder) refusedWhole(code, name string, args any) {
+	r.t.Helper()
+	before, err := r.m.Hash()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if out := r.command(name, args); out.Refusal == nil || out.Refusal.Code != code {
+		r.t.Fatalf("%s %s: %v, want %s", name, mustJSON(args), out.Refusal, code)
+	}
+	// Only the position and the ids of records have moved.
+	r.m.next--
+	r.m.records.ids = r.m.records.ids[:len(r.m.records.ids)-1]
+	after, err := r.m.Hash()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if before != after {
+		r.t.Fatalf("%s was refused and changed the state", name)
+	}
+	r.m.next++
+	r.m.records.ids = r.m.records.ids[:len(r.m.records.ids)+1]
+}
+
+// succeeds runs a command that must succeed and returns the id it answers.
+func (r *recorder) succeeds(name string, args any) string {
+	r.t.Helper()
+	out := r.command(name, args)
+	if out.Refusal != nil {
+		r.t.Fatalf("%s %s: %v", name, mustJSON(args), out.Refusal)
+	}
+	var reply struct{ ID string }
+	if out.Reply != nil {
+		if err := json.Unmarshal(out.Reply, &reply); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	return reply.ID
+}
+
+func newUser(actor, email string, permissions ...string) UserSave {
+	hash := "hash of " + email
+	return UserSave{ActorID: actor, Email: &email, PasswordHash: &hash, Permissions: &permissions}
+}
+
+// TestUserRules: nobody is raised above who raises him, and somebody is always
+// left who can manage users and the system.
+func TestUserRules(t *testing.T) {
+	r := newAccessRecorder(t)
+	yes, no := true, false
+	boss := "usr_1"
+	lead := r.succeeds(CommandUserCreate, newUser(boss, "Lead@x.io", "users:write", "segments:read"))
+	reader := r.succeeds(CommandUserCreate, newUser(lead, "reader@x.io", "segments:read"))
+
+	r.refusedWhole("conflict", CommandUserCreate, newUser(boss, " lead@X.IO "))
+	r.refusedWhole("invalid", CommandUserCreate, newUser(boss, "  "))
+	r.refusedWhole("invalid", CommandUserCreate, newUser(boss, strings.Repeat("x", maxUserEmailBytes+1)))
+	r.refusedWhole("forbidden", CommandUserCreate, newUser(lead, "a@x.io", "segments:write"))
+	r.refusedWhole("forbidden", CommandUserCreate, newUser(boss, "a@x.io", "no_such:thing"))
+	r.refusedWhole("forbidden", CommandUserCreate, newUser(reader, "a@x.io"))
+	r.refusedWhole("forbidden", CommandUserCreate, newUser("usr_nobody", "a@x.io"))
+
+	up := []string{"segments:read", "segments:write"}
+	r.refusedWhole("forbidden", CommandUserUpdate, UserSave{ActorID: lead, ID: reader, Permissions: &up})
+	r.refusedWhole("forbidden", CommandUserUpdate, UserSave{ActorID: lead, ID: lead, Permissions: &up})
+	r.refusedWhole("forbidden", CommandUserUpdate, UserSave{ActorID: lead, ID: reader, Admin: &yes})
+	text := "x"
+	r.refusedWhole("forbidden", CommandUserUpdate, UserSave{ActorID: lead, ID: boss, PasswordHash: &text})
+	r.refusedWhole("forbidden", CommandUserUpdate, UserSave{ActorID: boss, ID: boss, PasswordHash: &text})
+	r.refusedWhole("forbidden", CommandUserDelete, UserDelete{ActorID: lead, ID: boss})
+	r.refusedWhole("not_found", CommandUserUpdate, UserSave{ActorID: boss, ID: "usr_nobody", Name: &text})
+	r.refusedWhole("not_found", CommandUserDelete, UserDelete{ActorID: boss, ID: "usr_nobody"})
+	r.refusedWhole("conflict", CommandUserUpdate, UserSave{ActorID: boss, ID: boss, Admin: &no})
+
+	// Once another is administrator, the first may go; then nobody else may.
+	up = accessBootstrap().User.Permissions
+	r.succeeds(CommandUserUpdate, UserSave{ActorID: boss, ID: lead, Permissions: &up, Admin: &yes, Name: &text})
+	r.succeeds(CommandUserDelete, UserDelete{ActorID: lead, ID: boss})
+	r.refusedWhole("conflict", CommandUserDelete, UserDelete{ActorID: lead, ID: lead})
+	few := []string{"segments:read"}
+	r.refusedWhole("conflict", CommandUserUpdate, UserSave{ActorID: lead, ID: lead, Permissions: &few})
+	r.succeeds(CommandUserDelete, UserDelete{ActorID: lead, ID: reader})
+	// The e-mail of who went is free again.
+	r.succeeds(CommandUserCreate, newUser(lead, "a@b.c"))
+}
+
+// TestPasswordsEndSessions: a new password ends all sessions but that which
+// set it; one set by somebody else, and removal, end all.
+func TestPasswordsEndSessions(t *testing.T) {
+	r := newAccessRecorder(t)
+	other := r.succeeds(CommandUserCreate, newUser("usr_1", "b@x.io"))
+	sessions := func() (out []string) {
+		for token := range r.m.accounts[testAccount].sessions {
+			out = append(out, token)
+		}
+		slices.Sort(out)
+		return out
+	}
+	for i, u := range []string{"usr_1", "usr_1", other, other} {
+		r.succeeds(CommandSessionCreate, SessionCreate{UserID: u, TokenHash: fmt.Sprint(i), ExpiresMs: r.now + 1000})
+	}
+	r.succeeds(CommandPasswordSet, PasswordSet{ID: "usr_1", PasswordHash: "new", KeepSession: "1"})
+	if have := sessions(); !slices.Equal(have, []string{"1", "2", "3"}) {
+		t.Fatalf("have sessions %v", have)
+	}
+	hash := "set by an administrator"
+	r.succeeds(CommandUserUpdate, UserSave{ActorID: "usr_1", ID: other, PasswordHash: &hash})
+	if have := sessions(); !slices.Equal(have, []string{"1"}) {
+		t.Fatalf("have sessions %v", have)
+	}
+	if have := r.m.accounts[testAccount].users["usr_1"].PasswordHash; have != "new" {
+		t.Fatalf("have %q", have)
+	}
+	r.succeeds(CommandSessionCreate, SessionCreate{UserID: other, TokenHash: "4", ExpiresMs: r.now + 1000})
+	r.succeeds(CommandUserDelete, UserDelete{ActorID: "usr_1", ID: other})
+	if have := sessions(); !slices.Equal(have, []string{"1"}) {
+		t.Fatalf("have sessions %v", have)
+	}
+}
+
+// commandTo is command for another account.
+func (r *recorder) commandTo(account uint64, name string, args any) *Outcome {
+	r.t.Helper()
+	env := r.envelope(eventlog.KindCommand)
+	env.Account = account
+	r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	return &r.out
+}
+
+func TestCompanies(t *testing.T) {
+	r := newAccessRecorder(t)
+	first := r.m.accounts[testAccount]
+	if !first.APIAccess || first.EmailCredits != 100_000 || !first.users["usr_1"].Admin {
+		t.Fatalf("the first company: %+v", first.accountEntity)
+	}
+	c := accessBootstrap()
+	c.User.Admin = true // it is not taken at its word
+	if out := r.commandTo(secondAccount, CommandBootstrap, c); out.Refusal == nil {
+		t.Fatal("an account cannot be bootstrapped beside another")
+	}
+	if out := r.commandTo(testAccount, CommandCompanyCreate, c); out.Refusal == nil || out.Refusal.Code != "conflict" {
+		t.Fatalf("an account's number is taken once: %v", out.Refusal)
+	}
+	if out := r.commandTo(secondAccount, CommandCompanyCreate, c); out.Refusal != nil {
+		t.Fatal(out.Refusal)
+	}
+	a := r.m.accounts[secondAccount]
+	if a.APIAccess || a.Deactivated || a.EmailCredits != 100_000 || a.users["usr_1"].Admin || a.Settings.SurfaceCPerMinute != 600 {
+		t.Fatalf("a new company: %+v", a.accountEntity)
+	}
+	yes, no := true, false
+	if out := r.commandTo(secondAccount, CommandUserUpdate, UserSave{ActorID: "usr_1", ID: "usr_1", Admin: &yes}); out.Refusal == nil {
+		t.Fatal("a company's owner cannot make himself system administrator")
+	}
+	name := "Renamed"
+	if out := r.commandTo(secondAccount, CommandCompanyUpdate, CompanyUpdate{Name: &name, APIAccess: &yes, Active: &no}); out.Refusal != nil {
+		t.Fatal(out.Refusal)
+	}
+	if !a.APIAccess || !a.Deactivated || a.Company.Name != name || first.Company.Name == name {
+		t.Fatalf("have %+v", a.accountEntity)
+	}
+	r.refusedWhole("conflict", CommandCompanyUpdate, CompanyUpdate{Active: &no})
+	empty := " "
+	r.refusedWhole("invalid", CommandCompanyUpdate, CompanyUpdate{Name: &empty})
+	zero := 0
+	r.refusedWhole("invalid", CommandCompanyUpdate, CompanyUpdate{SurfaceCPerMinute: &zero})
+	for _, n := range []int64{0, -5, maxTopUp + 1} {
+		r.refusedWhole("invalid", CommandCreditsAdd, CreditsAdd{Amount: n})
+	}
+	r.succeeds(CommandCreditsAdd, CreditsAdd{Amount: 5})
+	if first.EmailCredits != 100_005 || a.EmailCredits != 100_000 {
+		t.Fatalf("credits %d and %d", first.EmailCredits, a.EmailCredits)
+	}
+	if r.m.spendCredits(first, 100_006) || first.EmailCredits != 100_005 || !r.m.spendCredits(first, 100_005) || first.EmailCredits != 0 || r.m.spendCredits(first, 1) || r.m.spendCredits(first, -1) {
+		t.Fatalf("credits left: %d", first.EmailCredits)
+	}
+	first.EmailCredits = maxCredits - 4
+	r.refusedWhole("limit", CommandCreditsAdd, CreditsAdd{Amount: 5})
+}
+
+// TestOldSettings: records and states of before a setting existed mean its
+// default.
+func TestOldSettings(t *testing.T) {
+	s := DefaultSettings()
+	s.SurfaceCPerMinute = 0
+	r := newRecorder(t, s)
+	if have := r.m.accounts[testAccount].Settings.SurfaceCPerMinute; have != 600 {
+		t.Fatalf("have %d", have)
+	}
+	r.succeeds(CommandSettingsSet, s)
+	if have := r.m.accounts[testAccount].Settings.SurfaceCPerMinute; have != 600 {
+		t.Fatalf("have %d", have)
+	}
+	s.SurfaceCPerMinute = maxSurfaceCPerMinute + 1
+	r.refusedWhole("invalid", CommandSettingsSet, s)
+}
+
+func TestAPIKeyRules(t *testing.T) {
+	r := newAccessRecorder(t)
+	a := r.m.accounts[testAccount]
+	noKeys := r.succeeds(CommandUserCreate, newUser("usr_1", "b@x.io", "segments:read", "segments:write"))
+	create := APIKeyCreate{ActorID: "usr_1", Name: " mine ", Hash: textHash("key 2"), Permissions: []string{"segments:write", "segments:read", "segments:read"}}
+	id := r.succeeds(CommandAPIKeyCreate, create)
+	if k := a.keys[id]; k.Name != "mine" || !slices.Equal(k.Permissions, []string{"segments:read", "segments:write"}) || k.CreatorID != "usr_1" || k.CreatedMs != r.now {
+		t.Fatalf("have %+v", k)
+	}
+	r.refusedWhole("conflict", CommandAPIKeyCreate, create)
+	create.Hash = textHash("key 3")
+	for change, code := range map[*APIKeyCreate]string{
+		{ActorID: noKeys, Name: "x", Hash: create.Hash}:                                         "forbidden",
+		{ActorID: "usr_1", Name: " ", Hash: create.Hash}:                                        "invalid",
+		{ActorID: "usr_1", Name: "x", Hash: "short"}:                                            "invalid",
+		{ActorID: "usr_1", Name: "x", Hash: create.Hash, Permissions: []string{"lists:read"}}:   "forbidden",
+		{ActorID: "usr_1", Name: strings.Repeat("x", maxNameBytes+1), Hash: textHash("key 4")}:  "invalid",
+		{ActorID: "usr_1", Name: "x", Hash: create.Hash, Permissions: make([]string, 1000)}:     "forbidden",
+		{ActorID: "usr_1", Name: "x", Hash: create.Hash, Permissions: []string{"users:write "}}: "forbidden",
+	} {
+		r.refusedWhole(code, CommandAPIKeyCreate, *change)
+	}
+	r.refusedWhole("forbidden", CommandAPIKeyRevoke, APIKeyRevoke{ActorID: noKeys, ID: id})
+	r.refusedWhole("not_found", CommandAPIKeyRevoke, APIKeyRevoke{ActorID: "usr_1", ID: "key_none"})
+	r.now += 5
+	r.succeeds(CommandAPIKeyRevoke, APIKeyRevoke{ActorID: "usr_1", ID: id})
+	r.now += 5
+	r.succeeds(CommandAPIKeyRevoke, APIKeyRevoke{ActorID: "usr_1", ID: id})
+	if k := a.keys[id]; k.RevokedMs != r.now-5 {
+		t.Fatalf("revoked twice: %+v", k)
+	}
+
+	r.succeeds(CommandAPIKeysUsed, APIKeysUsed{Uses: []KeyUse{{testAccount, id, 50}, {testAccount, "key_none", 50}, {99, id, 50}}})
+	r.succeeds(CommandAPIKeysUsed, APIKeysUsed{Uses: []KeyUse{{testAccount, id, 40}}})
+	if k := a.keys[id]; k.LastUsedMs != 50 {
+		t.Fatalf("last used at %d", k.LastUsedMs)
+	}
+}
+
+// TestAPIKeysBounded (Q1): keys that hold are bounded, and so are records.
+func TestAPIKeysBounded(t *testing.T) {
+	r := newAccessRecorder(t)
+	a := r.m.accounts[testAccount]
+	create := func(i int) *Outcome {
+		return r.command(CommandAPIKeyCreate, APIKeyCreate{ActorID: "usr_1", Name: "x", Hash: textHash(fmt.Sprint("bound ", i))})
+	}
+	for i := range maxAPIKeys - 1 {
+		if out := create(i); out.Refusal != nil {
+			t.Fatal(out.Refusal)
+		}
+	}
+	if out := create(maxAPIKeys); out.Refusal == nil || out.Refusal.Code != "limit" {
+		t.Fatalf("one key too many: %v", out.Refusal)
+	}
+	for i := range maxAPIKeyRecords {
+		k := &APIKey{ID: fmt.Sprintf("key_old%d", i), Hash: textHash(fmt.Sprint("old ", i)), RevokedMs: int64(i + 1)}
+		if len(a.keys) < maxAPIKeyRecords {
+			r.m.saveKey(a, k)
+		}
+	}
+	r.succeeds(CommandAPIKeyRevoke, APIKeyRevoke{ActorID: "usr_1", ID: "key_1"})
+	if out := create(maxAPIKeys); out.Refusal != nil {
+		t.Fatal(out.Refusal)
+	}
+	if len(a.keys) != maxAPIKeyRecords || len(a.hashes) != maxAPIKeyRecords || a.keys["key_old0"] != nil || a.keys["key_old1"] == nil {
+		t.Fatalf("%d records, %d hashes", len(a.keys), len(a.hashes))
+	}
+}
+
+// TestKeyAccess: who a key lets in follows the state at once.
+func TestKeyAccess(t *testing.T) {
+	f := newFixture(t)
+	n, err := f.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { f.close(t, n) }()
+	ctx := context.Background()
+	run := func(account uint64, name string, args any) string {
+		t.Helper()
+		reply, err := n.Command(ctx, account, name, args)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		var out struct{ ID string }
+		_ = json.Unmarshal(reply, &out)
+		return out.ID
+	}
+	run(testAccount, CommandBootstrap, accessBootstrap())
+	run(secondAccount, CommandCompanyCreate, accessBootstrap())
+	have := func(account uint64, text string) (KeyAccess, bool) {
+		t.Helper()
+		k, ok, err := n.KeyAccess(account, sha256.Sum256([]byte(text)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !ok && (k.Account != 0 || k.Permissions != nil) {
+			t.Fatalf("what is refused tells %+v", k)
+		}
+		return k, ok
+	}
+	k, ok := have(testAccount, "key 1")
+	if !ok || k.KeyID != "key_1" || !slices.Equal(k.Permissions, []string{"segments:read", "segments:write"}) || k.SurfaceCPerMinute != 600 {
+		t.Fatalf("have %+v %v", k, ok)
+	}
+	yes, no := true, false
+	for name, x := range map[string]struct {
+		account uint64
+		text    string
+	}{"no such account": {99, "key 1"}, "no account": {0, "key 1"}, "no such key": {testAccount, "key 9"}, "API access off": {secondAccount, "key 1"}} {
+		if _, ok := have(x.account, x.text); ok {
+			t.Errorf("%s: let in", name)
+		}
+	}
+	run(secondAccount, CommandCompanyUpdate, CompanyUpdate{APIAccess: &yes})
+	if _, ok := have(secondAccount, "key 1"); !ok {
+		t.Error("API access was switched on")
+	}
+	if app, _ := n.App([]byte(AppID(secondAccount))); !app.Active {
+		t.Error("the application of an active account is not let in")
+	}
+	run(secondAccount, CommandCompanyUpdate, CompanyUpdate{Active: &no})
+	if _, ok := have(secondAccount, "key 1"); ok {
+		t.Error("the account was deactivated")
+	}
+	if app, _ := n.App([]byte(AppID(secondAccount))); app.Active {
+		t.Error("the application of a deactivated account is let in")
+	}
+
+	// The creator narrows, then goes.
+	maker := run(testAccount, CommandUserCreate, newUser("usr_1", "m@x.io", "api_keys:write", "segments:read", "segments:write"))
+	id := run(testAccount, CommandAPIKeyCreate, APIKeyCreate{ActorID: maker, Name: "k", Hash: textHash("made"), Permissions: []string{"segments:read", "segments:write"}})
+	few := []string{"segments:read"}
+	run(testAccount, CommandUserUpdate, UserSave{ActorID: "usr_1", ID: maker, Permissions: &few})
+	if k, ok := have(testAccount, "made"); !ok || !slices.Equal(k.Permissions, few) {
+		t.Errorf("a narrowed creator's key has %+v", k)
+	}
+	run(testAccount, CommandUserDelete, UserDelete{ActorID: "usr_1", ID: maker})
+	if k, ok := have(testAccount, "made"); !ok || len(k.Permissions) != 0 {
+		t.Errorf("the key of a creator who went has %+v", k)
+	}
+	run(testAccount, CommandAPIKeyRevoke, APIKeyRevoke{ActorID: "usr_1", ID: id})
+	if _, ok := have(testAccount, "made"); ok {
+		t.Error("the key was revoked")
+	}
+	if err := n.RecordKeyUses(ctx, []KeyUse{{testAccount, "key_1", 7}, {secondAccount, "key_1", 9}}); err != nil {
+		t.Fatal(err)
+	}
+	for account, want := range map[uint64]int64{testAccount: 7, secondAccount: 9} {
+		if err := n.Read(ctx, account, func(v *View) error {
+			if k, _ := v.APIKey("key_1"); k.LastUsedMs != want {
+				t.Errorf("account %d: last used %d", account, k.LastUsedMs)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestR1Access: people, companies and keys survive restarts and checkpoints, and
+// a replay of the log gives the same state.
+func TestR1Access(t *testing.T) {
+	seeds := 20
+	if testing.Short() {
+		seeds = 5
+	}
+	for seed := range seeds {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { accessReplays(t, uint64(seed)) })
+	}
+}
+
+func accessReplays(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	f := newFixture(t)
+	n, err := f.open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if _, err := n.Command(ctx, testAccount, CommandBootstrap, accessBootstrap()); err != nil {
+		t.Fatal(err)
+	}
+	done := 0
+	for step := range 300 {
+		account := uint64(pick(rng, testAccount, testAccount, secondAccount))
+		var users []User
+		var keys []APIKey
+		_ = n.Read(ctx, account, func(v *View) error { users, keys = v.Users(), v.APIKeys(); return nil })
+		users, keys = append(users, User{ID: "usr_none"}), append(keys, APIKey{ID: "key_none"})
+		user := func() string { return pick(rng, users[0].ID, users[0].ID, users[rng.IntN(len(users))].ID) }
+		key := func() string { return keys[rng.IntN(len(keys))].ID }
+		email := fmt.Sprintf(pick(rng, "u%d@x.io", " U%d@x.io"), rng.IntN(12))
+		var permissions []string
+		for _, p := range accessBootstrap().User.Permissions {
+			if rng.IntN(3) > 0 {
+				permissions = append(permissions, p)
+			}
+		}
+		flip := rng.IntN(2) == 0
+		save := newUser(user(), email, permissions...)
+		name, args := "", any(nil)
+		switch rng.IntN(12) {
+		case 0:
+			name, account, args = CommandCompanyCreate, secondAccount, accessBootstrap()
+		case 1, 2:
+			name, args = CommandUserCreate, save
+		case 3, 4:
+			if save.ID = user(); save.ID == users[0].ID && rng.IntN(20) > 0 {
+				save.Permissions = nil
+			}
+			if flip {
+				save.PasswordHash = nil
+			}
+			name, args = CommandUserUpdate, save
+		case 5:
+			name, args = CommandUserDelete, UserDelete{user(), users[rng.IntN(len(users))].ID}
+		case 6:
+			name, args = CommandPasswordSet, PasswordSet{user(), fmt.Sprint(step), fmt.Sprint(step - 1)}
+		case 7:
+			name, args = CommandSessionCreate, SessionCreate{user(), fmt.Sprint(step), f.now.UnixMilli() + 1000}
+		case 8:
+			name, args = CommandCompanyUpdate, CompanyUpdate{Name: &email, APIAccess: &flip, Active: &flip}
+		case 9:
+			name, args = CommandCreditsAdd, CreditsAdd{rng.Int64N(10)}
+		case 10:
+			name, args = CommandAPIKeyCreate, APIKeyCreate{user(), email, textHash(fmt.Sprint(step)), permissions}
+		case 11:
+			name, args = CommandAPIKeyRevoke, APIKeyRevoke{user(), key()}
+			if flip {
+				name, args = CommandAPIKeysUsed, APIKeysUsed{[]KeyUse{{testAccount, key(), rng.Int64N(1000)}, {secondAccount, key(), rng.Int64N(1000)}}}
+			}
+		}
+		var refusal *Refusal
+		switch _, err := n.Command(ctx, account, name, args); {
+		case errors.As(err, &refusal):
+		case err != nil:
+			t.Fatalf("seed %d: %s: %v", seed, name, err)
+		default:
+			done++
+		}
+		switch rng.IntN(25) {
+		case 0:
+			if err := n.Checkpoint(); err != nil {
+				t.Fatal(err)
+			}
+		case 1:
+			f.close(t, n)
+			f.openLog(t)
+			if n, err = f.open(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	defer func() { f.close(t, n) }()
+	if done < 10 {
+		t.Fatalf("seed %d: only %d commands did anything", seed, done)
+	}
+	next, sum, err := n.StateHash(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, _ := replay(t, f.log, next)
+	if fresh, err := m.Hash(); err != nil || fresh != sum {
+		t.Fatalf("R1: seed %d: the state differs from a fresh replay (%v)", seed, err)
+	}
+	// What is derived from entities must follow them as well.
+	for number, a := range m.accounts {
+		loaded := n.partitions[0].mu.m.accounts[number]
+		for name, have := range map[string][2]int{
+			"e-mails": {len(a.emails), len(loaded.emails)}, "users": {len(a.users), len(a.emails)},
+			"hashes": {len(a.hashes), len(loaded.hashes)}, "keys": {len(a.keys), len(a.hashes)},
+		} {
+			if have[0] != have[1] {
+				t.Errorf("R1: seed %d: account %d: %s: %d and %d", seed, number, name, have[0], have[1])
+			}
+		}
+		for email, u := range a.emails {
+			if x := loaded.emails[email]; x == nil || x.ID != u.ID || loaded.users[u.ID] != x {
+				t.Errorf("R1: seed %d: %s is %v after a restart", seed, email, x)
+			}
+		}
+		for hash, k := range a.hashes {
+			if x := loaded.hashes[hash]; x == nil || x.ID != k.ID || loaded.keys[k.ID] != x {
+				t.Errorf("R1: seed %d: key %s is %v after a restart", seed, k.ID, x)
+			}
+		}
+	}
+}
+
+// TestAdoptFirst: a state of before there were several companies becomes what a
+// replay of its log gives.
+func TestAdoptFirst(t *testing.T) {
+	r := newAccessRecorder(t)
+	want, err := r.m.Hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := r.m.accounts[testAccount]
+	a.APIAccess, a.EmailCredits = false, 0
+	u := *a.users["usr_1"]
+	u.Admin, u.CreatedMs = false, 0
+	a.addUser(&u)
+	r.m.adoptFirst()
+	if have, err := r.m.Hash(); err != nil || have != want {
+		t.Fatalf("the adopted state differs (%v)", err)
+	}
+}
