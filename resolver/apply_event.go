@@ -39,7 +39,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
 	}
 
-	r, refusal, err := m.resolve(a, p, at)
+	r, refusal, err := m.resolve(a, p, at, someIdentifier)
 	if err != nil {
 		return err
 	}
@@ -47,7 +47,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		return refuse(refusal)
 	}
 	winner := m.settle(a, p, &r, record, offset, index, rows)
-	m.tell(a, winner, r.created, r.fields, at, ev)
+	m.introduce(a, &r)
+	a.engine.Event(winner, at, ev.Type, ev.Properties)
+	a.engine.Settle(winner)
 	h := a.headers.edit(winner)
 	h.lastEvent = max(r.lastEvent, at)
 	out.Status, out.Profile = EventAccepted, h.id
@@ -57,12 +59,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	if len(ev.IdempotencyKey) > 0 {
 		m.keys.put(p.key, idempotencyValue{m.logTime, winner})
 	}
-	t := a.eventType(ev.Type)
-	if t.Count == 0 || at < t.FirstSeenMs {
-		t.FirstSeenMs = at
-	}
-	t.Count++
-	a.touch(t)
+	a.count(ev.Type, at)
 	appendRow(rows, a.number, offset, index, winner, at, ev)
 	return nil
 }
@@ -78,11 +75,19 @@ type resolved struct {
 	attach    [identityKinds]bool
 }
 
+// whose says which identifiers must lead to a profile.
+type whose bool
+
+const (
+	someIdentifier whose = false // an event is somebody's
+	anyIdentifiers whose = true  // a contact may have none, and any text for an e-mail
+)
+
 // resolve finds the profile of the identifiers in p, or begins a new one, and
 // works out in scratch memory what becomes of its document: identifiers that are
 // new to it, profiles that turn out to be the same, fields and attributes. A
 // refusal has changed nothing.
-func (m *Machine) resolve(a *account, p *prepared, at int64) (r resolved, refusal *Refusal, err error) {
+func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r resolved, refusal *Refusal, err error) {
 	ev := &p.ev
 	// Which profiles hold the event's identifiers?
 	raw := [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
@@ -97,7 +102,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64) (r resolved, refusa
 		if p.blank[k] {
 			return r, emptyIdentifier(k), nil
 		}
-		if p.junk[k] || a.placeholders.has(raw[k]) {
+		if p.junk[k] || a.placeholders.has(raw[k]) && (need == someIdentifier || k != IdentityEmail) {
 			return r, invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]), nil
 		}
 		o := p.owner[k]
@@ -109,7 +114,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64) (r resolved, refusa
 			winner = o
 		}
 	}
-	if none {
+	if none && need == someIdentifier {
 		return r, invalid("user", "user must carry at least one of email, external_id, phone"), nil
 	}
 

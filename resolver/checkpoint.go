@@ -106,6 +106,7 @@ func (m *Machine) freeze() *frozen {
 			t.dirty = false
 		}
 		a.dirty = a.dirty[:0]
+		m.storeSets(a)
 		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.changed, a.headers.freeze()})
 		a.ids.changed = nil
 		f.numbers = append(f.numbers, a.number)

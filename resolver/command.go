@@ -113,6 +113,15 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandSegmentUpdate: handle((*Machine).updateSegment),
 	CommandSegmentDelete: handle((*Machine).deleteSegment),
 	CommandCatalogDefine: handle((*Machine).defineEventType),
+	CommandListCreate:    handle((*Machine).createList),
+	CommandListUpdate:    handle((*Machine).updateList),
+	CommandListDelete:    handle((*Machine).deleteList),
+	CommandListAdd:       handle((*Machine).addToList),
+	CommandListRemove:    handle((*Machine).removeFromList),
+	CommandContactCreate: handle((*Machine).createContact),
+	CommandContactUpdate: handle((*Machine).updateContact),
+	CommandConsentSet:    handle((*Machine).setConsent),
+	CommandBlockSet:      handle((*Machine).setBlock),
 
 	CommandUserCreate:    handle((*Machine).createUser),
 	CommandUserUpdate:    handle((*Machine).updateUser),
@@ -287,6 +296,11 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 	}
 	if err := segment.CheckRefs(c.ID, root, a.definition); err != nil {
 		return invalid("definition", "%s", err)
+	}
+	for _, id := range root.ListIDs() {
+		if a.list(id) == nil {
+			return notFound("definition", "definition: list_id: there is no list with the id %q", id)
+		}
 	}
 	s := &Segment{ID: c.ID, Name: c.Name, Definition: canonical, CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}
 	if old != nil {

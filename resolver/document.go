@@ -6,8 +6,9 @@ import (
 	"math"
 )
 
-// documentVersion is the version of the layout written.
-const documentVersion = 1
+// documentVersion is the version of the layout written; version 1, without
+// what [document.appendMore] writes, is read too.
+const documentVersion = 2
 
 var errDocument = errors.New("profile document is damaged")
 
@@ -21,8 +22,10 @@ type ident struct {
 type consentState struct {
 	channel byte
 	status  byte
-	sinceMs int64
+	sinceMs int64 // of the status
 	source  []byte
+	// subscribedMs is when the channel was subscribed to last, 0 if never.
+	subscribedMs int64
 }
 
 // mergedProfile is a profile that was merged into this one.
@@ -74,10 +77,12 @@ type document struct {
 	consents   []consentState
 	merged     []mergedProfile
 	conflicts  []conflict
+	contactExtra
 }
 
 func (d *document) reset() {
-	*d = document{idents: d.idents[:0], consents: d.consents[:0], merged: d.merged[:0], conflicts: d.conflicts[:0]}
+	*d = document{idents: d.idents[:0], consents: d.consents[:0], merged: d.merged[:0], conflicts: d.conflicts[:0],
+		contactExtra: contactExtra{lists: d.lists[:0], blocks: d.blocks[:0], devices: d.devices[:0]}}
 }
 
 // newest is the identifier of the kind that is shown, nil if there is none.
@@ -111,6 +116,7 @@ func (d *document) append(dst []byte) []byte {
 		dst = append(dst, c.channel, c.status)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.sinceMs))
 		dst = appendBlock(dst, c.source)
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.subscribedMs))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(d.merged)))
 	for _, m := range d.merged {
@@ -124,14 +130,15 @@ func (d *document) append(dst []byte) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.atMs))
 		dst = appendBlock(dst, c.value)
 	}
-	return dst
+	return d.contactExtra.append(dst)
 }
 
 // decode reads an encoded document; it never panics.
 func (d *document) decode(b []byte) error {
 	d.reset()
 	r := blockReader{b: b}
-	if r.u8() != documentVersion {
+	version := r.u8()
+	if version != 1 && version != documentVersion {
 		return errDocument
 	}
 	d.createdMs = int64(r.u64())
@@ -145,7 +152,11 @@ func (d *document) decode(b []byte) error {
 	d.firstName, d.lastName = r.block(), r.block()
 	d.geo, d.attributes = r.block(), r.block()
 	for n := r.count(11); n > 0; n-- {
-		d.consents = append(d.consents, consentState{r.u8(), r.u8(), int64(r.u64()), r.block()})
+		c := consentState{channel: r.u8(), status: r.u8(), sinceMs: int64(r.u64()), source: r.block()}
+		if version > 1 {
+			c.subscribedMs = int64(r.u64())
+		}
+		d.consents = append(d.consents, c)
 	}
 	for n := r.count(12); n > 0; n-- {
 		d.merged = append(d.merged, mergedProfile{r.u32(), int64(r.u64())})
@@ -156,6 +167,9 @@ func (d *document) decode(b []byte) error {
 			return errDocument
 		}
 		d.conflicts = append(d.conflicts, c)
+	}
+	if version > 1 {
+		d.contactExtra.decode(&r)
 	}
 	if r.bad || len(r.b) != 0 {
 		return errDocument

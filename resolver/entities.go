@@ -113,6 +113,9 @@ type account struct {
 	types    map[string]*EventType
 	dirty    []*EventType
 	imports  map[[32]byte]uint64 // file → first row that is missing
+	lists    map[string]*List
+	listIDs  []string // by number; "" where a list was deleted
+	sets     map[string]*ordinalSet
 }
 
 func newAccount(number uint64, index uint32) *account {
@@ -129,6 +132,8 @@ func newAccount(number uint64, index uint32) *account {
 		segments: map[string]*Segment{},
 		types:    map[string]*EventType{},
 		imports:  map[[32]byte]uint64{},
+		lists:    map[string]*List{},
+		sets:     map[string]*ordinalSet{},
 	}
 }
 

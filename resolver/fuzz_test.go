@@ -13,7 +13,9 @@ import (
 func FuzzDocument(f *testing.F) {
 	d := document{createdMs: 1, idents: []ident{{IdentityEmail, []byte("a@x.io")}}, attributes: []byte(`{"a":1}`),
 		merged: []mergedProfile{{1, 2}}, conflicts: []conflict{{IdentityPhone, conflictTooMany, 3, 4, []byte("1")}},
-		consents: []consentState{{1, 1, 5, []byte("manual")}}}
+		consents: []consentState{{1, 1, 5, []byte("manual"), 4}},
+		contactExtra: contactExtra{isContact: true, lists: []uint32{3}, blocks: []block{{0, blockBounced, 6}},
+			devices: []device{{[]byte("d"), 1, []byte("token"), 7}}, engaged: engagement{sent: 2, lastSentMs: 9}}}
 	f.Add(d.append(nil))
 	f.Add([]byte{1})
 	f.Fuzz(func(t *testing.T, b []byte) {

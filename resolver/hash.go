@@ -26,6 +26,11 @@ func (m *Machine) Hash() (string, error) {
 		h.Write(id[:])
 	}
 	put(mustJSON(m.tasks))
+	reserved := make(map[string]uint64, len(m.reservations))
+	for k, v := range m.reservations {
+		reserved[string(k[:])] = v
+	}
+	hashMap(put, reserved)
 	for _, number := range slices.Sorted(maps.Keys(m.accounts)) {
 		if err := m.hashAccount(h, put, m.accounts[number]); err != nil {
 			return "", err
@@ -50,6 +55,10 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		imports[hex.EncodeToString(k[:])] = v
 	}
 	hashMap(put, imports)
+	hashMap(put, a.lists)
+	if err := a.hashSets(put); err != nil {
+		return err
+	}
 	ids := make([]identityChange, 0, len(a.ids.entries))
 	for k, v := range a.ids.entries {
 		ids = append(ids, identityChange{k, v})

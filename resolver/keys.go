@@ -13,14 +13,17 @@ const (
 
 // Kinds of entities, the byte behind the account in an entity's key.
 const (
-	entityAccount = 'a'
-	entityUser    = 'u'
-	entitySession = 's'
-	entityAPIKey  = 'k'
-	entitySegment = 'g'
-	entityType    = 't'
-	entityImport  = 'i'
-	entityTask    = 'q'
+	entityAccount     = 'a'
+	entityUser        = 'u'
+	entitySession     = 's'
+	entityAPIKey      = 'k'
+	entitySegment     = 'g'
+	entityType        = 't'
+	entityImport      = 'i'
+	entityTask        = 'q'
+	entityList        = 'l'
+	entitySet         = 'b' // a piece of an ordinalSet
+	entityReservation = 'r' // hash of an e-mail among all accounts
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

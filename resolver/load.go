@@ -29,6 +29,11 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 			return nil, err
 		}
 	}
+	for _, a := range m.byIndex {
+		if err := a.checkSets(); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortFunc(m.tasks, func(a, b task) int { return int(int64(a.Seq) - int64(b.Seq)) })
 	return m, nil
 }
@@ -101,6 +106,18 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		}
 		copy(file[:], name)
 		a.imports[file] = binary.LittleEndian.Uint64(value)
+	case entityList:
+		l := new(List)
+		if err = json.Unmarshal(value, l); err == nil {
+			a.installList(l)
+		}
+	case entitySet:
+		return a.loadSet(name, value)
+	case entityReservation:
+		if len(name) != len(hash128{}) {
+			return fmt.Errorf("reservation of the wrong length")
+		}
+		m.reservations[hash128([]byte(name))] = number
 	case entityTask:
 		var t task
 		err = json.Unmarshal(value, &t)

@@ -39,11 +39,13 @@ type Machine struct {
 	logTime  int64 // Unix ms, the largest stamp so far
 	accounts map[uint64]*account
 	byIndex  []*account
-	keys     idempotencyKeys
-	records  recordRing
-	tasks    []task
-	nextTask uint64
-	busy     map[uint64]*account // whose segment engine has work left
+	// reservations are the e-mails of contacts, over all accounts.
+	reservations map[hash128]uint64
+	keys         idempotencyKeys
+	records      recordRing
+	tasks        []task
+	nextTask     uint64
+	busy         map[uint64]*account // whose segment engine has work left
 	// segmentFiles hold the engines' state as of the last checkpoint.
 	segmentFiles []segmentFile
 	counters     Counters
@@ -77,6 +79,8 @@ type loser struct {
 	ordinal uint32
 	idents  []ident
 	merged  []mergedProfile
+	lists   []uint32
+	devices bool
 }
 
 // strangeConflict is a conflict to be noted on another profile.
@@ -87,11 +91,12 @@ type strangeConflict struct {
 
 func newMachine(s *store) *Machine {
 	return &Machine{
-		store:    s,
-		accounts: map[uint64]*account{},
-		keys:     idempotencyKeys{recent: map[hash128]idempotencyValue{}},
-		busy:     map[uint64]*account{},
-		records:  newRecordRing(recordWindow),
+		store:        s,
+		accounts:     map[uint64]*account{},
+		keys:         idempotencyKeys{recent: map[hash128]idempotencyValue{}},
+		busy:         map[uint64]*account{},
+		reservations: map[hash128]uint64{},
+		records:      newRecordRing(recordWindow),
 	}
 }
 

@@ -37,7 +37,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 		return conflictTooLarge, nil
 	}
 
-	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged)})
+	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged), slices.Clone(o.lists), len(o.devices) > 0})
 	d.geo, d.attributes = geo, attributes
 	// The winner's identifiers stay the newest.
 	m.idents = append(append(m.idents[:0], o.idents...), d.idents...)
@@ -57,6 +57,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	for _, c := range o.conflicts {
 		d.note(c)
 	}
+	d.contactExtra.fold(&o.contactExtra)
 	return 0, nil
 }
 
@@ -68,9 +69,11 @@ func (d *document) foldConsent(c consentState) {
 		if have.channel != c.channel {
 			continue
 		}
+		subscribed := max(have.subscribedMs, c.subscribedMs)
 		if c.sinceMs > have.sinceMs || c.sinceMs == have.sinceMs && c.status > have.status {
 			*have = c
 		}
+		have.subscribedMs = subscribed
 		return
 	}
 	d.consents = append(d.consents, c)
@@ -88,6 +91,14 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 	alias := func(ordinal uint32) {
 		a.headers.edit(ordinal).winner = winner
 		rows.Aliases = append(rows.Aliases, query.Alias{Account: a.number, Offset: offset, Index: index, Ordinal: ordinal, Winner: winner})
+	}
+	for _, n := range l.lists {
+		if members := a.set(listSet(n)); members.remove(l.ordinal) {
+			members.add(winner)
+		}
+	}
+	if l.devices && a.set(setDevices).remove(l.ordinal) {
+		a.set(setDevices).add(winner)
 	}
 	for _, p := range l.merged {
 		alias(p.ordinal)

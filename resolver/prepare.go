@@ -27,21 +27,37 @@ type prepared struct {
 	version uint64
 }
 
+// hashIdentifiers hashes the identifiers of the event in p.
+func (m *Machine) hashIdentifiers(a *account, p *prepared) {
+	for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+		p.owner[k], p.blank[k], p.junk[k] = noOrdinal, false, false
+		if len(raw) > 0 {
+			h, ok := a.hasher.identityHash(IdentityKind(k), raw, &m.normal)
+			p.hashes[k], p.blank[k] = h, !ok
+			if ok && IdentityKind(k) == IdentityPhone {
+				p.junk[k] = a.placeholders.has(bytes.TrimPrefix(m.normal[1:], []byte("+")))
+			}
+		}
+	}
+}
+
+// lookUp prepares the one event in p, whose identifiers may have changed since.
+func (m *Machine) lookUp(a *account, p *prepared) {
+	m.hashIdentifiers(a, p)
+	p.version = a.ids.version
+	for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+		if len(raw) > 0 && !p.blank[k] {
+			p.owner[k] = a.ids.owner(p.hashes[k])
+		}
+	}
+}
+
 // prepare reads the next window of events and returns how many there are.
 func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 	n := 0
 	for n < windowEvents && r.Next(&m.window[n].ev) {
 		p := &m.window[n]
-		for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
-			p.owner[k], p.blank[k], p.junk[k] = noOrdinal, false, false
-			if len(raw) > 0 {
-				h, ok := a.hasher.identityHash(IdentityKind(k), raw, &m.normal)
-				p.hashes[k], p.blank[k] = h, !ok
-				if ok && IdentityKind(k) == IdentityPhone {
-					p.junk[k] = a.placeholders.has(bytes.TrimPrefix(m.normal[1:], []byte("+")))
-				}
-			}
-		}
+		m.hashIdentifiers(a, p)
 		if len(p.ev.IdempotencyKey) > 0 {
 			p.key = a.hasher.idempotencyHash(p.ev.IdempotencyKey, &m.normal)
 		}

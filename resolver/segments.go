@@ -20,33 +20,10 @@ const (
 	maxLeaves      = 20_000
 )
 
-// tell tells the segment engine of an event that was resolved: the profile is
-// in m.doc, those merged into it in m.losers.
-func (m *Machine) tell(a *account, winner uint32, created bool, changed engine.Fields, atMs int64, ev *eventlog.Event) {
-	e := a.engine
-	e.Touch(winner)
-	if created {
-		e.Create(winner)
-	}
-	if created || len(m.losers) > 0 {
-		changed = engine.AllFields
-	}
-	for i := range m.losers {
-		e.Touch(m.losers[i].ordinal)
-		e.Merge(winner, m.losers[i].ordinal)
-	}
-	if e.Looks(changed) {
-		m.doc.facts(&m.facts)
-		e.Profile(winner, &m.facts, changed)
-	}
-	e.Event(winner, atMs, ev.Type, ev.Properties)
-	e.Settle(winner)
-}
-
 // tellProfile tells the segment engine that the profile in d has changed.
 func (m *Machine) tellProfile(a *account, ordinal uint32, d *document) {
 	a.engine.Touch(ordinal)
-	d.facts(&m.facts)
+	d.facts(&m.facts, a.listIDs)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	a.engine.Settle(ordinal)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -19,14 +20,17 @@ import (
 // seconds, as the clock of the simulation moves by that.
 func randomSegmentCommand(rng *rand.Rand, node *Node) {
 	ctx := context.Background()
-	var ids []string
+	var ids, lists []string
 	_ = node.Read(ctx, testAccount, func(v *View) error {
 		for _, s := range v.Segments() {
 			ids = append(ids, s.ID)
 		}
+		for _, l := range v.Lists() {
+			lists = append(lists, l.ID)
+		}
 		return nil
 	})
-	d := randomDefinition(rng, ids)
+	d := randomDefinition(rng, ids, lists)
 	switch n := rng.IntN(10); {
 	case n < 5 && len(ids) < 8 || len(ids) == 0:
 		_, _ = node.Command(ctx, testAccount, CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(d)})
@@ -37,13 +41,13 @@ func randomSegmentCommand(rng *rand.Rand, node *Node) {
 	}
 }
 
-func randomDefinition(rng *rand.Rand, ids []string) string {
+func randomDefinition(rng *rand.Rand, ids, lists []string) string {
 	leaf := func() string {
-		event := pick(rng, "viewed", "bought", "signed_up")
+		event := pick(rng, "viewed", "bought", "signed_up", "list_joined", "unsubscribed")
 		window := pick(rng, "", fmt.Sprintf(`,"window":{"last_days":%g}`, float64(1+rng.IntN(20_000))/86_400_000))
 		where := pick(rng, "", "", fmt.Sprintf(`,"where":[{"property":"value","op":"<","value":%d}]`, rng.IntN(1000)))
 		did := pick(rng, "", "", `,"did":false`)
-		switch rng.IntN(7) {
+		switch rng.IntN(9) {
 		case 0:
 			return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"aggregate":{"fn":%q,"property":"value","op":">","value":%d}}`,
 				event, window, where, did, pick(rng, "sum", "avg", "min", "max"), rng.IntN(1000))
@@ -56,6 +60,12 @@ func randomDefinition(rng *rand.Rand, ids []string) string {
 			if len(ids) > 0 {
 				return fmt.Sprintf(`{"kind":"segment","segment_id":%q,"member":%t}`, ids[rng.IntN(len(ids))], rng.IntN(2) == 0)
 			}
+		case 4:
+			if len(lists) > 0 {
+				return fmt.Sprintf(`{"kind":"list","list_id":%q,"member":%t}`, lists[rng.IntN(len(lists))], rng.IntN(3) > 0)
+			}
+		case 5:
+			return fmt.Sprintf(`{"kind":"consent","channel":%q,"status":%q}`, pick(rng, "email", "sms"), pick(rng, "subscribed", "unsubscribed", "never_subscribed"))
 		}
 		return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"count":{"op":%q,"value":%d}}`, event, window, where, did, pick(rng, ">=", "<=", "="), rng.IntN(4))
 	}
@@ -69,6 +79,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	members := map[string]*roaring.Bitmap{}
 	asOf := map[string]*roaring.Bitmap{} // as of the engine's own time
 	defs := map[string]*segment.Node{}
+	lists := map[string]*roaring.Bitmap{}
 	var snap *Snapshot
 	var settled bool
 	begun := time.Now()
@@ -83,6 +94,9 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 					members[s.ID] = m
 					asOf[s.ID], _ = v.Members(s.ID, v.a.engine.NowMs())
 				}
+			}
+			for _, l := range v.Lists() {
+				lists[l.ID] = v.a.members(listSet(l.Number)).Clone()
 			}
 			settled = !v.a.engine.Working() && v.m.logTime == v.a.engine.NowMs()
 			if snap != nil {
@@ -100,6 +114,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 		}
 		time.Sleep(time.Millisecond)
 		clear(defs)
+		clear(lists)
 	}
 	defer snap.Close()
 	if err := node.WaitHistory(context.Background(), cut); err != nil {
@@ -118,11 +133,23 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	err := snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error {
 		x := f.Fields
 		profiles[o] = &segment.NaiveProfile{Emails: list(x.Emails), Phones: list(x.Phones), ExternalIDs: list(x.ExternalIDs), CreatedAtMs: x.CreatedAtMs,
-			FirstName: string(x.FirstName), LastName: string(x.LastName), Geo: append([]byte(nil), x.Geo...), Attributes: append([]byte(nil), x.Attributes...)}
+			FirstName: string(x.FirstName), LastName: string(x.LastName), Geo: append([]byte(nil), x.Geo...), Attributes: append([]byte(nil), x.Attributes...),
+			Lists: append([]string(nil), f.Lists...), Consents: naiveConsents(f.Consents)}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for id, members := range lists {
+		for o, p := range profiles {
+			if slices.Contains(p.Lists, id) != members.Contains(o) {
+				t.Fatalf("R1: seed %d: profile %d and list %s do not agree on its membership", seed, o, id)
+			}
+			members.Remove(o)
+		}
+		if !members.IsEmpty() {
+			t.Fatalf("R1: seed %d: list %s has members that are no profiles: %v", seed, id, members)
+		}
 	}
 	for _, r := range history.rows {
 		if p := profiles[roots(r.ordinal)]; p != nil && r.offset < cut.UpTo {

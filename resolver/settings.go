@@ -18,6 +18,8 @@ type Settings struct {
 	// IdempotencyHours is how long an idempotency key holds, in hours of log
 	// time.
 	IdempotencyHours int `json:"idempotency_hours"`
+	// DoubleOptIn says that who subscribes to e-mail must confirm it first.
+	DoubleOptIn bool `json:"double_opt_in"`
 	// SurfaceCPerMinute is how many requests of Surface C an API key may make
 	// in any 60 seconds.
 	SurfaceCPerMinute int `json:"surface_c_per_minute"`

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2"
@@ -21,6 +22,7 @@ type Snapshot struct {
 	pages    []*headerPage
 	overlay  map[docKey][]byte
 	db       *pebble.Snapshot
+	lists    []string // ids by number
 	universe *roaring.Bitmap
 }
 
@@ -34,6 +36,7 @@ func (v *View) Snapshot() *Snapshot {
 		pages:   v.a.headers.share(),
 		overlay: v.m.store.overlay(),
 		db:      v.m.store.db.NewSnapshot(),
+		lists:   slices.Clone(v.a.listIDs),
 	}
 }
 
@@ -92,7 +95,7 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 		if err := d.decode(b); err != nil {
 			return fmt.Errorf("profile %d: %w", o, err)
 		}
-		d.facts(&f)
+		d.facts(&f, s.lists)
 		if err := fn(o, &f); err != nil {
 			return err
 		}
@@ -101,7 +104,8 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 }
 
 // facts fills in what conditions look at; f's slices point into the document.
-func (d *document) facts(f *segment.Facts) {
+// lists has the ids of lists by number.
+func (d *document) facts(f *segment.Facts, lists []string) {
 	x := &f.Fields
 	x.Emails, x.ExternalIDs, x.Phones = x.Emails[:0], x.ExternalIDs[:0], x.Phones[:0]
 	for _, id := range d.idents {
@@ -118,7 +122,13 @@ func (d *document) facts(f *segment.Facts) {
 	f.Consents = f.Consents[:0]
 	for _, c := range d.consents {
 		k := consent(c)
-		f.Consents = append(f.Consents, segment.ConsentFact{Channel: k.Channel, Status: k.Status, SubscribedMs: k.SinceMs, HasDate: k.SinceMs != 0})
+		f.Consents = append(f.Consents, segment.ConsentFact{Channel: k.Channel, Status: k.Status, SubscribedMs: k.SubscribedMs, HasDate: k.SubscribedMs != 0})
+	}
+	f.Lists = f.Lists[:0]
+	for _, n := range d.lists {
+		if int(n) < len(lists) && lists[n] != "" {
+			f.Lists = append(f.Lists, lists[n])
+		}
 	}
 }
 

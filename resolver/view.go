@@ -164,7 +164,9 @@ type Consent struct {
 	Channel string
 	Status  string
 	Source  string
-	SinceMs int64
+	SinceMs int64 // of the status
+	// SubscribedMs is when the channel was subscribed to last, 0 if never.
+	SubscribedMs int64
 }
 
 // Profile is all that is known of a profile.
@@ -181,6 +183,7 @@ type Profile struct {
 	Conflicts   []Conflict
 	CreatedMs   int64
 	LastEventMs int64
+	ContactInfo
 }
 
 // Newest is the identifier of a kind that is shown, "" if there is none.
@@ -244,6 +247,7 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 		}
 		p.Conflicts = append(p.Conflicts, x)
 	}
+	p.ContactInfo = v.contactInfo(&d)
 	return p, nil
 }
 
@@ -260,5 +264,5 @@ func consent(c consentState) Consent {
 		}
 		return "unknown"
 	}
-	return Consent{name(consentChannels, c.channel), name(consentStatuses, c.status), string(c.source), c.sinceMs}
+	return Consent{name(consentChannels, c.channel), name(consentStatuses, c.status), string(c.source), c.sinceMs, c.subscribedMs}
 }

@@ -1,0 +1,174 @@
+package resolver
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// The commands of consent.
+const (
+	CommandConsentSet = "consent.set"
+	CommandBlockSet   = "block.set"
+)
+
+// ConsentSet records that a contact opted in or out of a channel.
+type ConsentSet struct {
+	ID      string `json:"id"`
+	Channel string `json:"channel"`
+	Status  string `json:"status"` // subscribed or unsubscribed
+	Source  string `json:"source"`
+	// Confirm ends a double opt-in: it is for the link in the message.
+	Confirm bool `json:"confirm,omitempty"`
+	// Campaign is what led to it, if something did.
+	Campaign string `json:"campaign,omitempty"`
+}
+
+// BlockSet blocks a channel of a contact, or lifts a block.
+type BlockSet struct {
+	ID      string `json:"id"`
+	Channel string `json:"channel"`
+	// Reason is bounced, complained or suppressed; empty lifts the block.
+	Reason string `json:"reason"`
+	// Source says who decided: a provider, a person.
+	Source string `json:"source"`
+}
+
+// Channels and statuses by their number, see consentChannels.
+const (
+	channelEmail byte = 0
+	channelSMS   byte = 1
+
+	consentSubscribed   byte = 1
+	consentUnsubscribed byte = 2
+
+	sourceManual = "manual"
+
+	maxSourceBytes = 100
+)
+
+var blockReasons = map[string]blockReason{"bounced": blockBounced, "complained": blockComplained, "suppressed": blockSuppressed}
+
+// String is the reason's name.
+func (r blockReason) String() string {
+	switch r {
+	case blockPending:
+		return "pending"
+	case blockBounced:
+		return "bounced"
+	case blockComplained:
+		return "complained"
+	case blockSuppressed:
+		return "suppressed"
+	}
+	return ""
+}
+
+func channelOf(name string) (byte, *Refusal) {
+	if i := slices.Index(consentChannels, name); i >= 0 {
+		return byte(i), nil
+	}
+	return 0, invalid("channel", "channel Input should be %s", orList(consentChannels))
+}
+
+// orList writes alternatives as a sentence has them.
+func orList(values []string) string {
+	n := len(values) - 1
+	return strings.Join(values[:n], ", ") + " or " + values[n]
+}
+
+// consent records a channel's consent in a document; it returns whether that
+// changed the status.
+func (m *Machine) consent(d *document, channel, status byte, source string) bool {
+	for i := range d.consents {
+		c := &d.consents[i]
+		if c.channel != channel {
+			continue
+		}
+		if c.status == status {
+			return false
+		}
+		c.status, c.sinceMs, c.source = status, m.logTime, []byte(source)
+		if status == consentSubscribed {
+			c.subscribedMs = m.logTime
+		}
+		return true
+	}
+	c := consentState{channel: channel, status: status, sinceMs: m.logTime, source: []byte(source)}
+	if status == consentSubscribed {
+		c.subscribedMs = m.logTime
+	}
+	d.consents = append(d.consents, c)
+	return true
+}
+
+func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
+	channel, refusal := channelOf(c.Channel)
+	if refusal != nil {
+		return refusal
+	}
+	status := byte(slices.Index(consentStatuses, c.Status))
+	if status != consentSubscribed && status != consentUnsubscribed {
+		return invalid("status", "status Input should be subscribed or unsubscribed")
+	}
+	if len(c.Source) > maxSourceBytes {
+		return invalid("source", "source must have at most %d bytes", maxSourceBytes)
+	}
+	o, d, refusal := m.profileOf(cmd.account, c.ID)
+	if refusal != nil {
+		return refusal
+	}
+	changed := m.consent(d, channel, status, c.Source)
+	switch {
+	case status == consentUnsubscribed:
+		// Who refuses is not waited for any more.
+		changed = d.unblock(channel, blockPending) || changed
+	case c.Confirm:
+		changed = d.unblock(channel, blockPending) || changed
+	case changed && channel == channelEmail && cmd.account.Settings.DoubleOptIn:
+		d.block(block{channel, blockPending, m.logTime})
+	}
+	if !changed {
+		return nil
+	}
+	x := ownEvent{typeSubscribed, properties{"channel": c.Channel, "source": c.Source}}
+	if status == consentUnsubscribed {
+		x.typ = typeUnsubscribed
+	}
+	if c.Campaign != "" {
+		x.properties["campaign_id"] = c.Campaign
+	}
+	m.amend(cmd, o, d, engine.FieldConsents, x)
+	return nil
+}
+
+func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {
+	channel, refusal := channelOf(c.Channel)
+	if refusal != nil {
+		return refusal
+	}
+	reason := blockReasons[c.Reason]
+	if c.Reason != "" && reason == 0 {
+		return invalid("reason", "reason Input should be bounced, complained or suppressed, or empty to lift the block")
+	}
+	if len(c.Source) > maxSourceBytes {
+		return invalid("source", "source must have at most %d bytes", maxSourceBytes)
+	}
+	o, d, refusal := m.profileOf(cmd.account, c.ID)
+	if refusal != nil {
+		return refusal
+	}
+	was := d.blocked(channel)
+	if reason == 0 {
+		if !d.unblock(channel, blockBounced, blockComplained, blockSuppressed) {
+			return nil
+		}
+		m.amend(cmd, o, d, engine.FieldConsents, ownEvent{typeUnsuppressed, properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}})
+		return nil
+	}
+	if d.block(block{channel, reason, m.logTime}) {
+		m.amend(cmd, o, d, engine.FieldConsents, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}})
+	}
+	return nil
+}

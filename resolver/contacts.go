@@ -1,0 +1,356 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// The commands of contacts. A contact is a profile that was made, or taken on,
+// by name and not by an event.
+const (
+	CommandContactCreate = "contact.create"
+	CommandContactUpdate = "contact.update"
+)
+
+// MessageDuplicateEmail is the refusal of an e-mail that is on file already.
+const MessageDuplicateEmail = "Contact with this email already exists"
+
+// The bounds of what a contact is made of, those of events.
+const (
+	maxIdentifierBytes = 512
+	maxPersonNameBytes = 512
+)
+
+// ContactCreate makes a contact. All fields are optional.
+type ContactCreate struct {
+	Email      string `json:"email,omitempty"`
+	FirstName  string `json:"first_name,omitempty"`
+	LastName   string `json:"last_name,omitempty"`
+	Phone      string `json:"phone,omitempty"`
+	ExternalID string `json:"external_id,omitempty"`
+	ListID     string `json:"list_id,omitempty"`
+}
+
+// ContactUpdate changes what is set of a contact. An empty name is removed;
+// identifiers are added, never removed.
+type ContactUpdate struct {
+	ID         string          `json:"id"`
+	Email      *string         `json:"email,omitempty"`
+	FirstName  *string         `json:"first_name,omitempty"`
+	LastName   *string         `json:"last_name,omitempty"`
+	Phone      *string         `json:"phone,omitempty"`
+	ExternalID *string         `json:"external_id,omitempty"`
+	Geo        json.RawMessage `json:"geo,omitempty"`        // canonical object; null values remove
+	Attributes json.RawMessage `json:"attributes,omitempty"` // likewise
+}
+
+// ContactReply answers commands that make or change a contact.
+type ContactReply struct {
+	ID      string `json:"id"`
+	Created bool   `json:"created"` // the profile was made by this command
+}
+
+func (m *Machine) createContact(cmd *command, c ContactCreate) *Refusal {
+	a := cmd.account
+	if r := checkContact(&c); r != nil {
+		return r
+	}
+	if a.hasEmail(m, c.Email) {
+		return duplicateEmail()
+	}
+	var l *List
+	if c.ListID != "" {
+		if l = a.list(c.ListID); l == nil {
+			return noList()
+		}
+	}
+	return m.makeContact(cmd, &c, l)
+}
+
+func duplicateEmail() *Refusal {
+	return &Refusal{Code: "conflict", Field: "email", Message: MessageDuplicateEmail}
+}
+
+// checkContact says what cannot be stored of a contact. The e-mail is taken as
+// it is.
+func checkContact(c *ContactCreate) *Refusal {
+	for _, f := range [...]struct {
+		name  string
+		value *string
+		limit int
+	}{
+		{"email", &c.Email, maxIdentifierBytes}, {"phone", &c.Phone, maxIdentifierBytes}, {"external_id", &c.ExternalID, maxIdentifierBytes},
+		{"first_name", &c.FirstName, maxPersonNameBytes}, {"last_name", &c.LastName, maxPersonNameBytes},
+	} {
+		if len(*f.value) > f.limit {
+			return invalid(f.name, "%s must have at most %d bytes", f.name, f.limit)
+		}
+		if !utf8.ValidString(*f.value) || strings.ContainsRune(*f.value, 0) {
+			return invalid(f.name, "%s must be UTF-8 text without NUL characters", f.name)
+		}
+	}
+	return nil
+}
+
+// hasEmail tells whether an e-mail is on file: with a profile of the account,
+// or as the e-mail of a contact of another.
+func (a *account) hasEmail(m *Machine, email string) bool {
+	h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal)
+	if !ok {
+		return false
+	}
+	if a.ids.owner(h) != noOrdinal {
+		return true
+	}
+	owner, reserved := m.reservations[m.reservationOf(email)]
+	return reserved && owner != a.number
+}
+
+// reservationOf names an e-mail among all accounts.
+func (m *Machine) reservationOf(email string) hash128 {
+	m.normal = identity.AppendNormalEmail(append(m.normal[:0], 'r'), []byte(email))
+	return reservationHasher.sum(m.normal)
+}
+
+// reservationHasher is the same for all accounts. Its key is no secret: the
+// hashes leave the process only inside checkpoints, beside the e-mails.
+var reservationHasher = newHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' ', 'o', 'n', ' ', 'f', 'i', 'l', 'e', '.'})
+
+// reserve keeps an e-mail from being a contact's in other accounts.
+func (m *Machine) reserve(a *account, email string) {
+	h := m.reservationOf(email)
+	if _, ok := m.reservations[h]; ok {
+		return
+	}
+	m.reservations[h] = a.number
+	m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), []byte{})
+}
+
+// makeContact makes a contact whose e-mail is not on file, and puts it on a
+// list if one is given.
+func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal {
+	a := cmd.account
+	p := &m.window[0]
+	p.ev.Email, p.ev.ExternalID, p.ev.Phone = []byte(c.Email), []byte(c.ExternalID), []byte(c.Phone)
+	p.ev.FirstName, p.ev.LastName = []byte(c.FirstName), []byte(c.LastName)
+	p.ev.Geo, p.ev.Attributes, p.ev.HasTime = nil, nil, false
+	if isBlank([]byte(c.Email + " ")) {
+		p.ev.Email = nil
+	}
+	m.lookUp(a, p)
+	r, refusal, err := m.resolve(a, p, m.logTime, anyIdentifiers)
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	if refusal != nil {
+		return ownField(refusal)
+	}
+	d := &m.doc
+	if l != nil && len(d.lists) >= maxProfileLists {
+		return atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
+	}
+	o := m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
+	d.isContact, r.changed = true, true
+	var events []ownEvent
+	consent := func(channel byte) {
+		if m.consent(d, channel, consentSubscribed, sourceManual) {
+			r.fields |= engine.FieldConsents
+			events = append(events, ownEvent{typeSubscribed, properties{"channel": consentChannels[channel], "source": sourceManual}})
+		}
+	}
+	if p.ev.Email != nil {
+		m.reserve(a, c.Email)
+		consent(channelEmail)
+		if a.Settings.DoubleOptIn && d.block(block{channelEmail, blockPending, m.logTime}) {
+			r.fields |= engine.FieldConsents
+		}
+	}
+	if c.Phone != "" {
+		consent(channelSMS)
+	}
+	if l != nil {
+		// Not refused: the bound was judged above.
+		if joined, _ := a.join(o, d, l); joined {
+			r.fields |= engine.FieldLists
+			events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
+		}
+	}
+	m.introduce(a, &r)
+	for _, x := range events {
+		m.emit(cmd, o, x)
+	}
+	a.engine.Settle(o)
+	if err := m.storeResolved(a, &r); err != nil {
+		panic(err)
+	}
+	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created})
+	return nil
+}
+
+// ownField names fields as a contact has them: an event has them in user.
+func ownField(r *Refusal) *Refusal {
+	r.Field = strings.TrimPrefix(r.Field, "user.")
+	r.Message = strings.ReplaceAll(r.Message, "user.", "")
+	return r
+}
+
+// addToList puts a contact on a list; it is made if its e-mail is not on file.
+func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
+	a := cmd.account
+	l := a.list(c.ListID)
+	if l == nil {
+		return noList()
+	}
+	if r := checkContact(&c.Create); r != nil {
+		return r
+	}
+	o := noOrdinal
+	if h, ok := a.hasher.identityHash(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
+		o = a.ids.owner(h)
+	}
+	if o == noOrdinal {
+		if a.hasEmail(m, c.Create.Email) {
+			return duplicateEmail()
+		}
+		return m.makeContact(cmd, &c.Create, l)
+	}
+	d := &m.doc
+	if err := m.load(a, o, d); err != nil {
+		panic(err)
+	}
+	// What is on file stays; what is missing is filled in.
+	fields := engine.Fields(0)
+	for _, f := range [...]struct {
+		have  *[]byte
+		given string
+		field engine.Fields
+	}{{&d.firstName, c.Create.FirstName, engine.FieldFirstName}, {&d.lastName, c.Create.LastName, engine.FieldLastName}} {
+		if len(*f.have) == 0 && f.given != "" {
+			*f.have = []byte(f.given)
+			fields |= f.field
+		}
+	}
+	joined, refusal := a.join(o, d, l)
+	if refusal != nil {
+		return refusal
+	}
+	var events []ownEvent
+	if joined {
+		fields |= engine.FieldLists
+		events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
+	}
+	d.isContact = true
+	m.amend(cmd, o, d, fields, events...)
+	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
+	return nil
+}
+
+// updateContact changes a contact. A new identifier must not be on file with
+// another profile: people are merged by events, not by a form.
+func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
+	a := cmd.account
+	o, d, refusal := m.profileOf(a, c.ID)
+	if refusal != nil {
+		return refusal
+	}
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	x := ContactCreate{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}
+	if r := checkContact(&x); r != nil {
+		return r
+	}
+	// Judge everything before anything is changed.
+	var hashes [identityKinds]hash128
+	var attach, renew [identityKinds]bool
+	for k, v := range [identityKinds]string{x.Email, x.ExternalID, x.Phone} {
+		if v == "" {
+			continue
+		}
+		kind := IdentityKind(k)
+		h, ok := a.hasher.identityHash(kind, []byte(v), &m.normal)
+		if !ok {
+			return ownField(emptyIdentifier(kind))
+		}
+		switch owner := a.ids.owner(h); {
+		case owner == o:
+			renew[k] = true
+		case owner != noOrdinal, kind == IdentityEmail && a.hasEmail(m, v):
+			if kind == IdentityEmail {
+				return duplicateEmail()
+			}
+			return &Refusal{Code: "conflict", Field: kind.String(), Message: kind.String() + ": another contact has this value"}
+		default:
+			if kind != IdentityEmail && a.placeholders.has([]byte(v)) {
+				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
+			}
+			if len(d.idents)+1 > a.Settings.IdentifierCap {
+				return atLimit(kind.String(), "%s: the contact has %d identifiers, the most it can have", kind, len(d.idents))
+			}
+			attach[k] = true
+		}
+		hashes[k] = h
+	}
+	geo, attributes := d.geo, d.attributes
+	fields := engine.Fields(0)
+	for _, f := range [...]struct {
+		name  string
+		dst   *[]byte
+		src   []byte
+		field engine.Fields
+	}{{"geo", &geo, c.Geo, engine.FieldGeo}, {"attributes", &attributes, c.Attributes, engine.FieldAttributes}} {
+		merged, differs, err := m.merger.merge(*f.dst, f.src, mergeOverwrite)
+		switch {
+		case err != nil:
+			return invalid(f.name, "%s: %s", f.name, err)
+		case len(merged) > maxObjectBytes:
+			return atLimit(f.name, "%s would grow past %d bytes; remove keys by sending null for them", f.name, maxObjectBytes)
+		case differs:
+			*f.dst = bytes.Clone(merged)
+			fields |= f.field
+		}
+	}
+
+	d.geo, d.attributes = geo, attributes
+	for _, f := range [...]struct {
+		dst   *[]byte
+		src   *string
+		field engine.Fields
+	}{{&d.firstName, c.FirstName, engine.FieldFirstName}, {&d.lastName, c.LastName, engine.FieldLastName}} {
+		if f.src != nil && string(*f.dst) != *f.src {
+			*f.dst = []byte(*f.src)
+			fields |= f.field
+		}
+	}
+	var events []ownEvent
+	for k, v := range [identityKinds]string{x.Email, x.ExternalID, x.Phone} {
+		switch {
+		case attach[k]:
+			a.ids.set(hashes[k], o)
+			d.idents = append(d.idents, ident{IdentityKind(k), []byte(v)})
+			fields |= engine.FieldEmail << k
+			if IdentityKind(k) == IdentityEmail {
+				m.reserve(a, v)
+			}
+		case renew[k] && m.renew(a, d, IdentityKind(k), []byte(v), hashes[k]):
+			fields |= engine.FieldEmail << k
+		}
+	}
+	// A phone that is added to a contact is a consent, as it is at creation.
+	if attach[IdentityPhone] && m.consent(d, channelSMS, consentSubscribed, sourceManual) {
+		fields |= engine.FieldConsents
+		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": sourceManual}})
+	}
+	d.isContact = true
+	m.amend(cmd, o, d, fields, events...)
+	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
+	return nil
+}

@@ -1,0 +1,88 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+
+	"github.com/musterhq/muster/segment"
+)
+
+// randomContactCommand makes, changes and lists contacts of the small world of
+// [randomEvent], so that they meet those who send events.
+func randomContactCommand(rng *rand.Rand, world int, node *Node) {
+	ctx := context.Background()
+	var lists, people []string
+	_ = node.Read(ctx, testAccount, func(v *View) error {
+		for _, l := range v.Lists() {
+			lists = append(lists, l.ID)
+		}
+		for range 3 {
+			if n := v.a.headers.n; n > 0 {
+				people = append(people, v.ProfileID(uint32(rng.IntN(int(n)))).String())
+			}
+		}
+		return nil
+	})
+	text := func(format string) *string {
+		s := fmt.Sprintf(format, rng.IntN(world))
+		return &s
+	}
+	list := func() string {
+		if len(lists) == 0 {
+			return ""
+		}
+		return pick(rng, lists...)
+	}
+	if len(people) == 0 {
+		people = []string{"prf_0"}
+	}
+	send := func(name string, args any) { _, _ = node.Command(ctx, testAccount, name, args) }
+	create := ContactCreate{FirstName: "Ada"}
+	if rng.IntN(4) > 0 {
+		create.Email = *text("U%d@x.io")
+	}
+	if rng.IntN(3) == 0 {
+		create.ExternalID = *text("id-%d")
+	}
+	if rng.IntN(3) == 0 {
+		create.Phone = *text("+49 30 %d")
+	}
+	switch rng.IntN(9) {
+	case 0, 1:
+		if rng.IntN(2) == 0 {
+			create.ListID = list()
+		}
+		send(CommandContactCreate, create)
+	case 2:
+		if len(lists) < 4 {
+			send(CommandListCreate, ListSave{Name: "l"})
+		}
+	case 3, 4:
+		send(CommandListAdd, ListAdd{ListID: list(), Create: create})
+	case 5:
+		send(CommandListRemove, ListRemove{ListID: list(), Profile: pick(rng, people...)})
+	case 6:
+		if rng.IntN(4) == 0 {
+			send(CommandListDelete, ListDelete{ID: list()})
+		}
+		send(CommandContactUpdate, ContactUpdate{ID: pick(rng, people...), Phone: text("+49 30 %d"), Attributes: json.RawMessage(pick(rng, `{"plan":"pro"}`, `{"plan":null}`))})
+	case 7:
+		send(CommandConsentSet, ConsentSet{ID: pick(rng, people...), Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form"})
+	case 8:
+		send(CommandBlockSet, BlockSet{ID: pick(rng, people...), Channel: "email", Reason: pick(rng, "bounced", "complained", "suppressed", "")})
+	}
+}
+
+func naiveConsents(facts []segment.ConsentFact) map[string]segment.NaiveConsent {
+	out := map[string]segment.NaiveConsent{}
+	for _, c := range facts {
+		n := segment.NaiveConsent{Status: c.Status}
+		if c.HasDate {
+			n.SubscribedMs = &c.SubscribedMs
+		}
+		out[c.Channel] = n
+	}
+	return out
+}

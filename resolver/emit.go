@@ -1,0 +1,138 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// The types of the events that the service records itself. They are events
+// like any other: in histories, in conditions, in the catalog.
+const (
+	typeListJoined   = "list_joined"
+	typeListLeft     = "list_left"
+	typeSubscribed   = "subscribed"
+	typeUnsubscribed = "unsubscribed"
+	typeSuppressed   = "suppressed"
+	typeUnsuppressed = "unsuppressed"
+)
+
+// properties are those of an event that the service records itself.
+type properties map[string]any
+
+// ownEvent is an event that the service records itself.
+type ownEvent struct {
+	typ        string
+	properties properties
+}
+
+// encode is the properties in canonical text.
+func (p properties) encode() []byte {
+	if len(p) == 0 {
+		return nil
+	}
+	var buf bytes.Buffer
+	e := json.NewEncoder(&buf)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(p); err != nil {
+		panic(err) // texts and numbers encode
+	}
+	return bytes.TrimSpace(buf.Bytes())
+}
+
+// introduce tells the segment engine of a profile that was resolved, but for
+// the event and the settling.
+func (m *Machine) introduce(a *account, r *resolved) {
+	e := a.engine
+	e.Touch(r.ordinal)
+	fields := r.fields
+	if r.created {
+		e.Create(r.ordinal)
+	}
+	if r.created || len(m.losers) > 0 {
+		fields = engine.AllFields
+	}
+	for i := range m.losers {
+		e.Touch(m.losers[i].ordinal)
+		e.Merge(r.ordinal, m.losers[i].ordinal)
+	}
+	if e.Looks(fields) {
+		m.doc.facts(&m.facts, a.listIDs)
+		e.Profile(r.ordinal, &m.facts, fields)
+	}
+}
+
+// emit records an event of the service's own on a profile. The engine has been
+// told of the profile's changes, and is told to settle afterwards.
+func (m *Machine) emit(c *command, o uint32, x ownEvent) {
+	ev := eventlog.Event{Type: []byte(x.typ), Properties: x.properties.encode()}
+	c.account.engine.Event(o, m.logTime, ev.Type, ev.Properties)
+	c.account.count(ev.Type, m.logTime)
+	appendRow(c.rows, c.account.number, c.out.Offset, c.row, o, m.logTime, &ev)
+	c.row++
+}
+
+// amend stores what a command made of a profile's document, tells the segment
+// engine which fields have changed, and records events.
+func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields, events ...ownEvent) {
+	a := c.account
+	m.save(a, o, d)
+	a.engine.Touch(o)
+	if a.engine.Looks(fields) {
+		d.facts(&m.facts, a.listIDs)
+		a.engine.Profile(o, &m.facts, fields)
+	}
+	for _, x := range events {
+		m.emit(c, o, x)
+	}
+	a.engine.Settle(o)
+}
+
+// profileOf finds the profile an id stands for, through merges, and decodes its
+// document.
+func (m *Machine) profileOf(a *account, id string) (o uint32, d *document, refusal *Refusal) {
+	p, ok := ParseProfileID(id)
+	if !ok {
+		return 0, nil, noProfile()
+	}
+	if o = p.ordinal(); o >= a.headers.n || a.headers.get(o).id != p {
+		return 0, nil, noProfile()
+	}
+	o = a.root(o)
+	if err := m.load(a, o, &m.doc); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return o, &m.doc, nil
+}
+
+func noProfile() *Refusal { return notFound("id", "there is no contact with this id") }
+
+// count notes an event in the catalog.
+func (a *account) count(typ []byte, atMs int64) {
+	t := a.types[string(typ)]
+	if t == nil {
+		// Not bounded: what is new to the catalog was checked before, and the
+		// service's own types are few.
+		t = &EventType{Key: string(typ)}
+		a.types[t.Key] = t
+	}
+	if t.Count == 0 || atMs < t.FirstSeenMs {
+		t.FirstSeenMs = atMs
+	}
+	t.Count++
+	a.touch(t)
+}
+
+// page lists members of a set in order, from an ordinal on, limit at most.
+func page(b *roaring.Bitmap, from uint32, limit int) []uint32 {
+	var out []uint32
+	it := b.Iterator()
+	for it.AdvanceIfNeeded(from); it.HasNext() && len(out) < limit; {
+		out = append(out, it.Next())
+	}
+	return out
+}

@@ -1,0 +1,231 @@
+package resolver
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// The commands of lists.
+const (
+	CommandListCreate = "list.create"
+	CommandListUpdate = "list.update"
+	CommandListDelete = "list.delete"
+	CommandListAdd    = "list.add"
+	CommandListRemove = "list.remove"
+)
+
+const (
+	maxLists        = 10_000 // of an account, over all time: numbers are not used again
+	maxProfileLists = 500    // of a profile
+	maxDescription  = 2000   // bytes
+)
+
+// List is a static list of contacts.
+type List struct {
+	ID          string `json:"id"`
+	Number      uint32 `json:"number"` // dense, in documents instead of the id
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	CreatedMs   int64  `json:"created_ms"`
+	UpdatedMs   int64  `json:"updated_ms"`
+	// Deleted lists keep their number, which stays in documents.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// ListSave creates a list, or changes the one with the ID.
+type ListSave struct {
+	ID          string `json:"id,omitempty"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+// ListDelete removes a list that nothing refers to.
+type ListDelete struct {
+	ID string `json:"id"`
+}
+
+// ListAdd puts a contact on a list; it is made if its e-mail is not on file.
+type ListAdd struct {
+	ListID string        `json:"list_id"`
+	Create ContactCreate `json:"create"`
+}
+
+// ListRemove takes a profile off a list.
+type ListRemove struct {
+	ListID  string `json:"list_id"`
+	Profile string `json:"profile"`
+}
+
+// setDevices names the set of profiles that have a device for push messages.
+const setDevices = "devices"
+
+// listSet names the set of a list's members.
+func listSet(number uint32) string { return "list/" + strconv.FormatUint(uint64(number), 10) }
+
+// installList takes in a list, in whatever order they come.
+func (a *account) installList(l *List) {
+	for int(l.Number) >= len(a.listIDs) {
+		a.listIDs = append(a.listIDs, "")
+	}
+	a.lists[l.ID] = l
+	if !l.Deleted {
+		a.listIDs[l.Number] = l.ID
+	}
+}
+
+// list finds a list that is not deleted.
+func (a *account) list(id string) *List {
+	if l := a.lists[id]; l != nil && !l.Deleted {
+		return l
+	}
+	return nil
+}
+
+func (m *Machine) createList(cmd *command, c ListSave) *Refusal {
+	if r := checkList(&c); r != nil {
+		return r
+	}
+	a := cmd.account
+	if len(a.listIDs) >= maxLists {
+		return atLimit("", "this account has made %d lists, the most it can make; use one of them", maxLists)
+	}
+	l := &List{ID: newID("lst_", cmd.env.ID), Number: uint32(len(a.listIDs)), Name: c.Name, Description: c.Description, CreatedMs: m.logTime, UpdatedMs: m.logTime}
+	a.installList(l)
+	m.saveList(a, l)
+	cmd.reply(l)
+	return nil
+}
+
+func checkList(c *ListSave) *Refusal {
+	if r := checkName(c.Name); r != nil {
+		return r
+	}
+	if len(c.Description) > maxDescription {
+		return invalid("description", "description must have at most %d bytes", maxDescription)
+	}
+	return nil
+}
+
+func (m *Machine) saveList(a *account, l *List) {
+	m.store.putEntity(entityKey(a.number, entityList, l.ID), mustJSON(l))
+}
+
+func (m *Machine) updateList(cmd *command, c ListSave) *Refusal {
+	old := cmd.account.list(c.ID)
+	if old == nil {
+		return noList()
+	}
+	if r := checkList(&c); r != nil {
+		return r
+	}
+	l := *old
+	l.Name, l.Description, l.UpdatedMs = c.Name, c.Description, m.logTime
+	cmd.account.installList(&l)
+	m.saveList(cmd.account, &l)
+	cmd.reply(&l)
+	return nil
+}
+
+func noList() *Refusal { return notFound("list_id", "list_id: there is no such list") }
+
+// deleteList removes a list. Its number stays in documents, where it means
+// nothing from then on.
+func (m *Machine) deleteList(cmd *command, c ListDelete) *Refusal {
+	a := cmd.account
+	old := a.list(c.ID)
+	if old == nil {
+		return noList()
+	}
+	if users := a.listUsers(c.ID); len(users) > 0 {
+		return &Refusal{Code: "conflict", Field: "list_id", Message: "the list is used by " + strings.Join(users, ", ") + "; change those first"}
+	}
+	l := *old
+	l.Deleted, l.UpdatedMs = true, m.logTime
+	a.lists[l.ID] = &l
+	a.listIDs[l.Number] = ""
+	m.dropSet(a, listSet(l.Number))
+	m.saveList(a, &l)
+	return nil
+}
+
+// listUsers names what refers to a list.
+func (a *account) listUsers(id string) []string {
+	var out []string
+	for _, s := range a.segments {
+		if slices.Contains(s.Root.ListIDs(), id) {
+			out = append(out, "segment "+segmentName(s))
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// join puts the profile in d on a list, in the document and the list's set. It
+// returns whether that was new.
+func (a *account) join(o uint32, d *document, l *List) (joined bool, refusal *Refusal) {
+	if slices.Contains(d.lists, l.Number) {
+		return false, nil
+	}
+	d.lists = slices.DeleteFunc(d.lists, func(n uint32) bool { return a.listIDs[n] == "" })
+	if len(d.lists) >= maxProfileLists {
+		return false, atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
+	}
+	d.lists = append(d.lists, l.Number)
+	a.set(listSet(l.Number)).add(o)
+	return true, nil
+}
+
+func (m *Machine) removeFromList(cmd *command, c ListRemove) *Refusal {
+	a := cmd.account
+	l := a.list(c.ListID)
+	if l == nil {
+		return noList()
+	}
+	o, d, refusal := m.profileOf(a, c.Profile)
+	if refusal != nil {
+		return refusal
+	}
+	i := slices.Index(d.lists, l.Number)
+	if i < 0 {
+		return notFound("profile", "the contact is not on this list")
+	}
+	d.lists = slices.Delete(d.lists, i, i+1)
+	a.set(listSet(l.Number)).remove(o)
+	m.amend(cmd, o, d, engine.FieldLists, ownEvent{typeListLeft, properties{"list_id": l.ID, "list_name": l.Name}})
+	return nil
+}
+
+// Lists lists the lists, the oldest first.
+func (v *View) Lists() []List {
+	out := make([]List, 0, len(v.a.lists))
+	for _, l := range v.a.lists {
+		if !l.Deleted {
+			out = append(out, *l)
+		}
+	}
+	slices.SortFunc(out, func(x, y List) int { return cmp.Compare(x.Number, y.Number) })
+	return out
+}
+
+// List finds a list.
+func (v *View) List(id string) (List, bool) {
+	if l := v.a.list(id); l != nil {
+		return *l, true
+	}
+	return List{}, false
+}
+
+// CountListMembers is how many profiles are on a list.
+func (v *View) CountListMembers(l List) uint64 {
+	return v.a.members(listSet(l.Number)).GetCardinality()
+}
+
+// ListMembersPage lists members of a list in order of ordinals, from an ordinal
+// on, limit at most.
+func (v *View) ListMembersPage(l List, from uint32, limit int) []uint32 {
+	return page(v.a.members(listSet(l.Number)), from, limit)
+}

@@ -1,0 +1,72 @@
+package resolver
+
+// ContactInfo is what is known of a profile as somebody messages are sent to.
+type ContactInfo struct {
+	// IsContact says that the profile was made, or taken on, as a contact.
+	IsContact bool
+	Lists     []string // ids, in the order they were joined
+	Blocks    []Block
+	Devices   []Device
+	Engagement
+}
+
+// Block keeps a channel from being sent to, whatever the consent.
+type Block struct {
+	Channel string
+	Reason  string // pending, bounced, complained or suppressed
+	SinceMs int64
+}
+
+// Device is where push messages of a profile go.
+type Device struct {
+	ID      string
+	Kind    string // webpush, fcm or apns
+	Address string // a token, or the subscription as JSON
+	AddedMs int64
+}
+
+// Engagement counts what a profile did with messages.
+type Engagement struct {
+	Sent, Opened, Clicked               uint64
+	LastSentMs, LastOpenMs, LastClickMs int64
+}
+
+// deviceKinds by their number on disk.
+var deviceKinds = []string{"webpush", "fcm", "apns"}
+
+func (v *View) contactInfo(d *document) ContactInfo {
+	x := ContactInfo{IsContact: d.isContact, Engagement: Engagement{
+		d.engaged.sent, d.engaged.opened, d.engaged.clicked, d.engaged.lastSentMs, d.engaged.lastOpenMs, d.engaged.lastClick}}
+	for _, n := range d.lists {
+		if id := v.a.listIDs[n]; id != "" {
+			x.Lists = append(x.Lists, id)
+		}
+	}
+	for _, b := range d.blocks {
+		x.Blocks = append(x.Blocks, Block{consentChannels[b.channel], b.reason.String(), b.sinceMs})
+	}
+	for _, y := range d.devices {
+		x.Devices = append(x.Devices, Device{string(y.id), deviceKinds[y.kind], string(y.address), y.addedMs})
+	}
+	return x
+}
+
+// Consent is what is known of a channel of the profile.
+func (p *Profile) Consent(channel string) Consent {
+	for _, c := range p.Consents {
+		if c.Channel == channel {
+			return c
+		}
+	}
+	return Consent{Channel: channel, Status: consentStatuses[0]}
+}
+
+// Blocked is what keeps a channel from being sent to, "" if nothing does.
+func (p *Profile) Blocked(channel string) string {
+	for _, b := range p.Blocks {
+		if b.Channel == channel {
+			return b.Reason
+		}
+	}
+	return ""
+}
