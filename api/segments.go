@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/resolver"
@@ -53,12 +52,17 @@ func newRecords(v *resolver.View, atMs int64) *records {
 	return &records{view: v, atMs: atMs, asOf: timeText(atMs)}
 }
 
+// newRecord is a live segment, without its count.
+func newRecord(s *resolver.Segment, asOf string) segmentRecord {
+	return segmentRecord{
+		ID: s.ID, Name: s.Name, Definition: s.Definition, Status: statusLive, Progress: 1,
+		AsOf: asOf, CreatedAt: timeText(s.CreatedMs), UpdatedAt: timeText(s.UpdatedMs), root: s.Root,
+	}
+}
+
 // of is the segment with its count, unless it is building.
 func (r *records) of(s *resolver.Segment) segmentRecord {
-	out := segmentRecord{
-		ID: s.ID, Name: s.Name, Definition: s.Definition, Status: statusLive, Progress: 1,
-		AsOf: r.asOf, CreatedAt: timeText(s.CreatedMs), UpdatedAt: timeText(s.UpdatedMs), root: s.Root,
-	}
+	out := newRecord(s, r.asOf)
 	if n, live := r.view.CountMembers(s.ID, r.atMs); live {
 		out.Count = &n
 	} else {
@@ -148,10 +152,16 @@ func (a *API) getSegment(c *call) (any, error) { return a.answerSegment(c, c.id(
 
 var errNoSegment = missing("there is no segment with this id")
 
-// answerSegment answers a segment with its count. While it is building history
-// is asked; when that does not answer, the segment itself is known.
+// answerSegment answers a segment with its count, from what is published if that
+// tells. While it is building history is asked; when that does not answer, the
+// segment itself is known.
 func (a *API) answerSegment(c *call, id string) (any, error) {
 	var r segmentRecord
+	if s, atMs, ok := a.opts.Node.PublishedSegment(c.account, id, a.opts.Now().UnixMilli()); ok && s.Known {
+		r = newRecord(s.Segment, timeText(atMs))
+		r.Count = &s.Members
+		return r, nil
+	}
 	find := func(v *resolver.View, atMs int64) error {
 		s, ok := v.Segment(id)
 		if !ok {
@@ -204,25 +214,67 @@ type segmentPage struct {
 // pageOf is the page behind the segment with the id after, from the beginning
 // if that is nil.
 func pageOf(v *resolver.View, saved []resolver.Segment, after []byte, limit int, atMs int64) (p segmentPage, err error) {
-	if after != nil {
-		at := slices.IndexFunc(saved, func(s resolver.Segment) bool { return s.ID == string(after) })
-		if at < 0 {
-			return p, badField("cursor", "cursor points to a segment that was deleted; leave it out to start at the beginning")
-		}
-		saved = saved[at+1:]
+	from, to, err := pageBounds(len(saved), func(i int) *resolver.Segment { return &saved[i] }, after, limit)
+	if err != nil {
+		return p, err
 	}
-	p.records = []segmentRecord{}
+	p.records = make([]segmentRecord, 0, to-from)
 	rs := newRecords(v, atMs)
-	bytes := 0
-	for i := range saved {
-		if i == limit || (i > 0 && bytes+len(saved[i].Definition) > listBytes) {
-			p.next = cursorText.EncodeToString(append([]byte{cursorSegments}, saved[i-1].ID...))
-			break
-		}
-		bytes += len(saved[i].Definition)
+	for i := from; i < to; i++ {
 		p.records = append(p.records, rs.of(&saved[i]))
 	}
+	if to < len(saved) {
+		p.next = cursorBehind(saved[to-1].ID)
+	}
 	return p, nil
+}
+
+// publishedPage is pageOf from what is published; ok is false when that does not
+// tell the count of a segment of the page.
+func publishedPage(saved []resolver.CountedSegment, after []byte, limit int, atMs int64) (p segmentPage, ok bool, err error) {
+	from, to, err := pageBounds(len(saved), func(i int) *resolver.Segment { return saved[i].Segment }, after, limit)
+	if err != nil {
+		return p, false, err
+	}
+	p.records = make([]segmentRecord, to-from)
+	asOf := timeText(atMs)
+	for i := range p.records {
+		s := &saved[from+i]
+		if !s.Known {
+			return segmentPage{}, false, nil
+		}
+		p.records[i] = newRecord(s.Segment, asOf)
+		p.records[i].Count = &s.Members
+	}
+	if to < len(saved) {
+		p.next = cursorBehind(saved[to-1].ID)
+	}
+	return p, true, nil
+}
+
+// pageBounds is which of n segments are on the page behind the one with the id
+// after.
+func pageBounds(n int, at func(i int) *resolver.Segment, after []byte, limit int) (from, to int, err error) {
+	if after != nil {
+		for from < n && at(from).ID != string(after) {
+			from++
+		}
+		if from == n {
+			return 0, 0, badField("cursor", "cursor points to a segment that was deleted; leave it out to start at the beginning")
+		}
+		from++
+	}
+	bytes := 0
+	for to = from; to < n && to-from < limit; to++ {
+		if bytes += len(at(to).Definition); to > from && bytes > listBytes {
+			break
+		}
+	}
+	return from, to, nil
+}
+
+func cursorBehind(id string) string {
+	return cursorText.EncodeToString(append([]byte{cursorSegments}, id...))
 }
 
 // building lists the definitions whose members history must be asked for.
@@ -247,6 +299,15 @@ func (a *API) listSegments(c *call) (any, error) {
 	after, err := peekCursor(c, cursorSegments, 0)
 	if err != nil {
 		return nil, err
+	}
+	if saved, atMs, ok := a.opts.Node.PublishedSegments(c.account, a.opts.Now().UnixMilli()); ok {
+		p, whole, err := publishedPage(saved, after, limit, atMs)
+		if err != nil {
+			return nil, err
+		}
+		if whole {
+			return page{items: p.records, next: p.next}, nil
+		}
 	}
 	var p segmentPage
 	err = a.read(c, func(v *resolver.View) (err error) {

@@ -27,6 +27,8 @@ type partition struct {
 	applied  atomic.Int64 // offset of the next record to apply
 	appended atomic.Int64 // offset behind the newest record this node appended
 	progress *broadcast
+	// published is written while mu is held and read without it.
+	published published
 
 	waiting struct {
 		sync.Mutex
@@ -128,6 +130,7 @@ func (p *partition) open(ctx context.Context) error {
 		return errors.Join(err, closeAll(s, runs))
 	}
 	p.mu.m = m
+	p.published.all(m)
 	var items []*feedItem
 	for _, sp := range f.Spool {
 		it := &feedItem{from: sp.From, to: sp.To, file: sp.File}
@@ -302,7 +305,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	}
 	entries := len(rows.Transitions)
 	p.mu.Lock()
-	err = p.step(e, rows, dst)
+	err = p.step(env, e, rows, dst)
 	p.observe(p.mu.m)
 	pending := p.mu.m.Pending() > 0
 	accounts := p.mu.m.accountsChanged

@@ -12,9 +12,9 @@ import (
 	"github.com/musterhq/muster/query"
 )
 
-// step applies one record. A panic is an error like any other: it stops the
+// step applies one record and publishes what it changed. A panic is an error like any other: it stops the
 // partition and names the record.
-func (p *partition) step(e eventlog.Entry, rows *query.Batch, out *Outcome) (err error) {
+func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Batch, out *Outcome) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
@@ -26,7 +26,11 @@ func (p *partition) step(e eventlog.Entry, rows *query.Batch, out *Outcome) (err
 		out.Refusal = &Refusal{Code: "conflict", Message: "the record is passed over"}
 		return p.mu.m.Skip(e.Offset)
 	}
-	return p.mu.m.Apply(e.Offset, e.Data, rows, out)
+	if err := p.mu.m.Apply(e.Offset, e.Data, rows, out); err != nil {
+		return err
+	}
+	p.published.record(p.mu.m, env)
+	return nil
 }
 
 // observe publishes the machine's numbers for metrics. The lock is held.

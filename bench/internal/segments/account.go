@@ -118,6 +118,11 @@ func (a *account) read(ctx context.Context, fn func(*resolver.View) error) error
 	return a.node.Read(ctx, accountNumber, fn)
 }
 
+// count is the number of members of a segment.
+func (a *account) count(ctx context.Context, id string, atMs int64) (members uint64, known bool, err error) {
+	return a.node.CountMembers(ctx, accountNumber, id, atMs)
+}
+
 // cut is the present state of the account.
 func (a *account) cut(ctx context.Context) (c query.Cut, err error) {
 	err = a.read(ctx, func(v *resolver.View) error {

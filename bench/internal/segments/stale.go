@@ -145,14 +145,15 @@ func (p *staleProbe) next(ctx context.Context) (missed string, err error) {
 	if err := p.a.submit(ctx, p.rec, &p.out); err != nil {
 		return "", err
 	}
-	err = p.a.read(ctx, func(v *resolver.View) error {
-		now := time.Now().UnixMilli()
-		if kind == 2 {
-			if n, ok := v.CountMembers(p.count, now); !ok || n != p.members {
-				missed = fmt.Sprintf("record %d: worker %d counts %d members (known: %t), want %d", p.out.Offset, p.worker, n, ok, p.members)
-			}
-			return nil
+	now := time.Now().UnixMilli()
+	if kind == 2 {
+		n, ok, err := p.a.count(ctx, p.count, now)
+		if err == nil && (!ok || n != p.members) {
+			missed = fmt.Sprintf("record %d: worker %d counts %d members (known: %t), want %d", p.out.Offset, p.worker, n, ok, p.members)
 		}
+		return missed, err
+	}
+	err = p.a.read(ctx, func(v *resolver.View) error {
 		id, want := p.sums, p.summed[i]
 		if kind == 1 {
 			id, want = p.on, p.switched[i]

@@ -1,0 +1,227 @@
+package resolver
+
+import (
+	"context"
+	"maps"
+	"sync/atomic"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// published is what a partition publishes of its segments after each record, so
+// that counting members waits for no record that is being applied.
+//
+// It is written while the partition's lock is held, before anybody is told of
+// the record: a count includes every event acknowledged before it (S1), and no
+// reader goes back behind what it saw under the lock. Who reads takes no lock:
+// the sequence is odd while it is written and another one afterwards, and what
+// was read across that is read again.
+type published struct {
+	sequence atomic.Uint64
+	logTime  atomic.Int64
+	accounts atomic.Pointer[map[uint64]*publishedAccount]
+}
+
+// publishedAccount is an account's segments. The list is replaced, not changed.
+type publishedAccount struct {
+	segments atomic.Pointer[publishedSegments]
+}
+
+type publishedSegments struct {
+	byAge []publishedSegment
+	byID  map[string]int
+}
+
+type publishedSegment struct {
+	*Segment
+	counts *engine.Published
+}
+
+// all publishes everything; the partition's lock is held, or nobody reads yet.
+func (p *published) all(m *Machine) {
+	p.sequence.Add(1)
+	for _, a := range m.byIndex {
+		p.account(a, true)
+	}
+	p.logTime.Store(m.logTime)
+	p.sequence.Add(1)
+}
+
+// record publishes what a record changed. The partition's lock is held. Should it
+// panic, the sequence stays odd, and nobody takes what is half written.
+func (p *published) record(m *Machine, env eventlog.Envelope) {
+	p.sequence.Add(1)
+	p.logTime.Store(m.logTime)
+	switch env.Kind {
+	case eventlog.KindEvents, eventlog.KindImport, eventlog.KindChunk:
+		if a := m.accounts[env.Account]; a != nil {
+			p.account(a, false)
+		}
+	default: // may concern all accounts, or make one
+		for _, a := range m.byIndex {
+			p.account(a, env.Kind == eventlog.KindCommand && a.number == env.Account)
+		}
+	}
+	p.sequence.Add(1)
+}
+
+// account publishes an account. saved says that segments may have been saved: a
+// new name is none of the engine's business.
+func (p *published) account(a *account, saved bool) {
+	redefined := a.engine.Publish()
+	if !redefined && !saved {
+		return
+	}
+	accounts := p.accounts.Load()
+	var to *publishedAccount
+	if accounts != nil {
+		to = (*accounts)[a.number]
+	}
+	if to == nil {
+		to = new(publishedAccount)
+		more := map[uint64]*publishedAccount{a.number: to}
+		if accounts != nil {
+			maps.Copy(more, *accounts)
+		}
+		p.accounts.Store(&more)
+	}
+	if have := to.segments.Load(); have == nil || redefined || !have.of(a) {
+		to.segments.Store(newPublishedSegments(a))
+	}
+}
+
+func newPublishedSegments(a *account) *publishedSegments {
+	list := a.segmentsByAge()
+	s := &publishedSegments{byAge: make([]publishedSegment, len(list)), byID: make(map[string]int, len(list))}
+	for i, x := range list {
+		s.byAge[i] = publishedSegment{x, a.engine.Publication(x.ID)}
+		s.byID[x.ID] = i
+	}
+	return s
+}
+
+// of tells whether these are the account's segments. Saved ones are replaced,
+// never changed.
+func (s *publishedSegments) of(a *account) bool {
+	if len(s.byAge) != len(a.segments) {
+		return false
+	}
+	for i := range s.byAge {
+		if a.segments[s.byAge[i].ID] != s.byAge[i].Segment {
+			return false
+		}
+	}
+	return true
+}
+
+// The bounds on reading again what was written meanwhile. Beyond them the
+// partition's lock is taken, which waits its turn.
+const (
+	publishedTries = 16
+	publishedSpins = 64
+)
+
+// read calls fn, again if something was published meanwhile, and tells whether
+// fn's last call saw one state. fn is handed nil for an account that is not
+// known, and must begin anew at each call.
+func (p *published) read(account uint64, fn func(s *publishedSegments, logTimeMs int64)) (ok bool) {
+	for range publishedTries {
+		before := p.sequence.Load()
+		for spins := 0; before&1 == 1; spins++ {
+			if spins == publishedSpins {
+				return false
+			}
+			before = p.sequence.Load()
+		}
+		var s *publishedSegments
+		if accounts := p.accounts.Load(); accounts != nil {
+			if a := (*accounts)[account]; a != nil {
+				s = a.segments.Load()
+			}
+		}
+		fn(s, p.logTime.Load())
+		if p.sequence.Load() == before {
+			return true
+		}
+	}
+	return false
+}
+
+// CountedSegment is a saved segment with its members.
+type CountedSegment struct {
+	*Segment
+	Members uint64
+	// Known is false when members were not published, because the segment is not
+	// live or time may have changed them: a [View] tells more.
+	Known bool
+}
+
+func (s *publishedSegment) at(atMs int64) CountedSegment {
+	n, ok := s.counts.Count(atMs)
+	return CountedSegment{s.Segment, n, ok}
+}
+
+// PublishedSegment finds a saved segment and its members at nowMs, or at the log
+// time if that is later, which it returns. It includes every event acknowledged
+// before the call and does not wait for the record that is being applied. When
+// ok is false [Node.Read] must be asked, also why: there may be no such segment
+// or account, or the partition may have failed.
+func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s CountedSegment, atMs int64, ok bool) {
+	if n.Barrier(account) != nil {
+		return s, 0, false
+	}
+	found := false
+	ok = n.partitionOf(account).published.read(account, func(list *publishedSegments, logTimeMs int64) {
+		if found = false; list == nil {
+			return
+		}
+		var i int
+		if i, found = list.byID[id]; found {
+			atMs = max(nowMs, logTimeMs)
+			s = list.byAge[i].at(atMs)
+		}
+	})
+	return s, atMs, ok && found
+}
+
+// PublishedSegments is [Node.PublishedSegment] for all saved segments, the oldest
+// first, as of one state.
+func (n *Node) PublishedSegments(account uint64, nowMs int64) (list []CountedSegment, atMs int64, ok bool) {
+	if n.Barrier(account) != nil {
+		return nil, 0, false
+	}
+	found := false
+	ok = n.partitionOf(account).published.read(account, func(s *publishedSegments, logTimeMs int64) {
+		if found = s != nil; !found {
+			return
+		}
+		if cap(list) < len(s.byAge) {
+			list = make([]CountedSegment, len(s.byAge))
+		}
+		list, atMs = list[:len(s.byAge)], max(nowMs, logTimeMs)
+		for i := range s.byAge {
+			list[i] = s.byAge[i].at(atMs)
+		}
+	})
+	return list, atMs, ok && found
+}
+
+// CountMembers is the number of members of a segment at atMs, or at the log time
+// if that is later. It includes every event acknowledged before the call, and
+// waits for the record that is being applied only when time may have changed the
+// number since the last one. known is false when there is no such segment or it
+// is not live. Errors are those of [Node.Read].
+func (n *Node) CountMembers(ctx context.Context, account uint64, id string, atMs int64) (members uint64, known bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, false, err
+	}
+	if s, _, ok := n.PublishedSegment(account, id, atMs); ok && s.Known {
+		return s.Members, true, nil
+	}
+	err = n.Read(ctx, account, func(v *View) error {
+		members, known = v.CountMembers(id, atMs)
+		return nil
+	})
+	return members, known, err
+}
