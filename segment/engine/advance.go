@@ -58,11 +58,12 @@ func (e *Engine) Advance(nowMs int64, budget int) bool {
 	clear(e.caught)
 	e.prepare()
 	e.sweep()
+	e.clean()
 	return true
 }
 
 func (e *Engine) dueOf(l *leaf) func(o uint32) int64 {
-	return func(o uint32) int64 { return l.due(l.state.table.get(o), e.doneOf(o)) }
+	return func(o uint32) int64 { return l.due(l.state.get(o), e.doneOf(o)) }
 }
 
 // preparedLooks is how many profiles of the next bucket are looked at ahead of
@@ -110,14 +111,14 @@ func (e *Engine) flipsAt(l *leaf, it dueItem) bool {
 	if !l.ready || e.doneOf(it.ordinal) >= it.due {
 		return false
 	}
-	v := l.state.table.get(it.ordinal)
+	v := l.state.get(it.ordinal)
 	return v != nil && l.holds(v, it.due) != l.bit(it.ordinal)
 }
 
 // expire judges a profile at an instant and enters when it is to be judged
 // next.
 func (e *Engine) expire(l *leaf, it dueItem) {
-	v := l.state.table.get(it.ordinal)
+	v := l.state.get(it.ordinal)
 	if v == nil {
 		return
 	}
@@ -146,14 +147,14 @@ func (e *Engine) catchUp(o uint32) {
 	for at < e.now {
 		next := never
 		for _, l := range e.timed {
-			next = min(next, l.due(l.state.table.get(o), at))
+			next = min(next, l.due(l.state.get(o), at))
 		}
 		if next > e.now {
 			break
 		}
 		at = next
 		for _, l := range e.timed {
-			if v := l.state.table.get(o); v != nil {
+			if v := l.state.get(o); v != nil {
 				if holds := l.holds(v, at); holds != l.bit(o) {
 					e.expired(l, o, holds)
 				}
@@ -183,7 +184,10 @@ func (e *Engine) Lagging() bool { return e.done < e.now }
 // NowMs is the engine's time.
 func (e *Engine) NowMs() int64 { return e.now }
 
-// sweeper drops values that decide nothing any more, a page at a time. Where it
+// sweptOrdinals is how many ordinals are swept at a time.
+const sweptOrdinals = 64
+
+// sweeper drops values that decide nothing any more, a page of ordinals at a time. Where it
 // stands is part of the state, so that every replica drops the same.
 type sweeper struct {
 	State uint32 `json:"state"`
@@ -196,20 +200,35 @@ func (e *Engine) sweep() {
 		return
 	}
 	st := e.states[e.swept.State]
-	if st == nil || e.swept.Page > e.universe.Maximum()/pageSlots {
+	if st == nil || e.swept.Page > e.universe.Maximum()/sweptOrdinals {
 		// The next state by number, or the first.
 		i, _ := slices.BinarySearchFunc(e.byState, e.swept.State+1, func(st *state, id uint32) int { return cmp.Compare(st.id, id) })
 		e.swept = sweeper{State: e.byState[i%len(e.byState)].id}
 		return
 	}
-	first := e.swept.Page * pageSlots
+	first := e.swept.Page * sweptOrdinals
 	e.swept.Page++
-	if st.spec.WindowMs == 0 && st.spec.Kind != foldSpans || !st.table.has(first) {
+	if st.spec.WindowMs == 0 && st.spec.Kind != foldSpans {
 		return
 	}
-	for o := first; o < first+pageSlots; o++ {
-		if v := st.table.get(o); v != nil && st.fold.dead(v, e.now) {
-			st.table.remove(o)
+	for o := first; o < first+sweptOrdinals; o++ {
+		if v := st.get(o); v != nil && st.fold.dead(v, e.now) {
+			st.remove(&e.edit, o)
 		}
+	}
+}
+
+// cleanedPages is how many pages are looked through at once for values of
+// states that are gone.
+const cleanedPages = 64
+
+// clean goes on dropping what was kept for states that are gone. Nobody reads
+// that any more, so how far it has come is no part of the state.
+func (e *Engine) clean() {
+	if len(e.stale) == 0 {
+		return
+	}
+	if g := e.stale[0]; len(g.live) == 0 || g.clean(cleanedPages) {
+		e.stale = slices.Delete(e.stale, 0, 1)
 	}
 }

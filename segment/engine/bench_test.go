@@ -148,9 +148,9 @@ func BenchmarkBytesPerValue(b *testing.B) {
 				for range 400_000 {
 					l.event()
 				}
-				table := &l.e.byState[0].table
+				st := l.e.byState[0]
 				whole := l.e.Stats()
-				b.ReportMetric(float64(table.bytes())/float64(table.n), "B/value")
+				b.ReportMetric(float64(st.group.bytes())/float64(st.values()), "B/value")
 				b.ReportMetric(float64(whole.Bytes)/float64(whole.Values), "B/value-with-bitmaps")
 			}
 		})

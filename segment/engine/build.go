@@ -136,7 +136,7 @@ func (e *Engine) judgeSome(l *leaf, budget int) int {
 	left := budget * lookCost
 	st := l.state
 	next := ^uint32(0)
-	st.table.each(l.cursor, func(o uint32, v []byte) bool {
+	st.each(l.cursor, func(o uint32, v []byte) bool {
 		if left == 0 {
 			next = o
 			return false

@@ -19,8 +19,13 @@
 //     whom nothing is known would: complements need no state.
 //   - A source is the events of one type that pass the same filters. Its states
 //     keep, for each profile, the least that decides their leaves from now on
-//     (fold*.go), apart from any threshold. A value is a short byte string; a
-//     table packs them in pages of 64 ordinals without pointers (table.go).
+//     (fold*.go), apart from any threshold. A value is a short byte string.
+//   - The states of one type of events lie together, person first: a group of up
+//     to sixteen maps each ordinal to a row, which has their values as sections
+//     (group.go). Rows are packed in pages of sixteen without pointers (page.go).
+//     An event finds its row once, goes through it once and writes it back once
+//     (rowedit.go). A state that is gone leaves its slot at once and its values
+//     bit by bit; nobody gets the slot before.
 //   - A wheel keeps when profiles of a leaf must be judged again: buckets of
 //     time as bitmaps, the one at the edge opened into exact instants (wheel.go).
 //   - A segment has the bitmap of its members. Segments are judged after those

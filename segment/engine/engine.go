@@ -28,7 +28,8 @@ type Engine struct {
 	caught map[uint32]int64
 
 	universe *roaring.Bitmap // profiles that are not merged into another
-	types    map[string][]*source
+	types    map[string]*kin // by type of events
+	spans    *kin            // of timed attributes
 	sources  map[string]*source
 	lookups  map[string]*lookup // by path
 	states   map[uint32]*state
@@ -53,9 +54,11 @@ type Engine struct {
 	marked  []*seg
 	causes  causes
 	scratch occurrence
+	edit    rowEdit
 	events  uint64 // told since the start, to number them
 	swept   sweeper
 	pub     publisher
+	stale   []*group // with values of states that are gone
 }
 
 // causes are the kinds of change that flipped an answer of the profile at hand.
@@ -78,7 +81,8 @@ func New() *Engine {
 	return &Engine{
 		caught:   map[uint32]int64{},
 		universe: roaring.New(),
-		types:    map[string][]*source{},
+		types:    map[string]*kin{},
+		spans:    &kin{},
 		sources:  map[string]*source{},
 		lookups:  map[string]*lookup{},
 		states:   map[uint32]*state{},
@@ -160,15 +164,22 @@ func spansOf(a *segment.Attribute, f *segment.Facts, nowMs int64) []byte {
 
 // Event tells that a profile did something. The time is not after the engine's.
 func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
+	k := e.types[string(eventType)]
+	if k == nil {
+		return
+	}
 	e.events++
-	for _, s := range e.types[string(eventType)] {
-		if !s.matches(properties, e.events) {
-			continue
+	var st *state
+	add := func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) }
+	for _, g := range k.groups {
+		e.edit.begin(g, o)
+		for _, st = range g.live {
+			if st.source.counts(properties, e.events) {
+				st.read(&e.scratch, atMs, properties, e.events)
+				e.rewrite(st, o, segment.CauseEvent, add)
+			}
 		}
-		for _, st := range s.states {
-			st.read(&e.scratch, atMs, properties, e.events)
-			e.change(st, o, segment.CauseEvent, func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) })
-		}
+		e.edit.finish()
 	}
 }
 
@@ -182,12 +193,12 @@ func (e *Engine) Merge(winner, loser uint32) {
 		}
 	}
 	for _, st := range e.byState {
-		if other := st.table.get(loser); other != nil {
+		if other := st.get(loser); other != nil {
 			if st.source != nil { // timed attributes are told anew
 				other = append([]byte(nil), other...)
 				e.change(st, winner, segment.CauseMerge, func(v []byte) []byte { return st.fold.union(v, other, e.now) })
 			}
-			st.table.remove(loser)
+			st.remove(&e.edit, loser)
 		}
 	}
 	for _, l := range e.byID {
@@ -198,35 +209,49 @@ func (e *Engine) Merge(winner, loser uint32) {
 
 // change lets fn change a profile's value of a state, and follows it up.
 func (e *Engine) change(st *state, o uint32, cause segment.Cause, fn func(v []byte) []byte) {
-	if st.table.isBig(o) {
-		e.changeBig(st, o, cause, fn)
-		return
-	}
-	old, v := st.table.prepare(o, fn)
-	if bytes.Equal(old, v) {
-		return
-	}
-	for _, l := range st.leaves {
-		due, wasDue := l.due(v, e.now), never
-		if l.ready && due != never {
-			wasDue = l.due(old, e.now)
-		}
-		e.changed(l, o, cause, l.holds(v, e.now), l.ready && l.holds(old, e.now), due, wasDue)
-	}
-	st.table.put(o, v)
+	e.edit.begin(st.group, o)
+	e.rewrite(st, o, cause, fn)
+	e.edit.finish()
 }
 
-// changeBig is change for a value that is too long to be copied.
-func (e *Engine) changeBig(st *state, o uint32, cause segment.Cause, fn func(v []byte) []byte) {
-	old := st.table.get(o)
-	for _, l := range st.leaves {
-		l.wasHeld, l.wasDue = l.holds(old, e.now), l.due(old, e.now)
+// rewrite does so for the row being edited. fn is handed what it may change,
+// grow and return, as with append.
+func (e *Engine) rewrite(st *state, o uint32, cause segment.Cause, fn func(v []byte) []byte) {
+	old, big := e.edit.take(st.slot)
+	if big != nil {
+		e.rewriteBig(st, o, big, cause, fn)
+		return
 	}
-	st.table.mutate(o, fn)
-	v := st.table.get(o)
+	v := fn(e.edit.room(old))
+	if len(v) == 0 {
+		v = nil
+	}
+	changed := !bytes.Equal(old, v)
+	if changed {
+		for _, l := range st.leaves {
+			due, wasDue := l.due(v, e.now), never
+			if l.ready && due != never {
+				wasDue = l.due(old, e.now)
+			}
+			e.changed(l, o, cause, l.holds(v, e.now), l.ready && l.holds(old, e.now), due, wasDue)
+		}
+	}
+	e.edit.put(st.slot, old, v, changed)
+}
+
+// rewriteBig is rewrite for a value that is too long to be copied.
+func (e *Engine) rewriteBig(st *state, o uint32, big *bigValue, cause segment.Cause, fn func(v []byte) []byte) {
+	for _, l := range st.leaves {
+		l.wasHeld, l.wasDue = l.holds(big.b, e.now), l.due(big.b, e.now)
+	}
+	v := fn(big.b)
+	if len(v) == 0 {
+		v = nil
+	}
 	for _, l := range st.leaves {
 		e.changed(l, o, cause, l.holds(v, e.now), l.wasHeld, l.due(v, e.now), l.wasDue)
 	}
+	e.edit.putBig(st.slot, big, v)
 }
 
 // changed follows up the change of a value for one leaf.

@@ -29,12 +29,10 @@ type occurrence struct {
 type span struct{ from, to int64 }
 
 // A fold keeps, of one profile's matching events, the least that decides its
-// leaves at every instant from now on. Its value is a short byte string; nil
-// stands for no events. Values handed to add and union may be changed in place
-// and returned, as with append.
+// leaves at every instant from now on. Its value is a short byte string; an
+// empty one stands for no events. Values handed to add and union may be changed
+// in place and returned, as with append.
 type fold interface {
-	// size is the length of every value, 0 when they differ.
-	size() int
 	// add takes in an event. Nothing before nowMs will be asked any more.
 	add(v []byte, o *occurrence, nowMs int64) []byte
 	// union is the value of both profiles' events together.

@@ -9,18 +9,16 @@ import (
 // 2³²−1.
 type countFold struct{}
 
-func (countFold) size() int { return 4 }
-
 func (f countFold) add(v []byte, _ *occurrence, _ int64) []byte {
-	if v == nil {
-		return []byte{1, 0, 0, 0}
+	if len(v) == 0 {
+		return append(v, 1, 0, 0, 0)
 	}
 	return f.plus(v, 1)
 }
 
 func (f countFold) union(v, other []byte, _ int64) []byte {
-	if v == nil {
-		return append([]byte(nil), other...)
+	if len(v) == 0 {
+		return append(v, other...)
 	}
 	return f.plus(v, binary.LittleEndian.Uint32(other))
 }

@@ -65,8 +65,6 @@ const (
 	manyDistinct = 256
 )
 
-func (distinctFold) size() int { return 0 }
-
 func (f distinctFold) add(v []byte, o *occurrence, nowMs int64) []byte {
 	if !o.scalar || expired(o.atMs, f.windowMs, nowMs) {
 		return v

@@ -13,8 +13,6 @@ type extremesFold struct {
 
 const extremesEntry = 16
 
-func (extremesFold) size() int { return 0 }
-
 func (f extremesFold) add(v []byte, o *occurrence, nowMs int64) []byte {
 	if !o.number || expired(o.atMs, f.windowMs, nowMs) {
 		return v

@@ -15,8 +15,6 @@ const (
 	spanScalar = 2
 )
 
-func (spansFold) size() int { return 0 }
-
 func (f spansFold) add(v []byte, o *occurrence, nowMs int64) []byte {
 	// Not each time: what is over changes no answer.
 	if n := len(v) / spansEntry; n&(n-1) == 0 {

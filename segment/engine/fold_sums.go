@@ -23,8 +23,6 @@ const (
 	dueSteps = 4
 )
 
-func (sumsFold) size() int { return 0 }
-
 func (f sumsFold) add(v []byte, o *occurrence, nowMs int64) []byte {
 	if !o.number || expired(o.atMs, f.windowMs, nowMs) {
 		return v

@@ -51,7 +51,7 @@ var foldValues = []string{
 
 func newFoldWorld(t *testing.T, data []byte) *foldWorld {
 	w := &foldWorld{t: t, tape: &tape{b: data}, e: New()}
-	inlineUpTo(t, []int{1000, 24, 120, 7}[w.tape.n(4)])
+	inlineUpTo(t, []int{maxSection, 24, 120, 7}[w.tape.n(4)])
 	w.now = []int64{segmenttest.BaseMs, 0, 1_000_003}[w.tape.n(3)]
 	w.e.Advance(w.now, 1)
 	for o := range uint32(foldProfiles) {
@@ -212,9 +212,9 @@ func (w *foldWorld) merge(winner, loser uint32) {
 	w.e.Settle(winner)
 }
 
-// inlineUpTo lowers the bound of what tables keep in pages for one test.
+// inlineUpTo lowers the bound of what is kept in rows for one test.
 func inlineUpTo(t *testing.T, n int) {
-	t.Cleanup(func() { maxInline = 1000 })
+	t.Cleanup(func() { maxInline = maxSection })
 	maxInline = n
 }
 
@@ -255,7 +255,7 @@ func (w *foldWorld) check() {
 
 // keepsWord checks one value of a leaf.
 func (w *foldWorld) keepsWord(l *leaf, o uint32) {
-	v := l.state.table.get(o)
+	v := l.state.get(o)
 	if v == nil {
 		return
 	}

@@ -9,13 +9,6 @@ type timesFold struct {
 	keep     int
 }
 
-func (f timesFold) size() int {
-	if f.keep == 1 {
-		return 8
-	}
-	return 0
-}
-
 func (f timesFold) add(v []byte, o *occurrence, nowMs int64) []byte {
 	if expired(o.atMs, f.windowMs, nowMs) {
 		return v

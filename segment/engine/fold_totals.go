@@ -11,14 +11,12 @@ type totalsFold struct{}
 
 const totalsSize = 40
 
-func (totalsFold) size() int { return totalsSize }
-
 func (totalsFold) add(v []byte, o *occurrence, _ int64) []byte {
 	if !o.number {
 		return v
 	}
-	if v == nil {
-		v = make([]byte, totalsSize)
+	if len(v) == 0 {
+		v = append(v, make([]byte, totalsSize)...)
 		putInt(v[24:], o.micros)
 		putInt(v[32:], o.micros)
 	}
@@ -30,8 +28,8 @@ func (totalsFold) add(v []byte, o *occurrence, _ int64) []byte {
 }
 
 func (totalsFold) union(v, other []byte, _ int64) []byte {
-	if v == nil {
-		return append([]byte(nil), other...)
+	if len(v) == 0 {
+		return append(v, other...)
 	}
 	putWide(v, getWide(v).Add(getWide(other)))
 	putInt(v[16:], getInt(v[16:])+getInt(other[16:]))

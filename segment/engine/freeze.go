@@ -11,7 +11,7 @@ import (
 
 // formatVersion is the version of the layout written; docs/formats.md
 // describes it.
-const formatVersion = 1
+const formatVersion = 2
 
 // catalog is what an engine consists of, beside values and bitmaps.
 type catalog struct {
@@ -88,8 +88,7 @@ type Frozen struct {
 	catalog catalog
 	bitmaps []frozenBitmap
 	owed    []frozenOwed
-	tables  []frozenTable
-	ids     []uint32
+	groups  []frozenGroup
 }
 
 type frozenBitmap struct {
@@ -122,8 +121,9 @@ func (e *Engine) Freeze(all bool) *Frozen {
 		}
 	}
 	for _, st := range e.byState {
-		f.tables = append(f.tables, st.table.freeze(all))
-		f.ids = append(f.ids, st.id)
+		if st == st.group.live[0] {
+			f.groups = append(f.groups, st.group.freeze(all))
+		}
 	}
 	return f
 }
@@ -188,27 +188,11 @@ func (f *Frozen) Write(w *bufio.Writer) error {
 			return err
 		}
 	}
-	if err := number(uint64(len(f.tables))); err != nil {
+	if err := number(uint64(len(f.groups))); err != nil {
 		return err
 	}
-	for i := range f.tables {
-		if err := number(uint64(f.ids[i])); err != nil {
-			return err
-		}
-		// Each value as the distance from the last ordinal, from 1, and a block;
-		// the block of one that is gone is empty. 0 ends the list.
-		last := int64(-1)
-		err := f.tables[i].each(func(o uint32, v []byte) error {
-			if err := number(uint64(int64(o) - last)); err != nil {
-				return err
-			}
-			last = int64(o)
-			return block(v)
-		})
-		if err != nil {
-			return err
-		}
-		if err := number(0); err != nil {
+	for i := range f.groups {
+		if err := f.groups[i].write(w, number, block); err != nil {
 			return err
 		}
 	}

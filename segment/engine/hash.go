@@ -26,7 +26,7 @@ func (e *Engine) Hash(put func([]byte)) error {
 	}
 	bits("universe", e.universe)
 	for _, st := range e.byState {
-		st.table.each(0, func(o uint32, v []byte) bool {
+		st.each(0, func(o uint32, v []byte) bool {
 			put(binary.LittleEndian.AppendUint32(nil, o))
 			put(v)
 			return true

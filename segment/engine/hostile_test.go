@@ -469,7 +469,7 @@ func TestFrozenStaysAsItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, x := range restored.Freeze(false).tables {
+		for _, x := range restored.Freeze(false).groups {
 			if len(x.changed) != 0 {
 				t.Error("a restored engine has values to write that are written")
 			}

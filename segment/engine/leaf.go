@@ -114,38 +114,6 @@ func (l *leaf) due(v []byte, t int64) int64 {
 	return l.state.fold.due(l, v, t)
 }
 
-// state is what is kept for the leaves that ask the same of the same events.
-type state struct {
-	id     uint32
-	spec   spec
-	source *source // nil for timed attributes
-	fold   fold
-	table  table
-	leaves []*leaf
-	// property is what is aggregated; nil for counts.
-	property *lookup
-
-	// A state that was registered when history had something to tell is
-	// complete when that was loaded: live. since is the offset of the record
-	// that registered it, cursor the first ordinal that was not loaded.
-	live   bool
-	since  int64
-	cursor uint32
-	// upTo is how many profiles there were at since, for the progress.
-	upTo uint32
-}
-
-// source is the events of one type that pass the filters.
-type source struct {
-	key    string
-	event  string
-	where  []segment.Predicate
-	timed  bool
-	states []*state
-	// lookups are those of the filters.
-	lookups []*lookup
-}
-
 func joinPath(path []string) string { return strings.Join(path, ".") }
 
 func splitPath(path string) []string {

@@ -15,6 +15,7 @@ import (
 type Loader struct {
 	work    StateWork
 	state   state
+	edit    rowEdit
 	scratch occurrence
 	events  uint64
 	entries [][2]int64 // scratch of finish
@@ -23,8 +24,8 @@ type Loader struct {
 
 // NewLoader begins a state's past.
 func NewLoader(w *StateWork) *Loader {
-	f := w.spec.newFold()
-	l := &Loader{work: *w, state: state{id: w.ID, spec: w.spec, source: w.source, fold: f, table: newTable(f.size())}}
+	l := &Loader{work: *w, state: state{id: w.ID, spec: w.spec, source: w.source, fold: w.spec.newFold()}}
+	(&group{}).join(&l.state)
 	if path := splitPath(w.spec.Property); path != nil {
 		l.state.property = &lookup{path: path} // its own: it runs beside the engine
 	}
@@ -42,11 +43,11 @@ func (l *Loader) Add(o uint32, atMs int64, properties []byte) {
 		// The past comes in no order, and putting each contribution in its place
 		// would cost the square of their number. Chunk puts them in order.
 		if l.scratch.number && !expired(atMs, f.windowMs, l.work.nowMs) {
-			l.state.table.mutate(o, func(v []byte) []byte { return appendInt(appendInt(v, atMs), l.scratch.micros) })
+			l.state.mutate(&l.edit, o, func(v []byte) []byte { return appendInt(appendInt(v, atMs), l.scratch.micros) })
 		}
 		return
 	}
-	l.state.table.mutate(o, func(v []byte) []byte { return l.state.fold.add(v, &l.scratch, l.work.nowMs) })
+	l.state.mutate(&l.edit, o, func(v []byte) []byte { return l.state.fold.add(v, &l.scratch, l.work.nowMs) })
 }
 
 // finish makes what was collected for a profile a value of the fold.
@@ -72,7 +73,7 @@ func (l *Loader) Chunk(maxBytes int) (chunk []byte, last bool) {
 	var w entryWriter
 	last = true
 	next := l.work.Cursor
-	l.state.table.each(l.work.Cursor, func(o uint32, v []byte) bool {
+	l.state.each(l.work.Cursor, func(o uint32, v []byte) bool {
 		if len(w.b) >= maxBytes {
 			last, next = false, o
 			return false
@@ -94,7 +95,7 @@ func (l *Loader) Chunk(maxBytes int) (chunk []byte, last bool) {
 }
 
 // Bytes is roughly what the loader takes in memory.
-func (l *Loader) Bytes() int64 { return l.state.table.bytes() }
+func (l *Loader) Bytes() int64 { return l.state.group.bytes() }
 
 // Scanner turns profiles, in order of ordinals, into chunks of answers.
 type Scanner struct {

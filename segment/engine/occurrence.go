@@ -8,6 +8,15 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
+// counts tells whether an event, of which the number is given, passes them. It
+// finds out once for all states.
+func (s *source) counts(properties []byte, event uint64) bool {
+	if len(s.where) > 0 && s.asked != event {
+		s.asked, s.held = event, s.matches(properties, event)
+	}
+	return len(s.where) == 0 || s.held
+}
+
 // matches tells whether the filters that do not depend on the instant hold.
 func (s *source) matches(properties []byte, event uint64) bool {
 	for i := range s.where {

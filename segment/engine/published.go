@@ -366,7 +366,7 @@ func (e *Engine) lookAhead(s *seg) (entries int) {
 		}
 		again := never
 		for _, l := range s.timed {
-			again = min(again, l.due(l.state.table.get(it.ordinal), it.due))
+			again = min(again, l.due(l.state.get(it.ordinal), it.due))
 		}
 		if again < bound {
 			pend(dueItem{again, it.ordinal})

@@ -93,7 +93,7 @@ func (e *Engine) Leaf(key string, t int64) (*roaring.Bitmap, bool) {
 	if l.timed() && e.done < t {
 		l.wheel.upTo(t, func(o uint32) {
 			if e.universe.Contains(o) {
-				put(m, o, l.holds(l.state.table.get(o), t))
+				put(m, o, l.holds(l.state.get(o), t))
 			}
 		})
 	}
@@ -153,7 +153,7 @@ func (n *node) evalAt(e *Engine, o uint32, t int64, judged map[*seg]bool) bool {
 		if !n.leaf.timed() {
 			return n.leaf.bit(o) != n.negate
 		}
-		return n.leaf.holds(n.leaf.state.table.get(o), t) != n.negate
+		return n.leaf.holds(n.leaf.state.get(o), t) != n.negate
 	case n.ref != nil:
 		is, known := judged[n.ref]
 		if !known {
@@ -179,12 +179,14 @@ type Stats struct {
 	Building                 int   // segments whose newest definition is not live
 }
 
-// Stats reads everything; it is for occasional use.
+// Stats reads counters of states and the sizes of bitmaps, no values.
 func (e *Engine) Stats() Stats {
 	st := Stats{Segments: len(e.segments), Leaves: len(e.leaves), States: len(e.states), Due: len(e.timers)}
 	for _, s := range e.states {
-		st.Values += s.table.n
-		st.Bytes += s.table.bytes()
+		st.Values += s.values()
+		if s == s.group.live[0] {
+			st.Bytes += s.group.bytes()
+		}
 	}
 	for _, l := range e.byID {
 		st.Bytes += int64(l.diff.GetSizeInBytes()) + l.wheel.bytes()

@@ -22,8 +22,9 @@ func (e *Engine) leaf(n *segment.Node, since int64, seen func(eventType string) 
 	default:
 		l.seen = roaring.New()
 		if timedAttribute(n) {
-			st := &state{id: e.takeID(), spec: spec{Kind: foldSpans}, fold: spansFold{}, table: newTable(0), live: true, since: since}
+			st := &state{id: e.takeID(), spec: spec{Kind: foldSpans}, fold: spansFold{}, live: true, since: since}
 			e.states[st.id] = st
+			e.spans.seat(st)
 			e.attach(l, st, n.Attribute.Predicate.WindowMs)
 		}
 		l.ready = e.universe.IsEmpty()
@@ -60,11 +61,12 @@ func (e *Engine) findState(l *leaf, since int64, seen func(string) bool) {
 	for _, st := range src.states {
 		if st.spec.covers(want) {
 			e.attach(l, st, a.WindowMs)
-			l.ready = st.table.n == 0 && st.live
+			l.ready = st.values() == 0 && st.live
 			return
 		}
 	}
 	st := e.newState(e.takeID(), src, want, since)
+	e.types[src.event].seat(st)
 	st.live = !seen(a.Event)
 	if !e.universe.IsEmpty() {
 		st.upTo = e.universe.Maximum() + 1
@@ -75,9 +77,9 @@ func (e *Engine) findState(l *leaf, since int64, seen func(string) bool) {
 	l.ready = st.live
 }
 
+// newState makes a state that has no place for its values yet.
 func (e *Engine) newState(id uint32, src *source, s spec, since int64) *state {
-	f := s.newFold()
-	st := &state{id: id, spec: s, source: src, fold: f, table: newTable(f.size()), since: since}
+	st := &state{id: id, spec: s, source: src, fold: s.newFold(), since: since}
 	if path := splitPath(s.Property); path != nil {
 		st.property = e.lookup(path)
 	}
@@ -106,7 +108,12 @@ func (e *Engine) source(a *segment.Activity) *source {
 		s.lookups = append(s.lookups, e.lookup(s.where[i].Path))
 	}
 	e.sources[key] = s
-	e.types[a.Event] = append(e.types[a.Event], s)
+	k := e.types[a.Event]
+	if k == nil {
+		k = &kin{}
+		e.types[a.Event] = k
+	}
+	k.sources = append(k.sources, s)
 	return s
 }
 
@@ -143,16 +150,32 @@ func (e *Engine) detach(l *leaf) {
 	delete(e.states, st.id)
 	src := st.source
 	if src == nil {
+		e.unseat(e.spans, st)
 		return
 	}
+	k := e.types[src.event]
+	e.unseat(k, st)
 	if src.states = slices.DeleteFunc(src.states, func(x *state) bool { return x == st }); len(src.states) > 0 {
 		return
 	}
 	delete(e.sources, src.key)
 	e.tidyLookups()
-	e.types[src.event] = slices.DeleteFunc(e.types[src.event], func(x *source) bool { return x == src })
-	if len(e.types[src.event]) == 0 {
+	k.sources = slices.DeleteFunc(k.sources, func(x *source) bool { return x == src })
+	if len(k.sources) == 0 {
 		delete(e.types, src.event)
+	}
+}
+
+// unseat takes a state from its rows. A group that has none left goes at once;
+// in others the values are dropped bit by bit ([Engine.clean]).
+func (e *Engine) unseat(k *kin, st *state) {
+	g := st.group
+	had := g.retired != 0
+	g.retire(st.slot)
+	if len(g.live) == 0 {
+		k.groups = slices.DeleteFunc(k.groups, func(x *group) bool { return x == g })
+	} else if g.retired != 0 && !had {
+		e.stale = append(e.stale, g)
 	}
 }
 

@@ -17,13 +17,14 @@ import (
 // then those with later changes, in order.
 type Restorer struct {
 	catalog catalog
-	tables  map[uint32]*table
+	seats   map[uint32]seat // where the last file has each state
+	edit    rowEdit
 	bitmaps map[uint32]frozenBitmap
 	owed    map[string]*roaring.Bitmap
 }
 
 // NewRestorer returns one that has read nothing: its engine is empty.
-func NewRestorer() *Restorer { return &Restorer{tables: map[uint32]*table{}} }
+func NewRestorer() *Restorer { return &Restorer{seats: map[uint32]seat{}} }
 
 const (
 	maxBlock = 1 << 30
@@ -119,54 +120,17 @@ func (r *Restorer) read(v byte, in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	sizes := map[uint32]spec{}
+	specs := map[uint32]spec{}
 	for _, s := range c.States {
-		sizes[s.ID] = s.Spec
+		specs[s.ID] = s.Spec
 	}
+	seats := map[uint32]seat{}
 	n, err = number()
 	for ; err == nil && n > 0; n-- {
-		err = r.readTable(number, block, sizes)
+		err = r.readGroup(in, number, block, specs, seats)
 	}
+	r.seats = seats
 	return err
-}
-
-func (r *Restorer) readTable(number func() (uint64, error), block func() ([]byte, error), specs map[uint32]spec) error {
-	id, err := number()
-	if err != nil {
-		return err
-	}
-	sp, ok := specs[uint32(id)]
-	f := sp.newFold()
-	if !ok || f == nil {
-		return fmt.Errorf("%w: state %d is of no known kind", ErrFormat, id)
-	}
-	t := r.tables[uint32(id)]
-	if t == nil {
-		x := newTable(f.size())
-		t = &x
-		r.tables[uint32(id)] = t
-	}
-	for o := int64(-1); ; {
-		d, err := number()
-		if err != nil || d == 0 {
-			return err
-		}
-		if o += int64(min(d, maxOrdinal+1)); o >= maxOrdinal {
-			return fmt.Errorf("%w: ordinal %d", ErrFormat, o)
-		}
-		v, err := block()
-		if err != nil {
-			return err
-		}
-		switch {
-		case len(v) == 0:
-			t.remove(uint32(o))
-		case !f.valid(v):
-			return fmt.Errorf("%w: value of profile %d in state %d", ErrFormat, o, id)
-		default:
-			t.set(uint32(o), v)
-		}
-	}
 }
 
 // Engine puts the engine together. universe is all profiles that are not merged
@@ -187,9 +151,8 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 		if err != nil {
 			return nil, fmt.Errorf("state %d: %w", x.ID, err)
 		}
-		if t := r.tables[x.ID]; t != nil {
-			st.table = *t
-			st.table.freeze(false) // nothing has changed yet
+		if err := e.seat(st, r.seats); err != nil {
+			return nil, fmt.Errorf("state %d: %w", x.ID, err)
 		}
 	}
 	for _, x := range c.Leaves {
@@ -197,6 +160,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 			return nil, fmt.Errorf("leaf %d: %w", x.ID, err)
 		}
 	}
+	e.adopt(c.States)
 	for _, x := range c.Segments {
 		e.segments[x.ID] = &seg{id: x.ID, owed: roaring.New(), owedMs: x.OwedMs}
 		if m := r.owed[x.ID]; m != nil {
@@ -237,7 +201,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 
 func (e *Engine) restoreState(x stateEntry) (*state, error) {
 	if len(x.Source) == 0 {
-		st := &state{id: x.ID, spec: x.Spec, fold: spansFold{}, table: newTable(0)}
+		st := &state{id: x.ID, spec: x.Spec, fold: spansFold{}}
 		e.states[x.ID] = st
 		st.live, st.since = true, x.Since
 		return st, nil
@@ -291,14 +255,5 @@ func (r *Restorer) restoreLeaf(e *Engine, x leafEntry) error {
 		windowMs = n.Attribute.Predicate.WindowMs
 	}
 	e.attach(l, st, windowMs)
-	st.table.each(0, func(o uint32, v []byte) bool {
-		if l.holds(v, e.now) != l.base {
-			l.diff.Add(o)
-		}
-		if d := l.due(v, e.now); d != never {
-			e.schedule(l, o, d)
-		}
-		return true
-	})
 	return nil
 }

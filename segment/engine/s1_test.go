@@ -158,8 +158,8 @@ func scanDoesNotUndo(t *testing.T, restart bool) {
 		}
 	}
 	for _, x := range e.byState {
-		if x.table.n != 1 {
-			t.Errorf("a state has %d values, want 1", x.table.n)
+		if x.values() != 1 {
+			t.Errorf("a state has %d values, want 1", x.values())
 		}
 	}
 }

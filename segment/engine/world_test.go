@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -70,7 +71,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 		changed: map[uint32]int64{}, last: map[expiredAt]int64{}, expired: map[expiredAt]int64{}, live: map[string]*program{},
 	}
 	w.both(func(e *Engine) { e.Advance(w.now, 1<<30) })
-	inlineUpTo(t, []int{1000, 20, 60}[seed%3])
+	inlineUpTo(t, []int{maxSection, 20, 60}[seed%3])
 	return w
 }
 
@@ -585,9 +586,9 @@ func (w *world) sound() {
 		}
 	}
 	sources := 0
-	for typ, list := range w.e.types {
-		sources += len(list)
-		for _, s := range list {
+	for typ, k := range w.e.types {
+		sources += len(k.sources)
+		for _, s := range k.sources {
 			if len(s.states) == 0 || w.e.sources[s.key] != s {
 				w.fatalf("a source of %s has no use", typ)
 			}
@@ -605,6 +606,30 @@ func (w *world) sound() {
 		if len(st.leaves) == 0 {
 			w.fatalf("state %d has no leaves", st.id)
 		}
+		if !slices.Contains(w.e.kinOf(st).groups, st.group) || st.group.states[st.slot] != st {
+			w.fatalf("state %d is not where it says", st.id)
+		}
+	}
+	seated := 0
+	for _, k := range append(slices.Collect(maps.Values(w.e.types)), w.e.spans) {
+		for _, g := range k.groups {
+			seated += len(g.live)
+			w.soundGroup(g)
+		}
+	}
+	if seated != len(w.e.states) {
+		w.fatalf("%d states have rows of %d", seated, len(w.e.states))
+	}
+}
+
+// soundGroup checks that each section is counted, of a state that is there or
+// on its way out, and that nothing lies outside that no row knows.
+func (w *world) soundGroup(g *group) {
+	if err := auditGroup(g); err != nil {
+		w.fatalf("%v", err)
+	}
+	if g.retired != 0 && !slices.Contains(w.e.stale, g) {
+		w.fatalf("what is stale in a group is never dropped")
 	}
 }
 
