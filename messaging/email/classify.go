@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/textproto"
+	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/emersion/go-smtp"
@@ -24,6 +26,7 @@ func classifyConnect(err error) outcome.Result {
 	var certificate *tls.CertificateVerificationError
 	switch {
 	case errors.As(err, &answer):
+		answer = withStatus(answer)
 		if answer.Code/100 == 5 {
 			return answered(outcome.Refused, answer)
 		}
@@ -48,6 +51,7 @@ func classify(at stage, err error) outcome.Result {
 		}
 		return outcome.Failed(outcome.Temporary, "network", err)
 	}
+	answer = withStatus(answer)
 	status := answer.EnhancedCode
 	if answer.Code/100 != 5 {
 		return answered(outcome.Temporary, answer)
@@ -64,6 +68,26 @@ func classify(at stage, err error) outcome.Result {
 	r := answered(outcome.Permanent, answer)
 	r.Hard = dead(at, answer.Code, status)
 	return r
+}
+
+var statusAtLineStart = regexp.MustCompile(`(?m)^([245])\.(\d{1,3})\.(\d{1,3})(?:\s|$)`)
+
+// withStatus finds the enhanced status code of relays that put it on another
+// line than the first, where go-smtp looks.
+func withStatus(e *smtp.SMTPError) *smtp.SMTPError {
+	if e.EnhancedCode[0] > 0 {
+		return e
+	}
+	m := statusAtLineStart.FindStringSubmatchIndex(e.Message)
+	if m == nil || int(e.Message[m[2]]-'0') != e.Code/100 {
+		return e
+	}
+	found := *e
+	for i := range found.EnhancedCode {
+		found.EnhancedCode[i], _ = strconv.Atoi(e.Message[m[2+2*i]:m[3+2*i]]) // three digits at most
+	}
+	found.Message = e.Message[:m[0]] + e.Message[m[1]:]
+	return &found
 }
 
 // wantsAuth reports whether the relay misses a login or dislikes ours.

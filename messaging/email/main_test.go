@@ -75,11 +75,10 @@ type relay struct {
 
 	mu struct {
 		sync.Mutex
-		mails       []mailed
-		connections int
-		open, most  int
-		logins      []string
-		commands    int
+		mails      []mailed
+		open, most int
+		logins     []string
+		commands   int
 	}
 }
 
@@ -162,7 +161,6 @@ func (r *relay) mails() []mailed {
 func (r *relay) session(c *smtp.Conn) (smtp.Session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.connections++
 	r.mu.open++
 	r.mu.most = max(r.mu.most, r.mu.open)
 	return &session{r: r, c: c}, nil
