@@ -76,7 +76,25 @@ func (a *API) Register(r *router.Router) {
 		handle       func(*call) (any, error)
 	}{
 		{"POST", "/session", public, a.signIn},
+		{"GET", "/session", signedIn, a.getSession},
 		{"DELETE", "/session", signedIn, a.signOut},
+		{"PUT", "/password", signedIn, a.changePassword},
+
+		{"GET", "/users", "users:read", a.listUsers},
+		{"POST", "/users", "users:write", a.createUser},
+		{"GET", "/users/{id}", "users:read", a.getUser},
+		{"PATCH", "/users/{id}", "users:write", a.updateUser},
+		{"DELETE", "/users/{id}", "users:write", a.deleteUser},
+
+		{"GET", "/companies", systemAdmin, a.listCompanies},
+		{"POST", "/companies", systemAdmin, a.createCompany},
+		{"GET", "/companies/{id}", systemAdmin, a.getCompany},
+		{"PATCH", "/companies/{id}", systemAdmin, a.updateCompany},
+		{"POST", "/companies/{id}/credits", systemAdmin, a.addCredits},
+
+		{"GET", "/api-keys", "api_keys:read", a.listAPIKeys},
+		{"POST", "/api-keys", "api_keys:write", a.createAPIKey},
+		{"DELETE", "/api-keys/{id}", "api_keys:write", a.revokeAPIKey},
 
 		{"GET", "/segments", "segments:read", a.listSegments},
 		{"POST", "/segments", "segments:write", a.createSegment},

@@ -15,13 +15,14 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// access says who may make a call: anybody, anybody signed in, or who has the
-// permission it names.
+// access says who may make a call: anybody, anybody signed in, administrators of
+// the system, or who has the permission it names.
 type access string
 
 const (
-	public   access = ""
-	signedIn access = "*"
+	public      access = ""
+	signedIn    access = "*"
+	systemAdmin access = "!"
 )
 
 // call is one request.
@@ -33,6 +34,10 @@ type call struct {
 	account   uint64
 	user      resolver.User
 	tokenHash string
+	// csrf is the token that a call needs whose session is in a cookie; "" where
+	// the session is in a header.
+	csrf      string
+	expiresMs int64 // end of the session
 }
 
 // serve runs the chain that all calls share.
@@ -71,11 +76,22 @@ func (a *API) run(rc *fasthttp.RequestCtx, need access, handle func(*call) (any,
 		if err := a.authenticate(c); err != nil {
 			return nil, err
 		}
-		if need != signedIn && !slices.Contains(c.user.Permissions, string(need)) {
-			return nil, &problem{status: http.StatusForbidden, message: "you need the permission " + string(need) + " for this; ask who manages your account"}
+		if err := c.may(need); err != nil {
+			return nil, err
 		}
 	}
 	return handle(c)
+}
+
+// may refuses who has not got what a call needs.
+func (c *call) may(need access) error {
+	switch {
+	case need == signedIn, need == systemAdmin && c.user.Admin, c.user.Can(string(need)):
+		return nil
+	case need == systemAdmin:
+		return &problem{status: http.StatusForbidden, message: "only administrators of the system may do this"}
+	}
+	return &problem{status: http.StatusForbidden, message: "you need the permission " + string(need) + " for this; ask who manages your account"}
 }
 
 // The one answer to a token that does not hold, whatever is wrong with it.
@@ -85,7 +101,7 @@ var errNotSignedIn = &problem{status: http.StatusUnauthorized,
 // authenticate finds the session of a call's token. The token names its
 // account; the state knows it by its hash only.
 func (a *API) authenticate(c *call) error {
-	token, ok := bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization))
+	token, inCookie, ok := sessionToken(c.RequestCtx)
 	if !ok {
 		return errNotSignedIn
 	}
@@ -95,19 +111,26 @@ func (a *API) authenticate(c *call) error {
 	}
 	c.account, c.tokenHash = account, hashText(token)
 	found, err := a.findSession(c)
-	if err == nil && !found {
-		err = errNotSignedIn
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return errNotSignedIn
+	case inCookie:
+		c.csrf = csrfToken(token)
+		return c.checkCSRF()
 	}
-	return err
+	return nil
 }
 
 // findSession looks for the session of c's token and sets its user.
 func (a *API) findSession(c *call) (found bool, err error) {
 	err = a.opts.Node.Read(c.ctx, c.account, func(v *resolver.View) error {
 		s, ok := v.Session(c.tokenHash)
-		if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() {
+		if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() || !v.Active() {
 			return nil
 		}
+		c.expiresMs = s.ExpiresMs
 		c.user, found = v.User(s.UserID)
 		return nil
 	})

@@ -65,7 +65,7 @@ func TestSettings(t *testing.T) {
 	if have.IdentifierCap != 50 || have.IdempotencyHours != 72 || len(have.Placeholders) == 0 {
 		t.Errorf("have %+v", have)
 	}
-	s.want("PUT", "/settings", `{"placeholders":["nobody@x.io"],"identifier_cap":5,"idempotency_hours":100,"surface_c_per_minute":600}`, nil)
+	s.want("PUT", "/settings", `{"placeholders":["nobody@x.io"],"identifier_cap":5,"idempotency_hours":100,"surface_c_per_minute":600,"double_opt_in":false}`, nil)
 	s.want("GET", "/settings", "", &have)
 	if have.IdentifierCap != 5 || have.IdempotencyHours != 100 || len(have.Placeholders) != 1 {
 		t.Errorf("have %+v", have)

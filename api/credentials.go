@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -11,6 +12,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/internal/password"
@@ -30,8 +32,38 @@ type Credentials struct {
 	ConsolePassword string `json:"console_password"`
 }
 
-// APIKeyPrefix begins every API key.
+// APIKeyPrefix begins every API key. Behind it stand the number of the account
+// and random bytes.
 const APIKeyPrefix = "svc_live_"
+
+// NewAPIKey draws a key of an account.
+func NewAPIKey(rand io.Reader, account uint64) (string, error) {
+	b := make([]byte, 8+secretRandom)
+	binary.BigEndian.PutUint64(b, account)
+	if _, err := io.ReadFull(rand, b[8:]); err != nil {
+		return "", fmt.Errorf("source of randomness: %w", err)
+	}
+	return APIKeyPrefix + base64.RawURLEncoding.EncodeToString(b), nil
+}
+
+// ParseAPIKey reads the number of the account out of a key.
+func ParseAPIKey(key string) (account uint64, ok bool) {
+	text, ok := strings.CutPrefix(key, APIKeyPrefix)
+	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(8+secretRandom) {
+		return 0, false
+	}
+	b, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(b), true
+}
+
+// KeyPermissions are all that an API key may ever hold.
+func KeyPermissions() []string { return permissions(keyAreas...) }
+
+// userPermissions are all that a person may hold.
+func userPermissions() []string { return permissions(slices.Concat(keyAreas, userAreas)...) }
 
 // keyAreas are what an API key may be permitted to read and write; userAreas
 // are for people only.
@@ -61,12 +93,15 @@ func NewCredentials(rand io.Reader, origin string) (Credentials, error) {
 		AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
 		ConsoleEmail: "owner@muster.local",
 	}
+	var err error
+	if c.APIKey, err = NewAPIKey(rand, account); err != nil {
+		return Credentials{}, err
+	}
 	for _, x := range []struct {
 		dst    *string
 		prefix string
 		bytes  int
-	}{{&c.AppSecret, SecretPrefix, secretRandom}, {&c.APIKey, APIKeyPrefix, secretRandom}, {&c.ConsolePassword, "", 18}} {
-		var err error
+	}{{&c.AppSecret, SecretPrefix, secretRandom}, {&c.ConsolePassword, "", 18}} {
 		if *x.dst, err = randomText(rand, x.prefix, x.bytes); err != nil {
 			return Credentials{}, err
 		}
@@ -87,16 +122,26 @@ func (c *Credentials) account() (uint64, error) {
 		return 0, errors.New("app_id and account_id do not belong together")
 	case !strings.HasPrefix(c.AppSecret, SecretPrefix) || len(c.AppSecret) < len(SecretPrefix)+27:
 		return 0, errors.New("app_secret is not one of ours")
-	case !strings.HasPrefix(c.APIKey, APIKeyPrefix) || len(c.APIKey) < len(APIKeyPrefix)+27:
-		return 0, errors.New("api_key is not one of ours")
+	case !isKeyOf(c.APIKey, n):
+		return 0, errors.New("api_key is not one of this account")
 	case c.ConsoleEmail == "" || len(c.ConsolePassword) < 16:
 		return 0, errors.New("console_email or console_password is missing or too short")
 	}
 	return n, nil
 }
 
+func isKeyOf(key string, account uint64) bool {
+	n, ok := ParseAPIKey(key)
+	return ok && n == account
+}
+
 // Bootstrap makes the company with these credentials in an empty state.
 func (c *Credentials) Bootstrap(ctx context.Context, node *resolver.Node, rand io.Reader) error {
+	return c.open(ctx, node, rand, resolver.CommandBootstrap, "My company", password.Default)
+}
+
+// open makes the company with these credentials by a command.
+func (c *Credentials) open(ctx context.Context, node *resolver.Node, rand io.Reader, command, name string, cost password.Params) error {
 	account, err := c.account()
 	if err != nil {
 		return fmt.Errorf("credentials: %w", err)
@@ -105,26 +150,26 @@ func (c *Credentials) Bootstrap(ctx context.Context, node *resolver.Node, rand i
 	if err := binary.Read(rand, binary.LittleEndian, &draw); err != nil {
 		return fmt.Errorf("source of randomness: %w", err)
 	}
-	hash, err := password.Hash(rand, c.ConsolePassword, password.Default)
+	hash, err := password.Hash(rand, c.ConsolePassword, cost)
 	if err != nil {
 		return err
 	}
-	_, err = node.Command(ctx, account, resolver.CommandBootstrap, resolver.Bootstrap{
+	_, err = node.Command(ctx, account, command, resolver.Bootstrap{
 		ApplyVersion: resolver.ApplyVersion,
-		Company:      resolver.Company{ID: "com_" + hex.EncodeToString(draw.Company[:]), Name: "My company"},
+		Company:      resolver.Company{ID: "com_" + hex.EncodeToString(draw.Company[:]), Name: name},
 		HashKey:      hex.EncodeToString(draw.Hash[:]),
 		SecretHash:   hashText(c.AppSecret),
 		Settings:     resolver.DefaultSettings(),
 		User: resolver.User{
 			ID: "usr_" + hex.EncodeToString(draw.User[:]), Email: c.ConsoleEmail, PasswordHash: hash,
-			Permissions: permissions(append(keyAreas[:len(keyAreas):len(keyAreas)], userAreas...)...),
+			Permissions: userPermissions(),
 		},
 		APIKey: resolver.APIKey{
-			ID: "key_" + hex.EncodeToString(draw.Key[:]), Name: "first key", Hash: hashText(c.APIKey), Permissions: permissions(keyAreas...),
+			ID: "key_" + hex.EncodeToString(draw.Key[:]), Name: "first key", Hash: hashText(c.APIKey), Permissions: KeyPermissions(),
 		},
 	})
 	if err != nil {
-		return fmt.Errorf("make the first account: %w", err)
+		return fmt.Errorf("make the account: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ const (
 	cursorTimeline = 1
 	cursorMembers  = 2
 	cursorSegments = 3
+	cursorAge      = 4
+	cursorAccount  = 5
 )
 
 var cursorText = base64.RawURLEncoding

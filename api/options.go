@@ -25,6 +25,9 @@ type Options struct {
 	// safe for concurrent use.
 	Now  func() time.Time
 	Rand io.Reader
+	// KeyLastUsed is when an API key was used last, in Unix milliseconds, where
+	// that is not recorded yet; nil knows of none.
+	KeyLastUsed func(account uint64, keyID string) (ms int64)
 	// Metrics takes the counters; nil keeps them to the API.
 	Metrics *metrics.Set
 	// Logger takes faults of the service itself; nil is silent.
@@ -79,6 +82,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.GuessEntries, 10_000)
 	setDefault(&o.SessionTTL, 14*24*time.Hour)
 	setDefault(&o.Heartbeat, 15*time.Second)
+	if o.KeyLastUsed == nil {
+		o.KeyLastUsed = func(uint64, string) int64 { return 0 }
+	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.NewSet()
 	}

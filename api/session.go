@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -48,8 +49,10 @@ var errWrongPassword = &problem{status: http.StatusUnauthorized, message: "email
 // signIn answers POST /session.
 func (a *API) signIn(c *call) (any, error) {
 	var in struct {
-		Email    *string `json:"email"`
-		Password *string `json:"password"`
+		Email     *string `json:"email"`
+		Password  *string `json:"password"`
+		AccountID *string `json:"account_id"`
+		Cookie    bool    `json:"cookie"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
@@ -64,14 +67,12 @@ func (a *API) signIn(c *call) (any, error) {
 	case len(*in.Password) > maxPasswordBytes:
 		return nil, badField("password", "password is longer than %d bytes", maxPasswordBytes)
 	}
-	attempt, wait := a.guesses.begin(*in.Email, c.RemoteIP())
-	if wait > 0 {
+	attempt, err := a.guess(*in.Email, c.RemoteIP())
+	if err != nil {
 		a.signIns[signInPaused].Inc()
-		wait = retryAfter(wait)
-		return nil, &problem{status: http.StatusTooManyRequests, retryAfter: wait,
-			message: fmt.Sprintf("too many failed attempts to sign in; try again in %d seconds", int(wait.Seconds()))}
+		return nil, err
 	}
-	account, user, err := a.userByEmail(c.ctx, *in.Email)
+	candidates, err := a.usersByEmail(c.ctx, *in.Email, in.AccountID)
 	if err != nil {
 		attempt.undo()
 		return nil, err
@@ -81,66 +82,135 @@ func (a *API) signIn(c *call) (any, error) {
 		attempt.undo()
 		return nil, err
 	}
-	hash := a.decoy
-	if account != 0 {
-		hash = user.PasswordHash
-	}
-	right, err := password.Verify(hash, *in.Password)
+	found, err := a.whose(candidates, *in.Password)
 	release()
 	if err != nil {
-		return nil, fmt.Errorf("user %s: %w", user.ID, err)
+		return nil, err
 	}
-	if !right || account == 0 {
+	if found == nil {
 		a.signIns[signInRefused].Inc()
 		return nil, errWrongPassword
 	}
 	attempt.succeeded()
 	a.signIns[signInOK].Inc()
-	return a.createSession(c.ctx, account, user)
+	return a.createSession(c, found, in.Cookie)
 }
 
-func (a *API) createSession(ctx context.Context, account uint64, user resolver.User) (any, error) {
-	token, err := randomText(a.opts.Rand, fmt.Sprintf("%s%016x_", tokenPrefix, account), tokenRandom)
+// guess begins an attempt at a password; the error says to wait.
+func (a *API) guess(email string, ip net.IP) (attempt, error) {
+	x, wait := a.guesses.begin(email, ip)
+	if wait <= 0 {
+		return x, nil
+	}
+	wait = retryAfter(wait)
+	return x, &problem{status: http.StatusTooManyRequests, retryAfter: wait,
+		message: fmt.Sprintf("too many failed attempts to sign in; try again in %d seconds", int(wait.Seconds()))}
+}
+
+// whose finds the first person whose password it is, nil if it is nobody's. For
+// nobody at all it takes as long as for one.
+func (a *API) whose(candidates []candidate, text string) (*candidate, error) {
+	if len(candidates) == 0 {
+		_, err := password.Verify(a.decoy, text)
+		return nil, err
+	}
+	for i := range candidates {
+		right, err := password.Verify(candidates[i].user.PasswordHash, text)
+		if err != nil {
+			return nil, fmt.Errorf("user %s: %w", candidates[i].user.ID, err)
+		}
+		if right {
+			return &candidates[i], nil
+		}
+	}
+	return nil, nil
+}
+
+// sessionAnswer is a session as it is answered. The token is left out where it
+// is in a cookie: no script is to see it.
+type sessionAnswer struct {
+	Token       string   `json:"token,omitempty"`
+	CSRFToken   string   `json:"csrf_token,omitempty"`
+	ExpiresAt   string   `json:"expires_at"`
+	AccountID   string   `json:"account_id"`
+	AppID       string   `json:"app_id"`
+	UserID      string   `json:"user_id"`
+	Email       string   `json:"email"`
+	Name        string   `json:"name"`
+	Permissions []string `json:"permissions"`
+	Admin       bool     `json:"admin"`
+}
+
+func newSessionAnswer(account uint64, user *resolver.User, expiresMs int64) sessionAnswer {
+	return sessionAnswer{
+		ExpiresAt: timeText(expiresMs), AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
+		UserID: user.ID, Email: user.Email, Name: user.Name, Permissions: user.Permissions, Admin: user.Admin,
+	}
+}
+
+func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
+	token, err := randomText(a.opts.Rand, fmt.Sprintf("%s%016x_", tokenPrefix, p.account), tokenRandom)
 	if err != nil {
 		return nil, err
 	}
 	expires := a.opts.Now().Add(a.opts.SessionTTL).UnixMilli()
-	_, err = a.opts.Node.Command(ctx, account, resolver.CommandSessionCreate,
-		resolver.SessionCreate{UserID: user.ID, TokenHash: hashText(token), ExpiresMs: expires})
+	_, err = a.opts.Node.Command(c.ctx, p.account, resolver.CommandSessionCreate,
+		resolver.SessionCreate{UserID: p.user.ID, TokenHash: hashText(token), ExpiresMs: expires})
 	if err != nil {
 		return nil, err
 	}
-	return map[string]any{
-		"token":       token,
-		"expires_at":  timeText(expires),
-		"account_id":  resolver.AccountID(account),
-		"app_id":      resolver.AppID(account),
-		"email":       user.Email,
-		"permissions": user.Permissions,
-	}, nil
+	out := newSessionAnswer(p.account, &p.user, expires)
+	if cookie {
+		setSessionCookie(c.RequestCtx, token, a.opts.SessionTTL)
+		out.CSRFToken = csrfToken(token)
+	} else {
+		out.Token = token
+	}
+	return out, nil
 }
 
-// userByEmail looks through all accounts, whether or not it finds the user
-// early. account is 0 when there is none.
-func (a *API) userByEmail(ctx context.Context, email string) (account uint64, user resolver.User, err error) {
+// getSession answers GET /session.
+func (a *API) getSession(c *call) (any, error) {
+	out := newSessionAnswer(c.account, &c.user, c.expiresMs)
+	out.CSRFToken = c.csrf
+	return out, nil
+}
+
+// candidate is a user whose password it may be.
+type candidate struct {
+	account uint64
+	user    resolver.User
+}
+
+// signInAccounts is in how many accounts with the same e-mail a password is
+// tried; the account_id of one leads to any other.
+const signInAccounts = 8
+
+// usersByEmail looks through all active accounts, whether or not it finds users
+// early. An e-mail may be known in several.
+func (a *API) usersByEmail(ctx context.Context, email string, accountID *string) (out []candidate, err error) {
 	accounts := a.opts.Node.Accounts()
 	slices.Sort(accounts)
 	for _, n := range accounts {
 		err := a.opts.Node.Read(ctx, n, func(v *resolver.View) error {
-			if u, ok := v.UserByEmail(email); ok && account == 0 {
-				account, user = n, u
+			u, ok := v.UserByEmail(email)
+			if ok && v.Active() && len(out) < signInAccounts && (accountID == nil || *accountID == resolver.AccountID(n)) {
+				out = append(out, candidate{n, u})
 			}
 			return nil
 		})
 		if err != nil {
-			return 0, resolver.User{}, err
+			return nil, err
 		}
 	}
-	return account, user, nil
+	return out, nil
 }
 
 // signOut answers DELETE /session.
 func (a *API) signOut(c *call) (any, error) {
 	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandSessionDelete, resolver.SessionDelete{TokenHash: c.tokenHash})
+	if err == nil && c.csrf != "" {
+		dropSessionCookie(c.RequestCtx)
+	}
 	return nil, err
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"maps"
+	"net/http"
 	"slices"
 
 	"github.com/musterhq/muster/resolver"
@@ -11,7 +12,8 @@ import (
 // SecretPrefix begins every App Secret.
 const SecretPrefix = "sk_live_"
 
-// secretRandom is how many random bytes an App Secret or API key has.
+// secretRandom is how many random bytes an App Secret has, and an API key
+// behind the number of its account.
 const secretRandom = 24
 
 // newAppSecret answers POST /app-secret. From the answer on only the new secret
@@ -65,6 +67,17 @@ func (a *API) setSettings(c *call) (any, error) {
 	var s resolver.Settings
 	if err := decodeStrict(body, &s); err != nil {
 		return nil, err
+	}
+	if r := s.Validate(); r != nil {
+		return nil, r
+	}
+	var old resolver.Settings
+	if err := a.read(c, func(v *resolver.View) error { old = v.Settings(); return nil }); err != nil {
+		return nil, err
+	}
+	if s.SurfaceCPerMinute > old.SurfaceCPerMinute && !c.user.Admin {
+		return nil, &problem{status: http.StatusForbidden, field: "surface_c_per_minute",
+			message: "surface_c_per_minute: only a system administrator raises it"}
 	}
 	if _, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandSettingsSet, s); err != nil {
 		return nil, err

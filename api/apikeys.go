@@ -1,0 +1,127 @@
+package api
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// apiKey is an API key as it is answered.
+type apiKey struct {
+	ID string `json:"_id"`
+	// Key is the key itself, at its creation only.
+	Key  string `json:"key,omitempty"`
+	Name string `json:"name"`
+	// Permissions are what the key was given; it may do what of that its creator
+	// may do at the time.
+	Permissions []string `json:"permissions"`
+	CreatedBy   string   `json:"created_by"` // id of the user
+	CreatedAt   string   `json:"created_at"`
+	LastUsedAt  *string  `json:"last_used_at"`
+	Revoked     bool     `json:"revoked"`
+	RevokedAt   *string  `json:"revoked_at"`
+}
+
+func (a *API) newAPIKey(account uint64, k *resolver.APIKey) apiKey {
+	out := apiKey{
+		ID: k.ID, Name: k.Name, Permissions: k.Permissions, CreatedBy: k.CreatorID, CreatedAt: timeText(k.CreatedMs),
+		Revoked: k.RevokedMs != 0, RevokedAt: timeOrNull(k.RevokedMs),
+	}
+	if out.Permissions == nil {
+		out.Permissions = []string{}
+	}
+	out.LastUsedAt = timeOrNull(max(k.LastUsedMs, a.opts.KeyLastUsed(account, k.ID)))
+	return out
+}
+
+// timeOrNull is a time as answers write it, null for 0.
+func timeOrNull(ms int64) *string {
+	if ms == 0 {
+		return nil
+	}
+	s := timeText(ms)
+	return &s
+}
+
+// listAPIKeys answers GET /api-keys, the oldest first, also those revoked.
+func (a *API) listAPIKeys(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, err := peekAge(c)
+	if err != nil {
+		return nil, err
+	}
+	out := page{}
+	err = a.read(c, func(v *resolver.View) error {
+		keys, next := pageByAge(v.APIKeys(), after, limit, func(k *resolver.APIKey) age { return age{k.CreatedMs, k.ID} })
+		list := []apiKey{}
+		for i := range keys {
+			list = append(list, a.newAPIKey(c.account, &keys[i]))
+		}
+		out.items, out.next = list, next
+		return nil
+	})
+	return out, err
+}
+
+// createAPIKey answers POST /api-keys.
+func (a *API) createAPIKey(c *call) (any, error) {
+	var in struct {
+		Name        *string   `json:"name"`
+		Permissions *[]string `json:"permissions"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	known := KeyPermissions()
+	switch {
+	case in.Name == nil || strings.TrimSpace(*in.Name) == "":
+		return nil, badField("name", "name is missing; name what the key is for")
+	case in.Permissions == nil:
+		all := slices.DeleteFunc(known, func(p string) bool { return !c.user.Can(p) })
+		in.Permissions = &all
+	case len(*in.Permissions) == 0:
+		return nil, badField("permissions", "permissions is empty; list what the key may do, or leave it out for all that you may do")
+	default:
+		if err := checkPermissions(*in.Permissions, known, "cannot be held by an API key"); err != nil {
+			return nil, err
+		}
+	}
+	key, err := NewAPIKey(a.opts.Rand, c.account)
+	if err != nil {
+		return nil, err
+	}
+	id, err := a.commandID(c, resolver.CommandAPIKeyCreate,
+		resolver.APIKeyCreate{ActorID: c.user.ID, Name: *in.Name, Hash: hashText(key), Permissions: *in.Permissions})
+	if err != nil {
+		return nil, err
+	}
+	out, err := a.apiKey(c, id)
+	out.Key = key
+	return out, err
+}
+
+// revokeAPIKey answers DELETE /api-keys/{id} with the record, which stays.
+func (a *API) revokeAPIKey(c *call) (any, error) {
+	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandAPIKeyRevoke, resolver.APIKeyRevoke{ActorID: c.user.ID, ID: c.id()})
+	if err != nil {
+		return nil, err
+	}
+	return a.apiKey(c, c.id())
+}
+
+// apiKey reads a key.
+func (a *API) apiKey(c *call, id string) (out apiKey, err error) {
+	err = a.read(c, func(v *resolver.View) error {
+		k, ok := v.APIKey(id)
+		if !ok {
+			return missing("there is no API key with this id")
+		}
+		out = a.newAPIKey(c.account, &k)
+		return nil
+	})
+	return out, err
+}

@@ -1,0 +1,203 @@
+package api
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// company is a company with its account as administrators of the system see it.
+type company struct {
+	ID        string `json:"_id"`
+	AccountID string `json:"account_id"`
+	AppID     string `json:"app_id"`
+	Name      string `json:"name"`
+	// APIAccess lets API keys in; Active lets anybody in.
+	APIAccess         bool   `json:"api_access"`
+	Active            bool   `json:"active"`
+	EmailCredits      int64  `json:"email_credits"`
+	SurfaceCPerMinute int    `json:"surface_c_per_minute"`
+	Users             int    `json:"users"`
+	CreatedAt         string `json:"created_at"`
+}
+
+func newCompany(s resolver.CompanyState) company {
+	return company{
+		ID: s.ID, AccountID: resolver.AccountID(s.Account), AppID: resolver.AppID(s.Account), Name: s.Name,
+		APIAccess: s.APIAccess, Active: s.Active, EmailCredits: s.EmailCredits, SurfaceCPerMinute: s.SurfaceCPerMinute,
+		Users: s.Users, CreatedAt: timeText(s.CreatedMs),
+	}
+}
+
+// company reads the company of an account.
+func (a *API) company(c *call, account uint64) (s resolver.CompanyState, err error) {
+	err = a.opts.Node.Read(c.ctx, account, func(v *resolver.View) error {
+		s = v.CompanyState()
+		return nil
+	})
+	return s, err
+}
+
+// listCompanies answers GET /companies, in order of account ids.
+func (a *API) listCompanies(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, err := peekCursor(c, cursorAccount, 1+8)
+	if err != nil {
+		return nil, err
+	}
+	accounts := a.opts.Node.Accounts()
+	slices.Sort(accounts)
+	if after != nil {
+		at, found := slices.BinarySearch(accounts, binary.BigEndian.Uint64(after))
+		if found {
+			at++
+		}
+		accounts = accounts[at:]
+	}
+	out := page{}
+	if len(accounts) > limit {
+		accounts = accounts[:limit]
+		out.next = cursorText.EncodeToString(binary.BigEndian.AppendUint64([]byte{cursorAccount}, accounts[limit-1]))
+	}
+	list := []company{}
+	for _, n := range accounts {
+		s, err := a.company(c, n)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, newCompany(s))
+	}
+	out.items = list
+	return out, nil
+}
+
+// findCompany finds the account of the company in the path.
+func (a *API) findCompany(c *call) (uint64, error) {
+	for _, n := range a.opts.Node.Accounts() {
+		s, err := a.company(c, n)
+		if err != nil {
+			return 0, err
+		}
+		if s.ID == c.id() {
+			return n, nil
+		}
+	}
+	return 0, missing("there is no company with this id")
+}
+
+func (a *API) answerCompany(c *call, account uint64) (any, error) {
+	s, err := a.company(c, account)
+	if err != nil {
+		return nil, err
+	}
+	return newCompany(s), nil
+}
+
+// getCompany answers GET /companies/{id}.
+func (a *API) getCompany(c *call) (any, error) {
+	account, err := a.findCompany(c)
+	if err != nil {
+		return nil, err
+	}
+	return a.answerCompany(c, account)
+}
+
+// createCompany answers POST /companies. Its credentials are in the answer and
+// nowhere else.
+func (a *API) createCompany(c *call) (any, error) {
+	var in struct {
+		Name  *string `json:"name"`
+		Email *string `json:"email"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.Name == nil || strings.TrimSpace(*in.Name) == "":
+		return nil, badField("name", "name is missing; name the company")
+	case in.Email == nil || strings.TrimSpace(*in.Email) == "":
+		return nil, badField("email", "email is missing; send the e-mail its first user signs in with")
+	case len(*in.Email) > maxEmailBytes:
+		return nil, badField("email", "email is longer than %d bytes", maxEmailBytes)
+	}
+	creds, err := NewCredentials(a.opts.Rand, "")
+	if err != nil {
+		return nil, err
+	}
+	creds.ConsoleEmail = *in.Email
+	account, err := creds.account()
+	if err != nil {
+		return nil, err
+	}
+	release, err := a.passwords.acquire(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	err = creds.open(c.ctx, a.opts.Node, a.opts.Rand, resolver.CommandCompanyCreate, *in.Name, a.opts.Password)
+	release()
+	if err != nil {
+		return nil, err
+	}
+	s, err := a.company(c, account)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		company
+		AppSecret       string `json:"app_secret"`
+		APIKey          string `json:"api_key"`
+		ConsoleEmail    string `json:"console_email"`
+		ConsolePassword string `json:"console_password"`
+	}{newCompany(s), creds.AppSecret, creds.APIKey, creds.ConsoleEmail, creds.ConsolePassword}, nil
+}
+
+// updateCompany answers PATCH /companies/{id}: what is left out stays.
+func (a *API) updateCompany(c *call) (any, error) {
+	var in resolver.CompanyUpdate
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	account, err := a.findCompany(c)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.opts.Node.Command(c.ctx, account, resolver.CommandCompanyUpdate, in); err != nil {
+		return nil, err
+	}
+	return a.answerCompany(c, account)
+}
+
+// addCredits answers POST /companies/{id}/credits.
+func (a *API) addCredits(c *call) (any, error) {
+	var in struct {
+		Amount *int64 `json:"amount"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	if in.Amount == nil {
+		return nil, badField("amount", "amount is missing; send how many e-mail credits to add")
+	}
+	account, err := a.findCompany(c)
+	if err != nil {
+		return nil, err
+	}
+	reply, err := a.opts.Node.Command(c.ctx, account, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: *in.Amount})
+	if err != nil {
+		return nil, err
+	}
+	var out struct {
+		EmailCredits int64 `json:"email_credits"`
+	}
+	if err := json.Unmarshal(reply, &out); err != nil {
+		return nil, fmt.Errorf("reply to %s: %w", resolver.CommandCreditsAdd, err)
+	}
+	return out, nil
+}

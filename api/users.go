@@ -1,0 +1,272 @@
+package api
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/resolver"
+)
+
+// user is a person as they are answered.
+type user struct {
+	ID          string   `json:"_id"`
+	Email       string   `json:"email"`
+	Name        string   `json:"name"`
+	Permissions []string `json:"permissions"`
+	// Admin marks administrators of the whole system.
+	Admin     bool   `json:"admin"`
+	CreatedAt string `json:"created_at"`
+}
+
+func newUser(u *resolver.User) user {
+	return user{ID: u.ID, Email: u.Email, Name: u.Name, Permissions: u.Permissions, Admin: u.Admin, CreatedAt: timeText(u.CreatedMs)}
+}
+
+// userBody is what is set of a user.
+type userBody struct {
+	Email       *string   `json:"email"`
+	Name        *string   `json:"name"`
+	Password    *string   `json:"password"`
+	Permissions *[]string `json:"permissions"`
+	Admin       *bool     `json:"admin"`
+}
+
+// minPasswordBytes is the length of the shortest password that is taken.
+const minPasswordBytes = 12
+
+func checkPassword(field, text string) error {
+	if len(text) < minPasswordBytes || len(text) > maxPasswordBytes {
+		return badField(field, "%s must have %d to %d bytes", field, minPasswordBytes, maxPasswordBytes)
+	}
+	return nil
+}
+
+// checkPermissions refuses what nobody of this kind may hold.
+func checkPermissions(list, known []string, fault string) error {
+	for i, p := range list {
+		if !slices.Contains(known, p) {
+			return badField("permissions", "permissions[%d] %s", i, fault)
+		}
+	}
+	return nil
+}
+
+// command turns the body into a command's arguments.
+func (b *userBody) command(ctx context.Context, a *API, actor, id string) (resolver.UserSave, error) {
+	out := resolver.UserSave{ActorID: actor, ID: id, Email: b.Email, Name: b.Name, Permissions: b.Permissions, Admin: b.Admin}
+	if b.Permissions != nil {
+		if err := checkPermissions(*b.Permissions, userPermissions(), "is no permission; those there are have the form contacts:read"); err != nil {
+			return out, err
+		}
+	}
+	if b.Password != nil {
+		if err := checkPassword("password", *b.Password); err != nil {
+			return out, err
+		}
+		hash, err := a.hashPassword(ctx, *b.Password)
+		if err != nil {
+			return out, err
+		}
+		out.PasswordHash = &hash
+	}
+	return out, nil
+}
+
+// hashPassword waits for its turn: each hash takes its memory.
+func (a *API) hashPassword(ctx context.Context, text string) (string, error) {
+	release, err := a.passwords.acquire(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer release()
+	return password.Hash(a.opts.Rand, text, a.opts.Password)
+}
+
+// listUsers answers GET /users, the oldest first.
+func (a *API) listUsers(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, err := peekAge(c)
+	if err != nil {
+		return nil, err
+	}
+	out := page{}
+	err = a.read(c, func(v *resolver.View) error {
+		users, next := pageByAge(v.Users(), after, limit, func(u *resolver.User) age { return age{u.CreatedMs, u.ID} })
+		list := []user{}
+		for i := range users {
+			list = append(list, newUser(&users[i]))
+		}
+		out.items, out.next = list, next
+		return nil
+	})
+	return out, err
+}
+
+// getUser answers GET /users/{id}.
+func (a *API) getUser(c *call) (any, error) { return a.answerUser(c, c.id()) }
+
+func (a *API) answerUser(c *call, id string) (any, error) {
+	var u resolver.User
+	found := false
+	err := a.read(c, func(v *resolver.View) error {
+		u, found = v.User(id)
+		return nil
+	})
+	if err == nil && !found {
+		err = missing("there is no user with this id")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return newUser(&u), nil
+}
+
+// createUser answers POST /users.
+func (a *API) createUser(c *call) (any, error) {
+	var in userBody
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.Email == nil:
+		return nil, badField("email", "email is missing; send the e-mail the person signs in with")
+	case in.Password == nil:
+		return nil, badField("password", "password is missing")
+	case in.Permissions == nil:
+		return nil, badField("permissions", "permissions is missing; list what the person may do")
+	}
+	return a.saveUser(c, resolver.CommandUserCreate, "", &in)
+}
+
+// updateUser answers PATCH /users/{id}: what is left out stays.
+func (a *API) updateUser(c *call) (any, error) {
+	var in userBody
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	return a.saveUser(c, resolver.CommandUserUpdate, c.id(), &in)
+}
+
+func (a *API) saveUser(c *call, command, id string, in *userBody) (any, error) {
+	args, err := in.command(c.ctx, a, c.user.ID, id)
+	if err != nil {
+		return nil, err
+	}
+	id, err = a.commandID(c, command, args)
+	if err != nil {
+		return nil, err
+	}
+	return a.answerUser(c, id)
+}
+
+// commandID runs a command that answers an id.
+func (a *API) commandID(c *call, command string, args any) (string, error) {
+	reply, err := a.opts.Node.Command(c.ctx, c.account, command, args)
+	if err != nil {
+		return "", err
+	}
+	var saved struct{ ID string }
+	if err := json.Unmarshal(reply, &saved); err != nil {
+		return "", fmt.Errorf("reply to %s: %w", command, err)
+	}
+	return saved.ID, nil
+}
+
+// deleteUser answers DELETE /users/{id}.
+func (a *API) deleteUser(c *call) (any, error) {
+	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandUserDelete, resolver.UserDelete{ActorID: c.user.ID, ID: c.id()})
+	return nil, err
+}
+
+// changePassword answers PUT /password: a person's own. All other sessions of
+// theirs end.
+func (a *API) changePassword(c *call) (any, error) {
+	var in struct {
+		Current  *string `json:"current_password"`
+		Password *string `json:"password"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	switch {
+	case in.Current == nil || len(*in.Current) > maxPasswordBytes:
+		return nil, badField("current_password", "current_password is missing or too long; send the password you have")
+	case in.Password == nil:
+		return nil, badField("password", "password is missing")
+	}
+	if err := checkPassword("password", *in.Password); err != nil {
+		return nil, err
+	}
+	// Who has got hold of a session must not find out the password with it.
+	attempt, err := a.guess(c.user.Email, c.RemoteIP())
+	if err != nil {
+		return nil, err
+	}
+	release, err := a.passwords.acquire(c.ctx)
+	if err != nil {
+		attempt.undo()
+		return nil, err
+	}
+	found, err := a.whose([]candidate{{c.account, c.user}}, *in.Current)
+	release()
+	if err != nil {
+		return nil, err
+	}
+	if found == nil {
+		return nil, badField("current_password", "current_password is wrong")
+	}
+	attempt.succeeded()
+	hash, err := a.hashPassword(c.ctx, *in.Password)
+	if err != nil {
+		return nil, err
+	}
+	_, err = a.opts.Node.Command(c.ctx, c.account, resolver.CommandPasswordSet,
+		resolver.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash})
+	return nil, err
+}
+
+// age is a place in a list that is sorted by age.
+type age struct {
+	createdMs int64
+	id        string
+}
+
+func (x age) before(y age) bool {
+	return x.createdMs < y.createdMs || x.createdMs == y.createdMs && x.id < y.id
+}
+
+func peekAge(c *call) (*age, error) {
+	b, err := peekCursor(c, cursorAge, 0)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	if len(b) < 8 {
+		return nil, badField("cursor", "cursor is not one that this call answered; leave it out to start at the beginning")
+	}
+	return &age{int64(binary.LittleEndian.Uint64(b)), string(b[8:])}, nil
+}
+
+// pageByAge is the part of a list, which is sorted by age, behind a place. What
+// stood there may be gone.
+func pageByAge[T any](list []T, after *age, limit int, of func(*T) age) (part []T, next string) {
+	if after != nil {
+		at := slices.IndexFunc(list, func(x T) bool { return after.before(of(&x)) })
+		if at < 0 {
+			at = len(list)
+		}
+		list = list[at:]
+	}
+	if len(list) <= limit {
+		return list, ""
+	}
+	last := of(&list[limit-1])
+	b := binary.LittleEndian.AppendUint64([]byte{cursorAge}, uint64(last.createdMs))
+	return list[:limit], cursorText.EncodeToString(append(b, last.id...))
+}
