@@ -123,6 +123,20 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandConsentSet:    handle((*Machine).setConsent),
 	CommandBlockSet:      handle((*Machine).setBlock),
 
+	CommandTemplateSave:   handle((*Machine).saveTemplate),
+	CommandTemplateDelete: handle((*Machine).deleteTemplate),
+	CommandDomainAdd:      handle((*Machine).addDomain),
+	CommandDomainVerify:   handle((*Machine).verifyDomain),
+	CommandDomainDelete:   handle((*Machine).deleteDomain),
+	CommandCampaignSave:   handle((*Machine).saveCampaign),
+	CommandCampaignDelete: handle((*Machine).deleteCampaign),
+	CommandCampaignStart:  handle((*Machine).startCampaign),
+	CommandCampaignBatch:  handle((*Machine).batchCampaign),
+	CommandCampaignResult: handle((*Machine).resultCampaign),
+	CommandCampaignFinish: handle((*Machine).finishCampaign),
+	CommandCampaignResume: handle((*Machine).resumeCampaign),
+	CommandEngagement:     handle((*Machine).recordEngagement),
+
 	CommandUserCreate:    handle((*Machine).createUser),
 	CommandUserUpdate:    handle((*Machine).updateUser),
 	CommandUserDelete:    handle((*Machine).deleteUser),
@@ -334,6 +348,9 @@ func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
 		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + strings.Join(users, ", ") + "; change those first"}
 	case len(before) > 0:
 		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by the definition that is being replaced of " + strings.Join(before, ", ") + "; try again when that is live"}
+	}
+	if users := a.audienceUsers(id); len(users) > 0 {
+		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + strings.Join(users, ", ") + "; change those first"}
 	}
 	a.engine.Undefine(id)
 	delete(a.segments, id)

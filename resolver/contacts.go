@@ -155,7 +155,8 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		return atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
 	}
 	o := m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
-	d.isContact, r.changed = true, true
+	a.takeOn(o, d)
+	r.changed = true
 	var events []ownEvent
 	consent := func(channel byte) {
 		if m.consent(d, channel, consentSubscribed, sourceManual) {
@@ -190,6 +191,12 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	}
 	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created})
 	return nil
+}
+
+// takeOn makes a profile a contact.
+func (a *account) takeOn(o uint32, d *document) {
+	d.isContact = true
+	a.set(setContacts).add(o)
 }
 
 // ownField names fields as a contact has them: an event has them in user.
@@ -244,7 +251,7 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 		fields |= engine.FieldLists
 		events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
 	}
-	d.isContact = true
+	a.takeOn(o, d)
 	m.amend(cmd, o, d, fields, events...)
 	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
 	return nil
@@ -349,7 +356,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		fields |= engine.FieldConsents
 		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": sourceManual}})
 	}
-	d.isContact = true
+	a.takeOn(o, d)
 	m.amend(cmd, o, d, fields, events...)
 	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
 	return nil

@@ -49,6 +49,10 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 	if rng.IntN(3) == 0 {
 		create.Phone = *text("+49 30 %d")
 	}
+	if rng.IntN(4) == 0 {
+		randomCampaignCommand(rng, node, list(), people)
+		return
+	}
 	switch rng.IntN(9) {
 	case 0, 1:
 		if rng.IntN(2) == 0 {
@@ -72,6 +76,55 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 		send(CommandConsentSet, ConsentSet{ID: pick(rng, people...), Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form"})
 	case 8:
 		send(CommandBlockSet, BlockSet{ID: pick(rng, people...), Channel: "email", Reason: pick(rng, "bounced", "complained", "suppressed", "")})
+	}
+}
+
+// randomCampaignCommand makes campaigns, starts them and does a piece of the
+// dispatcher's work, also out of turn.
+func randomCampaignCommand(rng *rand.Rand, node *Node, list string, people []string) {
+	ctx := context.Background()
+	var all []Campaign
+	run := 0
+	_ = node.Read(ctx, testAccount, func(v *View) error { all = v.Campaigns(); return nil })
+	send := func(name string, args any) []byte { b, _ := node.Command(ctx, testAccount, name, args); return b }
+	if len(all) < 3 {
+		send(CommandCampaignSave, Campaign{Name: "c", Channel: 1})
+		return
+	}
+	c := pick(rng, all...)
+	_ = node.Read(ctx, testAccount, func(v *View) error {
+		if r, ok := v.CampaignRun(c.ID); ok {
+			run = r.Run
+		}
+		return nil
+	})
+	start := CampaignStart{ID: c.ID, BatchSize: 1 + rng.IntN(4), Variants: []CampaignContent{content, content}[:1+rng.IntN(2)], Everybody: list == ""}
+	if list != "" {
+		start.ListIDs = []string{list}
+	}
+	if len(start.Variants) > 1 {
+		start.AB = &ABTest{Percent: 50, Metric: "opens", WaitMs: 50}
+	}
+	switch rng.IntN(8) {
+	case 0:
+		send(CommandCreditsAdd, CreditsAdd{Amount: 2})
+		send(CommandCampaignStart, start)
+	case 1:
+		send(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: run})
+	case 2:
+		send(CommandCampaignResume, CampaignBatch{c.ID, run})
+	case 3:
+		send(CommandCampaignDelete, CampaignID{c.ID})
+	case 4:
+		o := uint32(rng.IntN(20))
+		send(CommandEngagement, EngagementRecord{Send: CampaignSend(c.Number, o, 0), Profile: pick(rng, people...), Channel: "email",
+			Kind: pick(rng, EngagementOpen, EngagementClick, EngagementBounce, EngagementUnsubscribed)})
+	default:
+		var b CampaignBatchReply
+		_ = json.Unmarshal(send(CommandCampaignBatch, CampaignBatch{c.ID, run}), &b)
+		for _, x := range b.Recipients {
+			send(CommandCampaignResult, CampaignResult{ID: c.ID, Run: run, Ordinal: x.Ordinal, Variant: x.Variant, Result: pick(rng, ResultSent, ResultSent, ResultFailed, ResultBounced, ResultRefused)})
+		}
 	}
 }
 

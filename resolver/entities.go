@@ -116,6 +116,14 @@ type account struct {
 	lists    map[string]*List
 	listIDs  []string // by number; "" where a list was deleted
 	sets     map[string]*ordinalSet
+
+	templates   map[string]*Template
+	domains     map[string]*Domain
+	campaigns   map[string]*Campaign
+	campaignIDs []string // by number, those of deleted campaigns too
+	runs        map[string]*CampaignRun
+	dirtyRuns   []*CampaignRun
+	contents    map[string][]CampaignContent
 }
 
 func newAccount(number uint64, index uint32) *account {
@@ -134,6 +142,12 @@ func newAccount(number uint64, index uint32) *account {
 		imports:  map[[32]byte]uint64{},
 		lists:    map[string]*List{},
 		sets:     map[string]*ordinalSet{},
+
+		templates: map[string]*Template{},
+		domains:   map[string]*Domain{},
+		campaigns: map[string]*Campaign{},
+		runs:      map[string]*CampaignRun{},
+		contents:  map[string][]CampaignContent{},
 	}
 }
 

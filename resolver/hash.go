@@ -56,6 +56,12 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	}
 	hashMap(put, imports)
 	hashMap(put, a.lists)
+	hashMap(put, a.templates)
+	hashMap(put, a.domains)
+	hashMap(put, a.campaigns)
+	put(mustJSON(a.campaignIDs))
+	hashMap(put, a.runs)
+	hashMap(put, a.contents)
 	if err := a.hashSets(put); err != nil {
 		return err
 	}

@@ -11,7 +11,8 @@ const (
 	tableEntity   = 'E' // account, kind, name → entity
 )
 
-// Kinds of entities, the byte behind the account in an entity's key.
+// Kinds of entities, the byte behind the account in an entity's key. An
+// account's own is read first, so none is smaller.
 const (
 	entityAccount     = 'a'
 	entityUser        = 'u'
@@ -24,6 +25,11 @@ const (
 	entityList        = 'l'
 	entitySet         = 'b' // a piece of an ordinalSet
 	entityReservation = 'r' // hash of an e-mail among all accounts
+	entityTemplate    = 'm'
+	entityDomain      = 'd'
+	entityCampaign    = 'c'
+	entityRun         = 'x' // of a campaign
+	entityContent     = 'y' // what a campaign was last sent with
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

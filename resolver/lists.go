@@ -60,8 +60,12 @@ type ListRemove struct {
 	Profile string `json:"profile"`
 }
 
-// setDevices names the set of profiles that have a device for push messages.
-const setDevices = "devices"
+// The sets of profiles that are contacts, and that have a device for push
+// messages.
+const (
+	setContacts = "contacts"
+	setDevices  = "devices"
+)
 
 // listSet names the set of a list's members.
 func listSet(number uint32) string { return "list/" + strconv.FormatUint(uint64(number), 10) }
@@ -161,7 +165,7 @@ func (a *account) listUsers(id string) []string {
 		}
 	}
 	slices.Sort(out)
-	return out
+	return append(out, a.audienceUsers(id)...)
 }
 
 // join puts the profile in d on a list, in the document and the list's set. It

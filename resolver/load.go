@@ -113,6 +113,27 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		}
 	case entitySet:
 		return a.loadSet(name, value)
+	case entityTemplate:
+		t := new(Template)
+		err = json.Unmarshal(value, t)
+		a.templates[name] = t
+	case entityDomain:
+		d := new(Domain)
+		err = json.Unmarshal(value, d)
+		a.domains[name] = d
+	case entityCampaign:
+		c := new(Campaign)
+		if err = json.Unmarshal(value, c); err == nil {
+			a.installCampaign(c)
+		}
+	case entityRun:
+		r := new(CampaignRun)
+		err = json.Unmarshal(value, r)
+		a.runs[name] = r
+	case entityContent:
+		var list []CampaignContent
+		err = json.Unmarshal(value, &list)
+		a.contents[name] = list
 	case entityReservation:
 		if len(name) != len(hash128{}) {
 			return fmt.Errorf("reservation of the wrong length")

@@ -80,7 +80,6 @@ type loser struct {
 	idents  []ident
 	merged  []mergedProfile
 	lists   []uint32
-	devices bool
 }
 
 // strangeConflict is a conflict to be noted on another profile.

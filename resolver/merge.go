@@ -37,7 +37,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 		return conflictTooLarge, nil
 	}
 
-	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged), slices.Clone(o.lists), len(o.devices) > 0})
+	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged), slices.Clone(o.lists)})
 	d.geo, d.attributes = geo, attributes
 	// The winner's identifiers stay the newest.
 	m.idents = append(append(m.idents[:0], o.idents...), d.idents...)
@@ -97,8 +97,10 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 			members.add(winner)
 		}
 	}
-	if l.devices && a.set(setDevices).remove(l.ordinal) {
-		a.set(setDevices).add(winner)
+	for _, name := range [...]string{setContacts, setDevices} {
+		if s := a.sets[name]; s != nil && s.remove(l.ordinal) {
+			s.add(winner)
+		}
 	}
 	for _, p := range l.merged {
 		alias(p.ordinal)

@@ -20,6 +20,9 @@ type Settings struct {
 	IdempotencyHours int `json:"idempotency_hours"`
 	// DoubleOptIn says that who subscribes to e-mail must confirm it first.
 	DoubleOptIn bool `json:"double_opt_in"`
+	// RequireOptIn says that campaigns go to subscribers only, not also to those
+	// who never said yes or no.
+	RequireOptIn bool `json:"require_opt_in"`
 	// SurfaceCPerMinute is how many requests of Surface C an API key may make
 	// in any 60 seconds.
 	SurfaceCPerMinute int `json:"surface_c_per_minute"`

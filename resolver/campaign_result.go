@@ -1,0 +1,178 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// What became of a message. Temporary faults are the dispatcher's to try again;
+// it reports the last one.
+const (
+	ResultSent    = "sent"    // a provider took responsibility
+	ResultFailed  = "failed"  // this message will not reach this recipient
+	ResultBounced = "bounced" // the same, because the address does not exist
+	ResultRefused = "refused" // the provider refuses the account: all others would fail alike
+)
+
+// CampaignResult reports one message of a campaign.
+type CampaignResult struct {
+	ID      string `json:"id"`
+	Run     int    `json:"run"`
+	Ordinal uint32 `json:"ordinal"`
+	Variant int    `json:"variant"`
+	Result  string `json:"result"`
+	Reason  string `json:"reason,omitempty"`
+	// Accepted and Retired are devices, for push.
+	Accepted uint64   `json:"accepted,omitempty"`
+	Retired  []string `json:"retired,omitempty"` // addresses
+}
+
+// The events that sending records, by medium.
+func sentType(medium string) string    { return medium + "_sent" }
+func failedType(medium string) string  { return medium + "_failed" }
+func bouncedType(medium string) string { return medium + "_bounced" }
+
+// resultCampaign records what became of a message. A result that was recorded
+// before changes nothing.
+func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
+	a := cmd.account
+	x := a.campaigns[c.ID]
+	r := a.runs[c.ID]
+	if r == nil || r.Run != c.Run {
+		return runOver()
+	}
+	if !a.set(campaignSet(x.Number, setPending)).remove(c.Ordinal) {
+		return nil
+	}
+	a.touchRun(r)
+	o := a.root(c.Ordinal)
+	if err := m.load(a, o, &m.doc); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	d, medium := &m.doc, x.Medium()
+	event := ownEvent{failedType(medium), properties{"campaign_id": c.ID, "campaign_name": x.Name}}
+	fields := engine.Fields(0)
+	switch c.Result {
+	case ResultSent:
+		a.set(campaignSet(x.Number, setSent)).add(o)
+		r.Sent++
+		r.variantCounts(c.Variant).Sent++
+		d.engaged.sent++
+		d.engaged.lastSentMs = m.logTime
+		event.typ = sentType(medium)
+	case ResultBounced:
+		a.set(campaignSet(x.Number, setBounced)).add(o)
+		if d.block(block{byte(slices.Index(consentChannels, medium)), blockBounced, m.logTime}) {
+			fields |= engine.FieldConsents
+		}
+		event.typ = bouncedType(medium)
+		fallthrough
+	default:
+		a.set(campaignSet(x.Number, setFailed)).add(o)
+		r.Failed++
+		r.note(c.Reason)
+		event.properties["reason"] = c.Reason
+		if c.Result == ResultRefused {
+			m.giveBack(a, medium)
+			// The rest waits for a start after the account is put right.
+			if r.busy() {
+				r.stop(m.logTime, "stopped: "+c.Reason)
+			}
+		}
+	}
+	r.Accepted += c.Accepted
+	for _, address := range c.Retired {
+		r.Retired++
+		m.retireDevice(a, o, d, address)
+	}
+	m.amend(cmd, o, d, fields, event)
+	return nil
+}
+
+// giveBack returns the credit of a message that was never handed over.
+func (m *Machine) giveBack(a *account, medium string) {
+	if medium == "email" {
+		a.EmailCredits++
+		m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
+	}
+}
+
+// retireDevice removes a device that its push service calls dead.
+func (m *Machine) retireDevice(a *account, o uint32, d *document, address string) {
+	d.devices = slices.DeleteFunc(d.devices, func(v device) bool { return string(v.address) == address })
+	if len(d.devices) == 0 {
+		a.set(setDevices).remove(o)
+	}
+}
+
+func (r *CampaignRun) variantCounts(i int) *VariantCounts {
+	for len(r.VariantOf) <= min(i, maxVariants) {
+		r.VariantOf = append(r.VariantOf, VariantCounts{})
+	}
+	return &r.VariantOf[min(max(i, 0), maxVariants)]
+}
+
+// CampaignFinish ends a run; Stopped says why, if it was before its end.
+type CampaignFinish struct {
+	ID      string `json:"id"`
+	Run     int    `json:"run"`
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// finishCampaign ends a run when nobody is left, or as told.
+func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
+	a := cmd.account
+	x, r := a.run(c.ID, c.Run)
+	if r == nil {
+		return runOver()
+	}
+	if c.Stopped != "" {
+		r.stop(m.logTime, c.Stopped)
+	} else {
+		if !a.members(campaignSet(x.Number, setPending)).IsEmpty() || !a.members(campaignSet(x.Number, setAudience)).IsEmpty() {
+			return &Refusal{Code: "conflict", Message: "somebody is still to be sent to"}
+		}
+		r.Status, r.FinishedMs = RunDone, m.logTime
+	}
+	a.touchRun(r)
+	cmd.reply(r)
+	return nil
+}
+
+// resumeCampaign notes that a run goes on after a stop of the service, and
+// answers who was being sent to.
+func (m *Machine) resumeCampaign(cmd *command, c CampaignBatch) *Refusal {
+	a := cmd.account
+	x, r := a.run(c.ID, c.Run)
+	if r == nil {
+		return runOver()
+	}
+	r.Resumed++
+	a.touchRun(r)
+	var reply CampaignBatchReply
+	for _, o := range page(a.members(campaignSet(x.Number, setPending)), 0, maxPending) {
+		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
+	}
+	cmd.reply(reply)
+	return nil
+}
+
+// maxPending is how many recipients of a campaign are being sent to at once at
+// most: two batches.
+const maxPending = 2 * maxBatch
+
+// BusyCampaigns lists the campaigns of the account whose run goes on.
+func (v *View) BusyCampaigns() []CampaignRun {
+	var out []CampaignRun
+	for _, id := range v.a.campaignIDs {
+		if r := v.a.runs[id]; r.busy() {
+			c, _ := v.CampaignRun(id)
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// CampaignContents are the variants that a campaign was last sent with.
+func (v *View) CampaignContents(id string) []CampaignContent { return v.a.contents[id] }

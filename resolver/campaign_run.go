@@ -1,0 +1,426 @@
+package resolver
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+// The commands with which a campaign is sent.
+const (
+	CommandCampaignStart  = "campaign.start"
+	CommandCampaignBatch  = "campaign.batch"
+	CommandCampaignResult = "campaign.result"
+	CommandCampaignFinish = "campaign.finish"
+	CommandCampaignResume = "campaign.resume"
+)
+
+const (
+	maxBatch     = 1000 // recipients a batch
+	maxLooked    = 4000 // recipients looked at for a batch: those who may not be sent to take time, too
+	maxRunErrors = 20   // errors remembered
+	maxErrorText = 500
+	maxVariants  = 10
+)
+
+// The statuses of a run.
+const (
+	RunSending = "sending"
+	RunTesting = "testing" // an A/B test waits for its winner
+	RunDone    = "sent"
+	RunStopped = "stopped"
+)
+
+// CampaignContent is what is sent: the campaign's own text or a template's, as
+// of the start, with its links taken out for tracking.
+type CampaignContent struct {
+	Subject    string   `json:"subject"`
+	HTML       string   `json:"html"`
+	Text       string   `json:"text"`
+	Sender     string   `json:"sender"`
+	SenderName string   `json:"sender_name"`
+	ReplyTo    string   `json:"reply_to"`
+	Link       string   `json:"link,omitempty"`
+	Links      []string `json:"links,omitempty"` // click targets by number
+}
+
+// CampaignStart begins to send a campaign.
+type CampaignStart struct {
+	ID             string   `json:"id"`
+	ListIDs        []string `json:"list_ids"`
+	SegmentIDs     []string `json:"segment_ids"`
+	TemplateSource string   `json:"template_source,omitempty"`
+	TemplateID     string   `json:"template_id,omitempty"`
+	BatchSize      int      `json:"batch_size"`
+	DelayMs        int64    `json:"delay_ms"`
+	// Variants has one content, or several for an A/B test.
+	Variants []CampaignContent `json:"variants"`
+	AB       *ABTest           `json:"ab,omitempty"`
+	// Everybody sends to all contacts when neither lists nor segments are named.
+	Everybody bool `json:"everybody,omitempty"`
+}
+
+// ABTest says how a winner is found among the variants.
+type ABTest struct {
+	Percent int    `json:"percent"` // of the audience the variants are tried on, 1 to 100
+	Metric  string `json:"metric"`  // opens or clicks
+	WaitMs  int64  `json:"wait_ms"` // from the last message of the test to the choice
+	// EndsMs is when the winner is chosen; 0 while the test is being sent.
+	EndsMs int64 `json:"ends_ms,omitempty"`
+	// Winner is the variant that goes to the rest, −1 before the choice.
+	Winner int `json:"winner"`
+	// Tested is how many recipients the test has in all.
+	Tested uint64 `json:"tested"`
+}
+
+// CampaignRun is a campaign being sent, or the last time it was.
+type CampaignRun struct {
+	ID             string         `json:"id"`
+	Run            int            `json:"run"` // from 1
+	Status         string         `json:"status"`
+	ListIDs        []string       `json:"list_ids"`
+	SegmentIDs     []string       `json:"segment_ids"`
+	TemplateSource string         `json:"template_source,omitempty"`
+	TemplateID     string         `json:"template_id,omitempty"`
+	BatchSize      int            `json:"batch_size"`
+	DelayMs        int64          `json:"delay_ms"`
+	StartedMs      int64          `json:"started_ms"`
+	FinishedMs     int64          `json:"finished_ms,omitempty"`
+	Resumed        int            `json:"resumed,omitempty"` // how often it went on after a stop of the service
+	Total          uint64         `json:"total"`             // recipients at the start
+	Sent           uint64         `json:"sent"`              // of this run
+	Failed         uint64         `json:"failed"`
+	Skipped        map[string]int `json:"skipped,omitempty"` // reason → recipients who may not be sent to
+	Errors         []string       `json:"errors,omitempty"`
+	AB             *ABTest        `json:"ab,omitempty"`
+	Variants       int            `json:"variants"`
+
+	// Over all runs.
+	Opens     uint64          `json:"opens"` // with repeats
+	Clicks    uint64          `json:"clicks"`
+	ByLink    []uint64        `json:"by_link,omitempty"`
+	Accepted  uint64          `json:"accepted,omitempty"` // devices, for push
+	Retired   uint64          `json:"retired,omitempty"`
+	VariantOf []VariantCounts `json:"variant_of,omitempty"`
+
+	dirty bool
+}
+
+// VariantCounts are those of one variant of an A/B test. Recipients count once.
+type VariantCounts struct {
+	Sent    uint64 `json:"sent"`
+	Opened  uint64 `json:"opened"`
+	Clicked uint64 `json:"clicked"`
+}
+
+// busy tells whether the run goes on.
+func (r *CampaignRun) busy() bool {
+	return r != nil && (r.Status == RunSending || r.Status == RunTesting)
+}
+
+// CampaignBatch asks for the next recipients.
+type CampaignBatch struct {
+	ID  string `json:"id"`
+	Run int    `json:"run"`
+}
+
+// Recipient is one message to be sent.
+type Recipient struct {
+	Ordinal uint32 `json:"ordinal"`
+	Variant int    `json:"variant"`
+}
+
+// CampaignBatchReply is who is to be sent to now.
+type CampaignBatchReply struct {
+	Recipients []Recipient `json:"recipients"`
+	// Left is how many have not been looked at.
+	Left uint64 `json:"left"`
+	// WaitMs is how long an A/B test still waits, when nobody else is left.
+	WaitMs int64 `json:"wait_ms,omitempty"`
+	// Stopped says why the run has ended before its end.
+	Stopped string `json:"stopped,omitempty"`
+}
+
+// startCampaign fixes who is sent to. Those who were sent the campaign before
+// are left out.
+func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
+	a := cmd.account
+	x := a.campaigns[c.ID]
+	if x == nil {
+		return noCampaign()
+	}
+	old := a.runs[c.ID]
+	if old.busy() {
+		return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
+	}
+	switch {
+	case c.BatchSize < 1 || c.BatchSize > maxBatch:
+		return invalid("batch_size", "batch_size Input should be from 1 to %d", maxBatch)
+	case c.DelayMs < 0 || c.DelayMs > 60_000:
+		return invalid("delay_between_batches", "delay_between_batches Input should be from 0.1 to 60")
+	case len(c.Variants) < 1 || len(c.Variants) > maxVariants:
+		return invalid("variants", "variants must have 2 to %d entries", maxVariants)
+	}
+	if r := a.checkAudience(c.ListIDs, c.SegmentIDs); r != nil {
+		return r
+	}
+	if x.Medium() == "email" {
+		for i := range c.Variants {
+			if r := a.mayBeSender(c.Variants[i].Sender); r != nil {
+				return r
+			}
+		}
+	}
+	audience, refusal := a.audience(&c)
+	if refusal != nil {
+		return refusal
+	}
+	audience.AndNot(a.members(campaignSet(x.Number, setSent)))
+	r := &CampaignRun{
+		ID: c.ID, Run: 1, Status: RunSending, ListIDs: c.ListIDs, SegmentIDs: c.SegmentIDs,
+		TemplateSource: c.TemplateSource, TemplateID: c.TemplateID, BatchSize: c.BatchSize, DelayMs: c.DelayMs,
+		StartedMs: m.logTime, Total: audience.GetCardinality(), AB: c.AB, Variants: len(c.Variants),
+	}
+	if old != nil {
+		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.VariantOf
+	}
+	if r.AB != nil {
+		r.AB.Winner, r.AB.EndsMs = -1, 0
+		r.AB.Tested = max(min(uint64(len(c.Variants)), r.Total), r.Total*uint64(r.AB.Percent)/100)
+	}
+	a.set(campaignSet(x.Number, setAudience)).assign(audience)
+	a.runs[c.ID] = r
+	a.touchRun(r)
+	m.store.putEntity(entityKey(a.number, entityContent, c.ID), mustJSON(c.Variants))
+	a.contents[c.ID] = c.Variants
+	cmd.reply(r)
+	return nil
+}
+
+// audience is the union of lists and segments, each profile once.
+func (a *account) audience(c *CampaignStart) (*roaring.Bitmap, *Refusal) {
+	out := roaring.New()
+	for _, id := range c.ListIDs {
+		out.Or(a.members(listSet(a.list(id).Number)))
+	}
+	for _, id := range c.SegmentIDs {
+		if !a.engine.Live(id) {
+			return nil, &Refusal{Code: "conflict", Field: "segment_ids",
+				Message: "segment_ids: " + segmentName(a.segments[id]) + " is still being built; try again when it is live"}
+		}
+		out.Or(a.engine.Members(id, a.engine.NowMs()))
+	}
+	if c.Everybody {
+		out.Or(a.members(setContacts))
+	}
+	return out, nil
+}
+
+// touchRun notes that a run has changed since the last checkpoint.
+func (a *account) touchRun(r *CampaignRun) {
+	if !r.dirty {
+		r.dirty = true
+		a.dirtyRuns = append(a.dirtyRuns, r)
+	}
+}
+
+// storeRuns hands the changed runs to the store.
+func (m *Machine) storeRuns(a *account) {
+	for _, r := range a.dirtyRuns {
+		if a.runs[r.ID] == r {
+			m.store.putEntity(entityKey(a.number, entityRun, r.ID), mustJSON(r))
+		}
+		r.dirty = false
+	}
+	a.dirtyRuns = a.dirtyRuns[:0]
+}
+
+// run finds the run a command speaks of, nil when that is over.
+func (a *account) run(id string, number int) (*Campaign, *CampaignRun) {
+	if r := a.runs[id]; r.busy() && r.Run == number {
+		return a.campaigns[id], r
+	}
+	return nil, nil
+}
+
+func runOver() *Refusal {
+	return &Refusal{Code: "conflict", Message: "this run of the campaign is over"}
+}
+
+// batchCampaign takes the next recipients out of the audience: those who may be
+// sent to become pending, the others are counted.
+func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
+	a := cmd.account
+	x, r := a.run(c.ID, c.Run)
+	if r == nil {
+		return runOver()
+	}
+	a.touchRun(r)
+	audience, pending := a.set(campaignSet(x.Number, setAudience)), a.set(campaignSet(x.Number, setPending))
+	var reply CampaignBatchReply
+	budget, wait := m.testBudget(a, x, r)
+	if wait > 0 {
+		reply.WaitMs, reply.Left = wait, audience.bits.GetCardinality()
+		cmd.reply(reply)
+		return nil
+	}
+	sent, medium := a.members(campaignSet(x.Number, setSent)), x.Medium()
+	limit := min(uint64(r.BatchSize), budget)
+	for _, o := range page(audience.bits, 0, maxLooked) {
+		if uint64(len(reply.Recipients)) >= limit {
+			break
+		}
+		audience.remove(o)
+		o = a.root(o)
+		if err := m.load(a, o, &m.doc); err != nil {
+			panic(err) // the store is at fault; the record is named
+		}
+		reason := a.barred(&m.doc, o, medium)
+		if reason == "" && (sent.Contains(o) || pending.bits.Contains(o) || sentToPast(sent, &m.doc)) {
+			reason = "already sent"
+		}
+		if reason == "" && medium == "email" && !m.spendCredits(a, 1) {
+			audience.add(o)
+			r.stop(m.logTime, "the account is out of e-mail credits; top up and send again")
+			reply.Stopped = r.Errors[len(r.Errors)-1]
+			break
+		}
+		if reason != "" {
+			if r.Skipped == nil {
+				r.Skipped = map[string]int{}
+			}
+			r.Skipped[reason]++
+			continue
+		}
+		pending.add(o)
+		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
+	}
+	reply.Left = audience.bits.GetCardinality()
+	cmd.reply(reply)
+	return nil
+}
+
+// sentToPast tells whether somebody who became part of the profile was sent to.
+func sentToPast(sent *roaring.Bitmap, d *document) bool {
+	return slices.ContainsFunc(d.merged, func(p mergedProfile) bool { return sent.Contains(p.ordinal) })
+}
+
+// testBudget is how many recipients may be taken now, and how long an A/B test
+// waits before it goes on.
+func (m *Machine) testBudget(a *account, x *Campaign, r *CampaignRun) (budget uint64, waitMs int64) {
+	ab := r.AB
+	if ab == nil || ab.Winner >= 0 {
+		return maxBatch, 0
+	}
+	pending := a.members(campaignSet(x.Number, setPending)).GetCardinality()
+	switch taken := r.Sent + r.Failed + pending; {
+	case taken < ab.Tested && !a.members(campaignSet(x.Number, setAudience)).IsEmpty():
+		return ab.Tested - taken, 0
+	case pending > 0:
+		return 0, testPollMs
+	case ab.EndsMs == 0:
+		ab.EndsMs, r.Status = m.logTime+ab.WaitMs, RunTesting
+		return 0, max(ab.WaitMs, 1)
+	case m.logTime < ab.EndsMs:
+		return 0, ab.EndsMs - m.logTime
+	}
+	ab.Winner, r.Status = r.best(), RunSending
+	return maxBatch, 0
+}
+
+// testPollMs is how often an A/B test looks whether its messages are out.
+const testPollMs = 200
+
+// best is the variant with the highest rate of the test's metric; of equal ones
+// the first.
+func (r *CampaignRun) best() int {
+	best := 0
+	count := func(i int) (hits, of uint64) {
+		if i >= len(r.VariantOf) {
+			return 0, 1
+		}
+		v := r.VariantOf[i]
+		if r.AB.Metric == "clicks" {
+			return v.Clicked, max(v.Sent, 1)
+		}
+		return v.Opened, max(v.Sent, 1)
+	}
+	for i := 1; i < r.Variants; i++ {
+		h, n := count(i)
+		if bh, bn := count(best); h*bn > bh*n {
+			best = i
+		}
+	}
+	return best
+}
+
+// barred says why a profile may not be sent to on a channel, "" if it may.
+func (a *account) barred(d *document, o uint32, medium string) string {
+	channel := byte(slices.Index(consentChannels, medium))
+	if reason := d.blocked(channel); reason != 0 {
+		return reason.String()
+	}
+	status := byte(0)
+	for _, c := range d.consents {
+		if c.channel == channel {
+			status = c.status
+		}
+	}
+	switch {
+	case status == consentUnsubscribed:
+		return "unsubscribed"
+	case medium == "email" && !d.has(IdentityEmail):
+		return "no e-mail"
+	case medium == "push" && len(d.devices) == 0:
+		return "no device"
+	case medium != "email" && medium != "push" && !d.has(IdentityPhone):
+		return "no phone"
+	case status != consentSubscribed && (a.Settings.RequireOptIn || medium != "email" && medium != "push"):
+		return "not subscribed"
+	}
+	return ""
+}
+
+// variant is the one a recipient gets.
+func (r *CampaignRun) variant(o uint32) int {
+	switch {
+	case r.AB == nil:
+		return 0
+	case r.AB.Winner >= 0:
+		return r.AB.Winner
+	}
+	// Neighbours differ, and the order of the audience does not matter.
+	return int((uint64(o)*0x9e3779b97f4a7c15 + uint64(r.Run)) >> 33 % uint64(r.Variants))
+}
+
+// stop ends a run before its end.
+func (r *CampaignRun) stop(nowMs int64, reason string) {
+	r.Status, r.FinishedMs = RunStopped, nowMs
+	r.note(reason)
+}
+
+// note remembers an error, once.
+func (r *CampaignRun) note(text string) {
+	if len(text) > maxErrorText {
+		text = text[:maxErrorText]
+	}
+	if len(r.Errors) < maxRunErrors && !slices.Contains(r.Errors, text) {
+		r.Errors = append(r.Errors, text)
+	}
+}
+
+// CampaignRun is the present or last run of a campaign.
+func (v *View) CampaignRun(id string) (CampaignRun, bool) {
+	r := v.a.runs[id]
+	if r == nil {
+		return CampaignRun{}, false
+	}
+	c := *r
+	c.Skipped, c.Errors, c.ByLink, c.VariantOf = maps.Clone(r.Skipped), slices.Clone(r.Errors), slices.Clone(r.ByLink), slices.Clone(r.VariantOf)
+	if r.AB != nil {
+		ab := *r.AB
+		c.AB = &ab
+	}
+	return c, true
+}

@@ -1,0 +1,241 @@
+package resolver
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The commands of campaigns.
+const (
+	CommandCampaignSave   = "campaign.save"
+	CommandCampaignDelete = "campaign.delete"
+)
+
+const (
+	maxCampaigns     = 100_000 // of an account, over all time: numbers are not used again
+	maxCampaignBytes = 1 << 20
+	maxAudiences     = 1000 // lists and segments of a campaign
+)
+
+// Channels and types of campaigns.
+const (
+	ChannelOmni   = 1
+	ChannelSingle = 2
+
+	TypeEmail = 1
+	TypeSMS   = 2
+	TypeIM    = 3
+	TypePush  = 4
+)
+
+// Campaign is a message to many, once.
+type Campaign struct {
+	ID         string   `json:"id"`
+	Number     uint32   `json:"number"` // dense; names the sets of its recipients
+	Name       string   `json:"name"`
+	Channel    int      `json:"channel"`
+	Type       int      `json:"type"` // 0 for none
+	Date       string   `json:"date"` // ISO 8601, as given
+	Subject    string   `json:"subject"`
+	Body       string   `json:"body"`
+	Sender     string   `json:"sender"`
+	SenderName string   `json:"sender_name"`
+	ReplyTo    string   `json:"reply_to"`
+	TemplateID string   `json:"template_id,omitempty"`
+	ListIDs    []string `json:"list_ids,omitempty"`
+	SegmentIDs []string `json:"segment_ids,omitempty"`
+	Link       string   `json:"link,omitempty"` // opened by a push message
+	CreatedMs  int64    `json:"created_ms"`
+	UpdatedMs  int64    `json:"updated_ms"`
+	// Deleted campaigns keep their number.
+	Deleted bool `json:"deleted,omitempty"`
+}
+
+// CampaignID names a campaign.
+type CampaignID struct {
+	ID string `json:"id"`
+}
+
+// Medium is the channel that a campaign's messages go out on, by its name in
+// consents.
+func (c *Campaign) Medium() string {
+	if c.Channel == ChannelSingle {
+		switch c.Type {
+		case TypeSMS:
+			return "sms"
+		case TypeIM:
+			return "im"
+		case TypePush:
+			return "push"
+		}
+	}
+	return "email"
+}
+
+// saveCampaign makes a campaign, or replaces the one with the ID.
+func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
+	a := cmd.account
+	if r := a.checkCampaign(&c); r != nil {
+		return r
+	}
+	c.CreatedMs, c.UpdatedMs = m.logTime, m.logTime
+	if c.ID == "" {
+		if len(a.campaignIDs) >= maxCampaigns {
+			return atLimit("", "this account has made %d campaigns, the most it can make", maxCampaigns)
+		}
+		c.ID, c.Number = newID("cmp_", cmd.env.ID), uint32(len(a.campaignIDs))
+	} else {
+		old := a.campaigns[c.ID]
+		if old == nil {
+			return noCampaign()
+		}
+		if a.runs[c.ID].busy() {
+			return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
+		}
+		c.Number, c.CreatedMs = old.Number, old.CreatedMs
+	}
+	a.installCampaign(&c)
+	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c))
+	cmd.reply(c)
+	return nil
+}
+
+func noCampaign() *Refusal { return notFound("id", "there is no campaign with this id") }
+
+// checkCampaign says what is wrong with a campaign. Whether its sender may send
+// is asked when it is sent.
+func (a *account) checkCampaign(c *Campaign) *Refusal {
+	if r := checkName(c.Name); r != nil {
+		return r
+	}
+	switch {
+	case c.Channel != ChannelOmni && c.Channel != ChannelSingle:
+		return invalid("channel", "channel Input should be 1 or 2")
+	case c.Type < 0 || c.Type > TypePush || c.Type == 0 && c.Channel == ChannelSingle:
+		return invalid("type", "type Input should be 1, 2, 3 or 4")
+	case c.Date == "" && c.Channel == ChannelSingle:
+		return invalid("date", "date Field required")
+	case len(c.Subject) > maxSubjectBytes:
+		return invalid("subject", "subject must have at most %d bytes", maxSubjectBytes)
+	case len(mustJSON(c)) > maxCampaignBytes:
+		return atLimit("body", "the campaign must have at most %d bytes", maxCampaignBytes)
+	case c.TemplateID != "" && a.templates[c.TemplateID] == nil:
+		return noTemplate()
+	}
+	return a.checkAudience(c.ListIDs, c.SegmentIDs)
+}
+
+// checkAudience says which list or segment is not there.
+func (a *account) checkAudience(lists, segments []string) *Refusal {
+	if len(lists)+len(segments) > maxAudiences {
+		return invalid("list_id", "list_id and segment_ids must have at most %d ids together", maxAudiences)
+	}
+	for _, id := range lists {
+		if a.list(id) == nil {
+			return notFound("list_id", "list_id: there is no list with the id %q", id)
+		}
+	}
+	for _, id := range segments {
+		if a.segments[id] == nil {
+			return notFound("segment_ids", "segment_ids: there is no segment with the id %q", id)
+		}
+	}
+	return nil
+}
+
+// installCampaign takes in a campaign, in whatever order they come.
+func (a *account) installCampaign(c *Campaign) {
+	for int(c.Number) >= len(a.campaignIDs) {
+		a.campaignIDs = append(a.campaignIDs, "")
+	}
+	a.campaignIDs[c.Number] = c.ID
+	if c.Deleted {
+		delete(a.campaigns, c.ID)
+		return
+	}
+	a.campaigns[c.ID] = c
+}
+
+// deleteCampaign removes a campaign that was never sent: what was sent stays on
+// record.
+func (m *Machine) deleteCampaign(cmd *command, c CampaignID) *Refusal {
+	a := cmd.account
+	old := a.campaigns[c.ID]
+	if old == nil {
+		return noCampaign()
+	}
+	if a.runs[c.ID] != nil {
+		return &Refusal{Code: "conflict", Message: "the campaign was sent, so it stays on record"}
+	}
+	gone := Campaign{ID: c.ID, Number: old.Number, Deleted: true}
+	a.installCampaign(&gone)
+	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(gone))
+	return nil
+}
+
+// campaignsWith names the campaigns that have something in common and are not
+// over.
+func (a *account) campaignsWith(has func(*Campaign) bool) []string {
+	var out []string
+	for id, c := range a.campaigns {
+		if has(c) && (a.runs[id] == nil || a.runs[id].busy()) {
+			out = append(out, `campaign "`+c.Name+`" (`+id+")")
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// audienceUsers names the campaigns, not over yet, that go to a list or segment.
+func (a *account) audienceUsers(id string) []string {
+	return a.campaignsWith(func(c *Campaign) bool {
+		r := a.runs[c.ID]
+		return slices.Contains(c.ListIDs, id) || slices.Contains(c.SegmentIDs, id) ||
+			r != nil && (slices.Contains(r.ListIDs, id) || slices.Contains(r.SegmentIDs, id))
+	})
+}
+
+// Campaigns lists the campaigns, the oldest first.
+func (v *View) Campaigns() []Campaign {
+	out := make([]Campaign, 0, len(v.a.campaigns))
+	for _, c := range v.a.campaigns {
+		out = append(out, *c)
+	}
+	slices.SortFunc(out, func(x, y Campaign) int { return cmp.Compare(x.Number, y.Number) })
+	return out
+}
+
+// Campaign finds a campaign.
+func (v *View) Campaign(id string) (Campaign, bool) {
+	if c := v.a.campaigns[id]; c != nil {
+		return *c, true
+	}
+	return Campaign{}, false
+}
+
+// The sets of a campaign's recipients.
+const (
+	setAudience     = "audience"     // still to be sent to
+	setPending      = "pending"      // being sent to
+	setSent         = "sent"         // a provider took responsibility
+	setFailed       = "failed"       // could not be sent to
+	setDelivered    = "delivered"    // a provider said so
+	setOpened       = "opened"       // once or more
+	setClicked      = "clicked"      // once or more
+	setBounced      = "bounced"      // hard
+	setComplained   = "complained"   //
+	setUnsubscribed = "unsubscribed" // by a link of the campaign
+)
+
+var campaignSets = []string{setAudience, setPending, setSent, setFailed, setDelivered, setOpened, setClicked, setBounced, setComplained, setUnsubscribed}
+
+func campaignSet(number uint32, which string) string {
+	var b strings.Builder
+	b.WriteString("campaign/")
+	b.WriteString(strconv.FormatUint(uint64(number), 10))
+	b.WriteByte('/')
+	b.WriteString(which)
+	return b.String()
+}

@@ -1,0 +1,270 @@
+package resolver
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func answer[T any](t testing.TB, out *Outcome) (v T) {
+	t.Helper()
+	if err := json.Unmarshal(out.Reply, &v); err != nil {
+		t.Fatalf("reply %s: %v", out.Reply, err)
+	}
+	return v
+}
+
+func (r *recorder) campaign() Campaign {
+	r.t.Helper()
+	return answer[Campaign](r.t, r.must(CommandCampaignSave, Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}))
+}
+
+// content is one that may be sent.
+var content = CampaignContent{Subject: "s", HTML: "<p>", Sender: "news@" + DevelopmentDomain, Links: []string{"https://a", "https://b"}}
+
+func (r *recorder) start(c CampaignStart) CampaignRun {
+	r.t.Helper()
+	if c.Variants == nil {
+		c.Variants = []CampaignContent{content}
+	}
+	if c.BatchSize == 0 {
+		c.BatchSize = 2
+	}
+	return answer[CampaignRun](r.t, r.must(CommandCampaignStart, c))
+}
+
+func (r *recorder) batch(id string, run int) CampaignBatchReply {
+	r.t.Helper()
+	return answer[CampaignBatchReply](r.t, r.must(CommandCampaignBatch, CampaignBatch{id, run}))
+}
+
+func (r *recorder) run(id string) CampaignRun {
+	r.t.Helper()
+	run, ok := r.view().CampaignRun(id)
+	if !ok {
+		r.t.Fatalf("campaign %s was never sent", id)
+	}
+	return run
+}
+
+func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 100
+	l, second := r.list("one"), r.list("two")
+	for i := range 5 {
+		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+	}
+	r.must(CommandListAdd, ListAdd{ListID: second, Create: ContactCreate{Email: "u1@x.io"}})
+	barred := map[string]func(id string){
+		"unsubscribed": func(id string) {
+			r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "unsubscribed"})
+		},
+		"bounced":    func(id string) { r.must(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: "bounced"}) },
+		"complained": func(id string) { r.must(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: "complained"}) },
+		"suppressed": func(id string) { r.must(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: "suppressed"}) },
+	}
+	for reason, do := range barred {
+		do(r.contact(ContactCreate{Email: reason + "@x.io", ListID: l}))
+	}
+	r.contact(ContactCreate{Phone: "+49 1", ListID: second})
+	c := r.campaign()
+	run := r.start(CampaignStart{ID: c.ID, ListIDs: []string{l, second}})
+	if run.Total != 10 {
+		t.Fatalf("%d recipients", run.Total)
+	}
+	r.refuses("is being sent", CommandCampaignStart, CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []CampaignContent{content}})
+	seen := map[uint32]bool{}
+	for range 20 {
+		b := r.batch(c.ID, 1)
+		for _, x := range b.Recipients {
+			if seen[x.Ordinal] {
+				t.Fatalf("profile %d twice", x.Ordinal)
+			}
+			seen[x.Ordinal] = true
+			for range 2 { // a result that comes twice counts once
+				r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: x.Ordinal, Result: ResultSent})
+			}
+		}
+		if b.Left == 0 {
+			break
+		}
+	}
+	done := answer[CampaignRun](t, r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1}))
+	if len(seen) != 5 || done.Sent != 5 || done.Status != RunDone || a.EmailCredits != 95 {
+		t.Fatalf("%d recipients, %+v, %d credits left", len(seen), done, a.EmailCredits)
+	}
+	for reason := range barred {
+		if done.Skipped[reason] != 1 {
+			t.Errorf("skipped: %v", done.Skipped)
+		}
+	}
+	if done.Skipped["no e-mail"] != 1 || a.types["email_sent"].Count != 5 {
+		t.Errorf("skipped %v, %d events", done.Skipped, a.types["email_sent"].Count)
+	}
+	// Again: those who had it are left out.
+	late := r.contact(ContactCreate{Email: "late@x.io", ListID: l})
+	if again := r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}}); again.Run != 2 || again.Total != 5 {
+		t.Fatalf("%+v", again)
+	}
+	b := r.batch(c.ID, 2)
+	if len(b.Recipients) != 1 || r.view().ProfileID(b.Recipients[0].Ordinal).String() != late {
+		t.Fatalf("%+v", b)
+	}
+}
+
+func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 1
+	l := r.list("one")
+	for i := range 3 {
+		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+	}
+	c := r.campaign()
+	x := content
+	x.Sender = "news@Example.com"
+	r.refuses("the domain example.com is not verified", CommandCampaignStart, CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []CampaignContent{x}})
+	r.must(CommandDomainAdd, Domain{Name: "EXAMPLE.com"})
+	r.refuses("is not verified", CommandCampaignStart, CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []CampaignContent{x}})
+	r.must(CommandDomainVerify, DomainName{Name: "example.com", By: "dns"})
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 5, Variants: []CampaignContent{x}})
+	b := r.batch(c.ID, 1)
+	if len(b.Recipients) != 1 || !strings.Contains(b.Stopped, "out of e-mail credits") || b.Left != 2 {
+		t.Fatalf("%+v", b)
+	}
+	if run := r.run(c.ID); run.Status != RunStopped || len(run.Errors) != 1 {
+		t.Fatalf("%+v", run)
+	}
+	// What was handed out may still be reported, and is not sent again.
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: ResultSent})
+	a.EmailCredits = 9
+	if again := r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 5}); again.Total != 2 {
+		t.Fatalf("%+v", again)
+	}
+}
+
+func TestMergeWhileACampaignIsSent(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.m.accounts[testAccount].EmailCredits = 100
+	l := r.list("one")
+	first := r.contact(ContactCreate{ExternalID: "7", Email: "", ListID: l})
+	r.must(CommandContactUpdate, ContactUpdate{ID: first})
+	r.contact(ContactCreate{Email: "ada@x.io", ListID: l})
+	c := r.campaign()
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}})
+	b := r.batch(c.ID, 1) // ada; the other has no e-mail
+	if len(b.Recipients) != 1 {
+		t.Fatalf("%+v", b)
+	}
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: ResultSent})
+	r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1})
+	r.events(ev("email", "ada@x.io", "external_id", "7"))
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}})
+	if b := r.batch(c.ID, 2); len(b.Recipients) != 0 {
+		t.Fatalf("sent again after a merge: %+v", b)
+	}
+}
+
+func TestABTestSendsTheWinnerToTheRest(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.m.accounts[testAccount].EmailCredits = 1000
+	l := r.list("one")
+	for i := range 40 {
+		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+	}
+	c := r.campaign()
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 100, Variants: []CampaignContent{content, content}, AB: &ABTest{Percent: 50, Metric: "opens", WaitMs: 60_000}})
+	b := r.batch(c.ID, 1)
+	if len(b.Recipients) != 20 || b.Left != 20 {
+		t.Fatalf("%d tested, %d left", len(b.Recipients), b.Left)
+	}
+	if wait := r.batch(c.ID, 1); wait.WaitMs == 0 || len(wait.Recipients) != 0 {
+		t.Fatalf("the test is not out, yet %+v", wait)
+	}
+	of := [2]int{}
+	number := r.view().a.campaigns[c.ID].Number
+	for _, x := range b.Recipients {
+		of[x.Variant]++
+		r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: x.Ordinal, Variant: x.Variant, Result: ResultSent})
+		if x.Variant == 1 {
+			r.must(CommandEngagement, EngagementRecord{Send: CampaignSend(number, x.Ordinal, 1), Channel: "email", Kind: EngagementOpen})
+		}
+	}
+	if of[0] < 3 || of[1] < 3 {
+		t.Fatalf("variants went to %v", of)
+	}
+	if wait := r.batch(c.ID, 1); wait.WaitMs != 60_000 {
+		t.Fatalf("%+v", wait)
+	}
+	r.now += 59_999
+	if wait := r.batch(c.ID, 1); wait.WaitMs != 1 {
+		t.Fatalf("%+v", wait)
+	}
+	r.now++
+	rest := r.batch(c.ID, 1)
+	if len(rest.Recipients) != 20 || slices.ContainsFunc(rest.Recipients, func(x Recipient) bool { return x.Variant != 1 }) {
+		t.Fatalf("the rest: %+v", rest)
+	}
+}
+
+func TestEngagementCounts(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 10
+	l := r.list("one")
+	id := r.contact(ContactCreate{Email: "ada@x.io", ListID: l})
+	opened := r.segment(`{"kind":"activity","event":"email_opened","count":{"op":">=","value":2}}`)
+	c := r.campaign()
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}})
+	o := r.batch(c.ID, 1).Recipients[0].Ordinal
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: o, Result: ResultSent})
+	send := CampaignSend(c.Number, o, 0)
+	for range 2 {
+		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementOpen})
+		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementClick, Link: 1, URL: "https://b"})
+		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementDelivery, Key: "d1"})
+		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementUnsubscribed, Key: "u1", Source: "link"})
+	}
+	run, n := r.run(c.ID), r.view().CampaignNumbers(c)
+	if run.Opens != 2 || run.Clicks != 2 || run.ByLink[1] != 2 || n.Opened != 1 || n.Clicked != 1 || n.Delivered != 1 || n.Unsubscribed != 1 {
+		t.Fatalf("%+v %+v", run, n)
+	}
+	if r.countIn(opened) != 1 || a.types["email_delivered"].Count != 1 {
+		t.Errorf("%d in the segment, %d deliveries", r.countIn(opened), a.types["email_delivered"].Count)
+	}
+	if p := r.profile(id); p.Status("email", r.now) != StatusUnsubscribed || p.Opened != 2 || p.Clicked != 2 {
+		t.Errorf("%+v", p.ContactInfo)
+	}
+	list := r.view().CampaignRecipients(c, 0, 10)
+	if len(list) != 1 || !list[0].Opened || !list[0].Clicked || list[0].Bounced {
+		t.Errorf("%+v", list)
+	}
+	r.refuses("kind Input should be", CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: "sneeze"})
+	r.refuses("there is no contact", CommandEngagement, EngagementRecord{Send: CampaignSend(9, 0, 0), Channel: "email", Kind: EngagementOpen})
+}
+
+func TestCampaignInputs(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	for want, c := range map[string]Campaign{
+		"channel Input should be 1 or 2":    {Name: "n", Channel: 3},
+		"type Input should be 1, 2, 3 or 4": {Name: "n", Channel: 2, Date: "x"},
+		"date Field required":               {Name: "n", Channel: 2, Type: 1},
+		"name must not be empty":            {Channel: 1},
+		"there is no such template":         {Name: "n", Channel: 1, TemplateID: "tpl_1"},
+		"there is no list":                  {Name: "n", Channel: 1, ListIDs: []string{"lst_1"}},
+		"there is no segment":               {Name: "n", Channel: 1, SegmentIDs: []string{"seg_1"}},
+	} {
+		r.refuses(want, CommandCampaignSave, c)
+	}
+	tpl := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: "LIST"}))
+	c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, TemplateID: tpl.ID}))
+	r.refuses(`used by campaign "n"`, CommandTemplateDelete, TemplateDelete{ID: tpl.ID})
+	r.must(CommandCampaignDelete, CampaignID{ID: c.ID})
+	r.must(CommandTemplateDelete, TemplateDelete{ID: tpl.ID})
+	if next := r.campaign(); next.Number != c.Number+1 {
+		t.Errorf("number %d after %d", next.Number, c.Number)
+	}
+}

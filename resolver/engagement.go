@@ -1,0 +1,219 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// CommandEngagement records what somebody did with a message, or what became of
+// it later.
+const CommandEngagement = "engagement.record"
+
+// SendID names one message to one recipient.
+type SendID [16]byte
+
+// What a message belongs to, the first byte of its id.
+const sendOfCampaign = 1
+
+// CampaignSend is the id of a campaign's message.
+func CampaignSend(campaign, ordinal uint32, variant int) (id SendID) {
+	id[0] = sendOfCampaign
+	binary.BigEndian.PutUint32(id[1:], campaign)
+	binary.BigEndian.PutUint32(id[5:], ordinal)
+	id[9] = byte(variant)
+	return id
+}
+
+// Campaign tells what [CampaignSend] was told; ok is false for other messages.
+func (id SendID) Campaign() (campaign, ordinal uint32, variant int, ok bool) {
+	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9]), id[0] == sendOfCampaign
+}
+
+// The kinds of engagement.
+const (
+	EngagementOpen         = "open"
+	EngagementClick        = "click"
+	EngagementDelivery     = "delivery"
+	EngagementBounce       = "bounce"
+	EngagementSoftBounce   = "soft_bounce"
+	EngagementComplaint    = "complaint"
+	EngagementUnsubscribed = "unsubscribe"
+)
+
+// EngagementRecord says what a recipient did with a message.
+type EngagementRecord struct {
+	Send SendID `json:"send"`
+	// Profile is whom it concerns when Send is zero.
+	Profile string `json:"profile,omitempty"`
+	Channel string `json:"channel"`
+	Kind    string `json:"kind"`
+	Link    int    `json:"link,omitempty"` // number of the link, for a click
+	URL     string `json:"url,omitempty"`  // where it leads
+	Agent   string `json:"agent,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Source  string `json:"source,omitempty"`
+	// Key makes a repeat harmless: the provider's own id of the report.
+	Key string `json:"key,omitempty"`
+}
+
+var engagementTypes = map[string]string{
+	EngagementOpen: "opened", EngagementClick: "clicked", EngagementDelivery: "delivered", EngagementBounce: "bounced",
+	EngagementSoftBounce: "soft_bounced", EngagementComplaint: "complained", EngagementUnsubscribed: "unsubscribed",
+}
+
+var engagementSets = map[string]string{
+	EngagementOpen: setOpened, EngagementClick: setClicked, EngagementDelivery: setDelivered, EngagementBounce: setBounced,
+	EngagementComplaint: setComplained, EngagementUnsubscribed: setUnsubscribed,
+}
+
+// recordEngagement counts, blocks and unsubscribes as the kind demands, and
+// records an event.
+func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
+	a := cmd.account
+	verb, known := engagementTypes[c.Kind]
+	if !known {
+		return invalid("kind", "kind Input should be open, click, delivery, bounce, soft_bounce, complaint or unsubscribe")
+	}
+	channel, refusal := channelOf(c.Channel)
+	if refusal != nil {
+		return refusal
+	}
+	if c.Key != "" {
+		h := a.hasher.idempotencyHash([]byte("engagement\x00"+c.Key), &m.normal)
+		switch v, ok, err := m.keys.get(h); {
+		case err != nil:
+			panic(err) // the store is at fault; the record is named
+		case ok && v.atMs > a.keysFromMs(m.logTime):
+			return nil
+		}
+		defer func() {
+			if cmd.out.Refusal == nil {
+				m.keys.put(h, idempotencyValue{m.logTime, 0})
+			}
+		}()
+	}
+	var x *Campaign
+	var r *CampaignRun
+	o, variant := noOrdinal, 0
+	if number, ordinal, v, ok := c.Send.Campaign(); ok && int(number) < len(a.campaignIDs) && ordinal < a.headers.n {
+		id := a.campaignIDs[number]
+		x, r, o, variant = a.campaigns[id], a.runs[id], a.root(ordinal), v
+	}
+	if o == noOrdinal {
+		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {
+			return refusal
+		}
+	} else if err := m.load(a, o, &m.doc); err != nil {
+		panic(err)
+	}
+	d := &m.doc
+	event := ownEvent{c.Channel + "_" + verb, properties{}}
+	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source}} {
+		if p.value != "" {
+			event.properties[p.name] = p.value
+		}
+	}
+	if x != nil && r != nil {
+		event.properties["campaign_id"], event.properties["campaign_name"] = x.ID, x.Name
+		m.countEngagement(a, x, r, o, variant, &c)
+	}
+	fields := engine.Fields(0)
+	switch c.Kind {
+	case EngagementOpen:
+		d.engaged.opened++
+		d.engaged.lastOpenMs = m.logTime
+	case EngagementClick:
+		d.engaged.clicked++
+		d.engaged.lastClick = m.logTime
+	case EngagementBounce:
+		if d.block(block{channel, blockBounced, m.logTime}) {
+			fields |= engine.FieldConsents
+		}
+	case EngagementComplaint:
+		if d.block(block{channel, blockComplained, m.logTime}) {
+			fields |= engine.FieldConsents
+		}
+	case EngagementUnsubscribed:
+		if m.consent(d, channel, consentUnsubscribed, c.Source) {
+			fields |= engine.FieldConsents
+		}
+		d.unblock(channel, blockPending)
+	}
+	m.amend(cmd, o, d, fields, event)
+	return nil
+}
+
+// countEngagement counts for a campaign: recipients once, opens and clicks as
+// often as they come.
+func (m *Machine) countEngagement(a *account, x *Campaign, r *CampaignRun, o uint32, variant int, c *EngagementRecord) {
+	a.touchRun(r)
+	fresh := false
+	if which, ok := engagementSets[c.Kind]; ok {
+		fresh = a.set(campaignSet(x.Number, which)).add(o)
+	}
+	switch c.Kind {
+	case EngagementOpen:
+		r.Opens++
+		if fresh {
+			r.variantCounts(variant).Opened++
+		}
+	case EngagementClick:
+		r.Clicks++
+		if fresh {
+			r.variantCounts(variant).Clicked++
+		}
+		if links := len(a.linksOf(x.ID, variant)); c.Link >= 0 && c.Link < links {
+			r.ByLink = append(r.ByLink, make([]uint64, max(0, links-len(r.ByLink)))...)
+			r.ByLink[c.Link]++
+		}
+		// Images may be off: who clicks has opened.
+		if a.set(campaignSet(x.Number, setOpened)).add(o) {
+			r.variantCounts(variant).Opened++
+		}
+	}
+}
+
+// linksOf are the click targets of a campaign's variant.
+func (a *account) linksOf(campaign string, variant int) []string {
+	if v := a.contents[campaign]; variant < len(v) {
+		return v[variant].Links
+	}
+	return nil
+}
+
+// CampaignNumbers are what is known of a campaign's recipients.
+type CampaignNumbers struct {
+	Audience, Pending, Sent, Failed, Delivered, Opened, Clicked, Bounced, Complained, Unsubscribed uint64
+}
+
+// CampaignNumbers counts a campaign's recipients.
+func (v *View) CampaignNumbers(c Campaign) CampaignNumbers {
+	n := func(which string) uint64 { return v.a.members(campaignSet(c.Number, which)).GetCardinality() }
+	return CampaignNumbers{n(setAudience), n(setPending), n(setSent), n(setFailed), n(setDelivered), n(setOpened), n(setClicked), n(setBounced), n(setComplained), n(setUnsubscribed)}
+}
+
+// CampaignRecipient is what became of one recipient.
+type CampaignRecipient struct {
+	Ordinal                                                                     uint32
+	Sent, Delivered, Opened, Clicked, Bounced, Failed, Complained, Unsubscribed bool
+}
+
+// CampaignRecipients lists those a campaign was sent to, or failed to be, in
+// order of ordinals, from an ordinal on, limit at most.
+func (v *View) CampaignRecipients(c Campaign, from uint32, limit int) []CampaignRecipient {
+	set := func(which string) func(uint32) bool { return v.a.members(campaignSet(c.Number, which)).Contains }
+	sent, failed := v.a.members(campaignSet(c.Number, setSent)), v.a.members(campaignSet(c.Number, setFailed))
+	list := append(page(sent, from, limit), page(failed, from, limit)...)
+	slices.Sort(list)
+	list = slices.Compact(list)
+	delivered, opened, clicked, bounced := set(setDelivered), set(setOpened), set(setClicked), set(setBounced)
+	complained, unsubscribed := set(setComplained), set(setUnsubscribed)
+	var out []CampaignRecipient
+	for _, o := range list[:min(limit, len(list))] {
+		root := v.a.root(o)
+		out = append(out, CampaignRecipient{root, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o), complained(root), unsubscribed(root)})
+	}
+	return out
+}

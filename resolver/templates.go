@@ -1,0 +1,112 @@
+package resolver
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// The commands of templates.
+const (
+	CommandTemplateSave   = "template.save"
+	CommandTemplateDelete = "template.delete"
+)
+
+const (
+	maxTemplates     = 10_000
+	maxSubjectBytes  = 998 // a line of a message
+	maxTemplateBytes = 1 << 20
+)
+
+// Template sources: a saved template, or a draft of the builder.
+const (
+	TemplateList  = "LIST"
+	TemplateDraft = "DRAFT"
+)
+
+// Template is a text to be sent more than once.
+type Template struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Source    string `json:"source"` // TemplateList or TemplateDraft
+	Subject   string `json:"subject"`
+	HTML      string `json:"html"`
+	Text      string `json:"text"` // derived from HTML when empty
+	CreatedMs int64  `json:"created_ms"`
+	UpdatedMs int64  `json:"updated_ms"`
+}
+
+// TemplateDelete removes a template that nothing refers to.
+type TemplateDelete struct {
+	ID string `json:"id"`
+}
+
+// saveTemplate makes a template, or replaces the one with the ID.
+func (m *Machine) saveTemplate(cmd *command, t Template) *Refusal {
+	a := cmd.account
+	if r := checkName(t.Name); r != nil {
+		return r
+	}
+	switch {
+	case t.Source != TemplateList && t.Source != TemplateDraft:
+		return invalid("source", "source Input should be LIST or DRAFT")
+	case len(t.Subject) > maxSubjectBytes:
+		return invalid("subject", "subject must have at most %d bytes", maxSubjectBytes)
+	case len(t.HTML)+len(t.Text) > maxTemplateBytes:
+		return atLimit("html", "html and text must have at most %d bytes together", maxTemplateBytes)
+	}
+	t.CreatedMs, t.UpdatedMs = m.logTime, m.logTime
+	if t.ID == "" {
+		if len(a.templates) >= maxTemplates {
+			return atLimit("", "this account has %d templates, the most it can have; delete one first", maxTemplates)
+		}
+		t.ID = newID("tpl_", cmd.env.ID)
+	} else {
+		old := a.templates[t.ID]
+		if old == nil {
+			return noTemplate()
+		}
+		t.CreatedMs = old.CreatedMs
+	}
+	a.templates[t.ID] = &t
+	m.store.putEntity(entityKey(a.number, entityTemplate, t.ID), mustJSON(t))
+	cmd.reply(t)
+	return nil
+}
+
+func noTemplate() *Refusal {
+	return notFound("template_id", "template_id: there is no such template")
+}
+
+func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
+	a := cmd.account
+	if a.templates[c.ID] == nil {
+		return noTemplate()
+	}
+	if users := a.campaignsWith(func(x *Campaign) bool { return x.TemplateID == c.ID }); len(users) > 0 {
+		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by " + strings.Join(users, ", ") + "; change those first"}
+	}
+	delete(a.templates, c.ID)
+	m.store.putEntity(entityKey(a.number, entityTemplate, c.ID), nil)
+	return nil
+}
+
+// Templates lists the templates, the oldest first.
+func (v *View) Templates() []Template {
+	out := make([]Template, 0, len(v.a.templates))
+	for _, t := range v.a.templates {
+		out = append(out, *t)
+	}
+	slices.SortFunc(out, func(x, y Template) int {
+		return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), cmp.Compare(x.ID, y.ID))
+	})
+	return out
+}
+
+// Template finds a template.
+func (v *View) Template(id string) (Template, bool) {
+	if t := v.a.templates[id]; t != nil {
+		return *t, true
+	}
+	return Template{}, false
+}
