@@ -259,7 +259,11 @@ func (s *session) Data(r io.Reader) error {
 	return nil
 }
 
-func (s *session) Reset() {}
+func (s *session) Reset() {
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.r.mu.resets++
+}
 
 func (s *session) Logout() error {
 	s.r.mu.Lock()
