@@ -79,6 +79,7 @@ type relay struct {
 		open, most int
 		logins     []string
 		commands   int
+		resets     int
 	}
 }
 
