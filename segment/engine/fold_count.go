@@ -30,7 +30,7 @@ func (countFold) plus(v []byte, n uint32) []byte {
 }
 
 func (countFold) holds(l *leaf, v []byte, _ int64) bool {
-	return holdsCount(l.count, uint64(binary.LittleEndian.Uint32(v)))
+	return l.holdsFor(uint64(binary.LittleEndian.Uint32(v)))
 }
 
 func (countFold) due(*leaf, []byte, int64) int64 { return never }

@@ -169,7 +169,7 @@ func (f distinctFold) holds(l *leaf, v []byte, t int64) bool {
 			n++
 		}
 	}
-	return holdsCount(l.count, uint64(n))
+	return l.holdsFor(uint64(n))
 }
 
 func (f distinctFold) due(l *leaf, v []byte, t int64) int64 {
@@ -189,13 +189,13 @@ func (f distinctFold) due(l *leaf, v []byte, t int64) int64 {
 	}
 	var room [timesRoom]int64
 	times := f.times(room[:0], v, t-l.windowMs)
-	now := holdsCount(l.count, uint64(len(times)))
+	now := l.holdsFor(uint64(len(times)))
 	for i := 0; i < len(times); {
 		at := times[i]
 		for i < len(times) && times[i] == at {
 			i++
 		}
-		if holdsCount(l.count, uint64(len(times)-i)) != now {
+		if l.holdsFor(uint64(len(times)-i)) != now {
 			return at + l.windowMs
 		}
 	}

@@ -79,11 +79,11 @@ func (spansFold) holds(l *leaf, v []byte, t int64) bool {
 	}
 	switch {
 	case l.distinct:
-		return holdsCount(l.count, uint64(len(keys)))
+		return l.holdsFor(uint64(len(keys)))
 	case l.aggregate != nil:
 		return l.judge(sum)
 	}
-	return holdsCount(l.count, n)
+	return l.holdsFor(n)
 }
 
 func (spansFold) due(_ *leaf, v []byte, t int64) int64 {

@@ -74,19 +74,19 @@ func (timesFold) after(v []byte, ms int64) int {
 }
 
 func (f timesFold) holds(l *leaf, v []byte, t int64) bool {
-	return holdsCount(l.count, uint64(len(v)/8-f.after(v, t-l.windowMs)))
+	return l.holdsFor(uint64(len(v)/8 - f.after(v, t-l.windowMs)))
 }
 
 func (f timesFold) due(l *leaf, v []byte, t int64) int64 {
 	n := len(v) / 8
 	i := f.after(v, t-l.windowMs)
-	now := holdsCount(l.count, uint64(n-i))
+	now := l.holdsFor(uint64(n - i))
 	for i < n {
 		at := getInt(v[8*i:])
 		for i < n && getInt(v[8*i:]) == at {
 			i++
 		}
-		if holdsCount(l.count, uint64(n-i)) != now {
+		if l.holdsFor(uint64(n-i)) != now {
 			return at + l.windowMs
 		}
 	}

@@ -25,6 +25,7 @@ type leaf struct {
 	state     *state // also that of timed attributes; nil for other leaves
 	windowMs  int64
 	count     *segment.Compare // counts and distinct
+	small     uint64           // the answers for counts below smallCounts, a bit each
 	aggregate *segment.Aggregate
 	distinct  bool
 
@@ -51,6 +52,11 @@ func newLeaf(id uint32, key string, n *segment.Node) *leaf {
 		l.base, l.windowMs, l.count, l.aggregate = a.HoldsForNone(), a.WindowMs, a.Count, a.Aggregate
 		if a.Aggregate != nil && a.Aggregate.Fn == segment.FnDistinct {
 			l.distinct, l.count = true, &a.Aggregate.Compare
+		}
+		for n := uint64(0); l.count != nil && n < smallCounts; n++ {
+			if holdsCount(l.count, n) {
+				l.small |= 1 << n
+			}
 		}
 	default:
 		l.base, l.fields = blankHolds(n), fieldsOf(n)
@@ -84,6 +90,18 @@ func (l *leaf) set(o uint32, holds bool) {
 	} else {
 		l.diff.Remove(o)
 	}
+}
+
+// smallCounts is for how many counts the answers are kept: nearly all that are
+// asked.
+const smallCounts = 64
+
+// holdsFor judges a count.
+func (l *leaf) holdsFor(n uint64) bool {
+	if n < smallCounts {
+		return l.small>>n&1 == 1
+	}
+	return holdsCount(l.count, n)
 }
 
 // holds judges a value of the state at t.
