@@ -73,7 +73,7 @@ type frozen struct {
 	numbers  []uint64 // account number by index
 	docs     map[docKey][]byte
 	entities map[string][]byte
-	keys     map[hash128]idempotencyValue
+	keys     answers
 	runs     []*run
 	items    []*feedItem
 	engines  []frozenEngine

@@ -14,7 +14,7 @@ func (c *checkpoints) writeRuns(f *frozen) ([]*run, error) {
 	for len(runs) > 0 && runs[0].newest <= f.dropKeys {
 		runs = runs[1:]
 	}
-	if len(f.keys) > 0 {
+	if f.keys.size() > 0 {
 		name := fmt.Sprintf("%020d.run", f.Next)
 		r, err := c.makeRun(name, func(path string) error { return writeRun(c.fs, path, f.keys) })
 		if err != nil {

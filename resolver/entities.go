@@ -130,7 +130,7 @@ func newAccount(number uint64, index uint32) *account {
 	return &account{
 		number:   number,
 		index:    index,
-		ids:      identityMap{entries: map[hash128]uint32{}},
+		ids:      newIdentityMap(),
 		engine:   engine.New(),
 		users:    map[string]*User{},
 		emails:   map[string]*User{},

@@ -65,10 +65,8 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.hashSets(put); err != nil {
 		return err
 	}
-	ids := make([]identityChange, 0, len(a.ids.entries))
-	for k, v := range a.ids.entries {
-		ids = append(ids, identityChange{k, v})
-	}
+	ids := make([]identityChange, 0, a.ids.size())
+	a.ids.each(func(h hash128, o uint32) { ids = append(ids, identityChange{h, o}) })
 	slices.SortFunc(ids, func(x, y identityChange) int { return slices.Compare(x.hash[:], y.hash[:]) })
 	for _, c := range ids {
 		put(binary.LittleEndian.AppendUint32(c.hash[:], c.ordinal))
@@ -110,8 +108,9 @@ func (m *Machine) hashKeys(put func([]byte)) error {
 			return err
 		}
 	}
-	maps.Copy(all, m.keys.sealing)
-	maps.Copy(all, m.keys.recent)
+	for _, k := range []answers{m.keys.sealing, m.keys.recent} {
+		k.each(func(h hash128, v idempotencyValue) { all[h] = v })
+	}
 	from := m.logTime
 	for _, a := range m.accounts {
 		from = min(from, a.keysFromMs(m.logTime))

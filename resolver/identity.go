@@ -7,6 +7,7 @@ import (
 
 	"github.com/dchest/siphash"
 
+	"github.com/musterhq/muster/internal/hashtable"
 	"github.com/musterhq/muster/internal/identity"
 )
 
@@ -86,14 +87,17 @@ func (h hasher) idempotencyHash(key []byte, buf *[]byte) hash128 {
 	return h.sum(b)
 }
 
-// identityMap maps identifiers to ordinals. The map has no pointers, so the
-// garbage collector does not look into it. Changes are logged for the next
+// identityMap maps identifiers to ordinals. Changes are logged for the next
 // checkpoint.
 type identityMap struct {
-	entries map[hash128]uint32
+	entries *hashtable.Table // of ordinals
 	changed []identityChange
 	version uint64 // moves with every change
 }
+
+const ordinalSize = 4
+
+func newIdentityMap() identityMap { return identityMap{entries: hashtable.New(ordinalSize)} }
 
 // identityChange is one entry of the log of changes; ordinal noOrdinal removes.
 type identityChange struct {
@@ -101,27 +105,43 @@ type identityChange struct {
 	ordinal uint32
 }
 
+// size is the number of identifiers.
+func (m *identityMap) size() int { return m.entries.Len() }
+
 func (m *identityMap) get(h hash128) (uint32, bool) {
-	o, ok := m.entries[h]
-	return o, ok
+	o := m.owner(h)
+	return o, o != noOrdinal
 }
 
 // owner is the profile that holds an identifier, noOrdinal if none does.
 func (m *identityMap) owner(h hash128) uint32 {
-	if o, ok := m.entries[h]; ok {
-		return o
+	if v := m.entries.Get((*hashtable.Key)(&h)); v != nil {
+		return binary.LittleEndian.Uint32(v)
 	}
 	return noOrdinal
 }
 
+// each calls fn for all identifiers, in no order.
+func (m *identityMap) each(fn func(h hash128, ordinal uint32)) {
+	m.entries.All(func(k *hashtable.Key, v []byte) bool {
+		fn(*k, binary.LittleEndian.Uint32(v))
+		return true
+	})
+}
+
+// load takes in an entry of a checkpoint.
+func (m *identityMap) load(h hash128, ordinal uint32) {
+	binary.LittleEndian.PutUint32(m.entries.Put((*hashtable.Key)(&h)), ordinal)
+}
+
 func (m *identityMap) set(h hash128, ordinal uint32) {
-	m.entries[h] = ordinal
+	m.load(h, ordinal)
 	m.version++
 	m.changed = append(m.changed, identityChange{h, ordinal})
 }
 
 func (m *identityMap) remove(h hash128) {
-	delete(m.entries, h)
+	m.entries.Delete((*hashtable.Key)(&h))
 	m.version++
 	m.changed = append(m.changed, identityChange{h, noOrdinal})
 }

@@ -181,6 +181,6 @@ func (m *Machine) loadIdentity(number uint64, rest, value []byte) error {
 	if o >= a.headers.n {
 		return fmt.Errorf("identity of profile %d, there are %d", o, a.headers.n)
 	}
-	a.ids.entries[hash128(rest)] = o
+	a.ids.load(hash128(rest), o)
 	return nil
 }

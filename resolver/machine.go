@@ -92,7 +92,7 @@ func newMachine(s *store) *Machine {
 	return &Machine{
 		store:        s,
 		accounts:     map[uint64]*account{},
-		keys:         idempotencyKeys{recent: map[hash128]idempotencyValue{}},
+		keys:         idempotencyKeys{recent: newAnswers()},
 		busy:         map[uint64]*account{},
 		reservations: map[hash128]uint64{},
 		records:      newRecordRing(recordWindow),

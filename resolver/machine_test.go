@@ -215,8 +215,8 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 	if int(a.headers.n) != len(n.profiles) {
 		t.Fatalf("%d profiles, naive has %d", a.headers.n, len(n.profiles))
 	}
-	if len(a.ids.entries) != len(n.owner) {
-		t.Fatalf("%d identifiers, naive has %d", len(a.ids.entries), len(n.owner))
+	if a.ids.size() != len(n.owner) {
+		t.Fatalf("%d identifiers, naive has %d", a.ids.size(), len(n.owner))
 	}
 	for i, p := range n.profiles {
 		o := uint32(i)

@@ -280,7 +280,7 @@ func (p *partition) generationBytes() (bytes int64, lagging bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	m := p.mu.m
-	n := m.store.currentBytes + int64(len(m.keys.recent))*48
+	n := m.store.currentBytes + int64(m.keys.recent.size())*48
 	for _, a := range m.byIndex {
 		// Of a page of headers little has changed, and its copy is short-lived.
 		n += int64(len(a.ids.changed))*20 + int64(len(a.headers.dirty))*pageRows*headerSize/8

@@ -40,7 +40,7 @@ func (p *partition) observe(m *Machine) {
 	var profiles, identities int64
 	for _, a := range m.byIndex {
 		profiles += int64(a.headers.n)
-		identities += int64(len(a.ids.entries))
+		identities += int64(a.ids.size())
 	}
 	p.profileCount.Store(profiles)
 	p.identityCount.Store(identities)

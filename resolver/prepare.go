@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/hashtable"
 )
 
 // windowEvents is how many events are prepared together.
@@ -81,7 +82,7 @@ func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 			}
 		}
 		if len(p.ev.IdempotencyKey) > 0 {
-			m.touched += byte(m.keys.recent[p.key].ordinal)
+			m.touched += m.keys.recent.table.Touch((*hashtable.Key)(&p.key))
 		}
 	}
 	return n

@@ -169,16 +169,16 @@ func TestL3NewPlaceholdersAreWorkedOffInPieces(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	records := 0
 	for r.m.Pending() > 0 {
-		before := len(a.ids.entries)
+		before := a.ids.size()
 		env := r.envelope(eventlog.KindContinue)
 		r.apply(env.Append(nil))
-		if done := before - len(a.ids.entries); done > continueWork {
+		if done := before - a.ids.size(); done > continueWork {
 			t.Fatalf("one record worked off %d", done)
 		}
 		records++
 	}
-	if records != 3 || len(a.ids.entries) != 3*continueWork {
-		t.Fatalf("%d records, %d identifiers left", records, len(a.ids.entries))
+	if records != 3 || a.ids.size() != 3*continueWork {
+		t.Fatalf("%d records, %d identifiers left", records, a.ids.size())
 	}
 	if o := r.events(ev("external_id", "shared-1")).Events[0]; o.Status != EventRefused {
 		t.Fatal("a placeholder must be refused")

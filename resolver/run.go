@@ -155,12 +155,10 @@ func (w *runWriter) finish() error {
 	return errors.Join(err, w.file.Close())
 }
 
-// writeRun writes a map of keys as a run.
-func writeRun(fs vfs.FS, path string, keys map[hash128]idempotencyValue) error {
-	entries := make([]runEntry, 0, len(keys))
-	for h, v := range keys {
-		entries = append(entries, runEntry{h, v})
-	}
+// writeRun writes keys as a run.
+func writeRun(fs vfs.FS, path string, keys answers) error {
+	entries := make([]runEntry, 0, keys.size())
+	keys.each(func(h hash128, v idempotencyValue) { entries = append(entries, runEntry{h, v}) })
 	slices.SortFunc(entries, func(a, b runEntry) int { return bytes.Compare(a.hash[:], b.hash[:]) })
 	w, err := newRunWriter(fs, path, uint64(len(entries)))
 	if err != nil {
