@@ -118,7 +118,7 @@ func mediaType(text string) (string, map[string]string) {
 	kind, rest, _ := strings.Cut(text, ";")
 	params = map[string]string{}
 	for _, name := range []string{"boundary", "report-type", "charset"} {
-		if i := strings.Index(strings.ToLower(rest), name+"="); i >= 0 {
+		if i := indexFold(rest, name+"="); i >= 0 {
 			v := rest[i+len(name)+1:]
 			if strings.HasPrefix(v, `"`) {
 				v, _, _ = strings.Cut(v[1:], `"`)
@@ -129,6 +129,17 @@ func mediaType(text string) (string, map[string]string) {
 		}
 	}
 	return strings.ToLower(strings.TrimSpace(kind)), params
+}
+
+// indexFold is strings.Index that takes capitals of ASCII for small letters. Lowering
+// the text first would move its bytes where they are no UTF-8.
+func indexFold(text, want string) int {
+	for i := 0; i+len(want) <= len(text); i++ {
+		if strings.EqualFold(text[i:i+len(want)], want) {
+			return i
+		}
+	}
+	return -1
 }
 
 // splitParts finds the parts between boundary lines. A last part without a closing
