@@ -1,0 +1,79 @@
+package text
+
+import (
+	"errors"
+	"net/url"
+	"strings"
+)
+
+// Twilio returns the Config of Twilio's Messages API and of services that copy
+// it. from is a number, a name or, beginning with MG, a messaging service.
+// whatsapp addresses WhatsApp instead of SMS.
+func Twilio(accountSID, authToken, from string, whatsapp bool) (Config, error) {
+	if accountSID == "" || strings.Trim(accountSID, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" {
+		return Config{}, errors.New("text: account sid is missing or malformed; it begins with AC")
+	}
+	if authToken == "" || from == "" {
+		return Config{}, errors.New("text: auth token or from is missing")
+	}
+	prefix := ""
+	if whatsapp {
+		prefix = "whatsapp:"
+	}
+	sender := Field{"From", prefix + "{{from}}"}
+	if strings.HasPrefix(from, "MG") {
+		sender = Field{"MessagingServiceSid", "{{from}}"}
+	}
+	return Config{
+		URL:      "https://api.twilio.com/2010-04-01/Accounts/" + url.PathEscape(accountSID) + "/Messages.json",
+		Username: accountSID, Password: authToken, Format: Form, From: from,
+		Form:   []Field{{"To", prefix + "{{to}}"}, sender, {"Body", "{{body}}"}, {"MediaUrl", "{{media_url}}"}},
+		IDPath: "sid", CodePath: "code", ErrorPath: "message",
+		Codes: map[string]string{
+			"20003": "refused",                     // authentication
+			"20429": "temporary",                   // too many requests
+			"21211": "hard",                        // no such number
+			"21214": "hard",                        // cannot be reached
+			"21217": "hard",                        // malformed number
+			"21614": "hard",                        // no mobile number
+			"21610": "permanent",                   // the recipient answered STOP
+			"21408": "permanent",                   // region not enabled
+			"21612": "permanent",                   // not reachable from this sender
+			"21617": "permanent",                   // text too long
+			"21603": "refused", "21606": "refused", // the sender is missing, is no number of ours
+			"21611": "temporary",                   // the sender's queue is full
+			"21659": "refused", "21660": "refused", // the sender does not belong to the account
+			"21703": "refused", "21705": "refused", // the messaging service is empty, unknown
+			"63003": "hard", "63024": "hard", // no such recipient on the channel
+			"63007": "refused",                         // no such channel sender
+			"63016": "permanent", "63018": "temporary", // outside the window for free text; rate limit
+		},
+	}, nil
+}
+
+// WhatsAppCloud returns the Config of Meta's WhatsApp Cloud API for free texts
+// within the service window. version is the Graph API's, for example v21.0.
+func WhatsAppCloud(version, phoneNumberID, token string) (Config, error) {
+	if phoneNumberID == "" || strings.Trim(phoneNumberID, "0123456789") != "" {
+		return Config{}, errors.New("text: phone number id must be digits")
+	}
+	if !strings.HasPrefix(version, "v") || strings.Trim(version, "v.0123456789") != "" || token == "" {
+		return Config{}, errors.New("text: version must look like v21.0, and token is required")
+	}
+	return Config{
+		URL:    "https://graph.facebook.com/" + version + "/" + phoneNumberID + "/messages",
+		Token:  token,
+		Format: JSON,
+		Body:   `{"messaging_product":"whatsapp","recipient_type":"individual","to":"{{to}}","type":"text","text":{"preview_url":true,"body":"{{body}}"}}`,
+		// A text may have 4096 characters there.
+		MaxBody: 4096, IDPath: "messages.0.id", CodePath: "error.code", ErrorPath: "error.message",
+		Codes: map[string]string{
+			"0": "refused", "3": "refused", "10": "refused", "190": "refused", // authentication and permissions
+			"4": "temporary", "80007": "temporary", "130429": "temporary", "131048": "temporary", "131056": "temporary", // limits
+			"1": "temporary", "2": "temporary", "131000": "temporary", "131016": "temporary", "133004": "temporary", // their side
+			"131026": "permanent", "131047": "permanent", "131050": "permanent", // unreachable, window closed, opted out
+			"131021": "hard",                                                                                 // sender and recipient are one
+			"131031": "refused", "131042": "refused", "131045": "refused", "368": "refused", "33": "refused", // account locked, unpaid, unregistered
+		},
+	}, nil
+}
