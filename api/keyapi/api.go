@@ -1,0 +1,65 @@
+package keyapi
+
+import (
+	"sync"
+
+	"github.com/fasthttp/router"
+
+	"github.com/musterhq/muster/api"
+)
+
+// API answers Surfaces A and C. It is safe for concurrent use.
+type API struct {
+	opts     Options
+	surfaceA *surface
+	surfaceC *surface
+	uses     *uses
+
+	stopped sync.Once
+	stop    chan struct{}
+	done    sync.WaitGroup
+}
+
+// New returns an API and starts recording when keys are used; Close ends that.
+// The error names the option or the route at fault.
+func New(opts Options) (*API, error) {
+	opts = opts.withDefaults()
+	if err := opts.validate(); err != nil {
+		return nil, err
+	}
+	a := &API{opts: opts, uses: newUses(), stop: make(chan struct{})}
+	a.surfaceA = &surface{
+		name: "a", prefix: "/api/v1", routes: a.routesA(), envelope: envelopeA{}, limiter: newLimiter(opts.Now),
+		perMinute: a.perMinuteA,
+	}
+	a.surfaceC = &surface{
+		name: "c", prefix: "/v1", routes: a.routesC(), envelope: envelopeC{opts.Rand}, limiter: newLimiter(opts.Now),
+		perMinute: perMinuteC,
+	}
+	known := api.KeyPermissions()
+	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
+		if err := s.check(known); err != nil {
+			return nil, err
+		}
+		s.metrics = newSurfaceMetrics(opts.Metrics, s)
+	}
+	a.registerMetrics(opts.Metrics)
+	a.done.Go(a.flushLoop)
+	return a, nil
+}
+
+// Close records the last uses of keys. Requests should have ended.
+func (a *API) Close() {
+	a.stopped.Do(func() { close(a.stop) })
+	a.done.Wait()
+}
+
+// Register adds all paths under the surfaces' prefixes that r does not know
+// otherwise.
+func (a *API) Register(r *router.Router) {
+	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
+		h := a.serve(s)
+		r.ANY(s.prefix, h)
+		r.ANY(s.prefix+"/{path:*}", h)
+	}
+}

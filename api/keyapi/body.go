@@ -1,0 +1,182 @@
+package keyapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/ingest"
+)
+
+// decode reads the body, a JSON object, into v. Fields that v does not have are
+// passed over. A fault names the field in the form "channel Input should be …".
+func (c *call) decode(v any) error {
+	body, err := c.body()
+	switch {
+	case err != nil:
+		return err
+	case len(body) == 0:
+		return Fail("body Field required")
+	}
+	return decodeObject(body, v)
+}
+
+// decodeOptional is decode where the body may be missing: v then stays as it is.
+func (c *call) decodeOptional(v any) error {
+	body, err := c.body()
+	if err != nil || len(body) == 0 {
+		return err
+	}
+	return decodeObject(body, v)
+}
+
+// body reads the body, within its bound, without white space around it.
+func (c *call) body() ([]byte, error) {
+	opts := &c.api.opts
+	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
+		return nil, failWith(codeMediaType, "Content-Encoding is not understood here. Send the body as it is.")
+	}
+	body, err := ingest.ReadBody(c.RequestCtx, nil, opts.BodyBytes, opts.DrainBytes)
+	switch {
+	case errors.Is(err, ingest.ErrBodyTooLarge):
+		return nil, failWith(codeTooLarge, "body Input should have at most %d bytes", opts.BodyBytes)
+	case err != nil:
+		return nil, Fail("body Input could not be read: %s", err)
+	}
+	body = bytes.TrimSpace(body)
+	// What has no body needs no type.
+	kind, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
+	if kind = strings.TrimSpace(kind); len(body) > 0 && !strings.EqualFold(kind, "application/json") {
+		return nil, failWith(codeMediaType, "Content-Type should be application/json")
+	}
+	return body, nil
+}
+
+func decodeObject(body []byte, v any) error {
+	if !utf8.Valid(body) {
+		return Fail("body Input should be valid UTF-8")
+	}
+	if body[0] != '{' && json.Valid(body) {
+		return Fail("body Input should be a valid object")
+	}
+	err := json.Unmarshal(body, v)
+	var syntax *json.SyntaxError
+	var mistyped *json.UnmarshalTypeError
+	var f *failure
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &f):
+		return f // a type of ours that decodes itself
+	case errors.As(err, &syntax):
+		return Fail("body Input should be valid JSON, see byte %d: %s", syntax.Offset, syntax)
+	case errors.As(err, &mistyped) && mistyped.Field != "":
+		return Fail("%s Input should be %s", mistyped.Field, kindName(mistyped.Type))
+	case errors.As(err, &mistyped):
+		return Fail("body Input should be a valid object")
+	}
+	return Fail("body Input is not what this call takes: %s", err)
+}
+
+// kindName names a Go type as a person who writes JSON knows it.
+func kindName(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "a valid string"
+	case reflect.Bool:
+		return "a valid boolean"
+	case reflect.Slice, reflect.Array:
+		return "a valid list"
+	case reflect.Struct, reflect.Map:
+		return "a valid object"
+	case reflect.Float32, reflect.Float64:
+		return "a valid number"
+	}
+	return "a valid integer"
+}
+
+// number reads a field that takes one of a few numbers; given is false where the
+// body does not have it. Whatever else stands there is answered alike: the
+// numbers it takes.
+func number(field string, raw json.RawMessage, takes ...int) (n int, given bool, err error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return 0, false, nil
+	}
+	list := make([]string, len(takes))
+	for i, x := range takes {
+		if list[i] = strconv.Itoa(x); list[i] == string(raw) {
+			return x, true, nil
+		}
+	}
+	return 0, true, Fail("%s Input should be %s", field, orList(list))
+}
+
+// word reads a field that takes one of a few texts.
+func word(field string, raw json.RawMessage, takes ...string) (text string, given bool, err error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", false, nil
+	}
+	list := make([]string, len(takes))
+	if json.Unmarshal(raw, &text) != nil {
+		text = ""
+	}
+	for i, x := range takes {
+		if x == text {
+			return x, true, nil
+		}
+		list[i] = "'" + x + "'"
+	}
+	return "", true, Fail("%s Input should be %s", field, orList(list))
+}
+
+// orList is "1, 2, 3 or 4".
+func orList(list []string) string {
+	if len(list) == 1 {
+		return list[0]
+	}
+	last := len(list) - 1
+	return strings.Join(list[:last], ", ") + " or " + list[last]
+}
+
+const (
+	defaultLimit = 100
+	maxLimit     = 1000
+)
+
+// limit reads the query's limit.
+func (c *call) limit() (int, error) {
+	return queryInt(c.QueryArgs(), "limit", 1, maxLimit, defaultLimit)
+}
+
+func queryInt(args *fasthttp.Args, name string, low, high, absent int) (int, error) {
+	text := string(args.Peek(name))
+	if text == "" {
+		return absent, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < int64(low) || n > int64(min(high, math.MaxInt32)) {
+		return 0, Fail("%s Input should be a whole number from %d to %d", name, low, high)
+	}
+	return int(n), nil
+}
+
+// command runs a command of the key's account and reads its reply into v, which
+// may be nil.
+func (c *call) command(name string, args, v any) error {
+	b, err := c.api.opts.Node.Command(c.ctx, c.key.Account, name, args)
+	if err != nil || v == nil {
+		return err
+	}
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("reply to %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package keyapi
+
+import (
+	"github.com/musterhq/muster/resolver"
+)
+
+// campaignStats is what is known of how a campaign went.
+type campaignStats struct {
+	ID     string `json:"campaign_id"`
+	Status string `json:"status"`
+	// TotalMembers is of the last run; Remaining of them are still to be sent to.
+	TotalMembers uint64         `json:"total_members"`
+	Remaining    uint64         `json:"remaining"`
+	EmailsSent   uint64         `json:"emails_sent"`
+	Failed       uint64         `json:"failed"`
+	Skipped      map[string]int `json:"skipped"` // reason → recipients
+	Delivered    uint64         `json:"delivered"`
+	Opens        uint64         `json:"opens"`
+	UniqueOpens  uint64         `json:"unique_opens"`
+	Clicks       uint64         `json:"clicks"`
+	UniqueClicks uint64         `json:"unique_clicks"`
+	Bounces      uint64         `json:"bounces"`
+	Complaints   uint64         `json:"complaints"`
+	Unsubscribes uint64         `json:"unsubscribes"`
+	// Rates are shares of those sent to, from 0 to 1.
+	OpenRate        float64     `json:"open_rate"`
+	ClickRate       float64     `json:"click_rate"`
+	BounceRate      float64     `json:"bounce_rate"`
+	ComplaintRate   float64     `json:"complaint_rate"`
+	UnsubscribeRate float64     `json:"unsubscribe_rate"`
+	Links           []linkStats `json:"links"`
+	ABTest          *abStats    `json:"ab_test"`
+	Errors          []string    `json:"errors"`
+	Resumed         int         `json:"resumed"` // how often sending went on after a stop of the service
+	StartedAt       *string     `json:"started_at"`
+	FinishedAt      *string     `json:"finished_at"`
+}
+
+type linkStats struct {
+	URL    string `json:"url"`
+	Clicks uint64 `json:"clicks"`
+}
+
+type abStats struct {
+	Metric   string         `json:"metric"`
+	Variants []variantStats `json:"variants"`
+	// Winner is the number of the winning variant, null before the choice.
+	Winner *int    `json:"winner"`
+	EndsAt *string `json:"ends_at"`
+}
+
+type variantStats struct {
+	Variant      int    `json:"variant"`
+	EmailsSent   uint64 `json:"emails_sent"`
+	UniqueOpens  uint64 `json:"unique_opens"`
+	UniqueClicks uint64 `json:"unique_clicks"`
+}
+
+func timeOrNull(ms int64) *string {
+	if ms == 0 {
+		return nil
+	}
+	return textOrNull(timeText(ms))
+}
+
+func share(n, of uint64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return float64(n) / float64(of)
+}
+
+func toStats(v *resolver.View, x resolver.Campaign) campaignStats {
+	n := v.CampaignNumbers(x)
+	out := campaignStats{
+		ID: x.ID, Status: "draft", Remaining: n.Audience + n.Pending, EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{},
+		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
+		OpenRate: share(n.Opened, n.Sent), ClickRate: share(n.Clicked, n.Sent), BounceRate: share(n.Bounced, n.Sent+n.Failed),
+		ComplaintRate: share(n.Complained, n.Sent), UnsubscribeRate: share(n.Unsubscribed, n.Sent),
+		Links: []linkStats{}, Errors: []string{},
+	}
+	r, ok := v.CampaignRun(x.ID)
+	if !ok {
+		return out
+	}
+	out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
+	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = orEmpty(r.Errors), r.Resumed, timeOrNull(r.StartedMs), timeOrNull(r.FinishedMs)
+	if r.Skipped != nil {
+		out.Skipped = r.Skipped
+	}
+	contents := v.CampaignContents(x.ID)
+	if len(contents) > 0 {
+		for i, url := range contents[0].Links {
+			link := linkStats{URL: url}
+			if i < len(r.ByLink) {
+				link.Clicks = r.ByLink[i]
+			}
+			out.Links = append(out.Links, link)
+		}
+	}
+	if r.AB != nil {
+		ab := &abStats{Metric: r.AB.Metric, EndsAt: timeOrNull(r.AB.EndsMs)}
+		if r.AB.Winner >= 0 {
+			ab.Winner = &r.AB.Winner
+		}
+		for i := range r.Variants {
+			s := variantStats{Variant: i}
+			if i < len(r.VariantOf) {
+				s.EmailsSent, s.UniqueOpens, s.UniqueClicks = r.VariantOf[i].Sent, r.VariantOf[i].Opened, r.VariantOf[i].Clicked
+			}
+			ab.Variants = append(ab.Variants, s)
+		}
+		out.ABTest = ab
+	}
+	return out
+}
+
+// campaignStats answers GET /campaign/{id}/stats.
+func (a *API) campaignStats(c *call) (any, error) {
+	var out campaignStats
+	err := c.read(func(v *resolver.View) error {
+		x, ok := v.Campaign(c.param("id"))
+		if !ok {
+			return errNoCampaign
+		}
+		out = toStats(v, x)
+		return nil
+	})
+	return out, err
+}
+
+// recipientActivity is what one recipient did with a campaign.
+type recipientActivity struct {
+	ContactID    string  `json:"contact_id"`
+	Email        *string `json:"email"`
+	Sent         bool    `json:"sent"`
+	Failed       bool    `json:"failed"`
+	Delivered    bool    `json:"delivered"`
+	Opened       bool    `json:"opened"`
+	Clicked      bool    `json:"clicked"`
+	Bounced      bool    `json:"bounced"`
+	Complained   bool    `json:"complained"`
+	Unsubscribed bool    `json:"unsubscribed"`
+}
+
+// campaignActivity answers GET /campaign/{id}/recipients/activity.
+func (a *API) campaignActivity(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	from, err := c.from()
+	if err != nil {
+		return nil, err
+	}
+	out := []recipientActivity{}
+	next := ""
+	err = c.read(func(v *resolver.View) error {
+		x, ok := v.Campaign(c.param("id"))
+		if !ok {
+			return errNoCampaign
+		}
+		list := v.CampaignRecipients(x, from, limit)
+		var ordinals []uint32
+		for _, r := range list {
+			ordinals = append(ordinals, r.Listed)
+			p, err := v.Profile(r.Ordinal)
+			if err != nil {
+				return err
+			}
+			out = append(out, recipientActivity{p.ID.String(), textOrNull(p.Newest(resolver.IdentityEmail)), r.Sent, r.Failed, r.Delivered, r.Opened, r.Clicked, r.Bounced, r.Complained, r.Unsubscribed})
+		}
+		next = ordinalCursor(ordinals, limit)
+		return nil
+	})
+	return reply{data: out, next: next}, err
+}

@@ -1,0 +1,455 @@
+package keyapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Campaigns sends campaigns: a [*messaging.Dispatcher].
+type Campaigns interface {
+	Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error)
+	Start(ctx context.Context, account uint64, start resolver.CampaignStart) (*messaging.Run, error)
+}
+
+// sendTimeout bounds how long a request waits for a campaign to be sent. Sending
+// goes on after it.
+const sendTimeout = 12 * time.Hour
+
+func (a *API) campaignRoutes() []route {
+	return []route{
+		{method: "POST", path: "/campaign", permission: "campaigns:write", handle: a.createCampaign},
+		{method: "GET", path: "/campaign", permission: "campaigns:read", handle: a.listCampaigns},
+		{method: "GET", path: "/campaign/{id}", permission: "campaigns:read", handle: a.getCampaign},
+		{method: "PATCH", path: "/campaign/{id}", permission: "campaigns:write", handle: a.updateCampaign},
+		{method: "DELETE", path: "/campaign/{id}", permission: "campaigns:write", handle: a.deleteCampaign},
+		{method: "POST", path: "/campaign/{id}/send", permission: "campaigns:write", handle: a.sendCampaign, timeout: sendTimeout},
+		{method: "GET", path: "/campaign/{id}/stats", permission: "campaigns:read", handle: a.campaignStats},
+		{method: "GET", path: "/campaign/{id}/recipients/activity", permission: "campaigns:read", handle: a.campaignActivity},
+		{method: "POST", path: "/campaign/{id}/ab-test/start", permission: "campaigns:write", handle: a.startABTest},
+	}
+}
+
+// campaign is a campaign as it is answered.
+type campaign struct {
+	ID         string   `json:"_id"`
+	Name       string   `json:"name"`
+	Channel    int      `json:"channel"`
+	Type       *int     `json:"type"`
+	Date       *string  `json:"date"`
+	Subject    string   `json:"subject"`
+	Body       string   `json:"body"`
+	Sender     string   `json:"sender"`
+	SenderName string   `json:"sender_name"`
+	ReplyTo    string   `json:"reply_to"`
+	TemplateID *string  `json:"template_id"`
+	ListID     []string `json:"list_id"`
+	SegmentIDs []string `json:"segment_ids"`
+	// Status is draft, sending, testing, sent or stopped.
+	Status    string `json:"status"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+func toCampaign(v *resolver.View, x resolver.Campaign) campaign {
+	out := campaign{
+		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: textOrNull(x.Date), Subject: x.Subject, Body: x.Body,
+		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, TemplateID: textOrNull(x.TemplateID),
+		ListID: orEmpty(x.ListIDs), SegmentIDs: orEmpty(x.SegmentIDs), Status: "draft",
+		CreatedAt: timeText(x.CreatedMs), UpdatedAt: timeText(x.UpdatedMs),
+	}
+	if x.Type != 0 {
+		out.Type = &x.Type
+	}
+	if r, ok := v.CampaignRun(x.ID); ok {
+		out.Status = r.Status
+	}
+	return out
+}
+
+func orEmpty(list []string) []string {
+	if list == nil {
+		return []string{}
+	}
+	return list
+}
+
+var errNoCampaign = failWith(codeNotFound, "There is no campaign with this id")
+
+func (c *call) campaignOf(id string) (x resolver.Campaign, out campaign, err error) {
+	err = c.read(func(v *resolver.View) error {
+		var ok bool
+		if x, ok = v.Campaign(id); !ok {
+			return errNoCampaign
+		}
+		out = toCampaign(v, x)
+		return nil
+	})
+	return x, out, err
+}
+
+// campaignFields are the fields of a campaign in a request.
+type campaignFields struct {
+	Name       *string         `json:"name"`
+	Channel    json.RawMessage `json:"channel"`
+	Type       json.RawMessage `json:"type"`
+	Date       *string         `json:"date"`
+	Subject    *string         `json:"subject"`
+	Body       *string         `json:"body"`
+	Sender     *string         `json:"sender"`
+	SenderName *string         `json:"sender_name"`
+	ReplyTo    *string         `json:"reply_to"`
+	TemplateID *string         `json:"template_id"`
+	ListID     []string        `json:"list_id"`
+	SegmentIDs []string        `json:"segment_ids"`
+}
+
+// apply changes what is given.
+func (f *campaignFields) apply(x *resolver.Campaign) error {
+	n, given, err := number("channel", f.Channel, resolver.ChannelOmni, resolver.ChannelSingle)
+	if err != nil {
+		return err
+	} else if given {
+		x.Channel = n
+	}
+	n, given, err = number("type", f.Type, resolver.TypeEmail, resolver.TypeSMS, resolver.TypeIM, resolver.TypePush)
+	if err != nil {
+		return err
+	} else if given {
+		x.Type = n
+	}
+	for _, t := range []struct {
+		src *string
+		dst *string
+	}{
+		{f.Name, &x.Name}, {f.Date, &x.Date}, {f.Subject, &x.Subject}, {f.Body, &x.Body}, {f.Sender, &x.Sender},
+		{f.SenderName, &x.SenderName}, {f.ReplyTo, &x.ReplyTo}, {f.TemplateID, &x.TemplateID},
+	} {
+		if t.src != nil {
+			*t.dst = *t.src
+		}
+	}
+	if f.ListID != nil {
+		x.ListIDs = f.ListID
+	}
+	if f.SegmentIDs != nil {
+		x.SegmentIDs = f.SegmentIDs
+	}
+	switch {
+	case x.Name == "":
+		return Fail("name Field required")
+	case x.Channel == 0:
+		return Fail("channel Field required")
+	case x.Channel == resolver.ChannelSingle && x.Type == 0:
+		return Fail("type Field required")
+	case x.Channel == resolver.ChannelSingle && x.Date == "":
+		return Fail("date Field required")
+	case x.Date != "" && !isTime(x.Date):
+		return Fail("date Input should be a valid datetime in ISO 8601, such as 2026-01-31T09:00:00Z")
+	}
+	return nil
+}
+
+// isTime tells whether a text is a time in one of the usual forms of ISO 8601.
+func isTime(s string) bool {
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700"} {
+		if _, err := time.Parse(layout, s); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// createCampaign answers POST /campaign.
+func (a *API) createCampaign(c *call) (any, error) {
+	var in campaignFields
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	var x resolver.Campaign
+	if err := in.apply(&x); err != nil {
+		return nil, err
+	}
+	return c.saveCampaign(x)
+}
+
+func (c *call) saveCampaign(x resolver.Campaign) (any, error) {
+	var saved resolver.Campaign
+	if err := c.command(resolver.CommandCampaignSave, x, &saved); err != nil {
+		return nil, err
+	}
+	_, out, err := c.campaignOf(saved.ID)
+	return out, err
+}
+
+// updateCampaign answers PATCH /campaign/{id}.
+func (a *API) updateCampaign(c *call) (any, error) {
+	var in campaignFields
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	x, _, err := c.campaignOf(c.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	if err := in.apply(&x); err != nil {
+		return nil, err
+	}
+	return c.saveCampaign(x)
+}
+
+func (a *API) deleteCampaign(c *call) (any, error) {
+	return nil, c.command(resolver.CommandCampaignDelete, resolver.CampaignID{ID: c.param("id")}, nil)
+}
+
+func (a *API) getCampaign(c *call) (any, error) {
+	_, out, err := c.campaignOf(c.param("id"))
+	return out, err
+}
+
+// listCampaigns answers GET /campaign, the oldest first.
+func (a *API) listCampaigns(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.after()
+	if err != nil {
+		return nil, err
+	}
+	out := []campaign{}
+	next := ""
+	err = c.read(func(v *resolver.View) error {
+		var part []resolver.Campaign
+		part, next = pageByAge(v.Campaigns(), after, limit, func(x *resolver.Campaign) age { return age{x.CreatedMs, x.ID} })
+		for _, x := range part {
+			out = append(out, toCampaign(v, x))
+		}
+		return nil
+	})
+	return reply{data: out, next: next}, err
+}
+
+// sendFields are the fields of a send request.
+type sendFields struct {
+	ListID              []string        `json:"list_id"`
+	SegmentIDs          []string        `json:"segment_ids"`
+	TemplateSource      json.RawMessage `json:"template_source"`
+	TemplateID          string          `json:"template_id"`
+	BatchSize           *json.Number    `json:"batch_size"`
+	DelayBetweenBatches *json.Number    `json:"delay_between_batches"`
+}
+
+const (
+	defaultBatch = 100
+	maxBatch     = 1000
+	defaultDelay = 1.0
+	minDelay     = 0.1
+	maxDelay     = 60
+)
+
+// start is what the state machine is told: audience and pace.
+func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err error) {
+	s = resolver.CampaignStart{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay}
+	if f.ListID == nil && f.SegmentIDs == nil {
+		// The campaign's own audience; one that has none goes to all contacts.
+		s.ListIDs, s.SegmentIDs = x.ListIDs, x.SegmentIDs
+		s.Everybody = len(x.ListIDs)+len(x.SegmentIDs) == 0
+	} else if len(f.ListID)+len(f.SegmentIDs) == 0 {
+		return s, Fail("list_id or segment_ids should name at least one list or segment; leave both out to use the campaign's own audience")
+	}
+	if s.TemplateSource, _, err = word("template_source", f.TemplateSource, resolver.TemplateList, resolver.TemplateDraft); err != nil {
+		return s, err
+	}
+	if s.TemplateSource != "" && s.TemplateID == "" {
+		s.TemplateID = x.TemplateID
+	}
+	if f.BatchSize != nil {
+		n, err := f.BatchSize.Int64()
+		if err != nil || n < 1 || n > maxBatch {
+			return s, Fail("batch_size Input should be a whole number from 1 to %d", maxBatch)
+		}
+		s.BatchSize = int(n)
+	}
+	if f.DelayBetweenBatches != nil {
+		d, err := f.DelayBetweenBatches.Float64()
+		if err != nil || !(d >= minDelay && d <= maxDelay) {
+			return s, Fail("delay_between_batches Input should be a number of seconds from %g to %d", minDelay, maxDelay)
+		}
+		s.DelayMs = int64(math.Round(d * 1000))
+	}
+	return s, nil
+}
+
+// content is what a campaign sends: its own texts, or those of the template.
+func (c *call) content(x *resolver.Campaign, source, templateID string) (resolver.CampaignContent, error) {
+	out := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo}
+	err := c.read(func(v *resolver.View) error {
+		if out.Sender == "" {
+			out.Sender = "no-reply@" + resolver.DevelopmentDomain
+			for _, d := range v.Domains() {
+				if d.VerifiedMs != 0 {
+					out.Sender = "no-reply@" + d.Name
+					break
+				}
+			}
+		}
+		if source == "" && templateID == "" {
+			return nil
+		}
+		t, ok := v.Template(templateID)
+		switch {
+		case templateID == "":
+			return Fail("template_id Field required: name the template to send, here or in the campaign")
+		case !ok, source != "" && t.Source != source:
+			return failWith(codeNotFound, "template_id: there is no such template")
+		}
+		out.HTML, out.Text = t.HTML, t.Text
+		if t.Subject != "" {
+			out.Subject = t.Subject
+		}
+		return nil
+	})
+	return out, err
+}
+
+func prepare(x *resolver.Campaign, content resolver.CampaignContent) (resolver.CampaignContent, error) {
+	if content.HTML == "" && content.Text == "" {
+		return content, Fail("body Field required: the campaign has nothing to send")
+	}
+	if x.Medium() != "email" {
+		return content, Fail("type Input should be 1 to be sent here: other types have calls of their own")
+	}
+	out, err := messaging.PrepareEmail(content)
+	var fault *messaging.ContentError
+	if errors.As(err, &fault) {
+		return out, Fail("%s", err)
+	}
+	return out, err
+}
+
+// sendResult is the answer to a send request.
+type sendResult struct {
+	Success      bool     `json:"success"`
+	Message      string   `json:"message"`
+	TotalMembers uint64   `json:"total_members"`
+	EmailsSent   uint64   `json:"emails_sent"`
+	Errors       []string `json:"errors"`
+	StartedAt    string   `json:"started_at"`
+	FinishedAt   *string  `json:"finished_at"`
+}
+
+// sendCampaign answers POST /campaign/{id}/send when the campaign has been sent.
+func (a *API) sendCampaign(c *call) (any, error) {
+	var in sendFields
+	if err := c.decodeOptional(&in); err != nil {
+		return nil, err
+	}
+	x, _, err := c.campaignOf(c.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	start, err := in.start(&x)
+	if err != nil {
+		return nil, err
+	}
+	content, err := c.content(&x, start.TemplateSource, start.TemplateID)
+	if err != nil {
+		return nil, err
+	}
+	if content, err = prepare(&x, content); err != nil {
+		return nil, err
+	}
+	start.Variants = []resolver.CampaignContent{content}
+	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, start)
+	if err != nil {
+		return nil, err
+	}
+	out := sendResult{
+		Success: r.Status == resolver.RunDone, Message: "sent", TotalMembers: r.Total, EmailsSent: r.Sent,
+		Errors: orEmpty(r.Errors), StartedAt: timeText(r.StartedMs),
+	}
+	if r.FinishedMs != 0 {
+		out.FinishedAt = textOrNull(timeText(r.FinishedMs))
+	}
+	if !out.Success {
+		out.Message = "stopped before the end"
+		if len(r.Errors) > 0 {
+			out.Message = r.Errors[len(r.Errors)-1]
+		}
+	}
+	return out, nil
+}
+
+// startABTest answers POST /campaign/{id}/ab-test/start: the test is sent in the
+// background, and its winner to the rest.
+func (a *API) startABTest(c *call) (any, error) {
+	var in struct {
+		sendFields
+		Variants []struct {
+			Subject    *string `json:"subject"`
+			Body       *string `json:"body"`
+			SenderName *string `json:"sender_name"`
+		} `json:"variants"`
+		TestPercent *int            `json:"test_percent"`
+		Metric      json.RawMessage `json:"metric"`
+		WaitSeconds *int64          `json:"wait_seconds"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	x, _, err := c.campaignOf(c.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	start, err := in.start(&x)
+	if err != nil {
+		return nil, err
+	}
+	ab := &resolver.ABTest{Percent: 20, Metric: "opens", WaitMs: 4 * 3_600_000}
+	if metric, given, err := word("metric", in.Metric, "opens", "clicks"); err != nil {
+		return nil, err
+	} else if given {
+		ab.Metric = metric
+	}
+	if in.TestPercent != nil {
+		ab.Percent = *in.TestPercent
+	}
+	if in.WaitSeconds != nil {
+		ab.WaitMs = *in.WaitSeconds * 1000
+	}
+	switch {
+	case len(in.Variants) < 2 || len(in.Variants) > 10:
+		return nil, Fail("variants Input should have 2 to 10 entries")
+	case ab.Percent < 1 || ab.Percent > 100:
+		return nil, Fail("test_percent Input should be a whole number from 1 to 100")
+	case ab.WaitMs < 0 || ab.WaitMs > 30*86_400_000:
+		return nil, Fail("wait_seconds Input should be a whole number from 0 to 2592000")
+	}
+	base, err := c.content(&x, start.TemplateSource, start.TemplateID)
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range in.Variants {
+		content := base
+		for _, f := range []struct{ src, dst *string }{{v.Subject, &content.Subject}, {v.Body, &content.HTML}, {v.SenderName, &content.SenderName}} {
+			if f.src != nil {
+				*f.dst = *f.src
+			}
+		}
+		if content, err = prepare(&x, content); err != nil {
+			return nil, err
+		}
+		start.Variants = append(start.Variants, content)
+	}
+	start.AB = ab
+	if _, err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start); err != nil {
+		return nil, err
+	}
+	return a.campaignStats(c)
+}

@@ -1,0 +1,248 @@
+package keyapi
+
+import (
+	"encoding/binary"
+	"encoding/json"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+func (a *API) contactRoutes() []route {
+	return []route{
+		{method: "POST", path: "/contacts", permission: "contacts:write", handle: a.createContact},
+		{method: "GET", path: "/contacts", permission: "contacts:read", handle: a.listContacts},
+		{method: "GET", path: "/contacts/{id}", permission: "contacts:read", handle: a.getContact},
+		{method: "PATCH", path: "/contacts/{id}", permission: "contacts:write", handle: a.updateContact},
+	}
+}
+
+// contact is a contact as it is answered. Fields that are not known are null.
+type contact struct {
+	ID         string     `json:"_id"`
+	Email      *string    `json:"email"`
+	FirstName  *string    `json:"first_name"`
+	LastName   *string    `json:"last_name"`
+	Phone      *string    `json:"phone"`
+	ExternalID *string    `json:"external_id"`
+	Subscribed bool       `json:"subscribed"`
+	SMSConsent smsConsent `json:"sms_consent"`
+	// Status is that of e-mail, null for somebody who never subscribed.
+	Status          *string         `json:"status"`
+	EngagementScore int             `json:"engagement_score"`
+	Lists           []string        `json:"lists"`
+	Geo             json.RawMessage `json:"geo"`
+	Attributes      json.RawMessage `json:"attributes"`
+	CreatedAt       string          `json:"created_at"`
+}
+
+type smsConsent struct {
+	Status string  `json:"status"`
+	Source *string `json:"source"`
+}
+
+// textOrNull is a text, nil when it is empty.
+func textOrNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+func objectOrEmpty(raw json.RawMessage) json.RawMessage {
+	if len(raw) == 0 {
+		return json.RawMessage("{}")
+	}
+	return raw
+}
+
+func toContact(p *resolver.Profile, atMs int64) contact {
+	sms := p.Consent("sms")
+	status := p.Status("email", atMs)
+	x := contact{
+		ID:    p.ID.String(),
+		Email: textOrNull(p.Newest(resolver.IdentityEmail)), Phone: textOrNull(p.Newest(resolver.IdentityPhone)),
+		ExternalID: textOrNull(p.Newest(resolver.IdentityExternalID)), FirstName: textOrNull(p.FirstName), LastName: textOrNull(p.LastName),
+		SMSConsent: smsConsent{sms.Status, textOrNull(sms.Source)}, Status: textOrNull(status),
+		EngagementScore: p.Score(atMs), Lists: p.Lists, Geo: objectOrEmpty(p.Geo), Attributes: objectOrEmpty(p.Attributes),
+		CreatedAt: timeText(p.CreatedMs),
+	}
+	if x.Lists == nil {
+		x.Lists = []string{}
+	}
+	switch status {
+	case resolver.StatusUnsubscribed, resolver.StatusBounced, resolver.StatusComplained, resolver.StatusSuppressed:
+	case "":
+		// Who was made a contact without an e-mail has refused nothing.
+		x.Subscribed = p.IsContact
+	default:
+		x.Subscribed = true
+	}
+	return x
+}
+
+// contactOf reads a contact by its id, through merges.
+func (c *call) contactOf(id string) (x contact, err error) {
+	err = c.read(func(v *resolver.View) error {
+		o, ok := uint32(0), false
+		if pid, is := resolver.ParseProfileID(id); is {
+			o, ok = v.Resolve(pid)
+		}
+		if !ok {
+			return failWith(codeNotFound, "There is no contact with this id")
+		}
+		p, err := v.Profile(o)
+		if err == nil {
+			x = toContact(p, max(c.now.UnixMilli(), v.LogTimeMs()))
+		}
+		return err
+	})
+	return x, err
+}
+
+// contactFields are the fields of a contact in a request.
+type contactFields struct {
+	Email      *string `json:"email"`
+	FirstName  *string `json:"first_name"`
+	LastName   *string `json:"last_name"`
+	Phone      *string `json:"phone"`
+	ExternalID *string `json:"external_id"`
+	ListID     *string `json:"list_id"`
+}
+
+func (f *contactFields) create() resolver.ContactCreate {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	return resolver.ContactCreate{
+		Email: text(f.Email), FirstName: text(f.FirstName), LastName: text(f.LastName),
+		Phone: text(f.Phone), ExternalID: text(f.ExternalID), ListID: text(f.ListID),
+	}
+}
+
+// createContact answers POST /contacts. All fields are optional, and so is the
+// body.
+func (a *API) createContact(c *call) (any, error) {
+	var in contactFields
+	if err := c.decodeOptional(&in); err != nil {
+		return nil, err
+	}
+	var out resolver.ContactReply
+	if err := c.command(resolver.CommandContactCreate, in.create(), &out); err != nil {
+		return nil, err
+	}
+	return c.contactOf(out.ID)
+}
+
+func (a *API) getContact(c *call) (any, error) { return c.contactOf(c.param("id")) }
+
+// updateContact answers PATCH /contacts/{id}: what is given is changed. Names
+// are removed by "", attributes by null within attributes.
+func (a *API) updateContact(c *call) (any, error) {
+	var in struct {
+		contactFields
+		Geo        map[string]any `json:"geo"`
+		Attributes map[string]any `json:"attributes"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	args := resolver.ContactUpdate{ID: c.param("id"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	for _, f := range []struct {
+		src map[string]any
+		dst *json.RawMessage
+	}{{in.Geo, &args.Geo}, {in.Attributes, &args.Attributes}} {
+		if f.src != nil {
+			b, err := json.Marshal(f.src)
+			if err != nil {
+				return nil, err
+			}
+			*f.dst = b
+		}
+	}
+	var out resolver.ContactReply
+	if err := c.command(resolver.CommandContactUpdate, args, &out); err != nil {
+		return nil, err
+	}
+	return c.contactOf(out.ID)
+}
+
+// cursorOrdinal begins cursors of lists in order of ordinals.
+const cursorOrdinal = 2
+
+// from reads the query's cursor of a list in order of ordinals.
+func (c *call) from() (uint32, error) {
+	text := string(c.QueryArgs().Peek("cursor"))
+	if text == "" {
+		return 0, nil
+	}
+	b, err := cursorText.DecodeString(text)
+	if err != nil || len(b) != 5 || b[0] != cursorOrdinal {
+		return 0, Fail(cursorFault)
+	}
+	return binary.LittleEndian.Uint32(b[1:]), nil
+}
+
+// ordinalCursor is the cursor of what stands behind the last of a page, "" when
+// the page was not full.
+func ordinalCursor(ordinals []uint32, limit int) string {
+	if len(ordinals) < limit {
+		return ""
+	}
+	return cursorText.EncodeToString(binary.LittleEndian.AppendUint32([]byte{cursorOrdinal}, ordinals[len(ordinals)-1]+1))
+}
+
+// listContacts answers GET /contacts: all profiles in the order in which they
+// were made, or those with an identifier, or on a list.
+func (a *API) listContacts(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	from, err := c.from()
+	if err != nil {
+		return nil, err
+	}
+	out := []contact{}
+	next := ""
+	err = c.read(func(v *resolver.View) error {
+		ordinals, err := c.selected(v, from, limit)
+		if err != nil {
+			return err
+		}
+		next = ordinalCursor(ordinals, limit)
+		atMs := max(c.now.UnixMilli(), v.LogTimeMs())
+		for _, o := range ordinals {
+			p, err := v.Profile(o)
+			if err != nil {
+				return err
+			}
+			out = append(out, toContact(p, atMs))
+		}
+		return nil
+	})
+	return reply{data: out, next: next}, err
+}
+
+// selected are the ordinals that a list of contacts shows.
+func (c *call) selected(v *resolver.View, from uint32, limit int) ([]uint32, error) {
+	args := c.QueryArgs()
+	for kind, name := range []string{"email", "external_id", "phone"} {
+		if value := string(args.Peek(name)); value != "" {
+			if o, ok := v.Find(resolver.IdentityKind(kind), value); ok && o >= from {
+				return []uint32{o}, nil
+			}
+			return nil, nil
+		}
+	}
+	if id := string(args.Peek("list_id")); id != "" {
+		l, ok := v.List(id)
+		if !ok {
+			return nil, failWith(codeNotFound, "list_id: there is no such list")
+		}
+		return v.ListMembersPage(l, from, limit), nil
+	}
+	return v.ProfilesPage(from, limit), nil
+}

@@ -1,0 +1,28 @@
+// Package keyapi is what programs call with an API key: Surface A under /api/v1
+// and Surface C under /v1.
+//
+// # The chain
+//
+// Every request takes the same way (serve.go): who is it (auth.go), is it within
+// its rate (limiter.go), which route is it, may the key do that, run, write the
+// surface's envelope (envelope.go). The two surfaces share all of it. They differ
+// in their rate, and in how failures look: on Surface A all but 401, 429 and the
+// service's own faults are HTTP 200 with status "failure", on Surface C they have
+// real HTTP statuses and codes.
+//
+// # Adding a route
+//
+// Each noun has its file with a function that lists its routes; routes.go puts
+// the lists together. A [route] names the permission it needs, which must be one
+// that keys can hold: New refuses any other. A handler reads its body with
+// call.decode, the state with call.read, changes it with call.command, and
+// returns data, a [reply] (data with a message or a cursor), or an error: [Fail]
+// for what the caller did wrong, a [*resolver.Refusal] as it is, anything else for
+// faults of the service. classify (failure.go) is the one place where errors
+// become answers.
+//
+// # Invariants
+//
+//   - R2: the account is that of the key, and of nothing that a request says.
+//   - Q1: bodies, limiters and uses to be recorded are bounded.
+package keyapi

@@ -1,0 +1,73 @@
+package keyapi
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/musterhq/muster/ingest"
+)
+
+func (a *API) eventRoutes() []route {
+	return []route{
+		{method: "POST", path: "/events", permission: "events:write", handle: a.recordEvent},
+	}
+}
+
+// recordEvent answers POST /events of Surface C: one event by e-mail, under the
+// rules of Surface B.
+func (a *API) recordEvent(c *call) (any, error) {
+	var in struct {
+		Email      json.RawMessage `json:"email"`
+		Event      json.RawMessage `json:"event"`
+		Properties json.RawMessage `json:"properties"`
+		// IdempotencyKey is our own: it makes a retry safe as it does on Surface B.
+		IdempotencyKey json.RawMessage `json:"idempotency_key"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	for _, f := range []struct {
+		name string
+		raw  json.RawMessage
+	}{{"email", in.Email}, {"event", in.Event}} {
+		if len(f.raw) == 0 || string(f.raw) == "null" || string(f.raw) == `""` {
+			return nil, Fail("%s Field required", f.name)
+		}
+	}
+	event, err := json.Marshal(eventB{in.Event, userB{in.Email}, in.Properties, in.IdempotencyKey})
+	if err != nil {
+		return nil, err
+	}
+	profile, err := a.opts.Events.Record(c.key.Account, event)
+	var refused *ingest.EventError
+	if errors.As(err, &refused) {
+		err = &ingest.EventError{Status: refused.Status, Message: fieldsOfC(refused.Message)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"profile_id": profile.String()}, nil
+}
+
+// eventB is an event in the form of Surface B.
+type eventB struct {
+	Type           json.RawMessage `json:"event_type"`
+	User           userB           `json:"user"`
+	Properties     json.RawMessage `json:"properties,omitempty"`
+	IdempotencyKey json.RawMessage `json:"idempotency_key,omitempty"`
+}
+
+type userB struct {
+	Email json.RawMessage `json:"email"`
+}
+
+// fieldsOfC names the field that a message begins with as Surface C does.
+func fieldsOfC(message string) string {
+	for b, c := range map[string]string{"event_type": "event", "user.email": "email"} {
+		if rest, ok := strings.CutPrefix(message, b); ok {
+			return c + rest
+		}
+	}
+	return message
+}

@@ -1,0 +1,115 @@
+package keyapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/resolver"
+)
+
+// code classifies a failure. Name and status are those of Surface C.
+type code struct {
+	name   string
+	status int
+}
+
+// The codes of Surface C; they are documented and never change.
+var (
+	codeInvalid      = code{"invalid_request", 400}
+	codeUnauthorized = code{"unauthorized", 401}
+	codeForbidden    = code{"forbidden", 403}
+	codeNotFound     = code{"not_found", 404}
+	codeMethod       = code{"method_not_allowed", 405}
+	codeConflict     = code{"conflict", 409}
+	codeTooLarge     = code{"too_large", 413}
+	codeMediaType    = code{"unsupported_media_type", 415}
+	codeLimited      = code{"rate_limited", 429}
+	codeInternal     = code{"internal_error", 500}
+	codeUnavailable  = code{"unavailable", 503}
+
+	codes = []code{codeInvalid, codeUnauthorized, codeForbidden, codeNotFound, codeMethod, codeConflict, codeTooLarge,
+		codeMediaType, codeLimited, codeInternal, codeUnavailable}
+)
+
+// failure is a failure as it is answered.
+type failure struct {
+	code    code
+	message string
+	// retryAfter is after how many seconds to try again, 0 for none.
+	retryAfter int
+}
+
+func (f *failure) Error() string { return f.message }
+
+// Fail is what a handler returns for what the caller did wrong. On Surface C it
+// is invalid_request.
+func Fail(message string, args ...any) error {
+	return &failure{code: codeInvalid, message: fmt.Sprintf(message, args...)}
+}
+
+// failWith is Fail with another code.
+func failWith(c code, message string, args ...any) error {
+	return &failure{code: c, message: fmt.Sprintf(message, args...)}
+}
+
+var (
+	errForbidden = &failure{code: codeForbidden, message: "You don't have permission to perform this action"}
+	errNoRoute   = &failure{code: codeNotFound, message: "There is nothing at this path."}
+)
+
+// tooMany says to wait; the seconds are rounded up.
+func tooMany(wait time.Duration) error {
+	seconds := max(1, int((wait+time.Second-1)/time.Second))
+	return &failure{code: codeLimited, message: fmt.Sprintf("Too many requests. Try again in %d seconds.", seconds), retryAfter: seconds}
+}
+
+// classify turns any error into an answer; ours is true when the fault is the
+// service's own and belongs in its log.
+func classify(err error) (f *failure, ours bool) {
+	var refusal *resolver.Refusal
+	var event *ingest.EventError
+	switch {
+	case errors.As(err, &f):
+		return f, false
+	case errors.As(err, &refusal):
+		return ofRefusal(refusal), false
+	case errors.As(err, &event):
+		return ofEvent(event), false
+	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
+		return &failure{codeUnavailable, "The server is overloaded; nothing was changed. Try again in a moment.", 2}, false
+	case errors.Is(err, context.DeadlineExceeded):
+		return &failure{codeUnavailable, "The answer was not ready in time. Try again later.", 5}, false
+	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, context.Canceled):
+		return &failure{codeUnavailable, "The server is not available at present. Try again later.", 5}, true
+	case errors.Is(err, eventlog.ErrTooLarge):
+		return &failure{code: codeTooLarge, message: "The request makes a record larger than the log takes. Send less."}, false
+	}
+	return &failure{code: codeInternal, message: "The server failed to answer; its log has the reason."}, true
+}
+
+func ofRefusal(r *resolver.Refusal) *failure {
+	f := &failure{code: codeInvalid, message: r.Message}
+	switch r.Code {
+	case "not_found":
+		f.code = codeNotFound
+	case "conflict", "limit":
+		f.code = codeConflict
+	case "forbidden":
+		f.code = codeForbidden
+	}
+	return f
+}
+
+func ofEvent(e *ingest.EventError) *failure {
+	switch e.Status {
+	case 413:
+		return &failure{code: codeTooLarge, message: e.Message}
+	case 503:
+		return &failure{codeUnavailable, e.Message, 2}
+	}
+	return &failure{code: codeInvalid, message: e.Message}
+}

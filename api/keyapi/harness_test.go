@@ -1,0 +1,272 @@
+package keyapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/valyala/fasthttp/fasthttputil"
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+func TestMain(m *testing.M) {
+	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
+	// fasthttp's own: a clock for the header Date and, for 10 s after the end of
+	// a server, who cleans up behind its workers.
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"),
+		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*workerPool).Start.func2"))
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clock is a wall clock that tests move.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// emptyHistory stores nothing and knows nothing of the past.
+type emptyHistory struct {
+	mu       sync.Mutex
+	position map[int]int64
+	// building keeps segments from being built.
+	building bool
+}
+
+func (h *emptyHistory) Position(_ context.Context, partition int) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.position[partition], nil
+}
+
+func (h *emptyHistory) Append(_ context.Context, b *query.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.position == nil {
+		h.position = map[int]int64{}
+	}
+	h.position[b.Partition] = max(h.position[b.Partition], b.To)
+	return nil
+}
+
+func (h *emptyHistory) Replay(ctx context.Context, _ query.ReplayQuery, _ func(*query.ReplayBlock) error) error {
+	if h.building {
+		<-ctx.Done()
+	}
+	return ctx.Err()
+}
+
+func (h *emptyHistory) Timeline(context.Context, query.TimelineQuery) ([]query.TimelineEntry, error) {
+	return nil, nil
+}
+func (h *emptyHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {
+	return roaring.New(), nil
+}
+func (h *emptyHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
+	return nil, nil
+}
+func (h *emptyHistory) Usage(context.Context) (query.Usage, error) { return query.Usage{}, nil }
+func (h *emptyHistory) Close() error                               { return nil }
+
+// service is a whole service on an in-memory listener.
+type service struct {
+	t       testing.TB
+	clock   *clock
+	node    *resolver.Node
+	api     *API
+	console *api.API
+	creds   api.Credentials
+	account uint64
+	client  *http.Client
+	token   string
+	log     *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// newService starts a service with one account. change may set options, and
+// routes of tests.
+func newService(t testing.TB, change func(*Options), more ...route) *service {
+	t.Helper()
+	return newServiceWith(t, &emptyHistory{}, change, more...)
+}
+
+func newServiceWith(t testing.TB, history query.History, change func(*Options), more ...route) *service {
+	t.Helper()
+	s := &service{t: t, clock: &clock{now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}, log: &lockedBuffer{}}
+	fs := vfs.NewMem()
+	log, err := file.Open("log", file.Options{FS: fs, Partitions: 2})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, log.Close()) })
+	s.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
+		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
+	s.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")
+	ok(t, err)
+	ok(t, s.creds.Bootstrap(t.Context(), s.node, rand.Reader))
+	s.account, _ = api.ParseAPIKey(s.creds.APIKey)
+
+	set := metrics.NewSet()
+	in := ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
+	events, err := ingest.New(s.node, s.node, in)
+	ok(t, err)
+	opts := Options{Node: s.node, Events: events, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
+		FlushInterval: time.Hour}
+	if change != nil {
+		change(&opts)
+	}
+	s.api, err = New(opts)
+	ok(t, err)
+	s.api.surfaceA.routes = append(s.api.surfaceA.routes, more...)
+	s.api.surfaceC.routes = append(s.api.surfaceC.routes, more...)
+	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
+		x.metrics = newSurfaceMetrics(set, x)
+	}
+	s.console, err = api.New(api.Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, KeyLastUsed: s.api.LastUsed})
+	ok(t, err)
+	r := api.NewRouter()
+	r.ANY("/api/v1/events", events.Event)
+	r.ANY("/api/v1/events/batch", events.Batch)
+	s.console.Register(r)
+	s.api.Register(r)
+	server := ingest.NewServer(in, r.Handler)
+	ln := fasthttputil.NewInmemoryListener()
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(ln) }()
+	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return ln.Dial() }}
+	s.client = &http.Client{Transport: transport}
+	t.Cleanup(func() {
+		s.console.Close()
+		transport.CloseIdleConnections()
+		ok(t, server.Shutdown())
+		ok(t, <-served)
+		s.api.Close()
+	})
+	var d struct{ Token string }
+	s.console1("POST", "/session", fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword), &d)
+	s.token = d.Token
+	return s
+}
+
+// send makes a request with the headers given as pairs.
+func (s *service) send(method, path, body string, headers ...string) (*http.Response, string) {
+	s.t.Helper()
+	req, err := http.NewRequestWithContext(s.t.Context(), method, "http://muster.test"+path, strings.NewReader(body))
+	ok(s.t, err)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := s.client.Do(req)
+	ok(s.t, err)
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	ok(s.t, err)
+	return res, string(b)
+}
+
+// with makes a request with a key.
+func (s *service) with(key, method, path, body string, headers ...string) (*http.Response, string) {
+	s.t.Helper()
+	return s.send(method, path, body, append([]string{"Authorization", "Bearer " + key}, headers...)...)
+}
+
+// console1 makes a call of the console that must succeed.
+func (s *service) console1(method, path, body string, data any) {
+	s.t.Helper()
+	res, b := s.send(method, api.Prefix+path, body, "Authorization", "Bearer "+s.token)
+	var a struct{ Data json.RawMessage }
+	ok(s.t, json.Unmarshal([]byte(b), &a))
+	if res.StatusCode != 200 {
+		s.t.Fatalf("%s %s: %d %s", method, path, res.StatusCode, b)
+	}
+	if data != nil {
+		ok(s.t, json.Unmarshal(a.Data, data))
+	}
+}
+
+// keyRecord is an API key as the console answers it.
+type keyRecord struct {
+	ID          string `json:"_id"`
+	Key, Name   string
+	Permissions []string
+	CreatedBy   string  `json:"created_by"`
+	CreatedAt   string  `json:"created_at"`
+	LastUsedAt  *string `json:"last_used_at"`
+	Revoked     bool
+	RevokedAt   *string `json:"revoked_at"`
+}
+
+func (s *service) newKey(permissions ...string) keyRecord {
+	s.t.Helper()
+	var k keyRecord
+	s.console1("POST", "/api-keys", fmt.Sprintf(`{"name":"k","permissions":["%s"]}`, strings.Join(permissions, `","`)), &k)
+	return k
+}
+
+// failureOf reads an answer that must be a failure and returns its message.
+func failureOf(t testing.TB, status int, body string) string {
+	t.Helper()
+	var a struct{ Status, Message, Code string }
+	ok(t, json.Unmarshal([]byte(body), &a))
+	if a.Status != "failure" && a.Status != "error" || a.Message == "" {
+		t.Fatalf("%d %s is no failure", status, body)
+	}
+	return a.Message
+}

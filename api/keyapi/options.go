@@ -1,0 +1,98 @@
+package keyapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// Events takes events of requests that are authenticated; see ingest.Handler.
+type Events interface {
+	Record(account uint64, event []byte) (resolver.ProfileID, error)
+}
+
+// State is what is asked of the state machine: a [*resolver.Node].
+type State interface {
+	KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error)
+	RecordKeyUses(ctx context.Context, uses []resolver.KeyUse) error
+	Read(ctx context.Context, account uint64, fn func(*resolver.View) error) error
+	Command(ctx context.Context, account uint64, name string, args any) ([]byte, error)
+}
+
+// Options configure an [API]. Node, Events, Now and Rand are required; a zero
+// value elsewhere means the default.
+type Options struct {
+	Node      State
+	Events    Events
+	Campaigns Campaigns
+
+	// Now is the wall clock; its monotonic part measures rates. Rand is the source
+	// of request ids. Both must be safe for concurrent use.
+	Now  func() time.Time
+	Rand io.Reader
+	// Metrics takes the counters; nil keeps them to the API.
+	Metrics *metrics.Set
+	// Logger takes faults of the service itself; nil is silent.
+	Logger *slog.Logger
+
+	// BodyBytes is the longest body of a request; default 1 MiB.
+	BodyBytes int
+	// DrainBytes is how much of a refused body is read and thrown away so that
+	// the client gets to read the answer; default 4 × BodyBytes.
+	DrainBytes int
+	// Timeout bounds a request, unless its route says otherwise; default 10 s.
+	Timeout time.Duration
+	// PerMinute is how many requests of Surface A a key may make in any 60
+	// seconds; default 120. That of Surface C is a setting of the account.
+	PerMinute int
+	// FlushInterval is the least time between records of when keys were used;
+	// default 1 min. A crash forgets what came after the last.
+	FlushInterval time.Duration
+}
+
+func (o Options) withDefaults() Options {
+	setDefault(&o.BodyBytes, 1<<20)
+	setDefault(&o.DrainBytes, 4*o.BodyBytes)
+	setDefault(&o.Timeout, 10*time.Second)
+	setDefault(&o.PerMinute, 120)
+	setDefault(&o.FlushInterval, time.Minute)
+	if o.Metrics == nil {
+		o.Metrics = metrics.NewSet()
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func setDefault[T comparable](v *T, value T) {
+	var zero T
+	if *v == zero {
+		*v = value
+	}
+}
+
+func (o *Options) validate() error {
+	if o.Node == nil || o.Events == nil || o.Now == nil || o.Rand == nil {
+		return errors.New("keyapi: Options.Node, Events, Now and Rand must be set")
+	}
+	for _, f := range []struct {
+		name  string
+		value int64
+	}{
+		{"BodyBytes", int64(o.BodyBytes)}, {"DrainBytes", int64(o.DrainBytes)}, {"Timeout", int64(o.Timeout)},
+		{"PerMinute", int64(o.PerMinute)}, {"FlushInterval", int64(o.FlushInterval)},
+	} {
+		if f.value < 0 {
+			return fmt.Errorf("keyapi: Options.%s is %d; it must not be negative, use 0 for its default", f.name, f.value)
+		}
+	}
+	return nil
+}
