@@ -38,7 +38,7 @@ type leaf struct {
 	seen   *roaring.Bitmap
 	pub    publishedLeaf
 
-	// Scratch of changeBig: before the change.
+	// Scratch of rewriteBig: before the change.
 	wasHeld bool
 	wasDue  int64
 }

@@ -28,9 +28,9 @@ func NewRestorer() *Restorer { return &Restorer{seats: map[uint32]seat{}} }
 
 const (
 	maxBlock = 1 << 30
-	// maxOrdinal bounds what a damaged ordinal makes a table grow to, far above
+	// maxOrdinal bounds what a damaged ordinal makes a group grow to, far above
 	// the number of profiles that memory holds.
-	maxOrdinal = 1 << 30
+	maxOrdinal = 1 << 29
 )
 
 // Read reads what one call of [Frozen.Write] wrote. It returns io.EOF only when
