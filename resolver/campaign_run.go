@@ -176,6 +176,9 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
+	// A crash after the last run was stopped may have left some in flight.
+	audience.Or(a.members(campaignSet(x.Number, setPending)))
+	a.set(campaignSet(x.Number, setPending)).assign(roaring.New())
 	audience.AndNot(a.members(campaignSet(x.Number, setSent)))
 	r := &CampaignRun{
 		ID: c.ID, Run: 1, Status: RunSending, ListIDs: c.ListIDs, SegmentIDs: c.SegmentIDs,

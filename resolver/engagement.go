@@ -197,6 +197,7 @@ func (v *View) CampaignNumbers(c Campaign) CampaignNumbers {
 // CampaignRecipient is what became of one recipient.
 type CampaignRecipient struct {
 	Ordinal                                                                     uint32
+	Listed                                                                      uint32 // the ordinal it stands under in the list: another after a merge
 	Sent, Delivered, Opened, Clicked, Bounced, Failed, Complained, Unsubscribed bool
 }
 
@@ -213,7 +214,7 @@ func (v *View) CampaignRecipients(c Campaign, from uint32, limit int) []Campaign
 	var out []CampaignRecipient
 	for _, o := range list[:min(limit, len(list))] {
 		root := v.a.root(o)
-		out = append(out, CampaignRecipient{root, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o), complained(root), unsubscribed(root)})
+		out = append(out, CampaignRecipient{root, o, sent.Contains(o), delivered(root), opened(root), clicked(root), bounced(root), failed.Contains(o), complained(root), unsubscribed(root)})
 	}
 	return out
 }

@@ -51,6 +51,13 @@ func (v *View) contactInfo(d *document) ContactInfo {
 	return x
 }
 
+// Root is the profile that an ordinal stands for, through merges.
+func (v *View) Root(ordinal uint32) uint32 { return v.a.root(ordinal) }
+
+// Secret is a secret of the account that stays the same; keys of other kinds
+// are derived from it.
+func (v *View) Secret() []byte { return []byte(v.a.HashKey) }
+
 // Consent is what is known of a channel of the profile.
 func (p *Profile) Consent(channel string) Consent {
 	for _, c := range p.Consents {
@@ -69,4 +76,10 @@ func (p *Profile) Blocked(channel string) string {
 		}
 	}
 	return ""
+}
+
+// ProfilesPage lists profiles in the order in which they were made, from an
+// ordinal on, limit at most.
+func (v *View) ProfilesPage(from uint32, limit int) []uint32 {
+	return page(v.a.engine.Universe(), from, limit)
 }

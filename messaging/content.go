@@ -1,0 +1,90 @@
+package messaging
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// The merge tags that stand for a recipient's own links.
+const (
+	tagOpen  = "muster_open"
+	tagClick = "muster_click"
+	// TagUnsubscribe is for authors: the recipient's link to unsubscribe.
+	TagUnsubscribe = "unsubscribe_url"
+)
+
+// ContentError says what is wrong with a text, by the field it stands in.
+type ContentError struct {
+	Field string
+	Err   error
+}
+
+// Error names the field and the fault.
+func (e *ContentError) Error() string { return e.Field + ": " + e.Err.Error() }
+
+// Unwrap is the fault.
+func (e *ContentError) Unwrap() error { return e.Err }
+
+// PrepareEmail checks the texts of an e-mail and takes its links out, so that
+// opens and clicks can be told. A fault is a [*ContentError].
+func PrepareEmail(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+	if c.HTML != "" {
+		body, links, err := tracking.Rewrite(c.HTML)
+		if err != nil {
+			return c, &ContentError{"body", err}
+		}
+		c.Links = links
+		c.HTML = body.Template(func(s tracking.Slot) string {
+			if s.Kind == tracking.Open {
+				return "{{" + tagOpen + "}}"
+			}
+			return "{{" + tagClick + "." + strconv.Itoa(int(s.Link)) + "}}"
+		})
+	}
+	_, err := compile(c)
+	return c, err
+}
+
+// PrepareText checks the text of a message without markup.
+func PrepareText(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+	_, err := compile(c)
+	return c, err
+}
+
+// compiled is a content whose texts are parsed.
+type compiled struct {
+	resolver.CampaignContent
+	subject, name, html, text, link *merge.Template
+	links                           []*merge.Template
+}
+
+func compile(c resolver.CampaignContent) (*compiled, error) {
+	out := &compiled{CampaignContent: c}
+	for _, f := range []struct {
+		field string
+		text  string
+		mode  merge.Mode
+		dst   **merge.Template
+	}{
+		{"subject", c.Subject, merge.Header, &out.subject}, {"sender_name", c.SenderName, merge.Header, &out.name},
+		{"body", c.HTML, merge.HTML, &out.html}, {"text", c.Text, merge.Text, &out.text}, {"link", c.Link, merge.URL, &out.link},
+	} {
+		t, err := merge.Parse(f.text, f.mode)
+		if err != nil {
+			return nil, &ContentError{f.field, err}
+		}
+		*f.dst = t
+	}
+	for _, link := range c.Links {
+		t, err := merge.Parse(link, merge.URL)
+		if err != nil {
+			return nil, &ContentError{"body", fmt.Errorf("link %q: %w", link, err)}
+		}
+		out.links = append(out.links, t)
+	}
+	return out, nil
+}

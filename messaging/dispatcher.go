@@ -1,0 +1,214 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// Options configure a [Dispatcher].
+type Options struct {
+	Node   *resolver.Node
+	Mailer Mailer
+	// PublicURL is where recipients reach the service, without a slash at the
+	// end: links of messages begin with it.
+	PublicURL string
+	Now       func() time.Time
+	// Sleep waits, less when ctx ends; it returns ctx's error then. Nil waits by
+	// the clock.
+	Sleep   func(ctx context.Context, d time.Duration) error
+	Metrics *metrics.Set
+	Logger  *slog.Logger // nil is silent
+
+	// Workers is how many messages of a campaign are under way at once, which
+	// is how many a crash may repeat (default 8).
+	Workers int
+	// Runs is how many campaigns are sent at once; more wait (default 4).
+	Runs int
+}
+
+func (o Options) withDefaults() (Options, error) {
+	if o.Node == nil || o.Mailer == nil || o.Now == nil || o.Metrics == nil || o.PublicURL == "" {
+		return o, errors.New("messaging: Node, Mailer, Now, Metrics and PublicURL must be set")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Workers == 0 {
+		o.Workers = 8
+	}
+	if o.Runs == 0 {
+		o.Runs = 4
+	}
+	if o.Workers < 1 || o.Runs < 1 {
+		return o, errors.New("messaging: Workers and Runs must be positive")
+	}
+	return o, nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Dispatcher carries out what is to be sent. It is safe for concurrent use.
+type Dispatcher struct {
+	opts  Options
+	ctx   context.Context // ends when the dispatcher closes
+	stop  context.CancelFunc
+	done  sync.WaitGroup
+	slots chan struct{} // one per campaign being sent
+
+	mu struct {
+		sync.Mutex
+		closed bool
+		runs   map[runKey]*run
+	}
+
+	sent, failed, retried *metrics.Counter
+}
+
+// runKey names a campaign among all accounts.
+type runKey struct {
+	account  uint64
+	campaign string
+}
+
+// New returns a dispatcher, and takes up the campaigns that were cut off.
+func New(ctx context.Context, opts Options) (*Dispatcher, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs)}
+	d.ctx, d.stop = context.WithCancel(context.Background())
+	d.mu.runs = map[runKey]*run{}
+	d.sent = o.Metrics.NewCounter(`muster_messages_total{channel="email",result="sent"}`)
+	d.failed = o.Metrics.NewCounter(`muster_messages_total{channel="email",result="failed"}`)
+	d.retried = o.Metrics.NewCounter(`muster_message_retries_total{channel="email"}`)
+	o.Metrics.NewGauge("muster_campaigns_sending", func() float64 {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return float64(len(d.mu.runs))
+	})
+	for _, account := range o.Node.Accounts() {
+		var busy []resolver.CampaignRun
+		err := o.Node.Read(ctx, account, func(v *resolver.View) error { busy = v.BusyCampaigns(); return nil })
+		if err != nil {
+			d.Close()
+			return nil, fmt.Errorf("campaigns that were cut off: %w", err)
+		}
+		for _, r := range busy {
+			o.Logger.Info("a campaign that was cut off goes on", "campaign", r.ID, "run", r.Run, "sent", r.Sent, "of", r.Total)
+			if _, err := d.begin(account, r, true); err != nil {
+				d.Close()
+				return nil, err
+			}
+		}
+	}
+	return d, nil
+}
+
+// Close stops sending and waits for the messages under way. What is left goes
+// on at the next start.
+func (d *Dispatcher) Close() {
+	d.mu.Lock()
+	d.mu.closed = true
+	d.mu.Unlock()
+	d.stop()
+	d.done.Wait()
+}
+
+// ErrStopping says that the service stops; what was begun goes on at the next
+// start.
+var ErrStopping = errors.New("the service is stopping; what was begun goes on at the next start")
+
+// Send starts a campaign and waits until it has been sent. When ctx ends before,
+// sending goes on, and so it does after a stop of the service. A refusal of the
+// state machine is a *[resolver.Refusal].
+func (d *Dispatcher) Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error) {
+	r, err := d.Start(ctx, account, start)
+	if err != nil {
+		return resolver.CampaignRun{}, err
+	}
+	select {
+	case <-r.ended:
+		return r.result()
+	case <-ctx.Done():
+		return resolver.CampaignRun{}, ctx.Err()
+	}
+}
+
+// Start starts a campaign and returns at once.
+func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.CampaignStart) (*Run, error) {
+	d.mu.Lock()
+	old := d.mu.runs[runKey{account, start.ID}]
+	d.mu.Unlock()
+	if old != nil {
+		// The state refuses a second run; one that is over in the state may
+		// still have messages under way here.
+		select {
+		case <-old.ended:
+		default:
+			if old.over() {
+				<-old.ended
+			}
+		}
+	}
+	reply, err := d.opts.Node.Command(ctx, account, resolver.CommandCampaignStart, start)
+	if err != nil {
+		return nil, err
+	}
+	var state resolver.CampaignRun
+	if err := decode(reply, &state); err != nil {
+		return nil, err
+	}
+	return d.begin(account, state, false)
+}
+
+// begin runs a campaign whose start is on record.
+func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed bool) (*Run, error) {
+	r := &run{d: d, account: account, state: state, resumed: resumed, ended: make(chan struct{})}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.mu.closed {
+		return nil, ErrStopping
+	}
+	key := runKey{account, state.ID}
+	d.mu.runs[key] = r
+	d.done.Go(func() {
+		defer close(r.ended)
+		select {
+		case d.slots <- struct{}{}:
+			r.send(d.ctx)
+			<-d.slots
+		case <-d.ctx.Done():
+			r.err = ErrStopping
+		}
+		d.mu.Lock()
+		if d.mu.runs[key] == r {
+			delete(d.mu.runs, key)
+		}
+		d.mu.Unlock()
+	})
+	return r, nil
+}
+
+// Run is a campaign being sent.
+type Run = run

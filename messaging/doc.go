@@ -1,0 +1,29 @@
+// Package messaging carries out what the state machine decided to send:
+// campaigns, and messages of the service's own.
+//
+// # Background
+//
+// Who is sent to, who was, and what became of each message is state of
+// [resolver]: sets and counters that records change. This package is the part
+// with the network in it. It asks the state for a batch of recipients, renders
+// each message, hands it to a sender, and reports the outcome as a record before
+// the same worker takes another one. After a crash the recipients whose outcome
+// is not on record are sent to again, with the same Message-ID; nobody else is.
+//
+// # How it is organised
+//
+//   - content.go prepares what a campaign sends: merge tags are checked, links
+//     are taken out for tracking. render.go makes the message of one recipient.
+//   - dispatcher.go runs campaigns, one runner each (run.go), and takes up at
+//     start-up those that were cut off.
+//   - mailer.go is the seam to the senders of e-mail: a relay (package email) or
+//     the capture of development (package capture).
+//
+// # Invariants
+//
+//   - A recipient is sent a campaign once, but for those in flight when the
+//     process dies, whose repeat carries the same Message-ID.
+//   - Nobody is sent to who unsubscribed, bounced, complained, is suppressed or
+//     has not confirmed: the state decides that in the batch record.
+//   - Q1: workers, batches and retries are bounded; a run holds one batch.
+package messaging

@@ -1,0 +1,147 @@
+package messaging
+
+import (
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Links makes the links of messages that the service answers itself.
+type Links struct {
+	// Base is where the service is reached, without a slash at the end.
+	Base    string
+	Account uint64
+	Key     tracking.Key
+}
+
+// url is the link of a message. kind says what it does.
+func (l Links) url(kind tracking.Kind, send resolver.SendID, link int) string {
+	return l.Key.URL(l.Base, tracking.Claims{Kind: kind, Account: l.Account, Send: tracking.ID(send), Link: uint16(link)})
+}
+
+// ProfileValues answers the merge tags that speak of a profile: its names,
+// identifiers, and whatever stands in geo and attributes.
+func ProfileValues(p *resolver.Profile) merge.Lookup {
+	return func(path []string) (string, bool) {
+		if len(path) == 1 {
+			switch path[0] {
+			case "first_name":
+				return p.FirstName, p.FirstName != ""
+			case "last_name":
+				return p.LastName, p.LastName != ""
+			case "email":
+				return one(p.Newest(resolver.IdentityEmail))
+			case "phone":
+				return one(p.Newest(resolver.IdentityPhone))
+			case "external_id":
+				return one(p.Newest(resolver.IdentityExternalID))
+			case "profile_id":
+				return p.ID.String(), true
+			}
+		}
+		if len(path) > 1 {
+			switch path[0] {
+			case "geo":
+				return JSONValue(p.Geo, path[1:])
+			case "attributes":
+				return JSONValue(p.Attributes, path[1:])
+			}
+		}
+		return "", false
+	}
+}
+
+func one(s string) (string, bool) { return s, s != "" }
+
+// JSONValue is the scalar behind a path in a JSON object, as a text.
+func JSONValue(object []byte, path []string) (string, bool) {
+	if len(object) == 0 {
+		return "", false
+	}
+	raw, ok := jsontext.Lookup(object, path)
+	if !ok {
+		return "", false
+	}
+	switch jsontext.KindOf(raw) {
+	case jsontext.String:
+		text, ok := jsontext.Text(raw, nil)
+		return string(text), ok
+	case jsontext.Number, jsontext.True, jsontext.False:
+		return string(raw), true
+	}
+	return "", false
+}
+
+// email makes the e-mail of one recipient. at is the time it says it was sent.
+func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
+	profile := ProfileValues(p)
+	unsubscribe := l.url(tracking.Unsubscribe, send, 0)
+	values := func(path []string) (string, bool) {
+		switch path[0] {
+		case TagUnsubscribe:
+			return unsubscribe, true
+		case tagOpen:
+			return l.url(tracking.Open, send, 0), true
+		case tagClick:
+			n := 0
+			if len(path) != 2 {
+				return "", false
+			}
+			if _, err := fmt.Sscan(path[1], &n); err != nil || n < 0 || n >= len(c.links) {
+				return "", false
+			}
+			return l.url(tracking.Click, send, n), true
+		}
+		return profile(path)
+	}
+	id := hex.EncodeToString(send[:])
+	m := &email.Message{
+		ID:      fmt.Sprintf("%016x.%s@%s", l.Account, id, c.Sender[strings.LastIndexByte(c.Sender, '@')+1:]),
+		Date:    at,
+		From:    email.Address{Addr: c.Sender},
+		ReplyTo: email.Address{Addr: c.ReplyTo},
+		To:      email.Address{Name: strings.TrimSpace(p.FirstName + " " + p.LastName), Addr: p.Newest(resolver.IdentityEmail)},
+		SendID:  SendText(l.Account, send),
+		Keys:    keys,
+	}
+	m.Unsubscribe.URL = unsubscribe
+	if campaign != "" {
+		m.FeedbackID = campaign + ":" + resolver.AccountID(l.Account) + ":muster"
+	}
+	for _, f := range []struct {
+		t   *merge.Template
+		dst *string
+	}{{c.subject, &m.Subject}, {c.name, &m.From.Name}, {c.html, &m.HTML}, {c.text, &m.Text}} {
+		text, err := f.t.Render(values)
+		if err != nil {
+			return nil, err
+		}
+		*f.dst = text
+	}
+	return m, nil
+}
+
+// SendText is a message's id as headers and providers carry it.
+func SendText(account uint64, send resolver.SendID) string {
+	return fmt.Sprintf("%016x-%s", account, hex.EncodeToString(send[:]))
+}
+
+// ParseSend reads what [SendText] wrote.
+func ParseSend(s string) (account uint64, send resolver.SendID, ok bool) {
+	left, right, found := strings.Cut(s, "-")
+	if !found || len(left) != 16 || len(right) != 2*len(send) {
+		return 0, send, false
+	}
+	if _, err := fmt.Sscanf(left, "%016x", &account); err != nil {
+		return 0, send, false
+	}
+	_, err := hex.Decode(send[:], []byte(right))
+	return account, send, err == nil
+}

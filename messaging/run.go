@@ -1,0 +1,331 @@
+package messaging
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// run sends one campaign.
+type run struct {
+	d        *Dispatcher
+	account  uint64
+	state    resolver.CampaignRun
+	resumed  bool
+	campaign resolver.Campaign
+	variants []*compiled
+	links    Links
+	keys     map[string][]*email.Key // by sender
+	at       time.Time
+
+	// failing counts messages that failed for a while, one after the other.
+	failing atomic.Int64
+	stopped atomic.Bool // the state says that the run is over
+
+	ended chan struct{}
+	err   error // set before ended is closed
+}
+
+// The bounds of trying again.
+const (
+	attempts   = 4
+	firstPause = 500 * time.Millisecond
+	maxPause   = 30 * time.Second
+	// maxFailing is how many messages in a row may fail for a while before the
+	// run is stopped: the relay is down.
+	maxFailing = 40
+	// loadedAtOnce is how many profiles are read in one view, which Apply waits
+	// for.
+	loadedAtOnce = 50
+	// grace is how long a message under way is given at a stop.
+	grace = 10 * time.Second
+)
+
+func (r *run) over() bool { return r.stopped.Load() }
+
+// Ended is closed when the run is over, or the service stops.
+func (r *run) Ended() <-chan struct{} { return r.ended }
+
+// result is the run as it ended.
+func (r *run) result() (resolver.CampaignRun, error) {
+	if r.err != nil {
+		return resolver.CampaignRun{}, r.err
+	}
+	return r.state, nil
+}
+
+func decode(b []byte, v any) error {
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("reply of the state machine: %w", err)
+	}
+	return nil
+}
+
+// send works until nobody is left, the run is stopped, or ctx ends.
+func (r *run) send(ctx context.Context) {
+	err := r.prepare(ctx)
+	if err == nil && r.resumed {
+		err = r.resume(ctx)
+	}
+	for err == nil {
+		var more bool
+		if more, err = r.batch(ctx); !more {
+			break
+		}
+	}
+	if err != nil && ctx.Err() != nil {
+		r.err = ErrStopping
+		return
+	}
+	var refusal *resolver.Refusal
+	if err != nil && !errors.As(err, &refusal) {
+		r.d.opts.Logger.Error("a campaign was stopped", "campaign", r.state.ID, "error", err)
+		_ = r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.state.Run, Stopped: err.Error()}, nil)
+	}
+	r.stopped.Store(true)
+	r.err = r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
+		r.state, _ = v.CampaignRun(r.state.ID)
+		return nil
+	})
+}
+
+func (r *run) command(ctx context.Context, name string, args, reply any) error {
+	b, err := r.d.opts.Node.Command(ctx, r.account, name, args)
+	if err != nil || reply == nil {
+		return err
+	}
+	return decode(b, reply)
+}
+
+// prepare reads what is sent.
+func (r *run) prepare(ctx context.Context) error {
+	var contents []resolver.CampaignContent
+	var secret []byte
+	r.keys = map[string][]*email.Key{}
+	r.at = time.UnixMilli(r.state.StartedMs)
+	err := r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
+		r.campaign, _ = v.Campaign(r.state.ID)
+		contents, secret = v.CampaignContents(r.state.ID), v.Secret()
+		for _, c := range contents {
+			name := domainOf(c.Sender)
+			if d, ok := v.Domain(name); ok && d.PrivateKey != "" {
+				key, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
+				if err != nil {
+					return fmt.Errorf("the key of the sender domain %s: %w", d.Name, err)
+				}
+				r.keys[c.Sender] = []*email.Key{key}
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	key, err := tracking.DeriveKey(secret, r.account)
+	if err != nil {
+		return err
+	}
+	r.links = Links{Base: r.d.opts.PublicURL, Account: r.account, Key: key}
+	for _, c := range contents {
+		v, err := compile(c)
+		if err != nil {
+			return err
+		}
+		r.variants = append(r.variants, v)
+	}
+	return nil
+}
+
+// resume sends to those who were being sent to when the service stopped.
+func (r *run) resume(ctx context.Context) error {
+	var reply resolver.CampaignBatchReply
+	if err := r.command(ctx, resolver.CommandCampaignResume, resolver.CampaignBatch{ID: r.state.ID, Run: r.state.Run}, &reply); err != nil {
+		return err
+	}
+	return r.deliver(ctx, reply.Recipients)
+}
+
+// batch sends to the next recipients; more is false when the run is over.
+func (r *run) batch(ctx context.Context) (more bool, err error) {
+	var reply resolver.CampaignBatchReply
+	if err := r.command(ctx, resolver.CommandCampaignBatch, resolver.CampaignBatch{ID: r.state.ID, Run: r.state.Run}, &reply); err != nil {
+		return false, err
+	}
+	if reply.WaitMs > 0 {
+		return true, r.d.opts.Sleep(ctx, min(time.Duration(reply.WaitMs)*time.Millisecond, time.Second))
+	}
+	if err := r.deliver(ctx, reply.Recipients); err != nil {
+		return false, err
+	}
+	switch {
+	case reply.Stopped != "":
+		return false, nil
+	case reply.Left > 0:
+		if len(reply.Recipients) == 0 {
+			return true, nil // all of a piece were barred
+		}
+		return true, r.d.opts.Sleep(ctx, time.Duration(r.state.DelayMs)*time.Millisecond)
+	}
+	return false, r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.state.Run}, nil)
+}
+
+// message is one recipient with what is known of it.
+type message struct {
+	resolver.Recipient
+	profile *resolver.Profile
+}
+
+// deliver sends to recipients with several workers. The outcome of a message is
+// on record before its worker takes the next one.
+func (r *run) deliver(ctx context.Context, list []resolver.Recipient) error {
+	work := make(chan message)
+	var workers sync.WaitGroup
+	var failed atomic.Pointer[error]
+	for range min(r.d.opts.Workers, len(list)) {
+		workers.Go(func() {
+			for m := range work {
+				if failed.Load() != nil || ctx.Err() != nil {
+					continue
+				}
+				if err := r.one(ctx, m); err != nil {
+					failed.CompareAndSwap(nil, &err)
+				}
+			}
+		})
+	}
+	err := r.load(ctx, list, work)
+	close(work)
+	workers.Wait()
+	if p := failed.Load(); p != nil {
+		return *p
+	}
+	return errors.Join(err, ctx.Err())
+}
+
+// load hands recipients to the workers, some at a time.
+func (r *run) load(ctx context.Context, list []resolver.Recipient, work chan<- message) error {
+	for len(list) > 0 {
+		n := min(loadedAtOnce, len(list))
+		ready := make([]message, 0, n)
+		err := r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
+			for _, x := range list[:n] {
+				p, err := v.Profile(v.Root(x.Ordinal))
+				if err != nil {
+					return err
+				}
+				ready = append(ready, message{x, p})
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for _, m := range ready {
+			select {
+			case work <- m:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// graceful is a context that outlives ctx by a while: a message under way at a
+// stop is finished and reported.
+func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(grace, cancel) })
+	return out, func() { stop(); cancel() }
+}
+
+// one sends one message and reports what became of it.
+func (r *run) one(ctx context.Context, m message) error {
+	ctx, cancel := graceful(ctx)
+	defer cancel()
+	result := resolver.CampaignResult{ID: r.state.ID, Run: r.state.Run, Ordinal: m.Ordinal, Variant: m.Variant}
+	v := r.variants[min(m.Variant, len(r.variants)-1)]
+	send := resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant)
+	msg, err := v.email(r.links, m.profile, send, r.campaign.ID, r.at, r.keys[v.Sender])
+	if err != nil {
+		result.Result, result.Reason = resolver.ResultFailed, err.Error()
+		return r.report(ctx, result)
+	}
+	o, err := r.try(ctx, msg)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.OK():
+		result.Result = resolver.ResultSent
+		r.failing.Store(0)
+		r.d.sent.Inc()
+	case o.Class == outcome.Refused:
+		result.Result, result.Reason = resolver.ResultRefused, o.Err().Error()
+	case o.Class == outcome.Permanent && o.Hard:
+		result.Result, result.Reason = resolver.ResultBounced, o.Err().Error()
+	default:
+		result.Result, result.Reason = resolver.ResultFailed, o.Err().Error()
+	}
+	if !o.OK() {
+		r.d.failed.Inc()
+	}
+	if err := r.report(ctx, result); err != nil {
+		return err
+	}
+	if o.Class == outcome.Temporary && r.failing.Add(1) >= maxFailing {
+		return fmt.Errorf("%d messages in a row could not be handed over; the last: %w", maxFailing, o.Err())
+	}
+	return nil
+}
+
+// try hands a message over, again while that fails for a while only. A message
+// whose answer was lost is sent again, too: a repeat has the same Message-ID,
+// and losing one is worse.
+func (r *run) try(ctx context.Context, m *email.Message) (o outcome.Result, err error) {
+	pause := firstPause
+	for n := 1; ; n++ {
+		o = r.d.opts.Mailer.Send(ctx, m)
+		if o.Class != outcome.Temporary && o.Class != outcome.Ambiguous || n == attempts {
+			return o, nil
+		}
+		r.d.retried.Inc()
+		if err := r.d.opts.Sleep(ctx, min(max(pause, o.RetryAfter), maxPause)); err != nil {
+			return o, err
+		}
+		pause *= 4
+	}
+}
+
+// report puts an outcome on record. The state may be too busy for a moment;
+// the message has gone out, so the report is not given up.
+func (r *run) report(ctx context.Context, result resolver.CampaignResult) error {
+	for {
+		err := r.command(ctx, resolver.CommandCampaignResult, result, nil)
+		if !errors.Is(err, resolver.ErrOverloaded) {
+			return err
+		}
+		if err := r.d.opts.Sleep(ctx, firstPause); err != nil {
+			return err
+		}
+	}
+}
+
+func domainOf(address string) string {
+	for i := len(address) - 1; i >= 0; i-- {
+		if address[i] == '@' {
+			return address[i+1:]
+		}
+	}
+	return ""
+}
