@@ -76,12 +76,6 @@ func newService(t *testing.T, answer func(w http.ResponseWriter, r request)) *se
 	return s
 }
 
-func (s *service) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.mu.requests)
-}
-
 func (s *service) last() request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
