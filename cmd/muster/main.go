@@ -17,6 +17,7 @@ const usage = `muster serves a customer-engagement service from one data directo
 
   muster serve   start the service
   muster import  bring in files of past events
+  muster admin   manage companies, users and API keys of a server
   muster version print the version
 
 "muster COMMAND --help" lists the flags of a command.`
@@ -75,6 +76,8 @@ func (p *process) run(ctx context.Context) int {
 		err = p.serve(ctx)
 	case "import":
 		err = p.importFiles(ctx)
+	case "admin":
+		err = p.admin(ctx)
 	case "version", "--version":
 		fmt.Fprintln(p.stdout, version())
 	case "help", "--help", "-h":

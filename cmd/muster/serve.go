@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp/pprofhandler"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
@@ -121,11 +122,12 @@ func (p *process) serve(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	console, stopMetrics, err := c.open(eng, ops)
+	console, keys, stopMetrics, err := c.open(eng, ops)
 	if err != nil {
 		return err
 	}
 	defer stopMetrics()
+	defer keys.Close() // once no more requests come, and before the state closes
 	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
 
 	err = c.wait(ctx, eng, served)
@@ -184,16 +186,24 @@ func (c *serveConfig) close(eng *engine.Engine) error {
 }
 
 // open lets requests in.
-func (c *serveConfig) open(eng *engine.Engine, ops *api.Ops) (console *api.API, stopMetrics func(), err error) {
+func (c *serveConfig) open(eng *engine.Engine, ops *api.Ops) (console *api.API, keys *keyapi.API, stopMetrics func(), err error) {
 	events, err := ingest.New(eng.Node, eng.Node, c.ingest)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
+	}
+	keys, err = keyapi.New(keyapi.Options{
+		Node: eng.Node, Events: events, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+	})
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	console, err = api.New(api.Options{
 		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+		KeyLastUsed: keys.LastUsed,
 	})
 	if err != nil {
-		return nil, nil, err
+		keys.Close()
+		return nil, nil, nil, err
 	}
 	r := api.NewRouter()
 	// The handler answers other methods itself, in its own form.
@@ -201,12 +211,13 @@ func (c *serveConfig) open(eng *engine.Engine, ops *api.Ops) (console *api.API, 
 	r.ANY("/api/v1/events/batch", events.Batch)
 	r.ANY("/api/v1/events/import", events.Import)
 	console.Register(r)
+	keys.Register(r) // all else under /api/v1, and /v1
 	if c.pprof {
 		addPprof(r)
 	}
 	stopMetrics = api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.Log.Stats, eng.History, time.Now)
 	ops.Open(r.Handler, eng.Node.Err)
-	return console, stopMetrics, nil
+	return console, keys, stopMetrics, nil
 }
 
 func addPprof(r *router.Router) {
