@@ -257,8 +257,16 @@ func (r *run) one(ctx context.Context, m message) error {
 	v := r.variants[min(m.Variant, len(r.variants)-1)]
 	send := resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant)
 	msg, err := v.email(r.links, m.profile, send, r.campaign.ID, r.at, r.keys[v.Sender])
+	if err == nil {
+		err = msg.Validate()
+	}
 	if err != nil {
+		// What one recipient's values made of the message is no reason to stop.
 		result.Result, result.Reason = resolver.ResultFailed, err.Error()
+		if email.Invalid(err).Hard {
+			result.Result = resolver.ResultBounced
+		}
+		r.d.failed.Inc()
 		return r.report(ctx, result)
 	}
 	o, err := r.try(ctx, msg)

@@ -112,15 +112,21 @@ type envelope struct {
 	data     []byte
 }
 
+// Invalid is the outcome of a message that [Message.Validate] finds fault with:
+// the recipient's address is no address, or no recipient would get the message.
+func Invalid(err error) outcome.Result {
+	var recipient *RecipientError
+	if errors.As(err, &recipient) {
+		r := outcome.Failed(outcome.Permanent, "invalid_recipient", err)
+		r.Hard = true
+		return r
+	}
+	return outcome.Failed(outcome.Refused, "invalid_message", err)
+}
+
 func (s *Sender) envelope(m *Message) (*envelope, outcome.Result) {
 	if err := m.Validate(); err != nil {
-		var recipient *RecipientError
-		if errors.As(err, &recipient) {
-			r := outcome.Failed(outcome.Permanent, "invalid_recipient", err)
-			r.Hard = true
-			return nil, r
-		}
-		return nil, outcome.Failed(outcome.Refused, "invalid_message", err)
+		return nil, Invalid(err)
 	}
 	e := &envelope{}
 	e.from, _ = checkAddr(m.From.Addr)
