@@ -38,6 +38,9 @@ func (j *jsonMerger) merge(dst, src []byte, mode mergeMode) (out []byte, changed
 	if len(src) == 0 {
 		return dst, false, nil
 	}
+	if holds(dst, src) {
+		return dst, false, nil
+	}
 	same, err := j.same(dst, src, mode)
 	if err != nil || same {
 		return dst, false, err
@@ -50,6 +53,57 @@ func (j *jsonMerger) merge(dst, src []byte, mode mergeMode) (out []byte, changed
 		out = nil
 	}
 	return out, true, nil
+}
+
+// holds tells whether all members of src, none of them null, stand in dst as they
+// are, in the same order, which is what most events say of a profile. Then
+// merging changes nothing; false means that it must be found out.
+//
+// It rests on dst holding no null but inside of arrays, as nothing does that
+// merge made.
+func holds(dst, src []byte) bool {
+	if len(dst) < 2 || len(src) < 3 || dst[0] != '{' || src[0] != '{' {
+		return false
+	}
+	d := 1
+	for s := 1; ; {
+		k := skipString(src, s)
+		if k < 0 || k+1 >= len(src) || src[k] != ':' || src[k+1] == 'n' {
+			return false
+		}
+		end := skipValue(src, k+1)
+		if end < 0 || end >= len(src) || end == k+1 {
+			return false
+		}
+		for member := src[s:end]; !startsWithMember(dst[d:], member); {
+			at := skipString(dst, d)
+			if at < 0 || at >= len(dst) {
+				return false
+			}
+			if d = skipValue(dst, at+1); d < 0 || d >= len(dst) || dst[d] != ',' {
+				return false
+			}
+			d++
+		}
+		d += end - s // at the comma or brace behind the member
+		switch src[end] {
+		case '}':
+			return end == len(src)-1
+		case ',':
+			s = end + 1
+		default:
+			return false
+		}
+		if dst[d] != ',' {
+			return false
+		}
+		d++
+	}
+}
+
+// startsWithMember tells whether the list of members begins with this one.
+func startsWithMember(list, member []byte) bool {
+	return len(list) > len(member) && string(list[:len(member)]) == string(member) && (list[len(member)] == ',' || list[len(member)] == '}')
 }
 
 // maxMergeDepth bounds the recursion; ingest refuses objects far less deep.
