@@ -21,7 +21,9 @@
 //	client.go   Client.Deliver: one attempt, classified
 //	backoff.go  when to try again
 //	limiter.go  order and concurrency per endpoint
-//	event.go    the names of events and the payload around their data
+//
+// The names of events and the payload around their data are in
+// internal/webhookevent, which the state machine knows, too.
 //
 // Use. Whoever owns the durable queue asks a Limiter for a turn, calls
 // Client.Deliver, records the Result and, for Retry, asks Backoff when to try

@@ -1,4 +1,4 @@
-package webhook
+package webhookevent
 
 import (
 	"bytes"
@@ -18,6 +18,7 @@ const (
 	EmailBounced      = "email.bounced"      // refused or returned; data.hard tells whether for good
 	EmailComplained   = "email.complained"   // the recipient called it spam
 	EmailUnsubscribed = "email.unsubscribed" // unsubscribed by a link or a mail of a message
+	EmailFailed       = "email.failed"       // not handed over, for good
 
 	SMSSent      = "sms.sent"      // handed to the provider
 	SMSDelivered = "sms.delivered" // the provider reports it delivered
@@ -32,8 +33,12 @@ const (
 
 	ContactCreated      = "contact.created"      // a contact was created
 	ContactUpdated      = "contact.updated"      // fields of a contact changed
+	ContactSubscribed   = "contact.subscribed"   // consent to a channel was given
 	ContactUnsubscribed = "contact.unsubscribed" // a channel's consent was withdrawn
 	ContactErased       = "contact.erased"       // a contact was erased
+
+	ListJoined = "list.joined" // a contact was put on a list
+	ListLeft   = "list.left"   // a contact was taken off a list
 
 	SegmentEntered = "segment.entered" // a profile became a member
 	SegmentExited  = "segment.exited"  // a profile ceased to be one
@@ -47,6 +52,9 @@ const (
 
 	EndpointTest = "webhook.test" // sent on request, to try an endpoint
 )
+
+// MaxDataBytes bounds the data of a payload.
+const MaxDataBytes = 128 << 10
 
 // TypeInfo describes a name of an event.
 type TypeInfo struct {
@@ -62,6 +70,7 @@ var types = []TypeInfo{
 	{EmailBounced, "An email was refused or returned."},
 	{EmailComplained, "A recipient reported an email as spam."},
 	{EmailUnsubscribed, "A recipient unsubscribed through an email."},
+	{EmailFailed, "An email could not be handed over."},
 	{SMSSent, "A text message was handed to the provider."},
 	{SMSDelivered, "The provider reports a text message as delivered."},
 	{SMSFailed, "A text message could not be delivered."},
@@ -72,8 +81,11 @@ var types = []TypeInfo{
 	{PushFailed, "A notification was refused or its device is gone."},
 	{ContactCreated, "A contact was created."},
 	{ContactUpdated, "Fields of a contact changed."},
+	{ContactSubscribed, "A contact gave consent to a channel."},
 	{ContactUnsubscribed, "A contact withdrew consent on a channel."},
 	{ContactErased, "A contact was erased."},
+	{ListJoined, "A contact was put on a list."},
+	{ListLeft, "A contact was taken off a list."},
 	{SegmentEntered, "A profile entered a segment."},
 	{SegmentExited, "A profile left a segment."},
 	{CampaignSent, "All messages of a campaign were handed over."},
@@ -135,13 +147,13 @@ func Subscribed(entries []string, name string) bool {
 // JSON object.
 func Payload(name string, at time.Time, data json.RawMessage) ([]byte, error) {
 	if !Known(name) {
-		return nil, fmt.Errorf("webhook: payload: unknown event %.100q", name)
+		return nil, fmt.Errorf("webhookevent: payload: unknown event %.100q", name)
 	}
 	if y := at.UTC().Year(); y < 1 || y > 9999 {
-		return nil, fmt.Errorf("webhook: payload: a time in the year %d", y)
+		return nil, fmt.Errorf("webhookevent: payload: a time in the year %d", y)
 	}
-	if len(data) > MaxBodyBytes {
-		return nil, fmt.Errorf("webhook: payload: data has %d bytes of at most %d", len(data), MaxBodyBytes)
+	if len(data) > MaxDataBytes {
+		return nil, fmt.Errorf("webhookevent: payload: data has %d bytes of at most %d", len(data), MaxDataBytes)
 	}
 	var b bytes.Buffer
 	b.Grow(len(data) + 96)
@@ -152,10 +164,10 @@ func Payload(name string, at time.Time, data json.RawMessage) ([]byte, error) {
 	b.WriteString(`","data":`)
 	start := b.Len()
 	if err := json.Compact(&b, data); err != nil {
-		return nil, fmt.Errorf("webhook: payload: data: %w", err)
+		return nil, fmt.Errorf("webhookevent: payload: data: %w", err)
 	}
 	if b.Len() == start || b.Bytes()[start] != '{' {
-		return nil, errors.New("webhook: payload: data must be a JSON object")
+		return nil, errors.New("webhookevent: payload: data must be a JSON object")
 	}
 	b.WriteByte('}')
 	return b.Bytes(), nil
