@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -65,7 +66,7 @@ func TestSettings(t *testing.T) {
 	if have.IdentifierCap != 50 || have.IdempotencyHours != 72 || len(have.Placeholders) == 0 {
 		t.Errorf("have %+v", have)
 	}
-	s.want("PUT", "/settings", `{"placeholders":["nobody@x.io"],"identifier_cap":5,"idempotency_hours":100,"surface_c_per_minute":600,"double_opt_in":false}`, nil)
+	s.want("PUT", "/settings", settingsWith(`{"placeholders":["nobody@x.io"],"identifier_cap":5,"idempotency_hours":100}`), nil)
 	s.want("GET", "/settings", "", &have)
 	if have.IdentifierCap != 5 || have.IdempotencyHours != 100 || len(have.Placeholders) != 1 {
 		t.Errorf("have %+v", have)
@@ -74,4 +75,22 @@ func TestSettings(t *testing.T) {
 	if !strings.Contains(string(b), "placeholder") {
 		t.Errorf("a new placeholder is answered %s", b)
 	}
+}
+
+// settingsWith are all settings, the defaults but for the changes.
+func settingsWith(changes string) string {
+	all := map[string]any{}
+	for _, text := range []string{string(must(json.Marshal(resolver.DefaultSettings()))), changes} {
+		if err := json.Unmarshal([]byte(text), &all); err != nil {
+			panic(err)
+		}
+	}
+	return string(must(json.Marshal(all)))
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }

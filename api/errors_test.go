@@ -77,11 +77,11 @@ func TestErrors(t *testing.T) {
 		{"POST", "/catalog", `{}`, 400, "name", "name"},
 		{"POST", "/catalog", `{"name":"!!"}`, 400, "name", "letter"},
 		{"PUT", "/settings", `{}`, 400, "double_opt_in", "missing"},
-		{"PUT", "/settings", `{"placeholders":[],"identifier_cap":50,"idempotency_hours":1,"surface_c_per_minute":600,"double_opt_in":false}`, 400, "idempotency_hours", "72"},
-		{"PUT", "/settings", `{"placeholders":[""],"identifier_cap":50,"idempotency_hours":72,"surface_c_per_minute":600,"double_opt_in":false}`, 400, "placeholders", "placeholders[0]"},
-		{"PUT", "/settings", `{"placeholders":[],"identifier_cap":50,"idempotency_hours":72,"surface_c_per_minute":600,"double_opt_in":false,"x":1}`, 400, "x", "x"},
-		{"PUT", "/settings", `{"placeholders":null,"identifier_cap":50,"idempotency_hours":72,"surface_c_per_minute":600,"double_opt_in":false}`, 400, "placeholders", "missing"},
-		{"PUT", "/settings", `{"placeholders":[],"identifier_cap":"50","idempotency_hours":72,"surface_c_per_minute":600,"double_opt_in":false}`, 400, "identifier_cap", "a number"},
+		{"PUT", "/settings", settingsWith(`{"idempotency_hours":1}`), 400, "idempotency_hours", "72"},
+		{"PUT", "/settings", settingsWith(`{"placeholders":[""]}`), 400, "placeholders", "placeholders[0]"},
+		{"PUT", "/settings", settingsWith(`{"x":1}`), 400, "x", "x"},
+		{"PUT", "/settings", settingsWith(`{"placeholders":null}`), 400, "placeholders", "missing"},
+		{"PUT", "/settings", settingsWith(`{"identifier_cap":"50"}`), 400, "identifier_cap", "a number"},
 	} {
 		status, a := s.do(x.method, x.path, x.body)
 		if status != x.status || a.field() != x.field || !strings.Contains(a.Message, x.says) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
 )
 
 type explainAnswer struct {
@@ -59,6 +60,11 @@ func TestExplain(t *testing.T) {
 	}
 	inner := s.segment("In Berlin", berlin)
 	purchases := func(rest string) string { return `{"kind":"activity","event":"item_purchased",` + rest + `}` }
+	account, _ := tokenAccount(s.token)
+	reply, err := s.node.Command(t.Context(), account, resolver.CommandListCreate, resolver.ListSave{Name: "l"})
+	ok(t, err)
+	var list struct{ ID string }
+	ok(t, json.Unmarshal(reply, &list))
 	leaves := []struct{ definition, holds, facts string }{
 		{buyers, "true", `{"matching_events":4,"value":4,"newest_at":"2025-03-01T15:00:00.000Z","oldest_at":"2025-03-01T12:00:00.000Z"}`},
 		{purchases(`"did":false,"window":{"last_days":0.125}`), "false",
@@ -80,7 +86,7 @@ func TestExplain(t *testing.T) {
 		{`{"kind":"attribute","field":"attributes.deep","op":"=","value":1.5}`, "false", `{"value":{"n":1.50}}`},
 		{`{"kind":"attribute","field":"created_at","op":"<","value":"2025-03-02T00:00:00.000Z"}`, "true", `{"value":"2025-03-01T12:00:00.000Z"}`},
 		{`{"kind":"consent","channel":"sms","status":"subscribed"}`, "false", `{"status":"never_subscribed","subscribed_at":null}`},
-		{`{"kind":"list","list_id":"l1","member":false}`, "true", `{"member":false}`},
+		{`{"kind":"list","list_id":"` + list.ID + `","member":false}`, "true", `{"member":false}`},
 		{`{"kind":"segment","segment_id":"` + inner.ID + `","member":false}`, "false",
 			`{"name":"In Berlin","member":true,"definition":{"kind":"attribute","holds":true,"condition":` + berlin + `,"facts":{"value":"Berlin"}}}`},
 		{`{"kind":"segment","segment_id":"` + inner.ID + `"}`, "true", `{"name":"In Berlin","member":true}`},

@@ -134,6 +134,21 @@ func TestLimiterBounded(t *testing.T) {
 	}
 }
 
+// TestLimiterDropped: who holds a counter while it is dropped looks the key up
+// again, or two counters would let through twice as much.
+func TestLimiterDropped(t *testing.T) {
+	c := &clock{now: time.Unix(1_000_000, 0)}
+	l := newLimiter(c.Now)
+	old := l.counter(keyRef{1, "a"})
+	l.sweep()
+	if _, ok := old.take(l.elapsedMs, 120); ok {
+		t.Error("a counter that was dropped counts on")
+	}
+	if l.take(keyRef{1, "a"}, 120) != 0 || l.size() != 1 {
+		t.Error("the key has no counter any more")
+	}
+}
+
 // TestLimiterClockSetBack: who sets the wall clock does not lock keys out.
 func TestLimiterClockSetBack(t *testing.T) {
 	real := time.Now() // has a monotonic part
