@@ -42,7 +42,7 @@ func TestS1NewProfileOfSegmentsThatRefer(t *testing.T) {
 }
 
 // TestS1S2EngineEqualsNaive drives the engine with random events (late ones
-// among them), changes of profiles, merges, definitions, steps of the clock,
+// among them), changes of profiles, merges, erasures, definitions, steps of the clock,
 // pieces of the past in any order, budgets too small for what is due, and
 // restarts, and compares it at random instants, the edges of windows ± 1 ms
 // among them, with the naive evaluator (S1), and what its transitions add up to
@@ -61,12 +61,13 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 		steps = n
 	}
 	const perSeed = 400
-	first, cases, members, expiries := uint64(1), 0, 0, 0
+	first, cases, members, expiries, erased := uint64(1), 0, 0, 0, 0
 	if s, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
 		first, steps = s, perSeed
 	}
 	for seed := first; steps > 0; seed++ {
 		w := newWorld(t, seed)
+		w.erases = seed%2 == 0
 		for range perSeed {
 			steps--
 			w.step()
@@ -77,9 +78,10 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 		cases += w.cases
 		members += w.members
 		expiries += w.expiries
+		erased += w.erased
 	}
-	t.Logf("%d cases, %d members in all, %d instants of expiry, from seed %d", cases, members, expiries, first)
-	if members < cases || expiries < cases/100 {
+	t.Logf("%d cases, %d members in all, %d instants of expiry, %d erased, from seed %d", cases, members, expiries, erased, first)
+	if members < cases || expiries < cases/100 || erased < cases/1000 {
 		t.Fatal("the questions hit too few members to tell anything")
 	}
 }

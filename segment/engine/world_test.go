@@ -38,6 +38,8 @@ type world struct {
 	files    [][]byte
 	cases    int
 	members  int
+	erases   bool // now and then a profile is erased instead of merged
+	erased   int
 
 	// What the instants of transitions are checked by.
 	changed  map[uint32]int64    // when something last happened to a profile
@@ -129,7 +131,11 @@ func (w *world) step() {
 	case n < 48:
 		w.change()
 	case n < 51:
-		w.merge()
+		if w.erases && w.rng.IntN(2) == 0 {
+			w.erase()
+		} else {
+			w.merge()
+		}
 	case n < 55:
 		w.define()
 	case n < 56:
@@ -244,6 +250,44 @@ func (w *world) merge() {
 		w.happen(winner)
 	}
 	w.both(func(e *Engine) { e.Settle(winner) })
+}
+
+// nobody is what an erased profile is merged into.
+const nobody = ^uint32(0)
+
+// erase forgets a profile. History may still have its events, or not any more.
+func (w *world) erase() {
+	o, left := w.some(), 0
+	for i := range w.root {
+		if w.root[i] == uint32(i) {
+			left++
+		}
+	}
+	if left < 4 {
+		return
+	}
+	w.touch(o)
+	w.both(func(e *Engine) { e.Erase(o) })
+	mine := map[uint32]bool{}
+	for i := range w.root {
+		if w.root[i] == o {
+			w.root[i], mine[uint32(i)] = nobody, true
+		}
+	}
+	if w.rng.IntN(2) == 0 {
+		w.rows = slices.DeleteFunc(w.rows, func(r row) bool { return mine[r.ordinal] })
+	}
+	w.erased++
+	for id, s := range w.e.segments {
+		if s.owed.Contains(o) {
+			w.fatalf("S2: %s still owes an erased profile a transition", id)
+		}
+	}
+	for _, st := range w.e.byState {
+		if st.get(o) != nil {
+			w.fatalf("state %d still knows an erased profile", st.id)
+		}
+	}
 }
 
 func (w *world) lookup(id string) (*segment.Node, bool) {
