@@ -137,7 +137,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 	// Attach what is new and merge what belongs together, in order of rank.
 	changed := r.created
 	var fields engine.Fields
-	m.losers, m.strange = m.losers[:0], m.strange[:0]
+	m.losers, m.strange, m.shed = m.losers[:0], m.strange[:0], m.shed[:0]
 	past := ev.HasTime && at < lastEvent
 	for k := range identityKinds {
 		if len(raw[k]) == 0 {
@@ -238,6 +238,7 @@ func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.R
 	for i := range m.losers {
 		m.redirect(a, &m.losers[i], r.ordinal, offset, index, rows)
 	}
+	m.shedDevices(a)
 	return r.ordinal
 }
 

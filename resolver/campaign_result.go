@@ -23,7 +23,9 @@ type CampaignResult struct {
 	Variant int    `json:"variant"`
 	Result  string `json:"result"`
 	Reason  string `json:"reason,omitempty"`
-	// Accepted and Retired are devices, for push.
+	// Devices, Accepted and Retired are devices, for push: those addressed, those
+	// taken, and the addresses called dead.
+	Devices  uint64   `json:"devices,omitempty"`
 	Accepted uint64   `json:"accepted,omitempty"`
 	Retired  []string `json:"retired,omitempty"` // addresses
 }
@@ -81,12 +83,11 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 			}
 		}
 	}
+	r.Devices += c.Devices
 	r.Accepted += c.Accepted
-	for _, address := range c.Retired {
-		r.Retired++
-		m.retireDevice(a, o, d, address)
-	}
-	m.amend(cmd, o, d, fields, event)
+	r.Retired += uint64(len(c.Retired))
+	events := append([]ownEvent{event}, m.dropDevices(a, o, d, retiredDead, func(v *device) bool { return slices.Contains(c.Retired, string(v.address)) })...)
+	m.amend(cmd, o, d, fields, events...)
 	return nil
 }
 
@@ -95,14 +96,6 @@ func (m *Machine) giveBack(a *account, medium string) {
 	if medium == "email" {
 		a.EmailCredits++
 		m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
-	}
-}
-
-// retireDevice removes a device that its push service calls dead.
-func (m *Machine) retireDevice(a *account, o uint32, d *document, address string) {
-	d.devices = slices.DeleteFunc(d.devices, func(v device) bool { return string(v.address) == address })
-	if len(d.devices) == 0 {
-		a.set(setDevices).remove(o)
 	}
 }
 

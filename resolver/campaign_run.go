@@ -59,6 +59,9 @@ type CampaignStart struct {
 	AB       *ABTest           `json:"ab,omitempty"`
 	// Everybody sends to all contacts when neither lists nor segments are named.
 	Everybody bool `json:"everybody,omitempty"`
+	// Devices leaves out who has no device; without lists and segments it sends to
+	// all who have one.
+	Devices bool `json:"devices,omitempty"`
 }
 
 // ABTest says how a winner is found among the variants.
@@ -95,6 +98,8 @@ type CampaignRun struct {
 	Errors         []string       `json:"errors,omitempty"`
 	AB             *ABTest        `json:"ab,omitempty"`
 	Variants       int            `json:"variants"`
+	// Members is how many the lists and segments had, for push.
+	Members uint64 `json:"members,omitempty"`
 
 	// Over all runs.
 	Opens     uint64          `json:"opens"` // with repeats
@@ -102,6 +107,7 @@ type CampaignRun struct {
 	ByLink    []uint64        `json:"by_link,omitempty"`
 	Accepted  uint64          `json:"accepted,omitempty"` // devices, for push
 	Retired   uint64          `json:"retired,omitempty"`
+	Devices   uint64          `json:"devices,omitempty"` // addressed
 	VariantOf []VariantCounts `json:"variant_of,omitempty"`
 
 	dirty bool
@@ -176,6 +182,15 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
+	members := audience.GetCardinality()
+	if c.Devices {
+		if len(c.ListIDs)+len(c.SegmentIDs) == 0 {
+			audience = a.withDevices(nil)
+			members = audience.GetCardinality()
+		} else {
+			audience = a.withDevices(audience)
+		}
+	}
 	// A crash after the last run was stopped may have left some in flight.
 	audience.Or(a.members(campaignSet(x.Number, setPending)))
 	a.set(campaignSet(x.Number, setPending)).assign(roaring.New())
@@ -186,7 +201,10 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		StartedMs: m.logTime, Total: audience.GetCardinality(), AB: c.AB, Variants: len(c.Variants),
 	}
 	if old != nil {
-		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.VariantOf
+		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.Devices, old.VariantOf
+	}
+	if c.Devices {
+		r.Members = members
 	}
 	if r.AB != nil {
 		r.AB.Winner, r.AB.EndsMs = -1, 0

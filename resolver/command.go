@@ -137,6 +137,11 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandCampaignResume: handle((*Machine).resumeCampaign),
 	CommandEngagement:     handle((*Machine).recordEngagement),
 
+	CommandDeviceAdd:        handle((*Machine).addDevice),
+	CommandDeviceRemove:     handle((*Machine).removeDevice),
+	CommandCredentialSet:    handle((*Machine).setCredential),
+	CommandCredentialDelete: handle((*Machine).deleteCredential),
+
 	CommandUserCreate:    handle((*Machine).createUser),
 	CommandUserUpdate:    handle((*Machine).updateUser),
 	CommandUserDelete:    handle((*Machine).deleteUser),

@@ -53,7 +53,9 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 		randomCampaignCommand(rng, node, list(), people)
 		return
 	}
-	switch rng.IntN(9) {
+	switch rng.IntN(11) {
+	case 9, 10:
+		randomDeviceCommand(rng, node, people)
 	case 0, 1:
 		if rng.IntN(2) == 0 {
 			create.ListID = list()
@@ -118,7 +120,7 @@ func randomCampaignCommand(rng *rand.Rand, node *Node, list string, people []str
 	case 4:
 		o := uint32(rng.IntN(20))
 		send(CommandEngagement, EngagementRecord{Send: CampaignSend(c.Number, o, 0), Profile: pick(rng, people...), Channel: "email",
-			Kind: pick(rng, EngagementOpen, EngagementClick, EngagementBounce, EngagementUnsubscribed)})
+			Kind: pick(rng, EngagementOpen, EngagementClick, EngagementBounce, EngagementSoftBounce, EngagementUnsubscribed), Agent: pick(rng, "", AgentPerson, AgentMachine)})
 	default:
 		var b CampaignBatchReply
 		_ = json.Unmarshal(send(CommandCampaignBatch, CampaignBatch{c.ID, run}), &b)

@@ -82,7 +82,7 @@ type document struct {
 
 func (d *document) reset() {
 	*d = document{idents: d.idents[:0], consents: d.consents[:0], merged: d.merged[:0], conflicts: d.conflicts[:0],
-		contactExtra: contactExtra{lists: d.lists[:0], blocks: d.blocks[:0], devices: d.devices[:0]}}
+		contactExtra: contactExtra{lists: d.lists[:0], blocks: d.blocks[:0], devices: d.devices[:0], soft: d.soft[:0]}}
 }
 
 // newest is the identifier of the kind that is shown, nil if there is none.

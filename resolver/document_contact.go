@@ -15,6 +15,7 @@ type contactExtra struct {
 	blocks    []block
 	devices   []device
 	engaged   engagement
+	soft      []int64 // times of the last soft bounces of e-mail, see softBounce
 }
 
 // block keeps a channel from being sent to, whatever the consent.
@@ -59,6 +60,7 @@ const (
 	extraBlocks
 	extraDevices
 	extraEngaged
+	extraSoft
 	extraAll = 1<<iota - 1
 )
 
@@ -67,7 +69,7 @@ func (x *contactExtra) append(dst []byte) []byte {
 	for _, f := range [...]struct {
 		has bool
 		bit byte
-	}{{x.isContact, extraContact}, {len(x.lists) > 0, extraLists}, {len(x.blocks) > 0, extraBlocks}, {len(x.devices) > 0, extraDevices}, {x.engaged != (engagement{}), extraEngaged}} {
+	}{{x.isContact, extraContact}, {len(x.lists) > 0, extraLists}, {len(x.blocks) > 0, extraBlocks}, {len(x.devices) > 0, extraDevices}, {x.engaged != (engagement{}), extraEngaged}, {len(x.soft) > 0, extraSoft}} {
 		if f.has {
 			mask |= f.bit
 		}
@@ -102,6 +104,12 @@ func (x *contactExtra) append(dst []byte) []byte {
 			dst = le.AppendUint64(dst, uint64(ms))
 		}
 	}
+	if len(x.soft) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(x.soft)))
+		for _, ms := range x.soft {
+			dst = le.AppendUint64(dst, uint64(ms))
+		}
+	}
 	return dst
 }
 
@@ -132,11 +140,16 @@ func (x *contactExtra) decode(r *blockReader) {
 	if mask&extraEngaged != 0 {
 		x.engaged = engagement{r.uvarint(), r.uvarint(), r.uvarint(), int64(r.u64()), int64(r.u64()), int64(r.u64())}
 	}
+	if mask&extraSoft != 0 {
+		for n := r.count(8); n > 0; n-- {
+			x.soft = append(x.soft, int64(r.u64()))
+		}
+	}
 }
 
 // fold takes over what another profile has that became part of this one: the
-// graver block of each channel holds.
-func (x *contactExtra) fold(o *contactExtra) {
+// graver block of each channel holds. It returns devices that are too many.
+func (x *contactExtra) fold(o *contactExtra) (shed []device) {
 	x.isContact = x.isContact || o.isContact
 	for _, n := range o.lists {
 		if !slices.Contains(x.lists, n) {
@@ -146,12 +159,11 @@ func (x *contactExtra) fold(o *contactExtra) {
 	for _, b := range o.blocks {
 		x.block(b)
 	}
-	for _, v := range o.devices {
-		x.addDevice(v)
-	}
 	e, f := &x.engaged, &o.engaged
 	e.sent, e.opened, e.clicked = e.sent+f.sent, e.opened+f.opened, e.clicked+f.clicked
 	e.lastSentMs, e.lastOpenMs, e.lastClick = max(e.lastSentMs, f.lastSentMs), max(e.lastOpenMs, f.lastOpenMs), max(e.lastClick, f.lastClick)
+	x.foldSoftBounces(o.soft)
+	return x.foldDevices(o.devices)
 }
 
 // block blocks a channel, unless something graver does already. It returns
@@ -195,23 +207,3 @@ func (x *contactExtra) unblock(channel byte, reasons ...blockReason) bool {
 
 // maxDevices is how many devices a profile keeps, the newest.
 const maxDevices = 20
-
-// addDevice adds a device or replaces the one with the same address; it
-// returns whether that changed anything.
-func (x *contactExtra) addDevice(v device) bool {
-	for i := range x.devices {
-		have := &x.devices[i]
-		if have.kind == v.kind && string(have.address) == string(v.address) {
-			if string(have.id) == string(v.id) {
-				return false
-			}
-			*have = v
-			return true
-		}
-	}
-	if len(x.devices) >= maxDevices {
-		x.devices = slices.Delete(x.devices, 0, len(x.devices)-maxDevices+1)
-	}
-	x.devices = append(x.devices, v)
-	return true
-}

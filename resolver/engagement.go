@@ -42,6 +42,15 @@ const (
 	EngagementUnsubscribed = "unsubscribe"
 )
 
+// Who opened or clicked, as far as can be told. What is no person's is an event,
+// but counts for no rate, score or status.
+const (
+	AgentPerson   = "person"
+	AgentProxy    = "proxy" // of a mail service, for a person
+	AgentPrefetch = "prefetch"
+	AgentMachine  = "machine"
+)
+
 // EngagementRecord says what a recipient did with a message.
 type EngagementRecord struct {
 	Send SendID `json:"send"`
@@ -109,6 +118,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		panic(err)
 	}
 	d := &m.doc
+	suspect := c.Agent == AgentPrefetch || c.Agent == AgentMachine
 	event := ownEvent{c.Channel + "_" + verb, properties{}}
 	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source}} {
 		if p.value != "" {
@@ -117,19 +127,35 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	}
 	if x != nil && r != nil {
 		event.properties["campaign_id"], event.properties["campaign_name"] = x.ID, x.Name
-		m.countEngagement(a, x, r, o, variant, &c)
+		if !suspect {
+			m.countEngagement(a, x, r, o, variant, &c)
+		}
 	}
 	fields := engine.Fields(0)
+	var also []ownEvent
 	switch c.Kind {
 	case EngagementOpen:
+		if suspect {
+			break
+		}
+		d.soft = d.soft[:0]
 		d.engaged.opened++
 		d.engaged.lastOpenMs = m.logTime
 	case EngagementClick:
+		if suspect {
+			break
+		}
+		d.soft = d.soft[:0]
 		d.engaged.clicked++
 		d.engaged.lastClick = m.logTime
 	case EngagementBounce:
 		if d.block(block{channel, blockBounced, m.logTime}) {
 			fields |= engine.FieldConsents
+		}
+	case EngagementSoftBounce:
+		if channel == channelEmail && d.softBounce(m.logTime) && d.block(block{channel, blockBounced, m.logTime}) {
+			fields |= engine.FieldConsents
+			also = append(also, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": blockBounced.String(), "source": "soft bounces"}})
 		}
 	case EngagementComplaint:
 		if d.block(block{channel, blockComplained, m.logTime}) {
@@ -141,7 +167,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		}
 		d.unblock(channel, blockPending)
 	}
-	m.amend(cmd, o, d, fields, event)
+	m.amend(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
 	return nil
 }
 

@@ -124,6 +124,7 @@ type account struct {
 	runs        map[string]*CampaignRun
 	dirtyRuns   []*CampaignRun
 	contents    map[string][]CampaignContent
+	credentials map[string]*Credential // by group/name
 }
 
 func newAccount(number uint64, index uint32) *account {
@@ -148,6 +149,8 @@ func newAccount(number uint64, index uint32) *account {
 		campaigns: map[string]*Campaign{},
 		runs:      map[string]*CampaignRun{},
 		contents:  map[string][]CampaignContent{},
+
+		credentials: map[string]*Credential{},
 	}
 }
 

@@ -62,6 +62,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	put(mustJSON(a.campaignIDs))
 	hashMap(put, a.runs)
 	hashMap(put, a.contents)
+	hashMap(put, a.credentials)
 	if err := a.hashSets(put); err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ const (
 	entityCampaign    = 'c'
 	entityRun         = 'x' // of a campaign
 	entityContent     = 'y' // what a campaign was last sent with
+	entityCredential  = 'v' // group and name
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

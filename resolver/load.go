@@ -134,6 +134,10 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		var list []CampaignContent
 		err = json.Unmarshal(value, &list)
 		a.contents[name] = list
+	case entityCredential:
+		c := new(Credential)
+		err = json.Unmarshal(value, c)
+		a.credentials[strings.Clone(name)] = c
 	case entityReservation:
 		if len(name) != len(hash128{}) {
 			return fmt.Errorf("reservation of the wrong length")

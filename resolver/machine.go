@@ -63,6 +63,7 @@ type Machine struct {
 	merger  jsonMerger
 	normal  []byte
 	losers  []loser
+	shed    []device // that a merge leaves no room for
 	idents  []ident
 	strange []strangeConflict
 	facts   segment.Facts
@@ -80,6 +81,7 @@ type loser struct {
 	idents  []ident
 	merged  []mergedProfile
 	lists   []uint32
+	devices []device
 }
 
 // strangeConflict is a conflict to be noted on another profile.

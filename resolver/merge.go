@@ -37,7 +37,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 		return conflictTooLarge, nil
 	}
 
-	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged), slices.Clone(o.lists)})
+	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged), slices.Clone(o.lists), slices.Clone(o.devices)})
 	d.geo, d.attributes = geo, attributes
 	// The winner's identifiers stay the newest.
 	m.idents = append(append(m.idents[:0], o.idents...), d.idents...)
@@ -57,7 +57,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	for _, c := range o.conflicts {
 		d.note(c)
 	}
-	d.contactExtra.fold(&o.contactExtra)
+	m.shed = append(m.shed, d.contactExtra.fold(&o.contactExtra)...)
 	return 0, nil
 }
 
@@ -102,6 +102,7 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 			s.add(winner)
 		}
 	}
+	m.redirectDevices(a, l, winner)
 	for _, p := range l.merged {
 		alias(p.ordinal)
 	}

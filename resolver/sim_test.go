@@ -352,6 +352,7 @@ func verify(t *testing.T, seed uint64, node *Node, log eventlog.Log, history *mo
 	if err != nil {
 		t.Fatal(err)
 	}
+	checkDevices(t, m)
 	if fresh != sum {
 		t.Fatalf("R1: seed %d: the state at %d differs from a fresh replay", seed, next)
 	}

@@ -1,0 +1,268 @@
+package resolver
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// The commands of devices.
+const (
+	CommandDeviceAdd    = "device.add"
+	CommandDeviceRemove = "device.remove"
+)
+
+const (
+	maxDeviceIDBytes      = 200
+	maxDeviceAddressBytes = 4096
+)
+
+// The events of devices, and why a device is no longer a profile's.
+const (
+	typeDeviceRegistered = "device_registered"
+	typeDeviceRetired    = "device_retired"
+
+	retiredRemoved  = "removed"  // by the account
+	retiredMoved    = "moved"    // the address was registered with another profile
+	retiredReplaced = "replaced" // the device has got another address
+	retiredDead     = "dead"     // its push service says so
+	retiredLimit    = "limit"    // the profile has too many, this was the oldest
+
+	mediumPush = "push"
+
+	// sourceDevice is the source of the consent that a device brings.
+	sourceDevice = "device"
+)
+
+// DeviceAdd registers a device of a profile, or gives one that is known another
+// address. The address leaves whatever profile it was registered with before.
+type DeviceAdd struct {
+	Profile string `json:"profile"`
+	// Device is the account's own name for it; empty makes one.
+	Device  string `json:"device,omitempty"`
+	Kind    string `json:"kind"`    // webpush, fcm or apns
+	Address string `json:"address"` // a token, or the subscription as JSON
+}
+
+// DeviceRemove takes a device off a profile.
+type DeviceRemove struct {
+	Profile string `json:"profile"`
+	Device  string `json:"device"`
+}
+
+// DeviceReply answers [DeviceAdd].
+type DeviceReply struct {
+	Profile string `json:"profile"`
+	Device  string `json:"device"`
+}
+
+// deviceHash names an address in the account's index of identifiers, apart from
+// all of them.
+func (m *Machine) deviceHash(a *account, kind byte, address []byte) hash128 {
+	m.normal = append(append(m.normal[:0], 0xfd, kind), address...)
+	return a.hasher.sum(m.normal)
+}
+
+func noDevice() *Refusal { return notFound("device", "the contact has no such device") }
+
+// addDevice registers a device. What the profile had under the name or the
+// address before goes.
+func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
+	a := cmd.account
+	kind := slices.Index(deviceKinds, c.Kind)
+	switch {
+	case kind < 0:
+		return invalid("kind", "kind Input should be %s", orList(deviceKinds))
+	case c.Address == "" || len(c.Address) > maxDeviceAddressBytes || !utf8.ValidString(c.Address):
+		return invalid("address", "address must be a text of 1 to %d bytes", maxDeviceAddressBytes)
+	case len(c.Device) > maxDeviceIDBytes || !utf8.ValidString(c.Device) || strings.ContainsFunc(c.Device, func(r rune) bool { return r < ' ' || r == '/' || r == 0x7f }):
+		return invalid("device", "device must be a text of at most %d bytes without slashes", maxDeviceIDBytes)
+	}
+	o, _, refusal := m.profileOf(a, c.Profile)
+	if refusal != nil {
+		return refusal
+	}
+	if c.Device == "" {
+		c.Device = newID("dev_", cmd.env.ID)
+	}
+	v := device{id: []byte(c.Device), kind: byte(kind), address: []byte(c.Address), addedMs: m.logTime}
+	h := m.deviceHash(a, v.kind, v.address)
+	if old := a.ids.owner(h); old != noOrdinal && old != o {
+		m.moveAway(cmd, old, &v)
+	}
+	d := &m.doc
+	cmd.reply(DeviceReply{a.headers.get(o).id.String(), c.Device})
+	if slices.ContainsFunc(d.devices, func(x device) bool { return v.same(x) && bytes.Equal(x.id, v.id) }) {
+		return nil
+	}
+	var events []ownEvent
+	gone := func(x device, reason string) {
+		a.ids.remove(m.deviceHash(a, x.kind, x.address))
+		events = append(events, x.event(typeDeviceRetired, reason))
+	}
+	d.devices = slices.DeleteFunc(d.devices, func(x device) bool {
+		switch {
+		case v.same(x): // it has another name now
+			return true
+		case bytes.Equal(x.id, v.id):
+			gone(x, retiredReplaced)
+			return true
+		}
+		return false
+	})
+	for len(d.devices) >= maxDevices {
+		gone(d.devices[0], retiredLimit)
+		d.devices = slices.Delete(d.devices, 0, 1)
+	}
+	d.devices = append(d.devices, v)
+	a.ids.set(h, o)
+	a.set(setDevices).add(o)
+	events = append(events, v.event(typeDeviceRegistered, ""))
+	// Who lets a device be written to has been asked by it; a refusal that is on
+	// record stays.
+	fields := engine.Fields(0)
+	push := byte(slices.Index(consentChannels, mediumPush))
+	if !slices.ContainsFunc(d.consents, func(x consentState) bool { return x.channel == push && x.status != 0 }) && m.consent(d, push, consentSubscribed, sourceDevice) {
+		fields |= engine.FieldConsents
+		events = append(events, ownEvent{typeSubscribed, properties{"channel": mediumPush, "source": sourceDevice}})
+	}
+	m.amend(cmd, o, d, fields, events...)
+	return nil
+}
+
+// moveAway takes an address off the profile that has it.
+func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
+	a, d := cmd.account, &m.other
+	if err := m.load(a, o, d); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	i := slices.IndexFunc(d.devices, v.same)
+	if i < 0 {
+		return
+	}
+	x := d.devices[i].event(typeDeviceRetired, retiredMoved)
+	d.devices = slices.Delete(d.devices, i, i+1)
+	a.keepDevices(o, d)
+	m.amend(cmd, o, d, 0, x)
+}
+
+func (v *device) same(x device) bool {
+	return v.kind == x.kind && bytes.Equal(v.address, x.address)
+}
+
+// event is what is told of a device: never its address, by which anyone who
+// has the credentials could write to it.
+func (v *device) event(typ, reason string) ownEvent {
+	x := ownEvent{typ, properties{"device_id": string(v.id), "kind": deviceKinds[v.kind]}}
+	if reason != "" {
+		x.properties["reason"] = reason
+	}
+	return x
+}
+
+// keepDevices keeps the set of profiles with devices in step with a document.
+func (a *account) keepDevices(o uint32, d *document) {
+	if len(d.devices) == 0 {
+		a.set(setDevices).remove(o)
+	}
+}
+
+func (m *Machine) removeDevice(cmd *command, c DeviceRemove) *Refusal {
+	a := cmd.account
+	o, d, refusal := m.profileOf(a, c.Profile)
+	if refusal != nil {
+		return refusal
+	}
+	events := m.dropDevices(a, o, d, retiredRemoved, func(v *device) bool { return string(v.id) == c.Device })
+	if len(events) == 0 {
+		return noDevice()
+	}
+	m.amend(cmd, o, d, 0, events...)
+	return nil
+}
+
+// dropDevices takes the chosen devices off the profile in d and returns the
+// events to record.
+func (m *Machine) dropDevices(a *account, o uint32, d *document, reason string, which func(*device) bool) (events []ownEvent) {
+	d.devices = slices.DeleteFunc(d.devices, func(v device) bool {
+		if !which(&v) {
+			return false
+		}
+		a.ids.remove(m.deviceHash(a, v.kind, v.address))
+		events = append(events, v.event(typeDeviceRetired, reason))
+		return true
+	})
+	a.keepDevices(o, d)
+	return events
+}
+
+// redirectDevices makes the devices of a profile that was merged the winner's in
+// the index.
+func (m *Machine) redirectDevices(a *account, l *loser, winner uint32) {
+	for _, v := range l.devices {
+		a.ids.set(m.deviceHash(a, v.kind, v.address), winner)
+	}
+}
+
+// shedDevices forgets the addresses that were too many after a merge.
+func (m *Machine) shedDevices(a *account) {
+	for _, v := range m.shed {
+		a.ids.remove(m.deviceHash(a, v.kind, v.address))
+	}
+	m.shed = m.shed[:0]
+}
+
+// foldDevices takes over devices and returns those that were too many, the
+// oldest.
+func (x *contactExtra) foldDevices(other []device) (shed []device) {
+	if len(other) == 0 {
+		return nil
+	}
+	x.devices = append(x.devices, other...)
+	slices.SortStableFunc(x.devices, func(v, w device) int { return int(min(max(v.addedMs-w.addedMs, -1), 1)) })
+	if n := len(x.devices) - maxDevices; n > 0 {
+		shed = slices.Clone(x.devices[:n])
+		x.devices = slices.Delete(x.devices, 0, n)
+	}
+	return shed
+}
+
+// withDevices are the profiles of an audience that have a device; nil stands
+// for all profiles.
+func (a *account) withDevices(audience *roaring.Bitmap) *roaring.Bitmap {
+	if audience == nil {
+		return a.members(setDevices).Clone()
+	}
+	audience.And(a.members(setDevices))
+	return audience
+}
+
+// PushAudience are the profiles that a push message to a segment, or to all
+// when the id is empty, goes to, and how many members the segment has. ok is
+// false while the segment is being built.
+func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members uint64, ok bool) {
+	if segment == "" {
+		b := v.a.withDevices(nil)
+		return b, b.GetCardinality(), true
+	}
+	if !v.a.engine.Live(segment) {
+		return nil, 0, false
+	}
+	b := v.a.engine.Members(segment, v.a.engine.NowMs()).Clone()
+	members = b.GetCardinality()
+	return v.a.withDevices(b), members, true
+}
+
+// Barred says why a profile may not be sent to on a channel, "" if it may.
+func (v *View) Barred(ordinal uint32, channel string) (reason string, err error) {
+	var d document
+	if err := v.decode(ordinal, &d); err != nil {
+		return "", err
+	}
+	return v.a.barred(&d, ordinal, channel), nil
+}

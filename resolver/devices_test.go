@@ -1,0 +1,184 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// randomDeviceCommand registers and removes devices with few addresses, so that
+// they move between profiles, also such as merge.
+func randomDeviceCommand(rng *rand.Rand, node *Node, people []string) {
+	ctx := context.Background()
+	if rng.IntN(5) == 0 {
+		_, _ = node.Command(ctx, testAccount, CommandDeviceRemove, DeviceRemove{Profile: pick(rng, people...), Device: fmt.Sprint(rng.IntN(4))})
+		return
+	}
+	if rng.IntN(20) == 0 {
+		_, _ = node.Command(ctx, testAccount, pick(rng, CommandCredentialSet, CommandCredentialDelete), Credential{Group: CredentialPush, Name: "fcm", Config: json.RawMessage(`{"a":1}`)})
+	}
+	_, _ = node.Command(ctx, testAccount, CommandDeviceAdd, DeviceAdd{Profile: pick(rng, people...), Device: pick(rng, "", fmt.Sprint(rng.IntN(4))),
+		Kind: pick(rng, deviceKinds...), Address: fmt.Sprint("token", rng.IntN(12))})
+}
+
+// checkDevices checks that the index, the documents and the set of profiles with
+// devices say the same (R2: an address belongs to one profile).
+func checkDevices(t *testing.T, m *Machine) {
+	t.Helper()
+	for _, a := range m.accounts {
+		var d document
+		hashes := map[hash128]bool{}
+		for o := range a.headers.n {
+			if a.root(o) != o {
+				if a.members(setDevices).Contains(o) {
+					t.Fatalf("R2: profile %d was merged and is in the set of those with devices", o)
+				}
+				continue
+			}
+			if err := m.load(a, o, &d); err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range d.idents {
+				if h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal); ok {
+					hashes[h] = true
+				}
+			}
+			for _, v := range d.devices {
+				h := m.deviceHash(a, v.kind, v.address)
+				if hashes[h] || a.ids.owner(h) != o {
+					t.Fatalf("R2: device %s of profile %d belongs to %d", v.address, o, a.ids.owner(h))
+				}
+				hashes[h] = true
+			}
+			if len(d.devices) > maxDevices || a.members(setDevices).Contains(o) != (len(d.devices) > 0) {
+				t.Fatalf("profile %d has %d devices", o, len(d.devices))
+			}
+		}
+		if a.ids.size() != len(hashes) {
+			t.Fatalf("R2: the index has %d entries, the profiles %d", a.ids.size(), len(hashes))
+		}
+	}
+}
+
+func (r *recorder) device(profile, id, address string) DeviceReply {
+	r.t.Helper()
+	return answer[DeviceReply](r.t, r.must(CommandDeviceAdd, DeviceAdd{Profile: profile, Device: id, Kind: "fcm", Address: address}))
+}
+
+func (r *recorder) devices(profile string) (out []string) {
+	r.t.Helper()
+	checkDevices(r.t.(*testing.T), r.m)
+	for _, v := range r.profile(profile).Devices {
+		out = append(out, v.ID+"="+v.Address)
+	}
+	return out
+}
+
+func (r *recorder) seen(typ string) int {
+	if x := r.m.accounts[testAccount].types[typ]; x != nil {
+		return int(x.Count)
+	}
+	return 0
+}
+
+func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	one, two := r.contact(ContactCreate{Email: "one@x.io"}), r.contact(ContactCreate{Email: "two@x.io"})
+	r.device(one, "phone", "t1")
+	r.device(one, "phone", "t1") // again: nothing happens
+	if got := r.devices(one); !slices.Equal(got, []string{"phone=t1"}) || r.seen(typeDeviceRegistered) != 1 {
+		t.Fatalf("%v, %d events", got, r.seen(typeDeviceRegistered))
+	}
+	if r.profile(one).Consent("push").Status != "subscribed" {
+		t.Error("a device brings no consent")
+	}
+	r.device(two, "mine", "t1")
+	if got := r.devices(one); got != nil || r.seen(typeDeviceRetired) != 1 {
+		t.Fatalf("the first still has %v", got)
+	}
+	r.device(two, "mine", "t2") // the same device with another token
+	if got := r.devices(two); !slices.Equal(got, []string{"mine=t2"}) {
+		t.Fatalf("%v", got)
+	}
+	made := r.device(two, "", "t3")
+	r.refuses("no such device", CommandDeviceRemove, DeviceRemove{two, "other"})
+	r.must(CommandDeviceRemove, DeviceRemove{two, made.Device})
+	r.must(CommandDeviceRemove, DeviceRemove{two, "mine"})
+	if got := r.devices(two); got != nil {
+		t.Fatalf("%v", got)
+	}
+	for i := range maxDevices + 3 {
+		r.device(one, fmt.Sprint(i), fmt.Sprint("many", i))
+	}
+	if got := r.devices(one); len(got) != maxDevices || got[0] != "3=many3" {
+		t.Fatalf("%v", got)
+	}
+	r.refuses("kind Input should be webpush, fcm or apns", CommandDeviceAdd, DeviceAdd{Profile: one, Kind: "sms", Address: "x"})
+	r.refuses("address", CommandDeviceAdd, DeviceAdd{Profile: one, Kind: "fcm"})
+	r.refuses("no contact", CommandDeviceAdd, DeviceAdd{Profile: "prf_x", Kind: "fcm", Address: "x"})
+}
+
+func TestR2DevicesFollowAMerge(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	mail, phone := r.contact(ContactCreate{Email: "one@x.io"}), r.contact(ContactCreate{Phone: "+49 1"})
+	for i := range maxDevices {
+		r.device(mail, fmt.Sprint("m", i), fmt.Sprint("m", i))
+		r.now++
+		r.device(phone, fmt.Sprint("p", i), fmt.Sprint("p", i))
+		r.now++
+	}
+	r.events(eventlog.Event{Type: []byte("login"), Email: []byte("one@x.io"), Phone: []byte("+491")})
+	got := r.devices(mail)
+	if r.profile(phone).ID.String() != mail || len(got) != maxDevices || got[0] != "m10=m10" || got[maxDevices-1] != "p19=p19" {
+		t.Fatalf("after the merge: %v", got)
+	}
+	// An address that was left behind is free.
+	r.device(r.contact(ContactCreate{Email: "new@x.io"}), "x", "m0")
+	r.devices(mail)
+}
+
+func TestPushResultRetiresDeadDevices(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	one := r.contact(ContactCreate{Email: "one@x.io"})
+	r.contact(ContactCreate{Email: "none@x.io"})
+	r.device(one, "a", "t1")
+	r.device(one, "b", "t2")
+	c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi"}))
+	run := r.start(CampaignStart{ID: c.ID, Devices: true, BatchSize: 10})
+	if run.Total != 1 || run.Members != 1 {
+		t.Fatalf("%+v", run)
+	}
+	b := r.batch(c.ID, 1)
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: ResultSent, Devices: 2, Accepted: 1, Retired: []string{"t1"}})
+	if got, x := r.devices(one), r.run(c.ID); !slices.Equal(got, []string{"b=t2"}) || x.Devices != 2 || x.Accepted != 1 || x.Retired != 1 {
+		t.Fatalf("%v %+v", got, x)
+	}
+}
+
+func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	id := r.contact(ContactCreate{Email: "one@x.io"})
+	say := func(kind, agent string) string {
+		r.must(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: kind, Agent: agent})
+		return r.profile(id).Blocked("email")
+	}
+	day := int64(dayMs)
+	if say(EngagementSoftBounce, "") != "" || say(EngagementSoftBounce, "") != "" {
+		t.Fatal("blocked by the second")
+	}
+	r.now += 15 * day // those are too old now
+	if say(EngagementSoftBounce, "") != "" || say(EngagementSoftBounce, "") != "" || say(EngagementOpen, AgentPerson) != "" || say(EngagementSoftBounce, "") != "" {
+		t.Fatal("blocked in spite of an open")
+	}
+	if say(EngagementOpen, AgentMachine) != "" || say(EngagementSoftBounce, "") != "" || say(EngagementSoftBounce, "") != "bounced" {
+		t.Fatal("not blocked by the third, which only a machine looked at")
+	}
+	if p := r.profile(id); p.Opened != 1 || r.seen(typeSuppressed) != 1 || r.seen("email_opened") != 2 {
+		t.Errorf("%d opens count, %d events", p.Opened, r.seen("email_opened"))
+	}
+}
