@@ -15,7 +15,9 @@
 // the permission, run, write the envelope; classify.go is the one place where
 // errors become statuses. Each noun has its file: session.go, segments.go,
 // members.go, preview.go, transitions.go, profiles.go, timeline.go, catalog.go,
-// settings.go, live.go. Changes are commands of the resolver; nothing is kept here but the
+// settings.go, live.go, users.go, companies.go, apikeys.go. The web page's session
+// is in a cookie, with a token against forged calls (csrf.go). Changes are
+// commands of the resolver; nothing is kept here but the
 // guards: guesses.go (against guessing passwords), slots.go (how many costly
 // things run at once).
 //
