@@ -229,8 +229,6 @@ const (
 	setUnsubscribed = "unsubscribed" // by a link of the campaign
 )
 
-var campaignSets = []string{setAudience, setPending, setSent, setFailed, setDelivered, setOpened, setClicked, setBounced, setComplained, setUnsubscribed}
-
 func campaignSet(number uint32, which string) string {
 	var b strings.Builder
 	b.WriteString("campaign/")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -83,6 +84,8 @@ func classify(err error) (f *failure, ours bool) {
 		return &failure{codeUnavailable, "The server is overloaded; nothing was changed. Try again in a moment.", 2}, false
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{codeUnavailable, "The answer was not ready in time. Try again later.", 5}, false
+	case errors.Is(err, messaging.ErrStopping):
+		return &failure{codeUnavailable, "The server is stopping; what was begun goes on when it is back.", 5}, false
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, context.Canceled):
 		return &failure{codeUnavailable, "The server is not available at present. Try again later.", 5}, true
 	case errors.Is(err, eventlog.ErrTooLarge):

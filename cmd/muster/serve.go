@@ -17,7 +17,6 @@ import (
 	"github.com/valyala/fasthttp/pprofhandler"
 
 	"github.com/musterhq/muster/api"
-	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
@@ -32,6 +31,7 @@ type serveConfig struct {
 	pprof        bool
 	drainTimeout time.Duration
 	ingest       ingest.Options
+	messaging    messagingConfig
 }
 
 func (p *process) serveConfig() (*serveConfig, error) {
@@ -48,6 +48,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
 	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for all requests under way; more are answered 503")
 	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections")
+	readMessaging := addMessagingFlags(f)
 	rest, err := f.Parse(p.args, p.env)
 	switch {
 	case err != nil:
@@ -62,6 +63,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, wrongUsage("--data is empty; name a directory")
 	}
 	if c.log, err = logger(p.stderr, *e.logLevel); err != nil {
+		return nil, err
+	}
+	if c.messaging, err = readMessaging(); err != nil {
 		return nil, err
 	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
@@ -122,17 +126,16 @@ func (p *process) serve(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	console, keys, stopMetrics, err := c.open(eng, ops)
+	services, err := c.open(ctx, eng, ops, origin(ln.Addr()))
 	if err != nil {
 		return err
 	}
-	defer stopMetrics()
-	defer keys.Close() // once no more requests come, and before the state closes
+	defer func() { err = errors.Join(err, services.close()) }()
 	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
 
 	err = c.wait(ctx, eng, served)
 	ops.Drain()
-	console.Close()
+	services.drain()
 	return errors.Join(err, stopServer())
 }
 
@@ -183,41 +186,6 @@ func (c *serveConfig) close(eng *engine.Engine) error {
 	case <-time.After(c.drainTimeout + closeGrace):
 		return errors.New("the last checkpoint could not be written in time; nothing is lost, the next start replays the log")
 	}
-}
-
-// open lets requests in.
-func (c *serveConfig) open(eng *engine.Engine, ops *api.Ops) (console *api.API, keys *keyapi.API, stopMetrics func(), err error) {
-	events, err := ingest.New(eng.Node, eng.Node, c.ingest)
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	keys, err = keyapi.New(keyapi.Options{
-		Node: eng.Node, Events: events, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-	})
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	console, err = api.New(api.Options{
-		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		KeyLastUsed: keys.LastUsed,
-	})
-	if err != nil {
-		keys.Close()
-		return nil, nil, nil, err
-	}
-	r := api.NewRouter()
-	// The handler answers other methods itself, in its own form.
-	r.ANY("/api/v1/events", events.Event)
-	r.ANY("/api/v1/events/batch", events.Batch)
-	r.ANY("/api/v1/events/import", events.Import)
-	console.Register(r)
-	keys.Register(r) // all else under /api/v1, and /v1
-	if c.pprof {
-		addPprof(r)
-	}
-	stopMetrics = api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.Log.Stats, eng.History, time.Now)
-	ops.Open(r.Handler, eng.Node.Err)
-	return console, keys, stopMetrics, nil
 }
 
 func addPprof(r *router.Router) {

@@ -1,0 +1,163 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fasthttp/router"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi"
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/email"
+)
+
+// messagingConfig is what the flags of serve say about messages.
+type messagingConfig struct {
+	publicURL string
+	smtp      email.Options // Host is empty without a relay
+}
+
+// addMessagingFlags adds the flags; read reads them once they are parsed.
+func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
+	public := f.String("public-url", "", "`URL` under which recipients of messages reach this service, such as https://mail.example.com; the default is the address listened on")
+	relay := f.String("smtp", "", "`HOST:PORT` of the SMTP relay that e-mails go through; without one they are captured, see GET /console/api/v1/outbox")
+	user := f.String("smtp-user", "", "`NAME` to log in to the relay with")
+	password := f.String("smtp-password", "", "`PASSWORD` of the relay; better set as MUSTER_SMTP_PASSWORD")
+	mode := f.String("smtp-tls", "starttls", "how the relay is spoken to: `starttls`, tls or none")
+	connections := f.Int("smtp-connections", 4, "`NUMBER` of connections to the relay at once")
+	bounces := f.String("bounce-domain", "", "`DOMAIN` that bounces are sent to, as bounce+<id>@DOMAIN; without one they go to the sender")
+	return func() (messagingConfig, error) {
+		c := messagingConfig{publicURL: strings.TrimSuffix(*public, "/")}
+		if u, err := url.Parse(c.publicURL); c.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
+			return c, wrongUsage("--public-url must be an address such as https://mail.example.com, have %q", *public)
+		}
+		if *relay == "" {
+			return c, nil
+		}
+		host, port, err := net.SplitHostPort(*relay)
+		if err != nil {
+			return c, wrongUsage("--smtp must be HOST:PORT: %s", err)
+		}
+		c.smtp = email.Options{Host: host, Username: *user, Password: *password, TLS: email.TLSMode(*mode), Connections: *connections, BounceDomain: *bounces}
+		if c.smtp.Port, err = strconv.Atoi(port); err != nil {
+			return c, wrongUsage("--smtp must be HOST:PORT, have the port %q", port)
+		}
+		return c, nil
+	}
+}
+
+// services are the parts that requests meet, over the engine.
+type services struct {
+	console    *api.API
+	keys       *keyapi.API
+	dispatcher *messaging.Dispatcher
+	relay      *email.Sender
+	capture    *capture.Store
+	stop       []func() // what remains to be stopped, the newest last
+}
+
+// open lets requests in. origin is where the service is reached, unless the
+// configuration says otherwise.
+func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops, origin string) (s *services, err error) {
+	s = &services{}
+	defer func() {
+		if err != nil {
+			s.drain()
+			err = errors.Join(err, s.close())
+		}
+	}()
+	events, err := ingest.New(eng.Node, eng.Node, c.ingest)
+	if err != nil {
+		return s, err
+	}
+	if s.capture, err = capture.Open(capture.Options{Dir: filepath.Join(c.engine.Dir, "outbox")}); err != nil {
+		return s, fmt.Errorf("captured messages: %w", err)
+	}
+	if c.messaging.publicURL == "" {
+		c.messaging.publicURL = origin
+	}
+	var mailer messaging.Mailer = messaging.CaptureMailer{Store: s.capture}
+	if c.messaging.smtp.Host != "" {
+		if s.relay, err = email.NewSender(c.messaging.smtp); err != nil {
+			return s, err
+		}
+		mailer = s.relay
+	}
+	s.dispatcher, err = messaging.New(ctx, messaging.Options{
+		Node: eng.Node, Mailer: mailer, PublicURL: c.messaging.publicURL, Now: time.Now, Metrics: c.ingest.Metrics, Logger: c.log,
+	})
+	if err != nil {
+		return s, err
+	}
+	s.keys, err = keyapi.New(keyapi.Options{
+		Node: eng.Node, Events: events, Campaigns: s.dispatcher, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+	})
+	if err != nil {
+		return s, err
+	}
+	s.console, err = api.New(api.Options{
+		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+		KeyLastUsed: s.keys.LastUsed,
+	})
+	if err != nil {
+		return s, err
+	}
+	r := api.NewRouter()
+	c.route(r, s, events)
+	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.Log.Stats, eng.History, time.Now))
+	ops.Open(r.Handler, eng.Node.Err)
+	return s, nil
+}
+
+// route says who answers what.
+func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handler) {
+	// The handler answers other methods itself, in its own form.
+	r.ANY("/api/v1/events", events.Event)
+	r.ANY("/api/v1/events/batch", events.Batch)
+	r.ANY("/api/v1/events/import", events.Import)
+	s.console.Register(r)
+	s.keys.Register(r) // all else under /api/v1, and /v1
+	if c.pprof {
+		addPprof(r)
+	}
+}
+
+// drain ends what requests wait for, so that they end.
+func (s *services) drain() {
+	if s.console != nil {
+		s.console.Close()
+	}
+	if s.dispatcher != nil {
+		s.dispatcher.Close()
+	}
+}
+
+// close stops the rest, once no more requests come and before the state closes.
+func (s *services) close() error {
+	if s.keys != nil {
+		s.keys.Close()
+	}
+	for i := len(s.stop) - 1; i >= 0; i-- {
+		s.stop[i]()
+	}
+	if s.relay != nil {
+		s.relay.Close()
+	}
+	if s.capture != nil {
+		return s.capture.Close()
+	}
+	return nil
+}
