@@ -301,6 +301,38 @@ func (h *memHistory) Transitions(ctx context.Context, q query.TransitionsQuery) 
 	return out, nil
 }
 
+func (h *memHistory) Series(ctx context.Context, q query.SeriesQuery) ([]query.SeriesRow, error) {
+	if err := h.ready(ctx); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("series are not told here")
+}
+
+func (h *memHistory) Deeds(ctx context.Context, q query.DeedsQuery) ([]query.Deed, error) {
+	if err := h.ready(ctx); err != nil {
+		return nil, err
+	}
+	return nil, errors.New("deeds are not told here")
+}
+
+func (h *memHistory) Erase(ctx context.Context, q query.EraseQuery) error {
+	if err := h.ready(ctx); err != nil {
+		return err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.position < q.Cut.UpTo {
+		return errors.New("rows to be erased are missing")
+	}
+	gone := func(account uint64, o uint32, offset int64) bool {
+		return account == q.Account && offset < q.Cut.UpTo && slices.Contains(q.Ordinals, o)
+	}
+	h.rows = slices.DeleteFunc(h.rows, func(r memRow) bool { return gone(r.account, r.ordinal, r.entry.Key.Offset) })
+	h.aliases = slices.DeleteFunc(h.aliases, func(a query.Alias) bool { return gone(a.Account, a.Ordinal, a.Offset) })
+	h.moves = slices.DeleteFunc(h.moves, func(t query.Transition) bool { return gone(t.Account, t.Ordinal, t.Key.Offset) })
+	return nil
+}
+
 func (h *memHistory) Usage(context.Context) (query.Usage, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

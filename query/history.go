@@ -37,6 +37,16 @@ type History interface {
 	// Transitions returns entries and exits in the order they were made, their
 	// ordinals as they then were.
 	Transitions(ctx context.Context, q TransitionsQuery) ([]Transition, error)
+	// Series counts events by type and span of time, in order of both. More
+	// rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
+	Series(ctx context.Context, q SeriesQuery) ([]SeriesRow, error)
+	// Deeds tells what each of some profiles did, in order of profiles, types
+	// and values. More rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
+	Deeds(ctx context.Context, q DeedsQuery) ([]Deed, error)
+	// Erase removes all rows of profiles below the cut, which the position must
+	// have reached: events, aliases, entries and exits. What is gone already does
+	// not matter, so that it may be repeated.
+	Erase(ctx context.Context, q EraseQuery) error
 	// Usage reports the store's size.
 	Usage(ctx context.Context) (Usage, error)
 	// Close writes what is pending and closes the store.

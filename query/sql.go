@@ -47,6 +47,9 @@ type Dialect interface {
 	// Wide an integer expression widened to that.
 	Integer(param string) string
 	Wide(integer string) string
+	// MonthStart is the first instant of the calendar month, in UTC, that a time
+	// in Unix milliseconds is in.
+	MonthStart(ms string) string
 	// Latest is the aggregate that takes value from the row with the greatest
 	// key.
 	Latest(value string, key ...string) string
@@ -154,6 +157,9 @@ type selection struct {
 	cut       Cut
 	account   uint64
 	eventType string
+	// eventTypes, when not nil, are the types in place of eventType; without any
+	// in it, all are read.
+	eventTypes []string
 	// afterMs and untilMs leave out events at or before, and after, that time;
 	// nil for no bound.
 	afterMs, untilMs *int64
@@ -175,8 +181,12 @@ func (b *builder) rows(q selection) string {
 	fmt.Fprintf(&s, ` FROM events e LEFT JOIN (SELECT ordinal, %s AS winner FROM aliases`+
 		` WHERE account = %s AND "partition" = %s AND record_offset < %s GROUP BY ordinal) a ON a.ordinal = e.ordinal`,
 		b.d.Latest("winner", "record_offset", "record_index", "seq"), account, partition, upTo)
-	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s AND e.event_type = %s`,
-		account, partition, upTo, b.bind(q.eventType))
+	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s`, account, partition, upTo)
+	if q.eventTypes != nil {
+		s.WriteString(b.oneOf("e.event_type", q.eventTypes))
+	} else {
+		s.WriteString(" AND e.event_type = " + b.bind(q.eventType))
+	}
 	if q.untilMs != nil {
 		fmt.Fprintf(&s, " AND e.time_ms <= %s", b.bind(*q.untilMs))
 	}

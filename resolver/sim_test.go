@@ -140,6 +140,31 @@ func (h *modelHistory) roots(cut query.Cut) func(uint32) uint32 {
 func (h *modelHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
 	return nil, errModel
 }
+func (h *modelHistory) Series(context.Context, query.SeriesQuery) ([]query.SeriesRow, error) {
+	return nil, errModel
+}
+func (h *modelHistory) Deeds(context.Context, query.DeedsQuery) ([]query.Deed, error) {
+	return nil, errModel
+}
+func (h *modelHistory) Erase(_ context.Context, q query.EraseQuery) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.rng.IntN(100) < h.failures {
+		return errModel
+	}
+	if h.position < q.Cut.UpTo {
+		return fmt.Errorf("erase below %d, position is %d", q.Cut.UpTo, h.position)
+	}
+	gone := func(o uint32, offset int64) bool { return offset < q.Cut.UpTo && slices.Contains(q.Ordinals, o) }
+	// The slices may be shared with a clone.
+	h.rows = slices.DeleteFunc(slices.Clone(h.rows), func(r modelRow) bool { return gone(r.ordinal, r.offset) })
+	h.aliases = slices.DeleteFunc(slices.Clone(h.aliases), func(a query.Alias) bool { return gone(a.Ordinal, a.Offset) || gone(a.Winner, a.Offset) })
+	h.moves = slices.DeleteFunc(slices.Clone(h.moves), func(m query.Transition) bool { return gone(m.Ordinal, m.Key.Offset) })
+	if h.rng.IntN(100) < h.failures {
+		return errModel
+	}
+	return nil
+}
 func (h *modelHistory) Usage(context.Context) (query.Usage, error) { return query.Usage{}, nil }
 func (h *modelHistory) Close() error                               { return nil }
 

@@ -103,8 +103,15 @@ func (h *emptyHistory) Activity(context.Context, query.ActivityQuery) (*roaring.
 func (h *emptyHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
 	return nil, nil
 }
-func (h *emptyHistory) Usage(context.Context) (query.Usage, error) { return query.Usage{}, nil }
-func (h *emptyHistory) Close() error                               { return nil }
+func (h *emptyHistory) Series(context.Context, query.SeriesQuery) ([]query.SeriesRow, error) {
+	return nil, nil
+}
+func (h *emptyHistory) Deeds(context.Context, query.DeedsQuery) ([]query.Deed, error) {
+	return nil, nil
+}
+func (h *emptyHistory) Erase(context.Context, query.EraseQuery) error { return nil }
+func (h *emptyHistory) Usage(context.Context) (query.Usage, error)    { return query.Usage{}, nil }
+func (h *emptyHistory) Close() error                                  { return nil }
 
 // service is a whole service on an in-memory listener.
 type service struct {

@@ -124,6 +124,10 @@ func (dialect) Integer(param string) string { return "CAST(" + param + " AS HUGE
 
 func (dialect) Wide(integer string) string { return "CAST(" + integer + " AS HUGEINT)" }
 
+func (dialect) MonthStart(ms string) string {
+	return "epoch_ms(date_trunc('month', epoch_ms(" + ms + ")))"
+}
+
 func (dialect) Latest(value string, key ...string) string {
 	return "arg_max(" + value + ", (" + strings.Join(key, ", ") + "))"
 }
