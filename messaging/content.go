@@ -17,14 +17,20 @@ const (
 	TagUnsubscribe = "unsubscribe_url"
 )
 
-// ContentError says what is wrong with a text, by the field it stands in.
+// ContentError says what is wrong with a text, by the field it stands in; without
+// one the fault's own words name it.
 type ContentError struct {
 	Field string
 	Err   error
 }
 
 // Error names the field and the fault.
-func (e *ContentError) Error() string { return e.Field + ": " + e.Err.Error() }
+func (e *ContentError) Error() string {
+	if e.Field == "" {
+		return e.Err.Error()
+	}
+	return e.Field + ": " + e.Err.Error()
+}
 
 // Unwrap is the fault.
 func (e *ContentError) Unwrap() error { return e.Err }

@@ -10,6 +10,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -17,6 +19,13 @@ import (
 type Options struct {
 	Node   *resolver.Node
 	Mailer Mailer
+	// Capture takes the messages of channels that an account has not set up; nil
+	// has them fail.
+	Capture Capture
+	// Push and Text configure the senders to push services and to providers of
+	// texts; the accounts' credentials are in the state.
+	Push push.Options
+	Text text.Options
 	// PublicURL is where recipients reach the service, without a slash at the
 	// end: links of messages begin with it.
 	PublicURL string
@@ -80,8 +89,6 @@ type Dispatcher struct {
 		closed bool
 		runs   map[runKey]*run
 	}
-
-	sent, failed, retried *metrics.Counter
 }
 
 // runKey names a campaign among all accounts.
@@ -99,9 +106,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
 	d.mu.runs = map[runKey]*run{}
-	d.sent = o.Metrics.NewCounter(`muster_messages_total{channel="email",result="sent"}`)
-	d.failed = o.Metrics.NewCounter(`muster_messages_total{channel="email",result="failed"}`)
-	d.retried = o.Metrics.NewCounter(`muster_message_retries_total{channel="email"}`)
+	newChannelCounters(o.Metrics, mediumEmail) // they are there from the start
 	o.Metrics.NewGauge("muster_campaigns_sending", func() float64 {
 		d.mu.Lock()
 		defer d.mu.Unlock()

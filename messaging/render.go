@@ -79,14 +79,14 @@ func JSONValue(object []byte, path []string) (string, bool) {
 	return "", false
 }
 
-// email makes the e-mail of one recipient. at is the time it says it was sent.
-func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
+// values answers the merge tags of a message: the recipient's links, and what is
+// known of the profile.
+func (c *compiled) values(l Links, p *resolver.Profile, send resolver.SendID) merge.Lookup {
 	profile := ProfileValues(p)
-	unsubscribe := l.url(tracking.Unsubscribe, send, 0)
-	values := func(path []string) (string, bool) {
+	return func(path []string) (string, bool) {
 		switch path[0] {
 		case TagUnsubscribe:
-			return unsubscribe, true
+			return l.url(tracking.Unsubscribe, send, 0), true
 		case tagOpen:
 			return l.url(tracking.Open, send, 0), true
 		case tagClick:
@@ -101,6 +101,11 @@ func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, cam
 		}
 		return profile(path)
 	}
+}
+
+// email makes the e-mail of one recipient. at is the time it says it was sent.
+func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, campaign string, at time.Time, keys []*email.Key) (*email.Message, error) {
+	values := c.values(l, p, send)
 	id := hex.EncodeToString(send[:])
 	m := &email.Message{
 		ID:      fmt.Sprintf("%016x.%s@%s", l.Account, id, c.Sender[strings.LastIndexByte(c.Sender, '@')+1:]),
@@ -111,7 +116,7 @@ func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, cam
 		SendID:  SendText(l.Account, send),
 		Keys:    keys,
 	}
-	m.Unsubscribe.URL = unsubscribe
+	m.Unsubscribe.URL = l.url(tracking.Unsubscribe, send, 0)
 	if campaign != "" {
 		m.FeedbackID = campaign + ":" + resolver.AccountID(l.Account) + ":muster"
 	}

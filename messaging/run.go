@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -24,7 +23,8 @@ type run struct {
 	campaign resolver.Campaign
 	variants []*compiled
 	links    Links
-	keys     map[string][]*email.Key // by sender
+	medium   medium
+	counters channelCounters
 	at       time.Time
 
 	// failing counts messages that failed for a while, one after the other.
@@ -73,6 +73,9 @@ func decode(b []byte, v any) error {
 // send works until nobody is left, the run is stopped, or ctx ends.
 func (r *run) send(ctx context.Context) {
 	err := r.prepare(ctx)
+	if r.medium != nil {
+		defer r.medium.close()
+	}
 	if err == nil && r.resumed {
 		err = r.resume(ctx)
 	}
@@ -110,22 +113,14 @@ func (r *run) command(ctx context.Context, name string, args, reply any) error {
 func (r *run) prepare(ctx context.Context) error {
 	var contents []resolver.CampaignContent
 	var secret []byte
-	r.keys = map[string][]*email.Key{}
 	r.at = time.UnixMilli(r.state.StartedMs)
 	err := r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
 		r.campaign, _ = v.Campaign(r.state.ID)
+		r.counters = newChannelCounters(r.d.opts.Metrics, r.campaign.Medium())
 		contents, secret = v.CampaignContents(r.state.ID), v.Secret()
-		for _, c := range contents {
-			name := domainOf(c.Sender)
-			if d, ok := v.Domain(name); ok && d.PrivateKey != "" {
-				key, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
-				if err != nil {
-					return fmt.Errorf("the key of the sender domain %s: %w", d.Name, err)
-				}
-				r.keys[c.Sender] = []*email.Key{key}
-			}
-		}
-		return nil
+		var err error
+		r.medium, err = r.d.medium(v, r.campaign.Medium(), contents)
+		return err
 	})
 	if err != nil {
 		return err
@@ -253,61 +248,43 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 func (r *run) one(ctx context.Context, m message) error {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
-	result := resolver.CampaignResult{ID: r.state.ID, Run: r.state.Run, Ordinal: m.Ordinal, Variant: m.Variant}
-	v := r.variants[min(m.Variant, len(r.variants)-1)]
-	send := resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant)
-	msg, err := v.email(r.links, m.profile, send, r.campaign.ID, r.at, r.keys[v.Sender])
-	if err == nil {
-		err = msg.Validate()
-	}
-	if err != nil {
-		// What one recipient's values made of the message is no reason to stop.
-		result.Result, result.Reason = resolver.ResultFailed, err.Error()
-		if email.Invalid(err).Hard {
-			result.Result = resolver.ResultBounced
-		}
-		r.d.failed.Inc()
-		return r.report(ctx, result)
-	}
-	o, err := r.try(ctx, msg)
+	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant))
+	got, err := r.medium.deliver(ctx, &outgoing{
+		content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
+		campaign: r.campaign.ID, at: r.at, try: r.try,
+	})
 	if err != nil {
 		return err
 	}
-	switch {
-	case o.OK():
-		result.Result = resolver.ResultSent
+	if got.result == resolver.ResultSent {
 		r.failing.Store(0)
-		r.d.sent.Inc()
-	case o.Class == outcome.Refused:
-		result.Result, result.Reason = resolver.ResultRefused, o.Err().Error()
-	case o.Class == outcome.Permanent && o.Hard:
-		result.Result, result.Reason = resolver.ResultBounced, o.Err().Error()
-	default:
-		result.Result, result.Reason = resolver.ResultFailed, o.Err().Error()
+		r.counters.sent.Inc()
+	} else {
+		r.counters.failed.Inc()
 	}
-	if !o.OK() {
-		r.d.failed.Inc()
-	}
-	if err := r.report(ctx, result); err != nil {
+	err = r.report(ctx, resolver.CampaignResult{
+		ID: r.state.ID, Run: r.state.Run, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason,
+		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
+	})
+	if err != nil {
 		return err
 	}
-	if o.Class == outcome.Temporary && r.failing.Add(1) >= maxFailing {
-		return fmt.Errorf("%d messages in a row could not be handed over; the last: %w", maxFailing, o.Err())
+	if got.err != nil && r.failing.Add(1) >= maxFailing {
+		return fmt.Errorf("%d messages in a row could not be handed over; the last: %w", maxFailing, got.err)
 	}
 	return nil
 }
 
-// try hands a message over, again while that fails for a while only. A message
-// whose answer was lost is sent again, too: a repeat has the same Message-ID,
-// and losing one is worse.
-func (r *run) try(ctx context.Context, m *email.Message) (o outcome.Result, err error) {
+// try makes attempts while they fail for a while only. A message whose answer
+// was lost is sent again, too: a repeat has the same id, and losing one is worse.
+func (r *run) try(ctx context.Context, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
 	pause := firstPause
 	for n := 1; ; n++ {
-		o = r.d.opts.Mailer.Send(ctx, m)
+		o = attempt(ctx)
 		if o.Class != outcome.Temporary && o.Class != outcome.Ambiguous || n == attempts {
 			return o, nil
 		}
-		r.d.retried.Inc()
+		r.counters.retried.Inc()
 		if err := r.d.opts.Sleep(ctx, min(max(pause, o.RetryAfter), maxPause)); err != nil {
 			return o, err
 		}

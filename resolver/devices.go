@@ -258,11 +258,12 @@ func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members u
 	return v.a.withDevices(b), members, true
 }
 
-// Barred says why a profile may not be sent to on a channel, "" if it may.
-func (v *View) Barred(ordinal uint32, channel string) (reason string, err error) {
+// PushDevices are the devices of a profile, and why they may not be sent to, ""
+// if they may.
+func (v *View) PushDevices(ordinal uint32) (devices []Device, reason string, err error) {
 	var d document
 	if err := v.decode(ordinal, &d); err != nil {
-		return "", err
+		return nil, "", err
 	}
-	return v.a.barred(&d, ordinal, channel), nil
+	return v.contactInfo(&d).Devices, v.a.barred(&d, ordinal, mediumPush), nil
 }

@@ -15,6 +15,7 @@ import (
 type Campaigns interface {
 	Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error)
 	Start(ctx context.Context, account uint64, start resolver.CampaignStart) (*messaging.Run, error)
+	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
 }
 
 // sendTimeout bounds how long a request waits for a campaign to be sent. Sending
@@ -47,6 +48,7 @@ type campaign struct {
 	Sender     string   `json:"sender"`
 	SenderName string   `json:"sender_name"`
 	ReplyTo    string   `json:"reply_to"`
+	Link       *string  `json:"link"` // opened by a push message
 	TemplateID *string  `json:"template_id"`
 	ListID     []string `json:"list_id"`
 	SegmentIDs []string `json:"segment_ids"`
@@ -59,7 +61,7 @@ type campaign struct {
 func toCampaign(v *resolver.View, x resolver.Campaign) campaign {
 	out := campaign{
 		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: textOrNull(x.Date), Subject: x.Subject, Body: x.Body,
-		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, TemplateID: textOrNull(x.TemplateID),
+		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: textOrNull(x.Link), TemplateID: textOrNull(x.TemplateID),
 		ListID: orEmpty(x.ListIDs), SegmentIDs: orEmpty(x.SegmentIDs), Status: "draft",
 		CreatedAt: timeText(x.CreatedMs), UpdatedAt: timeText(x.UpdatedMs),
 	}
@@ -104,6 +106,7 @@ type campaignFields struct {
 	Sender     *string         `json:"sender"`
 	SenderName *string         `json:"sender_name"`
 	ReplyTo    *string         `json:"reply_to"`
+	Link       *string         `json:"link"`
 	TemplateID *string         `json:"template_id"`
 	ListID     []string        `json:"list_id"`
 	SegmentIDs []string        `json:"segment_ids"`
@@ -128,7 +131,7 @@ func (f *campaignFields) apply(x *resolver.Campaign) error {
 		dst *string
 	}{
 		{f.Name, &x.Name}, {f.Date, &x.Date}, {f.Subject, &x.Subject}, {f.Body, &x.Body}, {f.Sender, &x.Sender},
-		{f.SenderName, &x.SenderName}, {f.ReplyTo, &x.ReplyTo}, {f.TemplateID, &x.TemplateID},
+		{f.SenderName, &x.SenderName}, {f.ReplyTo, &x.ReplyTo}, {f.Link, &x.Link}, {f.TemplateID, &x.TemplateID},
 	} {
 		if t.src != nil {
 			*t.dst = *t.src
@@ -288,7 +291,7 @@ func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err 
 
 // content is what a campaign sends: its own texts, or those of the template.
 func (c *call) content(x *resolver.Campaign, source, templateID string) (resolver.CampaignContent, error) {
-	out := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo}
+	out := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
 	err := c.read(func(v *resolver.View) error {
 		if out.Sender == "" {
 			out.Sender = "no-reply@" + resolver.DevelopmentDomain
@@ -322,13 +325,40 @@ func prepare(x *resolver.Campaign, content resolver.CampaignContent) (resolver.C
 	if content.HTML == "" && content.Text == "" {
 		return content, Fail("body Field required: the campaign has nothing to send")
 	}
-	if x.Medium() != "email" {
-		return content, Fail("type Input should be 1 to be sent here: other types have calls of their own")
+	var out resolver.CampaignContent
+	var err error
+	switch x.Medium() {
+	case "email":
+		out, err = messaging.PrepareEmail(content)
+	case "push":
+		out, err = preparePush(content)
+	default:
+		// The sender is a number or a name; without one the provider's is taken.
+		content.Sender = x.Sender
+		out, err = messaging.PrepareText(asText(content))
 	}
-	out, err := messaging.PrepareEmail(content)
 	var fault *messaging.ContentError
 	if errors.As(err, &fault) {
 		return out, Fail("%s", err)
+	}
+	return out, err
+}
+
+// asText is a content that has no markup: what the body says, as it is.
+func asText(c resolver.CampaignContent) resolver.CampaignContent {
+	if c.Text == "" {
+		c.Text = c.HTML
+	}
+	c.HTML = ""
+	return c
+}
+
+// preparePush checks a campaign's push message: its title is the subject.
+func preparePush(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+	out, err := messaging.PreparePush(asText(c))
+	var fault *messaging.ContentError
+	if errors.As(err, &fault) && fault.Field == "title" {
+		fault.Field = "subject"
 	}
 	return out, err
 }

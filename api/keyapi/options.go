@@ -33,6 +33,9 @@ type Options struct {
 	Events    Events
 	Campaigns Campaigns
 
+	// AllowPrivate permits push services on private addresses.
+	AllowPrivate bool
+
 	// Now is the wall clock; its monotonic part measures rates. Rand is the source
 	// of request ids. Both must be safe for concurrent use.
 	Now  func() time.Time

@@ -1,10 +1,17 @@
 package keyapi
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"errors"
+	"strings"
+
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/resolver"
+)
 
 func (a *API) pushRoutes() []route {
 	return []route{
 		{method: "GET", path: "/push/segments", permission: "segments:read", handle: a.pushSegments},
+		{method: "POST", path: "/push/send", permission: "campaigns:write", handle: a.sendPush, timeout: sendTimeout},
 	}
 }
 
@@ -44,4 +51,112 @@ func (a *API) pushSegments(c *call) (any, error) {
 		return nil
 	})
 	return reply{data: out, next: next}, err
+}
+
+// pushResult is the answer to a push message.
+type pushResult struct {
+	// CampaignID is the row of push history, "" for a dry run.
+	CampaignID        string `json:"campaignId"`
+	SegmentName       string `json:"segmentName"`
+	ContactsInSegment uint64 `json:"contactsInSegment"`
+	ReachableContacts uint64 `json:"reachableContacts"`
+	Total             uint64 `json:"total"`    // devices addressed
+	Accepted          uint64 `json:"accepted"` // devices
+	Retired           uint64 `json:"retired"`  // devices
+	DryRun            bool   `json:"dryRun"`
+}
+
+// sendPush answers POST /push/send when the message has been sent. A dry run
+// goes the same way up to where something would be kept or sent.
+func (a *API) sendPush(c *call) (any, error) {
+	var in struct {
+		Title     *string `json:"title"`
+		Body      string  `json:"body"`
+		SegmentID *string `json:"segmentId"`
+		Link      string  `json:"link"`
+		DryRun    bool    `json:"dryRun"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if in.Title == nil {
+		return nil, Fail("title Field required")
+	}
+	content, err := messaging.PreparePush(resolver.CampaignContent{Subject: *in.Title, Text: in.Body, Link: in.Link})
+	var fault *messaging.ContentError
+	switch {
+	case errors.As(err, &fault):
+		return nil, Fail("%s", strings.Replace(fault.Error(), ": ", " ", 1))
+	case err != nil:
+		return nil, err
+	}
+	out := pushResult{DryRun: in.DryRun}
+	var segments []string
+	segment := ""
+	if in.SegmentID != nil {
+		// An empty id is a mistake of the caller's, not all devices of the account.
+		if segment = *in.SegmentID; segment == "" {
+			return nil, Fail("segmentId Input should be the id of a segment; leave it out to address every device")
+		}
+		segments = []string{segment}
+	}
+	plan, err := a.opts.Campaigns.PlanPush(c.ctx, c.key.Account, segment)
+	if err != nil {
+		return nil, err
+	}
+	err = c.read(func(v *resolver.View) error {
+		s, _ := v.Segment(segment)
+		out.SegmentName = s.Name
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if in.DryRun {
+		out.ContactsInSegment, out.ReachableContacts, out.Total = plan.Members, plan.Reachable, plan.Devices
+		return reply{data: out, message: "dry run"}, nil
+	}
+	return a.runPush(c, out, content, segments)
+}
+
+// runPush makes the row of push history and sends it.
+func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent, segments []string) (any, error) {
+	var x resolver.Campaign
+	err := c.command(resolver.CommandCampaignSave, resolver.Campaign{
+		Name: pushName(content.Subject), Channel: resolver.ChannelSingle, Type: resolver.TypePush, Date: timeText(c.now.UnixMilli()),
+		Subject: content.Subject, Body: content.Text, Link: content.Link, SegmentIDs: segments,
+	}, &x)
+	if err != nil {
+		return nil, err
+	}
+	out.CampaignID = x.ID
+	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, resolver.CampaignStart{
+		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []resolver.CampaignContent{content},
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.ContactsInSegment, out.ReachableContacts = r.Members, r.Total
+	for _, n := range r.Skipped {
+		out.ReachableContacts -= uint64(n)
+	}
+	out.Total, out.Accepted, out.Retired = r.Devices, r.Accepted, r.Retired
+	if r.Status != resolver.RunDone {
+		reason := "it was stopped"
+		if len(r.Errors) > 0 {
+			reason = r.Errors[len(r.Errors)-1]
+		}
+		return nil, failWith(codeConflict, "the message was not sent to all: %s (campaign %s, %d of %d devices accepted)", reason, x.ID, out.Accepted, out.Total)
+	}
+	return reply{data: out, message: "sent"}, nil
+}
+
+// pushName names a push message in the list of campaigns.
+func pushName(title string) string {
+	const longest = 190
+	name := "Push: " + title
+	if len(name) > longest {
+		name = strings.ToValidUTF8(name[:longest], "") + "…"
+	}
+	return name
 }

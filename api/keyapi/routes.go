@@ -24,6 +24,7 @@ type route struct {
 func (a *API) routesA() []route {
 	return slices.Concat(
 		a.contactRoutes(),
+		a.deviceRoutes(),
 		a.listRoutes(),
 		a.campaignRoutes(),
 		a.pushRoutes(),

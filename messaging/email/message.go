@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
+	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -61,7 +62,8 @@ type Message struct {
 }
 
 // Unsubscribe is how a recipient leaves the list. URL must be https and answer a
-// POST of List-Unsubscribe=One-Click without a session; Mailto is an address.
+// POST of List-Unsubscribe=One-Click without a session; on a loopback host, where
+// no mail program of others gets, http will do. Mailto is an address.
 type Unsubscribe struct {
 	URL    string
 	Mailto string
@@ -105,8 +107,8 @@ func (m *Message) Validate() error {
 		return fmt.Errorf("body has %d bytes, at most %d are allowed", n, MaxMessage/2)
 	}
 	if m.Unsubscribe.URL != "" {
-		if u, err := url.Parse(m.Unsubscribe.URL); err != nil || u.Scheme != "https" || u.Host == "" || len(m.Unsubscribe.URL) > 900 || strings.ContainsFunc(m.Unsubscribe.URL, notInURL) {
-			return errors.New("unsubscribe url must be an absolute https URL of at most 900 bytes in ASCII: one-click unsubscribing requires it")
+		if u, err := url.Parse(m.Unsubscribe.URL); err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) || len(m.Unsubscribe.URL) > 900 || strings.ContainsFunc(m.Unsubscribe.URL, notInURL) {
+			return errors.New("unsubscribe url must be an absolute https URL of at most 900 bytes in ASCII (http on this machine only): one-click unsubscribing requires it")
 		}
 	}
 	if m.Unsubscribe.Mailto != "" {
@@ -135,6 +137,15 @@ func (m *Message) Validate() error {
 		return &RecipientError{Err: err}
 	}
 	return nil
+}
+
+// isLoopback tells whether a host is this machine.
+func isLoopback(host string) bool {
+	if a, err := netip.ParseAddr(host); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 const headerNameBytes = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

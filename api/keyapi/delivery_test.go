@@ -1,0 +1,347 @@
+package keyapi
+
+import (
+	"crypto/ecdh"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/resolver"
+)
+
+// sending is a service with a dispatcher, a capture, and an endpoint that plays
+// push services and a provider of texts.
+type sending struct {
+	*service
+	capture *capture.Store
+	remote  *httptest.Server
+
+	mu   sync.Mutex
+	got  []string // what the endpoint was sent, by path
+	dead []string // what it calls dead: parts of paths and bodies
+}
+
+func newSending(t *testing.T) *sending {
+	t.Helper()
+	x := &sending{}
+	x.remote = httptest.NewTLSServer(http.HandlerFunc(x.answer))
+	t.Cleanup(x.remote.Close)
+	var err error
+	x.capture, err = capture.Open(capture.Options{Dir: t.TempDir()})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, x.capture.Close()) })
+	x.service = newService(t, func(o *Options) {
+		o.PerMinute, o.AllowPrivate = 10_000, true
+		node := o.Node.(*resolver.Node)
+		client := x.remote.Client()
+		d, err := messaging.New(t.Context(), messaging.Options{
+			Node: node, Mailer: messaging.CaptureMailer{Store: x.capture}, Capture: x.capture, PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(),
+			Push: push.Options{Client: client, BaseURL: x.remote.URL, TokenURL: x.remote.URL + "/token", AllowPrivate: true, Now: o.Now},
+			Text: text.Options{Client: client, AllowPrivate: true, Now: o.Now},
+		})
+		ok(t, err)
+		t.Cleanup(d.Close)
+		t.Cleanup(client.CloseIdleConnections)
+		o.Campaigns = d
+	})
+	return x
+}
+
+func (x *sending) answer(w http.ResponseWriter, r *http.Request) {
+	b, _ := io.ReadAll(r.Body)
+	if r.URL.Path == "/token" {
+		fmt.Fprint(w, `{"access_token":"t","expires_in":3600,"token_type":"Bearer"}`)
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.got = append(x.got, r.URL.Path+" "+string(b))
+	fcm := strings.HasPrefix(r.URL.Path, "/v1/")
+	switch {
+	case slices.ContainsFunc(x.dead, func(d string) bool { return strings.Contains(r.URL.Path+string(b), d) }):
+		if fcm {
+			w.WriteHeader(404)
+			fmt.Fprint(w, `{"error":{"status":"NOT_FOUND","message":"gone","details":[{"@type":"type.googleapis.com/google.firebase.fcm.v1.FcmError","errorCode":"UNREGISTERED"}]}}`)
+			return
+		}
+		w.WriteHeader(410)
+	case fcm:
+		fmt.Fprint(w, `{"name":"projects/p/messages/1"}`)
+	default:
+		w.WriteHeader(201)
+	}
+}
+
+// put stores credentials as the console does.
+func (x *sending) put(group, name string, config any) {
+	x.t.Helper()
+	b, err := json.Marshal(config)
+	ok(x.t, err)
+	_, err = x.node.Command(x.t.Context(), x.account, resolver.CommandCredentialSet, resolver.Credential{Group: group, Name: name, Config: b})
+	ok(x.t, err)
+}
+
+func (x *sending) firebase() map[string]string {
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	ok(x.t, err)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	ok(x.t, err)
+	return map[string]string{
+		"type": "service_account", "project_id": "demo-1", "private_key_id": "k", "client_email": "a@demo-1.iam.example.com", "token_uri": "https://oauth2.googleapis.com/token",
+		"private_key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})),
+	}
+}
+
+func (x *sending) subscription(path string) string {
+	key, err := ecdh.P256().GenerateKey(rand.Reader)
+	ok(x.t, err)
+	enc := base64.RawURLEncoding
+	b, err := json.Marshal(map[string]any{"endpoint": x.remote.URL + path, "keys": map[string]string{
+		"p256dh": enc.EncodeToString(key.PublicKey().Bytes()), "auth": enc.EncodeToString(make([]byte, 16))}})
+	ok(x.t, err)
+	return string(b)
+}
+
+// call makes a call with the account's key that must end as told, and reads its
+// data.
+func (x *sending) call(status, method, path string, body, data any) (message string) {
+	x.t.Helper()
+	b := []byte{}
+	if s, isText := body.(string); isText {
+		b = []byte(s)
+	} else if body != nil {
+		var err error
+		b, err = json.Marshal(body)
+		ok(x.t, err)
+	}
+	res, answer := x.with(x.creds.APIKey, method, "/api/v1"+path, string(b))
+	var a struct {
+		Status, Message string
+		Data            json.RawMessage
+	}
+	ok(x.t, json.Unmarshal([]byte(answer), &a))
+	if res.StatusCode != 200 || a.Status != status {
+		x.t.Fatalf("%s %s %s: %d %s", method, path, b, res.StatusCode, answer)
+	}
+	if data != nil {
+		ok(x.t, json.Unmarshal(a.Data, data))
+	}
+	return a.Message
+}
+
+func (x *sending) contact(body string) string {
+	x.t.Helper()
+	var c contact
+	x.call("success", "POST", "/contacts", body, &c)
+	return c.ID
+}
+
+func (x *sending) addDevice(contact, id, kind, address string) {
+	x.t.Helper()
+	x.call("success", "POST", "/contacts/"+contact+"/devices", map[string]string{"device_id": id, "kind": kind, "address": address}, nil)
+}
+
+func (x *sending) deviceIDs(contact string) (out []string) {
+	x.t.Helper()
+	var list []device
+	x.call("success", "GET", "/contacts/"+contact+"/devices", nil, &list)
+	for _, d := range list {
+		out = append(out, d.ID)
+	}
+	return out
+}
+
+func (x *sending) captured(channel string) []capture.Message {
+	x.t.Helper()
+	list, _, err := x.capture.List(capture.Filter{Channel: channel}, 0, 0)
+	ok(x.t, err)
+	return list
+}
+
+const (
+	fcmOne = "token-one-1234567890"
+	fcmTwo = "token-two-1234567890"
+)
+
+// TestPushSendReachesDevicesAndRetiresDeadOnes is the whole way: registered over
+// the API, sent over FCM and Web Push, counted, dead tokens removed.
+func TestPushSendReachesDevicesAndRetiresDeadOnes(t *testing.T) {
+	x := newSending(t)
+	keys, err := push.GenerateWebCredentials("mailto:a@b.example")
+	ok(t, err)
+	x.put("push", "webpush", keys)
+	x.put("push", "fcm", x.firebase())
+	ada, bob := x.contact(`{"email":"ada@x.io","first_name":"Ada"}`), x.contact(`{"email":"bob@x.io"}`)
+	none := x.contact(`{"email":"none@x.io"}`)
+	x.addDevice(ada, "phone", "fcm", fcmOne)
+	x.addDevice(ada, "browser", "webpush", x.subscription("/live"))
+	x.addDevice(ada, "old", "webpush", x.subscription("/dead"))
+	x.addDevice(bob, "phone", "fcm", fcmTwo)
+	x.dead = []string{"/dead", fcmTwo}
+
+	var seg struct {
+		ID string `json:"_id"`
+	}
+	x.console1("POST", "/segments", `{"name":"All of them","definition":{"match":"all","conditions":[{"kind":"attribute","field":"email","op":"exists"}]}}`, &seg)
+	waitLive(t, x.service, seg.ID)
+	send := map[string]any{"title": "Hello {{first_name}}", "body": "Now", "segmentId": seg.ID, "link": "https://shop.example/x"}
+	var got pushResult
+	if m := x.call("success", "POST", "/push/send", send, &got); m != "sent" {
+		t.Errorf("message %q", m)
+	}
+	want := pushResult{CampaignID: got.CampaignID, SegmentName: "All of them", ContactsInSegment: 3, ReachableContacts: 2, Total: 4, Accepted: 2, Retired: 2}
+	if got != want || got.CampaignID == "" {
+		t.Errorf("%+v, expected %+v", got, want)
+	}
+	if a, b := x.deviceIDs(ada), x.deviceIDs(bob); !slices.Equal(a, []string{"phone", "browser"}) || b != nil {
+		t.Errorf("left are %v and %v", a, b)
+	}
+	if !slices.ContainsFunc(x.got, func(s string) bool { return strings.Contains(s, "Hello Ada") && strings.Contains(s, fcmOne) }) {
+		t.Errorf("FCM was sent %q", x.got)
+	}
+	var history campaign
+	x.call("success", "GET", "/campaign/"+got.CampaignID, nil, &history)
+	if history.Channel != 2 || *history.Type != 4 || history.Status != "sent" || history.Subject != "Hello {{first_name}}" {
+		t.Errorf("%+v", history)
+	}
+	// Without a segment: every live device.
+	x.call("success", "POST", "/push/send", `{"title":"Again"}`, &got)
+	if got.Total != 2 || got.Accepted != 2 || got.ReachableContacts != 1 || got.ContactsInSegment != 1 || got.SegmentName != "" {
+		t.Errorf("%+v", got)
+	}
+	// Who refused is not reached, and a device that moves is the other's.
+	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: ada, Channel: "push", Status: "unsubscribed"})))
+	x.addDevice(none, "phone", "fcm", fcmOne)
+	x.call("success", "POST", "/push/send", `{"title":"Third"}`, &got)
+	if got.Total != 1 || got.Accepted != 1 || got.ReachableContacts != 1 || got.ContactsInSegment != 2 {
+		t.Errorf("%+v", got)
+	}
+	x.call("success", "DELETE", "/contacts/"+none+"/devices/phone", nil, nil)
+	x.call("failure", "DELETE", "/contacts/"+none+"/devices/phone", nil, nil)
+}
+
+func second[T any](_ T, err error) error { return err }
+
+func waitLive(t *testing.T, s *service, segment string) {
+	t.Helper()
+	for range 1000 {
+		var x struct{ Status string }
+		s.console1("GET", "/segments/"+segment, "", &x)
+		if x.Status == "live" {
+			return
+		}
+	}
+	t.Fatal("the segment is not built")
+}
+
+func TestPushDryRunValidatesEverythingAndDeliversNothing(t *testing.T) {
+	x := newSending(t)
+	var got pushResult
+	if m := x.call("success", "POST", "/push/send", `{"title":"T","dryRun":true}`, &got); m != "dry run" || got != (pushResult{DryRun: true}) {
+		t.Errorf("with nothing set up: %q %+v", m, got)
+	}
+	long := strings.Repeat("x", 5000)
+	for body, want := range map[string]string{
+		`{"dryRun":true}`:                                 "title Field required",
+		`{"title":" ","dryRun":true}`:                     "title Field required",
+		`{"title":5,"dryRun":true}`:                       "title Input should be a valid string",
+		`{"title":"T","segmentId":"seg_x","dryRun":true}`: "segmentId",
+		`{"title":"T","segmentId":"","dryRun":true}`:      "segmentId",
+		`{"title":"T","link":"javascript:x"}`:             "link",
+		`{"title":"T","link":"/page"}`:                    "link",
+		`{"title":"T","link":"https://"}`:                 "link",
+		`{"title":"T","body":"` + long + `"}`:             "at most",
+		`{"title":"T {{x"}`:                               "title",
+	} {
+		if m := x.call("failure", "POST", "/push/send", body, nil); !strings.Contains(strings.Replace(m, "subject", "title", 1), want) {
+			t.Errorf("%.80s: %s", body, m)
+		}
+	}
+	ada := x.contact(`{"email":"ada@x.io"}`)
+	x.addDevice(ada, "phone", "fcm", fcmOne)
+	x.addDevice(ada, "tablet", "apns", strings.Repeat("ab", 32))
+	// Nothing is set up: captured. Once something is, what is missing is named.
+	x.call("success", "POST", "/push/send", `{"title":"T","dryRun":true}`, &got)
+	if got.Total != 2 || got.ReachableContacts != 1 || len(x.captured("push")) != 0 {
+		t.Errorf("%+v", got)
+	}
+	x.call("success", "POST", "/push/send", `{"title":"T","body":"B"}`, &got)
+	if list := x.captured("push"); got.Accepted != 2 || len(list) != 2 || list[0].Subject != "T" || list[0].Body != "B" {
+		t.Errorf("%+v, captured %+v", got, list)
+	}
+	x.put("push", "fcm", x.firebase())
+	for _, body := range []string{`{"title":"T","dryRun":true}`, `{"title":"T"}`} {
+		if m := x.call("failure", "POST", "/push/send", body, nil); !strings.Contains(m, "apns") || strings.Contains(m, "fcm,") {
+			t.Errorf("%s", m)
+		}
+	}
+	var list []campaign
+	x.call("success", "GET", "/campaign", nil, &list)
+	if len(list) != 1 || len(x.got) != 0 {
+		t.Errorf("%d rows of history, %d requests", len(list), len(x.got))
+	}
+	for body, want := range map[string]string{
+		`{"kind":"fcm"}`:                  "address Field required",
+		`{"address":"x"}`:                 "kind Field required",
+		`{"kind":"sms","address":"x"}`:    "kind Input should be",
+		`{"kind":"apns","address":"xyz"}`: "address",
+		`{"kind":"webpush","address":"{\"endpoint\":\"http://x\"}"}`: "address",
+	} {
+		if m := x.call("failure", "POST", "/contacts/"+ada+"/devices", body, nil); !strings.Contains(m, want) {
+			t.Errorf("%s: %s", body, m)
+		}
+	}
+}
+
+func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
+	x := newSending(t)
+	ada := x.contact(`{"email":"ada@x.io","first_name":"Ada","phone":"+49 (30) 1234567"}`)
+	x.contact(`{"email":"bob@x.io"}`)
+	x.addDevice(ada, "phone", "fcm", fcmOne)
+	send := func(fields string) (out sendResult) {
+		t.Helper()
+		var c campaign
+		x.call("success", "POST", "/campaign", `{"name":"n","subject":"Hi {{first_name}}","body":"Dear {{first_name | default: \"you\"}}","date":"2026-01-01",`+fields+`}`, &c)
+		x.call("success", "POST", "/campaign/"+c.ID+"/send", nil, &out)
+		return out
+	}
+	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: ada, Channel: "im", Status: "subscribed"})))
+	for fields, want := range map[string]struct {
+		channel, body string
+		sent          uint64
+	}{
+		`"channel":2,"type":2`: {"sms", "Dear Ada", 1}, `"channel":2,"type":3`: {"im", "Dear Ada", 1},
+		`"channel":2,"type":4`: {"push", "Dear Ada", 1}, `"channel":1`: {"email", "", 2},
+	} {
+		got := send(fields)
+		list := x.captured(want.channel)
+		if !got.Success || got.EmailsSent != want.sent || len(list) != int(want.sent) || list[len(list)-1].Body != want.body {
+			t.Errorf("%s: %+v, captured %+v", fields, got, list)
+		}
+	}
+	if to := x.captured("sms")[0].To; to != "+49301234567" {
+		t.Errorf("an SMS to %q", to)
+	}
+	// With a provider, it is sent there.
+	x.put("message", "sms", map[string]any{"url": x.remote.URL + "/sms", "format": "json", "body": `{"to":"{{to}}","text":"{{body}}"}`})
+	if got := send(`"channel":2,"type":2`); got.EmailsSent != 1 || len(x.got) != 1 || x.got[0] != `/sms {"to":"+49301234567","text":"Dear Ada"}` {
+		t.Errorf("%+v, the provider got %q", got, x.got)
+	}
+}

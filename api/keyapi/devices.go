@@ -1,0 +1,88 @@
+package keyapi
+
+import (
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/resolver"
+)
+
+func (a *API) deviceRoutes() []route {
+	return []route{
+		{method: "POST", path: "/contacts/{id}/devices", permission: "contacts:write", handle: a.addDevice},
+		{method: "GET", path: "/contacts/{id}/devices", permission: "contacts:read", handle: a.listDevices},
+		{method: "DELETE", path: "/contacts/{id}/devices/{device}", permission: "contacts:write", handle: a.removeDevice},
+	}
+}
+
+// device is a device as it is answered. Its address is not: who holds the
+// credentials could write to it.
+type device struct {
+	ID        string `json:"_id"`
+	Kind      string `json:"kind"` // webpush, fcm or apns
+	CreatedAt string `json:"created_at"`
+}
+
+// addDevice answers POST /contacts/{id}/devices. The same address again changes
+// nothing; with another contact it moves there.
+func (a *API) addDevice(c *call) (any, error) {
+	var in struct {
+		ID      string  `json:"device_id"`
+		Kind    string  `json:"kind"`
+		Address *string `json:"address"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	kind, ok := messaging.PushKind(in.Kind)
+	switch {
+	case in.Kind == "":
+		return nil, Fail("kind Field required")
+	case !ok:
+		return nil, Fail("kind Input should be 'webpush', 'fcm' or 'apns'")
+	case in.Address == nil:
+		return nil, Fail("address Field required")
+	}
+	if err := push.CheckToken(kind, *in.Address, a.opts.AllowPrivate); err != nil {
+		return nil, Fail("address %s", err)
+	}
+	var out resolver.DeviceReply
+	if err := c.command(resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: c.param("id"), Device: in.ID, Kind: in.Kind, Address: *in.Address}, &out); err != nil {
+		return nil, err
+	}
+	list, err := c.devicesOf(out.Profile)
+	for _, d := range list {
+		if d.ID == out.Device {
+			return d, err
+		}
+	}
+	// Somebody else has moved it away meanwhile.
+	return device{ID: out.Device, Kind: in.Kind, CreatedAt: timeText(c.now.UnixMilli())}, err
+}
+
+func (c *call) devicesOf(id string) (list []device, err error) {
+	list = []device{}
+	err = c.read(func(v *resolver.View) error {
+		o, ok := uint32(0), false
+		if pid, is := resolver.ParseProfileID(id); is {
+			o, ok = v.Resolve(pid)
+		}
+		if !ok {
+			return failWith(codeNotFound, "There is no contact with this id")
+		}
+		p, err := v.Profile(o)
+		if err != nil {
+			return err
+		}
+		for _, d := range p.Devices {
+			list = append(list, device{d.ID, d.Kind, timeText(d.AddedMs)})
+		}
+		return nil
+	})
+	return list, err
+}
+
+func (a *API) listDevices(c *call) (any, error) { return c.devicesOf(c.param("id")) }
+
+func (a *API) removeDevice(c *call) (any, error) {
+	return nil, c.command(resolver.CommandDeviceRemove, resolver.DeviceRemove{Profile: c.param("id"), Device: c.param("device")}, nil)
+}

@@ -1,0 +1,107 @@
+package messaging
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Capture keeps messages that nobody is set up to send: a [*capture.Store].
+type Capture interface {
+	Add(m capture.Message) (attempts int, err error)
+}
+
+// medium sends a campaign's messages on one channel. It is used by several
+// workers at once.
+type medium interface {
+	// deliver renders one message and hands it over, again while that fails for a
+	// while only. An error means that nothing is known and the run ends.
+	deliver(ctx context.Context, m *outgoing) (delivery, error)
+	close()
+}
+
+// outgoing is one message to be made and sent.
+type outgoing struct {
+	content *compiled
+	profile *resolver.Profile
+	send    resolver.SendID
+	links   Links
+	// campaign is the campaign's id, "" for messages of other kinds.
+	campaign string
+	// at is the time it says it was sent, the same at every repeat.
+	at time.Time
+	// try repeats an attempt while that fails for a while only.
+	try func(ctx context.Context, attempt func(context.Context) outcome.Result) (outcome.Result, error)
+}
+
+// delivery is what became of a message.
+type delivery struct {
+	result string // as of a resolver.CampaignResult
+	reason string
+	// devices and accepted are numbers of devices, retired their dead addresses;
+	// for push.
+	devices, accepted uint64
+	retired           []string
+	// err is the fault when it was for a while only.
+	err error
+}
+
+// deliveryOf is the delivery of a message that goes to one address.
+func deliveryOf(o outcome.Result) delivery {
+	d := delivery{result: resolver.ResultFailed}
+	if o.OK() {
+		d.result = resolver.ResultSent
+		return d
+	}
+	d.reason = o.Err().Error()
+	switch {
+	case o.Class == outcome.Refused:
+		d.result = resolver.ResultRefused
+	case o.Class == outcome.Permanent && o.Hard:
+		d.result = resolver.ResultBounced
+	case o.Class == outcome.Temporary:
+		d.err = o.Err()
+	}
+	return d
+}
+
+// values answers the merge tags of a message: the recipient's links, and what is
+// known of the profile.
+func (m *outgoing) values() func(path []string) (string, bool) {
+	return m.content.values(m.links, m.profile, m.send)
+}
+
+// channelCounters count messages of one channel.
+type channelCounters struct{ sent, failed, retried *metrics.Counter }
+
+func newChannelCounters(set *metrics.Set, channel string) channelCounters {
+	counter := func(format string) *metrics.Counter { return set.GetOrCreateCounter(fmt.Sprintf(format, channel)) }
+	return channelCounters{
+		counter(`muster_messages_total{channel=%q,result="sent"}`),
+		counter(`muster_messages_total{channel=%q,result="failed"}`),
+		counter(`muster_message_retries_total{channel=%q}`),
+	}
+}
+
+// medium opens the medium of a campaign.
+func (d *Dispatcher) medium(v *resolver.View, name string, contents []resolver.CampaignContent) (medium, error) {
+	switch name {
+	case mediumEmail:
+		return newEmailMedium(d.opts.Mailer, v, contents)
+	case mediumPush:
+		return newPushMedium(d.opts, v)
+	}
+	return newTextMedium(d.opts, v, name)
+}
+
+// The media by their names in consents.
+const (
+	mediumEmail = "email"
+	mediumPush  = "push"
+)

@@ -1,0 +1,230 @@
+package messaging
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/resolver"
+)
+
+// pushKinds are the push services by what the state calls their devices.
+var pushKinds = map[string]push.Kind{"webpush": push.KindWeb, "fcm": push.KindFCM, "apns": push.KindAPNs}
+
+// PushKind is the push service of a kind of device.
+func PushKind(device string) (push.Kind, bool) {
+	k, ok := pushKinds[device]
+	return k, ok
+}
+
+// pushMedium sends notifications to the devices of profiles.
+type pushMedium struct {
+	senders map[string]push.Sender // by kind of device
+	capture Capture                // set: nothing is sent
+}
+
+// newPushMedium opens the account's push services. An account that has set up
+// none is in development: its messages are captured.
+func newPushMedium(o Options, v *resolver.View) (medium, error) {
+	m := &pushMedium{senders: map[string]push.Sender{}}
+	list := v.Credentials(resolver.CredentialPush)
+	if len(list) == 0 {
+		m.capture = o.Capture
+	}
+	for _, c := range list {
+		s, err := push.Open(pushKinds[c.Name], c.Config, o.Push)
+		if err != nil {
+			m.close()
+			return nil, fmt.Errorf("push credentials of %s: %w", c.Name, err)
+		}
+		m.senders[c.Name] = s
+	}
+	return m, nil
+}
+
+func (x *pushMedium) close() {
+	for _, s := range x.senders {
+		s.Close()
+	}
+}
+
+// missingPush names what a kind of device needs and is not there.
+func missingPush(kinds ...string) string {
+	return "no push credentials are set for " + strings.Join(kinds, ", ") + "; set them with PUT /push-credentials/" + kinds[0] + " of the console, or remove these devices"
+}
+
+// notification makes the message of one recipient.
+func (m *outgoing) notification() (*push.Notification, error) {
+	n := &push.Notification{ID: SendText(m.links.Account, m.send), Collapse: hex.EncodeToString(m.send[:])}
+	values := m.values()
+	var err error
+	for _, f := range []struct {
+		dst    *string
+		render func(func([]string) (string, bool)) (string, error)
+	}{
+		{&n.Title, func(v func([]string) (string, bool)) (string, error) { return m.content.subject.Render(v) }},
+		{&n.Body, func(v func([]string) (string, bool)) (string, error) { return m.content.text.Render(v) }},
+		{&n.Link, func(v func([]string) (string, bool)) (string, error) { return m.content.link.Render(v) }},
+	} {
+		if *f.dst, err = f.render(values); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// deliver sends to all devices of a profile. It was sent when one device's
+// service took it. A repeat replaces what a device has got already, by its
+// collapse id.
+func (x *pushMedium) deliver(ctx context.Context, m *outgoing) (delivery, error) {
+	n, err := m.notification()
+	if err != nil {
+		return delivery{result: resolver.ResultFailed, reason: err.Error()}, nil
+	}
+	d := delivery{result: resolver.ResultFailed, reason: "the contact has no device any more"}
+	refused := false
+	for _, v := range m.profile.Devices {
+		d.devices++
+		o, err := x.device(ctx, m, n, v)
+		if err != nil {
+			return d, err
+		}
+		switch o.Class {
+		case outcome.Accepted:
+			d.accepted++
+			continue
+		case outcome.Retired:
+			d.retired = append(d.retired, v.Address)
+		case outcome.Refused:
+			refused = true
+		case outcome.Temporary:
+			d.err = o.Err()
+		}
+		d.reason = v.Kind + ": " + o.Err().Error()
+	}
+	switch {
+	case d.accepted > 0:
+		d.result, d.reason, d.err = resolver.ResultSent, "", nil
+	case refused:
+		d.result = resolver.ResultRefused
+	}
+	return d, nil
+}
+
+// device sends to one device.
+func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notification, v resolver.Device) (outcome.Result, error) {
+	if x.capture != nil {
+		kept := capture.Message{
+			ID: n.ID + "." + v.Kind + "." + v.ID, Channel: mediumPush, To: v.Address, Subject: n.Title, Body: n.Body, SendID: n.ID, At: m.at,
+			Headers: map[string]string{"Device": v.ID, "Kind": v.Kind, "Link": n.Link},
+		}
+		return m.try(ctx, func(context.Context) outcome.Result { return keep(x.capture, kept) })
+	}
+	s := x.senders[v.Kind]
+	if s == nil {
+		return outcome.New(outcome.Refused, "no_credentials", missingPush(v.Kind)), nil
+	}
+	if err := s.CheckToken(v.Address); err != nil {
+		return outcome.Failed(outcome.Permanent, "invalid_token", err), nil
+	}
+	if err := s.Check(n); err != nil {
+		return outcome.Failed(outcome.Permanent, "invalid_message", err), nil
+	}
+	return m.try(ctx, func(ctx context.Context) outcome.Result { return s.Send(ctx, v.Address, n) })
+}
+
+// PreparePush checks a push message: its title is the subject. A fault is a
+// [*ContentError].
+func PreparePush(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+	if strings.TrimSpace(c.Subject) == "" {
+		return c, &ContentError{"title", errors.New("Field required")}
+	}
+	if _, err := compile(c); err != nil {
+		return c, err
+	}
+	if c.Link != "" && !strings.HasPrefix(c.Link, "http://") && !strings.HasPrefix(c.Link, "https://") {
+		return c, &ContentError{"link", errors.New("Input should be an absolute http or https URL")}
+	}
+	// Merge tags become longer or shorter; each message is checked again.
+	if strings.Contains(c.Subject+c.Text+c.Link, "{{") {
+		return c, nil
+	}
+	n := &push.Notification{Title: c.Subject, Body: c.Text, Link: c.Link, ID: strings.Repeat("x", 49), Collapse: strings.Repeat("x", 32)}
+	if err := push.CheckNotification(n); err != nil {
+		return c, &ContentError{"", err}
+	}
+	return c, nil
+}
+
+// PushPlan is whom a push message would go to now.
+type PushPlan struct {
+	Members   uint64 // of the segment; without one, those with a device
+	Reachable uint64 // of them, those with a device who may be sent to
+	Devices   uint64
+}
+
+// PlanPush works out whom a push message to a segment, or to all with an empty
+// id, would go to, and tells what is missing to send it. A refusal is a
+// *[resolver.Refusal].
+func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment string) (plan PushPlan, err error) {
+	kinds := map[string]bool{}
+	var list []uint32
+	captured := false
+	have := map[string]bool{}
+	err = d.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+		if _, ok := v.Segment(segment); !ok && segment != "" {
+			return &resolver.Refusal{Code: "not_found", Field: "segmentId", Message: fmt.Sprintf("segmentId: there is no segment with the id %q", segment)}
+		}
+		audience, members, live := v.PushAudience(segment)
+		if !live {
+			return &resolver.Refusal{Code: "conflict", Field: "segmentId", Message: "segmentId: the segment is still being built; try again when it is live"}
+		}
+		plan.Members, list = members, audience.ToArray()
+		for _, c := range v.Credentials(resolver.CredentialPush) {
+			have[c.Name] = true
+		}
+		captured = len(have) == 0 && d.opts.Capture != nil
+		return nil
+	})
+	for err == nil && len(list) > 0 {
+		n := min(loadedAtOnce, len(list))
+		err = d.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+			for _, o := range list[:n] {
+				devices, reason, err := v.PushDevices(v.Root(o))
+				if err != nil {
+					return err
+				}
+				if reason != "" {
+					continue
+				}
+				plan.Reachable++
+				plan.Devices += uint64(len(devices))
+				for _, x := range devices {
+					kinds[x.Kind] = true
+				}
+			}
+			return nil
+		})
+		list = list[n:]
+	}
+	if err != nil {
+		return plan, err
+	}
+	var lacking []string
+	for kind := range kinds {
+		if !have[kind] && !captured {
+			lacking = append(lacking, kind)
+		}
+	}
+	if len(lacking) > 0 {
+		slices.Sort(lacking)
+		return plan, &resolver.Refusal{Code: "conflict", Message: missingPush(lacking...)}
+	}
+	return plan, nil
+}

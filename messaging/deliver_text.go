@@ -1,0 +1,104 @@
+package messaging
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/resolver"
+)
+
+// textMedium sends short texts: SMS, WhatsApp, instant messages.
+type textMedium struct {
+	channel string
+	sender  *text.Sender // nil captures
+	capture Capture
+}
+
+// newTextMedium opens the account's provider for a channel; without one, texts
+// are captured.
+func newTextMedium(o Options, v *resolver.View, channel string) (medium, error) {
+	m := &textMedium{channel: channel, capture: o.Capture}
+	c, ok := v.Credential(resolver.CredentialMessage, channel)
+	switch {
+	case !ok && o.Capture == nil:
+		return nil, fmt.Errorf("no provider is set for %s; set one with PUT /message-providers/%s of the console", channel, channel)
+	case !ok:
+		return m, nil
+	}
+	config, err := text.ParseConfig(c.Config)
+	if err == nil {
+		m.sender, err = text.New(config, o.Text)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("the provider of %s: %w", channel, err)
+	}
+	return m, nil
+}
+
+func (x *textMedium) close() {
+	if x.sender != nil {
+		x.sender.Close()
+	}
+}
+
+func (x *textMedium) deliver(ctx context.Context, m *outgoing) (delivery, error) {
+	body, err := m.content.text.Render(m.values())
+	if err != nil {
+		return delivery{result: resolver.ResultFailed, reason: err.Error()}, nil
+	}
+	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: m.content.Sender, Body: body, ID: SendText(m.links.Account, m.send)}
+	if x.sender == nil {
+		kept := capture.Message{ID: msg.ID, Channel: x.channel, To: msg.To, From: msg.From, Body: body, SendID: msg.ID, At: m.at}
+		o, err := m.try(ctx, func(context.Context) outcome.Result { return keep(x.capture, kept) })
+		return deliveryOf(o), err
+	}
+	if err := x.sender.Check(msg); err != nil {
+		return delivery{result: resolver.ResultFailed, reason: err.Error()}, nil
+	}
+	o, err := m.try(ctx, func(ctx context.Context) outcome.Result { return x.sender.Send(ctx, msg) })
+	return deliveryOf(o), err
+}
+
+// compactPhone writes a number as providers take it: people write them with
+// spaces and brackets.
+func compactPhone(s string) string {
+	plus := strings.HasPrefix(strings.TrimSpace(s), "+")
+	s = strings.Map(func(r rune) rune {
+		if r < '0' || r > '9' {
+			return -1
+		}
+		return r
+	}, s)
+	if plus {
+		return "+" + s
+	}
+	return s
+}
+
+// keep captures a message in place of sending it.
+func keep(c Capture, m capture.Message) outcome.Result {
+	if _, err := c.Add(m); err != nil {
+		return outcome.Failed(outcome.Temporary, "capture", err)
+	}
+	return outcome.New(outcome.Accepted, "captured", "")
+}
+
+// CheckProvider reports what is wrong with the configuration of a provider of
+// texts, in JSON.
+func CheckProvider(config json.RawMessage, o text.Options) error {
+	c, err := text.ParseConfig(config)
+	if err != nil {
+		return err
+	}
+	s, err := text.New(c, o)
+	if err != nil {
+		return err
+	}
+	s.Close()
+	return nil
+}

@@ -1,0 +1,88 @@
+package messaging
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+	"strings"
+
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// SealSend makes the id of a message one that nobody can guess: what its kind
+// leaves free of it is a seal under the account's key. Messages are numbered, and
+// who knew one number could unsubscribe others by mail.
+func SealSend(key tracking.Key, id resolver.SendID) resolver.SendID {
+	from := id.Seal()
+	h := hmac.New(sha256.New, key[:])
+	h.Write([]byte("send\x00"))
+	h.Write(id[:from])
+	copy(id[from:], h.Sum(nil))
+	return id
+}
+
+// Sealed tells whether an id is one that [SealSend] made.
+func Sealed(key tracking.Key, id resolver.SendID) bool {
+	want := SealSend(key, id)
+	return hmac.Equal(want[:], id[:])
+}
+
+// AccountKey is the key of an account's links and ids.
+func AccountKey(v *resolver.View, account uint64) (tracking.Key, error) {
+	return tracking.DeriveKey(v.Secret(), account)
+}
+
+// ParseMessageID reads the message's id out of a Message-ID of ours.
+func ParseMessageID(s string) (account uint64, send resolver.SendID, ok bool) {
+	left, _, found := strings.Cut(s, "@")
+	if !found {
+		return 0, send, false
+	}
+	number, id, found := strings.Cut(left, ".")
+	if !found {
+		return 0, send, false
+	}
+	return ParseSend(number + "-" + id)
+}
+
+// ParseAddressID reads a message's id as it stands in an address, behind a plus
+// sign: the short form has no account, which is then the given one.
+func ParseAddressID(s string, account uint64) (uint64, resolver.SendID, bool) {
+	if len(s) == 2*len(resolver.SendID{}) {
+		s = strings.Join([]string{pad16(account), s}, "-")
+	}
+	return ParseSend(s)
+}
+
+func pad16(n uint64) string {
+	s := strconv.FormatUint(n, 16)
+	return strings.Repeat("0", 16-len(s)) + s
+}
+
+// UnsubscribeAddress is where mail unsubscribes the recipient of a message, at a
+// domain that hands such mail in.
+func UnsubscribeAddress(send resolver.SendID, domain string) string {
+	return "unsubscribe+" + hex.EncodeToString(send[:]) + "@" + domain
+}
+
+// ConfirmURL is the link by which a profile confirms its subscription to e-mail.
+func (l Links) ConfirmURL(ordinal uint32) string {
+	return l.url(tracking.Confirm, SealSend(l.Key, resolver.ProfileSend(ordinal)), 0)
+}
+
+// ClickLocation is where a click on a link of a message leads: the link with the
+// profile's values filled in. Scheme and host are those that the author wrote.
+func ClickLocation(link string, p *resolver.Profile) (string, error) {
+	t, err := merge.Parse(link, merge.URL)
+	if err != nil {
+		return "", err
+	}
+	rendered, err := t.Render(ProfileValues(p))
+	if err != nil {
+		return "", err
+	}
+	return tracking.Location(link, rendered)
+}

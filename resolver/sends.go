@@ -1,0 +1,56 @@
+package resolver
+
+import "encoding/binary"
+
+// sendOfProfile begins the ids of links that concern a profile and no message
+// on record: the confirmation of a subscription.
+const sendOfProfile = 0x70
+
+// ProfileSend is the id of a link that concerns a profile.
+func ProfileSend(ordinal uint32) (id SendID) {
+	id[0] = sendOfProfile
+	binary.BigEndian.PutUint32(id[1:], ordinal)
+	return id
+}
+
+// Seal is where the part of an id begins that means nothing to the state: it may
+// be used to make ids that cannot be guessed.
+func (id SendID) Seal() int {
+	switch id[0] {
+	case sendOfCampaign:
+		return 10 // behind campaign, ordinal and variant
+	case sendOfProfile:
+		return 5
+	}
+	return 13 // behind what ids of the outbox hold
+}
+
+// Sent is what a message's id leads to.
+type Sent struct {
+	Profile  uint32 // the recipient, through merges
+	Channel  string
+	Campaign string // "" for other messages
+	// Links are the click targets by number.
+	Links []string
+}
+
+// Sent finds the message of an id. ok is false when it is none, or of a campaign
+// that is not there any more.
+func (v *View) Sent(id SendID) (s Sent, ok bool) {
+	if id[0] == sendOfProfile {
+		o := binary.BigEndian.Uint32(id[1:])
+		if o >= v.a.headers.n {
+			return s, false
+		}
+		return Sent{Profile: v.a.root(o), Channel: consentChannels[channelEmail]}, true
+	}
+	number, ordinal, variant, ok := id.Campaign()
+	if !ok || int(number) >= len(v.a.campaignIDs) || ordinal >= v.a.headers.n {
+		return s, false
+	}
+	x := v.a.campaigns[v.a.campaignIDs[number]]
+	if x == nil || v.a.runs[x.ID] == nil {
+		return s, false
+	}
+	return Sent{Profile: v.a.root(ordinal), Channel: x.Medium(), Campaign: x.ID, Links: v.a.linksOf(x.ID, variant)}, true
+}
