@@ -3,6 +3,7 @@ package resolver
 import (
 	"slices"
 
+	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -127,6 +128,7 @@ func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
 			return &Refusal{Code: "conflict", Message: "somebody is still to be sent to"}
 		}
 		r.Status, r.FinishedMs = RunDone, m.logTime
+		m.notify(a, NoProfile, webhookevent.CampaignSent, properties{"campaign_id": x.ID, "campaign_name": x.Name, "run": r.Run, "recipients": r.Total, "sent": r.Sent, "failed": r.Failed})
 	}
 	a.touchRun(r)
 	cmd.reply(r)

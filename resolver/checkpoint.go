@@ -108,6 +108,7 @@ func (m *Machine) freeze() *frozen {
 		a.dirty = a.dirty[:0]
 		m.storeSets(a)
 		m.storeRuns(a)
+		m.storeEndpoints(a)
 		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.changed, a.headers.freeze()})
 		a.ids.changed = nil
 		f.numbers = append(f.numbers, a.number)

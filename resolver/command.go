@@ -137,6 +137,15 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandCampaignResume: handle((*Machine).resumeCampaign),
 	CommandEngagement:     handle((*Machine).recordEngagement),
 
+	CommandEmailSend:     handle((*Machine).sendEmail),
+	CommandOutboxDone:    handle((*Machine).doneOutbox),
+	CommandWebhookCreate: handle((*Machine).createWebhook),
+	CommandWebhookUpdate: handle((*Machine).updateWebhook),
+	CommandWebhookDelete: handle((*Machine).deleteWebhook),
+	CommandWebhookRotate: handle((*Machine).rotateWebhook),
+	CommandWebhookTest:   handle((*Machine).testWebhook),
+	CommandWebhookReplay: handle((*Machine).replayWebhook),
+
 	CommandDeviceAdd:        handle((*Machine).addDevice),
 	CommandDeviceRemove:     handle((*Machine).removeDevice),
 	CommandCredentialSet:    handle((*Machine).setCredential),
@@ -207,6 +216,9 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	a := cmd.account
 	s.fill()
 	if r := s.Validate(); r != nil {
+		return r
+	}
+	if r := a.checkConfirmTemplate(s.ConfirmTemplateID); r != nil {
 		return r
 	}
 	if len(m.tasks) >= maxPendingTasks {

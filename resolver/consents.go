@@ -120,6 +120,7 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 		return refusal
 	}
 	changed := m.consent(d, channel, status, c.Source)
+	var failed []ownEvent
 	switch {
 	case status == consentUnsubscribed:
 		// Who refuses is not waited for any more.
@@ -127,7 +128,9 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 	case c.Confirm:
 		changed = d.unblock(channel, blockPending) || changed
 	case changed && channel == channelEmail && cmd.account.Settings.DoubleOptIn:
-		d.block(block{channel, blockPending, m.logTime})
+		if d.block(block{channel, blockPending, m.logTime}) {
+			failed = m.askToConfirm(cmd, o, d)
+		}
 	}
 	if !changed {
 		return nil
@@ -139,7 +142,7 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 	if c.Campaign != "" {
 		x.properties["campaign_id"] = c.Campaign
 	}
-	m.amend(cmd, o, d, engine.FieldConsents, x)
+	m.amend(cmd, o, d, engine.FieldConsents, append([]ownEvent{x}, failed...)...)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -169,6 +170,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		consent(channelEmail)
 		if a.Settings.DoubleOptIn && d.block(block{channelEmail, blockPending, m.logTime}) {
 			r.fields |= engine.FieldConsents
+			events = append(events, m.askToConfirm(cmd, o, d)...)
 		}
 	}
 	if c.Phone != "" {
@@ -185,6 +187,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	for _, x := range events {
 		m.emit(cmd, o, x)
 	}
+	m.tellContact(a, o, webhookevent.ContactCreated)
 	a.engine.Settle(o)
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)
@@ -251,8 +254,12 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 		fields |= engine.FieldLists
 		events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
 	}
+	taken := !d.isContact
 	a.takeOn(o, d)
 	m.amend(cmd, o, d, fields, events...)
+	if taken {
+		m.tellContact(a, o, webhookevent.ContactCreated)
+	}
 	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
 	return nil
 }
@@ -358,6 +365,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 	}
 	a.takeOn(o, d)
 	m.amend(cmd, o, d, fields, events...)
+	m.tellContact(a, o, webhookevent.ContactUpdated)
 	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
 	return nil
 }

@@ -74,6 +74,7 @@ func (m *Machine) emit(c *command, o uint32, x ownEvent) {
 	c.account.count(ev.Type, m.logTime)
 	appendRow(c.rows, c.account.number, c.out.Offset, c.row, o, m.logTime, &ev)
 	c.row++
+	m.tell(c.account, o, &x)
 }
 
 // amend stores what a command made of a profile's document, tells the segment

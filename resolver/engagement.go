@@ -15,7 +15,10 @@ const CommandEngagement = "engagement.record"
 type SendID [16]byte
 
 // What a message belongs to, the first byte of its id.
-const sendOfCampaign = 1
+const (
+	sendOfCampaign = 1
+	sendOfOutbox   = 2
+)
 
 // CampaignSend is the id of a campaign's message.
 func CampaignSend(campaign, ordinal uint32, variant int) (id SendID) {
@@ -109,6 +112,9 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	if number, ordinal, v, ok := c.Send.Campaign(); ok && int(number) < len(a.campaignIDs) && ordinal < a.headers.n {
 		id := a.campaignIDs[number]
 		x, r, o, variant = a.campaigns[id], a.runs[id], a.root(ordinal), v
+	}
+	if _, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.n {
+		o = a.root(ordinal)
 	}
 	if o == noOrdinal {
 		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {

@@ -125,6 +125,12 @@ type account struct {
 	dirtyRuns   []*CampaignRun
 	contents    map[string][]CampaignContent
 	credentials map[string]*Credential // by group/name
+
+	outbox         outbox
+	endpoints      map[string]*Endpoint
+	dirtyEndpoints []*Endpoint
+	hooks          []*Endpoint // the active ones, the oldest first
+	daily          daily
 }
 
 func newAccount(number uint64, index uint32) *account {
@@ -151,6 +157,9 @@ func newAccount(number uint64, index uint32) *account {
 		contents:  map[string][]CampaignContent{},
 
 		credentials: map[string]*Credential{},
+
+		outbox:    newOutbox(),
+		endpoints: map[string]*Endpoint{},
 	}
 }
 

@@ -66,6 +66,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.hashSets(put); err != nil {
 		return err
 	}
+	if err := m.hashOutbox(put, a); err != nil {
+		return err
+	}
 	ids := make([]identityChange, 0, a.ids.size())
 	a.ids.each(func(h hash128, o uint32) { ids = append(ids, identityChange{h, o}) })
 	slices.SortFunc(ids, func(x, y identityChange) int { return slices.Compare(x.hash[:], y.hash[:]) })

@@ -9,6 +9,7 @@ const (
 	tableHeader   = 'H' // account, page → page of headers
 	tableDocument = 'D' // account, ordinal → document
 	tableEntity   = 'E' // account, kind, name → entity
+	tablePayload  = 'P' // account, number → payload of an outbox item
 )
 
 // Kinds of entities, the byte behind the account in an entity's key. An
@@ -31,6 +32,9 @@ const (
 	entityRun         = 'x' // of a campaign
 	entityContent     = 'y' // what a campaign was last sent with
 	entityCredential  = 'v' // group and name
+	entityOutbox      = 'o' // item of the outbox by number; without a name the newest number
+	entityEndpoint    = 'w' // of webhooks; without a name what their day began with
+	entityDead        = 'p' // dead letter: endpoint and number
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

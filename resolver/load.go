@@ -33,6 +33,10 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 		if err := a.checkSets(); err != nil {
 			return nil, err
 		}
+		if err := a.openOutbox(); err != nil {
+			return nil, err
+		}
+		a.findHooks()
 	}
 	slices.SortFunc(m.tasks, func(a, b task) int { return int(int64(a.Seq) - int64(b.Seq)) })
 	return m, nil
@@ -138,6 +142,12 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		c := new(Credential)
 		err = json.Unmarshal(value, c)
 		a.credentials[strings.Clone(name)] = c
+	case entityOutbox:
+		return a.loadOutbox(name, value)
+	case entityEndpoint:
+		return a.loadEndpoint(name, value)
+	case entityDead:
+		return a.loadDead(name)
 	case entityReservation:
 		if len(name) != len(hash128{}) {
 			return fmt.Errorf("reservation of the wrong length")

@@ -54,6 +54,9 @@ type Machine struct {
 	// (App) may have changed.
 	accountsChanged bool
 
+	// queued means that something may have become due in the outbox.
+	queued bool
+
 	transition uint32 // number of the newest one of this record
 
 	// Scratch of Apply.
@@ -73,6 +76,8 @@ type Machine struct {
 // Counters count what Apply did since the process started.
 type Counters struct {
 	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts, Transitions, Chunks uint64
+	// WebhooksDropped are events for which an endpoint had no room.
+	WebhooksDropped uint64
 }
 
 // loser is a profile about to be merged.
@@ -132,6 +137,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 	if a != nil {
 		// What falls due comes before what happens now.
 		a.engine.Advance(m.logTime, dueBudget)
+		m.endDay(a)
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err

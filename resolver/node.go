@@ -99,6 +99,7 @@ type Node struct {
 	live       liveEvents
 	// transitions hands entries and exits to those who watch.
 	transitions liveTransitions
+	queued      *broadcast // something was put into an outbox
 	apps        atomic.Pointer[map[uint64]App]
 	appsMu      sync.Mutex
 	failed      chan struct{}
@@ -113,7 +114,7 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{opts: o, failed: make(chan struct{})}
+	n := &Node{opts: o, failed: make(chan struct{}), queued: newBroadcast()}
 	n.apps.Store(&map[uint64]App{})
 	for i := range o.Log.Partitions() {
 		p := newPartition(n, i)

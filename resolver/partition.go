@@ -310,6 +310,8 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	pending := p.mu.m.Pending() > 0
 	accounts := p.mu.m.accountsChanged
 	p.mu.m.accountsChanged = false
+	queued := p.mu.m.queued
+	p.mu.m.queued = false
 	p.mu.Unlock()
 	if err != nil {
 		// Whoever waits for the record is woken by the failure.
@@ -321,6 +323,9 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	p.applyNs.Add(int64(time.Since(begun)))
 	if accounts {
 		p.node.publishApps(p)
+	}
+	if queued {
+		p.node.queued.signal()
 	}
 	p.applied.Store(e.Offset + 1)
 	p.progress.signal()

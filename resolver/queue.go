@@ -19,6 +19,8 @@ type task struct {
 	Detach []string `json:"detach"`
 	// Done is how many of them are done.
 	Done int `json:"done"`
+	// Endpoint is one that was deleted: what waits for it is dropped.
+	Endpoint string `json:"endpoint,omitempty"`
 }
 
 func (t *task) key() string {
@@ -47,6 +49,17 @@ func (m *Machine) applyContinue(rows *query.Batch, out *Outcome) error {
 	if a == nil {
 		return fmt.Errorf("task %d is of account %016x, which is not here", t.Seq, t.Account)
 	}
+	finish := func() {
+		m.store.putEntity(t.key(), nil)
+		m.tasks = m.tasks[1:]
+	}
+	if t.Endpoint != "" {
+		done, err := m.dropEndpoint(a, t.Endpoint)
+		if err == nil && done {
+			finish()
+		}
+		return err
+	}
 	for n := 0; n < continueWork && t.Done < len(t.Detach); n++ {
 		if err := m.detach(a, []byte(t.Detach[t.Done])); err != nil {
 			return err
@@ -58,8 +71,7 @@ func (m *Machine) applyContinue(rows *query.Batch, out *Outcome) error {
 		m.store.putEntity(t.key(), mustJSON(t))
 		return nil
 	}
-	m.store.putEntity(t.key(), nil)
-	m.tasks = m.tasks[1:]
+	finish()
 	return nil
 }
 

@@ -37,6 +37,7 @@ func (m *Machine) publish(a *account, offset int64, rows *query.Batch) {
 			Segment: t.Segment, Ordinal: t.Ordinal, Entered: t.Entered, Cause: t.Cause, AtMs: t.AtMs,
 		})
 		m.counters.Transitions++
+		m.tellTransition(a, &rows.Transitions[len(rows.Transitions)-1])
 	}
 }
 
@@ -56,6 +57,7 @@ func (m *Machine) applyTick(rows *query.Batch, out *Outcome) {
 	for _, a := range m.byIndex {
 		a.engine.Advance(m.logTime, dueBudget)
 		m.publish(a, out.Offset, rows)
+		m.endDay(a)
 		m.rest(a)
 	}
 }
@@ -117,6 +119,9 @@ func (m *Machine) nextDue() (ms int64, ok bool) {
 	for _, a := range m.byIndex {
 		if due, has := a.engine.NextDue(); has && (!ok || due < ms) {
 			ms, ok = due, true
+		}
+		if a.daily.FromMs != 0 && (!ok || a.daily.endsMs() < ms) {
+			ms, ok = a.daily.endsMs(), true
 		}
 	}
 	return ms, ok

@@ -20,6 +20,9 @@ type Settings struct {
 	IdempotencyHours int `json:"idempotency_hours"`
 	// DoubleOptIn says that who subscribes to e-mail must confirm it first.
 	DoubleOptIn bool `json:"double_opt_in"`
+	// ConfirmTemplateID is the template of the message that asks for it; without
+	// one the service has its own words.
+	ConfirmTemplateID string `json:"confirm_template_id,omitempty"`
 	// RequireOptIn says that campaigns go to subscribers only, not also to those
 	// who never said yes or no.
 	RequireOptIn bool `json:"require_opt_in"`

@@ -32,7 +32,8 @@ type store struct {
 	retired      map[docKey][]byte
 	cache        docCache
 
-	entities map[string][]byte // changed in this generation; nil removes
+	entities       map[string][]byte // changed in this generation; nil removes
+	frozenEntities map[string][]byte // being written by a checkpoint
 }
 
 func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
@@ -145,11 +146,36 @@ func (s *store) putDocument(a *account, ordinal uint32, b []byte) {
 
 func (s *store) putEntity(key string, b []byte) { s.entities[key] = b }
 
+// putPayload is putEntity for what may be large: it counts against the bound of
+// a generation.
+func (s *store) putPayload(key string, b []byte) {
+	s.currentBytes += int64(len(b)) + docOverhead
+	s.entities[key] = b
+}
+
+// entity reads an entity that is kept in the store alone, nil if there is none.
+func (s *store) entity(key string) ([]byte, error) {
+	if b, ok := s.entities[key]; ok {
+		return b, nil
+	}
+	if b, ok := s.frozenEntities[key]; ok {
+		return b, nil
+	}
+	v, closer, err := s.db.Get([]byte(key))
+	if errors.Is(err, pebble.ErrNotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read entity %x: %w", key, err)
+	}
+	return append([]byte{}, v...), closer.Close()
+}
+
 // freeze hands over the generation and starts a new one. The frozen documents
 // stay readable until thaw.
 func (s *store) freeze() (docs map[docKey][]byte, entities map[string][]byte) {
 	docs, entities = s.current, s.entities
-	s.frozen = docs
+	s.frozen, s.frozenEntities = docs, entities
 	s.current, s.currentBytes = map[docKey][]byte{}, 0
 	s.entities = map[string][]byte{}
 	return docs, entities
@@ -157,7 +183,7 @@ func (s *store) freeze() (docs map[docKey][]byte, entities map[string][]byte) {
 
 // thaw ends the checkpoint: Pebble has the frozen generation now. Its documents
 // are the ones most likely needed again, so they stay until the next one.
-func (s *store) thaw() { s.retired, s.frozen = s.frozen, nil }
+func (s *store) thaw() { s.retired, s.frozen, s.frozenEntities = s.frozen, nil, nil }
 
 // overlay returns the documents that are newer than Pebble's, for a snapshot.
 func (s *store) overlay() map[docKey][]byte {

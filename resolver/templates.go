@@ -86,6 +86,9 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	if users := a.campaignsWith(func(x *Campaign) bool { return x.TemplateID == c.ID }); len(users) > 0 {
 		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by " + strings.Join(users, ", ") + "; change those first"}
 	}
+	if a.Settings.ConfirmTemplateID == c.ID {
+		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by the setting confirm_template_id; change that first"}
+	}
 	delete(a.templates, c.ID)
 	m.store.putEntity(entityKey(a.number, entityTemplate, c.ID), nil)
 	return nil

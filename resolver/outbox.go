@@ -1,0 +1,325 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"slices"
+)
+
+// The outbox is the queue of what the state machine decided that the world
+// outside should see: e-mails, webhooks. Records put items into it and take them
+// out; a dispatcher carries them out in between and reports with
+// [CommandOutboxDone]. An item stands in memory without its payload, which is in
+// the store.
+//
+// Items of one webhook endpoint are a lane: they go out in order, one at a time,
+// so only the first of a lane can be due. All others are due on their own.
+
+// The kinds of items.
+const (
+	OutboxEmail   = "email"
+	OutboxWebhook = "webhook"
+	OutboxSMS     = "sms"
+	OutboxPush    = "push"
+)
+
+// The outbox's bounds. They are part of the rules, like those in machine.go.
+const (
+	maxOutbox        = 1_000_000 // items of an account
+	maxLane          = 100_000   // items of one endpoint
+	maxOutboxPayload = 256 << 10
+	maxDeadLetters   = 10_000 // of one endpoint; the oldest are dropped
+	maxOutboxDelay   = 7 * dayMs
+)
+
+// NoProfile stands for no profile in an [OutboxItem].
+const NoProfile = noOrdinal
+
+// OutboxItem is one thing to be carried out.
+type OutboxItem struct {
+	Seq uint64 `json:"seq"` // from 1, in the order in which items were queued
+	// Origin is the number under which the item was queued first. A dead letter
+	// that is replayed has a new Seq and the old Origin, from which the ids derive
+	// that let receivers drop repeats.
+	Origin  uint64 `json:"origin"`
+	Kind    string `json:"kind"`
+	Ordinal uint32 `json:"ordinal"` // as of the queueing; NoProfile for none
+	Attempt int    `json:"attempt"` // how many have failed
+	DueMs   int64  `json:"due_ms"`
+	// CreatedMs is when it was queued first.
+	CreatedMs int64  `json:"created_ms"`
+	Endpoint  string `json:"endpoint,omitempty"` // of a webhook
+	// Ref is the template of an e-mail, the name of a webhook's event.
+	Ref string `json:"ref,omitempty"`
+
+	at int // place in the heap, −1 for none
+}
+
+// Send is the id of the item's message.
+func (it *OutboxItem) Send() SendID { return OutboxSend(it.Origin, it.Ordinal) }
+
+// outbox is the queue of one account.
+type outbox struct {
+	last  uint64 // number of the newest item
+	items map[uint64]*OutboxItem
+	due   map[string]*dueHeap // by kind
+	lanes map[string]*lane    // by endpoint
+	dead  map[string][]uint64 // by endpoint: numbers of dead letters, the oldest first
+}
+
+func newOutbox() outbox {
+	return outbox{items: map[uint64]*OutboxItem{}, due: map[string]*dueHeap{}, lanes: map[string]*lane{}, dead: map[string][]uint64{}}
+}
+
+// lane is the items of one endpoint in order.
+type lane struct {
+	items []*OutboxItem
+	// open lanes have their first item among those due.
+	open bool
+}
+
+func (b *outbox) heap(kind string) *dueHeap {
+	h := b.due[kind]
+	if h == nil {
+		h = new(dueHeap)
+		b.due[kind] = h
+	}
+	return h
+}
+
+func (b *outbox) lane(endpoint string) *lane {
+	l := b.lanes[endpoint]
+	if l == nil {
+		l = new(lane)
+		b.lanes[endpoint] = l
+	}
+	return l
+}
+
+// enter puts an item behind all others.
+func (b *outbox) enter(it *OutboxItem) {
+	it.at = -1
+	b.items[it.Seq] = it
+	if it.Endpoint == "" {
+		b.heap(it.Kind).push(it)
+		return
+	}
+	l := b.lane(it.Endpoint)
+	l.items = append(l.items, it)
+	b.expose(l)
+}
+
+// expose makes the first of an open lane due, and nothing of one that is not.
+func (b *outbox) expose(l *lane) {
+	if len(l.items) == 0 {
+		return
+	}
+	first := l.items[0]
+	switch {
+	case l.open && first.at < 0:
+		b.heap(first.Kind).push(first)
+	case !l.open && first.at >= 0:
+		b.heap(first.Kind).remove(first)
+	}
+}
+
+// leave takes an item out.
+func (b *outbox) leave(it *OutboxItem) {
+	delete(b.items, it.Seq)
+	if it.at >= 0 {
+		b.heap(it.Kind).remove(it)
+	}
+	if it.Endpoint == "" {
+		return
+	}
+	l := b.lane(it.Endpoint)
+	if l.items[0] == it {
+		l.items[0] = nil
+		l.items = l.items[1:]
+	} else if i := slices.Index(l.items, it); i >= 0 {
+		l.items = slices.Delete(l.items, i, i+1)
+	}
+	if len(l.items) == 0 {
+		l.items = nil
+	}
+	b.expose(l)
+}
+
+// postpone changes when an item is due.
+func (b *outbox) postpone(it *OutboxItem, dueMs int64) {
+	it.DueMs = dueMs
+	if it.at >= 0 {
+		b.heap(it.Kind).fix(it)
+	}
+}
+
+// setOpen opens or closes the lane of an endpoint.
+func (b *outbox) setOpen(endpoint string, open bool) {
+	l := b.lane(endpoint)
+	l.open = open
+	b.expose(l)
+}
+
+// queued is how many items an endpoint has.
+func (b *outbox) queued(endpoint string) int {
+	if l := b.lanes[endpoint]; l != nil {
+		return len(l.items)
+	}
+	return 0
+}
+
+func outboxKey(account, seq uint64) string {
+	return entityKey(account, entityOutbox, string(binary.BigEndian.AppendUint64(nil, seq)))
+}
+
+// payloadKey names the payload of an item, and of the dead letter that it
+// becomes.
+func payloadKey(account, origin uint64) string {
+	return string(binary.BigEndian.AppendUint64(accountKey(nil, tablePayload, account), origin))
+}
+
+// queue puts an item into the outbox. It is refused when there is no room.
+func (m *Machine) queue(a *account, it OutboxItem, payload []byte) (seq uint64, refusal *Refusal) {
+	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
+		return 0, refusal
+	}
+	it.Seq = m.nextSeq(a)
+	it.Origin, it.CreatedMs, it.DueMs, it.Attempt = it.Seq, m.logTime, m.logTime, 0
+	m.store.putPayload(payloadKey(a.number, it.Origin), payload)
+	a.outbox.enter(&it)
+	m.saveItem(a, &it)
+	m.queued = true
+	return it.Seq, nil
+}
+
+func (a *account) roomInOutbox(payloadBytes int) *Refusal {
+	switch {
+	case len(a.outbox.items) >= maxOutbox:
+		return atLimit("", "%d messages of this account wait to be sent, the most that can; try again later", maxOutbox)
+	case payloadBytes > maxOutboxPayload:
+		return atLimit("data", "data: the message would have %d bytes before it is rendered, the most is %d", payloadBytes, maxOutboxPayload)
+	}
+	return nil
+}
+
+func (m *Machine) nextSeq(a *account) uint64 {
+	a.outbox.last++
+	m.store.putEntity(entityKey(a.number, entityOutbox, ""), binary.LittleEndian.AppendUint64(nil, a.outbox.last))
+	return a.outbox.last
+}
+
+func (m *Machine) saveItem(a *account, it *OutboxItem) {
+	m.store.putEntity(outboxKey(a.number, it.Seq), mustJSON(it))
+}
+
+// unqueue removes an item. keep leaves its payload to a dead letter.
+func (m *Machine) unqueue(a *account, it *OutboxItem, keep bool) {
+	a.outbox.leave(it)
+	m.store.putEntity(outboxKey(a.number, it.Seq), nil)
+	if !keep {
+		m.store.putEntity(payloadKey(a.number, it.Origin), nil)
+	}
+}
+
+// eraseOutbox removes what is queued, or kept as a dead letter, for profiles that
+// are erased. It looks at all items, which are bounded.
+func (m *Machine) eraseOutbox(a *account, ordinals ...uint32) error {
+	var gone []*OutboxItem
+	for _, it := range a.outbox.items {
+		if slices.Contains(ordinals, it.Ordinal) {
+			gone = append(gone, it)
+		}
+	}
+	slices.SortFunc(gone, func(x, y *OutboxItem) int { return int(int64(x.Seq) - int64(y.Seq)) })
+	for _, it := range gone {
+		m.unqueue(a, it, false)
+	}
+	for endpoint, list := range a.outbox.dead {
+		kept := make([]uint64, 0, len(list))
+		for _, seq := range list {
+			d, err := m.deadLetter(a, endpoint, seq)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(ordinals, d.Ordinal) {
+				m.dropDead(a, endpoint, &d)
+				continue
+			}
+			kept = append(kept, seq)
+		}
+		a.outbox.dead[endpoint] = kept
+	}
+	return nil
+}
+
+// loadOutbox reads an entity of the outbox.
+func (a *account) loadOutbox(name string, value []byte) error {
+	switch len(name) {
+	case 0:
+		if len(value) != 8 {
+			return fmt.Errorf("counter of the outbox of the wrong length")
+		}
+		a.outbox.last = binary.LittleEndian.Uint64(value)
+		return nil
+	case 8:
+		it := new(OutboxItem)
+		if err := json.Unmarshal(value, it); err != nil {
+			return err
+		}
+		a.outbox.items[it.Seq] = it
+		return nil
+	}
+	return fmt.Errorf("outbox item with a name of %d bytes", len(name))
+}
+
+// openOutbox puts in order what was loaded.
+func (a *account) openOutbox() error {
+	list := make([]*OutboxItem, 0, len(a.outbox.items))
+	for _, it := range a.outbox.items {
+		if it.Ordinal != NoProfile && it.Ordinal >= a.headers.n {
+			return fmt.Errorf("state: outbox item %d of account %016x is of profile %d, there are %d", it.Seq, a.number, it.Ordinal, a.headers.n)
+		}
+		list = append(list, it)
+	}
+	slices.SortFunc(list, func(x, y *OutboxItem) int { return int(int64(x.Seq) - int64(y.Seq)) })
+	for id, e := range a.endpoints {
+		a.outbox.lane(id).open = e.Status == EndpointActive
+	}
+	for _, it := range list {
+		a.outbox.enter(it)
+	}
+	return nil
+}
+
+// hashOutbox is the outbox's part of the state's hash.
+func (m *Machine) hashOutbox(put func([]byte), a *account) error {
+	put(binary.LittleEndian.AppendUint64(nil, a.outbox.last))
+	hashMap(put, a.endpoints)
+	put(mustJSON(a.daily))
+	payload := func(origin uint64) error {
+		b, err := m.store.entity(payloadKey(a.number, origin))
+		put(b)
+		return err
+	}
+	for _, seq := range sortedKeys(a.outbox.items) {
+		it := a.outbox.items[seq]
+		put(mustJSON(it))
+		if err := payload(it.Origin); err != nil {
+			return err
+		}
+	}
+	for _, endpoint := range sortedKeys(a.outbox.dead) {
+		for _, seq := range a.outbox.dead[endpoint] {
+			d, err := m.deadLetter(a, endpoint, seq)
+			if err != nil {
+				return err
+			}
+			put(mustJSON(d))
+			if err := payload(d.Origin); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

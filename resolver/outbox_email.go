@@ -1,0 +1,294 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/internal/identity"
+)
+
+// CommandEmailSend queues one e-mail to one address.
+const CommandEmailSend = "email.send"
+
+// RefConfirmation is the [OutboxItem.Ref] of a message that asks for the
+// confirmation of a subscription.
+const RefConfirmation = "confirmation"
+
+const (
+	maxEmailData       = 128 << 10
+	maxSendKeyBytes    = 256
+	confirmEveryMs     = 3_600_000
+	senderWithoutNames = "no-reply@"
+	// TagConfirm is the merge tag of the link that confirms a subscription.
+	TagConfirm = "confirm_url"
+)
+
+// OutboxMail is the payload of an e-mail. The template is read when the message
+// goes out.
+type OutboxMail struct {
+	To         string          `json:"to"`
+	TemplateID string          `json:"template_id,omitempty"`
+	Subject    string          `json:"subject,omitempty"` // instead of the template's
+	Sender     string          `json:"sender"`
+	SenderName string          `json:"sender_name,omitempty"`
+	Data       json.RawMessage `json:"data,omitempty"` // an object
+	// Confirm marks the message that asks for the confirmation of a subscription.
+	Confirm bool `json:"confirm,omitempty"`
+}
+
+// EmailSend queues an e-mail to an address that need not be on file: it then
+// becomes a profile, without a consent.
+type EmailSend struct {
+	OutboxMail
+	// Key makes a repeat harmless: it gets the first answer.
+	Key string `json:"key,omitempty"`
+}
+
+// EmailSendReply says what was queued.
+type EmailSendReply struct {
+	MessageID string `json:"message_id"`
+	Profile   string `json:"profile_id"`
+	Sender    string `json:"sender"`
+}
+
+// sendEmail queues a transactional message: it goes to whoever can be reached,
+// subscribed or not, but not to addresses that bounced, complained or are
+// suppressed.
+func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
+	a := cmd.account
+	if c.Sender == "" {
+		c.Sender = a.defaultSender()
+	}
+	c.Confirm = false
+	if refusal := a.checkMail(&c); refusal != nil {
+		return refusal
+	}
+	if c.Key != "" {
+		if reply, refusal := m.sentBefore(a, &c); refusal != nil || reply != nil {
+			if reply != nil {
+				cmd.reply(reply)
+			}
+			return refusal
+		}
+	}
+	payload := mustJSON(c.OutboxMail)
+	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
+		return refusal
+	}
+	o, refusal := m.mailable(cmd, c.To)
+	if refusal != nil {
+		return refusal
+	}
+	if !m.spendCredits(a, 1) {
+		panic("e-mail credits were there a moment ago")
+	}
+	seq, refusal := m.queue(a, OutboxItem{Kind: OutboxEmail, Ordinal: o, Ref: c.TemplateID}, payload)
+	if refusal != nil {
+		panic(refusal) // there was room a moment ago
+	}
+	if c.Key != "" {
+		m.noteSend(a, &c, o, seq)
+	}
+	cmd.reply(EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.get(o).id.String(), c.Sender})
+	return nil
+}
+
+// checkMail says what cannot be sent, whoever it is for.
+func (a *account) checkMail(c *EmailSend) *Refusal {
+	switch {
+	case strings.TrimSpace(c.To) == "":
+		return invalid("to", "to Field required")
+	case len(c.To) > maxIdentifierBytes:
+		return invalid("to", "to must have at most %d bytes", maxIdentifierBytes)
+	case a.templates[c.TemplateID] == nil:
+		return noTemplate()
+	case len(c.Subject) > maxSubjectBytes || len(c.SenderName) > maxSubjectBytes:
+		return invalid("subject", "subject must have at most %d bytes", maxSubjectBytes)
+	case len(c.Data) > maxEmailData:
+		return invalid("data", "data must have at most %d bytes", maxEmailData)
+	case len(c.Data) > 0 && !bytes.HasPrefix(bytes.TrimSpace(c.Data), []byte("{")):
+		return invalid("data", "data Input should be a valid object")
+	case len(c.Key) > maxSendKeyBytes:
+		return invalid("idempotency_key", "idempotency_key must have at most %d bytes", maxSendKeyBytes)
+	case a.EmailCredits < 1 && c.Key == "":
+		return noCredits()
+	}
+	return a.mayBeSender(c.Sender)
+}
+
+func noCredits() *Refusal {
+	return &Refusal{Code: "conflict", Message: "the account is out of e-mail credits; top up and send again"}
+}
+
+// mailable finds the profile of an address, or makes one, and judges whether it
+// may be sent to. It is the last thing that may refuse.
+func (m *Machine) mailable(cmd *command, to string) (o uint32, refusal *Refusal) {
+	a := cmd.account
+	if a.EmailCredits < 1 {
+		return 0, noCredits()
+	}
+	h, ok := a.hasher.identityHash(IdentityEmail, []byte(to), &m.normal)
+	if !ok {
+		return 0, invalid("to", "to Input should be an e-mail address")
+	}
+	if o = a.ids.owner(h); o != noOrdinal {
+		if err := m.load(a, o, &m.doc); err != nil {
+			panic(err) // the store is at fault; the record is named
+		}
+		if reason := m.doc.blocked(channelEmail); slices.Contains(Undeliverable, reason.String()) {
+			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: the address is blocked (" + reason.String() + "); lift the block first"}
+		}
+		return o, nil
+	}
+	p := &m.window[0]
+	p.ev.Email, p.ev.ExternalID, p.ev.Phone, p.ev.FirstName, p.ev.LastName = []byte(to), nil, nil, nil, nil
+	p.ev.Geo, p.ev.Attributes, p.ev.HasTime = nil, nil, false
+	m.lookUp(a, p)
+	r, refusal, err := m.resolve(a, p, m.logTime, someIdentifier)
+	if err != nil {
+		panic(err)
+	}
+	if refusal != nil {
+		refusal = ownField(refusal)
+		refusal.Field, refusal.Message = "to", "to"+strings.TrimPrefix(refusal.Message, "email")
+		return 0, refusal
+	}
+	o = m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
+	m.introduce(a, &r)
+	a.engine.Settle(o)
+	if err := m.storeResolved(a, &r); err != nil {
+		panic(err)
+	}
+	return o, nil
+}
+
+// Undeliverable are the blocks that hold for messages that are no advertising,
+// too.
+var Undeliverable = []string{blockBounced.String(), blockComplained.String(), blockSuppressed.String()}
+
+// defaultSender is who sends when nobody is named: of the verified domain that
+// comes first.
+func (a *account) defaultSender() string {
+	best := DevelopmentDomain
+	var bestMs int64
+	for name, d := range a.domains {
+		if d.VerifiedMs != 0 && (best == DevelopmentDomain || d.CreatedMs < bestMs || d.CreatedMs == bestMs && name < best) {
+			best, bestMs = name, d.CreatedMs
+		}
+	}
+	return senderWithoutNames + best
+}
+
+// What is remembered of a key: whom it was sent to, the number of the item in two
+// halves, and what the message was.
+const (
+	sendOf = iota
+	sendLow
+	sendHigh
+	sendWhat
+)
+
+func (m *Machine) sendHash(a *account, key string, part byte) hash128 {
+	return a.hasher.idempotencyHash(append([]byte{'s', 'e', 'n', 'd', 0, part}, key...), &m.normal)
+}
+
+// fingerprint tells messages apart.
+func (c *EmailSend) fingerprint() uint32 {
+	h := fnv.New32a()
+	h.Write(identity.AppendNormalEmail(nil, []byte(c.To)))
+	h.Write([]byte("\x00" + c.TemplateID))
+	return h.Sum32()
+}
+
+// sentBefore finds the answer to a key that was used before, nil if it was not.
+func (m *Machine) sentBefore(a *account, c *EmailSend) (*EmailSendReply, *Refusal) {
+	var parts [4]uint32
+	for i := range parts {
+		v, ok, err := m.keys.get(m.sendHash(a, c.Key, byte(i)))
+		switch {
+		case err != nil:
+			panic(err) // the store is at fault; the record is named
+		case !ok || v.atMs <= a.keysFromMs(m.logTime):
+			return nil, nil
+		}
+		parts[i] = v.ordinal
+	}
+	if parts[sendWhat] != c.fingerprint() {
+		return nil, &Refusal{Code: "conflict", Field: "idempotency_key", Message: "idempotency_key was used for another message; use a new one for each"}
+	}
+	o := parts[sendOf]
+	seq := uint64(parts[sendHigh])<<32 | uint64(parts[sendLow])
+	return &EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.get(o).id.String(), c.Sender}, nil
+}
+
+func (m *Machine) noteSend(a *account, c *EmailSend, o uint32, seq uint64) {
+	for i, v := range [...]uint32{o, uint32(seq), uint32(seq >> 32), c.fingerprint()} {
+		m.keys.put(m.sendHash(a, c.Key, byte(i)), idempotencyValue{m.logTime, v})
+	}
+}
+
+// checkConfirmTemplate says what keeps a template from asking for confirmations.
+func (a *account) checkConfirmTemplate(id string) *Refusal {
+	if id == "" {
+		return nil
+	}
+	t := a.templates[id]
+	switch {
+	case t == nil:
+		return notFound("confirm_template_id", "confirm_template_id: there is no such template")
+	case !strings.Contains(t.HTML+t.Text, TagConfirm):
+		return invalid("confirm_template_id", "confirm_template_id: the template lacks the link to confirm; put {{%s}} into it", TagConfirm)
+	}
+	return nil
+}
+
+// askToConfirm queues the message with which a contact confirms its
+// subscription, at most one an hour to an address. Without credits the contact
+// stays pending, and its history says why.
+func (m *Machine) askToConfirm(cmd *command, o uint32, d *document) (events []ownEvent) {
+	a := cmd.account
+	to := d.newest(IdentityEmail)
+	if len(to) == 0 {
+		return nil
+	}
+	m.normal = identity.AppendNormalEmail(append(m.normal[:0], "confirm\x00"...), to)
+	h := a.hasher.idempotencyHash(bytes.Clone(m.normal), &m.normal)
+	switch v, ok, err := m.keys.get(h); {
+	case err != nil:
+		panic(err) // the store is at fault; the record is named
+	case ok && v.atMs > m.logTime-confirmEveryMs:
+		return nil
+	}
+	failed := func(reason string) []ownEvent {
+		return []ownEvent{{failedType("email"), properties{"purpose": RefConfirmation, "reason": reason}}}
+	}
+	payload := mustJSON(OutboxMail{To: string(to), TemplateID: a.Settings.ConfirmTemplateID, Sender: a.defaultSender(), Confirm: true})
+	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
+		return failed(refusal.Message)
+	}
+	if !m.spendCredits(a, 1) {
+		return failed(noCredits().Message)
+	}
+	if _, refusal := m.queue(a, OutboxItem{Kind: OutboxEmail, Ordinal: o, Ref: RefConfirmation}, payload); refusal != nil {
+		panic(refusal) // there was room a moment ago
+	}
+	m.keys.put(h, idempotencyValue{m.logTime, o})
+	return nil
+}
+
+// OutboxSend is the id of a message of the outbox.
+func OutboxSend(origin uint64, ordinal uint32) (id SendID) {
+	id[0] = sendOfOutbox
+	binary.BigEndian.PutUint64(id[1:], origin)
+	binary.BigEndian.PutUint32(id[9:], ordinal)
+	return id
+}
+
+// Outbox tells what [OutboxSend] was told; ok is false for other messages.
+func (id SendID) Outbox() (origin uint64, ordinal uint32, ok bool) {
+	return binary.BigEndian.Uint64(id[1:]), binary.BigEndian.Uint32(id[9:]), id[0] == sendOfOutbox
+}

@@ -1,0 +1,67 @@
+package resolver
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// OutboxWork is an item to be carried out, with its payload.
+type OutboxWork struct {
+	OutboxItem
+	// Root is the profile that the item concerns now, NoProfile for none.
+	Root    uint32
+	Payload []byte
+}
+
+// OutboxDue lists items of a kind that are due at nowMs, in the order in which
+// they are, limit at most, without those that skip names. Of an endpoint's items
+// only the first can be due.
+func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint64) bool) ([]OutboxWork, error) {
+	h := v.a.outbox.due[kind]
+	if h == nil {
+		return nil, nil
+	}
+	list := h.page(nowMs, limit, func(it *OutboxItem) bool { return skip(it.Seq) })
+	out := make([]OutboxWork, 0, len(list))
+	for _, it := range list {
+		payload, err := v.m.store.entity(payloadKey(v.a.number, it.Origin))
+		if err != nil {
+			return nil, err
+		}
+		w := OutboxWork{OutboxItem: *it, Root: it.Ordinal, Payload: payload}
+		if it.Ordinal != NoProfile {
+			w.Root = v.a.root(it.Ordinal)
+		}
+		out = append(out, w)
+	}
+	return out, nil
+}
+
+// OutboxSize is how many items wait.
+func (v *View) OutboxSize() int { return len(v.a.outbox.items) }
+
+// OutboxAccounts lists the accounts that have items due at nowMs, and how many
+// items wait in all.
+func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
+	for _, p := range n.partitions {
+		p.mu.RLock()
+		for _, a := range p.mu.m.byIndex {
+			waiting += len(a.outbox.items)
+			for _, h := range a.outbox.due {
+				if len(h.items) > 0 && h.items[0].DueMs <= nowMs {
+					due = append(due, a.number)
+					break
+				}
+			}
+		}
+		p.mu.RUnlock()
+	}
+	return due, waiting
+}
+
+// OutboxQueued returns a channel that is closed when items have been queued since
+// the call.
+func (n *Node) OutboxQueued() <-chan struct{} { return n.queued.wait() }
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }
