@@ -16,6 +16,9 @@
 //     are taken out for tracking. render.go makes the message of one recipient.
 //   - dispatcher.go runs campaigns, one runner each (run.go), and takes up at
 //     start-up those that were cut off.
+//   - outbox.go carries out what is queued in the state: single e-mails
+//     (outbox_mail.go), confirmations of double opt-in among them, and webhooks
+//     (outbox_hook.go).
 //   - mailer.go is the seam to the senders of e-mail: a relay (package email) or
 //     the capture of development (package capture).
 //

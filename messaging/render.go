@@ -120,23 +120,29 @@ func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, cam
 	if campaign != "" {
 		m.FeedbackID = campaign + ":" + resolver.AccountID(l.Account) + ":muster"
 	}
+	if err := c.fill(m, values); err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// fill renders the texts of a message.
+func (c *compiled) fill(m *email.Message, values merge.Lookup) error {
 	for _, f := range []struct {
 		t   *merge.Template
 		dst *string
 	}{{c.subject, &m.Subject}, {c.name, &m.From.Name}, {c.html, &m.HTML}, {c.text, &m.Text}} {
 		text, err := f.t.Render(values)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		*f.dst = text
 	}
-	return m, nil
+	return nil
 }
 
 // SendText is a message's id as headers and providers carry it.
-func SendText(account uint64, send resolver.SendID) string {
-	return fmt.Sprintf("%016x-%s", account, hex.EncodeToString(send[:]))
-}
+func SendText(account uint64, send resolver.SendID) string { return send.Text(account) }
 
 // ParseSend reads what [SendText] wrote.
 func ParseSend(s string) (account uint64, send resolver.SendID, ok bool) {

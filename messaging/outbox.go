@@ -1,0 +1,244 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/messaging/webhook"
+	"github.com/musterhq/muster/resolver"
+)
+
+// OutboxOptions configure an [Outbox]. Node, Mailer, Webhooks, PublicURL, Now,
+// Rand and Metrics are required.
+type OutboxOptions struct {
+	Node     *resolver.Node
+	Mailer   Mailer
+	Webhooks *webhook.Client // the caller's to close, after the outbox
+	// PublicURL is where recipients reach the service, without a slash at the end.
+	PublicURL string
+	Now       func() time.Time
+	// Sleep waits, less when ctx ends; it returns ctx's error then. Nil waits by
+	// the clock.
+	Sleep func(ctx context.Context, d time.Duration) error
+	// Rand spreads retries: 64 uniform bits, safe for concurrent use.
+	Rand    func() uint64
+	Metrics *metrics.Set
+	Logger  *slog.Logger // nil is silent
+
+	// Mails and Hooks are how many e-mails and webhooks are under way at once,
+	// which is how many a crash may repeat (defaults 8 and 64).
+	Mails, Hooks int
+	// Poll is the pause between two looks at what is due (default 200 ms). What is
+	// queued is seen at once.
+	Poll time.Duration
+}
+
+func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
+	if o.Node == nil || o.Mailer == nil || o.Webhooks == nil || o.PublicURL == "" || o.Now == nil || o.Rand == nil || o.Metrics == nil {
+		return o, errors.New("messaging: Node, Mailer, Webhooks, PublicURL, Now, Rand and Metrics of the outbox must be set")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Sleep == nil {
+		o.Sleep = sleep
+	}
+	if o.Mails == 0 {
+		o.Mails = 8
+	}
+	if o.Hooks == 0 {
+		o.Hooks = 64
+	}
+	if o.Poll == 0 {
+		o.Poll = 200 * time.Millisecond
+	}
+	if o.Mails < 1 || o.Hooks < 1 || o.Poll < 0 {
+		return o, errors.New("messaging: Mails, Hooks and Poll of the outbox must be positive")
+	}
+	return o, nil
+}
+
+// Outbox carries out what is queued in the state: single e-mails and webhooks.
+// What became of an item is on record before its place is given to another; after
+// a crash the items under way are carried out again under the same ids.
+type Outbox struct {
+	opts    OutboxOptions
+	ctx     context.Context // ends when the outbox closes
+	stop    context.CancelFunc
+	done    sync.WaitGroup
+	limiter *webhook.Limiter
+	freed   chan struct{} // a place has become free
+
+	mu struct {
+		sync.Mutex
+		flying map[flight]struct{}
+		busy   map[string]int // places taken, by kind
+		last   uint64         // the account served last
+	}
+
+	counters channelCounters
+	hooks    map[string]*metrics.Counter // by result
+}
+
+// flight names an item under way.
+type flight struct{ account, seq uint64 }
+
+// NewOutbox returns an outbox that works until it is closed.
+func NewOutbox(opts OutboxOptions) (*Outbox, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	limiter, err := webhook.NewLimiter(webhook.LimiterOptions{Global: opts.Hooks})
+	if err != nil {
+		return nil, err
+	}
+	o := &Outbox{opts: opts, limiter: limiter, freed: make(chan struct{}, 1)}
+	o.ctx, o.stop = context.WithCancel(context.Background())
+	o.mu.flying, o.mu.busy = map[flight]struct{}{}, map[string]int{}
+	o.counters = newChannelCounters(opts.Metrics, mediumEmail)
+	o.hooks = map[string]*metrics.Counter{}
+	for _, result := range []string{resolver.ResultSent, resolver.ResultRetry, resolver.ResultFailed, resolver.ResultGone, resolver.ResultMoot} {
+		o.hooks[result] = opts.Metrics.NewCounter(fmt.Sprintf(`muster_webhook_deliveries_total{result=%q}`, result))
+	}
+	opts.Metrics.NewGauge("muster_outbox_items", func() float64 {
+		_, waiting := opts.Node.OutboxAccounts(0)
+		return float64(waiting)
+	})
+	o.done.Go(o.loop)
+	return o, nil
+}
+
+// Close stops and waits for what is under way. The rest goes on at the next
+// start.
+func (o *Outbox) Close() {
+	o.stop()
+	o.limiter.Close()
+	o.done.Wait()
+}
+
+// loop starts what is due, until the outbox closes.
+func (o *Outbox) loop() {
+	t := time.NewTimer(o.opts.Poll)
+	defer t.Stop()
+	for o.ctx.Err() == nil {
+		// Taken before the look: what is queued after it wakes.
+		queued := o.opts.Node.OutboxQueued()
+		o.pass()
+		t.Reset(o.opts.Poll)
+		select {
+		case <-queued:
+		case <-o.freed:
+		case <-t.C:
+		case <-o.ctx.Done():
+		}
+	}
+}
+
+// pass looks at all accounts once, the one served last after the others.
+func (o *Outbox) pass() {
+	now := o.opts.Now().UnixMilli()
+	due, _ := o.opts.Node.OutboxAccounts(now)
+	o.mu.Lock()
+	last := o.mu.last
+	o.mu.Unlock()
+	for i, account := range due {
+		if account == last {
+			due = append(append([]uint64{}, due[i+1:]...), due[:i+1]...)
+			break
+		}
+	}
+	for _, account := range due {
+		for _, kind := range []struct {
+			name   string
+			places int
+			carry  func(account uint64, w *resolver.OutboxWork)
+		}{{resolver.OutboxEmail, o.opts.Mails, o.mail}, {resolver.OutboxWebhook, o.opts.Hooks, o.hook}} {
+			share := max(1, kind.places/len(due))
+			if err := o.take(account, kind.name, min(share, kind.places-o.busy(kind.name)), now, kind.carry); err != nil {
+				// The account is gone, or the node has failed and says so itself.
+				o.opts.Logger.Debug("the outbox cannot be read", "account", resolver.AccountID(account), "error", err)
+			}
+		}
+		o.mu.Lock()
+		o.mu.last = account
+		o.mu.Unlock()
+	}
+}
+
+func (o *Outbox) busy(kind string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.busy[kind]
+}
+
+// take starts up to n items of an account.
+func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry func(uint64, *resolver.OutboxWork)) error {
+	if n <= 0 {
+		return nil
+	}
+	var list []resolver.OutboxWork
+	err := o.opts.Node.Read(o.ctx, account, func(v *resolver.View) (err error) {
+		list, err = v.OutboxDue(kind, nowMs, n, func(seq uint64) bool {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			_, flying := o.mu.flying[flight{account, seq}]
+			return flying
+		})
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		w := &list[i]
+		f := flight{account, w.Seq}
+		o.mu.Lock()
+		o.mu.flying[f] = struct{}{}
+		o.mu.busy[kind]++
+		o.mu.Unlock()
+		o.done.Go(func() {
+			carry(account, w)
+			o.mu.Lock()
+			delete(o.mu.flying, f)
+			o.mu.busy[kind]--
+			o.mu.Unlock()
+			select {
+			case o.freed <- struct{}{}:
+			default:
+			}
+		})
+	}
+	return nil
+}
+
+// report puts an outcome on record. The state may be too busy for a moment. What
+// cannot be recorded is carried out again, after a pause.
+func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d resolver.OutboxDone) {
+	d.Seq, d.Attempt = w.Seq, w.Attempt
+	for {
+		_, err := o.opts.Node.Command(ctx, account, resolver.CommandOutboxDone, d)
+		if err == nil {
+			return
+		}
+		pause := firstPause
+		if !errors.Is(err, resolver.ErrOverloaded) {
+			if ctx.Err() == nil {
+				o.opts.Logger.Error("the outcome of a message is not on record; it will be repeated", "account", resolver.AccountID(account), "item", w.Seq, "error", err)
+			}
+			pause = maxPause
+		}
+		if o.opts.Sleep(ctx, pause) != nil {
+			return
+		}
+		if !errors.Is(err, resolver.ErrOverloaded) {
+			return
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/musterhq/muster/messaging/webhook"
+	"github.com/musterhq/muster/resolver"
+)
+
+// hook delivers one webhook and reports what became of it. The state lets only
+// the first of an endpoint's deliveries be due, so they go out in order and a
+// failing endpoint holds back no other.
+func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
+	turn, err := o.limiter.Acquire(o.ctx, resolver.AccountID(account)+"/"+w.Endpoint)
+	if err != nil {
+		return // the outbox closes
+	}
+	defer turn.Release()
+	ctx, cancel := graceful(o.ctx)
+	defer cancel()
+	r, ok, err := o.request(ctx, account, w)
+	d := resolver.OutboxDone{Result: resolver.ResultMoot}
+	switch {
+	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, resolver.ErrNoAccount), err != nil && ctx.Err() != nil:
+		_ = o.opts.Sleep(ctx, maxPause) // the node says itself why it has failed
+		return
+	case err != nil:
+		d = resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error()}
+	case ok:
+		result := o.opts.Webhooks.Deliver(ctx, r)
+		if result.Aborted {
+			return // cut off by the stop: it goes on at the next start
+		}
+		d = o.judgeHook(w, result)
+	}
+	o.hooks[d.Result].Inc()
+	o.report(ctx, account, w, d)
+}
+
+// request makes the request of an item; ok is false when the endpoint is not
+// there any more.
+func (o *Outbox) request(ctx context.Context, account uint64, w *resolver.OutboxWork) (r webhook.Request, ok bool, err error) {
+	var e resolver.Endpoint
+	err = o.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+		e, ok = v.Endpoint(w.Endpoint)
+		return nil
+	})
+	if err != nil || !ok {
+		return r, false, err
+	}
+	r = webhook.Request{ID: WebhookID(account, w.Origin), URL: e.URL, Body: w.Payload}
+	for _, text := range e.Signing(o.opts.Now().UnixMilli()) {
+		secret, err := webhook.ParseSecret(text)
+		if err != nil {
+			return r, false, err
+		}
+		r.Secrets = append(r.Secrets, secret)
+	}
+	return r, true, nil
+}
+
+// WebhookID is the webhook-id of a delivery, the same at every attempt and after
+// a replay.
+func WebhookID(account, origin uint64) string {
+	return fmt.Sprintf("msg_%016x_%d", account, origin)
+}
+
+// judgeHook is what follows from an attempt.
+func (o *Outbox) judgeHook(w *resolver.OutboxWork, r webhook.Result) resolver.OutboxDone {
+	switch r.Class {
+	case webhook.Delivered:
+		return resolver.OutboxDone{Result: resolver.ResultSent}
+	case webhook.Gone:
+		return resolver.OutboxDone{Result: resolver.ResultGone, Reason: r.Reason}
+	case webhook.Retry:
+		if wait, ok := webhook.Backoff(w.Attempt+1, o.opts.Rand(), r.RetryAfter); ok {
+			return resolver.OutboxDone{Result: resolver.ResultRetry, Reason: r.Reason, DelayMs: wait.Milliseconds()}
+		}
+	}
+	return resolver.OutboxDone{Result: resolver.ResultFailed, Reason: r.Reason}
+}
