@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/mail"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+)
+
+// relay is a real SMTP server that takes everything.
+type relay struct {
+	addr string
+
+	mu struct {
+		sync.Mutex
+		byRecipient map[string][]string // Message-IDs
+		received    int
+	}
+}
+
+func newRelay(t *testing.T) *relay {
+	t.Helper()
+	r := &relay{}
+	r.mu.byRecipient = map[string][]string{}
+	srv := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &relaySession{r: r}, nil }))
+	srv.Domain, srv.ErrorLog, srv.MaxMessageBytes = "relay.test", log.New(io.Discard, "", 0), 1<<20
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	r.addr = ln.Addr().String()
+	done := make(chan struct{})
+	go func() { defer close(done); srv.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			srv.Close()
+		}
+		<-done
+	})
+	return r
+}
+
+type relaySession struct {
+	r  *relay
+	to string
+}
+
+func (s *relaySession) Mail(string, *smtp.MailOptions) error       { return nil }
+func (s *relaySession) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = to; return nil }
+func (s *relaySession) Reset()                                    {}
+func (s *relaySession) Logout() error                             { return nil }
+
+func (s *relaySession) Data(in io.Reader) error {
+	m, err := mail.ReadMessage(in)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, m.Body); err != nil {
+		return err
+	}
+	s.r.mu.Lock()
+	defer s.r.mu.Unlock()
+	s.r.mu.received++
+	s.r.mu.byRecipient[s.to] = append(s.r.mu.byRecipient[s.to], m.Header.Get("Message-Id"))
+	return nil
+}
+
+func (r *relay) received() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.received
+}
+
+// surfaceA calls the API with the first key; data is that of a success.
+func (s *server) surfaceA(method, path string, body, data any) error {
+	var in bytes.Buffer
+	if body != nil {
+		if err := json.NewEncoder(&in).Encode(body); err != nil {
+			return err
+		}
+	}
+	req, err := http.NewRequest(method, s.origin+"/api/v1"+path, &in)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Authorization", "Bearer "+s.creds.APIKey)
+	req.Header.Set("Content-Type", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	var e struct {
+		Status, Message string
+		Data            json.RawMessage
+	}
+	if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
+		return err
+	}
+	if res.StatusCode != 200 || e.Status != "success" {
+		return fmt.Errorf("%s %s: %d %s %s", method, path, res.StatusCode, e.Status, e.Message)
+	}
+	if data == nil {
+		return nil
+	}
+	return json.Unmarshal(e.Data, data)
+}
+
+// TestL1CampaignSurvivesKills sends a campaign through a real relay, with the
+// process killed in the middle: everybody gets it, and only messages that were
+// in flight may come twice, with the same Message-ID.
+func TestL1CampaignSurvivesKills(t *testing.T) {
+	people, kills := 1500, 2
+	if os.Getenv("MUSTER_LONG") != "" {
+		people, kills = 100_000, 3
+	}
+	if testing.Short() {
+		people, kills = 300, 1
+	}
+	dir := t.TempDir()
+	relay := newRelay(t)
+	args := []string{"--smtp", relay.addr, "--smtp-tls", "none"}
+	s := serve(t, dir, args...)
+
+	var rows bytes.Buffer
+	for i := range people {
+		fmt.Fprintf(&rows, `{"event_type":"signed_up","timestamp":%d,"user":{"email":"u%d@example.com","first_name":"P%d"}}`+"\n", time.Now().UnixMilli()-1000, i, i)
+	}
+	file := filepath.Join(dir, "people.jsonl")
+	ok(t, os.WriteFile(file, rows.Bytes(), 0o600))
+	if code, _, stderr := muster(t, "", "import", "--to", s.origin, "--credentials", filepath.Join(dir, "credentials.json"), file); code != 0 {
+		t.Fatalf("import: %s", stderr)
+	}
+	var segment struct {
+		ID string `json:"_id"`
+	}
+	s.console("POST", "/segments", `{"name":"all","definition":{"kind":"attribute","field":"email","op":"exists"}}`, &segment)
+	deadline := time.Now().Add(2 * time.Minute)
+	for live := ""; live != "live"; time.Sleep(50 * time.Millisecond) {
+		var x struct{ Status string }
+		s.console("GET", "/segments/"+segment.ID, "", &x)
+		if live = x.Status; time.Now().After(deadline) {
+			t.Fatal("the segment does not go live")
+		}
+	}
+	var campaign struct {
+		ID string `json:"_id"`
+	}
+	ok(t, s.surfaceA("POST", "/campaign", map[string]any{
+		"name": "news", "channel": 2, "type": 1, "date": "2026-01-01T00:00:00Z", "subject": "Hello {{first_name}}",
+		"body": `<p>Hi {{first_name|friend}}, <a href="https://example.com/a?u={{email}}">look</a></p>`, "sender": "news@muster.local",
+	}, &campaign))
+	send := func() <-chan error {
+		out := make(chan error, 1)
+		go func() {
+			out <- s.surfaceA("POST", "/campaign/"+campaign.ID+"/send", map[string]any{"segment_ids": []string{segment.ID}, "batch_size": 1000, "delay_between_batches": 0.1}, nil)
+		}()
+		return out
+	}
+	sent := send()
+	for kill := range kills {
+		for deadline := time.Now().Add(5 * time.Minute); relay.received() < (kill+1)*people/(kills+1); {
+			select {
+			case err := <-sent:
+				t.Fatalf("the send answered early: %v\n%s", err, s.log())
+			case <-time.After(time.Millisecond):
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d messages in five minutes\n%s", relay.received(), s.log())
+			}
+		}
+		t.Logf("kill after %d messages, peak memory %s", relay.received(), s.peakMemory())
+		s.kill()
+		if kill == 0 {
+			<-sent // the requests after it were made of nobody
+		}
+		s = serve(t, dir, args...)
+	}
+	var stats struct {
+		Status     string
+		EmailsSent int `json:"emails_sent"`
+		Failed     int
+		Resumed    int
+		Remaining  int
+	}
+	for deadline := time.Now().Add(5 * time.Minute); stats.Status != "sent"; time.Sleep(600 * time.Millisecond) {
+		ok(t, s.surfaceA("GET", "/campaign/"+campaign.ID+"/stats", nil, &stats))
+		if time.Now().After(deadline) {
+			t.Fatalf("the campaign does not end: %+v", stats)
+		}
+	}
+	t.Logf("%d messages to %d people, peak memory %s", relay.received(), people, s.peakMemory())
+	if stats.EmailsSent != people || stats.Failed != 0 || stats.Resumed != kills {
+		t.Errorf("stats %+v", stats)
+	}
+	relay.mu.Lock()
+	defer relay.mu.Unlock()
+	if len(relay.mu.byRecipient) != people {
+		t.Errorf("%d of %d people got the message", len(relay.mu.byRecipient), people)
+	}
+	for to, ids := range relay.mu.byRecipient {
+		for _, id := range ids {
+			if id != ids[0] || id == "" {
+				t.Errorf("%s got messages with the ids %v", to, ids)
+			}
+		}
+	}
+	// Eight workers: that many may be in flight at a kill.
+	if twice := relay.mu.received - people; twice > 8*kills {
+		t.Errorf("%d messages came twice, %d may", twice, 8*kills)
+	}
+}
+
+var highWater = regexp.MustCompile(`VmHWM:\s*(\d+ kB)`)
+
+// peakMemory is the server's, where the system tells.
+func (s *server) peakMemory() string {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return "unknown"
+	}
+	if m := highWater.FindSubmatch(b); m != nil {
+		return strings.TrimSpace(string(m[1]))
+	}
+	return "unknown"
+}
