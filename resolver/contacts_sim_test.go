@@ -53,6 +53,10 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 		randomCampaignCommand(rng, node, list(), people)
 		return
 	}
+	if rng.IntN(4) == 0 {
+		randomOutboxCommand(rng, world, node)
+		return
+	}
 	switch rng.IntN(11) {
 	case 9, 10:
 		randomDeviceCommand(rng, node, people)

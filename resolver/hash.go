@@ -25,7 +25,7 @@ func (m *Machine) Hash() (string, error) {
 	for _, id := range m.records.list() {
 		h.Write(id[:])
 	}
-	put(mustJSON(m.tasks))
+	put(mustJSON(append([]task{}, m.tasks...))) // none are none, whatever was worked off before
 	reserved := make(map[string]uint64, len(m.reservations))
 	for k, v := range m.reservations {
 		reserved[string(k[:])] = v

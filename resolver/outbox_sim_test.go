@@ -1,0 +1,82 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+)
+
+// randomOutboxCommand sends e-mails, keeps webhook endpoints and does a piece of
+// the dispatcher's work, also out of turn and twice.
+func randomOutboxCommand(rng *rand.Rand, world int, node *Node) {
+	ctx := context.Background()
+	send := func(name string, args any) []byte { b, _ := node.Command(ctx, testAccount, name, args); return b }
+	var templates []Template
+	var endpoints []Endpoint
+	var due []OutboxWork
+	var dead []DeadLetter
+	_ = node.Read(ctx, testAccount, func(v *View) (err error) {
+		templates, endpoints = v.Templates(), v.Endpoints()
+		for _, kind := range []string{OutboxEmail, OutboxWebhook} {
+			list, err := v.OutboxDue(kind, 1<<60, 3, func(uint64) bool { return rng.IntN(3) == 0 })
+			if err != nil {
+				return err
+			}
+			due = append(due, list...)
+		}
+		for _, e := range endpoints {
+			list, err := v.DeadLetters(e.ID, 0, 2)
+			if err != nil {
+				return err
+			}
+			dead = append(dead, list...)
+		}
+		return nil
+	})
+	if len(templates) == 0 {
+		send(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x {{confirm_url}}"})
+		return
+	}
+	if len(endpoints) == 0 || len(endpoints) < 3 && rng.IntN(4) == 0 {
+		url, events := "https://hooks.example.com/", []string{pick(rng, "*", "email.*", "contact.created", "analytics.*")}
+		send(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_x"})
+		return
+	}
+	e := pick(rng, endpoints...)
+	switch rng.IntN(10) {
+	case 0:
+		s := DefaultSettings()
+		s.DoubleOptIn = rng.IntN(2) == 0
+		send(CommandSettingsSet, s)
+	case 1:
+		send(CommandWebhookTest, WebhookRef{ID: e.ID})
+	case 2:
+		status := pick(rng, EndpointActive, EndpointActive, EndpointDisabled)
+		send(CommandWebhookUpdate, WebhookSave{ID: e.ID, Status: &status})
+	case 3:
+		switch rng.IntN(3) {
+		case 0:
+			send(CommandWebhookDelete, WebhookRef{ID: e.ID})
+		case 1:
+			send(CommandWebhookRotate, WebhookRef{ID: e.ID, Secret: "whsec_y"})
+		default:
+			if len(dead) > 0 {
+				x := pick(rng, dead...)
+				send(CommandWebhookReplay, WebhookReplay{x.Endpoint, pick(rng, 0, x.Seq)})
+			}
+		}
+	case 4, 5:
+		send(CommandCreditsAdd, CreditsAdd{Amount: 3})
+		send(CommandEmailSend, EmailSend{OutboxMail: OutboxMail{To: fmt.Sprintf("u%d@x.io", rng.IntN(world)), TemplateID: templates[0].ID, Data: json.RawMessage(`{"a":1}`)},
+			Key: pick(rng, "", fmt.Sprintf("k%d", rng.IntN(5)))})
+	default:
+		for _, w := range due {
+			d := OutboxDone{Seq: w.Seq, Attempt: w.Attempt, Reason: "why", DelayMs: rng.Int64N(1000),
+				Result: pick(rng, ResultSent, ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultGone, ResultMoot)}
+			for range 1 + rng.IntN(2) {
+				send(CommandOutboxDone, d)
+			}
+		}
+	}
+}

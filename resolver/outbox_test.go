@@ -1,0 +1,599 @@
+package resolver
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+)
+
+func (r *recorder) template() string {
+	r.t.Helper()
+	return answer[Template](r.t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", HTML: "<p>{{confirm_url}}"})).ID
+}
+
+func (r *recorder) endpoint(events ...string) string {
+	r.t.Helper()
+	url := "https://hooks.example.com/"
+	return answer[struct{ ID string }](r.t, r.must(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})).ID
+}
+
+// due lists what is due now, by kind.
+func (r *recorder) due(kind string) []OutboxWork {
+	r.t.Helper()
+	list, err := r.view().OutboxDue(kind, r.now, 1000, func(uint64) bool { return false })
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+// heard empties an endpoint and lists the payloads.
+func (r *recorder) heard() (names []string, payloads []map[string]any) {
+	r.t.Helper()
+	for list := r.due(OutboxWebhook); len(list) > 0; list = r.due(OutboxWebhook) {
+		for _, w := range list {
+			var p struct {
+				Type string
+				Data map[string]any
+			}
+			if err := json.Unmarshal(w.Payload, &p); err != nil {
+				r.t.Fatal(err)
+			}
+			names, payloads = append(names, p.Type), append(payloads, p.Data)
+			r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Attempt: w.Attempt, Result: ResultSent})
+		}
+	}
+	return names, payloads
+}
+
+func (r *recorder) count(typ string) uint64 {
+	if t := r.m.accounts[testAccount].types[typ]; t != nil {
+		return t.Count
+	}
+	return 0
+}
+
+func mailTo(to, template string) EmailSend {
+	return EmailSend{OutboxMail: OutboxMail{To: to, TemplateID: template}}
+}
+
+func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 3
+	tpl := r.template()
+	gone := r.contact(ContactCreate{Email: "left@x.io"})
+	r.must(CommandConsentSet, ConsentSet{ID: gone, Channel: "email", Status: "unsubscribed"})
+	for i, reason := range Undeliverable {
+		address := fmt.Sprintf("b%d@x.io", i)
+		r.must(CommandBlockSet, BlockSet{ID: r.contact(ContactCreate{Email: address}), Channel: "email", Reason: reason})
+		r.refuses("to: the address is blocked ("+reason+")", CommandEmailSend, mailTo(address, tpl))
+	}
+	r.refuses("there is no such template", CommandEmailSend, mailTo("a@x.io", "tpl_0"))
+	r.refuses("to Field required", CommandEmailSend, mailTo(" ", tpl))
+	r.refuses("to \"null\" is a placeholder", CommandEmailSend, mailTo("null", tpl))
+	bad := mailTo("a@x.io", tpl)
+	bad.Sender = "a@elsewhere.com"
+	r.refuses("is not verified", CommandEmailSend, bad)
+	if a.EmailCredits != 3 || a.headers.n != 4 || len(a.outbox.items) != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.n, len(a.outbox.items))
+	}
+
+	r.must(CommandEmailSend, mailTo("Left@X.io", tpl))
+	fresh := answer[EmailSendReply](t, r.must(CommandEmailSend, mailTo("new@x.io", tpl)))
+	p := r.profile(fresh.Profile)
+	if p.IsContact || len(p.Consents) != 0 || p.Newest(IdentityEmail) != "new@x.io" || fresh.Sender != "no-reply@muster.local" {
+		t.Fatalf("%+v, %+v", p, fresh)
+	}
+	// A key makes a repeat harmless.
+	keyed := mailTo("left@x.io", tpl)
+	keyed.Key = "k"
+	first := answer[EmailSendReply](t, r.must(CommandEmailSend, keyed))
+	if again := answer[EmailSendReply](t, r.must(CommandEmailSend, keyed)); again != first || a.EmailCredits != 0 || len(a.outbox.items) != 3 {
+		t.Fatalf("%+v after %+v, %d credits", again, first, a.EmailCredits)
+	}
+	other := keyed
+	other.To = "new@x.io"
+	r.refuses("idempotency_key was used for another message", CommandEmailSend, other)
+	r.refuses("out of e-mail credits", CommandEmailSend, mailTo("new@x.io", tpl))
+}
+
+func TestOutboxResultsAreRecordedOnce(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 10
+	tpl := r.template()
+	send := func() OutboxWork {
+		r.must(CommandEmailSend, mailTo("a@x.io", tpl))
+		return r.due(OutboxEmail)[0]
+	}
+	w := send()
+	for range 2 {
+		r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultRetry, DelayMs: 1000})
+	}
+	if it := a.outbox.items[w.Seq]; it.Attempt != 1 || len(r.due(OutboxEmail)) != 0 {
+		t.Fatalf("%+v", it)
+	}
+	r.now += 1000
+	if later := r.due(OutboxEmail); len(later) != 1 || later[0].Send() != w.Send() || string(later[0].Payload) != string(w.Payload) {
+		t.Fatalf("%+v", later)
+	}
+	for range 2 {
+		r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Attempt: 1, Result: ResultSent, ProviderID: "p1"})
+	}
+	if r.count("email_sent") != 1 || len(a.outbox.items) != 0 || a.EmailCredits != 9 {
+		t.Fatalf("%d events, %d items, %d credits", r.count("email_sent"), len(a.outbox.items), a.EmailCredits)
+	}
+	w = send()
+	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultRefused, Reason: "no login"})
+	w = send()
+	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultMoot})
+	if r.count("email_failed") != 1 || a.EmailCredits != 9 {
+		t.Fatalf("%d events, %d credits", r.count("email_failed"), a.EmailCredits)
+	}
+	w = send()
+	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultBounced, Reason: "550"})
+	p, err := r.view().Profile(w.Root)
+	if err != nil || p.Blocked("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if b, _ := r.m.store.entity(payloadKey(testAccount, w.Origin)); b != nil {
+		t.Fatal("a payload is left behind")
+	}
+	// What a provider reports later finds the profile by the message's id.
+	r.must(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementOpen})
+	if p, _ = r.view().Profile(w.Root); p.Opened != 1 {
+		t.Fatalf("%+v", p)
+	}
+}
+
+func TestOutboxItemFollowsItsProfileThroughAMerge(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.m.accounts[testAccount].EmailCredits = 1
+	r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
+	r.events(ev("external_id", "7"))
+	r.events(ev("external_id", "7", "email", "a@x.io"))
+	w := r.due(OutboxEmail)[0]
+	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+	p, err := r.view().Profile(w.Root)
+	if err != nil || p.Sent != 1 || p.Newest(IdentityExternalID) != "7" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+}
+
+func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
+	s := DefaultSettings()
+	s.DoubleOptIn = true
+	r := newRecorder(t, s)
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 0
+	broke := r.contact(ContactCreate{Email: "broke@x.io"})
+	if r.count("email_failed") != 1 || r.profile(broke).Blocked("email") != "pending" {
+		t.Fatal("without credits the contact's history must say so")
+	}
+	a.EmailCredits = 10
+	id := r.contact(ContactCreate{Email: "a@x.io"})
+	list := r.due(OutboxEmail)
+	if len(list) != 1 || list[0].Ref != RefConfirmation || !strings.Contains(string(list[0].Payload), `"confirm":true`) {
+		t.Fatalf("%+v", list)
+	}
+	flip := func() {
+		for _, status := range []string{"unsubscribed", "subscribed"} {
+			r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: status, Source: "form"})
+		}
+	}
+	flip()
+	if len(r.due(OutboxEmail)) != 1 || r.profile(id).Blocked("email") != "pending" {
+		t.Fatal("asked twice within the hour")
+	}
+	r.now += confirmEveryMs
+	flip()
+	if len(r.due(OutboxEmail)) != 2 {
+		t.Fatal("not asked again after an hour")
+	}
+	r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
+	if r.profile(id).Blocked("email") != "" {
+		t.Fatal("still pending")
+	}
+	// The template of one's own must have the link, and stays while it is used.
+	plain := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "p", Source: TemplateList, Subject: "s", HTML: "<p>"})).ID
+	s.ConfirmTemplateID = plain
+	r.refuses("put {{confirm_url}} into it", CommandSettingsSet, s)
+	s.ConfirmTemplateID = r.template()
+	r.must(CommandSettingsSet, s)
+	r.refuses("confirm_template_id", CommandTemplateDelete, TemplateDelete{s.ConfirmTemplateID})
+}
+
+func TestWebhooksTellWhatTheirEndpointsAskFor(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 10
+	before := r.contact(ContactCreate{Email: "before@x.io"})
+	r.endpoint("*")
+	l := r.list("news")
+	r.contact(ContactCreate{Email: "a@x.io", ListID: l})
+	r.must(CommandContactUpdate, ContactUpdate{ID: before, FirstName: &[]string{"Ada"}[0]})
+	r.must(CommandConsentSet, ConsentSet{ID: before, Channel: "email", Status: "unsubscribed", Source: "form"})
+	r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
+	w := r.due(OutboxEmail)[0]
+	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+	r.must(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementSoftBounce, Reason: "full"})
+	names, payloads := r.heard()
+	want := []string{"contact.subscribed", "list.joined", "contact.created", "contact.updated", "contact.unsubscribed", "email.sent", "email.bounced"}
+	if !slices.Equal(names, want) {
+		t.Fatalf("%v, expected %v", names, want)
+	}
+	if p := payloads[1]; p["list_id"] != l || p["email"] != "a@x.io" || !strings.HasPrefix(p["profile_id"].(string), "prf_") {
+		t.Fatalf("%v", p)
+	}
+	if p := payloads[6]; p["hard"] != false || p["reason"] != "full" {
+		t.Fatalf("%v", p)
+	}
+}
+
+func TestWebhooksTellWhoEntersASegment(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	r.endpoint("segment.*")
+	l := r.list("l")
+	onList := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, l))
+	id := r.contact(ContactCreate{Email: "a@x.io", ListID: l})
+	r.must(CommandListRemove, ListRemove{ListID: l, Profile: id})
+	names, payloads := r.heard()
+	if !slices.Equal(names, []string{"segment.entered", "segment.exited"}) {
+		t.Fatalf("%v", names)
+	}
+	if p := payloads[0]; p["segment_id"] != onList || p["profile_id"] != id || p["cause"] != "profile" {
+		t.Fatalf("%v", p)
+	}
+	// A definition moves nobody; what people do does.
+	r.m.tellTransition(a, &query.Transition{Segment: onList, Entered: true, Cause: segment.CauseDefinition})
+	if names, _ = r.heard(); len(names) != 0 {
+		t.Fatalf("%v", names)
+	}
+}
+
+func TestWebhookNamesAreKnown(t *testing.T) {
+	for typ, name := range hookNames {
+		if !webhookevent.Known(name) {
+			t.Errorf("%s is told as %s, which is no event", typ, name)
+		}
+	}
+}
+
+func TestEndpointIsALane(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	one, two := r.endpoint("contact.created"), r.endpoint("contact.created")
+	for i := range 3 {
+		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
+	}
+	due := r.due(OutboxWebhook)
+	if len(due) != 2 || due[0].Endpoint != one || due[1].Endpoint != two {
+		t.Fatalf("%+v", due)
+	}
+	first := due[0]
+	r.must(CommandOutboxDone, OutboxDone{Seq: first.Seq, Result: ResultRetry, DelayMs: 5000, Reason: "500"})
+	for range 3 { // the other goes on
+		for _, w := range r.due(OutboxWebhook) {
+			if w.Endpoint != two {
+				t.Fatalf("a delivery overtook the one that failed: %+v", w)
+			}
+			r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+		}
+	}
+	if e := a.endpoints[one]; e.Failing != 1 || e.LastError != "500" || a.endpoints[two].Delivered != 3 {
+		t.Fatalf("%+v", e)
+	}
+	r.now += 5000
+	r.must(CommandOutboxDone, OutboxDone{Seq: first.Seq, Attempt: 1, Result: ResultFailed, Reason: "500 again"})
+	second := r.due(OutboxWebhook)[0]
+	if second.Seq <= first.Seq || second.Endpoint != one {
+		t.Fatalf("%+v", second)
+	}
+	r.must(CommandOutboxDone, OutboxDone{Seq: second.Seq, Result: ResultGone, Reason: "410"})
+	if a.endpoints[one].Status != EndpointGone || len(r.due(OutboxWebhook)) != 0 {
+		t.Fatalf("%+v", a.endpoints[one])
+	}
+	r.contact(ContactCreate{Email: "later@x.io"}) // is not queued for who wants no more
+	if waiting, dead := r.view().EndpointQueue(one); waiting != 1 || dead != 2 {
+		t.Fatalf("%d waiting, %d dead", waiting, dead)
+	}
+	r.heard()
+	r.refuses("not active", CommandWebhookReplay, WebhookReplay{ID: one})
+	active := EndpointActive
+	r.must(CommandWebhookUpdate, WebhookSave{ID: one, Status: &active})
+	letters, err := r.view().DeadLetters(one, 0, 10)
+	if err != nil || len(letters) != 2 || letters[0].Reason != "500 again" || letters[0].Attempt != 2 || letters[0].Origin != first.Origin {
+		t.Fatalf("%+v, %v", letters, err)
+	}
+	if rest, _ := r.view().DeadLetters(one, letters[0].Seq, 10); len(rest) != 1 || rest[0].Seq != letters[1].Seq {
+		t.Fatalf("%+v", rest)
+	}
+	if _, payload, ok, err := r.view().DeadLetter(one, letters[1].Seq); !ok || err != nil || string(payload) != string(second.Payload) {
+		t.Fatalf("%s, %v, %v", payload, ok, err)
+	}
+	r.refuses("no dead letter", CommandWebhookReplay, WebhookReplay{one, 1})
+	if reply := answer[WebhookReplayReply](t, r.must(CommandWebhookReplay, WebhookReplay{one, letters[0].Seq})); reply != (WebhookReplayReply{1, 1}) {
+		t.Fatalf("%+v", reply)
+	}
+	r.must(CommandWebhookReplay, WebhookReplay{ID: one})
+	var origins []uint64
+	for list := r.due(OutboxWebhook); len(list) > 0; list = r.due(OutboxWebhook) {
+		origins = append(origins, list[0].Origin)
+		r.must(CommandOutboxDone, OutboxDone{Seq: list[0].Seq, Result: ResultSent})
+	}
+	if len(origins) != 3 || !slices.Equal(origins[1:], []uint64{first.Origin, second.Origin}) {
+		t.Fatalf("what was replayed keeps its id and goes last: %v", origins)
+	}
+	r.must(CommandWebhookTest, WebhookRef{ID: one})
+	if names, _ := r.heard(); !slices.Equal(names, []string{webhookevent.EndpointTest}) {
+		t.Fatalf("%v", names)
+	}
+}
+
+func TestL3EndpointIsRemovedInPieces(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	id := r.endpoint("*")
+	for i := range droppedPerRecord + 10 {
+		_, refusal := r.m.queue(a, OutboxItem{Kind: OutboxWebhook, Ordinal: NoProfile, Endpoint: id, Ref: "x"}, fmt.Appendf(nil, "%d", i))
+		if refusal != nil {
+			t.Fatal(refusal)
+		}
+	}
+	r.must(CommandOutboxDone, OutboxDone{Seq: r.due(OutboxWebhook)[0].Seq, Result: ResultFailed})
+	r.must(CommandWebhookDelete, WebhookRef{ID: id})
+	if len(r.due(OutboxWebhook)) != 0 || r.m.Pending() != 1 {
+		t.Fatal("what is left must wait to be removed, and not be delivered")
+	}
+	steps := 0
+	for ; r.m.Pending() > 0; steps++ {
+		env := r.envelope(eventlog.KindContinue)
+		env.Account = 0
+		r.apply(env.Append(nil))
+	}
+	if steps != 2 || len(a.outbox.items) != 0 || len(a.outbox.lanes) != 0 || len(a.outbox.dead) != 0 {
+		t.Fatalf("%d steps, %d items, %d lanes", steps, len(a.outbox.items), len(a.outbox.lanes))
+	}
+	for k, b := range r.m.store.entities {
+		if k[0] == tablePayload && b != nil {
+			t.Fatal("a payload is left behind")
+		}
+	}
+}
+
+func TestOutboxIsBounded(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 1
+	id := r.endpoint("contact.created")
+	a.outbox.lane(id).items = make([]*OutboxItem, maxLane)
+	for i := range maxLane {
+		a.outbox.lane(id).items[i] = &OutboxItem{at: -1}
+	}
+	r.contact(ContactCreate{Email: "a@x.io"})
+	if a.endpoints[id].Dropped != 1 || r.m.counters.WebhooksDropped != 1 {
+		t.Fatalf("%+v", a.endpoints[id])
+	}
+	for i := range uint64(maxOutbox) {
+		a.outbox.items[1_000+i] = nil
+	}
+	r.refuses("wait to be sent", CommandEmailSend, mailTo("a@x.io", r.template()))
+	if a.EmailCredits != 1 {
+		t.Fatal("a refusal cost a credit")
+	}
+}
+
+func TestDeadLettersAreBounded(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	id := r.endpoint("*")
+	var first uint64
+	for range maxDeadLetters + 1 {
+		seq, _ := r.m.queue(a, OutboxItem{Kind: OutboxWebhook, Ordinal: NoProfile, Endpoint: id}, []byte("x"))
+		first = cmp.Or(first, seq)
+		r.m.die(a, a.outbox.items[seq], "why")
+	}
+	letters, err := r.view().DeadLetters(id, 0, 1)
+	if err != nil || len(a.outbox.dead[id]) != maxDeadLetters || letters[0].Origin == first {
+		t.Fatalf("%d, %+v, %v", len(a.outbox.dead[id]), letters, err)
+	}
+	if b, _ := r.m.store.entity(payloadKey(testAccount, first)); b != nil {
+		t.Fatal("the payload of the oldest is left behind")
+	}
+}
+
+func TestSecretsOverlapForADay(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	id := r.endpoint("*")
+	r.must(CommandWebhookRotate, WebhookRef{ID: id, Secret: "whsec_2"})
+	e, _ := r.view().Endpoint(id)
+	if got := e.Signing(r.now); !slices.Equal(got, []string{"whsec_2", "whsec_1"}) {
+		t.Fatalf("%v", got)
+	}
+	if got := e.Signing(r.now + dayMs); !slices.Equal(got, []string{"whsec_2"}) {
+		t.Fatalf("%v", got)
+	}
+	for i := range 10 {
+		r.must(CommandWebhookRotate, WebhookRef{ID: id, Secret: fmt.Sprintf("whsec_%d", i)})
+	}
+	if e, _ = r.view().Endpoint(id); len(e.Secrets) != maxSecretsHeld {
+		t.Fatalf("%d secrets are held", len(e.Secrets))
+	}
+	if text := fmt.Sprintf("%v %+v %#v", e, e, e); strings.Contains(text, "whsec_") {
+		t.Fatalf("a secret is printed: %s", text)
+	}
+}
+
+func TestDailyTotals(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.contact(ContactCreate{Email: "before@x.io"})
+	r.endpoint("analytics.daily")
+	l := r.list("l")
+	for i := range 3 {
+		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+	}
+	midnight := r.now - r.now%dayMs + dayMs
+	if due, ok := r.m.nextDue(); !ok || due != midnight {
+		t.Fatalf("due at %d, %v", due, ok)
+	}
+	date := time.UnixMilli(r.now).UTC().Format(time.DateOnly)
+	r.now = midnight - 1
+	r.tick()
+	if len(r.due(OutboxWebhook)) != 0 {
+		t.Fatal("the day has not ended")
+	}
+	r.now = midnight
+	r.tick()
+	r.tick()
+	names, payloads := r.heard()
+	if len(names) != 1 || payloads[0]["date"] != date || fmt.Sprint(payloads[0]["counts"]) != "map[list_joined:3 subscribed:3]" {
+		t.Fatalf("%v %v", names, payloads)
+	}
+	// A record that comes before the tick belongs to the next day.
+	r.now += dayMs
+	r.contact(ContactCreate{Email: "next@x.io"})
+	if _, payloads = r.heard(); len(payloads) != 1 || fmt.Sprint(payloads[0]["counts"]) != "map[]" {
+		t.Fatalf("%v", payloads)
+	}
+}
+
+func (r *recorder) tick() {
+	r.t.Helper()
+	env := r.envelope(eventlog.KindTick)
+	env.Account = 0
+	r.apply(env.Append(nil))
+}
+
+func TestDueItemsComeInOrder(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		h := new(dueHeap)
+		var all []*OutboxItem
+		for range rng.IntN(60) {
+			switch n := len(all); {
+			case n > 0 && rng.IntN(4) == 0:
+				i := rng.IntN(n)
+				h.remove(all[i])
+				all = slices.Delete(all, i, i+1)
+			case n > 0 && rng.IntN(4) == 0:
+				it := all[rng.IntN(n)]
+				it.DueMs = rng.Int64N(10)
+				h.fix(it)
+			default:
+				it := &OutboxItem{Seq: rng.Uint64N(1 << 40), DueMs: rng.Int64N(10)}
+				h.push(it)
+				all = append(all, it)
+			}
+			until, limit := rng.Int64N(12), rng.IntN(20)
+			skip := func(it *OutboxItem) bool { return it.Seq%3 == seed%3 }
+			var want []*OutboxItem
+			for _, it := range slices.SortedFunc(slices.Values(all), byDue) {
+				if it.DueMs <= until && !skip(it) && len(want) < limit {
+					want = append(want, it)
+				}
+			}
+			if got := h.page(until, limit, skip); !slices.Equal(got, want) {
+				t.Fatalf("seed %d: %v, expected %v", seed, got, want)
+			}
+		}
+	}
+}
+
+// TestR1OutboxSurvivesARestart: what is queued, dead or waits for a retry is the
+// same after a checkpoint and after a replay.
+func TestR1OutboxSurvivesARestart(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	ctx := context.Background()
+	must := func(name string, args any) []byte {
+		t.Helper()
+		b, err := n.Command(ctx, testAccount, name, args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	must(CommandCreditsAdd, CreditsAdd{Amount: 5})
+	var tpl Template
+	if err := json.Unmarshal(must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x"}), &tpl); err != nil {
+		t.Fatal(err)
+	}
+	url, events := "https://hooks.example.com/", []string{"contact.*", "analytics.daily"}
+	must(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
+	for i := range 4 {
+		must(CommandContactCreate, ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
+		must(CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl.ID))
+	}
+	state := func() (out []string) {
+		t.Helper()
+		err := n.Read(ctx, testAccount, func(v *View) error {
+			for _, kind := range []string{OutboxEmail, OutboxWebhook} {
+				list, err := v.OutboxDue(kind, 1<<60, 100, func(uint64) bool { return false })
+				if err != nil {
+					return err
+				}
+				for _, w := range list {
+					w.at = 0
+					out = append(out, fmt.Sprintf("%+v %s", w.OutboxItem, w.Payload))
+				}
+			}
+			for _, e := range v.Endpoints() {
+				e.dirty = false
+				waiting, dead := v.EndpointQueue(e.ID)
+				letters, err := v.DeadLetters(e.ID, 0, 10)
+				if err != nil {
+					return err
+				}
+				out = append(out, fmt.Sprintf("%+v %d %d %+v", e, waiting, dead, letters))
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	var due []OutboxWork
+	if err := n.Read(ctx, testAccount, func(v *View) (err error) {
+		due, err = v.OutboxDue(OutboxWebhook, 1<<60, 1, func(uint64) bool { return false })
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	must(CommandOutboxDone, OutboxDone{Seq: due[0].Seq, Result: ResultFailed, Reason: "500"})
+	for range 2 {
+		want := state()
+		_, sum, err := n.StateHash(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.close(t, n)
+		f.openLog(t)
+		n = f.mustOpen(t)
+		if got := state(); !slices.Equal(got, want) {
+			t.Fatalf("after a restart\n%s\nbefore\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+		next, again, err := n.StateHash(0)
+		if err != nil || again != sum {
+			t.Fatalf("%s, before %s, %v", again, sum, err)
+		}
+		m, _ := replay(t, f.log, next)
+		if fresh, err := m.Hash(); err != nil || fresh != sum {
+			t.Fatalf("a replay makes %s of %s, %v", fresh, sum, err)
+		}
+	}
+	f.close(t, n)
+}
