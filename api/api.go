@@ -34,6 +34,8 @@ type API struct {
 	stop    chan struct{} // closed when the service stops: streams end
 	stopped sync.Once
 
+	tracker *tracker
+
 	evaluationTime *metrics.Histogram
 	snapshots      *metrics.Counter
 	signIns        [signInResults]*metrics.Counter
@@ -62,11 +64,15 @@ func New(opts Options) (*API, error) {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	a.registerMetrics(opts.Metrics)
+	a.tracker = newTracker(opts.Node, opts.Now, opts.Metrics)
 	return a, nil
 }
 
 // Close ends what streams. Calls under way are answered.
-func (a *API) Close() { a.stopped.Do(func() { close(a.stop) }) }
+func (a *API) Close() {
+	a.stopped.Do(func() { close(a.stop) })
+	a.tracker.close()
+}
 
 // Register adds the console's routes.
 func (a *API) Register(r *router.Router) {
@@ -120,6 +126,8 @@ func (a *API) Register(r *router.Router) {
 	} {
 		r.Handle(x.method, Prefix+x.path, a.serve(x.method+" "+x.path, x.access, x.handle))
 	}
+	a.registerMessaging(r)
+	a.registerWebhooks(r)
 }
 
 // NewRouter returns a router that answers unknown paths and methods in the

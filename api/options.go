@@ -10,6 +10,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -28,6 +29,10 @@ type Options struct {
 	// KeyLastUsed is when an API key was used last, in Unix milliseconds, where
 	// that is not recorded yet; nil knows of none.
 	KeyLastUsed func(account uint64, keyID string) (ms int64)
+	// AllowPrivate permits push services and providers on private addresses.
+	AllowPrivate bool
+	// SNS authenticates what Amazon SES reports; nil makes one over the network.
+	SNS *inbound.SNS
 	// Metrics takes the counters; nil keeps them to the API.
 	Metrics *metrics.Set
 	// Logger takes faults of the service itself; nil is silent.
@@ -82,6 +87,9 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.GuessEntries, 10_000)
 	setDefault(&o.SessionTTL, 14*24*time.Hour)
 	setDefault(&o.Heartbeat, 15*time.Second)
+	if o.SNS == nil {
+		o.SNS = inbound.NewSNS(inbound.NewHTTPFetcher(nil))
+	}
 	if o.KeyLastUsed == nil {
 		o.KeyLastUsed = func(uint64, string) int64 { return 0 }
 	}

@@ -44,6 +44,9 @@ func (v *View) Sent(id SendID) (s Sent, ok bool) {
 		}
 		return Sent{Profile: v.a.root(o), Channel: consentChannels[channelEmail]}, true
 	}
+	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.headers.n {
+		return Sent{Profile: v.a.root(ordinal), Channel: consentChannels[channelEmail]}, true
+	}
 	number, ordinal, variant, ok := id.Campaign()
 	if !ok || int(number) >= len(v.a.campaignIDs) || ordinal >= v.a.headers.n {
 		return s, false

@@ -1,0 +1,331 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/inbound"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// inboundPath is where providers tell what became of messages: behind it stand
+// the account's id and the provider's name.
+const inboundPath = "/inbound/"
+
+const (
+	// inboundTimeout bounds one report; providers wait about as long.
+	inboundTimeout = 30 * time.Second
+	// inboundWorkers is how many events of a report are recorded at once.
+	inboundWorkers = 16
+	inboundChunk   = 200 // events that are looked up in one view
+)
+
+// registerInbound adds what providers and mail servers call.
+func (a *API) registerInbound(r *router.Router) {
+	r.POST(inboundPath+"{account}/{provider}", a.serve("POST /inbound/{account}/{provider}", public, a.inbound))
+	r.POST(inboundPath+"{account}/mail/{token}", a.serve("POST /inbound/{account}/mail/{token}", public, a.inbound))
+}
+
+// The one answer to whoever does not prove who he is, whatever is wrong.
+var errNotProvider = &problem{status: http.StatusUnauthorized,
+	message: "the request is not authenticated: set the provider's keys with PUT " + Prefix + "/inbound-providers/{provider}, and call the address that it answers"}
+
+// inboundResult is the answer to a report.
+type inboundResult struct {
+	Events int `json:"events"`
+	// Recorded are those that concern a message or contact of the account. The
+	// same event again counts here, too, and changes nothing.
+	Recorded int `json:"recorded"`
+	Ignored  int `json:"ignored"`
+}
+
+// source is who tells something.
+type source struct {
+	account uint64
+	name    string
+	key     tracking.Key
+	config  inboundConfig
+}
+
+// inbound answers POST /inbound/{account}/{provider}.
+func (a *API) inbound(c *call) (any, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), inboundTimeout)
+	defer cancel()
+	s, err := a.source(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	if s.name == "mail" && !s.letsIn(c) {
+		return nil, errNotProvider
+	}
+	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
+		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
+	}
+	body, err := ingest.ReadBody(c.RequestCtx, nil, inbound.MaxBytes, a.opts.DrainBytes)
+	switch {
+	case errors.Is(err, ingest.ErrBodyTooLarge):
+		return nil, &problem{status: http.StatusRequestEntityTooLarge, message: "the body is longer than 1 MiB"}
+	case err != nil:
+		return nil, &problem{status: http.StatusBadRequest, message: err.Error()}
+	}
+	events, err := a.readInbound(ctx, c, s, body)
+	if errors.Is(err, inbound.ErrNotRecognised) {
+		// Mail of another kind: its server must not send it again.
+		return note{inboundResult{}, err.Error()}, nil
+	}
+	if err != nil {
+		return nil, inboundProblem(err)
+	}
+	return a.recordInbound(ctx, s, events)
+}
+
+// inboundProblem answers as the readers' errors demand. What is told to somebody
+// who is not authenticated is always the same.
+func inboundProblem(err error) error {
+	switch {
+	case errors.Is(err, inbound.ErrUnauthorised):
+		return errNotProvider
+	case errors.Is(err, inbound.ErrTooLarge):
+		return &problem{status: http.StatusRequestEntityTooLarge, message: err.Error()}
+	case errors.Is(err, inbound.ErrMalformed):
+		return &problem{status: http.StatusBadRequest, message: err.Error()}
+	case errors.Is(err, inbound.ErrUnavailable):
+		return &problem{status: http.StatusServiceUnavailable, message: "the report cannot be checked at the moment; send it again", retryAfter: 30 * time.Second}
+	}
+	return err
+}
+
+// source finds the provider that a path names.
+func (a *API) source(ctx context.Context, c *call) (*source, error) {
+	s := &source{name: "mail"}
+	if name := c.param("provider"); name != "" {
+		s.name = name
+	}
+	number, isID := strings.CutPrefix(c.param("account"), "acc_")
+	account, ok := resolver.ParseAppID([]byte("app_" + number))
+	if !ok || !isID {
+		return nil, errNotProvider
+	}
+	s.account = account
+	err := a.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
+		x, ok := v.Credential(resolver.CredentialInbound, s.name)
+		if !ok {
+			return errNotProvider
+		}
+		if err = json.Unmarshal(x.Config, &s.config); err == nil {
+			s.key, err = messaging.AccountKey(v, account)
+		}
+		return err
+	})
+	if errors.Is(err, resolver.ErrNoAccount) {
+		err = errNotProvider
+	}
+	return s, err
+}
+
+// letsIn tells whether who hands over mail has the token: in the path, or in the
+// header Authorization.
+func (s *source) letsIn(c *call) bool {
+	token, ok := c.param("token"), false
+	if token == "" {
+		if token, ok = bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization)); !ok {
+			token = basicPassword(string(c.Request.Header.Peek(fasthttp.HeaderAuthorization)))
+		}
+	}
+	want, have := sha256.Sum256([]byte(s.config.Token)), sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(want[:], have[:]) == 1 && len(s.config.Token) >= minInboundSecret
+}
+
+func basicPassword(header string) string {
+	scheme, text, _ := strings.Cut(header, " ")
+	raw, err := base64.StdEncoding.DecodeString(strings.TrimSpace(text))
+	if err != nil || !strings.EqualFold(scheme, "basic") {
+		return ""
+	}
+	_, password, _ := strings.Cut(string(raw), ":")
+	return password
+}
+
+// readInbound authenticates a report and reads its events.
+func (a *API) readInbound(ctx context.Context, c *call, s *source, body []byte) ([]inbound.Event, error) {
+	if s.name == "mail" {
+		return inbound.ParseMail(body, inbound.MailOptions{})
+	}
+	p, err := a.inboundProvider(s.name, &s.config)
+	if err != nil {
+		return nil, err
+	}
+	batch, err := p.Parse(ctx, a.opts.Now(), inbound.Request{
+		Header: func(name string) string { return string(c.Request.Header.Peek(name)) },
+		Body:   body, Secret: string(c.QueryArgs().Peek("secret")),
+	})
+	if err == nil && batch.ConfirmURL != "" {
+		err = a.opts.SNS.Confirm(ctx, batch.ConfirmURL)
+	}
+	return batch.Events, err
+}
+
+// recordInbound records what concerns messages and contacts of the account. It
+// may be repeated: an event that is on record changes nothing.
+func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Event) (any, error) {
+	out := inboundResult{Events: len(events)}
+	var records []resolver.EngagementRecord
+	for part := range slices.Chunk(events, inboundChunk) {
+		tokens := a.sendsOfTokens(ctx, s, part)
+		err := a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
+			for i := range part {
+				if r, ok := s.record(v, &part[i], tokens[part[i].Token]); ok {
+					records = append(records, r)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	recorded, err := a.sendRecords(ctx, s.account, records)
+	if err != nil {
+		return nil, err
+	}
+	out.Recorded, out.Ignored = recorded, out.Events-recorded
+	return out, nil
+}
+
+// sendsOfTokens are the messages of the unsubscribe tokens that mail brings.
+func (a *API) sendsOfTokens(ctx context.Context, s *source, events []inbound.Event) map[string]resolver.SendID {
+	out := map[string]resolver.SendID{}
+	for i := range events {
+		t := events[i].Token
+		if t == "" {
+			continue
+		}
+		if c, err := a.claims(ctx, t); err == nil && c.Kind == tracking.Unsubscribe && c.Account == s.account {
+			out[t] = resolver.SendID(c.Send)
+		}
+	}
+	return out
+}
+
+// sendRecords puts records on record, several at once. What the state refuses is
+// left out of the count.
+func (a *API) sendRecords(ctx context.Context, account uint64, list []resolver.EngagementRecord) (recorded int, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var done atomic.Int64
+	work := make(chan resolver.EngagementRecord)
+	var workers sync.WaitGroup
+	for range min(inboundWorkers, len(list)) {
+		workers.Go(func() {
+			for r := range work {
+				_, err := a.opts.Node.Command(ctx, account, resolver.CommandEngagement, r)
+				var refusal *resolver.Refusal
+				switch {
+				case err == nil:
+					done.Add(1)
+				case !errors.As(err, &refusal):
+					cancel(err)
+				}
+			}
+		})
+	}
+	for _, r := range list {
+		select {
+		case work <- r:
+			continue
+		case <-ctx.Done():
+		}
+		break
+	}
+	close(work)
+	workers.Wait()
+	return int(done.Load()), context.Cause(ctx)
+}
+
+// record is what an event says of the account, if it says something of it.
+func (s *source) record(v *resolver.View, e *inbound.Event, token resolver.SendID) (r resolver.EngagementRecord, ok bool) {
+	sent, send, found := s.message(v, e, token)
+	r = resolver.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.name + "/" + e.ID}
+	switch {
+	case found:
+		r.Channel, r.Profile = sent.Channel, v.ProfileID(sent.Profile).String()
+		r.Link = slices.Index(sent.Links, e.URL)
+	case s.name == "mail":
+		return r, false // anybody can write a mail
+	default:
+		o, known := v.Find(resolver.IdentityEmail, e.Recipient)
+		if !known {
+			return r, false
+		}
+		r.Profile = v.ProfileID(o).String()
+	}
+	switch e.Type {
+	case inbound.Bounce:
+		r.Kind = resolver.EngagementSoftBounce
+		if e.Hard {
+			r.Kind = resolver.EngagementBounce
+		}
+	case inbound.Complaint:
+		r.Kind = resolver.EngagementComplaint
+	case inbound.Delivery:
+		r.Kind = resolver.EngagementDelivery
+	case inbound.Unsubscribe:
+		r.Kind = resolver.EngagementUnsubscribed
+	case inbound.Open, inbound.Click:
+		r.Kind = resolver.EngagementOpen
+		if e.Type == inbound.Click {
+			r.Kind = resolver.EngagementClick
+		}
+		switch {
+		case e.Machine:
+			r.Agent = resolver.AgentMachine
+		case e.UserAgent != "":
+			r.Agent = tracking.JudgeAgent(e.UserAgent).String()
+		}
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+// message finds the message an event is about: by its id, by its Message-ID, by a
+// token. Ids are sealed, so that who knows one of them knows no other.
+func (s *source) message(v *resolver.View, e *inbound.Event, token resolver.SendID) (sent resolver.Sent, send resolver.SendID, ok bool) {
+	try := func(account uint64, id resolver.SendID, is bool) bool {
+		if !is || account != s.account || !messaging.Sealed(s.key, id) {
+			return false
+		}
+		sent, ok = v.Sent(id)
+		send = id
+		return ok
+	}
+	if account, id, is := messaging.ParseAddressID(e.SendID, s.account); try(account, id, is) {
+		return sent, send, true
+	}
+	if account, id, is := messaging.ParseMessageID(e.MessageID); try(account, id, is) {
+		return sent, send, true
+	}
+	if token != (resolver.SendID{}) {
+		if sent, ok = v.Sent(token); ok {
+			return sent, token, true
+		}
+	}
+	return resolver.Sent{}, resolver.SendID{}, false
+}

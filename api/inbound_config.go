@@ -1,0 +1,125 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/musterhq/muster/messaging/inbound"
+	"github.com/musterhq/muster/messaging/webhook"
+	"github.com/musterhq/muster/resolver"
+)
+
+// minInboundSecret is the shortest secret of our own that lets somebody in.
+const minInboundSecret = 16
+
+// inboundConfig is how one provider proves itself, as it is stored.
+type inboundConfig struct {
+	// Secrets sign webhooks of the generic form: whsec_ and base64.
+	Secrets []string `json:"secrets,omitempty"`
+	// Token lets in who hands over mail.
+	Token string `json:"token,omitempty"`
+	// User, Password and Secret are for providers that do not sign.
+	User     string `json:"user,omitempty"`
+	Password string `json:"password,omitempty"`
+	Secret   string `json:"secret,omitempty"`
+	// SigningKey is Mailgun's, PublicKey SendGrid's, Topics are those of SES.
+	SigningKey string   `json:"signing_key,omitempty"`
+	PublicKey  string   `json:"public_key,omitempty"`
+	Topics     []string `json:"topics,omitempty"`
+}
+
+// prepareInboundProvider takes what a provider shows, or makes a secret of ours,
+// which is then shown once.
+func prepareInboundProvider(a *API, _ *call, name string, body map[string]json.RawMessage) (any, map[string]any, error) {
+	var in struct {
+		inboundConfig
+		Generate bool `json:"generate"`
+	}
+	if err := asStruct(body, &in); err != nil {
+		return nil, nil, err
+	}
+	once := map[string]any{}
+	if in.Generate {
+		switch name {
+		case "generic":
+			s, err := webhook.NewSecret(a.opts.Rand)
+			if err != nil {
+				return nil, nil, err
+			}
+			in.Secrets = []string{s.Text()}
+			once["secrets"] = in.Secrets
+		case "mail", "postmark":
+			s, err := randomText(a.opts.Rand, "", secretRandom)
+			if err != nil {
+				return nil, nil, err
+			}
+			if name == "mail" {
+				in.Token, once["token"] = s, s
+			} else {
+				in.Secret, once["secret"] = s, s
+			}
+		default:
+			return nil, nil, badField("generate", "generate is for generic, mail and postmark; give the keys that %s shows", name)
+		}
+	}
+	if _, err := a.inboundProvider(name, &in.inboundConfig); err != nil {
+		return nil, nil, err
+	}
+	return in.inboundConfig, once, nil
+}
+
+// showInboundProvider shows where the provider is to send.
+func showInboundProvider(c *call, name string, config json.RawMessage) map[string]any {
+	out := pick(config, "topics", "user")
+	out["path"] = inboundPath + resolver.AccountID(c.account) + "/" + name
+	return out
+}
+
+// inboundProvider is the reader of a provider's webhooks, nil for mail. The error
+// names the field that is missing.
+func (a *API) inboundProvider(name string, c *inboundConfig) (inbound.Provider, error) {
+	password := inbound.Password{User: c.User, Password: c.Password, Secret: c.Secret}
+	strong := len(c.Secret) >= minInboundSecret || c.User != "" && len(c.Password) >= minInboundSecret
+	switch name {
+	case "generic":
+		if len(c.Secrets) == 0 || len(c.Secrets) > webhook.MaxSecrets {
+			return nil, badField("secrets", "secrets must have 1 to %d signing secrets (whsec_…); set generate to have one made", webhook.MaxSecrets)
+		}
+		var g inbound.Generic
+		for _, s := range c.Secrets {
+			secret, err := webhook.ParseSecret(s)
+			if err != nil {
+				return nil, badField("secrets", "secrets: %s", err)
+			}
+			g.Secrets = append(g.Secrets, secret)
+		}
+		return g, nil
+	case "mail":
+		if len(c.Token) < minInboundSecret {
+			return nil, badField("token", "token must have at least %d characters; set generate to have one made", minInboundSecret)
+		}
+		return nil, nil
+	case "mailgun":
+		if c.SigningKey == "" {
+			return nil, badField("signing_key", "signing_key is missing: the account's HTTP webhook signing key")
+		}
+		return inbound.Mailgun{SigningKey: c.SigningKey}, nil
+	case "postmark":
+		if !strong {
+			return nil, badField("secret", "secret, or user and password, must be set, with at least %d characters; set generate to have a secret made", minInboundSecret)
+		}
+		return inbound.Postmark{Password: password}, nil
+	case "sendgrid":
+		p, err := inbound.NewSendGrid(c.PublicKey)
+		if err != nil {
+			return nil, badField("public_key", "public_key: %s", err)
+		}
+		return p, nil
+	case "ses":
+		if len(c.Topics) == 0 && !strong {
+			return nil, badField("topics", "topics must list the ARNs of the account's topics; raw delivery needs secret, or user and password, of at least %d characters", minInboundSecret)
+		}
+		return inbound.SES{SNS: a.opts.SNS, Topics: c.Topics, Password: password}, nil
+	}
+	return nil, errors.New("no reader of webhooks of " + name)
+}

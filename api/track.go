@@ -1,0 +1,207 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"runtime/debug"
+	"strings"
+
+	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// maxFormBytes bounds the body of a form or a one-click request, which says
+// nothing that is not in its path.
+const maxFormBytes = 64 << 10
+
+// registerTracking adds what the links of messages lead to. Anybody may call it:
+// a token that we signed says what it is about.
+func (a *API) registerTracking(r *router.Router) {
+	r.ANY(tracking.Path+"{token:*}", a.track)
+}
+
+// followed is a link of a message with what it leads to.
+type followed struct {
+	claims  tracking.Claims
+	sent    resolver.Sent
+	profile *resolver.Profile
+}
+
+var errNoLink = errors.New("not a link of ours")
+
+// track answers whoever follows a link of a message.
+func (a *API) track(rc *fasthttp.RequestCtx) {
+	defer func() {
+		if r := recover(); r != nil {
+			a.opts.Logger.Error("tracking failed", "error", fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
+			writePage(rc, pageFault)
+		}
+	}()
+	token, _ := rc.UserValue("token").(string)
+	f, err := a.follow(token)
+	switch {
+	case errors.Is(err, errNoLink):
+		writePage(rc, pageNoLink)
+		return
+	case err != nil:
+		a.opts.Logger.Error("tracking failed", "error", err)
+		writePage(rc, pageFault)
+		return
+	}
+	switch {
+	case rc.IsGet(), rc.IsHead():
+		a.trackGet(rc, f)
+	case rc.IsPost() && f.claims.Kind == tracking.Unsubscribe:
+		a.trackPost(rc, f, pageUnsubscribed, a.unsubscribe)
+	case rc.IsPost() && f.claims.Kind == tracking.Confirm:
+		a.trackPost(rc, f, pageConfirmed, a.confirm)
+	default:
+		allow := "GET, HEAD"
+		if f.claims.Kind == tracking.Unsubscribe || f.claims.Kind == tracking.Confirm {
+			allow += ", POST"
+		}
+		rc.Response.Header.Set(fasthttp.HeaderAllow, allow)
+		writePage(rc, pageMethod)
+	}
+}
+
+// follow finds what a token is about. Whatever is wrong with it, the error is
+// errNoLink.
+func (a *API) follow(token string) (*followed, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
+	defer cancel()
+	claims, fault := a.claims(ctx, token)
+	if fault != nil {
+		return nil, fault
+	}
+	f := &followed{claims: claims}
+	err := a.opts.Node.Read(ctx, claims.Account, func(v *resolver.View) (err error) {
+		var ok bool
+		if f.sent, ok = v.Sent(resolver.SendID(claims.Send)); !ok || claims.Kind == tracking.Click && int(claims.Link) >= len(f.sent.Links) {
+			return errNoLink
+		}
+		f.profile, err = v.Profile(f.sent.Profile)
+		return err
+	})
+	return f, err
+}
+
+// claims reads a token with the key of the account it names.
+func (a *API) claims(ctx context.Context, token string) (tracking.Claims, error) {
+	var fault error
+	c, err := tracking.Parse(token, func(account uint64) (key tracking.Key, ok bool) {
+		err := a.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
+			key, err = messaging.AccountKey(v, account)
+			return err
+		})
+		if err != nil && !errors.Is(err, resolver.ErrNoAccount) {
+			fault = err
+		}
+		return key, err == nil
+	})
+	switch {
+	case fault != nil:
+		return c, fault
+	case err != nil:
+		return c, errNoLink
+	}
+	return c, nil
+}
+
+// trackGet answers GET, and HEAD, which counts nothing.
+func (a *API) trackGet(rc *fasthttp.RequestCtx, f *followed) {
+	switch f.claims.Kind {
+	case tracking.Open:
+		a.engage(rc, f, resolver.EngagementOpen)
+		noStore(rc)
+		rc.SetContentType(tracking.PixelType)
+		rc.SetBody(tracking.Pixel())
+	case tracking.Click:
+		to, err := messaging.ClickLocation(f.sent.Links[f.claims.Link], f.profile)
+		if err != nil {
+			writePage(rc, pageNoLink)
+			return
+		}
+		a.engage(rc, f, resolver.EngagementClick)
+		noStore(rc)
+		rc.SetStatusCode(http.StatusFound)
+		rc.Response.Header.Set(fasthttp.HeaderLocation, to)
+	case tracking.Unsubscribe:
+		writePage(rc, pageUnsubscribe)
+	case tracking.Confirm:
+		writePage(rc, pageConfirm)
+	}
+}
+
+// engage records an open or a click.
+func (a *API) engage(rc *fasthttp.RequestCtx, f *followed, kind string) {
+	if rc.IsHead() {
+		return
+	}
+	if !a.tracker.allow(&f.claims) {
+		a.tracker.limited.Inc()
+		return
+	}
+	r := resolver.EngagementRecord{
+		Send: resolver.SendID(f.claims.Send), Profile: f.profile.ID.String(), Channel: f.sent.Channel, Kind: kind, Link: int(f.claims.Link),
+		Agent: tracking.JudgeAgent(string(rc.UserAgent())).String(),
+	}
+	if kind == resolver.EngagementClick {
+		r.URL = f.sent.Links[f.claims.Link]
+	}
+	a.tracker.note(engagementWork{f.claims.Account, r})
+}
+
+// trackPost carries out what a form or a mail program asks for, and answers once
+// it is on record.
+func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do func(ctx context.Context, f *followed, oneClick bool) error) {
+	body, err := ingest.ReadBody(rc, nil, maxFormBytes, a.opts.DrainBytes)
+	if errors.Is(err, ingest.ErrBodyTooLarge) {
+		writePage(rc, pageTooLarge)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
+	defer cancel()
+	if err := do(ctx, f, strings.Contains(string(body), "One-Click")); err != nil {
+		if p, ours := classify(err); ours || p.status < http.StatusInternalServerError {
+			a.opts.Logger.Error("tracking failed", "error", err)
+		}
+		writePage(rc, pageFault)
+		return
+	}
+	writePage(rc, done)
+}
+
+// unsubscribe withdraws the consent of the message's channel. Who has done so
+// before changes nothing.
+func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error {
+	if f.profile.Consent(f.sent.Channel).Status == "unsubscribed" {
+		return nil
+	}
+	source := "link"
+	if oneClick {
+		source = "one-click"
+	}
+	_, err := a.opts.Node.Command(ctx, f.claims.Account, resolver.CommandEngagement, resolver.EngagementRecord{
+		Send: resolver.SendID(f.claims.Send), Profile: f.profile.ID.String(), Channel: f.sent.Channel, Kind: resolver.EngagementUnsubscribed, Source: source,
+	})
+	return err
+}
+
+// confirm ends a double opt-in.
+func (a *API) confirm(ctx context.Context, f *followed, _ bool) error {
+	if f.profile.Consent(f.sent.Channel).Status == "subscribed" && f.profile.Blocked(f.sent.Channel) != "pending" {
+		return nil
+	}
+	_, err := a.opts.Node.Command(ctx, f.claims.Account, resolver.CommandConsentSet, resolver.ConsentSet{
+		ID: f.profile.ID.String(), Channel: f.sent.Channel, Status: "subscribed", Source: "confirmation", Confirm: true,
+	})
+	return err
+}
