@@ -15,6 +15,7 @@ const (
 	cursorSegments = 3
 	cursorAge      = 4
 	cursorAccount  = 5
+	cursorDead     = 6
 )
 
 var cursorText = base64.RawURLEncoding

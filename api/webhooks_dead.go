@@ -1,0 +1,86 @@
+package api
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/resolver"
+)
+
+// deadLetter is a delivery that was given up, as it is answered.
+type deadLetter struct {
+	Seq       uint64 `json:"seq"`
+	WebhookID string `json:"webhook_id"` // the header webhook-id of all its attempts
+	Event     string `json:"event"`
+	Attempts  int    `json:"attempts"`
+	Reason    string `json:"reason"`
+	CreatedAt string `json:"created_at"`
+	DiedAt    string `json:"died_at"`
+}
+
+// listDeadLetters answers GET /webhooks/{id}/dead-letters, in the order in which
+// they were given up.
+func (a *API) listDeadLetters(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after := uint64(0)
+	if b, err := peekCursor(c, cursorDead, 1+8); err != nil {
+		return nil, err
+	} else if b != nil {
+		after = binary.BigEndian.Uint64(b)
+	}
+	list, out := []deadLetter{}, page{}
+	err = a.read(c, func(v *resolver.View) error {
+		if _, ok := v.Endpoint(c.id()); !ok {
+			return noWebhook()
+		}
+		letters, err := v.DeadLetters(c.id(), after, limit+1)
+		if err != nil {
+			return err
+		}
+		if len(letters) > limit {
+			letters = letters[:limit]
+			out.next = cursorText.EncodeToString(binary.BigEndian.AppendUint64([]byte{cursorDead}, letters[limit-1].Seq))
+		}
+		for _, x := range letters {
+			list = append(list, deadLetter{x.Seq, messaging.WebhookID(c.account, x.Origin), x.Ref, x.Attempt, x.Reason, timeText(x.CreatedMs), timeText(x.DiedMs)})
+		}
+		return nil
+	})
+	out.items = list
+	return out, err
+}
+
+// replayDeadLetters answers POST /webhooks/{id}/dead-letters/replay and
+// /dead-letters/{seq}/replay: they are queued again, behind what waits, under the
+// same webhook-id.
+func (a *API) replayDeadLetters(c *call) (any, error) {
+	args := resolver.WebhookReplay{ID: c.id()}
+	if text, one := c.UserValue("seq").(string); one {
+		seq, err := strconv.ParseUint(text, 10, 64)
+		if err != nil || seq == 0 {
+			return nil, missing("there is no dead letter with this number")
+		}
+		args.Seq = seq
+	}
+	total := 0
+	for {
+		b, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandWebhookReplay, args)
+		if err != nil {
+			return nil, err
+		}
+		var reply resolver.WebhookReplayReply
+		if err := json.Unmarshal(b, &reply); err != nil {
+			return nil, fmt.Errorf("reply to %s: %w", resolver.CommandWebhookReplay, err)
+		}
+		total += reply.Replayed
+		if args.Seq != 0 || reply.Left == 0 || reply.Replayed == 0 {
+			return map[string]int{"replayed": total, "left": reply.Left}, nil
+		}
+	}
+}
