@@ -14,3 +14,9 @@ type Mailer interface {
 	// Message-ID.
 	Send(ctx context.Context, m *email.Message) outcome.Result
 }
+
+// MailerFunc makes a function a [Mailer].
+type MailerFunc func(m *email.Message) outcome.Result
+
+// Send implements [Mailer].
+func (f MailerFunc) Send(_ context.Context, m *email.Message) outcome.Result { return f(m) }

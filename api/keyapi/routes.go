@@ -35,6 +35,7 @@ func (a *API) routesA() []route {
 func (a *API) routesC() []route {
 	return slices.Concat(
 		a.eventRoutes(),
+		a.emailRoutes(),
 	)
 }
 

@@ -1,0 +1,86 @@
+package keyapi
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/resolver"
+)
+
+func (a *API) emailRoutes() []route {
+	return []route{
+		{method: "POST", path: "/email/send", permission: "campaigns:write", handle: a.sendEmail},
+	}
+}
+
+// sendEmail answers POST /email/send of Surface C: one e-mail from a template to
+// one address. The message is queued; what becomes of it is an event of the
+// profile.
+func (a *API) sendEmail(c *call) (any, error) {
+	var in struct {
+		To         string          `json:"to"`
+		TemplateID string          `json:"template_id"`
+		Data       json.RawMessage `json:"data"`
+		// The rest is our own.
+		Subject        string `json:"subject"`
+		Sender         string `json:"sender"`
+		SenderName     string `json:"sender_name"`
+		IdempotencyKey string `json:"idempotency_key"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	in.To = strings.TrimSpace(in.To)
+	switch {
+	case in.To == "":
+		return nil, Fail("to Field required")
+	case in.TemplateID == "":
+		return nil, Fail("template_id Field required")
+	}
+	// What the message would be refused for later is refused now.
+	probe := email.Message{
+		ID: "x@muster.local", Date: c.now, From: email.Address{Addr: "x@muster.local"}, To: email.Address{Addr: in.To}, Subject: "x", Text: "x",
+	}
+	var recipient *email.RecipientError
+	if err := probe.Validate(); errors.As(err, &recipient) {
+		return nil, Fail("to Input should be a valid e-mail address: %s", recipient.Err)
+	} else if err != nil {
+		return nil, err
+	}
+	if string(in.Data) == "null" {
+		in.Data = nil
+	}
+	if len(in.Data) > 0 && in.Data[0] != '{' {
+		return nil, Fail("data Input should be a valid object")
+	}
+	var t resolver.Template
+	err := c.read(func(v *resolver.View) error {
+		var ok bool
+		if t, ok = v.Template(in.TemplateID); !ok {
+			return failWith(codeNotFound, "template_id: there is no such template")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	var content *messaging.ContentError
+	if err := messaging.CheckMail(t, in.Subject, in.SenderName); errors.As(err, &content) {
+		return nil, Fail("template_id: the template cannot be sent: %s", content)
+	} else if err != nil {
+		return nil, err
+	}
+	args := resolver.EmailSend{Key: in.IdempotencyKey, OutboxMail: resolver.OutboxMail{
+		To: in.To, TemplateID: in.TemplateID, Subject: in.Subject, Sender: in.Sender, SenderName: in.SenderName, Data: in.Data,
+	}}
+	var out resolver.EmailSendReply
+	if err := c.command(resolver.CommandEmailSend, args, &out); err != nil {
+		return nil, err
+	}
+	return map[string]string{
+		"message_id": out.MessageID, "status": "queued", "to": in.To, "template_id": in.TemplateID, "profile_id": out.Profile,
+	}, nil
+}
