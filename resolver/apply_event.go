@@ -89,6 +89,7 @@ const (
 // refusal has changed nothing.
 func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r resolved, refusal *Refusal, err error) {
 	ev := &p.ev
+	m.merger.reset()
 	// Which profiles hold the event's identifiers?
 	raw := [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
 	owner := [identityKinds]uint32{noOrdinal, noOrdinal, noOrdinal}

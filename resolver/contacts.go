@@ -315,6 +315,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 	}
 	geo, attributes := d.geo, d.attributes
 	fields := engine.Fields(0)
+	m.merger.reset()
 	for _, f := range [...]struct {
 		name  string
 		dst   *[]byte

@@ -28,11 +28,17 @@ const (
 type jsonMerger struct {
 	stack [][]member
 	depth int
+	// results are those since reset, one after the other.
+	results []byte
 }
+
+// reset gives up the results of earlier merges.
+func (j *jsonMerger) reset() { j.results = j.results[:0] }
 
 // merge merges src into dst, both canonical objects or empty. Where nothing
 // changes it returns dst and false and allocates nothing. The order of keys is
-// that of dst, then new ones in the order of src.
+// that of dst, then new ones in the order of src. What it returns is valid until
+// reset.
 func (j *jsonMerger) merge(dst, src []byte, mode mergeMode) (out []byte, changed bool, err error) {
 	j.depth = 0
 	if len(src) == 0 {
@@ -45,10 +51,12 @@ func (j *jsonMerger) merge(dst, src []byte, mode mergeMode) (out []byte, changed
 	if err != nil || same {
 		return dst, false, err
 	}
-	out, err = j.appendMerged(make([]byte, 0, len(dst)+len(src)), dst, src, mode)
-	if err != nil {
+	begin := len(j.results)
+	if out, err = j.appendMerged(j.results, dst, src, mode); err != nil {
 		return nil, false, err
 	}
+	j.results = out
+	out = out[begin:len(out):len(out)]
 	if string(out) == "{}" {
 		out = nil
 	}

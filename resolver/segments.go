@@ -79,7 +79,13 @@ func (m *Machine) applyChunk(env eventlog.Envelope, body []byte, out *Outcome) {
 		out.Refusal = notFound("", "no account has the number %016x", env.Account)
 		return
 	}
-	if err := a.engine.Load(body, a.root); err != nil {
+	root := func(o uint32) uint32 {
+		if o >= a.headers.n {
+			return o // nobody has it: the engine passes over it
+		}
+		return a.root(o)
+	}
+	if err := a.engine.Load(body, root); err != nil {
 		out.Refusal = invalid("", "%s", err)
 		return
 	}

@@ -138,10 +138,10 @@ func (s *store) putDocument(a *account, ordinal uint32, b []byte) {
 	old, ok := s.current[k]
 	if !ok {
 		s.currentBytes += docOverhead
+		s.cache.forget(k) // what is in current is not in the cache
 	}
 	s.currentBytes += int64(len(b) - len(old))
 	s.current[k] = b
-	s.cache.forget(k)
 }
 
 func (s *store) putEntity(key string, b []byte) { s.entities[key] = b }
