@@ -33,10 +33,15 @@ type engagementWork struct {
 	record  resolver.EngagementRecord
 }
 
+// commander changes the state: a [*resolver.Node].
+type commander interface {
+	Command(ctx context.Context, account uint64, name string, args any) (reply []byte, err error)
+}
+
 // tracker records opens and clicks. What the state is too busy for waits in a
 // queue.
 type tracker struct {
-	node *resolver.Node
+	node commander
 	now  func() time.Time
 
 	ctx  context.Context
@@ -60,7 +65,7 @@ type trackSlot struct {
 	count  int
 }
 
-func newTracker(node *resolver.Node, now func() time.Time, set *metrics.Set) *tracker {
+func newTracker(node commander, now func() time.Time, set *metrics.Set) *tracker {
 	t := &tracker{node: node, now: now, wait: make(chan engagementWork, trackQueue)}
 	t.ctx, t.stop = context.WithCancel(context.Background())
 	t.limits.slots = make([]trackSlot, trackSlots)
