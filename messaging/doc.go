@@ -16,6 +16,10 @@
 //     are taken out for tracking. render.go makes the message of one recipient.
 //   - dispatcher.go runs campaigns, one runner each (run.go), and takes up at
 //     start-up those that were cut off.
+//   - deliver.go has a medium per channel: e-mail, push messages, texts
+//     (deliver_email.go, deliver_push.go, deliver_text.go). What an account has
+//     not set up is captured.
+//   - track.go makes ids that nobody can guess, and says where clicks lead.
 //   - outbox.go carries out what is queued in the state: single e-mails
 //     (outbox_mail.go), confirmations of double opt-in among them, and webhooks
 //     (outbox_hook.go).
