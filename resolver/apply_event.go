@@ -110,6 +110,9 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 		if p.version != a.ids.version {
 			o = a.ids.owner(p.hashes[k])
 		}
+		if o == noOrdinal && a.erased(p.hashes[k]) {
+			return r, refuseErased(k), nil
+		}
 		owner[k] = o
 		if winner == noOrdinal {
 			winner = o

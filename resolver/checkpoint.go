@@ -80,7 +80,8 @@ type frozen struct {
 	segments []segmentFile // the chain so far
 	// wholeSegments says that engines hold all values.
 	wholeSegments bool
-	dropKeys      int64 // idempotency keys up to this log time are expired
+	scrub         []scrubbed // documents that are to leave Pebble's files
+	dropKeys      int64      // idempotency keys up to this log time are expired
 }
 
 type frozenAccount struct {
@@ -99,7 +100,9 @@ func (m *Machine) freeze() *frozen {
 		records:  m.records.list(),
 		runs:     slices.Clone(m.keys.runs),
 		dropKeys: m.logTime,
+		scrub:    m.scrub,
 	}
+	m.scrub = nil
 	for _, a := range m.byIndex {
 		for _, t := range a.dirty {
 			m.store.putEntity(entityKey(a.number, entityType, t.Key), mustJSON(t))
@@ -211,6 +214,9 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	}
 	// The memtable is not part of a Pebble checkpoint without a WAL.
 	if err := db.Flush(); err != nil {
+		return err
+	}
+	if err := scrubStore(db, f.scrub); err != nil {
 		return err
 	}
 	if err := db.Checkpoint(c.path(dirCheckpoints, tmp, dirPebble)); err != nil {

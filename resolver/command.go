@@ -120,6 +120,9 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandListRemove:    handle((*Machine).removeFromList),
 	CommandContactCreate: handle((*Machine).createContact),
 	CommandContactUpdate: handle((*Machine).updateContact),
+	CommandContactErase:  handle((*Machine).eraseContact),
+	CommandErasureDone:   handle((*Machine).finishErasures),
+	CommandErasureLift:   handle((*Machine).liftErasure),
 	CommandConsentSet:    handle((*Machine).setConsent),
 	CommandBlockSet:      handle((*Machine).setBlock),
 

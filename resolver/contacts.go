@@ -302,6 +302,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 				return duplicateEmail()
 			}
 			return &Refusal{Code: "conflict", Field: kind.String(), Message: kind.String() + ": another contact has this value"}
+		case a.erased(h):
+			return ownField(refuseErased(kind))
 		default:
 			if kind != IdentityEmail && a.placeholders.has([]byte(v)) {
 				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)

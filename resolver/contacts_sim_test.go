@@ -57,6 +57,13 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 		randomOutboxCommand(rng, world, node)
 		return
 	}
+	if rng.IntN(12) == 0 {
+		send(CommandContactErase, ContactErase{ID: pick(rng, people...)})
+		return
+	}
+	if rng.IntN(40) == 0 {
+		send(CommandErasureLift, ErasureLift{Value: create.Email})
+	}
 	switch rng.IntN(11) {
 	case 9, 10:
 		randomDeviceCommand(rng, node, people)

@@ -34,9 +34,9 @@ func checkDevices(t *testing.T, m *Machine) {
 		var d document
 		hashes := map[hash128]bool{}
 		for o := range a.headers.n {
-			if a.root(o) != o {
+			if a.root(o) != o || a.gone(o) {
 				if a.members(setDevices).Contains(o) {
-					t.Fatalf("R2: profile %d was merged and is in the set of those with devices", o)
+					t.Fatalf("R2: profile %d was merged or erased and is in the set of those with devices", o)
 				}
 				continue
 			}

@@ -103,7 +103,9 @@ func (m *Machine) profileOf(a *account, id string) (o uint32, d *document, refus
 	if o = p.ordinal(); o >= a.headers.n || a.headers.get(o).id != p {
 		return 0, nil, noProfile()
 	}
-	o = a.root(o)
+	if o = a.root(o); a.gone(o) {
+		return 0, nil, noProfile()
+	}
 	if err := m.load(a, o, &m.doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}

@@ -120,6 +120,8 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {
 			return refusal
 		}
+	} else if a.gone(o) {
+		return noProfile()
 	} else if err := m.load(a, o, &m.doc); err != nil {
 		panic(err)
 	}

@@ -124,6 +124,8 @@ type account struct {
 	runs        map[string]*CampaignRun
 	dirtyRuns   []*CampaignRun
 	contents    map[string][]CampaignContent
+	erasures    map[hash128]Erasure
+	erasing     []*erasing             // the oldest first
 	credentials map[string]*Credential // by group/name
 
 	outbox         outbox
@@ -155,6 +157,7 @@ func newAccount(number uint64, index uint32) *account {
 		campaigns: map[string]*Campaign{},
 		runs:      map[string]*CampaignRun{},
 		contents:  map[string][]CampaignContent{},
+		erasures:  map[hash128]Erasure{},
 
 		credentials: map[string]*Credential{},
 

@@ -69,6 +69,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := m.hashOutbox(put, a); err != nil {
 		return err
 	}
+	a.hashErased(put)
 	ids := make([]identityChange, 0, a.ids.size())
 	a.ids.each(func(h hash128, o uint32) { ids = append(ids, identityChange{h, o}) })
 	slices.SortFunc(ids, func(x, y identityChange) int { return slices.Compare(x.hash[:], y.hash[:]) })
@@ -81,7 +82,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	for o := range a.headers.n {
 		r := a.headers.get(o)
 		fmt.Fprintf(h, "%x %d %d %d\n", r.id, r.lastEvent, r.winner, r.flags)
-		if r.winner != o {
+		if r.winner != o || r.flags&flagErased != 0 {
 			continue
 		}
 		b, err := m.store.peek(a, o)

@@ -22,7 +22,7 @@ type header struct {
 	id        ProfileID
 	lastEvent int64  // Unix ms of the newest event, by the event's own time
 	winner    uint32 // own ordinal, or the profile this one was merged into
-	flags     uint32
+	flags     uint32 // flagErased
 }
 
 // headerPage holds consecutive headers. A page whose epoch is older than the

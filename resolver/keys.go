@@ -26,6 +26,7 @@ const (
 	entityList        = 'l'
 	entitySet         = 'b' // a piece of an ordinalSet
 	entityReservation = 'r' // hash of an e-mail among all accounts
+	entityErased      = 'e' // a mark that keeps an identifier out, or what history has yet to erase
 	entityTemplate    = 'm'
 	entityDomain      = 'd'
 	entityCampaign    = 'c'

@@ -117,6 +117,8 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		}
 	case entitySet:
 		return a.loadSet(name, value)
+	case entityErased:
+		return a.loadErased(name, value)
 	case entityTemplate:
 		t := new(Template)
 		err = json.Unmarshal(value, t)

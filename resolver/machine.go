@@ -44,6 +44,7 @@ type Machine struct {
 	keys         idempotencyKeys
 	records      recordRing
 	tasks        []task
+	scrub        []scrubbed // since the last checkpoint
 	nextTask     uint64
 	busy         map[uint64]*account // whose segment engine has work left
 	// segmentFiles hold the engines' state as of the last checkpoint.

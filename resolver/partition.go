@@ -165,8 +165,9 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	// These add records of their own, so they wait until the state is that of
 	// the end of the log.
-	p.done.Add(2)
+	p.done.Add(3)
 	go p.tickLoop(run)
+	go p.eraseLoop(run)
 	go p.buildLoop(run)
 	if f.Next < end {
 		// The next start need not replay all that again.

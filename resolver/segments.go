@@ -148,7 +148,7 @@ func (a *account) universe() *roaring.Bitmap {
 	b := roaring.New()
 	b.AddRange(0, uint64(a.headers.n))
 	for o := range a.headers.n {
-		if a.root(o) != o {
+		if a.root(o) != o || a.gone(o) {
 			b.Remove(o)
 		}
 	}

@@ -185,6 +185,10 @@ func (r *seededReader) Read(p []byte) (int, error) {
 
 var _ io.Reader = (*seededReader)(nil)
 
+// wholeLog begins no new files when told to, so that nothing is trimmed and a
+// fresh machine can replay all of it.
+type wholeLog struct{ eventlog.Log }
+
 // acked is what a client was told.
 type acked struct {
 	key     string
@@ -199,7 +203,8 @@ type acked struct {
 // after each restart that
 //
 //	L1: every acknowledged event is still there, with the same answer,
-//	L2: every idempotency key has one row in history,
+//	L2: every idempotency key has one row in history, and that of an erased
+//	    profile none,
 //	R1: the state equals that of a fresh replay of the whole log,
 //	S1: the members of every segment that is live are those found naively,
 //	S2: the transitions in history add up to the members.
@@ -220,6 +225,9 @@ func TestSimulationL1L2R1S1S2(t *testing.T) {
 	t.Cleanup(func() {
 		if n := segmentsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
 			t.Errorf("only %d segments were compared", n)
+		}
+		if n := erasedInSims.Load(); n < int64(seeds)/10 && !t.Failed() {
+			t.Errorf("only %d profiles were erased", n)
 		}
 	})
 	for seed := range seeds {
@@ -267,7 +275,7 @@ func simulate(t *testing.T, seed uint64) {
 			t.Fatalf("seed %d round %d: open log: %v", seed, round, err)
 		}
 		node, err := Open(context.Background(), Options{
-			FS: fs, Dir: "state", Log: log, History: history, Rand: ids,
+			FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
 			Now:                func() time.Time { return time.UnixMilli(clock.Load()) },
 			CheckpointInterval: time.Hour, GenerationBytes: int64(pick(rng, 2_000, 20_000, 1_000_000)), CacheBytes: 4_000,
 			Feed: FeedOptions{Rows: 1 + rng.IntN(20), Delay: time.Millisecond, MemoryBytes: int64(pick(rng, 300, 1<<20)), SpoolBytes: 1 << 30, RetryMax: time.Millisecond},
@@ -343,7 +351,7 @@ func simulate(t *testing.T, seed uint64) {
 	history.mu.Lock()
 	history.failures = 0
 	history.mu.Unlock()
-	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: history, Rand: ids,
+	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
 		Now: func() time.Time { return time.UnixMilli(clock.Load()) }, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
 	if err != nil {
 		t.Fatalf("seed %d: open node at the end: %v", seed, err)
@@ -417,17 +425,53 @@ func replay(t *testing.T, log eventlog.Log, next int64) (*Machine, map[int64][]E
 	return m, answers
 }
 
+// erasedInSims counts profiles that were told of and erased.
+var erasedInSims atomic.Int64
+
 func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory, told []acked) {
 	t.Helper()
 	var cut query.Cut
-	if err := node.Read(context.Background(), testAccount, func(v *View) error { cut = v.Cut(); return nil }); err != nil {
-		t.Fatal(err)
+	erased := map[ProfileID]bool{}
+	gone := map[uint32]bool{}
+	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+		pending := 0
+		if err := node.Read(context.Background(), testAccount, func(v *View) error {
+			cut, pending = v.Cut(), v.ErasuresPending()
+			for _, x := range told {
+				if _, ok := v.Resolve(x.profile); !ok && x.status != EventRefused {
+					erased[x.profile] = true
+				}
+			}
+			for o := range v.a.headers.n {
+				gone[o] = v.a.gone(o)
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if pending == 0 {
+			break
+		}
+		if time.Since(begun) > 20*time.Second {
+			t.Fatalf("seed %d: %d erasures do not end", seed, pending)
+		}
 	}
 	if err := node.WaitHistory(context.Background(), cut); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	history.mu.Lock()
 	defer history.mu.Unlock()
+	for _, r := range history.rows {
+		if gone[r.ordinal] {
+			t.Fatalf("L2: seed %d: history has an event of profile %d, which is erased", seed, r.ordinal)
+		}
+	}
+	for _, m := range history.moves {
+		if gone[m.Ordinal] {
+			t.Fatalf("S2: seed %d: history has a transition of profile %d, which is erased", seed, m.Ordinal)
+		}
+	}
+	erasedInSims.Add(int64(len(erased)))
 	seen := map[string]int{}
 	at := map[[12]byte]bool{}
 	for _, r := range history.rows {
@@ -448,7 +492,7 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 		}
 	}
 	for _, a := range told {
-		if a.status != EventRefused && seen[a.key] != 1 {
+		if a.status != EventRefused && !erased[a.profile] && seen[a.key] != 1 {
 			t.Fatalf("L2: seed %d: acknowledged key %s has %d rows in history", seed, a.key, seen[a.key])
 		}
 	}

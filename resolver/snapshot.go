@@ -54,7 +54,7 @@ func (s *Snapshot) Universe() *roaring.Bitmap {
 		s.universe = roaring.New()
 		s.universe.AddRange(0, uint64(s.n))
 		for o := range s.n {
-			if s.pages[o/pageRows].rows[o%pageRows].winner != o {
+			if h := &s.pages[o/pageRows].rows[o%pageRows]; h.winner != o || h.flags&flagErased != 0 {
 				s.universe.Remove(o)
 			}
 		}

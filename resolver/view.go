@@ -132,7 +132,8 @@ func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) {
 	if o >= v.a.headers.n || v.a.headers.get(o).id != id {
 		return 0, false
 	}
-	return v.a.root(o), true
+	o = v.a.root(o)
+	return o, !v.a.gone(o)
 }
 
 // ProfileID is the id of an ordinal.

@@ -29,6 +29,9 @@ type partition struct {
 	// wake tells the writer that something is in the queue.
 	wake chan struct{}
 
+	// rollNext asks the writer for a new segment, see Roll.
+	rollNext atomic.Bool
+
 	// trimMu lets one Trim run at a time. It is taken before mu.
 	trimMu sync.Mutex
 

@@ -78,7 +78,7 @@ func (p *partition) step() bool {
 func (p *partition) commit(b *batch) error {
 	w := &p.w
 	size := int64(batchHeaderSize + b.body)
-	if w.pos+size > p.log.opts.SegmentBytes && w.pos > segmentHeaderSize {
+	if (p.rollNext.Swap(false) || w.pos+size > p.log.opts.SegmentBytes) && w.pos > segmentHeaderSize {
 		if err := p.roll(b.offset); err != nil {
 			return err
 		}

@@ -1,0 +1,323 @@
+package resolver
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/query"
+)
+
+// The commands of erasure.
+const (
+	CommandContactErase = "contact.erase"
+	CommandErasureDone  = "erasure.done"
+	CommandErasureLift  = "erasure.lift"
+)
+
+// MessageErased is the refusal of an identifier whose person was erased.
+const MessageErased = "this person was erased and may not be stored again"
+
+const (
+	// maxErasures bounds the marks of an account. One takes some 60 bytes.
+	maxErasures = 5_000_000
+	// maxErasing bounds the erasures that history has not confirmed.
+	maxErasing = 10_000
+)
+
+// flagErased marks the header of a profile of which nothing else is left. Its
+// ordinal stays taken, its ids are nobody's.
+const flagErased = 1
+
+// ContactErase removes a profile for good, with all that was merged into it.
+type ContactErase struct {
+	ID string `json:"id"`
+}
+
+// ErasureDone says that history has erased what was erased below an offset.
+type ErasureDone struct {
+	UpTo int64 `json:"up_to"`
+}
+
+// ErasureLift lets an identifier be stored again. It is named by its hash, or
+// by kind and value.
+type ErasureLift struct {
+	Hash  string `json:"hash,omitempty"` // in hexadecimal
+	Kind  string `json:"kind,omitempty"`
+	Value string `json:"value,omitempty"`
+}
+
+// Erasure keeps an identifier of an erased person out. The identifier itself is
+// not kept, only its hash under the account's key.
+type Erasure struct {
+	Hash string `json:"hash,omitempty"`
+	Kind string `json:"kind"`
+	AtMs int64  `json:"at_ms"`
+}
+
+// erasing is an erasure that history has not confirmed yet.
+type erasing struct {
+	UpTo     int64    `json:"up_to"` // rows of the ordinals are below
+	Ordinals []uint32 `json:"ordinals"`
+}
+
+// The names of entities of kind entityErased.
+const (
+	erasedMark = 'h' // a hash
+	erasedTask = 't' // an offset
+)
+
+func erasedKey(account uint64, what byte, name []byte) string {
+	return entityKey(account, entityErased, string(append([]byte{what}, name...)))
+}
+
+func (t *erasing) key(account uint64) string {
+	return erasedKey(account, erasedTask, binary.BigEndian.AppendUint64(nil, uint64(t.UpTo)))
+}
+
+// gone tells whether nothing is left of a profile.
+func (a *account) gone(ordinal uint32) bool { return a.headers.get(ordinal).flags&flagErased != 0 }
+
+// erased tells whether an identifier is kept out.
+func (a *account) erased(h hash128) bool {
+	if len(a.erasures) == 0 {
+		return false
+	}
+	_, is := a.erasures[h]
+	return is
+}
+
+func refuseErased(k IdentityKind) *Refusal {
+	return &Refusal{Code: "forbidden", Field: "user." + k.String(), Message: "user." + k.String() + ": " + MessageErased}
+}
+
+// eraseContact forgets a profile. What one may have is bounded, and so is this,
+// but for the sets it may be in, which are looked at one by one.
+func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
+	a := cmd.account
+	o, d, refusal := m.profileOf(a, c.ID)
+	if refusal != nil {
+		return refusal
+	}
+	switch {
+	case len(a.erasing) >= maxErasing:
+		return atLimit("", "%d erasures wait for history to take part, the most that can; try again later", maxErasing)
+	case len(a.erasures)+len(d.idents) > maxErasures:
+		return atLimit("", "this account keeps %d identifiers of erased persons out, the most it can; lift some first", maxErasures)
+	}
+	task := &erasing{UpTo: cmd.out.Offset + 1, Ordinals: []uint32{o}}
+	for _, p := range d.merged {
+		task.Ordinals = append(task.Ordinals, p.ordinal)
+	}
+	m.keepOut(a, d)
+	for _, v := range d.devices {
+		a.ids.remove(m.deviceHash(a, v.kind, v.address))
+	}
+	all := roaring.BitmapOf(task.Ordinals...)
+	for _, s := range a.sets {
+		if s.bits.Intersects(all) {
+			for _, x := range task.Ordinals {
+				s.remove(x)
+			}
+		}
+	}
+	conflicts := slices.Clone(d.conflicts)
+	a.engine.Touch(o)
+	a.engine.Erase(o)
+	for _, x := range task.Ordinals {
+		h := a.headers.edit(x)
+		h.flags |= flagErased
+		h.lastEvent = 0
+	}
+	m.store.putDocument(a, o, nil)
+	if err := m.eraseOutbox(a, task.Ordinals...); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	m.forgetConflicts(a, conflicts, all)
+	a.erasing = append(a.erasing, task)
+	m.store.putEntity(task.key(a.number), mustJSON(task))
+	m.scrub = append(m.scrub, scrubbed{a.number, task.Ordinals})
+	return nil
+}
+
+// keepOut frees a profile's identifiers and marks them.
+func (m *Machine) keepOut(a *account, d *document) {
+	for _, id := range d.idents {
+		h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
+		if !ok {
+			continue
+		}
+		a.ids.remove(h)
+		x := Erasure{Kind: id.kind.String(), AtMs: m.logTime}
+		a.erasures[h] = x
+		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
+		if id.kind != IdentityEmail {
+			continue
+		}
+		if r := m.reservationOf(string(id.value)); m.reservations[r] == a.number {
+			delete(m.reservations, r)
+			m.store.putEntity(entityKey(a.number, entityReservation, string(r[:])), nil)
+		}
+	}
+}
+
+// forgetConflicts removes what other profiles have noted of the erased one's
+// identifiers.
+func (m *Machine) forgetConflicts(a *account, conflicts []conflict, gone *roaring.Bitmap) {
+	for _, c := range conflicts {
+		if c.other == noOrdinal || gone.Contains(c.other) {
+			continue
+		}
+		o := a.root(c.other)
+		if a.gone(o) {
+			continue
+		}
+		if err := m.load(a, o, &m.other); err != nil {
+			panic(err) // the store is at fault; the record is named
+		}
+		kept := slices.DeleteFunc(slices.Clone(m.other.conflicts), func(x conflict) bool { return x.other != noOrdinal && gone.Contains(x.other) })
+		if len(kept) != len(m.other.conflicts) {
+			m.other.conflicts = append(m.other.conflicts[:0], kept...)
+			m.save(a, o, &m.other)
+		}
+	}
+}
+
+// finishErasures ends what history has confirmed.
+func (m *Machine) finishErasures(cmd *command, c ErasureDone) *Refusal {
+	a := cmd.account
+	for len(a.erasing) > 0 && a.erasing[0].UpTo <= c.UpTo {
+		m.store.putEntity(a.erasing[0].key(a.number), nil)
+		a.erasing = a.erasing[1:]
+	}
+	return nil
+}
+
+func (m *Machine) liftErasure(cmd *command, c ErasureLift) *Refusal {
+	a := cmd.account
+	h, ok := a.erasureOf(c)
+	if !ok {
+		return notFound("", "no erased person had this identifier")
+	}
+	delete(a.erasures, h)
+	m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), nil)
+	return nil
+}
+
+// erasureOf finds the mark that is meant.
+func (a *account) erasureOf(c ErasureLift) (h hash128, ok bool) {
+	if c.Hash != "" {
+		if n, err := hex.Decode(h[:], []byte(c.Hash)); err != nil || n != len(h) {
+			return h, false
+		}
+		return h, a.erased(h)
+	}
+	for k := range identityKinds {
+		if c.Kind != "" && k.String() != c.Kind {
+			continue
+		}
+		var buf []byte
+		if h, ok = a.hasher.identityHash(k, []byte(c.Value), &buf); ok && a.erased(h) {
+			return h, true
+		}
+	}
+	return h, false
+}
+
+// loadErased reads an entity of kind entityErased. Tasks come in their order.
+func (a *account) loadErased(name string, value []byte) error {
+	if name == "" {
+		return fmt.Errorf("erasure without a name")
+	}
+	switch what, rest := name[0], name[1:]; what {
+	case erasedMark:
+		var x Erasure
+		if len(rest) != len(hash128{}) {
+			return fmt.Errorf("erasure of the wrong length")
+		}
+		err := json.Unmarshal(value, &x)
+		a.erasures[hash128([]byte(rest))] = x
+		return err
+	case erasedTask:
+		t := new(erasing)
+		err := json.Unmarshal(value, t)
+		a.erasing = append(a.erasing, t)
+		return err
+	}
+	return fmt.Errorf("%w: erasure of kind %q", ErrNewer, name[0])
+}
+
+// hashErased is the erasures' part of the state's hash.
+func (a *account) hashErased(put func([]byte)) {
+	marks := make(map[string]Erasure, len(a.erasures))
+	for h, x := range a.erasures {
+		marks[string(h[:])] = x
+	}
+	hashMap(put, marks)
+	for _, t := range a.erasing {
+		put(mustJSON(t))
+	}
+}
+
+// Erasures lists the identifiers that are kept out, in order of their hashes,
+// behind one, limit at most.
+func (v *View) Erasures(after string, limit int) []Erasure {
+	hashes := slices.SortedFunc(maps.Keys(v.a.erasures), func(x, y hash128) int { return bytes.Compare(x[:], y[:]) })
+	var out []Erasure
+	for _, h := range hashes {
+		x := v.a.erasures[h]
+		if x.Hash = hex.EncodeToString(h[:]); x.Hash <= after {
+			continue
+		}
+		if len(out) == limit {
+			break
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// ErasuresPending is how many erasures history has not confirmed.
+func (v *View) ErasuresPending() int { return len(v.a.erasing) }
+
+// scrubbed names documents whose bytes are to leave the store's files, too.
+type scrubbed struct {
+	account  uint64
+	ordinals []uint32
+}
+
+// erasureBatch is erasures that history is asked for at once.
+type erasureBatch struct {
+	account  uint64
+	query    query.EraseQuery
+	erasures int
+}
+
+// maxErasureOrdinals bounds what history is asked to erase at once.
+const maxErasureOrdinals = 1000
+
+// nextErasures are the oldest erasures that history has not confirmed.
+func (m *Machine) nextErasures(partition int) (b erasureBatch, ok bool) {
+	list := slices.SortedFunc(maps.Values(m.accounts), func(x, y *account) int { return cmp.Compare(x.number, y.number) })
+	for _, a := range list {
+		for _, t := range a.erasing {
+			if b.erasures > 0 && len(b.query.Ordinals)+len(t.Ordinals) > maxErasureOrdinals {
+				break
+			}
+			b.account, b.erasures = a.number, b.erasures+1
+			b.query.Cut, b.query.Account = query.Cut{Partition: partition, UpTo: t.UpTo}, a.number
+			b.query.Ordinals = append(b.query.Ordinals, t.Ordinals...)
+		}
+		if b.erasures > 0 {
+			return b, true
+		}
+	}
+	return b, false
+}

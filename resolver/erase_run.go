@@ -1,0 +1,160 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// The pace of erasures. What is erased is out of reach at once; this is about
+// how soon its bytes go.
+const (
+	erasePause    = 100 * time.Millisecond // between two looks at least
+	eraseRetryMax = time.Minute            // after a failure
+)
+
+// roller is a log that can begin a new file, so that trimming removes what was
+// stored before.
+type roller interface {
+	Roll(partition int) error
+}
+
+// eraseLoop sees to it that what was erased leaves history, the log and the
+// checkpoints. Each erasure is a task in the state until history has confirmed
+// it, so that it goes on after a crash.
+func (p *partition) eraseLoop(ctx context.Context) {
+	defer p.done.Done()
+	wait := erasePause
+	for ctx.Err() == nil {
+		changed := p.progress.wait()
+		p.mu.RLock()
+		b, ok := p.mu.m.nextErasures(p.id)
+		p.mu.RUnlock()
+		if !ok {
+			wait = erasePause
+			select {
+			case <-changed:
+				p.pause(ctx, wait)
+			case <-ctx.Done():
+			case <-p.failed:
+				return
+			}
+			continue
+		}
+		switch err := p.erase(ctx, &b); {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			wait = min(2*wait, eraseRetryMax)
+			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.erasures, "retry_in", wait, "error", err)
+			p.pause(ctx, wait)
+		default:
+			p.log.Info("erased", "profiles", b.erasures)
+			wait = erasePause
+		}
+	}
+}
+
+// erase does so for a batch. The order matters: the task may go only when
+// history is rid of the rows, and the record by which it goes is the one that
+// makes a second checkpoint without the erased possible. With that, the last
+// checkpoint that has them is dropped, and the log's files below with it.
+func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
+	upTo := b.query.Cut.UpTo
+	if err := p.feed.waitStored(ctx, upTo); err != nil {
+		return err
+	}
+	if err := p.node.opts.History.Erase(ctx, b.query); err != nil {
+		return err
+	}
+	if r, ok := p.node.opts.Log.(roller); ok {
+		if err := r.Roll(p.id); err != nil {
+			return fmt.Errorf("begin a new file of the log: %w", err)
+		}
+	}
+	if err := p.checkpointBeyond(ctx, upTo); err != nil {
+		return err
+	}
+	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: b.account}
+	if err := p.node.stamp(&env); err != nil {
+		return err
+	}
+	var out Outcome
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, mustJSON(ErasureDone{upTo})), &out); err != nil {
+		return err
+	}
+	return p.checkpointBeyond(ctx, out.Offset+1)
+}
+
+// checkpointBeyond makes sure of a checkpoint of the state at the offset or a
+// later one.
+func (p *partition) checkpointBeyond(ctx context.Context, offset int64) error {
+	for p.lastCheckpoint.Load() < offset {
+		err := p.writeCheckpoint()
+		if err != nil && !errors.Is(err, errLagging) {
+			p.fail(fmt.Errorf("checkpoint: %w", err))
+			return err
+		}
+		if err != nil {
+			p.pause(ctx, 10*time.Millisecond)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// maxScrubRanges bounds how many places of the store are compacted one by one.
+const maxScrubRanges = 32
+
+const scrubTimeout = 30 * time.Second
+
+// scrubStore makes Pebble write anew what surrounds removed documents, which
+// otherwise stay in its files until they are compacted by themselves.
+//
+// It is given a bounded time: a checkpoint must not wait for it. What is left
+// then goes when Pebble compacts by itself.
+func scrubStore(db *pebble.DB, list []scrubbed) error {
+	if len(list) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrubTimeout)
+	defer cancel()
+	byAccount := map[uint64][]uint32{}
+	ranges := 0
+	for _, s := range list {
+		byAccount[s.account] = append(byAccount[s.account], s.ordinals...)
+		ranges += len(s.ordinals)
+	}
+	compact := func(account uint64, from, to uint32) error {
+		err := db.Compact(ctx, documentKey(nil, account, from), documentKey(nil, account, to+1), false)
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("compact erased profiles: %w", err)
+		}
+		return nil
+	}
+	for account, ordinals := range byAccount {
+		if ranges > maxScrubRanges {
+			from, to := noOrdinal, uint32(0)
+			for _, o := range ordinals {
+				from, to = min(from, o), max(to, o)
+			}
+			ordinals = nil
+			if err := compact(account, from, to); err != nil {
+				return err
+			}
+		}
+		for _, o := range ordinals {
+			if err := compact(account, o, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
