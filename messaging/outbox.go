@@ -227,18 +227,16 @@ func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxW
 		if err == nil {
 			return
 		}
-		pause := firstPause
-		if !errors.Is(err, resolver.ErrOverloaded) {
-			if ctx.Err() == nil {
-				o.opts.Logger.Error("the outcome of a message is not on record; it will be repeated", "account", resolver.AccountID(account), "item", w.Seq, "error", err)
+		if errors.Is(err, resolver.ErrOverloaded) {
+			if o.opts.Sleep(ctx, firstPause) != nil {
+				return
 			}
-			pause = maxPause
+			continue
 		}
-		if o.opts.Sleep(ctx, pause) != nil {
-			return
+		if o.ctx.Err() == nil {
+			o.opts.Logger.Error("the outcome of a message is not on record; it will be repeated", "account", resolver.AccountID(account), "item", w.Seq, "error", err)
+			_ = o.opts.Sleep(o.ctx, maxPause) // before it is
 		}
-		if !errors.Is(err, resolver.ErrOverloaded) {
-			return
-		}
+		return
 	}
 }

@@ -24,7 +24,7 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 	d := resolver.OutboxDone{Result: resolver.ResultMoot}
 	switch {
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, resolver.ErrNoAccount), err != nil && ctx.Err() != nil:
-		_ = o.opts.Sleep(ctx, maxPause) // the node says itself why it has failed
+		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
 		return
 	case err != nil:
 		d = resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error()}

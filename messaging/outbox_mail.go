@@ -59,7 +59,7 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 	case ctx.Err() != nil:
 		return
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, resolver.ErrNoAccount):
-		_ = o.opts.Sleep(ctx, maxPause) // the node says itself why it has failed
+		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
 		return
 	case errors.Is(err, errState):
 		o.report(ctx, account, w, o.judgeMail(w, outcome.Failed(outcome.Temporary, "state", err)))

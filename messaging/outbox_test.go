@@ -1,0 +1,402 @@
+package messaging_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/mail"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/emersion/go-smtp"
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/messaging/webhook"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noHistory takes rows and forgets them.
+type noHistory struct {
+	query.History
+	mu       sync.Mutex
+	position int64
+}
+
+func (h *noHistory) Position(context.Context, int) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.position, nil
+}
+
+func (h *noHistory) Append(_ context.Context, b *query.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.position = max(h.position, b.To)
+	return nil
+}
+
+// world is a node that can be stopped and opened again.
+type world struct {
+	t       *testing.T
+	fs      vfs.FS
+	history *noHistory
+	log     *file.Log
+	node    *resolver.Node
+	account uint64
+	mu      sync.Mutex
+	now     time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, fs: vfs.NewMem(), history: &noHistory{}, now: time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)}
+	w.open()
+	creds, err := api.NewCredentials(rand.Reader, "http://muster.test")
+	ok(t, err)
+	ok(t, creds.Bootstrap(t.Context(), w.node, rand.Reader))
+	w.account, _ = api.ParseAPIKey(creds.APIKey)
+	w.must(resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: 100})
+	t.Cleanup(w.close)
+	return w
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1})
+	ok(w.t, err)
+	w.node, err = resolver.Open(context.Background(), resolver.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
+		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+	ok(w.t, err)
+}
+
+func (w *world) close() {
+	w.t.Helper()
+	ok(w.t, w.node.Close(context.Background()))
+	ok(w.t, w.log.Close())
+}
+
+func (w *world) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func (w *world) must(name string, args any) []byte {
+	w.t.Helper()
+	b, err := w.node.Command(context.Background(), w.account, name, args)
+	ok(w.t, err)
+	return b
+}
+
+func (w *world) template(html string) string {
+	w.t.Helper()
+	var t resolver.Template
+	ok(w.t, json.Unmarshal(w.must(resolver.CommandTemplateSave, resolver.Template{Name: "t", Source: resolver.TemplateList, Subject: "Hello", HTML: html}), &t))
+	return t.ID
+}
+
+func (w *world) send(to, template string) {
+	w.t.Helper()
+	w.must(resolver.CommandEmailSend, resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: to, TemplateID: template}})
+}
+
+func (w *world) outbox(m messaging.Mailer) (stop func()) {
+	w.t.Helper()
+	client, err := webhook.NewClient(webhook.Options{Now: w.Now})
+	ok(w.t, err)
+	o, err := messaging.NewOutbox(messaging.OutboxOptions{Node: w.node, Mailer: m, Webhooks: client, PublicURL: "http://muster.test", Now: w.Now,
+		Rand: func() uint64 { return 0 }, Metrics: metrics.NewSet(), Poll: 5 * time.Millisecond})
+	ok(w.t, err)
+	return func() { o.Close(); client.Close() }
+}
+
+// until waits until what is said of the account holds.
+func (w *world) until(what string, is func(*resolver.View) bool) {
+	w.t.Helper()
+	for range 1000 {
+		done := false
+		ok(w.t, w.node.Read(context.Background(), w.account, func(v *resolver.View) error { done = is(v); return nil }))
+		if done {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	w.t.Fatalf("not so after 5 s: %s", what)
+}
+
+func count(v *resolver.View, typ string) uint64 {
+	for _, e := range v.Catalog() {
+		if e.Key == typ {
+			return e.Count
+		}
+	}
+	return 0
+}
+
+func credits(v *resolver.View) int64 { return v.CompanyState().EmailCredits }
+
+// server is a real SMTP server; onData decides about the n-th message.
+type server struct {
+	addr   *net.TCPAddr
+	onRcpt func(to string) error
+	onData func(n int) error
+	mu     sync.Mutex
+	mails  []*mail.Message
+	bodies []string
+}
+
+type session struct{ *server }
+
+func newServer(t *testing.T) *server {
+	t.Helper()
+	s := &server{onRcpt: func(string) error { return nil }, onData: func(int) error { return nil }}
+	srv := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return session{s}, nil }))
+	srv.Domain, srv.ErrorLog = "relay.test", log.New(io.Discard, "", 0)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	s.addr = ln.Addr().(*net.TCPAddr)
+	done := make(chan struct{})
+	go func() { defer close(done); _ = srv.Serve(ln) }()
+	t.Cleanup(func() { srv.Close(); <-done })
+	return s
+}
+
+func (s session) Mail(string, *smtp.MailOptions) error      { return nil }
+func (s session) Rcpt(to string, _ *smtp.RcptOptions) error { return s.onRcpt(to) }
+func (s session) Reset()                                    {}
+func (s session) Logout() error                             { return nil }
+func (s session) Data(r io.Reader) error {
+	raw, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	m, err := mail.ReadMessage(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mails, s.bodies = append(s.mails, m), append(s.bodies, string(raw))
+	return s.onData(len(s.mails) - 1)
+}
+
+func (s *server) sender(t *testing.T) *email.Sender {
+	t.Helper()
+	x, err := email.NewSender(email.Options{Host: "127.0.0.1", Port: s.addr.Port, TLS: "none"})
+	ok(t, err)
+	t.Cleanup(x.Close)
+	return x
+}
+
+// TestOutboxMailThroughARelay: a message is repeated under the same Message-ID
+// while the relay refuses it for a while, a dead address is blocked, and what
+// became of each is on the profile.
+func TestOutboxMailThroughARelay(t *testing.T) {
+	w := newWorld(t)
+	relay := newServer(t)
+	relay.onData = func(n int) error {
+		if n == 0 {
+			return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "later"}
+		}
+		return nil
+	}
+	relay.onRcpt = func(to string) error {
+		if to == "dead@x.io" {
+			return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "nobody"}
+		}
+		return nil
+	}
+	defer w.outbox(relay.sender(t))()
+	tpl := w.template("<p>Hello {{email}}")
+	w.send("ada@x.io", tpl)
+	w.until("the first attempt is on record", func(v *resolver.View) bool {
+		list, _ := v.OutboxDue(resolver.OutboxEmail, 1<<60, 1, func(uint64) bool { return false })
+		return len(list) == 1 && list[0].Attempt == 1
+	})
+	w.advance(time.Minute)
+	w.until("it is sent", func(v *resolver.View) bool { return count(v, "email_sent") == 1 && v.OutboxSize() == 0 })
+	relay.mu.Lock()
+	ids := []string{relay.mails[0].Header.Get("Message-Id"), relay.mails[1].Header.Get("Message-Id")}
+	same := relay.bodies[0] == relay.bodies[1] && len(relay.mails) == 2
+	relay.mu.Unlock()
+	if ids[0] == "" || ids[0] != ids[1] || !same {
+		t.Errorf("a repeat is another message: %v", ids)
+	}
+	if account, send, is := messaging.ParseMessageID(strings.Trim(ids[0], "<>")); !is || account != w.account {
+		t.Errorf("%s names no message", ids[0])
+	} else if _, _, is := send.Outbox(); !is {
+		t.Errorf("%x is no message of the outbox", send)
+	}
+	w.send("dead@x.io", tpl)
+	w.until("the address is blocked", func(v *resolver.View) bool {
+		o, found := v.Find(resolver.IdentityEmail, "dead@x.io")
+		if !found {
+			return false
+		}
+		p, err := v.Profile(o)
+		return err == nil && p.Blocked("email") == "bounced" && count(v, "email_bounced") == 1
+	})
+}
+
+// TestR1OutboxMailIsRepeatedAfterACrash: what was handed over but is not on
+// record is handed over again, under the same id, and nothing else is.
+func TestR1OutboxMailIsRepeatedAfterACrash(t *testing.T) {
+	w := newWorld(t)
+	tpl := w.template("<p>Hello")
+	var mu sync.Mutex
+	var ids []string
+	block := make(chan struct{})
+	stop := w.outbox(messaging.MailerFunc(func(m *email.Message) outcome.Result {
+		mu.Lock()
+		ids = append(ids, m.ID)
+		n := len(ids)
+		mu.Unlock()
+		if n == 1 {
+			return outcome.New(outcome.Accepted, "250", "ok")
+		}
+		<-block
+		return outcome.Failed(outcome.Temporary, "cut", errors.New("cut off"))
+	}))
+	w.send("a@x.io", tpl)
+	w.until("the first is on record", func(v *resolver.View) bool { return count(v, "email_sent") == 1 })
+	w.send("b@x.io", tpl)
+	for n := 0; n < 2; time.Sleep(time.Millisecond) {
+		mu.Lock()
+		n = len(ids)
+		mu.Unlock()
+	}
+	time.Sleep(100 * time.Millisecond) // many looks at what is due
+	mu.Lock()
+	if len(ids) != 2 {
+		t.Errorf("a message under way was started again: %v", ids)
+	}
+	mu.Unlock()
+	// The node goes away under it, as in a crash: the second is not on record.
+	w.close()
+	close(block)
+	stop()
+	w.open()
+	defer w.outbox(messaging.MailerFunc(func(m *email.Message) outcome.Result {
+		mu.Lock()
+		defer mu.Unlock()
+		ids = append(ids, m.ID)
+		return outcome.New(outcome.Accepted, "250", "ok")
+	}))()
+	w.until("the second is sent", func(v *resolver.View) bool { return count(v, "email_sent") == 2 && v.OutboxSize() == 0 })
+	mu.Lock()
+	defer mu.Unlock()
+	if len(ids) != 3 || ids[1] != ids[2] || ids[0] == ids[1] {
+		t.Errorf("%v", ids)
+	}
+}
+
+func TestOutboxGivesUpAfterTwelveHours(t *testing.T) {
+	w := newWorld(t)
+	var before int64
+	w.until("there are credits", func(v *resolver.View) bool { before = credits(v); return true })
+	defer w.outbox(messaging.MailerFunc(func(m *email.Message) outcome.Result {
+		if strings.HasPrefix(m.To.Addr, "refused") {
+			return outcome.New(outcome.Refused, "535", "no such login")
+		}
+		return outcome.New(outcome.Temporary, "421", "down")
+	}))()
+	tpl := w.template("<p>Hello")
+	w.send("a@x.io", tpl)
+	w.send("refused@x.io", tpl)
+	attempts := func(n int) func(v *resolver.View) bool {
+		return func(v *resolver.View) bool {
+			list, _ := v.OutboxDue(resolver.OutboxEmail, 1<<60, 5, func(uint64) bool { return false })
+			return len(list) == 2 && !slices.ContainsFunc(list, func(x resolver.OutboxWork) bool { return x.Attempt != n })
+		}
+	}
+	w.until("both wait", attempts(1))
+	w.advance(11 * time.Hour)
+	w.until("both still wait", attempts(2))
+	w.advance(time.Hour)
+	w.until("both are given up", func(v *resolver.View) bool { return count(v, "email_failed") == 2 && v.OutboxSize() == 0 })
+	w.until("what the relay refused is given back", func(v *resolver.View) bool { return credits(v) == before-1 })
+}
+
+func TestDoubleOptInMailHasItsLink(t *testing.T) {
+	w := newWorld(t)
+	s := resolver.DefaultSettings()
+	s.DoubleOptIn = true
+	w.must(resolver.CommandSettingsSet, s)
+	sent := make(chan *email.Message, 5)
+	mailer := messaging.MailerFunc(func(m *email.Message) outcome.Result {
+		sent <- m
+		return outcome.New(outcome.Accepted, "250", "ok")
+	})
+	w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ada@x.io", FirstName: "Ada & Co"})
+	late := resolver.ContactReply{}
+	ok(t, json.Unmarshal(w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "late@x.io"}), &late))
+	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: late.ID, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
+	defer w.outbox(mailer)()
+	m := <-sent
+	link := regexp.MustCompile(`href="http://muster\.test/t/([^"]+)"`).FindStringSubmatch(m.HTML)
+	if link == nil || !strings.Contains(m.HTML, "Hello Ada &amp; Co") || m.To.Addr != "ada@x.io" || m.Unsubscribe.URL != "" || !strings.Contains(m.Text, "/t/"+link[1]) {
+		t.Fatalf("%+v", m)
+	}
+	c, err := tracking.Parse(link[1], func(account uint64) (k tracking.Key, found bool) {
+		ok(t, w.node.Read(t.Context(), account, func(v *resolver.View) (err error) { k, err = messaging.AccountKey(v, account); return err }))
+		return k, true
+	})
+	if err != nil || c.Kind != tracking.Confirm || c.Account != w.account {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	// Who has confirmed meanwhile is not asked, and it costs nothing.
+	w.until("nothing waits", func(v *resolver.View) bool { return v.OutboxSize() == 0 && count(v, "email_sent") == 1 })
+	select {
+	case m := <-sent:
+		t.Errorf("asked again: %+v", m)
+	default:
+	}
+	// A template of one's own.
+	s.ConfirmTemplateID = w.template(`<a href="{{confirm_url}}">yes</a>`)
+	w.must(resolver.CommandSettingsSet, s)
+	w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "bob@x.io"})
+	if m := <-sent; m.Subject != "Hello" || !strings.Contains(m.HTML, `<a href="http://muster.test/t/`) {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestOutboxNeedsItsOptions(t *testing.T) {
+	if _, err := messaging.NewOutbox(messaging.OutboxOptions{}); err == nil || !strings.Contains(fmt.Sprint(err), "must be set") {
+		t.Errorf("%v", err)
+	}
+}
