@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -22,12 +23,17 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/messaging/push"
+	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/messaging/webhook"
 )
 
 // messagingConfig is what the flags of serve say about messages.
 type messagingConfig struct {
 	publicURL string
 	smtp      email.Options // Host is empty without a relay
+	// allowPrivate permits webhooks to private addresses.
+	allowPrivate bool
 }
 
 // addMessagingFlags adds the flags; read reads them once they are parsed.
@@ -39,8 +45,9 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 	mode := f.String("smtp-tls", "starttls", "how the relay is spoken to: `starttls`, tls or none")
 	connections := f.Int("smtp-connections", 4, "`NUMBER` of connections to the relay at once")
 	bounces := f.String("bounce-domain", "", "`DOMAIN` that bounces are sent to, as bounce+<id>@DOMAIN; without one they go to the sender")
+	private := f.Bool("allow-private-webhooks", false, "let webhooks go to private and loopback addresses: who may register one then reaches into this network")
 	return func() (messagingConfig, error) {
-		c := messagingConfig{publicURL: strings.TrimSuffix(*public, "/")}
+		c := messagingConfig{publicURL: strings.TrimSuffix(*public, "/"), allowPrivate: *private}
 		if u, err := url.Parse(c.publicURL); c.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			return c, wrongUsage("--public-url must be an address such as https://mail.example.com, have %q", *public)
 		}
@@ -64,6 +71,8 @@ type services struct {
 	console    *api.API
 	keys       *keyapi.API
 	dispatcher *messaging.Dispatcher
+	webhooks   *webhook.Client
+	outbox     *messaging.Outbox
 	relay      *email.Sender
 	capture    *capture.Store
 	stop       []func() // what remains to be stopped, the newest last
@@ -98,19 +107,31 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 	}
 	s.dispatcher, err = messaging.New(ctx, messaging.Options{
 		Node: eng.Node, Mailer: mailer, PublicURL: c.messaging.publicURL, Now: time.Now, Metrics: c.ingest.Metrics, Logger: c.log,
+		Capture: s.capture, Push: push.Options{AllowPrivate: c.messaging.allowPrivate}, Text: text.Options{AllowPrivate: c.messaging.allowPrivate},
+	})
+	if err != nil {
+		return s, err
+	}
+	if s.webhooks, err = webhook.NewClient(webhook.Options{Guard: webhook.Guard{AllowPrivate: c.messaging.allowPrivate}, Now: time.Now}); err != nil {
+		return s, err
+	}
+	s.outbox, err = messaging.NewOutbox(messaging.OutboxOptions{
+		Node: eng.Node, Mailer: mailer, Webhooks: s.webhooks, PublicURL: c.messaging.publicURL, Now: time.Now, Rand: mathrand.Uint64,
+		Metrics: c.ingest.Metrics, Logger: c.log,
 	})
 	if err != nil {
 		return s, err
 	}
 	s.keys, err = keyapi.New(keyapi.Options{
 		Node: eng.Node, Events: events, Campaigns: s.dispatcher, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+		AllowPrivate: c.messaging.allowPrivate,
 	})
 	if err != nil {
 		return s, err
 	}
 	s.console, err = api.New(api.Options{
 		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		KeyLastUsed: s.keys.LastUsed,
+		KeyLastUsed: s.keys.LastUsed, AllowPrivate: c.messaging.allowPrivate,
 	})
 	if err != nil {
 		return s, err
@@ -142,6 +163,12 @@ func (s *services) drain() {
 	}
 	if s.dispatcher != nil {
 		s.dispatcher.Close()
+	}
+	if s.outbox != nil {
+		s.outbox.Close()
+	}
+	if s.webhooks != nil {
+		s.webhooks.Close()
 	}
 }
 
