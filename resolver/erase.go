@@ -12,6 +12,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
 )
 
@@ -140,6 +141,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	if err := m.eraseOutbox(a, task.Ordinals...); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
+	// Of nobody any more: it is not erased with the next one.
+	m.notify(a, NoProfile, webhookevent.ContactErased, properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
 	a.erasing = append(a.erasing, task)
 	m.store.putEntity(task.key(a.number), mustJSON(task))

@@ -264,6 +264,31 @@ func TestWebhooksTellWhoEntersASegment(t *testing.T) {
 	}
 }
 
+func TestErasedPersonLeavesTheOutbox(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 3
+	r.endpoint("contact.*")
+	id := r.contact(ContactCreate{Email: "a@x.io"})
+	tpl := r.template()
+	r.must(CommandEmailSend, mailTo("a@x.io", tpl))
+	w := r.due(OutboxEmail)[0]
+	hook := r.due(OutboxWebhook)[0]
+	r.must(CommandOutboxDone, OutboxDone{Seq: hook.Seq, Result: ResultFailed, Reason: "500"})
+	r.must(CommandContactErase, ContactErase{ID: id})
+	names, payloads := r.heard()
+	if !slices.Equal(names, []string{webhookevent.ContactErased}) || payloads[0]["profile_id"] != id || len(payloads[0]) != 1 {
+		t.Fatalf("%v %v", names, payloads)
+	}
+	if _, dead := r.view().EndpointQueue(hook.Endpoint); dead != 0 || len(a.outbox.items) != 0 {
+		t.Fatalf("%d dead letters, %d items", dead, len(a.outbox.items))
+	}
+	// What is reported late changes nothing, and stops nothing.
+	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+	r.command(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementOpen})
+	r.refuses("to: this person was erased", CommandEmailSend, mailTo("a@x.io", tpl))
+}
+
 func TestWebhookNamesAreKnown(t *testing.T) {
 	for typ, name := range hookNames {
 		if !webhookevent.Known(name) {
