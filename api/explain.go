@@ -194,7 +194,7 @@ func (q *question) satisfies(ordinal uint32, leaf *segment.Activity) (bool, erro
 
 // factsOf is what conditions other than activity look at in a profile.
 func factsOf(p *resolver.Profile) *segment.Facts {
-	f := &segment.Facts{Fields: segment.Fields{
+	f := &segment.Facts{Lists: p.Lists, Fields: segment.Fields{
 		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName),
 		Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedMs,
 	}}
@@ -209,7 +209,7 @@ func factsOf(p *resolver.Profile) *segment.Facts {
 		}
 	}
 	for _, c := range p.Consents {
-		f.Consents = append(f.Consents, segment.ConsentFact{Channel: c.Channel, Status: c.Status, SubscribedMs: c.SinceMs, HasDate: c.SinceMs != 0})
+		f.Consents = append(f.Consents, segment.ConsentFact{Channel: c.Channel, Status: c.Status, SubscribedMs: c.SubscribedMs, HasDate: c.SubscribedMs != 0})
 	}
 	return f
 }

@@ -308,6 +308,10 @@ func (h *memHistory) Series(ctx context.Context, q query.SeriesQuery) ([]query.S
 	return nil, errors.New("series are not told here")
 }
 
+func (h *memHistory) Moves(context.Context, query.MovesQuery) ([]query.MovesRow, error) {
+	return nil, nil
+}
+
 func (h *memHistory) Deeds(ctx context.Context, q query.DeedsQuery) ([]query.Deed, error) {
 	if err := h.ready(ctx); err != nil {
 		return nil, err

@@ -43,6 +43,8 @@ type History interface {
 	// Deeds tells what each of some profiles did, in order of profiles, types
 	// and values. More rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
 	Deeds(ctx context.Context, q DeedsQuery) ([]Deed, error)
+	// Moves counts entries and exits by segment, in order of segments.
+	Moves(ctx context.Context, q MovesQuery) ([]MovesRow, error)
 	// Erase removes all rows of profiles below the cut, which the position must
 	// have reached: events, aliases, entries and exits. What is gone already does
 	// not matter, so that it may be repeated.

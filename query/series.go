@@ -123,6 +123,20 @@ type Deed struct {
 	FirstMs, LastMs int64
 }
 
+// MovesQuery asks how many entered and left segments.
+type MovesQuery struct {
+	Cut     Cut
+	Account uint64
+	// FromMs and ToMs bound the time of entries and exits, as in [SeriesQuery].
+	FromMs, ToMs int64
+}
+
+// MovesRow is how often profiles entered and left a segment.
+type MovesRow struct {
+	Segment        string
+	Entered, Exits uint64
+}
+
 // EraseQuery names profiles whose rows are to go.
 type EraseQuery struct {
 	Cut     Cut

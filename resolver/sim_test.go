@@ -143,6 +143,10 @@ func (h *modelHistory) Transitions(context.Context, query.TransitionsQuery) ([]q
 func (h *modelHistory) Series(context.Context, query.SeriesQuery) ([]query.SeriesRow, error) {
 	return nil, errModel
 }
+func (h *modelHistory) Moves(context.Context, query.MovesQuery) ([]query.MovesRow, error) {
+	return nil, nil
+}
+
 func (h *modelHistory) Deeds(context.Context, query.DeedsQuery) ([]query.Deed, error) {
 	return nil, errModel
 }

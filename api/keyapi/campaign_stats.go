@@ -1,7 +1,9 @@
 package keyapi
 
 import (
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/segment"
 )
 
 // campaignStats is what is known of how a campaign went.
@@ -141,6 +143,50 @@ type recipientActivity struct {
 	Bounced      bool    `json:"bounced"`
 	Complained   bool    `json:"complained"`
 	Unsubscribed bool    `json:"unsubscribed"`
+
+	// What follows is of people alone, not of machines that open and click ahead.
+	Opens     uint64         `json:"opens"`
+	OpenedAt  *string        `json:"opened_at"` // the first time
+	Clicks    uint64         `json:"clicks"`
+	ClickedAt *string        `json:"clicked_at"` // the first time
+	Links     []linkActivity `json:"links"`
+}
+
+// linkActivity is how often a recipient clicked a link.
+type linkActivity struct {
+	URL            string `json:"url"`
+	Clicks         uint64 `json:"clicks"`
+	FirstClickedAt string `json:"first_clicked_at"`
+	LastClickedAt  string `json:"last_clicked_at"`
+}
+
+// addDeeds fills in what the recipients of a page did, from history.
+func (c *call) addDeeds(out []recipientActivity, q query.DeedsQuery) error {
+	deeds, err := c.api.opts.History.Deeds(c.ctx, q)
+	if err != nil {
+		return err
+	}
+	at := map[uint32]int{}
+	for i, o := range q.Ordinals {
+		at[o] = i
+	}
+	first := func(have **string, ms int64) {
+		if text := timeText(ms); *have == nil || text < **have {
+			*have = &text
+		}
+	}
+	for _, d := range deeds {
+		x := &out[at[d.Ordinal]]
+		if d.Type == q.Types[0] {
+			x.Opens += d.Events
+			first(&x.OpenedAt, d.FirstMs)
+			continue
+		}
+		x.Clicks += d.Events
+		first(&x.ClickedAt, d.FirstMs)
+		x.Links = append(x.Links, linkActivity{d.Value, d.Events, timeText(d.FirstMs), timeText(d.LastMs)})
+	}
+	return nil
 }
 
 // campaignActivity answers GET /campaign/{id}/recipients/activity.
@@ -155,11 +201,14 @@ func (a *API) campaignActivity(c *call) (any, error) {
 	}
 	out := []recipientActivity{}
 	next := ""
-	err = c.read(func(v *resolver.View) error {
+	deeds := query.DeedsQuery{Account: c.key.Account, By: []string{"url"}, Where: people(segment.Predicate{
+		Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: c.param("id")}}})}
+	deeds.Cut, err = c.cut(func(v *resolver.View) error {
 		x, ok := v.Campaign(c.param("id"))
 		if !ok {
 			return errNoCampaign
 		}
+		deeds.Types = []string{x.Medium() + "_opened", x.Medium() + "_clicked"}
 		list := v.CampaignRecipients(x, from, limit)
 		var ordinals []uint32
 		for _, r := range list {
@@ -168,10 +217,14 @@ func (a *API) campaignActivity(c *call) (any, error) {
 			if err != nil {
 				return err
 			}
-			out = append(out, recipientActivity{p.ID.String(), textOrNull(p.Newest(resolver.IdentityEmail)), r.Sent, r.Failed, r.Delivered, r.Opened, r.Clicked, r.Bounced, r.Complained, r.Unsubscribed})
+			out = append(out, recipientActivity{p.ID.String(), textOrNull(p.Newest(resolver.IdentityEmail)), r.Sent, r.Failed, r.Delivered, r.Opened, r.Clicked, r.Bounced, r.Complained, r.Unsubscribed, 0, nil, 0, nil, []linkActivity{}})
+			deeds.Ordinals = append(deeds.Ordinals, r.Ordinal)
 		}
 		next = ordinalCursor(ordinals, limit)
 		return nil
 	})
+	if err == nil {
+		err = c.addDeeds(out, deeds)
+	}
 	return reply{data: out, next: next}, err
 }

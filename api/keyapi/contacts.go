@@ -12,6 +12,8 @@ func (a *API) contactRoutes() []route {
 		{method: "POST", path: "/contacts", permission: "contacts:write", handle: a.createContact},
 		{method: "GET", path: "/contacts", permission: "contacts:read", handle: a.listContacts},
 		{method: "GET", path: "/contacts/{id}", permission: "contacts:read", handle: a.getContact},
+		{method: "DELETE", path: "/contacts/{id}", permission: "contacts:write", handle: a.eraseContact},
+		{method: "GET", path: "/contacts/{id}/export", permission: "contacts:read", handle: a.exportContact, timeout: historyTimeout},
 		{method: "PATCH", path: "/contacts/{id}", permission: "contacts:write", handle: a.updateContact},
 	}
 }

@@ -106,6 +106,10 @@ func (h *emptyHistory) Transitions(context.Context, query.TransitionsQuery) ([]q
 func (h *emptyHistory) Series(context.Context, query.SeriesQuery) ([]query.SeriesRow, error) {
 	return nil, nil
 }
+func (h *emptyHistory) Moves(context.Context, query.MovesQuery) ([]query.MovesRow, error) {
+	return nil, nil
+}
+
 func (h *emptyHistory) Deeds(context.Context, query.DeedsQuery) ([]query.Deed, error) {
 	return nil, nil
 }
@@ -171,7 +175,7 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	in := ingest.Options{Now: s.clock.Now, Rand: rand.Reader, Metrics: set}
 	events, err := ingest.New(s.node, s.node, in)
 	ok(t, err)
-	opts := Options{Node: s.node, Events: events, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
+	opts := Options{Node: s.node, History: history, Events: events, Now: s.clock.Now, Rand: rand.Reader, Metrics: set, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
 		FlushInterval: time.Hour}
 	if change != nil {
 		change(&opts)

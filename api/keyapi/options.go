@@ -10,6 +10,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -24,6 +25,16 @@ type State interface {
 	RecordKeyUses(ctx context.Context, uses []resolver.KeyUse) error
 	Read(ctx context.Context, account uint64, fn func(*resolver.View) error) error
 	Command(ctx context.Context, account uint64, name string, args any) ([]byte, error)
+	WaitHistory(ctx context.Context, cut query.Cut) error
+}
+
+// History is what analytics ask of the store of resolved events: a
+// [query.History].
+type History interface {
+	Series(ctx context.Context, q query.SeriesQuery) ([]query.SeriesRow, error)
+	Deeds(ctx context.Context, q query.DeedsQuery) ([]query.Deed, error)
+	Moves(ctx context.Context, q query.MovesQuery) ([]query.MovesRow, error)
+	Timeline(ctx context.Context, q query.TimelineQuery) ([]query.TimelineEntry, error)
 }
 
 // Options configure an [API]. Node, Events, Now and Rand are required; a zero
@@ -32,6 +43,9 @@ type Options struct {
 	Node      State
 	Events    Events
 	Campaigns Campaigns
+	// History answers what needs past events; without it such calls are not
+	// available.
+	History History
 
 	// AllowPrivate permits push services on private addresses.
 	AllowPrivate bool

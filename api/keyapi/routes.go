@@ -26,6 +26,7 @@ func (a *API) routesA() []route {
 		a.contactRoutes(),
 		a.deviceRoutes(),
 		a.listRoutes(),
+		a.analyticsRoutes(),
 		a.campaignRoutes(),
 		a.pushRoutes(),
 	)

@@ -123,7 +123,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 		return s, err
 	}
 	s.keys, err = keyapi.New(keyapi.Options{
-		Node: eng.Node, Events: events, Campaigns: s.dispatcher, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+		Node: eng.Node, History: eng.History, Events: events, Campaigns: s.dispatcher, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
 		AllowPrivate: c.messaging.allowPrivate,
 	})
 	if err != nil {

@@ -64,6 +64,20 @@ func (w *seriesWorld) compare(t *testing.T) {
 		if want := w.deeds(all); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("account %d: %v\nhistory %v\nwant    %v", account, err, got, want)
 		}
+		counted, err := w.s.Moves(ctx, query.MovesQuery{Cut: cut, Account: account, FromMs: 100, ToMs: 900})
+		var entered, exits uint64
+		for _, x := range w.moves {
+			if x.Account == account && x.AtMs >= 100 && x.AtMs < 900 {
+				if x.Entered {
+					entered++
+				} else {
+					exits++
+				}
+			}
+		}
+		if err != nil || len(counted) != 1 || counted[0] != (query.MovesRow{Segment: "s", Entered: entered, Exits: exits}) {
+			t.Fatalf("account %d: %v: moves %v, want %d and %d", account, err, counted, entered, exits)
+		}
 		moves, err := w.s.Transitions(ctx, query.TransitionsQuery{Cut: cut, Account: account, Limit: 10_000})
 		want := slices.DeleteFunc(slices.Clone(w.moves), func(x query.Transition) bool { return x.Account != account })
 		if err != nil || !slices.Equal(moves, want) {

@@ -68,3 +68,21 @@ func (s *Store) rowsOf(ctx context.Context, sql string, args []any, add func(chu
 		return nil
 	})
 }
+
+// Moves implements [query.History].
+func (s *Store) Moves(ctx context.Context, q query.MovesQuery) ([]query.MovesRow, error) {
+	const sql = `SELECT segment, CAST(count(*) FILTER (WHERE entered) AS BIGINT), CAST(count(*) FILTER (WHERE NOT entered) AS BIGINT)
+		FROM transitions WHERE account = $1 AND "partition" = $2 AND record_offset < $3 AND at_ms >= $4 AND at_ms < $5
+		GROUP BY segment ORDER BY segment`
+	var out []query.MovesRow
+	err := s.rowsOf(ctx, sql, []any{q.Account, uint32(q.Cut.Partition), q.Cut.UpTo, q.FromMs, q.ToMs}, func(ch chunk) {
+		segments, entered, exits := ch.text(0), column[int64](ch, 1), column[int64](ch, 2)
+		for i := range segments {
+			out = append(out, query.MovesRow{Segment: segments[i], Entered: uint64(entered[i]), Exits: uint64(exits[i])})
+		}
+	}, func() int { return len(out) })
+	if err != nil {
+		return nil, fmt.Errorf("history: moves of account %d: %w", q.Account, err)
+	}
+	return out, nil
+}

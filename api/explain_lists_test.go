@@ -1,0 +1,64 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestS1ExplainOfListsAndConsent (S1): an explanation says of list and consent
+// conditions what the members say: consent dates are those of the subscription,
+// not of the refusal after it.
+func TestS1ExplainOfListsAndConsent(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	account, isAccount := resolver.ParseAppID([]byte(s.creds.AppID))
+	if !isAccount {
+		t.Fatal("no account")
+	}
+	command := func(name string, args, v any) {
+		t.Helper()
+		b, err := s.node.Command(t.Context(), account, name, args)
+		ok(t, err)
+		if v != nil {
+			ok(t, json.Unmarshal(b, v))
+		}
+	}
+	var l resolver.List
+	command(resolver.CommandListCreate, resolver.ListSave{Name: "vip"}, &l)
+	var on, off resolver.ContactReply
+	command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "on@x.io", ListID: l.ID}, &on)
+	command(resolver.CommandContactCreate, resolver.ContactCreate{Email: "off@x.io"}, &off)
+	s.clock.advance(48 * time.Hour)
+	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: on.ID, Channel: "email", Status: "unsubscribed", Source: "form"}, nil)
+	for _, definition := range []string{
+		fmt.Sprintf(`{"kind":"list","list_id":%q}`, l.ID),
+		fmt.Sprintf(`{"kind":"list","list_id":%q,"member":false}`, l.ID),
+		fmt.Sprintf(`{"kind":"consent","channel":"email","status":"unsubscribed","until":%q}`, timeText(s.clock.Now().Add(-24*time.Hour).UnixMilli())),
+	} {
+		var r struct {
+			ID string `json:"_id"`
+		}
+		s.want("POST", "/segments", fmt.Sprintf(`{"name":"s","definition":%s}`, definition), &r)
+		var m struct{ Members []string }
+		for range 200 { // until it is live
+			var status struct{ Status string }
+			if s.want("GET", "/segments/"+r.ID, "", &status); status.Status == "live" {
+				break
+			}
+			time.Sleep(5 * time.Millisecond)
+		}
+		s.want("GET", "/segments/"+r.ID+"/members", "", &m)
+		if len(m.Members) != 1 {
+			t.Errorf("%s has %v", definition, m.Members)
+		}
+		for _, id := range []string{on.ID, off.ID} {
+			is := len(m.Members) > 0 && m.Members[0] == id
+			if x, _ := s.explain(r.ID, id); x.Member != is || x.Definition.Holds != is {
+				t.Errorf("%s: %s is a member %v, explained as %v", definition, id, is, x.Member)
+			}
+		}
+	}
+}

@@ -1,0 +1,564 @@
+package keyapi
+
+import (
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/segment"
+)
+
+const (
+	// historyTimeout bounds a question to history.
+	historyTimeout = 30 * time.Second
+	// defaultRange is what is looked at unless the query says otherwise.
+	defaultRange = 30 * 24 * time.Hour
+	// maxSpans is how many spans of time an answer may have.
+	maxSpans = 2000
+)
+
+func (a *API) analyticsRoutes() []route {
+	var out []route
+	for path, handle := range map[string]func(*call) (any, error){
+		"overview": a.analyticsOverview, "performance": a.analyticsPerformance, "flows/overview": a.analyticsFlows,
+		"campaigns": a.analyticsCampaigns, "events": a.analyticsEvents, "segments": a.analyticsSegments, "contacts": a.analyticsContacts,
+	} {
+		out = append(out, route{method: "GET", path: "/analytics/" + path, permission: "analytics:read", handle: handle, timeout: historyTimeout})
+	}
+	return out
+}
+
+// span is the time that an answer is about: from ≤ t < to.
+type span struct {
+	fromMs, toMs int64
+	granularity  query.Granularity
+}
+
+// rangeBody is a span as it is answered.
+type rangeBody struct {
+	From        string `json:"from"`
+	To          string `json:"to"`
+	Granularity string `json:"granularity"`
+}
+
+func (s *span) body() rangeBody {
+	return rangeBody{timeText(s.fromMs), timeText(s.toMs), string(s.granularity)}
+}
+
+// span reads from, to and granularity of the query.
+func (c *call) span() (s span, err error) {
+	args := c.QueryArgs()
+	now := c.now
+	to, err := instant("to", string(args.Peek("to")), now)
+	if err != nil {
+		return s, err
+	}
+	from, err := instant("from", string(args.Peek("from")), to.Add(-defaultRange))
+	if err != nil {
+		return s, err
+	}
+	if !from.Before(to) {
+		return s, Fail("from Input should be before to")
+	}
+	s = span{fromMs: from.UnixMilli(), toMs: to.UnixMilli(), granularity: query.Day}
+	if g := string(args.Peek("granularity")); g != "" {
+		switch s.granularity = query.Granularity(g); s.granularity {
+		case query.Hour, query.Day, query.Week, query.Month:
+		default:
+			return s, Fail("granularity Input should be 'hour', 'day', 'week' or 'month'")
+		}
+	}
+	if len(s.starts(maxSpans+1)) > maxSpans {
+		return s, Fail("granularity Input should be coarser: from %s to %s there would be more than %d spans", timeText(s.fromMs), timeText(s.toMs), maxSpans)
+	}
+	return s, nil
+}
+
+// instant reads a time of the query, in ISO 8601: a date, or a date and a time
+// with its zone.
+func instant(name, text string, absent time.Time) (time.Time, error) {
+	if text == "" {
+		return absent, nil
+	}
+	for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		if t, err := time.Parse(layout, text); err == nil {
+			if t.Year() < 1970 || t.Year() > 2200 {
+				break
+			}
+			return t, nil
+		}
+	}
+	return absent, Fail("%s Input should be a time in ISO 8601 such as 2025-01-31 or 2025-01-31T08:00:00Z", name)
+}
+
+// starts are when the spans begin, limit at most.
+func (s *span) starts(limit int) []int64 {
+	var out []int64
+	for at := s.granularity.Start(s.fromMs); at < s.toMs && len(out) < limit; at = s.granularity.Next(at) {
+		out = append(out, at)
+	}
+	return out
+}
+
+// cut takes the barrier, lets fn read the state, and waits until history has
+// all that the state has.
+func (c *call) cut(fn func(*resolver.View) error) (cut query.Cut, err error) {
+	if c.api.opts.History == nil {
+		return cut, failWith(codeUnavailable, "The server keeps no history to answer from.")
+	}
+	err = c.read(func(v *resolver.View) error {
+		cut = v.Cut()
+		if fn == nil {
+			return nil
+		}
+		return fn(v)
+	})
+	if err != nil {
+		return cut, err
+	}
+	return cut, c.api.opts.Node.WaitHistory(c.ctx, cut)
+}
+
+// series asks history.
+func (c *call) series(q query.SeriesQuery) ([]query.SeriesRow, error) {
+	q.Account = c.key.Account
+	rows, err := c.api.opts.History.Series(c.ctx, q)
+	if errors.Is(err, query.ErrSeriesTooLarge) {
+		return nil, Fail("granularity Input should be coarser, or the time shorter: the answer would have more than %d rows", query.MaxSeriesRows)
+	}
+	return rows, err
+}
+
+// What happens to messages, by the last part of the event's type.
+var (
+	media = []string{"email", "sms", "whatsapp", "im", "push"}
+	acts  = []string{"sent", "delivered", "opened", "clicked", "bounced", "complained", "unsubscribed"}
+)
+
+// actOf tells which act an event is; −1 for none.
+var actOf = func() map[string]int {
+	out := map[string]int{"unsubscribed": len(acts) - 1} // by the account's own form or call
+	for i, act := range acts {
+		for _, m := range media {
+			out[m+"_"+act] = i
+		}
+	}
+	return out
+}()
+
+func actTypes() []string {
+	out := make([]string, 0, len(actOf))
+	for t := range actOf {
+		out = append(out, t)
+	}
+	return out
+}
+
+// people leaves out what machines opened and clicked.
+func people(also ...segment.Predicate) []segment.Predicate {
+	text := func(s string) segment.Value { return segment.Value{Kind: segment.ValueString, Str: s} }
+	return append(also, segment.Predicate{Path: []string{"agent"}, Op: segment.OpNotIn, Values: []segment.Value{text(resolver.AgentPrefetch), text(resolver.AgentMachine)}})
+}
+
+// tally is what became of messages.
+type tally struct{ n, unique [7]uint64 }
+
+func (t *tally) add(r *query.SeriesRow) {
+	i := actOf[r.Type]
+	t.n[i] += r.Events
+	t.unique[i] += r.Profiles
+}
+
+// The thresholds of the guidance: hard bounces below 2 %, complaints below
+// 0.1 %.
+const (
+	bounceLimit    = 0.02
+	complaintLimit = 0.001
+)
+
+// messageCounts is a tally as it is answered. Rates are shares of those sent,
+// from 0 to 1; unique numbers count a person once for each channel.
+type messageCounts struct {
+	Sent            uint64  `json:"sent"`
+	Delivered       uint64  `json:"delivered"`
+	Opens           uint64  `json:"opens"`
+	UniqueOpens     uint64  `json:"unique_opens"`
+	Clicks          uint64  `json:"clicks"`
+	UniqueClicks    uint64  `json:"unique_clicks"`
+	Bounces         uint64  `json:"bounces"`
+	Complaints      uint64  `json:"complaints"`
+	Unsubscribes    uint64  `json:"unsubscribes"`
+	DeliveryRate    float64 `json:"delivery_rate"`
+	OpenRate        float64 `json:"open_rate"`
+	ClickRate       float64 `json:"click_rate"`
+	BounceRate      float64 `json:"bounce_rate"`
+	ComplaintRate   float64 `json:"complaint_rate"`
+	UnsubscribeRate float64 `json:"unsubscribe_rate"`
+	BounceRateOK    bool    `json:"bounce_rate_ok"`
+	ComplaintRateOK bool    `json:"complaint_rate_ok"`
+}
+
+func (t *tally) body() messageCounts {
+	n, u := &t.n, &t.unique
+	out := messageCounts{Sent: n[0], Delivered: n[1], Opens: n[2], UniqueOpens: u[2], Clicks: n[3], UniqueClicks: u[3],
+		Bounces: n[4], Complaints: n[5], Unsubscribes: n[6],
+		DeliveryRate: share(n[1], n[0]), OpenRate: share(u[2], n[0]), ClickRate: share(u[3], n[0]),
+		// What bounced at once was never sent.
+		BounceRate: share(n[4], n[0]+n[4]), ComplaintRate: share(n[5], n[0]), UnsubscribeRate: share(n[6], n[0]),
+	}
+	out.BounceRateOK, out.ComplaintRateOK = out.BounceRate < bounceLimit, out.ComplaintRate < complaintLimit
+	return out
+}
+
+// analyticsOverview answers GET /analytics/overview.
+func (a *API) analyticsOverview(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	var contacts struct {
+		Total      uint64  `json:"total"`
+		New        uint64  `json:"new"`
+		Subscribed *uint64 `json:"subscribed"`
+	}
+	var lists, segments, campaigns int
+	cut, err := c.cut(func(v *resolver.View) error {
+		contacts.Total = v.Universe().GetCardinality()
+		lists, segments, campaigns = len(v.Lists()), len(v.Segments()), len(v.Campaigns())
+		before, err := v.MadeBefore(s.fromMs)
+		if err != nil {
+			return err
+		}
+		until, err := v.MadeBefore(s.toMs)
+		contacts.New = until - min(before, until)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if contacts.Subscribed, err = c.subscribed(contacts.Total); err != nil {
+		return nil, err
+	}
+	all, err := c.series(query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs})
+	if err != nil {
+		return nil, err
+	}
+	events := uint64(0)
+	for i := range all {
+		events += all[i].Events
+	}
+	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people()})
+	if err != nil {
+		return nil, err
+	}
+	var t tally
+	for i := range rows {
+		t.add(&rows[i])
+	}
+	return map[string]any{"range": s.body(), "contacts": contacts, "lists": lists, "segments": segments, "campaigns": campaigns,
+		"flows": 0, "events": events, "messages": t.body()}, nil
+}
+
+// maxSubscribedScan is up to how many profiles are looked at one by one.
+const maxSubscribedScan = 200_000
+
+// subscribed counts who is subscribed to e-mail: by a segment's condition if
+// there is one, else by looking at all; nil when they are too many for that.
+func (c *call) subscribed(total uint64) (*uint64, error) {
+	n := uint64(0)
+	found := false
+	node, err := segment.Parse([]byte(`{"kind":"consent","channel":"email","status":"subscribed"}`), segment.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	var snap *resolver.Snapshot
+	err = c.read(func(v *resolver.View) error {
+		if m, ok := v.LeafMembers(node.Key(), c.now.UnixMilli()); ok {
+			n, found = m.GetCardinality(), true
+		} else if total <= maxSubscribedScan {
+			snap = v.Snapshot()
+		}
+		return nil
+	})
+	if err != nil || found {
+		return &n, err
+	}
+	if snap == nil {
+		return nil, nil
+	}
+	err = snap.Scan(c.ctx, func(_ uint32, f *segment.Facts) error {
+		if f.Holds(node, 0) {
+			n++
+		}
+		return nil
+	})
+	return &n, errors.Join(err, snap.Close())
+}
+
+// analyticsPerformance answers GET /analytics/performance.
+func (a *API) analyticsPerformance(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	q := query.SeriesQuery{Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people()}
+	if id := string(c.QueryArgs().Peek("campaign_id")); id != "" {
+		q.Where = append(q.Where, segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: id}}})
+	}
+	if q.Cut, err = c.cut(nil); err != nil {
+		return nil, err
+	}
+	whole, err := c.series(q)
+	if err != nil {
+		return nil, err
+	}
+	q.Granularity = s.granularity
+	rows, err := c.series(q)
+	if err != nil {
+		return nil, err
+	}
+	var totals tally
+	for i := range whole {
+		totals.add(&whole[i])
+	}
+	spans := map[int64]*tally{}
+	for i := range rows {
+		t := spans[rows[i].StartMs]
+		if t == nil {
+			t = &tally{}
+			spans[rows[i].StartMs] = t
+		}
+		t.add(&rows[i])
+	}
+	type point struct {
+		Start string `json:"start"`
+		messageCounts
+	}
+	series := []point{}
+	for _, at := range s.starts(maxSpans) {
+		t := spans[at]
+		if t == nil {
+			t = &tally{}
+		}
+		series = append(series, point{timeText(at), t.body()})
+	}
+	return map[string]any{"range": s.body(), "totals": totals.body(), "series": series}, nil
+}
+
+// analyticsFlows answers GET /analytics/flows/overview. There are no flows in
+// this build, so all counts are zero.
+func (a *API) analyticsFlows(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"range": s.body(), "total": 0, "draft": 0, "live": 0, "paused": 0, "enrolled": 0, "active": 0, "completed": 0, "flows": []any{}}, nil
+}
+
+// analyticsCampaigns answers GET /analytics/campaigns: what happened in the
+// range, by campaign, the oldest campaign first.
+func (a *API) analyticsCampaigns(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.after()
+	if err != nil {
+		return nil, err
+	}
+	type line struct {
+		ID     string `json:"campaign_id"`
+		Name   string `json:"name"`
+		Status string `json:"status"`
+		messageCounts
+	}
+	out := []line{}
+	next := ""
+	among := segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpIn}
+	cut, err := c.cut(func(v *resolver.View) error {
+		var part []resolver.Campaign
+		part, next = pageByAge(v.Campaigns(), after, limit, func(x *resolver.Campaign) age { return age{x.CreatedMs, x.ID} })
+		for _, x := range part {
+			out = append(out, line{ID: x.ID, Name: x.Name, Status: toCampaign(v, x).Status})
+			among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
+		}
+		return nil
+	})
+	if err != nil || len(out) == 0 {
+		return reply{data: out}, err
+	}
+	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people(among), By: among.Path})
+	if err != nil {
+		return nil, err
+	}
+	tallies := map[string]*tally{}
+	for i := range out {
+		tallies[out[i].ID] = &tally{}
+	}
+	for i := range rows {
+		if t := tallies[rows[i].Value]; t != nil {
+			t.add(&rows[i])
+		}
+	}
+	for i := range out {
+		out[i].messageCounts = tallies[out[i].ID].body()
+	}
+	return reply{data: out, next: next}, nil
+}
+
+// analyticsEvents answers GET /analytics/events: events by type and span, of
+// all types or of the event_type in the query.
+func (a *API) analyticsEvents(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	q := query.SeriesQuery{FromMs: s.fromMs, ToMs: s.toMs}
+	if typ := string(c.QueryArgs().Peek("event_type")); typ != "" {
+		q.Types = []string{typ}
+	}
+	if q.Cut, err = c.cut(nil); err != nil {
+		return nil, err
+	}
+	whole, err := c.series(q)
+	if err != nil {
+		return nil, err
+	}
+	q.Granularity = s.granularity
+	rows, err := c.series(q)
+	if err != nil {
+		return nil, err
+	}
+	type point struct {
+		Start    string `json:"start"`
+		Events   uint64 `json:"events"`
+		Contacts uint64 `json:"contacts"`
+	}
+	type line struct {
+		EventType string `json:"event_type"`
+		Events    uint64 `json:"events"`
+		Contacts  uint64 `json:"contacts"`
+		// Series leaves out spans without events.
+		Series []point `json:"series"`
+	}
+	out := []line{}
+	at := map[string]int{}
+	for _, r := range whole {
+		at[r.Type] = len(out)
+		out = append(out, line{r.Type, r.Events, r.Profiles, []point{}})
+	}
+	for _, r := range rows {
+		l := &out[at[r.Type]]
+		l.Series = append(l.Series, point{timeText(r.StartMs), r.Events, r.Profiles})
+	}
+	return map[string]any{"range": s.body(), "events": out}, nil
+}
+
+// analyticsSegments answers GET /analytics/segments: how many are in a segment
+// now, and how many entered and left it in the range.
+func (a *API) analyticsSegments(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	after, err := c.after()
+	if err != nil {
+		return nil, err
+	}
+	type line struct {
+		ID   string `json:"segment_id"`
+		Name string `json:"name"`
+		// Size is null while the segment is being built.
+		Size    *uint64 `json:"size"`
+		Entered uint64  `json:"entered"`
+		Exited  uint64  `json:"exited"`
+	}
+	out := []line{}
+	next := ""
+	cut, err := c.cut(func(v *resolver.View) error {
+		var part []resolver.Segment
+		part, next = pageByAge(v.Segments(), after, limit, func(x *resolver.Segment) age { return age{x.CreatedMs, x.ID} })
+		for _, x := range part {
+			l := line{ID: x.ID, Name: x.Name}
+			if n, live := v.CountMembers(x.ID, c.now.UnixMilli()); live {
+				l.Size = &n
+			}
+			out = append(out, l)
+		}
+		return nil
+	})
+	if err != nil || len(out) == 0 {
+		return reply{data: out}, err
+	}
+	moves, err := a.opts.History.Moves(c.ctx, query.MovesQuery{Cut: cut, Account: c.key.Account, FromMs: s.fromMs, ToMs: s.toMs})
+	if err != nil {
+		return nil, err
+	}
+	for i := range out {
+		for _, m := range moves {
+			if m.Segment == out[i].ID {
+				out[i].Entered, out[i].Exited = m.Entered, m.Exits
+			}
+		}
+	}
+	return reply{data: out, next: next}, nil
+}
+
+// maxGrowthSpans bounds the spans of a growth series: each takes a few looks at
+// the state.
+const maxGrowthSpans = 800
+
+// analyticsContacts answers GET /analytics/contacts: how many contacts were
+// made in each span, and how many there were at its end, of those there are now.
+func (a *API) analyticsContacts(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	starts := s.starts(maxGrowthSpans + 1)
+	if len(starts) > maxGrowthSpans {
+		return nil, Fail("granularity Input should be coarser: there would be more than %d spans", maxGrowthSpans)
+	}
+	// Each look is a read of its own, so that the state is not held up.
+	count := func(atMs int64) (n uint64, err error) {
+		err = c.read(func(v *resolver.View) (err error) {
+			n, err = v.MadeBefore(atMs)
+			return err
+		})
+		return n, err
+	}
+	type point struct {
+		Start string `json:"start"`
+		New   uint64 `json:"new"`
+		Total uint64 `json:"total"`
+	}
+	series := []point{}
+	before, err := count(s.fromMs)
+	if err != nil {
+		return nil, err
+	}
+	last := before
+	for i, at := range starts {
+		end := s.toMs
+		if i+1 < len(starts) {
+			end = starts[i+1]
+		}
+		n, err := count(end)
+		if err != nil {
+			return nil, err
+		}
+		n = max(n, last)
+		series = append(series, point{timeText(at), n - last, n})
+		last = n
+	}
+	return map[string]any{"range": s.body(), "new": last - before, "total": last, "series": series}, nil
+}

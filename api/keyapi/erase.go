@@ -1,0 +1,104 @@
+package keyapi
+
+import (
+	"encoding/json"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+// eraseContact answers DELETE /contacts/{id}: the contact is forgotten, with all
+// that was merged into it, and kept out from then on.
+func (a *API) eraseContact(c *call) (any, error) {
+	return nil, c.command(resolver.CommandContactErase, resolver.ContactErase{ID: c.param("id")}, nil)
+}
+
+// exportEvents is how many events are exported with a contact; the newest.
+const exportEvents = 10_000
+
+// exportContact answers GET /contacts/{id}/export: all that is known of a
+// person.
+func (a *API) exportContact(c *call) (any, error) {
+	id, ok := resolver.ParseProfileID(c.param("id"))
+	if !ok {
+		return nil, failWith(codeNotFound, "There is no contact with this id")
+	}
+	q := query.TimelineQuery{Account: c.key.Account, Limit: exportEvents}
+	var p *resolver.Profile
+	var x contact
+	segments := []string{}
+	cut, err := c.cut(func(v *resolver.View) (err error) {
+		o, ok := v.Resolve(id)
+		if !ok {
+			return failWith(codeNotFound, "There is no contact with this id")
+		}
+		if p, err = v.Profile(o); err != nil {
+			return err
+		}
+		atMs := max(c.now.UnixMilli(), v.LogTimeMs())
+		x = toContact(p, atMs)
+		for _, s := range v.Segments() {
+			if is, live := v.IsMember(s.ID, o, atMs); live && is {
+				segments = append(segments, s.ID)
+			}
+		}
+		q.Ordinals, err = v.Ordinals(o)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	q.Cut = cut
+	entries, err := a.opts.History.Timeline(c.ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	type event struct {
+		EventType      string          `json:"event_type"`
+		Timestamp      string          `json:"timestamp"`
+		Properties     json.RawMessage `json:"properties"`
+		IdempotencyKey *string         `json:"idempotency_key"`
+	}
+	events := []event{}
+	for _, e := range entries {
+		events = append(events, event{e.EventType, timeText(e.Key.TimeMs), objectOrEmpty(json.RawMessage(e.Properties)), textOrNull(e.IdempotencyKey)})
+	}
+	identities := map[string][]string{}
+	for _, i := range p.Identities {
+		identities[i.Kind.String()] = append(identities[i.Kind.String()], i.Value)
+	}
+	type consent struct {
+		Channel string  `json:"channel"`
+		Status  string  `json:"status"`
+		Source  string  `json:"source"`
+		Since   *string `json:"since"`
+	}
+	consents := []consent{}
+	for _, k := range p.Consents {
+		consents = append(consents, consent{k.Channel, k.Status, k.Source, timeOrNull(k.SinceMs)})
+	}
+	type block struct {
+		Channel string `json:"channel"`
+		Reason  string `json:"reason"`
+		Since   string `json:"since"`
+	}
+	blocks := []block{}
+	for _, b := range p.Blocks {
+		blocks = append(blocks, block{b.Channel, b.Reason, timeText(b.SinceMs)})
+	}
+	type device struct {
+		ID      string `json:"device_id"`
+		Kind    string `json:"kind"`
+		AddedAt string `json:"added_at"`
+	}
+	devices := []device{}
+	for _, d := range p.Devices {
+		devices = append(devices, device{d.ID, d.Kind, timeText(d.AddedMs)})
+	}
+	merged := []string{}
+	for _, m := range p.Merged {
+		merged = append(merged, m.ID.String())
+	}
+	return map[string]any{"contact": x, "identities": identities, "merged_ids": merged, "consents": consents, "suppressions": blocks,
+		"devices": devices, "segments": segments, "events": events, "events_complete": len(events) < exportEvents}, nil
+}
