@@ -230,7 +230,7 @@ func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string)
 func naiveProfile(p *resolver.Profile, events []segment.NaiveEvent) *segment.NaiveProfile {
 	out := &segment.NaiveProfile{
 		FirstName: p.FirstName, LastName: p.LastName, Geo: p.Geo, Attributes: p.Attributes,
-		CreatedAtMs: p.CreatedMs, Consents: map[string]segment.NaiveConsent{}, Events: events,
+		CreatedAtMs: p.CreatedMs, Consents: map[string]segment.NaiveConsent{}, Lists: p.Lists, Events: events,
 	}
 	for _, id := range p.Identities {
 		switch id.Kind {
@@ -244,8 +244,8 @@ func naiveProfile(p *resolver.Profile, events []segment.NaiveEvent) *segment.Nai
 	}
 	for _, c := range p.Consents {
 		consent := segment.NaiveConsent{Status: c.Status}
-		if c.SinceMs != 0 {
-			consent.SubscribedMs = &c.SinceMs
+		if c.SubscribedMs != 0 {
+			consent.SubscribedMs = &c.SubscribedMs
 		}
 		out.Consents[c.Channel] = consent
 	}

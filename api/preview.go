@@ -32,6 +32,9 @@ func (a *API) preview(c *call) (any, error) {
 		if err := segment.CheckRefs("", root, q.lookup); err != nil {
 			return badField("definition", "%s", err)
 		}
+		if err := segment.CheckLists(root, func(id string) bool { _, ok := v.List(id); return ok }); err != nil {
+			return badField("definition", "%s", err)
+		}
 		q.gather(v, root)
 		return nil
 	})

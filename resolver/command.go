@@ -331,10 +331,8 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 	if err := segment.CheckRefs(c.ID, root, a.definition); err != nil {
 		return invalid("definition", "%s", err)
 	}
-	for _, id := range root.ListIDs() {
-		if a.list(id) == nil {
-			return notFound("definition", "definition: list_id: there is no list with the id %q", id)
-		}
+	if err := segment.CheckLists(root, func(id string) bool { return a.list(id) != nil }); err != nil {
+		return invalid("definition", "%s", err)
 	}
 	s := &Segment{ID: c.ID, Name: c.Name, Definition: canonical, CreatedMs: m.logTime, UpdatedMs: m.logTime, Root: root}
 	if old != nil {

@@ -156,6 +156,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		return atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
 	}
 	o := m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
+	a.headers.edit(o).lastEvent = r.lastEvent
 	a.takeOn(o, d)
 	r.changed = true
 	var events []ownEvent

@@ -106,6 +106,9 @@ func TestContactIsSubscribedAndOnItsList(t *testing.T) {
 			t.Errorf("the segment on the %s has %d members, expected 1", name, n)
 		}
 	}
+	if p.LastEventMs >= 0 {
+		t.Errorf("somebody who did nothing has a last event at %d", p.LastEventMs)
+	}
 	if o := r.events(ev("email", "ada@x.io")); o.Events[0].Profile.String() != id {
 		t.Errorf("the event of the contact went to %v", o.Events[0].Profile)
 	}
@@ -211,7 +214,7 @@ func TestListInUseIsNotDeleted(t *testing.T) {
 	if second := r.list("again"); second == l || len(r.profile(id).Lists) != 0 {
 		t.Error("a new list has old members")
 	}
-	r.refuses(`list_id: there is no list with the id "lst_x"`, CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(`{"match":"any","conditions":[{"kind":"list","list_id":"lst_x"}]}`)})
+	r.refuses(`conditions[0].list_id must be the id of a list, there is no "lst_x"`, CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(`{"match":"any","conditions":[{"kind":"list","list_id":"lst_x"}]}`)})
 }
 
 func TestMergeCarriesListsConsentsAndBlocks(t *testing.T) {

@@ -27,6 +27,18 @@ func CheckRefs(id string, n *Node, lookup func(segmentID string) (*Node, bool)) 
 	return err
 }
 
+// CheckLists refuses a definition that refers to a list that is not there. The
+// error is a *[DefinitionError].
+func CheckLists(n *Node, has func(listID string) bool) error {
+	var err error
+	n.Walk(func(path string, node *Node) {
+		if err == nil && node.Kind == KindList && !has(node.List.ListID) {
+			err = fault(join(path, "list_id"), "must be the id of a list, there is no %q", node.List.ListID)
+		}
+	})
+	return err
+}
+
 // chainTo is the way from segment at to segment id, nil when there is none.
 func chainTo(id, at string, lookup func(string) (*Node, bool), clean map[string]bool) []string {
 	if at == id {
