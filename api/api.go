@@ -24,6 +24,7 @@ type API struct {
 	// the answers to.
 	evaluations  *slots
 	combinations *slots
+	exports      *slots
 	// decoy is the hash that the password of an unknown e-mail is checked
 	// against, so that the answer takes as long.
 	decoy string
@@ -53,6 +54,7 @@ func New(opts Options) (*API, error) {
 		passwords:    newSlots(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
 		evaluations:  newSlots(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
 		combinations: newSlots(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
+		exports:      newSlots(opts.Exports, opts.Exports, "too many exports are under way"),
 		stop:         make(chan struct{}),
 	}
 	a.watchTransitions = a.watchNode
@@ -128,6 +130,7 @@ func (a *API) Register(r *router.Router) {
 	}
 	a.registerMessaging(r)
 	a.registerWebhooks(r)
+	a.registerContents(r)
 }
 
 // NewRouter returns a router that answers unknown paths and methods in the

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -26,6 +28,10 @@ type Options struct {
 	// safe for concurrent use.
 	Now  func() time.Time
 	Rand io.Reader
+	// Captured are the messages that development senders kept; nil for none.
+	Captured Captured
+	// DNS looks up what sender domains publish; default the system's resolver.
+	DNS email.Resolver
 	// KeyLastUsed is when an API key was used last, in Unix milliseconds, where
 	// that is not recorded yet; nil knows of none.
 	KeyLastUsed func(account uint64, keyID string) (ms int64)
@@ -54,6 +60,9 @@ type Options struct {
 	// EvaluationQueue how many more may wait (default 32).
 	Evaluations     int
 	EvaluationQueue int
+	// Exports is how many exports run at once, and how many more may wait; default
+	// 2.
+	Exports int
 	// TimelineEvents is up to how many events of a profile its segments are
 	// worked out from its own history; default 2,000.
 	TimelineEvents int
@@ -81,6 +90,10 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Evaluations, 2)
 	setDefault(&o.EvaluationQueue, 32)
 	setDefault(&o.TimelineEvents, 2000)
+	setDefault(&o.Exports, 2)
+	if o.DNS == nil {
+		o.DNS = net.DefaultResolver
+	}
 	setDefault(&o.Password, password.Default)
 	setDefault(&o.PasswordChecks, 2)
 	setDefault(&o.PasswordQueue, 32)
@@ -119,7 +132,7 @@ func (o *Options) validate() error {
 	}{
 		{"BodyBytes", int64(o.BodyBytes)}, {"DrainBytes", int64(o.DrainBytes)},
 		{"ReadTimeout", int64(o.ReadTimeout)}, {"EvaluationTimeout", int64(o.EvaluationTimeout)}, {"ListTimeout", int64(o.ListTimeout)},
-		{"Evaluations", int64(o.Evaluations)}, {"EvaluationQueue", int64(o.EvaluationQueue)}, {"TimelineEvents", int64(o.TimelineEvents)},
+		{"Evaluations", int64(o.Evaluations)}, {"EvaluationQueue", int64(o.EvaluationQueue)}, {"TimelineEvents", int64(o.TimelineEvents)}, {"Exports", int64(o.Exports)},
 		{"PasswordChecks", int64(o.PasswordChecks)}, {"PasswordQueue", int64(o.PasswordQueue)}, {"GuessEntries", int64(o.GuessEntries)},
 		{"SessionTTL", int64(o.SessionTTL)}, {"Heartbeat", int64(o.Heartbeat)},
 	} {

@@ -20,11 +20,16 @@ type profile struct {
 	Lists      []string            `json:"lists"`
 	// Segments are the ids of the segments that hold the profile at AsOf; null
 	// when that could not be found out, which the message then explains.
-	Segments  []string   `json:"segments"`
-	AsOf      string     `json:"as_of"`
-	Statuses  []string   `json:"statuses"`
-	Conflicts []conflict `json:"conflicts"`
-	CreatedAt string     `json:"created_at"`
+	Segments []string `json:"segments"`
+	AsOf     string   `json:"as_of"`
+	// Statuses are by channel; one that was never subscribed to has none.
+	Statuses        map[string]string `json:"statuses"`
+	Suppressions    map[string]string `json:"suppressions"` // reasons by channel
+	EngagementScore int               `json:"engagement_score"`
+	Devices         int               `json:"devices"`
+	IsContact       bool              `json:"is_contact"`
+	Conflicts       []conflict        `json:"conflicts"`
+	CreatedAt       string            `json:"created_at"`
 	// LastEventAt is the time of the latest event, null before the first.
 	LastEventAt *string `json:"last_event_at"`
 }
@@ -53,7 +58,7 @@ func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
 		ProfileID: p.ID.String(), FirstName: p.FirstName, LastName: p.LastName,
 		Geo: objectOr(p.Geo), Attributes: objectOr(p.Attributes),
 		MergedIDs: []string{}, Identities: map[string][]string{}, Consent: map[string]consent{},
-		Lists: []string{}, Segments: segments, Statuses: []string{}, Conflicts: []conflict{},
+		Lists: []string{}, Segments: segments, Statuses: map[string]string{}, Suppressions: map[string]string{}, Conflicts: []conflict{},
 		AsOf: timeText(asOfMs), CreatedAt: timeText(p.CreatedMs),
 	}
 	for _, k := range identityKinds {
@@ -73,6 +78,16 @@ func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
 		since := timeText(c.SinceMs)
 		out.Consent[c.Channel] = consent{c.Status, c.Source, &since}
 	}
+	out.Lists = append(out.Lists, p.Lists...)
+	for _, ch := range channels {
+		if s := p.Status(ch, asOfMs); s != "" {
+			out.Statuses[ch] = s
+		}
+	}
+	for _, b := range p.Blocks {
+		out.Suppressions[b.Channel] = b.Reason
+	}
+	out.EngagementScore, out.Devices, out.IsContact = p.Score(asOfMs), len(p.Devices), p.IsContact
 	for _, c := range p.Conflicts {
 		x := conflict{Kind: c.Kind.String(), Value: c.Value, Reason: c.Reason, At: timeText(c.AtMs)}
 		if c.Other != nil {

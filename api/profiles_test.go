@@ -18,7 +18,7 @@ type profileAnswer struct {
 	Consent     map[string]struct{ Status string }
 	Lists       []string
 	Segments    []string
-	Statuses    []string
+	Statuses    map[string]string
 	Conflicts   []struct{ Kind, Value, Reason string }
 	CreatedAt   string  `json:"created_at"`
 	LastEventAt *string `json:"last_event_at"`

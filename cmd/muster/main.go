@@ -16,6 +16,7 @@ import (
 const usage = `muster serves a customer-engagement service from one data directory.
 
   muster serve   start the service
+  muster export  write profiles, segments or events as JSON lines
   muster import  bring in files of past events
   muster admin   manage companies, users and API keys of a server
   muster version print the version
@@ -74,6 +75,8 @@ func (p *process) run(ctx context.Context) int {
 	switch command {
 	case "serve":
 		err = p.serve(ctx)
+	case "export":
+		err = p.export(ctx)
 	case "import":
 		err = p.importFiles(ctx)
 	case "admin":

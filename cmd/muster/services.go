@@ -34,6 +34,7 @@ type messagingConfig struct {
 	smtp      email.Options // Host is empty without a relay
 	// allowPrivate permits webhooks to private addresses.
 	allowPrivate bool
+	dns          email.Resolver // nil is the system's
 }
 
 // addMessagingFlags adds the flags; read reads them once they are parsed.
@@ -46,8 +47,15 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 	connections := f.Int("smtp-connections", 4, "`NUMBER` of connections to the relay at once")
 	bounces := f.String("bounce-domain", "", "`DOMAIN` that bounces are sent to, as bounce+<id>@DOMAIN; without one they go to the sender")
 	private := f.Bool("allow-private-webhooks", false, "let webhooks go to private and loopback addresses: who may register one then reaches into this network")
+	dns := f.String("dns", "", "`HOST:PORT` of the DNS server asked about sender domains; the default is the system's")
 	return func() (messagingConfig, error) {
 		c := messagingConfig{publicURL: strings.TrimSuffix(*public, "/"), allowPrivate: *private}
+		if *dns != "" {
+			if _, _, err := net.SplitHostPort(*dns); err != nil {
+				return c, wrongUsage("--dns must be HOST:PORT: %s", err)
+			}
+			c.dns = dnsAt(*dns)
+		}
 		if u, err := url.Parse(c.publicURL); c.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			return c, wrongUsage("--public-url must be an address such as https://mail.example.com, have %q", *public)
 		}
@@ -64,6 +72,13 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 		}
 		return c, nil
 	}
+}
+
+// dnsAt asks one DNS server.
+func dnsAt(address string) email.Resolver {
+	return &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, network, address)
+	}}
 }
 
 // services are the parts that requests meet, over the engine.
@@ -131,7 +146,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 	}
 	s.console, err = api.New(api.Options{
 		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		KeyLastUsed: s.keys.LastUsed, AllowPrivate: c.messaging.allowPrivate,
+		Captured: s.capture, DNS: c.messaging.dns, KeyLastUsed: s.keys.LastUsed, AllowPrivate: c.messaging.allowPrivate,
 	})
 	if err != nil {
 		return s, err

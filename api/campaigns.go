@@ -1,0 +1,118 @@
+package api
+
+import "github.com/musterhq/muster/resolver"
+
+// campaign is a campaign as it is answered.
+type campaign struct {
+	ID         string   `json:"_id"`
+	Name       string   `json:"name"`
+	Channel    int      `json:"channel"`
+	Type       *int     `json:"type"`
+	Date       *string  `json:"date"`
+	Subject    string   `json:"subject"`
+	Body       string   `json:"body"`
+	Sender     string   `json:"sender"`
+	SenderName string   `json:"sender_name"`
+	ReplyTo    string   `json:"reply_to"`
+	TemplateID *string  `json:"template_id"`
+	ListID     []string `json:"list_id"`
+	SegmentIDs []string `json:"segment_ids"`
+	// Status is draft, sending, testing, sent or stopped.
+	Status    string `json:"status"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+func newCampaign(v *resolver.View, x resolver.Campaign) campaign {
+	out := campaign{ID: x.ID, Name: x.Name, Channel: x.Channel, Subject: x.Subject, Body: x.Body, Sender: x.Sender, SenderName: x.SenderName,
+		ReplyTo: x.ReplyTo, ListID: append([]string{}, x.ListIDs...), SegmentIDs: append([]string{}, x.SegmentIDs...), Status: "draft",
+		CreatedAt: timeText(x.CreatedMs), UpdatedAt: timeText(x.UpdatedMs)}
+	if x.Type != 0 {
+		out.Type = &x.Type
+	}
+	if x.Date != "" {
+		out.Date = &x.Date
+	}
+	if x.TemplateID != "" {
+		out.TemplateID = &x.TemplateID
+	}
+	if r, ok := v.CampaignRun(x.ID); ok {
+		out.Status = r.Status
+	}
+	return out
+}
+
+var errNoCampaign = missing("there is no campaign with this id")
+
+func (a *API) listCampaigns(c *call) (any, error) {
+	return aged(a, c, (*resolver.View).Campaigns, func(x *resolver.Campaign) age { return age{x.CreatedMs, x.ID} }, newCampaign)
+}
+
+func (a *API) getCampaign(c *call) (any, error) {
+	var out campaign
+	err := a.read(c, func(v *resolver.View) error {
+		x, ok := v.Campaign(c.id())
+		if !ok {
+			return errNoCampaign
+		}
+		out = newCampaign(v, x)
+		return nil
+	})
+	return out, err
+}
+
+// campaignNumbers are those of a campaign's recipients, each counted once.
+type campaignNumbers struct {
+	ID           string         `json:"campaign_id"`
+	Status       string         `json:"status"`
+	TotalMembers uint64         `json:"total_members"`
+	Remaining    uint64         `json:"remaining"`
+	Sent         uint64         `json:"sent"`
+	Failed       uint64         `json:"failed"`
+	Delivered    uint64         `json:"delivered"`
+	UniqueOpens  uint64         `json:"unique_opens"`
+	UniqueClicks uint64         `json:"unique_clicks"`
+	Opens        uint64         `json:"opens"`
+	Clicks       uint64         `json:"clicks"`
+	Bounces      uint64         `json:"bounces"`
+	Complaints   uint64         `json:"complaints"`
+	Unsubscribes uint64         `json:"unsubscribes"`
+	Skipped      map[string]int `json:"skipped"`
+	Errors       []string       `json:"errors"`
+	StartedAt    *string        `json:"started_at"`
+	FinishedAt   *string        `json:"finished_at"`
+}
+
+// campaignStats answers GET /campaigns/{id}/stats.
+func (a *API) campaignStats(c *call) (any, error) {
+	var out campaignNumbers
+	err := a.read(c, func(v *resolver.View) error {
+		x, ok := v.Campaign(c.id())
+		if !ok {
+			return errNoCampaign
+		}
+		n := v.CampaignNumbers(x)
+		out = campaignNumbers{ID: x.ID, Status: "draft", Remaining: n.Audience + n.Pending, Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
+			UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
+			Skipped: map[string]int{}, Errors: []string{}}
+		if r, ok := v.CampaignRun(x.ID); ok {
+			out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
+			out.StartedAt, out.FinishedAt = timeOrNull(r.StartedMs), timeOrNull(r.FinishedMs)
+			out.Errors = append(out.Errors, r.Errors...)
+			for why, n := range r.Skipped {
+				out.Skipped[why] = n
+			}
+		}
+		return nil
+	})
+	return out, err
+}
+
+// getCredits answers GET /credits.
+func (a *API) getCredits(c *call) (any, error) {
+	var out struct {
+		EmailCredits int64 `json:"email_credits"`
+	}
+	err := a.read(c, func(v *resolver.View) error { out.EmailCredits = v.CompanyState().EmailCredits; return nil })
+	return out, err
+}

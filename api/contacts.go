@@ -1,0 +1,142 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+func readReply(name string, reply []byte, v any) error {
+	if err := json.Unmarshal(reply, v); err != nil {
+		return fmt.Errorf("reply to %s: %w", name, err)
+	}
+	return nil
+}
+
+// updateProfile answers PATCH /profiles/{id}: what is given is changed, names
+// are removed by "", keys of geo and attributes by null.
+func (a *API) updateProfile(c *call) (any, error) {
+	var in struct {
+		Email      *string        `json:"email"`
+		FirstName  *string        `json:"first_name"`
+		LastName   *string        `json:"last_name"`
+		Phone      *string        `json:"phone"`
+		ExternalID *string        `json:"external_id"`
+		Geo        map[string]any `json:"geo"`
+		Attributes map[string]any `json:"attributes"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	args := resolver.ContactUpdate{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	for _, f := range []struct {
+		src map[string]any
+		dst *json.RawMessage
+	}{{in.Geo, &args.Geo}, {in.Attributes, &args.Attributes}} {
+		if f.src == nil {
+			continue
+		}
+		b, err := json.Marshal(f.src)
+		if err != nil {
+			return nil, err
+		}
+		*f.dst = b
+	}
+	if err := a.command(c, resolver.CommandContactUpdate, args, nil); err != nil {
+		return nil, err
+	}
+	return a.getProfile(c)
+}
+
+// eraseProfile answers DELETE /profiles/{id}.
+func (a *API) eraseProfile(c *call) (any, error) {
+	return nil, a.command(c, resolver.CommandContactErase, resolver.ContactErase{ID: c.id()}, nil)
+}
+
+// setConsent answers POST /profiles/{id}/consent.
+func (a *API) setConsent(c *call) (any, error) {
+	var in struct {
+		Channel string `json:"channel"`
+		Status  string `json:"status"`
+		Source  string `json:"source"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	if in.Source == "" {
+		in.Source = "console"
+	}
+	if err := a.command(c, resolver.CommandConsentSet, resolver.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
+		return nil, err
+	}
+	return a.getProfile(c)
+}
+
+// suppress answers POST /profiles/{id}/suppression.
+func (a *API) suppress(c *call) (any, error) {
+	var in struct {
+		Channel string `json:"channel"`
+		Reason  string `json:"reason"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	if in.Reason == "" {
+		in.Reason = "suppressed"
+	}
+	return a.block(c, in.Channel, in.Reason)
+}
+
+// unsuppress answers DELETE /profiles/{id}/suppression?channel=.
+func (a *API) unsuppress(c *call) (any, error) {
+	return a.block(c, string(c.QueryArgs().Peek("channel")), "")
+}
+
+func (a *API) block(c *call, channel, reason string) (any, error) {
+	if channel == "" {
+		return nil, badField("channel", "channel is missing; name the channel, such as email")
+	}
+	if err := a.command(c, resolver.CommandBlockSet, resolver.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: "console"}, nil); err != nil {
+		return nil, err
+	}
+	return a.getProfile(c)
+}
+
+// listErasures answers GET /erasures: the hashes of identifiers that are kept
+// out. A hash is also the cursor of what follows it.
+func (a *API) listErasures(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	type erasure struct {
+		Hash     string `json:"hash"`
+		Kind     string `json:"kind"`
+		ErasedAt string `json:"erased_at"`
+	}
+	out := []erasure{}
+	next := ""
+	err = a.read(c, func(v *resolver.View) error {
+		list := v.Erasures(string(c.QueryArgs().Peek("cursor")), limit+1)
+		for i, x := range list {
+			if i == limit {
+				next = list[limit-1].Hash
+				break
+			}
+			out = append(out, erasure{x.Hash, x.Kind, timeText(x.AtMs)})
+		}
+		return nil
+	})
+	return page{items: out, next: next}, err
+}
+
+// liftErasure answers DELETE /erasures/{hash or identifier}.
+func (a *API) liftErasure(c *call) (any, error) {
+	id := c.param("id")
+	err := a.command(c, resolver.CommandErasureLift, resolver.ErasureLift{Value: id}, nil)
+	if p, _ := classify(err); err != nil && p.status == 404 {
+		err = a.command(c, resolver.CommandErasureLift, resolver.ErasureLift{Hash: id}, nil)
+	}
+	return nil, err
+}

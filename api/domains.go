@@ -1,0 +1,201 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/resolver"
+)
+
+const (
+	domainSelector = "muster1"
+	// verifyTimeout bounds the look-ups of a domain's records.
+	verifyTimeout = 20 * time.Second
+)
+
+// domain is a sender domain as it is answered. Its private key never is.
+type domain struct {
+	Domain     string         `json:"domain"`
+	Verified   bool           `json:"verified"`
+	VerifiedAt *string        `json:"verified_at"`
+	VerifiedBy *string        `json:"verified_by"` // dns or administrator
+	CreatedAt  string         `json:"created_at"`
+	Records    []domainRecord `json:"records"`
+}
+
+// domainRecord is what DNS must say.
+type domainRecord struct {
+	Type     string `json:"type"`
+	Name     string `json:"name"`
+	Value    string `json:"value"`
+	Purpose  string `json:"purpose"` // ownership, dkim or dmarc
+	Required bool   `json:"required"`
+	// OK and Problem are the finding of a verification.
+	OK      *bool   `json:"ok,omitempty"`
+	Problem *string `json:"problem,omitempty"`
+}
+
+func setup(d *resolver.Domain) (s email.DomainSetup, err error) {
+	s = email.DomainSetup{Domain: d.Name, Token: d.Token}
+	if d.PrivateKey == "" {
+		return s, nil
+	}
+	key, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
+	if err == nil {
+		s.Keys = []*email.Key{key}
+	}
+	return s, err
+}
+
+func newDomainRecord(r email.Record) domainRecord {
+	return domainRecord{Type: r.Type, Name: r.Name, Value: r.Value, Purpose: r.Purpose, Required: r.Required}
+}
+
+func newDomain(d *resolver.Domain) (out domain, err error) {
+	out = domain{Domain: d.Name, Verified: d.VerifiedMs != 0, VerifiedAt: timeOrNull(d.VerifiedMs), CreatedAt: timeText(d.CreatedMs), Records: []domainRecord{}}
+	if d.VerifiedBy != "" {
+		out.VerifiedBy = &d.VerifiedBy
+	}
+	s, err := setup(d)
+	if err != nil {
+		return out, err
+	}
+	records, err := s.Records()
+	for _, r := range records {
+		out.Records = append(out.Records, newDomainRecord(r))
+	}
+	return out, err
+}
+
+func (a *API) domainOf(c *call, name string) (d resolver.Domain, err error) {
+	err = a.read(c, func(v *resolver.View) error {
+		var ok bool
+		if d, ok = v.Domain(name); !ok {
+			return missing("there is no such sender domain")
+		}
+		return nil
+	})
+	return d, err
+}
+
+func (a *API) listDomains(c *call) (any, error) {
+	var all []resolver.Domain
+	if err := a.read(c, func(v *resolver.View) error { all = v.Domains(); return nil }); err != nil {
+		return nil, err
+	}
+	out := []domain{}
+	for i := range all {
+		d, err := newDomain(&all[i])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, d)
+	}
+	return out, nil
+}
+
+func (a *API) getDomain(c *call) (any, error) { return a.showDomain(c, c.param("id")) }
+
+func (a *API) showDomain(c *call, name string) (any, error) {
+	d, err := a.domainOf(c, name)
+	if err != nil {
+		return nil, err
+	}
+	return newDomain(&d)
+}
+
+// addDomain answers POST /sender-domains with the records to publish.
+func (a *API) addDomain(c *call) (any, error) {
+	var in struct {
+		Domain string `json:"domain"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	key, _, err := email.GenerateKeys()
+	if err != nil {
+		return nil, err
+	}
+	token, err := randomText(a.opts.Rand, "", 24)
+	if err != nil {
+		return nil, err
+	}
+	d := resolver.Domain{Name: in.Domain, Selector: domainSelector, PrivateKey: string(key), Token: token}
+	s, err := setup(&d)
+	if err == nil {
+		_, err = s.Records()
+	}
+	if err != nil {
+		return nil, badField("domain", "domain: %s", err)
+	}
+	if err := a.command(c, resolver.CommandDomainAdd, d, nil); err != nil {
+		return nil, err
+	}
+	return a.showDomain(c, in.Domain)
+}
+
+// verifyDomain answers POST /sender-domains/{domain}/verify: DNS is asked. A
+// system administrator may vouch for the domain instead, with force.
+func (a *API) verifyDomain(c *call) (any, error) {
+	var in struct {
+		Force bool `json:"force"`
+	}
+	if len(c.Request.Body()) > 0 || c.Request.IsBodyStream() && c.Request.Header.ContentLength() != 0 {
+		if err := a.decode(c, &in); err != nil {
+			return nil, err
+		}
+	}
+	d, err := a.domainOf(c, c.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	if in.Force {
+		if !c.user.Admin {
+			return nil, &problem{status: http.StatusForbidden, field: "force", message: "force: only administrators of the system may vouch for a domain"}
+		}
+		if err := a.command(c, resolver.CommandDomainVerify, resolver.DomainName{Name: d.Name, By: "administrator"}, nil); err != nil {
+			return nil, err
+		}
+		return a.showDomain(c, d.Name)
+	}
+	s, err := setup(&d)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), verifyTimeout)
+	defer cancel()
+	found, err := (&email.Verifier{Resolver: a.opts.DNS}).Verify(ctx, s)
+	if err != nil {
+		return nil, &problem{status: http.StatusServiceUnavailable, retryAfter: 30 * time.Second, message: "DNS did not answer, so nothing was found out: " + err.Error()}
+	}
+	if found.Verified {
+		if err := a.command(c, resolver.CommandDomainVerify, resolver.DomainName{Name: d.Name, By: "dns"}, nil); err != nil {
+			return nil, err
+		}
+		if d, err = a.domainOf(c, d.Name); err != nil {
+			return nil, err
+		}
+	}
+	out, err := newDomain(&d)
+	if err != nil {
+		return nil, err
+	}
+	out.Records = out.Records[:0]
+	for i := range found.Checks {
+		x := &found.Checks[i]
+		r := newDomainRecord(x.Record)
+		r.OK, r.Problem = &x.OK, &x.Problem
+		out.Records = append(out.Records, r)
+	}
+	message := ""
+	if !found.Verified {
+		message = "not all required records are right; see the problem of each"
+	}
+	return note{out, message}, nil
+}
+
+func (a *API) deleteDomain(c *call) (any, error) {
+	return nil, a.command(c, resolver.CommandDomainDelete, resolver.DomainName{Name: c.param("id")}, nil)
+}

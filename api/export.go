@@ -1,0 +1,256 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+// exportPage is how many profiles are read from the state at once.
+const exportPage = 200
+
+// ErrNotLive says that a segment is being built, so that its members are not
+// known to the engine.
+var ErrNotLive = errors.New("the segment is still being built; try again when it is live")
+
+// Exporter writes what an account holds as JSON lines. Memory is bounded
+// whatever the size: it reads pages of profiles and blocks of events. Profiles
+// are as of when their page is read, events as of the beginning.
+type Exporter struct {
+	Node    *resolver.Node
+	History query.History
+}
+
+// Profiles writes one line for each profile, as GET /profiles/{id} has it, in
+// the order in which they were made.
+func (e *Exporter) Profiles(ctx context.Context, account uint64, w io.Writer) error {
+	return e.profiles(ctx, account, w, func(v *resolver.View, from uint32, _ int64) ([]uint32, error) {
+		return v.ProfilesPage(from, exportPage), nil
+	})
+}
+
+// Segment writes the members of a segment likewise.
+func (e *Exporter) Segment(ctx context.Context, account uint64, id string, w io.Writer) error {
+	return e.profiles(ctx, account, w, func(v *resolver.View, from uint32, atMs int64) ([]uint32, error) {
+		list, live := v.MembersPage(id, from, exportPage, atMs)
+		if !live {
+			return nil, ErrNotLive
+		}
+		return list, nil
+	})
+}
+
+func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, page func(v *resolver.View, from uint32, atMs int64) ([]uint32, error)) error {
+	enc := newLines(w)
+	for from, atMs := uint32(0), int64(0); ; {
+		var list []profile
+		err := e.Node.Read(ctx, account, func(v *resolver.View) error {
+			// All pages of a segment are as of one instant, as far as that goes.
+			if atMs == 0 {
+				atMs = v.LogTimeMs()
+			}
+			ordinals, err := page(v, from, atMs)
+			if err != nil {
+				return err
+			}
+			saved := v.Segments()
+			for _, o := range ordinals {
+				p := &person{}
+				if err := p.load(saved, v, o, atMs); err != nil {
+					return err
+				}
+				list = append(list, newProfile(p.Profile, holding(saved, p.held), atMs))
+				from = o + 1
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		for i := range list {
+			if err := enc.Encode(&list[i]); err != nil {
+				return err
+			}
+		}
+		if len(list) < exportPage {
+			return nil
+		}
+	}
+}
+
+// Events writes one line for each event, type by type, and within a type in no
+// order. Without types all are written.
+func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w io.Writer) error {
+	var cut query.Cut
+	err := e.Node.Read(ctx, account, func(v *resolver.View) error {
+		cut = v.Cut()
+		if len(types) == 0 {
+			for _, t := range v.Catalog() {
+				types = append(types, t.Key)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	if err := e.Node.WaitHistory(ctx, cut); err != nil {
+		return err
+	}
+	enc := newLines(w)
+	type event struct {
+		ProfileID  string          `json:"profile_id"`
+		EventType  string          `json:"event_type"`
+		Timestamp  string          `json:"timestamp"`
+		Properties json.RawMessage `json:"properties"`
+	}
+	var ids []resolver.ProfileID
+	for _, typ := range types {
+		err := e.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: account, EventType: typ, Properties: true}, func(b *query.ReplayBlock) error {
+			ids = ids[:0]
+			if err := e.Node.Read(ctx, account, func(v *resolver.View) error {
+				for _, o := range b.Ordinal {
+					ids = append(ids, v.ProfileID(o))
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			for i := range b.Ordinal {
+				if err := enc.Encode(event{ids[i].String(), typ, timeText(b.TimeMs[i]), objectOr(b.Properties.At(i))}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func newLines(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	return e
+}
+
+// exportStream is an answer that is written as it is made. Its reader pulls;
+// who goes away ends the making.
+type exportStream struct {
+	*io.PipeReader
+	conn   net.Conn
+	cancel context.CancelFunc
+	done   chan struct{}
+}
+
+// Read implements [io.Reader].
+func (s *exportStream) Read(p []byte) (int, error) {
+	n, err := s.PipeReader.Read(p)
+	if n == 0 {
+		return n, err
+	}
+	return n, errors.Join(err, s.conn.SetWriteDeadline(time.Now().Add(streamWriteTimeout)))
+}
+
+// Close implements [io.Closer]. It waits for the making to end.
+func (s *exportStream) Close() error {
+	s.cancel()
+	err := s.PipeReader.Close()
+	<-s.done
+	return err
+}
+
+// export answers with the lines that write makes. A fault in the middle breaks
+// the answer off, so that nobody takes it for whole.
+func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.Writer) error) (any, error) {
+	release, err := a.exports.acquire(c.ctx)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := a.stop
+	r, w := io.Pipe()
+	s := &exportStream{PipeReader: r, conn: c.Conn(), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		defer release()
+		ended := make(chan struct{})
+		defer close(ended)
+		go func() { // the service stops
+			select {
+			case <-stop:
+				cancel()
+			case <-ended:
+			}
+		}()
+		buf := bufio.NewWriterSize(w, 64<<10)
+		err := write(ctx, &Exporter{a.opts.Node, a.opts.History}, buf)
+		if err == nil {
+			err = buf.Flush()
+		}
+		if err != nil && ctx.Err() == nil && !errors.Is(err, io.ErrClosedPipe) {
+			a.opts.Logger.Error("an export broke off", "error", err)
+		}
+		w.CloseWithError(err) //nolint:errcheck // never fails
+	}()
+	c.SetStatusCode(http.StatusOK)
+	c.SetContentType("application/x-ndjson")
+	c.Response.Header.Set("Cache-Control", "no-store")
+	c.Response.SetBodyStream(s, -1)
+	return streaming, nil
+}
+
+func (a *API) exportProfiles(c *call) (any, error) {
+	account := c.account
+	return a.export(c, func(ctx context.Context, e *Exporter, w io.Writer) error { return e.Profiles(ctx, account, w) })
+}
+
+// exportSegment answers GET /export/segments/{id}.
+func (a *API) exportSegment(c *call) (any, error) {
+	account, id := c.account, c.id()
+	err := a.read(c, func(v *resolver.View) error {
+		if _, ok := v.Segment(id); !ok {
+			return errNoSegment
+		}
+		if _, live := v.SegmentProgress(id); !live {
+			return &problem{status: http.StatusConflict, message: ErrNotLive.Error()}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return a.export(c, func(ctx context.Context, e *Exporter, w io.Writer) error { return e.Segment(ctx, account, id, w) })
+}
+
+// exportEvents answers GET /export/events, of all types or of event_type.
+func (a *API) exportEvents(c *call) (any, error) {
+	account := c.account
+	var types []string
+	if t := string(c.QueryArgs().Peek("event_type")); t != "" {
+		types = []string{t}
+	}
+	return a.export(c, func(ctx context.Context, e *Exporter, w io.Writer) error { return e.Events(ctx, account, types, w) })
+}
+
+// SplitExport reads what to export: profiles, events, or segments/<id>.
+func SplitExport(what string) (kind, id string, err error) {
+	switch {
+	case what == "profiles", what == "events":
+		return what, "", nil
+	case len(what) > len("segments/") && what[:len("segments/")] == "segments/":
+		return "segments", what[len("segments/"):], nil
+	}
+	return "", "", fmt.Errorf("%q cannot be exported; it is one of profiles, events and segments/<id>", what)
+}

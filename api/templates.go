@@ -1,0 +1,60 @@
+package api
+
+import "github.com/musterhq/muster/resolver"
+
+// template is a template as it is answered.
+type template struct {
+	ID        string `json:"_id"`
+	Name      string `json:"name"`
+	Source    string `json:"source"` // LIST or DRAFT
+	Subject   string `json:"subject"`
+	HTML      string `json:"html"`
+	Text      string `json:"text"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+func newTemplate(_ *resolver.View, t resolver.Template) template {
+	return template{t.ID, t.Name, t.Source, t.Subject, t.HTML, t.Text, timeText(t.CreatedMs), timeText(t.UpdatedMs)}
+}
+
+func (a *API) listTemplates(c *call) (any, error) {
+	return aged(a, c, (*resolver.View).Templates, func(t *resolver.Template) age { return age{t.CreatedMs, t.ID} }, newTemplate)
+}
+
+func (a *API) getTemplate(c *call) (any, error) {
+	var out template
+	err := a.read(c, func(v *resolver.View) error {
+		t, ok := v.Template(c.id())
+		if !ok {
+			return missing("there is no template with this id")
+		}
+		out = newTemplate(v, t)
+		return nil
+	})
+	return out, err
+}
+
+// saveTemplate answers POST /templates and PUT /templates/{id}.
+func (a *API) saveTemplate(c *call) (any, error) {
+	in := struct {
+		Name    string `json:"name"`
+		Source  string `json:"source"`
+		Subject string `json:"subject"`
+		HTML    string `json:"html"`
+		Text    string `json:"text"`
+	}{Source: resolver.TemplateList}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	var t resolver.Template
+	err := a.command(c, resolver.CommandTemplateSave, resolver.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text}, &t)
+	if err != nil {
+		return nil, err
+	}
+	return newTemplate(nil, t), nil
+}
+
+func (a *API) deleteTemplate(c *call) (any, error) {
+	return nil, a.command(c, resolver.CommandTemplateDelete, resolver.TemplateDelete{ID: c.id()}, nil)
+}
