@@ -35,6 +35,11 @@ func (e *ContentError) Error() string {
 // Unwrap is the fault.
 func (e *ContentError) Unwrap() error { return e.Err }
 
+// fault is a fault in the words of the API, which follow the field's name.
+type fault string
+
+func (f fault) Error() string { return string(f) }
+
 // PrepareEmail checks the texts of an e-mail and takes its links out, so that
 // opens and clicks can be told. A fault is a [*ContentError].
 func PrepareEmail(c resolver.CampaignContent) (resolver.CampaignContent, error) {

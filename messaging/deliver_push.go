@@ -143,13 +143,13 @@ func (x *pushMedium) device(ctx context.Context, m *outgoing, n *push.Notificati
 // [*ContentError].
 func PreparePush(c resolver.CampaignContent) (resolver.CampaignContent, error) {
 	if strings.TrimSpace(c.Subject) == "" {
-		return c, &ContentError{"title", errors.New("Field required")}
+		return c, &ContentError{"title", fault("Field required")}
 	}
 	if _, err := compile(c); err != nil {
 		return c, err
 	}
 	if c.Link != "" && !strings.HasPrefix(c.Link, "http://") && !strings.HasPrefix(c.Link, "https://") {
-		return c, &ContentError{"link", errors.New("Input should be an absolute http or https URL")}
+		return c, &ContentError{"link", fault("Input should be an absolute http or https URL")}
 	}
 	// Merge tags become longer or shorter; each message is checked again.
 	if strings.Contains(c.Subject+c.Text+c.Link, "{{") {

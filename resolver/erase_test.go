@@ -144,7 +144,7 @@ func await(t *testing.T, n *Node) {
 		_ = n.Read(context.Background(), testAccount, func(v *View) error { pending = v.ErasuresPending(); return nil })
 		if p := n.partitions[0]; pending == 0 && p.lastCheckpoint.Load() == p.applied.Load() && !p.checkpoint.running.Load() {
 			p.checkpoint.Lock() // trimming is part of it
-			p.checkpoint.Unlock()
+			defer p.checkpoint.Unlock()
 			return
 		}
 		time.Sleep(5 * time.Millisecond)

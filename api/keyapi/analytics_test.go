@@ -19,7 +19,6 @@ type rowHistory struct {
 	emptyHistory
 	rows  []historyRow
 	moves []query.Transition
-	seen  map[int]int64
 }
 
 type historyRow struct {

@@ -59,7 +59,7 @@ type relaySession struct {
 	to string
 }
 
-func (s *relaySession) Mail(string, *smtp.MailOptions) error       { return nil }
+func (s *relaySession) Mail(string, *smtp.MailOptions) error      { return nil }
 func (s *relaySession) Rcpt(to string, _ *smtp.RcptOptions) error { s.to = to; return nil }
 func (s *relaySession) Reset()                                    {}
 func (s *relaySession) Logout() error                             { return nil }
