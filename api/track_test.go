@@ -147,7 +147,7 @@ func TestLinksOfACampaignAreFollowed(t *testing.T) {
 	if res, body := m.visit("HEAD", pixel, browser, ""); res.StatusCode != 200 || body != "" {
 		t.Errorf("HEAD: %d", res.StatusCode)
 	}
-	m.visit("GET", pixel, "curl/8.0", "") // a machine's: an event and no more
+	m.visit("GET", pixel, "Barracuda Sentinel", "") // a machine's: an event and no more
 	if r, n := m.run(); r.Opens != 1 || n.Opened != 1 {
 		t.Errorf("%d opens by %d", r.Opens, n.Opened)
 	}

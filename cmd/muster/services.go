@@ -43,7 +43,7 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 	relay := f.String("smtp", "", "`HOST:PORT` of the SMTP relay that e-mails go through; without one they are captured, see GET /console/api/v1/outbox")
 	user := f.String("smtp-user", "", "`NAME` to log in to the relay with")
 	password := f.String("smtp-password", "", "`PASSWORD` of the relay; better set as MUSTER_SMTP_PASSWORD")
-	mode := f.String("smtp-tls", "starttls", "how the relay is spoken to: `starttls`, tls or none")
+	mode := f.String("smtp-tls", "starttls", "`HOW` the relay is spoken to: starttls, tls or none")
 	connections := f.Int("smtp-connections", 4, "`NUMBER` of connections to the relay at once")
 	bounces := f.String("bounce-domain", "", "`DOMAIN` that bounces are sent to, as bounce+<id>@DOMAIN; without one they go to the sender")
 	private := f.Bool("allow-private-webhooks", false, "let webhooks go to private and loopback addresses: who may register one then reaches into this network")

@@ -13,7 +13,8 @@ const (
 	Proxy
 	// Prefetch: a privacy proxy that fetches images of messages nobody may have read.
 	Prefetch
-	// Machine: a link scanner, a crawler or a program.
+	// Machine: a link scanner or a crawler that says so. What fetches with a
+	// common HTTP library may be anybody's mail program.
 	Machine
 )
 
@@ -33,7 +34,6 @@ var (
 		"barracuda", "proofpoint", "mimecast", "symantec", "messagelabs", "trendmicro", "fireeye", "forcepoint", "sophos", "cloudmark",
 		"bingpreview", "skypeuripreview", "slackbot", "facebookexternalhit", "whatsapp/", "telegrambot", "twitterbot", "linkedinbot",
 		"bot/", "bot;", "bot ", "+http", "crawler", "spider", "scanner", "headless", "phantomjs", "puppeteer", "playwright", "selenium",
-		"curl/", "wget/", "python", "java/", "okhttp", "go-http-client", "libwww", "ruby", "node-fetch", "axios/", "php/", "guzzle",
 	}
 )
 

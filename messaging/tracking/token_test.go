@@ -130,7 +130,7 @@ func TestJudgeAgent(t *testing.T) {
 		"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Thunderbird/128.1.0":                                                            Person,
 		"Microsoft Office/16.0 (Microsoft Outlook 16.0.17328; Pro)":                                                                               Person,
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)":                                                                Machine,
-		"curl/8.5.0": Machine, "python-requests/2.31": Machine, "Go-http-client/2.0": Machine,
+		"curl/8.5.0": Person, "okhttp/4.12.0": Person, "Go-http-client/2.0": Person,
 		"Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/120.0 Safari/537.36": Machine,
 		"Barracuda Sentinel (EE)":         Machine,
 		strings.Repeat("x", 600) + "bot/": Person,
