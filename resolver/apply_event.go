@@ -35,7 +35,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 			return nil
 		}
 	}
-	if _, known := a.types[string(ev.Type)]; !known && len(a.types) >= maxEventTypes {
+	if len(a.types) >= maxEventTypes && a.types[string(ev.Type)] == nil {
 		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
 	}
 

@@ -91,6 +91,9 @@ func (s *Settings) idempotencyMs() int64 { return int64(s.IdempotencyHours) * 3_
 type placeholderSet struct {
 	values  map[string]struct{}
 	longest int
+	// lengths has a bit for the length of each value, 63 for all that are longer:
+	// most identifiers are as long as no placeholder.
+	lengths uint64
 	buf     []byte
 }
 
@@ -100,6 +103,7 @@ func newPlaceholderSet(values []string) placeholderSet {
 		v = strings.ToLower(strings.TrimSpace(v))
 		p.values[v] = struct{}{}
 		p.longest = max(p.longest, len(v))
+		p.lengths |= 1 << min(len(v), 63)
 	}
 	return p
 }
@@ -110,7 +114,11 @@ func (p *placeholderSet) has(raw []byte) bool {
 		return false
 	}
 	p.buf = p.buf[:0]
+	asLong := p.lengths>>min(len(raw), 63)&1 == 1
 	for _, c := range raw {
+		if !asLong && c < utf8.RuneSelf {
+			continue // only other letters change their length in lower case
+		}
 		if 'A' <= c && c <= 'Z' {
 			c += 'a' - 'A'
 		} else if c >= utf8.RuneSelf {
@@ -118,6 +126,9 @@ func (p *placeholderSet) has(raw []byte) bool {
 			return ok
 		}
 		p.buf = append(p.buf, c)
+	}
+	if !asLong {
+		return false
 	}
 	_, ok := p.values[string(p.buf)]
 	return ok
