@@ -47,10 +47,6 @@ func (j *jsonMerger) merge(dst, src []byte, mode mergeMode) (out []byte, changed
 	if holds(dst, src) {
 		return dst, false, nil
 	}
-	same, err := j.same(dst, src, mode)
-	if err != nil || same {
-		return dst, false, err
-	}
 	begin := len(j.results)
 	if out, err = j.appendMerged(j.results, dst, src, mode); err != nil {
 		return nil, false, err
@@ -59,6 +55,10 @@ func (j *jsonMerger) merge(dst, src []byte, mode mergeMode) (out []byte, changed
 	out = out[begin:len(out):len(out)]
 	if string(out) == "{}" {
 		out = nil
+	}
+	if string(out) == string(dst) {
+		j.results = j.results[:begin]
+		return dst, false, nil
 	}
 	return out, true, nil
 }
@@ -171,38 +171,6 @@ func (f *finder) find(key []byte) int {
 		}
 	}
 	return -1
-}
-
-// same reports that merging src into dst would change nothing.
-func (j *jsonMerger) same(dst, src []byte, mode mergeMode) (bool, error) {
-	have, err := j.members(dst)
-	defer j.release()
-	if err != nil {
-		return false, err
-	}
-	add, err := j.members(src)
-	defer j.release()
-	if err != nil {
-		return false, err
-	}
-	index := newFinder(have, len(add))
-	same := true
-	for k := 0; k < len(add) && same && err == nil; k++ {
-		m := add[k]
-		i := index.find(m.key)
-		null := m.value[0] == 'n'
-		switch {
-		case null:
-			same = i < 0 || mode == mergeFill
-		case i < 0:
-			same = false
-		case m.value[0] == '{' && have[i].value[0] == '{':
-			same, err = j.same(have[i].value, m.value, mode)
-		default:
-			same = mode == mergeFill || string(have[i].value) == string(m.value)
-		}
-	}
-	return same, err
 }
 
 func (j *jsonMerger) appendMerged(out, dst, src []byte, mode mergeMode) ([]byte, error) {

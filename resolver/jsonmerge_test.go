@@ -82,3 +82,35 @@ func BenchmarkMergeSame(b *testing.B) {
 		})
 	}
 }
+
+// same reports that merging src into dst would change nothing.
+func (j *jsonMerger) same(dst, src []byte, mode mergeMode) (bool, error) {
+	have, err := j.members(dst)
+	defer j.release()
+	if err != nil {
+		return false, err
+	}
+	add, err := j.members(src)
+	defer j.release()
+	if err != nil {
+		return false, err
+	}
+	index := newFinder(have, len(add))
+	same := true
+	for k := 0; k < len(add) && same && err == nil; k++ {
+		m := add[k]
+		i := index.find(m.key)
+		null := m.value[0] == 'n'
+		switch {
+		case null:
+			same = i < 0 || mode == mergeFill
+		case i < 0:
+			same = false
+		case m.value[0] == '{' && have[i].value[0] == '{':
+			same, err = j.same(have[i].value, m.value, mode)
+		default:
+			same = mode == mergeFill || string(have[i].value) == string(m.value)
+		}
+	}
+	return same, err
+}

@@ -389,6 +389,7 @@ func BenchmarkMergeLarge(b *testing.B) {
 	dst, src := object(1), object(2)
 	var j jsonMerger
 	for b.Loop() {
+		j.reset()
 		if _, _, err := j.merge(dst, src, mergeOverwrite); err != nil {
 			b.Fatal(err)
 		}
