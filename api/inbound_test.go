@@ -44,7 +44,7 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 	ada := m.mail("ada@x.io")
 	body := fmt.Sprintf(`[{"type":"bounce","hard":true,"send_id":%q,"reason":"550 no such user","id":"1"},
 		{"type":"complaint","message_id":"<%s>","id":"2"},{"type":"delivery","recipient":"EVE@x.io","id":"3"},{"type":"unsubscribe","recipient":"dan@x.io","id":"4"},
-		{"type":"click","send_id":%q,"url":"https://shop.example/b","user_agent":"curl/8","id":"5"},{"type":"bounce","hard":true,"recipient":"nobody@x.io","id":"6"},
+		{"type":"click","send_id":%q,"url":"https://shop.example/b","user_agent":"Mimecast","id":"5"},{"type":"bounce","hard":true,"recipient":"nobody@x.io","id":"6"},
 		{"type":"bounce","hard":true,"send_id":"%016x-%s","id":"7"}]`,
 		ada.SendID, m.mail("bob@x.io").ID, m.mail("eve@x.io").SendID, m.account, hex.EncodeToString(make([]byte, 16)))
 	for range 2 { // the same report again changes nothing
