@@ -301,7 +301,7 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 		if reason == "" && (sent.Contains(o) || pending.bits.Contains(o) || sentToPast(sent, &m.doc)) {
 			reason = "already sent"
 		}
-		if reason == "" && medium == "email" && !m.spendCredits(a, 1) {
+		if reason == "" && medium == "email" && int64(len(reply.Recipients)) >= a.EmailCredits {
 			audience.add(o)
 			r.stop(m.logTime, "the account is out of e-mail credits; top up and send again")
 			reply.Stopped = r.Errors[len(r.Errors)-1]
@@ -316,6 +316,9 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 		}
 		pending.add(o)
 		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
+	}
+	if medium == "email" {
+		m.spendCredits(a, int64(len(reply.Recipients))) // there are enough
 	}
 	reply.Left = audience.bits.GetCardinality()
 	cmd.reply(reply)

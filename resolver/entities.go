@@ -104,18 +104,19 @@ type account struct {
 	headers headerTable
 	engine  *engine.Engine
 
-	users    map[string]*User
-	emails   map[string]*User    // by normal form
-	sessions map[string]*Session // by hexadecimal SHA-256 of the token
-	keys     map[string]*APIKey
-	hashes   map[[32]byte]*APIKey // keys by the hash of their text
-	segments map[string]*Segment
-	types    map[string]*EventType
-	dirty    []*EventType
-	imports  map[[32]byte]uint64 // file → first row that is missing
-	lists    map[string]*List
-	listIDs  []string // by number; "" where a list was deleted
-	sets     map[string]*ordinalSet
+	users     map[string]*User
+	emails    map[string]*User    // by normal form
+	sessions  map[string]*Session // by hexadecimal SHA-256 of the token
+	keys      map[string]*APIKey
+	hashes    map[[32]byte]*APIKey // keys by the hash of their text
+	segments  map[string]*Segment
+	types     map[string]*EventType
+	dirty     []*EventType
+	imports   map[[32]byte]uint64 // file → first row that is missing
+	lists     map[string]*List
+	listIDs   []string // by number; "" where a list was deleted
+	sets      map[string]*ordinalSet
+	dirtySets []*ordinalSet
 
 	templates   map[string]*Template
 	domains     map[string]*Domain

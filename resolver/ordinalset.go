@@ -16,15 +16,16 @@ const pieceOrdinals = 1 << 16
 // is on a list, who was sent a campaign. It is stored in pieces, so that a
 // checkpoint writes what changed and no more.
 type ordinalSet struct {
-	bits  *roaring.Bitmap
-	dirty map[uint16]struct{} // pieces changed in this generation
+	account *account
+	name    string
+	bits    *roaring.Bitmap
+	dirty   map[uint16]struct{} // pieces changed in this generation
 }
-
-func newOrdinalSet() *ordinalSet { return &ordinalSet{bits: roaring.New()} }
 
 func (s *ordinalSet) touch(o uint32) {
 	if s.dirty == nil {
 		s.dirty = map[uint16]struct{}{}
+		s.account.dirtySets = append(s.account.dirtySets, s)
 	}
 	s.dirty[uint16(o/pieceOrdinals)] = struct{}{}
 }
@@ -93,7 +94,7 @@ func (s *ordinalSet) piece(i uint16) []byte {
 func (a *account) set(name string) *ordinalSet {
 	s := a.sets[name]
 	if s == nil {
-		s = newOrdinalSet()
+		s = &ordinalSet{account: a, name: name, bits: roaring.New()}
 		a.sets[name] = s
 	}
 	return s
@@ -132,12 +133,16 @@ func (m *Machine) dropSet(a *account, name string) {
 
 // storeSets hands the pieces changed since the last checkpoint to the store.
 func (m *Machine) storeSets(a *account) {
-	for name, s := range a.sets {
-		for piece := range s.dirty {
-			m.store.putEntity(setKey(a.number, name, piece), s.piece(piece))
+	for _, s := range a.dirtySets {
+		if a.sets[s.name] == s { // not dropped meanwhile
+			for piece := range s.dirty {
+				m.store.putEntity(setKey(a.number, s.name, piece), s.piece(piece))
+			}
 		}
 		s.dirty = nil
 	}
+	clear(a.dirtySets)
+	a.dirtySets = a.dirtySets[:0]
 }
 
 // loadSet reads a stored piece.
