@@ -3,7 +3,8 @@ package resolver
 import (
 	"encoding/binary"
 	"errors"
-	"math"
+
+	"github.com/musterhq/muster/internal/wire"
 )
 
 // documentVersion is the version of the layout written; version 1, without
@@ -97,25 +98,21 @@ func (d *document) newest(kind IdentityKind) []byte {
 
 func (d *document) has(kind IdentityKind) bool { return d.newest(kind) != nil }
 
-func appendBlock(dst, b []byte) []byte {
-	return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
-}
-
 func (d *document) append(dst []byte) []byte {
 	dst = append(dst, documentVersion)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(d.createdMs))
 	dst = binary.AppendUvarint(dst, uint64(len(d.idents)))
 	for _, id := range d.idents {
-		dst = appendBlock(append(dst, byte(id.kind)), id.value)
+		dst = wire.AppendBlock(append(dst, byte(id.kind)), id.value)
 	}
 	for _, b := range [...][]byte{d.firstName, d.lastName, d.geo, d.attributes} {
-		dst = appendBlock(dst, b)
+		dst = wire.AppendBlock(dst, b)
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(d.consents)))
 	for _, c := range d.consents {
 		dst = append(dst, c.channel, c.status)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.sinceMs))
-		dst = appendBlock(dst, c.source)
+		dst = wire.AppendBlock(dst, c.source)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.subscribedMs))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(d.merged)))
@@ -128,7 +125,7 @@ func (d *document) append(dst []byte) []byte {
 		dst = append(dst, byte(c.kind), byte(c.reason))
 		dst = binary.LittleEndian.AppendUint32(dst, c.other)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.atMs))
-		dst = appendBlock(dst, c.value)
+		dst = wire.AppendBlock(dst, c.value)
 	}
 	return d.contactExtra.append(dst)
 }
@@ -136,33 +133,33 @@ func (d *document) append(dst []byte) []byte {
 // decode reads an encoded document; it never panics.
 func (d *document) decode(b []byte) error {
 	d.reset()
-	r := blockReader{b: b}
-	version := r.u8()
+	r := wire.Reader{B: b}
+	version := r.U8()
 	if version != 1 && version != documentVersion {
 		return errDocument
 	}
-	d.createdMs = int64(r.u64())
-	for n := r.count(2); n > 0; n-- {
-		k := IdentityKind(r.u8())
+	d.createdMs = int64(r.U64())
+	for n := r.Count(2); n > 0; n-- {
+		k := IdentityKind(r.U8())
 		if k >= identityKinds {
 			return errDocument
 		}
-		d.idents = append(d.idents, ident{k, r.block()})
+		d.idents = append(d.idents, ident{k, r.Block()})
 	}
-	d.firstName, d.lastName = r.block(), r.block()
-	d.geo, d.attributes = r.block(), r.block()
-	for n := r.count(11); n > 0; n-- {
-		c := consentState{channel: r.u8(), status: r.u8(), sinceMs: int64(r.u64()), source: r.block()}
+	d.firstName, d.lastName = r.Block(), r.Block()
+	d.geo, d.attributes = r.Block(), r.Block()
+	for n := r.Count(11); n > 0; n-- {
+		c := consentState{channel: r.U8(), status: r.U8(), sinceMs: int64(r.U64()), source: r.Block()}
 		if version > 1 {
-			c.subscribedMs = int64(r.u64())
+			c.subscribedMs = int64(r.U64())
 		}
 		d.consents = append(d.consents, c)
 	}
-	for n := r.count(12); n > 0; n-- {
-		d.merged = append(d.merged, mergedProfile{r.u32(), int64(r.u64())})
+	for n := r.Count(12); n > 0; n-- {
+		d.merged = append(d.merged, mergedProfile{r.U32(), int64(r.U64())})
 	}
-	for n := r.count(15); n > 0; n-- {
-		c := conflict{kind: IdentityKind(r.u8()), reason: conflictReason(r.u8()), other: r.u32(), atMs: int64(r.u64()), value: r.block()}
+	for n := r.Count(15); n > 0; n-- {
+		c := conflict{kind: IdentityKind(r.U8()), reason: conflictReason(r.U8()), other: r.U32(), atMs: int64(r.U64()), value: r.Block()}
 		if c.kind >= identityKinds {
 			return errDocument
 		}
@@ -171,78 +168,8 @@ func (d *document) decode(b []byte) error {
 	if version > 1 {
 		d.contactExtra.decode(&r)
 	}
-	if r.bad || len(r.b) != 0 {
+	if r.Bad || len(r.B) != 0 {
 		return errDocument
 	}
 	return nil
-}
-
-// blockReader reads the primitives of the store's layouts. After a fault it
-// yields zeroes and bad is set.
-type blockReader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *blockReader) take(n int) []byte {
-	if n > len(r.b) || n < 0 {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	out := r.b[:n:n]
-	r.b = r.b[n:]
-	return out
-}
-
-func (r *blockReader) u8() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *blockReader) u32() uint32 {
-	if b := r.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (r *blockReader) u64() uint64 {
-	if b := r.take(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (r *blockReader) uvarint() uint64 {
-	n, w := binary.Uvarint(r.b)
-	if w <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[w:]
-	return n
-}
-
-// count reads a number of items that take at least size bytes each.
-func (r *blockReader) count(size int) int {
-	n := r.uvarint()
-	if n > math.MaxInt32 || int(n)*size > len(r.b) {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	return int(n)
-}
-
-func (r *blockReader) block() []byte {
-	n := r.uvarint()
-	if n > math.MaxInt32 {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	if n == 0 {
-		return nil
-	}
-	return r.take(int(n))
 }

@@ -3,6 +3,8 @@ package resolver
 import (
 	"encoding/binary"
 	"slices"
+
+	"github.com/musterhq/muster/internal/wire"
 )
 
 // contactExtra is what a document holds of a profile as somebody messages are
@@ -91,7 +93,7 @@ func (x *contactExtra) append(dst []byte) []byte {
 	if len(x.devices) > 0 {
 		dst = binary.AppendUvarint(dst, uint64(len(x.devices)))
 		for _, v := range x.devices {
-			dst = appendBlock(appendBlock(append(dst, v.kind), v.id), v.address)
+			dst = wire.AppendBlock(wire.AppendBlock(append(dst, v.kind), v.id), v.address)
 			dst = le.AppendUint64(dst, uint64(v.addedMs))
 		}
 	}
@@ -115,34 +117,34 @@ func (x *contactExtra) append(dst []byte) []byte {
 
 // decode reads what append wrote; faults are noted in r. Slices have been
 // emptied before.
-func (x *contactExtra) decode(r *blockReader) {
-	mask := r.u8()
+func (x *contactExtra) decode(r *wire.Reader) {
+	mask := r.U8()
 	if mask&^extraAll != 0 {
-		r.bad = true
+		r.Bad = true
 		return
 	}
 	x.isContact = mask&extraContact != 0
 	if mask&extraLists != 0 {
-		for n := r.count(4); n > 0; n-- {
-			x.lists = append(x.lists, r.u32())
+		for n := r.Count(4); n > 0; n-- {
+			x.lists = append(x.lists, r.U32())
 		}
 	}
 	if mask&extraBlocks != 0 {
-		for n := r.count(10); n > 0; n-- {
-			x.blocks = append(x.blocks, block{r.u8(), blockReason(r.u8()), int64(r.u64())})
+		for n := r.Count(10); n > 0; n-- {
+			x.blocks = append(x.blocks, block{r.U8(), blockReason(r.U8()), int64(r.U64())})
 		}
 	}
 	if mask&extraDevices != 0 {
-		for n := r.count(11); n > 0; n-- {
-			x.devices = append(x.devices, device{kind: r.u8(), id: r.block(), address: r.block(), addedMs: int64(r.u64())})
+		for n := r.Count(11); n > 0; n-- {
+			x.devices = append(x.devices, device{kind: r.U8(), id: r.Block(), address: r.Block(), addedMs: int64(r.U64())})
 		}
 	}
 	if mask&extraEngaged != 0 {
-		x.engaged = engagement{r.uvarint(), r.uvarint(), r.uvarint(), int64(r.u64()), int64(r.u64()), int64(r.u64())}
+		x.engaged = engagement{r.Uvarint(), r.Uvarint(), r.Uvarint(), int64(r.U64()), int64(r.U64()), int64(r.U64())}
 	}
 	if mask&extraSoft != 0 {
-		for n := r.count(8); n > 0; n-- {
-			x.soft = append(x.soft, int64(r.u64()))
+		for n := r.Count(8); n > 0; n-- {
+			x.soft = append(x.soft, int64(r.U64()))
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/internal/wire"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -70,7 +71,7 @@ func encodeBatch(dst []byte, b *query.Batch) []byte {
 		}
 		dst = append(dst, entered, byte(t.Cause))
 		dst = le.AppendUint64(dst, uint64(t.AtMs))
-		dst = appendBlock(dst, []byte(t.Segment))
+		dst = wire.AppendBlock(dst, []byte(t.Segment))
 	}
 	return le.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
 }
@@ -82,61 +83,61 @@ func decodeBatch(data []byte) (*query.Batch, error) {
 	if len(data) < 4 || crc32.Checksum(data[:len(data)-4], castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
 		return nil, fmt.Errorf("%w: checksum", errSpool)
 	}
-	r := blockReader{b: data[:len(data)-4]}
-	magic := r.u32()
+	r := wire.Reader{B: data[:len(data)-4]}
+	magic := r.U32()
 	if magic != spoolMagic && magic != spoolMagic1 {
 		return nil, fmt.Errorf("%w: not a spool file of this version", errSpool)
 	}
-	b := &query.Batch{Partition: int(r.u32())}
-	b.From, b.To = int64(r.u64()), int64(r.u64())
-	rows, aliases := int(r.u32()), int(r.u32())
-	if rows*(8+8+4+4+8) > len(r.b) || aliases*28 > len(r.b) {
+	b := &query.Batch{Partition: int(r.U32())}
+	b.From, b.To = int64(r.U64()), int64(r.U64())
+	rows, aliases := int(r.U32()), int(r.U32())
+	if rows*(8+8+4+4+8) > len(r.B) || aliases*28 > len(r.B) {
 		return nil, fmt.Errorf("%w: too few bytes for its rows", errSpool)
 	}
 	for range rows {
-		b.Account = append(b.Account, r.u64())
+		b.Account = append(b.Account, r.U64())
 	}
 	for range rows {
-		b.Offset = append(b.Offset, int64(r.u64()))
+		b.Offset = append(b.Offset, int64(r.U64()))
 	}
 	for range rows {
-		b.Index = append(b.Index, r.u32())
+		b.Index = append(b.Index, r.U32())
 	}
 	for range rows {
-		b.Ordinal = append(b.Ordinal, r.u32())
+		b.Ordinal = append(b.Ordinal, r.U32())
 	}
 	for range rows {
-		b.TimeMs = append(b.TimeMs, int64(r.u64()))
+		b.TimeMs = append(b.TimeMs, int64(r.U64()))
 	}
 	for _, s := range [...]*query.Strings{&b.EventType, &b.Properties, &b.IdempotencyKey} {
 		var last uint32
 		for range rows {
-			e := r.u32()
+			e := r.U32()
 			if e < last {
 				return nil, fmt.Errorf("%w: string ends run backwards", errSpool)
 			}
 			last = e
 			s.Ends = append(s.Ends, e)
 		}
-		n := r.u32()
+		n := r.U32()
 		if n != last {
 			return nil, fmt.Errorf("%w: string column of the wrong length", errSpool)
 		}
-		s.Data = append(s.Data, r.take(int(n))...)
+		s.Data = append(s.Data, r.Take(uint64(n))...)
 	}
 	for range aliases {
-		b.Aliases = append(b.Aliases, query.Alias{Account: r.u64(), Offset: int64(r.u64()), Index: r.u32(), Ordinal: r.u32(), Winner: r.u32()})
+		b.Aliases = append(b.Aliases, query.Alias{Account: r.U64(), Offset: int64(r.U64()), Index: r.U32(), Ordinal: r.U32(), Winner: r.U32()})
 	}
 	if magic == spoolMagic {
-		n := int(r.u32())
-		if n*35 > len(r.b) {
+		n := int(r.U32())
+		if n*35 > len(r.B) {
 			return nil, fmt.Errorf("%w: too few bytes for its transitions", errSpool)
 		}
 		names := map[string]string{} // few segments, many transitions
 		for range n {
-			t := query.Transition{Account: r.u64(), Key: query.TransitionKey{Offset: int64(r.u64()), Seq: r.u32()}, Ordinal: r.u32()}
-			t.Entered, t.Cause, t.AtMs = r.u8() == 1, segment.Cause(r.u8()), int64(r.u64())
-			id := r.block()
+			t := query.Transition{Account: r.U64(), Key: query.TransitionKey{Offset: int64(r.U64()), Seq: r.U32()}, Ordinal: r.U32()}
+			t.Entered, t.Cause, t.AtMs = r.U8() == 1, segment.Cause(r.U8()), int64(r.U64())
+			id := r.Block()
 			name, ok := names[string(id)]
 			if !ok {
 				name = string(id)
@@ -146,7 +147,7 @@ func decodeBatch(data []byte) (*query.Batch, error) {
 			b.Transitions = append(b.Transitions, t)
 		}
 	}
-	if r.bad || len(r.b) != 0 {
+	if r.Bad || len(r.B) != 0 {
 		return nil, fmt.Errorf("%w: wrong length", errSpool)
 	}
 	return b, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/wire"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -175,8 +176,8 @@ var ErrChunk = errors.New("chunk of a segment's past has a bad format")
 // last one ended is passed over: it was made by a node that did not know better.
 // One that is refused with [ErrChunk] changes nothing.
 func (e *Engine) Load(chunk []byte, root func(o uint32) uint32) error {
-	r := reader{b: chunk}
-	kind := r.byte()
+	r := wire.Reader{B: chunk}
+	kind := r.U8()
 	var err error
 	switch kind {
 	case chunkState:
@@ -192,10 +193,10 @@ func (e *Engine) Load(chunk []byte, root func(o uint32) uint32) error {
 	return err
 }
 
-func (e *Engine) loadState(r *reader, root func(uint32) uint32) error {
-	id, from, to := r.uint32(), r.uint32(), r.uint32()
-	final := r.byte()
-	if r.bad || !goesOn(from, to, final) {
+func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
+	id, from, to := r.U32(), r.U32(), r.U32()
+	final := r.U8()
+	if r.Bad || !goesOn(from, to, final) {
 		return ErrChunk
 	}
 	st := e.states[id]
@@ -204,7 +205,7 @@ func (e *Engine) loadState(r *reader, root func(uint32) uint32) error {
 	}
 	// Nothing is changed before all is understood.
 	check := *r
-	if err := check.entries(func(o uint32, v []byte) error {
+	if err := entries(&check, func(o uint32, v []byte) error {
 		if o < from || final == 0 && o >= to || !st.fold.valid(v) {
 			return fmt.Errorf("%w: value of profile %d", ErrChunk, o)
 		}
@@ -212,10 +213,10 @@ func (e *Engine) loadState(r *reader, root func(uint32) uint32) error {
 	}); err != nil {
 		return err
 	}
-	if len(check.b) > 0 {
-		return fmt.Errorf("%w: %d bytes too many", ErrChunk, len(check.b))
+	if len(check.B) > 0 {
+		return fmt.Errorf("%w: %d bytes too many", ErrChunk, len(check.B))
 	}
-	err := r.entries(func(o uint32, v []byte) error {
+	err := entries(r, func(o uint32, v []byte) error {
 		if o = root(o); !e.universe.Contains(o) {
 			return nil
 		}
@@ -246,14 +247,14 @@ func goesOn(from, to uint32, final byte) bool {
 type scanned struct {
 	leaf   *leaf // nil when it is not wanted
 	differ *roaring.Bitmap
-	spans  reader
+	spans  wire.Reader
 }
 
-func (e *Engine) loadScan(r *reader) error {
-	from, to := r.uint32(), r.uint32()
-	final := r.byte()
-	n := r.uvarint()
-	if r.bad || !goesOn(from, to, final) || n > uint64(len(r.b)) {
+func (e *Engine) loadScan(r *wire.Reader) error {
+	from, to := r.U32(), r.U32()
+	final := r.U8()
+	n := r.Uvarint()
+	if r.Bad || !goesOn(from, to, final) || n > uint64(len(r.B)) {
 		return ErrChunk
 	}
 	// Nothing is changed before all is understood.
@@ -265,8 +266,8 @@ func (e *Engine) loadScan(r *reader) error {
 		}
 		parts = append(parts, p)
 	}
-	if len(r.b) > 0 {
-		return fmt.Errorf("%w: %d bytes too many", ErrChunk, len(r.b))
+	if len(r.B) > 0 {
+		return fmt.Errorf("%w: %d bytes too many", ErrChunk, len(r.B))
 	}
 	for _, p := range parts {
 		l := p.leaf
@@ -278,7 +279,7 @@ func (e *Engine) loadScan(r *reader) error {
 			p.differ.And(e.universe)
 			l.diff.Or(p.differ)
 		} else {
-			err := p.spans.entries(func(o uint32, v []byte) error {
+			err := entries(&p.spans, func(o uint32, v []byte) error {
 				if e.universe.Contains(o) && !l.seen.Contains(o) {
 					e.change(l.state, o, segment.CauseDefinition, func([]byte) []byte { return append([]byte(nil), v...) })
 				}
@@ -297,10 +298,10 @@ func (e *Engine) loadScan(r *reader) error {
 }
 
 // readScanned reads and checks what a chunk says of one leaf.
-func (e *Engine) readScanned(r *reader, from, to uint32, final bool) (scanned, error) {
-	id := r.uint32()
-	timed := r.byte()
-	if r.bad || timed > 1 {
+func (e *Engine) readScanned(r *wire.Reader, from, to uint32, final bool) (scanned, error) {
+	id := r.U32()
+	timed := r.U8()
+	if r.Bad || timed > 1 {
 		return scanned{}, ErrChunk
 	}
 	var p scanned
@@ -310,7 +311,7 @@ func (e *Engine) readScanned(r *reader, from, to uint32, final bool) (scanned, e
 	inside := func(o uint32) bool { return o >= from && (final || o < to) }
 	if timed == 1 {
 		p.spans = *r
-		return p, r.entries(func(o uint32, v []byte) error {
+		return p, entries(r, func(o uint32, v []byte) error {
 			if !inside(o) || !(spansFold{}).valid(v) {
 				return fmt.Errorf("%w: value of profile %d", ErrChunk, o)
 			}
@@ -318,7 +319,7 @@ func (e *Engine) readScanned(r *reader, from, to uint32, final bool) (scanned, e
 		})
 	}
 	var err error
-	if p.differ, err = readBitmap(r.block()); err != nil || r.bad {
+	if p.differ, err = readBitmap(r.Block()); err != nil || r.Bad {
 		return scanned{}, fmt.Errorf("%w: bitmap of leaf %d: %w", ErrChunk, id, err)
 	}
 	if !p.differ.IsEmpty() && !(inside(p.differ.Minimum()) && inside(p.differ.Maximum())) {
@@ -378,71 +379,28 @@ func (e *Engine) leafProgress(l *leaf) float64 {
 	return part(l.cursor, e.universe.Maximum()+1)
 }
 
-// reader reads the primitives of chunks and files. After a fault it yields
-// zeroes and bad is set.
-type reader struct {
-	b   []byte
-	bad bool
-}
-
-func (r *reader) take(n uint64) []byte {
-	if n > uint64(len(r.b)) {
-		r.bad, r.b = true, nil
-		return nil
-	}
-	out := r.b[:n:n]
-	r.b = r.b[n:]
-	return out
-}
-
-func (r *reader) byte() byte {
-	if b := r.take(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (r *reader) uint32() uint32 {
-	if b := r.take(4); b != nil {
-		return binary.LittleEndian.Uint32(b)
-	}
-	return 0
-}
-
-func (r *reader) uvarint() uint64 {
-	n, w := binary.Uvarint(r.b)
-	if w <= 0 {
-		r.bad, r.b = true, nil
-		return 0
-	}
-	r.b = r.b[w:]
-	return n
-}
-
-func (r *reader) block() []byte { return r.take(r.uvarint()) }
-
 // entries reads a list of ordinals, each greater than the one before, with
 // their values; an empty value says that there is none.
-func (r *reader) entries(fn func(o uint32, v []byte) error) error {
-	n := r.uvarint()
+func entries(r *wire.Reader, fn func(o uint32, v []byte) error) error {
+	n := r.Uvarint()
 	o := uint64(0)
-	for i := uint64(0); i < n && !r.bad; i++ {
-		d := r.uvarint()
-		v := r.block()
-		if o += d; r.bad || i > 0 && d == 0 || o > 1<<32-1 {
+	for i := uint64(0); i < n && !r.Bad; i++ {
+		d := r.Uvarint()
+		v := r.Block()
+		if o += d; r.Bad || i > 0 && d == 0 || o > 1<<32-1 {
 			return ErrChunk
 		}
 		if err := fn(uint32(o), v); err != nil {
 			return err
 		}
 	}
-	if r.bad {
+	if r.Bad {
 		return ErrChunk
 	}
 	return nil
 }
 
-// entryWriter writes what reader.entries reads, but for the count.
+// entryWriter writes what entries reads, but for the count.
 type entryWriter struct {
 	b    []byte
 	n    uint64
