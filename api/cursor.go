@@ -8,14 +8,18 @@ import (
 )
 
 // Cursors are bytes in base64 that clients hand back as they got them. The
-// first byte tells the kinds and versions apart.
+// first byte tells the kinds and versions apart: a cursor of one kind is refused
+// where another is read. All kinds are here, so that no two have one byte.
 const (
-	cursorTimeline = 1
-	cursorMembers  = 2
-	cursorSegments = 3
-	cursorAge      = 4
-	cursorAccount  = 5
-	cursorDead     = 6
+	cursorTimeline = 1 + iota
+	cursorMembers
+	cursorSegments
+	cursorAge     // lists that are sorted by age
+	cursorAccount // companies
+	cursorDead    // dead letters of webhooks
+	cursorOutbox  // captured messages
+	cursorOrdinal // lists in order of ordinals
+	cursorEnd
 )
 
 var cursorText = base64.RawURLEncoding

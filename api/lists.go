@@ -95,10 +95,7 @@ func (a *API) deleteList(c *call) (any, error) {
 	return nil, a.command(c, resolver.CommandListDelete, resolver.ListDelete{ID: c.id()}, nil)
 }
 
-// cursorOrdinal begins cursors of lists in order of ordinals.
-const cursorOrdinal = 6
-
-// peekOrdinal reads such a cursor.
+// peekOrdinal reads the query's cursor of a list in order of ordinals.
 func peekOrdinal(c *call) (uint32, error) {
 	b, err := peekCursor(c, cursorOrdinal, 5)
 	if b == nil {

@@ -13,9 +13,6 @@ type Captured interface {
 	List(f capture.Filter, limit int, cursor uint64) (page []capture.Message, next uint64, err error)
 }
 
-// cursorOutbox begins cursors of captured messages.
-const cursorOutbox = 7
-
 // outboxLooks is how many pages of all accounts' messages one call looks through
 // for its own.
 const outboxLooks = 20
