@@ -52,6 +52,9 @@ type OutboxItem struct {
 	Endpoint  string `json:"endpoint,omitempty"` // of a webhook
 	// Ref is the template of an e-mail, the name of a webhook's event.
 	Ref string `json:"ref,omitempty"`
+	// Flow and Step say which step of which flow wants it.
+	Flow string `json:"flow,omitempty"`
+	Step string `json:"step,omitempty"`
 
 	at int // place in the heap, −1 for none
 }

@@ -38,6 +38,17 @@ type OutboxMail struct {
 	Data       json.RawMessage `json:"data,omitempty"` // an object
 	// Confirm marks the message that asks for the confirmation of a subscription.
 	Confirm bool `json:"confirm,omitempty"`
+
+	// What flows send has these, too. HTML and Text are the content where there is
+	// no template.
+	HTML    string `json:"html,omitempty"`
+	Text    string `json:"text,omitempty"`
+	ReplyTo string `json:"reply_to,omitempty"`
+	// Advertising goes only to who is subscribed when it goes out, is counted when
+	// it is opened and clicked, and says how to unsubscribe.
+	Advertising bool `json:"advertising,omitempty"`
+	// Event is what started the flow, the object behind the merge tags event.….
+	Event json.RawMessage `json:"event,omitempty"`
 }
 
 // EmailSend queues an e-mail to an address that need not be on file: it then

@@ -1,0 +1,18 @@
+// Package flows is automation: definitions of flows, and how one person's way
+// through one of them goes on. It does no I/O and reads no clock.
+//
+// # How it is organised
+//
+//   - A [Flow] is a definition, parsed: a trigger and steps that refer to each
+//     other by index. Steps form no loop, so that a way through a flow has an end.
+//   - An [Enrolment] is one person's way: the step it stands at, since when, and
+//     when it goes on. [Flow.Run] takes it on until it must wait; what steps do
+//     to the world goes through a [Host].
+//   - [Wait.Due] and [DateTrigger.Next] turn local times into instants.
+//
+// # Invariants
+//
+//   - F1: an enrolment passes each step at most once; what a step does is asked of
+//     the host once.
+//   - R1: what happens depends on the arguments only.
+package flows
