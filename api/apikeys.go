@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -46,25 +47,8 @@ func timeOrNull(ms int64) *string {
 
 // listAPIKeys answers GET /api-keys, the oldest first, also those revoked.
 func (a *API) listAPIKeys(c *call) (any, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := peekAge(c)
-	if err != nil {
-		return nil, err
-	}
-	out := page{}
-	err = a.read(c, func(v *resolver.View) error {
-		keys, next := pageByAge(v.APIKeys(), after, limit, func(k *resolver.APIKey) age { return age{k.CreatedMs, k.ID} })
-		list := []apiKey{}
-		for i := range keys {
-			list = append(list, a.newAPIKey(c.account, &keys[i]))
-		}
-		out.items, out.next = list, next
-		return nil
-	})
-	return out, err
+	return aged(a, c, (*resolver.View).APIKeys, func(k *resolver.APIKey) paging.Age { return paging.Age{CreatedMs: k.CreatedMs, ID: k.ID} },
+		func(_ *resolver.View, k *resolver.APIKey) apiKey { return a.newAPIKey(c.account, k) })
 }
 
 // createAPIKey answers POST /api-keys.

@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
 
-	"github.com/valyala/fasthttp"
-
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/ingest"
 )
 
@@ -90,24 +88,16 @@ func jsonName(kind string) string {
 	return "a number"
 }
 
-const (
-	defaultLimit = 100
-	maxLimit     = 1000
-)
-
 // limit reads the query's limit.
 func (c *call) limit() (int, error) {
-	return queryInt(c.QueryArgs(), "limit", 1, maxLimit, defaultLimit)
+	return c.number("limit", 1, paging.MaxLimit, paging.DefaultLimit)
 }
 
-func queryInt(args *fasthttp.Args, name string, low, high, absent int) (int, error) {
-	text := string(args.Peek(name))
-	if text == "" {
-		return absent, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < int64(low) || n > int64(min(high, math.MaxInt32)) {
+// number reads a number of the query.
+func (c *call) number(name string, low, high, absent int) (int, error) {
+	n, ok := paging.Number(c.QueryArgs().Peek(name), low, high, absent)
+	if !ok {
 		return 0, badField(name, "%s must be a whole number from %d to %d", name, low, high)
 	}
-	return int(n), nil
+	return n, nil
 }

@@ -1,6 +1,9 @@
 package api
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/resolver"
+)
 
 // campaign is a campaign as it is answered.
 type campaign struct {
@@ -23,7 +26,7 @@ type campaign struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
-func newCampaign(v *resolver.View, x resolver.Campaign) campaign {
+func newCampaign(v *resolver.View, x *resolver.Campaign) campaign {
 	out := campaign{ID: x.ID, Name: x.Name, Channel: x.Channel, Subject: x.Subject, Body: x.Body, Sender: x.Sender, SenderName: x.SenderName,
 		ReplyTo: x.ReplyTo, ListID: append([]string{}, x.ListIDs...), SegmentIDs: append([]string{}, x.SegmentIDs...), Status: "draft",
 		CreatedAt: timeText(x.CreatedMs), UpdatedAt: timeText(x.UpdatedMs)}
@@ -45,7 +48,7 @@ func newCampaign(v *resolver.View, x resolver.Campaign) campaign {
 var errNoCampaign = missing("there is no campaign with this id")
 
 func (a *API) listCampaigns(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Campaigns, func(x *resolver.Campaign) age { return age{x.CreatedMs, x.ID} }, newCampaign)
+	return aged(a, c, (*resolver.View).Campaigns, func(x *resolver.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, newCampaign)
 }
 
 func (a *API) getCampaign(c *call) (any, error) {
@@ -55,7 +58,7 @@ func (a *API) getCampaign(c *call) (any, error) {
 		if !ok {
 			return errNoCampaign
 		}
-		out = newCampaign(v, x)
+		out = newCampaign(v, &x)
 		return nil
 	})
 	return out, err

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -48,7 +49,7 @@ func (a *API) listCompanies(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after, err := peekCursor(c, cursorAccount, 1+8)
+	after, err := c.cursor(paging.Accounts, 8)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +65,7 @@ func (a *API) listCompanies(c *call) (any, error) {
 	out := page{}
 	if len(accounts) > limit {
 		accounts = accounts[:limit]
-		out.next = cursorText.EncodeToString(binary.BigEndian.AppendUint64([]byte{cursorAccount}, accounts[limit-1]))
+		out.next = paging.Encode(paging.Accounts, binary.BigEndian.AppendUint64(nil, accounts[limit-1]))
 	}
 	list := []company{}
 	for _, n := range accounts {

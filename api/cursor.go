@@ -1,41 +1,25 @@
 package api
 
 import (
-	"encoding/base64"
 	"encoding/binary"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/query"
 )
 
-// Cursors are bytes in base64 that clients hand back as they got them. The
-// first byte tells the kinds and versions apart: a cursor of one kind is refused
-// where another is read. All kinds are here, so that no two have one byte.
-const (
-	cursorTimeline = 1 + iota
-	cursorMembers
-	cursorSegments
-	cursorAge     // lists that are sorted by age
-	cursorAccount // companies
-	cursorDead    // dead letters of webhooks
-	cursorOutbox  // captured messages
-	cursorOrdinal // lists in order of ordinals
-	cursorEnd
-)
+// cursor decodes the query's cursor of a kind; nil if none was given. The place
+// it names has length bytes, any number if that is 0.
+func (c *call) cursor(kind paging.Kind, length int) (place []byte, err error) {
+	place, err = paging.Decode(c.QueryArgs().Peek("cursor"), kind, length)
+	return place, cursorFault(err)
+}
 
-var cursorText = base64.RawURLEncoding
-
-// peekCursor decodes the query's cursor of a kind and length; nil if none was
-// given.
-func peekCursor(c *call, kind byte, length int) ([]byte, error) {
-	text := c.QueryArgs().Peek("cursor")
-	if len(text) == 0 {
-		return nil, nil
+// cursorFault is what is wrong with the cursor of a query.
+func cursorFault(err error) error {
+	if err == nil {
+		return nil
 	}
-	b, err := cursorText.DecodeString(string(text))
-	if err != nil || len(b) == 0 || b[0] != kind || (length > 0 && len(b) != length) {
-		return nil, badField("cursor", "cursor is not one that this call answered; leave it out to start at the beginning")
-	}
-	return b[1:], nil
+	return badField("cursor", "%s", err)
 }
 
 func cursorOrNull(next string) *string {
@@ -45,16 +29,16 @@ func cursorOrNull(next string) *string {
 	return &next
 }
 
-const timelineCursorBytes = 1 + 8 + 8 + 4
+const timelineCursorBytes = 8 + 8 + 4
 
 func encodeTimelineCursor(k query.TimelineKey) string {
-	b := binary.LittleEndian.AppendUint64([]byte{cursorTimeline}, uint64(k.TimeMs))
+	b := binary.LittleEndian.AppendUint64(nil, uint64(k.TimeMs))
 	b = binary.LittleEndian.AppendUint64(b, uint64(k.Offset))
-	return cursorText.EncodeToString(binary.LittleEndian.AppendUint32(b, k.Index))
+	return paging.Encode(paging.Timeline, binary.LittleEndian.AppendUint32(b, k.Index))
 }
 
 func timelineCursor(c *call) (*query.TimelineKey, error) {
-	b, err := peekCursor(c, cursorTimeline, timelineCursorBytes)
+	b, err := c.cursor(paging.Timeline, timelineCursorBytes)
 	if b == nil {
 		return nil, err
 	}
@@ -71,15 +55,15 @@ type memberCursor struct {
 	definition [8]byte // start of the definition's hash
 }
 
-const memberCursorBytes = 1 + 4 + 8
+const memberCursorBytes = 4 + 8
 
 func (m memberCursor) encode() string {
-	b := binary.LittleEndian.AppendUint32([]byte{cursorMembers}, m.from)
-	return cursorText.EncodeToString(append(b, m.definition[:]...))
+	b := binary.LittleEndian.AppendUint32(nil, m.from)
+	return paging.Encode(paging.Members, append(b, m.definition[:]...))
 }
 
 func peekMemberCursor(c *call) (*memberCursor, error) {
-	b, err := peekCursor(c, cursorMembers, memberCursorBytes)
+	b, err := c.cursor(paging.Members, memberCursorBytes)
 	if b == nil {
 		return nil, err
 	}

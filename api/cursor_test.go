@@ -1,9 +1,9 @@
 package api
 
 import (
-	"bytes"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/messaging/capture"
 )
 
@@ -27,33 +27,33 @@ func TestCursorKinds(t *testing.T) {
 	s.want("POST", "/webhooks", `{"url":"https://hooks.example.com/in","events":["*"]}`, &hook)
 	// The right kind may still name a place that there is not: what is refused
 	// then is not the cursor's form.
-	const other = "cursor is not one that this call answered; leave it out to start at the beginning"
-	seen := map[byte]bool{}
+	other := paging.ErrCursor.Error()
+	seen := map[paging.Kind]bool{}
 	for _, x := range []struct {
-		kind   byte
+		kind   paging.Kind
 		path   string
 		length int
 	}{
-		{cursorTimeline, "/profiles/" + profile + "/events", timelineCursorBytes},
-		{cursorMembers, "/segments/" + seg.ID + "/members", memberCursorBytes},
-		{cursorSegments, "/segments", 1 + 8},
-		{cursorAge, "/users", 1 + 8},
-		{cursorAge, "/lists", 1 + 8},
-		{cursorAccount, "/companies", 1 + 8},
-		{cursorDead, "/webhooks/" + hook.ID + "/dead-letters", 1 + 8},
-		{cursorOutbox, "/outbox", 1 + 8},
-		{cursorOrdinal, "/lists/" + list.ID + "/members", 1 + 4},
+		{paging.Timeline, "/profiles/" + profile + "/events", timelineCursorBytes},
+		{paging.Members, "/segments/" + seg.ID + "/members", memberCursorBytes},
+		{paging.Segments, "/segments", 8},
+		{paging.ByAge, "/users", 8},
+		{paging.ByAge, "/lists", 8},
+		{paging.Accounts, "/companies", 8},
+		{paging.DeadLetters, "/webhooks/" + hook.ID + "/dead-letters", 8},
+		{paging.Outbox, "/outbox", 8},
+		{paging.ByOrdinal, "/lists/" + list.ID + "/members", 4},
 	} {
 		seen[x.kind] = true
-		for kind := byte(0); kind <= cursorEnd; kind++ {
-			cursor := cursorText.EncodeToString(append([]byte{kind}, bytes.Repeat([]byte{0}, x.length-1)...))
+		for kind := paging.Kind(0); kind <= paging.End; kind++ {
+			cursor := paging.Encode(kind, make([]byte, x.length))
 			status, a := s.get(x.path + "?cursor=" + cursor)
 			if refused := status == 400 && a.Message == other; refused != (kind != x.kind) {
 				t.Errorf("GET %s with a cursor of kind %d: %d %s", x.path, kind, status, a.Message)
 			}
 		}
 	}
-	if len(seen) != cursorEnd-1 {
-		t.Errorf("%d kinds are tested, there are %d", len(seen), cursorEnd-1)
+	if len(seen) != int(paging.End)-1 {
+		t.Errorf("%d kinds are tested, there are %d", len(seen), int(paging.End)-1)
 	}
 }

@@ -1,8 +1,7 @@
 package api
 
 import (
-	"encoding/binary"
-
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -16,37 +15,14 @@ type staticList struct {
 	UpdatedAt   string `json:"updated_at"`
 }
 
-func newList(v *resolver.View, l resolver.List) staticList {
-	return staticList{l.ID, l.Name, l.Description, v.CountListMembers(l), timeText(l.CreatedMs), timeText(l.UpdatedMs)}
+func newList(v *resolver.View, l *resolver.List) staticList {
+	return staticList{l.ID, l.Name, l.Description, v.CountListMembers(*l), timeText(l.CreatedMs), timeText(l.UpdatedMs)}
 }
 
 var errNoList = missing("there is no list with this id")
 
-// aged answers a list that is sorted by age, a page at a time.
-func aged[T, R any](a *API, c *call, all func(*resolver.View) []T, of func(*T) age, show func(*resolver.View, T) R) (any, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := peekAge(c)
-	if err != nil {
-		return nil, err
-	}
-	out := []R{}
-	next := ""
-	err = a.read(c, func(v *resolver.View) error {
-		var part []T
-		part, next = pageByAge(all(v), after, limit, of)
-		for _, x := range part {
-			out = append(out, show(v, x))
-		}
-		return nil
-	})
-	return page{items: out, next: next}, err
-}
-
 func (a *API) listLists(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Lists, func(l *resolver.List) age { return age{l.CreatedMs, l.ID} }, newList)
+	return aged(a, c, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, newList)
 }
 
 func (a *API) listOf(c *call, id string) (out staticList, err error) {
@@ -55,7 +31,7 @@ func (a *API) listOf(c *call, id string) (out staticList, err error) {
 		if !ok {
 			return errNoList
 		}
-		out = newList(v, l)
+		out = newList(v, &l)
 		return nil
 	})
 	return out, err
@@ -95,24 +71,15 @@ func (a *API) deleteList(c *call) (any, error) {
 	return nil, a.command(c, resolver.CommandListDelete, resolver.ListDelete{ID: c.id()}, nil)
 }
 
-// peekOrdinal reads the query's cursor of a list in order of ordinals.
-func peekOrdinal(c *call) (uint32, error) {
-	b, err := peekCursor(c, cursorOrdinal, 5)
-	if b == nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint32(b), nil
-}
-
 // listMembers answers GET /lists/{id}/members.
 func (a *API) listMembers(c *call) (any, error) {
 	limit, err := c.limit()
 	if err != nil {
 		return nil, err
 	}
-	from, err := peekOrdinal(c)
+	from, err := paging.DecodeOrdinal(c.QueryArgs().Peek("cursor"))
 	if err != nil {
-		return nil, err
+		return nil, cursorFault(err)
 	}
 	members := []string{}
 	next := ""
@@ -125,9 +92,7 @@ func (a *API) listMembers(c *call) (any, error) {
 		for _, o := range ordinals {
 			members = append(members, v.ProfileID(o).String())
 		}
-		if len(ordinals) == limit {
-			next = cursorText.EncodeToString(binary.LittleEndian.AppendUint32([]byte{cursorOrdinal}, ordinals[limit-1]+1))
-		}
+		next = paging.NextOrdinal(ordinals, limit)
 		return nil
 	})
 	return map[string]any{"members": members, "next": cursorOrNull(next)}, err

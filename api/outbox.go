@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"net/http"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 )
@@ -24,12 +25,12 @@ func (a *API) listOutbox(c *call) (any, error) {
 	if a.opts.Captured == nil {
 		return nil, &problem{status: http.StatusNotFound, message: "this server captures no messages: all of its senders are configured"}
 	}
-	limit, err := queryInt(c.QueryArgs(), "limit", 1, capture.MaxPage, capture.DefaultPage)
+	limit, err := c.number("limit", 1, capture.MaxPage, capture.DefaultPage)
 	if err != nil {
 		return nil, err
 	}
 	cursor := uint64(0)
-	if b, err := peekCursor(c, cursorOutbox, 9); err != nil {
+	if b, err := c.cursor(paging.Outbox, 8); err != nil {
 		return nil, err
 	} else if b != nil {
 		cursor = binary.LittleEndian.Uint64(b)
@@ -63,5 +64,5 @@ func outboxCursor(seq uint64) string {
 	if seq == 0 {
 		return ""
 	}
-	return cursorText.EncodeToString(binary.LittleEndian.AppendUint64([]byte{cursorOutbox}, seq))
+	return paging.Encode(paging.Outbox, binary.LittleEndian.AppendUint64(nil, seq))
 }

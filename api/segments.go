@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
@@ -224,7 +225,7 @@ func pageOf(v *resolver.View, saved []resolver.Segment, after []byte, limit int,
 		p.records = append(p.records, rs.of(&saved[i]))
 	}
 	if to < len(saved) {
-		p.next = cursorBehind(saved[to-1].ID)
+		p.next = paging.Encode(paging.Segments, []byte(saved[to-1].ID))
 	}
 	return p, nil
 }
@@ -247,7 +248,7 @@ func publishedPage(saved []resolver.CountedSegment, after []byte, limit int, atM
 		p.records[i].Count = &s.Members
 	}
 	if to < len(saved) {
-		p.next = cursorBehind(saved[to-1].ID)
+		p.next = paging.Encode(paging.Segments, []byte(saved[to-1].ID))
 	}
 	return p, true, nil
 }
@@ -273,10 +274,6 @@ func pageBounds(n int, at func(i int) *resolver.Segment, after []byte, limit int
 	return from, to, nil
 }
 
-func cursorBehind(id string) string {
-	return cursorText.EncodeToString(append([]byte{cursorSegments}, id...))
-}
-
 // building lists the definitions whose members history must be asked for.
 func (p *segmentPage) building() (roots []*segment.Node) {
 	for i := range p.records {
@@ -292,11 +289,11 @@ func (p *segmentPage) building() (roots []*segment.Node) {
 // the answers to conditions and a bound on time; what is over it has a null
 // count.
 func (a *API) listSegments(c *call) (any, error) {
-	limit, err := queryInt(c.QueryArgs(), "limit", 1, maxLimit, maxLimit)
+	limit, err := c.number("limit", 1, paging.MaxLimit, paging.MaxLimit)
 	if err != nil {
 		return nil, err
 	}
-	after, err := peekCursor(c, cursorSegments, 0)
+	after, err := c.cursor(paging.Segments, 0)
 	if err != nil {
 		return nil, err
 	}

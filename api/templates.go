@@ -1,6 +1,9 @@
 package api
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/resolver"
+)
 
 // template is a template as it is answered.
 type template struct {
@@ -14,12 +17,12 @@ type template struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
-func newTemplate(_ *resolver.View, t resolver.Template) template {
+func newTemplate(_ *resolver.View, t *resolver.Template) template {
 	return template{t.ID, t.Name, t.Source, t.Subject, t.HTML, t.Text, timeText(t.CreatedMs), timeText(t.UpdatedMs)}
 }
 
 func (a *API) listTemplates(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Templates, func(t *resolver.Template) age { return age{t.CreatedMs, t.ID} }, newTemplate)
+	return aged(a, c, (*resolver.View).Templates, func(t *resolver.Template) paging.Age { return paging.Age{CreatedMs: t.CreatedMs, ID: t.ID} }, newTemplate)
 }
 
 func (a *API) getTemplate(c *call) (any, error) {
@@ -29,7 +32,7 @@ func (a *API) getTemplate(c *call) (any, error) {
 		if !ok {
 			return missing("there is no template with this id")
 		}
-		out = newTemplate(v, t)
+		out = newTemplate(v, &t)
 		return nil
 	})
 	return out, err
@@ -52,7 +55,7 @@ func (a *API) saveTemplate(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTemplate(nil, t), nil
+	return newTemplate(nil, &t), nil
 }
 
 func (a *API) deleteTemplate(c *call) (any, error) {

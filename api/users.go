@@ -2,11 +2,11 @@ package api
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 )
@@ -88,25 +88,8 @@ func (a *API) hashPassword(ctx context.Context, text string) (string, error) {
 
 // listUsers answers GET /users, the oldest first.
 func (a *API) listUsers(c *call) (any, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := peekAge(c)
-	if err != nil {
-		return nil, err
-	}
-	out := page{}
-	err = a.read(c, func(v *resolver.View) error {
-		users, next := pageByAge(v.Users(), after, limit, func(u *resolver.User) age { return age{u.CreatedMs, u.ID} })
-		list := []user{}
-		for i := range users {
-			list = append(list, newUser(&users[i]))
-		}
-		out.items, out.next = list, next
-		return nil
-	})
-	return out, err
+	return aged(a, c, (*resolver.View).Users, func(u *resolver.User) paging.Age { return paging.Age{CreatedMs: u.CreatedMs, ID: u.ID} },
+		func(_ *resolver.View, u *resolver.User) user { return newUser(u) })
 }
 
 // getUser answers GET /users/{id}.
@@ -230,43 +213,4 @@ func (a *API) changePassword(c *call) (any, error) {
 	_, err = a.opts.Node.Command(c.ctx, c.account, resolver.CommandPasswordSet,
 		resolver.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash})
 	return nil, err
-}
-
-// age is a place in a list that is sorted by age.
-type age struct {
-	createdMs int64
-	id        string
-}
-
-func (x age) before(y age) bool {
-	return x.createdMs < y.createdMs || x.createdMs == y.createdMs && x.id < y.id
-}
-
-func peekAge(c *call) (*age, error) {
-	b, err := peekCursor(c, cursorAge, 0)
-	if b == nil || err != nil {
-		return nil, err
-	}
-	if len(b) < 8 {
-		return nil, badField("cursor", "cursor is not one that this call answered; leave it out to start at the beginning")
-	}
-	return &age{int64(binary.LittleEndian.Uint64(b)), string(b[8:])}, nil
-}
-
-// pageByAge is the part of a list, which is sorted by age, behind a place. What
-// stood there may be gone.
-func pageByAge[T any](list []T, after *age, limit int, of func(*T) age) (part []T, next string) {
-	if after != nil {
-		at := slices.IndexFunc(list, func(x T) bool { return after.before(of(&x)) })
-		if at < 0 {
-			at = len(list)
-		}
-		list = list[at:]
-	}
-	if len(list) <= limit {
-		return list, ""
-	}
-	last := of(&list[limit-1])
-	b := binary.LittleEndian.AppendUint64([]byte{cursorAge}, uint64(last.createdMs))
-	return list[:limit], cursorText.EncodeToString(append(b, last.id...))
 }

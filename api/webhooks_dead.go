@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
@@ -29,7 +30,7 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 		return nil, err
 	}
 	after := uint64(0)
-	if b, err := peekCursor(c, cursorDead, 1+8); err != nil {
+	if b, err := c.cursor(paging.DeadLetters, 8); err != nil {
 		return nil, err
 	} else if b != nil {
 		after = binary.BigEndian.Uint64(b)
@@ -45,7 +46,7 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 		}
 		if len(letters) > limit {
 			letters = letters[:limit]
-			out.next = cursorText.EncodeToString(binary.BigEndian.AppendUint64([]byte{cursorDead}, letters[limit-1].Seq))
+			out.next = paging.Encode(paging.DeadLetters, binary.BigEndian.AppendUint64(nil, letters[limit-1].Seq))
 		}
 		for _, x := range letters {
 			list = append(list, deadLetter{x.Seq, messaging.WebhookID(c.account, x.Origin), x.Ref, x.Attempt, x.Reason, timeText(x.CreatedMs), timeText(x.DiedMs)})

@@ -363,31 +363,18 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.after()
-	if err != nil {
-		return nil, err
-	}
 	type line struct {
 		ID     string `json:"campaign_id"`
 		Name   string `json:"name"`
 		Status string `json:"status"`
 		messageCounts
 	}
-	out := []line{}
-	next := ""
 	among := segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpIn}
-	cut, err := c.cut(func(v *resolver.View) error {
-		var part []resolver.Campaign
-		part, next = pageByAge(v.Campaigns(), after, limit, func(x *resolver.Campaign) age { return age{x.CreatedMs, x.ID} })
-		for _, x := range part {
-			out = append(out, line{ID: x.ID, Name: x.Name, Status: toCampaign(v, x).Status})
-			among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
-		}
-		return nil
+	var cut query.Cut
+	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
+	out, next, err := agedCampaigns(c, read, func(v *resolver.View, x *resolver.Campaign) line {
+		among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
+		return line{ID: x.ID, Name: x.Name, Status: toCampaign(v, x).Status}
 	})
 	if err != nil || len(out) == 0 {
 		return reply{data: out}, err
@@ -466,14 +453,6 @@ func (a *API) analyticsSegments(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.after()
-	if err != nil {
-		return nil, err
-	}
 	type line struct {
 		ID   string `json:"segment_id"`
 		Name string `json:"name"`
@@ -482,19 +461,14 @@ func (a *API) analyticsSegments(c *call) (any, error) {
 		Entered uint64  `json:"entered"`
 		Exited  uint64  `json:"exited"`
 	}
-	out := []line{}
-	next := ""
-	cut, err := c.cut(func(v *resolver.View) error {
-		var part []resolver.Segment
-		part, next = pageByAge(v.Segments(), after, limit, func(x *resolver.Segment) age { return age{x.CreatedMs, x.ID} })
-		for _, x := range part {
-			l := line{ID: x.ID, Name: x.Name}
-			if n, live := v.CountMembers(x.ID, c.now.UnixMilli()); live {
-				l.Size = &n
-			}
-			out = append(out, l)
+	var cut query.Cut
+	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
+	out, next, err := agedSegments(c, read, func(v *resolver.View, x *resolver.Segment) line {
+		l := line{ID: x.ID, Name: x.Name}
+		if n, live := v.CountMembers(x.ID, c.now.UnixMilli()); live {
+			l.Size = &n
 		}
-		return nil
+		return l
 	})
 	if err != nil || len(out) == 0 {
 		return reply{data: out}, err

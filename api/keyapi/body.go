@@ -5,14 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"reflect"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/valyala/fasthttp"
-
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/ingest"
 )
 
@@ -146,26 +144,13 @@ func orList(list []string) string {
 	return strings.Join(list[:last], ", ") + " or " + list[last]
 }
 
-const (
-	defaultLimit = 100
-	maxLimit     = 1000
-)
-
 // limit reads the query's limit.
 func (c *call) limit() (int, error) {
-	return queryInt(c.QueryArgs(), "limit", 1, maxLimit, defaultLimit)
-}
-
-func queryInt(args *fasthttp.Args, name string, low, high, absent int) (int, error) {
-	text := string(args.Peek(name))
-	if text == "" {
-		return absent, nil
+	n, ok := paging.Number(c.QueryArgs().Peek("limit"), 1, paging.MaxLimit, paging.DefaultLimit)
+	if !ok {
+		return 0, Fail("limit Input should be a whole number from 1 to %d", paging.MaxLimit)
 	}
-	n, err := strconv.ParseInt(text, 10, 32)
-	if err != nil || n < int64(low) || n > int64(min(high, math.MaxInt32)) {
-		return 0, Fail("%s Input should be a whole number from %d to %d", name, low, high)
-	}
-	return int(n), nil
+	return n, nil
 }
 
 // command runs a command of the key's account and reads its reply into v, which

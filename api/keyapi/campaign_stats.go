@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -220,7 +221,7 @@ func (a *API) campaignActivity(c *call) (any, error) {
 			out = append(out, recipientActivity{p.ID.String(), textOrNull(p.Newest(resolver.IdentityEmail)), r.Sent, r.Failed, r.Delivered, r.Opened, r.Clicked, r.Bounced, r.Complained, r.Unsubscribed, 0, nil, 0, nil, []linkActivity{}})
 			deeds.Ordinals = append(deeds.Ordinals, r.Ordinal)
 		}
-		next = ordinalCursor(ordinals, limit)
+		next = paging.NextOrdinal(ordinals, limit)
 		return nil
 	})
 	if err == nil {

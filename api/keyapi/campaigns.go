@@ -58,7 +58,7 @@ type campaign struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
-func toCampaign(v *resolver.View, x resolver.Campaign) campaign {
+func toCampaign(v *resolver.View, x *resolver.Campaign) campaign {
 	out := campaign{
 		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: textOrNull(x.Date), Subject: x.Subject, Body: x.Body,
 		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: textOrNull(x.Link), TemplateID: textOrNull(x.TemplateID),
@@ -89,7 +89,7 @@ func (c *call) campaignOf(id string) (x resolver.Campaign, out campaign, err err
 		if x, ok = v.Campaign(id); !ok {
 			return errNoCampaign
 		}
-		out = toCampaign(v, x)
+		out = toCampaign(v, &x)
 		return nil
 	})
 	return x, out, err
@@ -217,24 +217,7 @@ func (a *API) getCampaign(c *call) (any, error) {
 
 // listCampaigns answers GET /campaign, the oldest first.
 func (a *API) listCampaigns(c *call) (any, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.after()
-	if err != nil {
-		return nil, err
-	}
-	out := []campaign{}
-	next := ""
-	err = c.read(func(v *resolver.View) error {
-		var part []resolver.Campaign
-		part, next = pageByAge(v.Campaigns(), after, limit, func(x *resolver.Campaign) age { return age{x.CreatedMs, x.ID} })
-		for _, x := range part {
-			out = append(out, toCampaign(v, x))
-		}
-		return nil
-	})
+	out, next, err := agedCampaigns(c, c.read, toCampaign)
 	return reply{data: out, next: next}, err
 }
 

@@ -1,9 +1,9 @@
 package keyapi
 
 import (
-	"encoding/binary"
 	"encoding/json"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -171,31 +171,6 @@ func (a *API) updateContact(c *call) (any, error) {
 	return c.contactOf(out.ID)
 }
 
-// cursorOrdinal begins cursors of lists in order of ordinals.
-const cursorOrdinal = 2
-
-// from reads the query's cursor of a list in order of ordinals.
-func (c *call) from() (uint32, error) {
-	text := string(c.QueryArgs().Peek("cursor"))
-	if text == "" {
-		return 0, nil
-	}
-	b, err := cursorText.DecodeString(text)
-	if err != nil || len(b) != 5 || b[0] != cursorOrdinal {
-		return 0, Fail(cursorFault)
-	}
-	return binary.LittleEndian.Uint32(b[1:]), nil
-}
-
-// ordinalCursor is the cursor of what stands behind the last of a page, "" when
-// the page was not full.
-func ordinalCursor(ordinals []uint32, limit int) string {
-	if len(ordinals) < limit {
-		return ""
-	}
-	return cursorText.EncodeToString(binary.LittleEndian.AppendUint32([]byte{cursorOrdinal}, ordinals[len(ordinals)-1]+1))
-}
-
 // listContacts answers GET /contacts: all profiles in the order in which they
 // were made, or those with an identifier, or on a list.
 func (a *API) listContacts(c *call) (any, error) {
@@ -214,7 +189,7 @@ func (a *API) listContacts(c *call) (any, error) {
 		if err != nil {
 			return err
 		}
-		next = ordinalCursor(ordinals, limit)
+		next = paging.NextOrdinal(ordinals, limit)
 		atMs := max(c.now.UnixMilli(), v.LogTimeMs())
 		for _, o := range ordinals {
 			p, err := v.Profile(o)

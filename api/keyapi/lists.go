@@ -1,6 +1,9 @@
 package keyapi
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/resolver"
+)
 
 func (a *API) listRoutes() []route {
 	return []route{
@@ -24,8 +27,8 @@ type list struct {
 	UpdatedAt   string `json:"updated_at"`
 }
 
-func toList(v *resolver.View, l resolver.List) list {
-	return list{l.ID, l.Name, l.Description, v.CountListMembers(l), timeText(l.CreatedMs), timeText(l.UpdatedMs)}
+func toList(v *resolver.View, l *resolver.List) list {
+	return list{l.ID, l.Name, l.Description, v.CountListMembers(*l), timeText(l.CreatedMs), timeText(l.UpdatedMs)}
 }
 
 func (c *call) listOf(id string) (x list, err error) {
@@ -34,7 +37,7 @@ func (c *call) listOf(id string) (x list, err error) {
 		if !ok {
 			return failWith(codeNotFound, "list_id: there is no such list")
 		}
-		x = toList(v, l)
+		x = toList(v, &l)
 		return nil
 	})
 	return x, err
@@ -61,24 +64,7 @@ func (a *API) createList(c *call) (any, error) {
 
 // lists answers GET /lists, the oldest first.
 func (a *API) lists(c *call) (any, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.after()
-	if err != nil {
-		return nil, err
-	}
-	out := []list{}
-	next := ""
-	err = c.read(func(v *resolver.View) error {
-		var part []resolver.List
-		part, next = pageByAge(v.Lists(), after, limit, func(l *resolver.List) age { return age{l.CreatedMs, l.ID} })
-		for _, l := range part {
-			out = append(out, toList(v, l))
-		}
-		return nil
-	})
+	out, next, err := aged(c, c.read, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, toList)
 	return reply{data: out, next: next}, err
 }
 

@@ -26,29 +26,13 @@ type pushSegment struct {
 
 // pushSegments answers GET /push/segments, the oldest first.
 func (a *API) pushSegments(c *call) (any, error) {
-	limit, err := c.limit()
-	if err != nil {
-		return nil, err
-	}
-	after, err := c.after()
-	if err != nil {
-		return nil, err
-	}
-	out := []pushSegment{}
-	next := ""
-	err = c.read(func(v *resolver.View) error {
-		var part []resolver.Segment
-		part, next = pageByAge(v.Segments(), after, limit, func(s *resolver.Segment) age { return age{s.CreatedMs, s.ID} })
+	out, next, err := agedSegments(c, c.read, func(v *resolver.View, s *resolver.Segment) pushSegment {
+		x := pushSegment{ID: s.ID, Name: s.Name, Status: "building"}
 		// No event that was acknowledged before is in this instant's future.
-		atMs := max(c.now.UnixMilli(), v.LogTimeMs())
-		for i := range part {
-			x := pushSegment{ID: part[i].ID, Name: part[i].Name, Status: "building"}
-			if n, live := v.CountMembers(part[i].ID, atMs); live {
-				x.Count, x.Status = &n, "live"
-			}
-			out = append(out, x)
+		if n, live := v.CountMembers(s.ID, max(c.now.UnixMilli(), v.LogTimeMs())); live {
+			x.Count, x.Status = &n, "live"
 		}
-		return nil
+		return x
 	})
 	return reply{data: out, next: next}, err
 }
