@@ -20,10 +20,47 @@ import (
 // costs nothing of the budget.
 func (e *Engine) Advance(nowMs int64, budget int) bool {
 	e.now = max(e.now, nowMs)
+	for {
+		flips, _, ok := e.next(e.now, budget)
+		if !ok {
+			return false
+		}
+		if flips == 0 {
+			break
+		}
+		budget -= flips
+	}
+	e.prepare()
+	e.sweep()
+	e.clean()
+	return true
+}
+
+// Step is the first part of [Engine.Advance]: what one profile has due at the
+// earliest instant, not after untilMs, at which an answer of its changes. It
+// moves the engine's time to that instant, or to untilMs when nothing changes
+// until then, so that others can act on each change before the next. It returns
+// how many answers changed; ok is false when more was due than the budget
+// allows: the engine then lags behind untilMs.
+//
+// Advance must be called in the end, with the same time.
+func (e *Engine) Step(untilMs int64, budget int) (flips int, ok bool) {
+	flips, at, ok := e.next(untilMs, budget)
+	if flips > 0 {
+		e.now = max(e.now, at)
+		return flips, true
+	}
+	e.now = max(e.now, untilMs)
+	return 0, ok
+}
+
+// next works off what one profile has due at the earliest instant until which an
+// answer changes.
+func (e *Engine) next(untilMs int64, budget int) (flips int, at int64, ok bool) {
 	for len(e.timers) > 0 {
 		l := e.timers[0]
 		t, ordinal := l.wheel.head()
-		if t > e.now {
+		if t > untilMs {
 			break
 		}
 		if ordinal < 0 {
@@ -32,11 +69,11 @@ func (e *Engine) Advance(nowMs int64, budget int) bool {
 			continue
 		}
 		// All answers of a profile that change at one instant change at once.
-		for flips := 0; ; {
+		for {
 			if e.flipsAt(l, l.wheel.peek()) {
 				if budget <= 0 && flips == 0 {
 					e.done = max(e.done, t-1)
-					return false
+					return 0, t, false
 				}
 				flips++
 				budget--
@@ -53,13 +90,15 @@ func (e *Engine) Advance(nowMs int64, budget int) bool {
 			}
 		}
 		e.settle(uint32(ordinal), t)
+		if flips > 0 {
+			return flips, t, true
+		}
 	}
-	e.done = e.now
-	clear(e.caught)
-	e.prepare()
-	e.sweep()
-	e.clean()
-	return true
+	e.done = max(e.done, untilMs)
+	if e.done >= e.now {
+		clear(e.caught)
+	}
+	return 0, untilMs, true
 }
 
 func (e *Engine) dueOf(l *leaf) func(o uint32) int64 {
