@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -26,23 +27,14 @@ type apiKey struct {
 
 func (a *API) newAPIKey(account uint64, k *resolver.APIKey) apiKey {
 	out := apiKey{
-		ID: k.ID, Name: k.Name, Permissions: k.Permissions, CreatedBy: k.CreatorID, CreatedAt: timeText(k.CreatedMs),
-		Revoked: k.RevokedMs != 0, RevokedAt: timeOrNull(k.RevokedMs),
+		ID: k.ID, Name: k.Name, Permissions: k.Permissions, CreatedBy: k.CreatorID, CreatedAt: record.Time(k.CreatedMs),
+		Revoked: k.RevokedMs != 0, RevokedAt: record.TimeOrNull(k.RevokedMs),
 	}
 	if out.Permissions == nil {
 		out.Permissions = []string{}
 	}
-	out.LastUsedAt = timeOrNull(max(k.LastUsedMs, a.opts.KeyLastUsed(account, k.ID)))
+	out.LastUsedAt = record.TimeOrNull(max(k.LastUsedMs, a.opts.KeyLastUsed(account, k.ID)))
 	return out
-}
-
-// timeOrNull is a time as answers write it, null for 0.
-func timeOrNull(ms int64) *string {
-	if ms == 0 {
-		return nil
-	}
-	s := timeText(ms)
-	return &s
 }
 
 // listAPIKeys answers GET /api-keys, the oldest first, also those revoked.

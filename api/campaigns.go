@@ -2,63 +2,24 @@ package api
 
 import (
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
-
-// campaign is a campaign as it is answered.
-type campaign struct {
-	ID         string   `json:"_id"`
-	Name       string   `json:"name"`
-	Channel    int      `json:"channel"`
-	Type       *int     `json:"type"`
-	Date       *string  `json:"date"`
-	Subject    string   `json:"subject"`
-	Body       string   `json:"body"`
-	Sender     string   `json:"sender"`
-	SenderName string   `json:"sender_name"`
-	ReplyTo    string   `json:"reply_to"`
-	TemplateID *string  `json:"template_id"`
-	ListID     []string `json:"list_id"`
-	SegmentIDs []string `json:"segment_ids"`
-	// Status is draft, sending, testing, sent or stopped.
-	Status    string `json:"status"`
-	CreatedAt string `json:"created_at"`
-	UpdatedAt string `json:"updated_at"`
-}
-
-func newCampaign(v *resolver.View, x *resolver.Campaign) campaign {
-	out := campaign{ID: x.ID, Name: x.Name, Channel: x.Channel, Subject: x.Subject, Body: x.Body, Sender: x.Sender, SenderName: x.SenderName,
-		ReplyTo: x.ReplyTo, ListID: append([]string{}, x.ListIDs...), SegmentIDs: append([]string{}, x.SegmentIDs...), Status: "draft",
-		CreatedAt: timeText(x.CreatedMs), UpdatedAt: timeText(x.UpdatedMs)}
-	if x.Type != 0 {
-		out.Type = &x.Type
-	}
-	if x.Date != "" {
-		out.Date = &x.Date
-	}
-	if x.TemplateID != "" {
-		out.TemplateID = &x.TemplateID
-	}
-	if r, ok := v.CampaignRun(x.ID); ok {
-		out.Status = r.Status
-	}
-	return out
-}
 
 var errNoCampaign = missing("there is no campaign with this id")
 
 func (a *API) listCampaigns(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Campaigns, func(x *resolver.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, newCampaign)
+	return aged(a, c, (*resolver.View).Campaigns, func(x *resolver.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
 }
 
 func (a *API) getCampaign(c *call) (any, error) {
-	var out campaign
+	var out record.Campaign
 	err := a.read(c, func(v *resolver.View) error {
 		x, ok := v.Campaign(c.id())
 		if !ok {
 			return errNoCampaign
 		}
-		out = newCampaign(v, &x)
+		out = record.NewCampaign(v, &x)
 		return nil
 	})
 	return out, err
@@ -100,7 +61,7 @@ func (a *API) campaignStats(c *call) (any, error) {
 			Skipped: map[string]int{}, Errors: []string{}}
 		if r, ok := v.CampaignRun(x.ID); ok {
 			out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
-			out.StartedAt, out.FinishedAt = timeOrNull(r.StartedMs), timeOrNull(r.FinishedMs)
+			out.StartedAt, out.FinishedAt = record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 			out.Errors = append(out.Errors, r.Errors...)
 			for why, n := range r.Skipped {
 				out.Skipped[why] = n

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -24,7 +25,7 @@ func newEventType(t resolver.EventType) eventType {
 		out.Name = t.Key
 	}
 	if t.Count > 0 {
-		s := timeText(t.FirstSeenMs)
+		s := record.Time(t.FirstSeenMs)
 		out.FirstSeen = &s
 	}
 	return out

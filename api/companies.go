@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -30,7 +31,7 @@ func newCompany(s resolver.CompanyState) company {
 	return company{
 		ID: s.ID, AccountID: resolver.AccountID(s.Account), AppID: resolver.AppID(s.Account), Name: s.Name,
 		APIAccess: s.APIAccess, Active: s.Active, EmailCredits: s.EmailCredits, SurfaceCPerMinute: s.SurfaceCPerMinute,
-		Users: s.Users, CreatedAt: timeText(s.CreatedMs),
+		Users: s.Users, CreatedAt: record.Time(s.CreatedMs),
 	}
 }
 

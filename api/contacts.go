@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -124,7 +125,7 @@ func (a *API) listErasures(c *call) (any, error) {
 				next = list[limit-1].Hash
 				break
 			}
-			out = append(out, erasure{x.Hash, x.Kind, timeText(x.AtMs)})
+			out = append(out, erasure{x.Hash, x.Kind, record.Time(x.AtMs)})
 		}
 		return nil
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fasthttp/router"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
@@ -41,19 +42,10 @@ func (a *API) registerMessaging(r *router.Router) {
 	a.registerInbound(r)
 }
 
-// device is a device as it is answered. Its address is not: who holds the
-// credentials could write to it.
-type device struct {
-	ID        string `json:"_id"`
-	Kind      string `json:"kind"` // webpush, fcm or apns
-	CreatedAt string `json:"created_at"`
-}
-
 // listDevices answers GET /profiles/{id}/devices, the oldest first.
 func (a *API) listDevices(c *call) (any, error) { return a.devicesOf(c, c.id()) }
 
-func (a *API) devicesOf(c *call, id string) (list []device, err error) {
-	list = []device{}
+func (a *API) devicesOf(c *call, id string) (list []record.Device, err error) {
 	err = a.read(c, func(v *resolver.View) error {
 		o, ok := uint32(0), false
 		if pid, is := resolver.ParseProfileID(id); is {
@@ -63,13 +55,10 @@ func (a *API) devicesOf(c *call, id string) (list []device, err error) {
 			return missing("%s", errNoProfile)
 		}
 		p, err := v.Profile(o)
-		if err != nil {
-			return err
+		if err == nil {
+			list = record.Devices(p)
 		}
-		for _, d := range p.Devices {
-			list = append(list, device{d.ID, d.Kind, timeText(d.AddedMs)})
-		}
-		return nil
+		return err
 	})
 	return list, err
 }
@@ -107,7 +96,7 @@ func (a *API) addDevice(c *call) (any, error) {
 		}
 	}
 	// Somebody else has moved it away meanwhile.
-	return device{ID: out.Device, Kind: in.Kind, CreatedAt: timeText(a.opts.Now().UnixMilli())}, err
+	return record.Device{ID: out.Device, Kind: in.Kind, CreatedAt: record.Time(a.opts.Now().UnixMilli())}, err
 }
 
 // removeDevice answers DELETE /profiles/{id}/devices/{device}.

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
 )
@@ -54,7 +55,7 @@ func newDomainRecord(r email.Record) domainRecord {
 }
 
 func newDomain(d *resolver.Domain) (out domain, err error) {
-	out = domain{Domain: d.Name, Verified: d.VerifiedMs != 0, VerifiedAt: timeOrNull(d.VerifiedMs), CreatedAt: timeText(d.CreatedMs), Records: []domainRecord{}}
+	out = domain{Domain: d.Name, Verified: d.VerifiedMs != 0, VerifiedAt: record.TimeOrNull(d.VerifiedMs), CreatedAt: record.Time(d.CreatedMs), Records: []domainRecord{}}
 	if d.VerifiedBy != "" {
 		out.VerifiedBy = &d.VerifiedBy
 	}

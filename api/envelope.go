@@ -80,8 +80,3 @@ func writeJSON(ctx *fasthttp.RequestCtx, status int, e envelope) {
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	ctx.Response.SetBodyRaw(buf.Bytes())
 }
-
-// timeText is a time in Unix milliseconds as answers write it.
-func timeText(ms int64) string {
-	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
-}

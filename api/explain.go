@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -90,7 +91,7 @@ func (a *API) explain(c *call) (any, error) {
 		names[other.ID] = other.Name
 	}
 	return note{explanation{
-		SegmentID: s.ID, ProfileID: p.Profile.ID.String(), Member: tree.Holds, AsOf: timeText(q.atMs),
+		SegmentID: s.ID, ProfileID: p.Profile.ID.String(), Member: tree.Holds, AsOf: record.Time(q.atMs),
 		Definition: newExplainedNode(tree, q.atMs, names),
 	}, message}, nil
 }

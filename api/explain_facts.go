@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -129,6 +130,6 @@ func newActivityFacts(f *segment.ActivityFacts, a *segment.Activity, atMs int64)
 }
 
 func timeOf(ms int64) *string {
-	text := timeText(ms)
+	text := record.Time(ms)
 	return &text
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -36,7 +37,7 @@ func TestS1ExplainOfListsAndConsent(t *testing.T) {
 	for _, definition := range []string{
 		fmt.Sprintf(`{"kind":"list","list_id":%q}`, l.ID),
 		fmt.Sprintf(`{"kind":"list","list_id":%q,"member":false}`, l.ID),
-		fmt.Sprintf(`{"kind":"consent","channel":"email","status":"unsubscribed","until":%q}`, timeText(s.clock.Now().Add(-24*time.Hour).UnixMilli())),
+		fmt.Sprintf(`{"kind":"consent","channel":"email","status":"unsubscribed","until":%q}`, record.Time(s.clock.Now().Add(-24*time.Hour).UnixMilli())),
 	} {
 		var r struct {
 			ID string `json:"_id"`

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -126,7 +127,7 @@ func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w
 				return err
 			}
 			for i := range b.Ordinal {
-				if err := enc.Encode(event{ids[i].String(), typ, timeText(b.TimeMs[i]), objectOr(b.Properties.At(i))}); err != nil {
+				if err := enc.Encode(event{ids[i].String(), typ, record.Time(b.TimeMs[i]), record.Object(b.Properties.At(i))}); err != nil {
 					return err
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
@@ -17,12 +18,12 @@ func TestS1FactsOfAProfile(t *testing.T) {
 		ContactInfo: resolver.ContactInfo{Lists: []string{"lst_1"}},
 	}
 	for definition, want := range map[string]bool{
-		`{"kind":"list","list_id":"lst_1"}`:                                                                       true,
-		`{"kind":"list","list_id":"lst_2"}`:                                                                       false,
-		`{"kind":"list","list_id":"lst_1","member":false}`:                                                        false,
-		`{"kind":"consent","channel":"sms","status":"unsubscribed"}`:                                              true,
-		fmt.Sprintf(`{"kind":"consent","channel":"sms","status":"unsubscribed","since":%q}`, timeText(1_500_000)): false,
-		fmt.Sprintf(`{"kind":"consent","channel":"sms","status":"unsubscribed","since":%q}`, timeText(500_000)):   true,
+		`{"kind":"list","list_id":"lst_1"}`:                                                                          true,
+		`{"kind":"list","list_id":"lst_2"}`:                                                                          false,
+		`{"kind":"list","list_id":"lst_1","member":false}`:                                                           false,
+		`{"kind":"consent","channel":"sms","status":"unsubscribed"}`:                                                 true,
+		fmt.Sprintf(`{"kind":"consent","channel":"sms","status":"unsubscribed","since":%q}`, record.Time(1_500_000)): false,
+		fmt.Sprintf(`{"kind":"consent","channel":"sms","status":"unsubscribed","since":%q}`, record.Time(500_000)):   true,
 	} {
 		n, err := segment.Parse([]byte(definition), segment.Limits{})
 		if err != nil {

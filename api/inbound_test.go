@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -263,12 +264,12 @@ func TestDevicesInTheConsole(t *testing.T) {
 	m := newMailing(t)
 	id := m.contact("ada@x.io")
 	path := "/profiles/" + id + "/devices"
-	var d device
+	var d record.Device
 	m.want("POST", path, `{"kind":"apns","device_id":"phone","address":"`+strings.Repeat("ab", 32)+`"}`, &d)
 	if d.ID != "phone" || d.Kind != "apns" {
 		t.Errorf("%+v", d)
 	}
-	var list []device
+	var list []record.Device
 	m.want("GET", path, "", &list)
 	if len(list) != 1 || list[0] != d {
 		t.Errorf("%+v", list)

@@ -2,36 +2,23 @@ package api
 
 import (
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
-
-// staticList is a list as it is answered.
-type staticList struct {
-	ID          string `json:"_id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Contacts    uint64 `json:"contacts"`
-	CreatedAt   string `json:"created_at"`
-	UpdatedAt   string `json:"updated_at"`
-}
-
-func newList(v *resolver.View, l *resolver.List) staticList {
-	return staticList{l.ID, l.Name, l.Description, v.CountListMembers(*l), timeText(l.CreatedMs), timeText(l.UpdatedMs)}
-}
 
 var errNoList = missing("there is no list with this id")
 
 func (a *API) listLists(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, newList)
+	return aged(a, c, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
 }
 
-func (a *API) listOf(c *call, id string) (out staticList, err error) {
+func (a *API) listOf(c *call, id string) (out record.List, err error) {
 	err = a.read(c, func(v *resolver.View) error {
 		l, ok := v.List(id)
 		if !ok {
 			return errNoList
 		}
-		out = newList(v, &l)
+		out = record.NewList(v, &l)
 		return nil
 	})
 	return out, err

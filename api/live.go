@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -60,15 +61,7 @@ func newLiveEvent(e resolver.LiveEvent) liveEvent {
 	return liveEvent{
 		ProfileID:  e.Profile.String(),
 		EventType:  e.EventType,
-		Timestamp:  timeText(e.TimeMs),
-		Properties: objectOr(e.Properties),
+		Timestamp:  record.Time(e.TimeMs),
+		Properties: record.Object(e.Properties),
 	}
-}
-
-// objectOr is stored JSON text, or an empty object where there is none.
-func objectOr[T string | []byte | json.RawMessage](text T) json.RawMessage {
-	if len(text) == 0 {
-		return json.RawMessage("{}")
-	}
-	return json.RawMessage(text)
 }

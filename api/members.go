@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
@@ -71,7 +72,7 @@ func (a *API) members(c *call) (any, error) {
 	if p.more {
 		next = memberCursor{from: p.next, definition: hash}.encode()
 	}
-	return map[string]any{"members": ids, "next": cursorOrNull(next), "as_of": timeText(p.atMs)}, nil
+	return map[string]any{"members": ids, "next": cursorOrNull(next), "as_of": record.Time(p.atMs)}, nil
 }
 
 // membersByHistory is a page of the members of a segment that is building.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
@@ -46,7 +47,7 @@ func (a *API) preview(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	count, asOf := who.GetCardinality(), timeText(q.atMs)
+	count, asOf := who.GetCardinality(), record.Time(q.atMs)
 	var ordinals []uint32
 	for it := who.Iterator(); it.HasNext() && len(ordinals) < sampleSize; {
 		ordinals = append(ordinals, it.Next())

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -56,10 +57,10 @@ var identityKinds = []resolver.IdentityKind{resolver.IdentityEmail, resolver.Ide
 func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
 	out := profile{
 		ProfileID: p.ID.String(), FirstName: p.FirstName, LastName: p.LastName,
-		Geo: objectOr(p.Geo), Attributes: objectOr(p.Attributes),
+		Geo: record.Object(p.Geo), Attributes: record.Object(p.Attributes),
 		MergedIDs: []string{}, Identities: map[string][]string{}, Consent: map[string]consent{},
 		Lists: []string{}, Segments: segments, Statuses: map[string]string{}, Suppressions: map[string]string{}, Conflicts: []conflict{},
-		AsOf: timeText(asOfMs), CreatedAt: timeText(p.CreatedMs),
+		AsOf: record.Time(asOfMs), CreatedAt: record.Time(p.CreatedMs),
 	}
 	for _, k := range identityKinds {
 		out.Identities[k.String()] = []string{}
@@ -75,7 +76,7 @@ func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
 		out.Consent[ch] = consent{Status: "never_subscribed"}
 	}
 	for _, c := range p.Consents {
-		since := timeText(c.SinceMs)
+		since := record.Time(c.SinceMs)
 		out.Consent[c.Channel] = consent{c.Status, c.Source, &since}
 	}
 	out.Lists = append(out.Lists, p.Lists...)
@@ -89,7 +90,7 @@ func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
 	}
 	out.EngagementScore, out.Devices, out.IsContact = p.Score(asOfMs), len(p.Devices), p.IsContact
 	for _, c := range p.Conflicts {
-		x := conflict{Kind: c.Kind.String(), Value: c.Value, Reason: c.Reason, At: timeText(c.AtMs)}
+		x := conflict{Kind: c.Kind.String(), Value: c.Value, Reason: c.Reason, At: record.Time(c.AtMs)}
 		if c.Other != nil {
 			id := c.Other.String()
 			x.OtherProfileID = &id
@@ -97,7 +98,7 @@ func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
 		out.Conflicts = append(out.Conflicts, x)
 	}
 	if hasEvents(p) {
-		at := timeText(p.LastEventMs)
+		at := record.Time(p.LastEventMs)
 		out.LastEventAt = &at
 	}
 	return out

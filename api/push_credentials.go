@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
@@ -44,7 +45,7 @@ func (a *API) listCredentials(g *credentialGroup) func(*call) (any, error) {
 		list := []credential{}
 		err := a.read(c, func(v *resolver.View) error {
 			for _, x := range v.Credentials(g.name) {
-				list = append(list, credential{Kind: x.Name, UpdatedAt: timeText(x.UpdatedMs), Details: g.show(c, x.Name, x.Config)})
+				list = append(list, credential{Kind: x.Name, UpdatedAt: record.Time(x.UpdatedMs), Details: g.show(c, x.Name, x.Config)})
 			}
 			return nil
 		})
@@ -73,7 +74,7 @@ func (a *API) setCredential(g *credentialGroup) func(*call) (any, error) {
 		if _, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandCredentialSet, resolver.Credential{Group: g.name, Name: c.id(), Config: raw}); err != nil {
 			return nil, err
 		}
-		return credential{Kind: c.id(), UpdatedAt: timeText(a.opts.Now().UnixMilli()), Details: g.show(c, c.id(), raw), Once: once}, nil
+		return credential{Kind: c.id(), UpdatedAt: record.Time(a.opts.Now().UnixMilli()), Details: g.show(c, c.id(), raw), Once: once}, nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
@@ -50,14 +51,14 @@ type records struct {
 }
 
 func newRecords(v *resolver.View, atMs int64) *records {
-	return &records{view: v, atMs: atMs, asOf: timeText(atMs)}
+	return &records{view: v, atMs: atMs, asOf: record.Time(atMs)}
 }
 
 // newRecord is a live segment, without its count.
 func newRecord(s *resolver.Segment, asOf string) segmentRecord {
 	return segmentRecord{
 		ID: s.ID, Name: s.Name, Definition: s.Definition, Status: statusLive, Progress: 1,
-		AsOf: asOf, CreatedAt: timeText(s.CreatedMs), UpdatedAt: timeText(s.UpdatedMs), root: s.Root,
+		AsOf: asOf, CreatedAt: record.Time(s.CreatedMs), UpdatedAt: record.Time(s.UpdatedMs), root: s.Root,
 	}
 }
 
@@ -159,7 +160,7 @@ var errNoSegment = missing("there is no segment with this id")
 func (a *API) answerSegment(c *call, id string) (any, error) {
 	var r segmentRecord
 	if s, atMs, ok := a.opts.Node.PublishedSegment(c.account, id, a.opts.Now().UnixMilli()); ok && s.Known {
-		r = newRecord(s.Segment, timeText(atMs))
+		r = newRecord(s.Segment, record.Time(atMs))
 		r.Count = &s.Members
 		return r, nil
 	}
@@ -238,7 +239,7 @@ func publishedPage(saved []resolver.CountedSegment, after []byte, limit int, atM
 		return p, false, err
 	}
 	p.records = make([]segmentRecord, to-from)
-	asOf := timeText(atMs)
+	asOf := record.Time(atMs)
 	for i := range p.records {
 		s := &saved[from+i]
 		if !s.Known {

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 )
@@ -143,7 +144,7 @@ type sessionAnswer struct {
 
 func newSessionAnswer(account uint64, user *resolver.User, expiresMs int64) sessionAnswer {
 	return sessionAnswer{
-		ExpiresAt: timeText(expiresMs), AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
+		ExpiresAt: record.Time(expiresMs), AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
 		UserID: user.ID, Email: user.Email, Name: user.Name, Permissions: user.Permissions, Admin: user.Admin,
 	}
 }

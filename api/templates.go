@@ -2,6 +2,7 @@ package api
 
 import (
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -18,7 +19,7 @@ type template struct {
 }
 
 func newTemplate(_ *resolver.View, t *resolver.Template) template {
-	return template{t.ID, t.Name, t.Source, t.Subject, t.HTML, t.Text, timeText(t.CreatedMs), timeText(t.UpdatedMs)}
+	return template{t.ID, t.Name, t.Source, t.Subject, t.HTML, t.Text, record.Time(t.CreatedMs), record.Time(t.UpdatedMs)}
 }
 
 func (a *API) listTemplates(c *call) (any, error) {

@@ -1,19 +1,10 @@
 package api
 
 import (
-	"encoding/json"
-
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
-
-// profileEvent is an event of a profile as it is answered.
-type profileEvent struct {
-	EventType      string          `json:"event_type"`
-	Timestamp      string          `json:"timestamp"`
-	Properties     json.RawMessage `json:"properties"`
-	IdempotencyKey *string         `json:"idempotency_key"`
-}
 
 // timeline answers GET /profiles/{id}/events, newest first. A cursor names a
 // place in the order of events; events that arrive meanwhile with a time before
@@ -60,12 +51,5 @@ func (a *API) timeline(c *call) (any, error) {
 		entries = entries[:limit]
 		next = encodeTimelineCursor(entries[limit-1].Key)
 	}
-	events := make([]profileEvent, len(entries))
-	for i, e := range entries {
-		events[i] = profileEvent{EventType: e.EventType, Timestamp: timeText(e.Key.TimeMs), Properties: objectOr(e.Properties)}
-		if e.IdempotencyKey != "" {
-			events[i].IdempotencyKey = &e.IdempotencyKey
-		}
-	}
-	return map[string]any{"events": events, "next": cursorOrNull(next)}, nil
+	return map[string]any{"events": record.Events(entries), "next": cursorOrNull(next)}, nil
 }

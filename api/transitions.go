@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -238,7 +239,7 @@ func (t *transitionSource) send(s *stream, e resolver.TransitionEvent) {
 		event = "entered"
 	}
 	data, err := json.Marshal(transition{
-		ProfileID: e.Profile.String(), SegmentID: e.Segment, Cause: e.Cause.String(), At: timeText(e.AtMs), Position: at,
+		ProfileID: e.Profile.String(), SegmentID: e.Segment, Cause: e.Cause.String(), At: record.Time(e.AtMs), Position: at,
 	})
 	if err != nil {
 		panic(err) // strings can be written

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -466,7 +467,7 @@ func TestTransitionsWhole(t *testing.T) {
 		}
 		for i := range min(len(want), len(seen[n])) {
 			x, m := want[i], seen[n][i]
-			if m.id != positionText(x.Key) || (m.event == "entered") != x.Entered || m.data.ProfileID != ids[x.Ordinal] || m.data.Cause != x.Cause.String() || m.data.At != timeText(x.AtMs) {
+			if m.id != positionText(x.Key) || (m.event == "entered") != x.Entered || m.data.ProfileID != ids[x.Ordinal] || m.data.Cause != x.Cause.String() || m.data.At != record.Time(x.AtMs) {
 				t.Fatalf("seed %d: number %d is %+v, want %+v", seed, i, m, x)
 			}
 			causes[x.Cause]++

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 )
@@ -23,7 +24,7 @@ type user struct {
 }
 
 func newUser(u *resolver.User) user {
-	return user{ID: u.ID, Email: u.Email, Name: u.Name, Permissions: u.Permissions, Admin: u.Admin, CreatedAt: timeText(u.CreatedMs)}
+	return user{ID: u.ID, Email: u.Email, Name: u.Name, Permissions: u.Permissions, Admin: u.Admin, CreatedAt: record.Time(u.CreatedMs)}
 }
 
 // userBody is what is set of a user.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fasthttp/router"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
@@ -62,9 +63,9 @@ type hook struct {
 func newHook(v *resolver.View, e *resolver.Endpoint) hook {
 	h := hook{
 		ID: e.ID, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status,
-		CreatedAt: timeText(e.CreatedMs), UpdatedAt: timeText(e.UpdatedMs),
+		CreatedAt: record.Time(e.CreatedMs), UpdatedAt: record.Time(e.UpdatedMs),
 		Delivered: e.Delivered, Failures: e.Failures, Failing: e.Failing, Dropped: e.Dropped, LastError: e.LastError,
-		LastFailedAt: timeOrNull(e.LastFailedMs), LastDeliveredAt: timeOrNull(e.LastDeliveredMs),
+		LastFailedAt: record.TimeOrNull(e.LastFailedMs), LastDeliveredAt: record.TimeOrNull(e.LastDeliveredMs),
 	}
 	h.Waiting, h.DeadLetters = v.EndpointQueue(e.ID)
 	return h

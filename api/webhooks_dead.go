@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
@@ -49,7 +50,7 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 			out.next = paging.Encode(paging.DeadLetters, binary.BigEndian.AppendUint64(nil, letters[limit-1].Seq))
 		}
 		for _, x := range letters {
-			list = append(list, deadLetter{x.Seq, messaging.WebhookID(c.account, x.Origin), x.Ref, x.Attempt, x.Reason, timeText(x.CreatedMs), timeText(x.DiedMs)})
+			list = append(list, deadLetter{x.Seq, messaging.WebhookID(c.account, x.Origin), x.Ref, x.Attempt, x.Reason, record.Time(x.CreatedMs), record.Time(x.DiedMs)})
 		}
 		return nil
 	})

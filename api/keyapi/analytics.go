@@ -4,6 +4,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -43,7 +44,7 @@ type rangeBody struct {
 }
 
 func (s *span) body() rangeBody {
-	return rangeBody{timeText(s.fromMs), timeText(s.toMs), string(s.granularity)}
+	return rangeBody{record.Time(s.fromMs), record.Time(s.toMs), string(s.granularity)}
 }
 
 // span reads from, to and granularity of the query.
@@ -70,7 +71,7 @@ func (c *call) span() (s span, err error) {
 		}
 	}
 	if len(s.starts(maxSpans+1)) > maxSpans {
-		return s, Fail("granularity Input should be coarser: from %s to %s there would be more than %d spans", timeText(s.fromMs), timeText(s.toMs), maxSpans)
+		return s, Fail("granularity Input should be coarser: from %s to %s there would be more than %d spans", record.Time(s.fromMs), record.Time(s.toMs), maxSpans)
 	}
 	return s, nil
 }
@@ -341,7 +342,7 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 		if t == nil {
 			t = &tally{}
 		}
-		series = append(series, point{timeText(at), t.body()})
+		series = append(series, point{record.Time(at), t.body()})
 	}
 	return map[string]any{"range": s.body(), "totals": totals.body(), "series": series}, nil
 }
@@ -374,7 +375,7 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
 	out, next, err := agedCampaigns(c, read, func(v *resolver.View, x *resolver.Campaign) line {
 		among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
-		return line{ID: x.ID, Name: x.Name, Status: toCampaign(v, x).Status}
+		return line{ID: x.ID, Name: x.Name, Status: record.CampaignStatus(v, x.ID)}
 	})
 	if err != nil || len(out) == 0 {
 		return reply{data: out}, err
@@ -441,7 +442,7 @@ func (a *API) analyticsEvents(c *call) (any, error) {
 	}
 	for _, r := range rows {
 		l := &out[at[r.Type]]
-		l.Series = append(l.Series, point{timeText(r.StartMs), r.Events, r.Profiles})
+		l.Series = append(l.Series, point{record.Time(r.StartMs), r.Events, r.Profiles})
 	}
 	return map[string]any{"range": s.body(), "events": out}, nil
 }
@@ -531,7 +532,7 @@ func (a *API) analyticsContacts(c *call) (any, error) {
 			return nil, err
 		}
 		n = max(n, last)
-		series = append(series, point{timeText(at), n - last, n})
+		series = append(series, point{record.Time(at), n - last, n})
 		last = n
 	}
 	return map[string]any{"range": s.body(), "new": last - before, "total": last, "series": series}, nil

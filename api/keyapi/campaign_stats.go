@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -59,13 +60,6 @@ type variantStats struct {
 	UniqueClicks uint64 `json:"unique_clicks"`
 }
 
-func timeOrNull(ms int64) *string {
-	if ms == 0 {
-		return nil
-	}
-	return textOrNull(timeText(ms))
-}
-
 func share(n, of uint64) float64 {
 	if of == 0 {
 		return 0
@@ -87,7 +81,7 @@ func toStats(v *resolver.View, x resolver.Campaign) campaignStats {
 		return out
 	}
 	out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
-	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = orEmpty(r.Errors), r.Resumed, timeOrNull(r.StartedMs), timeOrNull(r.FinishedMs)
+	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = record.Texts(r.Errors), r.Resumed, record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 	if r.Skipped != nil {
 		out.Skipped = r.Skipped
 	}
@@ -102,7 +96,7 @@ func toStats(v *resolver.View, x resolver.Campaign) campaignStats {
 		}
 	}
 	if r.AB != nil {
-		ab := &abStats{Metric: r.AB.Metric, EndsAt: timeOrNull(r.AB.EndsMs)}
+		ab := &abStats{Metric: r.AB.Metric, EndsAt: record.TimeOrNull(r.AB.EndsMs)}
 		if r.AB.Winner >= 0 {
 			ab.Winner = &r.AB.Winner
 		}
@@ -172,7 +166,7 @@ func (c *call) addDeeds(out []recipientActivity, q query.DeedsQuery) error {
 		at[o] = i
 	}
 	first := func(have **string, ms int64) {
-		if text := timeText(ms); *have == nil || text < **have {
+		if text := record.Time(ms); *have == nil || text < **have {
 			*have = &text
 		}
 	}
@@ -185,7 +179,7 @@ func (c *call) addDeeds(out []recipientActivity, q query.DeedsQuery) error {
 		}
 		x.Clicks += d.Events
 		first(&x.ClickedAt, d.FirstMs)
-		x.Links = append(x.Links, linkActivity{d.Value, d.Events, timeText(d.FirstMs), timeText(d.LastMs)})
+		x.Links = append(x.Links, linkActivity{d.Value, d.Events, record.Time(d.FirstMs), record.Time(d.LastMs)})
 	}
 	return nil
 }
@@ -218,7 +212,7 @@ func (a *API) campaignActivity(c *call) (any, error) {
 			if err != nil {
 				return err
 			}
-			out = append(out, recipientActivity{p.ID.String(), textOrNull(p.Newest(resolver.IdentityEmail)), r.Sent, r.Failed, r.Delivered, r.Opened, r.Clicked, r.Bounced, r.Complained, r.Unsubscribed, 0, nil, 0, nil, []linkActivity{}})
+			out = append(out, recipientActivity{p.ID.String(), record.TextOrNull(p.Newest(resolver.IdentityEmail)), r.Sent, r.Failed, r.Delivered, r.Opened, r.Clicked, r.Bounced, r.Complained, r.Unsubscribed, 0, nil, 0, nil, []linkActivity{}})
 			deeds.Ordinals = append(deeds.Ordinals, r.Ordinal)
 		}
 		next = paging.NextOrdinal(ordinals, limit)

@@ -7,6 +7,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
@@ -36,60 +37,15 @@ func (a *API) campaignRoutes() []route {
 	}
 }
 
-// campaign is a campaign as it is answered.
-type campaign struct {
-	ID         string   `json:"_id"`
-	Name       string   `json:"name"`
-	Channel    int      `json:"channel"`
-	Type       *int     `json:"type"`
-	Date       *string  `json:"date"`
-	Subject    string   `json:"subject"`
-	Body       string   `json:"body"`
-	Sender     string   `json:"sender"`
-	SenderName string   `json:"sender_name"`
-	ReplyTo    string   `json:"reply_to"`
-	Link       *string  `json:"link"` // opened by a push message
-	TemplateID *string  `json:"template_id"`
-	ListID     []string `json:"list_id"`
-	SegmentIDs []string `json:"segment_ids"`
-	// Status is draft, sending, testing, sent or stopped.
-	Status    string `json:"status"`
-	CreatedAt string `json:"created_at"`
-	UpdatedAt string `json:"updated_at"`
-}
-
-func toCampaign(v *resolver.View, x *resolver.Campaign) campaign {
-	out := campaign{
-		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: textOrNull(x.Date), Subject: x.Subject, Body: x.Body,
-		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: textOrNull(x.Link), TemplateID: textOrNull(x.TemplateID),
-		ListID: orEmpty(x.ListIDs), SegmentIDs: orEmpty(x.SegmentIDs), Status: "draft",
-		CreatedAt: timeText(x.CreatedMs), UpdatedAt: timeText(x.UpdatedMs),
-	}
-	if x.Type != 0 {
-		out.Type = &x.Type
-	}
-	if r, ok := v.CampaignRun(x.ID); ok {
-		out.Status = r.Status
-	}
-	return out
-}
-
-func orEmpty(list []string) []string {
-	if list == nil {
-		return []string{}
-	}
-	return list
-}
-
 var errNoCampaign = failWith(codeNotFound, "There is no campaign with this id")
 
-func (c *call) campaignOf(id string) (x resolver.Campaign, out campaign, err error) {
+func (c *call) campaignOf(id string) (x resolver.Campaign, out record.Campaign, err error) {
 	err = c.read(func(v *resolver.View) error {
 		var ok bool
 		if x, ok = v.Campaign(id); !ok {
 			return errNoCampaign
 		}
-		out = toCampaign(v, &x)
+		out = record.NewCampaign(v, &x)
 		return nil
 	})
 	return x, out, err
@@ -217,7 +173,7 @@ func (a *API) getCampaign(c *call) (any, error) {
 
 // listCampaigns answers GET /campaign, the oldest first.
 func (a *API) listCampaigns(c *call) (any, error) {
-	out, next, err := agedCampaigns(c, c.read, toCampaign)
+	out, next, err := agedCampaigns(c, c.read, record.NewCampaign)
 	return reply{data: out, next: next}, err
 }
 
@@ -385,10 +341,7 @@ func (a *API) sendCampaign(c *call) (any, error) {
 	}
 	out := sendResult{
 		Success: r.Status == resolver.RunDone, Message: "sent", TotalMembers: r.Total, EmailsSent: r.Sent,
-		Errors: orEmpty(r.Errors), StartedAt: timeText(r.StartedMs),
-	}
-	if r.FinishedMs != 0 {
-		out.FinishedAt = textOrNull(timeText(r.FinishedMs))
+		Errors: record.Texts(r.Errors), StartedAt: record.Time(r.StartedMs), FinishedAt: record.TimeOrNull(r.FinishedMs),
 	}
 	if !out.Success {
 		out.Message = "stopped before the end"

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -42,31 +43,16 @@ type smsConsent struct {
 	Source *string `json:"source"`
 }
 
-// textOrNull is a text, nil when it is empty.
-func textOrNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func objectOrEmpty(raw json.RawMessage) json.RawMessage {
-	if len(raw) == 0 {
-		return json.RawMessage("{}")
-	}
-	return raw
-}
-
 func toContact(p *resolver.Profile, atMs int64) contact {
 	sms := p.Consent("sms")
 	status := p.Status("email", atMs)
 	x := contact{
 		ID:    p.ID.String(),
-		Email: textOrNull(p.Newest(resolver.IdentityEmail)), Phone: textOrNull(p.Newest(resolver.IdentityPhone)),
-		ExternalID: textOrNull(p.Newest(resolver.IdentityExternalID)), FirstName: textOrNull(p.FirstName), LastName: textOrNull(p.LastName),
-		SMSConsent: smsConsent{sms.Status, textOrNull(sms.Source)}, Status: textOrNull(status),
-		EngagementScore: p.Score(atMs), Lists: p.Lists, Geo: objectOrEmpty(p.Geo), Attributes: objectOrEmpty(p.Attributes),
-		CreatedAt: timeText(p.CreatedMs),
+		Email: record.TextOrNull(p.Newest(resolver.IdentityEmail)), Phone: record.TextOrNull(p.Newest(resolver.IdentityPhone)),
+		ExternalID: record.TextOrNull(p.Newest(resolver.IdentityExternalID)), FirstName: record.TextOrNull(p.FirstName), LastName: record.TextOrNull(p.LastName),
+		SMSConsent: smsConsent{sms.Status, record.TextOrNull(sms.Source)}, Status: record.TextOrNull(status),
+		EngagementScore: p.Score(atMs), Lists: p.Lists, Geo: record.Object(p.Geo), Attributes: record.Object(p.Attributes),
+		CreatedAt: record.Time(p.CreatedMs),
 	}
 	if x.Lists == nil {
 		x.Lists = []string{}

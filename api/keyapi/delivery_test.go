@@ -19,6 +19,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/push"
@@ -160,7 +161,7 @@ func (x *sending) addDevice(contact, id, kind, address string) {
 
 func (x *sending) deviceIDs(contact string) (out []string) {
 	x.t.Helper()
-	var list []device
+	var list []record.Device
 	x.call("success", "GET", "/contacts/"+contact+"/devices", nil, &list)
 	for _, d := range list {
 		out = append(out, d.ID)
@@ -216,7 +217,7 @@ func TestPushSendReachesDevicesAndRetiresDeadOnes(t *testing.T) {
 	if !slices.ContainsFunc(x.got, func(s string) bool { return strings.Contains(s, "Hello Ada") && strings.Contains(s, fcmOne) }) {
 		t.Errorf("FCM was sent %q", x.got)
 	}
-	var history campaign
+	var history record.Campaign
 	x.call("success", "GET", "/campaign/"+got.CampaignID, nil, &history)
 	if history.Channel != 2 || *history.Type != 4 || history.Status != "sent" || history.Subject != "Hello {{first_name}}" {
 		t.Errorf("%+v", history)
@@ -292,7 +293,7 @@ func TestPushDryRunValidatesEverythingAndDeliversNothing(t *testing.T) {
 			t.Errorf("%s", m)
 		}
 	}
-	var list []campaign
+	var list []record.Campaign
 	x.call("success", "GET", "/campaign", nil, &list)
 	if len(list) != 1 || len(x.got) != 0 {
 		t.Errorf("%d rows of history, %d requests", len(list), len(x.got))
@@ -317,7 +318,7 @@ func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 	x.addDevice(ada, "phone", "fcm", fcmOne)
 	send := func(fields string) (out sendResult) {
 		t.Helper()
-		var c campaign
+		var c record.Campaign
 		x.call("success", "POST", "/campaign", `{"name":"n","subject":"Hi {{first_name}}","body":"Dear {{first_name | default: \"you\"}}","date":"2026-01-01",`+fields+`}`, &c)
 		x.call("success", "POST", "/campaign/"+c.ID+"/send", nil, &out)
 		return out

@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
@@ -12,14 +13,6 @@ func (a *API) deviceRoutes() []route {
 		{method: "GET", path: "/contacts/{id}/devices", permission: "contacts:read", handle: a.listDevices},
 		{method: "DELETE", path: "/contacts/{id}/devices/{device}", permission: "contacts:write", handle: a.removeDevice},
 	}
-}
-
-// device is a device as it is answered. Its address is not: who holds the
-// credentials could write to it.
-type device struct {
-	ID        string `json:"_id"`
-	Kind      string `json:"kind"` // webpush, fcm or apns
-	CreatedAt string `json:"created_at"`
 }
 
 // addDevice answers POST /contacts/{id}/devices. The same address again changes
@@ -56,11 +49,10 @@ func (a *API) addDevice(c *call) (any, error) {
 		}
 	}
 	// Somebody else has moved it away meanwhile.
-	return device{ID: out.Device, Kind: in.Kind, CreatedAt: timeText(c.now.UnixMilli())}, err
+	return record.Device{ID: out.Device, Kind: in.Kind, CreatedAt: record.Time(c.now.UnixMilli())}, err
 }
 
-func (c *call) devicesOf(id string) (list []device, err error) {
-	list = []device{}
+func (c *call) devicesOf(id string) (list []record.Device, err error) {
 	err = c.read(func(v *resolver.View) error {
 		o, ok := uint32(0), false
 		if pid, is := resolver.ParseProfileID(id); is {
@@ -70,13 +62,10 @@ func (c *call) devicesOf(id string) (list []device, err error) {
 			return failWith(codeNotFound, "There is no contact with this id")
 		}
 		p, err := v.Profile(o)
-		if err != nil {
-			return err
+		if err == nil {
+			list = record.Devices(p)
 		}
-		for _, d := range p.Devices {
-			list = append(list, device{d.ID, d.Kind, timeText(d.AddedMs)})
-		}
-		return nil
+		return err
 	})
 	return list, err
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"strconv"
-	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -124,9 +123,4 @@ func writeJSON(rc *fasthttp.RequestCtx, status int, v any) {
 	rc.SetContentType("application/json")
 	rc.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	rc.Response.SetBodyRaw(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
-}
-
-// timeText is a time in Unix milliseconds as answers write it: ISO 8601 in UTC.
-func timeText(ms int64) string {
-	return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z")
 }

@@ -1,8 +1,7 @@
 package keyapi
 
 import (
-	"encoding/json"
-
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -53,16 +52,6 @@ func (a *API) exportContact(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	type event struct {
-		EventType      string          `json:"event_type"`
-		Timestamp      string          `json:"timestamp"`
-		Properties     json.RawMessage `json:"properties"`
-		IdempotencyKey *string         `json:"idempotency_key"`
-	}
-	events := []event{}
-	for _, e := range entries {
-		events = append(events, event{e.EventType, timeText(e.Key.TimeMs), objectOrEmpty(json.RawMessage(e.Properties)), textOrNull(e.IdempotencyKey)})
-	}
 	identities := map[string][]string{}
 	for _, i := range p.Identities {
 		identities[i.Kind.String()] = append(identities[i.Kind.String()], i.Value)
@@ -75,7 +64,7 @@ func (a *API) exportContact(c *call) (any, error) {
 	}
 	consents := []consent{}
 	for _, k := range p.Consents {
-		consents = append(consents, consent{k.Channel, k.Status, k.Source, timeOrNull(k.SinceMs)})
+		consents = append(consents, consent{k.Channel, k.Status, k.Source, record.TimeOrNull(k.SinceMs)})
 	}
 	type block struct {
 		Channel string `json:"channel"`
@@ -84,7 +73,7 @@ func (a *API) exportContact(c *call) (any, error) {
 	}
 	blocks := []block{}
 	for _, b := range p.Blocks {
-		blocks = append(blocks, block{b.Channel, b.Reason, timeText(b.SinceMs)})
+		blocks = append(blocks, block{b.Channel, b.Reason, record.Time(b.SinceMs)})
 	}
 	type device struct {
 		ID      string `json:"device_id"`
@@ -93,12 +82,12 @@ func (a *API) exportContact(c *call) (any, error) {
 	}
 	devices := []device{}
 	for _, d := range p.Devices {
-		devices = append(devices, device{d.ID, d.Kind, timeText(d.AddedMs)})
+		devices = append(devices, device{d.ID, d.Kind, record.Time(d.AddedMs)})
 	}
 	merged := []string{}
 	for _, m := range p.Merged {
 		merged = append(merged, m.ID.String())
 	}
 	return map[string]any{"contact": x, "identities": identities, "merged_ids": merged, "consents": consents, "suppressions": blocks,
-		"devices": devices, "segments": segments, "events": events, "events_complete": len(events) < exportEvents}, nil
+		"devices": devices, "segments": segments, "events": record.Events(entries), "events_complete": len(entries) < exportEvents}, nil
 }

@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -17,27 +18,13 @@ func (a *API) listRoutes() []route {
 	}
 }
 
-// list is a list as it is answered.
-type list struct {
-	ID          string `json:"_id"`
-	Name        string `json:"name"`
-	Description string `json:"description"`
-	Contacts    uint64 `json:"contacts"` // how many are on it
-	CreatedAt   string `json:"created_at"`
-	UpdatedAt   string `json:"updated_at"`
-}
-
-func toList(v *resolver.View, l *resolver.List) list {
-	return list{l.ID, l.Name, l.Description, v.CountListMembers(*l), timeText(l.CreatedMs), timeText(l.UpdatedMs)}
-}
-
-func (c *call) listOf(id string) (x list, err error) {
+func (c *call) listOf(id string) (x record.List, err error) {
 	err = c.read(func(v *resolver.View) error {
 		l, ok := v.List(id)
 		if !ok {
 			return failWith(codeNotFound, "list_id: there is no such list")
 		}
-		x = toList(v, &l)
+		x = record.NewList(v, &l)
 		return nil
 	})
 	return x, err
@@ -64,7 +51,7 @@ func (a *API) createList(c *call) (any, error) {
 
 // lists answers GET /lists, the oldest first.
 func (a *API) lists(c *call) (any, error) {
-	out, next, err := aged(c, c.read, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, toList)
+	out, next, err := aged(c, c.read, (*resolver.View).Lists, func(l *resolver.List) paging.Age { return paging.Age{CreatedMs: l.CreatedMs, ID: l.ID} }, record.NewList)
 	return reply{data: out, next: next}, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
@@ -107,7 +108,7 @@ func (a *API) sendPush(c *call) (any, error) {
 func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent, segments []string) (any, error) {
 	var x resolver.Campaign
 	err := c.command(resolver.CommandCampaignSave, resolver.Campaign{
-		Name: pushName(content.Subject), Channel: resolver.ChannelSingle, Type: resolver.TypePush, Date: timeText(c.now.UnixMilli()),
+		Name: pushName(content.Subject), Channel: resolver.ChannelSingle, Type: resolver.TypePush, Date: record.Time(c.now.UnixMilli()),
 		Subject: content.Subject, Body: content.Text, Link: content.Link, SegmentIDs: segments,
 	}, &x)
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -154,7 +155,7 @@ func TestFailuresOfA(t *testing.T) {
 			}
 			var out resolver.EventType
 			err := c.command(resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: in.Name}, &out)
-			return map[string]string{"key": out.Key, "at": timeText(1)}, err
+			return map[string]string{"key": out.Key, "at": record.Time(1)}, err
 		}},
 	)
 	post := func(path, body string, headers ...string) (int, string) {

@@ -1,0 +1,47 @@
+package record
+
+import "github.com/musterhq/muster/resolver"
+
+// Campaign is a campaign.
+type Campaign struct {
+	ID         string   `json:"_id"`
+	Name       string   `json:"name"`
+	Channel    int      `json:"channel"`
+	Type       *int     `json:"type"`
+	Date       *string  `json:"date"`
+	Subject    string   `json:"subject"`
+	Body       string   `json:"body"`
+	Sender     string   `json:"sender"`
+	SenderName string   `json:"sender_name"`
+	ReplyTo    string   `json:"reply_to"`
+	Link       *string  `json:"link"` // opened by a push message
+	TemplateID *string  `json:"template_id"`
+	ListID     []string `json:"list_id"`
+	SegmentIDs []string `json:"segment_ids"`
+	// Status is draft, sending, testing, sent or stopped.
+	Status    string `json:"status"`
+	CreatedAt string `json:"created_at"`
+	UpdatedAt string `json:"updated_at"`
+}
+
+// NewCampaign is a campaign of the view's state.
+func NewCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
+	out := Campaign{
+		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: TextOrNull(x.Date), Subject: x.Subject, Body: x.Body,
+		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: TextOrNull(x.Link), TemplateID: TextOrNull(x.TemplateID),
+		ListID: Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x.ID),
+		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
+	}
+	if x.Type != 0 {
+		out.Type = &x.Type
+	}
+	return out
+}
+
+// CampaignStatus is draft for a campaign that was never sent.
+func CampaignStatus(v *resolver.View, id string) string {
+	if r, ok := v.CampaignRun(id); ok {
+		return r.Status
+	}
+	return "draft"
+}

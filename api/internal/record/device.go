@@ -1,0 +1,20 @@
+package record
+
+import "github.com/musterhq/muster/resolver"
+
+// Device is a device. Its address is not told: who holds the credentials could
+// write to it.
+type Device struct {
+	ID        string `json:"_id"`
+	Kind      string `json:"kind"` // webpush, fcm or apns
+	CreatedAt string `json:"created_at"`
+}
+
+// Devices are those of a profile, the oldest first.
+func Devices(p *resolver.Profile) []Device {
+	list := []Device{}
+	for _, d := range p.Devices {
+		list = append(list, Device{d.ID, d.Kind, Time(d.AddedMs)})
+	}
+	return list
+}
