@@ -32,6 +32,8 @@ type API struct {
 	// watchTransitions is the node's, but where a test has slower ones.
 	watchTransitions func(account uint64, segment string) (transitionWatch, bool)
 
+	routes []Route // filled by Register
+
 	stop    chan struct{} // closed when the service stops: streams end
 	stopped sync.Once
 

@@ -42,6 +42,8 @@ type call struct {
 
 // serve runs the chain that all calls share.
 func (a *API) serve(route string, need access, handle func(*call) (any, error)) fasthttp.RequestHandler {
+	method, path, _ := strings.Cut(route, " ")
+	a.routes = append(a.routes, Route{method, path, need.name()})
 	statuses := newStatusCounters(a.opts.Metrics, route)
 	return func(rc *fasthttp.RequestCtx) {
 		data, err := a.run(rc, need, handle)

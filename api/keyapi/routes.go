@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -71,6 +72,16 @@ func (s *surface) check(known []string) error {
 		seen[name] = true
 	}
 	return nil
+}
+
+// Routes lists the endpoints of both surfaces, with their whole paths.
+func (a *API) Routes() (out []api.Route) {
+	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
+		for _, r := range s.routes {
+			out = append(out, api.Route{Method: r.method, Path: s.prefix + r.path, Permission: r.permission})
+		}
+	}
+	return out
 }
 
 // find finds the route of a request and the texts that its path has in place of

@@ -17,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi"
+	"github.com/musterhq/muster/api/openapi"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
@@ -152,14 +153,16 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 		return s, err
 	}
 	r := api.NewRouter()
-	c.route(r, s, events)
+	if err := c.route(r, s, events); err != nil {
+		return s, err
+	}
 	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.Log.Stats, eng.History, time.Now))
 	ops.Open(r.Handler, eng.Node.Err)
 	return s, nil
 }
 
 // route says who answers what.
-func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handler) {
+func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handler) error {
 	// The handler answers other methods itself, in its own form.
 	r.ANY("/api/v1/events", events.Event)
 	r.ANY("/api/v1/events/batch", events.Batch)
@@ -169,6 +172,7 @@ func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handle
 	if c.pprof {
 		addPprof(r)
 	}
+	return openapi.Register(r)
 }
 
 // drain ends what requests wait for, so that they end.
