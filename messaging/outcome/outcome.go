@@ -85,6 +85,9 @@ type Result struct {
 	// Hard marks a permanent failure of the address itself (a hard bounce):
 	// nothing will ever reach it. Other permanent failures concern the message.
 	Hard bool
+	// OptedOut marks a permanent failure because the recipient told the provider to
+	// be sent nothing: a STOP that somebody else answered.
+	OptedOut bool
 	// Cause is the error below a failure of ours, nil when the provider answered.
 	Cause error `json:"-"`
 }

@@ -54,7 +54,8 @@ type Config struct {
 	CodePath  string `json:"code_path,omitempty"`
 	ErrorPath string `json:"error_path,omitempty"`
 	// Codes maps error codes to accepted, permanent, hard (permanent, and the
-	// address is dead), temporary or refused.
+	// address is dead), opted_out (permanent, the recipient wants nothing more),
+	// temporary or refused.
 	Codes map[string]string `json:"codes,omitempty"`
 }
 
@@ -78,8 +79,8 @@ func ParseConfig(raw []byte) (Config, error) {
 
 // rule is what a provider's code means.
 type rule struct {
-	class outcome.Class
-	hard  bool
+	class          outcome.Class
+	hard, optedOut bool
 }
 
 // compiled is a Config checked and parsed.
@@ -166,15 +167,19 @@ func (c Config) compile(allowPrivate bool) (*compiled, error) {
 		return nil, fmt.Errorf("text: %d codes are given, at most 1000 are allowed", len(c.Codes))
 	}
 	for code, name := range c.Codes {
-		if name == "hard" {
-			p.rules[code] = rule{outcome.Permanent, true}
+		switch name {
+		case "hard":
+			p.rules[code] = rule{class: outcome.Permanent, hard: true}
+			continue
+		case "opted_out":
+			p.rules[code] = rule{class: outcome.Permanent, optedOut: true}
 			continue
 		}
 		var class outcome.Class
 		if class.UnmarshalText([]byte(name)) != nil || class == outcome.Ambiguous || class == outcome.Retired {
-			return nil, fmt.Errorf("text: code %s: %q is unknown; use accepted, permanent, hard, temporary or refused", code, name)
+			return nil, fmt.Errorf("text: code %s: %q is unknown; use accepted, permanent, hard, opted_out, temporary or refused", code, name)
 		}
-		p.rules[code] = rule{class, false}
+		p.rules[code] = rule{class: class}
 	}
 	p.id, p.code, p.text = path(c.IDPath), path(c.CodePath), path(c.ErrorPath)
 	return p, nil

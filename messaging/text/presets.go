@@ -36,7 +36,7 @@ func Twilio(accountSID, authToken, from string, whatsapp bool) (Config, error) {
 			"21214": "hard",                        // cannot be reached
 			"21217": "hard",                        // malformed number
 			"21614": "hard",                        // no mobile number
-			"21610": "permanent",                   // the recipient answered STOP
+			"21610": "opted_out",                   // the recipient answered STOP
 			"21408": "permanent",                   // region not enabled
 			"21612": "permanent",                   // not reachable from this sender
 			"21617": "permanent",                   // text too long
@@ -71,7 +71,7 @@ func WhatsAppCloud(version, phoneNumberID, token string) (Config, error) {
 			"0": "refused", "3": "refused", "10": "refused", "190": "refused", // authentication and permissions
 			"4": "temporary", "80007": "temporary", "130429": "temporary", "131048": "temporary", "131056": "temporary", // limits
 			"1": "temporary", "2": "temporary", "131000": "temporary", "131016": "temporary", "133004": "temporary", // their side
-			"131026": "permanent", "131047": "permanent", "131050": "permanent", // unreachable, window closed, opted out
+			"131026": "permanent", "131047": "permanent", "131050": "opted_out", // unreachable, window closed, wants no advertising
 			"131021": "hard",                                                                                 // sender and recipient are one
 			"131031": "refused", "131042": "refused", "131045": "refused", "368": "refused", "33": "refused", // account locked, unpaid, unregistered
 		},

@@ -230,11 +230,11 @@ func (s *Sender) classify(a *exchange.Answer) outcome.Result {
 	if shown == "" {
 		shown = strconv.Itoa(a.Status)
 	}
-	class, hard := outcome.Permanent, false
+	class := outcome.Permanent
 	known, ok := s.c.rules[code]
 	switch {
 	case ok && code != "":
-		class, hard = known.class, known.hard
+		class = known.class
 	case a.Status/100 == 2 && (code == "" || code == "0"):
 		class = outcome.Accepted
 	case a.Status/100 == 2:
@@ -244,7 +244,9 @@ func (s *Sender) classify(a *exchange.Answer) outcome.Result {
 		class = outcome.Refused
 	}
 	r := outcome.New(class, shown, words)
-	r.Hard = hard
+	if ok && code != "" {
+		r.Hard, r.OptedOut = known.hard, known.optedOut
+	}
 	if class == outcome.Temporary {
 		r.RetryAfter = exchange.RetryAfter(a.Header, s.o.Now())
 	}

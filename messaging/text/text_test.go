@@ -117,7 +117,7 @@ func TestAnswers(t *testing.T) {
 	} {
 		p.status, p.answer = c.status, c.answer
 		r := s.Send(t.Context(), &Message{To: "+491701234567", Body: "x"})
-		if r.Class != c.class || r.Hard != c.hard || r.Code != c.code || r.Text != "says the provider" || (r.RetryAfter == 11*time.Second) != (c.class == outcome.Temporary) {
+		if r.Class != c.class || r.Hard != c.hard || r.Code != c.code || r.Text != "says the provider" || (r.RetryAfter == 11*time.Second) != (c.class == outcome.Temporary) || r.OptedOut != (c.code == "21610") {
 			t.Errorf("%d %s: %+v", c.status, c.answer, r)
 		}
 	}

@@ -3,9 +3,9 @@
 //
 // Background. A message's links carry a signed token instead of parameters: a
 // token says which account's which message was opened or which of its links was
-// followed, cannot be made up or changed, and names no address and no URL. Click
-// links therefore lead only to URLs that stand in the message's own link table;
-// they are no open redirect.
+// followed, and cannot be made up or changed. Click links therefore lead only to URLs
+// that stand in the message's own link table; they are no open redirect. Messages
+// of flows, of which no table is kept, carry the URL in the token, under its seal.
 //
 // Organisation. Leaf package: no I/O, no clock.
 //

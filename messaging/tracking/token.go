@@ -53,7 +53,37 @@ type Claims struct {
 	// Link is the index in the link table for a click; other kinds may use it as they
 	// like (a list, a channel) and leave it 0 otherwise.
 	Link uint16
+
+	// Flow and Step say which step of which flow sent the message, and URL where a
+	// click leads. Messages of flows carry them because nothing else remembers it
+	// once they have gone out. Names longer than MaxNameBytes, and a URL longer than
+	// MaxURLBytes, are left out.
+	Flow, Step string
+	URL        string
 }
+
+// Bounds of what a token carries, in bytes. Mail programs and servers cut URLs of
+// some thousand characters.
+const (
+	MaxNameBytes = 100
+	MaxURLBytes  = 1024
+)
+
+// bounded is the claims without what is too long for a token.
+func (c Claims) bounded() Claims {
+	for _, s := range []*string{&c.Flow, &c.Step} {
+		if len(*s) > MaxNameBytes {
+			*s = ""
+		}
+	}
+	if len(c.URL) > MaxURLBytes {
+		c.URL = ""
+	}
+	return c
+}
+
+// carries tells whether the claims need the longer layout.
+func (c *Claims) carries() bool { return c.Flow != "" || c.Step != "" || c.URL != "" }
 
 // Key signs the tokens of one account.
 type Key [32]byte
@@ -79,17 +109,24 @@ func DeriveKey(secret []byte, account uint64) (Key, error) {
 
 // A token is the base64url, without padding, of
 //
-//	byte 0      kind; the upper four bits are 0 and left for another layout
+//	byte 0      kind in the lower four bits, the layout in the upper: 0 or 1
 //	byte 1-8    account, big endian
 //	byte 9-24   send id
 //	byte 25-26  link, big endian
-//	byte 27-42  the first 16 bytes of HMAC-SHA256 over bytes 0-26
+//	            in layout 1: the flow and the step, each behind a byte of its length,
+//	            and the URL, which goes on to the seal; at least one is not empty
+//	the last 16 the first 16 bytes of HMAC-SHA256 over all before them
 const (
-	claimsBytes = 27
-	macBytes    = 16
-	tokenBytes  = claimsBytes + macBytes
-	// TokenLen is the length of a token in characters.
-	TokenLen = (tokenBytes*8 + 5) / 6
+	claimsBytes   = 27
+	macBytes      = 16
+	tokenBytes    = claimsBytes + macBytes
+	carryingBytes = tokenBytes + 2 + 2*MaxNameBytes + MaxURLBytes // at most
+	// TokenLen is the length of a token that carries nothing, in characters;
+	// MaxTokenLen is that of the longest.
+	TokenLen    = (tokenBytes*8 + 5) / 6
+	MaxTokenLen = (carryingBytes*8 + 5) / 6
+
+	layoutCarrying = 1 << 4
 )
 
 // Path is where the server answers tokens of every kind: Path + token.
@@ -108,14 +145,21 @@ func (k Key) Token(c Claims) string {
 
 // AppendToken appends the token of claims to dst.
 func (k Key) AppendToken(dst []byte, c Claims) []byte {
-	var raw [tokenBytes]byte
-	raw[0] = byte(c.Kind)
-	binary.BigEndian.PutUint64(raw[1:], c.Account)
-	copy(raw[9:], c.Send[:])
-	binary.BigEndian.PutUint16(raw[25:], c.Link)
-	sum := k.mac(raw[:claimsBytes])
-	copy(raw[claimsBytes:], sum[:macBytes])
-	return encoding.AppendEncode(dst, raw[:])
+	c = c.bounded()
+	var room [tokenBytes]byte
+	raw := append(room[:0], byte(c.Kind))
+	raw = binary.BigEndian.AppendUint64(raw, c.Account)
+	raw = append(raw, c.Send[:]...)
+	raw = binary.BigEndian.AppendUint16(raw, c.Link)
+	if c.carries() {
+		raw[0] |= layoutCarrying
+		for _, s := range [...]string{c.Flow, c.Step} {
+			raw = append(append(raw, byte(len(s))), s...)
+		}
+		raw = append(raw, c.URL...)
+	}
+	sum := k.mac(raw)
+	return encoding.AppendEncode(dst, append(raw, sum[:macBytes]...))
 }
 
 // AppendURL appends base, Path and the token. base is the server's public
@@ -130,28 +174,46 @@ func (k Key) AppendURL(dst []byte, base string, c Claims) []byte {
 func (k Key) URL(base string, c Claims) string { return string(k.AppendURL(nil, base, c)) }
 
 // Parse reads a token. key answers an account's key. Whatever is wrong, an unknown
-// account included, the error is ErrToken, after the same work.
+// account included, the error is ErrToken, after the same work for texts of one
+// length.
 func Parse(token string, key func(account uint64) (Key, bool)) (Claims, error) {
-	if len(token) != TokenLen {
+	if len(token) < TokenLen || len(token) > MaxTokenLen {
 		return Claims{}, ErrToken
 	}
-	var raw [tokenBytes]byte
-	if n, err := encoding.Decode(raw[:], []byte(token)); err != nil || n != tokenBytes {
+	raw, err := encoding.DecodeString(token)
+	// The decoder skips line breaks, with which a token would have two spellings.
+	if err != nil || len(raw) < tokenBytes || encoding.EncodedLen(len(raw)) != len(token) {
 		return Claims{}, ErrToken
 	}
+	body, seal := raw[:len(raw)-macBytes], raw[len(raw)-macBytes:]
 	c := Claims{
-		Kind:    Kind(raw[0]),
-		Account: binary.BigEndian.Uint64(raw[1:]),
-		Send:    ID(raw[9:25]),
-		Link:    binary.BigEndian.Uint16(raw[25:]),
+		Kind:    Kind(body[0] &^ layoutCarrying),
+		Account: binary.BigEndian.Uint64(body[1:]),
+		Send:    ID(body[9:25]),
+		Link:    binary.BigEndian.Uint16(body[25:]),
 	}
 	k, known := key(c.Account)
-	sum := k.mac(raw[:claimsBytes])
-	ok := hmac.Equal(sum[:macBytes], raw[claimsBytes:])
-	if !ok || !known || c.Kind < Open || c.Kind > Confirm {
+	sum := k.mac(body)
+	ok := hmac.Equal(sum[:macBytes], seal)
+	if !ok || !known || c.Kind < Open || c.Kind > Confirm || !c.carry(body[claimsBytes:], body[0]&layoutCarrying != 0) {
 		return Claims{}, ErrToken
 	}
 	return c, nil
+}
+
+// carry reads what follows the fixed part of a token.
+func (c *Claims) carry(rest []byte, carrying bool) bool {
+	if !carrying {
+		return len(rest) == 0
+	}
+	for _, s := range []*string{&c.Flow, &c.Step} {
+		if len(rest) == 0 || int(rest[0]) > min(len(rest)-1, MaxNameBytes) {
+			return false
+		}
+		*s, rest = string(rest[1:1+rest[0]]), rest[1+rest[0]:]
+	}
+	c.URL = string(rest)
+	return len(c.URL) <= MaxURLBytes && c.carries()
 }
 
 func (k Key) mac(claims []byte) (sum [sha256.Size]byte) {

@@ -43,9 +43,14 @@ func TestT1TokensLeadBack(t *testing.T) {
 			Send:    ID(rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "send")),
 			Link:    rapid.Uint16().Draw(t, "link"),
 		}
+		if rapid.Bool().Draw(t, "carries") {
+			c.Flow = rapid.StringN(0, -1, MaxNameBytes).Draw(t, "flow")
+			c.Step = rapid.StringN(0, -1, MaxNameBytes).Draw(t, "step")
+			c.URL = rapid.StringN(0, -1, MaxURLBytes).Draw(t, "url")
+		}
 		k, _ := DeriveKey(secret, c.Account)
 		token := k.Token(c)
-		if len(token) != TokenLen {
+		if c.Flow+c.Step+c.URL == "" && len(token) != TokenLen || len(token) > MaxTokenLen {
 			t.Fatalf("%d characters", len(token))
 		}
 		all := func(a uint64) (Key, bool) { k, err := DeriveKey(secret, a); return k, err == nil }
@@ -54,7 +59,7 @@ func TestT1TokensLeadBack(t *testing.T) {
 			t.Fatalf("%+v, %v", got, err)
 		}
 		// Any other character at any place is refused.
-		at := rapid.IntRange(0, TokenLen-1).Draw(t, "at")
+		at := rapid.IntRange(0, len(token)-1).Draw(t, "at")
 		with := "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"[rapid.IntRange(0, 63).Draw(t, "with")]
 		if with != token[at] {
 			if got, err := Parse(token[:at]+string(with)+token[at+1:], all); !errors.Is(err, ErrToken) {
@@ -71,7 +76,7 @@ func TestT1OtherTexts(t *testing.T) {
 	other := keyOf(t, 8)
 	unknown := Claims{Kind: Open, Account: 666}
 	for name, text := range map[string]string{
-		"empty": "", "short": token[1:], "long": token + "A", "padded": token + "=", "line break": token[:20] + "\n" + token[21:],
+		"empty": "", "short": token[1:], "cut": k.Token(Claims{Kind: Click, Account: 7, URL: "https://x.example/"})[:TokenLen], "long": token + "A", "padded": token + "=", "line break": token[:20] + "\n" + token[21:],
 		"standard alphabet": strings.Repeat("+", TokenLen), "other key": other.Token(c), "unknown account": Key{}.Token(unknown),
 		"kind 0": k.Token(Claims{Account: 7}), "kind 5": k.Token(Claims{Kind: 5, Account: 7}), "kind 17": k.Token(Claims{Kind: 17, Account: 7}),
 	} {
@@ -96,11 +101,48 @@ func TestT1OtherTexts(t *testing.T) {
 	if got, want := fixed.Token(Claims{Kind: Open, Account: 1, Send: ID{0xff}, Link: 2}), "AQAAAAAAAAAB_wAAAAAAAAAAAAAAAAAAAAACBLEivLAqf4KA02FvbJ5IHw"; got != want {
 		t.Errorf("token is %s, want %s", got, want)
 	}
+	carrying := Claims{Kind: Click, Account: 1, Send: ID{2, 1}, Link: 3, Flow: "f1", Step: "mail", URL: "https://x.example/?a=1"}
+	if got, want := fixed.Token(carrying), "EgAAAAAAAAABAgEAAAAAAAAAAAAAAAAAAAADAmYxBG1haWxodHRwczovL3guZXhhbXBsZS8_YT0xPenyPPagmVSBocAXjTcMow"; got != want {
+		t.Errorf("token is %s, want %s", got, want)
+	}
+}
+
+// TestT1WhatIsTooLongIsLeftOut: a token never becomes longer than what mail
+// programs and servers take, and one of the longer layout has one spelling.
+func TestT1WhatIsTooLongIsLeftOut(t *testing.T) {
+	k := keyOf(t, 7)
+	long := strings.Repeat("x", MaxURLBytes+1)
+	c := Claims{Kind: Open, Account: 7, Flow: long, Step: long[:MaxNameBytes], URL: long}
+	got, err := Parse(k.Token(c), keys(t))
+	if want := (Claims{Kind: Open, Account: 7, Step: c.Step}); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
+	c = Claims{Kind: Open, Account: 7, Flow: long[:MaxNameBytes], Step: long[:MaxNameBytes], URL: long[:MaxURLBytes]}
+	if token := k.Token(c); len(token) != MaxTokenLen {
+		t.Errorf("%d characters", len(token))
+	} else if got, err := Parse(token, keys(t)); err != nil || got != c {
+		t.Errorf("%+v, %v", got, err)
+	}
+	seal := func(body ...byte) string {
+		raw := append([]byte{byte(Open) | layoutCarrying, 0, 0, 0, 0, 0, 0, 0, 7}, make([]byte, claimsBytes-9)...)
+		raw = append(raw, body...)
+		sum := k.mac(raw)
+		return encoding.EncodeToString(append(raw, sum[:macBytes]...))
+	}
+	if _, err := Parse(seal(1, 'f', 0), keys(t)); err != nil {
+		t.Fatal(err)
+	}
+	for name, token := range map[string]string{"nothing": seal(), "all empty": seal(0, 0), "cut": seal(2, 'f'), "no step": seal(1, 'f'), "long name": seal(append([]byte{101}, long[:102]...)...)} {
+		if got, err := Parse(token, keys(t)); err != ErrToken || got != (Claims{}) {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
 }
 
 func FuzzParse(f *testing.F) {
 	k := keyOf(f, 7)
 	f.Add(k.Token(Claims{Kind: Click, Account: 7}))
+	f.Add(k.Token(Claims{Kind: Click, Account: 7, Flow: "f", Step: "s", URL: "https://x.example/"}))
 	f.Add(strings.Repeat("A", TokenLen))
 	f.Fuzz(func(t *testing.T, token string) {
 		c, err := Parse(token, keys(t))
