@@ -52,14 +52,7 @@ func appendActivity(dst []byte, a *Activity) []byte {
 		dst = append(dst, '}')
 	}
 	if len(a.Where) > 0 {
-		dst = append(dst, `,"where":[`...)
-		for i := range a.Where {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = appendFilter(dst, &a.Where[i])
-		}
-		dst = append(dst, ']')
+		dst = AppendWhere(append(dst, `,"where":`...), a.Where)
 	}
 	if g := a.Aggregate; g != nil {
 		dst = append(dst, `,"aggregate":{"fn":`...)

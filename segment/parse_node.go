@@ -1,6 +1,9 @@
 package segment
 
-import "github.com/musterhq/muster/internal/jsontext"
+import (
+	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/internal/jsontext"
+)
 
 var leafKinds = []Kind{KindActivity, KindAttribute, KindConsent, KindList, KindSegment}
 
@@ -8,20 +11,20 @@ var leafKinds = []Kind{KindActivity, KindAttribute, KindConsent, KindList, KindS
 func (d *decoder) node(path string, raw []byte, depth int) (*Node, error) {
 	d.conditions++
 	if depth > d.limits.Depth {
-		return nil, fault(path, "must not be nested deeper than %d levels", d.limits.Depth)
+		return nil, jsonform.Faultf(path, "must not be nested deeper than %d levels", d.limits.Depth)
 	}
-	o, err := d.object(path, raw)
+	o, err := jsonform.ReadObject(path, raw)
 	if err != nil {
 		return nil, err
 	}
-	if o.get("kind") == nil {
-		if o.get("match") != nil || o.get("conditions") != nil {
+	if o.Get("kind") == nil {
+		if o.Get("match") != nil || o.Get("conditions") != nil {
 			return d.group(o, depth)
 		}
-		return nil, fault(o.at("kind"), "must be one of %s, or the condition must be a group "+
-			"with the fields match and conditions", choice(leafKinds))
+		return nil, jsonform.Faultf(o.At("kind"), "must be one of %s, or the condition must be a group "+
+			"with the fields match and conditions", jsonform.Choice(leafKinds))
 	}
-	kind, err := oneOf(o, "kind", append(leafKinds[:len(leafKinds):len(leafKinds)], KindGroup))
+	kind, err := jsonform.OneOf(o, "kind", append(leafKinds[:len(leafKinds):len(leafKinds)], KindGroup))
 	if err != nil {
 		return nil, err
 	}
@@ -46,33 +49,33 @@ func (d *decoder) node(path string, raw []byte, depth int) (*Node, error) {
 	return n, nil
 }
 
-func (d *decoder) group(o *object, depth int) (*Node, error) {
-	if err := o.only("a group", "kind", "match", "conditions"); err != nil {
+func (d *decoder) group(o *jsonform.Object, depth int) (*Node, error) {
+	if err := o.Only("a group", "kind", "match", "conditions"); err != nil {
 		return nil, err
 	}
-	match, err := oneOf(o, "match", []Match{MatchAll, MatchAny})
+	match, err := jsonform.OneOf(o, "match", []Match{MatchAll, MatchAny})
 	if err != nil {
 		return nil, err
 	}
-	raw, err := o.need("conditions")
+	raw, err := o.Need("conditions")
 	if err != nil {
 		return nil, err
 	}
-	path := o.at("conditions")
-	parts, err := elements(path, raw, d.limits.Conditions)
+	path := o.At("conditions")
+	parts, err := jsonform.Elements(path, raw, d.limits.Conditions)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(parts) == 0:
-		return nil, fault(path, "must have at least one condition")
+		return nil, jsonform.Faultf(path, "must have at least one condition")
 	case len(parts)+d.conditions > d.limits.Conditions:
 		// Told before any of them is read, rather than after a fault in one.
-		return nil, fault("", "must have at most %d conditions, groups included; "+
+		return nil, jsonform.Faultf("", "must have at most %d conditions, groups included; "+
 			"split it into segments that refer to each other", d.limits.Conditions)
 	}
 	n := &Node{Kind: KindGroup, Match: match, Conditions: make([]*Node, 0, len(parts))}
 	for i, part := range parts {
-		c, err := d.node(index(path, i), part, depth+1)
+		c, err := d.node(jsonform.Index(path, i), part, depth+1)
 		if err != nil {
 			return nil, err
 		}
@@ -87,15 +90,15 @@ var (
 	statuses = []string{StatusSubscribed, StatusUnsubscribed, StatusNeverSubscribed}
 )
 
-func consent(o *object) (*Consent, error) {
-	if err := o.only("a consent condition", "kind", "channel", "status", "since", "until"); err != nil {
+func consent(o *jsonform.Object) (*Consent, error) {
+	if err := o.Only("a consent condition", "kind", "channel", "status", "since", "until"); err != nil {
 		return nil, err
 	}
-	channel, err := oneOf(o, "channel", channels)
+	channel, err := jsonform.OneOf(o, "channel", channels)
 	if err != nil {
 		return nil, err
 	}
-	status, err := oneOf(o, "status", statuses)
+	status, err := jsonform.OneOf(o, "status", statuses)
 	if err != nil {
 		return nil, err
 	}
@@ -107,50 +110,50 @@ func consent(o *object) (*Consent, error) {
 		return nil, err
 	}
 	if c.SinceMs != nil && c.UntilMs != nil && *c.SinceMs >= *c.UntilMs {
-		return nil, fault(o.at("until"), "must be after since")
+		return nil, jsonform.Faultf(o.At("until"), "must be after since")
 	}
 	return c, nil
 }
 
-func bound(o *object, name, status string) (*int64, error) {
-	raw := o.get(name)
+func bound(o *jsonform.Object, name, status string) (*int64, error) {
+	raw := o.Get(name)
 	if raw == nil {
 		return nil, nil
 	}
 	if status == StatusNeverSubscribed {
-		return nil, fault(o.at(name), "must not be given with %s, which has no subscribe date", status)
+		return nil, jsonform.Faultf(o.At(name), "must not be given with %s, which has no subscribe date", status)
 	}
-	ms, err := instant(o.at(name), raw)
+	ms, err := instant(o.At(name), raw)
 	if err != nil {
 		return nil, err
 	}
 	return &ms, nil
 }
 
-func listMembership(o *object) (*List, error) {
-	if err := o.only("a list condition", "kind", "list_id", "member"); err != nil {
+func listMembership(o *jsonform.Object) (*List, error) {
+	if err := o.Only("a list condition", "kind", "list_id", "member"); err != nil {
 		return nil, err
 	}
-	id, err := o.needText("list_id", maxIDBytes)
+	id, err := o.NeedText("list_id", maxIDBytes)
 	if err != nil {
 		return nil, err
 	}
-	member, err := o.boolean("member", true)
+	member, err := o.Bool("member", true)
 	if err != nil {
 		return nil, err
 	}
 	return &List{ListID: id, Member: member}, nil
 }
 
-func segmentMembership(o *object) (*Ref, error) {
-	if err := o.only("a segment condition", "kind", "segment_id", "member"); err != nil {
+func segmentMembership(o *jsonform.Object) (*Ref, error) {
+	if err := o.Only("a segment condition", "kind", "segment_id", "member"); err != nil {
 		return nil, err
 	}
-	id, err := o.needText("segment_id", maxIDBytes)
+	id, err := o.NeedText("segment_id", maxIDBytes)
 	if err != nil {
 		return nil, err
 	}
-	member, err := o.boolean("member", true)
+	member, err := o.Bool("member", true)
 	if err != nil {
 		return nil, err
 	}
@@ -159,16 +162,16 @@ func segmentMembership(o *object) (*Ref, error) {
 
 // instant reads a time of a definition.
 func instant(path string, raw []byte) (ms int64, err error) {
-	s, err := text(path, raw, 64)
+	s, err := jsonform.Text(path, raw, 64)
 	if err != nil {
 		return 0, err
 	}
 	ms, ok := ParseTime(s)
 	if !ok {
-		return 0, fault(path, `must be a time, such as "2024-01-31T12:00:00Z" or "2024-01-31"`)
+		return 0, jsonform.Faultf(path, `must be a time, such as "2024-01-31T12:00:00Z" or "2024-01-31"`)
 	}
 	if ms < minTimeMs || ms > maxTimeMs {
-		return 0, fault(path, "must lie in the years 0001 to 9999 in UTC")
+		return 0, jsonform.Faultf(path, "must lie in the years 0001 to 9999 in UTC")
 	}
 	return ms, nil
 }
@@ -176,20 +179,20 @@ func instant(path string, raw []byte) (ms int64, err error) {
 // lastDays reads the width of a sliding window.
 func lastDays(path string, raw []byte) (windowMs int64, err error) {
 	if jsontext.KindOf(raw) != jsontext.Number {
-		return 0, fault(path, "must be a number of days, not %s", kindName(raw))
+		return 0, jsonform.Faultf(path, "must be a number of days, not %s", jsonform.KindName(raw))
 	}
 	// A number beyond float64 reads as infinite, which is too long as well.
 	days, ok := jsontext.Float(raw)
 	switch {
 	case ok && days <= 0 && !(days == 0 && positive(raw)):
-		return 0, fault(path, "must be greater than 0")
+		return 0, jsonform.Faultf(path, "must be greater than 0")
 	case !ok && raw[0] == '-':
-		return 0, fault(path, "must be greater than 0")
+		return 0, jsonform.Faultf(path, "must be greater than 0")
 	case !ok || days > maxLastDays:
-		return 0, fault(path, "must be at most %d", maxLastDays)
+		return 0, jsonform.Faultf(path, "must be at most %d", maxLastDays)
 	}
 	if windowMs = windowOf(days); windowMs < 1 {
-		return 0, fault(path, "must be at least one millisecond, 1/%d of a day", msPerDay)
+		return 0, jsonform.Faultf(path, "must be at least one millisecond, 1/%d of a day", msPerDay)
 	}
 	return windowMs, nil
 }

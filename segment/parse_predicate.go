@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsontext"
 )
 
@@ -45,26 +46,29 @@ var (
 	}
 )
 
-func (d *decoder) attribute(o *object) (*Attribute, error) {
-	if err := o.only("an attribute condition", "kind", "field", "op", "value"); err != nil {
+func (d *decoder) attribute(o *jsonform.Object) (*Attribute, error) {
+	if err := o.Only("an attribute condition", "kind", "field", "op", "value"); err != nil {
 		return nil, err
 	}
-	name, err := o.needText("field", d.limits.PathBytes)
+	name, err := o.NeedText("field", d.limits.PathBytes)
 	if err != nil {
 		return nil, err
 	}
-	path, err := d.path(o.at("field"), name)
+	if name == FieldTags {
+		name = FieldAttributes + "." + FieldTags
+	}
+	path, err := d.path(o.At("field"), name)
 	if err != nil {
 		return nil, err
 	}
 	typ := profileOps[name]
 	if typ == nil {
 		if path[0] != FieldGeo && path[0] != FieldAttributes {
-			return nil, fault(o.at("field"), "must be email, phone, external_id, first_name, last_name, created_at, "+
+			return nil, jsonform.Faultf(o.At("field"), "must be email, phone, external_id, first_name, last_name, created_at, tags, "+
 				"or begin with geo. or attributes.")
 		}
 		if len(path) == 1 {
-			return nil, fault(o.at("field"), "must go on behind %s, as in %s", name, map[string]string{
+			return nil, jsonform.Faultf(o.At("field"), "must go on behind %s, as in %s", name, map[string]string{
 				FieldGeo: "geo.country", FieldAttributes: "attributes.plan",
 			}[name])
 		}
@@ -81,16 +85,16 @@ func (d *decoder) attribute(o *object) (*Attribute, error) {
 func (d *decoder) path(at, s string) ([]string, error) {
 	path := strings.Split(s, ".")
 	if len(path) > d.limits.PathDepth {
-		return nil, fault(at, "must have at most %d keys", d.limits.PathDepth)
+		return nil, jsonform.Faultf(at, "must have at most %d keys", d.limits.PathDepth)
 	}
 	if slices.Contains(path, "") {
-		return nil, fault(at, "must not have an empty key beside a dot")
+		return nil, jsonform.Faultf(at, "must not have an empty key beside a dot")
 	}
 	return path, nil
 }
 
 // predicate reads op and value of a filter or an attribute condition.
-func (d *decoder) predicate(o *object, path []string, typ *fieldType) (*Predicate, error) {
+func (d *decoder) predicate(o *jsonform.Object, path []string, typ *fieldType) (*Predicate, error) {
 	op, err := operator(o, typ.ops, typ.what)
 	if err != nil {
 		return nil, err
@@ -98,16 +102,16 @@ func (d *decoder) predicate(o *object, path []string, typ *fieldType) (*Predicat
 	p := &Predicate{Path: path, Op: op}
 	switch op {
 	case OpExists, OpNotExists:
-		if o.get("value") != nil {
-			return nil, fault(o.at("value"), "must not be given with %s", op)
+		if o.Get("value") != nil {
+			return nil, jsonform.Faultf(o.At("value"), "must not be given with %s", op)
 		}
 		return p, nil
 	case OpInLastDays, OpNotInLastDays:
-		raw, err := o.need("value")
+		raw, err := o.Need("value")
 		if err != nil {
 			return nil, err
 		}
-		p.WindowMs, err = lastDays(o.at("value"), raw)
+		p.WindowMs, err = lastDays(o.At("value"), raw)
 		if err != nil {
 			return nil, err
 		}
@@ -127,10 +131,10 @@ func (d *decoder) predicate(o *object, path []string, typ *fieldType) (*Predicat
 	if op == OpBetween {
 		low, high := p.Values[0], p.Values[1]
 		if low.Kind != high.Kind {
-			return nil, fault(o.at("value"), "must be two numbers or two strings")
+			return nil, jsonform.Faultf(o.At("value"), "must be two numbers or two strings")
 		}
 		if compareValues(low, high) > 0 {
-			return nil, fault(o.at("value"), "must be [low, high] with low not above high")
+			return nil, jsonform.Faultf(o.At("value"), "must be [low, high] with low not above high")
 		}
 	}
 	p.normal()
@@ -153,34 +157,34 @@ func (d *decoder) value(path string, raw []byte, p *Predicate, typ *fieldType) (
 	switch p.Op {
 	case OpContains, OpNotContains, OpStartsWith, OpEndsWith:
 		if kind != jsontext.String {
-			return Value{}, fault(path, "must be a string for %s, not %s", p.Op, kindName(raw))
+			return Value{}, jsonform.Faultf(path, "must be a string for %s, not %s", p.Op, jsonform.KindName(raw))
 		}
 	case OpGt, OpGe, OpLt, OpLe, OpBetween:
 		if kind != jsontext.String && kind != jsontext.Number {
-			return Value{}, fault(path, "must be a number or a string for %s, not %s", p.Op, kindName(raw))
+			return Value{}, jsonform.Faultf(path, "must be a number or a string for %s, not %s", p.Op, jsonform.KindName(raw))
 		}
 	}
 	if typ.only == ValueString && kind != jsontext.String {
-		return Value{}, fault(path, "must be a string, because the field is %s", typ.what)
+		return Value{}, jsonform.Faultf(path, "must be a string, because the field is %s", typ.what)
 	}
 	switch kind {
 	case jsontext.True, jsontext.False:
 		return Value{Kind: ValueBool, Bool: kind == jsontext.True}, nil
 	case jsontext.Number:
-		f, err := number(path, raw)
+		f, err := jsonform.Number(path, raw)
 		return Value{Kind: ValueNumber, Num: f}, err
 	}
-	s, err := text(path, raw, d.limits.StringBytes)
+	s, err := jsonform.Text(path, raw, d.limits.StringBytes)
 	if err != nil {
 		return Value{}, err
 	}
 	if typ.normal != nil {
 		if s = typ.normal(s); s == "" {
-			return Value{}, fault(path, "must have something to compare %s with", typ.what)
+			return Value{}, jsonform.Faultf(path, "must have something to compare %s with", typ.what)
 		}
 		// Lower case can be longer, and the canonical text must be accepted too.
 		if len(s) > d.limits.StringBytes {
-			return Value{}, fault(path, "must have at most %d bytes in lower case, it has %d", d.limits.StringBytes, len(s))
+			return Value{}, jsonform.Faultf(path, "must have at most %d bytes in lower case, it has %d", d.limits.StringBytes, len(s))
 		}
 	}
 	return Value{Kind: ValueString, Str: s}, nil

@@ -16,6 +16,8 @@ const (
 	FieldCreatedAt  = "created_at"
 	FieldGeo        = "geo"
 	FieldAttributes = "attributes"
+	// FieldTags is short for attributes.tags, which is how it is kept.
+	FieldTags = "tags"
 )
 
 // The statuses of consent.

@@ -1,6 +1,10 @@
 package segment
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/musterhq/muster/internal/jsonform"
+)
 
 // CheckRefs refuses a definition that refers to a segment that is not there or
 // leads back to itself, at once or through others. id is the segment the
@@ -16,11 +20,11 @@ func CheckRefs(id string, n *Node, lookup func(segmentID string) (*Node, bool)) 
 		}
 		ref := node.Segment.SegmentID
 		if _, ok := lookup(ref); !ok && ref != id {
-			err = fault(join(path, "segment_id"), "must be the id of a segment, there is no %q", ref)
+			err = jsonform.Faultf(jsonform.Join(path, "segment_id"), "must be the id of a segment, there is no %q", ref)
 			return
 		}
 		if chain := chainTo(id, ref, lookup, clean); chain != nil {
-			err = fault(join(path, "segment_id"), "must not lead back to the segment itself: %s",
+			err = jsonform.Faultf(jsonform.Join(path, "segment_id"), "must not lead back to the segment itself: %s",
 				strings.Join(append([]string{id}, chain...), " → "))
 		}
 	})
@@ -33,7 +37,7 @@ func CheckLists(n *Node, has func(listID string) bool) error {
 	var err error
 	n.Walk(func(path string, node *Node) {
 		if err == nil && node.Kind == KindList && !has(node.List.ListID) {
-			err = fault(join(path, "list_id"), "must be the id of a list, there is no %q", node.List.ListID)
+			err = jsonform.Faultf(jsonform.Join(path, "list_id"), "must be the id of a list, there is no %q", node.List.ListID)
 		}
 	})
 	return err

@@ -1,6 +1,10 @@
 package segment
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/jsonform"
+)
 
 // Walk calls visit for the node and all below it, parents first, in the order
 // of the definition. path is the JSON path from n, empty for n itself.
@@ -9,7 +13,7 @@ func (n *Node) Walk(visit func(path string, node *Node)) { n.walk("", visit) }
 func (n *Node) walk(path string, visit func(string, *Node)) {
 	visit(path, n)
 	for i, c := range n.Conditions {
-		c.walk(index(join(path, "conditions"), i), visit)
+		c.walk(jsonform.Index(jsonform.Join(path, "conditions"), i), visit)
 	}
 }
 
