@@ -12,6 +12,7 @@ import (
 // person is one profile with what its segments are worked out from.
 type person struct {
 	*resolver.Profile
+	facts    *segment.Facts
 	ordinals []uint32
 	// held tells of each segment whose members the engine knows whether it holds
 	// the profile at atMs.
@@ -22,6 +23,9 @@ type person struct {
 // load reads the profile and where it belongs from one state.
 func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32, atMs int64) (err error) {
 	if p.Profile, err = v.Profile(ordinal); err != nil {
+		return err
+	}
+	if p.facts, err = v.Facts(ordinal); err != nil {
 		return err
 	}
 	p.held, p.atMs = make(map[string]bool, len(saved)), atMs
@@ -196,7 +200,7 @@ func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool,
 // profile. Answers are kept, those of the engine first: conditions and segments
 // are judged once, however many segments share them.
 func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string) bool {
-	profile := naiveProfile(p.Profile, events)
+	profile := segment.NaiveOf(p.facts, events)
 	segments := make(map[string]bool, len(q.saved))
 	maps.Copy(segments, p.held)
 	leaves := map[string]bool{}
@@ -225,29 +229,4 @@ func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string)
 		return in
 	}
 	return holds
-}
-
-func naiveProfile(p *resolver.Profile, events []segment.NaiveEvent) *segment.NaiveProfile {
-	out := &segment.NaiveProfile{
-		FirstName: p.FirstName, LastName: p.LastName, Geo: p.Geo, Attributes: p.Attributes,
-		CreatedAtMs: p.CreatedMs, Consents: map[string]segment.NaiveConsent{}, Lists: p.Lists, Events: events,
-	}
-	for _, id := range p.Identities {
-		switch id.Kind {
-		case resolver.IdentityEmail:
-			out.Emails = append(out.Emails, id.Value)
-		case resolver.IdentityExternalID:
-			out.ExternalIDs = append(out.ExternalIDs, id.Value)
-		case resolver.IdentityPhone:
-			out.Phones = append(out.Phones, id.Value)
-		}
-	}
-	for _, c := range p.Consents {
-		consent := segment.NaiveConsent{Status: c.Status}
-		if c.SubscribedMs != 0 {
-			consent.SubscribedMs = &c.SubscribedMs
-		}
-		out.Consents[c.Channel] = consent
-	}
-	return out
 }

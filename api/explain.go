@@ -79,7 +79,7 @@ func (a *API) explain(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, whole := segment.Explain(s.Root, segment.Explaining{AtMs: q.atMs, Facts: factsOf(p.Profile), Segments: q.lookup, Activity: answer})
+	tree, whole := segment.Explain(s.Root, segment.Explaining{AtMs: q.atMs, Facts: p.facts, Segments: q.lookup, Activity: answer})
 	if !whole {
 		if message != "" {
 			message += "; "
@@ -191,26 +191,4 @@ func (q *question) satisfies(ordinal uint32, leaf *segment.Activity) (bool, erro
 		return false, historyError(err)
 	}
 	return who.Contains(ordinal) != negate, nil
-}
-
-// factsOf is what conditions other than activity look at in a profile.
-func factsOf(p *resolver.Profile) *segment.Facts {
-	f := &segment.Facts{Lists: p.Lists, Fields: segment.Fields{
-		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName),
-		Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedMs,
-	}}
-	for _, id := range p.Identities {
-		switch id.Kind {
-		case resolver.IdentityEmail:
-			f.Fields.Emails = append(f.Fields.Emails, []byte(id.Value))
-		case resolver.IdentityExternalID:
-			f.Fields.ExternalIDs = append(f.Fields.ExternalIDs, []byte(id.Value))
-		case resolver.IdentityPhone:
-			f.Fields.Phones = append(f.Fields.Phones, []byte(id.Value))
-		}
-	}
-	for _, c := range p.Consents {
-		f.Consents = append(f.Consents, segment.ConsentFact{Channel: c.Channel, Status: c.Status, SubscribedMs: c.SubscribedMs, HasDate: c.SubscribedMs != 0})
-	}
-	return f
 }

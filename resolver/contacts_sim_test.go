@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-
-	"github.com/musterhq/muster/segment"
 )
 
 // randomContactCommand makes, changes and lists contacts of the small world of
@@ -139,16 +137,4 @@ func randomCampaignCommand(rng *rand.Rand, node *Node, list string, people []str
 			send(CommandCampaignResult, CampaignResult{ID: c.ID, Run: run, Ordinal: x.Ordinal, Variant: x.Variant, Result: pick(rng, ResultSent, ResultSent, ResultFailed, ResultBounced, ResultRefused)})
 		}
 	}
-}
-
-func naiveConsents(facts []segment.ConsentFact) map[string]segment.NaiveConsent {
-	out := map[string]segment.NaiveConsent{}
-	for _, c := range facts {
-		n := segment.NaiveConsent{Status: c.Status}
-		if c.HasDate {
-			n.SubscribedMs = &c.SubscribedMs
-		}
-		out[c.Channel] = n
-	}
-	return out
 }

@@ -124,17 +124,8 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	defer history.mu.Unlock()
 	roots := history.roots(cut)
 	profiles := map[uint32]*segment.NaiveProfile{}
-	list := func(in [][]byte) (out []string) {
-		for _, b := range in {
-			out = append(out, string(b))
-		}
-		return out
-	}
 	err := snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error {
-		x := f.Fields
-		profiles[o] = &segment.NaiveProfile{Emails: list(x.Emails), Phones: list(x.Phones), ExternalIDs: list(x.ExternalIDs), CreatedAtMs: x.CreatedAtMs,
-			FirstName: string(x.FirstName), LastName: string(x.LastName), Geo: append([]byte(nil), x.Geo...), Attributes: append([]byte(nil), x.Attributes...),
-			Lists: append([]string(nil), f.Lists...), Consents: naiveConsents(f.Consents)}
+		profiles[o] = segment.NaiveOf(f, nil)
 		return nil
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -15,6 +16,18 @@ import (
 func (v *View) SegmentProgress(id string) (progress float64, live bool) {
 	progress, live = v.a.engine.Progress(id)
 	return progress, live && v.a.engine.Live(id)
+}
+
+// Facts is what conditions other than activity look at in a profile, as the
+// engine is told it. It stays as it is when the view is left.
+func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
+	var d document
+	if err := v.decode(ordinal, &d); err != nil {
+		return nil, err
+	}
+	f := &segment.Facts{}
+	d.facts(f, v.a.listIDs) // documents are never changed in place
+	return f, nil
 }
 
 // CountMembers is the number of members of a segment at atMs.

@@ -41,6 +41,32 @@ type NaiveProfile struct {
 	Events                      []NaiveEvent // in any order
 }
 
+// NaiveOf is the profile of which all that conditions look at is known. It
+// keeps events; of the facts it has copies.
+func NaiveOf(f *Facts, events []NaiveEvent) *NaiveProfile {
+	texts := func(in [][]byte) (out []string) {
+		for _, b := range in {
+			out = append(out, string(b))
+		}
+		return out
+	}
+	x := &f.Fields
+	p := &NaiveProfile{
+		Emails: texts(x.Emails), Phones: texts(x.Phones), ExternalIDs: texts(x.ExternalIDs),
+		FirstName: string(x.FirstName), LastName: string(x.LastName), CreatedAtMs: x.CreatedAtMs,
+		Geo: bytes.Clone(x.Geo), Attributes: bytes.Clone(x.Attributes),
+		Consents: map[string]NaiveConsent{}, Lists: slices.Clone(f.Lists), Events: events,
+	}
+	for _, c := range f.Consents {
+		consent := NaiveConsent{Status: c.Status}
+		if c.HasDate {
+			consent.SubscribedMs = &c.SubscribedMs
+		}
+		p.Consents[c.Channel] = consent
+	}
+	return p
+}
+
 // Naive tells whether the profile is a member at atMs, by scanning all its
 // events for every activity. refs finds the segments the definition refers to;
 // nobody is a member of one that is not found, or that leads back to itself.

@@ -392,18 +392,8 @@ func (w *life) compare(patience bool) {
 
 func (w *life) people(m *moment) map[uint32]*segment.NaiveProfile {
 	people := map[uint32]*segment.NaiveProfile{}
-	texts := func(in [][]byte) (out []string) {
-		for _, b := range in {
-			out = append(out, string(b))
-		}
-		return out
-	}
 	err := m.snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error {
-		x := f.Fields
-		people[o] = &segment.NaiveProfile{
-			Emails: texts(x.Emails), Phones: texts(x.Phones), ExternalIDs: texts(x.ExternalIDs), CreatedAtMs: x.CreatedAtMs,
-			FirstName: string(x.FirstName), LastName: string(x.LastName), Geo: bytes.Clone(x.Geo), Attributes: bytes.Clone(x.Attributes),
-		}
+		people[o] = segment.NaiveOf(f, nil)
 		return nil
 	})
 	if err != nil {
