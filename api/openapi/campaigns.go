@@ -40,8 +40,8 @@ func campaignsA() group {
 func campaignsConsole() group {
 	return group{surface: surfaceConsole, tag: "Console: campaigns", title: "Campaigns", about: "Campaigns with their numbers, e-mail credits, and captured messages.",
 		ops: []operation{
-			{method: "GET", path: "/campaigns", permission: "campaigns:read", id: "consoleListCampaigns", summary: "List campaigns", about: "The oldest first.", data: list(campaignConsole, ""), paged: true},
-			{method: "GET", path: "/campaigns/{id}", permission: "campaigns:read", id: "consoleGetCampaign", summary: "Read a campaign", data: campaignConsole},
+			{method: "GET", path: "/campaigns", permission: "campaigns:read", id: "consoleListCampaigns", summary: "List campaigns", about: "The oldest first.", data: list(campaign, ""), paged: true},
+			{method: "GET", path: "/campaigns/{id}", permission: "campaigns:read", id: "consoleGetCampaign", summary: "Read a campaign", data: campaign},
 			{method: "GET", path: "/campaigns/{id}/stats", permission: "campaigns:read", id: "consoleCampaignStats", summary: "How a campaign went", data: campaignNumbers},
 			{method: "GET", path: "/credits", permission: signedIn, id: "getCredits", summary: "E-mail credits that are left", data: object(req("email_credits", integer(9800, "Each e-mail takes one.")))},
 			{method: "GET", path: "/outbox", permission: "campaigns:read", id: "listOutbox", summary: "List captured messages",
@@ -77,35 +77,29 @@ func campaignType(about string) *schema {
 	return integer(1, "1 is email, 2 SMS, 3 IM, 4 push. "+about).with("enum", []any{1, 2, 3, 4})
 }
 
-func campaignRecord(more ...field) *schema {
-	return object(append([]field{
-		req("_id", campaignID("Id of the campaign.")),
-		req("name", text("January sale", "")),
-		req("channel", integer(2, "1 is omni-channel, 2 is single-channel.").with("enum", []int{1, 2})),
-		req("type", integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").with("enum", []any{1, 2, 3, 4, nil}).orNull()),
-		req("date", text("2026-01-31T09:00:00Z", "As given.").orNull()),
-		req("subject", text("Our January sale", "")),
-		req("body", text("<p>Hello {{first_name}}</p>", "")),
-		req("sender", text("news@mail.example.com", "")),
-		req("sender_name", text("Example", "")),
-		req("reply_to", text("help@example.com", "")),
-		req("template_id", templateID("").orNull()),
-		req("list_id", list(listID(""), "")),
-		req("segment_ids", list(segmentID(""), "")),
-		req("status", runStatus()),
-		req("created_at", instant("When it was made.")),
-		req("updated_at", instant("When it was changed last.")),
-	}, more...)...)
-}
+var campaign = named("Campaign", object(
+	req("_id", campaignID("Id of the campaign.")),
+	req("name", text("January sale", "")),
+	req("channel", integer(2, "1 is omni-channel, 2 is single-channel.").with("enum", []int{1, 2})),
+	req("type", integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").with("enum", []any{1, 2, 3, 4, nil}).orNull()),
+	req("date", text("2026-01-31T09:00:00Z", "As given.").orNull()),
+	req("subject", text("Our January sale", "")),
+	req("body", text("<p>Hello {{first_name}}</p>", "")),
+	req("sender", text("news@mail.example.com", "")),
+	req("sender_name", text("Example", "")),
+	req("reply_to", text("help@example.com", "")),
+	req("link", text("https://example.com/sale", "What a push message opens.").orNull()),
+	req("template_id", templateID("").orNull()),
+	req("list_id", list(listID(""), "")),
+	req("segment_ids", list(segmentID(""), "")),
+	req("status", runStatus()),
+	req("created_at", instant("When it was made.")),
+	req("updated_at", instant("When it was changed last.")),
+))
 
 func runStatus() *schema {
 	return word("draft before it is sent; sending, testing (an A/B test), sent or stopped.", "draft", "sending", "testing", "sent", "stopped")
 }
-
-var (
-	campaign        = named("Campaign", campaignRecord(req("link", text("https://example.com/sale", "What a push message opens.").orNull())))
-	campaignConsole = named("ConsoleCampaign", campaignRecord())
-)
 
 func sendFields() []field {
 	return []field{

@@ -65,6 +65,6 @@ func textProvider() *schema {
 		opt("any_address", boolean(false, "Take recipients that are no phone numbers.")),
 		opt("max_body", integer(1600, "Longest text, in characters.").between(0, 65536).def(1600)),
 		opt("id_path", text("messages.0.id", "Where the answer has the message's id.")), opt("code_path", text("code", "Where it has an error's code.")), opt("error_path", text("message", "Where it has its text.")),
-		opt("codes", mapOf(word("", "accepted", "permanent", "hard", "temporary", "refused"), "What error codes mean.").like(ordered{{"21211", "hard"}})),
+		opt("codes", mapOf(word("", "accepted", "permanent", "hard", "opted_out", "temporary", "refused"), "What error codes mean.").like(ordered{{"21211", "hard"}})),
 	).strict().says("Any provider with an API over HTTP.")
 }

@@ -86,7 +86,7 @@ func Document() ([]byte, error) {
 		{"tags", tagList},
 		{"x-tagGroups", tagGroups},
 		{"paths", paths},
-		{"components", ordered{{"securitySchemes", securitySchemes}, {"schemas", components}}},
+		{"components", ordered{{"securitySchemes", securitySchemes}, {"responses", shared}, {"schemas", components}}},
 	}
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -45,7 +45,7 @@ var definition = func() *schema {
 		{"aggregate", ordered{{"fn", "sum"}, {"property", "value"}, {"op", ">="}, {"value", 100}}}}))
 	attribute := named("AttributeCondition", object(
 		req("kind", text("attribute", "").with("const", "attribute")),
-		req("field", text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, or a path below `geo.` or `attributes.`").bytes(1, 512)),
+		req("field", text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, `tags`, or a path below `geo.` or `attributes.`").bytes(1, 512)),
 		req("op", op(anyOps)), opt("value", value),
 	).strict().says("What is known of a person."))
 	consent := named("ConsentCondition", object(

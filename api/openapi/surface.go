@@ -144,6 +144,16 @@ func plain(about, media, example string, headers ordered) ordered {
 	return append(out, member{"content", ordered{{media, m}}})
 }
 
+// shared are the answers that many operations have, by name.
+var shared ordered
+
+// common makes an answer a component of the document, once, and returns a
+// reference to it.
+func common(name string, r ordered) ordered {
+	shared = append(shared, member{name, r})
+	return ordered{{"$ref", "#/components/responses/" + name}}
+}
+
 func header(name, about, example string) member {
 	return member{name, ordered{{"description", about}, {"schema", text(example, "")}}}
 }
@@ -198,15 +208,17 @@ func answersA(op *operation) ordered {
 		}
 		examples = append(examples, member{name, failureSample(m)})
 	}
-	return ordered{
-		{"200", response("Success, or a failure: test `status`.", oneOf(success, failureA), nil, examples...)},
-		{"401", response("The key is missing, unknown or revoked, its account is deactivated, or its API access is off. The answer is the same for all.", failureA, nil,
-			member{"answer", failureSample(`The API key is missing or not valid. Send it as "Authorization: Bearer <API_KEY>".`)})},
-		{"429", response("More than 120 requests of the key in 60 seconds.", tooManyA, ordered{retryAfter})},
-		{"500", response("A fault of the server.", failureA, nil, member{"answer", failureSample("The server failed to answer; its log has the reason.")})},
-		{"503", response("Overloaded, starting or stopping. Nothing was changed, unless the message says otherwise.", failureA, ordered{retryAfter},
-			member{"answer", failureSample("The server is overloaded; nothing was changed. Try again in a moment.")})},
-	}
+	out := ordered{{"200", response("Success, or a failure: test `status`.", oneOf(success, failureA), nil, examples...)}}
+	return append(out, sharedA...)
+}
+
+var sharedA = ordered{
+	{"401", common("Unauthorized", response("The key is missing, unknown or revoked, its account is deactivated, or its API access is off. The answer is the same for all.", failureA, nil,
+		member{"answer", failureSample(`The API key is missing or not valid. Send it as "Authorization: Bearer <API_KEY>".`)}))},
+	{"429", common("TooManyRequests", response("More than 120 requests of the key in 60 seconds.", tooManyA, ordered{retryAfter}))},
+	{"500", common("Fault", response("A fault of the server.", failureA, nil, member{"answer", failureSample("The server failed to answer; its log has the reason.")}))},
+	{"503", common("Unavailable", response("Overloaded, starting or stopping. Nothing was changed, unless the message says otherwise.", failureA, ordered{retryAfter},
+		member{"answer", failureSample("The server is overloaded; nothing was changed. Try again in a moment.")}))},
 }
 
 var refusalB = named("EventRefusal", object(
@@ -230,7 +242,7 @@ func answersB(op *operation) ordered {
 	}
 }
 
-// errorC are the codes of Surface C by their status.
+// errorsC are the codes of Surface C by their status.
 var errorsC = []struct{ status, code, message, about string }{
 	{"400", "invalid_request", "email Field required", "The request is not valid; the message names the field."},
 	{"401", "unauthorized", `The API key is missing or not valid. Send it as "Authorization: Bearer <API_KEY>".`, "The key is missing or does not hold."},
@@ -261,18 +273,23 @@ var failureC = func() *schema {
 }()
 
 func answersC(op *operation) ordered {
-	ids := ordered{header("X-Request-Id", "Names the request.", "req_0f8fad5bd9cb469fa16570867728950e")}
-	out := ordered{{"200", response("Success.", object(req("status", text("success", "").with("const", "success")), req("data", op.data), req("request_id", requestID)), ids)}}
+	out := ordered{{"200", response("Success.", object(req("status", text("success", "").with("const", "success")), req("data", op.data), req("request_id", requestID)), ordered{requestIDHeader})}}
+	return append(out, sharedC...)
+}
+
+var sharedC = func() (out ordered) {
 	for _, e := range errorsC {
-		headers := ids
+		headers := ordered{requestIDHeader}
 		if e.status == "429" || e.status == "503" {
-			headers = ordered{ids[0], retryAfter}
+			headers = append(headers, retryAfter)
 		}
-		out = append(out, member{e.status, response("`"+e.code+"`: "+e.about, failureC, headers, member{"answer",
-			ordered{{"status", "error"}, {"code", e.code}, {"message", e.message}, {"request_id", requestID.example}}})})
+		out = append(out, member{e.status, common("V1"+e.status, response("`"+e.code+"`: "+e.about, failureC, headers, member{"answer",
+			ordered{{"status", "error"}, {"code", e.code}, {"message", e.message}, {"request_id", requestID.example}}}))})
 	}
 	return out
-}
+}()
+
+var requestIDHeader = header("X-Request-Id", "Names the request.", "req_0f8fad5bd9cb469fa16570867728950e")
 
 var failureConsole = named("ConsoleFailure", object(
 	req("status", text("failure", "").with("const", "failure")),
@@ -308,10 +325,17 @@ func answersConsole(op *operation) ordered {
 	if out == nil {
 		out = ordered{{"200", response("Success.", op.envelope(), nil)}}
 	}
-	for _, p := range problems {
-		if !p.when(op) && !hasStatus(op.also, p.status) {
-			continue
+	for i, p := range problems {
+		if p.when(op) || hasStatus(op.also, p.status) {
+			out = append(out, sharedConsole[i])
 		}
+	}
+	return out
+}
+
+// sharedConsole are the answers to problems.
+var sharedConsole = func() (out ordered) {
+	for _, p := range problems {
 		data := ordered{}
 		if p.field != "" {
 			data = append(data, member{"field", p.field})
@@ -320,11 +344,11 @@ func answersConsole(op *operation) ordered {
 		if p.status == "429" || p.status == "503" {
 			headers = ordered{retryAfter}
 		}
-		out = append(out, member{p.status, response(p.about, failureConsole, headers, member{"answer",
-			ordered{{"status", "failure"}, {"message", p.message}, {"data", data}}})})
+		out = append(out, member{p.status, common("Console"+p.status, response(p.about, failureConsole, headers, member{"answer",
+			ordered{{"status", "failure"}, {"message", p.message}, {"data", data}}}))})
 	}
 	return out
-}
+}()
 
 func hasStatus(list []int, status string) bool {
 	for _, n := range list {

@@ -171,7 +171,8 @@ function details(o) {
     }
   }
   left.append(el("h5", null, "Answers"));
-  for (const [status, r] of Object.entries(o.op.responses)) {
+  for (const [status, maybe] of Object.entries(o.op.responses)) {
+    const r = maybe.$ref ? doc.components.responses[maybe.$ref.split("/").pop()] : maybe;
     const inside = el("div");
     for (const h of Object.entries(r.headers || {})) inside.append(el("p", { class: "meta" }, "Header ", el("code", null, h[0]), ": ", prose(h[1].description)));
     for (const [media, c] of Object.entries(r.content || {})) {
