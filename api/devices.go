@@ -47,10 +47,7 @@ func (a *API) listDevices(c *call) (any, error) { return a.devicesOf(c, c.id()) 
 
 func (a *API) devicesOf(c *call, id string) (list []record.Device, err error) {
 	err = a.read(c, func(v *resolver.View) error {
-		o, ok := uint32(0), false
-		if pid, is := resolver.ParseProfileID(id); is {
-			o, ok = v.Resolve(pid)
-		}
+		o, ok := v.ResolveText(id)
 		if !ok {
 			return missing("%s", errNoProfile)
 		}

@@ -61,11 +61,7 @@ func (a *API) explain(c *call) (any, error) {
 		if given == "" {
 			return badField("profile_id", "profile_id is missing; name in the query the profile to explain the segment for")
 		}
-		id, ok := resolver.ParseProfileID(given)
-		if !ok {
-			return missing("%s", errNoProfile)
-		}
-		ordinal, ok := v.Resolve(id)
+		ordinal, ok := v.ResolveText(given)
 		if !ok {
 			return missing("%s", errNoProfile)
 		}

@@ -133,20 +133,7 @@ func (a *API) findProfile(c *call) (any, error) {
 // getProfile answers GET /profiles/{id}; the id of a merged profile finds the
 // one it was merged into.
 func (a *API) getProfile(c *call) (any, error) {
-	id, err := profileID(c)
-	if err != nil {
-		return nil, err
-	}
-	return a.answerProfile(c, func(v *resolver.View) (uint32, bool) { return v.Resolve(id) }, errNoProfile)
+	return a.answerProfile(c, func(v *resolver.View) (uint32, bool) { return v.ResolveText(c.id()) }, errNoProfile)
 }
 
 const errNoProfile = "there is no profile with this id"
-
-// profileID reads the path's id. Text that is no id is an id nobody has.
-func profileID(c *call) (resolver.ProfileID, error) {
-	id, ok := resolver.ParseProfileID(c.id())
-	if !ok {
-		return id, missing("%s", errNoProfile)
-	}
-	return id, nil
-}

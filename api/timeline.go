@@ -10,10 +10,6 @@ import (
 // place in the order of events; events that arrive meanwhile with a time before
 // it are on the later pages.
 func (a *API) timeline(c *call) (any, error) {
-	id, err := profileID(c)
-	if err != nil {
-		return nil, err
-	}
 	limit, err := c.limit()
 	if err != nil {
 		return nil, err
@@ -23,7 +19,7 @@ func (a *API) timeline(c *call) (any, error) {
 		return nil, err
 	}
 	err = a.read(c, func(v *resolver.View) (err error) {
-		ordinal, ok := v.Resolve(id)
+		ordinal, ok := v.ResolveText(c.id())
 		if !ok {
 			return missing("%s", errNoProfile)
 		}

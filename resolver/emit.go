@@ -96,20 +96,33 @@ func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields,
 // profileOf finds the profile an id stands for, through merges, and decodes its
 // document.
 func (m *Machine) profileOf(a *account, id string) (o uint32, d *document, refusal *Refusal) {
-	p, ok := ParseProfileID(id)
+	o, ok := a.resolveText(id)
 	if !ok {
-		return 0, nil, noProfile()
-	}
-	if o = p.ordinal(); o >= a.headers.n || a.headers.get(o).id != p {
-		return 0, nil, noProfile()
-	}
-	if o = a.root(o); a.gone(o) {
 		return 0, nil, noProfile()
 	}
 	if err := m.load(a, o, &m.doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	return o, &m.doc, nil
+}
+
+// resolve finds the profile an id stands for, through merges; not ok is one that
+// never was or was erased.
+func (a *account) resolve(id ProfileID) (o uint32, ok bool) {
+	o = id.ordinal()
+	if o >= a.headers.n || a.headers.get(o).id != id {
+		return 0, false
+	}
+	o = a.root(o)
+	return o, !a.gone(o)
+}
+
+func (a *account) resolveText(id string) (o uint32, ok bool) {
+	p, ok := ParseProfileID(id)
+	if !ok {
+		return 0, false
+	}
+	return a.resolve(p)
 }
 
 func noProfile() *Refusal { return notFound("id", "there is no contact with this id") }

@@ -127,14 +127,11 @@ func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 }
 
 // Resolve finds the profile an id stands for, through merges.
-func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) {
-	o := id.ordinal()
-	if o >= v.a.headers.n || v.a.headers.get(o).id != id {
-		return 0, false
-	}
-	o = v.a.root(o)
-	return o, !v.a.gone(o)
-}
+func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.resolve(id) }
+
+// ResolveText is [View.Resolve] of an id as clients send it. Text that is no id
+// is an id nobody has.
+func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.resolveText(id) }
 
 // ProfileID is the id of an ordinal.
 func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.headers.get(ordinal).id }

@@ -68,15 +68,14 @@ func toContact(p *resolver.Profile, atMs int64) contact {
 	return x
 }
 
+var errNoContact = failWith(codeNotFound, "There is no contact with this id")
+
 // contactOf reads a contact by its id, through merges.
 func (c *call) contactOf(id string) (x contact, err error) {
 	err = c.read(func(v *resolver.View) error {
-		o, ok := uint32(0), false
-		if pid, is := resolver.ParseProfileID(id); is {
-			o, ok = v.Resolve(pid)
-		}
+		o, ok := v.ResolveText(id)
 		if !ok {
-			return failWith(codeNotFound, "There is no contact with this id")
+			return errNoContact
 		}
 		p, err := v.Profile(o)
 		if err == nil {

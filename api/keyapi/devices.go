@@ -54,12 +54,9 @@ func (a *API) addDevice(c *call) (any, error) {
 
 func (c *call) devicesOf(id string) (list []record.Device, err error) {
 	err = c.read(func(v *resolver.View) error {
-		o, ok := uint32(0), false
-		if pid, is := resolver.ParseProfileID(id); is {
-			o, ok = v.Resolve(pid)
-		}
+		o, ok := v.ResolveText(id)
 		if !ok {
-			return failWith(codeNotFound, "There is no contact with this id")
+			return errNoContact
 		}
 		p, err := v.Profile(o)
 		if err == nil {

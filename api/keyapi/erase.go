@@ -18,18 +18,14 @@ const exportEvents = 10_000
 // exportContact answers GET /contacts/{id}/export: all that is known of a
 // person.
 func (a *API) exportContact(c *call) (any, error) {
-	id, ok := resolver.ParseProfileID(c.param("id"))
-	if !ok {
-		return nil, failWith(codeNotFound, "There is no contact with this id")
-	}
 	q := query.TimelineQuery{Account: c.key.Account, Limit: exportEvents}
 	var p *resolver.Profile
 	var x contact
 	segments := []string{}
 	cut, err := c.cut(func(v *resolver.View) (err error) {
-		o, ok := v.Resolve(id)
+		o, ok := v.ResolveText(c.param("id"))
 		if !ok {
-			return failWith(codeNotFound, "There is no contact with this id")
+			return errNoContact
 		}
 		if p, err = v.Profile(o); err != nil {
 			return err
