@@ -15,6 +15,8 @@ type Flow struct {
 	Reentry Reentry
 	// Steps in the order given; the first is the entry.
 	Steps []Step
+	// unknown are the ids behind references that are Unknown, by their JSON path.
+	unknown map[string]string
 }
 
 // Reentry says whether somebody may go through a flow again.
@@ -68,19 +70,20 @@ type DateTrigger struct {
 
 // The types of steps.
 const (
-	StepEmail         = "email"
-	StepSMS           = "sms"
-	StepWait          = "wait"
-	StepCondition     = "condition"
-	StepSplit         = "split"
-	StepTag           = "tag"
-	StepUpdateContact = "update_contact"
-	StepWebhook       = "webhook"
-	StepExit          = "exit"
+	StepEmail     = "email"
+	StepSMS       = "sms"
+	StepWait      = "wait"
+	StepCondition = "condition"
+	StepSplit     = "split"
+	StepTag       = "tag"
+	StepUpdate    = "update_contact"
+	StepWebhook   = "webhook"
+	StepExit      = "exit"
 )
 
-// End, in place of the index of a step, is the end of the flow. Unknown is a
-// reference to a step that is not there, which [Flow.Validate] finds.
+// End, in place of the index of a step, is the end of the flow: null, or no next
+// at all. Unknown is a reference to a step that is not there, or a condition's way
+// that is not given, which [Flow.Validate] finds.
 const (
 	End     = -1
 	Unknown = -2
@@ -132,7 +135,7 @@ type Until struct {
 	// SecondOfDay is the time of the day, in seconds after midnight.
 	SecondOfDay int
 	Zone        *time.Location
-	text        string
+	text        string // as given
 }
 
 // Condition asks whether the profile satisfies a segment's definition.
@@ -171,6 +174,7 @@ type Webhook struct {
 	Method  string // POST, PUT, PATCH, GET or DELETE
 	Headers []Header
 	Body    string
+	isJSON  bool // Body was given as an object or array
 	// TimeoutSeconds bounds an attempt (default 10, from 1 to 30).
 	TimeoutSeconds int
 	// Attempts is how often it is tried (default 5, from 1 to 10).

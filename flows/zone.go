@@ -1,0 +1,76 @@
+package flows
+
+import "time"
+
+const (
+	secondsPerDay = 86_400
+	msPerDay      = secondsPerDay * 1000
+)
+
+// instant is the first instant, in Unix milliseconds, at which clocks in a zone
+// show a second of a day, or later. So a local time that comes twice, when clocks
+// are put back, is the first of the two; one that is left out, when they are put
+// forward, is the moment they are. day is days since 1970-01-01.
+func instant(zone *time.Location, day, second int) int64 {
+	local := int64(day)*secondsPerDay + int64(second)
+	// Clocks are less than a day from UTC everywhere.
+	at := time.Unix(local-secondsPerDay, 0).In(orUTC(zone))
+	for {
+		_, offset := at.Zone()
+		t := max(local-int64(offset), at.Unix())
+		_, end := at.ZoneBounds()
+		if end.IsZero() || t < end.Unix() {
+			return t * 1000
+		}
+		at = end
+	}
+}
+
+// localDay is the day that clocks in a zone show, in days since 1970-01-01.
+func localDay(zone *time.Location, ms int64) int {
+	year, month, day := time.UnixMilli(ms).In(orUTC(zone)).Date()
+	return dayNumber(year, month, day)
+}
+
+func dayNumber(year int, month time.Month, day int) int {
+	return int(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay)
+}
+
+// calendar is the date of a day's number.
+func calendar(day int) (year int, month time.Month, dayOfMonth int) {
+	return time.Unix(int64(day)*secondsPerDay, 0).UTC().Date()
+}
+
+func orUTC(zone *time.Location) *time.Location {
+	if zone == nil {
+		return time.UTC
+	}
+	return zone
+}
+
+// clock reads HH:MM or HH:MM:SS, in seconds after midnight.
+func clock(s string) (second int, ok bool) {
+	if len(s) != len("HH:MM") && len(s) != len("HH:MM:SS") {
+		return 0, false
+	}
+	for i, most := 0, 23; i < len(s); i, most = i+3, 59 {
+		tens, ones := int(s[i])-'0', int(s[i+1])-'0'
+		if tens < 0 || tens > 9 || ones < 0 || ones > 9 || tens*10+ones > most || i > 0 && s[i-1] != ':' {
+			return 0, false
+		}
+		second = second*60 + tens*10 + ones
+	}
+	if len(s) == len("HH:MM") {
+		second *= 60
+	}
+	return second, true
+}
+
+// floorDiv rounds down.
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
