@@ -50,8 +50,8 @@ func (s *span) body() rangeBody {
 // span reads from, to and granularity of the query.
 func (c *call) span() (s span, err error) {
 	args := c.QueryArgs()
-	now := c.now
-	to, err := instant("to", string(args.Peek("to")), now)
+	// What was acknowledged in this very millisecond belongs to the present, too.
+	to, err := instant("to", string(args.Peek("to")), c.now.Add(time.Millisecond))
 	if err != nil {
 		return s, err
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
@@ -183,8 +184,8 @@ type sendFields struct {
 	SegmentIDs          []string        `json:"segment_ids"`
 	TemplateSource      json.RawMessage `json:"template_source"`
 	TemplateID          string          `json:"template_id"`
-	BatchSize           *json.Number    `json:"batch_size"`
-	DelayBetweenBatches *json.Number    `json:"delay_between_batches"`
+	BatchSize           json.RawMessage `json:"batch_size"`
+	DelayBetweenBatches json.RawMessage `json:"delay_between_batches"`
 }
 
 const (
@@ -194,6 +195,9 @@ const (
 	minDelay     = 0.1
 	maxDelay     = 60
 )
+
+// isGiven tells whether the body has a field.
+func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 // start is what the state machine is told: audience and pace.
 func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err error) {
@@ -211,15 +215,17 @@ func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err 
 	if s.TemplateSource != "" && s.TemplateID == "" {
 		s.TemplateID = x.TemplateID
 	}
-	if f.BatchSize != nil {
-		n, err := f.BatchSize.Int64()
+	// What stands there is judged here and not by the decoder, which would not name
+	// the field of a text, and would take "10" for a number.
+	if isGiven(f.BatchSize) {
+		n, err := strconv.ParseInt(string(f.BatchSize), 10, 64)
 		if err != nil || n < 1 || n > maxBatch {
 			return s, Fail("batch_size Input should be a whole number from 1 to %d", maxBatch)
 		}
 		s.BatchSize = int(n)
 	}
-	if f.DelayBetweenBatches != nil {
-		d, err := f.DelayBetweenBatches.Float64()
+	if isGiven(f.DelayBetweenBatches) {
+		d, err := strconv.ParseFloat(string(f.DelayBetweenBatches), 64)
 		if err != nil || !(d >= minDelay && d <= maxDelay) {
 			return s, Fail("delay_between_batches Input should be a number of seconds from %g to %d", minDelay, maxDelay)
 		}

@@ -346,3 +346,20 @@ func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 		t.Errorf("%+v, the provider got %q", got, x.got)
 	}
 }
+
+func TestPaceOfASendIsRefusedByItsField(t *testing.T) {
+	x := newSending(t)
+	var c campaign
+	x.call("success", "POST", "/campaign", `{"name":"n","channel":1,"subject":"s","body":"b"}`, &c)
+	for field, values := range map[string][]string{
+		"batch_size":            {`0`, `1001`, `1.5`, `"10"`, `"x"`, `true`, `{}`, `[1]`, `1e2`, `99999999999999999999`},
+		"delay_between_batches": {`0`, `0.09`, `60.1`, `"1"`, `"x"`, `false`, `{}`, `[1]`, `1e99999`},
+	} {
+		for _, v := range values {
+			if m := x.call("failure", "POST", "/campaign/"+c.ID+"/send", `{"`+field+`":`+v+`}`, nil); !strings.HasPrefix(m, field+" Input should be a") {
+				t.Errorf("%s %s: %s", field, v, m)
+			}
+		}
+	}
+	x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"batch_size":null,"delay_between_batches":null}`, nil)
+}
