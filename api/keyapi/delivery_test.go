@@ -349,7 +349,9 @@ func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 
 func TestPaceOfASendIsRefusedByItsField(t *testing.T) {
 	x := newSending(t)
-	var c campaign
+	var c struct {
+		ID string `json:"_id"`
+	}
 	x.call("success", "POST", "/campaign", `{"name":"n","channel":1,"subject":"s","body":"b"}`, &c)
 	for field, values := range map[string][]string{
 		"batch_size":            {`0`, `1001`, `1.5`, `"10"`, `"x"`, `true`, `{}`, `[1]`, `1e2`, `99999999999999999999`},
