@@ -1,0 +1,81 @@
+package main
+
+import "strings"
+
+func envelopePart() part {
+	return part{"envelope of Surface A", []rule{
+		{"a success has status success, an empty message and an object as data", func(c *check) {
+			a := c.a("POST", "/contacts", obj{"email": c.mail("env")}).success()
+			a.only("", "status", "message", "data").kinds("", map[string]string{"status": "string", "message": "string", "data": "object"})
+		}},
+		{"of lists the data is an array, also an empty one", func(c *check) {
+			for _, path := range []string{"/push/segments", "/campaign", "/lists", "/contacts?email=nobody@nowhere"} {
+				c.a("GET", path, nil).success().only("", "status", "message", "data").length("data", 0)
+			}
+		}},
+		{"a failure has status failure and its reason as message", func(c *check) {
+			c.a("GET", "/contacts/none", nil).fails("contact").only("", "status", "message", "data").kinds("", map[string]string{"message": "string"})
+		}},
+		{"answers are JSON", func(c *check) {
+			for _, a := range []*answer{c.a("GET", "/contacts", nil), c.a("GET", "/nonsense", nil), c.with("svc_live_x", "GET", "/api/v1/contacts", nil)} {
+				if kind := a.header.Get("Content-Type"); !strings.HasPrefix(kind, "application/json") || a.body == nil {
+					a.fault("the type is %q", kind)
+				}
+			}
+		}},
+		{"a body has to be JSON and to say so", func(c *check) {
+			c.do(c.T, "POST", "/api/v1/contacts", `{}`, "Authorization", "Bearer "+c.freshKey(), "Content-Type", "text/plain").fails("Content-Type")
+		}},
+		{"a call that has nothing to answer answers an empty object", func(c *check) {
+			list := c.list()
+			c.a("DELETE", "/lists/"+list, nil).success().only("data")
+		}},
+	}}
+}
+
+func failurePart() part {
+	return part{"failures of Surface A", []rule{
+		{"business, validation, duplicate, unknown id, path and method: all are HTTP 200", func(c *check) {
+			e := c.mail("dup")
+			c.contact(obj{"email": e})
+			for _, a := range []*answer{
+				c.a("POST", "/contacts", obj{"email": e}),
+				c.a("POST", "/campaign", obj{"name": "x", "channel": "email"}),
+				c.a("POST", "/campaign/cmp_none/send", obj{}),
+				c.a("GET", "/campaign/cmp_none/stats", nil),
+				c.a("GET", "/campaign/cmp_none/recipients/activity", nil),
+				c.a("POST", "/campaign/cmp_none/ab-test/start", obj{"variants": []obj{{}, {}}}),
+				c.a("POST", "/lists/lst_none/contacts", obj{"email": c.mail("x")}),
+				c.a("POST", "/push/send", obj{"title": "T", "segmentId": "seg_none"}),
+				c.a("GET", "/nonsense", nil),
+				c.a("GET", "/analytics/nonsense", nil),
+				c.a("DELETE", "/contacts", nil),
+				c.with(c.newKey("contacts:read"), "POST", "/api/v1/contacts", obj{}),
+			} {
+				a.fails("").only("", "status", "message", "data")
+			}
+		}},
+		{"bodies that are no JSON objects are HTTP 200 as well", func(c *check) {
+			for _, path := range []string{"/contacts", "/lists", "/campaign", "/push/send"} {
+				for _, body := range []string{"{", "[]", "5", "null", `"x"`, "{} {}", "{\"name\":\xff}"} {
+					c.a("POST", path, body).fails("body")
+				}
+			}
+		}},
+		{"a 403 is never answered for want of a permission", func(c *check) {
+			key := c.newKey("flows:read")
+			c.with(key, "POST", "/api/v1/contacts", obj{}).failure("You don't have permission to perform this action")
+			c.with(key, "GET", "/api/v1/contacts", nil).failure("You don't have permission to perform this action")
+		}},
+		{"a validation failure begins with the field", func(c *check) {
+			for field, body := range map[string]obj{
+				"channel": {"channel": "single-channel"}, "type": {"type": "email"}, "subject": {"subject": 5}, "name": {"name": []string{}}, "sender": {"sender": obj{}},
+				"date": {"date": "next tuesday"},
+			} {
+				c.a("POST", "/campaign", campaignOf(body)).names(field + " ")
+			}
+			c.a("GET", "/contacts?limit=0", nil).names("limit ")
+			c.a("GET", "/contacts?cursor=!", nil).names("cursor ")
+		}},
+	}}
+}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"mime"
+	"mime/multipart"
+	"net"
+	"net/mail"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+)
+
+// postbox is a real SMTP server that keeps what it takes. It refuses recipients
+// that begin with "gone" for good.
+type postbox struct {
+	addr string
+
+	mu   sync.Mutex
+	mail map[string][]letter // by recipient
+}
+
+// letter is a message that came.
+type letter struct {
+	at      time.Time
+	from    string
+	header  mail.Header
+	subject string
+	html    string
+	text    string
+}
+
+func newPostbox(t *testing.T) *postbox {
+	t.Helper()
+	p := &postbox{mail: map[string][]letter{}}
+	srv := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &postboxSession{p: p}, nil }))
+	srv.Domain, srv.ErrorLog, srv.MaxMessageBytes = "relay.test", log.New(io.Discard, "", 0), 1<<20
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	p.addr = ln.Addr().String()
+	done := make(chan struct{})
+	go func() { defer close(done); srv.Serve(ln) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		defer cancel()
+		if srv.Shutdown(ctx) != nil {
+			srv.Close()
+		}
+		<-done
+	})
+	return p
+}
+
+type postboxSession struct {
+	p        *postbox
+	from, to string
+}
+
+func (s *postboxSession) Mail(from string, _ *smtp.MailOptions) error { s.from = from; return nil }
+func (s *postboxSession) Reset()                                      {}
+func (s *postboxSession) Logout() error                               { return nil }
+
+func (s *postboxSession) Rcpt(to string, _ *smtp.RcptOptions) error {
+	if s.to = to; strings.HasPrefix(to, "gone") {
+		return &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
+	}
+	return nil
+}
+
+func (s *postboxSession) Data(in io.Reader) error {
+	m, err := mail.ReadMessage(in)
+	if err != nil {
+		return err
+	}
+	l := letter{at: time.Now(), from: s.from, header: m.Header}
+	if l.subject, err = new(mime.WordDecoder).DecodeHeader(m.Header.Get("Subject")); err != nil {
+		return err
+	}
+	if err := l.read(m.Header.Get("Content-Type"), m.Body); err != nil {
+		return err
+	}
+	s.p.mu.Lock()
+	defer s.p.mu.Unlock()
+	s.p.mail[s.to] = append(s.p.mail[s.to], l)
+	return nil
+}
+
+// read keeps the texts of a message's parts.
+func (l *letter) read(contentType string, body io.Reader) error {
+	kind, params, err := mime.ParseMediaType(contentType)
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(kind, "multipart/") {
+		var b bytes.Buffer
+		if _, err := b.ReadFrom(body); err != nil {
+			return err
+		}
+		if kind == "text/html" {
+			l.html = b.String()
+		} else {
+			l.text = b.String()
+		}
+		return nil
+	}
+	parts := multipart.NewReader(body, params["boundary"])
+	for {
+		p, err := parts.NextPart() // which decodes quoted-printable
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		if err := l.read(p.Header.Get("Content-Type"), p); err != nil {
+			return err
+		}
+	}
+}
+
+// to are the letters that came for somebody.
+func (p *postbox) to(email string) []letter {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]letter{}, p.mail[email]...)
+}
