@@ -1,0 +1,300 @@
+package keyapi
+
+import "strings"
+
+// example is a request of an endpoint. ‹kind› stands for something of the
+// company that makes it, «kind» for an id that is to be tried with what another
+// company has.
+type example struct {
+	target string // path and query
+	body   string
+	// control is why the request says the same with the company's own ids as with
+	// unknown ones; "" where it does not.
+	control string
+	// loose is why the answer is compared by status and message alone.
+	loose string
+	// secret and headers go with the request; a report is signed with the secret.
+	secret  string
+	headers []string
+	form    bool // the body is a form
+}
+
+func (x *example) probes() bool {
+	return strings.Contains(x.target+x.body+strings.Join(x.headers, ""), "«")
+}
+
+// noIDs is why paths of an endpoint have parts in braces that are no ids.
+var noIDs = map[string]string{
+	"PUT /console/api/v1/push-credentials/{id}": "a kind", "DELETE /console/api/v1/push-credentials/{id}": "a kind",
+	"PUT /console/api/v1/message-providers/{id}": "a kind", "DELETE /console/api/v1/message-providers/{id}": "a kind",
+	"PUT /console/api/v1/inbound-providers/{id}": "a kind", "DELETE /console/api/v1/inbound-providers/{id}": "a kind",
+}
+
+const (
+	byList    = `{"kind":"list","list_id":"«list»"}`
+	bySegment = `{"match":"any","conditions":[{"kind":"segment","segment_id":"«segment»"},{"kind":"consent","channel":"email","status":"subscribed"}]}`
+	byEvent   = `{"kind":"activity","event":"bought","window":{"last_days":3},"where":[{"property":"color","op":"=","value":"red"}],"aggregate":{"fn":"sum","property":"value","op":">","value":1.5}}`
+	// Every endpoint that deals in campaigns says what is sent as these do.
+	variants = `"variants":[{"subject":"A","body":"<p>A</p>"},{"subject":"B","sender_name":"N"}],"test_percent":50,"metric":"opens","wait_seconds":1`
+	wide     = "from=2025-01-01&to=2025-04-01T00:00:00Z&granularity=day"
+	adminly  = "only administrators of the system get that far"
+)
+
+// examples has requests of every endpoint, by method and whole path. A route that
+// is not here fails the tests that walk them, and so does a part of a path in
+// braces that nothing tries.
+var examples = map[string][]example{
+	// Surface A.
+	"POST /api/v1/contacts": {
+		{target: "/api/v1/contacts", body: `{"email":"‹newemail›","first_name":"Ada","last_name":"L","phone":"‹newphone›","external_id":"‹newext›","list_id":"«list»"}`},
+		{target: "/api/v1/contacts", body: `{"email":"‹newemail›"}`},
+	},
+	"GET /api/v1/contacts": {
+		{target: "/api/v1/contacts?limit=2"}, {target: "/api/v1/contacts?email=«email»"}, {target: "/api/v1/contacts?external_id=«external»"},
+		{target: "/api/v1/contacts?phone=%2B«phone»"}, {target: "/api/v1/contacts?list_id=«list»&limit=3"},
+	},
+	"GET /api/v1/contacts/{id}":        {{target: "/api/v1/contacts/«profile»"}},
+	"DELETE /api/v1/contacts/{id}":     {{target: "/api/v1/contacts/«profile»"}},
+	"GET /api/v1/contacts/{id}/export": {{target: "/api/v1/contacts/«profile»/export"}},
+	"PATCH /api/v1/contacts/{id}": {
+		{target: "/api/v1/contacts/«profile»", body: `{"first_name":"Bo","last_name":null,"phone":"‹newphone›","external_id":"‹newext›","geo":{"country":"DE"},"attributes":{"plan":"x","n":1.5,"gone":null}}`},
+	},
+	"POST /api/v1/contacts/{id}/devices": {
+		{target: "/api/v1/contacts/«profile»/devices", body: `{"device_id":"‹newdevice›","kind":"fcm","address":"‹newtoken›"}`},
+		{target: "/api/v1/contacts/‹profile›/devices", body: `{"device_id":"«device»","kind":"fcm","address":"‹newtoken›"}`, control: "ids of devices are the caller's"},
+		{target: "/api/v1/contacts/‹profile›/devices", body: `{"device_id":"‹newdevice›","kind":"fcm","address":"«address»"}`, control: "it is added in any case"},
+		{target: "/api/v1/contacts/‹profile›/devices", body: `{"kind":"webpush","address":"{\"endpoint\":\"https://push.example/x\",\"keys\":{\"p256dh\":\"x\",\"auth\":\"y\"}}"}`},
+	},
+	"GET /api/v1/contacts/{id}/devices": {{target: "/api/v1/contacts/«profile»/devices"}},
+	"DELETE /api/v1/contacts/{id}/devices/{device}": {
+		{target: "/api/v1/contacts/«profile»/devices/«device»"}, {target: "/api/v1/contacts/‹profile›/devices/«device»"},
+	},
+	"POST /api/v1/lists":        {{target: "/api/v1/lists", body: `{"name":"‹newname›","description":"d"}`}},
+	"GET /api/v1/lists":         {{target: "/api/v1/lists?limit=1&cursor=«cursor:/api/v1/lists»"}},
+	"GET /api/v1/lists/{id}":    {{target: "/api/v1/lists/«list»"}},
+	"PATCH /api/v1/lists/{id}":  {{target: "/api/v1/lists/«list»", body: `{"name":"‹newname›","description":"e"}`}},
+	"DELETE /api/v1/lists/{id}": {{target: "/api/v1/lists/«list»"}},
+	"POST /api/v1/lists/{id}/contacts": {
+		{target: "/api/v1/lists/«list»/contacts", body: `{"email":"‹newemail›","first_name":"Ada","last_name":"L"}`},
+	},
+	"DELETE /api/v1/lists/{id}/contacts/{contact}": {
+		{target: "/api/v1/lists/«list»/contacts/«member»"}, {target: "/api/v1/lists/‹list›/contacts/«member»"}, {target: "/api/v1/lists/«list»/contacts/‹profile›"},
+	},
+	"GET /api/v1/analytics/overview":       {{target: "/api/v1/analytics/overview?" + wide}},
+	"GET /api/v1/analytics/performance":    {{target: "/api/v1/analytics/performance?campaign_id=«sent»&" + wide}},
+	"GET /api/v1/analytics/flows/overview": {{target: "/api/v1/analytics/flows/overview?" + wide}},
+	"GET /api/v1/analytics/campaigns":      {{target: "/api/v1/analytics/campaigns?cursor=«cursor:/api/v1/analytics/campaigns»&limit=1&" + wide}},
+	"GET /api/v1/analytics/events":         {{target: "/api/v1/analytics/events?event_type=«eventtype»&" + wide}},
+	"GET /api/v1/analytics/segments":       {{target: "/api/v1/analytics/segments?cursor=«cursor:/api/v1/analytics/segments»&limit=1&" + wide}},
+	"GET /api/v1/analytics/contacts":       {{target: "/api/v1/analytics/contacts?" + wide}},
+	"POST /api/v1/campaign": {
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":2,"type":1,"date":"2026-01-01T09:00:00Z","sender_name":"N","reply_to":"a@b.example","list_id":["«list»"],` + mailBody + `}`},
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"segment_ids":["«segment»"],"link":"https://shop.example/"}`},
+		{target: "/api/v1/campaign", body: `{"name":"‹newname›","channel":1,"template_id":"«template»","sender":"news@‹domain›"}`},
+	},
+	"GET /api/v1/campaign":      {{target: "/api/v1/campaign?limit=1&cursor=«cursor:/api/v1/campaign»"}},
+	"GET /api/v1/campaign/{id}": {{target: "/api/v1/campaign/«campaign»"}, {target: "/api/v1/campaign/«sent»"}},
+	"PATCH /api/v1/campaign/{id}": {
+		{target: "/api/v1/campaign/«campaign»", body: `{"name":"‹newname›","date":"2026-02-01","type":1}`},
+		{target: "/api/v1/campaign/‹campaign›", body: `{"list_id":["«list»"],"segment_ids":["‹segment›"]}`},
+		{target: "/api/v1/campaign/‹campaign›", body: `{"segment_ids":["«segment»"]}`},
+		{target: "/api/v1/campaign/‹campaign›", body: `{"template_id":"«draft»"}`},
+	},
+	"DELETE /api/v1/campaign/{id}": {{target: "/api/v1/campaign/«campaign»"}},
+	"POST /api/v1/campaign/{id}/send": {
+		{target: "/api/v1/campaign/«campaign»/send", body: `{"batch_size":1000,"delay_between_batches":0.1}`},
+		{target: "/api/v1/campaign/«sent»/send"},
+		{target: "/api/v1/campaign/‹campaign›/send", body: `{"list_id":["«list»"],"batch_size":10}`},
+		{target: "/api/v1/campaign/‹campaign›/send", body: `{"segment_ids":["«segment»"]}`},
+		{target: "/api/v1/campaign/‹campaign›/send", body: `{"list_id":["‹list›"],"template_source":"LIST","template_id":"«template»"}`},
+		{target: "/api/v1/campaign/‹campaign›/send", body: `{"list_id":["‹list›"],"template_source":"DRAFT","template_id":"«draft»"}`},
+		{target: "/api/v1/campaign/‹textcampaign›/send", body: `{"list_id":["‹list›"]}`},
+	},
+	"GET /api/v1/campaign/{id}/stats":               {{target: "/api/v1/campaign/«sent»/stats"}},
+	"GET /api/v1/campaign/{id}/recipients/activity": {{target: "/api/v1/campaign/«sent»/recipients/activity?limit=5"}},
+	"POST /api/v1/campaign/{id}/ab-test/start": {
+		{target: "/api/v1/campaign/«campaign»/ab-test/start", body: `{` + variants + `}`},
+		{target: "/api/v1/campaign/‹campaign›/ab-test/start", body: `{"list_id":["«list»"],` + variants + `}`},
+		{target: "/api/v1/campaign/‹campaign›/ab-test/start", body: `{"segment_ids":["«segment»"],` + variants + `}`},
+		{target: "/api/v1/campaign/‹campaign›/ab-test/start", body: `{"template_source":"LIST","template_id":"«template»",` + variants + `}`},
+	},
+	"GET /api/v1/push/segments": {{target: "/api/v1/push/segments?limit=1&cursor=«cursor:/api/v1/push/segments»"}},
+	"POST /api/v1/push/send": {
+		{target: "/api/v1/push/send", body: `{"title":"T","body":"B","segmentId":"«segment»","link":"https://shop.example/","dryRun":true}`},
+		{target: "/api/v1/push/send", body: `{"title":"Hi {{first_name}}","segmentId":"«segment»"}`},
+	},
+
+	// Surface B: whoever is not let in is answered alike.
+	"* /api/v1/events": {
+		{target: "/api/v1/events", body: `{"event_type":"bought","user":{"email":"‹newemail›","external_id":"‹newext›","phone":"‹newphone›","first_name":"A","geo":{"city":"B"},"attributes":{"a":[1,{"b":null}]}},"properties":{"value":1.5},"idempotency_key":"‹newkey›"}`,
+			headers: []string{"X-App-Id", "«appid»"}},
+		{target: "/api/v1/events", body: `{"event_type":"bought","user":{"email":"‹newemail›"},"idempotency_key":"«usedkey»"}`, loose: "every person has an id of their own"},
+	},
+	"* /api/v1/events/batch": {
+		{target: "/api/v1/events/batch", body: `{"events":[{"event_type":"bought","user":{"email":"‹newemail›"},"properties":{"a":"b"}},{"event_type":"seen","user":{"phone":"‹newphone›"}}]}`,
+			headers: []string{"X-App-Id", "«appid»"}},
+	},
+
+	// Surface C.
+	"POST /v1/events": {
+		{target: "/v1/events", body: `{"email":"‹newemail›","event":"bought","properties":{"value":1},"idempotency_key":"«usedkey»"}`, loose: "every person has an id of their own"},
+	},
+	"POST /v1/email/send": {
+		{target: "/v1/email/send", body: `{"to":"‹newemail›","template_id":"«template»","data":{"first_name":"X","n":{"m":[1]}},"subject":"s","sender_name":"n","idempotency_key":"‹newkey›"}`},
+		{target: "/v1/email/send", body: `{"to":"‹newemail›","template_id":"‹template›","sender":"news@«domain»"}`},
+		{target: "/v1/email/send", body: `{"to":"‹newemail›","template_id":"‹template›","idempotency_key":"«mailkey»"}`, loose: "every message has an id of its own"},
+	},
+
+	// The console: people and access.
+	"POST /console/api/v1/session": {
+		{target: "/console/api/v1/session", body: `{"email":"«useremail»","password":"wrong, but long enough"}`, control: "the password is wrong"},
+		{target: "/console/api/v1/session", body: `{"email":"‹useremail›","password":"wrong, but long enough","account_id":"«accountid»","cookie":true}`, control: "the password is wrong"},
+	},
+	"GET /console/api/v1/session":    {{target: "/console/api/v1/session"}},
+	"DELETE /console/api/v1/session": {{target: "/console/api/v1/session"}},
+	"PUT /console/api/v1/password":   {{target: "/console/api/v1/password", body: `{"current_password":"wrong, but long enough","password":"another, long enough"}`}},
+	"GET /console/api/v1/users":      {{target: "/console/api/v1/users?limit=1&cursor=«cursor:/users»"}},
+	"POST /console/api/v1/users": {
+		{target: "/console/api/v1/users", body: `{"email":"‹newemail›","name":"N","password":"long enough password","permissions":["lists:read"],"admin":false}`},
+		{target: "/console/api/v1/users", body: `{"email":"«useremail»","name":"N","password":"long enough password","permissions":["lists:read"]}`, loose: "every person has an id of their own"},
+	},
+	"GET /console/api/v1/users/{id}":              {{target: "/console/api/v1/users/«user»"}},
+	"PATCH /console/api/v1/users/{id}":            {{target: "/console/api/v1/users/«user»", body: `{"name":"M","email":"‹newemail›","permissions":["lists:write"],"password":"another, long enough"}`}},
+	"DELETE /console/api/v1/users/{id}":           {{target: "/console/api/v1/users/«user»"}},
+	"GET /console/api/v1/companies":               {{target: "/console/api/v1/companies?limit=1"}},
+	"POST /console/api/v1/companies":              {{target: "/console/api/v1/companies", body: `{"name":"‹newname›","email":"‹newemail›"}`}},
+	"GET /console/api/v1/companies/{id}":          {{target: "/console/api/v1/companies/«company»", control: adminly}},
+	"PATCH /console/api/v1/companies/{id}":        {{target: "/console/api/v1/companies/«company»", body: `{"name":"‹newname›","api_access":true,"active":true,"surface_c_per_minute":600}`, control: adminly}},
+	"POST /console/api/v1/companies/{id}/credits": {{target: "/console/api/v1/companies/«company»/credits", body: `{"amount":5}`, control: adminly}},
+	"GET /console/api/v1/api-keys":                {{target: "/console/api/v1/api-keys?limit=1&cursor=«cursor:/api-keys»"}},
+	"POST /console/api/v1/api-keys":               {{target: "/console/api/v1/api-keys", body: `{"name":"‹newname›","permissions":["lists:read"]}`}},
+	"DELETE /console/api/v1/api-keys/{id}":        {{target: "/console/api/v1/api-keys/«apikey»"}},
+
+	// Segments.
+	"GET /console/api/v1/segments": {{target: "/console/api/v1/segments?limit=1&cursor=«cursor:/segments»"}},
+	"POST /console/api/v1/segments": {
+		{target: "/console/api/v1/segments", body: `{"name":"‹newname›","definition":` + byList + `}`}, {target: "/console/api/v1/segments", body: `{"name":"‹newname›","definition":` + bySegment + `}`},
+		{target: "/console/api/v1/segments", body: `{"name":"‹newname›","definition":` + byEvent + `}`},
+	},
+	"POST /console/api/v1/segments/preview": {
+		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byList + `}`}, {target: "/console/api/v1/segments/preview", body: `{"definition":` + bySegment + `}`},
+		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `}`},
+	},
+	"GET /console/api/v1/segments/{id}": {{target: "/console/api/v1/segments/«segment»"}},
+	"PUT /console/api/v1/segments/{id}": {
+		{target: "/console/api/v1/segments/«segment»", body: `{"name":"‹newname›","definition":` + byEvent + `}`},
+		{target: "/console/api/v1/segments/‹other›", body: `{"name":"‹newname›","definition":` + byList + `}`}, {target: "/console/api/v1/segments/‹other›", body: `{"name":"‹newname›","definition":` + bySegment + `}`},
+	},
+	"DELETE /console/api/v1/segments/{id}": {{target: "/console/api/v1/segments/«segment»"}},
+	"GET /console/api/v1/segments/{id}/members": {
+		{target: "/console/api/v1/segments/«segment»/members?limit=2"}, {target: "/console/api/v1/segments/‹bylist›/members?cursor=«membercursor»", control: "it is of another definition"},
+	},
+	"GET /console/api/v1/segments/{id}/explain": {
+		{target: "/console/api/v1/segments/«segment»/explain?profile_id=‹profile›"}, {target: "/console/api/v1/segments/‹segment›/explain?profile_id=«profile»"},
+	},
+	"GET /console/api/v1/segments/{id}/transitions": {{target: "/console/api/v1/segments/«segment»/transitions?after=0-0"}},
+
+	// Profiles.
+	"GET /console/api/v1/profiles": {
+		{target: "/console/api/v1/profiles?email=«email»"}, {target: "/console/api/v1/profiles?external_id=«external»"}, {target: "/console/api/v1/profiles?phone=%2B«phone»"},
+	},
+	"GET /console/api/v1/profiles/{id}": {{target: "/console/api/v1/profiles/«profile»"}},
+	"GET /console/api/v1/profiles/{id}/events": {
+		{target: "/console/api/v1/profiles/«profile»/events?limit=2"}, {target: "/console/api/v1/profiles/‹profile›/events?cursor=«timelinecursor»", control: "a place in time"},
+	},
+	"PATCH /console/api/v1/profiles/{id}":              {{target: "/console/api/v1/profiles/«profile»", body: `{"first_name":"Bo","attributes":{"plan":"x"},"geo":{"city":null}}`}},
+	"DELETE /console/api/v1/profiles/{id}":             {{target: "/console/api/v1/profiles/«profile»"}},
+	"POST /console/api/v1/profiles/{id}/consent":       {{target: "/console/api/v1/profiles/«profile»/consent", body: `{"channel":"email","status":"unsubscribed","source":"x"}`}},
+	"POST /console/api/v1/profiles/{id}/suppression":   {{target: "/console/api/v1/profiles/«profile»/suppression", body: `{"channel":"email","reason":"suppressed"}`}},
+	"DELETE /console/api/v1/profiles/{id}/suppression": {{target: "/console/api/v1/profiles/«profile»/suppression?channel=email"}},
+	"GET /console/api/v1/profiles/{id}/devices":        {{target: "/console/api/v1/profiles/«profile»/devices"}},
+	"POST /console/api/v1/profiles/{id}/devices": {
+		{target: "/console/api/v1/profiles/«profile»/devices", body: `{"device_id":"‹newdevice›","kind":"apns","address":"` + strings.Repeat("ab", 32) + `"}`},
+		{target: "/console/api/v1/profiles/‹profile›/devices", body: `{"device_id":"«device»","kind":"fcm","address":"‹newtoken›"}`, control: "ids of devices are the caller's"},
+	},
+	"DELETE /console/api/v1/profiles/{id}/devices/{device}": {
+		{target: "/console/api/v1/profiles/«profile»/devices/«device»"}, {target: "/console/api/v1/profiles/‹profile›/devices/«device»"},
+	},
+	"GET /console/api/v1/erasures":             {{target: "/console/api/v1/erasures?limit=1&cursor=«cursor:/erasures»", control: "a place in an order"}},
+	"DELETE /console/api/v1/erasures/{id}":     {{target: "/console/api/v1/erasures/«erasure»"}, {target: "/console/api/v1/erasures/«erased»"}},
+	"GET /console/api/v1/catalog":              {{target: "/console/api/v1/catalog"}},
+	"POST /console/api/v1/catalog":             {{target: "/console/api/v1/catalog", body: `{"name":"‹newevent›"}`}},
+	"GET /console/api/v1/events/live":          {{target: "/console/api/v1/events/live"}},
+	"GET /console/api/v1/export/profiles":      {{target: "/console/api/v1/export/profiles"}},
+	"GET /console/api/v1/export/segments/{id}": {{target: "/console/api/v1/export/segments/«segment»"}},
+	"GET /console/api/v1/export/events":        {{target: "/console/api/v1/export/events?event_type=«eventtype»", control: "the history of these tests replays nothing"}},
+
+	// Contents.
+	"GET /console/api/v1/lists":              {{target: "/console/api/v1/lists?limit=1&cursor=«cursor:/lists»"}},
+	"POST /console/api/v1/lists":             {{target: "/console/api/v1/lists", body: `{"name":"‹newname›","description":"d"}`}},
+	"GET /console/api/v1/lists/{id}":         {{target: "/console/api/v1/lists/«list»"}},
+	"PUT /console/api/v1/lists/{id}":         {{target: "/console/api/v1/lists/«list»", body: `{"name":"‹newname›","description":"d"}`}},
+	"DELETE /console/api/v1/lists/{id}":      {{target: "/console/api/v1/lists/«list»"}},
+	"GET /console/api/v1/lists/{id}/members": {{target: "/console/api/v1/lists/«list»/members?limit=2"}},
+	"DELETE /console/api/v1/lists/{id}/members/{profile}": {
+		{target: "/console/api/v1/lists/«list»/members/«member»"}, {target: "/console/api/v1/lists/‹list›/members/«member»"},
+	},
+	"GET /console/api/v1/templates":         {{target: "/console/api/v1/templates?limit=1&cursor=«cursor:/templates»"}},
+	"POST /console/api/v1/templates":        {{target: "/console/api/v1/templates", body: `{"name":"‹newname›","source":"DRAFT","subject":"S","html":"<p>{{first_name | default: \"you\"}}</p>","text":"t"}`}},
+	"GET /console/api/v1/templates/{id}":    {{target: "/console/api/v1/templates/«template»"}},
+	"PUT /console/api/v1/templates/{id}":    {{target: "/console/api/v1/templates/«template»", body: `{"name":"‹newname›","source":"LIST","subject":"S","html":"<p>x</p>"}`}},
+	"DELETE /console/api/v1/templates/{id}": {{target: "/console/api/v1/templates/«template»"}},
+	"GET /console/api/v1/sender-domains":    {{target: "/console/api/v1/sender-domains"}},
+	"POST /console/api/v1/sender-domains": {
+		{target: "/console/api/v1/sender-domains", body: `{"domain":"‹newdomain›"}`},
+		{target: "/console/api/v1/sender-domains", body: `{"domain":"«domain»"}`, loose: "every domain has a key of its own"},
+	},
+	"GET /console/api/v1/sender-domains/{id}":         {{target: "/console/api/v1/sender-domains/«domain»"}},
+	"POST /console/api/v1/sender-domains/{id}/verify": {{target: "/console/api/v1/sender-domains/«domain»/verify", body: `{"force":false}`}},
+	"DELETE /console/api/v1/sender-domains/{id}":      {{target: "/console/api/v1/sender-domains/«domain»"}},
+	"GET /console/api/v1/campaigns":                   {{target: "/console/api/v1/campaigns?limit=1&cursor=«cursor:/campaigns»"}},
+	"GET /console/api/v1/campaigns/{id}":              {{target: "/console/api/v1/campaigns/«campaign»"}},
+	"GET /console/api/v1/campaigns/{id}/stats":        {{target: "/console/api/v1/campaigns/«sent»/stats"}},
+	"GET /console/api/v1/credits":                     {{target: "/console/api/v1/credits"}},
+	"GET /console/api/v1/outbox":                      {{target: "/console/api/v1/outbox?channel=email&to=«email»&limit=2", control: "nothing was sent there"}},
+
+	// Settings.
+	"POST /console/api/v1/app-secret": {{target: "/console/api/v1/app-secret"}},
+	"GET /console/api/v1/settings":    {{target: "/console/api/v1/settings"}},
+	"PUT /console/api/v1/settings": {
+		{target: "/console/api/v1/settings", body: `{"placeholders":["null","guest"],"identifier_cap":50,"idempotency_hours":72,"double_opt_in":false,"require_opt_in":false,"confirm_template_id":"«template»","surface_c_per_minute":600}`},
+	},
+	"GET /console/api/v1/push-credentials":                   {{target: "/console/api/v1/push-credentials"}},
+	"PUT /console/api/v1/push-credentials/{id}":              {{target: "/console/api/v1/push-credentials/webpush", body: `{"generate":true,"subject":"mailto:a@b.example"}`}, {target: "/console/api/v1/push-credentials/fcm", body: `{"type":"service_account","project_id":"p","client_email":"a@b.example","private_key":"k","token_uri":"https://oauth2.googleapis.com/token"}`}},
+	"DELETE /console/api/v1/push-credentials/{id}":           {{target: "/console/api/v1/push-credentials/webpush"}},
+	"GET /console/api/v1/message-providers":                  {{target: "/console/api/v1/message-providers"}},
+	"PUT /console/api/v1/message-providers/{id}":             {{target: "/console/api/v1/message-providers/sms", body: `{"preset":"twilio","account_sid":"AC` + strings.Repeat("0", 32) + `","auth_token":"x","from":"+4930123456"}`}},
+	"DELETE /console/api/v1/message-providers/{id}":          {{target: "/console/api/v1/message-providers/sms"}},
+	"GET /console/api/v1/inbound-providers":                  {{target: "/console/api/v1/inbound-providers"}},
+	"PUT /console/api/v1/inbound-providers/{id}":             {{target: "/console/api/v1/inbound-providers/ses", body: `{"topics":["arn:aws:sns:eu-west-1:1:t"]}`}, {target: "/console/api/v1/inbound-providers/postmark", body: `{"generate":true}`}},
+	"DELETE /console/api/v1/inbound-providers/{id}":          {{target: "/console/api/v1/inbound-providers/ses"}},
+	"GET /console/api/v1/webhooks":                           {{target: "/console/api/v1/webhooks"}},
+	"POST /console/api/v1/webhooks":                          {{target: "/console/api/v1/webhooks", body: `{"url":"https://hooks.example/x","events":["contact.updated"],"description":"d","status":"active"}`}},
+	"GET /console/api/v1/webhooks/events":                    {{target: "/console/api/v1/webhooks/events"}},
+	"GET /console/api/v1/webhooks/{id}":                      {{target: "/console/api/v1/webhooks/«webhook»"}},
+	"PATCH /console/api/v1/webhooks/{id}":                    {{target: "/console/api/v1/webhooks/«webhook»", body: `{"description":"e","events":["contact.updated"]}`}},
+	"DELETE /console/api/v1/webhooks/{id}":                   {{target: "/console/api/v1/webhooks/«webhook»"}},
+	"POST /console/api/v1/webhooks/{id}/rotate":              {{target: "/console/api/v1/webhooks/«webhook»/rotate"}},
+	"POST /console/api/v1/webhooks/{id}/test":                {{target: "/console/api/v1/webhooks/«webhook»/test"}},
+	"GET /console/api/v1/webhooks/{id}/dead-letters":         {{target: "/console/api/v1/webhooks/«webhook»/dead-letters?limit=1"}},
+	"POST /console/api/v1/webhooks/{id}/dead-letters/replay": {{target: "/console/api/v1/webhooks/«webhook»/dead-letters/replay"}},
+	"POST /console/api/v1/webhooks/{id}/dead-letters/{seq}/replay": {
+		{target: "/console/api/v1/webhooks/«webhook»/dead-letters/«seq»/replay"}, {target: "/console/api/v1/webhooks/‹otherhook›/dead-letters/«seq»/replay", control: "it is of another webhook"},
+	},
+
+	// What the public and providers call.
+	"POST /inbound/{account}/{provider}": {
+		{target: "/inbound/«accountid»/generic", secret: "‹inboundsecret›", body: `{"type":"delivery","recipient":"nobody@mail.example","id":"‹newkey›"}`},
+		{target: "/inbound/‹accountid›/generic", secret: "‹inboundsecret›", body: `[{"type":"bounce","hard":true,"send_id":"«sendid»","id":"‹newkey›"}]`},
+		{target: "/inbound/‹accountid›/generic", secret: "‹inboundsecret›", body: `{"type":"complaint","message_id":"<«messageid»>","id":"‹newkey›"}`},
+		{target: "/inbound/‹accountid›/generic", secret: "‹inboundsecret›", body: `{"type":"unsubscribe","recipient":"«email»","id":"‹newkey›","timestamp":"2025-03-01T00:00:00Z"}`},
+	},
+	"POST /inbound/{account}/mail/{token}": {
+		{target: "/inbound/«accountid»/mail/‹mailtoken›", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},
+		{target: "/inbound/‹accountid›/mail/«mailtoken»", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},
+		{target: "/inbound/‹accountid›/mail/‹mailtoken›", body: "To: unsubscribe+«sendid»@in.example\r\nFrom: a@b.example\r\nSubject: unsubscribe\r\n\r\nplease\r\n"},
+	},
+	"* /t/{token:*}": {
+		{target: "/t/«forged»", form: true, body: "List-Unsubscribe=One-Click"},
+	},
+}
