@@ -144,6 +144,7 @@ func (m *Machine) addCredits(cmd *command, c CreditsAdd) *Refusal {
 	}
 	a.EmailCredits += c.Amount
 	m.saveAccount(a)
+	m.resumeForCredits(a)
 	cmd.reply(map[string]int64{"email_credits": a.EmailCredits})
 	return nil
 }
@@ -155,6 +156,9 @@ func (m *Machine) spendCredits(a *account, n int64) bool {
 	}
 	a.EmailCredits -= n
 	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
+	if a.EmailCredits == 0 {
+		m.pauseForCredits(a)
+	}
 	return true
 }
 

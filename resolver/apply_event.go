@@ -61,6 +61,11 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	}
 	a.count(ev.Type, at)
 	appendRow(rows, a.number, offset, index, winner, at, ev)
+	if len(a.flows.byNumber) > 0 {
+		// Each event has its effect before the next.
+		m.flowEvent(a, winner, ev.Type, ev.Properties)
+		m.react(&m.rec)
+	}
 	return nil
 }
 

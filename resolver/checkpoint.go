@@ -112,6 +112,7 @@ func (m *Machine) freeze() *frozen {
 		m.storeSets(a)
 		m.storeRuns(a)
 		m.storeEndpoints(a)
+		m.storeFlows(a)
 		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.changed, a.headers.freeze()})
 		a.ids.changed = nil
 		f.numbers = append(f.numbers, a.number)

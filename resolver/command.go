@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -89,7 +90,7 @@ const (
 	maxDefinitionBytes = 1 << 20
 )
 
-// command is a command being applied.
+// command is a record being applied. name and args are those of a command.
 type command struct {
 	account *account
 	env     eventlog.Envelope
@@ -97,8 +98,6 @@ type command struct {
 	args    []byte
 	rows    *query.Batch
 	out     *Outcome
-	// row is the index of the next event that the command records.
-	row uint32
 }
 
 // commandTable says what each command does. A handler sets the outcome's
@@ -154,6 +153,16 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandCredentialSet:    handle((*Machine).setCredential),
 	CommandCredentialDelete: handle((*Machine).deleteCredential),
 
+	CommandFlowCreate:    handle((*Machine).createFlow),
+	CommandFlowUpdate:    handle((*Machine).updateFlow),
+	CommandFlowDelete:    handle((*Machine).deleteFlow),
+	CommandFlowDuplicate: handle((*Machine).duplicateFlow),
+	CommandFlowPublish:   handle((*Machine).publishFlow),
+	CommandFlowPause:     handle((*Machine).pauseFlow),
+	CommandFlowResume:    handle((*Machine).resumeFlow),
+	CommandFlowToggle:    handle((*Machine).toggleFlow),
+	CommandFlowTrigger:   handle((*Machine).triggerFlow),
+
 	CommandUserCreate:    handle((*Machine).createUser),
 	CommandUserUpdate:    handle((*Machine).updateUser),
 	CommandUserDelete:    handle((*Machine).deleteUser),
@@ -193,7 +202,8 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		out.Refusal = notFound("", "no account has the number %016x", env.Account)
 		return nil
 	}
-	return fn(m, &command{account: a, env: env, name: name, args: args, rows: rows, out: out})
+	m.rec.name, m.rec.args = name, args
+	return fn(m, &m.rec)
 }
 
 // newID makes an entity's id from the record that creates it.
@@ -367,7 +377,8 @@ func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
 	case len(before) > 0:
 		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by the definition that is being replaced of " + strings.Join(before, ", ") + "; try again when that is live"}
 	}
-	if users := a.audienceUsers(id); len(users) > 0 {
+	users := a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Segments, id) })
+	if users = append(users, a.audienceUsers(id)...); len(users) > 0 {
 		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + strings.Join(users, ", ") + "; change those first"}
 	}
 	a.engine.Undefine(id)

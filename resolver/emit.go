@@ -64,17 +64,21 @@ func (m *Machine) introduce(a *account, r *resolved) {
 		m.doc.facts(&m.facts, a.listIDs)
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
+	m.datesOf(a, r.ordinal, &m.doc, fields)
 }
 
 // emit records an event of the service's own on a profile. The engine has been
 // told of the profile's changes, and is told to settle afterwards.
 func (m *Machine) emit(c *command, o uint32, x ownEvent) {
+	a := c.account
 	ev := eventlog.Event{Type: []byte(x.typ), Properties: x.properties.encode()}
-	c.account.engine.Event(o, m.logTime, ev.Type, ev.Properties)
-	c.account.count(ev.Type, m.logTime)
-	appendRow(c.rows, c.account.number, c.out.Offset, c.row, o, m.logTime, &ev)
-	c.row++
-	m.tell(c.account, o, &x)
+	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
+	a.engine.Event(o, at, ev.Type, ev.Properties)
+	a.count(ev.Type, at)
+	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev)
+	m.row++
+	m.tell(a, o, &x)
+	m.flowEvent(a, o, ev.Type, ev.Properties)
 }
 
 // amend stores what a command made of a profile's document, tells the segment
@@ -87,6 +91,7 @@ func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields,
 		d.facts(&m.facts, a.listIDs)
 		a.engine.Profile(o, &m.facts, fields)
 	}
+	m.datesOf(a, o, d, fields)
 	for _, x := range events {
 		m.emit(c, o, x)
 	}

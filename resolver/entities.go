@@ -134,10 +134,12 @@ type account struct {
 	dirtyEndpoints []*Endpoint
 	hooks          []*Endpoint // the active ones, the oldest first
 	daily          daily
+
+	flows flowSet
 }
 
 func newAccount(number uint64, index uint32) *account {
-	return &account{
+	a := &account{
 		number:   number,
 		index:    index,
 		ids:      newIdentityMap(),
@@ -165,6 +167,8 @@ func newAccount(number uint64, index uint32) *account {
 		outbox:    newOutbox(),
 		endpoints: map[string]*Endpoint{},
 	}
+	a.flows = newFlowSet()
+	return a
 }
 
 // install takes over the account's entity.

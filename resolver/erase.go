@@ -129,6 +129,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
+	m.eraseFlows(a, o)
 	conflicts := slices.Clone(d.conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)

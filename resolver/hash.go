@@ -69,6 +69,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := m.hashOutbox(put, a); err != nil {
 		return err
 	}
+	if err := m.hashFlows(put, a); err != nil {
+		return err
+	}
 	a.hashErased(put)
 	ids := make([]identityChange, 0, a.ids.size())
 	a.ids.each(func(h hash128, o uint32) { ids = append(ids, identityChange{h, o}) })

@@ -10,6 +10,8 @@ const (
 	tableDocument = 'D' // account, ordinal → document
 	tableEntity   = 'E' // account, kind, name → entity
 	tablePayload  = 'P' // account, number → payload of an outbox item
+	// account, number of a flow, ordinal → what is known of the profile in the flow
+	tableEnrolment = 'F'
 )
 
 // Kinds of entities, the byte behind the account in an entity's key. An
@@ -36,6 +38,8 @@ const (
 	entityOutbox      = 'o' // item of the outbox by number; without a name the newest number
 	entityEndpoint    = 'w' // of webhooks; without a name what their day began with
 	entityDead        = 'p' // dead letter: endpoint and number
+	entityFlow        = 'f'
+	entityFlowCounts  = 'h'
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

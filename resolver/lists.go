@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -165,6 +166,7 @@ func (a *account) listUsers(id string) []string {
 		}
 	}
 	slices.Sort(out)
+	out = append(out, a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Lists, id) })...)
 	return append(out, a.audienceUsers(id)...)
 }
 

@@ -29,6 +29,9 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 			return nil, err
 		}
 	}
+	if err := m.loadFlows(); err != nil {
+		return nil, err
+	}
 	for _, a := range m.byIndex {
 		if err := a.checkSets(); err != nil {
 			return nil, err
@@ -150,6 +153,18 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		return a.loadEndpoint(name, value)
 	case entityDead:
 		return a.loadDead(name)
+	case entityFlow:
+		f := new(Flow)
+		if err = json.Unmarshal(value, f); err == nil {
+			_, err = a.installFlow(f)
+		}
+	case entityFlowCounts:
+		// Behind the flows in the order of keys.
+		f := a.flows.byID[name]
+		if f == nil {
+			return fmt.Errorf("counts of an unknown flow")
+		}
+		err = json.Unmarshal(value, &f.counts)
 	case entityReservation:
 		if len(name) != len(hash128{}) {
 			return fmt.Errorf("reservation of the wrong length")

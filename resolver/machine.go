@@ -6,13 +6,14 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 3
+const ApplyVersion = 4
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -59,6 +60,14 @@ type Machine struct {
 	queued bool
 
 	transition uint32 // number of the newest one of this record
+	row        uint32 // index of the next event that the record itself records
+
+	// The record being applied, as far as flows need to know.
+	rec        command
+	quiet      bool  // it starts no flows
+	flowBudget int   // steps that it may still carry out
+	depth      uint8 // how many enrolments started each other up to here
+	triggers   []flowTrigger
 
 	// Scratch of Apply.
 	window  [windowEvents]prepared
@@ -72,11 +81,14 @@ type Machine struct {
 	strange []strangeConflict
 	facts   segment.Facts
 	touched byte // see prepare
+	ways    flows.Record
+	host    flowHost
 }
 
 // Counters count what Apply did since the process started.
 type Counters struct {
 	Records, Events, Duplicates, Refused, ProfilesCreated, Merges, Conflicts, Transitions, Chunks uint64
+	Enrolments, FlowLoops                                                                         uint64
 	// WebhooksDropped are events for which an endpoint had no room.
 	WebhooksDropped uint64
 }
@@ -133,21 +145,30 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		out.Refusal = &Refusal{Code: "conflict", Message: "this record was applied before"}
 		return nil
 	}
-	m.transition = 0
 	a := m.accounts[env.Account]
+	m.begin(command{account: a, env: env, rows: rows, out: out})
 	if a != nil {
 		// What falls due comes before what happens now.
-		a.engine.Advance(m.logTime, dueBudget)
+		m.advance(&m.rec, dueBudget)
 		m.endDay(a)
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err
 	}
 	if a != nil {
-		m.publish(a, offset, rows)
+		m.react(&m.rec)
+		m.finishPublishing(a)
 		m.rest(a)
 	}
 	return nil
+}
+
+// begin readies what belongs to one record.
+func (m *Machine) begin(c command) {
+	m.rec, m.transition, m.row, m.quiet, m.flowBudget = c, 0, 0, false, flowSteps
+	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
+		m.row = ownRows // the record's events come first
+	}
 }
 
 func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
@@ -157,9 +178,9 @@ func (m *Machine) applyKind(env eventlog.Envelope, body []byte, rows *query.Batc
 	case eventlog.KindImport:
 		return m.applyImport(env, body, rows, out)
 	case eventlog.KindContinue:
-		return m.applyContinue(rows, out)
+		return m.applyContinue()
 	case eventlog.KindTick:
-		m.applyTick(rows, out)
+		m.applyTick()
 		return nil
 	case eventlog.KindChunk:
 		m.applyChunk(env, body, out)
@@ -261,9 +282,12 @@ func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Ba
 		out.NextRow = next
 		return nil
 	}
+	m.quiet = !head.TriggerFlows
 	if err := m.applyList(a, env, events, rows, out); err != nil {
 		return err
 	}
+	m.react(&m.rec)
+	m.quiet = false
 	next += uint64(head.Rows)
 	a.imports[head.File] = next
 	out.NextRow = next

@@ -103,6 +103,7 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 		}
 	}
 	m.redirectDevices(a, l, winner)
+	m.mergeFlows(a, winner, l.ordinal)
 	for _, p := range l.merged {
 		alias(p.ordinal)
 	}

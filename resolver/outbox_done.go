@@ -58,7 +58,10 @@ func (m *Machine) doneOutbox(cmd *command, c OutboxDone) *Refusal {
 		if c.Result == ResultRefused || c.Result == ResultMoot {
 			m.giveBack(a, it.Kind)
 		}
-		if c.Result != ResultMoot && it.Ordinal != NoProfile {
+		switch {
+		case it.Kind == OutboxCall:
+			m.answerFlow(cmd, it, c.Result == ResultSent)
+		case c.Result != ResultMoot && it.Ordinal != NoProfile:
 			m.recordSend(cmd, it, &c)
 		}
 	default:
@@ -86,6 +89,9 @@ func (m *Machine) recordSend(cmd *command, it *OutboxItem, c *OutboxDone) {
 		event.properties["purpose"] = it.Ref
 	} else if it.Ref != "" {
 		event.properties["template_id"] = it.Ref
+	}
+	if it.Flow != "" {
+		event.properties["flow_id"], event.properties["step_id"] = it.Flow, it.Step
 	}
 	fields := engine.Fields(0)
 	switch c.Result {

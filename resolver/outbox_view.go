@@ -26,6 +26,9 @@ func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint
 	out := make([]OutboxWork, 0, len(list))
 	for _, it := range list {
 		payload, err := v.m.store.entity(payloadKey(v.a.number, it.Origin))
+		if err == nil && it.Flow != "" {
+			payload, err = v.a.flowPayload(it, payload)
+		}
 		if err != nil {
 			return nil, err
 		}

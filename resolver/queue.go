@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-
-	"github.com/musterhq/muster/query"
 )
 
 // task is work that is too large for one record. Tasks are worked off in
@@ -39,8 +37,8 @@ func (m *Machine) enqueue(t task) {
 }
 
 // applyContinue lets the segment engines go on and works on the first task.
-func (m *Machine) applyContinue(rows *query.Batch, out *Outcome) error {
-	m.applyEngines(rows, out)
+func (m *Machine) applyContinue() error {
+	m.applyEngines()
 	if len(m.tasks) == 0 {
 		return nil
 	}
@@ -49,6 +47,7 @@ func (m *Machine) applyContinue(rows *query.Batch, out *Outcome) error {
 	if a == nil {
 		return fmt.Errorf("task %d is of account %016x, which is not here", t.Seq, t.Account)
 	}
+	m.rec.account = a
 	finish := func() {
 		m.store.putEntity(t.key(), nil)
 		m.tasks = m.tasks[1:]
@@ -64,7 +63,7 @@ func (m *Machine) applyContinue(rows *query.Batch, out *Outcome) error {
 		if err := m.detach(a, []byte(t.Detach[t.Done])); err != nil {
 			return err
 		}
-		m.publish(a, out.Offset, rows)
+		m.react(&m.rec)
 		t.Done++
 	}
 	if t.Done < len(t.Detach) {

@@ -3,12 +3,15 @@ package resolver
 import (
 	"cmp"
 	"maps"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -25,25 +28,33 @@ func (m *Machine) tellProfile(a *account, ordinal uint32, d *document) {
 	a.engine.Touch(ordinal)
 	d.facts(&m.facts, a.listIDs)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
+	m.datesOf(a, ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)
 }
 
-// publish hands over the transitions of an account's engine.
-func (m *Machine) publish(a *account, offset int64, rows *query.Batch) {
+// publish hands over the transitions of the record's account, and looks for flows
+// that they trigger.
+func (m *Machine) publish(c *command) {
+	a, rows := c.account, c.rows
 	for _, t := range a.engine.Transitions() {
+		if strings.HasPrefix(t.Segment, conditionPrefix) {
+			continue
+		}
 		m.transition++
 		rows.Transitions = append(rows.Transitions, query.Transition{
-			Account: a.number, Key: query.TransitionKey{Offset: offset, Seq: m.transition},
+			Account: a.number, Key: query.TransitionKey{Offset: c.out.Offset, Seq: m.transition},
 			Segment: t.Segment, Ordinal: t.Ordinal, Entered: t.Entered, Cause: t.Cause, AtMs: t.AtMs,
 		})
 		m.counters.Transitions++
 		m.tellTransition(a, &rows.Transitions[len(rows.Transitions)-1])
+		m.flowTransition(a, &rows.Transitions[len(rows.Transitions)-1])
 	}
 }
 
-// rest notes whether an account's engine has work left for continue records.
+// rest notes whether an account's engine or flows have work left for continue
+// records.
 func (m *Machine) rest(a *account) {
-	if a.engine.Working() {
+	if a.engine.Working() || a.flows.busy(m.logTime) {
 		m.busy[a.number] = a
 	} else if len(m.busy) > 0 {
 		delete(m.busy, a.number)
@@ -53,21 +64,30 @@ func (m *Machine) rest(a *account) {
 // applyTick lets time pass for all accounts, in the order in which they were
 // made. Whether something is due is not asked first: how an engine enters what
 // is due is its own affair and no part of the state.
-func (m *Machine) applyTick(rows *query.Batch, out *Outcome) {
+func (m *Machine) applyTick() {
 	for _, a := range m.byIndex {
-		a.engine.Advance(m.logTime, dueBudget)
-		m.publish(a, out.Offset, rows)
+		m.rec.account = a
+		m.advance(&m.rec, dueBudget)
 		m.endDay(a)
+		m.finishPublishing(a)
 		m.rest(a)
 	}
 }
 
-// applyEngines lets the engines go on with what they have begun.
-func (m *Machine) applyEngines(rows *query.Batch, out *Outcome) {
+// applyEngines lets the engines and flows go on with what they have begun. Each
+// entry that is told may enrol in all flows of its segment.
+func (m *Machine) applyEngines() {
 	for _, a := range m.byIndex {
-		a.engine.Advance(m.logTime, 0)
-		a.engine.Continue(continueBudget)
-		m.publish(a, out.Offset, rows)
+		m.rec.account = a
+		if len(a.flows.live) > 0 {
+			m.advance(&m.rec, dueBudget)
+		} else {
+			a.engine.Advance(m.logTime, 0)
+		}
+		a.engine.Continue(max(continueBudget/a.flows.widest, 1))
+		m.react(&m.rec)
+		m.catchUp(&m.rec)
+		m.finishPublishing(a)
 		m.rest(a)
 	}
 }
@@ -93,8 +113,10 @@ func (m *Machine) applyChunk(env eventlog.Envelope, body []byte, out *Outcome) {
 }
 
 // define makes a segment's definition known to the engine.
-func (m *Machine) define(a *account, s *Segment, offset int64) {
-	a.engine.Define(s.ID, s.Root, offset, func(eventType string) bool {
+func (m *Machine) define(a *account, s *Segment, offset int64) { m.defineRoot(a, s.ID, s.Root, offset) }
+
+func (m *Machine) defineRoot(a *account, id string, root *segment.Node, offset int64) {
+	a.engine.Define(id, root, offset, func(eventType string) bool {
 		t := a.types[eventType]
 		return t != nil && t.Count > 0
 	})
@@ -124,6 +146,9 @@ func (m *Machine) defineAll() {
 func (m *Machine) nextDue() (ms int64, ok bool) {
 	for _, a := range m.byIndex {
 		if due, has := a.engine.NextDue(); has && (!ok || due < ms) {
+			ms, ok = due, true
+		}
+		if due := a.flows.due; len(a.flows.live) > 0 && due != math.MaxInt64 && (!ok || due < ms) {
 			ms, ok = due, true
 		}
 		if a.daily.FromMs != 0 && (!ok || a.daily.endsMs() < ms) {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/flows"
 )
 
 // The commands of templates.
@@ -83,7 +85,9 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	if a.templates[c.ID] == nil {
 		return noTemplate()
 	}
-	if users := a.campaignsWith(func(x *Campaign) bool { return x.TemplateID == c.ID }); len(users) > 0 {
+	users := a.campaignsWith(func(x *Campaign) bool { return x.TemplateID == c.ID })
+	users = append(users, a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Templates, c.ID) })...)
+	if len(users) > 0 {
 		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by " + strings.Join(users, ", ") + "; change those first"}
 	}
 	if a.Settings.ConfirmTemplateID == c.ID {

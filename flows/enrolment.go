@@ -1,0 +1,229 @@
+package flows
+
+import (
+	"encoding/binary"
+	"errors"
+	"math"
+
+	"github.com/musterhq/muster/internal/wire"
+)
+
+// Status says how far an enrolment is.
+type Status uint8
+
+// The statuses. Numbers are on disk.
+const (
+	InProgress Status = 1
+	Completed  Status = 2 // it reached the end
+	Exited     Status = 3 // it ended before: see Reason
+)
+
+// String is the status's name on the console.
+func (s Status) String() string {
+	switch s {
+	case InProgress:
+		return "in_progress"
+	case Completed:
+		return "completed"
+	case Exited:
+		return "exited"
+	}
+	return "unknown"
+}
+
+// Reason says why an enrolment exited.
+type Reason uint8
+
+// The reasons. Numbers are on disk.
+const (
+	ByStep    Reason = 1 // an exit step
+	ByFailure Reason = 2 // a webhook failed, and its step says so
+	ByMerge   Reason = 3 // the profile became part of another, which is further
+)
+
+// String is the reason's name on the console, empty for none.
+func (r Reason) String() string {
+	switch r {
+	case ByStep:
+		return "exit_step"
+	case ByFailure:
+		return "webhook_failed"
+	case ByMerge:
+		return "merged"
+	}
+	return ""
+}
+
+// Phase says what an enrolment does at its step.
+type Phase uint8
+
+// The phases. Numbers are on disk.
+const (
+	Ready    Phase = 0 // the step is to be carried out
+	Sleeping Phase = 1 // until DueMs
+	Awaiting Phase = 2 // what became of Item
+)
+
+// Result is what became of a step.
+type Result uint8
+
+// The results. Numbers are on disk.
+const (
+	Pending       Result = 0 // the enrolment is at the step
+	Done          Result = 1
+	Queued        Result = 2 // a message was handed over to be sent
+	Yes           Result = 3 // the condition holds
+	No            Result = 4
+	Branched      Result = 5 // Visit.Branch says where to
+	Delivered     Result = 6 // a webhook was taken
+	Failed        Result = 7
+	NoAddress     Result = 8  // the profile has none for the channel
+	NotSubscribed Result = 9  // to the channel
+	Blocked       Result = 10 // the channel is blocked for the profile
+	Refused       Result = 11 // a limit was reached: nothing was done
+	// OutOfCredits is no result of a step: it is not carried out until there are
+	// credits. It is not stored.
+	OutOfCredits Result = 255
+)
+
+var resultNames = [...]string{"pending", "done", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused"}
+
+// String is the result's name on the console.
+func (r Result) String() string {
+	if int(r) < len(resultNames) {
+		return resultNames[r]
+	}
+	return "unknown"
+}
+
+// Visit is one step that an enrolment came to.
+type Visit struct {
+	Step   int
+	AtMs   int64
+	Result Result
+	Branch int // of a split
+}
+
+// Never is the due time of what no time ends.
+const Never = math.MaxInt64
+
+// Enrolment is one way of one profile through a flow.
+type Enrolment struct {
+	Number    uint32 // among those of the profile in the flow, from 1
+	Status    Status
+	Phase     Phase
+	Reason    Reason
+	Depth     uint8 // how many enrolments started each other, at one instant, before it
+	Step      int   // where it stands, End when it has ended
+	StartedMs int64
+	SinceMs   int64  // it has stood there
+	DueMs     int64  // it goes on, or Never
+	EndedMs   int64  // 0 while it is in progress
+	Item      uint64 // of the outbox, while Awaiting
+	Path      []Visit
+	Event     []byte // what started it: a JSON object, empty for none
+}
+
+// Timed tells whether it goes on by itself at DueMs.
+func (e *Enrolment) Timed() bool { return e.Status == InProgress && e.Phase != Awaiting }
+
+// ErrFormat means that stored enrolments are not of a known layout.
+var ErrFormat = errors.New("stored enrolments have a bad format")
+
+const (
+	recordVersion = 1
+	// KeptEnded is how many ended ways of a profile through a flow are kept, the
+	// newest.
+	KeptEnded = 10
+	maxVisits = 1 << 12
+)
+
+// Record is all that is stored of a profile in a flow.
+type Record struct {
+	// DateMs is when a date trigger is due for the profile, 0 for never.
+	DateMs int64
+	// Ways are the profile's ways through the flow, the newest last. Only that one
+	// can be in progress.
+	Ways []Enrolment
+}
+
+// Current is the way in progress, nil if there is none.
+func (r *Record) Current() *Enrolment {
+	if n := len(r.Ways); n > 0 && r.Ways[n-1].Status == InProgress {
+		return &r.Ways[n-1]
+	}
+	return nil
+}
+
+// Begin adds a way. Of those that have ended it keeps the newest.
+func (r *Record) Begin(e Enrolment) *Enrolment {
+	e.Number = 1
+	if n := len(r.Ways); n > 0 {
+		e.Number = r.Ways[n-1].Number + 1
+		if n > KeptEnded {
+			r.Ways = append(r.Ways[:0], r.Ways[n-KeptEnded:]...)
+		}
+	}
+	r.Ways = append(r.Ways, e)
+	return &r.Ways[len(r.Ways)-1]
+}
+
+// Append writes the record behind dst.
+func (r *Record) Append(dst []byte) []byte {
+	le := binary.LittleEndian
+	dst = append(dst, recordVersion)
+	dst = le.AppendUint64(dst, uint64(r.DateMs))
+	dst = binary.AppendUvarint(dst, uint64(len(r.Ways)))
+	for i := range r.Ways {
+		e := &r.Ways[i]
+		dst = append(dst, byte(e.Status), byte(e.Phase), byte(e.Reason), e.Depth)
+		dst = le.AppendUint32(dst, e.Number)
+		dst = binary.AppendUvarint(dst, uint64(e.Step+1))
+		for _, ms := range [...]int64{e.StartedMs, e.SinceMs, e.DueMs, e.EndedMs, int64(e.Item)} {
+			dst = le.AppendUint64(dst, uint64(ms))
+		}
+		dst = binary.AppendUvarint(dst, uint64(len(e.Path)))
+		for _, v := range e.Path {
+			dst = binary.AppendUvarint(dst, uint64(v.Step))
+			dst = le.AppendUint64(dst, uint64(v.AtMs))
+			dst = append(dst, byte(v.Result), byte(v.Branch))
+		}
+		dst = wire.AppendBlock(dst, e.Event)
+	}
+	return dst
+}
+
+// Decode reads what Append wrote; it never panics. Slices point into b or are
+// the record's own, which it uses again.
+func (r *Record) Decode(b []byte) error {
+	in := wire.Reader{B: b}
+	if in.U8() != recordVersion {
+		return ErrFormat
+	}
+	r.DateMs = int64(in.U64())
+	n := in.Count(50)
+	for len(r.Ways) < n {
+		r.Ways = append(r.Ways, Enrolment{})
+	}
+	r.Ways = r.Ways[:n]
+	for i := range r.Ways {
+		e := &r.Ways[i]
+		e.Status, e.Phase, e.Reason, e.Depth = Status(in.U8()), Phase(in.U8()), Reason(in.U8()), in.U8()
+		e.Number = in.U32()
+		e.Step = int(min(in.Uvarint(), math.MaxInt32)) - 1
+		e.StartedMs, e.SinceMs, e.DueMs, e.EndedMs, e.Item = int64(in.U64()), int64(in.U64()), int64(in.U64()), int64(in.U64()), in.U64()
+		e.Path = e.Path[:0]
+		visits := in.Count(11)
+		if visits > maxVisits || e.Status < InProgress || e.Status > Exited || e.Phase > Awaiting || e.Status == InProgress && i < n-1 {
+			return ErrFormat
+		}
+		for range visits {
+			e.Path = append(e.Path, Visit{int(min(in.Uvarint(), math.MaxInt32)), int64(in.U64()), Result(in.U8()), int(in.U8())})
+		}
+		e.Event = in.Block()
+	}
+	if in.Bad || len(in.B) != 0 {
+		return ErrFormat
+	}
+	return nil
+}

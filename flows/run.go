@@ -1,0 +1,165 @@
+package flows
+
+// Host is the world as far as a way through a flow reaches it. Every call is
+// about the profile whose way it is, and is made once for a step.
+type Host interface {
+	// Live tells whether the flow still is: a step may have ended that, by spending
+	// the last credit.
+	Live() bool
+	// Matches tells whether the profile satisfies the condition at a step.
+	Matches(step int) bool
+	// Random is 64 uniform bits, the same for the same way and step.
+	Random(step int) uint64
+	// Email queues an e-mail, or says why there is none.
+	Email(step int, x *Email) Result
+	// SMS queues a text message, or says why there is none.
+	SMS(step int, x *SMS) Result
+	// Webhook queues a request. With Queued it returns the number under which the
+	// outcome will be told to [Flow.Answer].
+	Webhook(step int, x *Webhook) (Result, uint64)
+	// Tag changes the profile's tags.
+	Tag(step int, x *Tag) Result
+	// Update changes the profile's fields.
+	Update(step int, x *Update) Result
+	// Arrived is told of each step come to, and Left what became of it when the way
+	// goes on or ends.
+	Arrived(step int)
+	Left(step int, r Result)
+}
+
+// Start begins a way: it stands at the entry, to be carried out at once. event is
+// what started it, a JSON object or nil.
+func (f *Flow) Start(atMs int64, depth uint8, event []byte, h Host) Enrolment {
+	e := Enrolment{Status: InProgress, Depth: depth, StartedMs: atMs, Event: event}
+	e.arrive(0, atMs, h)
+	return e
+}
+
+// Run takes a way on at an instant that is not before its DueMs, until it must
+// wait or ends, or until budget steps were carried out. A way that could go on
+// but for the budget, for credits, or because the flow is not live any more, is
+// due at once.
+func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
+	if e.Phase == Sleeping && h.Live() {
+		if e.DueMs > e.SinceMs {
+			e.Depth = 0 // time has passed: what follows is no loop at one instant
+		}
+		e.leave(Done, 0, f.Steps[e.Step].Next, atMs, h)
+	}
+	for e.Status == InProgress && e.Phase == Ready && *budget > 0 && h.Live() {
+		*budget--
+		if !f.carryOut(e, atMs, h) {
+			break
+		}
+	}
+	if e.Status == InProgress && e.Phase == Ready {
+		e.DueMs = atMs
+	}
+}
+
+// carryOut carries out the step a way stands at. It returns false when that must
+// wait for credits.
+func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) bool {
+	at := e.Step
+	s := &f.Steps[at]
+	r, next, branch := Done, s.Next, 0
+	switch s.Type {
+	case StepWait:
+		if due := s.Wait.Due(atMs); due > atMs {
+			e.Phase, e.DueMs = Sleeping, due
+			return true
+		}
+	case StepCondition:
+		r, next = No, s.Condition.No
+		if h.Matches(at) {
+			r, next = Yes, s.Condition.Yes
+		}
+	case StepSplit:
+		r, branch = Branched, s.Split.Pick(h.Random(at))
+		next = s.Split.Branches[branch].Next
+	case StepEmail:
+		if r = h.Email(at, s.Email); r == OutOfCredits {
+			return false
+		}
+	case StepSMS:
+		r = h.SMS(at, s.SMS)
+	case StepTag:
+		r = h.Tag(at, s.Tag)
+	case StepUpdate:
+		r = h.Update(at, s.Update)
+	case StepWebhook:
+		var item uint64
+		if r, item = h.Webhook(at, s.Webhook); r == Queued {
+			e.Phase, e.Item, e.DueMs = Awaiting, item, Never
+			return true
+		}
+		if s.Webhook.ExitOnFailure {
+			e.end(Exited, ByFailure, r, 0, atMs, h)
+			return true
+		}
+	case StepExit:
+		e.end(Exited, ByStep, Done, 0, atMs, h)
+		return true
+	}
+	e.leave(r, branch, next, atMs, h)
+	return true
+}
+
+// Answer tells what became of the item that a way awaits. It returns false when
+// the way awaits no such item.
+func (f *Flow) Answer(e *Enrolment, item uint64, delivered bool, atMs int64, h Host) bool {
+	if e.Status != InProgress || e.Phase != Awaiting || e.Item != item {
+		return false
+	}
+	e.Depth = 0
+	s := &f.Steps[e.Step]
+	switch {
+	case delivered:
+		e.leave(Delivered, 0, s.Next, atMs, h)
+	case s.Webhook.ExitOnFailure:
+		e.end(Exited, ByFailure, Failed, 0, atMs, h)
+	default:
+		e.leave(Failed, 0, s.Next, atMs, h)
+	}
+	return true
+}
+
+// Stop ends a way for a reason from outside.
+func (e *Enrolment) Stop(r Reason, atMs int64, h Host) { e.end(Exited, r, Pending, 0, atMs, h) }
+
+// Further tells whether a way is further than another: it came to more steps, or
+// to as many and began earlier.
+func (e *Enrolment) Further(than *Enrolment) bool {
+	if len(e.Path) != len(than.Path) {
+		return len(e.Path) > len(than.Path)
+	}
+	return e.StartedMs < than.StartedMs
+}
+
+func (e *Enrolment) arrive(step int, atMs int64, h Host) {
+	e.Phase, e.Step, e.SinceMs, e.DueMs, e.Item = Ready, step, atMs, atMs, 0
+	e.Path = append(e.Path, Visit{Step: step, AtMs: atMs})
+	h.Arrived(step)
+}
+
+// leave notes what became of the step a way stands at, and goes on to the next.
+func (e *Enrolment) leave(r Result, branch, next int, atMs int64, h Host) {
+	if next == End {
+		e.end(Completed, 0, r, branch, atMs, h)
+		return
+	}
+	e.note(r, branch, h)
+	e.arrive(next, atMs, h)
+}
+
+func (e *Enrolment) end(s Status, why Reason, r Result, branch int, atMs int64, h Host) {
+	e.note(r, branch, h)
+	e.Status, e.Reason, e.Phase, e.Step, e.Item = s, why, Ready, End, 0
+	e.DueMs, e.EndedMs = Never, atMs
+}
+
+func (e *Enrolment) note(r Result, branch int, h Host) {
+	v := &e.Path[len(e.Path)-1]
+	v.Result, v.Branch = r, branch
+	h.Left(v.Step, r)
+}

@@ -1,0 +1,464 @@
+package resolver
+
+import (
+	"encoding/json"
+	"strings"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/segment"
+)
+
+// The commands of flows.
+const (
+	CommandFlowCreate    = "flow.create"
+	CommandFlowUpdate    = "flow.update"
+	CommandFlowDelete    = "flow.delete"
+	CommandFlowDuplicate = "flow.duplicate"
+	CommandFlowPublish   = "flow.publish"
+	CommandFlowPause     = "flow.pause"
+	CommandFlowResume    = "flow.resume"
+	CommandFlowToggle    = "flow.toggle"
+	CommandFlowTrigger   = "flow.trigger"
+)
+
+// FlowSave creates a draft, or changes the one with the ID.
+type FlowSave struct {
+	ID         string          `json:"id,omitempty"`
+	Definition json.RawMessage `json:"definition"`
+}
+
+// FlowID names a flow.
+type FlowID struct {
+	ID string `json:"id"`
+}
+
+// FlowTrigger enrols a contact in a flow whose trigger is the API.
+type FlowTrigger struct {
+	ID         string `json:"id"`
+	Email      string `json:"email,omitempty"`
+	ExternalID string `json:"external_id,omitempty"`
+	Phone      string `json:"phone,omitempty"`
+	// Data is an object, behind the merge tags event.….
+	Data json.RawMessage `json:"data,omitempty"`
+	// Key makes a repeat harmless: it gets the first answer.
+	Key string `json:"key,omitempty"`
+}
+
+// FlowTriggered is the answer to a [FlowTrigger].
+type FlowTriggered struct {
+	Profile string `json:"profile_id"`
+	// Enrolled is false for a repeat of a key, which has enrolled before.
+	Enrolled bool `json:"enrolled"`
+}
+
+// FlowReply says what became of a flow.
+type FlowReply struct {
+	ID         string `json:"id"`
+	Status     string `json:"status"`
+	Publishing bool   `json:"publishing,omitempty"`
+}
+
+func (c *command) replyFlow(f *flowState) {
+	c.reply(FlowReply{f.ID, f.Status, f.Publishing})
+}
+
+func (m *Machine) createFlow(cmd *command, c FlowSave) *Refusal {
+	return m.addFlow(cmd, c.Definition, "")
+}
+
+// addFlow makes a draft.
+func (m *Machine) addFlow(cmd *command, definition []byte, copyOf string) *Refusal {
+	a := cmd.account
+	n := 0
+	for _, f := range a.flows.byNumber {
+		if !f.Deleted {
+			n++
+		}
+	}
+	switch {
+	case n >= maxFlows:
+		return atLimit("", "this account has %d flows, the most it can have; delete one first", maxFlows)
+	case len(a.flows.byNumber) >= maxFlowNumber:
+		return atLimit("", "this account has made %d flows, the most it can make", maxFlowNumber)
+	}
+	def, refusal := parseFlow(definition)
+	if refusal != nil {
+		return refusal
+	}
+	f, err := a.installFlow(&Flow{
+		ID: newID("flw_", cmd.env.ID), Number: uint32(len(a.flows.byNumber)), Status: FlowDraft,
+		Definition: def.JSON(), CreatedMs: m.logTime, UpdatedMs: m.logTime, CopyOf: copyOf,
+	})
+	if err != nil {
+		return invalid("definition", "%s", err)
+	}
+	m.saveFlow(a, f, f.Flow)
+	cmd.replyFlow(f)
+	return nil
+}
+
+func parseFlow(definition []byte) (*flows.Flow, *Refusal) {
+	def, err := flows.Parse(definition)
+	if err != nil {
+		return nil, invalid("definition", "%s", err)
+	}
+	if r := checkName(def.Name); r != nil {
+		return nil, r
+	}
+	return def, nil
+}
+
+func (m *Machine) updateFlow(cmd *command, c FlowSave) *Refusal {
+	a := cmd.account
+	f := a.flow(c.ID)
+	switch {
+	case f == nil:
+		return noFlow()
+	case f.Status != FlowDraft:
+		return conflicts("id", "the flow has gone live, so its content is locked; duplicate it, change the copy and publish that")
+	case f.Publishing:
+		return conflicts("id", "the flow is being published; change it when that has ended")
+	}
+	def, refusal := parseFlow(c.Definition)
+	if refusal != nil {
+		return refusal
+	}
+	saved := *f.Flow
+	saved.Definition, saved.UpdatedMs, saved.PublishError = def.JSON(), m.logTime, ""
+	f.def = def
+	f.counts.Steps = make([]FlowStepCount, len(def.Steps))
+	a.flows.count(f)
+	m.saveFlow(a, f, &saved)
+	cmd.replyFlow(f)
+	return nil
+}
+
+// deleteFlow removes a draft or a paused flow. What is stored of who was in it
+// goes bit by bit.
+func (m *Machine) deleteFlow(cmd *command, c FlowID) *Refusal {
+	a := cmd.account
+	f := a.flow(c.ID)
+	switch {
+	case f == nil:
+		return noFlow()
+	case f.Status == FlowLive:
+		return conflicts("id", "the flow is live; pause it first")
+	}
+	m.dropConditions(a, f)
+	m.dropSet(a, pendingSet(f.Number))
+	f.pending = a.set(pendingSet(f.Number))
+	f.timers.Load(nil)
+	f.dates.Load(nil)
+	f.def = new(flows.Flow)
+	m.store.putEntity(entityKey(a.number, entityFlowCounts, f.ID), nil)
+	m.saveFlow(a, f, &Flow{ID: f.ID, Number: f.Number, Deleted: true})
+	return nil
+}
+
+func (m *Machine) duplicateFlow(cmd *command, c FlowID) *Refusal {
+	f := cmd.account.flow(c.ID)
+	if f == nil {
+		return noFlow()
+	}
+	def := *f.def
+	def.Name = copyName(def.Name)
+	return m.addFlow(cmd, def.JSON(), f.ID)
+}
+
+// copyName is the name of a copy.
+func copyName(name string) string {
+	const of = "Copy of "
+	for len(name) > maxNameBytes-len(of) {
+		r := []rune(name)
+		name = string(r[:len(r)-1])
+	}
+	return of + name
+}
+
+// publishFlow takes a draft live, as soon as the conditions of its steps are
+// built.
+func (m *Machine) publishFlow(cmd *command, c FlowID) *Refusal {
+	a := cmd.account
+	f := a.flow(c.ID)
+	switch {
+	case f == nil:
+		return noFlow()
+	case f.Status == FlowPaused:
+		return conflicts("id", "the flow was published before and is paused; resume it")
+	case f.Status == FlowLive || f.Publishing:
+		cmd.replyFlow(f)
+		return nil
+	}
+	if r := m.mayGoLive(a, f); r != nil {
+		return r
+	}
+	leaves := 0
+	for _, i := range f.def.Conditions() {
+		leaves += len(f.def.Steps[i].Condition.Root.Leaves())
+	}
+	if n := a.engine.Leaves() + leaves; leaves > 0 && n > maxLeaves {
+		return atLimit("definition", "the segments and flows of this account would have %d conditions, the most they can have is %d; share conditions or delete some", n, maxLeaves)
+	}
+	for _, i := range f.def.Conditions() {
+		m.defineRoot(a, conditionID(f.Flow, i), f.def.Steps[i].Condition.Root, cmd.out.Offset)
+	}
+	saved := *f.Flow
+	saved.Publishing, saved.PublishError = true, ""
+	m.saveFlow(a, f, &saved)
+	m.finishPublishing(a)
+	cmd.replyFlow(f)
+	return nil
+}
+
+// finishPublishing takes flows live whose conditions are built. Segments must
+// owe nothing, so that each entry enrols once.
+func (m *Machine) finishPublishing(a *account) {
+	for _, f := range a.flows.unfinished {
+		if f.Publishing && !a.engine.Working() && m.conditionsLive(a, f) {
+			m.goLive(a, f)
+		}
+	}
+}
+
+func (m *Machine) conditionsLive(a *account, f *flowState) bool {
+	for _, i := range f.def.Conditions() {
+		if !a.engine.Live(conditionID(f.Flow, i)) {
+			return false
+		}
+	}
+	t := &f.def.Trigger
+	return t.SegmentID == "" || a.segments[t.SegmentID] == nil || a.engine.Live(t.SegmentID)
+}
+
+// goLive ends publishing, one way or the other.
+func (m *Machine) goLive(a *account, f *flowState) {
+	saved := *f.Flow
+	saved.Publishing = false
+	if r := m.mayGoLive(a, f); r != nil {
+		// What it needs was deleted or used up meanwhile.
+		saved.PublishError = r.Message
+		m.dropConditions(a, f)
+		m.saveFlow(a, f, &saved)
+		return
+	}
+	saved.Status, saved.PublishedMs = FlowLive, m.logTime
+	switch t := &f.def.Trigger; t.Type {
+	case flows.TriggerSegmentEntered:
+		f.pending.assign(a.engine.Members(t.SegmentID, m.logTime))
+	case flows.TriggerDate:
+		saved.Scanning = true
+	}
+	m.saveFlow(a, f, &saved)
+}
+
+func (m *Machine) dropConditions(a *account, f *flowState) {
+	for _, i := range f.def.Conditions() {
+		a.engine.Undefine(conditionID(f.Flow, i))
+	}
+}
+
+// mayGoLive says all that keeps a flow from being live.
+func (m *Machine) mayGoLive(a *account, f *flowState) *Refusal {
+	if faults := f.def.Validate(flowWorld{a}); len(faults) > 0 {
+		return invalid("definition", "the flow is not complete: %s", faults)
+	}
+	if f.def.SendsEmail() && a.EmailCredits < 1 {
+		return conflicts("", "the account is out of e-mail credits; top up and try again")
+	}
+	return nil
+}
+
+// flowWorld is what a flow may refer to.
+type flowWorld struct{ a *account }
+
+func (w flowWorld) Segment(id string) bool { return w.a.segments[id] != nil }
+
+func (w flowWorld) List(id string) bool { return w.a.list(id) != nil }
+
+func (w flowWorld) Template(id string) (subject string, ok bool) {
+	t := w.a.templates[id]
+	if t == nil {
+		return "", false
+	}
+	return t.Subject, true
+}
+
+// Sender says what keeps an address from being a sender, empty for nothing.
+func (w flowWorld) Sender(address string) string {
+	if r := w.a.mayBeSender(address); r != nil {
+		return r.Message
+	}
+	return ""
+}
+
+func (w flowWorld) CheckCondition(root *segment.Node) error {
+	if err := segment.CheckRefs("", root, w.a.definition); err != nil {
+		return err
+	}
+	return segment.CheckLists(root, func(id string) bool { return w.a.list(id) != nil })
+}
+
+func (m *Machine) pauseFlow(cmd *command, c FlowID) *Refusal {
+	f := cmd.account.flow(c.ID)
+	switch {
+	case f == nil:
+		return noFlow()
+	case f.Status == FlowDraft:
+		return conflicts("id", "the flow is a draft; only a flow that was published can be paused")
+	case f.Status == FlowLive:
+		m.pause(cmd.account, f, "")
+	case f.PausedFor != "":
+		// Somebody wants it paused: a top-up does not lift that.
+		saved := *f.Flow
+		saved.PausedFor = ""
+		m.saveFlow(cmd.account, f, &saved)
+	}
+	cmd.replyFlow(f)
+	return nil
+}
+
+func (m *Machine) pause(a *account, f *flowState, why string) {
+	saved := *f.Flow
+	saved.Status, saved.PausedMs, saved.PausedFor = FlowPaused, m.logTime, why
+	m.saveFlow(a, f, &saved)
+}
+
+func (m *Machine) resumeFlow(cmd *command, c FlowID) *Refusal {
+	a := cmd.account
+	f := a.flow(c.ID)
+	switch {
+	case f == nil:
+		return noFlow()
+	case f.Status == FlowDraft:
+		return conflicts("id", "the flow is a draft; publish it first")
+	case f.Status == FlowPaused:
+		if r := m.mayGoLive(a, f); r != nil {
+			return r
+		}
+		m.resume(a, f)
+	}
+	cmd.replyFlow(f)
+	return nil
+}
+
+func (m *Machine) resume(a *account, f *flowState) {
+	saved := *f.Flow
+	saved.Status, saved.ResumedMs, saved.PausedFor = FlowLive, m.logTime, ""
+	m.saveFlow(a, f, &saved)
+}
+
+func (m *Machine) toggleFlow(cmd *command, c FlowID) *Refusal {
+	if f := cmd.account.flow(c.ID); f != nil && f.Status == FlowLive {
+		return m.pauseFlow(cmd, c)
+	}
+	return m.resumeFlow(cmd, c)
+}
+
+// pauseForCredits pauses the live flows that send e-mail: there are no credits.
+func (m *Machine) pauseForCredits(a *account) {
+	for _, f := range a.flows.live {
+		if f.def.SendsEmail() {
+			m.pause(a, f, PausedForCredits)
+		}
+	}
+}
+
+// resumeForCredits takes those flows live again that were paused for want of
+// credits and lack nothing else.
+func (m *Machine) resumeForCredits(a *account) {
+	for _, f := range a.flows.byAge() {
+		if f.Status == FlowPaused && f.PausedFor == PausedForCredits && m.mayGoLive(a, f) == nil {
+			m.resume(a, f)
+		}
+	}
+}
+
+// triggerFlow enrols a contact by a call.
+func (m *Machine) triggerFlow(cmd *command, c FlowTrigger) *Refusal {
+	a := cmd.account
+	f := a.flow(c.ID)
+	switch {
+	case f == nil:
+		return noFlow()
+	case f.def.Trigger.Type != flows.TriggerAPI:
+		return conflicts("id", "the flow is not triggered by calls: its trigger is %s", f.def.Trigger.Type)
+	case len(c.Key) > maxSendKeyBytes:
+		return invalid("idempotency_key", "idempotency_key must have at most %d bytes", maxSendKeyBytes)
+	case len(c.Data) > maxFlowEvent:
+		return invalid("data", "data must have at most %d bytes", maxFlowEvent)
+	}
+	o, refusal := m.known(a, &c)
+	if refusal != nil {
+		return refusal
+	}
+	var key hash128
+	if c.Key != "" {
+		key = a.hasher.idempotencyHash([]byte("flow\x00"+c.ID+"\x00"+c.Key), &m.normal)
+		switch v, ok, err := m.keys.get(key); {
+		case err != nil:
+			panic(err) // the store is at fault; the record is named
+		case ok && v.atMs > a.keysFromMs(m.logTime):
+			if a.root(v.ordinal) != o {
+				return conflicts("idempotency_key", "idempotency_key was used for another contact; use a new one for each")
+			}
+			cmd.reply(FlowTriggered{a.headers.get(o).id.String(), false})
+			return nil
+		}
+	}
+	switch {
+	case f.Status == FlowDraft:
+		return conflicts("id", "the flow is a draft; publish it first")
+	case f.Status == FlowPaused:
+		return conflicts("id", "the flow is paused; resume it first")
+	case f.active.Contains(o):
+		return conflicts("", "the contact is in this flow already")
+	case f.entered.Contains(o) && f.def.Reentry != flows.AfterExit:
+		return conflicts("", "the contact was in this flow before, and its reentry is %q", f.def.Reentry)
+	}
+	if c.Key != "" {
+		m.keys.put(key, idempotencyValue{m.logTime, o})
+	}
+	m.trigger(f, o, m.logTime, c.Data)
+	cmd.reply(FlowTriggered{a.headers.get(o).id.String(), true})
+	return nil
+}
+
+// known finds the profile of the first identifier that is on file.
+func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
+	given := false
+	for k, value := range [...]string{c.Email, c.ExternalID, c.Phone} {
+		if strings.TrimSpace(value) == "" {
+			continue
+		}
+		given = true
+		if h, ok := a.hasher.identityHash(IdentityKind(k), []byte(value), &m.normal); ok {
+			if o := a.ids.owner(h); o != noOrdinal {
+				return o, nil
+			}
+		}
+	}
+	if !given {
+		return 0, invalid("email", "email, external_id or phone Field required: the contact to be enrolled")
+	}
+	return 0, notFound("", "no contact has these identifiers; create it first")
+}
+
+// answerFlow tells a flow what became of a call.
+func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool) {
+	a := cmd.account
+	f, o := a.flow(it.Flow), a.root(it.Ordinal)
+	if f == nil || a.gone(o) || !f.active.Contains(o) {
+		return
+	}
+	if err := m.load(a, o, &m.doc); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	m.loadWays(a, f, o)
+	m.host = flowHost{m: m, c: cmd, f: f, o: o}
+	e := m.ways.Current()
+	m.host.e = e
+	if !f.def.Answer(e, it.Seq, delivered, m.logTime, &m.host) {
+		return
+	}
+	m.carryOn(cmd, f, o, e, m.logTime)
+}

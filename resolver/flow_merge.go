@@ -1,0 +1,110 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/dueset"
+)
+
+// mergeFlows makes the ways of a profile through flows those of the profile that
+// it became part of. Of two in progress in one flow the further one goes on. A
+// merge begins none.
+func (m *Machine) mergeFlows(a *account, winner, loser uint32) {
+	for _, f := range a.flows.byNumber {
+		if f.Deleted {
+			continue
+		}
+		if f.pending.remove(loser) && !f.entered.Contains(winner) && !f.entered.Contains(loser) {
+			f.pending.add(winner)
+		}
+		if f.known.Contains(loser) {
+			m.mergeWays(a, f, winner, loser)
+		}
+	}
+}
+
+func (m *Machine) mergeWays(a *account, f *flowState, winner, loser uint32) {
+	var lost flows.Record
+	m.decodeWays(a, f, loser, &lost)
+	m.loadWays(a, f, winner)
+	won := &m.ways
+	// Timers go, and come back for what is left. The winner's date is worked out
+	// when its fields are told.
+	for _, x := range []struct {
+		o uint32
+		r *flows.Record
+	}{{loser, &lost}, {winner, won}} {
+		if e := x.r.Current(); e != nil && e.Timed() {
+			f.timers.Remove(dueset.Item{Due: e.DueMs, Ordinal: x.o})
+		}
+	}
+	if lost.DateMs != 0 {
+		f.dates.Remove(dueset.Item{Due: lost.DateMs, Ordinal: loser})
+	}
+	m.dropWays(a, f, loser)
+	f.entered.Remove(loser)
+	f.active.Remove(loser)
+	m.host = flowHost{m: m, c: &m.rec, f: f, o: winner}
+	stop := func(e *flows.Enrolment) {
+		e.Stop(flows.ByMerge, m.logTime, &m.host)
+		a.flows.count(f).Exited++
+	}
+	switch l, w := lost.Current(), won.Current(); {
+	case l != nil && w != nil && l.Further(w):
+		stop(w)
+	case l != nil && w != nil:
+		stop(l)
+	case f.def.Reentry == flows.AfterExit:
+	case l != nil && len(won.Ways) > 0:
+		stop(l) // the winner has gone all the way already
+	case w != nil && len(lost.Ways) > 0:
+		stop(w)
+	}
+	ways := append(slices.Clone(won.Ways), lost.Ways...)
+	slices.SortStableFunc(ways, func(x, y flows.Enrolment) int {
+		// The one in progress is the last, the others stand in their order.
+		if (x.Status == flows.InProgress) != (y.Status == flows.InProgress) {
+			return int(y.Status) - int(x.Status)
+		}
+		return int(min(max(x.StartedMs-y.StartedMs, -1), 1))
+	})
+	if n := len(ways) - flows.KeptEnded - 1; n > 0 {
+		ways = ways[n:]
+	}
+	for i := range ways {
+		ways[i].Number = uint32(i + 1)
+	}
+	won.Ways = ways
+	if len(ways) > 0 {
+		f.entered.Add(winner)
+	}
+	f.active.Remove(winner)
+	if e := won.Current(); e != nil {
+		f.active.Add(winner)
+		m.enterTimer(a, f, winner, e)
+	}
+	m.saveWays(a, f, winner)
+}
+
+// eraseFlows forgets a profile's ways through flows.
+func (m *Machine) eraseFlows(a *account, o uint32) {
+	for _, f := range a.flows.byNumber {
+		if f.Deleted || !f.known.Contains(o) {
+			continue
+		}
+		m.loadWays(a, f, o)
+		if e := m.ways.Current(); e != nil {
+			if e.Timed() {
+				f.timers.Remove(dueset.Item{Due: e.DueMs, Ordinal: o})
+			}
+			a.flows.count(f).Steps[e.Step].At--
+		}
+		if m.ways.DateMs != 0 {
+			f.dates.Remove(dueset.Item{Due: m.ways.DateMs, Ordinal: o})
+		}
+		m.dropWays(a, f, o)
+		f.entered.Remove(o)
+		f.active.Remove(o)
+	}
+}

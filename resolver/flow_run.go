@@ -1,0 +1,506 @@
+package resolver
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// The events that flows record on profiles.
+const (
+	typeFlowEntered   = "flow_entered"
+	typeFlowCompleted = "flow_completed"
+	typeFlowExited    = "flow_exited"
+)
+
+// maxFlowEvent bounds what is kept of what started a flow; larger properties are
+// not kept.
+const maxFlowEvent = 16 << 10
+
+// flowTrigger says that somebody is to be enrolled.
+type flowTrigger struct {
+	f     *flowState
+	o     uint32
+	atMs  int64
+	depth uint8
+	event []byte
+}
+
+// trigger has somebody enrolled when the record has reached a state that fits
+// together: see react.
+func (m *Machine) trigger(f *flowState, o uint32, atMs int64, event []byte) {
+	if len(event) > maxFlowEvent {
+		event = nil
+	}
+	m.triggers = append(m.triggers, flowTrigger{f, o, atMs, m.depth, event})
+}
+
+// flowEvent looks for flows that an event triggers.
+func (m *Machine) flowEvent(a *account, o uint32, typ, properties []byte) {
+	if m.quiet {
+		return
+	}
+	now := a.engine.NowMs()
+	for _, f := range a.flows.onEvent[string(typ)] {
+		if !slices.ContainsFunc(f.def.Trigger.Event.Where, func(p segment.Predicate) bool { return !p.Match(properties, now) }) {
+			m.trigger(f, o, now, properties)
+		}
+	}
+	if len(a.flows.onList) > 0 && string(typ) == typeListJoined {
+		if raw, ok := jsontext.Lookup(properties, []string{"list_id"}); ok {
+			if id, ok := jsontext.Text(raw, nil); ok {
+				for _, f := range a.flows.onList[string(id)] {
+					m.trigger(f, o, now, properties)
+				}
+			}
+		}
+	}
+}
+
+// flowTransition looks for flows that an entry or exit triggers. A merge triggers
+// none, nor does what is imported.
+func (m *Machine) flowTransition(a *account, t *query.Transition) {
+	for _, f := range a.flows.onSegment[t.Segment] {
+		// Into is the direction that enrols.
+		into := t.Entered == (f.def.Trigger.Type == flows.TriggerSegmentEntered)
+		silent := m.quiet || t.Cause == segment.CauseMerge || a.gone(t.Ordinal)
+		switch {
+		case silent:
+			if !into {
+				f.pending.remove(t.Ordinal)
+			}
+		case f.Status == FlowLive:
+			// Who was pending enrols for what it was pending for first.
+			if f.pending.remove(t.Ordinal) {
+				m.trigger(f, t.Ordinal, f.sinceMs(), nil)
+			}
+			if into {
+				m.trigger(f, t.Ordinal, max(t.AtMs, f.sinceMs()), nil)
+			}
+		case into:
+			f.pending.add(t.Ordinal)
+		default:
+			f.pending.remove(t.Ordinal)
+		}
+	}
+}
+
+// sinceMs is when a live flow began to be live.
+func (f *Flow) sinceMs() int64 { return max(f.PublishedMs, f.ResumedMs) }
+
+// react hands over the transitions of the record's account and enrols whoever
+// something has triggered a flow for, until nothing new follows.
+func (m *Machine) react(c *command) {
+	m.publish(c)
+	for i := 0; i < len(m.triggers); i++ {
+		t := m.triggers[i]
+		m.enrol(c, &t)
+		m.publish(c)
+	}
+	m.depth = 0
+	clear(m.triggers)
+	m.triggers = m.triggers[:0]
+}
+
+// enrol begins somebody's way through a flow and carries it on.
+func (m *Machine) enrol(c *command, t *flowTrigger) {
+	a, f, o := c.account, t.f, c.account.root(t.o)
+	switch {
+	case f.Status != FlowLive || a.gone(o):
+		return
+	case f.entered.Contains(o) && (f.def.Reentry != flows.AfterExit || f.active.Contains(o)):
+		return
+	case t.depth > maxFlowDepth:
+		a.flows.count(f).LoopsCut++
+		m.counters.FlowLoops++
+		return
+	}
+	if err := m.load(a, o, &m.doc); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	m.loadWays(a, f, o)
+	m.host = flowHost{m: m, c: c, f: f, o: o}
+	e := m.ways.Begin(f.def.Start(t.atMs, t.depth, t.event, &m.host))
+	f.entered.Add(o)
+	f.active.Add(o)
+	a.flows.count(f).Entered++
+	m.counters.Enrolments++
+	m.depth = t.depth + 1
+	m.happen(c, o, ownEvent{typeFlowEntered, f.properties()})
+	m.carryOn(c, f, o, e, t.atMs)
+}
+
+// goOn carries out what is due in a flow.
+func (m *Machine) goOn(c *command, f *flowState, it dueset.Item, date bool) {
+	a, o := c.account, it.Ordinal
+	if err := m.load(a, o, &m.doc); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	m.loadWays(a, f, o)
+	if date {
+		f.dates.Remove(it)
+		m.ways.DateMs = f.dateOf(&m.doc, it.Due)
+		m.enterDate(a, f, o)
+		m.saveWays(a, f, o)
+		if missed := f.PausedMs <= it.Due && it.Due < f.ResumedMs; !missed {
+			m.trigger(f, o, max(it.Due, f.sinceMs()), nil)
+		}
+	} else {
+		f.timers.Remove(it)
+		m.host = flowHost{m: m, c: c, f: f, o: o}
+		m.carryOn(c, f, o, m.ways.Current(), max(it.Due, f.sinceMs()))
+	}
+	m.react(c)
+}
+
+// carryOn takes a way on, which is in the scratch record, with the profile's
+// document in m.doc and the host set.
+func (m *Machine) carryOn(c *command, f *flowState, o uint32, e *flows.Enrolment, atMs int64) {
+	a := c.account
+	m.host.e = e
+	f.def.Run(e, atMs, &m.flowBudget, &m.host)
+	m.depth = e.Depth + 1
+	switch {
+	case e.Status == flows.InProgress:
+		m.enterTimer(a, f, o, e)
+	case e.Status == flows.Completed:
+		f.active.Remove(o)
+		a.flows.count(f).Completed++
+		m.happen(c, o, ownEvent{typeFlowCompleted, f.properties()})
+	default:
+		f.active.Remove(o)
+		a.flows.count(f).Exited++
+		p := f.properties()
+		p["reason"] = e.Reason.String()
+		m.happen(c, o, ownEvent{typeFlowExited, p})
+	}
+	m.saveWays(a, f, o)
+}
+
+func (f *flowState) properties() properties {
+	return properties{"flow_id": f.ID, "flow_name": f.def.Name}
+}
+
+// happen records events of the service's own on a profile of which nothing else
+// changes.
+func (m *Machine) happen(c *command, o uint32, events ...ownEvent) {
+	c.account.engine.Touch(o)
+	for _, x := range events {
+		m.emit(c, o, x)
+	}
+	c.account.engine.Settle(o)
+}
+
+// enterTimer enters when a way in progress goes on, if it does by itself.
+func (m *Machine) enterTimer(a *account, f *flowState, o uint32, e *flows.Enrolment) {
+	if e.Timed() {
+		f.timers.Add(dueset.Item{Due: e.DueMs, Ordinal: o})
+		a.flows.soon(e.DueMs)
+	}
+}
+
+// loadWays reads what is stored of a profile in a flow into the scratch record.
+func (m *Machine) loadWays(a *account, f *flowState, o uint32) {
+	m.ways.DateMs, m.ways.Ways = 0, m.ways.Ways[:0]
+	if f.known.Contains(o) {
+		m.decodeWays(a, f, o, &m.ways)
+	}
+}
+
+func (m *Machine) decodeWays(a *account, f *flowState, o uint32, r *flows.Record) {
+	b, err := m.store.entity(enrolmentKey(a.number, f.Number, o))
+	if err == nil {
+		err = r.Decode(b)
+	}
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+}
+
+// saveWays stores the scratch record, or removes it when nothing is in it.
+func (m *Machine) saveWays(a *account, f *flowState, o uint32) {
+	if m.ways.DateMs == 0 && len(m.ways.Ways) == 0 {
+		m.dropWays(a, f, o)
+		return
+	}
+	f.known.Add(o)
+	m.store.putPayload(enrolmentKey(a.number, f.Number, o), m.ways.Append(nil))
+}
+
+func (m *Machine) dropWays(a *account, f *flowState, o uint32) {
+	if f.known.CheckedRemove(o) {
+		m.store.putEntity(enrolmentKey(a.number, f.Number, o), nil)
+	}
+}
+
+// flowHost is the world of one way through a flow. The profile's document is in
+// m.doc.
+type flowHost struct {
+	m *Machine
+	c *command
+	f *flowState
+	o uint32
+	e *flows.Enrolment
+}
+
+func (h *flowHost) Live() bool { return h.f.Status == FlowLive }
+
+func (h *flowHost) Arrived(step int) {
+	s := &h.c.account.flows.count(h.f).Steps[step]
+	s.Arrived++
+	s.At++
+}
+
+func (h *flowHost) Left(step int, r flows.Result) {
+	s := &h.c.account.flows.count(h.f).Steps[step]
+	s.At--
+	if s.Results == nil {
+		s.Results = map[flows.Result]uint64{}
+	}
+	s.Results[r]++
+}
+
+func (h *flowHost) Matches(step int) bool {
+	e := h.c.account.engine
+	return e.Contains(conditionID(h.f.Flow, step), h.o, e.NowMs())
+}
+
+func (h *flowHost) Random(step int) uint64 {
+	m, a := h.m, h.c.account
+	id := a.headers.get(h.o).id
+	m.normal = append(append(m.normal[:0], "split\x00"...), id[:]...)
+	for _, n := range [...]uint32{h.f.Number, uint32(step), h.e.Number} {
+		m.normal = binary.LittleEndian.AppendUint32(m.normal, n)
+	}
+	sum := a.hasher.sum(m.normal)
+	return binary.LittleEndian.Uint64(sum[:])
+}
+
+// item is an item of the outbox for a step.
+func (h *flowHost) item(kind string, step int) OutboxItem {
+	return OutboxItem{Kind: kind, Ordinal: h.o, Flow: h.f.ID, Step: h.f.def.Steps[step].ID}
+}
+
+// reachable judges whether the profile may be sent to on a channel, as campaigns
+// do.
+func (h *flowHost) reachable(medium string, kind IdentityKind) flows.Result {
+	d := &h.m.doc
+	switch reason := h.c.account.barred(d, h.o, medium); {
+	case !d.has(kind):
+		return flows.NoAddress
+	case reason == "":
+		return flows.Queued
+	case d.blocked(byte(slices.Index(consentChannels, medium))) != 0:
+		return flows.Blocked
+	}
+	return flows.NotSubscribed
+}
+
+func (h *flowHost) Email(step int, x *flows.Email) flows.Result {
+	m, a := h.m, h.c.account
+	if r := h.reachable("email", IdentityEmail); r != flows.Queued {
+		return r
+	}
+	if a.EmailCredits < 1 {
+		m.pauseForCredits(a)
+		return flows.OutOfCredits
+	}
+	it := h.item(OutboxEmail, step)
+	it.Ref = x.TemplateID
+	payload := mustJSON(OutboxMail{
+		To: string(m.doc.newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
+		Sender: cmp.Or(x.Sender, a.defaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
+		Advertising: true, Event: json.RawMessage(h.e.Event),
+	})
+	if _, refusal := m.queue(a, it, payload); refusal != nil {
+		return flows.Refused
+	}
+	if !m.spendCredits(a, 1) {
+		panic("e-mail credits were there a moment ago")
+	}
+	return flows.Queued
+}
+
+func (h *flowHost) SMS(step int, x *flows.SMS) flows.Result {
+	if r := h.reachable("sms", IdentityPhone); r != flows.Queued {
+		return r
+	}
+	payload := mustJSON(OutboxText{Text: x.Text, Event: json.RawMessage(h.e.Event)})
+	if _, refusal := h.m.queue(h.c.account, h.item(OutboxSMS, step), payload); refusal != nil {
+		return flows.Refused
+	}
+	return flows.Queued
+}
+
+func (h *flowHost) Webhook(step int, x *flows.Webhook) (flows.Result, uint64) {
+	r := OutboxRequest{URL: x.URL, Method: x.Method, TimeoutMs: int64(x.TimeoutSeconds) * 1000, Attempts: x.Attempts, Event: json.RawMessage(h.e.Event)}
+	for _, l := range x.Headers {
+		r.Headers = append(r.Headers, HeaderLine(l))
+	}
+	seq, refusal := h.m.queue(h.c.account, h.item(OutboxCall, step), mustJSON(r))
+	if refusal != nil {
+		return flows.Refused, 0
+	}
+	return flows.Queued, seq
+}
+
+// tagsField is the attribute that holds a profile's tags.
+const tagsField = "tags"
+
+func (h *flowHost) Tag(_ int, x *flows.Tag) flows.Result {
+	have := tagsOf(h.m.doc.attributes)
+	tags := x.Apply(slices.Clone(have))
+	if slices.Equal(have, tags) {
+		return flows.Done
+	}
+	return h.amend(mustJSON(map[string]any{"attributes": map[string]any{tagsField: tags}}))
+}
+
+// tagsOf are the texts of the attribute tags, when it is an array.
+func tagsOf(attributes []byte) []string {
+	var out []string
+	if raw, ok := jsontext.Lookup(attributes, []string{tagsField}); ok {
+		jsontext.EachElement(raw, func(v []byte) bool {
+			if jsontext.KindOf(v) == jsontext.String {
+				if text, ok := jsontext.Text(v, nil); ok {
+					out = append(out, string(text))
+				}
+			}
+			return true
+		})
+	}
+	return out
+}
+
+func (h *flowHost) Update(_ int, x *flows.Update) flows.Result {
+	patch, err := x.Patch(h.lookup())
+	if err != nil {
+		return flows.Refused
+	}
+	return h.amend(patch)
+}
+
+// lookup answers merge tags of what a flow sets on the profile.
+func (h *flowHost) lookup() merge.Lookup {
+	d := &h.m.doc
+	return func(path []string) (string, bool) {
+		text := func(b []byte) (string, bool) { return string(b), len(b) > 0 }
+		switch {
+		case len(path) > 1 && path[0] == "geo":
+			return scalarAt(d.geo, path[1:])
+		case len(path) > 1 && path[0] == "attributes":
+			return scalarAt(d.attributes, path[1:])
+		case len(path) > 1 && path[0] == "event":
+			return scalarAt(h.e.Event, path[1:])
+		case len(path) > 1:
+			return "", false
+		}
+		switch path[0] {
+		case "first_name":
+			return text(d.firstName)
+		case "last_name":
+			return text(d.lastName)
+		case "email":
+			return text(d.newest(IdentityEmail))
+		case "phone":
+			return text(d.newest(IdentityPhone))
+		case "external_id":
+			return text(d.newest(IdentityExternalID))
+		case "profile_id":
+			return h.c.account.headers.get(h.o).id.String(), true
+		}
+		return "", false
+	}
+}
+
+// scalarAt is the scalar behind a path in a JSON object, as a text.
+func scalarAt(object []byte, path []string) (string, bool) {
+	raw, ok := jsontext.Lookup(object, path)
+	if !ok {
+		return "", false
+	}
+	switch jsontext.KindOf(raw) {
+	case jsontext.String:
+		text, ok := jsontext.Text(raw, nil)
+		return string(text), ok
+	case jsontext.Number, jsontext.True, jsontext.False:
+		return string(raw), true
+	}
+	return "", false
+}
+
+// profilePatch is what a step changes of a profile, as an event would say it.
+type profilePatch struct {
+	FirstName  nameChange      `json:"first_name"`
+	LastName   nameChange      `json:"last_name"`
+	Geo        json.RawMessage `json:"geo"`
+	Attributes json.RawMessage `json:"attributes"`
+}
+
+// nameChange is a name to be set; null removes it.
+type nameChange struct {
+	set   bool
+	value string
+}
+
+// UnmarshalJSON reads a text or null.
+func (n *nameChange) UnmarshalJSON(b []byte) error {
+	n.set = true
+	return json.Unmarshal(b, &n.value)
+}
+
+// amend changes the profile as a patch says. What would grow too large is not
+// changed at all.
+func (h *flowHost) amend(patch []byte) flows.Result {
+	m, d := h.m, &h.m.doc
+	var p profilePatch
+	if err := json.Unmarshal(patch, &p); err != nil {
+		return flows.Refused
+	}
+	m.merger.reset()
+	fields := engine.Fields(0)
+	next := *d
+	for _, x := range [...]struct {
+		dst   *[]byte
+		src   nameChange
+		field engine.Fields
+	}{{&next.firstName, p.FirstName, engine.FieldFirstName}, {&next.lastName, p.LastName, engine.FieldLastName}} {
+		if x.src.set && string(*x.dst) != x.src.value {
+			if len(x.src.value) > maxIdentifierBytes {
+				return flows.Refused
+			}
+			*x.dst = []byte(x.src.value)
+			fields |= x.field
+		}
+	}
+	for _, x := range [...]struct {
+		dst   *[]byte
+		src   []byte
+		field engine.Fields
+	}{{&next.geo, p.Geo, engine.FieldGeo}, {&next.attributes, p.Attributes, engine.FieldAttributes}} {
+		merged, differs, err := m.merger.merge(*x.dst, x.src, mergeOverwrite)
+		if err != nil || len(merged) > maxObjectBytes {
+			return flows.Refused
+		}
+		if differs {
+			*x.dst = bytes.Clone(merged)
+			fields |= x.field
+		}
+	}
+	if fields == 0 {
+		return flows.Done
+	}
+	d.firstName, d.lastName, d.geo, d.attributes = next.firstName, next.lastName, next.geo, next.attributes
+	m.amend(h.c, h.o, d, fields)
+	return flows.Done
+}
