@@ -3,6 +3,7 @@ package query
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/segment"
@@ -176,7 +177,7 @@ func DeedsSQL(d Dialect, q DeedsQuery) (sql string, args []any, err error) {
 		events := selection{cut: q.Cut, account: q.Account, eventTypes: q.Types, also: ", e.event_type AS ty, e.time_ms AS t"}
 		from := b.matching(events, q.Where, q.By)
 		return fmt.Sprintf("SELECT o, ty, v, CAST(count(*) AS BIGINT), min(t), max(t) FROM %s WHERE true%s GROUP BY o, ty, v ORDER BY o, ty, v LIMIT %d",
-			from, b.oneOfOrdinals("o", q.Ordinals), MaxSeriesRows+1)
+			from, oneOf(&b, "o", q.Ordinals), MaxSeriesRows+1)
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("deeds: %w", err)
@@ -223,32 +224,15 @@ func (b *builder) start(g Granularity) string {
 	panic(unsupported("granularity " + string(g)))
 }
 
-// oneOf is a condition on a text, "" when there are no values.
-func (b *builder) oneOf(column string, values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	list := ""
-	for i, v := range values {
-		if i > 0 {
-			list += ", "
-		}
-		list += b.bind(v)
-	}
-	return " AND " + column + " IN (" + list + ")"
-}
-
-// oneOfOrdinals is a condition that no row meets when there are no ordinals.
-func (b *builder) oneOfOrdinals(column string, values []uint32) string {
+// oneOf is a condition that a column has one of the values. No row meets it when
+// there are none.
+func oneOf[T any](b *builder, column string, values []T) string {
 	if len(values) == 0 {
 		return " AND false"
 	}
-	list := ""
+	list := make([]string, len(values))
 	for i, v := range values {
-		if i > 0 {
-			list += ", "
-		}
-		list += b.bind(v)
+		list[i] = b.bind(v)
 	}
-	return " AND " + column + " IN (" + list + ")"
+	return " AND " + column + " IN (" + strings.Join(list, ", ") + ")"
 }

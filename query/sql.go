@@ -182,10 +182,11 @@ func (b *builder) rows(q selection) string {
 		` WHERE account = %s AND "partition" = %s AND record_offset < %s GROUP BY ordinal) a ON a.ordinal = e.ordinal`,
 		b.d.Latest("winner", "record_offset", "record_index", "seq"), account, partition, upTo)
 	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s`, account, partition, upTo)
-	if q.eventTypes != nil {
-		s.WriteString(b.oneOf("e.event_type", q.eventTypes))
-	} else {
+	switch {
+	case q.eventTypes == nil:
 		s.WriteString(" AND e.event_type = " + b.bind(q.eventType))
+	case len(q.eventTypes) > 0:
+		s.WriteString(oneOf(b, "e.event_type", q.eventTypes))
 	}
 	if q.untilMs != nil {
 		fmt.Fprintf(&s, " AND e.time_ms <= %s", b.bind(*q.untilMs))
