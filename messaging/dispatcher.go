@@ -87,7 +87,7 @@ type Dispatcher struct {
 	mu struct {
 		sync.Mutex
 		closed bool
-		runs   map[runKey]*run
+		runs   map[runKey]*Run
 	}
 }
 
@@ -105,7 +105,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	}
 	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.mu.runs = map[runKey]*run{}
+	d.mu.runs = map[runKey]*Run{}
 	newChannelCounters(o.Metrics, mediumEmail) // they are there from the start
 	o.Metrics.NewGauge("muster_campaigns_sending", func() float64 {
 		d.mu.Lock()
@@ -165,16 +165,10 @@ func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.C
 	d.mu.Lock()
 	old := d.mu.runs[runKey{account, start.ID}]
 	d.mu.Unlock()
-	if old != nil {
+	if old != nil && old.over() {
 		// The state refuses a second run; one that is over in the state may
 		// still have messages under way here.
-		select {
-		case <-old.ended:
-		default:
-			if old.over() {
-				<-old.ended
-			}
-		}
+		<-old.ended
 	}
 	reply, err := d.opts.Node.Command(ctx, account, resolver.CommandCampaignStart, start)
 	if err != nil {
@@ -189,7 +183,7 @@ func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.C
 
 // begin runs a campaign whose start is on record.
 func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed bool) (*Run, error) {
-	r := &run{d: d, account: account, state: state, resumed: resumed, ended: make(chan struct{})}
+	r := &Run{d: d, account: account, state: state, resumed: resumed, ended: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.closed {
@@ -214,6 +208,3 @@ func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed b
 	})
 	return r, nil
 }
-
-// Run is a campaign being sent.
-type Run = run

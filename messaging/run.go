@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// run sends one campaign.
-type run struct {
+// Run is a campaign being sent.
+type Run struct {
 	d        *Dispatcher
 	account  uint64
 	state    resolver.CampaignRun
@@ -50,13 +50,13 @@ const (
 	grace = 10 * time.Second
 )
 
-func (r *run) over() bool { return r.stopped.Load() }
+func (r *Run) over() bool { return r.stopped.Load() }
 
 // Ended is closed when the run is over, or the service stops.
-func (r *run) Ended() <-chan struct{} { return r.ended }
+func (r *Run) Ended() <-chan struct{} { return r.ended }
 
 // result is the run as it ended.
-func (r *run) result() (resolver.CampaignRun, error) {
+func (r *Run) result() (resolver.CampaignRun, error) {
 	if r.err != nil {
 		return resolver.CampaignRun{}, r.err
 	}
@@ -71,7 +71,7 @@ func decode(b []byte, v any) error {
 }
 
 // send works until nobody is left, the run is stopped, or ctx ends.
-func (r *run) send(ctx context.Context) {
+func (r *Run) send(ctx context.Context) {
 	err := r.prepare(ctx)
 	if r.medium != nil {
 		defer r.medium.close()
@@ -101,7 +101,7 @@ func (r *run) send(ctx context.Context) {
 	})
 }
 
-func (r *run) command(ctx context.Context, name string, args, reply any) error {
+func (r *Run) command(ctx context.Context, name string, args, reply any) error {
 	b, err := r.d.opts.Node.Command(ctx, r.account, name, args)
 	if err != nil || reply == nil {
 		return err
@@ -110,7 +110,7 @@ func (r *run) command(ctx context.Context, name string, args, reply any) error {
 }
 
 // prepare reads what is sent.
-func (r *run) prepare(ctx context.Context) error {
+func (r *Run) prepare(ctx context.Context) error {
 	var contents []resolver.CampaignContent
 	var secret []byte
 	r.at = time.UnixMilli(r.state.StartedMs)
@@ -141,7 +141,7 @@ func (r *run) prepare(ctx context.Context) error {
 }
 
 // resume sends to those who were being sent to when the service stopped.
-func (r *run) resume(ctx context.Context) error {
+func (r *Run) resume(ctx context.Context) error {
 	var reply resolver.CampaignBatchReply
 	if err := r.command(ctx, resolver.CommandCampaignResume, resolver.CampaignBatch{ID: r.state.ID, Run: r.state.Run}, &reply); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (r *run) resume(ctx context.Context) error {
 }
 
 // batch sends to the next recipients; more is false when the run is over.
-func (r *run) batch(ctx context.Context) (more bool, err error) {
+func (r *Run) batch(ctx context.Context) (more bool, err error) {
 	var reply resolver.CampaignBatchReply
 	if err := r.command(ctx, resolver.CommandCampaignBatch, resolver.CampaignBatch{ID: r.state.ID, Run: r.state.Run}, &reply); err != nil {
 		return false, err
@@ -181,7 +181,7 @@ type message struct {
 
 // deliver sends to recipients with several workers. The outcome of a message is
 // on record before its worker takes the next one.
-func (r *run) deliver(ctx context.Context, list []resolver.Recipient) error {
+func (r *Run) deliver(ctx context.Context, list []resolver.Recipient) error {
 	work := make(chan message)
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -207,7 +207,7 @@ func (r *run) deliver(ctx context.Context, list []resolver.Recipient) error {
 }
 
 // load hands recipients to the workers, some at a time.
-func (r *run) load(ctx context.Context, list []resolver.Recipient, work chan<- message) error {
+func (r *Run) load(ctx context.Context, list []resolver.Recipient, work chan<- message) error {
 	for len(list) > 0 {
 		n := min(loadedAtOnce, len(list))
 		ready := make([]message, 0, n)
@@ -245,7 +245,7 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // one sends one message and reports what became of it.
-func (r *run) one(ctx context.Context, m message) error {
+func (r *Run) one(ctx context.Context, m message) error {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
 	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant))
@@ -277,7 +277,7 @@ func (r *run) one(ctx context.Context, m message) error {
 
 // try makes attempts while they fail for a while only. A message whose answer
 // was lost is sent again, too: a repeat has the same id, and losing one is worse.
-func (r *run) try(ctx context.Context, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
+func (r *Run) try(ctx context.Context, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
 	pause := firstPause
 	for n := 1; ; n++ {
 		o = attempt(ctx)
@@ -294,7 +294,7 @@ func (r *run) try(ctx context.Context, attempt func(context.Context) outcome.Res
 
 // report puts an outcome on record. The state may be too busy for a moment;
 // the message has gone out, so the report is not given up.
-func (r *run) report(ctx context.Context, result resolver.CampaignResult) error {
+func (r *Run) report(ctx context.Context, result resolver.CampaignResult) error {
 	for {
 		err := r.command(ctx, resolver.CommandCampaignResult, result, nil)
 		if !errors.Is(err, resolver.ErrOverloaded) {
