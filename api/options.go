@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -82,24 +83,24 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.BodyBytes, 1<<20)
-	setDefault(&o.DrainBytes, 4*o.BodyBytes)
-	setDefault(&o.ReadTimeout, 10*time.Second)
-	setDefault(&o.EvaluationTimeout, 30*time.Second)
-	setDefault(&o.ListTimeout, 5*time.Second)
-	setDefault(&o.Evaluations, 2)
-	setDefault(&o.EvaluationQueue, 32)
-	setDefault(&o.TimelineEvents, 2000)
-	setDefault(&o.Exports, 2)
+	o.BodyBytes = cmp.Or(o.BodyBytes, 1<<20)
+	o.DrainBytes = cmp.Or(o.DrainBytes, 4*o.BodyBytes)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
+	o.EvaluationTimeout = cmp.Or(o.EvaluationTimeout, 30*time.Second)
+	o.ListTimeout = cmp.Or(o.ListTimeout, 5*time.Second)
+	o.Evaluations = cmp.Or(o.Evaluations, 2)
+	o.EvaluationQueue = cmp.Or(o.EvaluationQueue, 32)
+	o.TimelineEvents = cmp.Or(o.TimelineEvents, 2000)
+	o.Exports = cmp.Or(o.Exports, 2)
 	if o.DNS == nil {
 		o.DNS = net.DefaultResolver
 	}
-	setDefault(&o.Password, password.Default)
-	setDefault(&o.PasswordChecks, 2)
-	setDefault(&o.PasswordQueue, 32)
-	setDefault(&o.GuessEntries, 10_000)
-	setDefault(&o.SessionTTL, 14*24*time.Hour)
-	setDefault(&o.Heartbeat, 15*time.Second)
+	o.Password = cmp.Or(o.Password, password.Default)
+	o.PasswordChecks = cmp.Or(o.PasswordChecks, 2)
+	o.PasswordQueue = cmp.Or(o.PasswordQueue, 32)
+	o.GuessEntries = cmp.Or(o.GuessEntries, 10_000)
+	o.SessionTTL = cmp.Or(o.SessionTTL, 14*24*time.Hour)
+	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	if o.SNS == nil {
 		o.SNS = inbound.NewSNS(inbound.NewHTTPFetcher(nil))
 	}
@@ -113,13 +114,6 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 func (o *Options) validate() error {

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,13 +32,13 @@ type Limits struct {
 }
 
 func (l Limits) withDefaults() Limits {
-	setDefault(&l.Events, 10_000)
-	setDefault(&l.Depth, 32)
-	setDefault(&l.TypeBytes, 128)
-	setDefault(&l.IdentifierBytes, 512)
-	setDefault(&l.NameBytes, 512)
-	setDefault(&l.KeyBytes, 256)
-	setDefault(&l.ObjectBytes, 64<<10)
+	l.Events = cmp.Or(l.Events, 10_000)
+	l.Depth = cmp.Or(l.Depth, 32)
+	l.TypeBytes = cmp.Or(l.TypeBytes, 128)
+	l.IdentifierBytes = cmp.Or(l.IdentifierBytes, 512)
+	l.NameBytes = cmp.Or(l.NameBytes, 512)
+	l.KeyBytes = cmp.Or(l.KeyBytes, 256)
+	l.ObjectBytes = cmp.Or(l.ObjectBytes, 64<<10)
 	return l
 }
 
@@ -112,18 +113,18 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.Limits = o.Limits.withDefaults()
-	setDefault(&o.BodyBytes, 8<<20)
-	setDefault(&o.DrainBytes, 4*o.BodyBytes)
-	setDefault(&o.RecordBytes, 16<<20)
-	setDefault(&o.InFlightBytes, 256<<20)
-	setDefault(&o.Timeout, 30*time.Second)
-	setDefault(&o.RetryAfter, time.Second)
-	setDefault(&o.ServerName, "muster")
-	setDefault(&o.HeaderBytes, 8<<10)
-	setDefault(&o.Connections, 16<<10)
-	setDefault(&o.ReadTimeout, 60*time.Second)
-	setDefault(&o.WriteTimeout, 30*time.Second)
-	setDefault(&o.IdleTimeout, 120*time.Second)
+	o.BodyBytes = cmp.Or(o.BodyBytes, 8<<20)
+	o.DrainBytes = cmp.Or(o.DrainBytes, 4*o.BodyBytes)
+	o.RecordBytes = cmp.Or(o.RecordBytes, 16<<20)
+	o.InFlightBytes = cmp.Or(o.InFlightBytes, 256<<20)
+	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
+	o.RetryAfter = cmp.Or(o.RetryAfter, time.Second)
+	o.ServerName = cmp.Or(o.ServerName, "muster")
+	o.HeaderBytes = cmp.Or(o.HeaderBytes, 8<<10)
+	o.Connections = cmp.Or(o.Connections, 16<<10)
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, 60*time.Second)
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, 120*time.Second)
 	if o.Metrics == nil {
 		o.Metrics = metrics.NewSet()
 	}
@@ -131,13 +132,6 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 func (o *Options) validate() error {

@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -75,11 +76,11 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	setDefault(&o.BodyBytes, 1<<20)
-	setDefault(&o.DrainBytes, 4*o.BodyBytes)
-	setDefault(&o.Timeout, 10*time.Second)
-	setDefault(&o.PerMinute, 120)
-	setDefault(&o.FlushInterval, time.Minute)
+	o.BodyBytes = cmp.Or(o.BodyBytes, 1<<20)
+	o.DrainBytes = cmp.Or(o.DrainBytes, 4*o.BodyBytes)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.PerMinute = cmp.Or(o.PerMinute, 120)
+	o.FlushInterval = cmp.Or(o.FlushInterval, time.Minute)
 	if o.Metrics == nil {
 		o.Metrics = metrics.NewSet()
 	}
@@ -87,13 +88,6 @@ func (o Options) withDefaults() Options {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o
-}
-
-func setDefault[T comparable](v *T, value T) {
-	var zero T
-	if *v == zero {
-		*v = value
-	}
 }
 
 func (o *Options) validate() error {
