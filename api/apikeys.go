@@ -82,7 +82,7 @@ func (a *API) createAPIKey(c *call) (any, error) {
 
 // revokeAPIKey answers DELETE /api-keys/{id} with the record, which stays.
 func (a *API) revokeAPIKey(c *call) (any, error) {
-	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandAPIKeyRevoke, resolver.APIKeyRevoke{ActorID: c.user.ID, ID: c.id()})
+	err := a.command(c, resolver.CommandAPIKeyRevoke, resolver.APIKeyRevoke{ActorID: c.user.ID, ID: c.id()}, nil)
 	if err != nil {
 		return nil, err
 	}

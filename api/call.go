@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -154,6 +155,19 @@ func hashText(s string) string {
 // read takes the barrier and runs fn on the account's state.
 func (a *API) read(c *call, fn func(*resolver.View) error) error {
 	return a.opts.Node.Read(c.ctx, c.account, fn)
+}
+
+// command runs a command of the call's account and reads its reply into v, which
+// may be nil.
+func (a *API) command(c *call, name string, args, v any) error {
+	reply, err := a.opts.Node.Command(c.ctx, c.account, name, args)
+	if err != nil || v == nil {
+		return err
+	}
+	if err := json.Unmarshal(reply, v); err != nil {
+		return fmt.Errorf("reply to %s: %w", name, err)
+	}
+	return nil
 }
 
 // id is the path's parameter.

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/record"
@@ -55,13 +53,9 @@ func (a *API) defineEvent(c *call) (any, error) {
 	if in.Name == nil || strings.TrimSpace(*in.Name) == "" {
 		return nil, badField("name", "name is missing; name the event type, such as \"Item purchased\"")
 	}
-	reply, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: *in.Name})
-	if err != nil {
-		return nil, err
-	}
 	var t resolver.EventType
-	if err := json.Unmarshal(reply, &t); err != nil {
-		return nil, fmt.Errorf("reply to %s: %w", resolver.CommandCatalogDefine, err)
+	if err := a.command(c, resolver.CommandCatalogDefine, resolver.CatalogDefine{Name: *in.Name}, &t); err != nil {
+		return nil, err
 	}
 	return newEventType(t), nil
 }

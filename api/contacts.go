@@ -2,18 +2,10 @@ package api
 
 import (
 	"encoding/json"
-	"fmt"
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 )
-
-func readReply(name string, reply []byte, v any) error {
-	if err := json.Unmarshal(reply, v); err != nil {
-		return fmt.Errorf("reply to %s: %w", name, err)
-	}
-	return nil
-}
 
 // updateProfile answers PATCH /profiles/{id}: what is given is changed, names
 // are removed by "", keys of geo and attributes by null.

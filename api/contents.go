@@ -52,13 +52,3 @@ func (a *API) registerContents(r *router.Router) {
 		r.Handle(x.method, Prefix+x.path, a.serve(x.method+" "+x.path, x.access, x.handle))
 	}
 }
-
-// command runs a command of the call's account and reads its reply into v, which
-// may be nil.
-func (a *API) command(c *call, name string, args, v any) error {
-	reply, err := a.opts.Node.Command(c.ctx, c.account, name, args)
-	if err != nil || v == nil {
-		return err
-	}
-	return readReply(name, reply, v)
-}

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/url"
 
 	"github.com/fasthttp/router"
@@ -78,13 +76,9 @@ func (a *API) addDevice(c *call) (any, error) {
 	if err := push.CheckToken(kind, in.Address, a.opts.AllowPrivate); err != nil {
 		return nil, badField("address", "address: %s", err)
 	}
-	reply, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: c.id(), Device: in.ID, Kind: in.Kind, Address: in.Address})
-	if err != nil {
-		return nil, err
-	}
 	var out resolver.DeviceReply
-	if err := json.Unmarshal(reply, &out); err != nil {
-		return nil, fmt.Errorf("reply to %s: %w", resolver.CommandDeviceAdd, err)
+	if err := a.command(c, resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: c.id(), Device: in.ID, Kind: in.Kind, Address: in.Address}, &out); err != nil {
+		return nil, err
 	}
 	list, err := a.devicesOf(c, out.Profile)
 	for _, d := range list {
@@ -98,8 +92,7 @@ func (a *API) addDevice(c *call) (any, error) {
 
 // removeDevice answers DELETE /profiles/{id}/devices/{device}.
 func (a *API) removeDevice(c *call) (any, error) {
-	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandDeviceRemove, resolver.DeviceRemove{Profile: c.id(), Device: c.param("device")})
-	return nil, err
+	return nil, a.command(c, resolver.CommandDeviceRemove, resolver.DeviceRemove{Profile: c.id(), Device: c.param("device")}, nil)
 }
 
 // param is what the path has in place of a part in braces, "" if it has not got

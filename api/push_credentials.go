@@ -71,7 +71,7 @@ func (a *API) setCredential(g *credentialGroup) func(*call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if _, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandCredentialSet, resolver.Credential{Group: g.name, Name: c.id(), Config: raw}); err != nil {
+		if err := a.command(c, resolver.CommandCredentialSet, resolver.Credential{Group: g.name, Name: c.id(), Config: raw}, nil); err != nil {
 			return nil, err
 		}
 		return credential{Kind: c.id(), UpdatedAt: record.Time(a.opts.Now().UnixMilli()), Details: g.show(c, c.id(), raw), Once: once}, nil
@@ -84,8 +84,7 @@ func (a *API) deleteCredential(g *credentialGroup) func(*call) (any, error) {
 		if err := g.known(c.id()); err != nil {
 			return nil, err
 		}
-		_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandCredentialDelete, resolver.Credential{Group: g.name, Name: c.id()})
-		return nil, err
+		return nil, a.command(c, resolver.CommandCredentialDelete, resolver.Credential{Group: g.name, Name: c.id()}, nil)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/paging"
@@ -132,21 +131,16 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 	if _, err := segment.Parse(in.Definition, segment.Limits{}); err != nil {
 		return nil, badField("definition", "%s", err)
 	}
-	reply, err := a.opts.Node.Command(c.ctx, c.account, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: in.Definition})
+	id, err := a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: in.Definition})
 	if err != nil {
 		return nil, err
 	}
-	var saved struct{ ID string }
-	if err := json.Unmarshal(reply, &saved); err != nil {
-		return nil, fmt.Errorf("reply to %s: %w", command, err)
-	}
-	return a.answerSegment(c, saved.ID)
+	return a.answerSegment(c, id)
 }
 
 // deleteSegment answers DELETE /segments/{id}.
 func (a *API) deleteSegment(c *call) (any, error) {
-	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandSegmentDelete, resolver.SegmentDelete{ID: c.id()})
-	return nil, err
+	return nil, a.command(c, resolver.CommandSegmentDelete, resolver.SegmentDelete{ID: c.id()}, nil)
 }
 
 // getSegment answers GET /segments/{id}.

@@ -209,7 +209,7 @@ func (a *API) usersByEmail(ctx context.Context, email string, accountID *string)
 
 // signOut answers DELETE /session.
 func (a *API) signOut(c *call) (any, error) {
-	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandSessionDelete, resolver.SessionDelete{TokenHash: c.tokenHash})
+	err := a.command(c, resolver.CommandSessionDelete, resolver.SessionDelete{TokenHash: c.tokenHash}, nil)
 	if err == nil && c.csrf != "" {
 		dropSessionCookie(c.RequestCtx)
 	}

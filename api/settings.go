@@ -23,7 +23,7 @@ func (a *API) newAppSecret(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.opts.Node.Command(c.ctx, c.account, resolver.CommandAppSecretSet, resolver.AppSecretSet{SecretHash: hashText(secret)})
+	err = a.command(c, resolver.CommandAppSecretSet, resolver.AppSecretSet{SecretHash: hashText(secret)}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -79,7 +79,7 @@ func (a *API) setSettings(c *call) (any, error) {
 		return nil, &problem{status: http.StatusForbidden, field: "surface_c_per_minute",
 			message: "surface_c_per_minute: only a system administrator raises it"}
 	}
-	if _, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandSettingsSet, s); err != nil {
+	if err := a.command(c, resolver.CommandSettingsSet, s, nil); err != nil {
 		return nil, err
 	}
 	return s, nil

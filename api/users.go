@@ -2,8 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/musterhq/muster/api/internal/paging"
@@ -152,21 +150,14 @@ func (a *API) saveUser(c *call, command, id string, in *userBody) (any, error) {
 
 // commandID runs a command that answers an id.
 func (a *API) commandID(c *call, command string, args any) (string, error) {
-	reply, err := a.opts.Node.Command(c.ctx, c.account, command, args)
-	if err != nil {
-		return "", err
-	}
 	var saved struct{ ID string }
-	if err := json.Unmarshal(reply, &saved); err != nil {
-		return "", fmt.Errorf("reply to %s: %w", command, err)
-	}
-	return saved.ID, nil
+	err := a.command(c, command, args, &saved)
+	return saved.ID, err
 }
 
 // deleteUser answers DELETE /users/{id}.
 func (a *API) deleteUser(c *call) (any, error) {
-	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandUserDelete, resolver.UserDelete{ActorID: c.user.ID, ID: c.id()})
-	return nil, err
+	return nil, a.command(c, resolver.CommandUserDelete, resolver.UserDelete{ActorID: c.user.ID, ID: c.id()}, nil)
 }
 
 // changePassword answers PUT /password: a person's own. All other sessions of
@@ -211,7 +202,5 @@ func (a *API) changePassword(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = a.opts.Node.Command(c.ctx, c.account, resolver.CommandPasswordSet,
-		resolver.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash})
-	return nil, err
+	return nil, a.command(c, resolver.CommandPasswordSet, resolver.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil)
 }

@@ -1,8 +1,6 @@
 package api
 
 import (
-	"encoding/json"
-	"fmt"
 	"strings"
 
 	"github.com/fasthttp/router"
@@ -178,8 +176,7 @@ func (a *API) updateWebhook(c *call) (any, error) {
 }
 
 func (a *API) deleteWebhook(c *call) (any, error) {
-	_, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandWebhookDelete, resolver.WebhookRef{ID: c.id()})
-	return nil, err
+	return nil, a.command(c, resolver.CommandWebhookDelete, resolver.WebhookRef{ID: c.id()}, nil)
 }
 
 // rotateWebhook answers POST /webhooks/{id}/rotate with a new secret. The old one
@@ -193,13 +190,9 @@ func (a *API) rotateWebhook(c *call) (any, error) {
 // testWebhook answers POST /webhooks/{id}/test: a test event is queued, behind
 // what waits already.
 func (a *API) testWebhook(c *call) (any, error) {
-	reply, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandWebhookTest, resolver.WebhookRef{ID: c.id()})
-	if err != nil {
-		return nil, err
-	}
 	var queued struct{ Seq uint64 }
-	if err := json.Unmarshal(reply, &queued); err != nil {
-		return nil, fmt.Errorf("reply to %s: %w", resolver.CommandWebhookTest, err)
+	if err := a.command(c, resolver.CommandWebhookTest, resolver.WebhookRef{ID: c.id()}, &queued); err != nil {
+		return nil, err
 	}
 	return map[string]any{"status": "queued", "seq": queued.Seq}, nil
 }

@@ -2,8 +2,6 @@ package api
 
 import (
 	"encoding/binary"
-	"encoding/json"
-	"fmt"
 	"strconv"
 
 	"github.com/musterhq/muster/api/internal/paging"
@@ -72,13 +70,9 @@ func (a *API) replayDeadLetters(c *call) (any, error) {
 	}
 	total := 0
 	for {
-		b, err := a.opts.Node.Command(c.ctx, c.account, resolver.CommandWebhookReplay, args)
-		if err != nil {
-			return nil, err
-		}
 		var reply resolver.WebhookReplayReply
-		if err := json.Unmarshal(b, &reply); err != nil {
-			return nil, fmt.Errorf("reply to %s: %w", resolver.CommandWebhookReplay, err)
+		if err := a.command(c, resolver.CommandWebhookReplay, args, &reply); err != nil {
+			return nil, err
 		}
 		total += reply.Replayed
 		if args.Seq != 0 || reply.Left == 0 || reply.Replayed == 0 {
