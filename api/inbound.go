@@ -188,7 +188,7 @@ func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Eve
 	out := inboundResult{Events: len(events)}
 	var records []resolver.EngagementRecord
 	for part := range slices.Chunk(events, inboundChunk) {
-		tokens := a.sendsOfTokens(ctx, s, part)
+		tokens := a.claimsOfTokens(ctx, s, part)
 		err := a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
 			for i := range part {
 				if r, ok := s.record(v, &part[i], tokens[part[i].Token]); ok {
@@ -209,16 +209,16 @@ func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Eve
 	return out, nil
 }
 
-// sendsOfTokens are the messages of the unsubscribe tokens that mail brings.
-func (a *API) sendsOfTokens(ctx context.Context, s *source, events []inbound.Event) map[string]resolver.SendID {
-	out := map[string]resolver.SendID{}
+// claimsOfTokens are what the unsubscribe tokens say that mail brings.
+func (a *API) claimsOfTokens(ctx context.Context, s *source, events []inbound.Event) map[string]tracking.Claims {
+	out := map[string]tracking.Claims{}
 	for i := range events {
 		t := events[i].Token
 		if t == "" {
 			continue
 		}
 		if c, err := a.claims(ctx, t); err == nil && c.Kind == tracking.Unsubscribe && c.Account == s.account {
-			out[t] = resolver.SendID(c.Send)
+			out[t] = c
 		}
 	}
 	return out
@@ -260,8 +260,8 @@ func (a *API) sendRecords(ctx context.Context, account uint64, list []resolver.E
 }
 
 // record is what an event says of the account, if it says something of it.
-func (s *source) record(v *resolver.View, e *inbound.Event, token resolver.SendID) (r resolver.EngagementRecord, ok bool) {
-	sent, send, found := s.message(v, e, token)
+func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claims) (r resolver.EngagementRecord, ok bool) {
+	sent, send, found := s.message(v, e, resolver.SendID(token.Send))
 	r = resolver.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.name + "/" + e.ID}
 	switch {
 	case found:
@@ -288,6 +288,9 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token resolver.SendI
 		r.Kind = resolver.EngagementDelivery
 	case inbound.Unsubscribe:
 		r.Kind = resolver.EngagementUnsubscribed
+		if found && send == resolver.SendID(token.Send) {
+			r.Channel, r.Flow, r.Step = messaging.UnsubscribeChannel(&token, sent), token.Flow, token.Step
+		}
 	case inbound.Open, inbound.Click:
 		r.Kind = resolver.EngagementOpen
 		if e.Type == inbound.Click {

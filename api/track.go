@@ -34,6 +34,26 @@ type followed struct {
 	profile *resolver.Profile
 }
 
+// link is where a click leads, as its author wrote it or, of a message that keeps
+// no table of links, as it was when the message went out; "" is nowhere.
+func (f *followed) link() string {
+	switch n := int(f.claims.Link); {
+	case f.claims.URL != "":
+		return f.claims.URL
+	case n < len(f.sent.Links):
+		return f.sent.Links[n]
+	}
+	return ""
+}
+
+// location is where a click leads for the profile.
+func (f *followed) location() (string, error) {
+	if f.claims.URL != "" {
+		return f.claims.URL, nil // rendered and checked when the message was made
+	}
+	return messaging.ClickLocation(f.link(), f.profile)
+}
+
 var errNoLink = errors.New("not a link of ours")
 
 // track answers whoever follows a link of a message.
@@ -84,7 +104,7 @@ func (a *API) follow(token string) (*followed, error) {
 	f := &followed{claims: claims}
 	err := a.opts.Node.Read(ctx, claims.Account, func(v *resolver.View) (err error) {
 		var ok bool
-		if f.sent, ok = v.Sent(resolver.SendID(claims.Send)); !ok || claims.Kind == tracking.Click && int(claims.Link) >= len(f.sent.Links) {
+		if f.sent, ok = v.Sent(resolver.SendID(claims.Send)); !ok || claims.Kind == tracking.Click && f.link() == "" {
 			return errNoLink
 		}
 		f.profile, err = v.Profile(f.sent.Profile)
@@ -124,7 +144,7 @@ func (a *API) trackGet(rc *fasthttp.RequestCtx, f *followed) {
 		rc.SetContentType(tracking.PixelType)
 		rc.SetBody(tracking.Pixel())
 	case tracking.Click:
-		to, err := messaging.ClickLocation(f.sent.Links[f.claims.Link], f.profile)
+		to, err := f.location()
 		if err != nil {
 			writePage(rc, pageNoLink)
 			return
@@ -151,10 +171,10 @@ func (a *API) engage(rc *fasthttp.RequestCtx, f *followed, kind string) {
 	}
 	r := resolver.EngagementRecord{
 		Send: resolver.SendID(f.claims.Send), Profile: f.profile.ID.String(), Channel: f.sent.Channel, Kind: kind, Link: int(f.claims.Link),
-		Agent: tracking.JudgeAgent(string(rc.UserAgent())).String(),
+		Agent: tracking.JudgeAgent(string(rc.UserAgent())).String(), Flow: f.claims.Flow, Step: f.claims.Step,
 	}
 	if kind == resolver.EngagementClick {
-		r.URL = f.sent.Links[f.claims.Link]
+		r.URL = f.link()
 	}
 	a.tracker.note(engagementWork{f.claims.Account, r})
 }
@@ -182,7 +202,8 @@ func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do f
 // unsubscribe withdraws the consent of the message's channel. Who has done so
 // before changes nothing.
 func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error {
-	if f.profile.Consent(f.sent.Channel).Status == "unsubscribed" {
+	channel := messaging.UnsubscribeChannel(&f.claims, f.sent)
+	if f.profile.Consent(channel).Status == "unsubscribed" {
 		return nil
 	}
 	source := "link"
@@ -190,7 +211,8 @@ func (a *API) unsubscribe(ctx context.Context, f *followed, oneClick bool) error
 		source = "one-click"
 	}
 	_, err := a.opts.Node.Command(ctx, f.claims.Account, resolver.CommandEngagement, resolver.EngagementRecord{
-		Send: resolver.SendID(f.claims.Send), Profile: f.profile.ID.String(), Channel: f.sent.Channel, Kind: resolver.EngagementUnsubscribed, Source: source,
+		Send: resolver.SendID(f.claims.Send), Profile: f.profile.ID.String(), Channel: channel, Kind: resolver.EngagementUnsubscribed, Source: source,
+		Flow: f.claims.Flow, Step: f.claims.Step,
 	})
 	return err
 }

@@ -104,4 +104,5 @@ func (d *Dispatcher) medium(v *resolver.View, name string, contents []resolver.C
 const (
 	mediumEmail = "email"
 	mediumPush  = "push"
+	mediumSMS   = "sms"
 )

@@ -68,6 +68,18 @@ func UnsubscribeAddress(send resolver.SendID, domain string) string {
 	return "unsubscribe+" + hex.EncodeToString(send[:]) + "@" + domain
 }
 
+// unsubscribeChannels are what a link of a single message unsubscribes from, by
+// the number in the link: its id does not say on which channel it was sent.
+var unsubscribeChannels = []string{mediumEmail, mediumSMS}
+
+// UnsubscribeChannel is the channel that a link to unsubscribe is about.
+func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {
+	if n := int(c.Link); sent.Campaign == "" && n < len(unsubscribeChannels) {
+		return unsubscribeChannels[n]
+	}
+	return sent.Channel
+}
+
 // ConfirmURL is the link by which a profile confirms its subscription to e-mail.
 func (l Links) ConfirmURL(ordinal uint32) string {
 	return l.url(tracking.Confirm, SealSend(l.Key, resolver.ProfileSend(ordinal)), 0)

@@ -66,6 +66,10 @@ type EngagementRecord struct {
 	Agent   string `json:"agent,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Source  string `json:"source,omitempty"`
+	// Flow and Step say which step of which flow sent the message: its links carry
+	// them, since nothing remembers it once it has gone out.
+	Flow string `json:"flow,omitempty"`
+	Step string `json:"step,omitempty"`
 	// Key makes a repeat harmless: the provider's own id of the report.
 	Key string `json:"key,omitempty"`
 }
@@ -113,8 +117,10 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		id := a.campaignIDs[number]
 		x, r, o, variant = a.campaigns[id], a.runs[id], a.root(ordinal), v
 	}
-	if _, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.n {
+	messageID := ""
+	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.n {
 		o = a.root(ordinal)
+		messageID = OutboxSend(origin, ordinal).Text(a.number)
 	}
 	if o == noOrdinal {
 		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {
@@ -128,7 +134,8 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	d := &m.doc
 	suspect := c.Agent == AgentPrefetch || c.Agent == AgentMachine
 	event := ownEvent{c.Channel + "_" + verb, properties{}}
-	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source}} {
+	for _, p := range [...]struct{ name, value string }{{"url", c.URL}, {"agent", c.Agent}, {"reason", c.Reason}, {"source", c.Source},
+		{"message_id", messageID}, {"flow_id", c.Flow}, {"step_id", c.Step}} {
 		if p.value != "" {
 			event.properties[p.name] = p.value
 		}
