@@ -181,8 +181,11 @@ func (m *Machine) mailable(cmd *command, to string) (o uint32, refusal *Refusal)
 // too.
 var Undeliverable = []string{blockBounced.String(), blockComplained.String(), blockSuppressed.String()}
 
-// defaultSender is who sends when nobody is named: of the verified domain that
-// comes first.
+// DefaultSender is who sends e-mail when nobody is named.
+func (v *View) DefaultSender() string { return v.a.defaultSender() }
+
+// defaultSender is of the oldest verified domain, of [DevelopmentDomain] when
+// there is none.
 func (a *account) defaultSender() string {
 	best := DevelopmentDomain
 	var bestMs int64

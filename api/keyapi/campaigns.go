@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -238,15 +239,7 @@ func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err 
 func (c *call) content(x *resolver.Campaign, source, templateID string) (resolver.CampaignContent, error) {
 	out := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
 	err := c.read(func(v *resolver.View) error {
-		if out.Sender == "" {
-			out.Sender = "no-reply@" + resolver.DevelopmentDomain
-			for _, d := range v.Domains() {
-				if d.VerifiedMs != 0 {
-					out.Sender = "no-reply@" + d.Name
-					break
-				}
-			}
-		}
+		out.Sender = cmp.Or(out.Sender, v.DefaultSender())
 		if source == "" && templateID == "" {
 			return nil
 		}
@@ -319,21 +312,26 @@ type sendResult struct {
 	FinishedAt   *string  `json:"finished_at"`
 }
 
+// sending is what a request says of sending the campaign that the path names:
+// the campaign, what the state machine is told, and the content, to be prepared.
+func (c *call) sending(in *sendFields) (x resolver.Campaign, start resolver.CampaignStart, content resolver.CampaignContent, err error) {
+	if x, _, err = c.campaignOf(c.param("id")); err != nil {
+		return x, start, content, err
+	}
+	if start, err = in.start(&x); err != nil {
+		return x, start, content, err
+	}
+	content, err = c.content(&x, start.TemplateSource, start.TemplateID)
+	return x, start, content, err
+}
+
 // sendCampaign answers POST /campaign/{id}/send when the campaign has been sent.
 func (a *API) sendCampaign(c *call) (any, error) {
 	var in sendFields
 	if err := c.decodeOptional(&in); err != nil {
 		return nil, err
 	}
-	x, _, err := c.campaignOf(c.param("id"))
-	if err != nil {
-		return nil, err
-	}
-	start, err := in.start(&x)
-	if err != nil {
-		return nil, err
-	}
-	content, err := c.content(&x, start.TemplateSource, start.TemplateID)
+	x, start, content, err := c.sending(&in)
 	if err != nil {
 		return nil, err
 	}
@@ -375,11 +373,7 @@ func (a *API) startABTest(c *call) (any, error) {
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
-	x, _, err := c.campaignOf(c.param("id"))
-	if err != nil {
-		return nil, err
-	}
-	start, err := in.start(&x)
+	x, start, base, err := c.sending(&in.sendFields)
 	if err != nil {
 		return nil, err
 	}
@@ -402,10 +396,6 @@ func (a *API) startABTest(c *call) (any, error) {
 		return nil, Fail("test_percent Input should be a whole number from 1 to 100")
 	case ab.WaitMs < 0 || ab.WaitMs > 30*86_400_000:
 		return nil, Fail("wait_seconds Input should be a whole number from 0 to 2592000")
-	}
-	base, err := c.content(&x, start.TemplateSource, start.TemplateID)
-	if err != nil {
-		return nil, err
 	}
 	for _, v := range in.Variants {
 		content := base
