@@ -6,31 +6,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/segmenttest"
 )
-
-// ingestSegments are the segments that `bench ingest --segments 20` keeps.
-var ingestSegments = []string{
-	`{"kind":"activity","event":"page_viewed"}`,
-	`{"kind":"activity","event":"page_viewed","window":{"last_days":1},"count":{"op":">=","value":5}}`,
-	`{"kind":"activity","event":"page_viewed","did":false,"window":{"last_days":7}}`,
-	`{"kind":"activity","event":"item_viewed","window":{"last_days":30},"count":{"op":">=","value":3}}`,
-	`{"kind":"activity","event":"item_viewed","where":[{"property":"currency","op":"=","value":"USD"}]}`,
-	`{"kind":"activity","event":"item_viewed","window":{"last_days":7},"aggregate":{"fn":"distinct","property":"product_id","op":">=","value":3}}`,
-	`{"kind":"activity","event":"cart_added","window":{"last_days":1}}`,
-	`{"match":"all","conditions":[{"kind":"activity","event":"cart_added","window":{"last_days":1}},{"kind":"activity","event":"purchased","did":false,"window":{"last_days":1}}]}`,
-	`{"kind":"activity","event":"purchased","aggregate":{"fn":"sum","property":"value","op":">=","value":1000000}}`,
-	`{"kind":"activity","event":"purchased","window":{"last_days":30},"aggregate":{"fn":"sum","property":"value","op":">=","value":250000}}`,
-	`{"kind":"activity","event":"purchased","window":{"last_days":90},"aggregate":{"fn":"max","property":"value","op":">","value":190000}}`,
-	`{"kind":"activity","event":"purchased","count":{"op":"<=","value":2}}`,
-	`{"kind":"activity","event":"purchased","window":{"last_days":365},"aggregate":{"fn":"avg","property":"value","op":">","value":150000}}`,
-	`{"kind":"activity","event":"searched","count":{"op":"=","value":0}}`,
-	`{"kind":"activity","event":"searched","window":{"last_days":14},"where":[{"property":"quantity","op":">=","value":5}]}`,
-	`{"kind":"attribute","field":"attributes.plan","op":"in","value":["plus","pro"]}`,
-	`{"kind":"attribute","field":"geo.country","op":"=","value":"DE"}`,
-	`{"kind":"attribute","field":"created_at","op":"in_last_days","value":30}`,
-	`{"match":"all","conditions":[{"kind":"activity","event":"page_viewed","window":{"last_days":7}},{"kind":"attribute","field":"attributes.plan","op":"=","value":"free"}]}`,
-	`{"match":"any","conditions":[{"kind":"activity","event":"refunded"},{"kind":"activity","event":"purchased","window":{"last_days":7},"count":{"op":">=","value":4}}]}`,
-}
 
 const (
 	ingestProfiles = 100_000
@@ -62,7 +39,7 @@ type ingestEvent struct {
 
 func newIngest(b testing.TB) *ingest {
 	const start = 19_800 * dayMs
-	in := &ingest{e: crowd(b, start, 0, ingestSegments...), now: start, rng: rand.New(rand.NewPCG(7, 7)), last: make([]uint8, ingestProfiles)}
+	in := &ingest{e: crowd(b, start, 0, segmenttest.LiveSegments...), now: start, rng: rand.New(rand.NewPCG(7, 7)), last: make([]uint8, ingestProfiles)}
 	for _, t := range []string{"page_viewed", "page_viewed", "page_viewed", "item_viewed", "item_viewed", "cart_added", "purchased", "searched"} {
 		in.types = append(in.types, []byte(t))
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/segment/segmenttest"
 )
 
 // Limits of [Options].
@@ -71,8 +72,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
 	case o.BaselineDuration <= 0 || o.BaselineDuration > maxDuration:
 		return fmt.Errorf("baseline-duration must be over 0 and at most %v, not %v", maxDuration, o.BaselineDuration)
-	case o.Segments < 0 || o.Segments > len(liveSegments):
-		return fmt.Errorf("segments must be 0 to %d, not %d", len(liveSegments), o.Segments)
+	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
+		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
 	case !(o.RatePerSecond >= 0):
 		return fmt.Errorf("rate must be 0 (half of the maximum) or more events per second, not %v", o.RatePerSecond)
 	}
