@@ -43,9 +43,6 @@ func (r Rewritten) Slots() int { return len(r.slots) }
 // Slot returns slot i, which stands between part i and part i+1.
 func (r Rewritten) Slot(i int) Slot { return r.slots[i] }
 
-// Part returns part i of Slots()+1.
-func (r Rewritten) Part(i int) string { return r.parts[i] }
-
 // Append joins the body for one recipient. url appends what belongs into a slot:
 // a URL that needs no escaping within double quotes, as AppendURL makes it.
 func (r Rewritten) Append(dst []byte, url func(dst []byte, s Slot) []byte) []byte {

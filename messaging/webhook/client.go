@@ -131,9 +131,6 @@ func NewClient(opts Options) (*Client, error) {
 // Close ends idle connections. Deliveries under way end as their contexts say.
 func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
-// CheckURL judges a target at registration; see Guard.CheckURL.
-func (c *Client) CheckURL(raw string) error { return c.opts.Guard.CheckURL(raw) }
-
 // Deliver makes one attempt and says what became of it. It never returns later
 // than the request's timeout.
 func (c *Client) Deliver(ctx context.Context, r Request) Result {

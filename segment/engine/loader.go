@@ -94,9 +94,6 @@ func (l *Loader) Chunk(maxBytes int) (chunk []byte, last bool) {
 	return chunk, last
 }
 
-// Bytes is roughly what the loader takes in memory.
-func (l *Loader) Bytes() int64 { return l.state.group.bytes() }
-
 // Scanner turns profiles, in order of ordinals, into chunks of answers.
 type Scanner struct {
 	work  ScanWork
