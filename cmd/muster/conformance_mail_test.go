@@ -5,7 +5,6 @@ import (
 	"html"
 	"regexp"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/messaging/webhook"
@@ -69,9 +68,4 @@ func (c *check) report(events ...obj) {
 	now := time.Now()
 	c.do(c.T, "POST", set.str("data.details.path"), string(body), webhook.HeaderID, "msg_1", webhook.HeaderTimestamp, strconv.FormatInt(now.Unix(), 10),
 		webhook.HeaderSignature, webhook.Sign("msg_1", now, body, []webhook.Secret{secret})).http(200).eq("data.recorded", len(events))
-}
-
-// replaced is a definition with $list and the like filled in.
-func replaced(definition string, pairs ...string) json.RawMessage {
-	return json.RawMessage(strings.NewReplacer(pairs...).Replace(definition))
 }
