@@ -3,7 +3,7 @@ package openapi
 func webhooksConsole() group {
 	hook := object(
 		req("_id", webhookID("")), req("url", text("https://example.com/hooks", "")), req("events", list(text("email.opened", ""), "")), req("description", text("CRM", "")),
-		req("status", word("", "active", "disabled")), req("created_at", instant("")), req("updated_at", instant("")),
+		req("status", word("disabled is by a person; gone when the receiver answered 410, until a person makes it active.", "active", "disabled", "gone")), req("created_at", instant("")), req("updated_at", instant("")),
 		req("delivered", count(812, "Deliveries, over all time.")), req("failures", count(2, "Attempts that failed, over all time.")), req("failing", count(0, "Attempts that failed since the last success.")),
 		req("dropped", count(0, "Events for which there was no room.")), req("waiting", count(0, "")), req("dead_letters", count(1, "")),
 		req("last_error", text("HTTP 503", "Empty for none.")), req("last_failed_at", instant("").orNull()), req("last_delivered_at", instant("").orNull()),

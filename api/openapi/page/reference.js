@@ -86,7 +86,7 @@ function inner(raw, open) {
   return null;
 }
 
-// fold is closed until it is asked for, and made only then.
+// fold is closed until it is asked for.
 function fold(title, content) {
   return el("details", null, el("summary", null, title), content);
 }
@@ -201,9 +201,12 @@ function words(o) {
     if (depth > 4) return;
     for (const [k, v] of Object.entries(r.properties || {})) { fields.push(k); dig(v, depth + 1); }
     if (r.items) dig(r.items, depth + 1);
+    for (const c of r.oneOf || []) dig(c, depth + 1);
   };
-  const media = o.op.requestBody && Object.values(o.op.requestBody.content)[0];
-  if (media) dig(media.schema, 0);
+  const answer = o.op.responses[200] || o.op.responses[202];
+  for (const x of [o.op.requestBody, answer]) {
+    for (const media of Object.values((x && x.content) || {})) if (media.schema) dig(media.schema, 0);
+  }
   const parameters = (o.op.parameters || []).map((p) => p.name);
   return [o.method, o.path, o.op.summary, o.op.description, o.op.operationId, o.op["x-permission"], o.tag, o.surface, ...fields, ...parameters].join(" ").toLowerCase();
 }
@@ -228,7 +231,8 @@ function build() {
   const tags = Object.fromEntries(doc.tags.map((t) => [t.name, t]));
   for (const s of doc["x-tagGroups"]) {
     const section = el("section", { class: "surface", "aria-label": s.name }, el("h2", null, s.name), el("p", { class: "lead" }, prose(s.description)));
-    nav.append(el("h2", null, s.name));
+    const heading = el("h2", null, s.name);
+    nav.append(heading);
     for (const name of s.tags) {
       const part = el("section", { class: "tag" }, el("h3", null, tags[name]["x-display-name"]), el("p", { class: "lead" }, prose(tags[name].description)));
       const list = el("ul");
@@ -246,6 +250,7 @@ function build() {
         o.words = words(o);
         o.part = part;
         o.section = section;
+        o.heading = heading;
         part.append(o.article);
         list.append(o.entry);
         operations.push(o);
@@ -269,11 +274,11 @@ function search() {
     o.article.hidden = o.entry.hidden = !fits;
     if (fits) {
       found++;
-      keep.add(o.part).add(o.section).add(o.group);
+      keep.add(o.part).add(o.section).add(o.group).add(o.heading);
     }
   }
   for (const o of operations) {
-    for (const e of [o.part, o.section, o.group]) e.hidden = !keep.has(e);
+    for (const e of [o.part, o.section, o.group, o.heading]) e.hidden = !keep.has(e);
     o.group.open = terms.length > 0 && keep.has(o.group);
   }
   document.querySelector(".nothing").hidden = found > 0;
