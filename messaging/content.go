@@ -43,21 +43,31 @@ func (f fault) Error() string { return string(f) }
 // PrepareEmail checks the texts of an e-mail and takes its links out, so that
 // opens and clicks can be told. A fault is a [*ContentError].
 func PrepareEmail(c resolver.CampaignContent) (resolver.CampaignContent, error) {
-	if c.HTML != "" {
-		body, links, err := tracking.Rewrite(c.HTML)
-		if err != nil {
-			return c, &ContentError{"body", err}
-		}
-		c.Links = links
-		c.HTML = body.Template(func(s tracking.Slot) string {
-			if s.Kind == tracking.Open {
-				return "{{" + tagOpen + "}}"
-			}
-			return "{{" + tagClick + "." + strconv.Itoa(int(s.Link)) + "}}"
-		})
+	c, err := takeLinks(c)
+	if err == nil {
+		_, err = compile(c)
 	}
-	_, err := compile(c)
 	return c, err
+}
+
+// takeLinks puts merge tags in place of the links of an HTML body, and adds the
+// one of the picture that tells of opens.
+func takeLinks(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+	if c.HTML == "" {
+		return c, nil
+	}
+	body, links, err := tracking.Rewrite(c.HTML)
+	if err != nil {
+		return c, &ContentError{"body", err}
+	}
+	c.Links = links
+	c.HTML = body.Template(func(s tracking.Slot) string {
+		if s.Kind == tracking.Open {
+			return "{{" + tagOpen + "}}"
+		}
+		return "{{" + tagClick + "." + strconv.Itoa(int(s.Link)) + "}}"
+	})
+	return c, nil
 }
 
 // PrepareText checks the text of a message without markup.

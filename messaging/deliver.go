@@ -48,6 +48,8 @@ type delivery struct {
 	// for push.
 	devices, accepted uint64
 	retired           []string
+	// optedOut: the provider says that the recipient wants nothing more.
+	optedOut bool
 	// err is the fault when it was for a while only.
 	err error
 }
@@ -59,7 +61,7 @@ func deliveryOf(o outcome.Result) delivery {
 		d.result = resolver.ResultSent
 		return d
 	}
-	d.reason = o.Err().Error()
+	d.reason, d.optedOut = o.Err().Error(), o.OptedOut
 	switch {
 	case o.Class == outcome.Refused:
 		d.result = resolver.ResultRefused
@@ -86,6 +88,19 @@ func newChannelCounters(set *metrics.Set, channel string) channelCounters {
 		counter(`muster_messages_total{channel=%q,result="sent"}`),
 		counter(`muster_messages_total{channel=%q,result="failed"}`),
 		counter(`muster_message_retries_total{channel=%q}`),
+	}
+}
+
+// count counts a message by what became of it.
+func (c *channelCounters) count(result string) {
+	switch result {
+	case resolver.ResultSent:
+		c.sent.Inc()
+	case resolver.ResultRetry:
+		c.retried.Inc()
+	case resolver.ResultMoot:
+	default:
+		c.failed.Inc()
 	}
 }
 

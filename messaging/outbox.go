@@ -1,15 +1,19 @@
 package messaging
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/messaging/internal/exchange"
+	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 )
@@ -20,6 +24,12 @@ type OutboxOptions struct {
 	Node     *resolver.Node
 	Mailer   Mailer
 	Webhooks *webhook.Client // the caller's to close, after the outbox
+	// Capture takes the texts of accounts that have no provider for them; nil has
+	// them fail.
+	Capture Capture
+	// Text configures the senders to providers of texts; the accounts' credentials
+	// are in the state.
+	Text text.Options
 	// PublicURL is where recipients reach the service, without a slash at the end.
 	PublicURL string
 	Now       func() time.Time
@@ -31,9 +41,14 @@ type OutboxOptions struct {
 	Metrics *metrics.Set
 	Logger  *slog.Logger // nil is silent
 
-	// Mails and Hooks are how many e-mails and webhooks are under way at once,
-	// which is how many a crash may repeat (defaults 8 and 64).
-	Mails, Hooks int
+	// Mails, Texts, Hooks and Calls are how many e-mails, text messages, webhooks and
+	// calls of flows are under way at once, which is how many a crash may repeat
+	// (defaults 8, 16, 64 and 64). Each kind has places of its own, so that slow
+	// receivers of one hold back no other.
+	Mails, Texts, Hooks, Calls int
+	// CallsPerHost is how many calls of an account are under way at once to one host
+	// (default 8).
+	CallsPerHost int
 	// Poll is the pause between two looks at what is due (default 200 ms). What is
 	// queued is seen at once.
 	Poll time.Duration
@@ -49,22 +64,20 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 	if o.Sleep == nil {
 		o.Sleep = sleep
 	}
-	if o.Mails == 0 {
-		o.Mails = 8
+	o.Mails, o.Texts = cmp.Or(o.Mails, 8), cmp.Or(o.Texts, 16)
+	o.Hooks, o.Calls, o.CallsPerHost = cmp.Or(o.Hooks, 64), cmp.Or(o.Calls, 64), cmp.Or(o.CallsPerHost, 8)
+	o.Poll = cmp.Or(o.Poll, 200*time.Millisecond)
+	if min(o.Mails, o.Texts, o.Hooks, o.Calls, o.CallsPerHost) < 1 || o.Poll < 0 {
+		return o, errors.New("messaging: Mails, Texts, Hooks, Calls, CallsPerHost and Poll of the outbox must be positive")
 	}
-	if o.Hooks == 0 {
-		o.Hooks = 64
-	}
-	if o.Poll == 0 {
-		o.Poll = 200 * time.Millisecond
-	}
-	if o.Mails < 1 || o.Hooks < 1 || o.Poll < 0 {
-		return o, errors.New("messaging: Mails, Hooks and Poll of the outbox must be positive")
+	if o.Text.Now == nil {
+		o.Text.Now = o.Now
 	}
 	return o, nil
 }
 
-// Outbox carries out what is queued in the state: single e-mails and webhooks.
+// Outbox carries out what is queued in the state: single e-mails and text
+// messages, webhooks, and calls of flows.
 // What became of an item is on record before its place is given to another; after
 // a crash the items under way are carried out again under the same ids.
 type Outbox struct {
@@ -73,6 +86,8 @@ type Outbox struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 	limiter *webhook.Limiter
+	hosts   *callHosts
+	clients *http.Client  // to providers of texts
 	freed   chan struct{} // a place has become free
 
 	mu struct {
@@ -82,8 +97,16 @@ type Outbox struct {
 		last   uint64         // the account served last
 	}
 
-	counters channelCounters
-	hooks    map[string]*metrics.Counter // by result
+	kinds        []kind
+	mails, texts channelCounters
+	hooks, calls map[string]*metrics.Counter // by result
+}
+
+// kind is one kind of items.
+type kind struct {
+	name   string
+	places int
+	carry  func(account uint64, w *resolver.OutboxWork)
 }
 
 // flight names an item under way.
@@ -99,13 +122,24 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Outbox{opts: opts, limiter: limiter, freed: make(chan struct{}, 1)}
+	o := &Outbox{opts: opts, limiter: limiter, hosts: newCallHosts(opts.CallsPerHost), clients: opts.Text.Client, freed: make(chan struct{}, 1)}
+	if o.clients == nil {
+		o.clients = exchange.NewClient(exchange.TransportOptions{AllowPrivate: opts.Text.AllowPrivate, MaxConns: opts.Texts})
+	}
+	o.opts.Text.Client = o.clients
+	o.kinds = []kind{
+		{resolver.OutboxEmail, opts.Mails, o.mail}, {resolver.OutboxSMS, opts.Texts, o.text},
+		{resolver.OutboxWebhook, opts.Hooks, o.hook}, {resolver.OutboxCall, opts.Calls, o.call},
+	}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	o.mu.flying, o.mu.busy = map[flight]struct{}{}, map[string]int{}
-	o.counters = newChannelCounters(opts.Metrics, mediumEmail)
-	o.hooks = map[string]*metrics.Counter{}
+	o.mails, o.texts = newChannelCounters(opts.Metrics, mediumEmail), newChannelCounters(opts.Metrics, mediumSMS)
+	o.hooks, o.calls = map[string]*metrics.Counter{}, map[string]*metrics.Counter{}
 	for _, result := range []string{resolver.ResultSent, resolver.ResultRetry, resolver.ResultFailed, resolver.ResultGone, resolver.ResultMoot} {
 		o.hooks[result] = opts.Metrics.NewCounter(fmt.Sprintf(`muster_webhook_deliveries_total{result=%q}`, result))
+	}
+	for _, result := range []string{resolver.ResultSent, resolver.ResultRetry, resolver.ResultFailed} {
+		o.calls[result] = opts.Metrics.NewCounter(fmt.Sprintf(`muster_flow_calls_total{result=%q}`, result))
 	}
 	opts.Metrics.NewGauge("muster_outbox_items", func() float64 {
 		_, waiting := opts.Node.OutboxAccounts(0)
@@ -121,6 +155,7 @@ func (o *Outbox) Close() {
 	o.stop()
 	o.limiter.Close()
 	o.done.Wait()
+	o.clients.CloseIdleConnections()
 }
 
 // loop starts what is due, until the outbox closes.
@@ -155,13 +190,13 @@ func (o *Outbox) pass() {
 		}
 	}
 	for _, account := range due {
-		for _, kind := range []struct {
-			name   string
-			places int
-			carry  func(account uint64, w *resolver.OutboxWork)
-		}{{resolver.OutboxEmail, o.opts.Mails, o.mail}, {resolver.OutboxWebhook, o.opts.Hooks, o.hook}} {
-			share := max(1, kind.places/len(due))
-			if err := o.take(account, kind.name, min(share, kind.places-o.busy(kind.name)), now, kind.carry); err != nil {
+		for _, k := range o.kinds {
+			share := max(1, k.places/len(due))
+			n := min(share, k.places-o.busy(k.name))
+			if k.name == resolver.OutboxCall {
+				n = min(n, o.hosts.room(account))
+			}
+			if err := o.take(account, k.name, n, now, k.carry); err != nil {
 				// The account is gone, or the node has failed and says so itself.
 				o.opts.Logger.Debug("the outbox cannot be read", "account", resolver.AccountID(account), "error", err)
 			}
@@ -186,10 +221,11 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 	var list []resolver.OutboxWork
 	err := o.opts.Node.Read(o.ctx, account, func(v *resolver.View) (err error) {
 		list, err = v.OutboxDue(kind, nowMs, n, func(seq uint64) bool {
+			f := flight{account, seq}
 			o.mu.Lock()
-			defer o.mu.Unlock()
-			_, flying := o.mu.flying[flight{account, seq}]
-			return flying
+			_, flying := o.mu.flying[f]
+			o.mu.Unlock()
+			return flying || o.hosts.waits(f)
 		})
 		return err
 	})
@@ -222,21 +258,16 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 // cannot be recorded is carried out again, after a pause.
 func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d resolver.OutboxDone) {
 	d.Seq, d.Attempt = w.Seq, w.Attempt
-	for {
-		_, err := o.opts.Node.Command(ctx, account, resolver.CommandOutboxDone, d)
-		if err == nil {
-			return
-		}
-		if errors.Is(err, resolver.ErrOverloaded) {
-			if o.opts.Sleep(ctx, firstPause) != nil {
-				return
-			}
-			continue
-		}
-		if o.ctx.Err() == nil {
-			o.opts.Logger.Error("the outcome of a message is not on record; it will be repeated", "account", resolver.AccountID(account), "item", w.Seq, "error", err)
-			_ = o.opts.Sleep(o.ctx, maxPause) // before it is
-		}
-		return
+	if err := record(ctx, o.opts.Node, o.opts.Sleep, account, resolver.CommandOutboxDone, d); err != nil {
+		o.unrecorded(account, w, err)
+	}
+}
+
+// unrecorded waits before an item is carried out again whose outcome could not be
+// put on record.
+func (o *Outbox) unrecorded(account uint64, w *resolver.OutboxWork, err error) {
+	if o.ctx.Err() == nil {
+		o.opts.Logger.Error("the outcome of a message is not on record; it will be repeated", "account", resolver.AccountID(account), "item", w.Seq, "error", err)
+		_ = o.opts.Sleep(o.ctx, maxPause)
 	}
 }

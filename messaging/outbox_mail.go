@@ -3,6 +3,7 @@ package messaging
 import (
 	"context"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -43,60 +45,73 @@ var errMoot = errors.New("no reason any more")
 // errState says that the state could not be read.
 var errState = errors.New("the state cannot be read")
 
-// errBlocked says that an address must not be sent to any more.
-type errBlocked string
+// errBarred says that a recipient must not be sent to, or not any more.
+type errBarred string
 
-func (e errBlocked) Error() string { return "the address is blocked (" + string(e) + ")" }
+func (e errBarred) Error() string { return string(e) }
+
+func errBlocked(reason string) error { return errBarred("the address is blocked (" + reason + ")") }
+
+// maySend says whether a profile may get advertising on a channel: who has
+// subscribed to it, is not blocked, and has an address of the kind.
+func maySend(p *resolver.Profile, channel string, kind resolver.IdentityKind) error {
+	switch reason := p.Blocked(channel); {
+	case reason != "":
+		return errBlocked(reason)
+	case p.Consent(channel).Status != "subscribed":
+		return errBarred("not subscribed to " + channel)
+	case p.Newest(kind) == "":
+		return errBarred("the profile has no address for " + channel)
+	}
+	return nil
+}
 
 // mail sends one e-mail and reports what became of it.
 func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	m, err := o.compose(ctx, account, w)
-	var blocked errBlocked
-	switch {
-	case err == nil:
-	case ctx.Err() != nil:
-		return
-	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, resolver.ErrNoAccount):
-		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
-		return
-	case errors.Is(err, errState):
-		o.report(ctx, account, w, o.judgeMail(w, outcome.Failed(outcome.Temporary, "state", err)))
-		return
-	case errors.Is(err, errMoot):
-		o.report(ctx, account, w, resolver.OutboxDone{Result: resolver.ResultMoot})
-		return
-	case errors.As(err, &blocked):
-		o.report(ctx, account, w, resolver.OutboxDone{Result: resolver.ResultRefused, Reason: err.Error()})
-		return
-	default:
-		result := resolver.ResultFailed
-		if email.Invalid(err).Hard {
-			result = resolver.ResultBounced
+	if err != nil {
+		if d, known := o.unmade(ctx, w, err); known {
+			if d.Result == resolver.ResultFailed && email.Invalid(err).Hard {
+				d.Result = resolver.ResultBounced
+			}
+			o.mails.count(d.Result)
+			o.report(ctx, account, w, d)
 		}
-		o.counters.failed.Inc()
-		o.report(ctx, account, w, resolver.OutboxDone{Result: result, Reason: err.Error()})
 		return
 	}
 	r := o.opts.Mailer.Send(ctx, m)
 	if ctx.Err() != nil && !r.OK() {
 		return // cut off by the stop: it goes on at the next start
 	}
-	d := o.judgeMail(w, r)
-	switch d.Result {
-	case resolver.ResultSent:
-		o.counters.sent.Inc()
-	case resolver.ResultRetry:
-		o.counters.retried.Inc()
-	default:
-		o.counters.failed.Inc()
-	}
+	d := o.judge(w, r)
+	o.mails.count(d.Result)
 	o.report(ctx, account, w, d)
 }
 
-// judgeMail is what follows from an attempt.
-func (o *Outbox) judgeMail(w *resolver.OutboxWork, r outcome.Result) resolver.OutboxDone {
+// unmade is what follows when a message cannot be made; known is false when
+// nothing can be said of it now.
+func (o *Outbox) unmade(ctx context.Context, w *resolver.OutboxWork, err error) (d resolver.OutboxDone, known bool) {
+	var barred errBarred
+	switch {
+	case ctx.Err() != nil:
+		return d, false
+	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, resolver.ErrNoAccount):
+		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
+		return d, false
+	case errors.Is(err, errState):
+		return o.judge(w, outcome.Failed(outcome.Temporary, "state", err)), true
+	case errors.Is(err, errMoot):
+		return resolver.OutboxDone{Result: resolver.ResultMoot}, true
+	case errors.As(err, &barred):
+		return resolver.OutboxDone{Result: resolver.ResultRefused, Reason: err.Error()}, true
+	}
+	return resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error()}, true
+}
+
+// judge is what follows from an attempt to send a message.
+func (o *Outbox) judge(w *resolver.OutboxWork, r outcome.Result) resolver.OutboxDone {
 	if r.OK() {
 		return resolver.OutboxDone{Result: resolver.ResultSent, ProviderID: r.ProviderID}
 	}
@@ -152,6 +167,8 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 				return errors.New("the template was deleted before the message went out")
 			}
 			content = resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
+		} else if !in.Confirm {
+			content = resolver.CampaignContent{HTML: in.HTML, Text: in.Text}
 		}
 		if d, ok := v.Domain(domainOf(in.Sender)); ok && d.PrivateKey != "" {
 			k, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
@@ -172,6 +189,11 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 	case in.Confirm && reason != "pending":
 		return nil, errMoot
 	}
+	if in.Advertising {
+		if err := maySend(p, mediumEmail, resolver.IdentityEmail); err != nil {
+			return nil, err
+		}
+	}
 	content.Sender = in.Sender
 	if in.Subject != "" {
 		content.Subject = in.Subject
@@ -179,14 +201,19 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 	if in.SenderName != "" {
 		content.SenderName = in.SenderName
 	}
-	if !in.Confirm {
+	switch {
+	case in.Advertising:
+		if content, err = takeLinks(content); err != nil {
+			return nil, err
+		}
+	case !in.Confirm:
 		content.HTML = withPixel(content.HTML)
 	}
 	c, err := compile(content)
 	if err != nil {
 		return nil, err
 	}
-	links := Links{Base: o.opts.PublicURL, Account: account, Key: key}
+	links := Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
 	send := SealSend(key, w.Send())
 	m := &email.Message{
 		ID:     fmt.Sprintf("%016x.%s@%s", account, hex.EncodeToString(send[:]), domainOf(in.Sender)),
@@ -196,8 +223,16 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		SendID: SendText(account, send),
 		Keys:   keys,
 	}
+	m.ReplyTo.Addr = in.ReplyTo
+	if in.Advertising {
+		m.To = email.Address{Name: strings.TrimSpace(p.FirstName + " " + p.LastName), Addr: p.Newest(resolver.IdentityEmail)}
+		m.Unsubscribe.URL = links.url(tracking.Unsubscribe, send, 0)
+	}
+	if w.Flow != "" {
+		m.FeedbackID = w.Flow + ":" + resolver.AccountID(account) + ":muster"
+	}
 	known := c.values(links, p, send)
-	err = c.fill(m, func(path []string) (string, bool) {
+	values := eventValues(in.Event, func(path []string) (string, bool) {
 		if len(path) == 1 {
 			switch path[0] {
 			case resolver.TagConfirm:
@@ -218,10 +253,41 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		}
 		return known(path)
 	})
+	err = c.fill(m, func(path []string) (string, bool) {
+		// Nothing remembers where the links of a single message lead: each carries it.
+		if n, is := clickTag(path, len(c.links)); is {
+			return c.click(n, links, send, values), true
+		}
+		return values(path)
+	})
 	if err == nil {
 		err = m.Validate()
 	}
 	return m, err
+}
+
+// click is the link of a message that counts a click on link n and carries where
+// it leads.
+func (c *compiled) click(n int, l Links, send resolver.SendID, values merge.Lookup) string {
+	rendered, err := c.links[n].Render(values)
+	if err == nil {
+		rendered, err = tracking.Location(c.Links[n], rendered)
+	}
+	if err != nil {
+		return "#" // as a click on it would lead nowhere
+	}
+	return l.clickTo(send, n, rendered)
+}
+
+// eventValues answers the merge tags event.… from what started a flow, and asks
+// next for all others.
+func eventValues(event json.RawMessage, next merge.Lookup) merge.Lookup {
+	return func(path []string) (string, bool) {
+		if len(path) > 1 && path[0] == "event" {
+			return JSONValue(event, path[1:])
+		}
+		return next(path)
+	}
 }
 
 // withPixel adds the picture that tells of opens to a body.

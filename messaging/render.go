@@ -3,6 +3,7 @@ package messaging
 import (
 	"encoding/hex"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -19,11 +20,29 @@ type Links struct {
 	Base    string
 	Account uint64
 	Key     tracking.Key
+	// Flow and Step say which step of which flow the message is of, "" for none.
+	Flow, Step string
 }
 
 // url is the link of a message. kind says what it does.
 func (l Links) url(kind tracking.Kind, send resolver.SendID, link int) string {
-	return l.Key.URL(l.Base, tracking.Claims{Kind: kind, Account: l.Account, Send: tracking.ID(send), Link: uint16(link)})
+	return l.Key.URL(l.Base, l.claims(kind, send, link))
+}
+
+func (l Links) claims(kind tracking.Kind, send resolver.SendID, link int) tracking.Claims {
+	return tracking.Claims{Kind: kind, Account: l.Account, Send: tracking.ID(send), Link: uint16(link), Flow: l.Flow, Step: l.Step}
+}
+
+// clickTo is the link that counts a click and leads to a location, of a message
+// whose links stand in no table. What is too long for a link of ours is not
+// counted.
+func (l Links) clickTo(send resolver.SendID, link int, location string) string {
+	if len(location) > tracking.MaxURLBytes {
+		return location
+	}
+	c := l.claims(tracking.Click, send, link)
+	c.URL = location
+	return l.Key.URL(l.Base, c)
 }
 
 // ProfileValues answers the merge tags that speak of a profile: its names,
@@ -90,17 +109,23 @@ func (c *compiled) values(l Links, p *resolver.Profile, send resolver.SendID) me
 		case tagOpen:
 			return l.url(tracking.Open, send, 0), true
 		case tagClick:
-			n := 0
-			if len(path) != 2 {
-				return "", false
-			}
-			if _, err := fmt.Sscan(path[1], &n); err != nil || n < 0 || n >= len(c.links) {
+			n, ok := clickTag(path, len(c.links))
+			if !ok {
 				return "", false
 			}
 			return l.url(tracking.Click, send, n), true
 		}
 		return profile(path)
 	}
+}
+
+// clickTag is the number of the link that a merge tag stands for, one of so many.
+func clickTag(path []string, links int) (n int, ok bool) {
+	if len(path) != 2 || path[0] != tagClick {
+		return 0, false
+	}
+	n, err := strconv.Atoi(path[1])
+	return n, err == nil && n >= 0 && n < links
 }
 
 // email makes the e-mail of one recipient. at is the time it says it was sent.

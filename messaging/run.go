@@ -262,6 +262,11 @@ func (r *Run) one(ctx context.Context, m message) error {
 	} else {
 		r.counters.failed.Inc()
 	}
+	if got.optedOut {
+		if err := optOut(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, resolver.EngagementRecord{Send: send, Channel: r.campaign.Medium(), Reason: got.reason}); err != nil {
+			return err
+		}
+	}
 	err = r.report(ctx, resolver.CampaignResult{
 		ID: r.state.ID, Run: r.state.Run, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason,
 		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
@@ -295,15 +300,7 @@ func (r *Run) try(ctx context.Context, attempt func(context.Context) outcome.Res
 // report puts an outcome on record. The state may be too busy for a moment;
 // the message has gone out, so the report is not given up.
 func (r *Run) report(ctx context.Context, result resolver.CampaignResult) error {
-	for {
-		err := r.command(ctx, resolver.CommandCampaignResult, result, nil)
-		if !errors.Is(err, resolver.ErrOverloaded) {
-			return err
-		}
-		if err := r.d.opts.Sleep(ctx, firstPause); err != nil {
-			return err
-		}
-	}
+	return record(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, resolver.CommandCampaignResult, result)
 }
 
 func domainOf(address string) string {

@@ -70,7 +70,9 @@ func UnsubscribeAddress(send resolver.SendID, domain string) string {
 
 // unsubscribeChannels are what a link of a single message unsubscribes from, by
 // the number in the link: its id does not say on which channel it was sent.
-var unsubscribeChannels = []string{mediumEmail, mediumSMS}
+var unsubscribeChannels = []string{mediumEmail, unsubscribeSMS: mediumSMS}
+
+const unsubscribeSMS = 1
 
 // UnsubscribeChannel is the channel that a link to unsubscribe is about.
 func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {

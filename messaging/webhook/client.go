@@ -161,7 +161,9 @@ func (c *Client) deliver(ctx context.Context, r *Request, at time.Time) Result {
 	if err != nil {
 		return Result{Class: Refused, Reason: refuse("url or method: %v", err).Error()}
 	}
-	req.Header.Set("Content-Type", "application/json")
+	if len(r.Body) > 0 {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	req.Header.Set("User-Agent", c.opts.UserAgent)
 	for name, value := range r.Headers {
 		req.Header.Set(name, value)

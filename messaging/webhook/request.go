@@ -29,7 +29,8 @@ type Request struct {
 	// Method is POST when empty; GET, PUT, PATCH and DELETE are allowed.
 	Method string
 	// Headers are the user's. Those that belong to the connection or to the signature
-	// are refused. Content-Type is application/json when not given.
+	// are refused. Content-Type is application/json when there is a body and none is
+	// given.
 	Headers map[string]string
 	Body    []byte
 	// Secrets sign the delivery. Without any it is sent unsigned.

@@ -1,0 +1,36 @@
+package messaging
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// record runs a command that says what has happened. The state may be too busy
+// for a moment; what has happened is not given up.
+func record(ctx context.Context, n *resolver.Node, sleep func(context.Context, time.Duration) error, account uint64, name string, args any) error {
+	for {
+		_, err := n.Command(ctx, account, name, args)
+		if !errors.Is(err, resolver.ErrOverloaded) {
+			return err
+		}
+		if err := sleep(ctx, firstPause); err != nil {
+			return err
+		}
+	}
+}
+
+// optOut withdraws the consent of a recipient who told the provider to be sent
+// nothing more. Told again of the same message, which a crash may bring about, it
+// changes nothing.
+func optOut(ctx context.Context, n *resolver.Node, sleep func(context.Context, time.Duration) error, account uint64, r resolver.EngagementRecord) error {
+	r.Kind, r.Source, r.Key = resolver.EngagementUnsubscribed, "provider", "opt-out/"+SendText(account, r.Send)
+	err := record(ctx, n, sleep, account, resolver.CommandEngagement, r)
+	var refusal *resolver.Refusal
+	if errors.As(err, &refusal) {
+		return nil // who has been erased meanwhile has no consent
+	}
+	return err
+}
