@@ -394,6 +394,13 @@ func (x *flowSet) byAge() []*flowState {
 			out = append(out, f)
 		}
 	}
-	slices.SortStableFunc(out, func(x, y *flowState) int { return cmp.Compare(x.CreatedMs, y.CreatedMs) })
+	sortByAge(out)
 	return out
+}
+
+// sortByAge sorts flows, the oldest first; of equally old ones by id, as pages do.
+func sortByAge(list []*flowState) {
+	slices.SortFunc(list, func(x, y *flowState) int {
+		return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), strings.Compare(x.ID, y.ID))
+	})
 }

@@ -38,6 +38,17 @@ func (v *View) Flows() []FlowState {
 	return out
 }
 
+// SavedFlows lists the flows as they are saved, without what is counted of them,
+// the oldest first.
+func (v *View) SavedFlows() []*Flow {
+	list := v.a.flows.byAge()
+	out := make([]*Flow, len(list))
+	for i, f := range list {
+		out[i] = f.Flow
+	}
+	return out
+}
+
 // Flow finds a flow.
 func (v *View) Flow(id string) (FlowState, bool) {
 	if f := v.a.flow(id); f != nil {
@@ -88,11 +99,16 @@ func (v *View) EnrolmentPage(flow string, ended bool, from uint32, limit int) []
 // FlowsOf lists the ids of the flows that a profile is or was in, the oldest flow
 // first.
 func (v *View) FlowsOf(ordinal uint32) []string {
-	var out []string
-	for _, f := range v.a.flows.byAge() {
-		if f.entered.Contains(ordinal) {
-			out = append(out, f.ID)
+	var in []*flowState
+	for _, f := range v.a.flows.byNumber {
+		if !f.Deleted && f.entered.Contains(ordinal) {
+			in = append(in, f)
 		}
+	}
+	sortByAge(in)
+	out := make([]string, len(in))
+	for i, f := range in {
+		out[i] = f.ID
 	}
 	return out
 }

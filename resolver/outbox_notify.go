@@ -21,6 +21,7 @@ var hookNames = map[string]string{
 	"push_sent": webhookevent.PushSent, "push_failed": webhookevent.PushFailed,
 	typeListJoined: webhookevent.ListJoined, typeListLeft: webhookevent.ListLeft,
 	typeSubscribed: webhookevent.ContactSubscribed, typeUnsubscribed: webhookevent.ContactUnsubscribed,
+	typeFlowEntered: webhookevent.FlowEntered, typeFlowCompleted: webhookevent.FlowCompleted, typeFlowExited: webhookevent.FlowExited,
 }
 
 // tell queues an event of the service's own for the endpoints that subscribed to

@@ -47,6 +47,7 @@ const (
 
 	FlowEntered   = "flow.entered"   // a profile was enrolled
 	FlowCompleted = "flow.completed" // a profile reached the end
+	FlowExited    = "flow.exited"    // a profile left before the end; data.reason tells why
 
 	AnalyticsDaily = "analytics.daily" // the totals of a day that has ended
 
@@ -91,6 +92,7 @@ var types = []TypeInfo{
 	{CampaignSent, "All messages of a campaign were handed over."},
 	{FlowEntered, "A profile was enrolled in a flow."},
 	{FlowCompleted, "A profile reached the end of a flow."},
+	{FlowExited, "A profile left a flow before its end."},
 	{AnalyticsDaily, "The totals of a day that has ended."},
 	{EndpointTest, "Sent on request, to try an endpoint."},
 }
