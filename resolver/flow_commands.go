@@ -457,8 +457,8 @@ func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool) {
 	m.host = flowHost{m: m, c: cmd, f: f, o: o}
 	e := m.ways.Current()
 	m.host.e = e
-	if !f.def.Answer(e, it.Seq, delivered, m.logTime, &m.host) {
-		return
+	if f.def.Answer(e, it.Seq, delivered, m.logTime, &m.host) {
+		m.carryOn(cmd, f, o, e, m.logTime)
 	}
-	m.carryOn(cmd, f, o, e, m.logTime)
+	m.host = flowHost{}
 }

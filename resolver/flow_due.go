@@ -125,22 +125,31 @@ func (m *Machine) date(a *account, f *flowState, o uint32, d *document, afterMs 
 	if due == 0 && !f.known.Contains(o) {
 		return
 	}
-	m.loadWays(a, f, o)
-	if m.ways.DateMs == due {
+	// A step of the same flow may have changed the date: its record is at hand, and
+	// is stored when the way has been carried on.
+	r, running := &m.ways, m.host.f == f && m.host.o == o
+	if !running {
+		r = &m.dated
+		m.loadRecord(a, f, o, r)
+	}
+	if r.DateMs == due {
 		return
 	}
-	if m.ways.DateMs != 0 {
-		f.dates.Remove(dueset.Item{Due: m.ways.DateMs, Ordinal: o})
+	if r.DateMs != 0 {
+		f.dates.Remove(dueset.Item{Due: r.DateMs, Ordinal: o})
 	}
-	m.ways.DateMs = due
-	m.enterDate(a, f, o)
-	m.saveWays(a, f, o)
+	r.DateMs = due
+	m.enterDate(a, f, o, due)
+	if !running {
+		m.saveRecord(a, f, o, r)
+	}
 }
 
-func (m *Machine) enterDate(a *account, f *flowState, o uint32) {
-	if m.ways.DateMs != 0 {
-		f.dates.Add(dueset.Item{Due: m.ways.DateMs, Ordinal: o})
-		a.flows.soon(m.ways.DateMs)
+// enterDate enters when a date trigger is due for a profile, if it is.
+func (m *Machine) enterDate(a *account, f *flowState, o uint32, dueMs int64) {
+	if dueMs != 0 {
+		f.dates.Add(dueset.Item{Due: dueMs, Ordinal: o})
+		a.flows.soon(dueMs)
 	}
 }
 

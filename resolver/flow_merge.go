@@ -26,7 +26,7 @@ func (m *Machine) mergeFlows(a *account, winner, loser uint32) {
 
 func (m *Machine) mergeWays(a *account, f *flowState, winner, loser uint32) {
 	var lost flows.Record
-	m.decodeWays(a, f, loser, &lost)
+	m.loadRecord(a, f, loser, &lost)
 	m.loadWays(a, f, winner)
 	won := &m.ways
 	// Timers go, and come back for what is left. The winner's date is worked out
@@ -85,6 +85,7 @@ func (m *Machine) mergeWays(a *account, f *flowState, winner, loser uint32) {
 		m.enterTimer(a, f, winner, e)
 	}
 	m.saveWays(a, f, winner)
+	m.host = flowHost{}
 }
 
 // eraseFlows forgets a profile's ways through flows.

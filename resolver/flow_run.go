@@ -150,7 +150,7 @@ func (m *Machine) goOn(c *command, f *flowState, it dueset.Item, date bool) {
 	if date {
 		f.dates.Remove(it)
 		m.ways.DateMs = f.dateOf(&m.doc, it.Due)
-		m.enterDate(a, f, o)
+		m.enterDate(a, f, o, m.ways.DateMs)
 		m.saveWays(a, f, o)
 		if missed := f.PausedMs <= it.Due && it.Due < f.ResumedMs; !missed {
 			m.trigger(f, o, max(it.Due, f.sinceMs()), nil)
@@ -185,6 +185,7 @@ func (m *Machine) carryOn(c *command, f *flowState, o uint32, e *flows.Enrolment
 		m.happen(c, o, ownEvent{typeFlowExited, p})
 	}
 	m.saveWays(a, f, o)
+	m.host = flowHost{} // the record at hand is nobody's
 }
 
 func (f *flowState) properties() properties {
@@ -209,15 +210,15 @@ func (m *Machine) enterTimer(a *account, f *flowState, o uint32, e *flows.Enrolm
 	}
 }
 
-// loadWays reads what is stored of a profile in a flow into the scratch record.
-func (m *Machine) loadWays(a *account, f *flowState, o uint32) {
-	m.ways.DateMs, m.ways.Ways = 0, m.ways.Ways[:0]
-	if f.known.Contains(o) {
-		m.decodeWays(a, f, o, &m.ways)
-	}
-}
+// loadWays reads what is stored of a profile in a flow into the scratch record of
+// the way that is carried on.
+func (m *Machine) loadWays(a *account, f *flowState, o uint32) { m.loadRecord(a, f, o, &m.ways) }
 
-func (m *Machine) decodeWays(a *account, f *flowState, o uint32, r *flows.Record) {
+func (m *Machine) loadRecord(a *account, f *flowState, o uint32, r *flows.Record) {
+	r.DateMs, r.Ways = 0, r.Ways[:0]
+	if !f.known.Contains(o) {
+		return
+	}
 	b, err := m.store.entity(enrolmentKey(a.number, f.Number, o))
 	if err == nil {
 		err = r.Decode(b)
@@ -227,14 +228,17 @@ func (m *Machine) decodeWays(a *account, f *flowState, o uint32, r *flows.Record
 	}
 }
 
-// saveWays stores the scratch record, or removes it when nothing is in it.
-func (m *Machine) saveWays(a *account, f *flowState, o uint32) {
-	if m.ways.DateMs == 0 && len(m.ways.Ways) == 0 {
+func (m *Machine) saveWays(a *account, f *flowState, o uint32) { m.saveRecord(a, f, o, &m.ways) }
+
+// saveRecord stores what is known of a profile in a flow, and nothing when there
+// is nothing.
+func (m *Machine) saveRecord(a *account, f *flowState, o uint32, r *flows.Record) {
+	if r.DateMs == 0 && len(r.Ways) == 0 {
 		m.dropWays(a, f, o)
 		return
 	}
 	f.known.Add(o)
-	m.store.putPayload(enrolmentKey(a.number, f.Number, o), m.ways.Append(nil))
+	m.store.putPayload(enrolmentKey(a.number, f.Number, o), r.Append(nil))
 }
 
 func (m *Machine) dropWays(a *account, f *flowState, o uint32) {
