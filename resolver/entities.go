@@ -174,7 +174,10 @@ func newAccount(number uint64, index uint32) *account {
 // install takes over the account's entity.
 func (a *account) install(e accountEntity) error {
 	var key [16]byte
-	if n, err := hex.Decode(key[:], []byte(e.HashKey)); err != nil || n != len(key) || len(e.HashKey) != 32 {
+	if len(e.HashKey) != 32 {
+		return fmt.Errorf("account %d: hash_key is not 16 bytes in hexadecimal", a.number)
+	}
+	if _, err := hex.Decode(key[:], []byte(e.HashKey)); err != nil {
 		return fmt.Errorf("account %d: hash_key is not 16 bytes in hexadecimal", a.number)
 	}
 	if len(e.SecretHash) != 64 {
