@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging/webhook"
 )
 
@@ -88,7 +89,7 @@ func genericEvent(raw json.RawMessage) (Event, error) {
 		Timestamp json.RawMessage `json:"timestamp"`
 	}
 	if err := json.Unmarshal(raw, &in); err != nil {
-		return Event{}, err
+		return Event{}, errors.New(jsonform.Explain(err))
 	}
 	e := Event{
 		Type: Type(in.Type), SendID: in.SendID, MessageID: in.MessageID, Recipient: in.Recipient, Hard: in.Hard, Status: in.Status,

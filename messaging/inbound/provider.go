@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/musterhq/muster/internal/jsonform"
 )
 
 // MaxAge is how old a signed time of a provider may be: a little less than
@@ -110,7 +112,7 @@ func unix(text string) (time.Time, bool) {
 // decode reads JSON; the error says where it broke off, not what it held.
 func decode(what string, raw []byte, into any) error {
 	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("%s is not the JSON that is expected: %v: %w", what, err, ErrMalformed)
+		return fmt.Errorf("%s is not what is expected: %s: %w", what, jsonform.Explain(err), ErrMalformed)
 	}
 	return nil
 }

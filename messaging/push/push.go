@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging/internal/exchange"
 	"github.com/musterhq/muster/messaging/outcome"
 )
@@ -205,7 +206,7 @@ func decode[T any](raw []byte) (T, error) {
 		return c, fmt.Errorf("push: credentials have %d bytes, at most %d are allowed", len(raw), maxCredentials)
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return c, fmt.Errorf("push: credentials are not the JSON expected: %w", err)
+		return c, fmt.Errorf("push: credentials are not what is expected: %s", jsonform.Explain(err))
 	}
 	return c, nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 
+	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/outcome"
 )
@@ -72,7 +73,7 @@ func ParseConfig(raw []byte) (Config, error) {
 		return c, fmt.Errorf("text: the provider's configuration has %d bytes, at most 65536 are allowed", len(raw))
 	}
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return c, fmt.Errorf("text: the provider's configuration is not the JSON expected: %w", err)
+		return c, fmt.Errorf("text: the provider's configuration is not what is expected: %s", jsonform.Explain(err))
 	}
 	return c, nil
 }
