@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/internal/oneline"
 )
 
 // envelope is the form of every answer.
@@ -23,6 +25,9 @@ type note struct {
 	message string
 }
 
+// accepted is a note of what is not done yet.
+type accepted note
+
 // page is a list with the cursor of the next page, "" at the end.
 type page struct {
 	items   any
@@ -32,10 +37,12 @@ type page struct {
 
 // writeData answers success.
 func writeData(ctx *fasthttp.RequestCtx, data any) {
-	e := envelope{Status: "success"}
+	e, status := envelope{Status: "success"}, fasthttp.StatusOK
 	switch d := data.(type) {
 	case note:
 		e.Data, e.Message = d.data, d.message
+	case accepted:
+		e.Data, e.Message, status = d.data, d.message, fasthttp.StatusAccepted
 	case page:
 		e.Data, e.Message = d.items, d.message
 		if d.next != "" {
@@ -46,7 +53,7 @@ func writeData(ctx *fasthttp.RequestCtx, data any) {
 	default:
 		e.Data = d
 	}
-	writeJSON(ctx, fasthttp.StatusOK, e)
+	writeJSON(ctx, status, e)
 }
 
 // writeProblem answers failure.
@@ -60,9 +67,9 @@ func writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
 	}
 	data := map[string]string{}
 	if p.field != "" {
-		data["field"] = p.field
+		data["field"] = oneline.Of(p.field)
 	}
-	writeJSON(ctx, p.status, envelope{Status: "failure", Message: p.message, Data: data})
+	writeJSON(ctx, p.status, envelope{Status: "failure", Message: oneline.Of(p.message), Data: data})
 }
 
 func writeJSON(ctx *fasthttp.RequestCtx, status int, e envelope) {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/internal/oneline"
 )
 
 // reply is data with something to say about it. A handler that has nothing to
@@ -68,12 +70,12 @@ func (envelopeA) failure(rc *fasthttp.RequestCtx, f *failure) {
 		writeJSON(rc, f.code.status, struct {
 			Message string `json:"message"`
 			Success bool   `json:"success"`
-		}{f.message, false})
+		}{oneline.Of(f.message), false})
 		return
 	case codeUnauthorized, codeInternal, codeUnavailable:
 		status = f.code.status
 	}
-	writeJSON(rc, status, bodyA{Status: "failure", Message: f.message, Data: struct{}{}})
+	writeJSON(rc, status, bodyA{Status: "failure", Message: oneline.Of(f.message), Data: struct{}{}})
 }
 
 // envelopeC is that of Surface C: real HTTP statuses, a code, and an id of the
@@ -106,7 +108,7 @@ func (e envelopeC) failure(rc *fasthttp.RequestCtx, f *failure) {
 		Code      string `json:"code"`
 		Message   string `json:"message"`
 		RequestID string `json:"request_id"`
-	}{"error", f.code.name, f.message, e.requestID(rc)})
+	}{"error", f.code.name, oneline.Of(f.message), e.requestID(rc)})
 }
 
 func writeJSON(rc *fasthttp.RequestCtx, status int, v any) {
