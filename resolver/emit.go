@@ -70,8 +70,13 @@ func (m *Machine) introduce(a *account, r *resolved) {
 // emit records an event of the service's own on a profile. The engine has been
 // told of the profile's changes, and is told to settle afterwards.
 func (m *Machine) emit(c *command, o uint32, x ownEvent) {
+	m.emitEncoded(c, o, x, x.properties.encode())
+}
+
+// emitEncoded is emit for properties that are encoded already.
+func (m *Machine) emitEncoded(c *command, o uint32, x ownEvent, encoded []byte) {
 	a := c.account
-	ev := eventlog.Event{Type: []byte(x.typ), Properties: x.properties.encode()}
+	ev := eventlog.Event{Type: []byte(x.typ), Properties: encoded}
 	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
 	a.engine.Event(o, at, ev.Type, ev.Properties)
 	a.count(ev.Type, at)

@@ -104,13 +104,22 @@ type flowState struct {
 	// pending are to be enrolled, because the trigger's segment had them when the
 	// flow went live, or because they came while it was paused.
 	pending *ordinalSet
+	// about is what the events of the flow say, also encoded.
+	about        properties
+	aboutEncoded []byte
 }
 
 func (a *account) newFlowState(f *Flow, def *flows.Flow) *flowState {
 	s := &flowState{Flow: f, def: def, known: roaring.New(), entered: roaring.New(), active: roaring.New()}
 	s.pending = a.set(pendingSet(f.Number))
 	s.counts.Steps = make([]FlowStepCount, len(def.Steps))
+	s.describe()
 	return s
+}
+
+func (f *flowState) describe() {
+	f.about = properties{"flow_id": f.ID, "flow_name": f.def.Name}
+	f.aboutEncoded = f.about.encode()
 }
 
 // flowSet is the flows of an account.
@@ -252,6 +261,7 @@ func noFlow() *Refusal { return notFound("id", "there is no flow with this id") 
 // saveFlow makes a flow the saved one and finds anew what concerns whom.
 func (m *Machine) saveFlow(a *account, f *flowState, saved *Flow) {
 	f.Flow = saved
+	f.describe()
 	m.store.putEntity(entityKey(a.number, entityFlow, saved.ID), mustJSON(saved))
 	a.flows.index()
 }

@@ -136,7 +136,7 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 	a.flows.count(f).Entered++
 	m.counters.Enrolments++
 	m.depth = t.depth + 1
-	m.happen(c, o, ownEvent{typeFlowEntered, f.properties()})
+	m.happen(c, o, ownEvent{typeFlowEntered, f.about}, f.aboutEncoded)
 	m.carryOn(c, f, o, e, t.atMs)
 }
 
@@ -176,29 +176,22 @@ func (m *Machine) carryOn(c *command, f *flowState, o uint32, e *flows.Enrolment
 	case e.Status == flows.Completed:
 		f.active.Remove(o)
 		a.flows.count(f).Completed++
-		m.happen(c, o, ownEvent{typeFlowCompleted, f.properties()})
+		m.happen(c, o, ownEvent{typeFlowCompleted, f.about}, f.aboutEncoded)
 	default:
 		f.active.Remove(o)
 		a.flows.count(f).Exited++
-		p := f.properties()
-		p["reason"] = e.Reason.String()
-		m.happen(c, o, ownEvent{typeFlowExited, p})
+		p := properties{"flow_id": f.ID, "flow_name": f.def.Name, "reason": e.Reason.String()}
+		m.happen(c, o, ownEvent{typeFlowExited, p}, p.encode())
 	}
 	m.saveWays(a, f, o)
 	m.host = flowHost{} // the record at hand is nobody's
 }
 
-func (f *flowState) properties() properties {
-	return properties{"flow_id": f.ID, "flow_name": f.def.Name}
-}
-
-// happen records events of the service's own on a profile of which nothing else
+// happen records an event of the service's own on a profile of which nothing else
 // changes.
-func (m *Machine) happen(c *command, o uint32, events ...ownEvent) {
+func (m *Machine) happen(c *command, o uint32, x ownEvent, encoded []byte) {
 	c.account.engine.Touch(o)
-	for _, x := range events {
-		m.emit(c, o, x)
-	}
+	m.emitEncoded(c, o, x, encoded)
 	c.account.engine.Settle(o)
 }
 
