@@ -133,6 +133,7 @@ func (a *API) Register(r *router.Router) {
 	a.registerMessaging(r)
 	a.registerWebhooks(r)
 	a.registerContents(r)
+	a.registerFlows(r)
 }
 
 // NewRouter returns a router that answers unknown paths and methods in the

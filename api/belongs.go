@@ -17,7 +17,9 @@ type person struct {
 	// held tells of each segment whose members the engine knows whether it holds
 	// the profile at atMs.
 	held map[string]bool
-	atMs int64
+	// flows are those it is or was in.
+	flows []string
+	atMs  int64
 }
 
 // load reads the profile and where it belongs from one state.
@@ -28,6 +30,7 @@ func (p *person) load(saved []resolver.Segment, v *resolver.View, ordinal uint32
 	if p.facts, err = v.Facts(ordinal); err != nil {
 		return err
 	}
+	p.flows = v.FlowsOf(ordinal)
 	p.held, p.atMs = make(map[string]bool, len(saved)), atMs
 	for i := range saved {
 		if in, ok := v.IsMember(saved[i].ID, ordinal, atMs); ok {
@@ -59,7 +62,7 @@ func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), n
 		return nil, err
 	}
 	if len(p.held) == len(saved) {
-		return newProfile(p.Profile, holding(saved, p.held), p.atMs), nil
+		return p.answer(holding(saved, p.held)), nil
 	}
 	var segments []string
 	q, err := a.ask(c, func(q *question, v *resolver.View) error { return load(v, q.saved, q.atMs) })
@@ -73,7 +76,7 @@ func (a *API) answerProfile(c *call, find func(*resolver.View) (uint32, bool), n
 			return nil, err
 		}
 	}
-	return note{newProfile(p.Profile, segments, p.atMs), message}, nil
+	return note{p.answer(segments), message}, nil
 }
 
 // holding lists the segments that hold a profile, in the order they were made.

@@ -16,21 +16,30 @@ import (
 
 // decode reads a call's body, a JSON object with known fields only, into v.
 func (a *API) decode(c *call, v any) error {
+	body, err := a.jsonBody(c)
+	if err != nil {
+		return err
+	}
+	return decodeStrict(body, v)
+}
+
+// jsonBody reads a call's body, which says that it is JSON.
+func (a *API) jsonBody(c *call) ([]byte, error) {
 	contentType, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
 	if !strings.EqualFold(strings.TrimSpace(contentType), "application/json") {
-		return &problem{status: http.StatusUnsupportedMediaType, message: "Content-Type must be application/json; set it and send the body as JSON"}
+		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Type must be application/json; set it and send the body as JSON"}
 	}
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
-		return &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
+		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
 	}
 	body, err := ingest.ReadBody(c.RequestCtx, nil, a.opts.BodyBytes, a.opts.DrainBytes)
 	switch {
 	case errors.Is(err, ingest.ErrBodyTooLarge):
-		return &problem{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the body is longer than %d bytes; send less", a.opts.BodyBytes)}
+		return nil, &problem{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the body is longer than %d bytes; send less", a.opts.BodyBytes)}
 	case err != nil:
-		return &problem{status: http.StatusBadRequest, message: err.Error()}
+		return nil, &problem{status: http.StatusBadRequest, message: err.Error()}
 	}
-	return decodeStrict(body, v)
+	return body, nil
 }
 
 func decodeStrict(body []byte, v any) error {

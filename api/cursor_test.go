@@ -20,11 +20,12 @@ func TestCursorKinds(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.Captured = noneCaptured{} })
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	seg := s.segment("Buyers", buyers)
-	var list, hook struct {
+	var list, hook, flow struct {
 		ID string `json:"_id"`
 	}
 	s.want("POST", "/lists", `{"name":"l","description":""}`, &list)
 	s.want("POST", "/webhooks", `{"url":"https://hooks.example.com/in","events":["*"]}`, &hook)
+	s.want("POST", "/flows", `{"name":"f"}`, &flow)
 	// The right kind may still name a place that there is not: what is refused
 	// then is not the cursor's form.
 	other := paging.ErrCursor.Error()
@@ -43,6 +44,7 @@ func TestCursorKinds(t *testing.T) {
 		{paging.DeadLetters, "/webhooks/" + hook.ID + "/dead-letters", 8},
 		{paging.Outbox, "/outbox", 8},
 		{paging.ByOrdinal, "/lists/" + list.ID + "/members", 4},
+		{paging.Enrolments, "/flows/" + flow.ID + "/enrolments", enrolmentCursorBytes},
 	} {
 		seen[x.kind] = true
 		for kind := paging.Kind(0); kind <= paging.End; kind++ {

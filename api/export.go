@@ -69,7 +69,7 @@ func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, pa
 				if err := p.load(saved, v, o, atMs); err != nil {
 					return err
 				}
-				list = append(list, newProfile(p.Profile, holding(saved, p.held), atMs))
+				list = append(list, p.answer(holding(saved, p.held)))
 				from = o + 1
 			}
 			return nil

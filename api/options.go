@@ -52,6 +52,9 @@ type Options struct {
 	DrainBytes int
 	// ReadTimeout bounds a read of the state and a command; default 10 s.
 	ReadTimeout time.Duration
+	// PublishWait is how long publishing a flow waits for it to go live; it goes on
+	// after that. Default 30 s.
+	PublishWait time.Duration
 	// EvaluationTimeout bounds a question to history; default 30 s.
 	EvaluationTimeout time.Duration
 	// ListTimeout bounds what the counts of a list of segments may take
@@ -86,6 +89,7 @@ func (o Options) withDefaults() Options {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 1<<20)
 	o.DrainBytes = cmp.Or(o.DrainBytes, 4*o.BodyBytes)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
+	o.PublishWait = cmp.Or(o.PublishWait, 30*time.Second)
 	o.EvaluationTimeout = cmp.Or(o.EvaluationTimeout, 30*time.Second)
 	o.ListTimeout = cmp.Or(o.ListTimeout, 5*time.Second)
 	o.Evaluations = cmp.Or(o.Evaluations, 2)
@@ -125,7 +129,7 @@ func (o *Options) validate() error {
 		value int64
 	}{
 		{"BodyBytes", int64(o.BodyBytes)}, {"DrainBytes", int64(o.DrainBytes)},
-		{"ReadTimeout", int64(o.ReadTimeout)}, {"EvaluationTimeout", int64(o.EvaluationTimeout)}, {"ListTimeout", int64(o.ListTimeout)},
+		{"ReadTimeout", int64(o.ReadTimeout)}, {"EvaluationTimeout", int64(o.EvaluationTimeout)}, {"PublishWait", int64(o.PublishWait)}, {"ListTimeout", int64(o.ListTimeout)},
 		{"Evaluations", int64(o.Evaluations)}, {"EvaluationQueue", int64(o.EvaluationQueue)}, {"TimelineEvents", int64(o.TimelineEvents)}, {"Exports", int64(o.Exports)},
 		{"PasswordChecks", int64(o.PasswordChecks)}, {"PasswordQueue", int64(o.PasswordQueue)}, {"GuessEntries", int64(o.GuessEntries)},
 		{"SessionTTL", int64(o.SessionTTL)}, {"Heartbeat", int64(o.Heartbeat)},

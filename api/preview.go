@@ -100,7 +100,7 @@ func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
 				return nil, "", err
 			}
 		}
-		out = append(out, newProfile(p.Profile, segments, p.atMs))
+		out = append(out, p.answer(segments))
 	}
 	return out, message, nil
 }

@@ -17,12 +17,15 @@ type profile struct {
 	LastName   string              `json:"last_name"`
 	Geo        json.RawMessage     `json:"geo"`
 	Attributes json.RawMessage     `json:"attributes"`
+	Tags       []string            `json:"tags"`    // those in Attributes
 	Consent    map[string]consent  `json:"consent"` // by channel
 	Lists      []string            `json:"lists"`
 	// Segments are the ids of the segments that hold the profile at AsOf; null
 	// when that could not be found out, which the message then explains.
 	Segments []string `json:"segments"`
-	AsOf     string   `json:"as_of"`
+	// Flows are the ids of the flows that the profile is or was in.
+	Flows []string `json:"flows"`
+	AsOf  string   `json:"as_of"`
 	// Statuses are by channel; one that was never subscribed to has none.
 	Statuses        map[string]string `json:"statuses"`
 	Suppressions    map[string]string `json:"suppressions"` // reasons by channel
@@ -54,12 +57,14 @@ var channels = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
 
 var identityKinds = []resolver.IdentityKind{resolver.IdentityEmail, resolver.IdentityExternalID, resolver.IdentityPhone}
 
-func newProfile(p *resolver.Profile, segments []string, asOfMs int64) profile {
+// answer is the profile as it is answered, with the segments that hold it.
+func (x *person) answer(segments []string) profile {
+	p, asOfMs := x.Profile, x.atMs
 	out := profile{
 		ProfileID: p.ID.String(), FirstName: p.FirstName, LastName: p.LastName,
-		Geo: record.Object(p.Geo), Attributes: record.Object(p.Attributes),
+		Geo: record.Object(p.Geo), Attributes: record.Object(p.Attributes), Tags: record.Tags(p.Attributes),
 		MergedIDs: []string{}, Identities: map[string][]string{}, Consent: map[string]consent{},
-		Lists: []string{}, Segments: segments, Statuses: map[string]string{}, Suppressions: map[string]string{}, Conflicts: []conflict{},
+		Lists: []string{}, Segments: segments, Flows: x.flows, Statuses: map[string]string{}, Suppressions: map[string]string{}, Conflicts: []conflict{},
 		AsOf: record.Time(asOfMs), CreatedAt: record.Time(p.CreatedMs),
 	}
 	for _, k := range identityKinds {

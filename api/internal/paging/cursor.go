@@ -18,6 +18,7 @@ const (
 	DeadLetters // of a webhook
 	Outbox      // captured messages
 	ByOrdinal   // lists in order of ordinals
+	Enrolments  // of a flow
 	End         // one more than the last
 )
 

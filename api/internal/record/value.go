@@ -3,6 +3,8 @@ package record
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/musterhq/muster/internal/jsontext"
 )
 
 // Time is a time in Unix milliseconds as answers write it: ISO 8601 in UTC.
@@ -37,3 +39,22 @@ func Object[T string | []byte | json.RawMessage](text T) json.RawMessage {
 
 // Texts is a copy of a list of texts, [] when there is none.
 func Texts(list []string) []string { return append([]string{}, list...) }
+
+// Tags are the texts of the array tags in a profile's attributes, [] when there
+// is none.
+func Tags(attributes json.RawMessage) []string {
+	out := []string{}
+	raw, ok := jsontext.Lookup(attributes, []string{"tags"})
+	if !ok || jsontext.KindOf(raw) != jsontext.Array {
+		return out
+	}
+	jsontext.EachElement(raw, func(v []byte) bool {
+		if jsontext.KindOf(v) == jsontext.String {
+			if text, ok := jsontext.Unquote(nil, v); ok {
+				out = append(out, string(text))
+			}
+		}
+		return true
+	})
+	return out
+}

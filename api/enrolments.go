@@ -1,0 +1,164 @@
+package api
+
+import (
+	"encoding/binary"
+
+	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver"
+)
+
+// enrolment is one way of a profile through a flow.
+type enrolment struct {
+	ProfileID string `json:"profile_id"`
+	// Number counts the profile's ways through the flow, from 1.
+	Number uint32 `json:"number"`
+	// Status is in_progress, completed or exited.
+	Status string `json:"status"`
+	// Step is the id of the step it stands at, Since when it came there and Due
+	// when it goes on by itself; null when it has ended. Due is also null while
+	// something else is waited for.
+	Step      *string `json:"step"`
+	Since     *string `json:"since"`
+	Due       *string `json:"due"`
+	StartedAt string  `json:"started_at"`
+	EndedAt   *string `json:"ended_at"`
+	// Reason is why it exited.
+	Reason *string `json:"reason"`
+}
+
+func newEnrolment(f *resolver.FlowState, profile string, e *flows.Enrolment) enrolment {
+	out := enrolment{
+		ProfileID: profile, Number: e.Number, Status: e.Status.String(), StartedAt: record.Time(e.StartedMs),
+		EndedAt: record.TimeOrNull(e.EndedMs), Reason: record.TextOrNull(e.Reason.String()),
+	}
+	if e.Status == flows.InProgress {
+		out.Step, out.Since = &f.Def.Steps[e.Step].ID, record.TimeOrNull(e.SinceMs)
+		if e.Timed() && e.DueMs != flows.Never {
+			out.Due = record.TimeOrNull(e.DueMs)
+		}
+	}
+	return out
+}
+
+// The places of a cursor: an enrolment, by the ordinal of its profile and its
+// number.
+const enrolmentCursorBytes = 4 + 4
+
+func encodeEnrolmentCursor(ordinal, number uint32) string {
+	b := binary.LittleEndian.AppendUint32(nil, ordinal)
+	return paging.Encode(paging.Enrolments, binary.LittleEndian.AppendUint32(b, number))
+}
+
+// listEnrolments answers GET /flows/{id}/enrolments: of each profile the newest
+// ways last.
+func (a *API) listEnrolments(c *call) (any, error) {
+	limit, err := c.limit()
+	if err != nil {
+		return nil, err
+	}
+	place, err := c.cursor(paging.Enrolments, enrolmentCursorBytes)
+	if err != nil {
+		return nil, err
+	}
+	var from, number uint32
+	if place != nil {
+		from, number = binary.LittleEndian.Uint32(place), binary.LittleEndian.Uint32(place[4:])
+	}
+	ended := true
+	switch status := string(c.QueryArgs().Peek("status")); status {
+	case "", "all":
+	case flows.InProgress.String():
+		ended = false
+	default:
+		return nil, badField("status", "status must be all or in_progress")
+	}
+	out := []enrolment{}
+	next := ""
+	err = a.read(c, func(v *resolver.View) error {
+		f, ok := v.Flow(c.id())
+		if !ok {
+			return errNoFlow
+		}
+		// Each has at least one, so that one more profile than enrolments tells whether
+		// there is a next page.
+		for _, o := range v.EnrolmentPage(f.ID, ended, from, limit+1) {
+			ways, err := v.EnrolmentsOf(f.ID, o)
+			if err != nil {
+				return err
+			}
+			id := v.ProfileID(o).String()
+			for i := range ways {
+				e := &ways[i]
+				switch {
+				case o == from && e.Number < number, !ended && e.Status != flows.InProgress:
+				case len(out) == limit:
+					next = encodeEnrolmentCursor(o, e.Number)
+					return nil
+				default:
+					out = append(out, newEnrolment(&f, id, e))
+				}
+			}
+		}
+		return nil
+	})
+	return map[string]any{"enrolments": out, "next": cursorOrNull(next)}, err
+}
+
+// stepVisit is a step that somebody came to.
+type stepVisit struct {
+	ID   string `json:"id"`
+	Type string `json:"type"`
+	At   string `json:"at"`
+	// Result is what became of it, pending while it lasts.
+	Result string `json:"result"`
+	// Branch is the index of the branch that a split chose.
+	Branch *int `json:"branch"`
+}
+
+// enrolmentPath is a way with all its steps.
+type enrolmentPath struct {
+	enrolment
+	Path []stepVisit `json:"path"`
+}
+
+// getEnrolments answers GET /flows/{id}/enrolments/{profile}: a profile's ways
+// through a flow, the newest last.
+func (a *API) getEnrolments(c *call) (any, error) {
+	out := []enrolmentPath{}
+	err := a.read(c, func(v *resolver.View) error {
+		f, ok := v.Flow(c.id())
+		if !ok {
+			return errNoFlow
+		}
+		o, ok := v.ResolveText(c.param("profile"))
+		if !ok {
+			return missing(errNoProfile)
+		}
+		ways, err := v.EnrolmentsOf(f.ID, o)
+		if err != nil {
+			return err
+		}
+		if len(ways) == 0 {
+			return missing("the profile was never in this flow")
+		}
+		for i := range ways {
+			out = append(out, enrolmentPath{newEnrolment(&f, v.ProfileID(o).String(), &ways[i]), visits(&f, ways[i].Path)})
+		}
+		return nil
+	})
+	return map[string]any{"enrolments": out}, err
+}
+
+func visits(f *resolver.FlowState, of []flows.Visit) []stepVisit {
+	out := make([]stepVisit, len(of))
+	for i := range of {
+		x, s := &of[i], &f.Def.Steps[of[i].Step]
+		out[i] = stepVisit{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String()}
+		if x.Result == flows.Branched {
+			out[i].Branch = &x.Branch
+		}
+	}
+	return out
+}

@@ -1,0 +1,73 @@
+package flowbody
+
+import (
+	"errors"
+
+	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/resolver"
+)
+
+// maxTextBytes bounds identifiers and keys, as the events' are.
+const maxTextBytes = 512
+
+// Status reads a body that has a status and nothing else: paused or live.
+func Status(body []byte) (string, error) {
+	o, err := object(body)
+	if err != nil {
+		return "", err
+	}
+	var other *jsonform.Error
+	if errors.As(o.Only("", "status"), &other) {
+		return "", jsonform.Faultf(other.Path, "must not be given: this call changes nothing but the status; to change what a flow does, duplicate it, change the copy and publish that")
+	}
+	if o.Get("status") == nil {
+		return "", jsonform.Faultf("status", "must be given: %s or %s", resolver.FlowPaused, resolver.FlowLive)
+	}
+	return jsonform.OneOf(o, "status", []string{resolver.FlowPaused, resolver.FlowLive})
+}
+
+// Trigger reads who is to be enrolled in a flow, and with what. Unless strict,
+// fields that it does not know are passed over.
+func Trigger(flow string, body []byte, strict bool) (t resolver.FlowTrigger, err error) {
+	t.ID = flow
+	o, err := object(body)
+	if err == nil && strict {
+		err = o.Only("this call", "email", "external_id", "phone", "data", "idempotency_key")
+	}
+	if err != nil {
+		return t, err
+	}
+	for _, f := range []struct {
+		name string
+		dst  *string
+	}{{"email", &t.Email}, {"external_id", &t.ExternalID}, {"phone", &t.Phone}, {"idempotency_key", &t.Key}} {
+		if raw := o.Given(f.name); raw != nil {
+			if *f.dst, err = jsonform.Text(f.name, raw, maxTextBytes); err != nil {
+				return t, err
+			}
+		}
+	}
+	if raw := o.Given("data"); raw != nil {
+		if _, err := jsonform.ReadObject("data", raw); err != nil {
+			return t, err
+		}
+		t.Data = raw
+	}
+	return t, nil
+}
+
+// object reads the body.
+func object(body []byte) (*jsonform.Object, error) {
+	text, err := jsonform.Compact(body)
+	var fault *jsonform.Error
+	switch {
+	case errors.As(err, &fault):
+		return nil, jsonform.Faultf("body", "%s", fault.Reason)
+	case err != nil:
+		return nil, err
+	case jsontext.KindOf(text) != jsontext.Object:
+		return nil, jsonform.Faultf("body", "must be an object, not %s", jsonform.KindName(text))
+	}
+	return jsonform.ReadObject("", text)
+}

@@ -1,0 +1,118 @@
+package record
+
+import (
+	"encoding/json"
+
+	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/resolver"
+)
+
+// flowPageBytes bounds the definitions in a page of flows.
+const flowPageBytes = 4 << 20
+
+// Flow is a flow.
+type Flow struct {
+	ID   string `json:"_id"`
+	Name string `json:"name"`
+	// Status is draft, live or paused.
+	Status  string          `json:"status"`
+	Trigger json.RawMessage `json:"trigger"` // null when a draft has none
+	Reentry string          `json:"reentry"`
+	Steps   json.RawMessage `json:"steps"`
+	// Publishing drafts go live when the conditions of their steps are built.
+	Publishing bool `json:"publishing"`
+	// PublishError says why a draft did not go live after all.
+	PublishError *string `json:"publish_error"`
+	// PausedFor is credits when the service paused the flow for want of them, null
+	// when somebody did.
+	PausedFor   *string `json:"paused_for"`
+	CreatedAt   string  `json:"created_at"`
+	UpdatedAt   string  `json:"updated_at"`
+	PublishedAt *string `json:"published_at"`
+	PausedAt    *string `json:"paused_at"`
+	ResumedAt   *string `json:"resumed_at"`
+	CopyOf      *string `json:"copy_of"`
+	// Counts are since the flow went live, StepCounts in the order of the steps.
+	Counts     FlowCounts  `json:"counts"`
+	StepCounts []StepCount `json:"step_counts"`
+}
+
+// FlowCounts say what became of those who entered a flow.
+type FlowCounts struct {
+	Entered    uint64 `json:"entered"`
+	InProgress uint64 `json:"in_progress"`
+	Completed  uint64 `json:"completed"`
+	Exited     uint64 `json:"exited"`
+	// Pending are still to be enrolled since the flow went live.
+	Pending uint64 `json:"pending"`
+	// LoopsCut are enrolments that did not begin because too many started each
+	// other at one instant.
+	LoopsCut uint64 `json:"loops_cut"`
+}
+
+// StepCount says what became of those who came to a step.
+type StepCount struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Arrived uint64 `json:"arrived"`
+	At      uint64 `json:"at"` // are there now
+	// Results are how often the step had each result.
+	Results map[string]uint64 `json:"results"`
+}
+
+// NewFlow is a flow of a state.
+func NewFlow(f *resolver.FlowState) Flow {
+	part := func(name string) json.RawMessage {
+		raw, _ := jsontext.Lookup(f.Definition, []string{name}) // canonical: all are there
+		return json.RawMessage(raw)
+	}
+	return Flow{
+		ID: f.ID, Name: f.Def.Name, Status: f.Status, Trigger: part("trigger"), Reentry: string(f.Def.Reentry), Steps: part("steps"),
+		Publishing: f.Publishing, PublishError: TextOrNull(f.PublishError), PausedFor: TextOrNull(f.PausedFor),
+		CreatedAt: Time(f.CreatedMs), UpdatedAt: Time(f.UpdatedMs), PublishedAt: TimeOrNull(f.PublishedMs),
+		PausedAt: TimeOrNull(f.PausedMs), ResumedAt: TimeOrNull(f.ResumedMs), CopyOf: TextOrNull(f.CopyOf),
+		Counts: NewFlowCounts(f), StepCounts: StepCounts(f),
+	}
+}
+
+// NewFlowCounts are the counts of a flow.
+func NewFlowCounts(f *resolver.FlowState) FlowCounts {
+	return FlowCounts{f.Counts.Entered, f.InProgress, f.Counts.Completed, f.Counts.Exited, f.Pending, f.Counts.LoopsCut}
+}
+
+// StepCounts are the counts of a flow's steps, in their order.
+func StepCounts(f *resolver.FlowState) []StepCount {
+	out := make([]StepCount, len(f.Counts.Steps))
+	for i, c := range f.Counts.Steps {
+		s := &f.Def.Steps[i]
+		out[i] = StepCount{s.ID, s.Type, c.Arrived, c.At, make(map[string]uint64, len(c.Results))}
+		for r, n := range c.Results {
+			out[i].Results[r.String()] = n
+		}
+	}
+	return out
+}
+
+// FlowPage is the part of an account's flows behind a place, the oldest first, and
+// the cursor of what follows. It has fewer than limit when definitions are large.
+func FlowPage(v *resolver.View, after *paging.Age, limit int) (out []Flow, next string) {
+	of := func(f **resolver.Flow) paging.Age { return paging.Age{CreatedMs: (*f).CreatedMs, ID: (*f).ID} }
+	all := v.SavedFlows()
+	part, _ := paging.PageByAge(all, after, limit, of)
+	n, bytes := 0, 0
+	for n < len(part) {
+		if bytes += len(part[n].Definition); n > 0 && bytes > flowPageBytes {
+			break
+		}
+		n++
+	}
+	part, next = paging.PageByAge(all, after, n, of)
+	out = make([]Flow, 0, len(part))
+	for _, f := range part {
+		if s, ok := v.Flow(f.ID); ok {
+			out = append(out, NewFlow(&s))
+		}
+	}
+	return out, next
+}
