@@ -26,9 +26,9 @@ func (t *DateTrigger) Next(value []byte, afterMs int64) (dueMs int64, ok bool) {
 		return dueMs, dueMs > afterMs
 	}
 	year, month, dayOfMonth := calendar(day)
-	// The anniversary of the year before is over for certain, or not long ago.
+	// Clocks have shown the days before, and so anniversaries of earlier years are over.
 	around, _, _ := calendar(localDay(t.Zone, afterMs) - t.OffsetDays)
-	for year = max(year, around-1); year <= maxYear; year++ {
+	for year = max(year, around); year <= maxYear; year++ {
 		if dueMs = t.on(anniversary(year, month, dayOfMonth)); dueMs > afterMs {
 			return dueMs, true
 		}

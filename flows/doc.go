@@ -8,11 +8,21 @@
 //   - An [Enrolment] is one person's way: the step it stands at, since when, and
 //     when it goes on. [Flow.Run] takes it on until it must wait; what steps do
 //     to the world goes through a [Host].
-//   - [Wait.Due] and [DateTrigger.Next] turn local times into instants.
+//   - [Wait.Due] and [DateTrigger.Next] turn local times into instants, by the time
+//     zones that the binary carries.
+//
+// # Drafts
+//
+// [Parse] refuses what is malformed, with its JSON path, and takes what is
+// unfinished: people save drafts. [Flow.Validate] lists what is missing, by step,
+// all of it at once, asking a [World] for what the definition refers to.
+// [Flow.JSON] is the form in which a definition is kept; it is read back as it was,
+// references to steps that are not there included.
 //
 // # Invariants
 //
 //   - F1: an enrolment passes each step at most once; what a step does is asked of
 //     the host once.
 //   - R1: what happens depends on the arguments only.
+//   - Q1: definitions, and what is made of them, have bounds.
 package flows

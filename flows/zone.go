@@ -1,29 +1,49 @@
 package flows
 
-import "time"
+import (
+	"sort"
+	"time"
+)
 
 const (
 	secondsPerDay = 86_400
 	msPerDay      = secondsPerDay * 1000
 )
 
+// probeSeconds is less than what lies between two changes of a zone's clocks.
+const probeSeconds = 6 * 3600
+
 // instant is the first instant, in Unix milliseconds, at which clocks in a zone
 // show a second of a day, or later. So a local time that comes twice, when clocks
 // are put back, is the first of the two; one that is left out, when they are put
 // forward, is the moment they are. day is days since 1970-01-01.
+//
+// Changes are looked for by probing: on the last day of leap years,
+// [time.Time.ZoneBounds] names bounds that are none and that lie in the past.
 func instant(zone *time.Location, day, second int) int64 {
 	local := int64(day)*secondsPerDay + int64(second)
 	// Clocks are less than a day from UTC everywhere.
-	at := time.Unix(local-secondsPerDay, 0).In(orUTC(zone))
+	at := local - secondsPerDay
+	offset := offsetAt(zone, at)
 	for {
-		_, offset := at.Zone()
-		t := max(local-int64(offset), at.Unix())
-		_, end := at.ZoneBounds()
-		if end.IsZero() || t < end.Unix() {
+		end, next := at+probeSeconds, offsetAt(zone, at+probeSeconds)
+		if next != offset {
+			end = at + 1 + int64(sort.Search(probeSeconds-1, func(i int) bool {
+				return offsetAt(zone, at+1+int64(i)) != offset
+			}))
+			next = offsetAt(zone, end)
+		}
+		if t := max(at, local-offset); t < end {
 			return t * 1000
 		}
-		at = end
+		at, offset = end, next
 	}
+}
+
+// offsetAt is how far clocks in a zone are before UTC, in seconds.
+func offsetAt(zone *time.Location, at int64) int64 {
+	_, offset := time.Unix(at, 0).In(orUTC(zone)).Zone()
+	return int64(offset)
 }
 
 // localDay is the day that clocks in a zone show, in days since 1970-01-01.
