@@ -21,8 +21,9 @@
 //     not set up is captured.
 //   - track.go makes ids that nobody can guess, and says where clicks lead.
 //   - outbox.go carries out what is queued in the state: single e-mails
-//     (outbox_mail.go), confirmations of double opt-in among them, and webhooks
-//     (outbox_hook.go).
+//     (outbox_mail.go), confirmations of double opt-in and those of flows among
+//     them, text messages (outbox_text.go), webhooks (outbox_hook.go), and calls
+//     of flows (outbox_call.go), of which outbox_hosts.go bounds those to one host.
 //   - mailer.go is the seam to the senders of e-mail: a relay (package email) or
 //     the capture of development (package capture).
 //

@@ -176,7 +176,7 @@ func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
 			stop()
 			w.open()
 			w.effects(sender, nil)
-					w.until("it is on record", empty)
+			w.until("it is on record", empty)
 			var ids []string
 			if kind == resolver.OutboxEmail {
 				relay.mu.Lock()
