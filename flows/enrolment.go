@@ -84,6 +84,9 @@ const (
 	// OutOfCredits is no result of a step: it is not carried out until there are
 	// credits. It is not stored.
 	OutOfCredits Result = 255
+	// Later is no result either: there is no room for the effect now, and the step
+	// is carried out after [RetryMs]. It is not stored.
+	Later Result = 254
 )
 
 var resultNames = [...]string{"pending", "done", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused"}
@@ -103,6 +106,9 @@ type Visit struct {
 	Result Result
 	Branch int // of a split
 }
+
+// RetryMs is when a step is tried again whose effect found no room.
+const RetryMs = 30_000
 
 // Never is the due time of what no time ends.
 const Never = math.MaxInt64

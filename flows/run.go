@@ -10,7 +10,8 @@ type Host interface {
 	Matches(step int) bool
 	// Random is 64 uniform bits, the same for the same way and step.
 	Random(step int) uint64
-	// Email queues an e-mail, or says why there is none.
+	// Email queues an e-mail, or says why there is none. It may also return Later
+	// or OutOfCredits, others Later.
 	Email(step int, x *Email) Result
 	// SMS queues a text message, or says why there is none.
 	SMS(step int, x *SMS) Result
@@ -48,7 +49,10 @@ func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
 	}
 	for e.Status == InProgress && e.Phase == Ready && *budget > 0 && h.Live() {
 		*budget--
-		if !f.carryOut(e, atMs, h) {
+		if r := f.carryOut(e, atMs, h); r == Later {
+			e.DueMs = atMs + RetryMs
+			return
+		} else if r == OutOfCredits {
 			break
 		}
 	}
@@ -57,9 +61,9 @@ func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
 	}
 }
 
-// carryOut carries out the step a way stands at. It returns false when that must
-// wait for credits.
-func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) bool {
+// carryOut carries out the step a way stands at. OutOfCredits and Later say that
+// it is still to be carried out.
+func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 	at := e.Step
 	s := &f.Steps[at]
 	r, next, branch := Done, s.Next, 0
@@ -67,7 +71,7 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) bool {
 	case StepWait:
 		if due := s.Wait.Due(atMs); due > atMs {
 			e.Phase, e.DueMs = Sleeping, due
-			return true
+			return Done
 		}
 	case StepCondition:
 		r, next = No, s.Condition.No
@@ -78,9 +82,7 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) bool {
 		r, branch = Branched, s.Split.Pick(h.Random(at))
 		next = s.Split.Branches[branch].Next
 	case StepEmail:
-		if r = h.Email(at, s.Email); r == OutOfCredits {
-			return false
-		}
+		r = h.Email(at, s.Email)
 	case StepSMS:
 		r = h.SMS(at, s.SMS)
 	case StepTag:
@@ -91,18 +93,16 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) bool {
 		var item uint64
 		if r, item = h.Webhook(at, s.Webhook); r == Queued {
 			e.Phase, e.Item, e.DueMs = Awaiting, item, Never
-			return true
-		}
-		if s.Webhook.ExitOnFailure {
-			e.end(Exited, ByFailure, r, 0, atMs, h)
-			return true
+			return r
 		}
 	case StepExit:
 		e.end(Exited, ByStep, Done, 0, atMs, h)
-		return true
+		return Done
 	}
-	e.leave(r, branch, next, atMs, h)
-	return true
+	if r != OutOfCredits && r != Later {
+		e.leave(r, branch, next, atMs, h)
+	}
+	return r
 }
 
 // Answer tells what became of the item that a way awaits. It returns false when

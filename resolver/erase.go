@@ -129,7 +129,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
-	m.eraseFlows(a, o)
+	flowKeys := m.eraseFlows(a, o)
 	conflicts := slices.Clone(d.conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)
@@ -147,7 +147,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.forgetConflicts(a, conflicts, all)
 	a.erasing = append(a.erasing, task)
 	m.store.putEntity(task.key(a.number), mustJSON(task))
-	m.scrub = append(m.scrub, scrubbed{a.number, task.Ordinals})
+	m.scrub = append(m.scrub, scrubbed{a.number, task.Ordinals, flowKeys})
 	return nil
 }
 
@@ -295,10 +295,12 @@ func (v *View) Erasures(after string, limit int) []Erasure {
 // ErasuresPending is how many erasures history has not confirmed.
 func (v *View) ErasuresPending() int { return len(v.a.erasing) }
 
-// scrubbed names documents whose bytes are to leave the store's files, too.
+// scrubbed names documents, and other entries by their keys, whose bytes are to
+// leave the store's files, too.
 type scrubbed struct {
 	account  uint64
 	ordinals []uint32
+	keys     []string
 }
 
 // erasureBatch is erasures that history is asked for at once.

@@ -139,6 +139,13 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 		}
 		return nil
 	}
+	for _, s := range list {
+		for _, key := range s.keys[:min(len(s.keys), maxScrubRanges)] {
+			if err := db.Compact(ctx, []byte(key), []byte(key+"\x00"), false); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("compact what flows knew of erased profiles: %w", err)
+			}
+		}
+	}
 	for account, ordinals := range byAccount {
 		if ranges > maxScrubRanges {
 			from, to := noOrdinal, uint32(0)

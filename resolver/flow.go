@@ -129,6 +129,7 @@ type flowSet struct {
 	dirty    []*flowState
 
 	// What follows is found by index.
+	all        []*flowState // not deleted, in order of number
 	live       []*flowState
 	catching   []*flowState            // live ones that have somebody pending, or scan
 	unfinished []*flowState            // publishing, or deleted with enrolments left
@@ -149,13 +150,17 @@ func newFlowSet() flowSet {
 
 // index finds what concerns which flow, after one of them has changed.
 func (x *flowSet) index() {
-	x.live, x.catching, x.unfinished, x.onDate, x.dateFields, x.widest = nil, nil, nil, nil, 0, 1
+	x.all, x.live, x.catching, x.unfinished, x.onDate, x.dateFields, x.widest = nil, nil, nil, nil, nil, 0, 1
 	x.onEvent, x.onList, x.onSegment = map[string][]*flowState{}, map[string][]*flowState{}, map[string][]*flowState{}
 	for _, f := range x.byNumber {
 		if f.Publishing || f.Deleted && !f.known.IsEmpty() {
 			x.unfinished = append(x.unfinished, f)
 		}
-		if f.Deleted || f.Status == FlowDraft {
+		if f.Deleted {
+			continue
+		}
+		x.all = append(x.all, f)
+		if f.Status == FlowDraft {
 			continue
 		}
 		t := &f.def.Trigger
@@ -199,8 +204,9 @@ func fieldOf(path string) engine.Fields {
 func (x *flowSet) soon(ms int64) { x.due = min(x.due, ms) }
 
 // busy tells whether there is work for the next record.
-func (x *flowSet) busy(nowMs int64) bool {
-	if len(x.catching) > 0 || slices.ContainsFunc(x.unfinished, func(f *flowState) bool { return f.Deleted }) {
+func (a *account) flowsBusy(nowMs int64) bool {
+	x := &a.flows
+	if len(x.catching) > 0 && a.mayCatchUp() || slices.ContainsFunc(x.unfinished, func(f *flowState) bool { return f.Deleted }) {
 		return true
 	}
 	f, _, _ := x.next(nowMs)
@@ -387,8 +393,8 @@ func (m *Machine) hashFlows(put func([]byte), a *account) error {
 // flowUsers names the flows that refer to something.
 func (a *account) flowUsers(refers func(flows.References) bool) []string {
 	var out []string
-	for _, f := range a.flows.byID {
-		if !f.Deleted && refers(f.def.References()) {
+	for _, f := range a.flows.all {
+		if refers(f.def.References()) {
 			out = append(out, `flow "`+f.def.Name+`" (`+f.ID+")")
 		}
 	}
@@ -396,14 +402,9 @@ func (a *account) flowUsers(refers func(flows.References) bool) []string {
 	return out
 }
 
-// byAge orders flows, the oldest first.
+// byAge lists flows, the oldest first; of equally old ones by id, as pages do.
 func (x *flowSet) byAge() []*flowState {
-	var out []*flowState
-	for _, f := range x.byNumber {
-		if !f.Deleted {
-			out = append(out, f)
-		}
-	}
+	out := slices.Clone(x.all)
 	sortByAge(out)
 	return out
 }

@@ -69,13 +69,7 @@ func (m *Machine) createFlow(cmd *command, c FlowSave) *Refusal {
 // addFlow makes a draft.
 func (m *Machine) addFlow(cmd *command, definition []byte, copyOf string) *Refusal {
 	a := cmd.account
-	n := 0
-	for _, f := range a.flows.byNumber {
-		if !f.Deleted {
-			n++
-		}
-	}
-	switch {
+	switch n := len(a.flows.all); {
 	case n >= maxFlows:
 		return atLimit("", "this account has %d flows, the most it can have; delete one first", maxFlows)
 	case len(a.flows.byNumber) >= maxFlowNumber:
@@ -366,7 +360,7 @@ func (m *Machine) pauseForCredits(a *account) {
 // resumeForCredits takes those flows live again that were paused for want of
 // credits and lack nothing else.
 func (m *Machine) resumeForCredits(a *account) {
-	for _, f := range a.flows.byAge() {
+	for _, f := range a.flows.all {
 		if f.Status == FlowPaused && f.PausedFor == PausedForCredits && m.mayGoLive(a, f) == nil {
 			m.resume(a, f)
 		}

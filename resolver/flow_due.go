@@ -51,12 +51,16 @@ func (m *Machine) advanceFlows(c *command, budget int) int {
 	return 0
 }
 
+// mayCatchUp tells whether the outbox has room for those who are pending: events
+// and waits go first.
+func (a *account) mayCatchUp() bool { return len(a.outbox.items) < maxOutbox/2 }
+
 // catchUp goes on with what flows have begun that is too much for one record.
 func (m *Machine) catchUp(c *command) {
 	x := &c.account.flows
 	changed := false
 	for _, f := range x.catching {
-		for n := 0; n < flowScan && m.flowBudget > 0 && f.Status == FlowLive && !f.pending.bits.IsEmpty(); n++ {
+		for n := 0; n < flowScan && m.flowBudget > 0 && c.account.mayCatchUp() && f.Status == FlowLive && !f.pending.bits.IsEmpty(); n++ {
 			o := f.pending.bits.Minimum()
 			f.pending.remove(o)
 			m.trigger(f, o, f.sinceMs(), nil)

@@ -11,10 +11,7 @@ import (
 // it became part of. Of two in progress in one flow the further one goes on. A
 // merge begins none.
 func (m *Machine) mergeFlows(a *account, winner, loser uint32) {
-	for _, f := range a.flows.byNumber {
-		if f.Deleted {
-			continue
-		}
+	for _, f := range a.flows.all {
 		if f.pending.remove(loser) && !f.entered.Contains(winner) && !f.entered.Contains(loser) {
 			f.pending.add(winner)
 		}
@@ -88,10 +85,11 @@ func (m *Machine) mergeWays(a *account, f *flowState, winner, loser uint32) {
 	m.host = flowHost{}
 }
 
-// eraseFlows forgets a profile's ways through flows.
-func (m *Machine) eraseFlows(a *account, o uint32) {
-	for _, f := range a.flows.byNumber {
-		if f.Deleted || !f.known.Contains(o) {
+// eraseFlows forgets a profile's ways through flows. It returns the keys under
+// which they were stored.
+func (m *Machine) eraseFlows(a *account, o uint32) (keys []string) {
+	for _, f := range a.flows.all {
+		if !f.known.Contains(o) {
 			continue
 		}
 		m.loadWays(a, f, o)
@@ -105,7 +103,9 @@ func (m *Machine) eraseFlows(a *account, o uint32) {
 			f.dates.Remove(dueset.Item{Due: m.ways.DateMs, Ordinal: o})
 		}
 		m.dropWays(a, f, o)
+		keys = append(keys, enrolmentKey(a.number, f.Number, o))
 		f.entered.Remove(o)
 		f.active.Remove(o)
 	}
+	return keys
 }

@@ -320,7 +320,7 @@ func (h *flowHost) Email(step int, x *flows.Email) flows.Result {
 		Advertising: true, Event: json.RawMessage(h.e.Event),
 	})
 	if _, refusal := m.queue(a, it, payload); refusal != nil {
-		return flows.Refused
+		return flows.Later
 	}
 	if !m.spendCredits(a, 1) {
 		panic("e-mail credits were there a moment ago")
@@ -334,7 +334,7 @@ func (h *flowHost) SMS(step int, x *flows.SMS) flows.Result {
 	}
 	payload := mustJSON(OutboxText{Text: x.Text, Event: json.RawMessage(h.e.Event)})
 	if _, refusal := h.m.queue(h.c.account, h.item(OutboxSMS, step), payload); refusal != nil {
-		return flows.Refused
+		return flows.Later
 	}
 	return flows.Queued
 }
@@ -346,7 +346,7 @@ func (h *flowHost) Webhook(step int, x *flows.Webhook) (flows.Result, uint64) {
 	}
 	seq, refusal := h.m.queue(h.c.account, h.item(OutboxCall, step), mustJSON(r))
 	if refusal != nil {
-		return flows.Refused, 0
+		return flows.Later, 0
 	}
 	return flows.Queued, seq
 }

@@ -100,8 +100,8 @@ func (v *View) EnrolmentPage(flow string, ended bool, from uint32, limit int) []
 // first.
 func (v *View) FlowsOf(ordinal uint32) []string {
 	var in []*flowState
-	for _, f := range v.a.flows.byNumber {
-		if !f.Deleted && f.entered.Contains(ordinal) {
+	for _, f := range v.a.flows.all {
+		if f.entered.Contains(ordinal) {
 			in = append(in, f)
 		}
 	}

@@ -54,7 +54,7 @@ func (m *Machine) publish(c *command) {
 // rest notes whether an account's engine or flows have work left for continue
 // records.
 func (m *Machine) rest(a *account) {
-	if a.engine.Working() || a.flows.busy(m.logTime) {
+	if a.engine.Working() || a.flowsBusy(m.logTime) {
 		m.busy[a.number] = a
 	} else if len(m.busy) > 0 {
 		delete(m.busy, a.number)
