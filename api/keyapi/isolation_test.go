@@ -64,7 +64,7 @@ func signed(c *company, secret, body string) []string {
 
 var (
 	requestID = regexp.MustCompile(`req_[0-9a-f]{32}`)
-	mintedID  = regexp.MustCompile(`(prf|usr|msg|dev|cmp|lst|seg|tpl|whk|key)_[0-9a-f]{32}|[0-9a-f]{16}[.-][0-9a-f]{32}`)
+	mintedID  = regexp.MustCompile(`(prf|usr|msg|dev|cmp|lst|seg|tpl|whk|key|flw)_[0-9a-f]{32}|[0-9a-f]{16}[.-][0-9a-f]{32}`)
 	instants  = regexp.MustCompile(`20\d\d-\d\d-\d\dT[0-9:.]+Z`)
 )
 
@@ -257,6 +257,7 @@ func (c *company) all() string {
 		"/api/v1/contacts?limit=1000", "/api/v1/lists?limit=1000", "/api/v1/campaign?limit=1000", "/api/v1/push/segments?limit=1000", api.Prefix + "/users?limit=1000", api.Prefix + "/api-keys?limit=1000", api.Prefix + "/segments?limit=1000", api.Prefix + "/catalog",
 		api.Prefix + "/settings", api.Prefix + "/erasures?limit=1000", api.Prefix + "/templates?limit=1000", api.Prefix + "/sender-domains", api.Prefix + "/credits", api.Prefix + "/webhooks",
 		api.Prefix + "/push-credentials", api.Prefix + "/message-providers", api.Prefix + "/inbound-providers", api.Prefix + "/outbox?limit=100", api.Prefix + "/export/profiles",
+		"/api/v1/custom-flows?limit=1000", "/api/v1/analytics/flows/overview",
 	} {
 		res := c.send("GET", path, "")
 		if res.status != 200 {

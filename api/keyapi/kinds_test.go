@@ -103,6 +103,8 @@ func keyOf(c *company) (key tracking.Key) {
 
 const mailBody = `"subject":"Hi","body":"<p>Hi {{first_name}}</p><a href=\"https://shop.example/a\">A</a><a href=\"{{unsubscribe_url}}\">no more</a>"`
 
+const flowBody = `{"name":"NAME","trigger":{"type":"api"},"reentry":"after_exit","steps":[{"id":"pause","type":"wait","seconds":3600,"next":null}]}`
+
 // makers make what placeholders stand for, by the word before the colon.
 var makers map[string]func(s *setting, arg string) string
 
@@ -164,6 +166,16 @@ func init() {
 			id := s.get("campaign")
 			s.must("POST", "/api/v1/campaign/"+id+"/send", fmt.Sprintf(`{"list_id":[%q]}`, s.get("list")), nil)
 			return id
+		},
+		"draftflow": console("/flows", flowBody),
+		"flow": func(s *setting, _ string) string {
+			id := makers["draftflow"](s, "")
+			s.console("POST", "/flows/"+id+"/publish", "", nil)
+			return id
+		},
+		"enrolled": func(s *setting, _ string) string { // in the flow
+			s.console("POST", "/flows/"+s.get("flow")+"/trigger", fmt.Sprintf(`{"email":%q}`, s.get("email")), nil)
+			return s.get("profile")
 		},
 		"user":      console("/users", `{"email":"NAME@mail.example","name":"NAME","password":"long enough password","permissions":["lists:read"]}`),
 		"useremail": func(s *setting, _ string) string { return s.ConsoleEmail },
@@ -248,6 +260,7 @@ func init() {
 				kind := map[string]string{
 					"/api/v1/lists": "list", "/api/v1/campaign": "campaign", "/api/v1/push/segments": "segment", "/api/v1/analytics/campaigns": "campaign", "/api/v1/analytics/segments": "segment",
 					"/users": "user", "/api-keys": "apikey", "/segments": "segment", "/lists": "list", "/templates": "template", "/campaigns": "campaign", "/erasures": "erasure",
+					"/flows": "flow", "/api/v1/custom-flows": "flow",
 				}[path]
 				makers[kind](newSetting(s.company, s.rival), "")
 			}
@@ -258,6 +271,14 @@ func init() {
 		},
 		"membercursor": func(s *setting, _ string) string {
 			return s.inner("/segments/" + s.get("segment") + "/members?limit=1")
+		},
+		"enrolmentcursor": func(s *setting, _ string) string {
+			for range 2 {
+				one := newSetting(s.company, s.rival)
+				one.made["flow"] = s.get("flow")
+				one.get("enrolled")
+			}
+			return s.inner("/flows/" + s.get("flow") + "/enrolments?limit=1")
 		},
 		"timelinecursor": func(s *setting, _ string) string {
 			for range 2 {
@@ -339,7 +360,7 @@ func unknown(kind, id string) string {
 		return "9" + id + "7"
 	case "phone":
 		return id[:len(id)-2] + "99"
-	case "membercursor", "timelinecursor", "cursor":
+	case "membercursor", "timelinecursor", "enrolmentcursor", "cursor":
 		if b, err := base64.RawURLEncoding.DecodeString(id); err == nil && !isHex(id) {
 			// Of a place that is as far, of another thing.
 			for i := max(1, len(b)-6); i < len(b); i++ {

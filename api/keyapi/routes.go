@@ -30,6 +30,7 @@ func (a *API) routesA() []route {
 		a.analyticsRoutes(),
 		a.campaignRoutes(),
 		a.pushRoutes(),
+		a.flowRoutes(),
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/resolver"
 )
@@ -80,6 +81,19 @@ func NewFlow(f *resolver.FlowState) Flow {
 func NewFlowCounts(f *resolver.FlowState) FlowCounts {
 	return FlowCounts{f.Counts.Entered, f.InProgress, f.Counts.Completed, f.Counts.Exited, f.Pending, f.Counts.LoopsCut}
 }
+
+// Add adds the counts of another flow.
+func (c *FlowCounts) Add(x *FlowCounts) {
+	c.Entered += x.Entered
+	c.InProgress += x.InProgress
+	c.Completed += x.Completed
+	c.Exited += x.Exited
+	c.Pending += x.Pending
+	c.LoopsCut += x.LoopsCut
+}
+
+// Sends tells whether the step sends messages.
+func (c *StepCount) Sends() bool { return c.Type == flows.StepEmail || c.Type == flows.StepSMS }
 
 // StepCounts are the counts of a flow's steps, in their order.
 func StepCounts(f *resolver.FlowState) []StepCount {

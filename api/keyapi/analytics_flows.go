@@ -1,0 +1,223 @@
+package keyapi
+
+import (
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/segment"
+)
+
+// moveTypes are the events of entering and leaving flows, in the order of
+// [flowMoves].
+var moveTypes = []string{"flow_entered", "flow_completed", "flow_exited"}
+
+// flowMoves is how many people entered and left a flow in some time.
+type flowMoves struct {
+	Entered   uint64 `json:"entered"`
+	Completed uint64 `json:"completed"`
+	Exited    uint64 `json:"exited"`
+}
+
+func (m *flowMoves) add(r *query.SeriesRow) {
+	for i, n := range []*uint64{&m.Entered, &m.Completed, &m.Exited} {
+		if r.Type == moveTypes[i] {
+			*n += r.Events
+		}
+	}
+}
+
+// flowPoint is what happened in a span.
+type flowPoint struct {
+	Start string `json:"start"`
+	flowMoves
+}
+
+// movesOver asks what happened in each span.
+func (c *call) movesOver(s *span, cut query.Cut, where ...segment.Predicate) ([]flowPoint, error) {
+	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: moveTypes, FromMs: s.fromMs, ToMs: s.toMs, Granularity: s.granularity, Where: where})
+	if err != nil {
+		return nil, err
+	}
+	spans := map[int64]*flowMoves{}
+	for i := range rows {
+		m := spans[rows[i].StartMs]
+		if m == nil {
+			m = &flowMoves{}
+			spans[rows[i].StartMs] = m
+		}
+		m.add(&rows[i])
+	}
+	out := []flowPoint{}
+	for _, at := range s.starts(maxSpans) {
+		p := flowPoint{Start: record.Time(at)}
+		if m := spans[at]; m != nil {
+			p.flowMoves = *m
+		}
+		out = append(out, p)
+	}
+	return out, nil
+}
+
+// flowLine is a flow among others.
+type flowLine struct {
+	ID     string `json:"flow_id"`
+	Name   string `json:"name"`
+	Status string `json:"status"`
+	// Counts are since the flow went live, InRange what happened in the range.
+	Counts  record.FlowCounts `json:"counts"`
+	InRange flowMoves         `json:"in_range"`
+}
+
+// analyticsFlows answers GET /analytics/flows/overview: the flows there are, the
+// oldest first, and how many people entered and left them.
+func (a *API) analyticsFlows(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	status := map[string]int{}
+	var all record.FlowCounts
+	flows := []flowLine{}
+	cut, err := c.cut(func(v *resolver.View) error {
+		for _, f := range v.Flows() {
+			n := record.NewFlowCounts(&f)
+			flows = append(flows, flowLine{ID: f.ID, Name: f.Def.Name, Status: f.Status, Counts: n})
+			status[f.Status]++
+			all.Add(&n)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: moveTypes, FromMs: s.fromMs, ToMs: s.toMs, By: []string{"flow_id"}})
+	if err != nil {
+		return nil, err
+	}
+	moves := map[string]*flowMoves{}
+	for i := range flows {
+		moves[flows[i].ID] = &flows[i].InRange
+	}
+	var whole flowMoves
+	for i := range rows {
+		whole.add(&rows[i])
+		if m := moves[rows[i].Value]; m != nil {
+			m.add(&rows[i])
+		}
+	}
+	series, err := c.movesOver(&s, cut)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]any{"range": s.body(), "total": len(flows), "draft": status[resolver.FlowDraft], "live": status[resolver.FlowLive],
+		"paused": status[resolver.FlowPaused], "counts": all, "in_range": whole, "series": series, "flows": flows}, nil
+}
+
+// stepLine is a step with what became of its messages.
+type stepLine struct {
+	record.StepCount
+	// Messages are those sent in the range by steps that send; null for others.
+	// Series leaves out spans without messages.
+	Messages *messageCounts `json:"messages"`
+	Series   []messagePoint `json:"series"`
+}
+
+// messagePoint is what happened to messages in a span.
+type messagePoint struct {
+	Start string `json:"start"`
+	messageCounts
+}
+
+// analyticsFlow answers GET /analytics/flows/{id}: a flow and its steps.
+func (a *API) analyticsFlow(c *call) (any, error) {
+	s, err := c.span()
+	if err != nil {
+		return nil, err
+	}
+	var f resolver.FlowState
+	cut, err := c.cut(func(v *resolver.View) error {
+		var ok bool
+		if f, ok = v.Flow(c.param("id")); !ok {
+			return errNoFlow
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	of := segment.Predicate{Path: []string{"flow_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: f.ID}}}
+	series, err := c.movesOver(&s, cut, of)
+	if err != nil {
+		return nil, err
+	}
+	line := flowLine{ID: f.ID, Name: f.Def.Name, Status: f.Status, Counts: record.NewFlowCounts(&f)}
+	for i := range series {
+		m := &series[i].flowMoves
+		line.InRange.Entered += m.Entered
+		line.InRange.Completed += m.Completed
+		line.InRange.Exited += m.Exited
+	}
+	steps, err := c.stepMessages(&s, cut, &f, of)
+	if err != nil {
+		return nil, err
+	}
+	return struct {
+		Range rangeBody `json:"range"`
+		flowLine
+		Series []flowPoint `json:"series"`
+		Steps  []stepLine  `json:"steps"`
+	}{s.body(), line, series, steps}, nil
+}
+
+// stepMessages are the steps of a flow, with their messages.
+func (c *call) stepMessages(s *span, cut query.Cut, f *resolver.FlowState, of segment.Predicate) ([]stepLine, error) {
+	q := query.SeriesQuery{Cut: cut, Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people(of), By: []string{"step_id"}}
+	// Who opened on two days counts once for the whole.
+	whole, err := c.series(q)
+	if err != nil {
+		return nil, err
+	}
+	q.Granularity = s.granularity
+	rows, err := c.series(q)
+	if err != nil {
+		return nil, err
+	}
+	type place struct {
+		step string
+		atMs int64
+	}
+	totals, spans := map[string]*tally{}, map[place]*tally{}
+	for i := range whole {
+		if totals[whole[i].Value] == nil {
+			totals[whole[i].Value] = &tally{}
+		}
+		totals[whole[i].Value].add(&whole[i])
+	}
+	for i := range rows {
+		p := place{rows[i].Value, rows[i].StartMs}
+		if spans[p] == nil {
+			spans[p] = &tally{}
+		}
+		spans[p].add(&rows[i])
+	}
+	starts := s.starts(maxSpans)
+	out := []stepLine{}
+	for _, x := range record.StepCounts(f) {
+		l := stepLine{StepCount: x, Series: []messagePoint{}}
+		t := totals[x.ID]
+		if x.Sends() && t == nil {
+			t = &tally{}
+		}
+		if t != nil {
+			n := t.body()
+			l.Messages = &n
+		}
+		for _, at := range starts {
+			if t := spans[place{x.ID, at}]; t != nil {
+				l.Series = append(l.Series, messagePoint{record.Time(at), t.body()})
+			}
+		}
+		out = append(out, l)
+	}
+	return out, nil
+}
