@@ -279,10 +279,15 @@ func (w flowWorld) Template(id string) (subject string, ok bool) {
 
 // Sender says what keeps an address from being a sender, empty for nothing.
 func (w flowWorld) Sender(address string) string {
-	if r := w.a.mayBeSender(address); r != nil {
-		return r.Message
+	r := w.a.mayBeSender(address)
+	if r == nil {
+		return ""
 	}
-	return ""
+	// The fault names the field.
+	if why, ok := strings.CutPrefix(r.Message, "sender: "); ok {
+		return "cannot be used: " + why
+	}
+	return strings.TrimPrefix(r.Message, "sender ")
 }
 
 func (w flowWorld) CheckCondition(root *segment.Node) error {
