@@ -36,13 +36,9 @@ const (
 	byEvent   = `{"kind":"activity","event":"bought","window":{"last_days":3},"where":[{"property":"color","op":"=","value":"red"}],"aggregate":{"fn":"sum","property":"value","op":">","value":1.5}}`
 	// Every endpoint that deals in campaigns says what is sent as these do.
 	variants = `"variants":[{"subject":"A","body":"<p>A</p>"},{"subject":"B","sender_name":"N"}],"test_percent":50,"metric":"opens","wait_seconds":1`
-	// One step of each type.
-	allSteps = `{"id":"s1","type":"email","subject":"Hi","body":"<p>{{first_name}}</p>","next":"s2"},{"id":"s2","type":"sms","text":"Hi","next":"s3"},{"id":"s3","type":"wait","seconds":60,"next":"s4"},` +
-		`{"id":"s4","type":"condition","if":{"kind":"list","list_id":"«list»"},"yes":"s5","no":null},{"id":"s5","type":"split","branches":[{"weight":1,"next":"s6"},{"weight":2,"next":"s8"}]},` +
-		`{"id":"s6","type":"tag","add":["a"],"next":"s7"},{"id":"s7","type":"update_contact","set":{"attributes.plan":"x"},"next":"s8"},` +
-		`{"id":"s8","type":"webhook","url":"https://hooks.example/x","method":"POST","headers":{"X-A":"b"},"body":{"a":"{{email}}"},"next":"s9"},{"id":"s9","type":"exit"}`
-	wide    = "from=2025-01-01&to=2025-04-01T00:00:00Z&granularity=day"
-	adminly = "only administrators of the system get that far"
+	wide     = "from=2025-01-01&to=2025-04-01T00:00:00Z&granularity=day"
+	steps    = `[{"id":"a","type":"email","subject":"Hi","body":"<p>x</p>","next":"b"},{"id":"b","type":"wait","until":"2030-01-31T09:00","timezone":"Europe/Berlin","next":"c"},{"id":"c","type":"condition","if":{"kind":"list","list_id":"«list»"},"yes":"d","no":null},{"id":"d","type":"split","branches":[{"weight":3,"next":"e"},{"weight":1}]},{"id":"e","type":"tag","add":["vip"],"next":"f"},{"id":"f","type":"update_contact","set":{"plan":"x"},"next":"g"},{"id":"g","type":"webhook","url":"https://hooks.example/x","on_failure":"exit","body":{"a":1}}]`
+	adminly  = "only administrators of the system get that far"
 )
 
 // examples has requests of every endpoint, by method and whole path. A route that
@@ -88,7 +84,6 @@ var examples = map[string][]example{
 	"GET /api/v1/analytics/overview":       {{target: "/api/v1/analytics/overview?" + wide}},
 	"GET /api/v1/analytics/performance":    {{target: "/api/v1/analytics/performance?campaign_id=«sent»&" + wide}},
 	"GET /api/v1/analytics/flows/overview": {{target: "/api/v1/analytics/flows/overview?" + wide}},
-	"GET /api/v1/analytics/flows/{id}":     {{target: "/api/v1/analytics/flows/«flow»?" + wide}},
 	"GET /api/v1/analytics/campaigns":      {{target: "/api/v1/analytics/campaigns?cursor=«cursor:/api/v1/analytics/campaigns»&limit=1&" + wide}},
 	"GET /api/v1/analytics/events":         {{target: "/api/v1/analytics/events?event_type=«eventtype»&" + wide}},
 	"GET /api/v1/analytics/segments":       {{target: "/api/v1/analytics/segments?cursor=«cursor:/api/v1/analytics/segments»&limit=1&" + wide}},
@@ -129,17 +124,18 @@ var examples = map[string][]example{
 		{target: "/api/v1/push/send", body: `{"title":"T","body":"B","segmentId":"«segment»","link":"https://shop.example/","dryRun":true}`},
 		{target: "/api/v1/push/send", body: `{"title":"Hi {{first_name}}","segmentId":"«segment»"}`},
 	},
+
+	"GET /api/v1/analytics/flows/{id}":         {{target: "/api/v1/analytics/flows/«live»?" + wide}},
 	"GET /api/v1/custom-flows":                 {{target: "/api/v1/custom-flows?limit=1&cursor=«cursor:/api/v1/custom-flows»"}},
 	"GET /api/v1/custom-flows/{id}":            {{target: "/api/v1/custom-flows/«flow»"}},
-	"PATCH /api/v1/custom-flows/{id}":          {{target: "/api/v1/custom-flows/«flow»", body: `{"status":"paused"}`}},
-	"POST /api/v1/custom-flows/{id}/pause":     {{target: "/api/v1/custom-flows/«flow»/pause"}},
-	"POST /api/v1/custom-flows/{id}/resume":    {{target: "/api/v1/custom-flows/«flow»/resume"}},
-	"PATCH /api/v1/custom-flows/{id}/toggle":   {{target: "/api/v1/custom-flows/«flow»/toggle"}},
+	"PATCH /api/v1/custom-flows/{id}":          {{target: "/api/v1/custom-flows/«live»", body: `{"status":"paused"}`}},
+	"POST /api/v1/custom-flows/{id}/pause":     {{target: "/api/v1/custom-flows/«live»/pause"}},
+	"POST /api/v1/custom-flows/{id}/resume":    {{target: "/api/v1/custom-flows/«live»/resume"}},
+	"PATCH /api/v1/custom-flows/{id}/toggle":   {{target: "/api/v1/custom-flows/«live»/toggle"}},
 	"POST /api/v1/custom-flows/{id}/duplicate": {{target: "/api/v1/custom-flows/«flow»/duplicate"}},
 	"POST /api/v1/custom-flows/{id}/trigger": {
-		{target: "/api/v1/custom-flows/«flow»/trigger", body: `{"email":"‹email›","data":{"a":{"b":[1]}},"idempotency_key":"‹newkey›"}`},
-		{target: "/api/v1/custom-flows/‹flow›/trigger", body: `{"email":"«email»"}`}, {target: "/api/v1/custom-flows/‹flow›/trigger", body: `{"external_id":"«external»"}`},
-		{target: "/api/v1/custom-flows/‹flow›/trigger", body: `{"phone":"+«phone»"}`},
+		{target: "/api/v1/custom-flows/«live»/trigger", body: `{"email":"‹email›","data":{"cart":1},"idempotency_key":"‹newkey›"}`},
+		{target: "/api/v1/custom-flows/‹live›/trigger", body: `{"email":"«email»"}`, loose: "who is not there is made"},
 	},
 
 	// Surface B: whoever is not let in is answered alike.
@@ -274,28 +270,23 @@ var examples = map[string][]example{
 	// Flows.
 	"GET /console/api/v1/flows": {{target: "/console/api/v1/flows?limit=1&cursor=«cursor:/flows»"}},
 	"POST /console/api/v1/flows": {
-		{target: "/console/api/v1/flows", body: `{"name":"‹newname›","trigger":{"type":"list_joined","list_id":"«list»"},"reentry":"once","steps":[` + allSteps + `]}`, loose: "every flow has an id of its own"},
-		{target: "/console/api/v1/flows", body: `{"name":"‹newname›","trigger":{"type":"segment_entered","segment_id":"«segment»"},"steps":[{"id":"m","type":"email","template_id":"«template»","next":null}]}`, loose: "every flow has an id of its own"},
+		{target: "/console/api/v1/flows", body: `{"name":"‹newname›","trigger":{"type":"list_joined","list_id":"«list»"},"reentry":"once","steps":` + steps + `}`, loose: "what a draft refers to is looked up when it is published"},
+		{target: "/console/api/v1/flows", body: `{"name":"‹newname›","trigger":{"type":"segment_exited","segment_id":"«segment»"},"steps":[{"id":"a","type":"email","template_id":"«template»"}]}`, loose: "what a draft refers to is looked up when it is published"},
 	},
 	"GET /console/api/v1/flows/{id}":            {{target: "/console/api/v1/flows/«flow»"}},
-	"PUT /console/api/v1/flows/{id}":            {{target: "/console/api/v1/flows/«draftflow»", body: `{"name":"‹newname›","trigger":{"type":"api"},"steps":[]}`}},
-	"PATCH /console/api/v1/flows/{id}":          {{target: "/console/api/v1/flows/«flow»", body: `{"status":"paused"}`}},
-	"DELETE /console/api/v1/flows/{id}":         {{target: "/console/api/v1/flows/«draftflow»"}},
+	"PUT /console/api/v1/flows/{id}":            {{target: "/console/api/v1/flows/«flow»", body: `{"name":"‹newname›","trigger":{"type":"event","event":"bought"},"steps":` + steps + `}`}},
+	"PATCH /console/api/v1/flows/{id}":          {{target: "/console/api/v1/flows/«live»", body: `{"status":"paused"}`}},
+	"DELETE /console/api/v1/flows/{id}":         {{target: "/console/api/v1/flows/«flow»"}},
 	"GET /console/api/v1/flows/{id}/validate":   {{target: "/console/api/v1/flows/«flow»/validate"}},
-	"POST /console/api/v1/flows/{id}/publish":   {{target: "/console/api/v1/flows/«draftflow»/publish"}, {target: "/console/api/v1/flows/«flow»/publish"}},
-	"POST /console/api/v1/flows/{id}/pause":     {{target: "/console/api/v1/flows/«flow»/pause"}},
-	"POST /console/api/v1/flows/{id}/resume":    {{target: "/console/api/v1/flows/«flow»/resume"}},
-	"PATCH /console/api/v1/flows/{id}/toggle":   {{target: "/console/api/v1/flows/«flow»/toggle"}},
+	"POST /console/api/v1/flows/{id}/publish":   {{target: "/console/api/v1/flows/«flow»/publish"}},
+	"POST /console/api/v1/flows/{id}/pause":     {{target: "/console/api/v1/flows/«live»/pause"}},
+	"POST /console/api/v1/flows/{id}/resume":    {{target: "/console/api/v1/flows/«live»/resume"}},
+	"PATCH /console/api/v1/flows/{id}/toggle":   {{target: "/console/api/v1/flows/«live»/toggle"}},
 	"POST /console/api/v1/flows/{id}/duplicate": {{target: "/console/api/v1/flows/«flow»/duplicate"}},
-	"POST /console/api/v1/flows/{id}/trigger": {
-		{target: "/console/api/v1/flows/«flow»/trigger", body: `{"email":"‹email›","data":{"a":1},"idempotency_key":"‹newkey›"}`},
-		{target: "/console/api/v1/flows/‹flow›/trigger", body: `{"email":"«email»","external_id":"«external»","phone":"+«phone»"}`},
-	},
-	"GET /console/api/v1/flows/{id}/enrolments": {
-		{target: "/console/api/v1/flows/«flow»/enrolments?limit=2&status=all"}, {target: "/console/api/v1/flows/‹flow›/enrolments?cursor=«enrolmentcursor»", control: "a place in an order"},
-	},
+	"POST /console/api/v1/flows/{id}/trigger":   {{target: "/console/api/v1/flows/«live»/trigger", body: `{"phone":"‹newphone›","data":{"a":{"b":[1]}}}`}},
+	"GET /console/api/v1/flows/{id}/enrolments": {{target: "/console/api/v1/flows/«live»/enrolments?limit=2"}},
 	"GET /console/api/v1/flows/{id}/enrolments/{profile}": {
-		{target: "/console/api/v1/flows/«flow»/enrolments/«enrolled»"}, {target: "/console/api/v1/flows/‹flow›/enrolments/«enrolled»"}, {target: "/console/api/v1/flows/«flow»/enrolments/‹profile›"},
+		{target: "/console/api/v1/flows/«live»/enrolments/«enrolled»"}, {target: "/console/api/v1/flows/‹live›/enrolments/«enrolled»"},
 	},
 
 	// Settings.

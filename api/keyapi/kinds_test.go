@@ -103,8 +103,6 @@ func keyOf(c *company) (key tracking.Key) {
 
 const mailBody = `"subject":"Hi","body":"<p>Hi {{first_name}}</p><a href=\"https://shop.example/a\">A</a><a href=\"{{unsubscribe_url}}\">no more</a>"`
 
-const flowBody = `{"name":"NAME","trigger":{"type":"api"},"reentry":"after_exit","steps":[{"id":"pause","type":"wait","seconds":3600,"next":null}]}`
-
 // makers make what placeholders stand for, by the word before the colon.
 var makers map[string]func(s *setting, arg string) string
 
@@ -167,14 +165,14 @@ func init() {
 			s.must("POST", "/api/v1/campaign/"+id+"/send", fmt.Sprintf(`{"list_id":[%q]}`, s.get("list")), nil)
 			return id
 		},
-		"draftflow": console("/flows", flowBody),
-		"flow": func(s *setting, _ string) string {
-			id := makers["draftflow"](s, "")
+		"flow": console("/flows", `{"name":"NAME","trigger":{"type":"api"},"steps":[{"id":"w","type":"wait","seconds":3600,"next":"x"},{"id":"x","type":"exit"}]}`),
+		"live": func(s *setting, _ string) string { // a flow
+			id := makers["flow"](s, "")
 			s.console("POST", "/flows/"+id+"/publish", "", nil)
 			return id
 		},
-		"enrolled": func(s *setting, _ string) string { // in the flow
-			s.console("POST", "/flows/"+s.get("flow")+"/trigger", fmt.Sprintf(`{"email":%q}`, s.get("email")), nil)
+		"enrolled": func(s *setting, _ string) string {
+			s.console("POST", "/flows/"+s.get("live")+"/trigger", fmt.Sprintf(`{"email":%q}`, s.get("email")), nil)
 			return s.get("profile")
 		},
 		"user":      console("/users", `{"email":"NAME@mail.example","name":"NAME","password":"long enough password","permissions":["lists:read"]}`),
@@ -259,8 +257,7 @@ func init() {
 			for range 2 {
 				kind := map[string]string{
 					"/api/v1/lists": "list", "/api/v1/campaign": "campaign", "/api/v1/push/segments": "segment", "/api/v1/analytics/campaigns": "campaign", "/api/v1/analytics/segments": "segment",
-					"/users": "user", "/api-keys": "apikey", "/segments": "segment", "/lists": "list", "/templates": "template", "/campaigns": "campaign", "/erasures": "erasure",
-					"/flows": "flow", "/api/v1/custom-flows": "flow",
+					"/users": "user", "/api-keys": "apikey", "/segments": "segment", "/lists": "list", "/templates": "template", "/campaigns": "campaign", "/flows": "flow", "/api/v1/custom-flows": "flow", "/erasures": "erasure",
 				}[path]
 				makers[kind](newSetting(s.company, s.rival), "")
 			}
@@ -271,14 +268,6 @@ func init() {
 		},
 		"membercursor": func(s *setting, _ string) string {
 			return s.inner("/segments/" + s.get("segment") + "/members?limit=1")
-		},
-		"enrolmentcursor": func(s *setting, _ string) string {
-			for range 2 {
-				one := newSetting(s.company, s.rival)
-				one.made["flow"] = s.get("flow")
-				one.get("enrolled")
-			}
-			return s.inner("/flows/" + s.get("flow") + "/enrolments?limit=1")
 		},
 		"timelinecursor": func(s *setting, _ string) string {
 			for range 2 {
@@ -360,7 +349,7 @@ func unknown(kind, id string) string {
 		return "9" + id + "7"
 	case "phone":
 		return id[:len(id)-2] + "99"
-	case "membercursor", "timelinecursor", "enrolmentcursor", "cursor":
+	case "membercursor", "timelinecursor", "cursor":
 		if b, err := base64.RawURLEncoding.DecodeString(id); err == nil && !isHex(id) {
 			// Of a place that is as far, of another thing.
 			for i := max(1, len(b)-6); i < len(b); i++ {
