@@ -52,16 +52,18 @@ func (e errBarred) Error() string { return string(e) }
 
 func errBlocked(reason string) error { return errBarred("the address is blocked (" + reason + ")") }
 
-// maySend says whether a profile may get advertising on a channel: who has
-// subscribed to it, is not blocked, and has an address of the kind.
-func maySend(p *resolver.Profile, channel string, kind resolver.IdentityKind) error {
-	switch reason := p.Blocked(channel); {
-	case reason != "":
+// maySend says whether a profile may get advertising on a channel, by the same
+// rule as campaigns.
+func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
+	if reason := p.Blocked(channel); reason != "" {
 		return errBlocked(reason)
-	case p.Consent(channel).Status != "subscribed":
-		return errBarred("not subscribed to " + channel)
-	case p.Newest(kind) == "":
-		return errBarred("the profile has no address for " + channel)
+	}
+	reason, err := v.Barred(p.Ordinal, channel)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errState, err)
+	case reason != "":
+		return errBarred("not sent by " + channel + ": " + reason)
 	}
 	return nil
 }
@@ -160,6 +162,11 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
+		if in.Advertising {
+			if err := maySend(v, p, mediumEmail); err != nil {
+				return err
+			}
+		}
 		company = v.Company()
 		if in.TemplateID != "" {
 			t, ok := v.Template(in.TemplateID)
@@ -188,11 +195,6 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		return nil, errBlocked(reason)
 	case in.Confirm && reason != "pending":
 		return nil, errMoot
-	}
-	if in.Advertising {
-		if err := maySend(p, mediumEmail, resolver.IdentityEmail); err != nil {
-			return nil, err
-		}
 	}
 	content.Sender = in.Sender
 	if in.Subject != "" {

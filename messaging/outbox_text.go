@@ -78,14 +78,14 @@ func (o *Outbox) composeText(ctx context.Context, account uint64, w *resolver.Ou
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}
+		if err := maySend(v, p, mediumSMS); err != nil {
+			return err
+		}
 		provider, set = v.Credential(resolver.CredentialMessage, mediumSMS)
 		key, err = AccountKey(v, account)
 		return err
 	})
 	if err != nil {
-		return nil, nil, err
-	}
-	if err := maySend(p, mediumSMS, resolver.IdentityPhone); err != nil {
 		return nil, nil, err
 	}
 	t, err := merge.Parse(in.Text, merge.Text)

@@ -51,6 +51,15 @@ func (v *View) contactInfo(d *document) ContactInfo {
 	return x
 }
 
+// Barred says why a profile gets no advertising on a channel, empty if it may.
+func (v *View) Barred(ordinal uint32, channel string) (string, error) {
+	var d document
+	if err := v.decode(ordinal, &d); err != nil {
+		return "", err
+	}
+	return v.a.barred(&d, ordinal, channel), nil
+}
+
 // Root is the profile that an ordinal stands for, through merges.
 func (v *View) Root(ordinal uint32) uint32 { return v.a.root(ordinal) }
 
