@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/segment"
 )
@@ -194,7 +196,8 @@ func (m *Machine) publishFlow(cmd *command, c FlowID) *Refusal {
 		return atLimit("definition", "the segments and flows of this account would have %d conditions, the most they can have is %d; share conditions or delete some", n, maxLeaves)
 	}
 	for _, i := range f.def.Conditions() {
-		m.defineRoot(a, conditionID(f.Flow, i), f.def.Steps[i].Condition.Root, cmd.out.Offset)
+		// What fell due with this record is in history, too.
+		m.defineRoot(a, conditionID(f.Flow, i), f.def.Steps[i].Condition.Root, cmd.out.Offset+1)
 	}
 	saved := *f.Flow
 	saved.Publishing, saved.PublishError = true, ""
@@ -341,9 +344,24 @@ func (m *Machine) resumeFlow(cmd *command, c FlowID) *Refusal {
 }
 
 func (m *Machine) resume(a *account, f *flowState) {
+	m.keepPending(a, f)
 	saved := *f.Flow
 	saved.Status, saved.ResumedMs, saved.PausedFor = FlowLive, m.logTime, ""
 	m.saveFlow(a, f, &saved)
+}
+
+// keepPending leaves out who is pending and, since a merge, not where it would
+// enrol: a merge tells of no exit of the profile that goes on.
+func (m *Machine) keepPending(a *account, f *flowState) {
+	if f.pending.bits.IsEmpty() {
+		return
+	}
+	switch t := &f.def.Trigger; t.Type {
+	case flows.TriggerSegmentEntered:
+		f.pending.assign(roaring.And(f.pending.bits, a.engine.Members(t.SegmentID, m.logTime)))
+	case flows.TriggerSegmentExited:
+		f.pending.assign(roaring.AndNot(f.pending.bits, a.engine.Members(t.SegmentID, m.logTime)))
+	}
 }
 
 func (m *Machine) toggleFlow(cmd *command, c FlowID) *Refusal {

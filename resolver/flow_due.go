@@ -119,6 +119,9 @@ func (m *Machine) datesOf(a *account, o uint32, d *document, changed engine.Fiel
 		return
 	}
 	for _, f := range a.flows.onDate {
+		if f.Scanning && o >= f.ScanFrom {
+			continue // it is looked at when the scan comes to it, once
+		}
 		m.date(a, f, o, d, a.engine.NowMs())
 	}
 }
@@ -136,7 +139,9 @@ func (m *Machine) date(a *account, f *flowState, o uint32, d *document, afterMs 
 		r = &m.dated
 		m.loadRecord(a, f, o, r)
 	}
-	if r.DateMs == due {
+	// What is due at this instant, or was while the flow was paused, stays due unless
+	// the date has changed.
+	if r.DateMs == due || r.DateMs != 0 && r.DateMs <= afterMs && f.dateOf(d, r.DateMs-1) == r.DateMs {
 		return
 	}
 	if r.DateMs != 0 {

@@ -75,10 +75,11 @@ func (m *Machine) flowTransition(a *account, t *query.Transition) {
 		into := t.Entered == (f.def.Trigger.Type == flows.TriggerSegmentEntered)
 		silent := m.quiet || t.Cause == segment.CauseMerge || a.gone(t.Ordinal)
 		switch {
+		case f.Status != FlowLive && !into:
+			f.pending.remove(t.Ordinal)
 		case silent:
-			if !into {
-				f.pending.remove(t.Ordinal)
-			}
+			// Nobody enrols for it. Who is pending in a live flow is to be enrolled all
+			// the same.
 		case f.Status == FlowLive:
 			// Who was pending enrols for what it was pending for first.
 			if f.pending.remove(t.Ordinal) {
@@ -87,10 +88,8 @@ func (m *Machine) flowTransition(a *account, t *query.Transition) {
 			if into {
 				m.trigger(f, t.Ordinal, max(t.AtMs, f.sinceMs()), nil)
 			}
-		case into:
-			f.pending.add(t.Ordinal)
 		default:
-			f.pending.remove(t.Ordinal)
+			f.pending.add(t.Ordinal)
 		}
 	}
 }
