@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/server"
 )
 
@@ -21,7 +22,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 		return Report{}, err
 	}
 	began := time.Now()
-	r := &run{config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)), people: newPeople(), gate: newGate()}
+	r := &run{config: config, rng: rand.New(rand.NewPCG(config.Seed, 0)), people: newPeople(), gate: gate.New()}
 	err := r.do(ctx)
 	if r.server != nil {
 		err = errors.Join(err, r.server.Kill())
@@ -37,7 +38,7 @@ type run struct {
 	config  Config
 	rng     *rand.Rand
 	people  *people
-	gate    *gate
+	gate    *gate.Gate
 	workers []*worker
 	server  *server.Server // nil while none runs
 	starts  []time.Duration
@@ -82,7 +83,7 @@ func (r *run) load(ctx context.Context) error {
 	}
 	group.Go(func() error {
 		defer close(finish)
-		r.gate.lift()
+		r.gate.Lift()
 		for i := range r.config.Rounds {
 			if err := r.round(ctx, i); err != nil {
 				return fmt.Errorf("round %d: %w", i+1, err)
@@ -107,7 +108,7 @@ func (r *run) round(ctx context.Context, i int) error {
 		return err
 	}
 	r.server = nil
-	r.gate.drop()
+	r.gate.Drop()
 	r.report.Kills++
 	// One start in four is killed as well, at a random moment.
 	early := 0
@@ -122,7 +123,7 @@ func (r *run) round(ctx context.Context, i int) error {
 	}
 	r.starts = append(r.starts, r.server.StartedIn)
 	r.config.Log("round %d: killed (%d more while starting), served again after %v", i+1, early, r.server.StartedIn.Round(time.Millisecond))
-	r.gate.lift()
+	r.gate.Lift()
 	return r.define(ctx)
 }
 

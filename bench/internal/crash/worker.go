@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/server"
 )
 
@@ -26,14 +27,14 @@ type worker struct {
 	plan    plan
 	ledger  *ledger
 	people  *people
-	gate    *gate
+	gate    *gate.Gate
 	clients [2]client
 	counts  counts
 	// think bounds the random pause between requests.
 	think time.Duration
 }
 
-func newWorker(number int, seed uint64, c server.Credentials, people *people, gate *gate) *worker {
+func newWorker(number int, seed uint64, c server.Credentials, people *people, gate *gate.Gate) *worker {
 	l := &ledger{worker: number}
 	w := &worker{ledger: l, people: people, gate: gate}
 	w.plan = plan{
@@ -87,7 +88,7 @@ func (w *worker) settle(ctx context.Context, r request) error {
 		if try >= maxTries {
 			return fmt.Errorf("request with key %s was tried %d times: %w", w.ledger.key(open[0].items[0]), try, err)
 		}
-		if err := w.gate.wait(ctx); err != nil {
+		if err := w.gate.Wait(ctx); err != nil {
 			return err
 		}
 		if try > 0 {
