@@ -463,3 +463,127 @@ func TestFlowPages(t *testing.T) {
 		t.Errorf("in progress: %v", p.Enrolments)
 	}
 }
+
+// TestFlowAnalytics: counts since a flow went live, and what happened over time,
+// by flow and by step.
+func TestFlowAnalytics(t *testing.T) {
+	h := &rowHistory{}
+	s := newServiceWith(t, h, func(o *Options) { o.PerMinute = 1 << 20 })
+	first := s.live(`{"name":"first","trigger":{"type":"event","event":"go"},"reentry":"after_exit","steps":[{"id":"mail","type":"email",` + someMail + `,"next":"out"},{"id":"out","type":"exit"}]}`)
+	second := s.live(`{"name":"second","trigger":{"type":"event","event":"wait"},"steps":[{"id":"w","type":"wait","seconds":10000000,"next":null}]}`)
+	s.draft(`{"name":"third"}`)
+	for _, email := range []string{"a@x.io", "b@x.io"} {
+		s.contact(email)
+		s.happen(email, "go", `{}`)
+	}
+	s.happen("a@x.io", "wait", `{}`)
+	s.clock.advance(48 * time.Hour)
+	s.happen("a@x.io", "go", `{}`)
+	// What a dispatcher and trackers record of the first two messages.
+	for _, email := range []string{"a@x.io", "b@x.io"} {
+		s.happen(email, "email_sent", fmt.Sprintf(`{"flow_id":%q,"step_id":"mail"}`, first))
+	}
+	s.happen("a@x.io", "email_opened", fmt.Sprintf(`{"flow_id":%q,"step_id":"mail"}`, first))
+	s.happen("a@x.io", "email_opened", fmt.Sprintf(`{"flow_id":%q,"step_id":"mail","agent":"prefetch"}`, first))
+	s.happen("b@x.io", "email_opened", fmt.Sprintf(`{"flow_id":%q,"step_id":"mail"}`, second))
+
+	type moves struct{ Entered, Completed, Exited uint64 }
+	type point struct {
+		Start string
+		moves
+	}
+	var o struct {
+		Total, Draft, Live, Paused int
+		Counts                     record.FlowCounts
+		InRange                    moves `json:"in_range"`
+		Series                     []point
+		Flows                      []struct {
+			Name    string
+			Counts  record.FlowCounts
+			InRange moves `json:"in_range"`
+		}
+	}
+	s.a("GET", "/analytics/flows/overview?from=2025-03-01&to=2025-03-05", "", &o)
+	if o.Total != 3 || o.Draft != 1 || o.Live != 2 || o.Counts != (record.FlowCounts{Entered: 4, InProgress: 1, Exited: 3}) || o.InRange != (moves{4, 0, 3}) || len(o.Series) != 4 ||
+		o.Series[0].moves != (moves{3, 0, 2}) || o.Series[2].moves != (moves{1, 0, 1}) || o.Flows[0].InRange != (moves{3, 0, 3}) || o.Flows[1].InRange != (moves{1, 0, 0}) || o.Flows[1].Counts.InProgress != 1 {
+		t.Errorf("overview: %+v", o)
+	}
+	s.a("GET", "/analytics/flows/overview?from=2025-03-02&to=2025-03-05", "", &o)
+	if o.Counts.Entered != 4 || o.InRange != (moves{1, 0, 1}) || o.Flows[0].InRange != (moves{1, 0, 1}) {
+		t.Errorf("overview of three days: %+v", o)
+	}
+	var x struct {
+		Name    string
+		Counts  record.FlowCounts
+		InRange moves `json:"in_range"`
+		Series  []point
+		Steps   []struct {
+			ID          string
+			Arrived, At uint64
+			Results     map[string]uint64
+			Messages    *messageCounts
+			Series      []struct {
+				Start string
+				Sent  uint64
+			}
+		}
+	}
+	s.a("GET", "/analytics/flows/"+first+"?from=2025-03-01&to=2025-03-05", "", &x)
+	if x.Name != "first" || x.Counts.Entered != 3 || x.InRange != (moves{3, 0, 3}) || len(x.Series) != 4 || len(x.Steps) != 2 {
+		t.Fatalf("flow: %+v", x)
+	}
+	mail, out := x.Steps[0], x.Steps[1]
+	if mail.ID != "mail" || mail.Arrived != 3 || mail.At != 0 || mail.Results["queued"] != 3 || mail.Messages == nil || mail.Messages.Sent != 2 || mail.Messages.Opens != 1 || len(mail.Series) != 1 ||
+		mail.Series[0].Sent != 2 || !strings.HasPrefix(mail.Series[0].Start, "2025-03-03") || out.Messages != nil || out.Arrived != 3 {
+		t.Errorf("steps: %+v", x.Steps)
+	}
+	var all struct{ Flows int }
+	if s.a("GET", "/analytics/overview", "", &all); all.Flows != 3 {
+		t.Errorf("%d flows in the overview", all.Flows)
+	}
+}
+
+// TestFlowPublish: publishing answers when the flow is live, 202 while it is
+// being built, and says what is missing.
+func TestFlowPublish(t *testing.T) {
+	building := &flowCalls{newServiceWith(t, &emptyHistory{building: true}, nil), "console"}
+	building.happen("a@x.io", "bought", `{}`)
+	bought := `{"name":"f","trigger":{"type":"api"},"steps":[{"id":"c","type":"condition","if":{"kind":"activity","event":"bought"},"yes":"x","no":null},{"id":"x","type":"exit"}]}`
+	id := building.draft(bought)
+	status, _, message, data := building.call("POST", "/"+id+"/publish", "")
+	var x record.Flow
+	ok(t, json.Unmarshal(data, &x))
+	if status != 202 || x.Status != "draft" || !x.Publishing || !strings.Contains(message, "being built") {
+		t.Errorf("while it is built: %d %s %s", status, message, data)
+	}
+	building.refused(id, "PUT", "/"+id, `{"name":"g"}`, "is being published")
+
+	f := &flowCalls{newServiceWith(t, &rowHistory{}, nil), "console"}
+	f.happen("a@x.io", "bought", `{}`)
+	id = f.live(bought)
+	f.same(id, "POST", "/"+id+"/publish", "")
+	lacking := f.draft(`{"name":"f","steps":[{"id":"m","type":"email","next":"gone"},{"id":"s","type":"sms"}]}`)
+	for _, says := range []string{"trigger is missing", "steps[0] (m): subject is missing; body is missing; next must be the id of a step", "steps[1] (s): cannot be reached"} {
+		f.refused(lacking, "POST", "/"+lacking+"/publish", "", says)
+	}
+}
+
+// TestProfileTagsAndFlows: a profile answers its tags, and the flows it was in.
+func TestProfileTagsAndFlows(t *testing.T) {
+	f := &flowCalls{newServiceWith(t, &rowHistory{}, nil), "console"}
+	id := f.live(`{"name":"tags","trigger":{"type":"api"},"steps":[{"id":"t","type":"tag","add":["vip","\u00fc"],"next":null}]}`)
+	other := f.live(waits)
+	var p struct{ Tags, Flows []string }
+	ann := f.contact("ann@x.io")
+	if f.console1("GET", "/profiles/"+ann, "", &p); p.Tags == nil || p.Flows == nil || len(p.Tags)+len(p.Flows) != 0 {
+		t.Errorf("before: %+v", p)
+	}
+	for _, flow := range []string{other, id} {
+		if _, success, message, _ := f.call("POST", "/"+flow+"/trigger", `{"email":"ann@x.io"}`); !success {
+			t.Fatal(message)
+		}
+	}
+	if f.console1("GET", "/profiles?email=ann@x.io", "", &p); !slices.Equal(p.Tags, []string{"vip", "ü"}) || !slices.Equal(p.Flows, []string{id, other}) {
+		t.Errorf("have %+v", p)
+	}
+}

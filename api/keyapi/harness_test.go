@@ -187,7 +187,7 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		x.metrics = newSurfaceMetrics(set, x)
 	}
-	s.console, err = api.New(api.Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, KeyLastUsed: s.api.LastUsed})
+	s.console, err = api.New(api.Options{Node: s.node, History: history, Now: s.clock.Now, Rand: rand.Reader, KeyLastUsed: s.api.LastUsed, PublishWait: 5 * time.Second})
 	ok(t, err)
 	r := api.NewRouter()
 	r.ANY("/api/v1/events", events.Event)

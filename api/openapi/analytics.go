@@ -3,21 +3,18 @@ package openapi
 func analyticsA() group {
 	return group{surface: surfaceA, tag: "Analytics", title: "Analytics",
 		about: "Numbers out of history, in a range of time. Opens and clicks of machines do not count.",
-		ops: []operation{
+		ops: append(flowAnalytics(), []operation{
 			{method: "GET", path: "/analytics/overview", permission: "analytics:read", id: "analyticsOverview", summary: "All of the account", query: spanQuery(),
 				data: object(req("range", timeRange),
 					req("contacts", object(req("total", count(1204, "Profiles there are now.")), req("new", count(31, "Made in the range.")),
 						req("subscribed", count(1100, "Subscribed to e-mail now; null when they are too many to be counted.").orNull()))),
-					req("lists", count(4, "")), req("segments", count(9, "")), req("campaigns", count(12, "")), req("flows", count(0, "")),
+					req("lists", count(4, "")), req("segments", count(9, "")), req("campaigns", count(12, "")), req("flows", count(3, "")),
 					req("events", count(20412, "Events in the range.")), req("messages", messageCounts)),
 				fails: []string{"from Input should be before to"}},
 			{method: "GET", path: "/analytics/performance", permission: "analytics:read", id: "analyticsPerformance", summary: "Messages over time",
 				query: append(spanQuery(), query("campaign_id", campaignID("Those of a campaign alone."))),
 				data:  object(req("range", timeRange), req("totals", messageCounts), req("series", list(messageCounts.plus(spanStart()), "One entry for each span, also for those without messages."))),
 				fails: []string{"granularity Input should be 'hour', 'day', 'week' or 'month'"}},
-			{method: "GET", path: "/analytics/flows/overview", permission: "analytics:read", id: "analyticsFlows", summary: "Flows", query: spanQuery(),
-				data: object(req("range", timeRange), req("total", count(0, "")), req("draft", count(0, "")), req("live", count(0, "")), req("paused", count(0, "")),
-					req("enrolled", count(0, "")), req("active", count(0, "")), req("completed", count(0, "")), req("flows", list(object(), "")))},
 			{method: "GET", path: "/analytics/campaigns", permission: "analytics:read", id: "analyticsCampaigns", summary: "Messages by campaign", about: "The oldest campaign first.", query: spanQuery(),
 				data: list(messageCounts.plus(req("campaign_id", campaignID("")), req("name", text("January sale", "")), req("status", runStatus())), ""), paged: true},
 			{method: "GET", path: "/analytics/events", permission: "analytics:read", id: "analyticsEvents", summary: "Events by type",
@@ -33,7 +30,7 @@ func analyticsA() group {
 			{method: "GET", path: "/analytics/contacts", permission: "analytics:read", id: "analyticsContacts", summary: "Growth of contacts", about: "Of those there are now; at most 800 spans.", query: spanQuery(),
 				data: object(req("range", timeRange), req("new", count(31, "Made in the range.")), req("total", count(1204, "At its end.")),
 					req("series", list(object(spanStart(), req("new", count(3, "")), req("total", count(1204, "At the end of the span."))), "")))},
-		}}
+		}...)}
 }
 
 func spanQuery() []parameter {

@@ -9,12 +9,12 @@ import (
 // groups lists all nouns, in the order in which they are shown.
 func groups() []group {
 	return []group{
-		contactsA(), devicesA(), listsA(), campaignsA(), pushA(), analyticsA(),
+		contactsA(), devicesA(), listsA(), campaignsA(), pushA(), flowsA(), analyticsA(),
 		eventsB(),
 		eventsC(), emailC(),
 		sessionConsole(), usersConsole(), companiesConsole(), keysConsole(),
 		segmentsConsole(), profilesConsole(), devicesConsole(), erasuresConsole(), eventsConsole(),
-		listsConsole(), templatesConsole(), campaignsConsole(), domainsConsole(),
+		listsConsole(), templatesConsole(), campaignsConsole(), flowsConsole(), domainsConsole(),
 		webhooksConsole(), credentialsConsole(), settingsConsole(), exportsConsole(),
 		linksPublic(), inboundPublic(), operationsPublic(),
 	}

@@ -27,7 +27,7 @@ func appID(about string) *schema     { return text("app_3f9a7c2e5d1b8046", about
 // pathParameter is what a part of a path in braces takes, behind another part.
 func pathParameter(behind, part string) *schema {
 	switch behind {
-	case "contacts", "profiles", "members":
+	case "contacts", "profiles", "members", "enrolments":
 		return profileID("Id of the person. That of a profile that was merged leads to the one it was merged into.")
 	case "devices":
 		return deviceID("Id of the device.")
@@ -35,6 +35,8 @@ func pathParameter(behind, part string) *schema {
 		return listID("Id of the list.")
 	case "segments":
 		return segmentID("Id of the segment.")
+	case "flows", "custom-flows":
+		return flowID("Id of the flow.")
 	case "campaign", "campaigns":
 		return campaignID("Id of the campaign.")
 	case "templates":

@@ -38,11 +38,13 @@ var profile = named("Profile", object(
 	).says("Identifiers by kind, the newest first.")),
 	req("first_name", text("Ann", "")), req("last_name", text("Lee", "")),
 	req("geo", geo("")), req("attributes", attributes("")),
+	req("tags", list(text("customer", ""), "The texts of `attributes.tags`.")),
 	req("consent", mapOf(object(
 		req("status", word("", "subscribed", "unsubscribed", "never_subscribed")), req("source", text("manual", "")), req("since", instant("").orNull()),
 	), "Consents by channel.").like(ordered{{"email", ordered{{"status", "subscribed"}, {"source", "manual"}, {"since", "2026-01-31T09:00:00.000Z"}}}})),
 	req("lists", list(listID(""), "")),
 	req("segments", list(segmentID(""), "Segments that hold the profile at `as_of`; null when that could not be found out in time, which the message says.").orNull()),
+	req("flows", list(flowID(""), "Flows that the profile is or was in.")),
 	req("as_of", instant("The instant of all this.")),
 	req("statuses", mapOf(contactStatus(""), "Statuses by channel; one that was never subscribed to has none.").like(ordered{{"email", "Subscribed"}})),
 	req("suppressions", mapOf(word("", "bounced", "complained", "suppressed", "pending"), "Why a channel is blocked, by channel.").like(ordered{})),

@@ -7,7 +7,7 @@ import "slices"
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), companies(), endings(), operations())
+		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), companies(), endings(), operations())
 }
 
 const (
@@ -265,6 +265,9 @@ func analytics() []Step {
 		{Request: "GET " + a + "/analytics/performance" + span + "&campaign_id=$campaign"},
 		{Request: "GET " + a + "/analytics/performance?granularity=minute", Fails: true},
 		{Request: "GET " + a + "/analytics/flows/overview" + span},
+		{Request: "GET " + a + "/analytics/flows/overview?from=x", Fails: true},
+		{Request: "GET " + a + "/analytics/flows/$flow" + span},
+		{Request: "GET " + a + "/analytics/flows/flw_none", Fails: true},
 		{Request: "GET " + a + "/analytics/campaigns" + span + "&limit=1", Keep: "next=next"},
 		{Request: "GET " + a + "/analytics/campaigns?cursor=$next"},
 		{Request: "GET " + a + "/analytics/events" + span},

@@ -241,7 +241,7 @@ func (w *walker) keep(s *Step, answer []byte) {
 // refusals makes requests that every operation must refuse in its surface's way:
 // without credentials, without the permission, and with a body that is no JSON.
 func (w *walker) refusals() {
-	w.step(&Step{Request: "POST /console/api/v1/api-keys", Body: `{"name":"weak","permissions":["flows:read"]}`, Keep: "weak=data.key"})
+	w.step(&Step{Request: "POST /console/api/v1/api-keys", Body: `{"name":"weak","permissions":["templates:read"]}`, Keep: "weak=data.key"})
 	weak := 0
 	for _, o := range w.doc.operations {
 		if len(asList(o.node["security"])) == 0 {
