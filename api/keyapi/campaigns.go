@@ -387,7 +387,8 @@ func (a *API) startABTest(c *call) (any, error) {
 		ab.Percent = *in.TestPercent
 	}
 	if in.WaitSeconds != nil {
-		ab.WaitMs = *in.WaitSeconds * 1000
+		// Bounded before it is multiplied: the product may not fit.
+		ab.WaitMs = min(max(*in.WaitSeconds, -1), 1+30*86_400) * 1000
 	}
 	switch {
 	case len(in.Variants) < 2 || len(in.Variants) > 10:
