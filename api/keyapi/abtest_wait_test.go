@@ -6,7 +6,9 @@ import "testing"
 // milliseconds, is taken for another one.
 func TestABTestWaitIsBounded(t *testing.T) {
 	x := newSending(t)
-	var c campaign
+	var c struct {
+		ID string `json:"_id"`
+	}
 	x.call("success", "POST", "/campaign", `{"name":"n","channel":1,"subject":"s","body":"b"}`, &c)
 	for _, seconds := range []string{"-1", "2592001", "18446744073709552", "9223372036854775807", "-9223372036854775808", "-18446744073709552"} {
 		body := `{"variants":[{"subject":"A"},{"subject":"B"}],"wait_seconds":` + seconds + `}`
