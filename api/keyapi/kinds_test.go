@@ -94,8 +94,6 @@ func (s *setting) newest(to string) (out struct {
 	return out
 }
 
-func (s *setting) key() (key tracking.Key) { return keyOf(s.company) }
-
 func keyOf(c *company) (key tracking.Key) {
 	ok(c.t, c.node.Read(c.t.Context(), c.account, func(v *resolver.View) (err error) { key, err = messaging.AccountKey(v, c.account); return err }))
 	return key
