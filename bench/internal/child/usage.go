@@ -13,8 +13,8 @@ import (
 type Usage struct {
 	// CPU is user and system time; the kernel counts it in steps of 10 ms.
 	CPU time.Duration
-	// PeakRSSBytes is the most memory it had resident.
-	PeakRSSBytes int64
+	// RSSBytes is the memory it has resident, PeakRSSBytes the most it had.
+	RSSBytes, PeakRSSBytes int64
 }
 
 // ticksPerSecond is USER_HZ, which is 100 on every Linux Go runs on.
@@ -48,15 +48,22 @@ func parseUsage(stat, status []byte) (Usage, error) {
 		}
 		u.CPU += time.Duration(n) * time.Second / ticksPerSecond
 	}
-	for line := range strings.Lines(string(status)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
-			n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				return u, fmt.Errorf("/proc status: %w", err)
-			}
-			u.PeakRSSBytes = n << 10
-			return u, nil
+	for name, into := range map[string]*int64{"VmRSS": &u.RSSBytes, "VmHWM": &u.PeakRSSBytes} {
+		kB, err := statusLine(string(status), name)
+		if err != nil {
+			return u, fmt.Errorf("/proc status: %w", err)
+		}
+		*into = kB << 10
+	}
+	return u, nil
+}
+
+// statusLine reads a line "name: N kB".
+func statusLine(status, name string) (int64, error) {
+	for line := range strings.Lines(status) {
+		if rest, ok := strings.CutPrefix(line, name+":"); ok {
+			return strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
 		}
 	}
-	return u, fmt.Errorf("/proc status has no VmHWM line")
+	return 0, fmt.Errorf("there is no %s line", name)
 }

@@ -40,7 +40,7 @@ func SignIn(ctx context.Context, c server.Credentials) (*Client, error) {
 		base: "http://" + u.Host + apiPath,
 		http: &http.Client{
 			Timeout:   timeout,
-			Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 4},
+			Transport: &http.Transport{Proxy: nil, MaxIdleConnsPerHost: 32},
 			// A redirect could lead to another machine.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -145,15 +145,36 @@ func (c *Client) call(ctx context.Context, method, path string, body, data any) 
 		Status  string          `json:"status"`
 		Message string          `json:"message"`
 		Data    json.RawMessage `json:"data"`
+		Next    string          `json:"next"`
 	}{}
 	if err := json.Unmarshal(text, &envelope); err != nil {
 		return fmt.Errorf("%s: status %d, no JSON: %.300s", name, resp.StatusCode, text)
 	}
 	if resp.StatusCode/100 != 2 || envelope.Status != "success" {
-		return fmt.Errorf("%s: status %d, %s: %s", name, resp.StatusCode, envelope.Status, envelope.Message)
+		return &StatusError{Call: name, Status: resp.StatusCode, Message: envelope.Status + ": " + envelope.Message}
+	}
+	if p, ok := data.(*page); ok {
+		p.next, data = envelope.Next, p.items
 	}
 	if err := json.Unmarshal(envelope.Data, data); err != nil {
 		return fmt.Errorf("%s: data: %w", name, err)
 	}
 	return nil
+}
+
+// page is where a list and its cursor are put; there is no next after the last.
+type page struct {
+	items any
+	next  string
+}
+
+// StatusError is an answer that is no success.
+type StatusError struct {
+	Call    string // method and path
+	Status  int    // of HTTP
+	Message string
+}
+
+func (e *StatusError) Error() string {
+	return fmt.Sprintf("%s: status %d, %s", e.Call, e.Status, e.Message)
 }

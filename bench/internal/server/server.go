@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
@@ -94,10 +96,16 @@ func (i *Installation) Start(ctx context.Context, timeout time.Duration) (*Serve
 func (i *Installation) Launch() (*child.Process, error) { return child.Launch(i.spec(0)) }
 
 // DiskBytes is the size of the files below the data directory, by the first
-// element of their path.
+// element of their path. A file of several names, as checkpoints have them,
+// counts once.
 func (i *Installation) DiskBytes() (map[string]int64, error) {
 	sizes := map[string]int64{}
+	type inode struct{ device, number uint64 }
+	seen := map[inode]bool{}
 	err := filepath.WalkDir(i.DataDir(), func(path string, d os.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
 		if err != nil {
 			return err
 		}
@@ -105,12 +113,22 @@ func (i *Installation) DiskBytes() (map[string]int64, error) {
 			return nil
 		}
 		info, err := d.Info()
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // gone meanwhile
+		}
 		if err != nil {
 			return err
 		}
 		rel, err := filepath.Rel(i.DataDir(), path)
 		if err != nil {
 			return err
+		}
+		if s, ok := info.Sys().(*syscall.Stat_t); ok && s.Nlink > 1 {
+			if n := (inode{uint64(s.Dev), s.Ino}); seen[n] {
+				return nil
+			} else {
+				seen[n] = true
+			}
 		}
 		first, _, _ := strings.Cut(rel, string(filepath.Separator))
 		sizes[first] += info.Size()

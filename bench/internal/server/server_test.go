@@ -79,6 +79,9 @@ func TestDiskBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Link(filepath.Join(i.DataDir(), "log/0/a"), filepath.Join(i.DataDir(), "log/a-again")); err != nil {
+		t.Fatal(err)
+	}
 	sizes, err := i.DiskBytes()
 	if err != nil || len(sizes) != 2 || sizes["log"] != 15 || sizes["history.duckdb"] != 7 {
 		t.Errorf("%v, %v", sizes, err)
