@@ -1,0 +1,264 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/dueset"
+)
+
+// compare holds the machine against the oracle: everybody's ways, all effects,
+// all events and transitions told.
+func (s *flowSim) compare() {
+	s.t.Helper()
+	s.compareTold()
+	s.compareOutbox()
+	a := s.n.account()
+	for _, f := range s.o.flows {
+		s.compareFlow(a.flows.byNumber[f.number], f)
+	}
+	if a.EmailCredits != s.o.credits {
+		s.fatalf("%d credits, the oracle has %d", a.EmailCredits, s.o.credits)
+	}
+	for p, x := range s.o.people {
+		if !s.o.there(p) {
+			continue
+		}
+		var d document
+		s.n.must(s.n.m.load(a, uint32(p), &d))
+		w := s.o.who.profiles[p]
+		if !reflect.DeepEqual(decodeObject(d.attributes), w.attrs) || !reflect.DeepEqual(decodeObject(d.geo), w.geo) || string(d.firstName) != w.first {
+			s.fatalf("profile %d has %s %s %q, the oracle has %v %v %q", p, d.attributes, d.geo, d.firstName, w.attrs, w.geo, w.first)
+		}
+		for _, c := range d.consents {
+			if have := x.consents[consentChannels[c.channel]]; have.status != c.status {
+				s.fatalf("profile %d: consent of %s is %d, the oracle has %d", p, consentChannels[c.channel], c.status, have.status)
+			}
+		}
+	}
+}
+
+// compareTold compares what was recorded since the last time: each event of the
+// service's own exactly once, in order.
+func (s *flowSim) compareTold() {
+	s.t.Helper()
+	rows := &s.n.rows
+	for ; s.rows < len(s.o.rows) || s.rows < rows.Rows(); s.rows++ {
+		if s.rows >= len(s.o.rows) || s.rows >= rows.Rows() {
+			s.fatalf("%d events are recorded, the oracle has %d: %+v", rows.Rows(), len(s.o.rows), s.o.rows[min(s.rows, len(s.o.rows)):])
+		}
+		got := oracleRow{int(rows.Ordinal[s.rows]), rows.TimeMs[s.rows], string(rows.EventType.At(s.rows)), string(rows.Properties.At(s.rows))}
+		if want := s.o.rows[s.rows]; got != want {
+			s.fatalf("F1: event %d of the log is %+v, the oracle has %+v", s.rows, got, want)
+		}
+	}
+	for ; s.moves < len(s.o.moves) || s.moves < len(rows.Transitions); s.moves++ {
+		if s.moves >= len(s.o.moves) || s.moves >= len(rows.Transitions) {
+			s.fatalf("S2: %d transitions are told, the oracle has %d", len(rows.Transitions), len(s.o.moves))
+		}
+		got, want := rows.Transitions[s.moves], s.o.moves[s.moves]
+		if got.Segment != want.Segment || got.Ordinal != want.Ordinal || got.Entered != want.Entered || got.AtMs != want.AtMs {
+			s.fatalf("S2: transition %d is %+v, the oracle has %+v", s.moves, got, want)
+		}
+	}
+}
+
+// compareOutbox compares effects: each is there once, for the right profile.
+func (s *flowSim) compareOutbox() {
+	s.t.Helper()
+	a := s.n.account()
+	if a.outbox.last != s.o.last || len(a.outbox.items) != len(s.o.outbox) {
+		s.fatalf("F1: %d effects were intended and %d wait, the oracle has %d and %d", a.outbox.last, len(a.outbox.items), s.o.last, len(s.o.outbox))
+	}
+	for seq, want := range s.o.outbox {
+		got := *a.outbox.items[seq]
+		got.at = 0
+		if got != want.OutboxItem {
+			s.fatalf("F1: effect %d is %+v, the oracle has %+v", seq, got, want.OutboxItem)
+		}
+		if want.to != "" {
+			var x OutboxMail
+			b, err := s.n.m.store.entity(payloadKey(testAccount, seq))
+			s.n.must(err)
+			s.n.must(json.Unmarshal(b, &x))
+			if x.To != want.to {
+				s.fatalf("F1: e-mail %d goes to %s, the oracle says %s", seq, x.To, want.to)
+			}
+		}
+	}
+}
+
+func (s *flowSim) compareFlow(got *flowState, want *oracleFlow) {
+	s.t.Helper()
+	if want.deleted && got.Deleted {
+		return
+	}
+	if got.Status != want.status || got.PausedFor != want.pausedFor || got.Publishing != want.publishing || got.Deleted != want.deleted {
+		s.fatalf("flow %d is %+v, the oracle has it %s for %q, publishing %v, deleted %v", want.number, *got.Flow, want.status, want.pausedFor, want.publishing, want.deleted)
+	}
+	if !bytes.Equal(mustJSON(got.counts), mustJSON(want.counts)) {
+		s.fatalf("flow %d counts %s, the oracle has %s", want.number, mustJSON(got.counts), mustJSON(want.counts))
+	}
+	if list := slices.Sorted(maps.Keys(want.waiting)); !slices.Equal(list, ordinals(got.pending.bits)) && want.status == FlowLive {
+		s.fatalf("flow %d: %v are to be enrolled, the oracle has %v", want.number, got.pending.bits, list)
+	}
+	for p := range s.o.people {
+		r := s.ways(got, uint32(p))
+		if len(r.Ways) != len(want.ways[p]) {
+			s.fatalf("F1: flow %d, profile %d: %d ways %+v, the oracle has %d %+v", want.number, p, len(r.Ways), r.Ways, len(want.ways[p]), want.ways[p])
+		}
+		for i, e := range r.Ways {
+			w := want.ways[p][i]
+			if len(e.Event) == 0 && len(w.Event) == 0 {
+				e.Event, w.Event = nil, nil
+			}
+			if !reflect.DeepEqual(e, w) {
+				s.fatalf("F1: flow %d, profile %d: way %d is\n%+v, the oracle has\n%+v", want.number, p, i, e, w)
+			}
+		}
+		if due := want.dates[p]; r.DateMs != due {
+			s.fatalf("flow %d, profile %d: the date is due at %d, the oracle has %d", want.number, p, r.DateMs, due)
+		}
+	}
+}
+
+// ways is what is stored of a profile in a flow.
+func (s *flowSim) ways(f *flowState, p uint32) (r flows.Record) {
+	if f.known.Contains(p) {
+		s.n.m.loadRecord(s.n.account(), f, p, &r)
+	}
+	return r
+}
+
+func ordinals(b *roaring.Bitmap) (out []int) {
+	for it := b.Iterator(); it.HasNext(); {
+		out = append(out, int(it.Next()))
+	}
+	return out
+}
+
+// consistent checks what is derived in memory, and what counts say, against what
+// is stored. It holds at any time, also while work is left for further records.
+func (s *flowSim) consistent() {
+	s.t.Helper()
+	a := s.n.account()
+	stored := map[string]bool{}
+	for key := range s.n.storedWays() {
+		stored[key] = true
+	}
+	for _, f := range a.flows.byNumber {
+		var timers, dates []dueset.Item
+		at := make([]uint64, len(f.counts.Steps))
+		known, entered, active := roaring.New(), roaring.New(), roaring.New()
+		for o := range a.headers.n {
+			key := enrolmentKey(a.number, f.Number, o)
+			if stored[key] != f.known.Contains(o) {
+				s.fatalf("flow %d, profile %d: stored %v, known %v", f.Number, o, stored[key], f.known.Contains(o))
+			}
+			if !stored[key] {
+				continue
+			}
+			known.Add(o)
+			r := s.ways(f, o)
+			if !f.Deleted && (a.root(o) != o || a.gone(o)) {
+				s.fatalf("F1: flow %d has ways of profile %d, which is no more", f.Number, o)
+			}
+			if len(r.Ways) > 0 {
+				entered.Add(o)
+			} else if r.DateMs == 0 {
+				s.fatalf("flow %d, profile %d: nothing is stored at length", f.Number, o)
+			}
+			if r.DateMs != 0 {
+				dates = append(dates, dueset.Item{Due: r.DateMs, Ordinal: o})
+			}
+			for i := range r.Ways {
+				s.soundWay(f, o, &r.Ways[i])
+			}
+			if e := r.Current(); e != nil {
+				active.Add(o)
+				if e.Timed() {
+					timers = append(timers, dueset.Item{Due: e.DueMs, Ordinal: o})
+				}
+				if !f.Deleted {
+					at[e.Step]++
+				}
+			}
+		}
+		if !known.Equals(f.known) || !entered.Equals(f.entered) || !active.Equals(f.active) {
+			s.fatalf("flow %d: known %v %v entered %v %v active %v %v", f.Number, f.known, known, f.entered, entered, f.active, active)
+		}
+		if f.Deleted {
+			continue
+		}
+		for i, c := range f.counts.Steps {
+			results := uint64(0)
+			for _, n := range c.Results {
+				results += n
+			}
+			if c.At != at[i] || c.Arrived < c.At+results {
+				s.fatalf("flow %d, step %d: counts %+v, %d stand there", f.Number, i, c, at[i])
+			}
+		}
+		if f.counts.Entered < f.counts.Completed+f.counts.Exited+active.GetCardinality() {
+			s.fatalf("flow %d: counts %+v, %d are in it", f.Number, f.counts, active.GetCardinality())
+		}
+		s.sameItems(f, "timers", &f.timers, timers)
+		s.sameItems(f, "dates", &f.dates, dates)
+	}
+}
+
+// soundWay checks that a way passed no step twice.
+func (s *flowSim) soundWay(f *flowState, o uint32, e *flows.Enrolment) {
+	s.t.Helper()
+	seen := map[int]bool{}
+	for _, v := range e.Path {
+		if seen[v.Step] {
+			s.fatalf("F1: flow %d, profile %d: step %d is passed twice: %+v", f.Number, o, v.Step, e)
+		}
+		seen[v.Step] = true
+	}
+}
+
+func (s *flowSim) sameItems(f *flowState, what string, set *dueset.Set, want []dueset.Item) {
+	s.t.Helper()
+	slices.SortFunc(want, dueset.Compare)
+	var got []dueset.Item
+	for it, ok := set.Min(); ok; it, ok = set.Min() {
+		set.Remove(it)
+		got = append(got, it)
+	}
+	for _, it := range got {
+		set.Add(it)
+	}
+	if !slices.Equal(got, want) {
+		s.fatalf("flow %d: %s in memory %v, stored %v", f.Number, what, got, want)
+	}
+}
+
+// storedWays are the keys of all records of ways.
+func (n *flowNode) storedWays() map[string]bool {
+	out := map[string]bool{}
+	n.must(n.m.store.each(tableEnrolment, func(account uint64, rest, _ []byte) error {
+		out[string(append(accountKey(nil, tableEnrolment, account), rest...))] = true
+		return nil
+	}))
+	for _, layer := range []map[string][]byte{n.m.store.frozenEntities, n.m.store.entities} {
+		for k, v := range layer {
+			if k[0] == tableEnrolment {
+				out[k] = v != nil
+			}
+		}
+	}
+	for k, there := range out {
+		if !there {
+			delete(out, k)
+		}
+	}
+	return out
+}

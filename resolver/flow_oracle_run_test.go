@@ -1,0 +1,327 @@
+package resolver
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/segment"
+)
+
+// trigger has somebody enrolled when what is at hand has been told in full.
+func (o *flowOracle) trigger(f *oracleFlow, p int, at int64, event []byte) {
+	o.queue = append(o.queue, oracleEntry{f, p, at, o.depth, slices.Clone(event)})
+}
+
+// eventTriggers looks for live flows that an event triggers: those on events,
+// then those on lists.
+func (o *flowOracle) eventTriggers(p int, typ string, props []byte) {
+	if o.quiet {
+		return
+	}
+	for _, kind := range []string{flows.TriggerEvent, flows.TriggerListJoined} {
+		for _, f := range o.flows {
+			if t := f.def.Trigger; f.live() && t.Type == kind {
+				matches := kind == flows.TriggerEvent && t.Event.Event == typ || kind == flows.TriggerListJoined && typ == typeListJoined && decodeObject(props)["list_id"] == t.ListID
+				if t.Event != nil {
+					for _, w := range t.Event.Where {
+						matches = matches && w.Match(props, o.at)
+					}
+				}
+				if matches {
+					o.trigger(f, p, o.at, props)
+				}
+			}
+		}
+	}
+}
+
+// publish tells entries and exits and looks for flows that they trigger: neither
+// merges nor silent imports do.
+func (o *flowOracle) publish() {
+	list := o.untold
+	o.untold = nil
+	o.moves = append(o.moves, list...)
+	for _, t := range list {
+		for _, f := range o.flows {
+			if f.deleted || f.status == FlowDraft || f.def.Trigger.SegmentID != t.Segment {
+				continue
+			}
+			p, into := int(t.Ordinal), t.Entered == (f.def.Trigger.Type == flows.TriggerSegmentEntered)
+			silent := o.quiet || t.Cause == segment.CauseMerge || o.people[p].gone
+			switch {
+			case f.status == FlowPaused && !into:
+				delete(f.waiting, p)
+			case silent:
+			case f.status == FlowPaused:
+				f.waiting[p] = true
+			default:
+				if f.waiting[p] {
+					delete(f.waiting, p)
+					o.trigger(f, p, f.since(), nil)
+				}
+				if into {
+					o.trigger(f, p, max(t.AtMs, f.since()), nil)
+				}
+			}
+		}
+	}
+}
+
+// react enrols those for whom something has triggered a flow, until nothing new
+// follows.
+func (o *flowOracle) react() {
+	o.publish()
+	for len(o.queue) > 0 {
+		e := o.queue[0]
+		o.queue = o.queue[1:]
+		o.enrol(e)
+		o.publish()
+	}
+	o.depth = 0
+}
+
+func (o *flowOracle) enrol(e oracleEntry) {
+	f, p := e.f, o.who.profiles[e.p].winner
+	ways := f.ways[p]
+	switch {
+	case !f.live() || o.people[p].gone || f.current(p) != nil || len(ways) > 0 && f.def.Reentry == flows.Once:
+		return
+	case e.depth > 16:
+		f.counts.LoopsCut++
+		return
+	}
+	o.begun++
+	w := flows.Enrolment{Number: 1, Status: flows.InProgress, Depth: e.depth, StartedMs: e.at, Event: e.event}
+	if n := len(ways); n > 0 {
+		w.Number = ways[n-1].Number + 1
+		ways = ways[max(0, n-10):] // of those that ended ten are kept
+	}
+	f.ways[p] = append(slices.Clone(ways), w)
+	f.counts.Entered++
+	x := f.current(p)
+	o.arrive(f, x, 0, e.at)
+	o.depth = e.depth + 1
+	o.flowEvent(f, p, typeFlowEntered, "")
+	o.carryOn(f, p, x, e.at)
+}
+
+func (o *flowOracle) flowEvent(f *oracleFlow, p int, typ, reason string) {
+	props := properties{"flow_id": f.id, "flow_name": f.def.Name}
+	if reason != "" {
+		props["reason"] = reason
+	}
+	o.own(p, typ, props)
+	o.settle(p, segment.CauseEvent)
+}
+
+// goOn does what is due in a live flow: a date, or a step.
+func (o *flowOracle) goOn(f *oracleFlow, p int, due int64, date bool) {
+	at := max(due, f.since())
+	if !date {
+		o.carryOn(f, p, f.current(p), at)
+		return
+	}
+	o.setDate(f, p, o.nextDate(f, p, due))
+	if due < f.paused || due >= f.resumed {
+		o.trigger(f, p, at, nil)
+	}
+}
+
+// carryOn takes a way on until it must wait or ends.
+func (o *flowOracle) carryOn(f *oracleFlow, p int, w *flows.Enrolment, at int64) {
+	if w.Phase == flows.Sleeping && f.live() {
+		if w.DueMs > w.SinceMs {
+			w.Depth = 0
+		}
+		o.leave(f, w, flows.Done, 0, f.def.Steps[w.Step].Next, at)
+	}
+	for w.Status == flows.InProgress && w.Phase == flows.Ready && f.live() && o.step(f, p, w, at) {
+	}
+	o.depth = w.Depth + 1
+	switch {
+	case w.Status == flows.Completed:
+		f.counts.Completed++
+		o.flowEvent(f, p, typeFlowCompleted, "")
+	case w.Status == flows.Exited:
+		f.counts.Exited++
+		o.flowEvent(f, p, typeFlowExited, w.Reason.String())
+	case w.Phase == flows.Ready:
+		w.DueMs = at // it goes on as soon as it can
+	}
+}
+
+// step carries out the step a way stands at, and tells whether it may go on.
+func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bool {
+	s := &f.def.Steps[w.Step]
+	x := o.people[p]
+	switch s.Type {
+	case flows.StepWait:
+		due := at + s.Wait.Seconds*1000
+		if s.Wait.Until != nil {
+			due = naiveUntil(s.Wait.Until, at)
+		}
+		if due <= at {
+			break
+		}
+		w.Phase, w.DueMs = flows.Sleeping, due
+		return false
+	case flows.StepCondition:
+		if o.member(s.Condition.Root, p, o.at) {
+			o.leave(f, w, flows.Yes, 0, s.Condition.Yes, at)
+		} else {
+			o.leave(f, w, flows.No, 0, s.Condition.No, at)
+		}
+		return true
+	case flows.StepSplit:
+		branch := naivePick(s.Split.Branches, o.bits(f, p, w.Step, w.Number))
+		o.leave(f, w, flows.Branched, branch, s.Split.Branches[branch].Next, at)
+		return true
+	case flows.StepEmail, flows.StepSMS:
+		kind, channel := IdentityEmail, "email"
+		if s.Type == flows.StepSMS {
+			kind, channel = IdentityPhone, "sms"
+		}
+		consent := x.consents[channel].status
+		r := flows.Queued
+		switch list := o.who.profiles[p].idents[kind]; {
+		case len(list) == 0:
+			r = flows.NoAddress
+		case x.blocks[channel] != 0:
+			r = flows.Blocked
+		case consent == consentUnsubscribed || channel == "sms" && consent != consentSubscribed:
+			r = flows.NotSubscribed
+		case channel == "email" && o.credits == 0:
+			o.outOfCredits()
+			return false
+		case channel == "email":
+			o.put(f, p, w, OutboxEmail, list[len(list)-1])
+			if o.credits--; o.credits == 0 {
+				o.outOfCredits()
+			}
+		default:
+			o.put(f, p, w, OutboxSMS, "")
+		}
+		o.leave(f, w, r, 0, s.Next, at)
+		return true
+	case flows.StepTag:
+		o.tag(p, s.Tag)
+	case flows.StepUpdate:
+		o.update(p, w, s.Update)
+	case flows.StepWebhook:
+		o.put(f, p, w, OutboxCall, "")
+		w.Phase, w.Item, w.DueMs = flows.Awaiting, o.last, flows.Never
+		return false
+	case flows.StepExit:
+		o.end(f, w, flows.Exited, flows.ByStep, flows.Done, 0, at)
+		return false
+	}
+	o.leave(f, w, flows.Done, 0, s.Next, at)
+	return true
+}
+
+func (o *flowOracle) put(f *oracleFlow, p int, w *flows.Enrolment, kind, to string) {
+	o.last++
+	s := &f.def.Steps[w.Step]
+	it := OutboxItem{Seq: o.last, Origin: o.last, Kind: kind, Ordinal: uint32(p), DueMs: o.now, CreatedMs: o.now, Flow: f.id, Step: s.ID}
+	if s.Email != nil {
+		it.Ref = s.Email.TemplateID
+	}
+	o.outbox[o.last] = &oracleItem{it, to}
+}
+
+func (o *flowOracle) arrive(f *oracleFlow, w *flows.Enrolment, step int, at int64) {
+	w.Phase, w.Step, w.SinceMs, w.DueMs, w.Item = flows.Ready, step, at, at, 0
+	w.Path = append(w.Path, flows.Visit{Step: step, AtMs: at})
+	f.counts.Steps[step].Arrived++
+	f.counts.Steps[step].At++
+}
+
+func (o *flowOracle) leave(f *oracleFlow, w *flows.Enrolment, r flows.Result, branch, next int, at int64) {
+	if next == flows.End {
+		o.end(f, w, flows.Completed, 0, r, branch, at)
+		return
+	}
+	o.visited(f, w, r, branch)
+	o.arrive(f, w, next, at)
+}
+
+func (o *flowOracle) end(f *oracleFlow, w *flows.Enrolment, s flows.Status, why flows.Reason, r flows.Result, branch int, at int64) {
+	o.visited(f, w, r, branch)
+	w.Status, w.Reason, w.Phase, w.Step, w.Item, w.DueMs, w.EndedMs = s, why, flows.Ready, flows.End, 0, flows.Never, at
+}
+
+func (o *flowOracle) visited(f *oracleFlow, w *flows.Enrolment, r flows.Result, branch int) {
+	v := &w.Path[len(w.Path)-1]
+	v.Result, v.Branch = r, branch
+	c := &f.counts.Steps[v.Step]
+	c.At--
+	if c.Results == nil {
+		c.Results = map[flows.Result]uint64{}
+	}
+	c.Results[r]++
+}
+
+// tag changes tags, which are an attribute.
+func (o *flowOracle) tag(p int, x *flows.Tag) {
+	attrs := o.who.profiles[p].attrs
+	var have, tags []string
+	list, _ := attrs[tagsField].([]any)
+	for _, v := range list {
+		if text, ok := v.(string); ok {
+			have = append(have, text)
+		}
+	}
+	for _, text := range append(slices.Clone(have), x.Add...) {
+		if !slices.Contains(tags, text) && (!slices.Contains(x.Remove, text) || slices.Contains(x.Add, text)) {
+			tags = append(tags, text)
+		}
+	}
+	if slices.Equal(have, tags) {
+		return
+	}
+	value := make([]any, len(tags))
+	for i, text := range tags {
+		value[i] = text
+	}
+	attrs[tagsField] = value
+	o.amended(p)
+}
+
+// update sets fields. Of merge tags it knows those that the test uses.
+func (o *flowOracle) update(p int, w *flows.Enrolment, x *flows.Update) {
+	who := o.who.profiles[p]
+	event, first := decodeObject(w.Event), who.first
+	for _, a := range x.Set {
+		var v any
+		if err := json.Unmarshal(a.Value, &v); err != nil {
+			panic(err)
+		}
+		switch v {
+		case "{{event.value}}":
+			v = ""
+			if event["value"] != nil {
+				v = string(mustJSON(event["value"]))
+			}
+		case "{{first_name}}":
+			v = first
+		}
+		group, path, _ := strings.Cut(a.Field, ".")
+		switch group {
+		case "first_name":
+			who.first, _ = v.(string)
+		case "attributes":
+			naiveMerge(who.attrs, map[string]any{path: v}, false)
+		case "geo":
+			naiveMerge(who.geo, map[string]any{path: v}, false)
+		}
+	}
+	o.amended(p)
+}
+
+func (o *flowOracle) amended(p int) {
+	o.people[p].facts = nil
+	o.dates(p)
+	o.settle(p, segment.CauseProfile)
+}

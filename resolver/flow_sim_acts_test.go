@@ -1,0 +1,399 @@
+package resolver
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/segment"
+)
+
+// act lets something happen.
+func (s *flowSim) act() {
+	rng := s.rng
+	switch rng.IntN(20) {
+	case 0:
+		s.n.now += rng.Int64N(int64(pick(rng, 60_000, 60_000, 2*86_400_000)))
+	case 1:
+		s.n.now -= rng.Int64N(3000) // a stamp of another node's clock
+	case 2:
+		if rng.IntN(4) == 0 {
+			s.n.now += rng.Int64N(400 * 86_400_000)
+		}
+	case 3, 4, 5, 6, 7, 8, 9:
+		s.n.now += int64(rng.IntN(6)) * 1000 // windows and waits end at the same instant
+	case 10, 11:
+		s.n.now += rng.Int64N(20_000)
+	}
+	s.w.now = s.n.now
+	s.sometimesCrash(12)
+	switch n := rng.IntN(100); {
+	case n < 27:
+		s.events()
+	case n < 33:
+		s.tick()
+	case n < 36:
+		s.continueRecord()
+	case n < 44:
+		s.contact()
+	case n < 49:
+		s.person()
+	case n < 59:
+		s.outcome()
+	case n < 70:
+		s.state()
+	case n < 77:
+		s.call()
+	case n < 85:
+		s.topUp()
+	case n < 88:
+		s.imports()
+	case n < 91:
+		s.createFlow()
+	case n < 95:
+		s.publishSome()
+	case n < 98:
+		s.editSegment()
+	default:
+		s.erase()
+	}
+}
+
+func (s *flowSim) events() {
+	var evs []eventlog.Event
+	for range pick(s.rng, 1, 1, 2, 4) {
+		evs = append(evs, s.w.event(s.world))
+	}
+	s.step = fmt.Sprintf("%d events:", len(evs))
+	for i := range evs {
+		s.step += fmt.Sprintf(" %s props=%s geo=%s first=%s", describe(&evs[i]), evs[i].Properties, evs[i].Geo, evs[i].FirstName)
+	}
+	s.log()
+	s.do(eventlog.KindEvents, appendEvents(nil, evs), func(out *Outcome) { s.tellEvents(evs, out) })
+}
+
+func (s *flowSim) tellEvents(evs []eventlog.Event, out *Outcome) {
+	for i := range evs {
+		p, status := s.o.event(&evs[i])
+		if got := out.Events[i]; got.Status != status || status != EventRefused && got.Profile.ordinal() != uint32(p) {
+			s.fatalf("event %d: status %d, the oracle says %d for profile %d", i, got.Status, status, p)
+		}
+	}
+}
+
+// imports brings past events, which start flows only if they are told to.
+func (s *flowSim) imports() {
+	evs := []eventlog.Event{s.w.event(s.world), s.w.event(s.world)}
+	for i := range evs {
+		evs[i].HasTime, evs[i].TimeMs = true, s.o.now-s.rng.Int64N(20_000)
+	}
+	head := eventlog.ImportHead{File: [32]byte{9}, FirstRow: s.file, Rows: uint32(len(evs)), TriggerFlows: s.rng.IntN(2) == 0}
+	if s.file += uint64(len(evs)); s.file > 0 && s.rng.IntN(10) == 0 && head.FirstRow > 0 {
+		// The same rows again.
+		head.FirstRow -= 2
+		s.file -= 2
+	}
+	again := head.FirstRow+uint64(head.Rows) <= s.n.account().imports[head.File]
+	s.step = fmt.Sprintf("import of two events, flows %v, again %v: %s %s", head.TriggerFlows, again, describe(&evs[0]), describe(&evs[1]))
+	s.log()
+	s.do(eventlog.KindImport, appendEvents(head.Append(nil), evs), func(out *Outcome) {
+		if again {
+			return
+		}
+		s.o.quiet = !head.TriggerFlows
+		s.tellEvents(evs, out)
+		s.o.react()
+		s.o.quiet = false
+	})
+}
+
+// refused compares whether a command was refused.
+func (s *flowSim) refused(out *Outcome, want bool) {
+	s.t.Helper()
+	if (out.Refusal != nil) != want {
+		s.fatalf("refusal %v, the oracle says %v", out.Refusal, want)
+	}
+}
+
+func (s *flowSim) contact() {
+	c := ContactCreate{Email: fmt.Sprintf("U%d@x.io", s.rng.IntN(s.world)), FirstName: pick(s.rng, "", "Ada")}
+	if s.rng.IntN(2) == 0 {
+		c.Phone = fmt.Sprintf("+49 30 %d", s.rng.IntN(s.world))
+	}
+	if s.rng.IntN(3) == 0 {
+		s.command(CommandContactCreate, c, func(out *Outcome) { s.refused(out, s.o.contact(c)) })
+		return
+	}
+	l := pick(s.rng, s.w.lists...)
+	s.command(CommandListAdd, ListAdd{ListID: l, Create: c}, func(out *Outcome) {
+		c.ListID = l
+		s.refused(out, s.o.contact(c))
+	})
+}
+
+// someone picks a profile that is there.
+func (s *flowSim) someone() (p int, id string, ok bool) {
+	a := s.n.account()
+	if a.headers.n == 0 {
+		return 0, "", false
+	}
+	o := uint32(s.rng.IntN(int(a.headers.n)))
+	return int(a.root(o)), a.headers.get(o).id.String(), !a.gone(a.root(o))
+}
+
+// person changes consents, blocks and lists.
+func (s *flowSim) person() {
+	p, id, ok := s.someone()
+	if !ok {
+		return
+	}
+	switch channel := pick(s.rng, "email", "email", "sms"); s.rng.IntN(4) {
+	case 0, 1:
+		c := ConsentSet{ID: id, Channel: channel, Status: pick(s.rng, "subscribed", "unsubscribed"), Source: "form"}
+		s.command(CommandConsentSet, c, func(*Outcome) {
+			if s.o.consent(p, c.Channel, c.Status, c.Source) {
+				s.o.settle(p, segment.CauseProfile)
+			}
+		})
+	case 2:
+		c := BlockSet{ID: id, Channel: channel, Reason: pick(s.rng, "bounced", "suppressed", "", "")}
+		s.command(CommandBlockSet, c, func(*Outcome) {
+			was, props := s.o.people[p].blocks[channel], properties{"channel": channel, "reason": c.Reason, "source": ""}
+			switch is := blockReasons[c.Reason]; {
+			case is == 0 && was != 0:
+				props["reason"] = was.String()
+				s.o.own(p, typeUnsuppressed, props)
+				s.o.people[p].blocks[channel] = 0
+			case is > was:
+				s.o.own(p, typeSuppressed, props)
+				s.o.people[p].blocks[channel] = is
+			}
+			s.o.settle(p, segment.CauseEvent)
+		})
+	default:
+		l := pick(s.rng, s.w.lists...)
+		s.command(CommandListRemove, ListRemove{ListID: l, Profile: id}, func(out *Outcome) { s.refused(out, !s.o.left(p, l)) })
+	}
+}
+
+// outcome reports what became of effects, also late and twice.
+func (s *flowSim) outcome() {
+	for range 1 + s.rng.IntN(3) {
+		waiting := sortedKeys(s.n.account().outbox.items)
+		if len(waiting) == 0 {
+			return
+		}
+		it := s.n.account().outbox.items[pick(s.rng, waiting...)]
+		d := OutboxDone{Seq: it.Seq, Attempt: it.Attempt, Reason: "why", DelayMs: s.rng.Int64N(1000),
+			Result: pick(s.rng, ResultSent, ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultMoot)}
+		if it.Kind == OutboxCall && d.Result != ResultRetry {
+			simulatedFlows.calls.Add(1)
+		}
+		for range 1 + s.rng.IntN(2) {
+			s.command(CommandOutboxDone, d, func(*Outcome) { s.o.done(d) })
+		}
+	}
+}
+
+// aFlow picks a flow that is there.
+func (s *flowSim) aFlow(wanted func(f *oracleFlow) bool) *oracleFlow {
+	var list []*oracleFlow
+	for _, f := range s.o.flows {
+		if !f.deleted && wanted(f) {
+			list = append(list, f)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	return pick(s.rng, list...)
+}
+
+// state pauses, resumes, toggles, deletes and duplicates.
+func (s *flowSim) state() {
+	f := s.aFlow(func(f *oracleFlow) bool { return f.status != FlowDraft || s.rng.IntN(4) == 0 })
+	if f == nil {
+		return
+	}
+	s.follow(f)
+	switch n := s.rng.IntN(12); {
+	case n < 5:
+		s.command(CommandFlowToggle, FlowID{f.id}, func(out *Outcome) {
+			if f.status == FlowLive {
+				s.o.pause(f, "")
+				s.refused(out, false)
+				return
+			}
+			s.refused(out, f.status == FlowDraft || s.o.resume(f))
+		})
+	case n < 7:
+		s.command(CommandFlowPause, FlowID{f.id}, func(out *Outcome) {
+			s.refused(out, f.status == FlowDraft)
+			switch f.status {
+			case FlowLive:
+				s.o.pause(f, "")
+			case FlowPaused:
+				f.pausedFor = ""
+			}
+		})
+	case n < 10:
+		s.command(CommandFlowResume, FlowID{f.id}, func(out *Outcome) {
+			s.refused(out, f.status == FlowDraft || f.status == FlowPaused && s.o.resume(f))
+		})
+	case n < 11:
+		s.duplicate(f)
+	default:
+		s.command(CommandFlowDelete, FlowID{f.id}, func(out *Outcome) {
+			s.refused(out, f.status == FlowLive)
+			if f.status != FlowLive {
+				f.deleted = true
+			}
+		})
+	}
+}
+
+// follow does nothing for a machine that the oracle no longer follows but keep
+// the oracle's idea of a flow's status, by which flows are picked.
+func (s *flowSim) follow(f *oracleFlow) {
+	if x := s.n.account().flows.byNumber[f.number]; !s.exact {
+		f.status, f.deleted, f.publishing = x.Status, x.Deleted, x.Publishing
+	}
+}
+
+// credited is how many flows are paused for want of credits.
+func (s *flowSim) credited() (n int64) {
+	for _, f := range s.n.account().flows.byNumber {
+		if f.PausedFor == PausedForCredits {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *flowSim) addFlow(out *Outcome, def string) {
+	var x FlowReply
+	s.n.must(json.Unmarshal(out.Reply, &x))
+	d, err := flows.Parse([]byte(def))
+	s.n.must(err)
+	s.o.flows = append(s.o.flows, &oracleFlow{number: uint32(len(s.o.flows)), id: x.ID, status: FlowDraft, def: d,
+		ways: map[int][]flows.Enrolment{}, dates: map[int]int64{}, waiting: map[int]bool{}, counts: FlowCounts{Steps: make([]FlowStepCount, len(d.Steps))}})
+}
+
+func (s *flowSim) createFlow() {
+	def := s.w.flow(fmt.Sprintf("f%d", len(s.o.flows)))
+	if len(s.o.flows) >= 8 || !s.exact {
+		return
+	}
+	s.command(CommandFlowCreate, FlowSave{Definition: json.RawMessage(def)}, func(out *Outcome) {
+		s.refused(out, false)
+		s.addFlow(out, def)
+	})
+}
+
+func (s *flowSim) duplicate(f *oracleFlow) {
+	if len(s.o.flows) >= 8 || !s.exact {
+		return
+	}
+	s.command(CommandFlowDuplicate, FlowID{f.id}, func(out *Outcome) {
+		d := *f.def
+		d.Name = "Copy of " + d.Name
+		s.addFlow(out, string(d.JSON()))
+	})
+}
+
+func (s *flowSim) publishSome() {
+	if f := s.aFlow(func(f *oracleFlow) bool { return f.status == FlowDraft }); f != nil {
+		s.publish(f)
+	}
+}
+
+func (s *flowSim) publish(f *oracleFlow) {
+	s.command(CommandFlowPublish, FlowID{f.id}, func(out *Outcome) {
+		refused := f.status == FlowPaused || f.status == FlowDraft && !f.publishing && f.def.SendsEmail() && s.o.credits == 0
+		s.refused(out, refused)
+		f.publishing = f.publishing || !refused && f.status == FlowDraft
+	})
+	s.build()
+	s.follow(f)
+	if x := s.n.account().flows.byNumber[f.number]; x.Publishing {
+		s.fatalf("the flow does not go live")
+	}
+}
+
+func (s *flowSim) call() {
+	f := s.aFlow(func(f *oracleFlow) bool { return f.def.Trigger.Type == flows.TriggerAPI || s.rng.IntN(10) == 0 })
+	if f == nil {
+		return
+	}
+	c := FlowTrigger{ID: f.id, Email: fmt.Sprintf("u%d@X.io", s.rng.IntN(s.world)), Key: pick(s.rng, "", "", "a", "b")}
+	if s.rng.IntN(2) == 0 {
+		c.Data = fmt.Appendf(nil, `{"value":%d}`, s.rng.IntN(10))
+	}
+	for range 1 + s.rng.IntN(2) {
+		s.command(CommandFlowTrigger, c, func(out *Outcome) {
+			refused, repeated := s.o.call(f, c)
+			s.refused(out, refused)
+			if out.Refusal == nil {
+				var x FlowTriggered
+				s.n.must(json.Unmarshal(out.Reply, &x))
+				if x.Enrolled == repeated {
+					s.fatalf("enrolled %v, the oracle says repeated %v", x.Enrolled, repeated)
+				}
+			}
+		})
+	}
+}
+
+func (s *flowSim) topUp() {
+	n := int64(pick(s.rng, 1, 1, 2, 3)) // soon used up again
+	s.command(CommandCreditsAdd, CreditsAdd{Amount: n}, func(*Outcome) { s.o.topUp(n) })
+}
+
+func (s *flowSim) createSegment() {
+	s.tick()
+	def := s.w.definition(s.w.segments)
+	var x struct {
+		ID string `json:"id"`
+	}
+	s.command(CommandSegmentCreate, SegmentSave{Name: "s", Definition: json.RawMessage(def)}, func(out *Outcome) {
+		s.refused(out, false)
+		s.n.must(json.Unmarshal(out.Reply, &x))
+		s.w.segments = append(s.w.segments, x.ID)
+		s.o.segs[x.ID] = &oracleSegment{members: map[int]bool{}, owed: map[int]bool{}, next: s.parse(def)}
+	})
+	s.build()
+}
+
+func (s *flowSim) parse(def string) *segment.Node {
+	root, err := segment.Parse([]byte(def), segment.Limits{})
+	s.n.must(err)
+	return root
+}
+
+// editSegment gives a segment a new definition, of segments made before it.
+func (s *flowSim) editSegment() {
+	i := s.rng.IntN(len(s.w.segments))
+	def, id := s.w.definition(s.w.segments[:i]), s.w.segments[i]
+	root := s.parse(def)
+	if string(root.Canonical()) == string(s.o.segs[id].live.Canonical()) {
+		return // it is the one that it has
+	}
+	s.tick()
+	s.command(CommandSegmentUpdate, SegmentSave{ID: id, Name: "t", Definition: json.RawMessage(def)}, func(out *Outcome) {
+		s.refused(out, false)
+		s.o.segs[id].next = root
+	})
+	s.build()
+}
+
+func (s *flowSim) erase() {
+	p, id, ok := s.someone()
+	if !ok || s.rng.IntN(2) == 0 {
+		return
+	}
+	s.command(CommandContactErase, ContactErase{ID: id}, func(out *Outcome) {
+		s.refused(out, false)
+		s.o.erase(p)
+	})
+}

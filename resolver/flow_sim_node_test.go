@@ -1,0 +1,194 @@
+package resolver
+
+import (
+	"context"
+	"encoding/binary"
+	"log/slog"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// flowNode is a machine with its log and checkpoints on a file system in memory.
+// It appends a record only when told to, so that a run is a function of its seed.
+type flowNode struct {
+	t       testing.TB
+	ckpt    checkpoints
+	log     [][]byte
+	m       *Machine
+	credits int64 // of the account when it is opened
+	seq     uint64
+	now     int64 // the clock of the one who appends
+	rows    query.Batch
+	out     Outcome
+	loaded  int64 // offset of the checkpoint that the machine was made from
+	saved   int64 // offset of the newest checkpoint
+}
+
+func newFlowNode(t testing.TB, credits int64) *flowNode {
+	n := &flowNode{t: t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: credits, now: 1_000_000_000_000}
+	n.open()
+	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(testBootstrap(DefaultSettings()))))
+	return n
+}
+
+func (n *flowNode) must(err error) {
+	n.t.Helper()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+func (n *flowNode) account() *account { return n.m.accounts[testAccount] }
+
+func (n *flowNode) view() *View { return &View{m: n.m, a: n.account()} }
+
+// open makes the machine from the newest checkpoint and the log behind it.
+func (n *flowNode) open() {
+	n.t.Helper()
+	n.must(n.ckpt.fs.MkdirAll(n.ckpt.dir, 0o755))
+	n.must(n.ckpt.prepare())
+	var f manifest
+	var ids []eventlog.RecordID
+	list, err := n.ckpt.list()
+	n.must(err)
+	if len(list) > 0 {
+		f, ids, err = n.ckpt.readManifest(list[len(list)-1])
+		n.must(err)
+	}
+	n.must(n.ckpt.restore(f))
+	s, err := openStore(n.ckpt.fs, n.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	n.must(err)
+	var runs []*run
+	for _, name := range f.Runs {
+		r, err := openRun(n.ckpt.fs, n.ckpt.path(dirKeys, name), name)
+		n.must(err)
+		runs = append(runs, r)
+	}
+	n.m, err = loadMachine(s, f, ids, runs)
+	n.must(err)
+	n.m.segmentFiles, err = n.ckpt.readSegments(n.m, f.Segments)
+	n.must(err)
+	n.loaded = f.Next
+	var out Outcome
+	var rows query.Batch
+	for n.m.next < int64(len(n.log)) {
+		n.apply(n.m.next, &rows, &out)
+	}
+}
+
+// close gives up the machine, as a crash does.
+func (n *flowNode) close() {
+	for _, r := range n.m.keys.runs {
+		_ = r.file.Close()
+	}
+	n.must(n.m.store.db.Close())
+}
+
+func (n *flowNode) checkpoint() {
+	n.t.Helper()
+	if n.saved == n.m.next {
+		return
+	}
+	n.saved = n.m.next
+	f := n.m.freeze()
+	w, err := n.ckpt.write(f, n.m.store.db, nil)
+	n.must(err)
+	n.m.thaw(w)
+	_, err = n.ckpt.prune()
+	n.must(err)
+}
+
+// crash throws the machine away and makes another (R1: they are equal).
+func (n *flowNode) crash() {
+	n.t.Helper()
+	before, err := n.m.Hash()
+	n.must(err)
+	n.close()
+	n.open()
+	after, err := n.m.Hash()
+	n.must(err)
+	if before != after {
+		n.t.Fatalf("R1: the state at %d differs after a crash and a replay from %d", n.m.next, n.loaded)
+	}
+}
+
+// replayed is the hash of a machine that applied the whole log and never crashed.
+func (n *flowNode) replayed() string {
+	n.t.Helper()
+	fresh := &flowNode{t: n.t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: n.credits, log: n.log}
+	fresh.open()
+	defer fresh.close()
+	sum, err := fresh.m.Hash()
+	n.must(err)
+	return sum
+}
+
+func (n *flowNode) apply(offset int64, rows *query.Batch, out *Outcome) {
+	n.t.Helper()
+	if err := n.m.Apply(offset, n.log[offset], rows, out); err != nil {
+		n.t.Fatalf("record %d: %v", offset, err)
+	}
+	if offset == 0 {
+		a := n.account()
+		a.EmailCredits = n.credits
+		n.m.saveAccount(a)
+	}
+}
+
+// record appends a record with the present stamp and applies it.
+func (n *flowNode) record(kind eventlog.Kind, body []byte) *Outcome {
+	n.t.Helper()
+	n.seq++
+	env := eventlog.Envelope{Kind: kind, Account: testAccount, StampMs: n.now}
+	if kind == eventlog.KindTick || kind == eventlog.KindContinue {
+		env.Account = 0
+	}
+	binary.LittleEndian.PutUint64(env.ID[:], n.seq)
+	n.log = append(n.log, append(env.Append(nil), body...))
+	n.apply(int64(len(n.log)-1), &n.rows, &n.out)
+	return &n.out
+}
+
+// work is the next piece of the past that a segment needs, nil for none.
+func (n *flowNode) work() []byte {
+	n.t.Helper()
+	a := n.account()
+	w, ok := a.engine.Work(func(uint32) bool { return false })
+	switch {
+	case !ok:
+		return nil
+	case w.Scan != nil:
+		snap := n.view().Snapshot()
+		defer snap.Close() //nolint:errcheck // it only gives memory back
+		s := engine.NewScanner(w.Scan)
+		n.must(snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error { s.Add(o, f); return nil }))
+		chunk, err := s.Chunk(true)
+		n.must(err)
+		return chunk
+	}
+	l := engine.NewLoader(w.State)
+	for i := range n.rows.Rows() {
+		props := n.rows.Properties.At(i)
+		if n.rows.Offset[i] >= w.State.UpTo || string(n.rows.EventType.At(i)) != w.State.Event || w.State.AfterMs != nil && n.rows.TimeMs[i] <= *w.State.AfterMs {
+			continue
+		}
+		matches := true
+		for _, p := range w.State.Where {
+			matches = matches && p.Match(props, 0)
+		}
+		if matches {
+			l.Add(a.root(n.rows.Ordinal[i]), n.rows.TimeMs[i], props)
+		}
+	}
+	chunk, last := l.Chunk(1 << 20)
+	if !last {
+		n.t.Fatal("the past of a segment is too large for this test")
+	}
+	return chunk
+}

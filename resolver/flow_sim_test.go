@@ -1,0 +1,294 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"sync/atomic"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/flows"
+)
+
+// flowSim is one run of the simulation of flows: a machine, an oracle, and a
+// source of what happens to both.
+type flowSim struct {
+	t     *testing.T
+	seed  uint64
+	rng   *rand.Rand
+	n     *flowNode
+	o     *flowOracle
+	w     *flowWords
+	world int
+	exact bool // no record was at its budget so far
+	step  string
+	// rows and moves are how many events and transitions were compared.
+	rows, moves int
+	// file is the import, next its next row.
+	file uint64
+}
+
+// simulatedFlows counts what happened in all runs, so that a simulation in which
+// nothing does is not taken for a good one.
+var simulatedFlows struct {
+	exact, enrolled, merged, calls, cut, credits, crashes, over atomic.Int64
+}
+
+// TestSimulationF1R1 lets random things happen to random flows, with crashes at
+// any moment, and compares with an oracle that interprets the rules (F1): the
+// ways of everybody through every flow, each effect once, events and counts; the
+// state after a crash equals that before (R1).
+//
+// MUSTER_FLOW_SEED repeats one seed and tells what happens in it,
+// MUSTER_FLOW_SEEDS sets how many are run, from MUSTER_FLOW_FIRST; with
+// MUSTER_LONG they are 10,000.
+func TestSimulationF1R1(t *testing.T) {
+	seeds, first := 300, 0
+	switch {
+	case os.Getenv("MUSTER_LONG") != "":
+		seeds = 10_000
+	case testing.Short():
+		seeds = 50
+	}
+	if n, err := strconv.Atoi(os.Getenv("MUSTER_FLOW_SEEDS")); err == nil {
+		seeds = n
+	}
+	if n, err := strconv.Atoi(os.Getenv("MUSTER_FLOW_FIRST")); err == nil {
+		first = n
+	}
+	if seed, err := strconv.ParseUint(os.Getenv("MUSTER_FLOW_SEED"), 10, 64); err == nil {
+		simulateFlows(t, seed)
+		return
+	}
+	x := &simulatedFlows
+	t.Cleanup(func() {
+		t.Logf("%d seeds, %d of them compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d loops cut, %d pauses for credits, %d crashes, %d records over budget",
+			seeds, x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.cut.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
+		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 20, "calls": x.calls.Load() * 3,
+			"pauses for credits": x.credits.Load() * 4, "crashes": x.crashes.Load()} {
+			if n < int64(seeds) && !t.Failed() && seeds >= 50 {
+				t.Errorf("too few %s", name)
+			}
+		}
+		// What a record leaves to the next is the machine's affair, so a run ends to be
+		// compared at the first that does. Few may: 5 % and one.
+		if left := int64(seeds) - x.exact.Load(); left > int64(seeds)/20+1 && !t.Failed() {
+			t.Errorf("%d of %d seeds were not compared to the end", left, seeds)
+		}
+	})
+	for seed := first; seed < first+seeds; seed++ {
+		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
+			t.Parallel()
+			simulateFlows(t, uint64(seed))
+		})
+	}
+}
+
+func (s *flowSim) fatalf(format string, args ...any) {
+	s.t.Helper()
+	s.t.Fatalf("seed %d, record %d, after %s: %s\nrepeat it with MUSTER_FLOW_SEED=%d go test ./resolver -run TestSimulationF1R1 -v", s.seed, len(s.n.log)-1, s.step, fmt.Sprintf(format, args...), s.seed)
+}
+
+func simulateFlows(t *testing.T, seed uint64) {
+	rng := rand.New(rand.NewPCG(seed, 6))
+	credits := pick(rng, int64(0), 1, 1, 2, 2, 3, 5, 1000)
+	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, credits), o: newFlowOracle(t, credits), world: pick(rng, 3, 5, 9, 15, 25), exact: true}
+	s.o.now = s.n.now
+	s.o.at = s.n.now
+	s.w = &flowWords{rng: rng, now: s.n.now}
+	s.o.bits = func(f *oracleFlow, p, step int, way uint32) uint64 {
+		a := s.n.account()
+		id := a.headers.get(uint32(p)).id
+		b := append([]byte("split\x00"), id[:]...)
+		for _, n := range [...]uint32{f.number, uint32(step), way} {
+			b = binary.LittleEndian.AppendUint32(b, n)
+		}
+		sum := a.hasher.sum(b)
+		return binary.LittleEndian.Uint64(sum[:])
+	}
+	s.prepare()
+	for range 30 + rng.IntN(50) {
+		s.act()
+		s.rest(rng.IntN(100) < 70)
+		if rng.IntN(8) == 0 {
+			s.consistent()
+		}
+	}
+	s.finish()
+}
+
+// prepare makes what flows refer to.
+func (s *flowSim) prepare() {
+	for range 2 {
+		var l List
+		s.command(CommandListCreate, ListSave{Name: "l"}, func(out *Outcome) { s.n.must(json.Unmarshal(out.Reply, &l)) })
+		s.w.lists = append(s.w.lists, l.ID)
+	}
+	var x Template
+	s.command(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x"}, func(out *Outcome) { s.n.must(json.Unmarshal(out.Reply, &x)) })
+	s.w.template = x.ID
+	if s.rng.IntN(2) == 0 {
+		s.events()
+	}
+	for range 2 + s.rng.IntN(3) {
+		s.createSegment()
+	}
+	for range 3 + s.rng.IntN(3) {
+		s.createFlow()
+		if s.rng.IntN(6) > 0 {
+			s.publish(s.o.flows[len(s.o.flows)-1])
+		}
+	}
+}
+
+// finish works off what is left and compares a last time.
+func (s *flowSim) finish() {
+	s.step = "the end"
+	s.n.now += s.rng.Int64N(100_000)
+	for n := 0; s.n.m.Pending() > 0 || n == 0; n++ {
+		if n > 20_000 {
+			s.fatalf("work without an end")
+		}
+		s.continueRecord()
+	}
+	s.consistent()
+	sum, err := s.n.m.Hash()
+	s.n.must(err)
+	if s.n.replayed() != sum {
+		s.fatalf("R1: the state differs from that of a machine that never crashed")
+	}
+	x := &simulatedFlows
+	if s.exact {
+		x.exact.Add(1)
+		for _, f := range s.o.flows {
+			x.enrolled.Add(int64(f.counts.Entered))
+			x.cut.Add(int64(f.counts.LoopsCut))
+			for _, ways := range f.ways {
+				for _, w := range ways {
+					if w.Reason == flows.ByMerge {
+						x.merged.Add(1)
+					}
+				}
+			}
+		}
+	}
+	s.n.close()
+}
+
+// do appends a record and lets the oracle do the same.
+func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
+	s.t.Helper()
+	paused := s.credited()
+	out := s.n.record(kind, body)
+	simulatedFlows.credits.Add(max(0, s.credited()-paused))
+	if s.n.m.flowBudget <= 0 || s.n.account().engine.Lagging() {
+		simulatedFlows.over.Add(1)
+		s.exact = false
+	}
+	if !s.exact {
+		return
+	}
+	o := s.o
+	o.begin(s.n.now)
+	o.advance()
+	if kind != eventlog.KindContinue && kind != eventlog.KindTick {
+		main(out)
+	}
+	if kind != eventlog.KindTick {
+		s.promote()
+	}
+	if kind == eventlog.KindContinue {
+		o.announceAll()
+	}
+	o.react()
+	if kind == eventlog.KindContinue {
+		o.catchUp()
+	}
+	for _, f := range o.flows {
+		if x := s.n.account().flows.byNumber[f.number]; f.publishing && !x.Publishing {
+			o.goLive(f)
+		}
+	}
+	if o.begun > 3000 {
+		s.fatalf("the oracle enrols %d at once", o.begun)
+	}
+	s.compare()
+}
+
+// promote tells the oracle of definitions that are built: how they are is not
+// its affair.
+func (s *flowSim) promote() {
+	for id, x := range s.o.segs {
+		if x.next != nil && s.n.account().engine.Live(id) {
+			s.o.promote(id)
+		}
+	}
+}
+
+func (s *flowSim) command(name string, args any, main func(out *Outcome)) {
+	s.t.Helper()
+	s.step = fmt.Sprintf("%s %s", name, mustJSON(args))
+	s.log()
+	s.do(eventlog.KindCommand, eventlog.AppendCommand(nil, name, mustJSON(args)), main)
+}
+
+// log tells what happens, when one seed is repeated.
+func (s *flowSim) log() {
+	if os.Getenv("MUSTER_FLOW_SEED") != "" {
+		s.t.Logf("record %d at %d: %s", len(s.n.log), s.n.now, s.step)
+	}
+}
+
+func (s *flowSim) continueRecord() {
+	s.step = "a continue record"
+	s.log()
+	s.do(eventlog.KindContinue, nil, nil)
+}
+
+func (s *flowSim) tick() {
+	s.step = "a tick"
+	s.log()
+	s.do(eventlog.KindTick, nil, nil)
+}
+
+// rest appends continue records as a node does, all that are wanted or some.
+func (s *flowSim) rest(all bool) {
+	for n := 0; s.n.m.Pending() > 0 && (all || s.rng.IntN(2) == 0) && n < 50; n++ {
+		s.continueRecord()
+		s.sometimesCrash(40)
+	}
+}
+
+// build gets segments and conditions live. Nothing else happens meanwhile: how
+// they are built is tested elsewhere.
+func (s *flowSim) build() {
+	for {
+		chunk := s.n.work()
+		if chunk == nil {
+			break
+		}
+		s.step = "a chunk"
+		s.log()
+		s.do(eventlog.KindChunk, chunk, func(*Outcome) {})
+		s.sometimesCrash(60)
+	}
+	for n := 0; s.n.account().engine.Working() && n < 100; n++ {
+		s.continueRecord()
+		s.sometimesCrash(60)
+	}
+}
+
+func (s *flowSim) sometimesCrash(oneIn int) {
+	switch {
+	case s.rng.IntN(oneIn) == 0:
+		s.n.crash()
+		simulatedFlows.crashes.Add(1)
+		s.consistent()
+	case s.rng.IntN(oneIn) == 0:
+		s.n.checkpoint()
+	}
+}
