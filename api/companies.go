@@ -117,6 +117,8 @@ func (a *API) createCompany(c *call) (any, error) {
 	var in struct {
 		Name  *string `json:"name"`
 		Email *string `json:"email"`
+		// EmailCredits is how many it begins with.
+		EmailCredits *int64 `json:"email_credits"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
@@ -142,7 +144,7 @@ func (a *API) createCompany(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = creds.open(c.ctx, a.opts.Node, a.opts.Rand, resolver.CommandCompanyCreate, *in.Name, a.opts.Password)
+	err = creds.open(c.ctx, a.opts.Node, a.opts.Rand, resolver.CommandCompanyCreate, *in.Name, in.EmailCredits, a.opts.Password)
 	release()
 	if err != nil {
 		return nil, err

@@ -69,6 +69,10 @@ func TestCompanies(t *testing.T) {
 	if c.EmailCredits != 100_050 {
 		t.Errorf("credits %d", c.EmailCredits)
 	}
+	var poor companyAnswer
+	if s.want("POST", "/companies", `{"name":"Third","email":"owner@third.io","email_credits":0}`, &poor); poor.EmailCredits != 0 {
+		t.Errorf("credits %d", poor.EmailCredits)
+	}
 	for _, x := range []struct {
 		method, path, body string
 		status             int
@@ -84,6 +88,8 @@ func TestCompanies(t *testing.T) {
 		{"PATCH", "/companies/" + c.ID, `{"credits":1}`, 400, "credits"},
 		{"POST", "/companies", `{"name":"x"}`, 400, "email"},
 		{"POST", "/companies", `{"email":"x"}`, 400, "name"},
+		{"POST", "/companies", `{"name":"x","email":"x","email_credits":-1}`, 400, "email_credits"},
+		{"POST", "/companies", `{"name":"x","email":"x","email_credits":1000000001}`, 400, "email_credits"},
 	} {
 		if status, a := s.do(x.method, x.path, x.body); status != x.status || a.field() != x.field {
 			t.Errorf("%s %s %s: %d field %q %s", x.method, x.path, x.body, status, a.field(), a.Message)

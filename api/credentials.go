@@ -137,11 +137,12 @@ func isKeyOf(key string, account uint64) bool {
 
 // Bootstrap makes the company with these credentials in an empty state.
 func (c *Credentials) Bootstrap(ctx context.Context, node *resolver.Node, rand io.Reader) error {
-	return c.open(ctx, node, rand, resolver.CommandBootstrap, "My company", password.Default)
+	return c.open(ctx, node, rand, resolver.CommandBootstrap, "My company", nil, password.Default)
 }
 
-// open makes the company with these credentials by a command.
-func (c *Credentials) open(ctx context.Context, node *resolver.Node, rand io.Reader, command, name string, cost password.Params) error {
+// open makes the company with these credentials by a command. Without emailCredits
+// it has the usual number.
+func (c *Credentials) open(ctx context.Context, node *resolver.Node, rand io.Reader, command, name string, emailCredits *int64, cost password.Params) error {
 	account, err := c.account()
 	if err != nil {
 		return fmt.Errorf("credentials: %w", err)
@@ -167,6 +168,7 @@ func (c *Credentials) open(ctx context.Context, node *resolver.Node, rand io.Rea
 		APIKey: resolver.APIKey{
 			ID: "key_" + hex.EncodeToString(draw.Key[:]), Name: "first key", Hash: hashText(c.APIKey), Permissions: KeyPermissions(),
 		},
+		EmailCredits: emailCredits,
 	})
 	if err != nil {
 		return fmt.Errorf("make the account: %w", err)

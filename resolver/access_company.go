@@ -27,7 +27,8 @@ type CreditsAdd struct {
 
 const (
 	maxAccounts = 100_000 // per partition
-	// newCompanyCredits is how many e-mails a new company may send.
+	// newCompanyCredits is how many e-mails a new company may send unless its
+	// creation says otherwise.
 	newCompanyCredits = 100_000
 	maxTopUp          = 1_000_000_000
 	maxCredits        = 1_000_000_000_000
@@ -58,12 +59,19 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	if out.Refusal == nil && !first {
 		out.Refusal = checkName(c.Company.Name)
 	}
+	credits := int64(newCompanyCredits)
+	if c.EmailCredits != nil {
+		credits = *c.EmailCredits
+	}
+	if out.Refusal == nil && (credits < 0 || credits > maxTopUp) {
+		out.Refusal = invalid("email_credits", "email_credits must be between 0 and %d", maxTopUp)
+	}
 	if out.Refusal != nil {
 		return nil
 	}
 	e := accountEntity{
 		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
-		APIAccess: first, EmailCredits: newCompanyCredits,
+		APIAccess: first, EmailCredits: credits,
 	}
 	if err := newAccount(env.Account, 0).install(e); err != nil {
 		out.Refusal = invalid("", "%s", err)

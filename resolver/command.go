@@ -48,6 +48,9 @@ type Bootstrap struct {
 	Settings     Settings `json:"settings"`
 	User         User     `json:"user"`
 	APIKey       APIKey   `json:"api_key"`
+	// EmailCredits is how many e-mails the company may send at first; nil for the
+	// usual number.
+	EmailCredits *int64 `json:"email_credits,omitempty"`
 }
 
 // AppSecretSet replaces the App Secret.

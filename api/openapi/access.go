@@ -61,7 +61,8 @@ func companiesConsole() group {
 	return group{surface: surfaceConsole, tag: "Console: companies", title: "Companies", about: "For administrators of the system.", ops: []operation{
 		{method: "GET", path: "/companies", permission: systemAdmin, id: "listCompanies", summary: "List companies", about: "In order of account ids.", data: list(one, ""), paged: true},
 		{method: "POST", path: "/companies", permission: systemAdmin, id: "createCompany", summary: "Make a company", about: "Its credentials are in the answer and nowhere else.",
-			body: object(req("name", text("Example Ltd", "").bytes(1, 200)), req("email", text("owner@example.com", "What its first user signs in with.").bytes(1, 512))),
+			body: object(req("name", text("Example Ltd", "").bytes(1, 200)), req("email", text("owner@example.com", "What its first user signs in with.").bytes(1, 512)),
+				opt("email_credits", integer(100000, "E-mails it may send at first.").between(0, 1000000000).def(100000))),
 			data: company.plus(req("app_secret", text("sk_live_Zm9v…", "")), req("api_key", text("svc_live_Zm9v…", "A key with all permissions.")),
 				req("console_email", text("owner@example.com", "")), req("console_password", text("Zm9vYmFyYmF6…", "")))},
 		{method: "GET", path: "/companies/{id}", permission: systemAdmin, id: "getCompany", summary: "Read a company", data: one},

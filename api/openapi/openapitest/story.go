@@ -351,7 +351,7 @@ func exports() []Step {
 
 func companies() []Step {
 	return []Step{
-		{Request: "POST " + c + "/companies", Body: `{"name":"Second","email":"second@example.com"}`, Keep: "company=data._id"},
+		{Request: "POST " + c + "/companies", Body: `{"name":"Second","email":"second@example.com","email_credits":500}`, Keep: "company=data._id"},
 		{Request: "POST " + c + "/companies", Body: `{"name":""}`, Fails: true},
 		{Request: "GET " + c + "/companies?limit=1", Keep: "next=next"},
 		{Request: "GET " + c + "/companies?limit=1&cursor=$next"},
