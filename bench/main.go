@@ -31,6 +31,7 @@ func commands() []command {
 		{name: "ingest", what: "load a server beside baseline servers and check each event counts once", run: ingest},
 		{name: "crash", what: "kill a server under load and check nothing is lost or doubled", run: crashRun},
 		{name: "segments", what: "grow an account and measure the segment engine at each size, checked against SQL", run: segmentsRun},
+		{name: "flows", what: "measure flows under load and what sleeping enrolments cost", run: flowsRun},
 		{name: "shop", what: "write the history of a made-up shop as JSON lines", run: shopRun},
 		{name: "retail", what: "convert the UCI Online Retail file to JSON lines", run: retailRun},
 		{name: baselineCommand, run: baselineServer, hidden: true},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"time"
@@ -109,38 +108,4 @@ func (c *Client) SetUpEmail(ctx context.Context, domain string, credits int64) e
 		return errors.New("GET /companies: there is none")
 	}
 	return c.call(ctx, http.MethodPost, "/companies/"+companies[0].ID+"/credits", map[string]int64{"amount": credits}, &ignored)
-}
-
-// Captured is a message that a development sender kept.
-type Captured struct {
-	To      string    `json:"to"`
-	Subject string    `json:"subject"`
-	At      time.Time `json:"at"` // of the first attempt
-}
-
-// maxCapturedPages bounds how far back CapturedMail looks.
-const maxCapturedPages = 400
-
-// CapturedMail lists captured e-mails since an instant, the newest first.
-func (c *Client) CapturedMail(ctx context.Context, since time.Time) ([]Captured, error) {
-	var all []Captured
-	cursor := ""
-	for range maxCapturedPages {
-		var part []Captured
-		p := page{items: &part}
-		if err := c.call(ctx, http.MethodGet, "/outbox?channel=email&limit=500&cursor="+url.QueryEscape(cursor), nil, &p); err != nil {
-			return nil, err
-		}
-		for _, m := range part {
-			if m.At.Before(since) {
-				return all, nil
-			}
-			all = append(all, m)
-		}
-		if p.next == "" {
-			return all, nil
-		}
-		cursor = p.next
-	}
-	return nil, fmt.Errorf("more than %d pages of e-mails were captured", maxCapturedPages)
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/flows"
+)
+
+func flowsRun(ctx context.Context, s streams, args []string) (err error) {
+	var o flows.Options
+	f := newFlags("flows", s)
+	f.IntVar(&o.Flows, "flows", 100, "flows that are live under load; 0 leaves the load out")
+	f.Float64Var(&o.RatePerSecond, "rate", 0, "events/s of the load; 0 measures at 10, 25, 50 and 75 % of the greatest rate")
+	f.DurationVar(&o.Duration, "duration", 10*time.Second, "length of each phase of the load")
+	f.IntVar(&o.Profiles, "profiles", 50_000, "profiles that the load falls on")
+	f.IntVar(&o.Connections, "connections", singleConnections, "connections of the load")
+	f.Float64Var(&o.ProbesPerSecond, "probes", 100, "events/s beside the load that are followed through their flows")
+	f.IntVar(&o.Sleepers, "sleepers", 1_000_000, "enrolments that sleep; 0 leaves them out")
+	f.DurationVar(&o.Budget, "budget", 15*time.Minute, "time for everything")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of events and flows")
+	f.StringVar(&o.Binary, "binary", "", "the muster binary; empty builds it")
+	parent := f.String("dir", "", "where data directories are made; empty is a temporary one")
+	keep := f.Bool("keep", false, "keep the data directories")
+	jsonFile := f.String("json", "", "file for the report as JSON")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	o.Log = s.logf
+	if err := errors.Join(o.Validate(), checkBinary(o.Binary)); err != nil {
+		return err
+	}
+	dir, cleanUp, err := workDir(*parent)
+	if err != nil {
+		return err
+	}
+	if !*keep {
+		defer func() { err = errors.Join(err, cleanUp()) }()
+	}
+	o.Dir = dir
+	if o.Binary, err = orBuild(ctx, s, o.Binary, dir); err != nil {
+		return err
+	}
+	report, err := flows.Run(ctx, o)
+	if report == nil {
+		return err
+	}
+	// What was measured before a fault is worth having.
+	return errors.Join(err, report.Print(s.out), writeJSON(*jsonFile, report))
+}

@@ -1,0 +1,196 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/segment/segmenttest"
+)
+
+// load measures flows beside events.
+func (r *run) load(ctx context.Context) (err error) {
+	l := &Load{Segments: len(segmenttest.LiveSegments)}
+	r.report.Load = l
+	r.enter("load: %d profiles, %d segments", r.o.Profiles, l.Segments)
+	i, err := r.install("load")
+	if err != nil {
+		return err
+	}
+	s, err := r.start(ctx, i)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.end()) }()
+	var segments []string
+	for n, d := range segmenttest.LiveSegments {
+		id, err := s.define(ctx, fmt.Sprintf("live %d", n+1), d)
+		if err != nil {
+			return err
+		}
+		segments = append(segments, id)
+	}
+	fleet, err := r.fleet(s, 0, r.o.Connections, r.o.Profiles)
+	if err != nil {
+		return err
+	}
+	defer fleet.Close()
+	if _, err := fleet.Sweep(ctx); err != nil {
+		return err
+	}
+	target, err := s.Credentials.Target(false)
+	if err != nil {
+		return err
+	}
+	b := &bench{run: r, s: s, fleet: fleet, prober: &prober{target: target, console: s.console, sink: r.sink}}
+	if l.Without, err = b.measure(ctx, "without flows", 0); err != nil {
+		return err
+	}
+	rates := r.o.rates(l.Without.EventsPerSecond)
+	half := targetShare * l.Without.EventsPerSecond
+	if r.o.RatePerSecond > 0 {
+		half = r.o.RatePerSecond
+	}
+	if l.WithoutPaced, err = b.measure(ctx, "without flows", half); err != nil {
+		return err
+	}
+	r.enter("load: taking %d flows live", r.o.Flows)
+	if err := s.console.SetUpEmail(ctx, "bench.example", credits); err != nil {
+		return err
+	}
+	var ids []string
+	definitions := append(probeFlows(r.sink.url), mix(r.o.Seed, r.o.Flows-minFlows, segments, r.sink.url)...)
+	if ids, l.Publish, err = s.publish(ctx, definitions); err != nil {
+		return err
+	}
+	r.o.Log("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
+	b.prober.flows = ids[:minFlows]
+	for _, rate := range rates {
+		p, err := b.measure(ctx, fmt.Sprintf("%d flows", r.o.Flows), rate)
+		if err != nil {
+			return err
+		}
+		l.Paced = append(l.Paced, p)
+	}
+	if l.With, err = b.measure(ctx, fmt.Sprintf("%d flows", r.o.Flows), 0); err != nil {
+		return err
+	}
+	r.enter("load: counting what the probes did")
+	if l.Check, err = b.check(ctx); err != nil {
+		return err
+	}
+	r.enter("load: pausing the flows")
+	for _, id := range ids {
+		if err := s.console.PauseFlow(ctx, id); err != nil {
+			return err
+		}
+	}
+	b.prober.flows = nil
+	l.WithoutAgain, err = b.measure(ctx, "flows paused", 0)
+	return err
+}
+
+// bench is a load and its probes on one server.
+type bench struct {
+	*run
+	s      *service
+	fleet  *loader.Fleet
+	prober *prober
+}
+
+// measure runs one phase, at a rate or, for 0, as fast as it goes, with probes
+// beside it.
+func (b *bench) measure(ctx context.Context, name string, rate float64) (*Phase, error) {
+	what := "saturated"
+	if rate > 0 {
+		what = fmt.Sprintf("at %.0f/s", rate)
+	}
+	b.enter("load: %s, %s", name, what)
+	entered, err := b.s.entered(ctx)
+	if err != nil {
+		return nil, err
+	}
+	calls, _, _ := b.sink.calls.counts()
+	mails, _, _ := b.sink.mails.counts()
+	m, err := startMeter(b.s.PID())
+	if err != nil {
+		return nil, err
+	}
+	p := &Phase{Name: name + ", " + what, OfferedPerSecond: rate}
+	var group sync.WaitGroup
+	var probed error
+	group.Go(func() { p.Probes, probed = b.prober.run(ctx, b.o.ProbesPerSecond, b.o.Duration) })
+	var sent *loader.Result
+	if rate > 0 {
+		sent, err = b.fleet.Pace(ctx, rate, b.o.Duration)
+	} else {
+		sent, err = b.fleet.Saturate(ctx, b.o.Duration)
+	}
+	var u used
+	var after uint64
+	if err == nil {
+		u, err = m.stop()
+	}
+	if err == nil {
+		after, err = b.s.entered(ctx)
+	}
+	group.Wait() // the effects of the last probes come after the load
+	if err := errors.Join(err, probed); err != nil {
+		return nil, err
+	}
+	p.EventsPerSecond, p.Events, p.Failed = sent.EventsPerSecond(), sent.Events, sent.Failed
+	if sent.FirstFailure != nil {
+		p.Failure = sent.FirstFailure.Error()
+	}
+	p.P50Millis, p.P99Millis = float64(sent.Latency.ValueAtQuantile(50))/1000, float64(sent.Latency.ValueAtQuantile(99))/1000
+	p.CPUMicros = ratio(u.server.Seconds()*1e6, float64(p.Events))
+	p.Enrolments = after - entered
+	p.EnrolmentsPerSecond = ratio(float64(p.Enrolments), u.elapsed.Seconds())
+	callsNow, _, _ := b.sink.calls.counts()
+	mailsNow, _, _ := b.sink.mails.counts()
+	p.Calls, p.Mails, p.Others = callsNow-calls, mailsNow-mails, u.others
+	b.o.Log("  %.0f events/s, %.1f µs of CPU, p99 %.2f ms, %.0f enrolments/s, probes: sent to answered p99 %.2f ms, %d stale, call p99 %.1f ms, mail p99 %.1f ms",
+		p.EventsPerSecond, p.CPUMicros, p.P99Millis, p.EnrolmentsPerSecond, p.Probes.Answered.P99Millis, p.Probes.Stale, p.Probes.Called.P99Millis, p.Probes.Mailed.P99Millis)
+	// What history has not stored yet would be done in the next phase.
+	return p, b.settle(ctx)
+}
+
+// checkLimit is how long after the last effect the counts may take to tell it.
+const checkLimit = 10 * time.Second
+
+// check counts, at the end, what became of all probes that flows took.
+func (b *bench) check(ctx context.Context) (*Check, error) {
+	c := &Check{Probes: b.prober.enrolling}
+	_, c.Calls, c.CallsAgain = b.sink.calls.counts()
+	_, c.Mails, c.MailsAgain = b.sink.mails.counts()
+	for end := time.Now().Add(checkLimit); ; {
+		c.Entered, c.Completed = nil, nil
+		done := true
+		for _, id := range b.prober.flows {
+			f, err := b.s.console.Flow(ctx, id)
+			if err != nil {
+				return nil, err
+			}
+			c.Entered, c.Completed = append(c.Entered, f.Counts.Entered), append(c.Completed, f.Counts.Completed)
+			done = done && f.Counts.Completed >= uint64(c.Probes)
+		}
+		if done || time.Now().After(end) {
+			return c, nil
+		}
+		if err := pause(ctx, 10*livePoll); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// settleLimit bounds the wait for history between two phases.
+const settleLimit = 2 * time.Minute
+
+func (b *bench) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, settleLimit)
+	defer cancel()
+	return b.s.settle(ctx)
+}

@@ -1,0 +1,214 @@
+package flows
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+const (
+	startLimit = 5 * time.Minute
+	stopLimit  = 5 * time.Minute
+	eventBytes = payload.MinEventBytes
+	batch      = 100
+	// batchConnections send batches.
+	batchConnections = 16
+	credits          = 1_000_000_000
+	// livePoll is the pause between two looks at what is being built or enrolled.
+	livePoll = 20 * time.Millisecond
+)
+
+// run is a measurement under way.
+type run struct {
+	o      *Options
+	report *Report
+	sink   *sink
+	phase  string // for the report, when the budget ends
+}
+
+// Run measures. The report is valid also beside an error, as far as it got. An
+// error says that something failed or was wrong, never that it was slow.
+func Run(ctx context.Context, o Options) (report *Report, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	if o.Log == nil {
+		o.Log = func(string, ...any) {}
+	}
+	begun := time.Now()
+	report = &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	defer func() {
+		report.Seconds = time.Since(begun).Seconds()
+		report.conclude()
+		err = errors.Join(err, report.err())
+	}()
+	r := &run{o: &o, report: report}
+	if r.sink, err = newSink(); err != nil {
+		return report, err
+	}
+	defer func() { err = errors.Join(err, r.sink.close()) }()
+	limited, cancel := context.WithTimeout(ctx, o.Budget)
+	defer cancel()
+	for _, part := range []struct {
+		wanted  bool
+		measure func(context.Context) error
+	}{{o.Flows > 0, r.load}, {o.Sleepers > 0, r.sleep}} {
+		if !part.wanted {
+			continue
+		}
+		if err := part.measure(limited); err != nil {
+			if errors.Is(limited.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
+				report.Stopped = fmt.Sprintf("the budget of %v ended in: %s", o.Budget, r.phase)
+				return report, nil
+			}
+			return report, fmt.Errorf("%s: %w", r.phase, err)
+		}
+	}
+	return report, nil
+}
+
+func (r *run) enter(format string, args ...any) {
+	r.phase = fmt.Sprintf(format, args...)
+	r.o.Log("%s", r.phase)
+}
+
+// service is a running server with a signed-in client.
+type service struct {
+	*server.Server
+	installation *server.Installation
+	console      *console.Client
+}
+
+// start starts the server anew on its directory.
+func (r *run) start(ctx context.Context, i *server.Installation) (*service, error) {
+	s, err := i.Start(ctx, startLimit)
+	if err != nil {
+		return nil, err
+	}
+	c, err := console.SignIn(ctx, s.Credentials)
+	if err != nil {
+		return nil, errors.Join(err, s.Kill())
+	}
+	return &service{s, i, c}, nil
+}
+
+func (r *run) install(name string) (*server.Installation, error) {
+	return server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, []string{
+		"--allow-private-webhooks", "--smtp", r.sink.relay, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
+	})
+}
+
+// end kills the server, if there is one; its directory is the caller's to remove.
+func (s *service) end() error {
+	if s == nil {
+		return nil
+	}
+	s.console.Close()
+	return s.Kill()
+}
+
+// stop stops the server cleanly and returns how long it took.
+func (s *service) stop() (float64, error) {
+	s.console.Close()
+	begun := time.Now()
+	err := s.Stop(stopLimit)
+	return time.Since(begun).Seconds(), err
+}
+
+// fleet sends events on so many profiles; a batch of 0 sends single ones.
+func (r *run) fleet(s *service, batch, connections, profiles int) (*loader.Fleet, error) {
+	target, err := s.Credentials.Target(batch > 0)
+	if err != nil {
+		return nil, err
+	}
+	return loader.NewFleet(target, payload.Spec{Seed: r.o.Seed, Batch: batch, Profiles: profiles, EventBytes: eventBytes}, connections)
+}
+
+// define saves a segment and waits until it is live.
+func (s *service) define(ctx context.Context, name, definition string) (id string, err error) {
+	if id, err = s.console.CreateSegment(ctx, name, definition); err != nil {
+		return "", err
+	}
+	for {
+		live, _, err := s.console.Segment(ctx, id)
+		if err != nil || live {
+			return id, err
+		}
+		if err := pause(ctx, livePoll); err != nil {
+			return "", err
+		}
+	}
+}
+
+// publish takes flows live and waits until nobody is left to be enrolled.
+func (s *service) publish(ctx context.Context, definitions []string) (ids []string, p *Publish, err error) {
+	p = &Publish{Flows: len(definitions)}
+	for _, d := range definitions {
+		id, err := s.console.CreateFlow(ctx, d)
+		if err != nil {
+			return nil, nil, err
+		}
+		ids = append(ids, id)
+	}
+	begun := time.Now()
+	for _, id := range ids {
+		if _, err := s.console.PublishFlow(ctx, id); err != nil {
+			return nil, nil, err
+		}
+	}
+	mine := map[string]bool{}
+	for _, id := range ids {
+		mine[id] = true
+	}
+	for {
+		all, err := s.console.Flows(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		waiting := 0
+		p.Enrolments = 0
+		for _, f := range all {
+			if !mine[f.ID] {
+				continue
+			}
+			p.Enrolments += f.Counts.Entered
+			if f.Status != "live" || f.Counts.Pending > 0 {
+				waiting++
+			}
+		}
+		if waiting == 0 {
+			p.Seconds = time.Since(begun).Seconds()
+			p.EnrolmentsPerSecond = ratio(float64(p.Enrolments), p.Seconds)
+			return ids, p, nil
+		}
+		if err := pause(ctx, livePoll); err != nil {
+			return nil, nil, err
+		}
+	}
+}
+
+// entered is how many enrolments began so far in all flows.
+func (s *service) entered(ctx context.Context) (n uint64, err error) {
+	all, err := s.console.Flows(ctx)
+	for _, f := range all {
+		n += f.Counts.Entered
+	}
+	return n, err
+}
+
+// unknown is a condition no segment has, so that history must answer it.
+const unknown = `{"kind":"activity","event":"purchased","count":{"op":">=","value":1000000007}}`
+
+// settle waits until history has stored what came so far.
+func (s *service) settle(ctx context.Context) error {
+	_, err := s.console.Preview(ctx, unknown)
+	return err
+}
