@@ -1,10 +1,11 @@
-# Everything here needs Go and a C compiler (DuckDB is linked statically).
-# Kafka, ClickHouse and a browser are not needed.
+# Everything here needs Go and a C compiler (DuckDB is linked statically). A
+# browser is not needed. Tests against Kafka and ClickHouse use the servers of
+# `make services-up` and are skipped without them.
 
 GO ?= go
 FUZZTIME ?= 30s
 
-.PHONY: build test lint bench fuzz long
+.PHONY: build test lint bench fuzz long services-up services-down
 
 build:
 	$(GO) build -o bin/muster ./cmd/muster
@@ -36,3 +37,11 @@ fuzz:
 # The long versions of simulations, property tests and crash tests.
 long:
 	MUSTER_LONG=1 $(GO) test -timeout 120m ./...
+
+# Apache Kafka and ClickHouse on loopback, their addresses in .services.json.
+# Fetched through Maven and npm the first time.
+services-up:
+	$(GO) run ./internal/services/cmd up
+
+services-down:
+	$(GO) run ./internal/services/cmd down

@@ -1,0 +1,421 @@
+package services
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+)
+
+// KafkaCluster is an Apache Kafka cluster of this process's own. Every broker
+// is a KRaft controller, too. Ports and data stay the same across restarts.
+type KafkaCluster struct {
+	brokers []*broker
+}
+
+type broker struct {
+	*process
+	addr string
+}
+
+// StartKafka starts a cluster of 1 or 3 brokers that keep their data below dir,
+// and returns when all of them serve. The caller ends it with Close; it ends
+// with the process at the latest. The error wraps [ErrMissing] when Kafka is
+// not installed.
+func StartKafka(ctx context.Context, dir string, brokers int) (*KafkaCluster, error) {
+	in, err := newInstaller(false, nil)
+	if err != nil {
+		return nil, err
+	}
+	c, err := newKafka(ctx, in, dir, brokers, ownLimits, false)
+	if err != nil {
+		return nil, err
+	}
+	for _, b := range c.brokers {
+		if err := b.start(); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	for i := range c.brokers {
+		if err := c.waitServing(ctx, i, brokers); err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+	}
+	return c, nil
+}
+
+// newKafka writes the configuration and formats the storage; nothing runs yet.
+func newKafka(ctx context.Context, in *installer, dir string, brokers int, lim limits, detach bool) (*KafkaCluster, error) {
+	if brokers != 1 && brokers != 3 {
+		return nil, fmt.Errorf("a Kafka cluster has 1 or 3 brokers here, not %d", brokers)
+	}
+	jars, err := in.kafkaJars(ctx)
+	if err != nil {
+		return nil, err
+	}
+	java, err := look("java")
+	if err != nil {
+		return nil, err
+	}
+	ports, err := FreePorts(2 * brokers)
+	if err != nil {
+		return nil, err
+	}
+	client, controller := ports[:brokers], ports[brokers:]
+	classes := filepath.Join(jars, "*")
+	c := &KafkaCluster{}
+	for i := range brokers {
+		home := filepath.Join(dir, "kafka-"+strconv.Itoa(i))
+		conf, err := writeIn(home, "server.properties", brokerProperties(home, i, client, controller))
+		if err != nil {
+			return nil, err
+		}
+		if i == 0 {
+			err = formatFirst(ctx, java, classes, conf)
+		} else {
+			err = formatLike(filepath.Join(dir, "kafka-0", "data"), filepath.Join(home, "data"), i)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("format the storage of Kafka's broker %d: %w", i, err)
+		}
+		argv := append([]string{java}, javaFlags(lim)...)
+		argv = append(argv, "-cp", classes, "kafka.Kafka", conf)
+		c.brokers = append(c.brokers, &broker{
+			addr: loopback(client[i]),
+			process: &process{
+				name: fmt.Sprintf("Kafka's broker %d", i), argv: argv, dir: home,
+				logPath: filepath.Join(home, "log"), detach: detach,
+			},
+		})
+	}
+	return c, nil
+}
+
+func javaFlags(lim limits) []string {
+	flags := []string{
+		"-Xms64m", fmt.Sprintf("-Xmx%dm", lim.heap), "-XX:+UseSerialGC", "-XX:MaxMetaspaceSize=128m",
+		"-XX:MaxDirectMemorySize=128m", "-XX:+ExitOnOutOfMemoryError", "-Djava.awt.headless=true",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-Dorg.slf4j.simpleLogger.showDateTime=true",
+		"-Dorg.slf4j.simpleLogger.dateTimeFormat=HH:mm:ss.SSS",
+	}
+	if lim.quickStart {
+		flags = append(flags, "-XX:TieredStopAtLevel=1")
+	}
+	return flags
+}
+
+// brokerProperties is a broker's configuration. Ids are 0 to n-1. Sizes are
+// those of a small machine; timeouts are short, so that a test sees a dead
+// broker fenced after three seconds rather than nine. What clients can notice
+// is left at Kafka's defaults otherwise, message.max.bytes among it.
+func brokerProperties(home string, id int, client, controller []int) string {
+	n := len(client)
+	var voters []string
+	for i, port := range controller {
+		voters = append(voters, fmt.Sprintf("%d@%s", i, loopback(port)))
+	}
+	lines := []string{
+		"process.roles=broker,controller",
+		fmt.Sprintf("node.id=%d", id),
+		"controller.quorum.voters=" + strings.Join(voters, ","),
+		fmt.Sprintf("listeners=BROKER://%s,CONTROLLER://%s", loopback(client[id]), loopback(controller[id])),
+		"advertised.listeners=BROKER://" + loopback(client[id]),
+		"listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"inter.broker.listener.name=BROKER",
+		"controller.listener.names=CONTROLLER",
+		"log.dirs=" + filepath.Join(home, "data"),
+
+		// A topic that nobody created is a mistake that tests shall see.
+		"auto.create.topics.enable=false",
+		fmt.Sprintf("default.replication.factor=%d", n),
+		fmt.Sprintf("min.insync.replicas=%d", n/2+1),
+		fmt.Sprintf("offsets.topic.replication.factor=%d", n),
+		fmt.Sprintf("transaction.state.log.replication.factor=%d", n),
+		fmt.Sprintf("transaction.state.log.min.isr=%d", n/2+1),
+		"offsets.topic.num.partitions=4",
+		"transaction.state.log.num.partitions=4",
+		"share.coordinator.state.topic.num.partitions=1",
+		fmt.Sprintf("share.coordinator.state.topic.replication.factor=%d", n),
+
+		"group.initial.rebalance.delay.ms=0",
+		"group.min.session.timeout.ms=1000",
+		"broker.heartbeat.interval.ms=500",
+		"broker.session.timeout.ms=3000",
+		"controlled.shutdown.max.retries=3",
+		"replica.lag.time.max.ms=5000",
+		"log.segment.delete.delay.ms=1000",
+
+		"num.network.threads=2",
+		"num.io.threads=4",
+		"num.recovery.threads.per.data.dir=2",
+		"background.threads=2",
+		"log.cleaner.threads=1",
+		"log.cleaner.dedupe.buffer.size=16777216",
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
+// formatFirst has Kafka's own tool format the first broker's storage.
+func formatFirst(ctx context.Context, java, classes, conf string) error {
+	return run(ctx, filepath.Dir(conf), java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
+		"-cp", classes, "kafka.tools.StorageTool", "format", "--cluster-id", kafkaID(), "--config", conf)
+}
+
+// formatLike gives a broker the storage of the first one under an id of its
+// own, which is what the tool would write after two more seconds of Java.
+func formatLike(first, data string, id int) error {
+	if err := os.MkdirAll(data, 0o755); err != nil {
+		return err
+	}
+	boot, err := os.ReadFile(filepath.Join(first, "bootstrap.checkpoint"))
+	if err != nil {
+		return err
+	}
+	if _, err := writeIn(data, "bootstrap.checkpoint", string(boot)); err != nil {
+		return err
+	}
+	meta, err := os.ReadFile(filepath.Join(first, "meta.properties"))
+	if err != nil {
+		return err
+	}
+	var out strings.Builder
+	for line := range strings.Lines(string(meta)) {
+		switch key, _, _ := strings.Cut(line, "="); key {
+		case "node.id":
+			line = fmt.Sprintf("node.id=%d\n", id)
+		case "directory.id":
+			line = "directory.id=" + kafkaID() + "\n"
+		}
+		out.WriteString(line)
+	}
+	_, err = writeIn(data, "meta.properties", out.String())
+	return err
+}
+
+// kafkaID is a random UUID in Kafka's notation.
+func kafkaID() string {
+	var id [16]byte
+	rand.Read(id[:])
+	// The first bits of a Kafka id may not spell a dash, which tools take for a flag.
+	id[0] &= 0x7f
+	return base64.RawURLEncoding.EncodeToString(id[:])
+}
+
+// Addrs returns the brokers' addresses, HOST:PORT, in the order of their numbers.
+func (c *KafkaCluster) Addrs() []string {
+	addrs := make([]string, len(c.brokers))
+	for i, b := range c.brokers {
+		addrs[i] = b.addr
+	}
+	return addrs
+}
+
+// PIDs returns the process ids of the brokers' present lives.
+func (c *KafkaCluster) PIDs() []int {
+	pids := make([]int, len(c.brokers))
+	for i, b := range c.brokers {
+		pids[i] = b.pid()
+	}
+	return pids
+}
+
+// Stop ends broker i as an operator would: it hands its leaderships over first.
+// It is killed when it takes more than 15 seconds.
+func (c *KafkaCluster) Stop(i int) error { return c.brokers[i].stop(stopGrace) }
+
+// Kill ends broker i with SIGKILL, and returns when it is gone.
+func (c *KafkaCluster) Kill(i int) error { return c.brokers[i].kill() }
+
+// Freeze stops broker i's time with SIGSTOP: connections stay, nothing is answered.
+func (c *KafkaCluster) Freeze(i int) error { return c.brokers[i].freeze() }
+
+// Thaw ends Freeze.
+func (c *KafkaCluster) Thaw(i int) error { return c.brokers[i].thaw() }
+
+// Restart starts broker i again after Stop or Kill, and stops it first when it
+// runs. It returns when the broker serves, which takes a majority of all
+// brokers.
+func (c *KafkaCluster) Restart(ctx context.Context, i int) error {
+	if err := c.Stop(i); err != nil {
+		return err
+	}
+	if err := c.brokers[i].start(); err != nil {
+		return err
+	}
+	return c.waitServing(ctx, i, 1)
+}
+
+// Close kills all brokers. It may be called more than once.
+func (c *KafkaCluster) Close() error {
+	var errs []error
+	for _, b := range c.brokers {
+		errs = append(errs, b.kill())
+	}
+	return errors.Join(errs...)
+}
+
+// WaitBrokers waits until the cluster counts at least n brokers among the
+// living. A new leader for what a dead broker led is elected by then.
+func (c *KafkaCluster) WaitBrokers(ctx context.Context, n int) error {
+	for {
+		var last error
+		for _, b := range c.brokers {
+			try, cancel := context.WithTimeout(ctx, time.Second)
+			live, err := liveBrokers(try, b.addr)
+			cancel()
+			if err == nil && len(live) >= n {
+				return nil
+			}
+			if last = err; err == nil {
+				last = fmt.Errorf("%d brokers", len(live))
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("Kafka has fewer than %d brokers: %w: %w", n, ctx.Err(), last)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// waitServing waits until broker i itself says that it and n brokers in all serve.
+func (c *KafkaCluster) waitServing(ctx context.Context, i, n int) error {
+	b := c.brokers[i]
+	return waitReady(ctx, b.process, func(ctx context.Context) error {
+		live, err := liveBrokers(ctx, b.addr)
+		if err != nil {
+			return err
+		}
+		if len(live) < n || !live[i] {
+			return fmt.Errorf("the cluster has brokers %v, want %d with %d", live, n, i)
+		}
+		return nil
+	})
+}
+
+// liveBrokers asks the broker at addr for the ids of all that are not fenced.
+func liveBrokers(ctx context.Context, addr string) (map[int]bool, error) {
+	client, done := kafkaClient(addr)
+	defer done()
+	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
+	if err != nil {
+		return nil, err
+	}
+	live := make(map[int]bool, len(meta.Brokers))
+	for _, b := range meta.Brokers {
+		live[b.ID] = true
+	}
+	return live, nil
+}
+
+// kafkaClient returns a client with connections of its own: kafka-go's shared
+// transport remembers a cluster that was at the address before.
+func kafkaClient(addrs ...string) (client *kafka.Client, done func()) {
+	transport := &kafka.Transport{DialTimeout: 2 * time.Second, MetadataTTL: time.Second}
+	return &kafka.Client{Addr: kafka.TCP(addrs...), Transport: transport, Timeout: 15 * time.Second},
+		transport.CloseIdleConnections
+}
+
+// CreateTopic creates a topic and returns when each of its partitions has a
+// leader. Config's entries are Kafka's own, such as max.message.bytes.
+func (c *KafkaCluster) CreateTopic(ctx context.Context, name string, partitions, replicas int, config ...kafka.ConfigEntry) error {
+	return createTopic(ctx, c.Addrs(), name, partitions, replicas, config)
+}
+
+func createTopic(ctx context.Context, addrs []string, name string, partitions, replicas int, config []kafka.ConfigEntry) error {
+	client, done := kafkaClient(addrs...)
+	defer done()
+	res, err := client.CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{{
+		Topic: name, NumPartitions: partitions, ReplicationFactor: replicas, ConfigEntries: config,
+	}}})
+	if err == nil {
+		err = res.Errors[name]
+	}
+	if err != nil {
+		return fmt.Errorf("create topic %s: %w", name, err)
+	}
+	for {
+		err := leaders(ctx, client, name, partitions)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("topic %s: %w: %w", name, ctx.Err(), err)
+		case <-time.After(pollEvery):
+		}
+	}
+}
+
+// leaders fails unless every partition of the topic has a leader.
+func leaders(ctx context.Context, client *kafka.Client, name string, partitions int) error {
+	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{name}})
+	if err != nil {
+		return err
+	}
+	if len(meta.Topics) != 1 || meta.Topics[0].Error != nil || len(meta.Topics[0].Partitions) != partitions {
+		return fmt.Errorf("not known everywhere yet: %+v", meta.Topics)
+	}
+	for _, p := range meta.Topics[0].Partitions {
+		if p.Error != nil {
+			return p.Error
+		}
+		if p.Leader.Host == "" {
+			return fmt.Errorf("partition %d has no leader", p.ID)
+		}
+	}
+	return nil
+}
+
+// dropTopics deletes the topics whose names begin with prefix.
+func dropTopics(ctx context.Context, addrs []string, prefix string) error {
+	client, done := kafkaClient(addrs...)
+	defer done()
+	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{})
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, topic := range meta.Topics {
+		if strings.HasPrefix(topic.Name, prefix) {
+			names = append(names, topic.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	res, err := client.DeleteTopics(ctx, &kafka.DeleteTopicsRequest{Topics: names})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, err := range res.Errors {
+		if err != nil && !errors.Is(err, kafka.UnknownTopicOrPartition) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// splitAddrs reads "HOST:PORT,HOST:PORT".
+func splitAddrs(list string) ([]string, error) {
+	var addrs []string
+	for addr := range strings.SplitSeq(list, ",") {
+		addr = strings.TrimSpace(addr)
+		if _, _, err := net.SplitHostPort(addr); err != nil {
+			return nil, fmt.Errorf("address of Kafka %q is not HOST:PORT: %w", addr, err)
+		}
+		addrs = append(addrs, addr)
+	}
+	return addrs, nil
+}
