@@ -3,21 +3,25 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/crash"
+	"github.com/musterhq/muster/bench/internal/flowcrash"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/victim"
 )
 
 func crashRun(ctx context.Context, s streams, args []string) error {
 	f := newFlags("crash", s)
+	withFlows := f.Bool("flows", false, "with flows running: each enrolment exists once, each effect has one id")
 	rounds := f.Int("rounds", 50, "how often the server is killed under load")
 	seed := f.Uint64("seed", 1, "seed of requests and moments")
-	workers := f.Int("workers", 6, "workers that post at the same time; every other one posts batches")
-	maxLoad := f.Duration("max-load", 900*time.Millisecond, "longest time from ready to kill")
+	workers := f.Int("workers", 6, "workers that post at the same time; every other one posts batches; 4 with --flows")
+	maxLoad := f.Duration("max-load", 900*time.Millisecond, "longest time from ready to kill; 2s with --flows")
 	binary := f.String("binary", "", "the muster binary; empty builds it")
 	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
 	parent := f.String("dir", "", "where the data directory is made; empty is a temporary one")
@@ -41,8 +45,20 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 	if err != nil {
 		return err
 	}
+	if *withFlows {
+		c := flowcrash.Config{Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, MailFaults: true, Log: s.logf}
+		f.Visit(func(given *flag.Flag) {
+			switch given.Name {
+			case "workers":
+				c.Workers = *workers
+			case "max-load":
+				c.MaxLoad = *maxLoad
+			}
+		})
+		return crashFlows(ctx, s, c, *jsonFile, *keep, cleanUp)
+	}
 	report, err := crash.Run(ctx, crash.Config{
-		Installation: installation, Variants: crash.UsualVariants(), Rounds: *rounds, Seed: *seed, Workers: *workers, MaxLoad: *maxLoad, Log: s.logf,
+		Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, Workers: *workers, MaxLoad: *maxLoad, Log: s.logf,
 	})
 	if err != nil {
 		return fmt.Errorf("%w\n(the server's files are in %s)", err, installation.Dir)
@@ -58,4 +74,24 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 		err = cleanUp()
 	}
 	return errors.Join(err, writeJSON(*jsonFile, report))
+}
+
+// crashFlows is crashRun with flows.
+func crashFlows(ctx context.Context, s streams, c flowcrash.Config, jsonFile string, keep bool, cleanUp func() error) error {
+	r, err := flowcrash.Run(ctx, c)
+	if err != nil {
+		return fmt.Errorf("%w\n(the server's files are in %s)", err, c.Installation.Dir)
+	}
+	fmt.Fprintf(s.out, "seed %d: killed %d times under load, %d of them with a flow paused, and %d times while starting, in %v\n",
+		c.Seed, r.Kills, r.PausedKills, r.KillsWhileStart, r.Elapsed.Round(time.Second))
+	fmt.Fprintf(s.out, "%d requests, %d sent again after no answer; %d events and %d calls to flows acknowledged, of %d people; %d merges, %d pauses\n",
+		r.Requests, r.Retried, r.Acked, r.Triggers, r.People, r.Merges, r.Pauses)
+	fmt.Fprintf(s.out, "%d enrolments, %d steps: each exists once, took the way it had to and is counted right\n", r.Enrolments, r.Steps)
+	fmt.Fprintf(s.out, "%d webhook calls and %d e-mails, each under one id; %d came again after a fault of the receiver, %d over a kill\n",
+		r.Calls, r.Mails, r.AfterError, r.AfterKill)
+	fmt.Fprintf(s.out, "restart: median %v, longest %v\n", r.StartMedian.Round(time.Millisecond), r.StartMax.Round(time.Millisecond))
+	if !keep {
+		err = cleanUp()
+	}
+	return errors.Join(err, writeJSON(jsonFile, r))
 }

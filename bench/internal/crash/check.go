@@ -18,9 +18,7 @@ func (r *run) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stopping := r.server
-	r.server = nil
-	if err := stopping.Stop(r.config.StopTimeout); err != nil {
+	if err := r.victim.Stop(r.config.StopTimeout); err != nil {
 		return err
 	}
 	found, err := r.readHistory(ctx, books)
@@ -71,7 +69,7 @@ type answers struct {
 // ask checks profiles and segments through the console.
 func (r *run) ask(ctx context.Context, b *books) (answers, error) {
 	var a answers
-	c, err := console.SignIn(ctx, r.server.Credentials)
+	c, err := console.SignIn(ctx, r.victim.Server.Credentials)
 	if err != nil {
 		return a, err
 	}

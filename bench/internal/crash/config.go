@@ -38,16 +38,6 @@ type Config struct {
 	Log func(format string, args ...any)
 }
 
-// UsualVariants start the server with its own checkpoint interval and with
-// ones shorter than a round.
-func UsualVariants() [][]string {
-	return [][]string{
-		nil,
-		{"--checkpoint-interval", "50ms"},
-		{"--checkpoint-interval", "300ms"},
-	}
-}
-
 func (c Config) withDefaults() Config {
 	if c.Rounds == 0 {
 		c.Rounds = 5

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/victim"
 )
 
 // liveSegment is a segment that is saved at some point of the run and must hold
@@ -36,7 +37,7 @@ func (r *run) define(ctx context.Context) error {
 		if s.id != "" {
 			continue
 		}
-		c, err := console.SignIn(ctx, r.server.Credentials)
+		c, err := console.SignIn(ctx, r.victim.Server.Credentials)
 		if err != nil {
 			return err
 		}
@@ -72,7 +73,7 @@ func (r *run) checkLive(ctx context.Context, c *console.Client, b *books) error 
 			if time.Since(began) > liveTimeout {
 				return fmt.Errorf("live segment of %s is not live after %v", s.what, liveTimeout)
 			}
-			wait(ctx, 10*time.Millisecond)
+			victim.Wait(ctx, 10*time.Millisecond)
 		}
 	}
 	return nil

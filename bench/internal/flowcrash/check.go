@@ -1,0 +1,364 @@
+package flowcrash
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+)
+
+// oracle says what must have happened, by the definitions, what was acknowledged
+// and the events in history.
+type oracle struct {
+	world       *world
+	found       *gathered
+	pauses      map[string][]pauseTime
+	publishedMs int64 // of flowGold
+	kills       []time.Time
+	report      *Report
+
+	faults []error
+	more   int
+}
+
+// maxFaults bounds the faults that are listed one by one.
+const maxFaults = 12
+
+func (o *oracle) fault(format string, args ...any) {
+	if len(o.faults) >= maxFaults {
+		o.more++
+		return
+	}
+	o.faults = append(o.faults, fmt.Errorf(format, args...))
+}
+
+func (o *oracle) err() error {
+	if o.more > 0 {
+		o.faults = append(o.faults, fmt.Errorf("and %d more", o.more))
+	}
+	return errors.Join(o.faults...)
+}
+
+// check compares everything that the server and the receivers tell with what must
+// have happened. credits are those of the beginning.
+func (r *run) check(ctx context.Context, credits int) error {
+	found, err := r.gather(ctx)
+	if err != nil {
+		return err
+	}
+	o := &oracle{world: r.world, found: found, pauses: map[string][]pauseTime{}, kills: r.victim.Kills, report: &r.report}
+	for _, p := range r.pauses {
+		o.pauses[p.flow.name] = p.mu.times
+	}
+	states := map[*flow]flowState{}
+	for _, f := range r.world.flows {
+		if states[f], err = f.state(ctx, r.client); err != nil {
+			return err
+		}
+	}
+	o.publishedMs = int64(*states[r.world.flow(flowGold)].PublishedAt)
+	left, err := r.credits(ctx)
+	if err != nil {
+		return err
+	}
+	if err := r.noStrangers(ctx, found); err != nil {
+		return err
+	}
+	// Nothing may arrive any more.
+	if err := r.victim.Stop(r.config.StopTimeout); err != nil {
+		return err
+	}
+	o.events(r.workers)
+	r.report.ByFlow = map[string]int{}
+	hooks, mails := o.ways(r.workers)
+	o.effects(r.hooks.desk, "call", hooks)
+	o.effects(r.relay.desk, "e-mail", mails)
+	for f, s := range states {
+		o.counts(f, &s)
+	}
+	for _, h := range found.humans {
+		o.profile(h)
+	}
+	r.report.Calls, r.report.Mails = len(r.hooks.desk.all()), len(r.relay.desk.all())
+	if spent := credits - left; spent != r.report.Mails {
+		o.fault("%d e-mail credits were spent on %d e-mails", spent, r.report.Mails)
+	}
+	r.tally()
+	return o.err()
+}
+
+// tally adds up what was done.
+func (r *run) tally() {
+	x := &r.report
+	x.Requests, x.Retried = r.client.mu.requests, r.client.mu.retried
+	x.KillsWhileStart = r.victim.WhileStarting
+	x.StartMedian, x.StartMax = r.victim.StartTimes()
+	for _, w := range r.workers {
+		x.People += len(w.ledger.people)
+		x.Merges += w.ledger.merges
+		for _, e := range w.ledger.events {
+			if e.acked {
+				x.Acked++
+			}
+		}
+		for _, t := range w.ledger.triggers {
+			if t.acked {
+				x.Triggers++
+			}
+		}
+	}
+}
+
+// noStrangers lists the ways of all flows: they are those of the people there are,
+// each once.
+func (r *run) noStrangers(ctx context.Context, g *gathered) error {
+	for _, f := range r.world.flows {
+		listedWays := map[wayID]int{}
+		if err := f.eachEnrolment(ctx, r.client, func(e *listed) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
+			return err
+		}
+		n := 0
+		for _, h := range g.humans {
+			for i := range h.ways[f.name] {
+				n++
+				if times := listedWays[wayID{h.profile, h.ways[f.name][i].Number}]; times != 1 {
+					return fmt.Errorf("flow %s lists way %d of profile %s %d times", f.name, i+1, h.profile, times)
+				}
+			}
+		}
+		if n != len(listedWays) {
+			return fmt.Errorf("flow %s lists %d ways, its people have %d", f.name, len(listedWays), n)
+		}
+	}
+	return nil
+}
+
+// events checks that each acknowledged event is on its person's profile once, one
+// that was given up at most once, and no other (L1, L2).
+func (o *oracle) events(workers []*worker) {
+	type place struct {
+		human *human
+		key   string
+	}
+	times := map[place]int{}
+	for _, h := range o.found.humans {
+		for i := range h.facts {
+			if key := h.facts[i].Key; key != "" {
+				times[place{h, key}]++
+			}
+		}
+	}
+	for _, w := range workers {
+		for n, e := range w.ledger.events {
+			h := o.found.byProfile[e.who.profile]
+			key := w.ledger.eventKey(n)
+			p := place{h, key}
+			if got := times[p]; got > 1 || e.acked && got != 1 {
+				o.fault("event %s (acknowledged: %v) is %d times on profile %s", key, e.acked, got, h.profile)
+			}
+			delete(times, p)
+		}
+	}
+	for p, n := range times {
+		o.fault("an event with key %s, which nobody sent there, is %d times on profile %s", p.key, n, p.human.profile)
+	}
+}
+
+// ways checks each way of everybody, and returns what they intended to send.
+func (o *oracle) ways(workers []*worker) (hooks, mails []intention) {
+	calls := map[*person][]call{}
+	for _, w := range workers {
+		for n, t := range w.ledger.triggers {
+			calls[t.who] = append(calls[t.who], call{t, w.ledger.triggerKey(n)})
+		}
+	}
+	for _, h := range o.found.humans {
+		for _, f := range o.world.flows {
+			ways := h.ways[f.name]
+			var began []cause
+			var err error
+			if f.name == flowCall {
+				began, err = called(ways, calls[h.people[0]])
+			} else {
+				began, err = enrolled(f, h, ways, o.causes(f, h))
+			}
+			if err != nil {
+				o.fault("flow %s, profile %s (%s): %w", f.name, h.profile, h.people[0].external, err)
+				continue
+			}
+			o.told(f, h, ways)
+			for i := range ways {
+				o.report.Enrolments++
+				o.report.ByFlow[f.name]++
+				o.report.Steps += len(ways[i].Path)
+				if err := o.walk(f, h, &ways[i]); err != nil {
+					o.fault("flow %s, profile %s, way %d: %w", f.name, h.profile, i+1, err)
+				}
+				key := ""
+				if f.keyed {
+					key = began[i].key
+				}
+				for _, v := range ways[i].Path {
+					x := intention{flow: f.name, step: v.ID, human: h, key: key, needed: true}
+					switch s := f.step(v.ID); {
+					case s == nil:
+					case s.Type == "webhook":
+						// A merge ends a way that awaits its call, which goes on.
+						x.judged, x.fine = v.Result != "pending", v.Result == "delivered"
+						hooks = append(hooks, x)
+					case s.Type == "email" && v.Result == "queued":
+						x.needed = !h.people[0].left
+						mails = append(mails, x)
+					}
+				}
+			}
+		}
+	}
+	return hooks, mails
+}
+
+// call is a call that triggers a flow, with its key.
+type call struct {
+	*trigger
+	key string
+}
+
+// called compares ways with the calls that began them: each acknowledged one did,
+// refused ones did not, of those without an answer nobody knows.
+func called(ways []way, calls []call) ([]cause, error) {
+	var began []cause
+	next := 0
+	for i := range ways {
+		at := int64(ways[i].StartedAt)
+		// Those without an answer may have begun none.
+		for next < len(calls) && !calls[next].acked && (calls[next].refused || !calls[next].began(at, calls[next+1:])) {
+			next++
+		}
+		if next == len(calls) || at < calls[next].fromMs || calls[next].acked && at > calls[next].toMs {
+			return nil, fmt.Errorf("way %d began at %d, when no call began it", i+1, at)
+		}
+		began = append(began, cause{atMs: at, key: calls[next].key})
+		next++
+	}
+	for ; next < len(calls); next++ {
+		if calls[next].acked {
+			return nil, fmt.Errorf("the call with key %s, acknowledged at %d, enrolled nobody", calls[next].key, calls[next].toMs)
+		}
+	}
+	return began, nil
+}
+
+// began tells whether a call without an answer began a way at an instant: it came
+// after the call and before the next one was made.
+func (c call) began(atMs int64, later []call) bool {
+	return c.fromMs <= atMs && (len(later) == 0 || atMs < later[0].fromMs)
+}
+
+// told checks the events by which a flow tells of somebody's ways: each once.
+func (o *oracle) told(f *flow, h *human, ways []way) {
+	want := map[string]int{"flow_entered": len(ways)}
+	for i := range ways {
+		if !ways[i].merged() {
+			want["flow_"+ways[i].Status]++
+		}
+	}
+	got := map[string]int{}
+	for i := range h.facts {
+		x := &h.facts[i]
+		switch x.Type {
+		case "flow_entered", "flow_completed", "flow_exited":
+			if x.property("flow_id") == f.id {
+				got[x.Type]++
+			}
+		}
+	}
+	for _, typ := range []string{"flow_entered", "flow_completed", "flow_exited"} {
+		if got[typ] != want[typ] {
+			o.fault("flow %s, profile %s: %d events %s, its ways say %d", f.name, h.profile, got[typ], typ, want[typ])
+		}
+	}
+}
+
+// counts compares what a flow counts with what the ways say.
+func (o *oracle) counts(f *flow, s *flowState) {
+	var entered, completed, exited int
+	arrived, results := map[string]int{}, map[string]map[string]int{}
+	for i := range f.steps {
+		results[f.steps[i].ID] = map[string]int{}
+	}
+	for _, h := range o.found.humans {
+		for i := range h.ways[f.name] {
+			w := &h.ways[f.name][i]
+			entered++
+			switch w.Status {
+			case "completed":
+				completed++
+			case "exited":
+				exited++
+			default:
+				o.fault("flow %s, profile %s: way %d is %s in the end", f.name, h.profile, w.Number, w.Status)
+			}
+			for _, v := range w.Path {
+				arrived[v.ID]++
+				results[v.ID][v.Result]++
+			}
+		}
+	}
+	if got, want := [4]int{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]int{entered, completed, exited, 0}; got != want {
+		o.fault("flow %s counts %v entered, completed, exited and cut, its ways are %v", f.name, got, want)
+	}
+	for _, x := range s.StepCounts {
+		if x.Arrived != arrived[x.ID] || x.At != 0 || !maps.Equal(x.Results, results[x.ID]) {
+			o.fault("flow %s, step %s counts %d arrived, %d there, %v; its ways say %d and %v", f.name, x.ID, x.Arrived, x.At, x.Results, arrived[x.ID], results[x.ID])
+		}
+	}
+}
+
+// profile checks what the ways have left on somebody who was not merged.
+func (o *oracle) profile(h *human) {
+	if h.merged() {
+		return
+	}
+	var tags []string
+	attributes := map[string]any{"tier": h.people[0].tier}
+	for _, f := range o.world.flows {
+		ways := h.ways[f.name]
+		causes := o.causes(f, h)
+		for i := range ways {
+			for _, v := range ways[i].Path {
+				s := f.step(v.ID)
+				if s == nil {
+					continue
+				}
+				tags = slices.DeleteFunc(tags, func(t string) bool { return slices.Contains(s.Remove, t) })
+				for _, t := range s.Add {
+					if !slices.Contains(tags, t) {
+						tags = append(tags, t)
+					}
+				}
+				for field := range s.Set {
+					at := slices.IndexFunc(causes, func(c cause) bool { return c.atMs == int64(ways[i].StartedAt) })
+					if at >= 0 {
+						attributes[field[len("attributes."):]] = causes[at].key
+					}
+				}
+			}
+		}
+	}
+	slices.Sort(tags)
+	if got := slices.Sorted(slices.Values(h.tags)); !slices.Equal(got, tags) {
+		o.fault("profile %s has the tags %v, its ways say %v", h.profile, got, tags)
+	}
+	for name, want := range attributes {
+		if h.attributes[name] != want {
+			o.fault("profile %s has %s %v, its ways say %v", h.profile, name, h.attributes[name], want)
+		}
+	}
+	for _, name := range []string{"order_key", "visit_key", "signup_key"} {
+		if _, is := h.attributes[name]; is && attributes[name] == nil {
+			o.fault("profile %s has %s, which no way has set", h.profile, name)
+		}
+	}
+}

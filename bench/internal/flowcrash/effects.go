@@ -1,0 +1,108 @@
+package flowcrash
+
+import (
+	"slices"
+	"time"
+)
+
+// intention is that a way came to a step that sends something.
+type intention struct {
+	flow, step string
+	human      *human
+	key        string // that it carries, empty for none
+	needed     bool   // it must have arrived
+	fine       bool   // the way says that it was taken
+	judged     bool   // the way tells
+}
+
+// effects compares what the ways intended with what arrived: each intention under
+// one id of its own, and no other (F1).
+func (o *oracle) effects(d *desk, what string, wanted []intention) {
+	type place struct {
+		flow, step string
+		human      *human
+		key        string
+	}
+	arrived := map[place][]*delivery{}
+	for id, x := range d.all() {
+		h := o.found.byProfile[x.effect.profile]
+		if id == "" || h == nil {
+			o.fault("%s %q of flow %s, step %s is about profile %q, which nobody has", what, id, x.effect.flow, x.effect.step, x.effect.profile)
+			continue
+		}
+		for _, s := range x.strange {
+			// A merge may fall between two attempts.
+			if s.flow != x.effect.flow || s.step != x.effect.step || s.key != x.effect.key || o.found.byProfile[s.profile] != h {
+				o.fault("%s %q said %+v at first and %+v later", what, id, x.effect, s)
+			}
+		}
+		p := place{x.effect.flow, x.effect.step, h, x.effect.key}
+		arrived[p] = append(arrived[p], x)
+	}
+	expected := map[place][]intention{}
+	for _, w := range wanted {
+		p := place{w.flow, w.step, w.human, w.key}
+		expected[p] = append(expected[p], w)
+	}
+	for p, list := range expected {
+		least, taken, judged := 0, 0, false
+		for _, w := range list {
+			if w.needed {
+				least++
+			}
+			if w.judged {
+				judged = true
+				if w.fine {
+					taken++
+				}
+			}
+		}
+		got := arrived[p]
+		delete(arrived, p)
+		if len(got) < least || len(got) > len(list) {
+			o.fault("flow %s, step %s, profile %s, key %q: %d different %ss arrived, %d to %d were intended", p.flow, p.step, p.human.profile, p.key, len(got), what, least, len(list))
+			continue
+		}
+		fine := 0
+		for _, x := range got {
+			if x.manner.fine() {
+				fine++
+			}
+		}
+		if judged && fine != taken {
+			o.fault("flow %s, step %s, profile %s: %d %ss were taken, %d are said to have been", p.flow, p.step, p.human.profile, fine, what, taken)
+		}
+	}
+	for p, got := range arrived {
+		o.fault("flow %s, step %s, profile %s, key %q: %d %ss arrived that were never intended", p.flow, p.step, p.human.profile, p.key, len(got), what)
+	}
+	o.repeats(d, what)
+}
+
+// soonAfter is how long after an answer a kill may still cost its record: the
+// outcome is in the log long before.
+const soonAfter = 5 * time.Second
+
+// repeats checks that whatever came again under its id did so for a reason: it was
+// not taken, or the server was killed just after it was.
+func (o *oracle) repeats(d *desk, what string) {
+	for id, x := range d.all() {
+		for i := 1; i < len(x.arrivals); i++ {
+			before, again := x.arrivals[i-1], x.arrivals[i]
+			killed := slices.ContainsFunc(o.kills, func(k time.Time) bool {
+				return !k.Before(before.at) && k.Before(again.at) && k.Sub(before.at) < soonAfter
+			})
+			switch {
+			case !before.ok:
+				o.report.AfterError++
+			case killed:
+				o.report.AfterKill++
+			default:
+				o.fault("%s %q (%+v) was taken at %v and came again at %v, with no kill in between", what, id, x.effect, before.at, again.at)
+			}
+		}
+		if n := len(x.arrivals); x.manner.fine() && !x.arrivals[n-1].ok {
+			o.fault("%s %q (%+v) came %d times and was never taken", what, id, x.effect, n)
+		}
+	}
+}

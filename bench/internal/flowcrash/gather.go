@@ -1,0 +1,171 @@
+package flowcrash
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// fact is an event as the server tells it.
+type fact struct {
+	Type       string          `json:"event_type"`
+	At         stamp           `json:"timestamp"`
+	Properties json.RawMessage `json:"properties"`
+	Key        string          `json:"idempotency_key"`
+}
+
+// property is a property that is a text, empty when there is none.
+func (f *fact) property(name string) string {
+	var all map[string]any
+	if json.Unmarshal(f.Properties, &all) != nil {
+		return ""
+	}
+	text, _ := all[name].(string)
+	return text
+}
+
+// visit is a step that a way came to.
+type visit struct {
+	ID     string `json:"id"`
+	At     stamp  `json:"at"`
+	Result string `json:"result"`
+	Branch *int   `json:"branch"`
+}
+
+// way is one way of somebody through a flow.
+type way struct {
+	listed
+	Path []visit `json:"path"`
+}
+
+func (w *way) merged() bool { return w.Reason != nil && *w.Reason == "merged" }
+
+// human is a profile at the end of the run, with everything that is known of it.
+// One that is to be two people in the ledger was merged, or both are listed.
+type human struct {
+	profile    string
+	people     []*person
+	facts      []fact           // in the order of the log
+	ways       map[string][]way // by name of flow, the oldest first
+	tags       []string
+	attributes map[string]any
+}
+
+// merged tells whether it was made of two.
+func (h *human) merged() bool { return len(h.people) > 1 }
+
+// gathered is what the server tells at the end.
+type gathered struct {
+	humans []*human
+	// byProfile has the ids of merged profiles as well.
+	byProfile map[string]*human
+}
+
+// askers ask at the same time.
+const askers = 4
+
+// gather asks for everything about everybody.
+func (r *run) gather(ctx context.Context) (*gathered, error) {
+	g := &gathered{byProfile: map[string]*human{}}
+	var mu sync.Mutex
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(askers)
+	for _, w := range r.workers {
+		for _, p := range w.ledger.people {
+			group.Go(func() error {
+				h, ids, err := r.whoIs(ctx, p)
+				if err != nil {
+					return fmt.Errorf("person %s%s: %w", p.external, p.email, err)
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if known := g.byProfile[h.profile]; known != nil {
+					h = known
+				} else {
+					g.humans = append(g.humans, h)
+				}
+				h.people = append(h.people, p)
+				for _, id := range ids {
+					g.byProfile[id] = h
+				}
+				return nil
+			})
+		}
+	}
+	if err := group.Wait(); err != nil {
+		return nil, err
+	}
+	group, ctx = errgroup.WithContext(context.WithoutCancel(ctx))
+	group.SetLimit(askers)
+	for _, h := range g.humans {
+		group.Go(func() error {
+			if err := r.lookInto(ctx, h); err != nil {
+				return fmt.Errorf("profile %s: %w", h.profile, err)
+			}
+			return nil
+		})
+	}
+	return g, group.Wait()
+}
+
+// whoIs finds a person's profile, with all ids that it ever had.
+func (r *run) whoIs(ctx context.Context, p *person) (*human, []string, error) {
+	query := "email=" + url.QueryEscape(p.email)
+	if p.external != "" {
+		query = "external_id=" + url.QueryEscape(p.external)
+	}
+	var data struct {
+		ProfileID  string         `json:"profile_id"`
+		MergedIDs  []string       `json:"merged_ids"`
+		Tags       []string       `json:"tags"`
+		Attributes map[string]any `json:"attributes"`
+	}
+	if err := r.client.console(ctx, "GET", "/profiles?"+query, nil, &data); err != nil {
+		return nil, nil, err
+	}
+	ids := append(data.MergedIDs, data.ProfileID)
+	if !slices.Contains(ids, p.profile) {
+		return nil, nil, fmt.Errorf("it was acknowledged as profile %s and is %s now, which was %v", p.profile, data.ProfileID, data.MergedIDs)
+	}
+	return &human{profile: data.ProfileID, tags: data.Tags, attributes: data.Attributes, ways: map[string][]way{}}, ids, nil
+}
+
+// lookInto asks for the events and the ways of somebody.
+func (r *run) lookInto(ctx context.Context, h *human) error {
+	for cursor := ""; ; {
+		var page struct {
+			Events []fact
+			Next   *string
+		}
+		path := "/profiles/" + h.profile + "/events?limit=500&cursor=" + url.QueryEscape(cursor)
+		if err := r.client.console(ctx, "GET", path, nil, &page); err != nil {
+			return err
+		}
+		h.facts = append(h.facts, page.Events...)
+		if page.Next == nil {
+			break
+		}
+		cursor = *page.Next
+	}
+	slices.Reverse(h.facts)
+	for _, f := range r.world.flows {
+		var data struct{ Enrolments []way }
+		err := r.client.console(ctx, "GET", "/flows/"+f.id+"/enrolments/"+h.profile, nil, &data)
+		var no *refusal
+		if errors.As(err, &no) && no.status == http.StatusNotFound {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		h.ways[f.name] = data.Enrolments
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package flowcrash
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// world is what is set up on the server.
+type world struct {
+	places places
+	flows  []*flow
+}
+
+func (w *world) flow(name string) *flow {
+	i := slices.IndexFunc(w.flows, func(f *flow) bool { return f.name == name })
+	return w.flows[i]
+}
+
+// buildTimeout bounds how long a segment is built while there is nothing yet.
+const buildTimeout = 30 * time.Second
+
+// setUp makes segments, the list and the flows, and publishes all but flowGold.
+func setUp(ctx context.Context, c *client, h *hooks) (*world, error) {
+	w := &world{}
+	var made struct {
+		ID string `json:"_id"`
+	}
+	if err := c.console(ctx, "POST", "/lists", object{"name": "news"}, &made); err != nil {
+		return nil, err
+	}
+	w.places.list = made.ID
+	for _, s := range []struct {
+		name       string
+		definition object
+		id         *string
+	}{
+		{"cart", did("cart_filled", cartWindow), &w.places.cart},
+		{"browse", did("browsed", browseWindow), &w.places.browse},
+		{"gold", tierIs(tierGold), &w.places.gold},
+	} {
+		if err := c.console(ctx, "POST", "/segments", object{"name": s.name, "definition": s.definition}, &made); err != nil {
+			return nil, err
+		}
+		*s.id = made.ID
+		if err := built(ctx, c, made.ID); err != nil {
+			return nil, err
+		}
+	}
+	// The first is needed for the definition of the second.
+	order := ""
+	for i := range flowDefs(h, &w.places, "") {
+		f := flowDefs(h, &w.places, order)[i]
+		if err := c.console(ctx, "POST", "/flows", f.definition(), &made); err != nil {
+			return nil, fmt.Errorf("flow %s: %w", f.name, err)
+		}
+		f.id = made.ID
+		if f.name == flowOrder {
+			order = f.id
+		}
+		w.flows = append(w.flows, f)
+		if f.name == flowGold {
+			continue
+		}
+		if err := publish(ctx, c, f); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+func built(ctx context.Context, c *client, segment string) error {
+	for began := time.Now(); ; {
+		var s struct{ Status string }
+		if err := c.console(ctx, "GET", "/segments/"+segment, nil, &s); err != nil {
+			return err
+		}
+		if s.Status == "live" {
+			return nil
+		}
+		if time.Since(began) > buildTimeout {
+			return fmt.Errorf("segment %s is %s after %v", segment, s.Status, buildTimeout)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// flowState is a flow as the server tells.
+type flowState struct {
+	Status      string
+	PublishedAt *stamp `json:"published_at"`
+	PausedAt    *stamp `json:"paused_at"`
+	ResumedAt   *stamp `json:"resumed_at"`
+	Counts      struct {
+		Entered    int `json:"entered"`
+		InProgress int `json:"in_progress"`
+		Completed  int `json:"completed"`
+		Exited     int `json:"exited"`
+		Pending    int `json:"pending"`
+		LoopsCut   int `json:"loops_cut"`
+	}
+	StepCounts []struct {
+		ID      string
+		Arrived int
+		At      int
+		Results map[string]int
+	} `json:"step_counts"`
+}
+
+func (f *flow) state(ctx context.Context, c *client) (s flowState, err error) {
+	err = c.console(ctx, "GET", "/flows/"+f.id, nil, &s)
+	return s, err
+}
+
+// publish publishes a flow and waits until it is live.
+func publish(ctx context.Context, c *client, f *flow) error {
+	if err := c.console(ctx, "POST", "/flows/"+f.id+"/publish", nil, nil); err != nil {
+		return fmt.Errorf("flow %s: %w", f.name, err)
+	}
+	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
+		s, err := f.state(ctx, c)
+		switch {
+		case err != nil:
+			return err
+		case s.Status == "live":
+			return nil
+		case time.Since(began) > buildTimeout:
+			return fmt.Errorf("flow %s is %s after %v", f.name, s.Status, buildTimeout)
+		}
+	}
+}
+
+// stamp is an instant in Unix ms, as the server writes it.
+type stamp int64
+
+// UnmarshalJSON reads an instant in RFC 3339.
+func (s *stamp) UnmarshalJSON(b []byte) error {
+	var t time.Time
+	if err := t.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	*s = stamp(t.UnixMilli())
+	return nil
+}
