@@ -39,7 +39,7 @@ func (r *Report) printLoad(w io.Writer) {
 			x.Called.P50Millis, x.Called.P99Millis, x.Mailed.P50Millis, x.Mailed.P99Millis, x.Missing, p.Failed, 100*p.Others)
 	}
 	if p := l.Publish; p != nil {
-		fmt.Fprintf(w, "taking %d flows live enrolled %d in %.1f s: %.0f a second\n", p.Flows, p.Enrolments, p.Seconds, p.EnrolmentsPerSecond)
+		fmt.Fprintf(w, "taking %d flows live enrolled %d in %.1f s: %.0f a second, %.0f µs of CPU each\n", p.Flows, p.Enrolments, p.Seconds, p.EnrolmentsPerSecond, p.CPUMicros)
 	}
 	if c := l.Check; c != nil {
 		fmt.Fprintf(w, "counted at the end: %d probes, entered %d, completed %d, calls of %d (%d repeated), e-mails of %d (%d repeated)\n",
@@ -85,7 +85,7 @@ func (r *Report) printSleep(w io.Writer) {
 		}
 	}
 	if p := s.Enrol; p != nil {
-		fmt.Fprintf(w, "enrolling %d at once: %.1f s, %.0f a second\n", p.Enrolments, p.Seconds, p.EnrolmentsPerSecond)
+		fmt.Fprintf(w, "enrolling %d at once: %.1f s, %.0f a second, %.0f µs of CPU each; other processes took %.0f %%\n", p.Enrolments, p.Seconds, p.EnrolmentsPerSecond, p.CPUMicros, 100*p.Others)
 	}
 	if s.Started != nil {
 		fmt.Fprintf(w, "per enrolment, restarted: %.1f bytes of Go heap, %.1f of RSS; on disk:", s.HeapPer, s.RSSPer)

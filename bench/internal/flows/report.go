@@ -113,6 +113,8 @@ type Publish struct {
 	Seconds             float64 `json:"seconds"`
 	Enrolments          uint64  `json:"enrolments"`
 	EnrolmentsPerSecond float64 `json:"enrolments_per_second"`
+	CPUMicros           float64 `json:"cpu_us_per_enrolment"` // of the server
+	Others              float64 `json:"others_cpu"`           // share of the machine
 }
 
 // Sleep is what enrolments cost that sleep.
@@ -130,9 +132,6 @@ type Sleep struct {
 	// checkpoint has.
 	BareKilled *Killed `json:"bare_killed,omitempty"`
 	Killed     *Killed `json:"killed,omitempty"`
-	// Others is the share of the machine's CPU time that other processes took
-	// while people were enrolled.
-	Others float64 `json:"others_cpu"`
 	// By enrolment: Started less Bare.
 	HeapPer float64            `json:"go_heap_bytes_per_enrolment"`
 	RSSPer  float64            `json:"rss_bytes_per_enrolment"`
@@ -201,6 +200,9 @@ func (r *Report) conclude() {
 				missing += p.Probes.Missing
 			}
 		}
+		if l.Publish != nil {
+			r.Others = max(r.Others, l.Publish.Others)
+		}
 		if l.Check != nil {
 			again = l.Check.CallsAgain + l.Check.MailsAgain
 		}
@@ -227,7 +229,9 @@ func (r *Report) conclude() {
 	if s == nil {
 		return
 	}
-	r.Others = max(r.Others, s.Others)
+	if s.Enrol != nil {
+		r.Others = max(r.Others, s.Enrol.Others)
+	}
 	of := fmt.Sprintf(" (%d sleepers)", s.Sleepers)
 	if s.Started != nil {
 		n := float64(s.Sleepers)

@@ -22,7 +22,7 @@ func measured() *Report {
 	l.Paced[1].Probes.Answered.P99Millis, l.Paced[1].Probes.Seen.P99Millis = 12, 8
 	l.Paced[0].Others, l.With.Others = 0.25, 0.1
 	return &Report{Load: l, Sleep: &Sleep{
-		Sleepers: 1000, Others: 0.4,
+		Sleepers: 1000, Enrol: &Publish{Others: 0.4},
 		Bare:    &Stand{HeapBytes: 5000, RSSBytes: 1 << 20, RSSHeldBytes: 9000, Disk: map[string]int64{"log": 100, "state": 50}},
 		Started: &Stand{HeapBytes: 65_000, RSSBytes: 1 << 20, RSSHeldBytes: 119_000, StartSeconds: 9.5, Disk: map[string]int64{"log": 2100, "state": 50}},
 		Killed:  &Killed{StartSeconds: 10.5},

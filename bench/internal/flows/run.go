@@ -158,7 +158,10 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 		}
 		ids = append(ids, id)
 	}
-	begun := time.Now()
+	m, err := startMeter(s.PID())
+	if err != nil {
+		return nil, nil, err
+	}
 	for _, id := range ids {
 		if _, err := s.console.PublishFlow(ctx, id); err != nil {
 			return nil, nil, err
@@ -185,9 +188,11 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 			}
 		}
 		if waiting == 0 {
-			p.Seconds = time.Since(begun).Seconds()
+			u, err := m.stop()
+			p.Seconds, p.Others = u.elapsed.Seconds(), u.others
 			p.EnrolmentsPerSecond = ratio(float64(p.Enrolments), p.Seconds)
-			return ids, p, nil
+			p.CPUMicros = ratio(u.server.Seconds()*1e6, float64(p.Enrolments))
+			return ids, p, err
 		}
 		if err := pause(ctx, livePoll); err != nil {
 			return nil, nil, err

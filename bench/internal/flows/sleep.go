@@ -58,19 +58,11 @@ func (r *run) sleep(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	m, err := startMeter(s.PID())
-	if err != nil {
-		return err
-	}
 	ids, enrol, err := s.publish(ctx, []string{definition("sleep", "once", onSegment(all), wait("sleep", sleepSeconds, "tag"), tag("tag", "awake", nil))})
 	if err != nil {
 		return err
 	}
-	u, err := m.stop()
-	if err != nil {
-		return err
-	}
-	x.Enrol, x.Others = enrol, u.others
+	x.Enrol = enrol
 	r.o.Log("  %d in %.1f s", enrol.Enrolments, enrol.Seconds)
 	if err := errors.Join(r.asleep(ctx, s, ids[0]), s.settle(ctx)); err != nil {
 		return err
