@@ -99,6 +99,15 @@ func keyPart() part {
 				c.Errorf("used at %q", at)
 			}
 		}},
+		{"a key does not expire: it has no date of an end, and none can be set", func(c *check) {
+			made := c.console("POST", "/api-keys", obj{"name": "lasting"}).http(200)
+			for field := range c.record(made.str("data._id")) {
+				if strings.Contains(field, "expir") || strings.Contains(field, "until") {
+					c.Errorf("a key has the field %s", field)
+				}
+			}
+			c.console("POST", "/api-keys", obj{"name": "ending", "expires_at": "2030-01-01T00:00:00Z"}).http(400)
+		}},
 		{"a revoked key stops at once and keeps its record with name and last use", func(c *check) {
 			made := c.console("POST", "/api-keys", obj{"name": "revoked"}).http(200)
 			id, key := made.str("data._id"), made.str("data.key")
@@ -214,7 +223,7 @@ func neverPart() part {
 		}},
 		{"everything else its creator can do is open to the key", func(c *check) {
 			key := c.newKey()
-			for _, path := range []string{"/contacts", "/lists", "/push/segments", "/campaign", "/analytics/overview", "/analytics/performance"} {
+			for _, path := range []string{"/contacts", "/lists", "/push/segments", "/campaign", "/custom-flows", "/analytics/overview", "/analytics/performance"} {
 				c.with(key, "GET", "/api/v1"+path, nil).success()
 			}
 			c.with(key, "POST", "/api/v1/push/send", obj{"title": "T", "dryRun": true}).eq("status", "success")
@@ -245,6 +254,15 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/analytics/overview", "analytics:read"},
 	{"GET", "/api/v1/analytics/performance", "analytics:read"},
 	{"GET", "/api/v1/analytics/flows/overview", "analytics:read"},
+	{"GET", "/api/v1/custom-flows", "flows:read"},
+	{"POST", "/api/v1/custom-flows/{id}/pause", "flows:write"},
+	{"POST", "/api/v1/custom-flows/{id}/resume", "flows:write"},
+	{"PATCH", "/api/v1/custom-flows/{id}/toggle", "flows:write"},
+	{"PATCH", "/api/v1/custom-flows/{id}", "flows:write"},
+	{"POST", "/api/v1/custom-flows/{id}/duplicate", "flows:write"},
+	{"GET", "/api/v1/custom-flows/{id}", "flows:read"},
+	{"POST", "/api/v1/custom-flows/{id}/trigger", "flows:write"},
+	{"GET", "/api/v1/analytics/flows/{id}", "analytics:read"},
 	{"POST", "/v1/email/send", "campaigns:write"},
 	{"POST", "/v1/events", "events:write"},
 }
@@ -257,7 +275,7 @@ func permissionPart() part {
 	}
 	return part{"permissions", []rule{
 		{"each endpoint asks for its permission and for nothing else", func(c *check) {
-			for _, permission := range []string{"segments:read", "contacts:write", "contacts:read", "campaigns:write", "campaigns:read", "lists:write", "analytics:read", "events:write"} {
+			for _, permission := range []string{"segments:read", "contacts:write", "contacts:read", "campaigns:write", "campaigns:read", "lists:write", "flows:read", "flows:write", "analytics:read", "events:write"} {
 				with := c.newKey(permission)
 				without := c.newKey(slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == permission })...)
 				for _, e := range endpoints {
@@ -276,7 +294,7 @@ func permissionPart() part {
 			}
 		}},
 		{"the refusal is HTTP 200 on Surface A, with its fixed message, and changes nothing", func(c *check) {
-			key := c.newKey("flows:read")
+			key := c.newKey("templates:read")
 			for _, e := range endpoints {
 				if strings.HasPrefix(e.path, "/api/v1") {
 					c.with(key, e.method, missing.ReplaceAllString(e.path, "none"), obj{"name": "x"}).failure(denied).only("", "status", "message", "data").only("data")

@@ -127,6 +127,17 @@ func sendPart() part {
 				c.Errorf("%d messages came", n)
 			}
 		}},
+		{"SMS, instant messages and push go out on their channels; what is not set up is kept to look at", func(c *check) {
+			x := c.other()
+			id := x.contact(obj{"phone": "+4930900900", "first_name": "Ada"})
+			x.console("POST", "/profiles/"+id+"/consent", obj{"channel": "im", "status": "subscribed"}).http(200)
+			x.a("POST", "/contacts/"+id+"/devices", obj{"kind": "fcm", "address": "token-1234567890-ghijkl"}).success()
+			for kind, channel := range map[int]string{2: "sms", 3: "im", 4: "push"} {
+				campaign := x.campaign(obj{"type": kind, "subject": "Hi {{first_name}}", "body": "To {{first_name}} by " + channel})
+				x.a("POST", "/campaign/"+campaign+"/send", obj{}).success().eq("data.total_members", 1).eq("data.emails_sent", 1)
+				x.console("GET", "/outbox?channel="+channel, nil).http(200).length("data", 1).eq("data.0.body", "To Ada by "+channel)
+			}
+		}},
 		{"what the relay refuses is counted and not sent", func(c *check) {
 			good := c.mail("good")
 			a := c.send(c.campaign(nil), c.list(good, c.mail("gone"))).success()

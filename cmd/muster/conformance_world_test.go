@@ -111,7 +111,13 @@ func (w *world) asAdmin(t *testing.T, method, path string, body any) *answer {
 
 func (w *world) company(t *testing.T) *company {
 	t.Helper()
-	made := w.asAdmin(t, "POST", "/companies", obj{"name": w.name("company"), "email": w.mail("owner")}).http(200)
+	return w.companyOf(t, obj{"name": w.name("company"), "email": w.mail("owner")})
+}
+
+// companyOf makes a company of these fields.
+func (w *world) companyOf(t *testing.T, fields obj) *company {
+	t.Helper()
+	made := w.asAdmin(t, "POST", "/companies", fields).http(200)
 	c := &company{
 		id: made.str("data._id"), account: made.str("data.account_id"), app: made.str("data.app_id"), secret: made.str("data.app_secret"),
 		email: made.str("data.console_email"), password: made.str("data.console_password"), key: made.str("data.api_key"),
