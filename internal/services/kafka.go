@@ -303,19 +303,66 @@ func (c *KafkaCluster) waitServing(ctx context.Context, i, n int) error {
 	})
 }
 
+// Leader returns the number of the broker that leads the partition, as the
+// first broker sees it that answers.
+func (c *KafkaCluster) Leader(ctx context.Context, topic string, partition int) (int, error) {
+	var errs []error
+	for _, b := range c.brokers {
+		leader, err := leaderBy(ctx, b.addr, topic, partition)
+		if err == nil {
+			return leader, nil
+		}
+		errs = append(errs, err)
+	}
+	return 0, fmt.Errorf("leader of %s/%d: %w", topic, partition, errors.Join(errs...))
+}
+
+func leaderBy(ctx context.Context, addr, topic string, partition int) (leader int, err error) {
+	// One that is frozen takes connections and says nothing.
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	err = ask(ctx, addr, func(conn *kafka.Conn) error {
+		partitions, err := conn.ReadPartitions(topic)
+		if err != nil {
+			return err
+		}
+		for _, p := range partitions {
+			if p.ID == partition && p.Leader.Host != "" {
+				leader = p.Leader.ID
+				return nil
+			}
+		}
+		return errors.New("there is none")
+	})
+	return leader, err
+}
+
 // liveBrokers asks the broker at addr for the ids of all that are not fenced.
 func liveBrokers(ctx context.Context, addr string) (map[int]bool, error) {
-	client, done := kafkaClient(addr)
-	defer done()
-	meta, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}})
+	live := map[int]bool{}
+	err := ask(ctx, addr, func(conn *kafka.Conn) error {
+		brokers, err := conn.Brokers()
+		for _, b := range brokers {
+			live[b.ID] = true
+		}
+		return err
+	})
+	return live, err
+}
+
+// ask connects to the one broker at addr. It fails at once, or when ctx ends,
+// where kafka-go's client would try on and ask any of the brokers it knows.
+func ask(ctx context.Context, addr string, do func(*kafka.Conn) error) error {
+	conn, err := kafka.DialContext(ctx, "tcp", addr)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	live := make(map[int]bool, len(meta.Brokers))
-	for _, b := range meta.Brokers {
-		live[b.ID] = true
+	if deadline, ok := ctx.Deadline(); ok {
+		if err := conn.SetDeadline(deadline); err != nil {
+			return errors.Join(err, conn.Close())
+		}
 	}
-	return live, nil
+	return errors.Join(do(conn), conn.Close())
 }
 
 // kafkaClient returns a client with connections of its own: kafka-go's shared

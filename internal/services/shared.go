@@ -128,10 +128,14 @@ func probeKafka(list string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	client, done := kafkaClient(addrs...)
-	defer done()
-	if _, err := client.Metadata(ctx, &kafka.MetadataRequest{Topics: []string{}}); err != nil {
-		return fmt.Errorf("Kafka at %s does not answer (run `make services-up`): %w", list, err)
+	var errs []error
+	for _, addr := range addrs {
+		if _, err := liveBrokers(ctx, addr); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	if len(errs) == len(addrs) {
+		return fmt.Errorf("Kafka at %s does not answer (run `make services-up`): %w", list, errors.Join(errs...))
 	}
 	return nil
 }
