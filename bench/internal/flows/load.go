@@ -67,6 +67,9 @@ func (r *run) load(ctx context.Context) (err error) {
 		return err
 	}
 	r.o.Log("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
 	b.prober.flows = ids[:minFlows]
 	for _, rate := range rates {
 		p, err := b.measure(ctx, fmt.Sprintf("%d flows", r.o.Flows), rate)

@@ -71,7 +71,8 @@ type Probes struct {
 	// Seen is from the answer until both enrolments had been read over HTTP, one
 	// after the other: the greatest that answered → enrolled can be.
 	Seen Latency `json:"answer_to_seen"`
-	// Called and Mailed are from the answer until the call and the e-mail arrived.
+	// Called and Mailed are from the answer until the call and the e-mail arrived,
+	// 0 when it was there before: effects do not wait for answers.
 	Called Latency `json:"answer_to_call"`
 	Mailed Latency `json:"answer_to_mail"`
 	// Missing are effects that did not come within a minute.

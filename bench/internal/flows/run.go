@@ -16,6 +16,7 @@ import (
 
 const (
 	startLimit = 5 * time.Minute
+	drainLimit = time.Minute
 	stopLimit  = 5 * time.Minute
 	eventBytes = payload.MinEventBytes
 	batch      = 100
@@ -103,6 +104,8 @@ func (r *run) start(ctx context.Context, i *server.Installation) (*service, erro
 func (r *run) install(name string) (*server.Installation, error) {
 	return server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, []string{
 		"--allow-private-webhooks", "--smtp", r.sink.relay, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
+		// How long a stop takes is measured; it should not be cut short.
+		"--drain-timeout", drainLimit.String(),
 	})
 }
 
