@@ -96,6 +96,8 @@ func writePartition(w io.Writer, s resolver.Stats) {
 	counter("muster_merges_total", s.Merges)
 	counter("muster_identity_conflicts_total", s.Conflicts)
 	counter("muster_segment_transitions_total", s.Transitions)
+	counter("muster_flow_enrolments_total", s.Enrolments)
+	counter("muster_flow_loops_cut_total", s.FlowLoops)
 	counter("muster_webhooks_dropped_total", s.WebhooksDropped)
 	counter("muster_segment_chunks_total", s.Chunks)
 	gauge("muster_profiles", s.Profiles)

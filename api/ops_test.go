@@ -39,7 +39,8 @@ func TestMetrics(t *testing.T) {
 	h := &memHistory{}
 	s := newService(t, h, nil)
 	s.fill(10)
-	s.live(s.segment("Buyers", buyers).ID)
+	segment := s.segment("Buyers", buyers).ID
+	s.live(segment)
 	text := ""
 	scrape := func() {
 		res, b := s.send("GET", "/metrics", "")
@@ -98,5 +99,18 @@ func TestMetrics(t *testing.T) {
 	scrape()
 	if !strings.Contains(text, "muster_segments 2\n") || !strings.Contains(text, "muster_segment_leaves 2\n") {
 		t.Error("the sizes of segments do not change")
+	}
+	var f struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", fmt.Sprintf(`{"name":"f","trigger":{"type":"segment_entered","segment_id":%q},"steps":[{"id":"x","type":"exit"}]}`, segment), &f)
+	s.want("POST", "/flows/"+f.ID+"/publish", "", nil)
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, `muster_flow_enrolments_total{partition="0"} 5`+"\n"); scrape() {
+		if time.Now().After(end) {
+			t.Fatal("the five of the segment are not enrolled")
+		}
+	}
+	if !strings.Contains(text, `muster_flow_loops_cut_total{partition="0"} 0`+"\n") {
+		t.Error("no loops are told of")
 	}
 }
