@@ -1,12 +1,14 @@
 package main
 
 import (
+	"os"
 	"strings"
 	"time"
 )
 
-// flowTriggerPart is what enrols. Dates are tried with a clock of their own in
-// package resolver: by the true one the shortest wait is a minute.
+// flowTriggerPart is what enrols. By the true clock a date is a minute away, so
+// that its coming is waited for with MUSTER_LONG only; package resolver tries
+// dates with a clock of its own.
 func flowTriggerPart() part {
 	return part{"flows: triggers", []rule{
 		{"an event that makes a profile match a segment enrols it in the flows of that segment before it is acknowledged", func(c *check) {
@@ -70,6 +72,19 @@ func flowTriggerPart() part {
 			flow := c.live(obj{"type": "date", "field": "attributes.renewal", "at": "09:00"}, tagStep("t", "", "x"))
 			c.in(flow, c.event("seen", obj{"email": c.mail("dated"), "attributes": obj{"renewal": day}}, nil), false)
 			c.flow(flow).eq("data.counts.entered", 0)
+		}},
+		{"reaching a date enrols", func(c *check) {
+			if os.Getenv("MUSTER_LONG") == "" {
+				c.Skip("waits for up to two minutes; set MUSTER_LONG")
+			}
+			due := time.Now().UTC().Truncate(time.Minute).Add(2 * time.Minute)
+			flow := c.live(obj{"type": "date", "field": "attributes.renewal", "offset_days": -2, "at": due.Format("15:04")}, tagStep("t", "", "x"))
+			id := c.event("seen", obj{"email": c.mail("dated"), "attributes": obj{"renewal": due.AddDate(0, 0, 2).Format(time.DateOnly)}}, nil)
+			c.in(flow, id, false)
+			c.within(130*time.Second, "the date is reached", func() bool { return c.ways(flow, id).status == 200 })
+			if early := time.Until(due); early > 0 {
+				c.Errorf("enrolled %v before its time", early)
+			}
 		}},
 		{"an API call enrols, by e-mail, external id or phone, and a repeat of its key enrols once", func(c *check) {
 			flow := c.live(byCall, step("set", "update_contact", "w", obj{"set": obj{"attributes.order": "{{event.order}}"}}), waitStep("w", "", 99))

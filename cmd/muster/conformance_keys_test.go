@@ -221,6 +221,27 @@ func neverPart() part {
 				}
 			}
 		}},
+		{"code with a key and nobody signed in reads and writes contacts, lists, campaigns, push, flows, events and analytics", func(c *check) {
+			flow := c.live(onEvent("by_code"), tagStep("t", "", "by code"))
+			key := c.newKey()
+			call := func(method, path string, body any) *answer {
+				return c.with(key, method, "/api/v1"+path, body).eq("status", "success")
+			}
+			e, f := c.mail("code"), c.mail("code")
+			call("POST", "/contacts", obj{"email": e})
+			call("GET", "/contacts?email="+e, nil).length("data", 1)
+			list := call("POST", "/lists", obj{"name": "by code"}).str("data._id")
+			call("POST", "/lists/"+list+"/contacts", obj{"email": f})
+			call("POST", "/push/send", obj{"title": "T"}).eq("message", "sent").eq("data.total", 0)
+			campaign := call("POST", "/campaign", campaignOf(nil)).str("data._id")
+			call("POST", "/campaign/"+campaign+"/send", obj{"list_id": []string{list}}).eq("data.emails_sent", 1)
+			call("GET", "/campaign/"+campaign+"/stats", nil).eq("data.emails_sent", 1)
+			call("POST", "/custom-flows/"+flow+"/pause", nil).eq("data.status", "paused")
+			call("POST", "/custom-flows/"+flow+"/resume", nil).eq("data.status", "live")
+			call("POST", "/custom-flows/"+flow+"/duplicate", nil).eq("data.status", "draft")
+			c.with(key, "POST", "/v1/events", obj{"email": e, "event": "by_code"}).successC()
+			call("GET", "/analytics/flows/overview", nil).eq("data.counts.completed", 1)
+		}},
 		{"everything else its creator can do is open to the key", func(c *check) {
 			key := c.newKey()
 			for _, path := range []string{"/contacts", "/lists", "/push/segments", "/campaign", "/custom-flows", "/analytics/overview", "/analytics/performance"} {
