@@ -16,6 +16,8 @@ type limits struct {
 	heap int
 	// quickStart has Java compile fast rather than well.
 	quickStart bool
+	// saveClasses is where Java writes the classes it loaded, if anywhere.
+	saveClasses string
 	// memory is what ClickHouse may use before it refuses queries, in MiB.
 	memory int
 }

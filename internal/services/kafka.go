@@ -2,12 +2,9 @@ package services
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -62,6 +59,10 @@ func newKafka(ctx context.Context, in *installer, dir string, brokers int, lim l
 	if err != nil {
 		return nil, err
 	}
+	storage, err := in.kafkaStorage(ctx)
+	if err != nil {
+		return nil, err
+	}
 	java, err := look("java")
 	if err != nil {
 		return nil, err
@@ -72,22 +73,21 @@ func newKafka(ctx context.Context, in *installer, dir string, brokers int, lim l
 	}
 	client, controller := ports[:brokers], ports[brokers:]
 	classes := filepath.Join(jars, "*")
-	c := &KafkaCluster{}
+	flags := javaFlags(lim)
+	if lim.saveClasses == "" {
+		flags = append(flags, in.classesFlag(java)...)
+	}
+	c, cluster := &KafkaCluster{}, kafkaID()
 	for i := range brokers {
 		home := filepath.Join(dir, "kafka-"+strconv.Itoa(i))
 		conf, err := writeIn(home, "server.properties", brokerProperties(home, i, client, controller))
 		if err != nil {
 			return nil, err
 		}
-		if i == 0 {
-			err = formatFirst(ctx, java, classes, conf)
-		} else {
-			err = formatLike(filepath.Join(dir, "kafka-0", "data"), filepath.Join(home, "data"), i)
-		}
-		if err != nil {
+		if err := formatLike(storage, filepath.Join(home, "data"), cluster, i); err != nil {
 			return nil, fmt.Errorf("format the storage of Kafka's broker %d: %w", i, err)
 		}
-		argv := append([]string{java}, javaFlags(lim)...)
+		argv := append([]string{java}, flags...)
 		argv = append(argv, "-cp", classes, "kafka.Kafka", conf)
 		c.brokers = append(c.brokers, &broker{
 			addr: loopback(client[i]),
@@ -109,6 +109,9 @@ func javaFlags(lim limits) []string {
 	}
 	if lim.quickStart {
 		flags = append(flags, "-XX:TieredStopAtLevel=1")
+	}
+	if lim.saveClasses != "" {
+		flags = append(flags, "-XX:ArchiveClassesAtExit="+lim.saveClasses, "-Xlog:cds=off", "-Xlog:cds+dynamic=off")
 	}
 	return flags
 }
@@ -162,53 +165,6 @@ func brokerProperties(home string, id int, client, controller []int) string {
 		"log.cleaner.dedupe.buffer.size=16777216",
 	}
 	return strings.Join(lines, "\n") + "\n"
-}
-
-// formatFirst has Kafka's own tool format the first broker's storage.
-func formatFirst(ctx context.Context, java, classes, conf string) error {
-	return run(ctx, filepath.Dir(conf), java, "-Xmx128m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
-		"-cp", classes, "kafka.tools.StorageTool", "format", "--cluster-id", kafkaID(), "--config", conf)
-}
-
-// formatLike gives a broker the storage of the first one under an id of its
-// own, which is what the tool would write after two more seconds of Java.
-func formatLike(first, data string, id int) error {
-	if err := os.MkdirAll(data, 0o755); err != nil {
-		return err
-	}
-	boot, err := os.ReadFile(filepath.Join(first, "bootstrap.checkpoint"))
-	if err != nil {
-		return err
-	}
-	if _, err := writeIn(data, "bootstrap.checkpoint", string(boot)); err != nil {
-		return err
-	}
-	meta, err := os.ReadFile(filepath.Join(first, "meta.properties"))
-	if err != nil {
-		return err
-	}
-	var out strings.Builder
-	for line := range strings.Lines(string(meta)) {
-		switch key, _, _ := strings.Cut(line, "="); key {
-		case "node.id":
-			line = fmt.Sprintf("node.id=%d\n", id)
-		case "directory.id":
-			line = "directory.id=" + kafkaID() + "\n"
-		}
-		out.WriteString(line)
-	}
-	_, err = writeIn(data, "meta.properties", out.String())
-	return err
-}
-
-// kafkaID is a random UUID in Kafka's notation.
-func kafkaID() string {
-	var id [16]byte
-	rand.Read(id[:])
-	// The first bits of a Kafka id may not spell a dash, which tools take for a flag.
-	id[0] &= 0x7f
-	return base64.RawURLEncoding.EncodeToString(id[:])
 }
 
 // Addrs returns the brokers' addresses, HOST:PORT, in the order of their numbers.

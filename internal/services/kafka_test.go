@@ -23,7 +23,7 @@ func newWriter(t *testing.T, addrs []string, topic string) *kafka.Writer {
 	transport := &kafka.Transport{DialTimeout: time.Second, MetadataTTL: 500 * time.Millisecond}
 	w := &kafka.Writer{
 		Addr: kafka.TCP(addrs...), Topic: topic, RequiredAcks: kafka.RequireAll, Balancer: &kafka.RoundRobin{},
-		BatchTimeout: time.Millisecond, WriteTimeout: 4 * time.Second, MaxAttempts: 20, Transport: transport,
+		BatchTimeout: time.Millisecond, WriteTimeout: 2 * time.Second, MaxAttempts: 20, Transport: transport,
 	}
 	t.Cleanup(func() {
 		if err := w.Close(); err != nil {

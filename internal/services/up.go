@@ -65,6 +65,12 @@ func up(ctx context.Context, state string, out io.Writer) (Addresses, error) {
 	if err := in.tools(ctx); err != nil {
 		return a, err
 	}
+	if err := in.saveClasses(ctx); err != nil {
+		if ctx.Err() != nil {
+			return a, err
+		}
+		fmt.Fprintln(out, "Kafka will start more slowly:", err)
+	}
 	kafka, err := newKafka(ctx, in, state, 1, sharedLimits, true)
 	if err != nil {
 		return a, err
