@@ -105,9 +105,9 @@ func TestMetrics(t *testing.T) {
 	}
 	s.want("POST", "/flows", fmt.Sprintf(`{"name":"f","trigger":{"type":"segment_entered","segment_id":%q},"steps":[{"id":"x","type":"exit"}]}`, segment), &f)
 	s.want("POST", "/flows/"+f.ID+"/publish", "", nil)
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, `muster_flow_enrolments_total{partition="0"} 5`+"\n"); scrape() {
+	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, `muster_flow_enrolments_total{partition="0"} 10`+"\n"); scrape() {
 		if time.Now().After(end) {
-			t.Fatal("the five of the segment are not enrolled")
+			t.Fatal("the ten members of the segment are not enrolled")
 		}
 	}
 	if !strings.Contains(text, `muster_flow_loops_cut_total{partition="0"} 0`+"\n") {
