@@ -43,6 +43,9 @@ type delivery struct {
 	strange []effect
 }
 
+// taken tells whether the last arrival was.
+func (d *delivery) taken() bool { return d.arrivals[len(d.arrivals)-1].ok }
+
 // desk keeps the deliveries of the receivers of one kind.
 type desk struct {
 	seed uint64

@@ -201,8 +201,11 @@ func enrolledMerged(f *flow, ways []way, causes []cause) ([]cause, error) {
 	taken := map[int]bool{}
 	on := 0
 	for i := range ways {
-		at := slices.IndexFunc(causes, func(c cause) bool { return c.atMs == int64(ways[i].StartedAt) })
-		if at < 0 || taken[at] {
+		at := 0
+		for at < len(causes) && (taken[at] || causes[at].atMs != int64(ways[i].StartedAt)) {
+			at++
+		}
+		if at == len(causes) {
 			return nil, fmt.Errorf("way %d began at %d, when nothing happened that enrols", ways[i].Number, ways[i].StartedAt)
 		}
 		taken[at] = true
