@@ -60,7 +60,7 @@ func (m *Machine) catchUp(c *command) {
 	x := &c.account.flows
 	changed := false
 	for _, f := range x.catching {
-		for n := 0; n < flowScan && m.flowBudget > 0 && c.account.mayCatchUp() && f.Status == FlowLive && !f.pending.bits.IsEmpty(); n++ {
+		for n := 0; n < m.flowScan && m.flowBudget > 0 && c.account.mayCatchUp() && f.Status == FlowLive && !f.pending.bits.IsEmpty(); n++ {
 			o := f.pending.bits.Minimum()
 			f.pending.remove(o)
 			m.trigger(f, o, f.sinceMs(), nil)
@@ -84,7 +84,7 @@ func (m *Machine) catchUp(c *command) {
 
 // forgetEnrolments removes some of what is stored of a deleted flow.
 func (m *Machine) forgetEnrolments(a *account, f *flowState) {
-	for n := 0; n < flowScan && !f.known.IsEmpty(); n++ {
+	for n := 0; n < m.flowScan && !f.known.IsEmpty(); n++ {
 		o := f.known.Minimum()
 		m.dropWays(a, f, o)
 		f.entered.Remove(o)
@@ -95,7 +95,7 @@ func (m *Machine) forgetEnrolments(a *account, f *flowState) {
 // scanDates looks at some profiles for the date that triggers a flow.
 func (m *Machine) scanDates(a *account, f *flowState) {
 	saved := *f.Flow
-	for n := 0; n < flowScan && saved.ScanFrom < a.headers.n; n++ {
+	for n := 0; n < m.flowScan && saved.ScanFrom < a.headers.n; n++ {
 		o := saved.ScanFrom
 		saved.ScanFrom++
 		if a.root(o) != o || a.gone(o) {

@@ -69,23 +69,28 @@ func (o *flowOracle) goLive(f *oracleFlow) {
 }
 
 // catchUp enrols those who wait, and looks for the dates of everybody in a flow
-// that went live.
+// that went live: so many for each flow.
 func (o *flowOracle) catchUp() {
 	for _, f := range o.flows {
+		n := 0
 		for p := range o.people {
-			if f.live() && f.waiting[p] {
+			if f.live() && f.waiting[p] && n < o.scan {
+				n++
 				delete(f.waiting, p)
 				o.trigger(f, p, f.since(), nil)
 				o.react()
 			}
 		}
 		if f.live() && f.scanning {
-			f.scanning = false
-			for p := range o.people {
-				if o.there(p) {
-					o.setDate(f, p, o.nextDate(f, p, f.published))
+			for range o.scan {
+				if p := f.scanned; p < len(o.people) {
+					f.scanned++
+					if o.there(p) {
+						o.setDate(f, p, o.nextDate(f, p, f.published))
+					}
 				}
 			}
+			f.scanning = f.scanned < len(o.people)
 		}
 	}
 }
@@ -94,7 +99,7 @@ func (o *flowOracle) catchUp() {
 // date that is due and not done stays due as long as the person has it.
 func (o *flowOracle) dates(p int) {
 	for _, f := range o.flows {
-		if f.deleted || f.status == FlowDraft || f.def.Trigger.Type != flows.TriggerDate || f.scanning {
+		if f.deleted || f.status == FlowDraft || f.def.Trigger.Type != flows.TriggerDate || f.scanning && p >= f.scanned {
 			continue
 		}
 		if due := f.dates[p]; due != 0 && due <= o.at && o.nextDate(f, p, due-1) == due {
@@ -320,10 +325,21 @@ func (o *flowOracle) answer(it *oracleItem, p int, delivered bool) {
 	}
 }
 
+// named finds somebody by the first identifier that is on file, −1 for nobody.
+func (o *flowOracle) named(c FlowTrigger) int {
+	for kind, raw := range [identityKinds]string{c.Email, c.ExternalID, c.Phone} {
+		k := IdentityKind(kind)
+		if p, ok := o.who.owner[k.String()+"\x00"+normal(k, raw)]; ok && raw != "" {
+			return p
+		}
+	}
+	return -1
+}
+
 // call enrols somebody by name. It tells whether that is refused, or was done by
 // the same key before.
 func (o *flowOracle) call(f *oracleFlow, c FlowTrigger) (refused, repeated bool) {
-	p := o.ownerOf(c.Email)
+	p := o.named(c)
 	if f == nil || f.deleted || f.def.Trigger.Type != flows.TriggerAPI || p < 0 {
 		return true, false
 	}

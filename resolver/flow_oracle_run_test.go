@@ -228,7 +228,7 @@ func (o *flowOracle) put(f *oracleFlow, p int, w *flows.Enrolment, kind, to stri
 	if s.Email != nil {
 		it.Ref = s.Email.TemplateID
 	}
-	o.outbox[o.last] = &oracleItem{it, to}
+	o.outbox[o.last] = &oracleItem{it, to, slices.Clone(w.Event)}
 }
 
 func (o *flowOracle) arrive(f *oracleFlow, w *flows.Enrolment, step int, at int64) {

@@ -36,6 +36,7 @@ type flowOracle struct {
 	queue  []oracleEntry
 	depth  uint8
 	begun  int // enrolments of the record at hand
+	scan   int // profiles that a record looks at for a flow that goes live
 	bits   func(f *oracleFlow, p, step int, way uint32) uint64
 }
 
@@ -58,7 +59,8 @@ type oracleSegment struct {
 
 type oracleItem struct {
 	OutboxItem
-	to string
+	to    string // of an e-mail
+	event []byte // what started the flow
 }
 
 type oracleRow struct {
@@ -82,6 +84,7 @@ type oracleFlow struct {
 	id, status, pausedFor         string
 	def                           *flows.Flow
 	publishing, scanning, deleted bool
+	scanned                       int // profiles looked at while scanning
 	published, paused, resumed    int64
 	ways                          map[int][]flows.Enrolment
 	dates                         map[int]int64
@@ -89,8 +92,8 @@ type oracleFlow struct {
 	counts                        FlowCounts
 }
 
-func newFlowOracle(t testing.TB, credits int64) *flowOracle {
-	return &flowOracle{t: t, who: newNaive(DefaultSettings()), erased: map[string]bool{}, segs: map[string]*oracleSegment{},
+func newFlowOracle(t testing.TB, credits int64, scan int) *flowOracle {
+	return &flowOracle{t: t, scan: scan, who: newNaive(DefaultSettings()), erased: map[string]bool{}, segs: map[string]*oracleSegment{},
 		credits: credits, outbox: map[uint64]*oracleItem{}, keys: map[string]naiveKey{}}
 }
 

@@ -3,6 +3,7 @@ package resolver
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
@@ -16,7 +17,8 @@ func (s *flowSim) act() {
 	case 0:
 		s.n.now += rng.Int64N(int64(pick(rng, 60_000, 60_000, 2*86_400_000)))
 	case 1:
-		s.n.now -= rng.Int64N(3000) // a stamp of another node's clock
+		// A stamp of another node's clock, or a clock put back.
+		s.n.now -= rng.Int64N(int64(pick(rng, 3000, 3000, 60_000, 3_600_000)))
 	case 2:
 		if rng.IntN(4) == 0 {
 			s.n.now += rng.Int64N(400 * 86_400_000)
@@ -25,6 +27,9 @@ func (s *flowSim) act() {
 		s.n.now += int64(rng.IntN(6)) * 1000 // windows and waits end at the same instant
 	case 10, 11:
 		s.n.now += rng.Int64N(20_000)
+	}
+	if rng.IntN(4) == 0 {
+		s.n.now = max(s.n.now, s.o.now) // the clock is right again
 	}
 	s.w.now = s.n.now
 	s.sometimesCrash(12)
@@ -49,12 +54,16 @@ func (s *flowSim) act() {
 		s.topUp()
 	case n < 88:
 		s.imports()
-	case n < 91:
+	case n < 90:
 		s.createFlow()
+	case n < 91:
+		s.editFlow()
 	case n < 95:
 		s.publishSome()
-	case n < 98:
+	case n < 97:
 		s.editSegment()
+	case n < 98:
+		s.deleteUsed()
 	default:
 		s.erase()
 	}
@@ -291,6 +300,46 @@ func (s *flowSim) createFlow() {
 	})
 }
 
+// editFlow gives a flow another definition, which only a draft may have.
+func (s *flowSim) editFlow() {
+	f := s.aFlow(func(f *oracleFlow) bool { return f.status == FlowDraft || s.rng.IntN(3) == 0 })
+	if f == nil || !s.exact {
+		return
+	}
+	def := s.w.flow(f.def.Name)
+	s.command(CommandFlowUpdate, FlowSave{ID: f.id, Definition: json.RawMessage(def)}, func(out *Outcome) {
+		s.refused(out, f.status != FlowDraft)
+		if f.status == FlowDraft {
+			d, err := flows.Parse([]byte(def))
+			s.n.must(err)
+			f.def, f.counts.Steps = d, make([]FlowStepCount, len(d.Steps))
+		}
+	})
+}
+
+// deleteUsed tries to delete what a flow refers to.
+func (s *flowSim) deleteUsed() {
+	f := s.aFlow(func(*oracleFlow) bool { return true })
+	if f == nil || !s.exact {
+		return
+	}
+	def := string(f.def.JSON())
+	refused := func(out *Outcome) { s.refused(out, true) }
+	for _, id := range s.w.segments {
+		if strings.Contains(def, id) {
+			s.command(CommandSegmentDelete, SegmentDelete{ID: id}, refused)
+		}
+	}
+	for _, id := range s.w.lists {
+		if strings.Contains(def, id) {
+			s.command(CommandListDelete, ListDelete{ID: id}, refused)
+		}
+	}
+	if strings.Contains(def, s.w.template) {
+		s.command(CommandTemplateDelete, TemplateDelete{ID: s.w.template}, refused)
+	}
+}
+
 func (s *flowSim) duplicate(f *oracleFlow) {
 	if len(s.o.flows) >= 8 || !s.exact {
 		return
@@ -326,7 +375,16 @@ func (s *flowSim) call() {
 	if f == nil {
 		return
 	}
-	c := FlowTrigger{ID: f.id, Email: fmt.Sprintf("u%d@X.io", s.rng.IntN(s.world)), Key: pick(s.rng, "", "", "a", "b")}
+	c := FlowTrigger{ID: f.id, Key: pick(s.rng, "", "", "a", "b")}
+	if s.rng.IntN(3) > 0 {
+		c.Email = fmt.Sprintf("u%d@X.io", s.rng.IntN(s.world))
+	}
+	if s.rng.IntN(3) == 0 {
+		c.ExternalID = fmt.Sprintf("id-%d", s.rng.IntN(s.world))
+	}
+	if s.rng.IntN(3) == 0 {
+		c.Phone = fmt.Sprintf("+49 30 %d", s.rng.IntN(s.world))
+	}
 	if s.rng.IntN(2) == 0 {
 		c.Data = fmt.Appendf(nil, `{"value":%d}`, s.rng.IntN(10))
 	}

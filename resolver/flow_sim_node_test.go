@@ -26,12 +26,14 @@ type flowNode struct {
 	now     int64 // the clock of the one who appends
 	rows    query.Batch
 	out     Outcome
+	steps   int   // of flows in a record at most
+	scan    int   // profiles looked at in a record for a flow that goes live
 	loaded  int64 // offset of the checkpoint that the machine was made from
 	saved   int64 // offset of the newest checkpoint
 }
 
-func newFlowNode(t testing.TB, credits int64) *flowNode {
-	n := &flowNode{t: t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: credits, now: 1_000_000_000_000}
+func newFlowNode(t testing.TB, credits int64, steps, scan int) *flowNode {
+	n := &flowNode{t: t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: credits, now: 1_000_000_000_000, steps: steps, scan: scan}
 	n.open()
 	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(testBootstrap(DefaultSettings()))))
 	return n
@@ -72,6 +74,7 @@ func (n *flowNode) open() {
 	}
 	n.m, err = loadMachine(s, f, ids, runs)
 	n.must(err)
+	n.m.flowSteps, n.m.flowScan = n.steps, n.scan
 	n.m.segmentFiles, err = n.ckpt.readSegments(n.m, f.Segments)
 	n.must(err)
 	n.loaded = f.Next
@@ -92,7 +95,7 @@ func (n *flowNode) close() {
 
 func (n *flowNode) checkpoint() {
 	n.t.Helper()
-	if n.saved == n.m.next {
+	if n.saved == n.m.next || n.m.lagging() { // nor does a partition write one then
 		return
 	}
 	n.saved = n.m.next
@@ -121,7 +124,7 @@ func (n *flowNode) crash() {
 // replayed is the hash of a machine that applied the whole log and never crashed.
 func (n *flowNode) replayed() string {
 	n.t.Helper()
-	fresh := &flowNode{t: n.t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: n.credits, log: n.log}
+	fresh := &flowNode{t: n.t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: n.credits, steps: n.steps, scan: n.scan, log: n.log}
 	fresh.open()
 	defer fresh.close()
 	sum, err := fresh.m.Hash()

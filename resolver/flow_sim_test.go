@@ -25,7 +25,12 @@ type flowSim struct {
 	w     *flowWords
 	world int
 	exact bool // no record was at its budget so far
+	tight bool // records may carry out few steps
 	step  string
+	// last and queued are how many items were in the outbox ever, and how many
+	// steps of each flow queued a message, when that was last looked at.
+	last   uint64
+	queued map[uint32]uint64
 	// rows and moves are how many events and transitions were compared.
 	rows, moves int
 	// file is the import, next its next row.
@@ -35,13 +40,19 @@ type flowSim struct {
 // simulatedFlows counts what happened in all runs, so that a simulation in which
 // nothing does is not taken for a good one.
 var simulatedFlows struct {
-	exact, enrolled, merged, calls, cut, credits, crashes, over atomic.Int64
+	exact, tight, enrolled, merged, calls, cut, credits, crashes, over atomic.Int64
 }
 
 // TestSimulationF1R1 lets random things happen to random flows, with crashes at
 // any moment, and compares with an oracle that interprets the rules (F1): the
 // ways of everybody through every flow, each effect once, events and counts; the
 // state after a crash equals that before (R1).
+//
+// Every eighth seed has records that may carry out very few steps, so that much
+// is left to further ones. How it is divided among them is not the oracle's
+// affair: from then on it is checked that each step queues one effect, that no
+// step is passed twice, that counts and timers fit what is stored, and that the
+// work ends.
 //
 // MUSTER_FLOW_SEED repeats one seed and tells what happens in it,
 // MUSTER_FLOW_SEEDS sets how many are run, from MUSTER_FLOW_FIRST; with
@@ -66,17 +77,18 @@ func TestSimulationF1R1(t *testing.T) {
 	}
 	x := &simulatedFlows
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %d of them compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d loops cut, %d pauses for credits, %d crashes, %d records over budget",
-			seeds, x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.cut.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
-		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 20, "calls": x.calls.Load() * 3,
+		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d loops cut, %d pauses for credits, %d crashes, %d records over budget",
+			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.cut.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
+		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3,
 			"pauses for credits": x.credits.Load() * 4, "crashes": x.crashes.Load()} {
 			if n < int64(seeds) && !t.Failed() && seeds >= 50 {
 				t.Errorf("too few %s", name)
 			}
 		}
 		// What a record leaves to the next is the machine's affair, so a run ends to be
-		// compared at the first that does. Few may: 5 % and one.
-		if left := int64(seeds) - x.exact.Load(); left > int64(seeds)/20+1 && !t.Failed() {
+		// compared at the first that does. Where records may do much, few do: 5 % and
+		// one.
+		if left := int64(seeds) - x.tight.Load() - x.exact.Load(); left > int64(seeds)/20+1 && !t.Failed() {
 			t.Errorf("%d of %d seeds were not compared to the end", left, seeds)
 		}
 	})
@@ -96,7 +108,11 @@ func (s *flowSim) fatalf(format string, args ...any) {
 func simulateFlows(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	credits := pick(rng, int64(0), 1, 1, 2, 2, 3, 5, 1000)
-	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, credits), o: newFlowOracle(t, credits), world: pick(rng, 3, 5, 9, 15, 25), exact: true}
+	steps, scan, tight := flowSteps, pick(rng, flowScan, 1, 3), seed%8 == 7
+	if tight {
+		steps = pick(rng, 1, 2, 5, 20)
+	}
+	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, credits, steps, scan), o: newFlowOracle(t, credits, scan), world: pick(rng, 5, 9, 15, 25), exact: true, tight: tight, queued: map[uint32]uint64{}}
 	s.o.now = s.n.now
 	s.o.at = s.n.now
 	s.w = &flowWords{rng: rng, now: s.n.now}
@@ -162,8 +178,13 @@ func (s *flowSim) finish() {
 		s.fatalf("R1: the state differs from that of a machine that never crashed")
 	}
 	x := &simulatedFlows
+	if s.tight {
+		x.tight.Add(1)
+	}
 	if s.exact {
-		x.exact.Add(1)
+		if !s.tight {
+			x.exact.Add(1)
+		}
 		for _, f := range s.o.flows {
 			x.enrolled.Add(int64(f.counts.Entered))
 			x.cut.Add(int64(f.counts.LoopsCut))
@@ -185,6 +206,7 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	paused := s.credited()
 	out := s.n.record(kind, body)
 	simulatedFlows.credits.Add(max(0, s.credited()-paused))
+	s.compareLedger()
 	if s.n.m.flowBudget <= 0 || s.n.account().engine.Lagging() {
 		simulatedFlows.over.Add(1)
 		s.exact = false

@@ -174,15 +174,15 @@ func (w *flowWords) event(world int) eventlog.Event {
 	rng := w.rng
 	ev := eventlog.Event{Type: []byte(pick(rng, "viewed", "viewed", "bought"))}
 	who := rng.IntN(world)
-	switch rng.IntN(10) {
+	switch rng.IntN(12) {
 	case 0, 6:
 		ev.ExternalID = fmt.Appendf(nil, "id-%d", who)
 	case 1, 7:
 		ev.Phone = fmt.Appendf(nil, "+4930%d", who)
-	case 2:
+	case 2, 10:
 		// These may bring two people together.
 		ev.ExternalID, ev.Phone = fmt.Appendf(nil, "id-%d", who), fmt.Appendf(nil, "+4930%d", (who+rng.IntN(2))%world)
-	case 3:
+	case 3, 11:
 		ev.Email, ev.ExternalID = fmt.Appendf(nil, "u%d@x.io", who), fmt.Appendf(nil, "id-%d", (who+rng.IntN(2))%world)
 	default:
 		ev.Email = fmt.Appendf(nil, "u%d@x.io", who)

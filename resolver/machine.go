@@ -62,6 +62,10 @@ type Machine struct {
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
 
+	// The bounds flowSteps and flowScan. Tests of what is left to further records
+	// have lower ones.
+	flowSteps, flowScan int
+
 	// The record being applied, as far as flows need to know.
 	rec        command
 	quiet      bool  // it starts no flows
@@ -117,6 +121,8 @@ func newMachine(s *store) *Machine {
 		busy:         map[uint64]*account{},
 		reservations: map[hash128]uint64{},
 		records:      newRecordRing(recordWindow),
+		flowSteps:    flowSteps,
+		flowScan:     flowScan,
 	}
 }
 
@@ -166,7 +172,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 
 // begin readies what belongs to one record.
 func (m *Machine) begin(c command) {
-	m.rec, m.transition, m.row, m.quiet, m.flowBudget = c, 0, 0, false, flowSteps
+	m.rec, m.transition, m.row, m.quiet, m.flowBudget = c, 0, 0, false, m.flowSteps
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		m.row = ownRows // the record's events come first
 	}
