@@ -220,25 +220,32 @@ func (c *KafkaCluster) Close() error {
 	return errors.Join(errs...)
 }
 
-// WaitBrokers waits until the cluster counts at least n brokers among the
-// living. A new leader for what a dead broker led is elected by then.
+// WaitBrokers waits until n brokers agree that at least n are among the living:
+// one alone may have been frozen and tell of the past. A new leader for what a
+// dead broker led is elected when the living do not count it any more.
 func (c *KafkaCluster) WaitBrokers(ctx context.Context, n int) error {
 	for {
-		var last error
-		for _, b := range c.brokers {
+		var errs []error
+		agree := 0
+		for i, b := range c.brokers {
 			try, cancel := context.WithTimeout(ctx, time.Second)
 			live, err := liveBrokers(try, b.addr)
 			cancel()
-			if err == nil && len(live) >= n {
-				return nil
+			switch {
+			case err != nil:
+				errs = append(errs, err)
+			case len(live) < n:
+				errs = append(errs, fmt.Errorf("broker %d knows %d", i, len(live)))
+			default:
+				agree++
 			}
-			if last = err; err == nil {
-				last = fmt.Errorf("%d brokers", len(live))
-			}
+		}
+		if agree >= n {
+			return nil
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("Kafka has fewer than %d brokers: %w: %w", n, ctx.Err(), last)
+			return fmt.Errorf("Kafka has fewer than %d brokers: %w: %w", n, ctx.Err(), errors.Join(errs...))
 		case <-time.After(pollEvery):
 		}
 	}
