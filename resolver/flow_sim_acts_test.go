@@ -74,12 +74,39 @@ func (s *flowSim) events() {
 	for range pick(s.rng, 1, 1, 2, 4) {
 		evs = append(evs, s.w.event(s.world))
 	}
+	if s.rng.IntN(5) == 0 {
+		s.meet(&evs[0])
+	}
 	s.step = fmt.Sprintf("%d events:", len(evs))
 	for i := range evs {
 		s.step += fmt.Sprintf(" %s props=%s geo=%s first=%s", describe(&evs[i]), evs[i].Properties, evs[i].Geo, evs[i].FirstName)
 	}
 	s.log()
 	s.do(eventlog.KindEvents, appendEvents(nil, evs), func(out *Outcome) { s.tellEvents(evs, out) })
+}
+
+// meet lets an event show that two profiles are one person.
+func (s *flowSim) meet(ev *eventlog.Event) {
+	one := func(kind IdentityKind) []byte {
+		var list []string
+		for p, x := range s.o.who.profiles {
+			if s.o.there(p) {
+				list = append(list, x.idents[kind]...)
+			}
+		}
+		if len(list) == 0 {
+			return nil
+		}
+		return []byte(pick(s.rng, list...))
+	}
+	if a, b := one(IdentityExternalID), one(pick(s.rng, IdentityEmail, IdentityPhone)); a != nil && b != nil {
+		ev.Email, ev.ExternalID, ev.Phone = nil, a, nil
+		if b[0] == '+' {
+			ev.Phone = b
+		} else {
+			ev.Email = b
+		}
+	}
 }
 
 func (s *flowSim) tellEvents(evs []eventlog.Event, out *Outcome) {
@@ -363,7 +390,7 @@ func (s *flowSim) publish(f *oracleFlow) {
 		s.refused(out, refused)
 		f.publishing = f.publishing || !refused && f.status == FlowDraft
 	})
-	s.build()
+	s.build(true)
 	s.follow(f)
 	if x := s.n.account().flows.byNumber[f.number]; x.Publishing {
 		s.fatalf("the flow does not go live")
@@ -420,7 +447,7 @@ func (s *flowSim) createSegment() {
 		s.w.segments = append(s.w.segments, x.ID)
 		s.o.segs[x.ID] = &oracleSegment{members: map[int]bool{}, owed: map[int]bool{}, next: s.parse(def)}
 	})
-	s.build()
+	s.build(true)
 }
 
 func (s *flowSim) parse(def string) *segment.Node {
@@ -442,7 +469,7 @@ func (s *flowSim) editSegment() {
 		s.refused(out, false)
 		s.o.segs[id].next = root
 	})
-	s.build()
+	s.build(false)
 }
 
 func (s *flowSim) erase() {

@@ -16,6 +16,7 @@ type flowWords struct {
 	lists    []string
 	template string
 	now      int64
+	dated    bool // the flow at hand is triggered by a date
 }
 
 func (w *flowWords) maybe(percent int) bool { return w.rng.IntN(100) < percent }
@@ -80,7 +81,7 @@ func (w *flowWords) clock() string {
 
 func (w *flowWords) trigger() string {
 	rng := w.rng
-	switch rng.IntN(8) {
+	switch rng.IntN(10) {
 	case 0:
 		where := ""
 		if w.maybe(50) {
@@ -91,9 +92,9 @@ func (w *flowWords) trigger() string {
 		return fmt.Sprintf(`{"type":"event","event":%q}`, pick(rng, "subscribed", "email_sent", "flow_exited", "flow_completed", "flow_entered", "list_joined"))
 	case 2:
 		return fmt.Sprintf(`{"type":"list_joined","list_id":%q}`, pick(rng, w.lists...))
-	case 3, 4:
+	case 3, 4, 8:
 		return fmt.Sprintf(`{"type":"segment_entered","segment_id":%q}`, pick(rng, w.segments...))
-	case 5:
+	case 5, 9:
 		return fmt.Sprintf(`{"type":"segment_exited","segment_id":%q}`, pick(rng, w.segments...))
 	case 6:
 		return fmt.Sprintf(`{"type":"date","field":%q,"offset_days":%d,"at":%q,"repeat":%q,"timezone":%q}`,
@@ -104,6 +105,11 @@ func (w *flowWords) trigger() string {
 
 func (w *flowWords) step(n int) string {
 	rng := w.rng
+	if w.dated && w.maybe(25) {
+		// A way changes the date that began it.
+		day := time.UnixMilli(w.now).UTC().AddDate(rng.IntN(2), 0, rng.IntN(3)-1)
+		return fmt.Sprintf(`"type":"update_contact","set":{%q:%q}`, pick(rng, "attributes.day", "attributes.day", "geo.day"), day.Format(time.DateOnly))
+	}
 	// Many e-mails, so that credits run out.
 	switch rng.IntN(14) {
 	case 0, 1, 12, 13:
@@ -139,6 +145,8 @@ func (w *flowWords) step(n int) string {
 func (w *flowWords) flow(name string) string {
 	rng := w.rng
 	n := 1 + rng.IntN(5)
+	trigger := w.trigger()
+	w.dated = strings.Contains(trigger, `"type":"date"`)
 	var steps []string
 	reached := map[int]bool{0: true}
 	for i := range n {
@@ -166,7 +174,7 @@ func (w *flowWords) flow(name string) string {
 		}
 		steps = append(steps, fmt.Sprintf(`{"id":"s%d",%s}`, i, body))
 	}
-	return fmt.Sprintf(`{"name":%q,"trigger":%s,"reentry":%q,"steps":[%s]}`, name, w.trigger(), pick(rng, "once", "after_exit"), strings.Join(steps, ","))
+	return fmt.Sprintf(`{"name":%q,"trigger":%s,"reentry":%q,"steps":[%s]}`, name, trigger, pick(rng, "once", "after_exit"), strings.Join(steps, ","))
 }
 
 // event is of a small world, so that people meet and merge.
