@@ -37,7 +37,13 @@ type store struct {
 }
 
 func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
-	db, err := pebble.Open(dir, pebbleOptions(fs, log))
+	o := pebbleOptions(fs, log)
+	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
+	// present one and the one it uses again. With less than that nothing is cached,
+	// and each read checks and decompresses filter, index and data anew.
+	o.Cache = pebble.NewCache(2*int64(o.MemTableSize) + cacheBytes/8)
+	defer o.Cache.Unref()
+	db, err := pebble.Open(dir, o)
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
 	}
