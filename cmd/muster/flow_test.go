@@ -244,11 +244,11 @@ func (c *crashed) introduce(ctx context.Context, callFlow, name string, gold boo
 		}
 		p.profile = a.ProfileID
 	}
-	var a struct{ Status string }
+	var a struct{ Status, Message string }
 	body := map[string]any{"external_id": p.external, "idempotency_key": name, "data": map[string]string{"key": name}}
 	err := c.until(ctx, 200, "/api/v1/custom-flows/"+callFlow+"/trigger", body, &a, "Authorization", "Bearer "+c.creds.APIKey)
 	if err == nil && a.Status != "success" {
-		err = fmt.Errorf("the call for %s was refused", name)
+		err = fmt.Errorf("the call for %s was refused: %s", name, a.Message)
 	}
 	return p, err
 }

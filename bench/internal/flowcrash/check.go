@@ -226,6 +226,14 @@ type call struct {
 // called compares ways with the calls that began them: each acknowledged one did,
 // refused ones did not, of those without an answer nobody knows.
 func called(ways []way, calls []call) ([]cause, error) {
+	for _, c := range calls {
+		busy := slices.ContainsFunc(ways, func(w way) bool {
+			return int64(w.StartedAt) <= c.toMs && (w.EndedAt == nil || int64(*w.EndedAt) >= c.fromMs)
+		})
+		if c.refused && !busy {
+			return nil, fmt.Errorf("the call with key %s was refused at %d, when nobody was in the flow", c.key, c.toMs)
+		}
+	}
 	var began []cause
 	next := 0
 	for i := range ways {
