@@ -29,6 +29,10 @@ type Run struct {
 
 	// failing counts messages that failed for a while, one after the other.
 	failing atomic.Int64
+	// handed is set once a message was handed over; fault is the last that kept one
+	// from it for a while only.
+	handed  atomic.Bool
+	fault   atomic.Pointer[error]
 	stopped atomic.Bool // the state says that the run is over
 
 	ended chan struct{}
@@ -156,6 +160,9 @@ func (r *Run) batch(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	if reply.WaitMs > 0 {
+		if err := r.nothingHanded(); err != nil {
+			return false, err // there is nothing to wait for
+		}
 		return true, r.d.opts.Sleep(ctx, min(time.Duration(reply.WaitMs)*time.Millisecond, time.Second))
 	}
 	if err := r.deliver(ctx, reply.Recipients); err != nil {
@@ -170,7 +177,20 @@ func (r *Run) batch(ctx context.Context) (more bool, err error) {
 		}
 		return true, r.d.opts.Sleep(ctx, time.Duration(r.state.DelayMs)*time.Millisecond)
 	}
+	if err := r.nothingHanded(); err != nil {
+		return false, err
+	}
 	return false, r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.state.Run}, nil)
+}
+
+// nothingHanded is the fault that kept every message of the run from being handed
+// over: the relay is down, also for an audience too small for maxFailing. Who was
+// not reached is sent to when the campaign is sent again.
+func (r *Run) nothingHanded() error {
+	if fault := r.fault.Load(); fault != nil && !r.handed.Load() && r.state.Sent == 0 {
+		return fmt.Errorf("no message could be handed over; the last: %w", *fault)
+	}
+	return nil
 }
 
 // message is one recipient with what is known of it.
@@ -258,6 +278,7 @@ func (r *Run) one(ctx context.Context, m message) error {
 	}
 	if got.result == resolver.ResultSent {
 		r.failing.Store(0)
+		r.handed.Store(true)
 		r.counters.sent.Inc()
 	} else {
 		r.counters.failed.Inc()
@@ -273,6 +294,9 @@ func (r *Run) one(ctx context.Context, m message) error {
 	})
 	if err != nil {
 		return err
+	}
+	if got.err != nil {
+		r.fault.Store(&got.err)
 	}
 	if got.err != nil && r.failing.Add(1) >= maxFailing {
 		return fmt.Errorf("%d messages in a row could not be handed over; the last: %w", maxFailing, got.err)

@@ -344,16 +344,42 @@ func (a *API) sendCampaign(c *call) (any, error) {
 		return nil, err
 	}
 	out := sendResult{
-		Success: r.Status == resolver.RunDone, Message: "sent", TotalMembers: r.Total, EmailsSent: r.Sent,
+		Success: true, Message: "sent", TotalMembers: r.Total, EmailsSent: r.Sent,
 		Errors: record.Texts(r.Errors), StartedAt: record.Time(r.StartedMs), FinishedAt: record.TimeOrNull(r.FinishedMs),
 	}
-	if !out.Success {
-		out.Message = "stopped before the end"
-		if len(r.Errors) > 0 {
-			out.Message = r.Errors[len(r.Errors)-1]
-		}
+	reason := unsent(&r, r.Failed > 0 && r.Sent == 0)
+	if reason == "" {
+		return out, nil
 	}
-	return out, nil
+	out.Success, out.Message = false, reason
+	return nil, &failure{code: codeConflict, message: reason, data: out}
+}
+
+// unsent says why a run did not do what it was to: it was stopped, or nothing was
+// sent at all. It is "" for a run that sent, though not to everybody.
+func unsent(r *resolver.CampaignRun, nothing bool) string {
+	switch {
+	case r.Status == resolver.RunDone && !nothing:
+		return ""
+	case len(r.Errors) > 0:
+		return r.Errors[len(r.Errors)-1]
+	case r.Status == resolver.RunDone:
+		return "nothing could be sent"
+	}
+	return "stopped before the end"
+}
+
+// hasCredits refuses a campaign of e-mails for which the account has no credit.
+func (c *call) hasCredits(x *resolver.Campaign) error {
+	if x.Medium() != "email" {
+		return nil
+	}
+	return c.read(func(v *resolver.View) error {
+		if v.CompanyState().EmailCredits <= 0 {
+			return failWith(codeConflict, "the account is out of e-mail credits; top up and send again")
+		}
+		return nil
+	})
 }
 
 // startABTest answers POST /campaign/{id}/ab-test/start: the test is sent in the
@@ -409,6 +435,10 @@ func (a *API) startABTest(c *call) (any, error) {
 			return nil, err
 		}
 		start.Variants = append(start.Variants, content)
+	}
+	// The test is sent after the answer: what can be told now is told now.
+	if err := c.hasCredits(&x); err != nil {
+		return nil, err
 	}
 	start.AB = ab
 	if _, err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start); err != nil {

@@ -75,7 +75,11 @@ func (envelopeA) failure(rc *fasthttp.RequestCtx, f *failure) {
 	case codeUnauthorized, codeInternal, codeUnavailable:
 		status = f.code.status
 	}
-	writeJSON(rc, status, bodyA{Status: "failure", Message: oneline.Of(f.message), Data: struct{}{}})
+	body := bodyA{Status: "failure", Message: oneline.Of(f.message), Data: f.data}
+	if body.Data == nil {
+		body.Data = struct{}{}
+	}
+	writeJSON(rc, status, body)
 }
 
 // envelopeC is that of Surface C: real HTTP statuses, a code, and an id of the

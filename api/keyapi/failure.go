@@ -42,6 +42,9 @@ type failure struct {
 	message string
 	// retryAfter is after how many seconds to try again, 0 for none.
 	retryAfter int
+	// data is what there is to say about what was done all the same, nil for
+	// nothing. Surface A alone answers it.
+	data any
 }
 
 func (f *failure) Error() string { return f.message }
@@ -81,13 +84,13 @@ func classify(err error) (f *failure, ours bool) {
 	case errors.As(err, &event):
 		return ofEvent(event), false
 	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
-		return &failure{codeUnavailable, "The server is overloaded; nothing was changed. Try again in a moment.", 2}, false
+		return &failure{code: codeUnavailable, message: "The server is overloaded; nothing was changed. Try again in a moment.", retryAfter: 2}, false
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{codeUnavailable, "The answer was not ready in time. Try again later.", 5}, false
+		return &failure{code: codeUnavailable, message: "The answer was not ready in time. Try again later.", retryAfter: 5}, false
 	case errors.Is(err, messaging.ErrStopping):
-		return &failure{codeUnavailable, "The server is stopping; what was begun goes on when it is back.", 5}, false
+		return &failure{code: codeUnavailable, message: "The server is stopping; what was begun goes on when it is back.", retryAfter: 5}, false
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, context.Canceled):
-		return &failure{codeUnavailable, "The server is not available at present. Try again later.", 5}, true
+		return &failure{code: codeUnavailable, message: "The server is not available at present. Try again later.", retryAfter: 5}, true
 	case errors.Is(err, eventlog.ErrTooLarge):
 		return &failure{code: codeTooLarge, message: "The request makes a record larger than the log takes. Send less."}, false
 	}
@@ -112,7 +115,7 @@ func ofEvent(e *ingest.EventError) *failure {
 	case 413:
 		return &failure{code: codeTooLarge, message: e.Message}
 	case 503:
-		return &failure{codeUnavailable, e.Message, 2}
+		return &failure{code: codeUnavailable, message: e.Message, retryAfter: 2}
 	}
 	return &failure{code: codeInvalid, message: e.Message}
 }

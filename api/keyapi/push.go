@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/record"
@@ -126,12 +127,9 @@ func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent,
 		out.ReachableContacts -= uint64(n)
 	}
 	out.Total, out.Accepted, out.Retired = r.Devices, r.Accepted, r.Retired
-	if r.Status != resolver.RunDone {
-		reason := "it was stopped"
-		if len(r.Errors) > 0 {
-			reason = r.Errors[len(r.Errors)-1]
-		}
-		return nil, failWith(codeConflict, "the message was not sent to all: %s (campaign %s, %d of %d devices accepted)", reason, x.ID, out.Accepted, out.Total)
+	if reason := unsent(&r, out.Total > 0 && out.Accepted == 0); reason != "" {
+		return nil, &failure{code: codeConflict, data: out,
+			message: fmt.Sprintf("the message was sent to %d of %d devices: %s", out.Accepted, out.Total, reason)}
 	}
 	return reply{data: out, message: "sent"}, nil
 }

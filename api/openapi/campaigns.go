@@ -16,8 +16,8 @@ func campaignsA() group {
 				fails: []string{"there is no campaign with this id"}},
 			{method: "POST", path: "/campaign/{id}/send", permission: "campaigns:write", id: "sendCampaign", summary: "Send a campaign",
 				about: "It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
-					"Sent again later, it goes to those who did not get it.",
-				body: object(sendFields()...), optional: true, data: sendResult, fails: []string{"batch_size Input should be a whole number from 1 to 1000", "sender: example.org is not a verified domain of this account"}},
+					"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
+				body: object(sendFields()...), optional: true, data: sendResult, failData: true, fails: []string{"batch_size Input should be a whole number from 1 to 1000", "sender: example.org is not a verified domain of this account"}},
 			{method: "GET", path: "/campaign/{id}/stats", permission: "campaigns:read", id: "campaignStats", summary: "How a campaign went", data: campaignStats,
 				fails: []string{"There is no campaign with this id"}},
 			{method: "GET", path: "/campaign/{id}/recipients/activity", permission: "campaigns:read", id: "campaignActivity", summary: "What each recipient did",

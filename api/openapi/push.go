@@ -6,14 +6,15 @@ func pushA() group {
 			{method: "GET", path: "/push/segments", permission: "segments:read", id: "pushSegments", summary: "List segments to send to", about: "The oldest first.",
 				data: list(pushSegment, ""), paged: true},
 			{method: "POST", path: "/push/send", permission: "campaigns:write", id: "sendPush", summary: "Send a push message",
-				about: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered.",
+				about: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered. " +
+					"When it was stopped, or no device took it, that is a failure with the same `data`.",
 				body: object(
 					req("title", text("Our January sale", "Title of the message.")),
 					opt("body", text("It ends on Friday", "Text of the message.")),
 					opt("segmentId", segmentID("Who gets it; left out, every live device of the account.")),
 					opt("link", text("https://example.com/sale", "What the message opens.")),
 					opt("dryRun", boolean(true, "Check and count, and deliver nothing.").def(false)),
-				), data: pushResult, fails: []string{"title Field required"}},
+				), data: pushResult, failData: true, fails: []string{"title Field required"}},
 		}}
 }
 

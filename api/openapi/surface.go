@@ -37,6 +37,8 @@ type operation struct {
 	limit, most int
 	// fails are examples of what a failure says.
 	fails []string
+	// failData: a failure may have the call's data as well.
+	failData bool
 	// also are further statuses that it may answer.
 	also []int
 	// other are its answers, where they are in none of the surface's forms.
@@ -208,7 +210,13 @@ func answersA(op *operation) ordered {
 		}
 		examples = append(examples, member{name, failureSample(m)})
 	}
-	out := ordered{{"200", response("Success, or a failure: test `status`.", oneOf(success, failureA), nil, examples...)}}
+	answers := []*schema{success, failureA}
+	if op.failData {
+		answers = append(answers, object(
+			req("status", text("failure", "").with("const", "failure")), req("message", text("the account is out of e-mail credits; top up and send again", "The reason.")), req("data", op.data),
+		))
+	}
+	out := ordered{{"200", response("Success, or a failure: test `status`.", oneOf(answers...), nil, examples...)}}
 	return append(out, sharedA...)
 }
 

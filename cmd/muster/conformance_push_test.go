@@ -97,6 +97,13 @@ func pushPart() part {
 				c.Errorf("the dead device was asked for %d times", n)
 			}
 		}},
+		{"a message that no device took is a failure with its counts", func(c *check) {
+			x := c.other()
+			x.console("PUT", "/push-credentials/webpush", obj{"generate": true, "subject": "mailto:push@muster.local"}).http(200)
+			x.device(x.contact(obj{"email": x.mail("lost")}), "dead")
+			pushFields(x.a("POST", "/push/send", obj{"title": "Hello"}).fails("0 of 1 devices")).eq("data.total", 1).eq("data.accepted", 0).eq("data.retired", 1)
+			x.a("POST", "/push/send", obj{"title": "Again"}).says("success", "sent").eq("data.total", 0)
+		}},
 		{"without a segment every live device of the company is addressed", func(c *check) {
 			pushFields(c.a("POST", "/push/send", obj{"title": "All"}).says("success", "sent")).eq("data.total", 4).eq("data.accepted", 4).eq("data.retired", 0)
 			if n := c.remote.pushed(live[3]); n != 1 {

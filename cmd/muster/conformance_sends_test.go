@@ -119,6 +119,32 @@ func sendPart() part {
 				}
 			}
 		}},
+		{"without credits nothing is sent, which is a failure with its numbers", func(c *check) {
+			x := &check{c.T, c.world, c.companyOf(c.T, obj{"name": c.name("poor"), "email": c.mail("owner"), "email_credits": 0})}
+			e := x.mail("unpaid")
+			list, id := x.list(e), x.campaign(nil)
+			const why = "the account is out of e-mail credits; top up and send again"
+			a := x.send(id, list).failure(why).eq("data.success", false).eq("data.message", why).eq("data.total_members", 1).eq("data.emails_sent", 0).length("data.errors", 1)
+			a.only("data", "success", "message", "total_members", "emails_sent", "errors", "started_at", "finished_at")
+			x.a("POST", "/campaign/"+x.campaign(nil)+"/ab-test/start", obj{"list_id": []string{list}, "variants": []obj{{"subject": "A"}, {"subject": "B"}}}).failure(why)
+			x.a("GET", "/campaign/"+id, nil).success().eq("data.status", "stopped")
+			x.asAdmin(x.T, "POST", "/companies/"+x.id+"/credits", obj{"amount": 1}).http(200)
+			x.send(id, list).success().eq("data.success", true).eq("data.emails_sent", 1)
+			if n := len(c.relay.to(e)); n != 1 {
+				c.Errorf("%d messages came", n)
+			}
+		}},
+		{"credits that end in the middle stop the campaign, which is a failure that tells how many were sent", func(c *check) {
+			x := &check{c.T, c.world, c.companyOf(c.T, obj{"name": c.name("poor"), "email": c.mail("owner"), "email_credits": 2})}
+			list, id := x.list(x.mail("paid"), x.mail("paid"), x.mail("unpaid")), x.campaign(nil)
+			x.send(id, list).fails("out of e-mail credits").eq("data.success", false).eq("data.total_members", 3).eq("data.emails_sent", 2)
+		}},
+		{"a campaign that every recipient's server refuses is a failure, one that some refuse a success with errors", func(c *check) {
+			x := c.other()
+			gone, alive := x.mail("gone"), x.mail("alive")
+			x.send(x.campaign(nil), x.list(gone)).fails("no such user").eq("data.success", false).eq("data.emails_sent", 0).eq("data.total_members", 1).length("data.errors", 1)
+			x.send(x.campaign(nil), x.list(alive, x.mail("gone"))).success().eq("data.success", true).eq("data.emails_sent", 1).eq("data.total_members", 2).length("data.errors", 1)
+		}},
 		{"there is no dry run: what asks for one is real", func(c *check) {
 			e := c.mail("nodry")
 			list := c.list(e)
