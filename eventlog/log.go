@@ -15,6 +15,10 @@ var (
 	// an fsync failed). Whether this record survives is unknown. Nothing is
 	// acknowledged until the process is restarted and the log recovered.
 	ErrFailed = errors.New("log has failed")
+	// ErrUncertain means the log could not confirm the record in time. It may
+	// be stored, or become so later. The log itself goes on; the caller may try
+	// again with the same record id (HTTP: 503).
+	ErrUncertain = errors.New("log could not confirm the record")
 	// ErrClosed means the log was closed.
 	ErrClosed = errors.New("log is closed")
 	// ErrTooLarge means the record is over the log's record limit.

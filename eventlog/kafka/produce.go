@@ -1,0 +1,141 @@
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"time"
+
+	kgo "github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// run produces batches until the partition is closed.
+func (p *partition) run() {
+	for {
+		// Let the appenders just told bring their next records, so that they
+		// share a request instead of taking turns.
+		runtime.Gosched()
+		b := p.take()
+		if b == nil {
+			return
+		}
+		p.produce(b)
+	}
+}
+
+// produce sends the batch until Kafka acknowledges it, refuses it for good, or
+// its time is over.
+func (p *partition) produce(b *batch) {
+	l := p.log
+	left := l.opts.AppendTimeout - l.opts.Now().Sub(b.since)
+	if left <= 0 {
+		p.finish(b, 0, fmt.Errorf("%w: topic %s, partition %d: not sent within %v: %w",
+			eventlog.ErrUncertain, l.opts.Topic, p.id, l.opts.AppendTimeout, l.trouble.cause()), true)
+		return
+	}
+	set, err := sealBatch(b.buf, b.records, l.codec)
+	if err != nil {
+		p.finish(b, 0, err, true)
+		return
+	}
+	ctx, cancel := context.WithTimeout(l.ctx, left)
+	defer cancel()
+	var wait backoff
+	for attempt := 0; ; attempt++ {
+		base, err := p.attempt(ctx, set)
+		if err == nil {
+			p.atLeast(base + int64(b.records))
+			l.trouble.over(p, onProduce)
+			// An attempt that was given up may still read the buffer.
+			p.finish(b, base, nil, attempt == 0)
+			return
+		}
+		p.counters.failures.Add(1)
+		l.trouble.met(p, onProduce, err)
+		if refused(err) {
+			p.finish(b, 0, p.refusal(b, len(set)-sizePrefix, err), attempt == 0)
+			return
+		}
+		if sleep(ctx, wait.step()) != nil {
+			reason := fmt.Sprintf("not acknowledged within %v", l.opts.AppendTimeout)
+			if l.ctx.Err() != nil {
+				reason = "not acknowledged before the log was closed"
+			}
+			p.finish(b, 0, fmt.Errorf("%w: topic %s, partition %d: %s, %d attempts: %w",
+				eventlog.ErrUncertain, l.opts.Topic, p.id, reason, attempt+1, err), false)
+			return
+		}
+		p.counters.retries.Add(1)
+	}
+}
+
+// attempt sends the batch once. It is given up when another broker leads.
+func (p *partition) attempt(ctx context.Context, set []byte) (base int64, err error) {
+	l := p.log
+	lead := p.leader.present()
+	if lead.err != nil {
+		return 0, lead.err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(lead.ctx, func() { cancel(errLeaderChanged) })()
+	begin := l.opts.Now()
+	res, err := l.client.RawProduce(ctx, &kgo.RawProduceRequest{
+		Topic: l.opts.Topic, Partition: p.id, RequiredAcks: kgo.RequireAll,
+		RawRecords: protocol.RawRecordSet{Reader: bytes.NewReader(set)},
+	})
+	if err == nil {
+		err = res.Error
+	}
+	if err == nil && res.BaseOffset < 0 {
+		err = fmt.Errorf("%w: it puts the batch at offset %d", errMalformed, res.BaseOffset)
+	}
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		return 0, err
+	}
+	took := max(l.opts.Now().Sub(begin), 0)
+	p.counters.produces.Add(1)
+	p.counters.produceNanos.Add(uint64(took))
+	if l.opts.OnProduce != nil {
+		l.opts.OnProduce(p.id, took)
+	}
+	return res.BaseOffset, nil
+}
+
+// refusal is the error of a batch that Kafka does not take.
+func (p *partition) refusal(b *batch, size int, err error) error {
+	if !errors.Is(err, kgo.MessageSizeTooLarge) && !errors.Is(err, kgo.RecordListTooLarge) {
+		return fmt.Errorf("topic %s, partition %d: Kafka refuses the record: %w", p.log.opts.Topic, p.id, err)
+	}
+	if b.records == 1 {
+		p.counters.refusedTooLarge.Add(1)
+		return fmt.Errorf("%w: %d bytes with framing; max.message.bytes of topic %s was lowered since the start: %w",
+			eventlog.ErrTooLarge, size, p.log.opts.Topic, err)
+	}
+	p.batchLimit.Store(int64(max(size/2, minBatchBytes)))
+	return fmt.Errorf("topic %s, partition %d: a batch of %d bytes is too large now, max.message.bytes was lowered since the start; smaller ones follow: %w",
+		p.log.opts.Topic, p.id, size, err)
+}
+
+// sleep waits, or returns ctx's error.
+func sleep(ctx context.Context, d time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

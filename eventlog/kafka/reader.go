@@ -1,0 +1,344 @@
+package kafka
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// Reader is an [eventlog.Reader] of one partition. It has a connection of its
+// own, with one request on the way while the records of the answer before are
+// handed out. It rides out the loss of brokers: Next waits until one serves.
+type Reader struct {
+	p *partition
+	// next is the offset of the record to come.
+	next int64
+	// err is a fault that stays: damage, a place that was trimmed, or Close.
+	err error
+
+	// buf holds an answer; scan reads its records.
+	buf  []byte
+	scan scanner
+
+	conn *brokerConn
+	// watch ends the connection's bond to its leader.
+	watch func() bool
+	// Of the request on the way: asked is false when there is none, have is
+	// what arrived of the answer, need its size or 4 before that is known.
+	asked      bool
+	head       [4]byte
+	have, need int
+	deadline   time.Time
+	wait       backoff
+	// connected is set after the first connection.
+	connected bool
+}
+
+// Read implements [eventlog.Log]. Where the brokers do not tell the bounds in
+// time, the reader finds out.
+func (l *Log) Read(partition int, from int64) (eventlog.Reader, error) {
+	p, err := l.partition(partition)
+	if err != nil {
+		return nil, err
+	}
+	if l.isClosing() {
+		return nil, eventlog.ErrClosed
+	}
+	if from < 0 {
+		return nil, fmt.Errorf("%w: offset %d of partition %d", eventlog.ErrTrimmed, from, partition)
+	}
+	ctx, cancel := l.opts.within(l.ctx)
+	defer cancel()
+	start, end, err := l.Bounds(ctx, partition)
+	switch {
+	case errors.Is(err, eventlog.ErrClosed):
+		return nil, err
+	case err != nil:
+		l.opts.Logger.Warn("reading begins without the bounds of the partition", "partition", partition, "err", err)
+	case from < start:
+		return nil, p.trimmed(from, start)
+	case from > end:
+		return nil, fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", from, partition, end)
+	}
+	r := &Reader{p: p, next: from}
+	r.scan.inflateLimit = max(64<<20, 4*l.batchBytes)
+	return r, nil
+}
+
+func (p *partition) trimmed(offset, start int64) error {
+	return fmt.Errorf("%w: offset %d of topic %s, partition %d, it starts at %d", eventlog.ErrTrimmed, offset, p.log.opts.Topic, p.id, start)
+}
+
+// Next implements [eventlog.Reader]. It waits while no broker serves the
+// partition, and fails where Kafka refuses to.
+func (r *Reader) Next(ctx context.Context) (eventlog.Entry, error) {
+	for {
+		if r.p.log.isClosing() {
+			return eventlog.Entry{}, eventlog.ErrClosed
+		}
+		if r.err != nil {
+			return eventlog.Entry{}, r.err
+		}
+		data, err := r.scan.next(r.next)
+		if err == nil {
+			e := eventlog.Entry{Offset: r.next, Data: data}
+			r.next++
+			r.p.atLeast(r.next)
+			return e, nil
+		}
+		var flt *fault
+		if errors.As(err, &flt) {
+			r.drop()
+			r.err = r.p.corrupt(r.next, flt)
+			return eventlog.Entry{}, r.err
+		}
+		if err := r.advance(ctx); err != nil {
+			return eventlog.Entry{}, err
+		}
+	}
+}
+
+// Close implements [eventlog.Reader].
+func (r *Reader) Close() error {
+	r.drop()
+	r.p.log.trouble.forget(r.p, onFetch)
+	r.err, r.buf = eventlog.ErrClosed, nil
+	r.scan.reset(nil)
+	return nil
+}
+
+// advance gets the next answer. After nil there are records, or Next should
+// look again.
+func (r *Reader) advance(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	l := r.p.log
+	err := r.fetch(ctx)
+	if err == nil {
+		l.trouble.over(r.p, onFetch)
+		r.wait.reset()
+		return nil
+	}
+	if l.isClosing() {
+		return eventlog.ErrClosed
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	r.drop()
+	var give *giveUp
+	if errors.As(err, &give) {
+		return give.err
+	}
+	l.trouble.met(r.p, onFetch, err)
+	if refused(err) {
+		return fmt.Errorf("read topic %s, partition %d: %w", l.opts.Topic, r.p.id, err)
+	}
+	// ctx and the log's end both end the pause.
+	pause, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(l.ctx, cancel)()
+	if sleep(pause, r.wait.step()) != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return nil
+}
+
+// giveUp is an error that the reader's user must see.
+type giveUp struct{ err error }
+
+func (g *giveUp) Error() string { return g.err.Error() }
+func (g *giveUp) Unwrap() error { return g.err }
+
+// fetch waits for an answer with records, or without.
+func (r *Reader) fetch(ctx context.Context) error {
+	if r.conn == nil {
+		if err := r.connect(ctx); err != nil {
+			return err
+		}
+	}
+	if !r.asked {
+		if err := r.ask(r.next); err != nil {
+			return err
+		}
+	}
+	answer, err := r.receive(ctx)
+	if err != nil {
+		return err
+	}
+	r.asked = false
+	f, err := parseFetch(answer, r.conn.fetch, r.conn.id, r.p.log.opts.Topic, r.p.id)
+	if err != nil {
+		return err
+	}
+	switch code := kgo.Error(f.code); code {
+	case 0:
+	case kgo.OffsetOutOfRange:
+		return r.outOfRange(ctx)
+	default:
+		return code
+	}
+	if end := endOf(f.records, r.next); end > r.next {
+		r.p.counters.fetches.Add(1)
+		r.p.counters.fetchedBytes.Add(uint64(len(f.records)))
+		r.scan.reset(f.records)
+		// The broker works on the next answer while this one is handed out.
+		return r.ask(end)
+	}
+	if len(f.records) > 0 {
+		// What Kafka sends holds a whole batch, so this one is no batch.
+		r.scan.reset(f.records)
+		_, err := r.scan.next(r.next)
+		var flt *fault
+		if !errors.As(err, &flt) {
+			flt = &fault{reason: fmt.Sprintf("an answer of %d bytes has no record from offset %d on", len(f.records), r.next)}
+		}
+		r.err = r.p.corrupt(r.next, flt)
+		return &giveUp{r.err}
+	}
+	return r.ask(r.next)
+}
+
+// outOfRange finds out why Kafka does not know the offset.
+func (r *Reader) outOfRange(ctx context.Context) error {
+	l := r.p.log
+	start, end, err := l.Bounds(ctx, r.p.id)
+	switch {
+	case err != nil:
+		return err
+	case r.next < start:
+		r.err = r.p.trimmed(r.next, start)
+		return &giveUp{r.err}
+	case r.next > end:
+		// Nobody said that there are records: Read did not know the bounds.
+		r.err = fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", r.next, r.p.id, end)
+		return &giveUp{r.err}
+	}
+	return kgo.OffsetOutOfRange
+}
+
+// connect makes a connection to the leader.
+func (r *Reader) connect(ctx context.Context) error {
+	lead := r.p.leader.present()
+	if lead.err != nil {
+		return lead.err
+	}
+	// The log's end, or another leader, ends it, too.
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(lead.ctx, cancel)()
+	conn, err := r.p.log.connect(ctx, lead.addr)
+	if err != nil {
+		return err
+	}
+	r.conn, r.asked = conn, false
+	r.watch = context.AfterFunc(lead.ctx, func() { conn.Close() })
+	if r.connected {
+		r.p.counters.reconnects.Add(1)
+	}
+	r.connected = true
+	return nil
+}
+
+// drop ends the connection. Records in hand stay valid.
+func (r *Reader) drop() {
+	if r.conn == nil {
+		return
+	}
+	r.watch()
+	r.conn.Close()
+	r.conn, r.asked = nil, false
+}
+
+// ask sends a request. An answer must come soon after the broker has waited.
+func (r *Reader) ask(offset int64) error {
+	o := &r.p.log.opts
+	r.deadline = time.Now().Add(o.RequestTimeout)
+	if err := r.conn.SetDeadline(r.deadline); err != nil {
+		return err
+	}
+	if err := r.conn.askFetch(o.Topic, r.p.id, offset, o.FetchBytes, o.ClientID); err != nil {
+		return err
+	}
+	r.asked, r.have, r.need = true, 0, len(r.head)
+	return nil
+}
+
+// receive returns the answer to the request on the way, without its size. When
+// ctx ends it may be called again: what arrived is kept. It overwrites the
+// records in hand.
+func (r *Reader) receive(ctx context.Context) ([]byte, error) {
+	if err := r.conn.SetReadDeadline(r.deadline); err != nil {
+		return nil, err
+	}
+	woken := make(chan struct{})
+	conn := r.conn
+	stop := context.AfterFunc(ctx, func() {
+		defer close(woken)
+		conn.SetReadDeadline(time.Unix(1, 0))
+	})
+	defer func() {
+		if !stop() {
+			// Or it would spoil the next deadline.
+			<-woken
+		}
+	}()
+	for r.have < len(r.head) {
+		n, err := r.conn.Read(r.head[r.have:])
+		r.have += n
+		if err != nil {
+			return nil, r.lost(ctx, err)
+		}
+		if r.have == len(r.head) {
+			size := int64(binary.BigEndian.Uint32(r.head[:]))
+			limit := largestAnswer(r.p.log.opts.FetchBytes, r.p.log.batchBytes)
+			if size < 8 || size > int64(limit) {
+				return nil, &giveUp{fmt.Errorf("read topic %s, partition %d: broker %s sends %d bytes, at most %d are expected; was max.message.bytes raised since the start?",
+					r.p.log.opts.Topic, r.p.id, r.conn.addr, size, limit)}
+			}
+			r.need = len(r.head) + int(size)
+			r.room(int(size))
+		}
+	}
+	for r.have < r.need {
+		n, err := r.conn.Read(r.buf[r.have-len(r.head) : r.need-len(r.head)])
+		r.have += n
+		if err != nil {
+			return nil, r.lost(ctx, err)
+		}
+	}
+	return r.buf[:r.need-len(r.head)], nil
+}
+
+// room makes buf large enough, and lets go of one that is far too large.
+func (r *Reader) room(size int) {
+	usual := r.p.log.opts.FetchBytes + 64<<10
+	if cap(r.buf) < size || cap(r.buf) > 2*usual && size <= usual {
+		// The records in hand were all taken.
+		r.scan.reset(nil)
+		r.buf = make([]byte, max(size, min(usual, 2*cap(r.buf), 4*size)))
+	}
+	r.buf = r.buf[:cap(r.buf)]
+}
+
+// lost is the error of a connection that ended, or ctx's.
+func (r *Reader) lost(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return fmt.Errorf("broker %s did not answer within %v", r.conn.addr, r.p.log.opts.RequestTimeout)
+	case errors.Is(err, io.EOF):
+		err = io.ErrUnexpectedEOF
+	}
+	return fmt.Errorf("broker %s: %w", r.conn.addr, err)
+}
