@@ -101,7 +101,14 @@ func (o *flowOracle) merge(winner, loser int) {
 	for channel, c := range l.consents {
 		have, ok := w.consents[channel]
 		subscribed := max(have.subscribedMs, c.subscribedMs)
-		if !ok || c.sinceMs > have.sinceMs || c.sinceMs == have.sinceMs && c.status > have.status {
+		newer := c.sinceMs > have.sinceMs || c.sinceMs == have.sinceMs && c.status > have.status
+		// A refusal gives way to what was said alone.
+		if assumed := string(have.source) == sourceManual; assumed && c.status == consentUnsubscribed {
+			newer = true
+		} else if assumed := string(c.source) == sourceManual; assumed && have.status == consentUnsubscribed {
+			newer = false
+		}
+		if !ok || newer {
 			have = c
 		}
 		have.subscribedMs = subscribed
@@ -134,9 +141,13 @@ func (o *flowOracle) consent(p int, channel, status, source string) bool {
 	number := byte(slices.Index(consentStatuses, status))
 	c := x.consents[channel]
 	if c.status == number {
+		if number == consentSubscribed && string(c.source) == sourceManual {
+			c.sinceMs, c.source = o.now, []byte(source)
+			x.consents[channel] = c
+		}
 		return false
 	}
-	c.status, c.sinceMs = number, o.now
+	c.status, c.sinceMs, c.source = number, o.now, []byte(source)
 	if number == consentSubscribed {
 		c.subscribedMs = o.now
 	}
@@ -216,9 +227,10 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 	if cause == segment.CauseEvent {
 		cause = segment.CauseProfile
 	}
-	o.consent(p, "email", "subscribed", sourceManual)
-	if c.Phone != "" {
-		o.consent(p, "sms", "subscribed", sourceManual)
+	for _, channel := range []string{"email", "sms"} {
+		if (channel == "email" || c.Phone != "") && o.people[p].consents[channel].status == 0 { // only who has said nothing
+			o.consent(p, channel, "subscribed", sourceManual)
+		}
 	}
 	if c.ListID != "" {
 		o.joined(p, c.ListID)

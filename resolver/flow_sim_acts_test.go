@@ -470,6 +470,10 @@ func (s *flowSim) editSegment() {
 		s.o.segs[id].next = root
 	})
 	s.build(false)
+	for range s.rng.IntN(5) { // before the last is told
+		s.n.now += s.rng.Int64N(2000)
+		s.state()
+	}
 }
 
 func (s *flowSim) erase() {
