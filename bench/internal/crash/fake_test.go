@@ -95,7 +95,8 @@ func (f *fake) open() error {
 		return err
 	}
 	old = old[:bytes.LastIndexByte(old, '\n')+1] // a torn line was not acknowledged
-	if err := os.WriteFile(path, old, 0o600); err != nil {
+	// Only cut: a start may be killed, and what is written anew would be lost.
+	if err := os.Truncate(path, int64(len(old))); err != nil && !os.IsNotExist(err) {
 		return err
 	}
 	for line := range strings.Lines(string(old)) {
@@ -107,7 +108,7 @@ func (f *fake) open() error {
 	if f.flaw == forgetful {
 		clear(f.keys)
 	}
-	f.file, err = os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0o600)
+	f.file, err = os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	return err
 }
 
