@@ -103,6 +103,50 @@ func (m *Machine) consent(d *document, channel, status byte, source string) bool
 	return true
 }
 
+// assume subscribes somebody who has said nothing of a channel, because an
+// address of it was given or a device registered. What the person said before
+// stays: only the person, or an explicit consent, lifts a refusal. A complaint
+// is one as well.
+func (m *Machine) assume(d *document, channel byte, source string) bool {
+	if d.consentOf(channel) != nil || d.blocked(channel) == blockComplained {
+		return false
+	}
+	return m.consent(d, channel, consentSubscribed, source)
+}
+
+// consentOf is what was said of a channel, nil if nothing was.
+func (d *document) consentOf(channel byte) *consentState {
+	for i := range d.consents {
+		if c := &d.consents[i]; c.channel == channel && c.status != 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// subscribed tells whether a channel's consent is a subscription, blocked or not.
+func (d *document) subscribed(channel byte) bool {
+	c := d.consentOf(channel)
+	return c != nil && c.status == consentSubscribed
+}
+
+// assumed tells whether a subscription was not said but assumed, see
+// [Machine.assume].
+func (c *consentState) assumed() bool {
+	return c.status == consentSubscribed && (string(c.source) == sourceManual || string(c.source) == sourceDevice)
+}
+
+// said makes a subscription that was assumed one that was said. The date of the
+// subscription stays.
+func (m *Machine) said(d *document, channel byte, source string) bool {
+	c := d.consentOf(channel)
+	if c == nil || !c.assumed() || source == sourceManual || source == sourceDevice {
+		return false
+	}
+	c.sinceMs, c.source = m.logTime, []byte(source)
+	return true
+}
+
 func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 	channel, refusal := channelOf(c.Channel)
 	if refusal != nil {
@@ -120,6 +164,7 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 		return refusal
 	}
 	changed := m.consent(d, channel, status, c.Source)
+	said := !changed && status == consentSubscribed && m.said(d, channel, c.Source)
 	var failed []ownEvent
 	switch {
 	case status == consentUnsubscribed:
@@ -133,6 +178,9 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 		}
 	}
 	if !changed {
+		if said {
+			m.save(cmd.account, o, d)
+		}
 		return nil
 	}
 	x := ownEvent{typeSubscribed, properties{"channel": c.Channel, "source": c.Source}}

@@ -160,22 +160,22 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	a.takeOn(o, d)
 	r.changed = true
 	var events []ownEvent
-	consent := func(channel byte) {
-		if m.consent(d, channel, consentSubscribed, sourceManual) {
+	assume := func(channel byte) {
+		if m.assume(d, channel, sourceManual) {
 			r.fields |= engine.FieldConsents
 			events = append(events, ownEvent{typeSubscribed, properties{"channel": consentChannels[channel], "source": sourceManual}})
 		}
 	}
 	if p.ev.Email != nil {
 		m.reserve(a, c.Email)
-		consent(channelEmail)
-		if a.Settings.DoubleOptIn && d.block(block{channelEmail, blockPending, m.logTime}) {
+		assume(channelEmail)
+		if a.Settings.DoubleOptIn && d.subscribed(channelEmail) && d.block(block{channelEmail, blockPending, m.logTime}) {
 			r.fields |= engine.FieldConsents
 			events = append(events, m.askToConfirm(cmd, o, d)...)
 		}
 	}
 	if c.Phone != "" {
-		consent(channelSMS)
+		assume(channelSMS)
 	}
 	if l != nil {
 		// Not refused: the bound was judged above.
@@ -363,7 +363,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		}
 	}
 	// A phone that is added to a contact is a consent, as it is at creation.
-	if attach[IdentityPhone] && m.consent(d, channelSMS, consentSubscribed, sourceManual) {
+	if attach[IdentityPhone] && m.assume(d, channelSMS, sourceManual) {
 		fields |= engine.FieldConsents
 		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": sourceManual}})
 	}

@@ -127,7 +127,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	// record stays.
 	fields := engine.Fields(0)
 	push := byte(slices.Index(consentChannels, mediumPush))
-	if !slices.ContainsFunc(d.consents, func(x consentState) bool { return x.channel == push && x.status != 0 }) && m.consent(d, push, consentSubscribed, sourceDevice) {
+	if m.assume(d, push, sourceDevice) {
 		fields |= engine.FieldConsents
 		events = append(events, ownEvent{typeSubscribed, properties{"channel": mediumPush, "source": sourceDevice}})
 	}

@@ -49,20 +49,41 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 		d.lastName = o.lastName
 	}
 	d.createdMs = min(d.createdMs, o.createdMs)
-	for _, c := range o.consents {
-		d.foldConsent(c)
-	}
+	d.foldConsents(o)
 	d.merged = append(d.merged, o.merged...)
 	d.merged = append(d.merged, mergedProfile{other, m.logTime})
 	for _, c := range o.conflicts {
 		d.note(c)
 	}
 	m.shed = append(m.shed, d.contactExtra.fold(&o.contactExtra)...)
+	for _, c := range d.consents {
+		if c.status == consentUnsubscribed {
+			d.unblock(c.channel, blockPending) // who refused is not waited for
+		}
+	}
 	return 0, nil
 }
 
+// foldConsents takes over the consents of a profile that became part of this
+// one. What was assumed of one does not count where the other has complained: it
+// would not have been assumed of both in one.
+func (d *document) foldConsents(o *document) {
+	d.consents = slices.DeleteFunc(d.consents, func(c consentState) bool { return c.assumed() && o.onlyComplained(c.channel) })
+	for _, c := range o.consents {
+		if !c.assumed() || !d.onlyComplained(c.channel) {
+			d.foldConsent(c)
+		}
+	}
+}
+
+// onlyComplained tells whether a complaint is all that was said of a channel.
+func (d *document) onlyComplained(channel byte) bool {
+	return d.blocked(channel) == blockComplained && d.consentOf(channel) == nil
+}
+
 // foldConsent takes over a channel's consent when it is newer; of two equally
-// old ones the refusal stays.
+// old ones the refusal stays. A refusal gives way to a newer subscription only if
+// that was said: one that was assumed lifts none here either.
 func (d *document) foldConsent(c consentState) {
 	for i := range d.consents {
 		have := &d.consents[i]
@@ -70,13 +91,27 @@ func (d *document) foldConsent(c consentState) {
 			continue
 		}
 		subscribed := max(have.subscribedMs, c.subscribedMs)
-		if c.sinceMs > have.sinceMs || c.sinceMs == have.sinceMs && c.status > have.status {
+		if c.over(have) {
 			*have = c
 		}
 		have.subscribedMs = subscribed
 		return
 	}
 	d.consents = append(d.consents, c)
+}
+
+// over tells whether c holds rather than o when two profiles become one.
+func (c *consentState) over(o *consentState) bool {
+	refused, other := c.status == consentUnsubscribed, o.status == consentUnsubscribed
+	switch {
+	case refused && o.assumed():
+		return true
+	case other && c.assumed():
+		return false
+	case c.sinceMs == o.sinceMs:
+		return c.status > o.status
+	}
+	return c.sinceMs > o.sinceMs
 }
 
 // redirect makes the loser, and all that was merged into it before, aliases of
