@@ -242,6 +242,9 @@ func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.R
 	for k, on := range r.attach {
 		if on {
 			a.ids.set(p.hashes[k], r.ordinal)
+			if IdentityKind(k) == IdentityEmail {
+				m.noteAlike(a, p.ev.Email, p.hashes[k])
+			}
 		}
 	}
 	for i := range m.losers {

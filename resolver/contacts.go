@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -61,7 +60,7 @@ func (m *Machine) createContact(cmd *command, c ContactCreate) *Refusal {
 	if r := checkContact(&c); r != nil {
 		return r
 	}
-	if a.hasEmail(m, c.Email) {
+	if a.hasEmail(m, c.Email, noOrdinal) {
 		return duplicateEmail()
 	}
 	var l *List
@@ -96,40 +95,6 @@ func checkContact(c *ContactCreate) *Refusal {
 		}
 	}
 	return nil
-}
-
-// hasEmail tells whether an e-mail is on file: with a profile of the account,
-// or as the e-mail of a contact of another.
-func (a *account) hasEmail(m *Machine, email string) bool {
-	h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal)
-	if !ok {
-		return false
-	}
-	if a.ids.owner(h) != noOrdinal {
-		return true
-	}
-	owner, reserved := m.reservations[m.reservationOf(email)]
-	return reserved && owner != a.number
-}
-
-// reservationOf names an e-mail among all accounts.
-func (m *Machine) reservationOf(email string) hash128 {
-	m.normal = identity.AppendNormalEmail(append(m.normal[:0], 'r'), []byte(email))
-	return reservationHasher.sum(m.normal)
-}
-
-// reservationHasher is the same for all accounts. Its key is no secret: the
-// hashes leave the process only inside checkpoints, beside the e-mails.
-var reservationHasher = newHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' ', 'o', 'n', ' ', 'f', 'i', 'l', 'e', '.'})
-
-// reserve keeps an e-mail from being a contact's in other accounts.
-func (m *Machine) reserve(a *account, email string) {
-	h := m.reservationOf(email)
-	if _, ok := m.reservations[h]; ok {
-		return
-	}
-	m.reservations[h] = a.number
-	m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), []byte{})
 }
 
 // makeContact makes a contact whose e-mail is not on file, and puts it on a
@@ -225,7 +190,7 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 		o = a.ids.owner(h)
 	}
 	if o == noOrdinal {
-		if a.hasEmail(m, c.Create.Email) {
+		if a.hasEmail(m, c.Create.Email, noOrdinal) {
 			return duplicateEmail()
 		}
 		return m.makeContact(cmd, &c.Create, l)
@@ -298,7 +263,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		switch owner := a.ids.owner(h); {
 		case owner == o:
 			renew[k] = true
-		case owner != noOrdinal, kind == IdentityEmail && a.hasEmail(m, v):
+		case owner != noOrdinal, kind == IdentityEmail && a.hasEmail(m, v, o):
 			if kind == IdentityEmail {
 				return duplicateEmail()
 			}
@@ -356,6 +321,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			d.idents = append(d.idents, ident{IdentityKind(k), []byte(v)})
 			fields |= engine.FieldEmail << k
 			if IdentityKind(k) == IdentityEmail {
+				m.noteAlike(a, []byte(v), hashes[k])
 				m.reserve(a, v)
 			}
 		case renew[k] && m.renew(a, d, IdentityKind(k), []byte(v), hashes[k]):

@@ -39,7 +39,7 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 	send := func(name string, args any) { _, _ = node.Command(ctx, testAccount, name, args) }
 	create := ContactCreate{FirstName: "Ada"}
 	if rng.IntN(4) > 0 {
-		create.Email = *text("U%d@x.io")
+		create.Email = *text(pick(rng, "U%d@x.io", "U%d@x.io", "U%d@x.io", "u%dß@x.io", "U%dSS@x.io"))
 	}
 	if rng.IntN(3) == 0 {
 		create.ExternalID = *text("id-%d")

@@ -125,6 +125,7 @@ type account struct {
 	runs        map[string]*CampaignRun
 	dirtyRuns   []*CampaignRun
 	contents    map[string][]CampaignContent
+	alike       map[hash128][]hash128 // e-mails, as identities, by their folded form, see noteAlike
 	erasures    map[hash128]Erasure
 	erasing     []*erasing             // the oldest first
 	credentials map[string]*Credential // by group/name
@@ -160,6 +161,7 @@ func newAccount(number uint64, index uint32) *account {
 		campaigns: map[string]*Campaign{},
 		runs:      map[string]*CampaignRun{},
 		contents:  map[string][]CampaignContent{},
+		alike:     map[hash128][]hash128{},
 		erasures:  map[hash128]Erasure{},
 
 		credentials: map[string]*Credential{},

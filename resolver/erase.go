@@ -165,10 +165,8 @@ func (m *Machine) keepOut(a *account, d *document) {
 		if id.kind != IdentityEmail {
 			continue
 		}
-		if r := m.reservationOf(string(id.value)); m.reservations[r] == a.number {
-			delete(m.reservations, r)
-			m.store.putEntity(entityKey(a.number, entityReservation, string(r[:])), nil)
-		}
+		m.forgetAlike(a, id.value, h)
+		m.unreserve(a, string(id.value))
 	}
 }
 

@@ -73,6 +73,12 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		return err
 	}
 	a.hashErased(put)
+	for _, f := range slices.SortedFunc(maps.Keys(a.alike), func(x, y hash128) int { return slices.Compare(x[:], y[:]) }) {
+		put(f[:])
+		for _, h := range a.alike[f] {
+			put(h[:])
+		}
+	}
 	ids := make([]identityChange, 0, a.ids.size())
 	a.ids.each(func(h hash128, o uint32) { ids = append(ids, identityChange{h, o}) })
 	slices.SortFunc(ids, func(x, y identityChange) int { return slices.Compare(x.hash[:], y.hash[:]) })

@@ -28,6 +28,7 @@ const (
 	entityList        = 'l'
 	entitySet         = 'b' // a piece of an ordinalSet
 	entityReservation = 'r' // hash of an e-mail among all accounts
+	entityAlike       = 'z' // hashes of an e-mail's folded form and of the e-mail
 	entityErased      = 'e' // a mark that keeps an identifier out, or what history has yet to erase
 	entityTemplate    = 'm'
 	entityDomain      = 'd'

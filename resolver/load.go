@@ -120,6 +120,13 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		}
 	case entitySet:
 		return a.loadSet(name, value)
+	case entityAlike:
+		const n = len(hash128{})
+		if len(name) != 2*n {
+			return fmt.Errorf("e-mail's folded form of the wrong length")
+		}
+		f, h := hash128([]byte(name[:n])), hash128([]byte(name[n:]))
+		a.alike[f] = append(a.alike[f], h) // in order of keys
 	case entityErased:
 		return a.loadErased(name, value)
 	case entityTemplate:

@@ -102,6 +102,9 @@ func (m *Machine) detach(a *account, value []byte) error {
 		m.save(a, ordinal, &m.doc)
 		m.tellProfile(a, ordinal, &m.doc)
 		a.ids.remove(h)
+		if k == IdentityEmail {
+			m.forgetAlike(a, value, h)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,145 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/internal/identity"
+)
+
+// Two e-mails are one identifier when their normal forms are equal, which are
+// lower-cased. Contacts' e-mails are unique in a stricter way: they must differ
+// when cases are folded in full, so that STRASSE@x is refused where straße@x is
+// on file. Three things answer that:
+//
+//   - identities: whose e-mail has the folded form for its normal form;
+//   - the e-mails of the account whose folded form is another than their normal
+//     form, by the folded one (account.alike);
+//   - reservations, by both forms.
+
+// foldedHash hashes the folded form of an e-mail, apart from all identifiers.
+// other tells whether that is another than the normal form.
+func (a *account) foldedHash(m *Machine, email []byte) (h hash128, other bool) {
+	m.normal = identity.AppendNormalEmail(m.normal[:0], email)
+	n := len(m.normal)
+	m.normal = identity.AppendFoldedEmail(append(m.normal, 0xfc), email)
+	return a.hasher.sum(m.normal[n:]), string(m.normal[:n]) != string(m.normal[n+1:])
+}
+
+// noteAlike notes that an e-mail is on file, h being its identity. It costs
+// nothing for the e-mails whose folded form is the normal one, as good as all.
+func (m *Machine) noteAlike(a *account, email []byte, h hash128) {
+	if isASCII(email) {
+		return
+	}
+	f, other := a.foldedHash(m, email)
+	if !other || slices.Contains(a.alike[f], h) {
+		return
+	}
+	a.alike[f] = append(a.alike[f], h)
+	slices.SortFunc(a.alike[f], func(x, y hash128) int { return slices.Compare(x[:], y[:]) })
+	m.store.putEntity(alikeKey(a.number, f, h), []byte{})
+}
+
+// forgetAlike forgets an e-mail that is not on file any more.
+func (m *Machine) forgetAlike(a *account, email []byte, h hash128) {
+	if isASCII(email) {
+		return
+	}
+	f, _ := a.foldedHash(m, email)
+	i := slices.Index(a.alike[f], h)
+	if i < 0 {
+		return
+	}
+	if a.alike[f] = slices.Delete(a.alike[f], i, i+1); len(a.alike[f]) == 0 {
+		delete(a.alike, f)
+	}
+	m.store.putEntity(alikeKey(a.number, f, h), nil)
+}
+
+func isASCII(b []byte) bool {
+	return !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x80 })
+}
+
+func alikeKey(account uint64, f, h hash128) string {
+	return entityKey(account, entityAlike, string(f[:])+string(h[:]))
+}
+
+// hasEmail tells whether an e-mail, or one that differs from it in case alone, is
+// on file: with a profile of the account other than except, or as the e-mail of a
+// contact of another account.
+func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
+	held := func(h hash128) bool { o := a.ids.owner(h); return o != noOrdinal && o != except }
+	h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal)
+	if !ok {
+		return false
+	}
+	if held(h) {
+		return true
+	}
+	f, _ := a.foldedHash(m, []byte(email))
+	if slices.ContainsFunc(a.alike[f], held) {
+		return true
+	}
+	folded := string(identity.AppendFoldedEmail(nil, []byte(email)))
+	if h, _ = a.hasher.identityHash(IdentityEmail, []byte(folded), &m.normal); held(h) {
+		return true
+	}
+	for _, r := range [...]hash128{m.reservationOf(email), m.reservationOf(folded), m.foldedReservationOf(email)} {
+		if owner, reserved := m.reservations[r]; reserved && owner != a.number {
+			return true
+		}
+	}
+	return false
+}
+
+// reservationOf names an e-mail among all accounts.
+func (m *Machine) reservationOf(email string) hash128 {
+	m.normal = identity.AppendNormalEmail(append(m.normal[:0], 'r'), []byte(email))
+	return reservationHasher.sum(m.normal)
+}
+
+// foldedReservationOf names all e-mails with one folded form among all accounts.
+func (m *Machine) foldedReservationOf(email string) hash128 {
+	m.normal = identity.AppendFoldedEmail(append(m.normal[:0], 'f'), []byte(email))
+	return reservationHasher.sum(m.normal)
+}
+
+// reservationHasher is the same for all accounts. Its key is no secret: the
+// hashes leave the process only inside checkpoints, beside the e-mails.
+var reservationHasher = newHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' ', 'o', 'n', ' ', 'f', 'i', 'l', 'e', '.'})
+
+// reservationsOf are the names that a contact's e-mail reserves: its own, and that
+// of all with its folded form where that is another than the normal one.
+func (m *Machine) reservationsOf(a *account, email string) []hash128 {
+	out := []hash128{m.reservationOf(email)}
+	if _, other := a.foldedHash(m, []byte(email)); other {
+		out = append(out, m.foldedReservationOf(email))
+	}
+	return out
+}
+
+// reserve keeps an e-mail from being a contact's in other accounts.
+func (m *Machine) reserve(a *account, email string) {
+	for _, h := range m.reservationsOf(a, email) {
+		if _, ok := m.reservations[h]; !ok {
+			m.reservations[h] = a.number
+			m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), []byte{})
+		}
+	}
+}
+
+// unreserve gives up what an e-mail of the account reserved. An e-mail that
+// reserved nothing, since no contact was made with it, leaves alone what another
+// with its folded form has reserved.
+func (m *Machine) unreserve(a *account, email string) {
+	list := m.reservationsOf(a, email)
+	if m.reservations[list[0]] != a.number {
+		return
+	}
+	for _, h := range list {
+		if m.reservations[h] == a.number {
+			delete(m.reservations, h)
+			m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), nil)
+		}
+	}
+}

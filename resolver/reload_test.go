@@ -1,0 +1,102 @@
+package resolver
+
+import (
+	"log/slog"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// durable is a recorder whose machine can be read back from a checkpoint.
+type durable struct {
+	*recorder
+	ckpt checkpoints
+}
+
+func newDurable(t testing.TB, settings Settings) *durable {
+	t.Helper()
+	d := &durable{&recorder{t: t, now: 1_000_000_000_000}, checkpoints{fs: vfs.NewMem(), dir: "p"}}
+	if err := d.ckpt.fs.MkdirAll(d.ckpt.dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ckpt.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	d.open(manifest{})
+	t.Cleanup(func() { d.close() })
+	d.command(CommandBootstrap, testBootstrap(settings))
+	return d
+}
+
+func (d *durable) open(f manifest) {
+	d.t.Helper()
+	if err := d.ckpt.restore(f); err != nil {
+		d.t.Fatal(err)
+	}
+	s, err := openStore(d.ckpt.fs, d.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var runs []*run
+	for _, name := range f.Runs {
+		r, err := openRun(d.ckpt.fs, d.ckpt.path(dirKeys, name), name)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		runs = append(runs, r)
+	}
+	old := d.m
+	if d.m, err = loadMachine(s, f, nil, runs); err != nil {
+		d.t.Fatal(err)
+	}
+	if old != nil {
+		for _, id := range old.records.list() {
+			d.m.records.add(id)
+		}
+	}
+	if d.m.segmentFiles, err = d.ckpt.readSegments(d.m, f.Segments); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *durable) close() {
+	d.t.Helper()
+	for _, r := range d.m.keys.runs {
+		_ = r.file.Close()
+	}
+	if err := d.m.store.db.Close(); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// reload writes a checkpoint and goes on with what is read back from it, which
+// must be the same state (R1).
+func (d *durable) reload() {
+	d.t.Helper()
+	before := hashOf(d.t.(*testing.T), d.m)
+	f := d.m.freeze()
+	w, err := d.ckpt.write(f, d.m.store.db, nil)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.m.thaw(w)
+	if got := hashOf(d.t.(*testing.T), d.m); got != before {
+		d.t.Fatal("R1: writing a checkpoint changed the state")
+	}
+	d.close()
+	list, err := d.ckpt.list()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	saved, _, err := d.ckpt.readManifest(list[len(list)-1])
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := d.ckpt.prepare(); err != nil {
+		d.t.Fatal(err)
+	}
+	d.open(saved)
+	if got := hashOf(d.t.(*testing.T), d.m); got != before {
+		d.t.Fatal("R1: the state read back from a checkpoint differs")
+	}
+}
