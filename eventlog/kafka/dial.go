@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"sync"
-	"time"
 
 	kgo "github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
@@ -21,8 +20,8 @@ import (
 // dialer makes connections and knows those that are open, so that Close ends
 // what waits on them.
 type dialer struct {
-	net net.Dialer
-	mu  struct {
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	mu   struct {
 		sync.Mutex
 		closed bool
 		open   map[*trackedConn]struct{}
@@ -34,14 +33,14 @@ type trackedConn struct {
 	d *dialer
 }
 
-func newDialer(timeout time.Duration) *dialer {
-	d := &dialer{net: net.Dialer{Timeout: timeout}}
+func newDialer(dial func(context.Context, string, string) (net.Conn, error)) *dialer {
+	d := &dialer{dial: dial}
 	d.mu.open = make(map[*trackedConn]struct{})
 	return d
 }
 
 func (d *dialer) DialContext(ctx context.Context, network, addr string) (net.Conn, error) {
-	nc, err := d.net.DialContext(ctx, network, addr)
+	nc, err := d.dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}

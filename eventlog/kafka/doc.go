@@ -62,9 +62,6 @@
 // What only other nodes have seen is not known here, so in the moment such a
 // broker wakes a barrier can miss records acknowledged to them.
 //
-// Not settled by time: the clock is only for statistics and the age of what
-// waits.
-//
 // # Locks
 //
 // No two locks are held together.

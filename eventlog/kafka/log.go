@@ -61,7 +61,7 @@ func Open(ctx context.Context, opts Options) (_ *Log, err error) {
 		l.opts.Logger.Warn("the password for Kafka is sent unencrypted: SASL PLAIN is used without TLS")
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.dialer = newDialer(l.opts.DialTimeout)
+	l.dialer = newDialer(l.opts.dial)
 	l.transport = &kgo.Transport{
 		Dial: l.dialer.DialContext, DialTimeout: l.opts.DialTimeout, TLS: l.opts.TLS, SASL: l.sasl,
 		ClientID: l.opts.ClientID, MetadataTTL: metadataTTL, MetadataTopics: []string{l.opts.Topic},

@@ -125,7 +125,7 @@ func (p *partition) askBounds() bounds {
 			return bounds{start: start, end: end}
 		}
 		l.trouble.met(p, onOffsets, err)
-		if refused(err) || sleep(ctx, wait.step()) != nil {
+		if refused(err) || p.pause(ctx, &wait) != nil {
 			return bounds{err: fmt.Errorf("bounds of topic %s, partition %d: %w", l.opts.Topic, p.id, err)}
 		}
 	}

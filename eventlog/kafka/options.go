@@ -110,6 +110,9 @@ type Options struct {
 	// Now is the clock for OnProduce, Stats and the age of what waits;
 	// time.Now when nil.
 	Now func() time.Time
+
+	// dial makes connections; a net.Dialer when nil. Tests cut them.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
 
 // SASL names a user to Kafka.
@@ -152,7 +155,7 @@ func (o Options) codec() (compress.Codec, error) {
 	case "gzip":
 		return &compress.GzipCodec, nil
 	}
-	return nil, fmt.Errorf("Compression is %q, must be none, lz4, zstd, snappy or gzip", o.Compression)
+	return nil, fmt.Errorf("option Compression is %q, must be none, lz4, zstd, snappy or gzip", o.Compression)
 }
 
 func orDefault[T comparable](v *T, def T) {
@@ -181,6 +184,9 @@ func (o Options) withDefaults() Options {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.dial == nil {
+		o.dial = (&net.Dialer{Timeout: o.DialTimeout}).DialContext
+	}
 	return o
 }
 
@@ -188,42 +194,42 @@ func (o Options) withDefaults() Options {
 func (o Options) Validate() error {
 	o = o.withDefaults()
 	if len(o.Brokers) == 0 {
-		return errors.New("Brokers is empty, must have at least one HOST:PORT")
+		return errors.New("option Brokers is empty, must have at least one HOST:PORT")
 	}
 	for _, addr := range o.Brokers {
 		if host, port, err := net.SplitHostPort(addr); err != nil || host == "" || port == "" {
-			return fmt.Errorf("Brokers has %q, must be HOST:PORT", addr)
+			return fmt.Errorf("option Brokers has %q, must be HOST:PORT", addr)
 		}
 	}
 	least := int64(o.MaxRecordBytes) + maxFraming
 	switch {
 	case !validTopic(o.Topic):
-		return fmt.Errorf("Topic is %q, must be 1 to 249 of a-z, A-Z, 0-9, dot, dash and underscore", o.Topic)
+		return fmt.Errorf("option Topic is %q, must be 1 to 249 of a-z, A-Z, 0-9, dot, dash and underscore", o.Topic)
 	case o.Partitions < 0 || o.Partitions > maxPartitions:
-		return fmt.Errorf("Partitions is %d, must be between 1 and %d, or 0 for what the topic has", o.Partitions, maxPartitions)
+		return fmt.Errorf("option Partitions is %d, must be between 1 and %d, or 0 for what the topic has", o.Partitions, maxPartitions)
 	case o.Replication < 0 || o.Replication > 32767:
-		return fmt.Errorf("Replication is %d, must be between 1 and 32767, or 0 for the default", o.Replication)
+		return fmt.Errorf("option Replication is %d, must be between 1 and 32767, or 0 for the default", o.Replication)
 	case o.MinInsync < 0 || o.Replication > 0 && o.MinInsync > o.Replication:
-		return fmt.Errorf("MinInsync is %d, must be between 1 and Replication, or 0 for the default", o.MinInsync)
+		return fmt.Errorf("option MinInsync is %d, must be between 1 and Replication, or 0 for the default", o.MinInsync)
 	case o.MinRetention < 0:
-		return fmt.Errorf("MinRetention is %v, must not be negative", o.MinRetention)
+		return fmt.Errorf("option MinRetention is %v, must not be negative", o.MinRetention)
 	case o.MinRetentionBytes < 0:
-		return fmt.Errorf("MinRetentionBytes is %d, must not be negative", o.MinRetentionBytes)
+		return fmt.Errorf("option MinRetentionBytes is %d, must not be negative", o.MinRetentionBytes)
 	case o.MaxRecordBytes < 1 || o.MaxRecordBytes > maxRecordLimit:
-		return fmt.Errorf("MaxRecordBytes is %d, must be between 1 and %d", o.MaxRecordBytes, maxRecordLimit)
+		return fmt.Errorf("option MaxRecordBytes is %d, must be between 1 and %d", o.MaxRecordBytes, maxRecordLimit)
 	case o.QueueBytes < least:
-		return fmt.Errorf("QueueBytes is %d, must be at least MaxRecordBytes + %d = %d, or the largest record never fits",
+		return fmt.Errorf("option QueueBytes is %d, must be at least MaxRecordBytes + %d = %d, or the largest record never fits",
 			o.QueueBytes, maxFraming, least)
 	case o.QueueRecords < 1:
-		return fmt.Errorf("QueueRecords is %d, must be at least 1", o.QueueRecords)
+		return fmt.Errorf("option QueueRecords is %d, must be at least 1", o.QueueRecords)
 	case o.MaxInFlight < 1 || o.MaxInFlight > 64:
-		return fmt.Errorf("MaxInFlight is %d, must be between 1 and 64", o.MaxInFlight)
+		return fmt.Errorf("option MaxInFlight is %d, must be between 1 and 64", o.MaxInFlight)
 	case o.FetchBytes < 1 || o.FetchBytes > maxFetchBytes:
-		return fmt.Errorf("FetchBytes is %d, must be between 1 and %d", o.FetchBytes, maxFetchBytes)
+		return fmt.Errorf("option FetchBytes is %d, must be between 1 and %d", o.FetchBytes, maxFetchBytes)
 	case o.DialTimeout < 0 || o.RequestTimeout < 0 || o.AppendTimeout < 0 || o.CloseTimeout < 0:
 		return errors.New("timeouts must not be negative")
 	case o.AppendTimeout < o.RequestTimeout:
-		return fmt.Errorf("AppendTimeout is %v, must be at least RequestTimeout, %v, or nothing is ever repeated",
+		return fmt.Errorf("option AppendTimeout is %v, must be at least RequestTimeout, %v, or nothing is ever repeated",
 			o.AppendTimeout, o.RequestTimeout)
 	}
 	if _, err := o.codec(); err != nil {

@@ -57,11 +57,15 @@ func (p *partition) produce(b *batch) {
 		}
 		p.counters.failures.Add(1)
 		l.trouble.met(p, onProduce, err)
-		if refused(err) {
-			p.finish(b, 0, p.refusal(b, len(set)-sizePrefix, err), attempt == 0)
+		if tooLarge(err) && b.records > 1 {
+			p.produceHalves(b, len(set)-sizePrefix)
 			return
 		}
-		if sleep(ctx, wait.step()) != nil {
+		if refused(err) {
+			p.finish(b, 0, p.refusal(len(set)-sizePrefix, err), attempt == 0)
+			return
+		}
+		if p.pause(ctx, &wait) != nil {
 			reason := fmt.Sprintf("not acknowledged within %v", l.opts.AppendTimeout)
 			if l.ctx.Err() != nil {
 				reason = "not acknowledged before the log was closed"
@@ -110,19 +114,65 @@ func (p *partition) attempt(ctx context.Context, set []byte) (base int64, err er
 	return res.BaseOffset, nil
 }
 
-// refusal is the error of a batch that Kafka does not take.
-func (p *partition) refusal(b *batch, size int, err error) error {
-	if !errors.Is(err, kgo.MessageSizeTooLarge) && !errors.Is(err, kgo.RecordListTooLarge) {
+func tooLarge(err error) bool {
+	return errors.Is(err, kgo.MessageSizeTooLarge) || errors.Is(err, kgo.RecordListTooLarge)
+}
+
+// produceHalves sends a batch as two: max.message.bytes was lowered since the
+// start. Later batches are as small.
+func (p *partition) produceHalves(b *batch, size int) {
+	p.batchLimit.Store(int64(max(size/2, minBatchBytes)))
+	p.mu.Lock()
+	p.mu.inFlight++
+	p.mu.Unlock()
+	half := b.records / 2
+	parts := [2]*batch{
+		{buf: make([]byte, prefixSize), since: b.since, waiters: b.waiters[:half]},
+		{buf: make([]byte, prefixSize), since: b.since, waiters: b.waiters[half:]},
+	}
+	s := scanner{body: b.buf[prefixSize:], left: b.records, end: int64(b.records)}
+	for i := range b.records {
+		to := parts[0]
+		if i >= half {
+			to = parts[1]
+		}
+		_, data, err := s.record()
+		if err != nil {
+			panic(fmt.Sprintf("kafka: a batch of our own cannot be read: %v", err))
+		}
+		to.buf = appendRecord(to.buf, to.records, data)
+		to.records++
+		to.payload += len(data)
+	}
+	p.produce(parts[0])
+	p.produce(parts[1])
+}
+
+// refusal is the error of a record that Kafka does not take.
+func (p *partition) refusal(size int, err error) error {
+	if !tooLarge(err) {
 		return fmt.Errorf("topic %s, partition %d: Kafka refuses the record: %w", p.log.opts.Topic, p.id, err)
 	}
-	if b.records == 1 {
-		p.counters.refusedTooLarge.Add(1)
-		return fmt.Errorf("%w: %d bytes with framing; max.message.bytes of topic %s was lowered since the start: %w",
-			eventlog.ErrTooLarge, size, p.log.opts.Topic, err)
+	p.counters.refusedTooLarge.Add(1)
+	return fmt.Errorf("%w: %d bytes with framing; max.message.bytes of topic %s was lowered since the start: %w",
+		eventlog.ErrTooLarge, size, p.log.opts.Topic, err)
+}
+
+// pause waits before a request is repeated, or until another broker leads. It
+// returns ctx's error when that ends.
+func (p *partition) pause(ctx context.Context, wait *backoff) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
-	p.batchLimit.Store(int64(max(size/2, minBatchBytes)))
-	return fmt.Errorf("topic %s, partition %d: a batch of %d bytes is too large now, max.message.bytes was lowered since the start; smaller ones follow: %w",
-		p.log.opts.Topic, p.id, size, err)
+	t := time.NewTimer(wait.step())
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-p.leader.present().ctx.Done():
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return nil
 }
 
 // sleep waits, or returns ctx's error.

@@ -143,14 +143,8 @@ func (r *Reader) advance(ctx context.Context) error {
 	if refused(err) {
 		return fmt.Errorf("read topic %s, partition %d: %w", l.opts.Topic, r.p.id, err)
 	}
-	// ctx and the log's end both end the pause.
-	pause, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(l.ctx, cancel)()
-	if sleep(pause, r.wait.step()) != nil && ctx.Err() != nil {
-		return ctx.Err()
-	}
-	return nil
+	// The log's end ends it, too.
+	return r.p.pause(ctx, &r.wait)
 }
 
 // giveUp is an error that the reader's user must see.

@@ -74,7 +74,7 @@ func (l *Log) Stats() Stats {
 		s.QueueBytes += p.mu.queuedBytes
 		p.mu.Unlock()
 	}
-	s.Failing, s.LastError, s.LastErrorAt = l.trouble.state(l.opts.Now)
+	s.Failing, s.LastErrorAt, s.LastError = l.trouble.state(l.opts.Now)
 	return s
 }
 
@@ -148,16 +148,16 @@ func (t *trouble) forget(p *partition, what activity) {
 	t.any.Store(len(t.mu.since) > 0)
 }
 
-func (t *trouble) state(now func() time.Time) (failing time.Duration, last error, at time.Time) {
+func (t *trouble) state(now func() time.Time) (failing time.Duration, at time.Time, last error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.mu.since) > 0 {
-		at := now()
+		present := now()
 		for _, since := range t.mu.since {
-			failing = max(failing, at.Sub(since))
+			failing = max(failing, present.Sub(since))
 		}
 	}
-	return failing, t.mu.last, t.mu.at
+	return failing, t.mu.at, t.mu.last
 }
 
 // cause is what went wrong last.

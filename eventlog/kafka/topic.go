@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -25,6 +26,10 @@ const (
 	// what max.message.bytes is where the topic does not set it.
 	setMaxRequest = "socket.request.max.bytes"
 )
+
+// openPatience bounds how long Open waits for brokers that are there and not
+// ready.
+const openPatience = 30 * time.Second
 
 // requestRoom is what a produce request takes beside its batch, generously.
 const requestRoom = 4 << 10
@@ -49,10 +54,9 @@ func (l *Log) cluster(ctx context.Context) (kgo.Topic, []kgo.Broker, error) {
 }
 
 // topic returns the topic, creates it when there is none, and checks that it
-// suits. Brokers that cannot say yet are asked again until ctx ends, or an
-// append would give up.
+// suits. Brokers that cannot say yet are asked again for openPatience.
 func (l *Log) topic(ctx context.Context) (kgo.Topic, error) {
-	ctx, cancel := context.WithTimeout(ctx, l.opts.AppendTimeout)
+	ctx, cancel := context.WithTimeout(ctx, openPatience)
 	defer cancel()
 	var wait backoff
 	var made bool
@@ -78,6 +82,9 @@ func (l *Log) topic(ctx context.Context) (kgo.Topic, error) {
 			return kgo.Topic{}, err
 		}
 		if sleep(ctx, wait.step()) != nil {
+			if l.sasl == nil && errors.Is(err, io.ErrUnexpectedEOF) {
+				err = fmt.Errorf("%w (does the broker ask for SASL?)", err)
+			}
 			return kgo.Topic{}, fmt.Errorf("topic %s: %w", l.opts.Topic, err)
 		}
 	}
@@ -113,7 +120,7 @@ func (l *Log) create(ctx context.Context, brokers int) error {
 	replicas := l.replication(brokers)
 	config := []kgo.ConfigEntry{
 		{ConfigName: setMinInsync, ConfigValue: strconv.Itoa(l.minInsync(replicas))},
-		{ConfigName: setMaxMessage, ConfigValue: strconv.Itoa(l.messageBytes())},
+		{ConfigName: setMaxMessage, ConfigValue: strconv.Itoa(max(l.messageBytes(), maxBatchBytes))},
 		{ConfigName: setRetentionMS, ConfigValue: strconv.Itoa(keepForever)},
 		{ConfigName: setRetentionBytes, ConfigValue: strconv.Itoa(keepForever)},
 		{ConfigName: setCleanup, ConfigValue: "delete"},

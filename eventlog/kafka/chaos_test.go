@@ -1,0 +1,510 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/eventlog/logtest"
+	"github.com/musterhq/muster/internal/services"
+)
+
+// load appends from several goroutines, and reads along, until stop.
+type load struct {
+	l       *Log
+	stopped atomic.Bool
+	wg      sync.WaitGroup
+	reader  eventlog.Reader
+	cancel  context.CancelFunc
+	mu      struct {
+		sync.Mutex
+		// acked are payloads by the offset Append returned, read what the
+		// reader saw in order.
+		acked  map[int64]string
+		failed map[string]error
+		read   []string
+	}
+	count atomic.Int64
+}
+
+const loaders = 6
+
+func startLoad(t testing.TB, l *Log) *load {
+	t.Helper()
+	d := &load{l: l}
+	d.mu.acked, d.mu.failed = map[int64]string{}, map[string]error{}
+	var err error
+	if d.reader, err = l.Read(0, 0); err != nil {
+		t.Fatal(err)
+	}
+	var ctx context.Context
+	ctx, d.cancel = context.WithCancel(context.Background())
+	t.Cleanup(d.cancel)
+	d.wg.Go(func() {
+		for {
+			e, err := d.reader.Next(ctx)
+			if err != nil {
+				if !errors.Is(err, context.Canceled) {
+					t.Errorf("the reader stops at %d: %v", len(d.mu.read), err)
+				}
+				return
+			}
+			d.mu.Lock()
+			if e.Offset != int64(len(d.mu.read)) {
+				t.Errorf("the reader sees offset %d after %d", e.Offset, len(d.mu.read)-1)
+			}
+			d.mu.read = append(d.mu.read, string(e.Data))
+			d.mu.Unlock()
+		}
+	})
+	for a := range loaders {
+		d.wg.Go(func() {
+			for i := 0; !d.stopped.Load(); i++ {
+				data := fmt.Sprintf("%d/%d/%s", a, i, strings.Repeat("x", i%3000))
+				off, err := l.Append(context.Background(), 0, []byte(data))
+				d.mu.Lock()
+				if err != nil {
+					d.mu.failed[data] = err
+				} else {
+					d.mu.acked[off] = data
+					d.count.Add(1)
+				}
+				d.mu.Unlock()
+			}
+		})
+	}
+	return d
+}
+
+// goesOn waits until n more records are acknowledged.
+func (d *load) goesOn(t testing.TB, n int64) {
+	t.Helper()
+	begin, until := time.Now(), d.count.Load()+n
+	for d.count.Load() < until {
+		if time.Since(begin) > 40*time.Second {
+			t.Fatalf("appends do not go on: %+v", d.l.Stats())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// check stops the load and compares: every acknowledged record is at its
+// offset, the reader saw what is there, and there is nothing twice unless it
+// was repeated.
+func (d *load) check(t testing.TB) (duplicates int) {
+	t.Helper()
+	d.stopped.Store(true)
+	for {
+		_, end, err := d.l.Bounds(within(t, 40*time.Second), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.mu.Lock()
+		read := int64(len(d.mu.read))
+		d.mu.Unlock()
+		if d.l.Stats().QueueRecords == 0 && read == end {
+			break
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	d.cancel()
+	d.wg.Wait()
+	d.reader.Close()
+	stats := d.l.Stats()
+	got, err := logtest.ReadAll(within(t, 30*time.Second), d.l, 0, 0, int64(len(d.mu.read)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	times := map[string]int{}
+	last := map[string]int{}
+	for i, data := range got {
+		if d.mu.read[i] != string(data) {
+			t.Fatalf("the reader saw record %d as %.30q, it is %.30q", i, d.mu.read[i], data)
+		}
+		if times[string(data)]++; times[string(data)] > 1 {
+			duplicates++
+			continue
+		}
+		// One appender waits for each record, so its first copies are in order.
+		var a string
+		var n int
+		if _, err := fmt.Sscanf(strings.Replace(string(data), "/", " ", 2), "%s %d", &a, &n); err != nil {
+			t.Fatal(err)
+		}
+		if before, ok := last[a]; ok && n <= before {
+			t.Errorf("appender %s's record %d comes after %d", a, n, before)
+		}
+		last[a] = n
+	}
+	for off, data := range d.mu.acked {
+		if off >= int64(len(got)) || string(got[off]) != data {
+			t.Errorf("L1: record %d was acknowledged and is not there", off)
+		}
+	}
+	for data, err := range d.mu.failed {
+		if !errors.Is(err, eventlog.ErrUncertain) {
+			t.Errorf("%.20q: %v", data, err)
+		}
+	}
+	if extra := len(times) - len(d.mu.acked) - len(d.mu.failed); extra > 0 {
+		t.Errorf("%d records are there that nobody appended", extra)
+	}
+	if duplicates > 0 && stats.Retries == 0 {
+		t.Errorf("%d records are there twice and nothing was repeated", duplicates)
+	}
+	t.Logf("%d records acknowledged, %d failed, %d twice, %d batches, %d retries, %d reconnects, %d leaders",
+		len(d.mu.acked), len(d.mu.failed), duplicates, stats.Batches, stats.Retries, stats.Reconnects, stats.LeaderChanges)
+	return duplicates
+}
+
+// TestOneBrokerKilledAndFrozenL1: the only broker is killed and started again,
+// and frozen, under load; appends wait and none fails.
+func TestOneBrokerKilledAndFrozenL1(t *testing.T) {
+	c := services.OwnKafka(t, 1)
+	l := mustOpen(t, Options{Brokers: c.Addrs(), RequestTimeout: 2 * time.Second, DialTimeout: time.Second, MaxRecordBytes: 100_000, Logger: testLogger(t)})
+	d := startLoad(t, l)
+	d.goesOn(t, 200)
+	step := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	step(c.Kill(0))
+	time.Sleep(300 * time.Millisecond)
+	if s := l.Stats(); s.Failing == 0 || s.LastError == nil {
+		t.Errorf("the broker is dead and Stats do not tell: %+v", s)
+	}
+	step(c.Restart(within(t, 60*time.Second), 0))
+	d.goesOn(t, 200)
+	step(c.Freeze(0))
+	time.Sleep(3 * time.Second)
+	step(c.Thaw(0))
+	d.goesOn(t, 200)
+	for begin := time.Now(); l.Stats().Failing > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Since(begin) > 10*time.Second {
+			t.Fatalf("all is well and Stats say otherwise: %+v", l.Stats())
+		}
+	}
+	d.check(t)
+	if len(d.mu.failed) > 0 {
+		t.Errorf("%d appends failed although the broker came back in time", len(d.mu.failed))
+	}
+	if s := l.Stats(); s.Retries == 0 || s.Reconnects == 0 {
+		t.Errorf("nothing was repeated: not the test it should be: %+v", s)
+	}
+}
+
+// TestThreeBrokersLeaderLostL1: the leader of three is frozen, killed and
+// stopped in turn; appends wait for the next leader and none fails.
+func TestThreeBrokersLeaderLostL1(t *testing.T) {
+	c := services.OwnKafka(t, 3)
+	l := mustOpen(t, Options{
+		Brokers: c.Addrs(), RequestTimeout: 4 * time.Second, AppendTimeout: 15 * time.Second, DialTimeout: time.Second,
+		MaxRecordBytes: 100_000, Logger: testLogger(t),
+	})
+	topic, err := l.metadata(t.Context())
+	if err != nil || len(topic.Partitions[0].Replicas) != 3 {
+		t.Fatalf("%+v, %v", topic, err)
+	}
+	d := startLoad(t, l)
+	d.goesOn(t, 200)
+	ctx := within(t, 100*time.Second)
+	step := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	leader := func() int {
+		t.Helper()
+		i, err := c.Leader(ctx, DefaultTopic, 0)
+		step(err)
+		return i
+	}
+	i := leader()
+	begin := time.Now()
+	step(c.Freeze(i))
+	d.goesOn(t, 200)
+	t.Logf("went on %v after the leader was frozen", time.Since(begin))
+	step(c.Thaw(i))
+	d.goesOn(t, 100)
+	step(c.WaitBrokers(ctx, 3))
+
+	i = leader()
+	begin = time.Now()
+	step(c.Kill(i))
+	d.goesOn(t, 200)
+	t.Logf("went on %v after the leader was killed", time.Since(begin))
+	step(c.Restart(ctx, i))
+	step(c.WaitBrokers(ctx, 3))
+
+	i = leader()
+	begin = time.Now()
+	step(c.Stop(i))
+	d.goesOn(t, 200)
+	t.Logf("went on %v after the leader was stopped", time.Since(begin))
+	d.check(t)
+	if len(d.mu.failed) > 0 {
+		t.Errorf("%d appends failed although two brokers were left: %v", len(d.mu.failed), l.Stats().LastError)
+	}
+	if s := l.Stats(); s.LeaderChanges < 4 {
+		t.Errorf("%d leaders: not the test it should be", s.LeaderChanges)
+	}
+}
+
+// TestTooFewInSync: min.insync.replicas that is not met fails appends with
+// ErrUncertain, those in time wait for it, and the log goes on after.
+func TestTooFewInSync(t *testing.T) {
+	opts := shared(t)
+	opts.RequestTimeout, opts.AppendTimeout = time.Second, time.Second
+	l := mustOpen(t, opts)
+	mustAppend(t, l, 0, []byte("before"))
+	alter(t, opts, "min.insync.replicas", "2")
+	// It takes effect in a while.
+	var begin time.Time
+	var err error
+	for until := time.Now().Add(15 * time.Second); err == nil && time.Now().Before(until); time.Sleep(2 * time.Millisecond) {
+		begin = time.Now()
+		_, err = l.Append(within(t, 20*time.Second), 0, []byte("during"))
+	}
+	if !errors.Is(err, eventlog.ErrUncertain) || !strings.Contains(err.Error(), "Not Enough Replicas") {
+		t.Fatal(err)
+	}
+	if took := time.Since(begin); took < 900*time.Millisecond || took > 10*time.Second {
+		t.Errorf("it failed after %v", took)
+	}
+	done := make(chan error, 1)
+	go func() { _, err := l.Append(context.Background(), 0, []byte("waits")); done <- err }()
+	time.Sleep(200 * time.Millisecond)
+	alter(t, opts, "min.insync.replicas", "1")
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	mustAppend(t, l, 0, []byte("after"))
+	_, end, err := l.Bounds(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := logtest.ReadAll(within(t, 10*time.Second), l, 0, 0, end)
+	if err != nil || string(got[0]) != "before" || string(got[end-1]) != "after" {
+		t.Fatalf("%q, %v", got, err)
+	}
+	if s := l.Stats(); s.RefusedFailed != 1 || s.Failing != 0 || s.Retries == 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestSmallerMessagesThanAtTheStart: max.message.bytes is lowered while the
+// log is open. A record too large says so; batches are made smaller.
+func TestSmallerMessagesThanAtTheStart(t *testing.T) {
+	opts := shared(t)
+	l := mustOpen(t, opts)
+	alter(t, opts, "max.message.bytes", "200000")
+	// It takes effect in a while.
+	var err error
+	for until := time.Now().Add(15 * time.Second); err == nil && time.Now().Before(until); time.Sleep(2 * time.Millisecond) {
+		_, err = l.Append(within(t, 20*time.Second), 0, make([]byte, 300_000))
+	}
+	if !errors.Is(err, eventlog.ErrTooLarge) {
+		t.Fatal(err)
+	}
+	_, begin, err := l.Bounds(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Records of 40 KB that wait together make too large a batch at first.
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	at := map[int64]int{}
+	for a := range 32 {
+		wg.Go(func() {
+			for i := range 5 {
+				n := 5*a + i
+				off, err := l.Append(within(t, 20*time.Second), 0, logtest.Payload(int64(n), 40_000))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				mu.Lock()
+				at[off] = n
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+	got, err := logtest.ReadAll(within(t, 20*time.Second), l, 0, begin, begin+160)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, data := range got {
+		if n, ok := at[begin+int64(i)]; !ok || string(data) != string(logtest.Payload(int64(n), 40_000)) {
+			t.Errorf("record %d is not what was appended there", i)
+		}
+	}
+	if s := l.Stats(); s.ProduceFailures < 2 || s.QueueBytes != 0 || s.QueueRecords != 0 {
+		t.Errorf("%+v: not the test it should be", s)
+	}
+}
+
+// chaos makes connections that can be held and cut.
+type chaos struct {
+	mu   sync.Mutex
+	open map[net.Conn]bool
+	held chan struct{} // closed when writes may go on
+}
+
+type chaosConn struct {
+	net.Conn
+	c *chaos
+}
+
+func (c *chaos) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.open == nil {
+		c.open = map[net.Conn]bool{}
+	}
+	c.open[conn] = true
+	return chaosConn{conn, c}, nil
+}
+
+func (c *chaos) hold() (release func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gate := make(chan struct{})
+	c.held = gate
+	return func() {
+		c.mu.Lock()
+		c.held = nil
+		c.mu.Unlock()
+		close(gate)
+	}
+}
+
+func (c *chaos) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for conn := range c.open {
+		conn.Close()
+	}
+	clear(c.open)
+}
+
+func (c chaosConn) Write(b []byte) (int, error) {
+	c.c.mu.Lock()
+	gate := c.c.held
+	c.c.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return c.Conn.Write(b)
+}
+
+// TestConnectionsCutL1 cuts all connections again and again.
+func TestConnectionsCutL1(t *testing.T) {
+	var net chaos
+	opts := shared(t)
+	opts.dial = net.dial
+	l := mustOpen(t, opts)
+	d := startLoad(t, l)
+	for range 25 {
+		d.goesOn(t, 20)
+		net.cut()
+	}
+	d.check(t)
+	if len(d.mu.failed) > 0 {
+		t.Errorf("%d appends failed", len(d.mu.failed))
+	}
+	if s := l.Stats(); s.Retries == 0 || s.Reconnects < 10 {
+		t.Errorf("not the test it should be: %+v", s)
+	}
+}
+
+// TestQueueIsBoundedQ1 fills the queue while nothing reaches Kafka: Append
+// refuses at once, and the queue serves again after.
+func TestQueueIsBoundedQ1(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(*Options)
+		fits int
+	}{
+		{"bytes", func(o *Options) { o.MaxRecordBytes, o.QueueBytes = 1000, 10*(1000+maxFraming) }, 10},
+		{"records", func(o *Options) { o.QueueRecords = 7 }, 7},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var net chaos
+			opts := shared(t)
+			opts.dial = net.dial
+			c.set(&opts)
+			l := mustOpen(t, opts)
+			release := sync.OnceFunc(net.hold())
+			defer release()
+			data := make([]byte, 1000)
+			errs := make(chan error, c.fits)
+			for range c.fits {
+				go func() {
+					_, err := l.Append(context.Background(), 0, data)
+					errs <- err
+				}()
+			}
+			for begin := time.Now(); l.Stats().QueueRecords < c.fits; time.Sleep(time.Millisecond) {
+				if time.Since(begin) > 10*time.Second {
+					t.Fatalf("%+v", l.Stats())
+				}
+			}
+			if _, err := l.Append(t.Context(), 0, data); !errors.Is(err, eventlog.ErrQueueFull) {
+				t.Fatal(err)
+			}
+			release()
+			for range c.fits {
+				if err := <-errs; err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustAppend(t, l, 0, data)
+			if s := l.Stats(); s.RefusedFull != 1 || s.QueueBytes != 0 || s.QueueRecords != 0 || s.Batches >= s.Appended {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// TestCloseEndsInTime: brokers that are gone do not hold up Close for longer
+// than was asked for, and who waits is told.
+func TestCloseEndsInTime(t *testing.T) {
+	var net chaos
+	opts := shared(t)
+	opts.dial = net.dial
+	opts.CloseTimeout = 500 * time.Millisecond
+	l := mustOpen(t, opts)
+	release := sync.OnceFunc(net.hold())
+	defer release()
+	done := make(chan error, 1)
+	go func() { _, err := l.Append(context.Background(), 0, []byte("x")); done <- err }()
+	for l.Stats().QueueRecords == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	begin := time.Now()
+	if err := l.Close(); err == nil || time.Since(begin) > 5*time.Second {
+		t.Errorf("closed after %v, %v", time.Since(begin), err)
+	}
+	if err := <-done; !errors.Is(err, eventlog.ErrUncertain) {
+		t.Error(err)
+	}
+}

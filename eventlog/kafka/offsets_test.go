@@ -1,0 +1,83 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+func spawnPlain(f func()) bool { go f(); return true }
+
+// TestBarrierSharesOnlyLaterQuestions: an answer holds what was true when the
+// caller came, however many share it.
+func TestBarrierSharesOnlyLaterQuestions(t *testing.T) {
+	var end, asked atomic.Int64
+	b := barrier{ask: func() bounds {
+		asked.Add(1)
+		// The broker looks now and its answer takes a while.
+		seen := end.Load()
+		time.Sleep(200 * time.Microsecond)
+		return bounds{end: seen}
+	}}
+	const callers, each = 32, 50
+	var wg sync.WaitGroup
+	for range callers {
+		wg.Go(func() {
+			for range each {
+				acknowledged := end.Add(1)
+				got, err := b.wait(t.Context(), spawnPlain)
+				if err != nil || got.end < acknowledged {
+					t.Errorf("the end is %d, %v; %d was acknowledged before", got.end, err, acknowledged)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := asked.Load(); n > callers*each/4 {
+		t.Fatalf("%d questions for %d callers at once: they are not shared", n, callers*each)
+	}
+}
+
+func TestBarrierCallerMayLeave(t *testing.T) {
+	gate := make(chan struct{})
+	b := barrier{ask: func() bounds { <-gate; return bounds{end: 7} }}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+	defer cancel()
+	if _, err := b.wait(ctx, spawnPlain); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatal(err)
+	}
+	close(gate)
+	if got, err := b.wait(t.Context(), spawnPlain); err != nil || got.end != 7 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := b.wait(t.Context(), func(func()) bool { return false }); !errors.Is(err, eventlog.ErrClosed) {
+		t.Fatal(err)
+	}
+}
+
+// TestEndNeverGoesBack: a leader that says less than was acknowledged is not
+// believed.
+func TestEndNeverGoesBack(t *testing.T) {
+	opts := shared(t)
+	opts.RequestTimeout, opts.AppendTimeout = 2*time.Second, 2*time.Second
+	l := mustOpen(t, opts)
+	mustAppend(t, l, 0, []byte("a"))
+	if _, end, err := l.Bounds(t.Context(), 0); end != 1 || err != nil {
+		t.Fatal(end, err)
+	}
+	l.partitions[0].atLeast(2)
+	if _, _, err := l.Bounds(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "records below 2 were acknowledged") {
+		t.Fatal(err)
+	}
+	mustAppend(t, l, 0, []byte("b"))
+	if _, end, err := l.Bounds(t.Context(), 0); end != 2 || err != nil {
+		t.Fatal(end, err)
+	}
+}
