@@ -9,6 +9,7 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
 )
 
@@ -39,6 +40,11 @@ type API struct {
 
 	tracker *tracker
 
+	// What anybody may send shares a part of the memory, so that it leaves room for
+	// those who are let in: publicMemory for sign-ins and links of messages,
+	// inboundMemory for what providers report.
+	publicMemory, inboundMemory *ingest.Memory
+
 	evaluationTime *metrics.Histogram
 	snapshots      *metrics.Counter
 	signIns        [signInResults]*metrics.Counter
@@ -59,6 +65,7 @@ func New(opts Options) (*API, error) {
 		exports:      newSlots(opts.Exports, opts.Exports, "too many exports are under way"),
 		stop:         make(chan struct{}),
 	}
+	a.publicMemory, a.inboundMemory = opts.Memory.Part(8), opts.Memory.Part(8)
 	a.watchTransitions = a.watchNode
 	secret, err := randomText(opts.Rand, "", 32)
 	if err != nil {

@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/ingest"
@@ -32,15 +35,32 @@ func (a *API) jsonBody(c *call) ([]byte, error) {
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
 		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
 	}
-	body, err := ingest.ReadBody(c.RequestCtx, nil, a.opts.BodyBytes, a.opts.DrainBytes)
-	switch {
-	case errors.Is(err, ingest.ErrBodyTooLarge):
-		return nil, &problem{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the body is longer than %d bytes; send less", a.opts.BodyBytes)}
-	case err != nil:
-		return nil, &problem{status: http.StatusBadRequest, message: err.Error()}
+	limit, memory := a.opts.BodyBytes, a.opts.Memory
+	if c.user.ID == "" {
+		limit, memory = min(limit, maxPublicBytes), a.publicMemory
 	}
-	return body, nil
+	return readBody(c.RequestCtx, memory, limit)
 }
+
+// maxPublicBytes is the longest body of a call that anybody may make: an e-mail and
+// a password, also where each byte is escaped.
+const maxPublicBytes = 16 << 10
+
+// readBody reads a body of at most limit bytes.
+func readBody(rc *fasthttp.RequestCtx, memory *ingest.Memory, limit int) ([]byte, error) {
+	body, err := ingest.ReadBody(rc, memory, limit)
+	switch {
+	case err == nil:
+		return body, nil
+	case errors.Is(err, ingest.ErrBodyTooLarge):
+		return nil, &problem{status: http.StatusRequestEntityTooLarge, message: fmt.Sprintf("the body is longer than %d bytes; send less", limit)}
+	case errors.Is(err, ingest.ErrNoMemory):
+		return nil, errNoMemory
+	}
+	return nil, &problem{status: http.StatusBadRequest, message: err.Error()}
+}
+
+var errNoMemory = &problem{status: http.StatusServiceUnavailable, message: "too many bytes are in flight; send the request again in a moment", retryAfter: time.Second}
 
 func decodeStrict(body []byte, v any) error {
 	if len(bytes.TrimSpace(body)) == 0 {

@@ -48,16 +48,15 @@ func (a *API) serve(route string, need access, handle func(*call) (any, error)) 
 	statuses := newStatusCounters(a.opts.Metrics, route)
 	return func(rc *fasthttp.RequestCtx) {
 		data, err := a.run(rc, need, handle)
-		switch {
-		case err != nil:
+		if err == nil && data != streaming {
+			err = writeData(rc, a.opts.Memory, data)
+		}
+		if err != nil {
 			p, ours := classify(err)
 			if ours {
 				a.opts.Logger.Error("console call failed", "route", route, "error", err)
 			}
 			writeProblem(rc, p)
-		case data == streaming:
-		default:
-			writeData(rc, data)
 		}
 		statuses.inc(rc.Response.StatusCode())
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/oneline"
+	"github.com/musterhq/muster/ingest"
 )
 
 // envelope is the form of every answer.
@@ -36,7 +37,7 @@ type page struct {
 }
 
 // writeData answers success.
-func writeData(ctx *fasthttp.RequestCtx, data any) {
+func writeData(ctx *fasthttp.RequestCtx, memory *ingest.Memory, data any) error {
 	e, status := envelope{Status: "success"}, fasthttp.StatusOK
 	switch d := data.(type) {
 	case note:
@@ -53,7 +54,7 @@ func writeData(ctx *fasthttp.RequestCtx, data any) {
 	default:
 		e.Data = d
 	}
-	writeJSON(ctx, status, e)
+	return writeJSON(ctx, memory, status, e)
 }
 
 // writeProblem answers failure.
@@ -69,10 +70,16 @@ func writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
 	if p.field != "" {
 		data["field"] = oneline.Of(p.field)
 	}
-	writeJSON(ctx, p.status, envelope{Status: "failure", Message: oneline.Of(p.message), Data: data})
+	_ = writeJSON(ctx, nil, p.status, envelope{Status: "failure", Message: oneline.Of(p.message), Data: data})
 }
 
-func writeJSON(ctx *fasthttp.RequestCtx, status int, e envelope) {
+// largeAnswer is from how many bytes on an answer is taken from the memory that
+// all requests share.
+const largeAnswer = 64 << 10
+
+// writeJSON answers. A large answer is taken from memory, unless that is nil; where
+// there is no room, a call that has changed nothing is refused with errNoMemory.
+func writeJSON(ctx *fasthttp.RequestCtx, memory *ingest.Memory, status int, e envelope) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -82,8 +89,16 @@ func writeJSON(ctx *fasthttp.RequestCtx, status int, e envelope) {
 		buf.Reset()
 		buf.WriteString(`{"status":"failure","message":"the answer could not be written","data":{}}`)
 	}
+	if memory != nil && buf.Len() > largeAnswer {
+		if !ctx.IsGet() && !ctx.IsHead() {
+			memory.MustHold(ctx, buf.Cap())
+		} else if !memory.Hold(ctx, buf.Cap()) {
+			return errNoMemory
+		}
+	}
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	ctx.Response.SetBodyRaw(buf.Bytes())
+	return nil
 }

@@ -36,7 +36,7 @@ func TestErrors(t *testing.T) {
 		{"POST", "/session", `{"email":"a@x.io","password":"x","remember":true}`, 400, "remember", "remember"},
 		{"POST", "/session", `{"email":"` + strings.Repeat("a", 513) + `","password":"x"}`, 400, "email", "512"},
 		{"POST", "/session", `{"email":"a","password":"` + strings.Repeat("a", 1025) + `"}`, 400, "password", "1024"},
-		{"POST", "/session", `{"email":"` + strings.Repeat("a", 70_000) + `"}`, 413, "", "65536"},
+		{"POST", "/session", `{"email":"` + strings.Repeat("a", 70_000) + `"}`, 413, "", "16384"},
 
 		{"POST", "/segments", `{"definition":{"kind":"list","list_id":"x"}}`, 400, "name", "name"},
 		{"POST", "/segments", `{"name":" ","definition":{"kind":"list","list_id":"x"}}`, 400, "name", "name"},

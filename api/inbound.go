@@ -18,7 +18,6 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
-	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -78,12 +77,9 @@ func (a *API) inbound(c *call) (any, error) {
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
 		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Encoding is not understood here; send the body as it is"}
 	}
-	body, err := ingest.ReadBody(c.RequestCtx, nil, inbound.MaxBytes, a.opts.DrainBytes)
-	switch {
-	case errors.Is(err, ingest.ErrBodyTooLarge):
-		return nil, &problem{status: http.StatusRequestEntityTooLarge, message: "the body is longer than 1 MiB"}
-	case err != nil:
-		return nil, &problem{status: http.StatusBadRequest, message: err.Error()}
+	body, err := readBody(c.RequestCtx, a.inboundMemory, inbound.MaxBytes)
+	if err != nil {
+		return nil, err
 	}
 	events, err := a.readInbound(ctx, c, s, body)
 	if errors.Is(err, inbound.ErrNotRecognised) {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/inbound"
@@ -47,9 +48,9 @@ type Options struct {
 
 	// BodyBytes is the longest body of a request; default 1 MiB.
 	BodyBytes int
-	// DrainBytes is how much of a refused body is read and thrown away so that
-	// the client gets to read the answer; default 4 × BodyBytes.
-	DrainBytes int
+	// Memory is what bodies and large answers are taken from, that of the service;
+	// default one of 256 MiB.
+	Memory *ingest.Memory
 	// ReadTimeout bounds a read of the state and a command; default 10 s.
 	ReadTimeout time.Duration
 	// PublishWait is how long publishing a flow waits for it to go live; it goes on
@@ -87,7 +88,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 1<<20)
-	o.DrainBytes = cmp.Or(o.DrainBytes, 4*o.BodyBytes)
+	if o.Memory == nil {
+		o.Memory = ingest.NewMemory(256 << 20)
+	}
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 10*time.Second)
 	o.PublishWait = cmp.Or(o.PublishWait, 30*time.Second)
 	o.EvaluationTimeout = cmp.Or(o.EvaluationTimeout, 30*time.Second)
@@ -128,7 +131,7 @@ func (o *Options) validate() error {
 		name  string
 		value int64
 	}{
-		{"BodyBytes", int64(o.BodyBytes)}, {"DrainBytes", int64(o.DrainBytes)},
+		{"BodyBytes", int64(o.BodyBytes)},
 		{"ReadTimeout", int64(o.ReadTimeout)}, {"EvaluationTimeout", int64(o.EvaluationTimeout)}, {"PublishWait", int64(o.PublishWait)}, {"ListTimeout", int64(o.ListTimeout)},
 		{"Evaluations", int64(o.Evaluations)}, {"EvaluationQueue", int64(o.EvaluationQueue)}, {"TimelineEvents", int64(o.TimelineEvents)}, {"Exports", int64(o.Exports)},
 		{"PasswordChecks", int64(o.PasswordChecks)}, {"PasswordQueue", int64(o.PasswordQueue)}, {"GuessEntries", int64(o.GuessEntries)},

@@ -182,9 +182,13 @@ func (a *API) engage(rc *fasthttp.RequestCtx, f *followed, kind string) {
 // trackPost carries out what a form or a mail program asks for, and answers once
 // it is on record.
 func (a *API) trackPost(rc *fasthttp.RequestCtx, f *followed, done webPage, do func(ctx context.Context, f *followed, oneClick bool) error) {
-	body, err := ingest.ReadBody(rc, nil, maxFormBytes, a.opts.DrainBytes)
-	if errors.Is(err, ingest.ErrBodyTooLarge) {
+	body, err := ingest.ReadBody(rc, a.publicMemory, maxFormBytes)
+	switch {
+	case errors.Is(err, ingest.ErrBodyTooLarge):
 		writePage(rc, pageTooLarge)
+		return
+	case errors.Is(err, ingest.ErrNoMemory):
+		writePage(rc, pageFault)
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)

@@ -8,6 +8,7 @@ import (
 	"net"
 	"runtime"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -17,6 +18,10 @@ import (
 // firstRead is the size of a body's buffer before more of it has come: what a
 // client announces costs no memory until it sends it.
 const firstRead = 16 << 10
+
+// prefetched is how much of a body with an announced length the server reads with
+// the head, before the handler is called.
+const prefetched = 8 << 10
 
 // encoding is a content coding of a body.
 type encoding int
@@ -81,7 +86,7 @@ func (h *Handler) tooLarge() *requestError {
 
 func (h *Handler) noMemory() *requestError {
 	h.counters.noMemory.Inc()
-	return &requestError{503, "too many bytes are in flight; send the request again later"}
+	return errNoMemory
 }
 
 // readBody reads the body of a request, and decompresses it. The result is
@@ -107,55 +112,95 @@ func (h *Handler) readBody(ctx *fasthttp.RequestCtx, w *work, enc encoding) ([]b
 	return body, nil
 }
 
-// receive reads the body as it was sent. A body over the limit is drained.
+// receive reads the body as it was sent.
 func (h *Handler) receive(ctx *fasthttp.RequestCtx, w *work) ([]byte, *requestError) {
-	limit := h.opts.BodyBytes
+	body, refused := receive(ctx, w.received[:0], h.opts.BodyBytes, &w.lease, h.opts.ReadTimeout)
+	w.received = body
+	switch refused {
+	case errTooLarge:
+		refused = h.tooLarge()
+	case errNoMemory:
+		refused = h.noMemory()
+	}
+	return body, refused
+}
+
+// The two ways in which receive refuses a body whatever is in it.
+var (
+	errTooLarge = &requestError{413, "the body is too large"}
+	errNoMemory = &requestError{503, "too many bytes are in flight; send the request again later"}
+)
+
+const (
+	// bodyGrace and bodyRate are how long a body may take to come: a time for all,
+	// and what its size takes at the least rate, in bytes a second.
+	bodyGrace = 10 * time.Second
+	bodyRate  = 64 << 10
+)
+
+// bodyTime is how long a body of n bytes may take to come, longest at most: one
+// that trickles holds memory as long as it comes.
+func bodyTime(n int, longest time.Duration) time.Duration {
+	return min(longest, bodyGrace+time.Duration(n)*time.Second/bodyRate)
+}
+
+// receive reads a body of at most limit bytes into dst. Its bytes are taken on the
+// lease before they are read. What is left of a body that is refused is for the
+// server to drain.
+func receive(ctx *fasthttp.RequestCtx, dst []byte, limit int, l *lease, longest time.Duration) ([]byte, *requestError) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
 		// The server has read it already, or there is none.
 		body := ctx.Request.Body()
-		if len(body) > limit {
-			return nil, h.tooLarge()
-		}
-		if !w.lease.need(int64(len(body))) {
-			return nil, h.noMemory()
+		switch {
+		case len(body) > limit:
+			return nil, errTooLarge
+		case !l.need(l.held + int64(len(body))):
+			return nil, errNoMemory
 		}
 		return body, nil
 	}
 	announced := ctx.Request.Header.ContentLength() // −1 for a chunked body
 	if announced > limit {
-		drain(ctx, h.opts.DrainBytes)
-		return nil, h.tooLarge()
+		return nil, errTooLarge
 	}
-	size := firstRead
+	size, whole := min(firstRead, limit+1), limit
 	if announced >= 0 {
-		size = min(size, announced)
+		size, whole = min(size, announced), announced
 	}
-	buf, ok := w.grow(w.received[:0], 0, size)
+	if whole > prefetched {
+		setReadDeadline(ctx, bodyTime(whole, longest))
+	}
+	buf, ok := l.grow(dst, 0, size)
 	for ok {
 		n, err := stream.Read(buf[len(buf):size])
 		buf = buf[:len(buf)+n]
-		w.received = buf
 		switch {
 		case len(buf) > limit:
-			drain(ctx, h.opts.DrainBytes-len(buf))
-			return nil, h.tooLarge()
+			return buf, errTooLarge
 		case len(buf) == announced, err == io.EOF && announced < 0:
 			ctx.Request.CloseBodyStream() //nolint:errcheck // it closes nothing
 			return buf, nil
 		case err != nil:
 			abandon(ctx)
-			return nil, readError(err)
+			return buf, readError(err)
 		case len(buf) == size:
 			size = min(2*size, limit+1)
 			if announced >= 0 {
 				size = min(size, announced)
 			}
-			buf, ok = w.grow(buf, len(buf), size)
+			buf, ok = l.grow(buf, len(buf), size)
 		}
 	}
-	drain(ctx, h.opts.DrainBytes)
-	return nil, h.noMemory()
+	return buf, errNoMemory
+}
+
+// setReadDeadline bounds what is read of the connection from now on; the server
+// sets the deadline anew for each request.
+func setReadDeadline(ctx *fasthttp.RequestCtx, d time.Duration) {
+	if conn := ctx.Conn(); conn != nil {
+		conn.SetReadDeadline(time.Now().Add(d)) //nolint:errcheck // a broken connection is found by reading
+	}
 }
 
 // readError answers a body that could not be read; most clients are gone.
@@ -168,9 +213,9 @@ func readError(err error) *requestError {
 }
 
 // drain reads what is left of a request's body and throws it away, at most limit
-// bytes, so that the client gets to read the answer. The connection is closed
-// if more is left.
-func drain(ctx *fasthttp.RequestCtx, limit int) {
+// bytes within a time, so that the client gets to read the answer. The connection
+// is closed if more is left.
+func drain(ctx *fasthttp.RequestCtx, limit int, within time.Duration) {
 	stream := ctx.RequestBodyStream()
 	if stream == nil {
 		return
@@ -179,6 +224,7 @@ func drain(ctx *fasthttp.RequestCtx, limit int) {
 		abandon(ctx)
 		return
 	}
+	setReadDeadline(ctx, within)
 	buf := drainBuffers.Get().(*[16 << 10]byte)
 	defer drainBuffers.Put(buf)
 	for limit >= 0 {
@@ -245,7 +291,7 @@ func (h *Handler) unpackZstd(packed []byte, w *work) ([]byte, *requestError) {
 func (h *Handler) unpack(z io.Reader, w *work, coding string) ([]byte, *requestError) {
 	limit := h.opts.BodyBytes
 	size := firstRead
-	buf, ok := w.grow(w.unpacked[:0], 0, size)
+	buf, ok := w.lease.grow(w.unpacked[:0], 0, size)
 	for ok {
 		n, err := z.Read(buf[len(buf):size])
 		buf = buf[:len(buf)+n]
@@ -259,7 +305,7 @@ func (h *Handler) unpack(z io.Reader, w *work, coding string) ([]byte, *requestE
 			return nil, corrupt(coding)
 		case len(buf) == size:
 			grown := min(2*size, limit+1)
-			buf, ok = w.grow(buf, size, grown)
+			buf, ok = w.lease.grow(buf, size, grown)
 			size = grown
 		}
 	}

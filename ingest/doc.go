@@ -25,8 +25,9 @@
 //
 // # Invariants
 //
-//   - Q1: the memory of all requests is bounded: bodies, unpacked bodies and
-//     records share one budget, and a request that finds none left is answered
+//   - Q1: the memory of all requests, of all surfaces, is bounded: bodies, unpacked
+//     bodies, records and large answers share one [Memory], from which bytes are
+//     taken before they are read, and a request that finds none left is answered
 //     503 with Retry-After.
 //   - What a request sends never causes a status of the 500 class, nor a panic.
 //   - A record holds an event only if the answer can name its outcome: results

@@ -34,7 +34,7 @@ type Handler struct {
 	apps      Apps
 	opts      Options
 	counters  *counters
-	budget    budget
+	memory    *Memory
 	ids       idSource
 	works     sync.Pool // *work
 	gzips     sync.Pool // *gzip.Reader
@@ -50,8 +50,10 @@ func New(submitter Submitter, apps Apps, opts Options) (*Handler, error) {
 		return nil, err
 	}
 	h := &Handler{submitter: submitter, apps: apps, opts: opts}
-	h.budget.limit = opts.InFlightBytes
-	h.counters = newCounters(opts.Metrics, &h.budget)
+	if h.memory = opts.Memory; h.memory == nil {
+		h.memory = NewMemory(opts.InFlightBytes)
+	}
+	h.counters = newCounters(opts.Metrics, h.memory)
 	h.ids.mu.r = opts.Rand
 	h.retry = strconv.AppendInt(nil, max(1, int64((opts.RetryAfter+time.Second-1)/time.Second)), 10)
 	var err error
@@ -96,7 +98,7 @@ func (h *Handler) acquire() *work {
 		return w
 	}
 	w := &work{dec: newDecoder(h.opts.Limits)}
-	w.lease.budget = &h.budget
+	w.lease.memory = h.memory
 	return w
 }
 
@@ -121,8 +123,8 @@ func (h *Handler) release(w *work) {
 
 // grow makes the capacity of buf at least size, of which was bytes are leased
 // already; ok is false when there is no room for more.
-func (w *work) grow(buf []byte, was, size int) (_ []byte, ok bool) {
-	if !w.lease.need(w.lease.held + int64(size-was)) {
+func (l *lease) grow(buf []byte, was, size int) (_ []byte, ok bool) {
+	if !l.need(l.held + int64(size-was)) {
 		return buf, false
 	}
 	return slices.Grow(buf, size-len(buf)), true
@@ -188,7 +190,6 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx, w *work, e endpoint) int {
 			header.SetBytesV(fasthttp.HeaderRetryAfter, h.retry)
 		}
 	}
-	drain(ctx, h.opts.DrainBytes)
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	return status

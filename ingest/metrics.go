@@ -33,7 +33,7 @@ type counters struct {
 	duration                     [endpoints]*metrics.Histogram
 }
 
-func newCounters(set *metrics.Set, b *budget) *counters {
+func newCounters(set *metrics.Set, m *Memory) *counters {
 	c := &counters{
 		accepted:      set.GetOrCreateCounter(`muster_ingest_events_total{result="accepted"}`),
 		duplicate:     set.GetOrCreateCounter(`muster_ingest_events_total{result="duplicate"}`),
@@ -46,8 +46,8 @@ func newCounters(set *metrics.Set, b *budget) *counters {
 		timeout:       set.GetOrCreateCounter(`muster_ingest_turned_away_total{reason="timeout"}`),
 		unavailable:   set.GetOrCreateCounter(`muster_ingest_turned_away_total{reason="unavailable"}`),
 	}
-	set.GetOrCreateGauge(`muster_ingest_in_flight_bytes`, func() float64 { return float64(b.used.Load()) })
-	set.GetOrCreateGauge(`muster_ingest_in_flight_limit_bytes`, func() float64 { return float64(b.limit) })
+	set.GetOrCreateGauge(`muster_ingest_in_flight_bytes`, func() float64 { return float64(m.used.Load()) })
+	set.GetOrCreateGauge(`muster_ingest_in_flight_limit_bytes`, func() float64 { return float64(m.limit) })
 	for e := range endpoints {
 		for i, status := range statuses {
 			c.requests[e][i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_ingest_requests_total{endpoint=%q,status="%d"}`, e, status))

@@ -70,15 +70,19 @@ type Options struct {
 	// BodyBytes is the longest body, before and after decompression; default
 	// 8 MiB.
 	BodyBytes int
-	// DrainBytes is how much of a refused body is read and thrown away, so that
-	// the client gets to read the answer, before the connection is closed;
-	// default 4 × BodyBytes.
+	// DrainBytes is how much of a refused body is read and thrown away, within
+	// DrainTime, so that the client gets to read the answer, before the connection
+	// is closed; defaults 64 MiB and 10 s.
 	DrainBytes int
+	DrainTime  time.Duration
 	// RecordBytes is the log's limit of one record; default 16 MiB.
 	RecordBytes int
 	// InFlightBytes bounds the memory of the bodies and records of all requests
 	// under way; default 256 MiB.
 	InFlightBytes int64
+	// Memory is shared with the handlers beside this one; nil makes one of
+	// InFlightBytes.
+	Memory *Memory
 	// Timeout bounds the wait for a record to be applied; default 30 s.
 	Timeout time.Duration
 	// RetryAfter is what an overloaded server asks clients to wait, in whole
@@ -114,7 +118,8 @@ type Options struct {
 func (o Options) withDefaults() Options {
 	o.Limits = o.Limits.withDefaults()
 	o.BodyBytes = cmp.Or(o.BodyBytes, 8<<20)
-	o.DrainBytes = cmp.Or(o.DrainBytes, 4*o.BodyBytes)
+	o.DrainBytes = cmp.Or(o.DrainBytes, 64<<20)
+	o.DrainTime = cmp.Or(o.DrainTime, 10*time.Second)
 	o.RecordBytes = cmp.Or(o.RecordBytes, 16<<20)
 	o.InFlightBytes = cmp.Or(o.InFlightBytes, 256<<20)
 	o.Timeout = cmp.Or(o.Timeout, 30*time.Second)
@@ -153,7 +158,7 @@ func (o *Options) validate() error {
 		return fmt.Errorf("ingest: Options.InFlightBytes is %d; it must be at least 4 × BodyBytes = %d bytes, the most one request takes", o.InFlightBytes, 4*int64(o.BodyBytes))
 	case o.DrainBytes < 0:
 		return fmt.Errorf("ingest: Options.DrainBytes is %d; it must not be negative", o.DrainBytes)
-	case o.Timeout < 0 || o.RetryAfter < 0 || o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0:
+	case o.Timeout < 0 || o.DrainTime < 0 || o.RetryAfter < 0 || o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0:
 		return errors.New("ingest: a timeout in Options is negative; use 0 for its default")
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -20,7 +21,7 @@ func NewServer(opts Options, handler fasthttp.RequestHandler) *fasthttp.Server {
 	return &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) {
 			handler(ctx)
-			drain(ctx, opts.DrainBytes)
+			drain(ctx, opts.DrainBytes, opts.DrainTime)
 		},
 		ErrorHandler:       badHTTP,
 		Name:               opts.ServerName,
@@ -40,23 +41,36 @@ func NewServer(opts Options, handler fasthttp.RequestHandler) *fasthttp.Server {
 	}
 }
 
-// ErrBodyTooLarge means that a body is longer than the limit given.
-var ErrBodyTooLarge = errors.New("body is too large")
+var (
+	// ErrBodyTooLarge means that a body is longer than the limit given.
+	ErrBodyTooLarge = errors.New("body is too large")
+	// ErrNoMemory means that the requests under way take all memory there is; the
+	// answer is 503 with Retry-After.
+	ErrNoMemory = errors.New(errNoMemory.text)
+)
 
-// ReadBody reads a request's body of at most limit bytes into dst[:0] and
-// returns it. Of a longer body, at most drainBytes are read and thrown away, so
-// that the client gets to read the answer; the error then wraps
-// [ErrBodyTooLarge]. It is for handlers beside this package's.
-func ReadBody(ctx *fasthttp.RequestCtx, dst []byte, limit, drainBytes int) ([]byte, error) {
-	h := Handler{opts: Options{BodyBytes: limit, DrainBytes: drainBytes}}
-	w := work{received: dst}
-	w.lease.budget = &budget{limit: int64(2*limit + firstRead)}
-	body, refused := h.receive(ctx, &w)
-	switch {
-	case refused == nil:
+// readBodyTime is the longest that a body of a handler beside this package's may
+// take to come.
+const readBodyTime = time.Minute
+
+// ReadBody reads a request's body of at most limit bytes. Its bytes, and room for
+// what is made of them, are taken from memory until the answer is written. What
+// is left of a body that is refused, the server drains. The error wraps
+// [ErrBodyTooLarge] or [ErrNoMemory], or says what is wrong with the body. It is
+// for handlers beside this package's.
+func ReadBody(ctx *fasthttp.RequestCtx, memory *Memory, limit int) ([]byte, error) {
+	l := leaseOf(ctx, memory)
+	body, refused := receive(ctx, nil, limit, l, readBodyTime)
+	if refused == nil && !l.need(l.held+int64(len(body))) {
+		refused = errNoMemory
+	}
+	switch refused {
+	case nil:
 		return body, nil
-	case refused.status == 413:
+	case errTooLarge:
 		return nil, fmt.Errorf("%w: over %d bytes", ErrBodyTooLarge, limit)
+	case errNoMemory:
+		return nil, ErrNoMemory
 	}
 	return nil, errors.New(refused.text)
 }

@@ -58,7 +58,7 @@ func listen(t *testing.T, node Submitter, opts Options, wrap func(*Handler) fast
 		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		if used := h.budget.used.Load(); used != 0 {
+		if used := h.memory.Used(); used != 0 {
 			t.Errorf("%d bytes still in flight", used)
 		}
 	})
@@ -138,7 +138,7 @@ func chunked(path, body string, n int) string {
 func TestBodyTooLarge(t *testing.T) {
 	node := newFakeNode()
 	opts := testOptions()
-	opts.BodyBytes = 64 << 10
+	opts.BodyBytes, opts.DrainBytes = 64<<10, 256<<10
 	addr, _ := listen(t, node, opts, route)
 	c := dial(t, addr)
 	for _, n := range []int{opts.BodyBytes + 1, 2 * opts.BodyBytes, 4 * opts.BodyBytes} {
@@ -190,7 +190,7 @@ func TestBodyCutShort(t *testing.T) {
 		conns = append(conns, c)
 	}
 	time.Sleep(50 * time.Millisecond)
-	if used := h.budget.used.Load(); used > 20*firstRead {
+	if used := h.memory.Used(); used > 20*firstRead {
 		t.Errorf("%d bytes in flight for 20 bodies of 9,000 bytes", used)
 	}
 	for _, c := range conns {
@@ -267,7 +267,7 @@ func TestCompressedBodies(t *testing.T) {
 		if status != tt.status || !strings.Contains(body, tt.text) {
 			t.Errorf("%d %s: %d %.200s", i, tt.coding, status, body)
 		}
-		if used := h.budget.used.Load(); used != 0 {
+		if used := h.memory.Used(); used != 0 {
 			t.Fatalf("%d %s: %d bytes in flight", i, tt.coding, used)
 		}
 	}
@@ -345,7 +345,7 @@ func TestInFlightLimit(t *testing.T) {
 	if h.counters.noMemory.Get() != 3 {
 		t.Error(h.counters.noMemory.Get())
 	}
-	if used := h.budget.used.Load(); used > opts.InFlightBytes {
+	if used := h.memory.Used(); used > opts.InFlightBytes {
 		t.Errorf("%d bytes in flight", used)
 	}
 	close(node.hold)
@@ -394,7 +394,7 @@ func TestLargeAnswer(t *testing.T) {
 			break
 		}
 	}
-	for waited := 0; h.budget.used.Load() == 0; waited++ {
+	for waited := 0; h.memory.Used() == 0; waited++ {
 		if waited == 500 {
 			t.Fatal("nothing leased for answers that wait")
 		}
@@ -407,6 +407,7 @@ func TestLargeAnswer(t *testing.T) {
 // limit.
 func TestOtherHandlers(t *testing.T) {
 	opts := testOptions()
+	opts.Memory = NewMemory(4000)
 	addr, _ := listen(t, newFakeNode(), opts, func(h *Handler) fasthttp.RequestHandler {
 		return func(ctx *fasthttp.RequestCtx) {
 			ctx.SetContentType("application/json")
@@ -414,7 +415,7 @@ func TestOtherHandlers(t *testing.T) {
 			case "/api/v1/unread":
 				ctx.SetBodyString(`"unread"`)
 			case "/api/v1/read":
-				b, err := ReadBody(ctx, nil, 1000, 10_000)
+				b, err := ReadBody(ctx, opts.Memory, 1000)
 				if errors.Is(err, ErrBodyTooLarge) {
 					ctx.SetStatusCode(413)
 				}

@@ -59,7 +59,7 @@ func TestSurfaceB(t *testing.T) {
 func tell(t *testing.T, steps string) string {
 	node := newFakeNode()
 	opts := testOptions()
-	opts.BodyBytes = 4096
+	opts.BodyBytes, opts.DrainBytes = 4096, 4*4096
 	opts.Limits = Limits{Events: 5, Depth: 6, TypeBytes: 20, IdentifierBytes: 30, NameBytes: 10, KeyBytes: 12, ObjectBytes: 120}
 	client, _ := serve(t, node, opts)
 	var got strings.Builder

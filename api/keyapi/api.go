@@ -29,11 +29,11 @@ func New(opts Options) (*API, error) {
 	}
 	a := &API{opts: opts, uses: newUses(), stop: make(chan struct{})}
 	a.surfaceA = &surface{
-		name: "a", prefix: "/api/v1", routes: a.routesA(), envelope: envelopeA{}, limiter: newLimiter(opts.Now),
+		name: "a", prefix: "/api/v1", routes: a.routesA(), envelope: envelopeA{opts.Memory}, limiter: newLimiter(opts.Now),
 		perMinute: a.perMinuteA,
 	}
 	a.surfaceC = &surface{
-		name: "c", prefix: "/v1", routes: a.routesC(), envelope: envelopeC{opts.Rand}, limiter: newLimiter(opts.Now),
+		name: "c", prefix: "/v1", routes: a.routesC(), envelope: envelopeC{opts.Rand, opts.Memory}, limiter: newLimiter(opts.Now),
 		perMinute: perMinuteC,
 	}
 	known := api.KeyPermissions()

@@ -42,10 +42,12 @@ func (c *call) body() ([]byte, error) {
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
 		return nil, failWith(codeMediaType, "Content-Encoding is not understood here. Send the body as it is.")
 	}
-	body, err := ingest.ReadBody(c.RequestCtx, nil, opts.BodyBytes, opts.DrainBytes)
+	body, err := ingest.ReadBody(c.RequestCtx, opts.Memory, opts.BodyBytes)
 	switch {
 	case errors.Is(err, ingest.ErrBodyTooLarge):
 		return nil, failWith(codeTooLarge, "body Input should have at most %d bytes", opts.BodyBytes)
+	case errors.Is(err, ingest.ErrNoMemory):
+		return nil, errNoMemory
 	case err != nil:
 		return nil, Fail("body Input could not be read: %s", err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/oneline"
+	"github.com/musterhq/muster/ingest"
 )
 
 // reply is data with something to say about it. A handler that has nothing to
@@ -33,7 +34,8 @@ func toReply(data any) reply {
 
 // envelope is the form of a surface's answers.
 type envelope interface {
-	success(rc *fasthttp.RequestCtx, r reply)
+	// success answers; the error is that of an answer for which there is no room.
+	success(rc *fasthttp.RequestCtx, r reply) error
 	failure(rc *fasthttp.RequestCtx, f *failure)
 }
 
@@ -48,7 +50,7 @@ func setHeaders(rc *fasthttp.RequestCtx, f *failure) {
 }
 
 // envelopeA is that of Surface A: all but a few failures are HTTP 200.
-type envelopeA struct{}
+type envelopeA struct{ memory *ingest.Memory }
 
 type bodyA struct {
 	Status  string `json:"status"`
@@ -58,16 +60,16 @@ type bodyA struct {
 	Next string `json:"next,omitempty"`
 }
 
-func (envelopeA) success(rc *fasthttp.RequestCtx, r reply) {
-	writeJSON(rc, fasthttp.StatusOK, bodyA{"success", r.message, r.data, r.next})
+func (e envelopeA) success(rc *fasthttp.RequestCtx, r reply) error {
+	return writeJSON(rc, e.memory, fasthttp.StatusOK, bodyA{"success", r.message, r.data, r.next})
 }
 
-func (envelopeA) failure(rc *fasthttp.RequestCtx, f *failure) {
+func (e envelopeA) failure(rc *fasthttp.RequestCtx, f *failure) {
 	setHeaders(rc, f)
 	status := fasthttp.StatusOK
 	switch f.code {
 	case codeLimited:
-		writeJSON(rc, f.code.status, struct {
+		_ = writeJSON(rc, nil, f.code.status, struct {
 			Message string `json:"message"`
 			Success bool   `json:"success"`
 		}{oneline.Of(f.message), false})
@@ -79,12 +81,15 @@ func (envelopeA) failure(rc *fasthttp.RequestCtx, f *failure) {
 	if body.Data == nil {
 		body.Data = struct{}{}
 	}
-	writeJSON(rc, status, body)
+	_ = writeJSON(rc, nil, status, body)
 }
 
 // envelopeC is that of Surface C: real HTTP statuses, a code, and an id of the
 // request by which to ask about it.
-type envelopeC struct{ rand io.Reader }
+type envelopeC struct {
+	rand   io.Reader
+	memory *ingest.Memory
+}
 
 const headerRequestID = "X-Request-Id"
 
@@ -97,8 +102,8 @@ func (e envelopeC) requestID(rc *fasthttp.RequestCtx) string {
 	return id
 }
 
-func (e envelopeC) success(rc *fasthttp.RequestCtx, r reply) {
-	writeJSON(rc, fasthttp.StatusOK, struct {
+func (e envelopeC) success(rc *fasthttp.RequestCtx, r reply) error {
+	return writeJSON(rc, e.memory, fasthttp.StatusOK, struct {
 		Status    string `json:"status"`
 		Data      any    `json:"data"`
 		RequestID string `json:"request_id"`
@@ -107,7 +112,7 @@ func (e envelopeC) success(rc *fasthttp.RequestCtx, r reply) {
 
 func (e envelopeC) failure(rc *fasthttp.RequestCtx, f *failure) {
 	setHeaders(rc, f)
-	writeJSON(rc, f.code.status, struct {
+	_ = writeJSON(rc, nil, f.code.status, struct {
 		Status    string `json:"status"`
 		Code      string `json:"code"`
 		Message   string `json:"message"`
@@ -115,7 +120,13 @@ func (e envelopeC) failure(rc *fasthttp.RequestCtx, f *failure) {
 	}{"error", f.code.name, oneline.Of(f.message), e.requestID(rc)})
 }
 
-func writeJSON(rc *fasthttp.RequestCtx, status int, v any) {
+// largeAnswer is from how many bytes on an answer is taken from the memory that
+// all requests share.
+const largeAnswer = 64 << 10
+
+// writeJSON answers. A large answer is taken from memory, unless that is nil; where
+// there is no room, a request that has changed nothing is refused with errNoMemory.
+func writeJSON(rc *fasthttp.RequestCtx, memory *ingest.Memory, status int, v any) error {
 	var buf bytes.Buffer
 	enc := json.NewEncoder(&buf)
 	enc.SetEscapeHTML(false)
@@ -125,8 +136,16 @@ func writeJSON(rc *fasthttp.RequestCtx, status int, v any) {
 		buf.Reset()
 		buf.WriteString(`{"status":"failure","message":"The answer could not be written.","data":{}}`)
 	}
+	if memory != nil && buf.Len() > largeAnswer {
+		if !rc.IsGet() && !rc.IsHead() {
+			memory.MustHold(rc, buf.Cap())
+		} else if !memory.Hold(rc, buf.Cap()) {
+			return errNoMemory
+		}
+	}
 	rc.SetStatusCode(status)
 	rc.SetContentType("application/json")
 	rc.Response.Header.Set(fasthttp.HeaderCacheControl, "no-store")
 	rc.Response.SetBodyRaw(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
+	return nil
 }

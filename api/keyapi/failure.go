@@ -62,6 +62,7 @@ func failWith(c code, message string, args ...any) error {
 
 var (
 	errForbidden = &failure{code: codeForbidden, message: "You don't have permission to perform this action"}
+	errNoMemory  = &failure{code: codeUnavailable, message: "Too many bytes are in flight. Send the request again in a moment.", retryAfter: 1}
 	errNoRoute   = &failure{code: codeNotFound, message: "There is nothing at this path."}
 )
 

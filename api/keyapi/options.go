@@ -11,6 +11,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -62,9 +63,9 @@ type Options struct {
 
 	// BodyBytes is the longest body of a request; default 1 MiB.
 	BodyBytes int
-	// DrainBytes is how much of a refused body is read and thrown away so that
-	// the client gets to read the answer; default 4 × BodyBytes.
-	DrainBytes int
+	// Memory is what bodies and large answers are taken from, that of the service;
+	// default one of 256 MiB.
+	Memory *ingest.Memory
 	// Timeout bounds a request, unless its route says otherwise; default 10 s.
 	Timeout time.Duration
 	// PerMinute is how many requests of Surface A a key may make in any 60
@@ -77,7 +78,9 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 1<<20)
-	o.DrainBytes = cmp.Or(o.DrainBytes, 4*o.BodyBytes)
+	if o.Memory == nil {
+		o.Memory = ingest.NewMemory(256 << 20)
+	}
 	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
 	o.PerMinute = cmp.Or(o.PerMinute, 120)
 	o.FlushInterval = cmp.Or(o.FlushInterval, time.Minute)
@@ -98,7 +101,7 @@ func (o *Options) validate() error {
 		name  string
 		value int64
 	}{
-		{"BodyBytes", int64(o.BodyBytes)}, {"DrainBytes", int64(o.DrainBytes)}, {"Timeout", int64(o.Timeout)},
+		{"BodyBytes", int64(o.BodyBytes)}, {"Timeout", int64(o.Timeout)},
 		{"PerMinute", int64(o.PerMinute)}, {"FlushInterval", int64(o.FlushInterval)},
 	} {
 		if f.value < 0 {

@@ -30,7 +30,9 @@ func (a *API) serve(s *surface) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		at, data, err := a.run(s, rc)
 		if err == nil {
-			s.envelope.success(rc, toReply(data))
+			err = s.envelope.success(rc, toReply(data))
+		}
+		if err == nil {
 			s.metrics.answered(at, nil)
 			return
 		}

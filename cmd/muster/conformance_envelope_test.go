@@ -26,6 +26,18 @@ func envelopePart() part {
 		{"a body has to be JSON and to say so", func(c *check) {
 			c.do(c.T, "POST", "/api/v1/contacts", `{}`, "Authorization", "Bearer "+c.freshKey(), "Content-Type", "text/plain").fails("Content-Type")
 		}},
+		{"a body of any size is answered", func(c *check) {
+			for _, size := range []int{1<<20 + 100, 6 << 20, 20 << 20, 50 << 20} {
+				body := `{"email":"` + strings.Repeat("x", size) + `"}`
+				c.a("POST", "/contacts", body).names("body Input should have at most")
+				c.c("/events", body).errorC(413, "too_large")
+				c.console("POST", "/templates", body).http(413)
+				c.do(c.T, "POST", "/console/api/v1/session", body).http(413)
+				if size > 8<<20 {
+					c.b("/events", body).http(413)
+				}
+			}
+		}},
 		{"a call that has nothing to answer answers an empty object", func(c *check) {
 			list := c.list()
 			c.a("DELETE", "/lists/"+list, nil).success().only("data")

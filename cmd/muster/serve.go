@@ -44,9 +44,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	clickhouse := f.String("clickhouse", "", "ClickHouse `DSN` (not available in this build yet)")
 	f.BoolVar(&c.pprof, "pprof", false, "serve /debug/pprof/, which shows the inside of the process to everybody who can connect")
 	f.DurationVar(&c.drainTimeout, "drain-timeout", 10*time.Second, "how much `TIME` requests under way are given at a stop, and again history")
-	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of a request, after decompression")
+	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of events, also after decompression; bodies of other calls may have 1 MiB")
 	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
-	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for all requests under way; more are answered 503")
+	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for the bodies and large answers of all requests under way, at least 16 MiB; more are answered 503")
 	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections")
 	readMessaging := addMessagingFlags(f)
 	rest, err := f.Parse(p.args, p.env)
@@ -59,6 +59,8 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, wrongUsage("--kafka is not available in this build yet; leave it out to keep the log in --data")
 	case *clickhouse != "":
 		return nil, wrongUsage("--clickhouse is not available in this build yet; leave it out to keep history in --data")
+	case *inFlight < leastInFlight:
+		return nil, wrongUsage("--max-inflight-bytes must be at least %d MiB, or no large request finds room", leastInFlight>>20)
 	case *e.dir == "":
 		return nil, wrongUsage("--data is empty; name a directory")
 	}
@@ -73,10 +75,15 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	c.ingest = ingest.Options{
 		Limits:    ingest.Limits{Events: *events},
 		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections,
-		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
+		Memory: ingest.NewMemory(int64(*inFlight)),
+		Now:    time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
 	return c, nil
 }
+
+// leastInFlight leaves room for a body of 1 MiB, and what is made of it, in the part
+// of memory that requests of anybody share.
+const leastInFlight = 16 << 20
 
 // serve runs until ctx ends or something fails.
 func (p *process) serve(ctx context.Context) (err error) {

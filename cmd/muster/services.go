@@ -140,14 +140,14 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 	}
 	s.keys, err = keyapi.New(keyapi.Options{
 		Node: eng.Node, History: eng.History, Events: events, Campaigns: s.dispatcher, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		AllowPrivate: c.messaging.allowPrivate,
+		AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
 	})
 	if err != nil {
 		return s, err
 	}
 	s.console, err = api.New(api.Options{
 		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		Captured: s.capture, DNS: c.messaging.dns, KeyLastUsed: s.keys.LastUsed, AllowPrivate: c.messaging.allowPrivate,
+		Captured: s.capture, DNS: c.messaging.dns, KeyLastUsed: s.keys.LastUsed, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
 	})
 	if err != nil {
 		return s, err
