@@ -50,6 +50,8 @@ type delivery struct {
 	retired           []string
 	// optedOut: the provider says that the recipient wants nothing more.
 	optedOut bool
+	// handed: it failed, but went out in full and may have been taken.
+	handed bool
 	// err is the fault when it was for a while only.
 	err error
 }
@@ -61,7 +63,7 @@ func deliveryOf(o outcome.Result) delivery {
 		d.result = resolver.ResultSent
 		return d
 	}
-	d.reason, d.optedOut = o.Err().Error(), o.OptedOut
+	d.reason, d.optedOut, d.handed = o.Err().Error(), o.OptedOut, o.Class == outcome.Ambiguous
 	switch {
 	case o.Class == outcome.Refused:
 		d.result = resolver.ResultRefused

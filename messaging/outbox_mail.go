@@ -117,7 +117,7 @@ func (o *Outbox) judge(w *resolver.OutboxWork, r outcome.Result) resolver.Outbox
 	if r.OK() {
 		return resolver.OutboxDone{Result: resolver.ResultSent, ProviderID: r.ProviderID}
 	}
-	d := resolver.OutboxDone{Result: resolver.ResultFailed, Reason: r.Err().Error()}
+	d := resolver.OutboxDone{Result: resolver.ResultFailed, Reason: r.Err().Error(), Handed: r.Class == outcome.Ambiguous}
 	switch r.Class {
 	case outcome.Permanent, outcome.Retired:
 		if r.Hard {

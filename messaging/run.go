@@ -289,7 +289,7 @@ func (r *Run) one(ctx context.Context, m message) error {
 		}
 	}
 	err = r.report(ctx, resolver.CampaignResult{
-		ID: r.state.ID, Run: r.state.Run, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason,
+		ID: r.state.ID, Run: r.state.Run, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
 		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
 	})
 	if err != nil {

@@ -24,6 +24,9 @@ type CampaignResult struct {
 	Variant int    `json:"variant"`
 	Result  string `json:"result"`
 	Reason  string `json:"reason,omitempty"`
+	// Handed says that a message that failed went out in full and may have been
+	// taken: the answer was lost.
+	Handed bool `json:"handed,omitempty"`
 	// Devices, Accepted and Retired are devices, for push: those addressed, those
 	// taken, and the addresses called dead.
 	Devices  uint64   `json:"devices,omitempty"`
@@ -49,6 +52,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 		return nil
 	}
 	a.touchRun(r)
+	paid := r.takePaid()
 	o := a.root(c.Ordinal)
 	if err := m.load(a, o, &m.doc); err != nil {
 		panic(err) // the store is at fault; the record is named
@@ -58,6 +62,9 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	fields := engine.Fields(0)
 	switch c.Result {
 	case ResultSent:
+		if !paid {
+			m.spendCredits(a, 1)
+		}
 		a.set(campaignSet(x.Number, setSent)).add(o)
 		r.Sent++
 		r.variantCounts(c.Variant).Sent++
@@ -76,8 +83,10 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 		r.Failed++
 		r.note(c.Reason)
 		event.properties["reason"] = c.Reason
+		if paid && !c.Handed {
+			m.giveBack(a, medium, 1)
+		}
 		if c.Result == ResultRefused {
-			m.giveBack(a, medium)
 			// The rest waits for a start after the account is put right.
 			if r.busy() {
 				r.stop(m.logTime, "stopped: "+c.Reason)
@@ -92,12 +101,34 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	return nil
 }
 
-// giveBack returns the credit of a message that was never handed over.
-func (m *Machine) giveBack(a *account, medium string) {
-	if medium == "email" {
-		a.EmailCredits++
+// giveBack returns the credit of a message that no relay has taken: a credit is
+// for a message that went out, or may have.
+func (m *Machine) giveBack(a *account, medium string, n uint64) {
+	if medium == "email" && n > 0 {
+		a.EmailCredits += int64(n)
 		m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
 	}
+}
+
+// returnCredits gives back what the messages cost that a run which was stopped has
+// not sent. They stay pending: what became of one may be reported late.
+func (m *Machine) returnCredits(a *account, x *Campaign, r *CampaignRun) {
+	if x.Medium() != "email" {
+		return
+	}
+	n := a.members(campaignSet(x.Number, setPending)).GetCardinality()
+	m.giveBack(a, "email", n-min(n, r.Returned))
+	r.Returned = n
+}
+
+// takePaid tells whether the credit of one more pending message is still paid, and
+// has not been given back.
+func (r *CampaignRun) takePaid() bool {
+	if r.Returned == 0 {
+		return true
+	}
+	r.Returned--
+	return false
 }
 
 func (r *CampaignRun) variantCounts(i int) *VariantCounts {
@@ -123,6 +154,7 @@ func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
 	}
 	if c.Stopped != "" {
 		r.stop(m.logTime, c.Stopped)
+		m.returnCredits(a, x, r)
 	} else {
 		if !a.members(campaignSet(x.Number, setPending)).IsEmpty() || !a.members(campaignSet(x.Number, setAudience)).IsEmpty() {
 			return &Refusal{Code: "conflict", Message: "somebody is still to be sent to"}

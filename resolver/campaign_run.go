@@ -98,6 +98,9 @@ type CampaignRun struct {
 	Errors         []string       `json:"errors,omitempty"`
 	AB             *ABTest        `json:"ab,omitempty"`
 	Variants       int            `json:"variants"`
+	// Returned is how many pending messages have no credit any more: it was given
+	// back when the run was stopped.
+	Returned uint64 `json:"returned,omitempty"`
 	// Members is how many the lists and segments had, for push.
 	Members uint64 `json:"members,omitempty"`
 
@@ -192,6 +195,9 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		}
 	}
 	// A crash after the last run was stopped may have left some in flight.
+	if old != nil {
+		m.returnCredits(a, x, old)
+	}
 	audience.Or(a.members(campaignSet(x.Number, setPending)))
 	a.set(campaignSet(x.Number, setPending)).assign(roaring.New())
 	audience.AndNot(a.members(campaignSet(x.Number, setSent)))

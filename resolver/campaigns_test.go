@@ -268,3 +268,85 @@ func TestCampaignInputs(t *testing.T) {
 		t.Errorf("number %d after %d", next.Number, c.Number)
 	}
 }
+
+// TestC3CreditsAreForWhatWentOut: a message that no relay took costs nothing,
+// whatever kept it; one that may have been taken does (C3, decision 0013).
+func TestC3CreditsAreForWhatWentOut(t *testing.T) {
+	results := []struct {
+		CampaignResult
+		cost int64
+	}{
+		{CampaignResult{Result: ResultSent}, 1},
+		{CampaignResult{Result: ResultFailed, Reason: "temporary: network: the relay is down"}, 0},
+		{CampaignResult{Result: ResultFailed, Reason: "subject: line break"}, 0},
+		{CampaignResult{Result: ResultFailed, Reason: "permanent: 554"}, 0},
+		{CampaignResult{Result: ResultBounced, Reason: "permanent: 550 5.1.1"}, 0},
+		{CampaignResult{Result: ResultFailed, Reason: "ambiguous: the answer was lost", Handed: true}, 1},
+		{CampaignResult{Result: ResultRefused, Reason: "refused: 535"}, 0},
+	}
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 100
+	l := r.list("one")
+	for i := range results {
+		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+	}
+	c := r.campaign()
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 100})
+	b := r.batch(c.ID, 1)
+	if len(b.Recipients) != len(results) || a.EmailCredits != 100-int64(len(results)) {
+		t.Fatalf("%d recipients, %d credits", len(b.Recipients), a.EmailCredits)
+	}
+	left := a.EmailCredits
+	for i, x := range results {
+		x.ID, x.Run, x.Ordinal = c.ID, 1, b.Recipients[i].Ordinal
+		for range 2 {
+			r.must(CommandCampaignResult, x.CampaignResult)
+		}
+		if left += 1 - x.cost; a.EmailCredits != left {
+			t.Fatalf("after %q: %d credits, expected %d", x.Reason, a.EmailCredits, left)
+		}
+	}
+}
+
+// TestC3AStoppedRunCostsWhatItSent: what a run that is stopped has not sent is
+// given back once, and paid again when it turns out to have gone out, or when the
+// campaign is sent again (C3).
+func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 100
+	l := r.list("one")
+	for i := range 6 {
+		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
+	}
+	c := r.campaign()
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 6})
+	b := r.batch(c.ID, 1)
+	result := func(i int, what string) {
+		r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[i].Ordinal, Result: what})
+	}
+	expect := func(want int64) {
+		t.Helper()
+		if a.EmailCredits != want {
+			t.Fatalf("%d credits, expected %d", a.EmailCredits, want)
+		}
+	}
+	result(0, ResultSent)
+	r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Stopped: "the relay is down"})
+	expect(99)
+	result(1, ResultSent) // reported late
+	expect(98)
+	result(2, ResultFailed)
+	expect(98)
+	if again := r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 6}); again.Total != 4 {
+		t.Fatalf("%+v", again)
+	}
+	expect(98)
+	r.batch(c.ID, 2)
+	expect(94)
+	// A crash: nobody finishes the run, the next start gives back.
+	a.runs[c.ID].stop(r.now, "refused")
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 6})
+	expect(98)
+}

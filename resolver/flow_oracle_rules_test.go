@@ -274,7 +274,7 @@ func (o *flowOracle) done(d OutboxDone) {
 	}
 	delete(o.outbox, d.Seq)
 	p := o.who.profiles[it.Ordinal].winner
-	if it.Kind == OutboxEmail && (d.Result == ResultRefused || d.Result == ResultMoot) {
+	if it.Kind == OutboxEmail && d.Result != ResultSent && !d.Handed {
 		o.credits++
 	}
 	if it.Kind == OutboxCall {

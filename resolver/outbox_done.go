@@ -29,6 +29,9 @@ type OutboxDone struct {
 	Attempt int    `json:"attempt"`
 	Result  string `json:"result"`
 	Reason  string `json:"reason,omitempty"`
+	// Handed says that a message that failed went out in full and may have been
+	// taken: the answer was lost.
+	Handed bool `json:"handed,omitempty"`
 	// DelayMs is how long to wait before the next attempt. The dispatcher draws
 	// it: Apply has no randomness.
 	DelayMs int64 `json:"delay_ms,omitempty"`
@@ -55,8 +58,8 @@ func (m *Machine) doneOutbox(cmd *command, c OutboxDone) *Refusal {
 		m.retryItem(a, it, c.DelayMs)
 	case ResultSent, ResultFailed, ResultBounced, ResultRefused, ResultMoot:
 		m.unqueue(a, it, false)
-		if c.Result == ResultRefused || c.Result == ResultMoot {
-			m.giveBack(a, it.Kind)
+		if c.Result != ResultSent && !c.Handed {
+			m.giveBack(a, it.Kind, 1)
 		}
 		switch {
 		case it.Kind == OutboxCall:

@@ -143,7 +143,15 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 		t.Fatalf("%d events, %d credits", r.count("email_failed"), a.EmailCredits)
 	}
 	w = send()
+	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultFailed, Reason: "the answer was lost", Handed: true})
+	if a.EmailCredits != 8 {
+		t.Fatalf("%d credits: what may have gone out costs one", a.EmailCredits)
+	}
+	w = send()
 	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultBounced, Reason: "550"})
+	if a.EmailCredits != 8 {
+		t.Fatalf("%d credits: what no relay took costs none", a.EmailCredits)
+	}
 	p, err := r.view().Profile(w.Root)
 	if err != nil || p.Blocked("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
 		t.Fatalf("%+v, %v", p, err)
