@@ -50,6 +50,10 @@ type Dialect interface {
 	// MonthStart is the first instant of the calendar month, in UTC, that a time
 	// in Unix milliseconds is in.
 	MonthStart(ms string) string
+	// Stored is a further condition, after " AND ", that the rows of a table meet
+	// that is named by table ("" for the only one); "" for none. Tables may hold
+	// rows of appends that were never completed.
+	Stored(table string) string
 	// Latest is the aggregate that takes value from the row with the greatest
 	// key.
 	Latest(value string, key ...string) string
@@ -179,9 +183,9 @@ func (b *builder) rows(q selection) string {
 		fmt.Fprintf(&s, ", %s AS j%d", b.d.Extract("e.properties", strings.Split(p, "\x00"), b.bind), i)
 	}
 	fmt.Fprintf(&s, ` FROM events e LEFT JOIN (SELECT ordinal, %s AS winner FROM aliases`+
-		` WHERE account = %s AND "partition" = %s AND record_offset < %s GROUP BY ordinal) a ON a.ordinal = e.ordinal`,
-		b.d.Latest("winner", "record_offset", "record_index", "seq"), account, partition, upTo)
-	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s`, account, partition, upTo)
+		` WHERE account = %s AND "partition" = %s AND record_offset < %s%s GROUP BY ordinal) a ON a.ordinal = e.ordinal`,
+		b.d.Latest("winner", "record_offset", "record_index", "seq"), account, partition, upTo, b.d.Stored(""))
+	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s%s`, account, partition, upTo, b.d.Stored("e"))
 	switch {
 	case q.eventTypes == nil:
 		s.WriteString(" AND e.event_type = " + b.bind(q.eventType))

@@ -2,7 +2,6 @@ package duckdb
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime"
 	"sort"
@@ -11,12 +10,6 @@ import (
 
 	"github.com/musterhq/muster/query"
 )
-
-// ErrGap says that a batch begins above the position: rows are missing between.
-var ErrGap = errors.New("history batch begins above the position")
-
-// ErrBadBatch says that a batch contradicts itself.
-var ErrBadBatch = errors.New("history batch is malformed")
 
 const (
 	// chunkRows is the number of rows of a full data chunk.
@@ -80,7 +73,7 @@ func (s *Store) mirror(ctx context.Context) error {
 // Append implements [query.History]. After an error the batch is not stored,
 // unless the commit itself failed, when it may be: [Store.Position] tells.
 func (s *Store) Append(ctx context.Context, b *query.Batch) error {
-	if err := check(b); err != nil {
+	if err := b.Check(); err != nil {
 		return err
 	}
 	s.writer.Lock()
@@ -91,7 +84,7 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	}
 	position, known := w.stored.positions[b.Partition]
 	if b.From > position {
-		return fmt.Errorf("%w: partition %d stands at %d, the batch begins at %d", ErrGap, b.Partition, position, b.From)
+		return fmt.Errorf("%w: partition %d stands at %d, the batch begins at %d", query.ErrGap, b.Partition, position, b.From)
 	}
 	if b.To <= position {
 		return nil

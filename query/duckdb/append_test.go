@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/internal/historytest"
 )
 
 func openTest(t *testing.T) *Store {
@@ -29,7 +30,7 @@ func openTest(t *testing.T) *Store {
 func appendRecords(t *testing.T, s *Store, partition int, from, to int64) {
 	t.Helper()
 	b := new(query.Batch)
-	fillRecords(b, partition, from, to)
+	historytest.FillRecords(b, partition, from, to)
 	if err := s.Append(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
@@ -63,8 +64,8 @@ func TestGapIsRefused(t *testing.T) {
 	s := openTest(t)
 	appendRecords(t, s, 0, 0, 10)
 	b := new(query.Batch)
-	fillRecords(b, 0, 11, 20)
-	if err := s.Append(context.Background(), b); !errors.Is(err, ErrGap) || !strings.Contains(err.Error(), "stands at 10") {
+	historytest.FillRecords(b, 0, 11, 20)
+	if err := s.Append(context.Background(), b); !errors.Is(err, query.ErrGap) || !strings.Contains(err.Error(), "stands at 10") {
 		t.Fatalf("got %v", err)
 	}
 	if p := checkRecords(t, s, 0); p != 10 {
@@ -93,10 +94,10 @@ func TestBadBatches(t *testing.T) {
 		"transition 1 has offset 0":  func(b *query.Batch) { b.Transitions[1].Key.Offset = 0 },
 		"number 0":                   func(b *query.Batch) { b.Transitions[0].Key.Seq = 0 },
 		"number 1 after 2 of": func(b *query.Batch) {
-			b.Transitions = append(b.Transitions, recordTransition(0, 9, 2), recordTransition(0, 9, 1))
+			b.Transitions = append(b.Transitions, historytest.RecordTransition(0, 9, 2), historytest.RecordTransition(0, 9, 1))
 		},
 		"number 2 after 2 of": func(b *query.Batch) {
-			b.Transitions = append(b.Transitions, recordTransition(0, 9, 2), recordTransition(0, 9, 2))
+			b.Transitions = append(b.Transitions, historytest.RecordTransition(0, 9, 2), historytest.RecordTransition(0, 9, 2))
 		},
 		"transition 0 names no":  func(b *query.Batch) { b.Transitions[0].Segment = "" },
 		"which is not UTF-8":     func(b *query.Batch) { b.Transitions[2].Segment = "s\xff" },
@@ -108,9 +109,9 @@ func TestBadBatches(t *testing.T) {
 		"idempotency key of row": func(b *query.Batch) { b.IdempotencyKey.Ends[1] = 1 << 31 },
 	} {
 		b := new(query.Batch)
-		fillRecords(b, 0, 0, 10)
+		historytest.FillRecords(b, 0, 0, 10)
 		spoil(b)
-		if err := s.Append(context.Background(), b); !errors.Is(err, ErrBadBatch) || !strings.Contains(err.Error(), name) {
+		if err := s.Append(context.Background(), b); !errors.Is(err, query.ErrBadBatch) || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -130,7 +131,7 @@ func TestL2Cancelled(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx := &countdown{Context: context.Background(), left: i}
-		fillRecords(b, 0, position, position+500)
+		historytest.FillRecords(b, 0, position, position+500)
 		err = s.Append(ctx, b)
 		want := position + 500
 		if err != nil {

@@ -13,60 +13,13 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/query/internal/historytest"
 )
 
 const (
 	crashChildPath = "MUSTER_CRASH_CHILD_PATH"
 	crashChildSeed = "MUSTER_CRASH_CHILD_SEED"
 )
-
-// recordRows is how many rows record o has; everything about a record follows
-// from its offset, so that a reader knows what has to be there.
-func recordRows(o int64) int { return int(o*o%23) % 7 }
-
-func recordText(o int64, i int) string {
-	return fmt.Sprintf(`{"offset":%d,"index":%d,"filler":"%0*d"}`, o, i, int(o%40), o)
-}
-
-func hasAlias(o int64) bool { return o%11 == 3 }
-
-// recordTransitions is how many transitions record o makes.
-func recordTransitions(o int64) int { return int(o*o%19) % 4 }
-
-// recordTransition is the one numbered seq. Names are of sizes that DuckDB
-// keeps differently.
-func recordTransition(partition int, o int64, seq int) query.Transition {
-	return query.Transition{
-		Account: uint64(7 + partition), Key: query.TransitionKey{Offset: o, Seq: uint32(seq)},
-		Segment: fmt.Sprintf("s%0*d", int(o%30), o%4), Ordinal: uint32(o % 1000), Entered: (o+int64(seq))%2 == 0,
-		Cause: segment.Cause(1 + o%5), AtMs: 1_700_000_000_000 + o - int64(seq),
-	}
-}
-
-// fillRecords makes b the batch of records from to to.
-func fillRecords(b *query.Batch, partition int, from, to int64) {
-	b.Reset()
-	b.Partition, b.From, b.To = partition, from, to
-	for o := from; o < to; o++ {
-		for i := range recordRows(o) {
-			b.Account = append(b.Account, uint64(7+partition))
-			b.Offset = append(b.Offset, o)
-			b.Index = append(b.Index, uint32(i))
-			b.Ordinal = append(b.Ordinal, uint32(o%1000))
-			b.TimeMs = append(b.TimeMs, 1_700_000_000_000+o)
-			b.EventType.Append([]byte("tested"))
-			b.Properties.Append([]byte(recordText(o, i)))
-			b.IdempotencyKey.Append(strconv.AppendInt(nil, o, 10))
-		}
-		if hasAlias(o) {
-			b.Aliases = append(b.Aliases, query.Alias{Account: uint64(7 + partition), Offset: o, Ordinal: uint32(o % 1000), Winner: uint32((o + 1) % 1000)})
-		}
-		for i := range recordTransitions(o) {
-			b.Transitions = append(b.Transitions, recordTransition(partition, o, i+1))
-		}
-	}
-}
 
 // crashChild appends to two partitions until it is killed. Small batches take
 // the way over the write-ahead log, large ones are written straight to the
@@ -96,7 +49,7 @@ func crashChild(path string) {
 		if large && rng.IntN(3) == 0 {
 			records = 60_000
 		}
-		fillRecords(b, partition, max(0, position-rng.Int64N(50)), position+records)
+		historytest.FillRecords(b, partition, max(0, position-rng.Int64N(50)), position+records)
 		if err := s.Append(ctx, b); err != nil {
 			fmt.Println("append:", err)
 			os.Exit(3)
@@ -183,7 +136,7 @@ func checkRecords(t *testing.T, s *Store, partition int) (position int64) {
 	}
 	next, index := int64(0), 0 // the row that comes next
 	skip := func() {
-		for next < position && index >= recordRows(next) {
+		for next < position && index >= historytest.RecordRows(next) {
 			next, index = next+1, 0
 		}
 	}
@@ -195,7 +148,7 @@ func checkRecords(t *testing.T, s *Store, partition int) (position int64) {
 			skip()
 			if r.Offset[i] != next || r.Index[i] != uint32(index) || r.Account[i] != uint64(7+partition) ||
 				r.Ordinal[i] != uint32(next%1000) || r.TimeMs[i] != 1_700_000_000_000+next ||
-				string(r.EventType.At(i)) != "tested" || string(r.Properties.At(i)) != recordText(next, index) ||
+				string(r.EventType.At(i)) != "tested" || string(r.Properties.At(i)) != historytest.RecordText(next, index) ||
 				string(r.IdempotencyKey.At(i)) != strconv.FormatInt(next, 10) {
 				return fmt.Errorf("row %d.%d %s, want %d.%d", r.Offset[i], r.Index[i], r.Properties.At(i), next, index)
 			}
@@ -211,7 +164,7 @@ func checkRecords(t *testing.T, s *Store, partition int) (position int64) {
 	}
 	var aliases int64
 	for o := range position {
-		if hasAlias(o) {
+		if historytest.HasAlias(o) {
 			aliases++
 		}
 	}
@@ -228,14 +181,14 @@ func checkTransitions(t *testing.T, s *Store, partition int, position int64) {
 	q := query.TransitionsQuery{Cut: query.Cut{Partition: partition, UpTo: math.MaxInt64}, Account: uint64(7 + partition), Limit: maxTransitions}
 	var page []query.Transition
 	for o := range position {
-		for i := range recordTransitions(o) {
+		for i := range historytest.RecordTransitions(o) {
 			if len(page) == 0 {
 				var err error
 				if page, err = s.Transitions(context.Background(), q); err != nil || len(page) == 0 {
 					t.Fatalf("L2: partition %d: no transition after %v, the position is %d (%v)", partition, q.After, position, err)
 				}
 			}
-			if want := recordTransition(partition, o, i+1); page[0] != want {
+			if want := historytest.RecordTransition(partition, o, i+1); page[0] != want {
 				t.Fatalf("L2: partition %d: transition %+v, want %+v", partition, page[0], want)
 			}
 			q.After, page = page[0].Key, page[1:]

@@ -128,6 +128,9 @@ func (dialect) MonthStart(ms string) string {
 	return "epoch_ms(date_trunc('month', epoch_ms(" + ms + ")))"
 }
 
+// Stored has nothing to say: a transaction stores all of a batch or nothing.
+func (dialect) Stored(string) string { return "" }
+
 func (dialect) Latest(value string, key ...string) string {
 	return "arg_max(" + value + ", (" + strings.Join(key, ", ") + "))"
 }

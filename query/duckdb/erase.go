@@ -26,7 +26,7 @@ func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 		return fmt.Errorf("history: erase: %w", err)
 	}
 	if at := w.stored.positions[q.Cut.Partition]; at < q.Cut.UpTo {
-		return fmt.Errorf("%w: erase below %d, partition %d stands at %d", ErrGap, q.Cut.UpTo, q.Cut.Partition, at)
+		return fmt.Errorf("%w: erase below %d, partition %d stands at %d", query.ErrGap, q.Cut.UpTo, q.Cut.Partition, at)
 	}
 	// Whatever happens, the tables know what is left of the rows that wait.
 	w.stored = nil

@@ -6,58 +6,34 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/query/internal/historytest"
 )
 
-// TestS1Replay compares replays of random histories with what a naive filter
-// leaves of them: at random cuts, with the merges below the cut, at the edges of
-// AfterMs, with filters, in pieces of a few rows.
+// TestS1Replay: in pieces of a few rows.
 func TestS1Replay(t *testing.T) {
-	histories := 5
-	if os.Getenv("MUSTER_LONG") != "" {
-		histories = 60
-	}
-	if testing.Short() {
-		histories = 2
-	}
-	rows, filtered, pieced, mapped := 0, 0, 0, 0
-	for seed := range uint64(histories) {
-		w := drawWorld(seed+1, 100)
+	pieced := 0
+	// Runs last: what is cleaned up by the stores counts.
+	t.Cleanup(func() {
+		if pieced < 3*2 {
+			t.Errorf("%d pieces", pieced)
+		}
+	})
+	historytest.Replays(t, func(t *testing.T) query.History {
 		s := openTest(t)
 		s.groupRows, s.pieceRows = 50, 20
-		if err := s.Append(context.Background(), &query.Batch{To: 100}); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Append(context.Background(), &w.batch); err != nil {
-			t.Fatal(err)
-		}
-		for range 40 {
-			q := w.drawReplay()
-			want, moved := w.naiveReplay(q)
-			got := replayed(t, s, q)
-			if !slices.Equal(got, want) {
-				t.Fatalf("S1: seed %d, %+v: %d rows, want %d\ngot  %q\nwant %q", seed+1, q, len(got), len(want), got, want)
-			}
-			rows += len(got)
-			mapped += moved
-			if len(q.Where) > 0 {
-				filtered += len(got)
-			}
-		}
-		pieced += len(piecesOf(t, s, w.end))
-	}
-	t.Logf("%d rows, %d of filtered replays, %d of merged profiles, %d pieces", rows, filtered, mapped, pieced)
-	if filtered < 40 || mapped < 40 || pieced < 3*histories {
-		t.Fatal("the replays hit too little to tell anything")
-	}
+		t.Cleanup(func() { pieced += len(piecesOf(t, s, 1<<40)) })
+		return s
+	}, 5)
+}
+
+func TestReplayRefusesFiltersOfTheInstant(t *testing.T) {
+	historytest.ReplayRefusesFiltersOfTheInstant(t, openHistory)
 }
 
 func piecesOf(t *testing.T, s *Store, upTo int64) []int64 {
@@ -74,96 +50,8 @@ func piecesOf(t *testing.T, s *Store, upTo int64) []int64 {
 	return ends
 }
 
-func (w *world) drawReplay() query.ReplayQuery {
-	a := w.gen.Activity()
-	q := query.ReplayQuery{Account: w.account, EventType: a.Event, Properties: w.rng.IntN(2) == 0,
-		Cut: query.Cut{UpTo: w.first + w.rng.Int64N(w.end-w.first+1)}}
-	if w.rng.IntN(3) == 0 {
-		q.Cut.UpTo = w.end
-	}
-	if w.rng.IntN(2) == 0 {
-		after := w.rows[w.rng.IntN(len(w.rows))].event.TimeMs + w.rng.Int64N(3) - 1
-		q.AfterMs = &after
-	}
-	for _, p := range a.Where {
-		if p.Op != segment.OpInLastDays && p.Op != segment.OpNotInLastDays {
-			q.Where = append(q.Where, p)
-		}
-	}
-	return q
-}
-
-// naiveReplay is the answer as texts in order, and how many of its rows are of
-// profiles that were merged since.
-func (w *world) naiveReplay(q query.ReplayQuery) (rows []string, moved int) {
-	root := make([]int, len(w.souls))
-	for i := range root {
-		root[i] = i
-	}
-	for _, m := range w.merges {
-		if m.Offset < q.Cut.UpTo {
-			root[m.Ordinal] = int(m.Winner)
-		}
-	}
-	leaf := countLeaf(q.EventType, 1)
-	leaf.Where = q.Where
-	matches := &segment.Node{Kind: segment.KindActivity, Activity: leaf}
-	for i, r := range w.rows {
-		alone := &segment.NaiveProfile{Events: []segment.NaiveEvent{r.event}}
-		if r.offset >= q.Cut.UpTo || q.AfterMs != nil && r.event.TimeMs <= *q.AfterMs || !matches.Naive(alone, r.event.TimeMs, nil) {
-			continue
-		}
-		properties := ""
-		if q.Properties {
-			properties = string(r.event.Properties)
-		}
-		rows = append(rows, fmt.Sprintf("%d %d %s", root[r.soul], r.event.TimeMs, properties))
-		if w.batch.Ordinal[i] != uint32(root[r.soul]) {
-			moved++
-		}
-	}
-	slices.Sort(rows)
-	return rows, moved
-}
-
-// replayed is the store's answer as texts in order.
-func replayed(t *testing.T, s *Store, q query.ReplayQuery) (rows []string) {
-	t.Helper()
-	err := s.Replay(context.Background(), q, func(b *query.ReplayBlock) error {
-		if n := len(b.Ordinal); n == 0 || len(b.TimeMs) != n || q.Properties && len(b.Properties.Ends) != n || !q.Properties && len(b.Properties.Ends) != 0 {
-			return fmt.Errorf("a block of %d ordinals, %d times and %d properties", n, len(b.TimeMs), len(b.Properties.Ends))
-		}
-		for i, o := range b.Ordinal {
-			properties := ""
-			if q.Properties {
-				properties = string(b.Properties.At(i))
-			}
-			rows = append(rows, fmt.Sprintf("%d %d %s", o, b.TimeMs[i], properties))
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(rows)
-	return rows
-}
-
-// TestReplayRefusesFiltersOfTheInstant: a replay has no instant to judge at.
-func TestReplayRefusesFiltersOfTheInstant(t *testing.T) {
-	s := openTest(t)
-	for _, op := range []segment.Op{segment.OpInLastDays, segment.OpNotInLastDays} {
-		err := s.Replay(context.Background(), query.ReplayQuery{EventType: "e", Where: []segment.Predicate{
-			{Path: []string{"a"}, Op: segment.OpExists}, {Path: []string{"b"}, Op: op, WindowMs: 1000}}},
-			func(*query.ReplayBlock) error { return nil })
-		if err == nil || !strings.Contains(err.Error(), "filter 1 is "+string(op)) {
-			t.Errorf("%s: got %v", op, err)
-		}
-	}
-}
-
 // openReplay is a store that runs one replay at a time, with rows in several
-// pieces; each record o has recordRows(o) rows.
+// pieces; each record o has historytest.RecordRows(o) rows.
 func openReplay(t *testing.T) (s *Store, q query.ReplayQuery, rows int) {
 	t.Helper()
 	s, err := Open(filepath.Join(t.TempDir(), "h.duckdb"), Options{Replays: 1, Readers: 1, CheckpointBytes: mb})
@@ -179,7 +67,7 @@ func openReplay(t *testing.T) (s *Store, q query.ReplayQuery, rows int) {
 	const records = 15_000
 	appendRecords(t, s, 0, 0, records)
 	for o := range int64(records) {
-		rows += recordRows(o)
+		rows += historytest.RecordRows(o)
 	}
 	return s, query.ReplayQuery{Cut: query.Cut{UpTo: records}, Account: 7, EventType: "tested", Properties: true}, rows
 }
@@ -242,7 +130,7 @@ func TestReplayHoldsNobodyUp(t *testing.T) {
 		done := make(chan error, 1)
 		go func() {
 			batch := new(query.Batch)
-			fillRecords(batch, 0, next, next+2000)
+			historytest.FillRecords(batch, 0, next, next+2000)
 			next += 2000
 			if err := s.Append(ctx, batch); err != nil {
 				done <- err

@@ -9,6 +9,7 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/internal/historytest"
 )
 
 // schemaOf1 is the text that created the tables of version 1.
@@ -99,7 +100,7 @@ func TestVersion1IsBroughtToVersion2(t *testing.T) {
 		appendRecords(t, s, 0, position, position+20)
 		var want int64
 		for o := int64(1); o < position+20; o++ {
-			want += int64(recordTransitions(o))
+			want += int64(historytest.RecordTransitions(o))
 		}
 		if n := scalar(t, s, "SELECT count(*) FROM transitions"); n != want || want == 0 {
 			t.Fatalf("%d transitions, want %d", n, want)
@@ -142,5 +143,5 @@ func TestUnknownVersionIsRefused(t *testing.T) {
 }
 
 func activityOf(event string, account uint64) query.ActivityQuery {
-	return query.ActivityQuery{Cut: query.Cut{UpTo: 1}, Account: account, Leaf: countLeaf(event, 1), AtMs: 1000}
+	return query.ActivityQuery{Cut: query.Cut{UpTo: 1}, Account: account, Leaf: historytest.CountLeaf(event, 1), AtMs: 1000}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/query/internal/historytest"
 )
 
 func TestReopen(t *testing.T) {
@@ -82,7 +82,7 @@ func TestClosed(t *testing.T) {
 	_, positionErr := s.Position(ctx, 0)
 	_, usageErr := s.Usage(ctx)
 	_, timelineErr := s.Timeline(ctx, query.TimelineQuery{Ordinals: []uint32{1}, Limit: 1})
-	_, activityErr := s.Activity(ctx, query.ActivityQuery{Leaf: countLeaf("x", 1)})
+	_, activityErr := s.Activity(ctx, query.ActivityQuery{Leaf: historytest.CountLeaf("x", 1)})
 	replayErr := s.Replay(ctx, query.ReplayQuery{EventType: "x"}, nil)
 	_, transitionsErr := s.Transitions(ctx, query.TransitionsQuery{Limit: 1})
 	for i, err := range []error{s.Close(), positionErr, usageErr, timelineErr, activityErr, replayErr, transitionsErr, s.Append(ctx, &query.Batch{})} {
@@ -163,8 +163,4 @@ func TestCancelledQuery(t *testing.T) {
 	if _, err := s.Usage(context.Background()); err != nil {
 		t.Fatal(err)
 	}
-}
-
-func countLeaf(event string, atLeast int64) *segment.Activity {
-	return &segment.Activity{Event: event, Did: true, Count: &segment.Compare{Op: segment.OpGe, Micros: micros(atLeast)}}
 }

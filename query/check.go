@@ -1,15 +1,21 @@
-package duckdb
+package query
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"unicode/utf8"
-
-	"github.com/musterhq/muster/query"
 )
 
-// check refuses batches that would store rows that are wrong or unreadable.
-func check(b *query.Batch) error {
+// ErrGap says that a batch begins above the position: rows are missing between.
+var ErrGap = errors.New("history batch begins above the position")
+
+// ErrBadBatch says that a batch contradicts itself.
+var ErrBadBatch = errors.New("history batch is malformed")
+
+// Check refuses batches that would store rows that are wrong or unreadable; the
+// error is an [ErrBadBatch].
+func (b *Batch) Check() error {
 	bad := func(format string, args ...any) error {
 		return fmt.Errorf("%w: %s", ErrBadBatch, fmt.Sprintf(format, args...))
 	}
@@ -41,7 +47,7 @@ func check(b *query.Batch) error {
 	}
 	for _, c := range []struct {
 		name string
-		*query.Strings
+		*Strings
 	}{{"event type", &b.EventType}, {"properties", &b.Properties}, {"idempotency key", &b.IdempotencyKey}} {
 		if i := badString(c.Strings, n); i >= 0 {
 			return bad("%s of row %d of %d is missing, torn or not UTF-8", c.name, i, n)
@@ -52,8 +58,8 @@ func check(b *query.Batch) error {
 
 // badTransition returns the first transition that is out of place or unreadable,
 // and what is wrong with it.
-func badTransition(b *query.Batch) (i int, problem string) {
-	last, name := query.TransitionKey{Offset: b.From}, ""
+func badTransition(b *Batch) (i int, problem string) {
+	last, name := TransitionKey{Offset: b.From}, ""
 	for i := range b.Transitions {
 		t := &b.Transitions[i]
 		switch k := t.Key; {
@@ -74,8 +80,8 @@ func badTransition(b *query.Batch) (i int, problem string) {
 }
 
 // badString returns the first row whose string is not there or not UTF-8, which
-// DuckDB relies on without looking; -1 when all are well.
-func badString(col *query.Strings, rows int) int {
+// stores rely on without looking; -1 when all are well.
+func badString(col *Strings, rows int) int {
 	if len(col.Ends) != rows {
 		return min(len(col.Ends), rows)
 	}

@@ -1,0 +1,175 @@
+package clickhouse
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/query"
+)
+
+// maxBlockRows is about how many rows an insert has at most; it makes one part.
+const maxBlockRows = 262_144
+
+// partition is what the store remembers of a partition.
+type partition struct {
+	// appending is held by the append under way; before mu.
+	appending sync.Mutex
+	// writer and to are the number and the end of the last append; writer is 0
+	// when it must not be used on. Guarded by appending.
+	writer uint64
+	to     int64
+
+	mu struct {
+		sync.Mutex
+		cover   cover
+		coverAt time.Time // before it was read
+	}
+}
+
+func (s *Store) partition(n int) *partition {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.mu.partitions[n]
+	if p == nil {
+		p = new(partition)
+		s.mu.partitions[n] = p
+	}
+	return p
+}
+
+func (p *partition) remember(c cover, at time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if at.After(p.mu.coverAt) {
+		p.mu.cover, p.mu.coverAt = c, at
+	}
+}
+
+// Append implements [query.History]. After an error the batch may be stored or
+// not: [Store.Position] tells. Either way it may be appended again.
+func (s *Store) Append(ctx context.Context, b *query.Batch) error {
+	if err := b.Check(); err != nil {
+		return err
+	}
+	done, err := s.writers.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if s.closed.Load() {
+		return fmt.Errorf("history: append: %w", ErrClosed)
+	}
+	p := s.partition(b.Partition)
+	p.appending.Lock()
+	defer p.appending.Unlock()
+	ctx, end := context.WithTimeout(ctx, s.opts.AppendTimeout)
+	defer end()
+	if err := s.append(ctx, p, b); err != nil {
+		return fmt.Errorf("history: append to partition %d, records %d to %d: %w", b.Partition, b.From, b.To, err)
+	}
+	return nil
+}
+
+func (s *Store) append(ctx context.Context, p *partition, b *query.Batch) error {
+	at := time.Now()
+	c, nowMs, err := s.readCover(ctx, b.Partition)
+	if err != nil {
+		return err
+	}
+	position := c.end()
+	switch {
+	case b.From > position:
+		return fmt.Errorf("%w: partition %d stands at %d, the batch begins at %d", query.ErrGap, b.Partition, position, b.From)
+	case b.To <= position:
+		p.remember(c, at)
+		return nil
+	}
+	a := addition{batch: b, writer: p.writer, from: position}
+	// A number is used on when all it has inserted is committed and the cover's
+	// last span, as its own writer left it.
+	if a.writer == 0 || len(c) == 0 || c[len(c)-1].writer != a.writer || p.to != position {
+		if a.writer, err = s.newWriter(); err != nil {
+			return err
+		}
+	}
+	p.writer = 0
+	if err := s.insert(ctx, &a); err != nil {
+		return err
+	}
+	if err := s.commit(ctx, &a, nowMs+commitFence.Milliseconds()); err != nil {
+		return err
+	}
+	p.writer, p.to = a.writer, b.To
+	if n := len(c); n > 0 && c[n-1].writer == a.writer {
+		c[n-1].to = b.To
+	} else {
+		c = append(c, span{a.writer, position, b.To})
+	}
+	p.remember(c, at)
+	return nil
+}
+
+// addition is what one append adds.
+type addition struct {
+	batch  *query.Batch
+	writer uint64
+	from   int64 // records below are stored already
+}
+
+// newWriter draws a number that nobody else has.
+func (s *Store) newWriter() (uint64, error) {
+	var b [8]byte
+	for {
+		if _, err := io.ReadFull(s.opts.Rand, b[:]); err != nil {
+			return 0, fmt.Errorf("draw a writer's number: %w", err)
+		}
+		if n := binary.LittleEndian.Uint64(b[:]); n != 0 {
+			return n, nil
+		}
+	}
+}
+
+// insert stores the rows from a.from on.
+func (s *Store) insert(ctx context.Context, a *addition) error {
+	b := a.batch
+	first := sort.Search(b.Rows(), func(i int) bool { return b.Offset[i] >= a.from })
+	for first < b.Rows() {
+		// Whole records, so that a token names records.
+		next := min(first+s.blockRows, b.Rows())
+		for next < b.Rows() && b.Offset[next] == b.Offset[next-1] {
+			next++
+		}
+		if err := s.insertEvents(ctx, a, first, next); err != nil {
+			return err
+		}
+		first = next
+	}
+	aliases := b.Aliases[sort.Search(len(b.Aliases), func(i int) bool { return b.Aliases[i].Offset >= a.from }):]
+	if len(aliases) > 0 {
+		if err := s.insertAliases(ctx, a, aliases); err != nil {
+			return err
+		}
+	}
+	transitions := b.Transitions[sort.Search(len(b.Transitions), func(i int) bool { return b.Transitions[i].Key.Offset >= a.from }):]
+	for len(transitions) > 0 {
+		n := min(s.blockRows, len(transitions))
+		if err := s.insertTransitions(ctx, a, transitions[:n]); err != nil {
+			return err
+		}
+		transitions = transitions[n:]
+	}
+	return nil
+}
+
+// commit says that all rows are there. The server refuses it once its clock is
+// past the fence, so that what is older than that can be relied on.
+func (s *Store) commit(ctx context.Context, a *addition, fenceMs int64) error {
+	return s.exec(ctx, s.opts.AppendTimeout, fmt.Sprintf(
+		`INSERT INTO commits ("partition", writer, first_offset, next_offset) SELECT %d, %d, %d, %d WHERE throwIf(toUnixTimestamp64Milli(now64(3)) > %d, 'the append took too long') = 0`,
+		a.batch.Partition, a.writer, a.from, a.batch.To, fenceMs))
+}

@@ -1,0 +1,153 @@
+package clickhouse
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// span is the records from ≤ offset < to of one writer.
+type span struct {
+	writer   uint64
+	from, to int64
+}
+
+// cover is for each record below the position one writer: spans in order, the
+// first from 0, each from where the one before ends.
+type cover []span
+
+// coverOf chooses among the spans that writers have committed: from each end
+// on, the one that reaches furthest. Writers' numbers break ties.
+//
+// Among appends that see each other's commits, a cover only grows at its end:
+// the last span was not chosen earlier, so it begins behind all earlier ends,
+// and extending it changes no earlier choice; a new span begins at the end.
+func coverOf(committed []span) cover {
+	committed = slices.Clone(committed)
+	slices.SortFunc(committed, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to), cmp.Compare(a.writer, b.writer))
+	})
+	var c cover
+	best := span{to: math.MinInt64}
+	for end := int64(0); ; {
+		for len(committed) > 0 && committed[0].from <= end {
+			if x := committed[0]; x.to > best.to || x.to == best.to && x.writer > best.writer {
+				best = x
+			}
+			committed = committed[1:]
+		}
+		if best.to <= end {
+			return c
+		}
+		c = append(c, span{best.writer, end, best.to})
+		end = best.to
+	}
+}
+
+// end is the position.
+func (c cover) end() int64 {
+	if len(c) == 0 {
+		return 0
+	}
+	return c[len(c)-1].to
+}
+
+// condition is a condition that a row of the table lies in the cover.
+func (c cover) condition(table string) string {
+	if table != "" {
+		table += "."
+	}
+	switch len(c) {
+	case 0:
+		return "false"
+	case 1:
+		return fmt.Sprintf("(%swriter = %d AND %srecord_offset < %d)", table, c[0].writer, table, c[0].to)
+	}
+	var writers, from, to strings.Builder
+	for i, s := range c {
+		comma := ","
+		if i == 0 {
+			comma = ""
+		}
+		fmt.Fprintf(&writers, "%s%d", comma, s.writer)
+		// All of one type: else the arrays' would depend on the numbers.
+		fmt.Fprintf(&from, "%stoInt64(%d)", comma, s.from)
+		fmt.Fprintf(&to, "%stoInt64(%d)", comma, s.to)
+	}
+	return fmt.Sprintf("(%[1]srecord_offset >= transform(%[1]swriter, [%[2]s], [%[3]s], %[5]d) AND %[1]srecord_offset < transform(%[1]swriter, [%[2]s], [%[4]s], toInt64(0)))",
+		table, writers.String(), from.String(), to.String(), int64(math.MaxInt64))
+}
+
+// below is the cover of the records below the offset.
+func (c cover) below(upTo int64) cover {
+	for i, s := range c {
+		if s.from >= upTo {
+			return c[:i]
+		}
+	}
+	return c
+}
+
+// readCover reads commits, and the server's clock in Unix milliseconds.
+func (s *Store) readCover(ctx context.Context, partition int) (c cover, nowMs int64, err error) {
+	var committed []span
+	sql := fmt.Sprintf(`SELECT toUInt64(0), toInt64(-1), toUnixTimestamp64Milli(now64(3)) UNION ALL
+		SELECT writer, min(first_offset), max(next_offset) FROM commits WHERE "partition" = %d GROUP BY writer`, partition)
+	err = s.query(ctx, s.opts.QueryTimeout, sql, func(r driver.Rows) error {
+		var x span
+		if err := r.Scan(&x.writer, &x.from, &x.to); err != nil {
+			return err
+		}
+		if x.from < 0 {
+			nowMs = x.to
+		} else {
+			committed = append(committed, x)
+		}
+		return nil
+	})
+	return coverOf(committed), nowMs, err
+}
+
+// coverFor is a cover that reaches the cut, or as far as there is any, and no
+// further than needed.
+func (s *Store) coverFor(ctx context.Context, partition int, upTo int64) (cover, error) {
+	p := s.partition(partition)
+	p.mu.Lock()
+	c, at := p.mu.cover, p.mu.coverAt
+	p.mu.Unlock()
+	if c.end() < upTo || time.Since(at) > coverAge {
+		done, err := s.readers.take(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer done()
+		at := time.Now()
+		if c, _, err = s.readCover(ctx, partition); err != nil {
+			return nil, err
+		}
+		p.remember(c, at)
+	}
+	return c.below(upTo), nil
+}
+
+// Position implements [query.History].
+func (s *Store) Position(ctx context.Context, partition int) (int64, error) {
+	done, err := s.readers.take(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer done()
+	at := time.Now()
+	c, _, err := s.readCover(ctx, partition)
+	if err != nil {
+		return 0, fmt.Errorf("history: position: %w", err)
+	}
+	s.partition(partition).remember(c, at)
+	return c.end(), nil
+}

@@ -1,0 +1,66 @@
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/ClickHouse/clickhouse-go/v2"
+)
+
+// ErrUnavailable says that ClickHouse cannot be asked at present; it may be
+// asked again.
+var ErrUnavailable = errors.New("history is unavailable")
+
+// ErrClosed says that the store has been closed.
+var ErrClosed = errors.New("history is closed")
+
+// ErrNewerSchema says that the tables were made by a newer version.
+var ErrNewerSchema = errors.New("history was written by a newer version")
+
+// errQuiet is why a query was given up.
+var errQuiet = errors.New("ClickHouse does not answer")
+
+// passing are the codes of a server's errors that are none of the question's:
+// https://github.com/ClickHouse/ClickHouse/blob/master/src/Common/ErrorCodes.cpp
+var passing = map[int32]bool{
+	159: true, // TIMEOUT_EXCEEDED
+	160: true, // TOO_SLOW
+	164: true, // READONLY
+	173: true, // CANNOT_ALLOCATE_MEMORY
+	202: true, // TOO_MANY_SIMULTANEOUS_QUERIES
+	203: true, // NO_FREE_CONNECTION
+	209: true, // SOCKET_TIMEOUT
+	210: true, // NETWORK_ERROR
+	236: true, // ABORTED
+	241: true, // MEMORY_LIMIT_EXCEEDED
+	242: true, // TABLE_IS_READ_ONLY
+	243: true, // NOT_ENOUGH_SPACE
+	252: true, // TOO_MANY_PARTS
+	394: true, // QUERY_WAS_CANCELLED
+	395: true, // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a commit that came too late
+	439: true, // CANNOT_SCHEDULE_TASK
+	516: true, // AUTHENTICATION_FAILED
+}
+
+// classify wraps what ClickHouse or the way to it failed at. An error of the
+// caller's own context stays one.
+func classify(ctx context.Context, err error) error {
+	if err == nil {
+		return nil
+	}
+	if errors.Is(context.Cause(ctx), errQuiet) {
+		return fmt.Errorf("%w: %w", ErrUnavailable, errQuiet)
+	}
+	if e := ctx.Err(); e != nil && !errors.Is(err, e) {
+		err = fmt.Errorf("%w: %w", e, err)
+	}
+	if errors.Is(err, context.Canceled) {
+		return err
+	}
+	var refused *clickhouse.Exception
+	if errors.As(err, &refused) && !passing[refused.Code] {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}

@@ -1,0 +1,129 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// sweep removes from disk what no query sees: rows that are not in the cover,
+// and rows that were erased.
+//
+// A row outside the cover may belong to an append under way, which may commit it
+// yet. So the sweep takes the position first, and at the next time, at least
+// [leastSweepEvery] later, removes what is below that position and in no cover
+// by then. It will never be in one:
+//
+//   - Appends that began before the first look have been committed or never
+//     will be: the server refuses commits later than [commitFence].
+//   - Appends that began after it have seen that position and insert above it.
+//     A cover that only such appends extend stays as it is below ([coverOf]).
+//
+// Readers use a cover for [coverAge] and a statement takes [pieceTimeout] at
+// most, so none asks by a cover of before.
+//
+// Rows that were erased and come again late, by a writer that was frozen, are in
+// no cover, so this removes them too.
+type sweep struct {
+	// positions are those of the last time.
+	positions map[uint32]int64
+}
+
+func (s *Store) sweepNowAndThen(ctx context.Context) {
+	var w sweep
+	t := time.NewTicker(s.opts.SweepEvery)
+	defer t.Stop()
+	for {
+		if err := w.run(ctx, s); err != nil && ctx.Err() == nil {
+			s.opts.Logger.Warn("history: the sweep is put off", "retry_in", s.opts.SweepEvery, "error", err)
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// run is one sweep. It takes part in the bound on writers.
+func (w *sweep) run(ctx context.Context, s *Store) error {
+	done, err := s.writers.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	before := w.positions
+	w.positions = make(map[uint32]int64)
+	err = s.query(ctx, s.opts.QueryTimeout, `SELECT DISTINCT "partition" FROM commits`, func(r driver.Rows) error {
+		var p uint32
+		if err := r.Scan(&p); err != nil {
+			return err
+		}
+		w.positions[p] = 0
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for p := range w.positions {
+		c, _, err := s.readCover(ctx, int(p))
+		if err != nil {
+			return err
+		}
+		w.positions[p] = c.end()
+		if err := s.removeGarbage(ctx, p, c, before[p]); err != nil {
+			return err
+		}
+	}
+	return s.removeErased(ctx)
+}
+
+// removeGarbage marks what is below the offset and not in the cover, which
+// reaches it, as deleted.
+func (s *Store) removeGarbage(ctx context.Context, partition uint32, c cover, upTo int64) error {
+	if upTo <= 0 {
+		return nil
+	}
+	for _, table := range []string{"events", "aliases", "transitions"} {
+		where := fmt.Sprintf(`"partition" = %d AND record_offset < %d AND NOT %s`, partition, upTo, c.condition(""))
+		var rows uint64
+		err := s.query(ctx, s.opts.QueryTimeout, "SELECT count() FROM "+table+" WHERE "+where, func(r driver.Rows) error { return r.Scan(&rows) })
+		if err != nil {
+			return err
+		}
+		if rows == 0 {
+			continue
+		}
+		s.opts.Logger.Info("history: removing rows of appends that were never completed", "table", table, "partition", partition, "rows", rows)
+		if err := s.exec(ctx, pieceTimeout, fmt.Sprintf("DELETE FROM %s IN PARTITION %d WHERE %s", table, partition, where)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// removeErased has parts with rows marked as deleted written anew, without them.
+func (s *Store) removeErased(ctx context.Context) error {
+	type place struct{ table, partition string }
+	var places []place
+	err := s.query(ctx, s.opts.QueryTimeout, `SELECT DISTINCT table, partition FROM system.parts
+		WHERE database = currentDatabase() AND active AND has_lightweight_delete AND table IN ('events', 'aliases', 'transitions')`, func(r driver.Rows) error {
+		var p place
+		if err := r.Scan(&p.table, &p.partition); err != nil {
+			return err
+		}
+		places = append(places, p)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, p := range places {
+		if err := s.exec(ctx, pieceTimeout, fmt.Sprintf("ALTER TABLE %s APPLY DELETED MASK IN PARTITION %s", p.table, p.partition)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
