@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -362,6 +363,8 @@ type chaos struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
 	held chan struct{} // closed when writes may go on
+	// trickle bounds what one read returns, 0 for no bound.
+	trickle int
 }
 
 type chaosConn struct {
@@ -406,6 +409,14 @@ func (c *chaos) cut() {
 	clear(c.open)
 }
 
+func (c chaosConn) Read(b []byte) (int, error) {
+	if c.c.trickle > 0 {
+		time.Sleep(20 * time.Microsecond)
+		b = b[:min(len(b), c.c.trickle)]
+	}
+	return c.Conn.Read(b)
+}
+
 func (c chaosConn) Write(b []byte) (int, error) {
 	c.c.mu.Lock()
 	gate := c.c.held
@@ -433,6 +444,45 @@ func TestConnectionsCutL1(t *testing.T) {
 	}
 	if s := l.Stats(); s.Retries == 0 || s.Reconnects < 10 {
 		t.Errorf("not the test it should be: %+v", s)
+	}
+}
+
+// TestContextEndsAmidAnAnswer: answers arrive in pieces and are cut amid a
+// batch, and the reader's context ends again and again; every record comes once.
+func TestContextEndsAmidAnAnswer(t *testing.T) {
+	net := chaos{trickle: 333}
+	opts := shared(t)
+	opts.dial, opts.FetchBytes = net.dial, 5000
+	l := mustOpen(t, opts)
+	var want [][]byte
+	for i := range int64(200) {
+		want = append(want, logtest.Payload(i, int(i*13%1500)))
+		mustAppend(t, l, 0, want[i])
+	}
+	r, err := l.Read(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	ended := 0
+	for i, begin := 0, time.Now(); i < len(want); {
+		if time.Since(begin) > 20*time.Second {
+			t.Fatalf("at record %d after %v", i, time.Since(begin))
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7*60)*time.Microsecond)
+		e, err := r.Next(ctx)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			ended++
+			continue
+		}
+		if err != nil || e.Offset != int64(i) || !bytes.Equal(e.Data, want[i]) {
+			t.Fatalf("record %d: got %d, %.20q, %v", i, e.Offset, e.Data, err)
+		}
+		i++
+	}
+	if s := l.Stats(); ended < 100 || s.Reconnects > 0 {
+		t.Errorf("the context ended %d times, %+v: not the test it should be", ended, s)
 	}
 }
 

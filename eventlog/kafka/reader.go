@@ -29,6 +29,8 @@ type Reader struct {
 	scan scanner
 
 	conn *brokerConn
+	// dial is a connection being made, nil when none is.
+	dial *dialing
 	// watch ends the connection's bond to its leader.
 	watch func() bool
 	// Of the request on the way: asked is false when there is none, have is
@@ -165,6 +167,9 @@ func (r *Reader) fetch(ctx context.Context) error {
 			return err
 		}
 	}
+	// What is left of the answer before is a batch that was cut, and is
+	// overwritten now.
+	r.scan.reset(nil)
 	answer, err := r.receive(ctx)
 	if err != nil {
 		return err
@@ -220,22 +225,54 @@ func (r *Reader) outOfRange(ctx context.Context) error {
 	return kgo.OffsetOutOfRange
 }
 
-// connect makes a connection to the leader.
+// dialing is a connection being made.
+type dialing struct {
+	lead   lead
+	cancel context.CancelFunc
+	done   chan dialed
+}
+
+type dialed struct {
+	conn *brokerConn
+	err  error
+}
+
+// connect makes a connection to the leader. When ctx ends it may be called
+// again: the connection is made meanwhile.
 func (r *Reader) connect(ctx context.Context) error {
-	lead := r.p.leader.present()
-	if lead.err != nil {
-		return lead.err
+	l := r.p.log
+	if r.dial == nil {
+		lead := r.p.leader.present()
+		if lead.err != nil {
+			return lead.err
+		}
+		d := &dialing{lead: lead, done: make(chan dialed, 1)}
+		// The log's end, or another leader, ends it.
+		var dial context.Context
+		dial, d.cancel = context.WithCancel(lead.ctx)
+		if !l.spawn(func() {
+			conn, err := l.connect(dial, lead.addr)
+			d.done <- dialed{conn, err}
+		}) {
+			d.cancel()
+			return eventlog.ErrClosed
+		}
+		r.dial = d
 	}
-	// The log's end, or another leader, ends it, too.
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(lead.ctx, cancel)()
-	conn, err := r.p.log.connect(ctx, lead.addr)
-	if err != nil {
-		return err
+	var got dialed
+	select {
+	case got = <-r.dial.done:
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	r.conn, r.asked = conn, false
-	r.watch = context.AfterFunc(lead.ctx, func() { conn.Close() })
+	leads := r.dial.lead.ctx
+	r.dial.cancel()
+	r.dial = nil
+	if got.err != nil {
+		return got.err
+	}
+	r.conn, r.asked = got.conn, false
+	r.watch = context.AfterFunc(leads, func() { got.conn.Close() })
 	if r.connected {
 		r.p.counters.reconnects.Add(1)
 	}
@@ -245,6 +282,13 @@ func (r *Reader) connect(ctx context.Context) error {
 
 // drop ends the connection. Records in hand stay valid.
 func (r *Reader) drop() {
+	if d := r.dial; d != nil {
+		d.cancel()
+		if got := <-d.done; got.conn != nil {
+			got.conn.Close()
+		}
+		r.dial = nil
+	}
 	if r.conn == nil {
 		return
 	}
@@ -253,11 +297,11 @@ func (r *Reader) drop() {
 	r.conn, r.asked = nil, false
 }
 
-// ask sends a request. An answer must come soon after the broker has waited.
+// ask sends a request.
 func (r *Reader) ask(offset int64) error {
 	o := &r.p.log.opts
-	r.deadline = time.Now().Add(o.RequestTimeout)
-	if err := r.conn.SetDeadline(r.deadline); err != nil {
+	r.deadline = time.Time{}
+	if err := r.conn.SetWriteDeadline(time.Now().Add(o.RequestTimeout)); err != nil {
 		return err
 	}
 	if err := r.conn.askFetch(o.Topic, r.p.id, offset, o.FetchBytes, o.ClientID); err != nil {
@@ -271,6 +315,10 @@ func (r *Reader) ask(offset int64) error {
 // ctx ends it may be called again: what arrived is kept. It overwrites the
 // records in hand.
 func (r *Reader) receive(ctx context.Context) ([]byte, error) {
+	if r.deadline.IsZero() {
+		// Time that was spent on the records before is not the broker's.
+		r.deadline = time.Now().Add(r.p.log.opts.RequestTimeout)
+	}
 	if err := r.conn.SetReadDeadline(r.deadline); err != nil {
 		return nil, err
 	}
@@ -317,8 +365,6 @@ func (r *Reader) receive(ctx context.Context) ([]byte, error) {
 func (r *Reader) room(size int) {
 	usual := r.p.log.opts.FetchBytes + 64<<10
 	if cap(r.buf) < size || cap(r.buf) > 2*usual && size <= usual {
-		// The records in hand were all taken.
-		r.scan.reset(nil)
 		r.buf = make([]byte, max(size, min(usual, 2*cap(r.buf), 4*size)))
 	}
 	r.buf = r.buf[:cap(r.buf)]

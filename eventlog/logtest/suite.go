@@ -224,6 +224,10 @@ func concurrent(t *testing.T, open func(Options) eventlog.Log) {
 		})
 	}
 	wg.Wait()
+	// Nothing failed, so nothing is there twice.
+	if _, end, err := l.Bounds(t.Context(), 0); err != nil || end != appenders*each {
+		t.Errorf("%d records were appended, the end is %d, %v", appenders*each, end, err)
+	}
 	must(t, l.Close())
 }
 
