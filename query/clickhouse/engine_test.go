@@ -1,0 +1,31 @@
+package clickhouse
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/musterhq/muster/query/duckdb"
+	"github.com/musterhq/muster/query/internal/historytest"
+)
+
+// TestS1S2EngineEqualsNaiveEqualsDuckDBEqualsClickHouse: see
+// [historytest.EngineEqualsHistory].
+func TestS1S2EngineEqualsNaiveEqualsDuckDBEqualsClickHouse(t *testing.T) {
+	cases := 200
+	if os.Getenv("MUSTER_LONG") != "" {
+		cases = 5_000
+	}
+	historytest.EngineEqualsHistory(t, func(t *testing.T) []historytest.Named {
+		embedded, err := duckdb.Open(filepath.Join(t.TempDir(), "h.duckdb"), duckdb.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := embedded.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return []historytest.Named{{Name: "ClickHouse", History: openTest(t)}, {Name: "DuckDB", History: embedded}}
+	}, cases)
+}
