@@ -15,15 +15,19 @@ func aged[T, R any](a *API, c *call, all func(*resolver.View) []T, of func(*T) p
 	if err != nil {
 		return nil, cursorFault(err)
 	}
-	out := []R{}
-	next := ""
+	var out page
 	err = a.read(c, func(v *resolver.View) error {
-		var part []T
-		part, next = paging.PageByAge(all(v), after, limit, of)
-		for i := range part {
-			out = append(out, show(v, &part[i]))
-		}
-		return nil
+		var room paging.Room
+		out.items, out.next, room = paging.ShowByAge(all(v), after, limit, of, func(x *T) R { return show(v, x) })
+		return a.hold(c, room.Bytes)
 	})
-	return page{items: out, next: next}, err
+	return out, err
+}
+
+// hold takes the bytes of a large page from the memory that all requests share.
+func (a *API) hold(c *call, n int) error {
+	if n > largeAnswer && !a.opts.Memory.Hold(c.RequestCtx, n) {
+		return errNoMemory
+	}
+	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -54,6 +55,7 @@ func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, pa
 	enc := newLines(w)
 	for from, atMs := uint32(0), int64(0); ; {
 		var list []profile
+		more := false
 		err := e.Node.Read(ctx, account, func(v *resolver.View) error {
 			// All pages of a segment are as of one instant, as far as that goes.
 			if atMs == 0 {
@@ -63,13 +65,20 @@ func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, pa
 			if err != nil {
 				return err
 			}
+			more = len(ordinals) == exportPage
 			saved := v.Segments()
+			var room paging.Room
 			for _, o := range ordinals {
 				p := &person{}
 				if err := p.load(saved, v, o, atMs); err != nil {
 					return err
 				}
-				list = append(list, p.answer(holding(saved, p.held)))
+				x := p.answer(holding(saved, p.held))
+				if !room.Take(&x) {
+					more = true
+					return nil
+				}
+				list = append(list, x)
 				from = o + 1
 			}
 			return nil
@@ -82,7 +91,7 @@ func (e *Exporter) profiles(ctx context.Context, account uint64, w io.Writer, pa
 				return err
 			}
 		}
-		if len(list) < exportPage {
+		if !more {
 			return nil
 		}
 	}

@@ -37,14 +37,20 @@ func (a *API) listOutbox(c *call) (any, error) {
 	}
 	f := capture.Filter{Channel: string(c.QueryArgs().Peek("channel")), To: string(c.QueryArgs().Peek("to"))}
 	out := []capture.Message{}
+	var room paging.Room
 	for range outboxLooks {
 		list, next, err := a.opts.Captured.List(f, min(limit, capture.DefaultPage), cursor)
 		if err != nil {
 			return nil, err
 		}
 		for i, m := range list {
+			account, _, ok := messaging.ParseSend(m.SendID)
+			ours := ok && account == c.account
+			if ours && !room.Take(&list[i]) {
+				return page{items: out, next: outboxCursor(cursor)}, nil
+			}
 			cursor = m.Seq
-			if account, _, ok := messaging.ParseSend(m.SendID); ok && account == c.account {
+			if ours {
 				if out = append(out, m); len(out) == limit {
 					if i == len(list)-1 && next == 0 {
 						cursor = 0

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -43,9 +44,17 @@ func (a *API) timeline(c *call) (any, error) {
 		return nil, historyError(err)
 	}
 	next := ""
-	if len(entries) > limit {
-		entries = entries[:limit]
-		next = encodeTimelineCursor(entries[limit-1].Key)
+	var room paging.Room
+	n := 0
+	for n < min(limit, len(entries)) && room.Take(&entries[n]) {
+		n++
+	}
+	if len(entries) > n {
+		entries = entries[:n]
+		next = encodeTimelineCursor(entries[n-1].Key)
+	}
+	if err := a.hold(c, room.Bytes); err != nil {
+		return nil, err
 	}
 	return map[string]any{"events": record.Events(entries), "next": cursorOrNull(next)}, nil
 }

@@ -33,16 +33,23 @@ func aged[T, R any](c *call, read func(func(*resolver.View) error) error, all fu
 	if err != nil {
 		return nil, "", cursorFault(err)
 	}
-	out = []R{}
+	var room paging.Room
 	err = read(func(v *resolver.View) error {
-		var part []T
-		part, next = paging.PageByAge(all(v), after, limit, of)
-		for i := range part {
-			out = append(out, show(v, &part[i]))
-		}
+		out, next, room = paging.ShowByAge(all(v), after, limit, of, func(x *T) R { return show(v, x) })
 		return nil
 	})
+	if err == nil {
+		err = c.hold(room.Bytes)
+	}
 	return out, next, err
+}
+
+// hold takes the bytes of a large page from the memory that all requests share.
+func (c *call) hold(n int) error {
+	if n > largeAnswer && !c.api.opts.Memory.Hold(c.RequestCtx, n) {
+		return errNoMemory
+	}
+	return nil
 }
 
 // The lists that more than one call answers a page of.

@@ -195,7 +195,7 @@ func (a *API) campaignActivity(c *call) (any, error) {
 		return nil, err
 	}
 	out := []recipientActivity{}
-	next := ""
+	var ordinals []uint32
 	deeds := query.DeedsQuery{Account: c.key.Account, By: []string{"url"}, Where: people(segment.Predicate{
 		Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: c.param("id")}}})}
 	deeds.Cut, err = c.cut(func(v *resolver.View) error {
@@ -205,7 +205,6 @@ func (a *API) campaignActivity(c *call) (any, error) {
 		}
 		deeds.Types = []string{x.Medium() + "_opened", x.Medium() + "_clicked"}
 		list := v.CampaignRecipients(x, from, limit)
-		var ordinals []uint32
 		for _, r := range list {
 			ordinals = append(ordinals, r.Listed)
 			p, err := v.Profile(r.Ordinal)
@@ -215,11 +214,21 @@ func (a *API) campaignActivity(c *call) (any, error) {
 			out = append(out, recipientActivity{p.ID.String(), record.TextOrNull(p.Newest(resolver.IdentityEmail)), r.Sent, r.Failed, r.Delivered, r.Opened, r.Clicked, r.Bounced, r.Complained, r.Unsubscribed, 0, nil, 0, nil, []linkActivity{}})
 			deeds.Ordinals = append(deeds.Ordinals, r.Ordinal)
 		}
-		next = paging.NextOrdinal(ordinals, limit)
 		return nil
 	})
 	if err == nil {
 		err = c.addDeeds(out, deeds)
 	}
-	return reply{data: out, next: next}, err
+	if err != nil {
+		return nil, err
+	}
+	// People with many links make a page short.
+	var room paging.Room
+	for i := range out {
+		if !room.Take(&out[i]) {
+			out, ordinals, limit = out[:i], ordinals[:i], i
+			break
+		}
+	}
+	return reply{data: out, next: paging.NextOrdinal(ordinals, limit)}, c.hold(room.Bytes)
 }

@@ -174,16 +174,22 @@ func (a *API) listContacts(c *call) (any, error) {
 		if err != nil {
 			return err
 		}
-		next = paging.NextOrdinal(ordinals, limit)
 		atMs := max(c.now.UnixMilli(), v.LogTimeMs())
-		for _, o := range ordinals {
+		var room paging.Room
+		for i, o := range ordinals {
 			p, err := v.Profile(o)
 			if err != nil {
 				return err
 			}
-			out = append(out, toContact(p, atMs))
+			x := toContact(p, atMs)
+			if !room.Take(x) {
+				ordinals, limit = ordinals[:i], i
+				break
+			}
+			out = append(out, x)
 		}
-		return nil
+		next = paging.NextOrdinal(ordinals, limit)
+		return c.hold(room.Bytes)
 	})
 	return reply{data: out, next: next}, err
 }

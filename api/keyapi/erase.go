@@ -12,8 +12,13 @@ func (a *API) eraseContact(c *call) (any, error) {
 	return nil, c.command(resolver.CommandContactErase, resolver.ContactErase{ID: c.param("id")}, nil)
 }
 
-// exportEvents is how many events are exported with a contact; the newest.
-const exportEvents = 10_000
+const (
+	// exportEvents is how many events are exported with a contact, the newest, and
+	// exportBytes how long they may be together, each with entryBytes around it.
+	exportEvents = 10_000
+	exportBytes  = 16 << 20
+	entryBytes   = 150
+)
 
 // exportContact answers GET /contacts/{id}/export: all that is known of a
 // person.
@@ -44,7 +49,7 @@ func (a *API) exportContact(c *call) (any, error) {
 		return nil, err
 	}
 	q.Cut = cut
-	entries, err := a.opts.History.Timeline(c.ctx, q)
+	entries, complete, err := c.newest(q)
 	if err != nil {
 		return nil, err
 	}
@@ -85,5 +90,37 @@ func (a *API) exportContact(c *call) (any, error) {
 		merged = append(merged, m.ID.String())
 	}
 	return map[string]any{"contact": x, "identities": identities, "merged_ids": merged, "consents": consents, "suppressions": blocks,
-		"devices": devices, "segments": segments, "events": record.Events(entries), "events_complete": len(entries) < exportEvents}, nil
+		"devices": devices, "segments": segments, "events": record.Events(entries), "events_complete": complete}, nil
+}
+
+// newest are the newest events of a profile, q.Limit at most, and as many as an
+// export has room for. They are read a few at a time, as large as they may be, and
+// taken from the memory that all requests share.
+func (c *call) newest(q query.TimelineQuery) (out []query.TimelineEntry, complete bool, err error) {
+	const fewest, most, readBytes = 100, 2000, 4 << 20
+	limit, bytes := q.Limit, 0
+	for q.Limit = fewest; len(out) < limit; {
+		q.Limit = min(q.Limit, limit-len(out))
+		part, err := c.api.opts.History.Timeline(c.ctx, q)
+		if err != nil {
+			return nil, false, err
+		}
+		size := 0
+		for i := range part {
+			size += len(part[i].EventType) + len(part[i].Properties) + entryBytes
+			if bytes+size > exportBytes {
+				return append(out, part[:i]...), false, c.hold(size)
+			}
+		}
+		if err := c.hold(size); err != nil {
+			return nil, false, err
+		}
+		out, bytes = append(out, part...), bytes+size
+		if len(part) < q.Limit {
+			return out, true, nil
+		}
+		q.Before = &out[len(out)-1].Key
+		q.Limit = min(max(readBytes*len(part)/size, fewest), most)
+	}
+	return out, false, nil
 }

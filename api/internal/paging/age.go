@@ -39,7 +39,7 @@ func PageByAge[T any](list []T, after *Age, limit int, of func(*T) Age) (part []
 		}
 		list = list[at:]
 	}
-	if len(list) <= limit {
+	if len(list) <= limit || limit < 1 {
 		return list, ""
 	}
 	last := of(&list[limit-1])

@@ -1,0 +1,88 @@
+package keyapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestQ1PagesAreBoundedInBytes: however large the records, a page is not much more
+// than 4 MiB; `next` leads through all of them.
+func TestQ1PagesAreBoundedInBytes(t *testing.T) {
+	s := newService(t, func(o *Options) { o.PerMinute = 10_000 })
+	key := s.newKey("contacts:read", "campaigns:read").Key
+	command := func(name string, args any) {
+		t.Helper()
+		_, err := s.node.Command(t.Context(), s.account, name, args)
+		ok(t, err)
+	}
+	body := strings.Repeat("x", 1_000_000)
+	for i := range 11 {
+		command(resolver.CommandCampaignSave, resolver.Campaign{Name: fmt.Sprint(i), Channel: 1, Body: body})
+	}
+	large := json.RawMessage(`{"a":"` + strings.Repeat("y", 60_000) + `"}`)
+	for i := range 150 {
+		b, err := s.node.Command(t.Context(), s.account, resolver.CommandContactCreate, resolver.ContactCreate{Email: fmt.Sprintf("p%d@x.io", i)})
+		ok(t, err)
+		var made resolver.ContactReply
+		ok(t, json.Unmarshal(b, &made))
+		command(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: made.ID, Attributes: large})
+	}
+	for path, want := range map[string]int{"/campaign": 11, "/contacts": 150} {
+		n, pages := 0, 0
+		for cursor := ""; ; {
+			res, b := s.with(key, "GET", "/api/v1"+path+"?limit=1000&cursor="+cursor, "")
+			if res.StatusCode != 200 || len(b) > 9<<19 {
+				t.Fatalf("%s: %d, %d bytes", path, res.StatusCode, len(b))
+			}
+			var a struct {
+				Data []json.RawMessage
+				Next string
+			}
+			ok(t, json.Unmarshal([]byte(b), &a))
+			n += len(a.Data)
+			pages++
+			if cursor = a.Next; cursor == "" {
+				break
+			}
+		}
+		if n != want || pages != 3 {
+			t.Errorf("%s: %d records on %d pages", path, n, pages)
+		}
+	}
+}
+
+// TestQ1LargeAnswersNeedRoom: an answer for which there is no memory is a 503, and
+// what an answer took is given back.
+func TestQ1LargeAnswersNeedRoom(t *testing.T) {
+	for limit, want := range map[int64]int{1_500_000: 503, 8_000_000: 200} {
+		memory := ingest.NewMemory(limit)
+		s := newService(t, func(o *Options) { o.PerMinute, o.Memory = 10_000, memory })
+		key := s.newKey("campaigns:read", "campaigns:write").Key
+		b, err := s.node.Command(t.Context(), s.account, resolver.CommandCampaignSave, resolver.Campaign{Name: "c", Channel: 1, Body: strings.Repeat("x", 1_000_000)})
+		ok(t, err)
+		var made resolver.Campaign
+		ok(t, json.Unmarshal(b, &made))
+		for range 5 {
+			res, b := s.with(key, "GET", "/api/v1/campaign", "")
+			if res.StatusCode != want || want == 503 && (res.Header.Get("Retry-After") == "" || failureOf(t, res.StatusCode, b) == "") {
+				t.Errorf("%d %.200s", res.StatusCode, b)
+			}
+		}
+		// What has changed something is answered all the same.
+		if res, b := s.with(key, "PATCH", "/api/v1/campaign/"+made.ID, `{"name":"d"}`); res.StatusCode != 200 || len(b) < 1_000_000 {
+			t.Errorf("%d %.200s", res.StatusCode, b)
+		}
+		for waited := 0; memory.Used() != 0; waited++ {
+			if waited == 1000 {
+				t.Fatalf("%d bytes are still held", memory.Used())
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
