@@ -21,10 +21,11 @@ import (
 type load struct {
 	l       *Log
 	stopped atomic.Bool
-	wg      sync.WaitGroup
-	reader  eventlog.Reader
-	cancel  context.CancelFunc
-	mu      struct {
+	// appenders end with stopped, reading with cancel.
+	appenders, reading sync.WaitGroup
+	reader             eventlog.Reader
+	cancel             context.CancelFunc
+	mu                 struct {
 		sync.Mutex
 		// acked are payloads by the offset Append returned, read what the
 		// reader saw in order.
@@ -48,7 +49,7 @@ func startLoad(t testing.TB, l *Log) *load {
 	var ctx context.Context
 	ctx, d.cancel = context.WithCancel(context.Background())
 	t.Cleanup(d.cancel)
-	d.wg.Go(func() {
+	d.reading.Go(func() {
 		for {
 			e, err := d.reader.Next(ctx)
 			if err != nil {
@@ -66,7 +67,7 @@ func startLoad(t testing.TB, l *Log) *load {
 		}
 	})
 	for a := range loaders {
-		d.wg.Go(func() {
+		d.appenders.Go(func() {
 			for i := 0; !d.stopped.Load(); i++ {
 				data := fmt.Sprintf("%d/%d/%s", a, i, strings.Repeat("x", i%3000))
 				off, err := l.Append(context.Background(), 0, []byte(data))
@@ -102,6 +103,7 @@ func (d *load) goesOn(t testing.TB, n int64) {
 func (d *load) check(t testing.TB) (duplicates int) {
 	t.Helper()
 	d.stopped.Store(true)
+	d.appenders.Wait()
 	for {
 		_, end, err := d.l.Bounds(within(t, 40*time.Second), 0)
 		if err != nil {
@@ -110,7 +112,7 @@ func (d *load) check(t testing.TB) (duplicates int) {
 		d.mu.Lock()
 		read := int64(len(d.mu.read))
 		d.mu.Unlock()
-		if d.l.Stats().QueueRecords == 0 && read == end {
+		if read == end {
 			break
 		}
 		if t.Failed() {
@@ -119,7 +121,7 @@ func (d *load) check(t testing.TB) (duplicates int) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	d.cancel()
-	d.wg.Wait()
+	d.reading.Wait()
 	d.reader.Close()
 	stats := d.l.Stats()
 	got, err := logtest.ReadAll(within(t, 30*time.Second), d.l, 0, 0, int64(len(d.mu.read)))
@@ -171,6 +173,7 @@ func (d *load) check(t testing.TB) (duplicates int) {
 // TestOneBrokerKilledAndFrozenL1: the only broker is killed and started again,
 // and frozen, under load; appends wait and none fails.
 func TestOneBrokerKilledAndFrozenL1(t *testing.T) {
+	ownBrokers(t)
 	c := services.OwnKafka(t, 1)
 	l := mustOpen(t, Options{Brokers: c.Addrs(), RequestTimeout: 2 * time.Second, DialTimeout: time.Second, MaxRecordBytes: 100_000, Logger: testLogger(t)})
 	d := startLoad(t, l)
@@ -209,11 +212,13 @@ func TestOneBrokerKilledAndFrozenL1(t *testing.T) {
 // TestThreeBrokersLeaderLostL1: the leader of three is frozen, killed and
 // stopped in turn; appends wait for the next leader and none fails.
 func TestThreeBrokersLeaderLostL1(t *testing.T) {
+	ownBrokers(t)
 	c := services.OwnKafka(t, 3)
-	l := mustOpen(t, Options{
-		Brokers: c.Addrs(), RequestTimeout: 4 * time.Second, AppendTimeout: 15 * time.Second, DialTimeout: time.Second,
+	opts := Options{
+		Brokers: c.Addrs(), Topic: DefaultTopic, RequestTimeout: 4 * time.Second, AppendTimeout: 30 * time.Second, DialTimeout: time.Second,
 		MaxRecordBytes: 100_000, Logger: testLogger(t),
-	})
+	}
+	l := mustOpen(t, opts)
 	topic, err := l.metadata(t.Context())
 	if err != nil || len(topic.Partitions[0].Replicas) != 3 {
 		t.Fatalf("%+v, %v", topic, err)
@@ -262,16 +267,17 @@ func TestThreeBrokersLeaderLostL1(t *testing.T) {
 	if s := l.Stats(); s.LeaderChanges < 4 {
 		t.Errorf("%d leaders: not the test it should be", s.LeaderChanges)
 	}
+	// One broker is still stopped.
+	tooFewInSync(t, opts)
 }
 
-// TestTooFewInSync: min.insync.replicas that is not met fails appends with
+// tooFewInSync: min.insync.replicas that is not met fails appends with
 // ErrUncertain, those in time wait for it, and the log goes on after.
-func TestTooFewInSync(t *testing.T) {
-	opts := shared(t)
-	opts.RequestTimeout, opts.AppendTimeout = time.Second, time.Second
+func tooFewInSync(t *testing.T, opts Options) {
+	opts.RequestTimeout, opts.AppendTimeout = 2*time.Second, 2*time.Second
 	l := mustOpen(t, opts)
-	mustAppend(t, l, 0, []byte("before"))
-	alter(t, opts, "min.insync.replicas", "2")
+	begins := mustAppend(t, l, 0, []byte("before"))
+	alter(t, opts, "min.insync.replicas", "3")
 	// It takes effect in a while.
 	var begin time.Time
 	var err error
@@ -282,13 +288,13 @@ func TestTooFewInSync(t *testing.T) {
 	if !errors.Is(err, eventlog.ErrUncertain) || !strings.Contains(err.Error(), "Not Enough Replicas") {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took < 900*time.Millisecond || took > 10*time.Second {
+	if took := time.Since(begin); took < 1500*time.Millisecond || took > 10*time.Second {
 		t.Errorf("it failed after %v", took)
 	}
 	done := make(chan error, 1)
 	go func() { _, err := l.Append(context.Background(), 0, []byte("waits")); done <- err }()
 	time.Sleep(200 * time.Millisecond)
-	alter(t, opts, "min.insync.replicas", "1")
+	alter(t, opts, "min.insync.replicas", "2")
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
@@ -297,11 +303,11 @@ func TestTooFewInSync(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := logtest.ReadAll(within(t, 10*time.Second), l, 0, 0, end)
-	if err != nil || string(got[0]) != "before" || string(got[end-1]) != "after" {
+	got, err := logtest.ReadAll(within(t, 10*time.Second), l, 0, begins, end)
+	if err != nil || string(got[0]) != "before" || string(got[len(got)-1]) != "after" {
 		t.Fatalf("%q, %v", got, err)
 	}
-	if s := l.Stats(); s.RefusedFailed != 1 || s.Failing != 0 || s.Retries == 0 {
+	if s := l.Stats(); s.RefusedFailed == 0 || s.Failing != 0 || s.Retries == 0 {
 		t.Errorf("%+v", s)
 	}
 }
@@ -363,7 +369,8 @@ type chaos struct {
 	mu   sync.Mutex
 	open map[net.Conn]bool
 	held chan struct{} // closed when writes may go on
-	// trickle bounds what one read returns, 0 for no bound.
+	// trickle bounds what one read returns, 0 for no bound; connections take
+	// long, too.
 	trickle int
 }
 
@@ -373,6 +380,13 @@ type chaosConn struct {
 }
 
 func (c *chaos) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	if c.trickle > 0 {
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
 	var d net.Dialer
 	conn, err := d.DialContext(ctx, network, addr)
 	if err != nil {
@@ -465,11 +479,12 @@ func TestContextEndsAmidAnAnswer(t *testing.T) {
 	}
 	defer r.Close()
 	ended := 0
-	for i, begin := 0, time.Now(); i < len(want); {
+	begin := time.Now()
+	for i, try := 0, 0; i < len(want); try++ {
 		if time.Since(begin) > 20*time.Second {
 			t.Fatalf("at record %d after %v", i, time.Since(begin))
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+i%7*60)*time.Microsecond)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+try%7*100)*time.Microsecond)
 		e, err := r.Next(ctx)
 		cancel()
 		if errors.Is(err, context.DeadlineExceeded) {

@@ -15,6 +15,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// ownBrokers begins a test that starts brokers of its own. It takes long, and
+// waits most of the time.
+func ownBrokers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts brokers of its own")
+	}
+	t.Parallel()
+}
+
 // within bounds what may hang.
 func within(t testing.TB, d time.Duration) context.Context {
 	t.Helper()

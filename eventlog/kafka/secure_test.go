@@ -138,6 +138,7 @@ func secureKafka(t *testing.T) (addr string, cert []byte) {
 // TestSecureKafka: TLS with each way to prove who we are, and what is said when
 // one of them is wrong.
 func TestSecureKafka(t *testing.T) {
+	ownBrokers(t)
 	addr, cert := secureKafka(t)
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(cert) {

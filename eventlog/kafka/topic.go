@@ -254,7 +254,7 @@ func (l *Log) faults(topic kgo.Topic, brokers int, found map[string]string) (fau
 	case insync < least:
 		add(setMinInsync, found[setMinInsync], fmt.Sprintf("at least %d", least), set(setMinInsync, strconv.FormatInt(least, 10)))
 	case insync > int64(replicas):
-		add(setMinInsync, found[setMinInsync], fmt.Sprintf("at most the number of replicas, %d, or nothing can be appended", replicas),
+		add(setMinInsync, found[setMinInsync], fmt.Sprintf("at most the number of replicas, %d: more can never be in sync", replicas),
 			set(setMinInsync, strconv.FormatInt(least, 10)))
 	case insync == int64(replicas) && replicas > 1:
 		o.Logger.Warn("appends stop when any broker with a replica is lost: min.insync.replicas is the number of replicas", "topic", o.Topic, "replicas", replicas)
