@@ -1,0 +1,52 @@
+package cluster
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+)
+
+// Node names a node to people and to other nodes.
+type Node struct {
+	// ID is random and kept with the node's data.
+	ID string `json:"node"`
+	// Host is the machine's name, Address what the node listens at.
+	Host    string `json:"host"`
+	Address string `json:"address"`
+}
+
+func (n Node) String() string {
+	return fmt.Sprintf("node %s on %s, listening at %s", cmp.Or(n.ID, "(unknown)"), cmp.Or(n.Host, "an unknown host"), cmp.Or(n.Address, "an unknown address"))
+}
+
+// claim is what a member says of itself when it enters the group: the user data
+// of Kafka's protocol, as JSON.
+type claim struct {
+	Node
+	// SinceMs is when the process joined first, in Unix milliseconds of its own
+	// clock. It decides among members that own nothing, nothing else.
+	SinceMs int64 `json:"since"`
+	// Owns are the partitions the member owned in Generation of the group.
+	Owns       []int `json:"owns,omitempty"`
+	Generation int32 `json:"generation,omitempty"`
+}
+
+func (c *claim) encode() ([]byte, error) { return json.Marshal(c) }
+
+// decodeClaim reads a claim; one that cannot be read claims nothing.
+func decodeClaim(b []byte) claim {
+	var c claim
+	if json.Unmarshal(b, &c) != nil {
+		return claim{}
+	}
+	return c
+}
+
+func (c *claim) owns(partition int) bool {
+	for _, p := range c.Owns {
+		if p == partition {
+			return true
+		}
+	}
+	return false
+}

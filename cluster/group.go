@@ -1,0 +1,96 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	kgo "github.com/segmentio/kafka-go"
+)
+
+// groupStable is the state of a group whose partitions are distributed. Only
+// then Kafka tells what its members said.
+const groupStable = "Stable"
+
+// pollEvery is between two questions about the group's state.
+const pollEvery = 50 * time.Millisecond
+
+func (m *Member) describe(ctx context.Context) (kgo.DescribeGroupsResponseGroup, error) {
+	res, err := m.client.DescribeGroups(ctx, &kgo.DescribeGroupsRequest{GroupIDs: []string{Group(m.opts.Topic)}})
+	switch {
+	case err != nil:
+		return kgo.DescribeGroupsResponseGroup{}, err
+	case len(res.Groups) != 1:
+		return kgo.DescribeGroupsResponseGroup{}, kgo.GroupCoordinatorNotAvailable
+	}
+	return res.Groups[0], res.Groups[0].Error
+}
+
+// formerSelves are the members that this node was before its process died. A
+// group that is about to distribute its partitions does not tell.
+func (m *Member) formerSelves(ctx context.Context) (members []string, err error) {
+	for {
+		g, err := m.describe(ctx)
+		// A group that never was has no coordinator for a moment.
+		if err == nil || g.GroupState == "Dead" {
+			for _, x := range g.Members {
+				if decodeClaim(x.MemberMetadata.UserData).ID == m.opts.Node.ID {
+					members = append(members, x.MemberID)
+				}
+			}
+			return members, nil
+		}
+		if sleep(ctx, pollEvery) != nil {
+			return nil, err
+		}
+	}
+}
+
+// dismiss removes former selves, once this member is on its way into the group:
+// an empty group would wait for others (group.initial.rebalance.delay.ms). It
+// is done to be quick, not to be right: their sessions end by themselves.
+func (m *Member) dismiss(ctx context.Context, members []string) {
+	for range 40 {
+		if g, err := m.describe(ctx); err != nil || g.GroupState != groupStable || sleep(ctx, pollEvery) != nil {
+			break
+		}
+	}
+	for _, id := range members {
+		_, err := m.client.LeaveGroup(ctx, &kgo.LeaveGroupRequest{GroupID: Group(m.opts.Topic), Members: []kgo.LeaveGroupRequestMember{{ID: id}}})
+		m.opts.Logger.Debug("dismissed the member that this node was before", "member", id, "err", err)
+	}
+}
+
+// owner tells who owns the partitions, as an [*OwnedError].
+func (m *Member) owner(ctx context.Context) error {
+	e := &OwnedError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout}
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for {
+		g, err := m.describe(ctx)
+		if err == nil && g.GroupState == groupStable {
+			for _, x := range g.Members {
+				for _, t := range x.MemberAssignments.Topics {
+					if t.Topic == m.opts.Topic && len(t.Partitions) > 0 {
+						e.Owner, e.From = decodeClaim(x.MemberMetadata.UserData).Node, strings.TrimPrefix(x.ClientHost, "/")
+						return e
+					}
+				}
+			}
+		}
+		if sleep(ctx, pollEvery) != nil {
+			return e
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

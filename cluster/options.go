@@ -1,0 +1,75 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/segmentio/kafka-go/sasl"
+)
+
+// Defaults of [Options].
+const (
+	DefaultSessionTimeout    = 10 * time.Second
+	DefaultHeartbeatInterval = 2 * time.Second
+	DefaultJoinTimeout       = time.Minute
+)
+
+// Options configure a member. The zero value of a field means its default.
+type Options struct {
+	// Brokers are addresses to begin with, HOST:PORT. At least one.
+	Brokers []string
+	// Topic is the log's, and Partitions how many it has.
+	Topic      string
+	Partitions int
+	// Node is this node. Its ID must be that of no other process that runs.
+	Node Node
+	// TLS encrypts connections and SASL authenticates them when they are set.
+	TLS  *tls.Config
+	SASL sasl.Mechanism
+	// SessionTimeout is how long Kafka waits for a sign of life before it takes
+	// a node for dead; the brokers bound it (group.min.session.timeout.ms, 6 s
+	// by default). HeartbeatInterval is the time between two such signs.
+	SessionTimeout, HeartbeatInterval time.Duration
+	// JoinTimeout bounds [Join].
+	JoinTimeout time.Duration
+	// Logger tells of Kafka being away and back; nil is silent.
+	Logger *slog.Logger
+	// Now is the clock for a claim's time; time.Now when nil.
+	Now func() time.Time
+
+	// dial makes connections; a net.Dialer when nil. Tests cut them.
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+}
+
+func (o Options) withDefaults() (Options, error) {
+	o.SessionTimeout = cmp.Or(o.SessionTimeout, DefaultSessionTimeout)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, DefaultHeartbeatInterval)
+	o.JoinTimeout = cmp.Or(o.JoinTimeout, DefaultJoinTimeout)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.dial == nil {
+		o.dial = (&net.Dialer{Timeout: requestTimeout}).DialContext
+	}
+	switch {
+	case len(o.Brokers) == 0 || o.Topic == "" || o.Partitions < 1 || o.Node.ID == "":
+		return o, errors.New("cluster: Brokers, Topic, Partitions and Node.ID must be set")
+	case o.SessionTimeout < time.Second || o.JoinTimeout < time.Second:
+		return o, fmt.Errorf("cluster: SessionTimeout is %v and JoinTimeout %v, both must be at least 1 s", o.SessionTimeout, o.JoinTimeout)
+	case o.HeartbeatInterval <= 0 || o.HeartbeatInterval > o.SessionTimeout/3:
+		return o, fmt.Errorf("cluster: HeartbeatInterval is %v, must be positive and at most a third of SessionTimeout, %v", o.HeartbeatInterval, o.SessionTimeout)
+	}
+	return o, nil
+}
+
+// Group is the consumer group of a topic.
+func Group(topic string) string { return "muster-" + topic }
