@@ -92,7 +92,7 @@ func (v *validator) target(text string) {
 			return
 		}
 	}
-	t := v.tags(path, text, merge.URL)
+	t := v.tags(path, text, merge.Target)
 	if t == nil {
 		return
 	}

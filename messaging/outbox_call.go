@@ -2,6 +2,7 @@ package messaging
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -129,12 +130,19 @@ func (o *Outbox) composeCall(ctx context.Context, account uint64, w *resolver.Ou
 	return r, in.Attempts, nil
 }
 
-// callURL is where a call goes: values may say what is asked of the host that the
-// author wrote, and not which host is asked.
+// callURL is where a call goes: host, path and query are those that the author
+// wrote, and values are data in them.
 func callURL(target string, values merge.Lookup) (string, error) {
-	rendered, err := fillIn(target, merge.URL, values)
+	rendered, err := fillIn(target, merge.Target, values)
 	if err != nil {
 		return "", fmt.Errorf("url: %w", err)
+	}
+	// Dots are not encoded, so a value of dots alone would lead to another path.
+	path, _, _ := strings.Cut(rendered, "?")
+	for _, part := range strings.Split(path, "/") {
+		if part == "." || part == ".." {
+			return "", errors.New("url: a value makes a part of the path that is only dots")
+		}
 	}
 	return tracking.Location(target, rendered)
 }

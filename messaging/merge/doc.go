@@ -35,6 +35,7 @@
 //   - [JSON]: inside a string as JSON escapes; outside one as a JSON value:
 //     numbers, true, false and null as they are, all else quoted, blank as null.
 //   - [URL]: a whole link; the rules of links above without character references.
+//   - [Target]: likewise, and in the path a value is percent-encoded as in the query.
 //
 // # Bounds
 //

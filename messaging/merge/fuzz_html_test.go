@@ -126,7 +126,7 @@ func FuzzParse(f *testing.F) {
 		f.Add(s, byte(HTML))
 	}
 	for _, s := range []string{"{{a", `{{a|"b`, `{{a|default:"b"}}`, "{{{", "}}{{", `{"a":"{{b}}"}`, "{{a.b.c}}", "{{\"{{\"}}", "<!--[if", "<a href={{"} {
-		for m := Text; m <= URL; m++ {
+		for m := Text; m <= Target; m++ {
 			f.Add(s, byte(m))
 		}
 	}

@@ -186,6 +186,7 @@ func TestOtherModes(t *testing.T) {
 		{URL, "{{u}}", "https://e.com/?a=b%20c"},
 		{URL, "{{js}}", "#"},
 		{URL, "https://e.com/?q={{u}}&r={{n}}", "https://e.com/?q=https%3A%2F%2Fe.com%2F%3Fa%3Db%20c&r=-12.5e3"},
+		{Target, "https://e.com/p/{{u}}/d?q={{u}}", "https://e.com/p/https%3A%2F%2Fe.com%2F%3Fa%3Db%20c/d?q=https%3A%2F%2Fe.com%2F%3Fa%3Db%20c"},
 	} {
 		if got := render(t, c.mode, c.text, m); got != c.want {
 			t.Errorf("%s:\n got %q\nwant %q", c.text, got, c.want)

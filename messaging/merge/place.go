@@ -26,6 +26,8 @@ func newPlacer(mode Mode) (placer, error) {
 		return &jsonPlace{}, nil
 	case URL:
 		return &urlPlace{}, nil
+	case Target:
+		return &targetPlace{}, nil
 	default:
 		return nil, fmt.Errorf("merge: no such mode: %d", mode)
 	}
@@ -72,6 +74,19 @@ type urlPlace struct{ link linkPlace }
 
 func (p *urlPlace) literal(s string) string { return p.link.literal(s) }
 func (p *urlPlace) tag() (escaper, string)  { return p.link.tag() }
+
+// targetPlace is the address of a request. A value that could bring a slash, a
+// question mark or a hash would choose what is asked of the host.
+type targetPlace struct{ link linkPlace }
+
+func (p *targetPlace) literal(s string) string { return p.link.literal(s) }
+func (p *targetPlace) tag() (escaper, string) {
+	e, reason := p.link.tag()
+	if e == escURLPath {
+		e = escURLQuery
+	}
+	return e, reason
+}
 
 // linkPlace follows a link.
 type linkPlace struct {

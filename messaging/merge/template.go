@@ -37,6 +37,9 @@ const (
 	JSON
 	// URL is one whole link.
 	URL
+	// Target is the address of a request that this service sends: its host is
+	// written out, and a value is data in the path as in the query.
+	Target
 )
 
 // Template is a parsed text. It does not change and may be used by many

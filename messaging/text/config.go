@@ -110,7 +110,7 @@ func (c Config) compile(allowPrivate bool) (*compiled, error) {
 	if i := strings.Index(c.URL, "{{"); i >= 0 && !strings.Contains(strings.SplitN(c.URL[:i], "://", 2)[1], "/") {
 		return nil, errors.New("text: url may have merge tags only behind the host, so that a message cannot choose it")
 	}
-	if p.url, err = merge.Parse(c.URL, merge.URL); err != nil {
+	if p.url, err = merge.Parse(c.URL, merge.Target); err != nil {
 		return nil, fmt.Errorf("text: url: %w", err)
 	}
 	switch p.Method {
