@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 
 	"github.com/segmentio/kafka-go/compress"
 )
@@ -162,22 +163,78 @@ func (s *scanner) inflate(codec compress.Codec, body []byte) (_ []byte, err erro
 			err = fmt.Errorf("cannot be read: %v", p)
 		}
 	}()
+	if codec.Code() == int8(compress.Snappy) {
+		if err := checkSnappy(body, s.inflateLimit); err != nil {
+			return nil, err
+		}
+	}
 	r := codec.NewReader(bytes.NewReader(body))
 	defer func() {
 		if cerr := r.Close(); err == nil {
 			err = cerr
 		}
 	}()
-	out := bytes.NewBuffer(s.inflated[:0])
-	n, err := io.Copy(out, io.LimitReader(r, int64(s.inflateLimit)+1))
-	s.inflated = out.Bytes()
-	if err != nil {
-		return nil, err
+	out := s.inflated[:0]
+	for idle := 0; len(out) <= s.inflateLimit; {
+		if len(out) == cap(out) {
+			out = slices.Grow(out, max(4<<10, len(out)))
+		}
+		n, err := r.Read(out[len(out):cap(out)])
+		out = out[:len(out)+n]
+		s.inflated = out
+		if err == io.EOF {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		// A codec that neither reads nor ends must not hold us up.
+		if idle++; n > 0 {
+			idle = 0
+		}
+		if idle > 100 {
+			return nil, io.ErrNoProgress
+		}
 	}
-	if n > int64(s.inflateLimit) {
-		return nil, fmt.Errorf("inflates to more than %d bytes", s.inflateLimit)
+	return nil, fmt.Errorf("inflates to more than %d bytes", s.inflateLimit)
+}
+
+// xerialHead begins what Java's snappy writes: 16 bytes, then blocks with their
+// lengths before them. Without it the body is one block.
+const (
+	xerialMagic = "\x82SNAPPY\x00"
+	xerialHead  = 16
+)
+
+// checkSnappy refuses lengths that cannot be: the codec makes room for what a
+// body claims before it looks.
+func checkSnappy(body []byte, limit int) error {
+	block := func(b []byte) error {
+		if size, n := binary.Uvarint(b); n <= 0 || size > uint64(limit) {
+			return fmt.Errorf("a block inflates to more than %d bytes", limit)
+		}
+		return nil
 	}
-	return s.inflated, nil
+	if !bytes.HasPrefix(body, []byte(xerialMagic)) {
+		return block(body)
+	}
+	if len(body) < xerialHead {
+		return io.ErrUnexpectedEOF
+	}
+	for rest := body[xerialHead:]; len(rest) > 0; {
+		if len(rest) < 4 {
+			return io.ErrUnexpectedEOF
+		}
+		n := int64(binary.BigEndian.Uint32(rest))
+		if n > int64(len(rest)-4) {
+			return io.ErrUnexpectedEOF
+		}
+		if err := block(rest[4 : 4+n]); err != nil {
+			return err
+		}
+		rest = rest[4+n:]
+	}
+	return nil
 }
 
 // record takes the next record off the body.

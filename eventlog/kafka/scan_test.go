@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -130,6 +131,34 @@ func TestInflatingIsBounded(t *testing.T) {
 	s.reset(set)
 	if _, err := s.next(0); err == nil || !strings.Contains(err.Error(), "more than 1048576 bytes") {
 		t.Fatal(err)
+	}
+}
+
+// TestSnappyClaimsAreChecked: a batch that claims blocks of gigabytes is refused
+// before room is made for them.
+func TestSnappyClaimsAreChecked(t *testing.T) {
+	good := sealed(t, 0, "snappy", make([]byte, 5000))
+	for _, c := range []struct {
+		name string
+		body []byte
+	}{
+		{"block", append([]byte(xerialMagic+"00000000"), 0x7f, 0xff, 0xff, 0xff, 1, 2)},
+		{"inflated", append([]byte(xerialMagic+"00000000"), 0, 0, 0, 6, 0xff, 0xff, 0xff, 0xff, 0x07, 0)},
+		{"inflated, plain", []byte{0xff, 0xff, 0xff, 0xff, 0x07, 0, 0}},
+		{"head", []byte(xerialMagic)},
+	} {
+		set := append(bytes.Clone(good[:batchHeaderSize]), c.body...)
+		binary.BigEndian.PutUint32(set[atLength:], uint32(len(set)-12))
+		fixCRC(set)
+		s := scanner{inflateLimit: 1 << 20}
+		s.reset(set)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := s.next(0)
+		runtime.ReadMemStats(&after)
+		if err == nil || after.TotalAlloc-before.TotalAlloc > 100<<20 {
+			t.Errorf("%s: %v, after %d bytes of memory", c.name, err, after.TotalAlloc-before.TotalAlloc)
+		}
 	}
 }
 
