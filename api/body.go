@@ -5,9 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"strconv"
+	"reflect"
 	"strings"
 	"time"
 
@@ -15,6 +14,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/internal/jsonscan"
 )
 
 // decode reads a call's body, a JSON object with known fields only, into v.
@@ -62,59 +63,62 @@ func readBody(rc *fasthttp.RequestCtx, memory *ingest.Memory, limit int) ([]byte
 
 var errNoMemory = &problem{status: http.StatusServiceUnavailable, message: "too many bytes are in flight; send the request again in a moment", retryAfter: time.Second}
 
+// inDefinition begins the paths of what is in a definition, which is told apart by
+// its own paths wherever it stands.
+const inDefinition = "definition."
+
+// decodeStrict reads an object strictly: exact names of known fields, each once, and
+// valid texts.
 func decodeStrict(body []byte, v any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return badField("", "the body is empty; send a JSON object")
 	}
-	d := json.NewDecoder(bytes.NewReader(body))
-	d.DisallowUnknownFields()
-	err := d.Decode(v)
-	if err == nil {
-		if _, err = d.Token(); err == io.EOF {
-			err = nil
-		} else {
-			return badField("", "something stands behind the body's JSON object; send one object")
-		}
-	}
-	if err == nil && bytes.TrimSpace(body)[0] != '{' {
-		return badField("", "the body must be a JSON object")
-	}
-	var syntax *json.SyntaxError
+	err := jsonform.Decode(body, v, jsonform.Refuse)
+	var syntax *jsonscan.SyntaxError
+	var fault *jsonform.Error
+	var unknown *jsonform.UnknownError
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case err == nil:
 		return nil
 	case errors.As(err, &syntax):
-		return badField("", "the body is not valid JSON at byte %d: %s; fix the request", syntax.Offset, syntax)
-	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return badField("", "the body ends in the middle of its JSON; send it whole")
+		return badField("", "the body is not valid JSON at byte %d: %s; fix the request", syntax.Offset, syntax.Reason)
+	case errors.As(err, &unknown):
+		return badField(unknown.Path, "%s", unknown)
+	case errors.As(err, &fault) && fault.Path == "":
+		return badField("", "the body must be a JSON object")
+	case errors.As(err, &fault) && strings.HasPrefix(fault.Path, inDefinition):
+		return badField("definition", "%s", jsonform.Faultf(fault.Path[len(inDefinition):], "%s", fault.Reason))
+	case errors.As(err, &fault):
+		return badField(fault.Path, "%s", fault)
 	case errors.As(err, &mistyped):
 		if mistyped.Field == "" {
 			return badField("", "the body must be a JSON object")
 		}
-		return badField(mistyped.Field, "%s must be %s, not %s", mistyped.Field, jsonName(mistyped.Type.Kind().String()), mistyped.Value)
-	}
-	if quoted, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		if name, uerr := strconv.Unquote(quoted); uerr == nil {
-			return badField(name, "%s is no field of this request; leave it out", quoted)
+		want := jsonName(mistyped.Type.Kind())
+		if strings.HasPrefix(mistyped.Value, "number ") && want != "a number" && want != "a whole number" {
+			mistyped.Value = "number"
 		}
+		return badField(mistyped.Field, "%s must be %s, not %s", mistyped.Field, want, strings.TrimPrefix(mistyped.Value, "number "))
 	}
 	return badField("", "the body is not what this call takes: %s", err)
 }
 
 // jsonName names a Go kind as a person who writes JSON knows it.
-func jsonName(kind string) string {
+func jsonName(kind reflect.Kind) string {
 	switch kind {
-	case "string":
+	case reflect.String:
 		return "a string"
-	case "slice", "array":
+	case reflect.Slice, reflect.Array:
 		return "an array"
-	case "struct", "map":
+	case reflect.Struct, reflect.Map:
 		return "an object"
-	case "bool":
+	case reflect.Bool:
 		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
 	}
-	return "a number"
+	return "a whole number"
 }
 
 // limit reads the query's limit.

@@ -11,30 +11,31 @@ import (
 // are removed by "", keys of geo and attributes by null.
 func (a *API) updateProfile(c *call) (any, error) {
 	var in struct {
-		Email      *string        `json:"email"`
-		FirstName  *string        `json:"first_name"`
-		LastName   *string        `json:"last_name"`
-		Phone      *string        `json:"phone"`
-		ExternalID *string        `json:"external_id"`
-		Geo        map[string]any `json:"geo"`
-		Attributes map[string]any `json:"attributes"`
+		Email      *string `json:"email"`
+		FirstName  *string `json:"first_name"`
+		LastName   *string `json:"last_name"`
+		Phone      *string `json:"phone"`
+		ExternalID *string `json:"external_id"`
+		// Raw, so that numbers stay as they were written.
+		Geo        json.RawMessage `json:"geo"`
+		Attributes json.RawMessage `json:"attributes"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
 	args := resolver.ContactUpdate{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
 	for _, f := range []struct {
-		src map[string]any
-		dst *json.RawMessage
-	}{{in.Geo, &args.Geo}, {in.Attributes, &args.Attributes}} {
-		if f.src == nil {
-			continue
+		name string
+		src  json.RawMessage
+		dst  *json.RawMessage
+	}{{"geo", in.Geo, &args.Geo}, {"attributes", in.Attributes, &args.Attributes}} {
+		switch {
+		case len(f.src) == 0 || string(f.src) == "null":
+		case f.src[0] != '{':
+			return nil, badField(f.name, "%s must be an object", f.name)
+		default:
+			*f.dst = f.src
 		}
-		b, err := json.Marshal(f.src)
-		if err != nil {
-			return nil, err
-		}
-		*f.dst = b
 	}
 	if err := a.command(c, resolver.CommandContactUpdate, args, nil); err != nil {
 		return nil, err

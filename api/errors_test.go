@@ -23,12 +23,12 @@ func TestErrors(t *testing.T) {
 
 		{"POST", "/session", "", 415, "", "Content-Type"},
 		{"POST", "/session", " ", 400, "", "empty"},
-		{"POST", "/session", "{", 400, "", "middle"},
+		{"POST", "/session", "{", 400, "", "ends too early"},
 		{"POST", "/session", "null", 400, "", "object"},
 		{"POST", "/session", "[]", 400, "", "object"},
 		{"POST", "/session", `"x"`, 400, "", "object"},
 		{"POST", "/session", "{}{}", 400, "", "behind"},
-		{"POST", "/session", "{]", 400, "", "byte 2"},
+		{"POST", "/session", "{]", 400, "", "byte 1"},
 		{"POST", "/session", `{"email":"a@x.io"}`, 400, "password", "password"},
 		{"POST", "/session", `{"password":"x"}`, 400, "email", "email"},
 		{"POST", "/session", `{"email":"","password":"x"}`, 400, "email", "email"},
@@ -81,7 +81,7 @@ func TestErrors(t *testing.T) {
 		{"PUT", "/settings", settingsWith(`{"placeholders":[""]}`), 400, "placeholders", "placeholders[0]"},
 		{"PUT", "/settings", settingsWith(`{"x":1}`), 400, "x", "x"},
 		{"PUT", "/settings", settingsWith(`{"placeholders":null}`), 400, "placeholders", "missing"},
-		{"PUT", "/settings", settingsWith(`{"identifier_cap":"50"}`), 400, "identifier_cap", "a number"},
+		{"PUT", "/settings", settingsWith(`{"identifier_cap":"50"}`), 400, "identifier_cap", "a whole number"},
 	} {
 		status, a := s.do(x.method, x.path, x.body)
 		if status != x.status || a.field() != x.field || !strings.Contains(a.Message, x.says) {

@@ -8,10 +8,11 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/internal/jsonscan"
 )
 
 // decode reads the body, a JSON object, into v. Fields that v does not have are
@@ -60,15 +61,11 @@ func (c *call) body() ([]byte, error) {
 	return body, nil
 }
 
+// decodeObject reads an object strictly: exact names, each once, and valid texts.
 func decodeObject(body []byte, v any) error {
-	if !utf8.Valid(body) {
-		return Fail("body Input should be valid UTF-8")
-	}
-	if body[0] != '{' && json.Valid(body) {
-		return Fail("body Input should be a valid object")
-	}
-	err := json.Unmarshal(body, v)
-	var syntax *json.SyntaxError
+	err := jsonform.Decode(body, v, jsonform.Ignore)
+	var syntax *jsonscan.SyntaxError
+	var fault *jsonform.Error
 	var mistyped *json.UnmarshalTypeError
 	var f *failure
 	switch {
@@ -77,13 +74,28 @@ func decodeObject(body []byte, v any) error {
 	case errors.As(err, &f):
 		return f // a type of ours that decodes itself
 	case errors.As(err, &syntax):
-		return Fail("body Input should be valid JSON, see byte %d: %s", syntax.Offset, syntax)
+		return Fail("body Input should be valid JSON, see byte %d: %s", syntax.Offset, syntax.Reason)
+	case errors.As(err, &fault) && fault.Path == "":
+		return Fail("body Input should be a valid object")
+	case errors.As(err, &fault):
+		return Fail("%s Input should %s", fault.Path, strings.TrimPrefix(fault.Reason, "must "))
 	case errors.As(err, &mistyped) && mistyped.Field != "":
 		return Fail("%s Input should be %s", mistyped.Field, kindName(mistyped.Type))
 	case errors.As(err, &mistyped):
 		return Fail("body Input should be a valid object")
 	}
 	return Fail("body Input is not what this call takes: %s", err)
+}
+
+// object reads a field that takes an object, nil where the body does not have it.
+func object(field string, raw json.RawMessage) (json.RawMessage, error) {
+	switch {
+	case !isGiven(raw):
+		return nil, nil
+	case raw[0] != '{':
+		return nil, Fail("%s Input should be a valid object", field)
+	}
+	return raw, nil
 }
 
 // kindName names a Go type as a person who writes JSON knows it.

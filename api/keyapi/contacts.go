@@ -130,24 +130,20 @@ func (a *API) getContact(c *call) (any, error) { return c.contactOf(c.param("id"
 func (a *API) updateContact(c *call) (any, error) {
 	var in struct {
 		contactFields
-		Geo        map[string]any `json:"geo"`
-		Attributes map[string]any `json:"attributes"`
+		// Raw, so that numbers stay as they were written.
+		Geo        json.RawMessage `json:"geo"`
+		Attributes json.RawMessage `json:"attributes"`
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	args := resolver.ContactUpdate{ID: c.param("id"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
-	for _, f := range []struct {
-		src map[string]any
-		dst *json.RawMessage
-	}{{in.Geo, &args.Geo}, {in.Attributes, &args.Attributes}} {
-		if f.src != nil {
-			b, err := json.Marshal(f.src)
-			if err != nil {
-				return nil, err
-			}
-			*f.dst = b
-		}
+	var err error
+	if args.Geo, err = object("geo", in.Geo); err != nil {
+		return nil, err
+	}
+	if args.Attributes, err = object("attributes", in.Attributes); err != nil {
+		return nil, err
 	}
 	var out resolver.ContactReply
 	if err := c.command(resolver.CommandContactUpdate, args, &out); err != nil {

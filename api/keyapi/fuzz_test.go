@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -37,7 +38,7 @@ func FuzzBodies(f *testing.F) {
 		}
 		var contact struct {
 			contactFields
-			Attributes map[string]any `json:"attributes"`
+			Attributes json.RawMessage `json:"attributes"`
 		}
 		refused(decodeObject(body, &contact))
 		var fields campaignFields

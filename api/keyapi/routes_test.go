@@ -197,9 +197,9 @@ func TestFailuresOfA(t *testing.T) {
 		{"/test/abc", `[]`, "body Input should be a valid object", nil},
 		{"/test/abc", `null`, "body Input should be a valid object", nil},
 		{"/test/abc", `"x"`, "body Input should be a valid object", nil},
-		{"/test/abc", `{"name":"x"`, "body Input should be valid JSON, see byte 11: unexpected end of JSON input", nil},
-		{"/test/abc", `{"name":"x"} {}`, "body Input should be valid JSON, see byte 14: invalid character '{' after top-level value", nil},
-		{"/test/abc", "{\"name\":\"\xff\"}", "body Input should be valid UTF-8", nil},
+		{"/test/abc", `{"name":"x"`, "body Input should be valid JSON, see byte 11: the text ends too early", nil},
+		{"/test/abc", `{"name":"x"} {}`, "body Input should be valid JSON, see byte 13: unexpected text behind the value", nil},
+		{"/test/abc", "{\"name\":\"\xff\"}", "body Input should be valid JSON, see byte 9: ", nil},
 		{"/test/abc", "", "body Field required", nil},
 		{"/test/abc", "  ", "body Field required", nil},
 		{"/test/abc", `{"name":"` + strings.Repeat("x", 5000) + `"}`, "body Input should have at most 2000 bytes", nil},
@@ -216,7 +216,7 @@ func TestFailuresOfA(t *testing.T) {
 		status, b := post(x.path, x.body, x.headers...)
 		var want struct{ Status, Message, Data any }
 		ok(t, json.Unmarshal([]byte(b), &want))
-		if m := failureOf(t, status, b); status != 200 || m != x.want || !strings.HasSuffix(b, `,"data":{}}`) {
+		if m := failureOf(t, status, b); status != 200 || !strings.HasPrefix(m, x.want) || !strings.HasSuffix(b, `,"data":{}}`) {
 			t.Errorf("POST %s %.60s: %d %s\nwant %s", x.path, x.body, status, b, x.want)
 		}
 	}
@@ -256,7 +256,9 @@ func TestFailuresOfC(t *testing.T) {
 	var fail error
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000 },
 		route{method: "POST", path: "/test", permission: "lists:write", handle: func(c *call) (any, error) {
-			var in struct{ Name string }
+			var in struct {
+				Name string `json:"name"`
+			}
 			if err := c.decode(&in); err != nil {
 				return nil, err
 			}
@@ -522,12 +524,12 @@ func TestEventC(t *testing.T) {
 		`{"email":"a@x.io","event":5}`:                              "event must be a string",
 		`{"email":"a@x.io","event":"Item Viewed"}`:                  "event must be a key in snake case",
 		`{"email":"a@x.io","event":"x","properties":[1]}`:           "properties must be a JSON object",
-		`{"email":"a@x.io","event":"x","properties":{"a":1,"a":2}}`: "properties.a occurs twice",
-		`{"email":"a@x.io","event":"x","properties":{"a":1e999}}`:   "properties.a is a number beyond",
+		`{"email":"a@x.io","event":"x","properties":{"a":1,"a":2}}`: "properties.a Input should be given only once",
+		`{"email":"a@x.io","event":"x","properties":{"a":1e999}}`:   "properties.a Input should be a number that fits",
 		`{"email":"guest","event":"x"}`:                             "guest",
 		`{"email":"` + strings.Repeat("x", 600) + `","event":"x"}`:  "email is longer than 512 bytes",
 		`{"email":"a@x.io","event":"x","idempotency_key":7}`:        "idempotency_key must be a string",
-		`{"email":"a\u0000@x.io","event":"x"}`:                      "email holds the character NUL",
+		`{"email":"a\u0000@x.io","event":"x"}`:                      "email Input should not contain the NUL character",
 	} {
 		status, b := post(body)
 		if m := failureOf(t, status, b); status != 400 || !strings.Contains(m, message) || strings.Contains(m, "user.email") {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"strconv"
+	"strings"
 )
 
 func itoa(n int) string { return strconv.Itoa(n) }
@@ -95,6 +96,22 @@ func pushPart() part {
 				eq("data.total", 3).eq("data.accepted", 3).eq("data.retired", 0).eq("data.reachableContacts", 1).eq("data.contactsInSegment", 3)
 			if n := c.remote.pushed(dead); n != 1 {
 				c.Errorf("the dead device was asked for %d times", n)
+			}
+		}},
+		{"names are exact, and each is given once: a dry run stays one", func(c *check) {
+			x := c.other()
+			x.a("POST", "/contacts/"+x.contact(obj{})+"/devices", obj{"kind": "fcm", "address": "token-1234567890-abcdef"}).success()
+			for _, body := range []string{`{"title":"T","dryRun":true,"DryRun":false}`, `{"title":"T","DRYRUN":false,"dryRun":true,"dryrun":false}`} {
+				x.a("POST", "/push/send", body).says("success", "dry run").eq("data.dryRun", true)
+			}
+			x.a("POST", "/push/send", `{"title":"T","dryRun":true,"dryRun":false}`).names("dryRun ")
+			x.a("POST", "/push/send", `{"title":"\ud800","dryRun":true}`).names("title ")
+			x.console("GET", "/outbox?channel=push", nil).http(200).length("data", 0)
+			x.console("POST", "/lists", `{"name":"a","Name":"b"}`).http(400).eq("data.field", "Name")
+			x.a("POST", "/lists", `{"name":"\u0000"}`).names("name ")
+			id := x.contact(obj{})
+			if a := x.a("PATCH", "/contacts/"+id, `{"attributes":{"n":12345678901234567890}}`).success(); !strings.Contains(string(a.raw), "12345678901234567890") {
+				a.fault("the number is not as it was written")
 			}
 		}},
 		{"a message that no device took is a failure with its counts", func(c *check) {
