@@ -1,8 +1,11 @@
 package api
 
 import (
+	"errors"
+
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -51,7 +54,13 @@ func (a *API) saveTemplate(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	var t resolver.Template
+	t := resolver.Template{Subject: in.Subject, HTML: in.HTML, Text: in.Text}
+	var fault *messaging.ContentError
+	if err := messaging.CheckTemplate(&t); errors.As(err, &fault) {
+		return nil, badField(fault.Field, "%s", fault)
+	} else if err != nil {
+		return nil, err
+	}
 	err := a.command(c, resolver.CommandTemplateSave, resolver.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text}, &t)
 	if err != nil {
 		return nil, err

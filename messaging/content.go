@@ -1,9 +1,11 @@
 package messaging
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 
+	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -40,14 +42,46 @@ type fault string
 
 func (f fault) Error() string { return string(f) }
 
-// PrepareEmail checks the texts of an e-mail and takes its links out, so that
-// opens and clicks can be told. A fault is a [*ContentError].
+// PrepareEmail checks the texts and addresses of an e-mail and takes its links
+// out, so that opens and clicks can be told. A fault is a [*ContentError].
 func PrepareEmail(c resolver.CampaignContent) (resolver.CampaignContent, error) {
+	for _, f := range [...]struct{ field, address string }{{"sender", c.Sender}, {"reply_to", c.ReplyTo}} {
+		if f.address == "" {
+			continue
+		}
+		if _, err := email.CheckAddress(f.address); err != nil {
+			return c, &ContentError{"", fmt.Errorf("%s %w", f.field, err)}
+		}
+	}
 	c, err := takeLinks(c)
 	if err == nil {
 		_, err = compile(c)
 	}
 	return c, err
+}
+
+// CheckCampaign says what keeps a campaign's own texts and addresses from being
+// sent to anybody, as far as it has them yet. A fault is a [*ContentError].
+func CheckCampaign(x *resolver.Campaign) error {
+	c := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
+	if x.Medium() != mediumEmail {
+		c.HTML, c.Text = "", x.Body // as it is
+		_, err := PrepareText(c)
+		return err
+	}
+	_, err := PrepareEmail(c)
+	return err
+}
+
+// CheckTemplate says what is wrong with the texts of a template: a
+// [*ContentError] by the template's own fields.
+func CheckTemplate(t *resolver.Template) error {
+	_, err := compile(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
+	var fault *ContentError
+	if errors.As(err, &fault) && fault.Field == "body" {
+		fault.Field = "html"
+	}
+	return err
 }
 
 // takeLinks puts merge tags in place of the links of an HTML body, and adds the

@@ -218,7 +218,7 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 	links := Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
 	send := SealSend(key, w.Send())
 	m := &email.Message{
-		ID:     fmt.Sprintf("%016x.%s@%s", account, hex.EncodeToString(send[:]), domainOf(in.Sender)),
+		ID:     messageID(account, hex.EncodeToString(send[:]), in.Sender),
 		Date:   time.UnixMilli(w.CreatedMs),
 		From:   email.Address{Addr: in.Sender},
 		To:     email.Address{Addr: strings.TrimSpace(in.To)},

@@ -133,7 +133,7 @@ func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, cam
 	values := c.values(l, p, send)
 	id := hex.EncodeToString(send[:])
 	m := &email.Message{
-		ID:      fmt.Sprintf("%016x.%s@%s", l.Account, id, c.Sender[strings.LastIndexByte(c.Sender, '@')+1:]),
+		ID:      messageID(l.Account, id, c.Sender),
 		Date:    at,
 		From:    email.Address{Addr: c.Sender},
 		ReplyTo: email.Address{Addr: c.ReplyTo},
@@ -149,6 +149,14 @@ func (c *compiled) email(l Links, p *resolver.Profile, send resolver.SendID, cam
 		return nil, err
 	}
 	return m, nil
+}
+
+// messageID is the Message-ID of a message, under the sender's domain in ASCII.
+func messageID(account uint64, id, sender string) string {
+	if ascii, err := email.CheckAddress(sender); err == nil {
+		sender = ascii
+	}
+	return fmt.Sprintf("%016x.%s@%s", account, id, domainOf(sender))
 }
 
 // fill renders the texts of a message.

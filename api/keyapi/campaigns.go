@@ -140,6 +140,9 @@ func (a *API) createCampaign(c *call) (any, error) {
 }
 
 func (c *call) saveCampaign(x resolver.Campaign) (any, error) {
+	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
+		return nil, err
+	}
 	var saved resolver.Campaign
 	if err := c.command(resolver.CommandCampaignSave, x, &saved); err != nil {
 		return nil, err
@@ -275,11 +278,16 @@ func prepare(x *resolver.Campaign, content resolver.CampaignContent) (resolver.C
 		content.Sender = x.Sender
 		out, err = messaging.PrepareText(asText(content))
 	}
+	return out, contentFault(err)
+}
+
+// contentFault makes what is wrong with a content a failure of the request.
+func contentFault(err error) error {
 	var fault *messaging.ContentError
 	if errors.As(err, &fault) {
-		return out, Fail("%s", err)
+		return Fail("%s", err)
 	}
-	return out, err
+	return err
 }
 
 // asText is a content that has no markup: what the body says, as it is.

@@ -50,14 +50,17 @@ func (a *API) sendEmail(c *call) (any, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	if string(in.Data) == "null" {
-		in.Data = nil
+	var err error
+	if in.Data, err = object("data", in.Data); err != nil {
+		return nil, err
 	}
-	if len(in.Data) > 0 && in.Data[0] != '{' {
-		return nil, Fail("data Input should be a valid object")
+	if in.Sender != "" {
+		if _, err := email.CheckAddress(in.Sender); err != nil {
+			return nil, Fail("sender %s", err)
+		}
 	}
 	var t resolver.Template
-	err := c.read(func(v *resolver.View) error {
+	err = c.read(func(v *resolver.View) error {
 		var ok bool
 		if t, ok = v.Template(in.TemplateID); !ok {
 			return failWith(codeNotFound, "template_id: there is no such template")
