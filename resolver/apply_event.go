@@ -194,6 +194,12 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 		}
 	}
 
+	if len(m.losers) > 0 {
+		if err := m.noteMerged(a, d, winner); err != nil {
+			return r, nil, err
+		}
+	}
+
 	// Fields and attributes: the latest event wins; an older one fills gaps.
 	mode := mergeOverwrite
 	if past {
@@ -244,6 +250,9 @@ func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.R
 			a.ids.set(p.hashes[k], r.ordinal)
 			if IdentityKind(k) == IdentityEmail {
 				m.noteAlike(a, p.ev.Email, p.hashes[k])
+			}
+			if m.recall(a, &m.doc, p.hashes[k]) {
+				r.fields |= engine.FieldConsents
 			}
 		}
 	}

@@ -320,6 +320,9 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			a.ids.set(hashes[k], o)
 			d.idents = append(d.idents, ident{IdentityKind(k), []byte(v)})
 			fields |= engine.FieldEmail << k
+			if m.recall(a, d, hashes[k]) {
+				fields |= engine.FieldConsents
+			}
 			if IdentityKind(k) == IdentityEmail {
 				m.noteAlike(a, []byte(v), hashes[k])
 				m.reserve(a, v)

@@ -127,6 +127,7 @@ type account struct {
 	contents    map[string][]CampaignContent
 	alike       map[hash128][]hash128 // e-mails, as identities, by their folded form, see noteAlike
 	erasures    map[hash128]Erasure
+	lifted      map[hash128]Erasure    // what was refused before an erasure that was lifted, see recall
 	erasing     []*erasing             // the oldest first
 	credentials map[string]*Credential // by group/name
 
@@ -163,6 +164,7 @@ func newAccount(number uint64, index uint32) *account {
 		contents:  map[string][]CampaignContent{},
 		alike:     map[hash128][]hash128{},
 		erasures:  map[hash128]Erasure{},
+		lifted:    map[hash128]Erasure{},
 
 		credentials: map[string]*Credential{},
 

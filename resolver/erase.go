@@ -61,6 +61,58 @@ type Erasure struct {
 	Hash string `json:"hash,omitempty"`
 	Kind string `json:"kind"`
 	AtMs int64  `json:"at_ms"`
+	// Refused is what the person, or the account, had refused by then. It holds
+	// again for whoever the identifier is stored with after the mark was lifted.
+	Refused []refused `json:"refused,omitempty"`
+	// LiftedMs is when the mark was lifted, 0 while it keeps the identifier out.
+	LiftedMs int64 `json:"lifted_ms,omitempty"`
+}
+
+// refused is an opt-out of a channel, or a block of one.
+type refused struct {
+	Channel byte        `json:"channel"`
+	Reason  blockReason `json:"reason,omitempty"` // 0 for an opt-out
+	SinceMs int64       `json:"since_ms"`
+}
+
+// refusals are the opt-outs and blocks of a profile. Their source is not among
+// them: it is a text that may name somebody.
+func (d *document) refusals() (out []refused) {
+	for _, c := range d.consents {
+		if c.status == consentUnsubscribed {
+			out = append(out, refused{Channel: c.channel, SinceMs: c.sinceMs})
+		}
+	}
+	for _, b := range d.blocks {
+		if b.reason != blockPending {
+			out = append(out, refused{Channel: b.channel, Reason: b.reason, SinceMs: b.sinceMs})
+		}
+	}
+	return out
+}
+
+// recall makes refusals hold for a profile that an identifier is attached to whose
+// mark was lifted. The mark is done with: the profile has them from then on.
+func (m *Machine) recall(a *account, d *document, h hash128) (changed bool) {
+	if len(a.lifted) == 0 {
+		return false
+	}
+	for _, x := range a.lifted[h].Refused {
+		changed = true
+		if x.Reason != 0 {
+			d.block(block{x.Channel, x.Reason, x.SinceMs})
+			continue
+		}
+		d.foldConsent(consentState{channel: x.Channel, status: consentUnsubscribed, sinceMs: x.SinceMs})
+		if !d.subscribed(x.Channel) {
+			d.unblock(x.Channel, blockPending)
+		}
+	}
+	if _, ok := a.lifted[h]; ok {
+		delete(a.lifted, h)
+		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), nil)
+	}
+	return changed
 }
 
 // erasing is an erasure that history has not confirmed yet.
@@ -110,7 +162,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	switch {
 	case len(a.erasing) >= maxErasing:
 		return atLimit("", "%d erasures wait for history to take part, the most that can; try again later", maxErasing)
-	case len(a.erasures)+len(d.idents) > maxErasures:
+	case len(a.erasures)+len(a.lifted)+len(d.idents) > maxErasures:
 		return atLimit("", "this account keeps %d identifiers of erased persons out, the most it can; lift some first", maxErasures)
 	}
 	task := &erasing{UpTo: cmd.out.Offset + 1, Ordinals: []uint32{o}}
@@ -153,13 +205,14 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 
 // keepOut frees a profile's identifiers and marks them.
 func (m *Machine) keepOut(a *account, d *document) {
+	refused := d.refusals()
 	for _, id := range d.idents {
 		h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
 		if !ok {
 			continue
 		}
 		a.ids.remove(h)
-		x := Erasure{Kind: id.kind.String(), AtMs: m.logTime}
+		x := Erasure{Kind: id.kind.String(), AtMs: m.logTime, Refused: refused}
 		a.erasures[h] = x
 		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
 		if id.kind != IdentityEmail {
@@ -208,8 +261,15 @@ func (m *Machine) liftErasure(cmd *command, c ErasureLift) *Refusal {
 	if !ok {
 		return notFound("", "no erased person had this identifier")
 	}
+	x := a.erasures[h]
 	delete(a.erasures, h)
-	m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), nil)
+	if len(x.Refused) == 0 {
+		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), nil)
+		return nil
+	}
+	x.LiftedMs = m.logTime
+	a.lifted[h] = x
+	m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
 	return nil
 }
 
@@ -249,7 +309,11 @@ func (a *account) loadErased(name string, value []byte) error {
 			return fmt.Errorf("erasure of the wrong length")
 		}
 		err := json.Unmarshal(value, &x)
-		a.erasures[hash128([]byte(rest))] = x
+		if x.LiftedMs != 0 {
+			a.lifted[hash128([]byte(rest))] = x
+		} else {
+			a.erasures[hash128([]byte(rest))] = x
+		}
 		return err
 	case erasedTask:
 		t := new(erasing)
@@ -262,11 +326,13 @@ func (a *account) loadErased(name string, value []byte) error {
 
 // hashErased is the erasures' part of the state's hash.
 func (a *account) hashErased(put func([]byte)) {
-	marks := make(map[string]Erasure, len(a.erasures))
-	for h, x := range a.erasures {
-		marks[string(h[:])] = x
+	for _, list := range [...]map[hash128]Erasure{a.erasures, a.lifted} {
+		marks := make(map[string]Erasure, len(list))
+		for h, x := range list {
+			marks[string(h[:])] = x
+		}
+		hashMap(put, marks)
 	}
-	hashMap(put, marks)
 	for _, t := range a.erasing {
 		put(mustJSON(t))
 	}

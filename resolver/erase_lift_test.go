@@ -1,0 +1,63 @@
+package resolver
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestC1RefusalsOutliveAnErasure: what somebody had refused holds again when the
+// erasure was lifted and the person is stored anew, by whatever way and after a
+// restart; who had refused nothing has refused nothing (C1, R1).
+func TestC1RefusalsOutliveAnErasure(t *testing.T) {
+	text := func(s string) *string { return &s }
+	again := map[string]func(r *recorder) string{
+		"an event": func(r *recorder) string {
+			return r.events(ev("email", "anna@x.io")).Events[0].Profile.String()
+		},
+		"contact.create": func(r *recorder) string { return r.contact(ContactCreate{Email: "Anna@x.io"}) },
+		"contact.create with the phone": func(r *recorder) string {
+			return r.contact(ContactCreate{Email: "bert@x.io", Phone: "+491"})
+		},
+		"contact.update": func(r *recorder) string {
+			id := r.contact(ContactCreate{Email: "bert@x.io"})
+			r.must(CommandContactUpdate, ContactUpdate{ID: id, ExternalID: text("anna")})
+			return id
+		},
+		"contact.update with the phone": func(r *recorder) string {
+			id := r.contact(ContactCreate{Email: "bert@x.io"})
+			r.must(CommandContactUpdate, ContactUpdate{ID: id, Phone: text("+49 1")})
+			return id
+		},
+	}
+	for _, channel := range []string{"email", "sms", "push"} {
+		for _, s := range sayings() {
+			for name, store := range again {
+				t.Run(fmt.Sprintf("%s/%s/%s", channel, s.name, name), func(t *testing.T) {
+					d := newDurable(t, DefaultSettings())
+					r := d.recorder
+					id := r.events(ev("email", "anna@x.io", "external_id", "anna", "phone", "+49 1")).Events[0].Profile.String()
+					s.do(r, id, channel)
+					r.must(CommandContactErase, ContactErase{ID: id})
+					r.refuses(MessageErased, CommandContactCreate, ContactCreate{Email: "anna@x.io"})
+					d.reload()
+					for _, lift := range []ErasureLift{{Value: "anna@x.io"}, {Kind: "external_id", Value: "anna"}, {Value: "+49 1"}} {
+						r.must(CommandErasureLift, lift)
+					}
+					if n := len(r.view().Erasures("", 10)); n != 0 {
+						t.Fatalf("%d identifiers are still kept out", n)
+					}
+					d.reload()
+					r.now += 1000
+					p := r.profile(store(r))
+					if got := p.Consent(channel).Status; (got == "unsubscribed") != (s.status == "unsubscribed") {
+						t.Errorf("the consent is %s, before the erasure it was %s", got, s.status)
+					}
+					if got := p.Blocked(channel); got != s.blocked {
+						t.Errorf("the block is %q, before the erasure it was %q", got, s.blocked)
+					}
+					d.reload()
+				})
+			}
+		}
+	}
+}
