@@ -17,10 +17,11 @@ import (
 // TestL2Overlap repeats and overlaps batches in every way, by two stores in
 // turn; each record stays there once.
 func TestL2Overlap(t *testing.T) {
+	t.Parallel()
 	opts := Options{DSN: services.ClickHouse(t), Database: services.Database(t)}
 	stores := []*Store{openOptions(t, opts), openOptions(t, opts)}
 	rng := rand.New(rand.NewPCG(3, 4))
-	for i := range 30 {
+	for i := range 20 {
 		s, partition := stores[rng.IntN(2)], rng.IntN(2)
 		s.blockRows = 1 + rng.IntN(60)
 		position, err := s.Position(context.Background(), partition)
@@ -44,6 +45,7 @@ func TestL2Overlap(t *testing.T) {
 
 // TestL2OneWriterKeepsItsNumber: covers stay short as long as nothing happens.
 func TestL2OneWriterKeepsItsNumber(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	for o := range int64(5) {
 		appendRecords(t, s, 0, 10*o, 10*o+10)
@@ -57,6 +59,7 @@ func TestL2OneWriterKeepsItsNumber(t *testing.T) {
 // TestL2Zombie: a writer is cut off at every step of an append and goes on after
 // others have appended; with its commit, in time or late, or without.
 func TestL2Zombie(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	opts := Options{DSN: services.ClickHouse(t), Database: services.Database(t)}
 	a, z := openOptions(t, opts), openOptions(t, opts)
@@ -111,6 +114,7 @@ func TestL2Zombie(t *testing.T) {
 
 // TestL2RepeatedInsert: the same insert once more, as by a proxy, adds nothing.
 func TestL2RepeatedInsert(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := openTest(t)
 	b := new(query.Batch)
@@ -128,6 +132,7 @@ func TestL2RepeatedInsert(t *testing.T) {
 }
 
 func TestGapIsRefused(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	appendRecords(t, s, 0, 0, 10)
 	b := new(query.Batch)
@@ -151,6 +156,7 @@ func TestGapIsRefused(t *testing.T) {
 // were never completed once they are old, rows that were erased, also when they
 // come again.
 func TestSweep(t *testing.T) {
+	t.Parallel()
 	ctx := context.Background()
 	s := openTest(t)
 	appendRecords(t, s, 0, 0, 100)

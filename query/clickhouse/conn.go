@@ -114,6 +114,17 @@ func (s *Store) ask(ctx context.Context, sql string, row func(driver.Rows) error
 	return s.query(ctx, s.opts.QueryTimeout, sql, row)
 }
 
+// alter runs a statement that a server may work on for long without a word: one
+// that changes rows.
+func (s *Store) alter(ctx context.Context, sql string) error {
+	if s.closed.Load() {
+		return ErrClosed
+	}
+	ctx, end := context.WithTimeout(ctx, pieceTimeout)
+	defer end()
+	return classify(ctx, s.conn.Exec(ctx, sql))
+}
+
 // exec runs a statement without an answer.
 func (s *Store) exec(ctx context.Context, limit time.Duration, sql string, opts ...clickhouse.QueryOption) error {
 	if s.closed.Load() {

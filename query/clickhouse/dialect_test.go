@@ -39,6 +39,7 @@ func each(t *testing.T, s *Store, expr string) (values []int64) {
 
 // TestS1Micros compares the millionths of numbers with segment.MicrosOf.
 func TestS1Micros(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	properties, numbers := historytest.Numbers()
 	historytest.OneEach(t, s, properties)
@@ -61,6 +62,7 @@ func TestS1Micros(t *testing.T) {
 // TestS1Numbers: every way to write a number is read as the same float64 as
 // elsewhere, also beyond 2⁵³ and beyond 64 bits, and what stands beside it.
 func TestS1Numbers(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	rng := rand.New(rand.NewPCG(17, 18))
 	texts := []string{"0", "-0", "-0.0", "9007199254740993", "-9007199254740993", "9223372036854775807", "9223372036854775808", "-9223372036854775808",
@@ -112,6 +114,7 @@ func TestS1Numbers(t *testing.T) {
 
 // TestReadableJSON: only integers beyond 64 bits are changed.
 func TestReadableJSON(t *testing.T) {
+	t.Parallel()
 	big := strings.Repeat("7", 30)
 	for _, c := range [][2]string{
 		{`{"a":1}`, ""},
@@ -139,6 +142,7 @@ func TestReadableJSON(t *testing.T) {
 
 // TestS1Times compares times with segment.ParseTime.
 func TestS1Times(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	properties, texts := historytest.Times()
 	historytest.OneEach(t, s, properties)
@@ -162,6 +166,7 @@ func TestS1Times(t *testing.T) {
 // TestS1MonthStart compares months with [query.Granularity.Start], far from 1970
 // too.
 func TestS1MonthStart(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	rng := rand.New(rand.NewPCG(19, 20))
 	var times []int64
@@ -192,6 +197,7 @@ func TestS1MonthStart(t *testing.T) {
 
 // TestQuote: every text is the same behind a literal.
 func TestQuote(t *testing.T) {
+	t.Parallel()
 	s := openTest(t)
 	rng := rand.New(rand.NewPCG(21, 22))
 	alphabet := []rune("ab'\\\"`\x00\x01\n\r\t\x7f{#1}%_é😀$?;-/*")

@@ -12,7 +12,8 @@ import (
 // TestS1S2EngineEqualsNaiveEqualsDuckDBEqualsClickHouse: see
 // [historytest.EngineEqualsHistory].
 func TestS1S2EngineEqualsNaiveEqualsDuckDBEqualsClickHouse(t *testing.T) {
-	cases := 200
+	t.Parallel()
+	cases := 150
 	if os.Getenv("MUSTER_LONG") != "" {
 		cases = 5_000
 	}
@@ -27,5 +28,5 @@ func TestS1S2EngineEqualsNaiveEqualsDuckDBEqualsClickHouse(t *testing.T) {
 			}
 		})
 		return []historytest.Named{{Name: "ClickHouse", History: openTest(t)}, {Name: "DuckDB", History: embedded}}
-	}, cases)
+	}, 70, cases)
 }

@@ -36,7 +36,7 @@ func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 		{"aliases", "(ordinal IN (" + who + ") OR winner IN (" + who + "))"},
 	} {
 		// Whose writer's rows they are does not matter: garbage goes too.
-		err := s.exec(ctx, s.opts.QueryTimeout, fmt.Sprintf(`DELETE FROM %s IN PARTITION %d WHERE account = %d AND "partition" = %d AND record_offset < %d AND %s`,
+		err := s.alter(ctx, fmt.Sprintf(`DELETE FROM %s IN PARTITION %d WHERE account = %d AND "partition" = %d AND record_offset < %d AND %s`,
 			x[0], q.Cut.Partition, q.Account, q.Cut.Partition, q.Cut.UpTo, x[1]))
 		if err != nil {
 			return fmt.Errorf("history: erase %s in account %d: %w", x[0], q.Account, err)

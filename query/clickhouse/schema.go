@@ -93,7 +93,7 @@ var migrations = [][]string{{
 
 // ensureSchema brings the tables to this version and refuses those of a newer.
 func (s *Store) ensureSchema(ctx context.Context) error {
-	run := func(sql string) error { return s.exec(ctx, s.opts.QueryTimeout, sql) }
+	run := func(sql string) error { return s.alter(ctx, sql) }
 	if err := run(`CREATE TABLE IF NOT EXISTS schema_versions (version UInt32, at DateTime DEFAULT now())
 		ENGINE = MergeTree ORDER BY version SETTINGS fsync_after_insert = 1, fsync_part_directory = 1`); err != nil {
 		return err
@@ -142,7 +142,7 @@ func (s *Store) ensureTTL(ctx context.Context) error {
 		return nil
 	}
 	s.opts.Logger.Info("history: events' time to live changes", "days", s.opts.TTLDays)
-	return s.exec(ctx, s.opts.QueryTimeout, sql)
+	return s.alter(ctx, sql)
 }
 
 // identifier quotes a name.

@@ -97,7 +97,7 @@ func (s *Store) removeGarbage(ctx context.Context, partition uint32, c cover, up
 			continue
 		}
 		s.opts.Logger.Info("history: removing rows of appends that were never completed", "table", table, "partition", partition, "rows", rows)
-		if err := s.exec(ctx, pieceTimeout, fmt.Sprintf("DELETE FROM %s IN PARTITION %d WHERE %s", table, partition, where)); err != nil {
+		if err := s.alter(ctx, fmt.Sprintf("DELETE FROM %s IN PARTITION %d WHERE %s", table, partition, where)); err != nil {
 			return err
 		}
 	}
@@ -121,7 +121,7 @@ func (s *Store) removeErased(ctx context.Context) error {
 		return err
 	}
 	for _, p := range places {
-		if err := s.exec(ctx, pieceTimeout, fmt.Sprintf("ALTER TABLE %s APPLY DELETED MASK IN PARTITION %s", p.table, p.partition)); err != nil {
+		if err := s.alter(ctx, fmt.Sprintf("ALTER TABLE %s APPLY DELETED MASK IN PARTITION %s", p.table, p.partition)); err != nil {
 			return err
 		}
 	}

@@ -25,5 +25,5 @@ func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 			}
 		})
 		return []historytest.Named{{Name: "DuckDB", History: s}}
-	}, cases)
+	}, 150, cases)
 }

@@ -6,6 +6,6 @@ import (
 	"github.com/musterhq/muster/query/internal/historytest"
 )
 
-func TestS1SeriesEqualsScan(t *testing.T) { historytest.SeriesEqualsScan(t, grouped(300)) }
+func TestS1SeriesEqualsScan(t *testing.T) { historytest.SeriesEqualsScan(t, grouped(300), 150) }
 
 func TestSeriesIsBounded(t *testing.T) { historytest.SeriesIsBounded(t, openHistory) }

@@ -32,10 +32,7 @@ type Named struct {
 	query.History
 }
 
-const (
-	account   = 7
-	lifeSteps = 150
-)
+const account = 7
 
 // EngineEqualsHistory drives the whole state machine, with its builder and one or
 // several histories, through random events (late ones among them), attributes,
@@ -45,10 +42,10 @@ const (
 // each history finds (S1), and in the end what the transitions in each history
 // add up to (S2).
 //
-// MUSTER_SEED is the first seed; cases, or MUSTER_S1_CASES, is how many
+// A life has so many steps. MUSTER_SEED is the first seed; cases, or MUSTER_S1_CASES, is how many
 // comparisons are made at least (a segment at an instant is one). The builder
 // asks the first of the histories.
-func EngineEqualsHistory(t *testing.T, open func(t *testing.T) []Named, cases int) {
+func EngineEqualsHistory(t *testing.T, open func(t *testing.T) []Named, steps, cases int) {
 	if n, err := strconv.Atoi(os.Getenv("MUSTER_S1_CASES")); err == nil {
 		cases = n
 	}
@@ -56,25 +53,25 @@ func EngineEqualsHistory(t *testing.T, open func(t *testing.T) []Named, cases in
 	if n, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
 		seed = n
 	}
-	var done, members, steps, next atomic.Int64
+	var done, members, taken, next atomic.Int64
 	t.Run("lives", func(t *testing.T) {
 		for worker := range 2 {
 			t.Run(strconv.Itoa(worker), func(t *testing.T) {
 				t.Parallel()
 				for done.Load() < int64(cases) {
 					w := newLife(t, seed+uint64(next.Add(1))-1, open(t))
-					for range lifeSteps {
+					for range steps {
 						w.step()
 					}
 					w.finish()
-					steps.Add(lifeSteps)
+					taken.Add(int64(steps))
 					done.Add(int64(w.cases))
 					members.Add(int64(w.members))
 				}
 			})
 		}
 	})
-	t.Logf("%d cases in %d steps, %d members in all, %d seeds from %d", done.Load(), steps.Load(), members.Load(), next.Load(), seed)
+	t.Logf("%d cases in %d steps, %d members in all, %d seeds from %d", done.Load(), taken.Load(), members.Load(), next.Load(), seed)
 	if members.Load() < done.Load() {
 		t.Fatal("the questions hit too few members to tell anything")
 	}

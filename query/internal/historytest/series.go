@@ -148,11 +148,11 @@ func draw(rng *rand.Rand, next int64) (cut query.Cut, account uint64, types []st
 // SeriesEqualsScan compares series and deeds of random questions with a
 // plain look at all events (S1): through aliases, at any cut, apart by account,
 // to the millisecond at the edges of spans.
-func SeriesEqualsScan(t *testing.T, open Open) {
+func SeriesEqualsScan(t *testing.T, open Open, questions int) {
 	rng := rand.New(rand.NewPCG(41, 1))
 	w := newSeriesWorld(t, open, rng)
 	found := 0
-	for range 150 {
+	for range questions {
 		cut, account, types, where, by := draw(rng, w.next)
 		g := []query.Granularity{query.Whole, query.Hour, query.Day, query.Week, query.Month}[rng.IntN(5)]
 		from := w.rows[rng.IntN(len(w.rows))].timeMs
@@ -198,7 +198,7 @@ func SeriesEqualsScan(t *testing.T, open Open) {
 			t.Fatalf("S1: %+v:\nhistory %v\nscan    %v", d, deeds, wantDeeds)
 		}
 	}
-	if found < 500 {
+	if found < 3*questions {
 		t.Errorf("only %d rows were compared", found)
 	}
 	if _, err := w.s.Deeds(context.Background(), query.DeedsQuery{Cut: query.Cut{UpTo: 1}, Ordinals: []uint32{1}}); err == nil {
