@@ -56,15 +56,29 @@ func (m *Machine) introduce(a *account, r *resolved) {
 	if r.created || len(m.losers) > 0 {
 		fields = engine.AllFields
 	}
-	for i := range m.losers {
-		e.Touch(m.losers[i].ordinal)
-		e.Merge(r.ordinal, m.losers[i].ordinal)
+	if len(m.losers) > 0 {
+		m.introduceMerged(a, r.ordinal)
 	}
 	if e.Looks(fields) {
 		m.doc.facts(&m.facts, a.listIDs)
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
 	m.datesOf(a, r.ordinal, &m.doc, fields)
+}
+
+// introduceMerged tells the segment engine that profiles became one and has it
+// settled, before anything is told of what brought them together: who enters by
+// the merge starts no flow, who enters by what came with it does.
+func (m *Machine) introduceMerged(a *account, winner uint32) {
+	e := a.engine
+	for i := range m.losers {
+		e.Touch(m.losers[i].ordinal)
+		e.Merge(winner, m.losers[i].ordinal)
+	}
+	if e.Looks(engine.AllFields) {
+		e.Profile(winner, &m.merged, engine.AllFields)
+	}
+	e.Settle(winner)
 }
 
 // emit records an event of the service's own on a profile. The engine has been

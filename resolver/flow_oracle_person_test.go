@@ -26,28 +26,30 @@ func (o *flowOracle) meet() {
 }
 
 // resolve finds or makes the profile of an event's identifiers and merges what
-// belongs together.
-func (o *flowOracle) resolve(ev *eventlog.Event) (p int, cause segment.Cause, status EventStatus) {
+// belongs together. Who becomes one is judged as one before anything else that
+// the event brings: what changes by that is the merge's doing, what changes after
+// it the event's.
+func (o *flowOracle) resolve(ev *eventlog.Event) (p int, status EventStatus) {
 	for k, raw := range [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone} {
 		key := IdentityKind(k).String() + "\x00" + normal(IdentityKind(k), string(raw))
 		if _, known := o.who.owner[key]; len(raw) > 0 && !known && o.erased[key] {
 			if x, ok := o.who.keys[string(ev.IdempotencyKey)]; ok && len(ev.IdempotencyKey) > 0 && o.now-x.at < o.who.settings.idempotencyMs() {
-				return x.profile, 0, EventDuplicate
+				return x.profile, EventDuplicate
 			}
-			return -1, 0, EventRefused
+			return -1, EventRefused
 		}
 	}
 	before := make([]int, len(o.who.profiles))
 	for i, x := range o.who.profiles {
 		before[i] = x.winner
 	}
+	were := o.owners(ev)
 	p, status = o.who.event(ev)
 	o.meet()
 	if status != EventAccepted {
-		return p, 0, status
+		return p, status
 	}
 	o.people[p].facts = nil
-	cause = segment.CauseEvent
 	var losers []int
 	for _, l := range o.who.profiles[p].merged {
 		if l < len(before) && before[l] == l {
@@ -56,15 +58,59 @@ func (o *flowOracle) resolve(ev *eventlog.Event) (p int, cause segment.Cause, st
 	}
 	for _, l := range losers {
 		o.merge(p, l)
-		cause = segment.CauseMerge
+	}
+	if len(losers) > 0 {
+		now, x := o.who.profiles[p], o.people[p]
+		o.who.profiles[p], x.facts = joinedAlone(were, p, losers), nil
+		o.settle(p, segment.CauseMerge)
+		o.who.profiles[p], x.facts = now, nil
 	}
 	o.dates(p)
-	return p, cause, status
+	return p, status
+}
+
+// owners are copies of the profiles that have an event's identifiers.
+func (o *flowOracle) owners(ev *eventlog.Event) map[int]*naiveProfile {
+	list := map[int]*naiveProfile{}
+	for k, raw := range [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone} {
+		if p, ok := o.who.owner[IdentityKind(k).String()+"\x00"+normal(IdentityKind(k), string(raw))]; ok && len(raw) > 0 {
+			list[p] = o.who.profiles[p].clone()
+		}
+	}
+	return list
+}
+
+func (n *naiveProfile) clone() *naiveProfile {
+	c := *n
+	for k := range c.idents {
+		c.idents[k] = slices.Clone(n.idents[k])
+	}
+	c.geo, c.attrs, c.merged = map[string]any{}, map[string]any{}, slices.Clone(n.merged)
+	naiveMerge(c.geo, n.geo, false)
+	naiveMerge(c.attrs, n.attrs, false)
+	return &c
+}
+
+// joinedAlone is what profiles make that become one, when nothing else happens.
+func joinedAlone(were map[int]*naiveProfile, winner int, losers []int) *naiveProfile {
+	n := &naive{profiles: make([]*naiveProfile, slices.Max(append(losers, winner))+1), settings: Settings{IdentifierCap: 1 << 20}}
+	for i := range n.profiles {
+		n.profiles[i] = &naiveProfile{winner: -1}
+	}
+	for i, x := range were {
+		if i < len(n.profiles) {
+			n.profiles[i] = x
+		}
+	}
+	for _, l := range losers {
+		n.merge(were[winner], winner, l, IdentityEmail) // of the first kind: nothing keeps them apart
+	}
+	return were[winner]
 }
 
 // event applies one event.
 func (o *flowOracle) event(ev *eventlog.Event) (int, EventStatus) {
-	p, cause, status := o.resolve(ev)
+	p, status := o.resolve(ev)
 	if status != EventAccepted {
 		return p, status
 	}
@@ -73,7 +119,7 @@ func (o *flowOracle) event(ev *eventlog.Event) (int, EventStatus) {
 		at = ev.TimeMs
 	}
 	o.happened(p, at, string(ev.Type), ev.Properties)
-	o.settle(p, cause)
+	o.settle(p, segment.CauseEvent)
 	o.react()
 	return p, status
 }
@@ -213,7 +259,7 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 	if known >= 0 {
 		last = o.who.profiles[known].lastEvent
 	}
-	p, cause, status := o.resolve(&ev)
+	p, status := o.resolve(&ev)
 	if status != EventAccepted {
 		return true
 	}
@@ -224,9 +270,6 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 	if known >= 0 {
 		o.who.profiles[p].lastEvent = last
 	}
-	if cause == segment.CauseEvent {
-		cause = segment.CauseProfile
-	}
 	for _, channel := range []string{"email", "sms"} {
 		if (channel == "email" || c.Phone != "") && o.people[p].consents[channel].status == 0 { // only who has said nothing
 			o.consent(p, channel, "subscribed", sourceManual)
@@ -235,7 +278,7 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 	if c.ListID != "" {
 		o.joined(p, c.ListID)
 	}
-	o.settle(p, cause)
+	o.settle(p, segment.CauseProfile)
 	return false
 }
 

@@ -84,8 +84,9 @@ type Machine struct {
 	idents  []ident
 	strange []strangeConflict
 	facts   segment.Facts
-	touched byte         // see prepare
-	ways    flows.Record // of the way that is carried on
+	merged  segment.Facts // see noteMerged
+	touched byte          // see prepare
+	ways    flows.Record  // of the way that is carried on
 	dated   flows.Record
 	host    flowHost
 }

@@ -64,6 +64,25 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	return 0, nil
 }
 
+// noteMerged notes what conditions look at of the profile in d as it is by the
+// merge alone: with the identifiers of all, without those that the event or
+// command brings. The fields that it sets are not in d yet.
+func (m *Machine) noteMerged(a *account, d *document, winner uint32) error {
+	if err := m.load(a, winner, &m.other); err != nil {
+		return err
+	}
+	m.idents = m.idents[:0]
+	for i := len(m.losers) - 1; i >= 0; i-- { // the newest stand last, see fold
+		m.idents = append(m.idents, m.losers[i].idents...)
+	}
+	m.idents = append(m.idents, m.other.idents...)
+	own := d.idents
+	d.idents = m.idents
+	d.facts(&m.merged, a.listIDs)
+	d.idents = own
+	return nil
+}
+
 // foldConsents takes over the consents of a profile that became part of this
 // one. What was assumed of one does not count where the other has complained: it
 // would not have been assumed of both in one.

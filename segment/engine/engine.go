@@ -184,7 +184,8 @@ func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
 }
 
 // Merge tells that a profile became part of another. [Engine.Profile] and
-// [Engine.Settle] of the winner follow.
+// [Engine.Settle] of the winner follow before anything else is told of it: what
+// comes with a merge has a cause of its own.
 func (e *Engine) Merge(winner, loser uint32) {
 	e.causes.add(segment.CauseMerge)
 	for _, s := range e.byRank {
