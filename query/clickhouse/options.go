@@ -45,6 +45,9 @@ type Options struct {
 	// SweepEvery is how often garbage and what was erased is removed from disk,
 	// at least 30 minutes. Default 1 h.
 	SweepEvery time.Duration
+	// Owner names the log whose history this is. The first one to open a database
+	// makes it its own; another gets [ErrOtherOwner]. Empty asks nothing.
+	Owner string
 	// Rand draws writers' numbers. Default crypto/rand.
 	Rand io.Reader
 	// Logger tells what the sweep did; nil is silent.

@@ -67,11 +67,14 @@ func (s *Store) open(ctx context.Context, co *clickhouse.Options) error {
 	if err := s.connect(co); err != nil {
 		return err
 	}
-	if err := s.ensureSchema(ctx); err != nil {
-		_ = s.conn.Close()
-		return err
+	err = s.ensureOwner(ctx)
+	if err == nil {
+		err = s.ensureSchema(ctx)
 	}
-	return nil
+	if err != nil {
+		_ = s.conn.Close()
+	}
+	return err
 }
 
 func (s *Store) connect(co *clickhouse.Options) (err error) {
