@@ -105,6 +105,9 @@ func open(dir string, opts Options) (_ *Log, err error) {
 	return l, nil
 }
 
+// ID is the log's random identity, drawn when it was made.
+func (l *Log) ID() uint64 { return l.id }
+
 func (l *Log) newPartition(id int) *partition {
 	p := &partition{
 		log: l, id: id,
