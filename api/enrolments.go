@@ -35,7 +35,7 @@ func newEnrolment(f *resolver.FlowState, profile string, e *flows.Enrolment) enr
 	}
 	if e.Status == flows.InProgress {
 		out.Step, out.Since = &f.Def.Steps[e.Step].ID, record.TimeOrNull(e.SinceMs)
-		if e.Timed() && e.DueMs != flows.Never {
+		if e.Timed() && !e.Heard() && e.DueMs != flows.Never {
 			out.Due = record.TimeOrNull(e.DueMs)
 		}
 	}

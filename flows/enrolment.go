@@ -62,6 +62,10 @@ const (
 	Ready    Phase = 0 // the step is to be carried out
 	Sleeping Phase = 1 // until DueMs
 	Awaiting Phase = 2 // what became of Item
+	// What became of Item was told while the flow was paused, at DueMs. The way goes
+	// on with it when the flow does.
+	HeardDelivered Phase = 3
+	HeardFailed    Phase = 4
 )
 
 // Result is what became of a step.
@@ -123,12 +127,16 @@ type Enrolment struct {
 	Step      int   // where it stands, End when it has ended
 	StartedMs int64
 	SinceMs   int64  // it has stood there
-	DueMs     int64  // it goes on, or Never
+	DueMs     int64  // it goes on, or could but for a pause, or Never
 	EndedMs   int64  // 0 while it is in progress
-	Item      uint64 // of the outbox, while Awaiting
+	Item      uint64 // of the outbox, while Awaiting or Heard
 	Path      []Visit
 	Event     []byte // what started it: a JSON object, empty for none
 }
+
+// Heard tells whether it waits only for its paused flow to go on with what became
+// of Item.
+func (e *Enrolment) Heard() bool { return e.Phase == HeardDelivered || e.Phase == HeardFailed }
 
 // Timed tells whether it goes on by itself at DueMs.
 func (e *Enrolment) Timed() bool { return e.Status == InProgress && e.Phase != Awaiting }
@@ -220,7 +228,7 @@ func (r *Record) Decode(b []byte) error {
 		e.StartedMs, e.SinceMs, e.DueMs, e.EndedMs, e.Item = int64(in.U64()), int64(in.U64()), int64(in.U64()), int64(in.U64()), in.U64()
 		e.Path = e.Path[:0]
 		visits := in.Count(11)
-		if visits > maxVisits || e.Status < InProgress || e.Status > Exited || e.Phase > Awaiting || e.Status == InProgress && i < n-1 {
+		if visits > maxVisits || e.Status < InProgress || e.Status > Exited || e.Phase > HeardFailed || e.Status == InProgress && i < n-1 {
 			return ErrFormat
 		}
 		for range visits {

@@ -41,11 +41,15 @@ func (f *Flow) Start(atMs int64, depth uint8, event []byte, h Host) Enrolment {
 // but for the budget, for credits, or because the flow is not live any more, is
 // due at once.
 func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
-	if e.Phase == Sleeping && h.Live() {
+	switch {
+	case !h.Live():
+	case e.Phase == Sleeping:
 		if e.DueMs > e.SinceMs {
 			e.Depth = 0 // time has passed: what follows is no loop at one instant
 		}
 		e.leave(Done, 0, f.Steps[e.Step].Next, atMs, h)
+	case e.Heard():
+		f.answered(e, atMs, h)
 	}
 	for e.Status == InProgress && e.Phase == Ready && *budget > 0 && h.Live() {
 		*budget--
@@ -105,23 +109,32 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 	return r
 }
 
-// Answer tells what became of the item that a way awaits. It returns false when
-// the way awaits no such item.
-func (f *Flow) Answer(e *Enrolment, item uint64, delivered bool, atMs int64, h Host) bool {
+// Answer notes what became of the item that a way awaits. [Flow.Run] takes the way
+// on from there, at once or when the flow is live again. It returns false when the
+// way awaits no such item.
+func (f *Flow) Answer(e *Enrolment, item uint64, delivered bool, atMs int64) bool {
 	if e.Status != InProgress || e.Phase != Awaiting || e.Item != item {
 		return false
 	}
+	e.Phase, e.DueMs = HeardFailed, atMs
+	if delivered {
+		e.Phase = HeardDelivered
+	}
+	return true
+}
+
+// answered leaves a step whose outcome was noted.
+func (f *Flow) answered(e *Enrolment, atMs int64, h Host) {
 	e.Depth = 0
 	s := &f.Steps[e.Step]
 	switch {
-	case delivered:
+	case e.Phase == HeardDelivered:
 		e.leave(Delivered, 0, s.Next, atMs, h)
 	case s.Webhook.ExitOnFailure:
 		e.end(Exited, ByFailure, Failed, 0, atMs, h)
 	default:
 		e.leave(Failed, 0, s.Next, atMs, h)
 	}
-	return true
 }
 
 // Stop ends a way for a reason from outside.

@@ -460,7 +460,8 @@ func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
 	return 0, notFound("", "no contact has these identifiers; create it first")
 }
 
-// answerFlow tells a flow what became of a call.
+// answerFlow tells a flow what became of a call. In one that is paused that is
+// noted, and the way goes on with it at resume.
 func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool) {
 	a := cmd.account
 	f, o := a.flow(it.Flow), a.root(it.Ordinal)
@@ -474,7 +475,7 @@ func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool) {
 	m.host = flowHost{m: m, c: cmd, f: f, o: o}
 	e := m.ways.Current()
 	m.host.e = e
-	if f.def.Answer(e, it.Seq, delivered, m.logTime, &m.host) {
+	if f.def.Answer(e, it.Seq, delivered, m.logTime) {
 		m.carryOn(cmd, f, o, e, m.logTime)
 	}
 	m.host = flowHost{}

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -164,6 +165,34 @@ func (s *flowSim) compareLedger() {
 		if merged -= 1 - n; n > 1 || n == 0 && merged < 0 {
 			s.fatalf("F1: call %d is awaited by %d ways", seq, n)
 		}
+	}
+}
+
+// stillFlow is what a record may not change of a flow that is paused before and
+// after it.
+type stillFlow struct {
+	resumedMs          int64
+	entered, completed uint64
+	arrived            string
+}
+
+// pausedMoveNobody checks, whoever carries things out and when, that nobody has
+// begun, ended or come to a step in a flow that was paused all through a record.
+func (s *flowSim) pausedMoveNobody() {
+	s.t.Helper()
+	for _, f := range s.n.account().flows.byNumber {
+		if f.Status != FlowPaused {
+			delete(s.still, f.Number)
+			continue
+		}
+		now := stillFlow{resumedMs: f.ResumedMs, entered: f.counts.Entered, completed: f.counts.Completed}
+		for _, c := range f.counts.Steps {
+			now.arrived += strconv.FormatUint(c.Arrived, 10) + " "
+		}
+		if before, ok := s.still[f.Number]; ok && before.resumedMs == now.resumedMs && before != now {
+			s.fatalf("F1: flow %d is paused and went from %+v to %+v", f.Number, before, now)
+		}
+		s.still[f.Number] = now
 	}
 }
 

@@ -311,17 +311,30 @@ func (o *flowOracle) answer(it *oracleItem, p int, delivered bool) {
 		if f.id != it.Flow || f.deleted || w == nil || w.Phase != flows.Awaiting || w.Item != it.Seq {
 			continue
 		}
-		s := f.def.Steps[w.Step]
-		w.Depth = 0
-		switch {
-		case delivered:
-			o.leave(f, w, flows.Delivered, 0, s.Next, o.now)
-		case s.Webhook.ExitOnFailure:
-			o.end(f, w, flows.Exited, flows.ByFailure, flows.Failed, 0, o.now)
-		default:
-			o.leave(f, w, flows.Failed, 0, s.Next, o.now)
+		if !f.live() {
+			// A paused flow moves nobody: the way goes on with this when it is resumed.
+			w.DueMs = o.now
+			if w.Phase = flows.HeardFailed; delivered {
+				w.Phase = flows.HeardDelivered
+			}
+			continue
 		}
+		o.answered(f, w, delivered, o.now)
 		o.carryOn(f, p, w, o.now)
+	}
+}
+
+// answered lets a way go on from its call.
+func (o *flowOracle) answered(f *oracleFlow, w *flows.Enrolment, delivered bool, at int64) {
+	s := f.def.Steps[w.Step]
+	w.Depth = 0
+	switch {
+	case delivered:
+		o.leave(f, w, flows.Delivered, 0, s.Next, at)
+	case s.Webhook.ExitOnFailure:
+		o.end(f, w, flows.Exited, flows.ByFailure, flows.Failed, 0, at)
+	default:
+		o.leave(f, w, flows.Failed, 0, s.Next, at)
 	}
 }
 

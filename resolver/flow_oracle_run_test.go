@@ -137,6 +137,9 @@ func (o *flowOracle) carryOn(f *oracleFlow, p int, w *flows.Enrolment, at int64)
 		}
 		o.leave(f, w, flows.Done, 0, f.def.Steps[w.Step].Next, at)
 	}
+	if (w.Phase == flows.HeardDelivered || w.Phase == flows.HeardFailed) && f.live() {
+		o.answered(f, w, w.Phase == flows.HeardDelivered, at)
+	}
 	for w.Status == flows.InProgress && w.Phase == flows.Ready && f.live() && o.step(f, p, w, at) {
 	}
 	o.depth = w.Depth + 1

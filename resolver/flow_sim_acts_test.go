@@ -225,6 +225,9 @@ func (s *flowSim) outcome() {
 			Result: pick(s.rng, ResultSent, ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultMoot)}
 		if it.Kind == OutboxCall && d.Result != ResultRetry {
 			simulatedFlows.calls.Add(1)
+			if f := s.n.account().flow(it.Flow); f != nil && f.Status == FlowPaused {
+				simulatedFlows.noted.Add(1)
+			}
 		}
 		for range 1 + s.rng.IntN(2) {
 			s.command(CommandOutboxDone, d, func(*Outcome) { s.o.done(d) })

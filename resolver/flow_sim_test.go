@@ -32,6 +32,8 @@ type flowSim struct {
 	last    uint64
 	queued  map[uint32]uint64
 	deleted map[uint32]bool // flows that were deleted by then
+	// still is what is known of flows that were paused then.
+	still map[uint32]stillFlow
 	// rows and moves are how many events and transitions were compared.
 	rows, moves int
 	// file is the import, next its next row.
@@ -41,7 +43,7 @@ type flowSim struct {
 // simulatedFlows counts what happened in all runs, so that a simulation in which
 // nothing does is not taken for a good one.
 var simulatedFlows struct {
-	exact, tight, enrolled, merged, calls, cut, credits, crashes, over atomic.Int64
+	exact, tight, enrolled, merged, calls, noted, cut, credits, crashes, over atomic.Int64
 }
 
 // TestSimulationF1R1 lets random things happen to random flows, with crashes at
@@ -78,9 +80,9 @@ func TestSimulationF1R1(t *testing.T) {
 	}
 	x := &simulatedFlows
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d loops cut, %d pauses for credits, %d crashes, %d records over budget",
-			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.cut.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
-		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3,
+		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d pauses for credits, %d crashes, %d records over budget",
+			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
+		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3, "noted answers": x.noted.Load() * 20,
 			"pauses for credits": x.credits.Load() * 4, "crashes": x.crashes.Load()} {
 			if n < int64(seeds) && !t.Failed() && seeds >= 50 {
 				t.Errorf("too few %s", name)
@@ -113,7 +115,7 @@ func simulateFlows(t *testing.T, seed uint64) {
 	if tight {
 		steps = pick(rng, 1, 2, 5, 20)
 	}
-	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, credits, steps, scan), o: newFlowOracle(t, credits, scan), world: pick(rng, 5, 9, 15, 25), exact: true, tight: tight, queued: map[uint32]uint64{}, deleted: map[uint32]bool{}}
+	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, credits, steps, scan), o: newFlowOracle(t, credits, scan), world: pick(rng, 5, 9, 15, 25), exact: true, tight: tight, queued: map[uint32]uint64{}, deleted: map[uint32]bool{}, still: map[uint32]stillFlow{}}
 	s.o.now = s.n.now
 	s.o.at = s.n.now
 	s.w = &flowWords{rng: rng, now: s.n.now}
@@ -208,6 +210,7 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	out := s.n.record(kind, body)
 	simulatedFlows.credits.Add(max(0, s.credited()-paused))
 	s.compareLedger()
+	s.pausedMoveNobody()
 	// So many enrolments are one after the other, as in a loop that takes its time:
 	// they may be at the bound of what falls due in one record, too.
 	many := s.n.m.counters.Enrolments-begun >= 300

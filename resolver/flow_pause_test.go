@@ -1,0 +1,136 @@
+package resolver
+
+import (
+	"testing"
+
+	"github.com/musterhq/muster/flows"
+)
+
+// TestF1PausedFlowNotesTheAnswerOfACall answers calls of a paused flow: nothing
+// moves, nothing is counted or recorded until it is resumed.
+func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
+	const step = `{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","on_failure":"exit"`
+	for _, c := range []struct{ name, definition, result, after, event string }{
+		{"last step", step + `,"next":null}]}`, ResultSent, "#1 w:delivered completed", typeFlowCompleted},
+		{"exit on failure", step + `,"next":null}]}`, ResultFailed, "#1 w:failed exited webhook_failed", typeFlowExited},
+		{"another step", step + `,"next":"t"},{"id":"t","type":"wait","seconds":5,"next":null}]}`, ResultSent, "#1 w:delivered t:pending in_progress", ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r := newRecorder(t, DefaultSettings())
+			flow := r.flow(c.definition)
+			ada := r.events(ev("email", "a@x.io")).Events[0].Profile
+			r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io"})
+			call := r.due(OutboxCall)[0].Seq
+			r.must(CommandFlowPause, FlowID{flow})
+			before := r.flowState(flow)
+			r.now += 8000
+			answered := r.now
+			r.must(CommandOutboxDone, OutboxDone{Seq: call, Result: c.result, Reason: "500"})
+			r.now += 3_600_000
+			r.tick()
+			r.rest()
+			r.expectWay(flow, ada, "#1 w:pending in_progress")
+			if f := r.flowState(flow); string(mustJSON(f.Counts)) != string(mustJSON(before.Counts)) || f.InProgress != 1 {
+				t.Fatalf("F1: counts of a paused flow went from %s to %s", mustJSON(before.Counts), mustJSON(f.Counts))
+			}
+			if n := r.count(typeFlowCompleted) + r.count(typeFlowExited); n != 0 {
+				t.Fatalf("F1: a paused flow told of %d ends", n)
+			}
+			ways, err := r.view().EnrolmentsOf(flow, ada.ordinal())
+			if err != nil || ways[0].Phase == flows.Awaiting || ways[0].DueMs != answered {
+				t.Fatalf("the answer is not noted: %+v, %v", ways, err)
+			}
+			r.must(CommandFlowResume, FlowID{flow})
+			r.rest()
+			r.expectWay(flow, ada, c.after)
+			if c.event != "" && r.count(c.event) != 1 {
+				t.Fatalf("%d events %s", r.count(c.event), c.event)
+			}
+			// It counts from the instant of resuming.
+			if ways, _ = r.view().EnrolmentsOf(flow, ada.ordinal()); c.event == "" && ways[0].SinceMs != r.now {
+				t.Fatalf("at the step since %d, resumed at %d", ways[0].SinceMs, r.now)
+			}
+			r.must(CommandOutboxDone, OutboxDone{Seq: call, Result: c.result})
+			r.expectWay(flow, ada, c.after)
+		})
+	}
+}
+
+// TestF1NotedAnswersOfManyGoOnInPieces resumes a flow with many noted answers:
+// no record carries on more of them than it may.
+func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.m.flowSteps = 10
+	flow := r.flow(`{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","next":"t"},{"id":"t","type":"tag","add":["x"],"next":null}]}`)
+	const people = 35
+	for i := range people {
+		email := string(rune('a'+i%26)) + string(rune('a'+i/26)) + "@x.io"
+		r.events(ev("email", email))
+		r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: email})
+	}
+	r.must(CommandFlowPause, FlowID{flow})
+	for _, it := range r.due(OutboxCall) {
+		r.must(CommandOutboxDone, OutboxDone{Seq: it.Seq, Result: ResultSent})
+	}
+	if f := r.flowState(flow); f.InProgress != people || f.Counts.Steps[0].At != people {
+		t.Fatalf("F1: %d are in the paused flow, %d at its call", f.InProgress, f.Counts.Steps[0].At)
+	}
+	r.must(CommandFlowResume, FlowID{flow})
+	last, records := uint64(0), 0
+	for r.m.Pending() > 0 {
+		r.continueOnce()
+		done := r.flowState(flow).Counts.Completed
+		if done-last > 10 {
+			t.Fatalf("L3: a record carried on %d ways", done-last)
+		}
+		last, records = done, records+1
+	}
+	if last != people || records < people/10 {
+		t.Fatalf("%d of %d went on, with %d records", last, people, records)
+	}
+}
+
+// TestF1NotedAnswerThroughMergeEraseAndDelete does to somebody whose answer was
+// noted what may happen while a flow is paused.
+func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
+	begin := func(t *testing.T) (r *recorder, flow string, near, far ProfileID) {
+		r = newRecorder(t, DefaultSettings())
+		flow = r.flow(`{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","next":"t"},{"id":"t","type":"tag","add":["x"],"next":null}]}`)
+		far = r.events(ev("external_id", "far")).Events[0].Profile
+		r.must(CommandFlowTrigger, FlowTrigger{ID: flow, ExternalID: "far"})
+		r.must(CommandFlowPause, FlowID{flow})
+		r.must(CommandOutboxDone, OutboxDone{Seq: r.due(OutboxCall)[0].Seq, Result: ResultSent})
+		near = r.events(ev("email", "near@x.io")).Events[0].Profile
+		return r, flow, near, far
+	}
+	t.Run("merge", func(t *testing.T) {
+		r, flow, near, far := begin(t)
+		r.events(ev("type", "other", "email", "near@x.io", "external_id", "far"))
+		r.expectWay(flow, near, "#1 w:pending in_progress")
+		r.must(CommandFlowResume, FlowID{flow})
+		r.rest()
+		r.expectWay(flow, near, "#1 w:delivered t:done completed")
+		r.expectWay(flow, far, "#1 w:delivered t:done completed")
+		if f := r.flowState(flow); f.Counts.Entered != 1 || f.Counts.Completed != 1 {
+			t.Fatalf("counts %+v", f.Counts)
+		}
+	})
+	t.Run("erase", func(t *testing.T) {
+		r, flow, _, far := begin(t)
+		r.must(CommandContactErase, ContactErase{ID: far.String()})
+		r.must(CommandFlowResume, FlowID{flow})
+		r.rest()
+		if f := r.flowState(flow); f.Counts.Completed != 0 || f.InProgress != 0 || f.Counts.Steps[0].At != 0 {
+			t.Fatalf("F1: %d are in the flow, counts %+v", f.InProgress, f.Counts)
+		}
+	})
+	t.Run("delete", func(t *testing.T) {
+		r, flow, _, far := begin(t)
+		r.must(CommandFlowDelete, FlowID{flow})
+		r.rest()
+		o, _ := r.view().Resolve(far)
+		if p, _ := r.view().Profile(o); r.count(typeFlowCompleted) != 0 || len(p.Attributes) != 0 {
+			t.Fatalf("somebody went on in a deleted flow: %s", p.Attributes)
+		}
+	})
+}
