@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
 	"github.com/musterhq/muster/internal/services"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
@@ -74,11 +76,10 @@ func TestL2Zombie(t *testing.T) {
 		if frozen.writer == 0 {
 			t.Fatal("z has no number")
 		}
-		half := *b
-		half.To = at + 30
 		if err := z.insertEvents(ctx, &frozen, 0, b.Rows()/2); err != nil {
 			t.Fatal(err)
 		}
+		checkRecords(t, a, 0)
 		if round%2 == 0 {
 			appendRecords(t, a, 0, at, at+20+int64(20*round))
 			checkRecords(t, a, 0)
@@ -109,6 +110,77 @@ func TestL2Zombie(t *testing.T) {
 		}
 		appendRecords(t, a, 0, at, at+100)
 		checkRecords(t, z, 0)
+	}
+}
+
+// failing is a connection on which one statement on a table fails: before it is
+// sent, or after it was carried out, when the answer is lost.
+type failing struct {
+	driver.Conn
+	table string
+	after bool
+}
+
+var errCut = errors.New("the connection was cut")
+
+func (f *failing) Exec(ctx context.Context, sql string, args ...any) error {
+	if !strings.HasPrefix(sql, "INSERT INTO "+f.table+" ") {
+		return f.Conn.Exec(ctx, sql, args...)
+	}
+	f.table = ""
+	if !f.after {
+		return errCut
+	}
+	return errors.Join(f.Conn.Exec(ctx, sql, args...), errCut)
+}
+
+func (f *failing) PrepareBatch(ctx context.Context, sql string, opts ...driver.PrepareBatchOption) (driver.Batch, error) {
+	if !strings.HasPrefix(sql, "INSERT INTO "+f.table+" ") {
+		return f.Conn.PrepareBatch(ctx, sql, opts...)
+	}
+	f.table = ""
+	if !f.after {
+		return nil, errCut
+	}
+	b, err := f.Conn.PrepareBatch(ctx, sql, opts...)
+	return cutBatch{b}, err
+}
+
+type cutBatch struct{ driver.Batch }
+
+func (b cutBatch) Send() error { return errors.Join(b.Batch.Send(), errCut) }
+
+// TestL2CutAtEachStep: an append fails at each of its statements, carried out or
+// not; whatever batch is next, each record is there once. Appends before it, so
+// that the writer has a number.
+func TestL2CutAtEachStep(t *testing.T) {
+	t.Parallel()
+	s := openTest(t)
+	s.blockRows = 30
+	cut := &failing{Conn: s.conn}
+	s.conn = cut
+	rng := rand.New(rand.NewPCG(51, 52))
+	at := int64(0)
+	for _, table := range []string{"events", "aliases", "transitions", "commits"} {
+		for _, after := range []bool{false, true} {
+			appendRecords(t, s, 0, at, at+20)
+			at += 20
+			cut.table, cut.after = table, after
+			b := new(query.Batch)
+			historytest.FillRecords(b, 0, at, at+40)
+			if err := s.Append(context.Background(), b); !errors.Is(err, errCut) || !errors.Is(err, ErrUnavailable) {
+				t.Fatalf("%s: %v", table, err)
+			}
+			if p := checkRecords(t, s, 0); p != at && (p != at+40 || table != "commits" || !after) {
+				t.Fatalf("%s, carried out %t: position %d after %d", table, after, p, at)
+			}
+			to := at + 25 + rng.Int64N(40)
+			appendRecords(t, s, 0, at, to)
+			at = max(to, checkRecords(t, s, 0))
+		}
+	}
+	if n := scalar(t, s, "SELECT count() FROM events") - scalar(t, s, "SELECT count() FROM stored_events"); n < 100 {
+		t.Fatalf("%d rows of garbage", n)
 	}
 }
 

@@ -3,10 +3,14 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/musterhq/muster/internal/services"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -109,4 +113,26 @@ func checkRecords(t *testing.T, s *Store, partition int) (position int64) {
 		}
 	}
 	return position
+}
+
+// analystExamples is the SQL of docs/clickhouse.md.
+func analystExamples(t *testing.T) (sql string) {
+	t.Helper()
+	root, err := services.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(root, "docs", "clickhouse.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, block := range strings.Split(string(text), "```") {
+		if strings.HasPrefix(block, "sql\n") && i%2 == 1 {
+			sql += strings.TrimPrefix(block, "sql\n") + ";"
+		}
+	}
+	if strings.Count(sql, "SELECT") < 5 {
+		t.Fatal("docs/clickhouse.md has no examples")
+	}
+	return sql
 }
