@@ -45,7 +45,7 @@ type ContactUpdate struct {
 	LastName   *string         `json:"last_name,omitempty"`
 	Phone      *string         `json:"phone,omitempty"`
 	ExternalID *string         `json:"external_id,omitempty"`
-	Geo        json.RawMessage `json:"geo,omitempty"`        // canonical object; null values remove
+	Geo        json.RawMessage `json:"geo,omitempty"`        // object; null values remove
 	Attributes json.RawMessage `json:"attributes,omitempty"` // likewise
 }
 
@@ -280,6 +280,14 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			attach[k] = true
 		}
 		hashes[k] = h
+	}
+	for _, f := range [...]struct {
+		name string
+		raw  *json.RawMessage
+	}{{"geo", &c.Geo}, {"attributes", &c.Attributes}} {
+		if refusal = canonicalObject(f.name, f.raw); refusal != nil {
+			return refusal
+		}
 	}
 	geo, attributes := d.geo, d.attributes
 	fields := engine.Fields(0)
