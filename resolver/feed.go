@@ -78,9 +78,9 @@ func newFeed(opts FeedOptions, part int, history query.History, fs vfs.FS, dir s
 		wake: make(chan struct{}, 1), changed: newBroadcast()}
 }
 
-// start begins feeding. next is the offset Apply goes on from; items are the
-// spool files that belong to the state at next.
-func (f *feed) start(ctx context.Context, next int64, items []*feedItem) error {
+// start begins feeding. next is the offset Apply goes on from, end that of the
+// log; items are the spool files that belong to the state at next.
+func (f *feed) start(ctx context.Context, next, end int64, items []*feedItem) error {
 	stored, err := f.history.Position(ctx, f.part)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -95,6 +95,10 @@ func (f *feed) start(ctx context.Context, next int64, items []*feedItem) error {
 	}
 	if stored < from {
 		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from)
+	}
+	if stored > end {
+		// Only what is durable in the log is ever stored.
+		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
 	}
 	f.mu.stored = stored
 	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}

@@ -149,6 +149,14 @@ func (n *Node) Err() error {
 	}
 }
 
+// Fail stops the node as a failure of its own would: nothing more is applied,
+// answered or appended, and no checkpoint is written. Err returns err.
+func (n *Node) Fail(err error) {
+	for _, p := range n.partitions {
+		p.fail(err)
+	}
+}
+
 func (n *Node) fail(err error) {
 	n.failOnce.Do(func() {
 		n.failure = err

@@ -139,7 +139,7 @@ func (p *partition) open(ctx context.Context) error {
 		}
 		items = append(items, it)
 	}
-	if err := p.feed.start(ctx, f.Next, items); err != nil {
+	if err := p.feed.start(ctx, f.Next, end, items); err != nil {
 		return errors.Join(err, closeAll(s, runs))
 	}
 	p.lastCheckpoint.Store(f.Next)

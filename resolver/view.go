@@ -19,8 +19,10 @@ type View struct {
 }
 
 // Barrier makes sure that everything acknowledged before the call is applied.
-// A record is acknowledged after it was applied here, so there is nothing to
-// wait for; a partition that has failed cannot say.
+// A record is acknowledged after it was applied here, and nobody but this node
+// acknowledges any while it owns the partition (package cluster for a log that
+// others can reach), so there is nothing to wait for; a partition that has
+// failed cannot say. With several nodes it will have to ask the log for its end.
 func (n *Node) Barrier(account uint64) error {
 	p := n.partitionOf(account)
 	select {
