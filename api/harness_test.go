@@ -109,7 +109,7 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	s.api.Register(r)
 	s.handler = r.Handler
 	s.ops = NewOps(set)
-	t.Cleanup(RegisterStateMetrics(set, s.node, log.Stats, history, s.clock.Now))
+	t.Cleanup(RegisterStateMetrics(set, s.node, func(w io.Writer) { io.WriteString(w, "muster_log_of_the_caller 1\n") }, history, s.clock.Now))
 	server := ingest.NewServer(in, s.ops.Handle)
 	ln := fasthttputil.NewInmemoryListener()
 	served := make(chan error, 1)

@@ -9,7 +9,6 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -44,15 +43,15 @@ func (a *API) registerMetrics(set *metrics.Set) {
 // usageAge is for how long the size of history is not asked again.
 const usageAge = 10 * time.Second
 
-// RegisterStateMetrics adds the numbers of the log, the state and history to
-// set. now is the clock that ages the sizes of history and of segments. stop
-// must be called before history is closed.
-func RegisterStateMetrics(set *metrics.Set, node *resolver.Node, log func() file.Stats, history query.History, now func() time.Time) (stop func()) {
+// RegisterStateMetrics adds the numbers of the log, which log writes, of the
+// state and of history to set. now is the clock that ages the sizes of history
+// and of segments. stop must be called before history is closed.
+func RegisterStateMetrics(set *metrics.Set, node *resolver.Node, log func(io.Writer), history query.History, now func() time.Time) (stop func()) {
 	usage := &usageCache{history: history, now: now}
 	usage.ctx, usage.cancel = context.WithCancel(context.Background())
 	segments := &segmentSizes{node: node, now: now}
 	set.RegisterMetricsWriter(func(w io.Writer) {
-		writeLog(w, log())
+		log(w)
 		for _, s := range node.Stats() {
 			writePartition(w, s)
 		}
@@ -60,24 +59,6 @@ func RegisterStateMetrics(set *metrics.Set, node *resolver.Node, log func() file
 		usage.write(w)
 	})
 	return usage.close
-}
-
-func writeLog(w io.Writer, s file.Stats) {
-	gauge, counter := metrics.WriteGaugeFloat64, metrics.WriteCounterUint64
-	gauge(w, "muster_log_queue_records", float64(s.QueueRecords))
-	gauge(w, "muster_log_queue_bytes", float64(s.QueueBytes))
-	counter(w, "muster_log_records_total", s.Appended)
-	counter(w, "muster_log_bytes_total", s.AppendedBytes)
-	counter(w, "muster_log_commits_total", s.Batches)
-	counter(w, `muster_log_refused_total{reason="queue_full"}`, s.RefusedFull)
-	counter(w, `muster_log_refused_total{reason="too_large"}`, s.RefusedTooLarge)
-	counter(w, `muster_log_refused_total{reason="failed"}`, s.RefusedFailed)
-	counter(w, "muster_log_fsyncs_total", s.Fsyncs)
-	metrics.WriteCounterFloat64(w, "muster_log_fsync_seconds_total", s.FsyncTime.Seconds())
-	counter(w, "muster_log_cut_bytes_total", s.CutBytes)
-	gauge(w, "muster_log_segment_files", float64(s.Segments))
-	gauge(w, "muster_log_disk_bytes", float64(s.DiskBytes))
-	gauge(w, "muster_log_failed", flag(s.Failed))
 }
 
 func writePartition(w io.Writer, s resolver.Stats) {

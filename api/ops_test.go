@@ -57,7 +57,7 @@ func TestMetrics(t *testing.T) {
 	for _, line := range []string{
 		`muster_profiles{partition="0"} 10`, `muster_identities{partition="0"} 10`, `muster_applied_events_total{partition="0"} 10`,
 		`muster_ingest_events_total{result="accepted"} 10`, `muster_history_rows 10`, `muster_history_bytes_per_event 100`,
-		`muster_log_failed 0`, `muster_history_failing{partition="0"} 0`,
+		`muster_log_of_the_caller 1`, `muster_history_failing{partition="0"} 0`,
 		`muster_console_sign_ins_total{result="ok"} 1`, `muster_console_requests_total{route="POST /segments",status="2xx"} 1`,
 		`muster_console_slots_running{kind="evaluation"} 0`, `muster_console_slots_running{kind="combination"} 0`,
 		`muster_segments 1`, `muster_segment_building 0`, `muster_segment_leaves 1`, `muster_segment_values 5`,
@@ -67,8 +67,8 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("no line %s", line)
 		}
 	}
-	for _, name := range []string{"muster_apply_seconds_total", "muster_checkpoint_offset", "muster_log_fsync_seconds_total", "muster_history_lag_records",
-		"muster_history_spool_bytes", "muster_apply_backlog_records", "muster_idempotency_keys", "muster_log_records_total", "muster_segment_bytes",
+	for _, name := range []string{"muster_apply_seconds_total", "muster_checkpoint_offset", "muster_history_lag_records",
+		"muster_history_spool_bytes", "muster_apply_backlog_records", "muster_idempotency_keys", "muster_segment_bytes",
 		"muster_console_profile_snapshots_total", "process_resident_memory_bytes", "go_goroutines"} {
 		if !strings.Contains(text, "\n"+name) {
 			t.Errorf("no metric %s", name)

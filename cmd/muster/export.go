@@ -56,7 +56,9 @@ func (p *process) export(ctx context.Context) error {
 		if lerr != nil {
 			return lerr
 		}
-		c.engine = e.options(log, 0)
+		if c.engine, err = e.options(log, 0); err != nil {
+			return err
+		}
 		err = c.exportData(ctx, kind, id, *eventType, out)
 	}
 	return errors.Join(err, out.Flush())

@@ -16,28 +16,35 @@ type engineFlags struct {
 	historyThreads, maxBacklog              *int
 	checkpointInterval                      *time.Duration
 	skip                                    skipRecords
+	remote                                  remoteFlags
 }
 
 func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	e := &engineFlags{skip: skipRecords{}}
 	e.dir = f.String("data", dir, "`DIR` that holds everything; it is made when there is none")
 	e.logLevel = f.String("log-level", "info", "least `LEVEL` of log lines: debug, info, warn or error")
-	e.historyMemory = f.Size("history-memory", 1<<30, "`BYTES` of memory for history (DuckDB); more spills to disk")
-	e.historyThreads = f.Int("history-threads", 0, "`NUMBER` of threads for history; 0: the CPUs, at most 2")
+	e.historyMemory = f.Size("history-memory", 1<<30, "`BYTES` of memory for history in --data (DuckDB); more spills to disk")
+	e.historyThreads = f.Int("history-threads", 0, "`NUMBER` of threads for history in --data; 0: the CPUs, at most 2")
 	e.checkpointInterval = f.Duration("checkpoint-interval", 30*time.Second, "longest `TIME` between checkpoints while events arrive")
 	e.generation = f.Size("generation-bytes", 256<<20, "`BYTES` of changed state in memory at which a checkpoint is written; at twice as much events wait")
 	e.cache = f.Size("cache-bytes", 256<<20, "`BYTES` of profiles kept in memory")
 	e.spool = f.Size("spool-bytes", 8<<30, "`BYTES` that may wait on disk while history is down; then events are refused")
 	e.maxBacklog = f.Int("max-backlog", 50_000, "`NUMBER` of records that may be stored but not applied; then events are refused")
+	e.remote.add(f)
 	f.Var(e.skip, "skip-record", "pass over the record at `PARTITION:OFFSET`, which cannot be applied (repeatable; see docs/operations.md)")
 	return e
 }
 
-func (e *engineFlags) options(log *slog.Logger, maxRecordBytes int) engine.Options {
+func (e *engineFlags) options(log *slog.Logger, maxRecordBytes int) (engine.Options, error) {
+	topic, history, err := e.remote.read()
+	if err != nil {
+		return engine.Options{}, err
+	}
 	return engine.Options{
+		Kafka: topic, ClickHouse: history,
 		Dir: *e.dir, Logger: log, MaxRecordBytes: maxRecordBytes,
 		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads,
 		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
 		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
-	}
+	}, nil
 }

@@ -75,8 +75,8 @@ itself, which no server may have at that time.`, p.stderr)
 	if err != nil {
 		return nil, err
 	}
-	c.engine = e.options(log, 0)
-	return c, nil
+	c.engine, err = e.options(log, 0)
+	return c, err
 }
 
 // formatOf is the format of a file, by the flag or by its name.

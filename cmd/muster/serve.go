@@ -40,8 +40,6 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	c := &serveConfig{}
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`HOST:PORT` to listen on; port 0 takes a free one")
 	f.StringVar(&c.credentials, "credentials", "", "`FILE` that the credentials of a new company are written to")
-	kafka := f.String("kafka", "", "Kafka `BROKERS` (not available in this build yet)")
-	clickhouse := f.String("clickhouse", "", "ClickHouse `DSN` (not available in this build yet)")
 	f.BoolVar(&c.pprof, "pprof", false, "serve /debug/pprof/, which shows the inside of the process to everybody who can connect")
 	f.DurationVar(&c.drainTimeout, "drain-timeout", 10*time.Second, "how much `TIME` requests under way are given at a stop, and again history")
 	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of events, also after decompression; bodies of other calls may have 1 MiB")
@@ -55,10 +53,6 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, usageError{err}
 	case len(rest) > 0:
 		return nil, wrongUsage("serve takes no arguments, have %q", rest)
-	case *kafka != "":
-		return nil, wrongUsage("--kafka is not available in this build yet; leave it out to keep the log in --data")
-	case *clickhouse != "":
-		return nil, wrongUsage("--clickhouse is not available in this build yet; leave it out to keep history in --data")
 	case *inFlight < leastInFlight:
 		return nil, wrongUsage("--max-inflight-bytes must be at least %d MiB, or no large request finds room", leastInFlight>>20)
 	case *e.dir == "":
@@ -71,12 +65,14 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, err
 	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
-	c.engine = e.options(c.log, maxRecord)
+	if c.engine, err = e.options(c.log, maxRecord); err != nil {
+		return nil, err
+	}
 	c.ingest = ingest.Options{
 		Limits:    ingest.Limits{Events: *events},
 		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections,
-		Memory: ingest.NewMemory(int64(*inFlight)),
-		Now:    time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
+		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
+		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
 	return c, nil
 }
@@ -112,6 +108,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopServer()) }()
 
+	c.engine.Address = ln.Addr().String()
 	eng, err := engine.Open(ctx, c.engine)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -167,10 +164,13 @@ func (c *serveConfig) wait(ctx context.Context, eng *engine.Engine, served <-cha
 			return nil
 		case <-eng.Node.Failed():
 			return fmt.Errorf("%w: %w", errFailed, eng.Node.Err())
+		case <-eng.Lost():
+			eng.Node.Fail(eng.LostErr())
+			return fmt.Errorf("%w: this node was silent for too long and another has taken over; nothing that was acknowledged is lost: %w", errFailed, eng.LostErr())
 		case err := <-served:
 			return fmt.Errorf("the listener ended: %w", err)
 		case <-check.C:
-			if eng.Log.Stats().Failed {
+			if eng.LogFailed() {
 				return fmt.Errorf("%w: %w", errFailed, errLogFailed)
 			}
 		}

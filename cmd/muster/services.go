@@ -156,7 +156,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 	if err := c.route(r, s, events); err != nil {
 		return s, err
 	}
-	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.Log.Stats, eng.History, time.Now))
+	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.WriteLogMetrics, eng.History, time.Now))
 	ops.Open(r.Handler, eng.Node.Err)
 	return s, nil
 }

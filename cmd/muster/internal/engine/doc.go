@@ -3,7 +3,14 @@
 //
 //	DIR/LOCK            held while a process has the directory
 //	DIR/log/            the event log (package eventlog/file)
+//	DIR/log.json        instead: which topic of Kafka the log is, and this node's
+//	                    id (package eventlog/kafka)
 //	DIR/state/          state and checkpoints (package resolver)
 //	DIR/history.duckdb  history (package query/duckdb), its write-ahead log and
-//	                    its directory for spilling beside it
+//	                    its directory for spilling beside it, unless it is in
+//	                    ClickHouse (package query/clickhouse)
+//
+// A directory belongs to one log and so does a history; what does not belong
+// together is refused before anything is applied (belongs.go). With Kafka the
+// node owns the topic while it is open (package cluster).
 package engine

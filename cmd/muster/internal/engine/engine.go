@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -13,7 +14,12 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/cluster"
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/eventlog/kafka"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/clickhouse"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
 )
@@ -32,18 +38,34 @@ type Options struct {
 	MaxBacklog         int64
 	SpoolBytes         int64
 	Skip               map[int][]int64
+
+	// Kafka says where the log is when it is not in Dir, ClickHouse the same of
+	// history. A log in Kafka needs its history in ClickHouse.
+	Kafka      *kafka.Options
+	ClickHouse *clickhouse.Options
+	// Address is what this node tells other nodes that it listens at.
+	Address string
+	// SessionTimeout is after how long of silence another node may take over;
+	// the default is package cluster's.
+	SessionTimeout time.Duration
 }
 
-// ErrInUse means that another process has the data directory.
-var ErrInUse = errors.New("the data directory is in use")
+// ErrInUse means that another process has the data directory, or owns the log.
+var ErrInUse = errors.New("already in use")
 
 // Engine is an open data directory.
 type Engine struct {
-	Log     *file.Log
-	History *duckdb.Store
+	Log     eventlog.Log
+	History query.History
 	Node    *resolver.Node
 
 	lock io.Closer
+	// file or topic is Log, by its kind.
+	file   *file.Log
+	topic  *kafka.Log
+	member *cluster.Member // of a log in Kafka
+	// identity names the log, whatever directory it is opened from.
+	identity string
 }
 
 // Open opens a data directory, makes it if there is none, and replays. The
@@ -63,12 +85,18 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if e.lock, err = fs.Lock(filepath.Join(o.Dir, "LOCK")); err != nil {
 		return e, fmt.Errorf("%w: %s is held by another muster process; stop it, or name another directory with --data (%w)", ErrInUse, o.Dir, err)
 	}
-	e.Log, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger})
-	if err != nil {
-		return e, fmt.Errorf("open the log: %w", err)
+	if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
+		return e, err
 	}
-	e.History, err = duckdb.Open(filepath.Join(o.Dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads})
+	if o.Kafka != nil {
+		err = e.openTopic(ctx, o)
+	} else {
+		err = e.openFiles(fs, o)
+	}
 	if err != nil {
+		return e, err
+	}
+	if err := e.openHistory(ctx, o); err != nil {
 		return e, fmt.Errorf("open history: %w", err)
 	}
 	e.Node, err = resolver.Open(ctx, resolver.Options{
@@ -83,6 +111,87 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	return e, nil
 }
 
+func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
+	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger})
+	if err != nil {
+		return fmt.Errorf("open the log: %w", err)
+	}
+	e.Log, e.identity = e.file, fmt.Sprintf("the log %016x in a data directory", e.file.ID())
+	return nil
+}
+
+// openTopic opens the log in Kafka and makes this node its owner.
+func (e *Engine) openTopic(ctx context.Context, o Options) (err error) {
+	if o.ClickHouse == nil {
+		return errors.New("a log in Kafka needs its history in ClickHouse")
+	}
+	k := *o.Kafka
+	k.MaxRecordBytes, k.Logger = o.MaxRecordBytes, o.Logger
+	if e.topic, err = kafka.Open(ctx, k); err != nil {
+		return err
+	}
+	e.Log = e.topic
+	if n := e.topic.Partitions(); n != 1 {
+		return fmt.Errorf("topic %s has %d partitions, this version takes 1: contacts' e-mails are unique across companies, and nothing keeps them so across partitions yet. Name another topic with --kafka-topic; it is made when there is none", e.topic.Topic(), n)
+	}
+	id, err := e.topic.ClusterID(ctx)
+	if err != nil {
+		return fmt.Errorf("the log in Kafka: %w", err)
+	}
+	name, err := claimDir(o.Dir, logName{Cluster: id, Topic: e.topic.Topic()}, rand.Reader)
+	if err != nil {
+		return err
+	}
+	e.identity = name.String()
+	mechanism, err := k.Mechanism()
+	if err != nil {
+		return fmt.Errorf("the log in Kafka: %w", err)
+	}
+	host, _ := os.Hostname() // for people to read
+	e.member, err = cluster.Join(ctx, cluster.Options{
+		Brokers: k.Brokers, Topic: e.topic.Topic(), Partitions: e.topic.Partitions(), TLS: k.TLS, SASL: mechanism, Logger: o.Logger,
+		Node: cluster.Node{ID: name.Node, Host: host, Address: cmp.Or(o.Address, "no address")}, SessionTimeout: o.SessionTimeout,
+	})
+	var owned *cluster.OwnedError
+	if errors.As(err, &owned) {
+		return fmt.Errorf("%w: %w. Stop that one; a node that died is given up after %v. Name another topic with --kafka-topic for another installation", ErrInUse, err, owned.Session)
+	}
+	return err
+}
+
+func (e *Engine) openHistory(ctx context.Context, o Options) error {
+	if o.ClickHouse == nil {
+		store, err := duckdb.Open(filepath.Join(o.Dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads})
+		if err == nil {
+			e.History = store
+		}
+		return err
+	}
+	c := *o.ClickHouse
+	c.Owner, c.Logger = e.identity, o.Logger
+	store, err := clickhouse.Open(ctx, c)
+	if err == nil {
+		e.History = store
+	}
+	return err
+}
+
+// Lost is closed when another node owns the log; [Engine.LostErr] says which.
+// It is nil, and never ready, for a log in files.
+func (e *Engine) Lost() <-chan struct{} {
+	if e.member == nil {
+		return nil
+	}
+	return e.member.Lost()
+}
+
+// LostErr is why this node owns its log no more.
+func (e *Engine) LostErr() error { return e.member.Err() }
+
+// LogFailed tells whether the log has failed for good. One in Kafka never does:
+// it goes on when Kafka is back.
+func (e *Engine) LogFailed() bool { return e.file != nil && e.file.Stats().Failed }
+
 // Close writes a last checkpoint and closes everything in the reverse order of
 // opening. ctx bounds how long history may take to catch up.
 func (e *Engine) Close(ctx context.Context) error {
@@ -92,6 +201,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	if e.History != nil {
 		err = errors.Join(err, e.History.Close())
+	}
+	if e.member != nil {
+		err = errors.Join(err, e.member.Close())
 	}
 	if e.Log != nil {
 		err = errors.Join(err, e.Log.Close())

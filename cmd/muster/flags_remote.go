@@ -1,0 +1,66 @@
+package main
+
+import (
+	"crypto/tls"
+	"strings"
+
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/eventlog/kafka"
+	"github.com/musterhq/muster/query/clickhouse"
+)
+
+// remoteFlags say that the log is in Kafka, or history in ClickHouse.
+type remoteFlags struct {
+	brokers, topic, sasl, user, password, compression *string
+	tls                                               *bool
+	replication                                       *int
+	dsn                                               *string
+	ttlDays                                           *int
+}
+
+func (r *remoteFlags) add(f *cli.Flags) {
+	r.brokers = f.String("kafka", "", "`BROKERS` of Apache Kafka, HOST:PORT with commas between them, that keep the log; without them it is in --data. Needs --clickhouse")
+	r.topic = f.String("kafka-topic", kafka.DefaultTopic, "`NAME` of the topic of the log; it is made when there is none")
+	r.replication = f.Int("kafka-replication", 0, "`NUMBER` of replicas of a topic that is made, and the least of one there is; 0: 3, or the brokers if they are fewer")
+	r.compression = f.String("kafka-compression", "none", "`HOW` records are compressed: none, lz4, zstd, snappy or gzip")
+	r.tls = f.Bool("kafka-tls", false, "speak TLS to the brokers, whose certificates the system must trust (or SSL_CERT_FILE)")
+	r.sasl = f.String("kafka-sasl", "", "`MECHANISM` to log in to the brokers with: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+	r.user = f.String("kafka-user", "", "`NAME` to log in to the brokers with")
+	r.password = f.String("kafka-password", "", "`PASSWORD` for the brokers; better set as MUSTER_KAFKA_PASSWORD")
+	r.dsn = f.String("clickhouse", "", "`DSN` of the ClickHouse that keeps history, clickhouse://USER:PASSWORD@HOST:9000/DATABASE; without one it is in --data")
+	r.ttlDays = f.Int("clickhouse-ttl-days", 0, "`DAYS` after which events leave history in ClickHouse, by their own time; 0: never")
+}
+
+// read returns nil for what stays in --data.
+func (r *remoteFlags) read() (*kafka.Options, *clickhouse.Options, error) {
+	var history *clickhouse.Options
+	switch {
+	case *r.dsn != "":
+		history = &clickhouse.Options{DSN: *r.dsn, TTLDays: *r.ttlDays}
+	case *r.ttlDays != 0:
+		return nil, nil, wrongUsage("--clickhouse-ttl-days needs --clickhouse")
+	}
+	if *r.brokers == "" {
+		return nil, history, nil
+	}
+	if history == nil {
+		return nil, nil, wrongUsage("--kafka needs --clickhouse: what is kept in --data is lost to a node that takes over elsewhere. Name a ClickHouse, such as --clickhouse clickhouse://localhost:9000/muster")
+	}
+	k := &kafka.Options{Topic: *r.topic, Replication: *r.replication, Compression: *r.compression}
+	for _, addr := range strings.Split(*r.brokers, ",") {
+		k.Brokers = append(k.Brokers, strings.TrimSpace(addr))
+	}
+	if *r.tls {
+		k.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	switch {
+	case *r.sasl != "":
+		k.SASL = &kafka.SASL{Mechanism: *r.sasl, Username: *r.user, Password: *r.password}
+	case *r.user != "" || *r.password != "":
+		return nil, nil, wrongUsage("--kafka-user and --kafka-password need --kafka-sasl, such as SCRAM-SHA-512")
+	}
+	if err := k.Validate(); err != nil {
+		return nil, nil, wrongUsage("--kafka: %w", err)
+	}
+	return k, history, nil
+}
