@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/target"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -81,6 +82,9 @@ func (a *API) run(rc *fasthttp.RequestCtx, need access, handle func(*call) (any,
 		if err := c.may(need); err != nil {
 			return nil, err
 		}
+	}
+	if field := target.Check(rc); field != "" {
+		return nil, badField(field, "%s must be %s", field, target.Reason)
 	}
 	return handle(c)
 }

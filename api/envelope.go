@@ -102,3 +102,8 @@ func writeJSON(ctx *fasthttp.RequestCtx, memory *ingest.Memory, status int, e en
 	ctx.Response.SetBodyRaw(buf.Bytes())
 	return nil
 }
+
+// Refuse answers a request that came to no call in the console's form.
+func Refuse(ctx *fasthttp.RequestCtx, status int, message string) {
+	writeProblem(ctx, &problem{status: status, message: message})
+}

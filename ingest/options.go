@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
 )
 
 // Limits bound what one request may carry. A zero field means its default.
@@ -99,6 +100,10 @@ type Options struct {
 	// Logger takes faults of the server itself; nil is silent.
 	Logger *slog.Logger
 
+	// Refuse answers what is not a proper HTTP request in the form of the path it asks
+	// for, which may be unknown; nil answers all in Surface B's.
+	Refuse func(ctx *fasthttp.RequestCtx, path string, status int, text string)
+
 	// ServerName is sent in the Server header; default "muster".
 	ServerName string
 	// HeaderBytes is the longest head of a request; default 8 KiB. Each
@@ -130,6 +135,9 @@ func (o Options) withDefaults() Options {
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 60*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 120*time.Second)
+	if o.Refuse == nil {
+		o.Refuse = func(ctx *fasthttp.RequestCtx, _ string, status int, text string) { Refuse(ctx, status, text) }
+	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.NewSet()
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -23,7 +24,7 @@ func NewServer(opts Options, handler fasthttp.RequestHandler) *fasthttp.Server {
 			handler(ctx)
 			drain(ctx, opts.DrainBytes, opts.DrainTime)
 		},
-		ErrorHandler:       badHTTP,
+		ErrorHandler:       func(ctx *fasthttp.RequestCtx, err error) { badHTTP(ctx, err, opts.Refuse) },
 		Name:               opts.ServerName,
 		Concurrency:        opts.Connections,
 		ReadBufferSize:     opts.HeaderBytes,
@@ -76,7 +77,7 @@ func ReadBody(ctx *fasthttp.RequestCtx, memory *Memory, limit int) ([]byte, erro
 }
 
 // badHTTP answers what is not a proper HTTP request, or came too slowly.
-func badHTTP(ctx *fasthttp.RequestCtx, err error) {
+func badHTTP(ctx *fasthttp.RequestCtx, err error, refuse func(ctx *fasthttp.RequestCtx, path string, status int, text string)) {
 	status, text := 400, "the request is not valid HTTP; fix it"
 	var small *fasthttp.ErrSmallBuffer
 	var timeout net.Error
@@ -86,8 +87,15 @@ func badHTTP(ctx *fasthttp.RequestCtx, err error) {
 	case errors.As(err, &timeout) && timeout.Timeout():
 		status, text = 408, "the request did not arrive in time; send it again"
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
-		status, text = 413, "the body is too long; send the events in several requests"
+		status, text = 413, "the body is too long; send less"
 	}
+	// The address is known when the first line was in order.
+	path, _, _ := strings.Cut(string(ctx.Request.Header.RequestURI()), "?")
+	refuse(ctx, path, status, text)
+}
+
+// Refuse answers a request in the form of Surface B.
+func Refuse(ctx *fasthttp.RequestCtx, status int, text string) {
 	ctx.SetStatusCode(status)
 	ctx.SetContentType("application/json")
 	ctx.Response.SetBody(appendFailure(nil, text))

@@ -305,10 +305,17 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 		return nil, err
 	}
 	q := query.SeriesQuery{Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people()}
-	if id := string(c.QueryArgs().Peek("campaign_id")); id != "" {
+	id := string(c.QueryArgs().Peek("campaign_id"))
+	if id != "" {
 		q.Where = append(q.Where, segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: id}}})
 	}
-	if q.Cut, err = c.cut(nil); err != nil {
+	q.Cut, err = c.cut(func(v *resolver.View) error {
+		if _, ok := v.Campaign(id); !ok && id != "" {
+			return failWith(codeNotFound, "campaign_id: there is no such campaign")
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, err
 	}
 	whole, err := c.series(q)

@@ -149,3 +149,20 @@ func writeJSON(rc *fasthttp.RequestCtx, memory *ingest.Memory, status int, v any
 	rc.Response.SetBodyRaw(bytes.TrimSuffix(buf.Bytes(), []byte("\n")))
 	return nil
 }
+
+// RefuseA answers a request that came to no call in the form of Surface A.
+func RefuseA(rc *fasthttp.RequestCtx, message string) {
+	envelopeA{}.failure(rc, &failure{code: codeInvalid, message: message})
+}
+
+// RefuseC does so in the form of Surface C: with the code of the status, or
+// invalid_request. rand makes the id of the request.
+func RefuseC(rc *fasthttp.RequestCtx, rand io.Reader, status int, message string) {
+	c := code{codeInvalid.name, status}
+	for _, known := range codes {
+		if known.status == status {
+			c = known
+		}
+	}
+	envelopeC{rand: rand}.failure(rc, &failure{code: c, message: message})
+}

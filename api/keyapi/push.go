@@ -72,6 +72,13 @@ func (a *API) sendPush(c *call) (any, error) {
 	var fault *messaging.ContentError
 	switch {
 	case errors.As(err, &fault):
+		// Campaigns have other names for these.
+		switch fault.Field {
+		case "subject":
+			fault.Field = "title"
+		case "text", "html":
+			fault.Field = "body"
+		}
 		return nil, Fail("%s", strings.Replace(fault.Error(), ": ", " ", 1))
 	case err != nil:
 		return nil, err

@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -86,7 +87,7 @@ func (a *API) Routes() (out []api.Route) {
 }
 
 // find finds the route of a request and the texts that its path has in place of
-// those in braces. Of several, the one listed first is taken. Where there is
+// those in braces. path is as it was sent: an escaped slash belongs to a text. Of several, the one listed first is taken. Where there is
 // none, allowed are the methods that the path takes.
 func (s *surface) find(method, path string) (at int, params map[string]string, allowed []string) {
 	rest := strings.TrimPrefix(path, s.prefix)
@@ -112,6 +113,9 @@ func matchPath(pattern, path string) (params map[string]string, ok bool) {
 		}
 		if have, path, ok = nextPart(path); !ok {
 			return nil, false
+		}
+		if plain, err := url.PathUnescape(have); err == nil {
+			have = plain
 		}
 		switch name, isParam := strings.CutPrefix(want, "{"); {
 		case isParam && have != "":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/internal/target"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -61,7 +62,10 @@ func (a *API) run(s *surface, rc *fasthttp.RequestCtx) (at int, data any, err er
 	if wait := s.limiter.take(keyRef{c.key.Account, c.key.KeyID}, s.perMinute(&c.key)); wait > 0 {
 		return at, nil, tooMany(wait)
 	}
-	found, params, allowed := s.find(string(rc.Method()), string(rc.Path()))
+	if field := target.Check(rc); field != "" {
+		return at, nil, Fail("%s Input should be %s", field, target.Reason)
+	}
+	found, params, allowed := s.find(string(rc.Method()), string(rc.URI().PathOriginal()))
 	if found < 0 {
 		return at, nil, unknownRoute(rc, allowed)
 	}

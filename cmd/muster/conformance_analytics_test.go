@@ -53,7 +53,7 @@ func analyticsPart() part {
 			}
 			x.send(x.campaign(nil), x.list(good...)).success()
 			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.bounce_rate_ok", true).eq("data.totals.complaint_rate_ok", true)
-			x.send(x.campaign(nil), x.list(bad)).success()
+			x.send(x.campaign(nil), x.list(bad)).fails("no such user")
 			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.bounce_rate_ok", false)
 			x.report(obj{"type": "complaint", "recipient": good[0]})
 			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.complaint_rate_ok", false)

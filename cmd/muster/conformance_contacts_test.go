@@ -235,7 +235,7 @@ func statusPart() part {
 		{"Bounced: a hard bounce suppresses", func(c *check) {
 			e := c.mail("gone")
 			id := c.contact(obj{"email": e})
-			c.send(c.campaign(nil), c.list(e)).success()
+			c.send(c.campaign(nil), c.list(e)).fails("no such user")
 			c.until("the bounce is recorded", func() bool { return c.console("GET", "/profiles/"+id, nil).str("data.statuses.email") == "Bounced" })
 			c.console("GET", "/profiles/"+id, nil).http(200).str("data.suppressions.email")
 			a := c.send(c.campaign(nil), c.list(e)).success().eq("data.emails_sent", 0)

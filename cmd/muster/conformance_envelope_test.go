@@ -1,6 +1,13 @@
 package main
 
-import "strings"
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
 
 func envelopePart() part {
 	return part{"envelope of Surface A", []rule{
@@ -25,6 +32,62 @@ func envelopePart() part {
 		}},
 		{"a body has to be JSON and to say so", func(c *check) {
 			c.do(c.T, "POST", "/api/v1/contacts", `{}`, "Authorization", "Bearer "+c.freshKey(), "Content-Type", "text/plain").fails("Content-Type")
+		}},
+		{"ids and values of a query are text", func(c *check) {
+			for _, bad := range []string{"%ff", "%00", "a%0ab", "%ed%a0%80"} {
+				c.a("GET", "/analytics/performance?campaign_id="+bad, nil).names("campaign_id Input should be valid UTF-8")
+				c.a("GET", "/analytics/events?event_type="+bad, nil).names("event_type Input should be valid UTF-8")
+				c.a("GET", "/contacts?email="+bad, nil).names("email Input")
+				c.a("GET", "/contacts/"+bad, nil).names("path Input")
+				c.a("GET", "/campaign/"+bad+"/stats", nil).names("path Input")
+				c.console("GET", "/export/events?event_type="+bad, nil).http(400).eq("data.field", "event_type")
+				c.console("GET", "/profiles?email="+bad, nil).http(400).eq("data.field", "email")
+				c.console("GET", "/profiles/"+bad+"/events", nil).http(400).eq("data.field", "path")
+			}
+			id := c.contact(obj{"email": c.mail("slash")})
+			c.a("GET", "/contacts/"+id+"/export", nil).success()
+			c.a("GET", "/contacts/"+id+"%2fexport", nil).failure("There is no contact with this id")
+			c.a("GET", "/analytics/performance?campaign_id=nope", nil).names("campaign_id: there is no such campaign")
+			c.a("POST", "/push/send", obj{"title": "{{x"}).names("title ")
+			c.a("POST", "/push/send", obj{"title": "T", "body": "{{x"}).names("body ")
+			if m := c.asAdmin(c.T, "POST", "/companies/"+c.id+"/credits", `{"amount":1.5}`).http(400).str("message"); m != "amount must be a whole number, not 1.5" {
+				c.Errorf("the message is %q", m)
+			}
+		}},
+		{"what is not proper HTTP is answered in the form of its surface", func(c *check) {
+			ask := func(head string) (status int, body string) {
+				conn, err := net.Dial("tcp", strings.TrimPrefix(c.server.origin, "http://"))
+				ok(c.T, err)
+				defer conn.Close()
+				ok(c.T, conn.SetDeadline(time.Now().Add(10*time.Second)))
+				_, err = io.WriteString(conn, head)
+				ok(c.T, err)
+				res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+				ok(c.T, err)
+				defer res.Body.Close()
+				b, err := io.ReadAll(res.Body)
+				ok(c.T, err)
+				return res.StatusCode, string(b)
+			}
+			for status, head := range map[int]string{431: "Host: m\r\nX: " + strings.Repeat("x", 20_000) + "\r\n\r\n", 400: "Host: m\r\nbad\x01header\r\n\r\n"} {
+				// Of a head that cannot be read the path is not known.
+				if have, body := ask("GET /api/v1/contacts HTTP/1.1\r\n" + head); have != status || !strings.HasPrefix(body, "the ") {
+					c.Errorf("%d %s", have, body)
+				}
+			}
+			for _, head := range []string{"Host: [::1\r\n\r\n"} {
+				for path, want := range map[string]struct {
+					http bool
+					form string
+				}{
+					"/api/v1/contacts": {true, `{"status":"failure","message":"`}, "/api/v1/events": {false, `{"success":false,"profile_id":"","error":"`},
+					"/v1/email/send": {false, `{"status":"error","code":"invalid_request","message":"`}, "/console/api/v1/session": {false, `{"status":"failure","message":"`}, "/else": {false, "the "},
+				} {
+					if status, body := ask("GET " + path + " HTTP/1.1\r\n" + head); !strings.HasPrefix(body, want.form) || want.http != (status == 200) {
+						c.Errorf("%s: %d %s", path, status, body)
+					}
+				}
+			}
 		}},
 		{"a body of any size is answered", func(c *check) {
 			for _, size := range []int{1<<20 + 100, 6 << 20, 20 << 20, 50 << 20} {

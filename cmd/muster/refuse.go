@@ -1,0 +1,32 @@
+package main
+
+import (
+	"crypto/rand"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi"
+	"github.com/musterhq/muster/ingest"
+)
+
+// refuse answers what is not a proper HTTP request in the form of the surface that
+// it asks for, in plain text where that is not known.
+func refuse(ctx *fasthttp.RequestCtx, path string, status int, text string) {
+	below := func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
+	switch {
+	case below("/api/v1/events"):
+		ingest.Refuse(ctx, status, text)
+	case below("/api/v1"):
+		keyapi.RefuseA(ctx, text)
+	case below("/v1"):
+		keyapi.RefuseC(ctx, rand.Reader, status, text)
+	case below(api.Prefix):
+		api.Refuse(ctx, status, text)
+	default:
+		ctx.SetStatusCode(status)
+		ctx.SetContentType("text/plain; charset=utf-8")
+		ctx.SetBodyString(text + "\n")
+	}
+}
