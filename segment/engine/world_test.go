@@ -246,10 +246,24 @@ func (w *world) merge() {
 	}
 	w.both(func(e *Engine) { e.Merge(winner, loser) })
 	w.both(func(e *Engine) { e.Profile(winner, facts(p), AllFields) })
-	if w.rng.IntN(2) == 0 {
-		w.happen(winner)
-	}
 	w.both(func(e *Engine) { e.Settle(winner) })
+	for id, d := range w.defs {
+		if w.e.Live(id) && !w.e.Working() && w.e.segments[id].members.Contains(winner) != d.Naive(p, w.now, w.lookup) {
+			w.fatalf("S1: a merge alone makes profile %d a member of %s, or not, as it should not", winner, id)
+		}
+	}
+	if w.rng.IntN(2) == 0 {
+		return
+	}
+	// What comes with the merge has a cause of its own.
+	before := len(w.e.out)
+	w.happen(winner)
+	w.both(func(e *Engine) { e.Settle(winner) })
+	for _, x := range w.e.out[before:] {
+		if x.Ordinal != winner || x.Cause != segment.CauseEvent && x.Cause != segment.CauseDefinition { // what was owed comes first
+			w.fatalf("S2: what somebody did after a merge says %+v", x)
+		}
+	}
 }
 
 // nobody is what an erased profile is merged into.
