@@ -232,6 +232,26 @@ func TestAdvertisingGoesToSubscribersOnly(t *testing.T) {
 	}
 }
 
+// A sender domain that is removed sends nothing more, live flow or not.
+func TestRemovedSenderDomainsSendNothing(t *testing.T) {
+	w := newWorld(t)
+	w.must(resolver.CommandDomainAdd, resolver.Domain{Name: "gone.example"})
+	w.must(resolver.CommandDomainVerify, resolver.DomainName{Name: "gone.example", By: "test"})
+	flow := w.flow(strings.Replace(mailStep("null"), `"subject"`, `"sender":"x@gone.example","subject"`, 1))
+	w.contact("ada@x.io", "")
+	w.must(resolver.CommandDomainDelete, resolver.DomainName{Name: "gone.example"})
+	w.trigger(flow, "ada@x.io", `{}`)
+	var before int64
+	w.until("it waits", func(v *resolver.View) bool { before = credits(v); return v.OutboxSize() == 1 })
+	w.effects(messaging.MailerFunc(func(m *email.Message) outcome.Result {
+		t.Errorf("sent from %s", m.From.Addr)
+		return outcome.New(outcome.Accepted, "250", "ok")
+	}), nil)
+	w.until("it has failed, and costs nothing", func(v *resolver.View) bool {
+		return empty(v) && count(v, "email_failed") == 1 && credits(v) == before+1
+	})
+}
+
 func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	w := newWorld(t)
 	x := newTarget(t, func(n int, s seen, w http.ResponseWriter) {

@@ -177,6 +177,10 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		} else if !in.Confirm {
 			content = resolver.CampaignContent{HTML: in.HTML, Text: in.Text}
 		}
+		// It was verified when the message was queued, or when the flow went live.
+		if err := v.MayBeSender(in.Sender); err != nil {
+			return err
+		}
 		if d, ok := v.Domain(domainOf(in.Sender)); ok && d.PrivateKey != "" {
 			k, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
 			if err != nil {

@@ -95,6 +95,14 @@ func (a *account) mayBeSender(address string) *Refusal {
 	return nil
 }
 
+// MayBeSender says what keeps an address from being a sender now, as a *[Refusal].
+func (v *View) MayBeSender(address string) error {
+	if r := v.a.mayBeSender(address); r != nil {
+		return r
+	}
+	return nil
+}
+
 // Domains lists the sender domains by name.
 func (v *View) Domains() []Domain {
 	out := make([]Domain, 0, len(v.a.domains))

@@ -326,6 +326,8 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 	for name, args := range map[string]any{CommandSegmentDelete: SegmentDelete{seg}, CommandListDelete: ListDelete{list}, CommandTemplateDelete: TemplateDelete{tpl}} {
 		r.refuses(`flow "Holds" (`+id+`)`, name, args)
 	}
+	emptied := Template{ID: tpl, Name: "t", Source: TemplateList, HTML: "<p>{{confirm_url}}"}
+	r.refuses(`flow "Holds" (`+id+`); it must keep a subject`, CommandTemplateSave, emptied)
 	r.must(CommandContactCreate, ContactCreate{Email: "a@x.io", ListID: list})
 	if f := r.flowState(id); f.Counts.Entered != 1 {
 		t.Fatalf("entered %d", f.Counts.Entered)
@@ -336,6 +338,7 @@ func TestFlowsHoldWhatTheyUse(t *testing.T) {
 	r.rest()
 	r.must(CommandSegmentDelete, SegmentDelete{seg})
 	r.must(CommandListDelete, ListDelete{list})
+	r.must(CommandTemplateSave, emptied)
 	if n := len(r.m.accounts[testAccount].flows.byNumber); n != 1 {
 		t.Fatalf("%d flows", n)
 	}

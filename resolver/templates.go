@@ -68,6 +68,12 @@ func (m *Machine) saveTemplate(cmd *command, t Template) *Refusal {
 		if old == nil {
 			return noTemplate()
 		}
+		if strings.TrimSpace(t.Subject) == "" && strings.TrimSpace(old.Subject) != "" {
+			// What was checked when they went live must hold.
+			if users := a.templateUsers(t.ID); len(users) > 0 {
+				return &Refusal{Code: "conflict", Field: "subject", Message: "subject: the template is used by " + strings.Join(users, ", ") + "; it must keep a subject"}
+			}
+		}
 		t.CreatedMs = old.CreatedMs
 	}
 	a.templates[t.ID] = &t
@@ -85,9 +91,7 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	if a.templates[c.ID] == nil {
 		return noTemplate()
 	}
-	users := a.campaignsWith(func(x *Campaign) bool { return x.TemplateID == c.ID })
-	users = append(users, a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Templates, c.ID) })...)
-	if len(users) > 0 {
+	if users := a.templateUsers(c.ID); len(users) > 0 {
 		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by " + strings.Join(users, ", ") + "; change those first"}
 	}
 	if a.Settings.ConfirmTemplateID == c.ID {
@@ -96,6 +100,12 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	delete(a.templates, c.ID)
 	m.store.putEntity(entityKey(a.number, entityTemplate, c.ID), nil)
 	return nil
+}
+
+// templateUsers names the campaigns and flows that refer to a template.
+func (a *account) templateUsers(id string) []string {
+	users := a.campaignsWith(func(x *Campaign) bool { return x.TemplateID == id })
+	return append(users, a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Templates, id) })...)
 }
 
 // Templates lists the templates, the oldest first.
