@@ -71,7 +71,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	c.ingest = ingest.Options{
 		Limits:    ingest.Limits{Events: *events},
 		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections,
-		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse, Refuse: refuse,
+		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
 		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
 	return c, nil
