@@ -309,11 +309,6 @@ func (m *Machine) pauseFlow(cmd *command, c FlowID) *Refusal {
 		return conflicts("id", "the flow is a draft; only a flow that was published can be paused")
 	case f.Status == FlowLive:
 		m.pause(cmd.account, f, "")
-	case f.PausedFor != "":
-		// Somebody wants it paused: a top-up does not lift that.
-		saved := *f.Flow
-		saved.PausedFor = ""
-		m.saveFlow(cmd.account, f, &saved)
 	}
 	cmd.replyFlow(f)
 	return nil

@@ -269,11 +269,8 @@ func (s *flowSim) state() {
 	case n < 7:
 		s.command(CommandFlowPause, FlowID{f.id}, func(out *Outcome) {
 			s.refused(out, f.status == FlowDraft)
-			switch f.status {
-			case FlowLive:
+			if f.status == FlowLive {
 				s.o.pause(f, "")
-			case FlowPaused:
-				f.pausedFor = ""
 			}
 		})
 	case n < 10:
