@@ -42,7 +42,7 @@ type FlowTrigger struct {
 	Phone      string `json:"phone,omitempty"`
 	// Data is an object, behind the merge tags event.….
 	Data json.RawMessage `json:"data,omitempty"`
-	// Key makes a repeat harmless: it gets the first answer.
+	// Key makes a repeat harmless: it enrols nobody again.
 	Key string `json:"key,omitempty"`
 }
 

@@ -307,7 +307,7 @@ func (s *flowSim) consistent() {
 				s.fatalf("flow %d, step %d: counts %+v, %d stand there", f.Number, i, c, at[i])
 			}
 		}
-		if f.counts.Entered < f.counts.Completed+f.counts.Exited+active.GetCardinality() {
+		if f.counts.Entered != f.counts.Completed+f.counts.Exited+active.GetCardinality() {
 			s.fatalf("flow %d: counts %+v, %d are in it", f.Number, f.counts, active.GetCardinality())
 		}
 		s.sameItems(f, "timers", &f.timers, timers)

@@ -97,7 +97,10 @@ func (m *Machine) eraseFlows(a *account, o uint32) (keys []string) {
 			if e.Timed() {
 				f.timers.Remove(dueset.Item{Due: e.DueMs, Ordinal: o})
 			}
-			a.flows.count(f).Steps[e.Step].At--
+			// It ends here, so that the numbers add up.
+			n := a.flows.count(f)
+			n.Steps[e.Step].At--
+			n.Exited++
 		}
 		if m.ways.DateMs != 0 {
 			f.dates.Remove(dueset.Item{Due: m.ways.DateMs, Ordinal: o})

@@ -297,6 +297,7 @@ func (o *flowOracle) erase(p int) {
 		}
 		if w := f.current(p); w != nil {
 			f.counts.Steps[w.Step].At--
+			f.counts.Exited++
 		}
 		delete(f.ways, p)
 		delete(f.dates, p)
