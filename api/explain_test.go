@@ -201,7 +201,7 @@ func TestExplainErrors(t *testing.T) {
 		{"GET", path + "?profile_id=a@x.io", 404, "", "no profile"},
 		{"GET", path + "?profile_id=" + seg, 404, "", "no profile"},
 		{"GET", path + "?profile_id=prf_00000000000000000000000000000000", 404, "", "no profile"},
-		{"GET", path + "?profile_id=%ff%00", 404, "", "no profile"},
+		{"GET", path + "?profile_id=%ff%00", 400, "profile_id", "valid UTF-8"},
 		{"GET", path + "?profile_id=" + strings.Repeat("a", 3000), 404, "", "no profile"},
 		{"GET", "/segments/seg_none/explain?profile_id=" + profile, 404, "", "no segment"},
 		{"GET", "/segments/seg_none/explain", 404, "", "no segment"},
