@@ -206,6 +206,7 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		return nil
 	}
 	m.rec.name, m.rec.args = name, args
+	m.reporting = name == CommandOutboxDone || name == CommandCampaignResult
 	return fn(m, &m.rec)
 }
 

@@ -18,6 +18,7 @@ type contactExtra struct {
 	devices   []device
 	engaged   engagement
 	soft      []int64 // times of the last soft bounces of e-mail, see softBounce
+	caused    caused
 }
 
 // block keeps a channel from being sent to, whatever the consent.
@@ -63,6 +64,7 @@ const (
 	extraDevices
 	extraEngaged
 	extraSoft
+	extraCaused
 	extraAll = 1<<iota - 1
 )
 
@@ -71,7 +73,7 @@ func (x *contactExtra) append(dst []byte) []byte {
 	for _, f := range [...]struct {
 		has bool
 		bit byte
-	}{{x.isContact, extraContact}, {len(x.lists) > 0, extraLists}, {len(x.blocks) > 0, extraBlocks}, {len(x.devices) > 0, extraDevices}, {x.engaged != (engagement{}), extraEngaged}, {len(x.soft) > 0, extraSoft}} {
+	}{{x.isContact, extraContact}, {len(x.lists) > 0, extraLists}, {len(x.blocks) > 0, extraBlocks}, {len(x.devices) > 0, extraDevices}, {x.engaged != (engagement{}), extraEngaged}, {len(x.soft) > 0, extraSoft}, {x.caused.n > 0, extraCaused}} {
 		if f.has {
 			mask |= f.bit
 		}
@@ -112,6 +114,9 @@ func (x *contactExtra) append(dst []byte) []byte {
 			dst = le.AppendUint64(dst, uint64(ms))
 		}
 	}
+	if x.caused.n > 0 {
+		dst = append(binary.AppendUvarint(dst, uint64(x.caused.minute)), x.caused.n)
+	}
 	return dst
 }
 
@@ -147,6 +152,9 @@ func (x *contactExtra) decode(r *wire.Reader) {
 			x.soft = append(x.soft, int64(r.U64()))
 		}
 	}
+	if mask&extraCaused != 0 {
+		x.caused = caused{int64(r.Uvarint()), r.U8()}
+	}
 }
 
 // fold takes over what another profile has that became part of this one: the
@@ -165,6 +173,7 @@ func (x *contactExtra) fold(o *contactExtra) (shed []device) {
 	e.sent, e.opened, e.clicked = e.sent+f.sent, e.opened+f.opened, e.clicked+f.clicked
 	e.lastSentMs, e.lastOpenMs, e.lastClick = max(e.lastSentMs, f.lastSentMs), max(e.lastOpenMs, f.lastOpenMs), max(e.lastClick, f.lastClick)
 	x.foldSoftBounces(o.soft)
+	x.caused.fold(o.caused)
 	return x.foldDevices(o.devices)
 }
 

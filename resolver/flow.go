@@ -76,7 +76,8 @@ type FlowCounts struct {
 	Completed uint64 `json:"completed"`
 	Exited    uint64 `json:"exited"`
 	// LoopsCut are enrolments that did not begin because too many started each
-	// other at one instant.
+	// other at one instant, or the service itself had caused too many of the
+	// profile in that minute.
 	LoopsCut uint64          `json:"loops_cut,omitempty"`
 	Steps    []FlowStepCount `json:"steps"`
 }

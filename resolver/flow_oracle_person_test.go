@@ -21,7 +21,7 @@ func seenMs(attrs map[string]any) (int64, bool) {
 // meet keeps up with the profiles that the oracle of resolution has made.
 func (o *flowOracle) meet() {
 	for len(o.people) < len(o.who.profiles) {
-		o.people = append(o.people, &person{consents: map[string]consentState{}, blocks: map[string]blockReason{}})
+		o.people = append(o.people, &person{consents: map[string]consentState{}, blocks: map[string]blockReason{}, loops: map[int64]int{}})
 	}
 }
 
@@ -167,6 +167,9 @@ func (o *flowOracle) merge(winner, loser int) {
 	}
 	for channel, reason := range l.blocks {
 		w.blocks[channel] = max(w.blocks[channel], reason)
+	}
+	for minute, n := range l.loops {
+		w.loops[minute] = max(w.loops[minute], n)
 	}
 	w.facts = nil
 	for _, id := range o.ranked() {

@@ -263,6 +263,7 @@ func (o *flowOracle) mergeWays(f *oracleFlow, winner, loser int) {
 
 // done tells what became of an item of the outbox.
 func (o *flowOracle) done(d OutboxDone) {
+	o.ours = true
 	it := o.outbox[d.Seq]
 	if it == nil || it.Attempt != d.Attempt {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/segment"
@@ -11,7 +12,7 @@ import (
 
 // trigger has somebody enrolled when what is at hand has been told in full.
 func (o *flowOracle) trigger(f *oracleFlow, p int, at int64, event []byte) {
-	o.queue = append(o.queue, oracleEntry{f, p, at, o.depth, slices.Clone(event)})
+	o.queue = append(o.queue, oracleEntry{f, p, at, o.depth, o.ours, slices.Clone(event)})
 }
 
 // eventTriggers looks for live flows that an event triggers: those on events,
@@ -79,7 +80,7 @@ func (o *flowOracle) react() {
 		o.enrol(e)
 		o.publish()
 	}
-	o.depth = 0
+	o.depth, o.ours = 0, false
 }
 
 func (o *flowOracle) enrol(e oracleEntry) {
@@ -92,6 +93,18 @@ func (o *flowOracle) enrol(e oracleEntry) {
 		f.counts.LoopsCut++
 		return
 	}
+	if e.ours {
+		// The service may cause 64 of somebody's enrolments in a minute.
+		minute := time.UnixMilli(o.at).Truncate(time.Minute).UnixMilli()
+		if o.people[p].loops[minute] == 64 {
+			f.counts.LoopsCut++
+			return
+		}
+		if o.people[p].loops[minute]++; o.people[p].loops[minute] == 64 {
+			simulatedFlows.caused.Add(1)
+		}
+	}
+	o.ours = true
 	o.begun++
 	w := flows.Enrolment{Number: 1, Status: flows.InProgress, Depth: e.depth, StartedMs: e.at, Event: e.event}
 	if n := len(ways); n > 0 {
@@ -131,6 +144,7 @@ func (o *flowOracle) goOn(f *oracleFlow, p int, due int64, date bool) {
 
 // carryOn takes a way on until it must wait or ends.
 func (o *flowOracle) carryOn(f *oracleFlow, p int, w *flows.Enrolment, at int64) {
+	o.ours = true
 	if w.Phase == flows.Sleeping && f.live() {
 		if w.DueMs > w.SinceMs {
 			w.Depth = 0

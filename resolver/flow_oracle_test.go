@@ -35,8 +35,9 @@ type flowOracle struct {
 	untold []query.Transition
 	queue  []oracleEntry
 	depth  uint8
-	begun  int // enrolments of the record at hand
-	scan   int // profiles that a record looks at for a flow that goes live
+	ours   bool // what happens is the service's own doing
+	begun  int  // enrolments of the record at hand
+	scan   int  // profiles that a record looks at for a flow that goes live
 	bits   func(f *oracleFlow, p, step int, way uint32) uint64
 }
 
@@ -47,6 +48,7 @@ type person struct {
 	lists    []string
 	blocks   map[string]blockReason
 	gone     bool
+	loops    map[int64]int         // enrolments in a minute that the service itself caused
 	facts    *segment.NaiveProfile // nil when something has changed
 }
 
@@ -76,6 +78,7 @@ type oracleEntry struct {
 	p     int
 	at    int64
 	depth uint8
+	ours  bool
 	event []byte
 }
 
@@ -114,7 +117,7 @@ func (f *oracleFlow) current(p int) *flows.Enrolment {
 func (o *flowOracle) begin(stampMs int64) {
 	o.now = max(o.now, stampMs)
 	o.who.logTime = o.now
-	o.quiet, o.begun = false, 0
+	o.quiet, o.ours, o.begun = false, false, 0
 }
 
 // advance carries out what is due: first all changes of segments up to an

@@ -33,6 +33,7 @@ type flowTrigger struct {
 	o     uint32
 	atMs  int64
 	depth uint8
+	own   bool // the service itself caused it
 	event []byte
 }
 
@@ -42,7 +43,7 @@ func (m *Machine) trigger(f *flowState, o uint32, atMs int64, event []byte) {
 	if len(event) > maxFlowEvent {
 		event = nil
 	}
-	m.triggers = append(m.triggers, flowTrigger{f, o, atMs, m.depth, event})
+	m.triggers = append(m.triggers, flowTrigger{f, o, atMs, m.depth, m.ofOurOwn(), event})
 }
 
 // flowEvent looks for flows that an event triggers.
@@ -120,12 +121,18 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 	case f.entered.Contains(o) && (f.def.Reentry != flows.AfterExit || f.active.Contains(o)):
 		return
 	case t.depth > maxFlowDepth:
-		a.flows.count(f).LoopsCut++
-		m.counters.FlowLoops++
+		m.cutLoop(a, f)
 		return
 	}
 	if err := m.load(a, o, &m.doc); err != nil {
 		panic(err) // the store is at fault; the record is named
+	}
+	if t.own {
+		if !m.doc.caused.add(a.engine.NowMs()) {
+			m.cutLoop(a, f)
+			return
+		}
+		m.save(a, o, &m.doc)
 	}
 	m.loadWays(a, f, o)
 	m.host = flowHost{m: m, c: c, f: f, o: o}

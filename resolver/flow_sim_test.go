@@ -43,7 +43,7 @@ type flowSim struct {
 // simulatedFlows counts what happened in all runs, so that a simulation in which
 // nothing does is not taken for a good one.
 var simulatedFlows struct {
-	exact, tight, enrolled, merged, calls, noted, cut, credits, crashes, over atomic.Int64
+	exact, tight, enrolled, merged, calls, noted, cut, caused, credits, crashes, over atomic.Int64
 }
 
 // TestSimulationF1R1 lets random things happen to random flows, with crashes at
@@ -56,6 +56,8 @@ var simulatedFlows struct {
 // affair: from then on it is checked that each step queues one effect, that no
 // step is passed twice, that counts and timers fit what is stored, and that the
 // work ends.
+//
+// Another eighth has flows that mostly begin by what flows do, for loops.
 //
 // MUSTER_FLOW_SEED repeats one seed and tells what happens in it,
 // MUSTER_FLOW_SEEDS sets how many are run, from MUSTER_FLOW_FIRST; with
@@ -80,9 +82,10 @@ func TestSimulationF1R1(t *testing.T) {
 	}
 	x := &simulatedFlows
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d pauses for credits, %d crashes, %d records over budget",
-			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
+		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times somebody in as many ways as the service may cause, %d pauses for credits, %d crashes, %d records over budget",
+			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.caused.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
 		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3, "noted answers": x.noted.Load() * 20,
+			"people with as many ways as the service may cause": x.caused.Load() * 100,
 			"pauses for credits": x.credits.Load() * 4, "crashes": x.crashes.Load()} {
 			if n < int64(seeds) && !t.Failed() && seeds >= 50 {
 				t.Errorf("too few %s", name)
@@ -111,6 +114,10 @@ func (s *flowSim) fatalf(format string, args ...any) {
 func simulateFlows(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	credits := pick(rng, int64(0), 1, 1, 2, 2, 3, 5, 1000)
+	loops := seed%8 == 3
+	if loops {
+		credits = 1000
+	}
 	steps, scan, tight := flowSteps, pick(rng, flowScan, 1, 3), seed%8 == 7
 	if tight {
 		steps = pick(rng, 1, 2, 5, 20)
@@ -118,7 +125,7 @@ func simulateFlows(t *testing.T, seed uint64) {
 	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, credits, steps, scan), o: newFlowOracle(t, credits, scan), world: pick(rng, 5, 9, 15, 25), exact: true, tight: tight, queued: map[uint32]uint64{}, deleted: map[uint32]bool{}, still: map[uint32]stillFlow{}}
 	s.o.now = s.n.now
 	s.o.at = s.n.now
-	s.w = &flowWords{rng: rng, now: s.n.now}
+	s.w = &flowWords{rng: rng, now: s.n.now, loops: loops}
 	s.o.bits = func(f *oracleFlow, p, step int, way uint32) uint64 {
 		a := s.n.account()
 		id := a.headers.get(uint32(p)).id

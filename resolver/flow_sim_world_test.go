@@ -17,6 +17,7 @@ type flowWords struct {
 	template string
 	now      int64
 	dated    bool // the flow at hand is triggered by a date
+	loops    bool // many flows begin by what the service itself does
 }
 
 func (w *flowWords) maybe(percent int) bool { return w.rng.IntN(100) < percent }
@@ -81,6 +82,9 @@ func (w *flowWords) clock() string {
 
 func (w *flowWords) trigger() string {
 	rng := w.rng
+	if w.loops && w.maybe(70) {
+		return fmt.Sprintf(`{"type":"event","event":%q}`, pick(rng, "flow_completed", "flow_completed", "flow_entered", "flow_exited", "email_sent"))
+	}
 	switch rng.IntN(10) {
 	case 0:
 		where := ""
@@ -109,6 +113,9 @@ func (w *flowWords) step(n int) string {
 		// A way changes the date that began it.
 		day := time.UnixMilli(w.now).UTC().AddDate(rng.IntN(2), 0, rng.IntN(3)-1)
 		return fmt.Sprintf(`"type":"update_contact","set":{%q:%q}`, pick(rng, "attributes.day", "attributes.day", "geo.day"), day.Format(time.DateOnly))
+	}
+	if w.loops && w.maybe(60) {
+		return pick(rng, `"type":"tag","add":["a"]`, `"type":"email","subject":"s","body":"b"`, `"type":"webhook","url":"https://hooks.example.com/"`)
 	}
 	// Many e-mails, so that credits run out.
 	switch rng.IntN(14) {
@@ -145,6 +152,9 @@ func (w *flowWords) step(n int) string {
 func (w *flowWords) flow(name string) string {
 	rng := w.rng
 	n := 1 + rng.IntN(5)
+	if w.loops {
+		n = 1 + rng.IntN(2)
+	}
 	trigger := w.trigger()
 	w.dated = strings.Contains(trigger, `"type":"date"`)
 	var steps []string
@@ -174,7 +184,11 @@ func (w *flowWords) flow(name string) string {
 		}
 		steps = append(steps, fmt.Sprintf(`{"id":"s%d",%s}`, i, body))
 	}
-	return fmt.Sprintf(`{"name":%q,"trigger":%s,"reentry":%q,"steps":[%s]}`, name, trigger, pick(rng, "once", "after_exit"), strings.Join(steps, ","))
+	reentry := pick(rng, "once", "after_exit")
+	if w.loops {
+		reentry = "after_exit"
+	}
+	return fmt.Sprintf(`{"name":%q,"trigger":%s,"reentry":%q,"steps":[%s]}`, name, trigger, reentry, strings.Join(steps, ","))
 }
 
 // event is of a small world, so that people meet and merge.

@@ -71,6 +71,7 @@ type Machine struct {
 	quiet      bool  // it starts no flows
 	flowBudget int   // steps that it may still carry out
 	depth      uint8 // how many enrolments started each other up to here
+	reporting  bool  // it tells what became of the service's own doing
 	triggers   []flowTrigger
 
 	// Scratch of Apply.
@@ -173,7 +174,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 
 // begin readies what belongs to one record.
 func (m *Machine) begin(c command) {
-	m.rec, m.transition, m.row, m.quiet, m.flowBudget = c, 0, 0, false, m.flowSteps
+	m.rec, m.transition, m.row, m.quiet, m.reporting, m.flowBudget = c, 0, 0, false, false, m.flowSteps
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		m.row = ownRows // the record's events come first
 	}

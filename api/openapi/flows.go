@@ -148,7 +148,7 @@ var step = func() *schema {
 
 var flowCounts = named("FlowCounts", object(
 	req("entered", count(120, "")), req("in_progress", count(40, "In the flow now.")), req("completed", count(70, "Reached the end.")), req("exited", count(10, "Left before.")),
-	req("pending", count(0, "To be enrolled since the flow went live.")), req("loops_cut", count(0, "Enrolments that did not begin because too many started each other at one instant.")),
+	req("pending", count(0, "To be enrolled since the flow went live.")), req("loops_cut", count(0, "Enrolments that did not begin: too many started each other at one instant, or the service itself had caused 64 of the contact in that minute.")),
 ))
 
 var stepCount = named("FlowStepCount", object(

@@ -48,7 +48,7 @@ type FlowCounts struct {
 	// Pending are still to be enrolled since the flow went live.
 	Pending uint64 `json:"pending"`
 	// LoopsCut are enrolments that did not begin because too many started each
-	// other at one instant.
+	// other at one instant, or the service itself had caused too many.
 	LoopsCut uint64 `json:"loops_cut"`
 }
 
