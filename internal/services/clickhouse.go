@@ -64,6 +64,8 @@ func newClickHouse(ctx context.Context, in *installer, dir string, lim limits, d
 				"--listen_host=127.0.0.1", fmt.Sprintf("--tcp_port=%d", ports[0]),
 				// These differ between clickhouse-local and a server.
 				"--implicit_select=0", "--allow_introspection_functions=0", "--storage_file_read_method=pread",
+				// launcher.c says why.
+				"--interactive",
 				// It serves as long as its own query runs.
 				"--query=SYSTEM START LISTEN TCP; SELECT sleep(3) FROM system.numbers SETTINGS max_block_size = 1 FORMAT Null",
 			},

@@ -5,9 +5,13 @@
 // The arguments are those of clickhouse-local. It runs until its query ends or
 // a signal ends it: SIGTERM stops it at once, whatever was written before is
 // in the kernel's hands.
+#define _GNU_SOURCE
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 typedef void *(*run_fn)(int argc, char **argv);
 typedef const char *(*error_fn)(void *result);
@@ -27,6 +31,17 @@ int main(int argc, char **argv)
 		sigaddset(&set, ends[i]);
 	}
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
+
+	// Without a terminal clickhouse-local ends its process for any exception of a
+	// connection, such as one that a client which was killed leaves behind
+	// (https://github.com/ClickHouse/ClickHouse/issues/115666). Nobody types on
+	// this one; it is open as long as the process runs.
+	int term = posix_openpt(O_RDWR | O_NOCTTY);
+	int in = -1;
+	if (term < 0 || grantpt(term) != 0 || unlockpt(term) != 0 || (in = open(ptsname(term), O_RDWR | O_NOCTTY)) < 0 || dup2(in, 0) < 0) {
+		perror("launcher: a terminal as standard input");
+		return 1;
+	}
 
 	void *lib = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	if (lib == NULL) {
