@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -54,6 +55,31 @@ func TestL2OneWriterKeepsItsNumber(t *testing.T) {
 	}
 	if n := scalar(t, s, "SELECT count(DISTINCT writer) FROM commits"); n != 1 {
 		t.Fatalf("%d writers", n)
+	}
+	checkRecords(t, s, 0)
+}
+
+// TestL2TieTakesANewNumber: when another writer has committed the same records
+// and is the one who counts, a writer does not use its number on, though it ends
+// where the cover does: what counts below must not change any more.
+func TestL2TieTakesANewNumber(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	s := openTest(t)
+	appendRecords(t, s, 0, 0, 20)
+	b := new(query.Batch)
+	historytest.FillRecords(b, 0, 0, 20)
+	greater := addition{batch: b, writer: math.MaxUint64}
+	if err := s.insert(ctx, &greater); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.commit(ctx, &greater, time.Now().Add(time.Minute).UnixMilli()); err != nil {
+		t.Fatal(err)
+	}
+	appendRecords(t, s, 0, 20, 40)
+	c, _, err := s.readCover(ctx, 0)
+	if err != nil || len(c) != 2 || c[0] != (span{math.MaxUint64, 0, 20}) {
+		t.Fatalf("the cover became %v (%v)", c, err)
 	}
 	checkRecords(t, s, 0)
 }

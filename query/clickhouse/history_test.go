@@ -28,6 +28,11 @@ func TestS1HostilePaths(t *testing.T) {
 	historytest.HostilePaths(t, openHistory)
 }
 
+func TestS1TextOperators(t *testing.T) {
+	t.Parallel()
+	historytest.TextOperators(t, openHistory)
+}
+
 func TestS1AliasChainInOneRecord(t *testing.T) {
 	t.Parallel()
 	historytest.AliasChainInOneRecord(t, openHistory)

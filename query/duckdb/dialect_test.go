@@ -73,3 +73,5 @@ func TestS1Times(t *testing.T) {
 }
 
 func TestS1HostilePaths(t *testing.T) { historytest.HostilePaths(t, openHistory) }
+
+func TestS1TextOperators(t *testing.T) { historytest.TextOperators(t, openHistory) }
