@@ -268,7 +268,7 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 func (r *Run) one(ctx context.Context, m message) error {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
-	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant))
+	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
 	got, err := r.medium.deliver(ctx, &outgoing{
 		content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
 		campaign: r.campaign.ID, at: r.at, try: r.try,

@@ -76,7 +76,7 @@ const unsubscribeSMS = 1
 
 // UnsubscribeChannel is the channel that a link to unsubscribe is about.
 func UnsubscribeChannel(c *tracking.Claims, sent resolver.Sent) string {
-	if n := int(c.Link); sent.Campaign == "" && n < len(unsubscribeChannels) {
+	if n := int(c.Link); !sent.OfCampaign && n < len(unsubscribeChannels) {
 		return unsubscribeChannels[n]
 	}
 	return sent.Channel

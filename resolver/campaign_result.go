@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/musterhq/muster/internal/webhookevent"
@@ -189,15 +190,19 @@ func (m *Machine) resumeCampaign(cmd *command, c CampaignBatch) *Refusal {
 // most: two batches.
 const maxPending = 2 * maxBatch
 
-// BusyCampaigns lists the campaigns of the account whose run goes on.
+// BusyCampaigns lists the campaigns of the account whose run goes on, the oldest
+// campaign first.
 func (v *View) BusyCampaigns() []CampaignRun {
 	var out []CampaignRun
-	for _, id := range v.a.campaignIDs {
-		if r := v.a.runs[id]; r.busy() {
+	for id, r := range v.a.runs {
+		if r.busy() {
 			c, _ := v.CampaignRun(id)
 			out = append(out, c)
 		}
 	}
+	slices.SortFunc(out, func(x, y CampaignRun) int {
+		return cmp.Compare(v.a.campaigns[x.ID].Number, v.a.campaigns[y.ID].Number)
+	})
 	return out
 }
 

@@ -14,9 +14,11 @@ const (
 )
 
 const (
-	maxCampaigns     = 100_000 // of an account, over all time: numbers are not used again
+	maxCampaigns     = 100_000 // of an account, at a time
 	maxCampaignBytes = 1 << 20
 	maxAudiences     = 1000 // lists and segments of a campaign
+	// keptSentMs is how long a campaign that was sent stays on record at least.
+	keptSentMs = 90 * dayMs
 )
 
 // Channels and types of campaigns.
@@ -49,8 +51,9 @@ type Campaign struct {
 	Link       string   `json:"link,omitempty"` // opened by a push message
 	CreatedMs  int64    `json:"created_ms"`
 	UpdatedMs  int64    `json:"updated_ms"`
-	// Deleted campaigns keep their number.
-	Deleted bool `json:"deleted,omitempty"`
+	// OneOff campaigns are made by the service for one send. When the account has as
+	// many campaigns as it can have, the oldest that is over gives way to a new one.
+	OneOff bool `json:"one_off,omitempty"`
 }
 
 // CampaignID names a campaign.
@@ -81,11 +84,15 @@ func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
 		return r
 	}
 	c.CreatedMs, c.UpdatedMs = m.logTime, m.logTime
-	if c.ID == "" {
-		if len(a.campaignIDs) >= maxCampaigns {
-			return atLimit("", "this account has made %d campaigns, the most it can make", maxCampaigns)
+	made := c.ID == ""
+	if made {
+		switch {
+		case len(a.campaigns) >= m.campaignLimit && !m.makeRoomForCampaign(a):
+			return atLimit("", "this account has %d campaigns, the most it can have; delete one first: drafts, and those sent more than 90 days ago", m.campaignLimit)
+		case a.NextCampaign == maxNumber:
+			return atLimit("", "this account has made %d campaigns, the most it can ever make", uint32(maxNumber))
 		}
-		c.ID, c.Number = newID("cmp_", cmd.env.ID), uint32(len(a.campaignIDs))
+		c.ID, c.Number = newID("cmp_", cmd.env.ID), a.NextCampaign
 	} else {
 		old := a.campaigns[c.ID]
 		if old == nil {
@@ -94,9 +101,11 @@ func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
 		if a.runs[c.ID].busy() {
 			return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
 		}
-		c.Number, c.CreatedMs = old.Number, old.CreatedMs
+		c.Number, c.CreatedMs, c.OneOff = old.Number, old.CreatedMs, old.OneOff
 	}
-	a.installCampaign(&c)
+	if a.installCampaign(&c); made {
+		m.saveNumbers(a)
+	}
 	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c))
 	cmd.reply(c)
 	return nil
@@ -145,34 +154,65 @@ func (a *account) checkAudience(lists, segments []string) *Refusal {
 	return nil
 }
 
-// installCampaign takes in a campaign, in whatever order they come.
+// installCampaign takes in a campaign. Those of a checkpoint come in any order,
+// and the one-off ones among them are to be sorted after that.
 func (a *account) installCampaign(c *Campaign) {
-	for int(c.Number) >= len(a.campaignIDs) {
-		a.campaignIDs = append(a.campaignIDs, "")
-	}
-	a.campaignIDs[c.Number] = c.ID
-	if c.Deleted {
-		delete(a.campaigns, c.ID)
-		return
+	if a.campaigns[c.ID] == nil && c.OneOff {
+		a.oneOffs = append(a.oneOffs, c.Number)
 	}
 	a.campaigns[c.ID] = c
+	a.campaignIDs[c.Number] = c.ID
+	a.NextCampaign = max(a.NextCampaign, c.Number+1)
 }
 
-// deleteCampaign removes a campaign that was never sent: what was sent stays on
-// record.
+// deleteCampaign removes a campaign that was never sent, or some time ago: what
+// was sent stays on record for a while, and its links lead somewhere.
 func (m *Machine) deleteCampaign(cmd *command, c CampaignID) *Refusal {
 	a := cmd.account
 	old := a.campaigns[c.ID]
 	if old == nil {
 		return noCampaign()
 	}
-	if a.runs[c.ID] != nil {
-		return &Refusal{Code: "conflict", Message: "the campaign was sent, so it stays on record"}
+	switch r := a.runs[c.ID]; {
+	case r.busy():
+		return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
+	case r != nil && m.logTime-r.FinishedMs < keptSentMs:
+		return &Refusal{Code: "conflict", Message: "the campaign was sent, so it stays on record; it may be deleted 90 days after it was sent last"}
 	}
-	gone := Campaign{ID: c.ID, Number: old.Number, Deleted: true}
-	a.installCampaign(&gone)
-	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(gone))
+	m.dropCampaign(a, old)
 	return nil
+}
+
+// makeRoomForCampaign drops the oldest one-off campaign that is over. It returns
+// whether there was one.
+func (m *Machine) makeRoomForCampaign(a *account) bool {
+	for _, number := range a.oneOffs {
+		// What was made and not sent is about to be, unless a crash came between.
+		x := a.campaigns[a.campaignIDs[number]]
+		if r := a.runs[x.ID]; r != nil && !r.busy() || r == nil && m.logTime-x.CreatedMs > dayMs {
+			m.dropCampaign(a, x)
+			return true
+		}
+	}
+	return false
+}
+
+// dropCampaign removes a campaign and all that is kept of it. Its number is not
+// used again.
+func (m *Machine) dropCampaign(a *account, x *Campaign) {
+	for _, which := range campaignSets {
+		m.dropSet(a, campaignSet(x.Number, which))
+	}
+	if i, ok := slices.BinarySearch(a.oneOffs, x.Number); ok {
+		a.oneOffs = slices.Delete(a.oneOffs, i, i+1)
+	}
+	delete(a.campaigns, x.ID)
+	delete(a.campaignIDs, x.Number)
+	delete(a.runs, x.ID)
+	delete(a.contents, x.ID)
+	for _, kind := range [...]byte{entityCampaign, entityRun, entityContent} {
+		m.store.putEntity(entityKey(a.number, kind, x.ID), nil)
+	}
 }
 
 // campaignsWith names the campaigns that have something in common and are not
@@ -228,6 +268,9 @@ const (
 	setComplained   = "complained"   //
 	setUnsubscribed = "unsubscribed" // by a link of the campaign
 )
+
+// campaignSets are all of them.
+var campaignSets = [...]string{setAudience, setPending, setSent, setFailed, setDelivered, setOpened, setClicked, setBounced, setComplained, setUnsubscribed}
 
 func campaignSet(number uint32, which string) string {
 	var b strings.Builder

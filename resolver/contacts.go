@@ -117,7 +117,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		return ownField(refusal)
 	}
 	d := &m.doc
-	if l != nil && len(d.lists) >= maxProfileLists {
+	if l != nil && a.liveLists(d) >= maxProfileLists {
 		return atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
 	}
 	o := m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)

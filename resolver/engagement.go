@@ -31,7 +31,31 @@ func CampaignSend(campaign, ordinal uint32, variant int) (id SendID) {
 
 // Campaign tells what [CampaignSend] was told; ok is false for other messages.
 func (id SendID) Campaign() (campaign, ordinal uint32, variant int, ok bool) {
-	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9]), id[0] == sendOfCampaign
+	return binary.BigEndian.Uint32(id[1:]), binary.BigEndian.Uint32(id[5:]), int(id[9] & variantMask), id[0] == sendOfCampaign
+}
+
+// The upper half of a campaign's tenth byte is the medium, by its place in
+// sendMedia, for the time when the campaign is not on record any more.
+const (
+	variantMask = 0x0f
+	mediumShift = 4
+)
+
+// sendMedia by their number in ids. None is 0.
+var sendMedia = [...]string{"", "email", "sms", "im", "push"}
+
+// On is the id of a campaign's message with the medium it goes out on.
+func (id SendID) On(medium string) SendID {
+	id[9] = id[9]&variantMask | byte(max(0, slices.Index(sendMedia[:], medium)))<<mediumShift
+	return id
+}
+
+// Medium is what [SendID.On] was told, "" if it was not.
+func (id SendID) Medium() string {
+	if n := int(id[9] >> mediumShift); id[0] == sendOfCampaign && n < len(sendMedia) {
+		return sendMedia[n]
+	}
+	return ""
 }
 
 // The kinds of engagement.
@@ -113,8 +137,8 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 	var x *Campaign
 	var r *CampaignRun
 	o, variant := noOrdinal, 0
-	if number, ordinal, v, ok := c.Send.Campaign(); ok && int(number) < len(a.campaignIDs) && ordinal < a.headers.n {
-		id := a.campaignIDs[number]
+	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.headers.n {
+		id := a.campaignIDs[number] // "" when it was deleted
 		x, r, o, variant = a.campaigns[id], a.runs[id], a.root(ordinal), v
 	}
 	messageID := ""

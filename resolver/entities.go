@@ -89,6 +89,10 @@ type accountEntity struct {
 	Deactivated bool `json:"deactivated,omitempty"`
 	// EmailCredits is how many e-mails may still be sent.
 	EmailCredits int64 `json:"email_credits"`
+	// NextList and NextCampaign are the numbers of the next ones made. Numbers are
+	// not used again: documents and links that are out hold them.
+	NextList     uint32 `json:"next_list,omitempty"`
+	NextCampaign uint32 `json:"next_campaign,omitempty"`
 }
 
 // account is the state of one account.
@@ -114,14 +118,15 @@ type account struct {
 	dirty     []*EventType
 	imports   map[[32]byte]uint64 // file → first row that is missing
 	lists     map[string]*List
-	listIDs   []string // by number; "" where a list was deleted
+	listIDs   map[uint32]string // by number
 	sets      map[string]*ordinalSet
 	dirtySets []*ordinalSet
 
 	templates   map[string]*Template
 	domains     map[string]*Domain
 	campaigns   map[string]*Campaign
-	campaignIDs []string // by number, those of deleted campaigns too
+	campaignIDs map[uint32]string // by number
+	oneOffs     []uint32          // numbers of the campaigns that are one-off, the oldest first
 	runs        map[string]*CampaignRun
 	dirtyRuns   []*CampaignRun
 	contents    map[string][]CampaignContent
@@ -155,16 +160,18 @@ func newAccount(number uint64, index uint32) *account {
 		types:    map[string]*EventType{},
 		imports:  map[[32]byte]uint64{},
 		lists:    map[string]*List{},
+		listIDs:  map[uint32]string{},
 		sets:     map[string]*ordinalSet{},
 
-		templates: map[string]*Template{},
-		domains:   map[string]*Domain{},
-		campaigns: map[string]*Campaign{},
-		runs:      map[string]*CampaignRun{},
-		contents:  map[string][]CampaignContent{},
-		alike:     map[hash128][]hash128{},
-		erasures:  map[hash128]Erasure{},
-		lifted:    map[hash128]Erasure{},
+		templates:   map[string]*Template{},
+		domains:     map[string]*Domain{},
+		campaigns:   map[string]*Campaign{},
+		campaignIDs: map[uint32]string{},
+		runs:        map[string]*CampaignRun{},
+		contents:    map[string][]CampaignContent{},
+		alike:       map[hash128][]hash128{},
+		erasures:    map[hash128]Erasure{},
+		lifted:      map[hash128]Erasure{},
 
 		credentials: map[string]*Credential{},
 

@@ -59,7 +59,6 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	hashMap(put, a.templates)
 	hashMap(put, a.domains)
 	hashMap(put, a.campaigns)
-	put(mustJSON(a.campaignIDs))
 	hashMap(put, a.runs)
 	hashMap(put, a.contents)
 	hashMap(put, a.credentials)

@@ -20,7 +20,7 @@ const (
 )
 
 const (
-	maxLists        = 10_000 // of an account, over all time: numbers are not used again
+	maxLists        = 10_000 // of an account, at a time
 	maxProfileLists = 500    // of a profile
 	maxDescription  = 2000   // bytes
 )
@@ -33,9 +33,11 @@ type List struct {
 	Description string `json:"description"`
 	CreatedMs   int64  `json:"created_ms"`
 	UpdatedMs   int64  `json:"updated_ms"`
-	// Deleted lists keep their number, which stays in documents.
-	Deleted bool `json:"deleted,omitempty"`
 }
+
+// maxNumber bounds the numbers of lists and of campaigns that an account has made
+// in all, 4 billion of each.
+const maxNumber = 1<<32 - 1
 
 // ListSave creates a list, or changes the one with the ID.
 type ListSave struct {
@@ -73,21 +75,23 @@ func listSet(number uint32) string { return "list/" + strconv.FormatUint(uint64(
 
 // installList takes in a list, in whatever order they come.
 func (a *account) installList(l *List) {
-	for int(l.Number) >= len(a.listIDs) {
-		a.listIDs = append(a.listIDs, "")
-	}
 	a.lists[l.ID] = l
-	if !l.Deleted {
-		a.listIDs[l.Number] = l.ID
-	}
+	a.listIDs[l.Number] = l.ID
+	a.NextList = max(a.NextList, l.Number+1)
 }
 
-// list finds a list that is not deleted.
-func (a *account) list(id string) *List {
-	if l := a.lists[id]; l != nil && !l.Deleted {
-		return l
+// list finds a list.
+func (a *account) list(id string) *List { return a.lists[id] }
+
+// liveLists is how many lists the profile is on. Numbers of deleted lists stay in
+// its document until it joins another.
+func (a *account) liveLists(d *document) (n int) {
+	for _, number := range d.lists {
+		if _, ok := a.listIDs[number]; ok {
+			n++
+		}
 	}
-	return nil
+	return n
 }
 
 func (m *Machine) createList(cmd *command, c ListSave) *Refusal {
@@ -95,12 +99,16 @@ func (m *Machine) createList(cmd *command, c ListSave) *Refusal {
 		return r
 	}
 	a := cmd.account
-	if len(a.listIDs) >= maxLists {
-		return atLimit("", "this account has made %d lists, the most it can make; use one of them", maxLists)
+	switch {
+	case len(a.lists) >= maxLists:
+		return atLimit("", "this account has %d lists, the most it can have; delete one first", maxLists)
+	case a.NextList == maxNumber:
+		return atLimit("", "this account has made %d lists, the most it can ever make; use one of them", uint32(maxNumber))
 	}
-	l := &List{ID: newID("lst_", cmd.env.ID), Number: uint32(len(a.listIDs)), Name: c.Name, Description: c.Description, CreatedMs: m.logTime, UpdatedMs: m.logTime}
+	l := &List{ID: newID("lst_", cmd.env.ID), Number: a.NextList, Name: c.Name, Description: c.Description, CreatedMs: m.logTime, UpdatedMs: m.logTime}
 	a.installList(l)
 	m.saveList(a, l)
+	m.saveNumbers(a)
 	cmd.reply(l)
 	return nil
 }
@@ -117,6 +125,11 @@ func checkList(c *ListSave) *Refusal {
 
 func (m *Machine) saveList(a *account, l *List) {
 	m.store.putEntity(entityKey(a.number, entityList, l.ID), mustJSON(l))
+}
+
+// saveNumbers stores the numbers of what is made next.
+func (m *Machine) saveNumbers(a *account) {
+	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
 }
 
 func (m *Machine) updateList(cmd *command, c ListSave) *Refusal {
@@ -137,8 +150,8 @@ func (m *Machine) updateList(cmd *command, c ListSave) *Refusal {
 
 func noList() *Refusal { return notFound("list_id", "list_id: there is no such list") }
 
-// deleteList removes a list. Its number stays in documents, where it means
-// nothing from then on.
+// deleteList removes a list, and all that is kept of it. Its number stays in
+// documents, where it means nothing from then on.
 func (m *Machine) deleteList(cmd *command, c ListDelete) *Refusal {
 	a := cmd.account
 	old := a.list(c.ID)
@@ -148,12 +161,10 @@ func (m *Machine) deleteList(cmd *command, c ListDelete) *Refusal {
 	if users := a.listUsers(c.ID); len(users) > 0 {
 		return &Refusal{Code: "conflict", Field: "list_id", Message: "the list is used by " + strings.Join(users, ", ") + "; change those first"}
 	}
-	l := *old
-	l.Deleted, l.UpdatedMs = true, m.logTime
-	a.lists[l.ID] = &l
-	a.listIDs[l.Number] = ""
-	m.dropSet(a, listSet(l.Number))
-	m.saveList(a, &l)
+	delete(a.lists, old.ID)
+	delete(a.listIDs, old.Number)
+	m.dropSet(a, listSet(old.Number))
+	m.store.putEntity(entityKey(a.number, entityList, old.ID), nil)
 	return nil
 }
 
@@ -176,7 +187,7 @@ func (a *account) join(o uint32, d *document, l *List) (joined bool, refusal *Re
 	if slices.Contains(d.lists, l.Number) {
 		return false, nil
 	}
-	d.lists = slices.DeleteFunc(d.lists, func(n uint32) bool { return a.listIDs[n] == "" })
+	d.lists = slices.DeleteFunc(d.lists, func(n uint32) bool { _, ok := a.listIDs[n]; return !ok })
 	if len(d.lists) >= maxProfileLists {
 		return false, atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
 	}
@@ -209,9 +220,7 @@ func (m *Machine) removeFromList(cmd *command, c ListRemove) *Refusal {
 func (v *View) Lists() []List {
 	out := make([]List, 0, len(v.a.lists))
 	for _, l := range v.a.lists {
-		if !l.Deleted {
-			out = append(out, *l)
-		}
+		out = append(out, *l)
 	}
 	slices.SortFunc(out, func(x, y List) int { return cmp.Compare(x.Number, y.Number) })
 	return out

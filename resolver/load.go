@@ -33,6 +33,7 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 		return nil, err
 	}
 	for _, a := range m.byIndex {
+		slices.Sort(a.oneOffs)
 		if err := a.checkSets(); err != nil {
 			return nil, err
 		}
@@ -117,6 +118,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		l := new(List)
 		if err = json.Unmarshal(value, l); err == nil {
 			a.installList(l)
+			err = m.buryDeleted(a, entityKey(number, kind, name), value, func() { delete(a.lists, l.ID); delete(a.listIDs, l.Number) })
 		}
 	case entitySet:
 		return a.loadSet(name, value)
@@ -141,6 +143,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		c := new(Campaign)
 		if err = json.Unmarshal(value, c); err == nil {
 			a.installCampaign(c)
+			err = m.buryDeleted(a, entityKey(number, kind, name), value, func() { delete(a.campaigns, c.ID); delete(a.campaignIDs, c.Number) })
 		}
 	case entityRun:
 		r := new(CampaignRun)
@@ -185,6 +188,21 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		err = fmt.Errorf("%w: entity of kind %q", ErrNewer, kind)
 	}
 	return err
+}
+
+// buryDeleted forgets a list or campaign that was deleted under rules before
+// version 5, which kept an entity of it for its number.
+func (m *Machine) buryDeleted(a *account, key string, value []byte, forget func()) error {
+	var x struct {
+		Deleted bool `json:"deleted"`
+	}
+	if err := json.Unmarshal(value, &x); err != nil || !x.Deleted {
+		return err
+	}
+	forget()
+	m.store.putEntity(key, nil)
+	m.saveNumbers(a)
+	return nil
 }
 
 func (m *Machine) loadPage(number uint64, rest, value []byte) error {

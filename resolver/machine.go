@@ -65,6 +65,8 @@ type Machine struct {
 	// The bounds flowSteps and flowScan. Tests of what is left to further records
 	// have lower ones.
 	flowSteps, flowScan int
+	// campaignLimit is maxCampaigns, but in tests.
+	campaignLimit int
 
 	// The record being applied, as far as flows need to know.
 	rec        command
@@ -125,6 +127,8 @@ func newMachine(s *store) *Machine {
 		records:      newRecordRing(recordWindow),
 		flowSteps:    flowSteps,
 		flowScan:     flowScan,
+
+		campaignLimit: maxCampaigns,
 	}
 }
 

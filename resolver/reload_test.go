@@ -73,6 +73,7 @@ func (d *durable) close() {
 // must be the same state (R1).
 func (d *durable) reload() {
 	d.t.Helper()
+	d.command(CommandSessionDelete, SessionDelete{}) // no two checkpoints at one offset
 	before := hashOf(d.t.(*testing.T), d.m)
 	f := d.m.freeze()
 	w, err := d.ckpt.write(f, d.m.store.db, nil)

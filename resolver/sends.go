@@ -29,13 +29,15 @@ func (id SendID) Seal() int {
 type Sent struct {
 	Profile  uint32 // the recipient, through merges
 	Channel  string
-	Campaign string // "" for other messages
+	Campaign string // "" for other messages, and for a campaign that was deleted
+	// OfCampaign says that the message was of a campaign, deleted or not.
+	OfCampaign bool
 	// Links are the click targets by number.
 	Links []string
 }
 
-// Sent finds the message of an id. ok is false when it is none, or of a campaign
-// that is not there any more.
+// Sent finds the message of an id. ok is false when it is none. Of a campaign that
+// was deleted only the recipient and the channel are known.
 func (v *View) Sent(id SendID) (s Sent, ok bool) {
 	if id[0] == sendOfProfile {
 		o := binary.BigEndian.Uint32(id[1:])
@@ -48,12 +50,15 @@ func (v *View) Sent(id SendID) (s Sent, ok bool) {
 		return Sent{Profile: v.a.root(ordinal), Channel: consentChannels[channelEmail]}, true
 	}
 	number, ordinal, variant, ok := id.Campaign()
-	if !ok || int(number) >= len(v.a.campaignIDs) || ordinal >= v.a.headers.n {
+	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.headers.n {
 		return s, false
 	}
+	s = Sent{Profile: v.a.root(ordinal), Channel: id.Medium(), OfCampaign: true}
 	x := v.a.campaigns[v.a.campaignIDs[number]]
-	if x == nil || v.a.runs[x.ID] == nil {
-		return s, false
+	if x == nil {
+		// The campaign was deleted. Whoever was sent it may still say no.
+		return s, s.Channel != ""
 	}
-	return Sent{Profile: v.a.root(ordinal), Channel: x.Medium(), Campaign: x.ID, Links: v.a.linksOf(x.ID, variant)}, true
+	s.Channel, s.Campaign, s.Links = x.Medium(), x.ID, v.a.linksOf(x.ID, variant)
+	return s, v.a.runs[x.ID] != nil
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"slices"
+	"maps"
 
 	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2"
@@ -22,7 +22,7 @@ type Snapshot struct {
 	pages    []*headerPage
 	overlay  map[docKey][]byte
 	db       *pebble.Snapshot
-	lists    []string // ids by number
+	lists    map[uint32]string // ids by number
 	universe *roaring.Bitmap
 }
 
@@ -36,7 +36,7 @@ func (v *View) Snapshot() *Snapshot {
 		pages:   v.a.headers.share(),
 		overlay: v.m.store.overlay(),
 		db:      v.m.store.db.NewSnapshot(),
-		lists:   slices.Clone(v.a.listIDs),
+		lists:   maps.Clone(v.a.listIDs),
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 
 // facts fills in what conditions look at; f's slices point into the document.
 // lists has the ids of lists by number.
-func (d *document) facts(f *segment.Facts, lists []string) {
+func (d *document) facts(f *segment.Facts, lists map[uint32]string) {
 	x := &f.Fields
 	x.Emails, x.ExternalIDs, x.Phones = x.Emails[:0], x.ExternalIDs[:0], x.Phones[:0]
 	for _, id := range d.idents {
@@ -126,8 +126,8 @@ func (d *document) facts(f *segment.Facts, lists []string) {
 	}
 	f.Lists = f.Lists[:0]
 	for _, n := range d.lists {
-		if int(n) < len(lists) && lists[n] != "" {
-			f.Lists = append(f.Lists, lists[n])
+		if id, ok := lists[n]; ok {
+			f.Lists = append(f.Lists, id)
 		}
 	}
 }

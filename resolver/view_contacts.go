@@ -38,7 +38,7 @@ func (v *View) contactInfo(d *document) ContactInfo {
 	x := ContactInfo{IsContact: d.isContact, Engagement: Engagement{
 		d.engaged.sent, d.engaged.opened, d.engaged.clicked, d.engaged.lastSentMs, d.engaged.lastOpenMs, d.engaged.lastClick}}
 	for _, n := range d.lists {
-		if id := v.a.listIDs[n]; id != "" {
+		if id, ok := v.a.listIDs[n]; ok {
 			x.Lists = append(x.Lists, id)
 		}
 	}

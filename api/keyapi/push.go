@@ -118,6 +118,7 @@ func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent,
 	err := c.command(resolver.CommandCampaignSave, resolver.Campaign{
 		Name: pushName(content.Subject), Channel: resolver.ChannelSingle, Type: resolver.TypePush, Date: record.Time(c.now.UnixMilli()),
 		Subject: content.Subject, Body: content.Text, Link: content.Link, SegmentIDs: segments,
+		OneOff: true,
 	}, &x)
 	if err != nil {
 		return nil, err

@@ -5,14 +5,14 @@ func campaignsA() group {
 		about: "A campaign is one message to many. It goes to each person once, and never to who unsubscribed, bounced, complained, is suppressed or has not confirmed.",
 		ops: []operation{
 			{method: "POST", path: "/campaign", permission: "campaigns:write", id: "createCampaign", summary: "Create a campaign",
-				about: "With channel 2, `type` and `date` are required. A sender of a domain that is not verified is refused when the campaign is sent.",
+				about: "With channel 2, `type` and `date` are required. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
 				body:  object(campaignFields(true)...), data: campaign,
 				fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}},
 			{method: "GET", path: "/campaign", permission: "campaigns:read", id: "listCampaigns", summary: "List campaigns", about: "The oldest first.", data: list(campaign, ""), paged: true},
 			{method: "GET", path: "/campaign/{id}", permission: "campaigns:read", id: "getCampaign", summary: "Read a campaign", data: campaign, fails: []string{"There is no campaign with this id"}},
 			{method: "PATCH", path: "/campaign/{id}", permission: "campaigns:write", id: "updateCampaign", summary: "Change a campaign", about: "What is left out stays. Refused while it is being sent.",
 				body: object(campaignFields(false)...), data: campaign, fails: []string{"the campaign is being sent; wait until that is done"}},
-			{method: "DELETE", path: "/campaign/{id}", permission: "campaigns:write", id: "deleteCampaign", summary: "Delete a campaign", about: "One that was sent stays on record.",
+			{method: "DELETE", path: "/campaign/{id}", permission: "campaigns:write", id: "deleteCampaign", summary: "Delete a campaign", about: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 				fails: []string{"there is no campaign with this id"}},
 			{method: "POST", path: "/campaign/{id}/send", permission: "campaigns:write", id: "sendCampaign", summary: "Send a campaign",
 				about: "It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +

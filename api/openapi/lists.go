@@ -3,7 +3,7 @@ package openapi
 func listsA() group {
 	return group{surface: surfaceA, tag: "Lists", title: "Lists", about: "A list is static: who was put on it is on it.",
 		ops: []operation{
-			{method: "POST", path: "/lists", permission: "lists:write", id: "createList", summary: "Create a list",
+			{method: "POST", path: "/lists", permission: "lists:write", id: "createList", summary: "Create a list", about: "An account has at most 10,000 lists.",
 				body: listBody(true), data: staticList, fails: []string{"name Field required"}},
 			{method: "GET", path: "/lists", permission: "lists:read", id: "listLists", summary: "List lists", about: "The oldest first.", data: list(staticList, ""), paged: true},
 			{method: "GET", path: "/lists/{id}", permission: "lists:read", id: "getList", summary: "Read a list", data: staticList, fails: []string{"list_id: there is no such list"}},

@@ -7,7 +7,8 @@ func pushA() group {
 				data: list(pushSegment, ""), paged: true},
 			{method: "POST", path: "/push/send", permission: "campaigns:write", id: "sendPush", summary: "Send a push message",
 				about: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered. " +
-					"When it was stopped, or no device took it, that is a failure with the same `data`.",
+					"When it was stopped, or no device took it, that is a failure with the same `data`. " +
+					"`campaignId` stays on record until the account has 100,000 campaigns; then the oldest push message gives way.",
 				body: object(
 					req("title", text("Our January sale", "Title of the message.")),
 					opt("body", text("It ends on Friday", "Text of the message.")),

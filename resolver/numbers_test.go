@@ -1,0 +1,162 @@
+package resolver
+
+import (
+	"fmt"
+	"testing"
+)
+
+// entitiesOf counts the stored entities of a kind.
+func (d *durable) entitiesOf(kind byte) (n int) {
+	d.t.Helper()
+	d.reload()
+	err := d.m.store.each(tableEntity, func(_ uint64, rest, _ []byte) error {
+		if rest[0] == kind {
+			n++
+		}
+		return nil
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return n
+}
+
+// TestB1ListsAreBoundedAtATime: an account may make lists for ever as long as it
+// deletes others; deleted ones cost nothing, and nobody is on a list made later
+// because of having been on one that was deleted (B1, R1).
+func TestB1ListsAreBoundedAtATime(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	kept := r.list("kept")
+	onKept := r.segment(fmt.Sprintf(`{"kind":"list","list_id":%q}`, kept))
+	id := r.contact(ContactCreate{Email: "ada@x.io", ListID: kept})
+	for i := range maxLists + 50 {
+		l := r.list("l")
+		if i%20 == 0 {
+			r.must(CommandListAdd, ListAdd{ListID: l, Create: ContactCreate{Email: "ada@x.io"}})
+		}
+		r.must(CommandListDelete, ListDelete{ID: l})
+		if i == maxLists/2 {
+			d.reload()
+		}
+	}
+	late := r.list("late")
+	p := r.profile(id)
+	if len(p.Lists) != 1 || p.Lists[0] != kept || r.countIn(onKept) != 1 {
+		t.Errorf("the contact is on %v, %d members", p.Lists, r.countIn(onKept))
+	}
+	v := r.view()
+	if list, _ := v.List(late); v.CountListMembers(list) != 0 {
+		t.Error("somebody is on a list that was just made")
+	}
+	a := r.m.accounts[testAccount]
+	if len(a.lists) != 2 || len(a.listIDs) != 2 {
+		t.Errorf("%d lists and %d numbers are in memory", len(a.lists), len(a.listIDs))
+	}
+	if n := d.entitiesOf(entityList); n != 2 {
+		t.Errorf("%d lists are stored", n)
+	}
+	// More than 500 lists ever do not keep the contact from the 500 it may be on.
+	if again := r.list("again"); again == late {
+		t.Error("one id twice")
+	} else {
+		r.must(CommandListAdd, ListAdd{ListID: again, Create: ContactCreate{Email: "ada@x.io"}})
+	}
+}
+
+func TestB1ListsHaveABound(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	var last string
+	for range maxLists {
+		last = r.list("l")
+	}
+	r.refuses("this account has 10000 lists, the most it can have; delete one first", CommandListCreate, ListSave{Name: "l"})
+	r.must(CommandListDelete, ListDelete{ID: last})
+	r.list("l")
+}
+
+// TestB1CampaignsAreBoundedAtATime: at the bound the oldest push message that is
+// over gives way, campaigns that people made do not, and those may be deleted some
+// time after they were sent. What is gone costs nothing (B1, R1).
+func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
+	const limit = 6
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	r.m.campaignLimit = limit
+	reload := func() { d.reload(); r.m.campaignLimit = limit }
+	id := r.contact(ContactCreate{Email: "ada@x.io"})
+	r.must(CommandDeviceAdd, DeviceAdd{Profile: id, Device: "d", Kind: "fcm", Address: "t"})
+	own := r.campaign()
+	run := func(c string, devices bool) {
+		r.must(CommandCampaignStart, CampaignStart{ID: c, BatchSize: 10, Everybody: !devices, Devices: devices, Variants: []CampaignContent{content}})
+		b := r.batch(c, 1)
+		for _, x := range b.Recipients {
+			r.must(CommandCampaignResult, CampaignResult{ID: c, Run: 1, Ordinal: x.Ordinal, Result: ResultSent})
+		}
+		r.must(CommandCampaignFinish, CampaignFinish{ID: c, Run: 1})
+	}
+	r.m.accounts[testAccount].EmailCredits = 100
+	run(own.ID, false)
+	var first Campaign
+	push := func() string {
+		c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "p", Channel: 2, Type: 4, Date: "2026-01-01", Subject: "hi", OneOff: true}))
+		if first.ID == "" {
+			first = c
+		}
+		return c.ID
+	}
+	for i := range 10 * limit {
+		run(push(), true)
+		if i%15 == 7 {
+			reload()
+		}
+	}
+	a := func() *account { return r.m.accounts[testAccount] }
+	if n := len(a().campaigns); n != limit || len(a().campaignIDs) != n || len(a().runs) != n || len(a().oneOffs) != n-1 {
+		t.Fatalf("%d campaigns, %d numbers, %d runs, %d one-off", n, len(a().campaignIDs), len(a().runs), len(a().oneOffs))
+	}
+	if a().campaigns[own.ID] == nil || a().campaigns[first.ID] != nil {
+		t.Fatal("not the oldest push message gave way")
+	}
+	for name, s := range a().sets {
+		if !s.bits.IsEmpty() && name == campaignSet(first.Number, setSent) {
+			t.Error("a set of what is gone is left")
+		}
+	}
+	for _, kind := range []byte{entityCampaign, entityRun, entityContent} {
+		if n := d.entitiesOf(kind); n > limit {
+			t.Errorf("%d entities of kind %c", n, kind)
+		}
+		r.m.campaignLimit = limit
+	}
+	// What is under way does not give way.
+	var busy []string
+	for range limit - 1 {
+		c := push()
+		r.must(CommandCampaignStart, CampaignStart{ID: c, BatchSize: 10, Devices: true, Variants: []CampaignContent{content}})
+		busy = append(busy, c)
+	}
+	r.refuses("this account has 6 campaigns, the most it can have; delete one first", CommandCampaignSave, Campaign{Name: "n", Channel: 1})
+	r.refuses("is being sent", CommandCampaignDelete, CampaignID{busy[0]})
+	r.refuses("stays on record", CommandCampaignDelete, CampaignID{own.ID})
+	r.now += keptSentMs
+	send := CampaignSend(own.Number, 0, 0).On("email")
+	r.must(CommandCampaignDelete, CampaignID{own.ID})
+	made := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1}))
+	if made.Number <= own.Number {
+		t.Errorf("the number %d is used again", made.Number)
+	}
+	// The recipient of what was deleted may still say no.
+	reload()
+	s, ok := r.view().Sent(send)
+	if !ok || s.Channel != "email" || s.Campaign != "" || !s.OfCampaign || len(s.Links) != 0 {
+		t.Errorf("a link of a deleted campaign leads to %+v, %v", s, ok)
+	}
+	r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementUnsubscribed, Source: "link"})
+	if got := r.profile(id).Consent("email").Status; got != "unsubscribed" {
+		t.Error(got)
+	}
+	if _, ok := r.view().Sent(CampaignSend(made.Number+1, 0, 0).On("email")); ok {
+		t.Error("a campaign that was never made has a message")
+	}
+}
