@@ -13,7 +13,7 @@ import (
 // [historytest.EngineEqualsHistory].
 func TestS1S2EngineEqualsNaiveEqualsDuckDBEqualsClickHouse(t *testing.T) {
 	t.Parallel()
-	cases := 150
+	cases := 80
 	if os.Getenv("MUSTER_LONG") != "" {
 		cases = 5_000
 	}
