@@ -17,7 +17,7 @@ import (
 const (
 	DefaultSessionTimeout    = 10 * time.Second
 	DefaultHeartbeatInterval = 2 * time.Second
-	DefaultJoinTimeout       = time.Minute
+	DefaultJoinTimeout       = 30 * time.Second // and two sessions
 )
 
 // Options configure a member. The zero value of a field means its default.
@@ -49,8 +49,8 @@ type Options struct {
 
 func (o Options) withDefaults() (Options, error) {
 	o.SessionTimeout = cmp.Or(o.SessionTimeout, DefaultSessionTimeout)
-	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, DefaultHeartbeatInterval)
-	o.JoinTimeout = cmp.Or(o.JoinTimeout, DefaultJoinTimeout)
+	o.HeartbeatInterval = cmp.Or(o.HeartbeatInterval, min(DefaultHeartbeatInterval, o.SessionTimeout/4))
+	o.JoinTimeout = cmp.Or(o.JoinTimeout, DefaultJoinTimeout+2*o.SessionTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -61,10 +61,12 @@ func (o Options) withDefaults() (Options, error) {
 		o.dial = (&net.Dialer{Timeout: requestTimeout}).DialContext
 	}
 	switch {
+	case o.SessionTimeout < time.Second:
+		return o, fmt.Errorf("cluster: SessionTimeout is %v, must be at least 1 s", o.SessionTimeout)
 	case len(o.Brokers) == 0 || o.Topic == "" || o.Partitions < 1 || o.Node.ID == "":
 		return o, errors.New("cluster: Brokers, Topic, Partitions and Node.ID must be set")
-	case o.SessionTimeout < time.Second || o.JoinTimeout < time.Second:
-		return o, fmt.Errorf("cluster: SessionTimeout is %v and JoinTimeout %v, both must be at least 1 s", o.SessionTimeout, o.JoinTimeout)
+	case o.JoinTimeout < time.Second:
+		return o, fmt.Errorf("cluster: JoinTimeout is %v, must be at least 1 s", o.JoinTimeout)
 	case o.HeartbeatInterval <= 0 || o.HeartbeatInterval > o.SessionTimeout/3:
 		return o, fmt.Errorf("cluster: HeartbeatInterval is %v, must be positive and at most a third of SessionTimeout, %v", o.HeartbeatInterval, o.SessionTimeout)
 	}

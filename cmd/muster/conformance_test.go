@@ -61,8 +61,11 @@ func conformance() []part {
 }
 
 // TestConformance walks the interface, rule by rule, against one server with a
-// relay for e-mail and services for push messages and webhooks beside it.
-func TestConformance(t *testing.T) {
+// relay for e-mail and services for push messages and webhooks beside it: one
+// with its log and history in files, and one with them in Kafka and ClickHouse.
+func TestConformance(t *testing.T) { inModes(t, conforms) }
+
+func conforms(t *testing.T, args []string) {
 	parts := conformance()
 	seen := map[string]bool{}
 	for _, p := range parts {
@@ -77,7 +80,7 @@ func TestConformance(t *testing.T) {
 			seen[name] = true
 		}
 	}
-	w := newWorld(t)
+	w := newWorld(t, args)
 	// The parts that wait longest begin first.
 	slices.SortStableFunc(parts, func(a, b part) int { return slowness(b) - slowness(a) })
 	t.Run("rules", func(t *testing.T) {

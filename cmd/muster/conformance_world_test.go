@@ -34,7 +34,7 @@ type world struct {
 }
 
 // newWorld starts the server and what stands around it.
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, args []string) *world {
 	t.Helper()
 	w := &world{dir: t.TempDir(), relay: newPostbox(t), remote: newRemote(t), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 32}}}
 	t.Cleanup(w.client.CloseIdleConnections)
@@ -42,7 +42,7 @@ func newWorld(t *testing.T) *world {
 	roots := filepath.Join(w.dir, "roots.pem")
 	ok(t, os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.remote.secure.Certificate().Raw}), 0o600))
 	t.Setenv("SSL_CERT_FILE", roots)
-	w.server = serve(t, w.dir, "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")
+	w.server = serve(t, w.dir, append(args, "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")...)
 	w.admin = w.signIn(t, w.server.creds.ConsoleEmail, w.server.creds.ConsolePassword)
 	return w
 }

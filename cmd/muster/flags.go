@@ -41,7 +41,7 @@ func (e *engineFlags) options(log *slog.Logger, maxRecordBytes int) (engine.Opti
 		return engine.Options{}, err
 	}
 	return engine.Options{
-		Kafka: topic, ClickHouse: history,
+		Kafka: topic, ClickHouse: history, SessionTimeout: *e.remote.session,
 		Dir: *e.dir, Logger: log, MaxRecordBytes: maxRecordBytes,
 		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads,
 		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),

@@ -3,7 +3,9 @@ package main
 import (
 	"crypto/tls"
 	"strings"
+	"time"
 
+	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/eventlog/kafka"
 	"github.com/musterhq/muster/query/clickhouse"
@@ -16,6 +18,7 @@ type remoteFlags struct {
 	replication                                       *int
 	dsn                                               *string
 	ttlDays                                           *int
+	session                                           *time.Duration
 }
 
 func (r *remoteFlags) add(f *cli.Flags) {
@@ -27,6 +30,7 @@ func (r *remoteFlags) add(f *cli.Flags) {
 	r.sasl = f.String("kafka-sasl", "", "`MECHANISM` to log in to the brokers with: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 	r.user = f.String("kafka-user", "", "`NAME` to log in to the brokers with")
 	r.password = f.String("kafka-password", "", "`PASSWORD` for the brokers; better set as MUSTER_KAFKA_PASSWORD")
+	r.session = f.Duration("kafka-session-timeout", cluster.DefaultSessionTimeout, "`TIME` of silence after which another node may take over the log; the brokers allow 6 s to 30 min")
 	r.dsn = f.String("clickhouse", "", "`DSN` of the ClickHouse that keeps history, clickhouse://USER:PASSWORD@HOST:9000/DATABASE; without one it is in --data")
 	r.ttlDays = f.Int("clickhouse-ttl-days", 0, "`DAYS` after which events leave history in ClickHouse, by their own time; 0: never")
 }

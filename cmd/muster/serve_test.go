@@ -87,10 +87,12 @@ func TestServe(t *testing.T) {
 }
 
 // TestKill (L1): what was acknowledged is there after kill -9.
-func TestKill(t *testing.T) {
+func TestKill(t *testing.T) { inModes(t, killsLoseNothing) }
+
+func killsLoseNothing(t *testing.T, args []string) {
 	dir := t.TempDir()
 	for round := range 3 {
-		s := serve(t, dir)
+		s := serve(t, dir, args...)
 		if have := s.events("seen"); have != round*20 {
 			t.Fatalf("round %d: %d events, want %d", round, have, round*20)
 		}

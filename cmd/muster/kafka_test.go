@@ -1,0 +1,354 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	servers "github.com/musterhq/muster/internal/services"
+)
+
+// definitions are of all kinds; windows are whole days, which no event of
+// pastEvents is near the edge of.
+func definitions() (out []string) {
+	activity := func(rest string) string { return `{"kind":"activity","event":` + rest + `}` }
+	for _, days := range []int{1, 7, 30, 60} {
+		out = append(out,
+			activity(fmt.Sprintf(`"bought","window":{"last_days":%d}`, days)),
+			activity(fmt.Sprintf(`"seen","window":{"last_days":%d},"count":{"op":">=","value":%d}`, days, 1+days/7)),
+			activity(fmt.Sprintf(`"bought","window":{"last_days":%d},"aggregate":{"fn":"sum","property":"value","op":">=","value":%d}`, days, 10*days)))
+	}
+	return append(out,
+		activity(`"bought","did":false`),
+		activity(`"bought","aggregate":{"fn":"avg","property":"value","op":"<","value":40}`),
+		activity(`"bought","aggregate":{"fn":"max","property":"value","op":">","value":95}`),
+		activity(`"seen","aggregate":{"fn":"distinct","property":"page","op":"=","value":3}`),
+		activity(`"seen","where":[{"property":"page","op":"in","value":["p1","p2"]}],"count":{"op":"=","value":2}`),
+		`{"kind":"attribute","field":"attributes.plan","op":"=","value":"pro"}`,
+		`{"match":"all","conditions":[`+activity(`"bought","window":{"last_days":30}`)+`,{"kind":"attribute","field":"email","op":"exists"}]}`,
+		`{"match":"any","conditions":[`+activity(`"seen","window":{"last_days":7}`)+`,`+activity(`"bought","count":{"op":">=","value":4}`)+`]}`)
+}
+
+// pastEvents writes events of people who are known by several identifiers, so
+// that profiles merge. All are at least half an hour off a whole day ago.
+func pastEvents(seed uint64, n int, now time.Time) []byte {
+	rng := rand.New(rand.NewPCG(seed, 1))
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	for range n {
+		who := rng.IntN(400)
+		user := map[string]any{}
+		if rng.IntN(3) > 0 {
+			user["external_id"] = fmt.Sprintf("u%d", who)
+		}
+		if rng.IntN(2) == 0 || len(user) == 0 {
+			user["email"] = fmt.Sprintf("u%d@x.io", who)
+		}
+		if rng.IntN(5) == 0 {
+			user["attributes"] = map[string]any{"plan": []string{"free", "pro"}[rng.IntN(2)]}
+		}
+		event := map[string]any{"event_type": "seen", "properties": map[string]any{"page": fmt.Sprintf("p%d", rng.IntN(4))}}
+		if rng.IntN(3) == 0 {
+			event = map[string]any{"event_type": "bought", "properties": map[string]any{"value": float64(rng.IntN(10_000)) / 100}}
+		}
+		ago := time.Duration(rng.IntN(70))*24*time.Hour + 30*time.Minute + time.Duration(rng.Int64N(int64(23*time.Hour)))
+		event["user"], event["timestamp"] = user, now.Add(-ago).UnixMilli()
+		enc.Encode(event) // maps of texts and numbers
+	}
+	return out.Bytes()
+}
+
+// TestSameMembersInBothModes (R1, S1): the same events make the same members of
+// every segment, whether saved before them, between or after, and whether their past
+// comes from DuckDB or from ClickHouse.
+func TestSameMembersInBothModes(t *testing.T) {
+	t.Parallel()
+	const seed = 7
+	t.Logf("seed %d", seed)
+	files := t.TempDir()
+	now := time.Now()
+	var halves [2]string
+	for i := range halves {
+		halves[i] = filepath.Join(files, fmt.Sprintf("%d.jsonl", i))
+		ok(t, os.WriteFile(halves[i], pastEvents(seed+uint64(i), 1500, now), 0o600))
+	}
+	have := map[string][]string{}
+	inModes(t, func(t *testing.T, args []string) {
+		dir := t.TempDir()
+		s := serve(t, dir, args...)
+		bring := func(file string) {
+			t.Helper()
+			code, _, errs := muster(t, "", "import", "--to", s.origin, "--credentials", filepath.Join(dir, "credentials.json"), "--strict", file)
+			if code != exitOK {
+				t.Fatalf("import: %d %s", code, errs)
+			}
+		}
+		var ids []string
+		save := func(definitions []string) {
+			t.Helper()
+			for _, d := range definitions {
+				var made struct {
+					ID string `json:"_id"`
+				}
+				s.console("POST", "/segments", fmt.Sprintf(`{"name":"s%d","definition":%s}`, len(ids), d), &made)
+				ids = append(ids, made.ID)
+			}
+		}
+		all := definitions()
+		save(all[:5])
+		bring(halves[0])
+		save(all[5:15])
+		bring(halves[1])
+		save(all[15:])
+		members := 0
+		var mode []string
+		for _, id := range ids {
+			s.untilLive(id)
+			m := s.members(id)
+			members += len(m)
+			mode = append(mode, strings.Join(m, " "))
+		}
+		if members < 20*len(ids) {
+			t.Errorf("%d segments have %d members in all, too few to tell anything", len(ids), members)
+		}
+		have[t.Name()[strings.LastIndex(t.Name(), "/")+1:]] = mode
+		s.stop()
+	})
+	if have["kafka"] == nil {
+		t.SkipNow()
+	}
+	for i, d := range definitions() {
+		if a, b := have["files"][i], have["kafka"][i]; a != b {
+			t.Errorf("%s:\nin files %s\nin Kafka %s", d, a, b)
+		}
+	}
+}
+
+// untilLive waits until a segment is built.
+func (s *server) untilLive(id string) {
+	s.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		var seg struct{ Status string }
+		s.console("GET", "/segments/"+id, "", &seg)
+		if seg.Status == "live" {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("segment %s is %s\n%s", id, seg.Status, s.log())
+		}
+	}
+}
+
+// members are those of a segment by their identifiers, which both modes share.
+func (s *server) members(id string) (out []string) {
+	s.t.Helper()
+	s.console("GET", "/catalog", "", nil) // signs in
+	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.origin+"/console/api/v1/export/segments/"+id, nil)
+	ok(s.t, err)
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	res, err := http.DefaultClient.Do(req)
+	ok(s.t, err)
+	defer res.Body.Close()
+	for dec := json.NewDecoder(res.Body); ; {
+		var p struct {
+			Identities struct {
+				Email      []string
+				ExternalID []string `json:"external_id"`
+			}
+		}
+		err := dec.Decode(&p)
+		if err == io.EOF {
+			break
+		}
+		ok(s.t, err)
+		slices.Sort(p.Identities.Email)
+		slices.Sort(p.Identities.ExternalID)
+		out = append(out, fmt.Sprint(p.Identities.Email, p.Identities.ExternalID))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestOneNodeOwnsTheTopic (L1, L2): a second node is turned away with the name
+// of the first; it takes over once that has been frozen for longer than its
+// session, has all that was acknowledged, and the first one ends when it wakes.
+func TestOneNodeOwnsTheTopic(t *testing.T) {
+	t.Parallel()
+	args := append(kafkaArgs(t), "--kafka-session-timeout", "6s", "--log-level", "info")
+	dir := t.TempDir()
+	first := serve(t, dir, args...)
+	for i := range 20 {
+		first.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"%d@x.io"},"idempotency_key":"k%d"}`, i, i))
+	}
+	second := filepath.Join(dir, "second")
+	code, _, errs := muster(t, "", append([]string{"serve", "--data", second, "--listen", "127.0.0.1:0"}, args...)...)
+	if code != exitFailed || !strings.Contains(errs, "belongs to another node") || !strings.Contains(errs, strings.TrimPrefix(first.origin, "http://")) {
+		t.Errorf("a second node: %d %s", code, errs)
+	}
+	ok(t, os.WriteFile(filepath.Join(dir, "f.jsonl"), pastEvents(1, 1, time.Now()), 0o600))
+	if code, _, errs := muster(t, "", append([]string{"import", "--data", second, filepath.Join(dir, "f.jsonl")}, args...)...); code != exitFailed || !strings.Contains(errs, "--to URL") {
+		t.Errorf("import beside it: %d %s", code, errs)
+	}
+	if n := first.preview(`{"kind":"activity","event":"seen"}`); n != 20 {
+		t.Errorf("%d profiles", n)
+	}
+
+	ok(t, first.cmd.Process.Signal(syscall.SIGSTOP))
+	defer first.cmd.Process.Signal(syscall.SIGCONT)
+	credentials, err := os.ReadFile(filepath.Join(dir, "credentials.json"))
+	ok(t, err)
+	other := t.TempDir()
+	ok(t, os.WriteFile(filepath.Join(other, "credentials.json"), credentials, 0o600))
+	next := serve(t, other, args...)
+	next.creds = first.creds
+	if n := next.preview(`{"kind":"activity","event":"seen"}`); n != 20 {
+		t.Errorf("%d profiles after the other node took over", n)
+	}
+	next.event(`{"event_type":"seen","user":{"email":"0@x.io"},"idempotency_key":"k0"}`)
+	next.event(`{"event_type":"seen","user":{"email":"new@x.io"}}`)
+	if n := next.events("seen"); n != 21 {
+		t.Errorf("%d events after one was sent again and one anew", n)
+	}
+
+	ok(t, first.cmd.Process.Signal(syscall.SIGCONT))
+	ended := make(chan error, 1)
+	go func() { ended <- first.cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(30 * time.Second):
+		t.Fatalf("the node that was frozen goes on beside the new one:\n%s", first.log())
+	}
+	if code := first.cmd.ProcessState.ExitCode(); code != exitFailed || !strings.Contains(first.log(), "another has taken over") {
+		t.Errorf("status %d:\n%s", code, first.log())
+	}
+	if n := next.events("seen"); n != 21 {
+		t.Errorf("%d events", n)
+	}
+	next.stop()
+}
+
+// TestWhatDoesNotBelongTogether: directory, topic and database are each of one
+// log; anything else is refused, and what is there goes on.
+func TestWhatDoesNotBelongTogether(t *testing.T) {
+	t.Parallel()
+	kafka, clickHouse := kafkaArgs(t), clickHouseArgs(t)
+	dir := t.TempDir()
+	refuse := func(what, says, data string, args ...string) {
+		t.Helper()
+		code, out, errs := muster(t, "", append([]string{"serve", "--data", filepath.Join(dir, data), "--listen", "127.0.0.1:0"}, args...)...)
+		if code != exitFailed || !strings.Contains(errs, says) || strings.Contains(out, "ready") {
+			t.Errorf("%s: %d %s %s", what, code, out, errs)
+		}
+	}
+	run := func(data string, args ...string) {
+		t.Helper()
+		s := serve(t, filepath.Join(dir, data), args...)
+		s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
+		s.stop()
+	}
+	run("kafka", kafka...)
+	refuse("no --kafka", "Start with --kafka", "kafka/data")
+	otherTopic := slices.Clone(kafka)
+	otherTopic[3] = servers.TopicName(t)
+	refuse("another topic", "Name that one with --kafka", "kafka/data", otherTopic...)
+	refuse("another log's database", "belongs to another log", "new", append(otherTopic[:4:4], kafka[4:]...)...)
+	refuse("another log's database, by a log in files", "belongs to another log", "new2", kafka[4:]...)
+
+	run("files")
+	refuse("--kafka", "not in Kafka", "files/data", append(otherTopic[:4:4], clickHouse...)...)
+	refuse("a new history for an old state", "rows are missing", "files/data", clickHouse...)
+
+	// The log in files with history in ClickHouse.
+	mixed := clickHouseArgs(t)
+	run("mixed", mixed...)
+	run("mixed", mixed...)
+
+	three := servers.Topic(t, 3)
+	refuse("a topic of three partitions", "does not suit", "three", append([]string{"--kafka", kafka[1], "--kafka-topic", three}, clickHouseArgs(t)...)...)
+	run("kafka", kafka...)
+}
+
+// TestClickHouseAway (L2): while ClickHouse is away events are acknowledged,
+// live segments counted and a kill survived; what asks history is told to come back. Then
+// history catches up.
+func TestClickHouseAway(t *testing.T) {
+	t.Parallel()
+	history := servers.OwnClickHouse(t)
+	args := append(kafkaArgs(t)[:4:4], "--clickhouse", database(t, history.DSN(), "muster"), "--checkpoint-interval", "300ms")
+	dir := t.TempDir()
+	s := serve(t, dir, args...)
+	var seg struct {
+		ID    string `json:"_id"`
+		Count int
+	}
+	s.console("POST", "/segments", `{"name":"seen","definition":{"kind":"activity","event":"seen"}}`, &seg)
+	s.untilLive(seg.ID)
+	sent := 0
+	send := func(n int) (profile string) {
+		t.Helper()
+		for range n {
+			profile = s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"%d@x.io"}}`, sent))
+			sent++
+		}
+		return profile
+	}
+	profile := send(50)
+	ok(t, history.Kill())
+	send(200)
+	if s.console("GET", "/segments/"+seg.ID, "", &seg); seg.Count != sent {
+		t.Errorf("the segment counts %d of %d", seg.Count, sent)
+	}
+	timeline := "/console/api/v1/profiles/" + profile + "/events"
+	if status := s.call("GET", timeline, "", nil, "Authorization", "Bearer "+s.token); status != http.StatusServiceUnavailable {
+		t.Errorf("a timeline without history: %d", status)
+	}
+	s.untilMetric("muster_history_failing{partition=\"0\"} 1")
+	time.Sleep(500 * time.Millisecond) // a checkpoint with what history lacks
+	send(10)
+	ok(t, history.Restart(t.Context()))
+	s.untilMetric("muster_history_lag_records{partition=\"0\"} 0", "muster_history_failing{partition=\"0\"} 0")
+	var events struct{ Events []struct{} }
+	if s.console("GET", "/profiles/"+profile+"/events", "", &events); len(events.Events) != 1 {
+		t.Errorf("%d events of a profile, want 1", len(events.Events))
+	}
+	// And once more with a kill of the node while history lags.
+	ok(t, history.Kill())
+	send(100)
+	time.Sleep(500 * time.Millisecond)
+	s.kill()
+	ok(t, history.Restart(t.Context()))
+	s = serve(t, dir, args...)
+	s.untilMetric("muster_history_lag_records{partition=\"0\"} 0")
+	if n := s.preview(`{"kind":"activity","event":"seen","count":{"op":"=","value":1},"window":{"last_days":1}}`); n != sent {
+		t.Errorf("history has %d profiles with one event each, want %d", n, sent)
+	}
+	s.stop()
+}
+
+// untilMetric waits until metrics have all the lines.
+func (s *server) untilMetric(lines ...string) {
+	s.t.Helper()
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		res, err := http.Get(s.origin + "/metrics")
+		ok(s.t, err)
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		ok(s.t, err)
+		if !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(string(b), "\n"+line+"\n") }) {
+			return
+		}
+		if time.Now().After(end) {
+			s.t.Fatalf("never: %q\n%s", lines, s.log())
+		}
+	}
+}
