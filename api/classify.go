@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -45,6 +46,9 @@ func classify(err error) (p *problem, ours bool) {
 		return ofRefusal(refusal), false
 	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
 		return busy("the server is overloaded; nothing was changed"), false
+	case errors.Is(err, query.ErrUnavailable):
+		return &problem{status: http.StatusServiceUnavailable, retryAfter: 5 * time.Second,
+			message: "history is not available at present; events are stored, live segments counted; try again later"}, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return &problem{status: http.StatusServiceUnavailable, retryAfter: 5 * time.Second,
 			message: "the answer was not ready in time; try again later"}, false

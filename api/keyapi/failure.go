@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -86,6 +87,8 @@ func classify(err error) (f *failure, ours bool) {
 		return ofEvent(event), false
 	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
 		return &failure{code: codeUnavailable, message: "The server is overloaded; nothing was changed. Try again in a moment.", retryAfter: 2}, false
+	case errors.Is(err, query.ErrUnavailable):
+		return &failure{code: codeUnavailable, message: "History is not available at present. Events are stored and live segments counted. Try again later.", retryAfter: 5}, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{code: codeUnavailable, message: "The answer was not ready in time. Try again later.", retryAfter: 5}, false
 	case errors.Is(err, messaging.ErrStopping):

@@ -309,10 +309,16 @@ func TestClickHouseAway(t *testing.T) {
 		t.Errorf("the segment counts %d of %d", seg.Count, sent)
 	}
 	timeline := "/console/api/v1/profiles/" + profile + "/events"
-	if status := s.call("GET", timeline, "", nil, "Authorization", "Bearer "+s.token); status != http.StatusServiceUnavailable {
-		t.Errorf("a timeline without history: %d", status)
+	var refused struct{ Message string }
+	for range 2 { // before it is known that rows are not taken, and after
+		if status := s.call("GET", timeline, "", &refused, "Authorization", "Bearer "+s.token); status != http.StatusServiceUnavailable || !strings.Contains(refused.Message, "history is not available") {
+			t.Errorf("a timeline without history: %d %s", status, refused.Message)
+		}
+		if status := s.call("GET", "/api/v1/analytics/events?event_type=seen", "", &refused, "Authorization", "Bearer "+s.creds.APIKey); status != http.StatusServiceUnavailable || !strings.Contains(refused.Message, "History is not available") {
+			t.Errorf("analytics without history: %d %s", status, refused.Message)
+		}
+		s.untilMetric("muster_history_failing{partition=\"0\"} 1")
 	}
-	s.untilMetric("muster_history_failing{partition=\"0\"} 1")
 	time.Sleep(500 * time.Millisecond) // a checkpoint with what history lacks
 	send(10)
 	ok(t, history.Restart(t.Context()))

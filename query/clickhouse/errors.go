@@ -6,11 +6,13 @@ import (
 	"fmt"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
+
+	"github.com/musterhq/muster/query"
 )
 
 // ErrUnavailable says that ClickHouse cannot be asked at present; it may be
 // asked again.
-var ErrUnavailable = errors.New("history is unavailable")
+var ErrUnavailable = query.ErrUnavailable
 
 // ErrClosed says that the store has been closed.
 var ErrClosed = errors.New("history is closed")
