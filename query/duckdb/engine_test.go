@@ -25,5 +25,5 @@ func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 			}
 		})
 		return []historytest.Named{{Name: "DuckDB", History: s}}
-	}, 150, cases)
+	}, 150, historytest.Cases(cases))
 }

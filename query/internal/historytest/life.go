@@ -34,6 +34,14 @@ type Named struct {
 
 const account = 7
 
+// Cases is MUSTER_S1_CASES, or n when that is not set.
+func Cases(n int) int {
+	if set, err := strconv.Atoi(os.Getenv("MUSTER_S1_CASES")); err == nil {
+		return set
+	}
+	return n
+}
+
 // EngineEqualsHistory drives the whole state machine, with its builder and one or
 // several histories, through random events (late ones among them), attributes,
 // merges, definitions that come, change and go, steps of the clock and restarts
@@ -42,13 +50,10 @@ const account = 7
 // each history finds (S1), and in the end what the transitions in each history
 // add up to (S2).
 //
-// A life has so many steps. MUSTER_SEED is the first seed; cases, or MUSTER_S1_CASES, is how many
+// A life has so many steps. MUSTER_SEED is the first seed; cases is how many
 // comparisons are made at least (a segment at an instant is one). The builder
 // asks the first of the histories.
 func EngineEqualsHistory(t *testing.T, open func(t *testing.T) []Named, steps, cases int) {
-	if n, err := strconv.Atoi(os.Getenv("MUSTER_S1_CASES")); err == nil {
-		cases = n
-	}
 	seed := uint64(1)
 	if n, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
 		seed = n
