@@ -79,6 +79,7 @@ func writePartition(w io.Writer, s resolver.Stats) {
 	counter("muster_segment_transitions_total", s.Transitions)
 	counter("muster_flow_enrolments_total", s.Enrolments)
 	counter("muster_flow_loops_cut_total", s.FlowLoops)
+	gauge("muster_flow_waiting_events", s.FlowsWaiting)
 	counter("muster_webhooks_dropped_total", s.WebhooksDropped)
 	counter("muster_segment_chunks_total", s.Chunks)
 	gauge("muster_profiles", s.Profiles)

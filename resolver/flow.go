@@ -141,6 +141,8 @@ type flowSet struct {
 	dateFields engine.Fields           // that their triggers look at
 	widest     int                     // most flows that one segment triggers
 	due        int64                   // nothing of a live flow is due before
+
+	queue enrolQueue
 }
 
 func newFlowSet() flowSet {
@@ -207,6 +209,9 @@ func (x *flowSet) soon(ms int64) { x.due = min(x.due, ms) }
 // busy tells whether there is work for the next record.
 func (a *account) flowsBusy(nowMs int64) bool {
 	x := &a.flows
+	if x.queue.waiting() {
+		return true
+	}
 	if len(x.catching) > 0 && a.mayCatchUp() || slices.ContainsFunc(x.unfinished, func(f *flowState) bool { return f.Deleted }) {
 		return true
 	}
@@ -388,7 +393,7 @@ func (m *Machine) hashFlows(put func([]byte), a *account) error {
 			put(b)
 		}
 	}
-	return nil
+	return m.hashWaiting(put, a)
 }
 
 // flowUsers names the flows that refer to something.

@@ -431,6 +431,7 @@ func (m *Machine) triggerFlow(cmd *command, c FlowTrigger) *Refusal {
 		m.keys.put(key, idempotencyValue{m.logTime, o})
 	}
 	m.trigger(f, o, m.logTime, c.Data)
+	m.triggers[len(m.triggers)-1].call = true
 	cmd.reply(FlowTriggered{a.headers.get(o).id.String(), true})
 	return nil
 }

@@ -250,6 +250,7 @@ func ordinals(b *roaring.Bitmap) (out []int) {
 func (s *flowSim) consistent() {
 	s.t.Helper()
 	a := s.n.account()
+	s.soundQueue()
 	stored := map[string]bool{}
 	for key := range s.n.storedWays() {
 		stored[key] = true
@@ -315,6 +316,36 @@ func (s *flowSim) consistent() {
 	}
 }
 
+// soundQueue checks that what is stored of those who wait to be enrolled is what
+// the queue says, one entry each.
+func (s *flowSim) soundQueue() {
+	s.t.Helper()
+	q := s.n.account().flows.queue
+	if !q.waiting() && (q.first != 0 || q.next != 0) {
+		s.fatalf("an empty queue begins at %d", q.first)
+	}
+	prefix := entityKey(testAccount, entityWaiting, "")
+	stored := 0
+	for key := range s.n.stored(tableEntity) {
+		if strings.HasPrefix(key, prefix) {
+			stored++
+		}
+	}
+	for seq := q.first; seq < q.next; seq++ {
+		var e waitingEnrolment
+		b, err := s.n.m.store.entity(waitingKey(testAccount, seq))
+		s.n.must(err)
+		s.n.must(e.decode(b))
+		if len(e.flows) == 0 {
+			s.fatalf("somebody waits for no flow")
+		}
+		stored--
+	}
+	if stored != 0 {
+		s.fatalf("%d entries more are stored than the queue has", stored)
+	}
+}
+
 // soundWay checks that a way passed no step twice.
 func (s *flowSim) soundWay(f *flowState, o uint32, e *flows.Enrolment) {
 	s.t.Helper()
@@ -344,15 +375,18 @@ func (s *flowSim) sameItems(f *flowState, what string, set *dueset.Set, want []d
 }
 
 // storedWays are the keys of all records of ways.
-func (n *flowNode) storedWays() map[string]bool {
+func (n *flowNode) storedWays() map[string]bool { return n.stored(tableEnrolment) }
+
+// stored are the keys of a table, as of now.
+func (n *flowNode) stored(table byte) map[string]bool {
 	out := map[string]bool{}
-	n.must(n.m.store.each(tableEnrolment, func(account uint64, rest, _ []byte) error {
-		out[string(append(accountKey(nil, tableEnrolment, account), rest...))] = true
+	n.must(n.m.store.each(table, func(account uint64, rest, _ []byte) error {
+		out[string(append(accountKey(nil, table, account), rest...))] = true
 		return nil
 	}))
 	for _, layer := range []map[string][]byte{n.m.store.frozenEntities, n.m.store.entities} {
 		for k, v := range layer {
-			if k[0] == tableEnrolment {
+			if k[0] == table {
 				out[k] = v != nil
 			}
 		}

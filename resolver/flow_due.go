@@ -60,7 +60,7 @@ func (m *Machine) catchUp(c *command) {
 	x := &c.account.flows
 	changed := false
 	for _, f := range x.catching {
-		for n := 0; n < m.flowScan && m.flowBudget > 0 && c.account.mayCatchUp() && f.Status == FlowLive && !f.pending.bits.IsEmpty(); n++ {
+		for n := 0; n < m.flowScan && m.flowBudget > 0 && m.enrolBudget > 0 && !x.queue.waiting() && c.account.mayCatchUp() && f.Status == FlowLive && !f.pending.bits.IsEmpty(); n++ {
 			o := f.pending.bits.Minimum()
 			f.pending.remove(o)
 			m.trigger(f, o, f.sinceMs(), nil)

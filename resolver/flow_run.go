@@ -34,6 +34,7 @@ type flowTrigger struct {
 	atMs  int64
 	depth uint8
 	own   bool // the service itself caused it
+	call  bool // a call did, which is answered with what becomes of it
 	event []byte
 }
 
@@ -43,7 +44,7 @@ func (m *Machine) trigger(f *flowState, o uint32, atMs int64, event []byte) {
 	if len(event) > maxFlowEvent {
 		event = nil
 	}
-	m.triggers = append(m.triggers, flowTrigger{f, o, atMs, m.depth, m.ofOurOwn(), event})
+	m.triggers = append(m.triggers, flowTrigger{f: f, o: o, atMs: atMs, depth: m.depth, own: m.ofOurOwn(), event: event})
 }
 
 // flowEvent looks for flows that an event triggers.
@@ -104,9 +105,14 @@ func (m *Machine) react(c *command) {
 	m.publish(c)
 	for i := 0; i < len(m.triggers); i++ {
 		t := m.triggers[i]
+		if m.mustWait(c.account, &t) {
+			m.wait(c.account, &t)
+			continue
+		}
 		m.enrol(c, &t)
 		m.publish(c)
 	}
+	m.queueWaiting(c.account)
 	m.depth = 0
 	clear(m.triggers)
 	m.triggers = m.triggers[:0]
@@ -141,6 +147,7 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 	f.active.Add(o)
 	a.flows.count(f).Entered++
 	m.counters.Enrolments++
+	m.enrolBudget--
 	m.depth = t.depth + 1
 	m.happen(c, o, ownEvent{typeFlowEntered, f.about}, f.aboutEncoded)
 	m.carryOn(c, f, o, e, t.atMs)

@@ -27,13 +27,14 @@ type flowNode struct {
 	rows    query.Batch
 	out     Outcome
 	steps   int   // of flows in a record at most
+	budget  int   // ways that a record begins at most
 	scan    int   // profiles looked at in a record for a flow that goes live
 	loaded  int64 // offset of the checkpoint that the machine was made from
 	saved   int64 // offset of the newest checkpoint
 }
 
 func newFlowNode(t testing.TB, credits int64, steps, scan int) *flowNode {
-	n := &flowNode{t: t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: credits, now: 1_000_000_000_000, steps: steps, scan: scan}
+	n := &flowNode{t: t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: credits, now: 1_000_000_000_000, steps: steps, budget: steps, scan: scan}
 	n.open()
 	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(testBootstrap(DefaultSettings()))))
 	return n
@@ -74,7 +75,7 @@ func (n *flowNode) open() {
 	}
 	n.m, err = loadMachine(s, f, ids, runs)
 	n.must(err)
-	n.m.flowSteps, n.m.flowScan = n.steps, n.scan
+	n.m.flowSteps, n.m.flowScan, n.m.flowEnrolments = n.steps, n.scan, n.budget
 	n.m.segmentFiles, err = n.ckpt.readSegments(n.m, f.Segments)
 	n.must(err)
 	n.loaded = f.Next
@@ -124,7 +125,7 @@ func (n *flowNode) crash() {
 // replayed is the hash of a machine that applied the whole log and never crashed.
 func (n *flowNode) replayed() string {
 	n.t.Helper()
-	fresh := &flowNode{t: n.t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: n.credits, steps: n.steps, scan: n.scan, log: n.log}
+	fresh := &flowNode{t: n.t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: n.credits, steps: n.steps, budget: n.budget, scan: n.scan, log: n.log}
 	fresh.open()
 	defer fresh.close()
 	sum, err := fresh.m.Hash()

@@ -43,7 +43,7 @@ type flowSim struct {
 // simulatedFlows counts what happened in all runs, so that a simulation in which
 // nothing does is not taken for a good one.
 var simulatedFlows struct {
-	exact, tight, enrolled, merged, calls, noted, cut, caused, credits, crashes, over atomic.Int64
+	exact, tight, enrolled, merged, calls, noted, cut, caused, credits, crashes, over, waited atomic.Int64
 }
 
 // TestSimulationF1R1 lets random things happen to random flows, with crashes at
@@ -82,11 +82,12 @@ func TestSimulationF1R1(t *testing.T) {
 	}
 	x := &simulatedFlows
 	t.Cleanup(func() {
-		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times somebody in as many ways as the service may cause, %d pauses for credits, %d crashes, %d records over budget",
-			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.caused.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load())
+		t.Logf("%d seeds, %d of them with few steps to a record, %d of the others compared to the end; %d enrolments, %d ways ended by merges, %d calls answered, %d of them noted in paused flows, %d loops cut, %d times somebody in as many ways as the service may cause, %d pauses for credits, %d crashes, %d records over budget, %d with enrolments that wait",
+			seeds, x.tight.Load(), x.exact.Load(), x.enrolled.Load(), x.merged.Load(), x.calls.Load(), x.noted.Load(), x.cut.Load(), x.caused.Load(), x.credits.Load(), x.crashes.Load(), x.over.Load(), x.waited.Load())
 		for name, n := range map[string]int64{"enrolments": x.enrolled.Load() / 5, "merges": x.merged.Load() * 40, "calls": x.calls.Load() * 3, "noted answers": x.noted.Load() * 20,
 			"people with as many ways as the service may cause": x.caused.Load() * 100,
-			"pauses for credits": x.credits.Load() * 4, "crashes": x.crashes.Load()} {
+			"records with enrolments that wait":                 x.waited.Load() * 20,
+			"pauses for credits":                                x.credits.Load() * 4, "crashes": x.crashes.Load()} {
 			if n < int64(seeds) && !t.Failed() && seeds >= 50 {
 				t.Errorf("too few %s", name)
 			}
@@ -216,12 +217,15 @@ func (s *flowSim) do(kind eventlog.Kind, body []byte, main func(out *Outcome)) {
 	paused, begun := s.credited(), s.n.m.counters.Enrolments
 	out := s.n.record(kind, body)
 	simulatedFlows.credits.Add(max(0, s.credited()-paused))
+	if s.n.account().flows.queue.waiting() {
+		simulatedFlows.waited.Add(1)
+	}
 	s.compareLedger()
 	s.pausedMoveNobody()
 	// So many enrolments are one after the other, as in a loop that takes its time:
 	// they may be at the bound of what falls due in one record, too.
 	many := s.n.m.counters.Enrolments-begun >= 300
-	if s.n.m.flowBudget <= 0 || s.n.account().engine.Lagging() || many {
+	if s.n.account().flows.queue.waiting() || s.n.m.flowBudget <= 0 || s.n.account().engine.Lagging() || many {
 		simulatedFlows.over.Add(1)
 		s.exact = false
 	}

@@ -41,6 +41,7 @@ const (
 	entityDead        = 'p' // dead letter: endpoint and number
 	entityFlow        = 'f'
 	entityFlowCounts  = 'h'
+	entityWaiting     = 'j' // who is to be enrolled in flows, by number
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

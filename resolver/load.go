@@ -175,6 +175,8 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 			return fmt.Errorf("counts of an unknown flow")
 		}
 		err = json.Unmarshal(value, &f.counts)
+	case entityWaiting:
+		return a.loadWaiting(name)
 	case entityReservation:
 		if len(name) != len(hash128{}) {
 			return fmt.Errorf("reservation of the wrong length")

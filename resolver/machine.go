@@ -62,19 +62,21 @@ type Machine struct {
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
 
-	// The bounds flowSteps and flowScan. Tests of what is left to further records
+	// The bounds of these names. Tests of what is left to further records
 	// have lower ones.
-	flowSteps, flowScan int
+	flowSteps, flowScan, flowEnrolments int
 	// campaignLimit is maxCampaigns, but in tests.
 	campaignLimit int
 
 	// The record being applied, as far as flows need to know.
-	rec        command
-	quiet      bool  // it starts no flows
-	flowBudget int   // steps that it may still carry out
-	depth      uint8 // how many enrolments started each other up to here
-	reporting  bool  // it tells what became of the service's own doing
-	triggers   []flowTrigger
+	rec         command
+	quiet       bool  // it starts no flows
+	flowBudget  int   // steps that it may still carry out
+	enrolBudget int   // ways that it may still begin
+	draining    bool  // who waited is being enrolled
+	depth       uint8 // how many enrolments started each other up to here
+	reporting   bool  // it tells what became of the service's own doing
+	triggers    []flowTrigger
 
 	// Scratch of Apply.
 	window  [windowEvents]prepared
@@ -91,6 +93,7 @@ type Machine struct {
 	touched byte          // see prepare
 	ways    flows.Record  // of the way that is carried on
 	dated   flows.Record
+	waiting waitingEnrolment // see queueWaiting
 	host    flowHost
 }
 
@@ -125,10 +128,11 @@ func newMachine(s *store) *Machine {
 		busy:         map[uint64]*account{},
 		reservations: map[hash128]uint64{},
 		records:      newRecordRing(recordWindow),
-		flowSteps:    flowSteps,
-		flowScan:     flowScan,
 
-		campaignLimit: maxCampaigns,
+		flowSteps:      flowSteps,
+		flowScan:       flowScan,
+		flowEnrolments: flowEnrolments,
+		campaignLimit:  maxCampaigns,
 	}
 }
 
@@ -178,6 +182,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 
 // begin readies what belongs to one record.
 func (m *Machine) begin(c command) {
+	m.enrolBudget = m.flowEnrolments
 	m.rec, m.transition, m.row, m.quiet, m.reporting, m.flowBudget = c, 0, 0, false, false, m.flowSteps
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		m.row = ownRows // the record's events come first

@@ -25,6 +25,9 @@ type Stats struct {
 	// Profiles counts profiles ever made, merged ones among them; Identities
 	// the identifiers; IdempotencyKeys the keys held.
 	Profiles, Identities, IdempotencyKeys int64
+	// FlowsWaiting counts events that found no room in their record for those they
+	// enrol in flows, and wait.
+	FlowsWaiting int64
 	Counters
 }
 
@@ -38,6 +41,7 @@ func (n *Node) Stats() []Stats {
 			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
 			LastCheckpoint: p.lastCheckpoint.Load(),
 			Profiles:       p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
+			FlowsWaiting: p.waitingCount.Load(),
 		}
 		s.Backlog = max(0, p.appended.Load()-s.Applied)
 		if c := p.counters.Load(); c != nil {

@@ -78,4 +78,6 @@ type Outcome struct {
 	// NextRow is, for an import record, the first row of the file that is not
 	// stored yet.
 	NextRow uint64
+	// enrolments is behind what the record put into the queue of enrolments.
+	enrolments queuePosition
 }

@@ -56,6 +56,7 @@ type partition struct {
 	lastCheckpoint atomic.Int64
 	counters       atomic.Pointer[Counters]
 	profileCount   atomic.Int64
+	waitingCount   atomic.Int64 // events that wait for those they enrol
 	identityCount  atomic.Int64
 	keyCount       atomic.Int64
 }

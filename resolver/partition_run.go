@@ -37,12 +37,14 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 func (p *partition) observe(m *Machine) {
 	c := m.counters
 	p.counters.Store(&c)
-	var profiles, identities int64
+	var profiles, identities, waiting int64
 	for _, a := range m.byIndex {
+		waiting += int64(a.flows.queue.next - a.flows.queue.first)
 		profiles += int64(a.headers.n)
 		identities += int64(a.ids.size())
 	}
 	p.profileCount.Store(profiles)
+	p.waitingCount.Store(waiting)
 	p.identityCount.Store(identities)
 	p.keyCount.Store(m.keys.size())
 }
@@ -79,6 +81,9 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	if env.Kind == eventlog.KindEvents && p.keyCount.Load() > maxIdempotencyKeys {
 		return fmt.Errorf("%w: %d idempotency keys are held, the most there can be; shorten idempotency_hours", ErrOverloaded, maxIdempotencyKeys)
 	}
+	if (env.Kind == eventlog.KindEvents || env.Kind == eventlog.KindImport) && p.waitingCount.Load() > maxWaitingEvents {
+		return fmt.Errorf("%w: %d events wait for their people to be enrolled in flows", ErrOverloaded, maxWaitingEvents)
+	}
 	w := waiters.Get().(*waiter)
 	w.out = out
 	p.waiting.Lock()
@@ -96,7 +101,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 		select {
 		case <-w.done:
 			waiters.Put(w)
-			return nil
+			return p.waitEnrolled(ctx, env, out)
 		case <-ctx.Done():
 			err = fmt.Errorf("%w: the record is stored but not applied yet: %w", ErrUnavailable, ctx.Err())
 		case <-p.ended:
@@ -123,6 +128,48 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	}
 	waiters.Put(w)
 	return nil
+}
+
+// The bounds on enrolments that found no room in their record. They are the
+// node's, no part of the rules.
+const (
+	// maxWaitingEvents is how many events of a partition may wait for those they
+	// enrol, before further ones are refused.
+	maxWaitingEvents = 100_000
+	// enrolledWait is how long an answer waits for what its record enrols. After
+	// that it is given, and the rest is enrolled as soon as it can be.
+	enrolledWait = 30 * time.Second
+)
+
+// waitEnrolled waits until those are enrolled whom a record has put into the queue,
+// so that an event is acknowledged after the ways it begins; not for longer than
+// the caller waits, or enrolledWait.
+func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out *Outcome) error {
+	if out.enrolments == (queuePosition{}) || env.Kind == eventlog.KindTick || env.Kind == eventlog.KindContinue {
+		return nil
+	}
+	limit := time.NewTimer(enrolledWait)
+	defer limit.Stop()
+	for {
+		changed := p.progress.wait()
+		p.mu.RLock()
+		done := p.mu.m.accounts[env.Account].flows.queue.passed(out.enrolments)
+		p.mu.RUnlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		case <-limit.C:
+			return nil
+		case <-p.ended:
+			return fmt.Errorf("%w: the record is stored and its flows are not begun yet: the service stops", ErrUnavailable)
+		case <-p.failed:
+			return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+		}
+	}
 }
 
 // classify turns the log's errors into those of Submit.

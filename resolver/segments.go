@@ -77,8 +77,10 @@ func (m *Machine) applyTick() {
 // applyEngines lets the engines and flows go on with what they have begun. Each
 // entry that is told may enrol in all flows of its segment.
 func (m *Machine) applyEngines() {
+	share := m.drainShare()
 	for _, a := range m.byIndex {
 		m.rec.account = a
+		m.drain(&m.rec, share)
 		if len(a.flows.live) > 0 {
 			m.advance(&m.rec, dueBudget)
 		} else {

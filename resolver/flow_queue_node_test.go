@@ -1,0 +1,80 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// TestF1AnswerWaitsForTheQueue has records trigger more flows than they have room
+// for: they are acknowledged when all are enrolled, and earlier to who does not wait
+// that long.
+func TestF1AnswerWaitsForTheQueue(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	defer func() { f.close(t, n) }()
+	ctx := context.Background()
+	var ids []string
+	for i := range 10 {
+		b, err := n.Command(ctx, testAccount, CommandFlowCreate, FlowSave{Definition: json.RawMessage(loopFlow(fmt.Sprint("f", i), "viewed", tagStep))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var x FlowReply
+		if err := json.Unmarshal(b, &x); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := n.Command(ctx, testAccount, CommandFlowPublish, FlowID{x.ID}); err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, x.ID)
+	}
+	send := func() error {
+		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount}
+		if err := n.stamp(&env); err != nil {
+			t.Fatal(err)
+		}
+		var out Outcome
+		err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), people(20, 0)), &out)
+		if err == nil && len(out.Events) != 20 {
+			t.Fatalf("%d outcomes", len(out.Events))
+		}
+		return err
+	}
+	entered := func() (sum uint64) {
+		if err := n.Read(ctx, testAccount, func(v *View) error {
+			for _, id := range ids {
+				x, _ := v.Flow(id)
+				sum += x.Counts.Entered
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return sum
+	}
+	p := n.partitions[0]
+	p.mu.Lock()
+	p.mu.m.flowEnrolments = 5
+	p.mu.Unlock()
+	if err := send(); err != nil {
+		t.Fatal(err)
+	}
+	if got := entered(); got != 200 {
+		t.Fatalf("F1: acknowledged with %d of 200 enrolled", got)
+	}
+	if s := n.Stats()[0]; s.FlowsWaiting != 0 {
+		t.Fatalf("%d events wait", s.FlowsWaiting)
+	}
+	// Whoever does not wait that long is answered: the record is applied.
+	out := Outcome{enrolments: queuePosition{p.mu.m.accounts[testAccount].flows.queue.emptied, 1 << 60}}
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if err := p.waitEnrolled(short, eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount}, &out); err != nil || short.Err() == nil {
+		t.Fatalf("the answer did not wait, or was none: %v", err)
+	}
+}

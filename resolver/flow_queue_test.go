@@ -1,0 +1,211 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// manyFlows takes flows live that an event triggers.
+func (r *recorder) manyFlows(n int) (ids []string) {
+	r.t.Helper()
+	for i := range n {
+		ids = append(ids, r.flow(loopFlow(fmt.Sprint("f", i), "viewed", `"type":"wait","seconds":3600`)))
+	}
+	return ids
+}
+
+func people(n int, from int) (list []eventlog.Event) {
+	for i := range n {
+		list = append(list, eventlog.Event{Type: []byte("viewed"), Email: fmt.Appendf(nil, "u%d@x.io", from+i), Properties: fmt.Appendf(nil, `{"n":%d}`, i)})
+	}
+	return list
+}
+
+// TestL3ARecordEnrolsSoMany has a batch of events trigger many flows: each record
+// begins no more ways than it may, what waits costs little memory, and in the end
+// everybody is in each flow once, with the event that triggered it.
+func TestL3ARecordEnrolsSoMany(t *testing.T) {
+	const flows, size = 50, 200
+	r := newRecorder(t, DefaultSettings())
+	ids := r.manyFlows(flows)
+	last, records := r.m.counters.Enrolments, 0
+	check := func() {
+		n := r.m.counters.Enrolments - last
+		last, records = last+n, records+1
+		if n > flowEnrolments+maxCaused {
+			t.Fatalf("L3: a record began %d ways", n)
+		}
+	}
+	rows := r.rows.Rows()
+	out := r.events(people(size, 0)...)
+	ada := out.Events[size-1].Profile
+	position := out.enrolments
+	check()
+	if n := r.rows.Rows() - rows; n > size+flowEnrolments {
+		t.Fatalf("L3: a record recorded %d events", n)
+	}
+	q := &r.m.accounts[testAccount].flows.queue
+	if !q.waiting() || q.next > size || q.passed(position) || position == (queuePosition{}) {
+		t.Fatalf("%d entries wait for %d events", q.next, size)
+	}
+	r.hashedEntry(waitingKey(testAccount, q.first))
+	// Whoever comes meanwhile waits behind.
+	r.events(people(1, size)...)
+	check()
+	r.expectWay(ids[0], r.out.Events[0].Profile, "none")
+	for r.m.Pending() > 0 {
+		r.continueOnce()
+		check()
+	}
+	if !q.passed(position) || q.waiting() {
+		t.Fatal("the queue is not worked off")
+	}
+	for _, id := range ids {
+		if f := r.flowState(id); f.Counts.Entered != size+1 {
+			t.Fatalf("F1: %d of %d are in a flow, after %d records", f.Counts.Entered, size+1, records)
+		}
+		ways, err := r.view().EnrolmentsOf(id, ada.ordinal())
+		if err != nil || len(ways) != 1 || string(ways[0].Event) != fmt.Sprintf(`{"n":%d}`, size-1) {
+			t.Fatalf("F1: the last one's ways are %+v, %v", ways, err)
+		}
+	}
+	if records < flows*size/flowEnrolments {
+		t.Fatalf("it took %d records", records)
+	}
+}
+
+// TestF1WhoWaitsIsJudgedWhenEnrolled does to people what may happen while they
+// wait.
+func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	seg := r.segment(`{"kind":"activity","event":"viewed"}`)
+	in := r.flow(`{"name":"in","trigger":{"type":"segment_entered","segment_id":"` + seg + `"},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)
+	on := r.manyFlows(2)
+	call := r.flow(`{"name":"call","reentry":"after_exit","trigger":{"type":"api"},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)
+	r.m.flowEnrolments = 1
+	var ids []ProfileID
+	for _, e := range r.events(people(5, 0)...).Events {
+		ids = append(ids, e.Profile)
+	}
+	// One calls, and need not wait.
+	r.must(CommandFlowTrigger, FlowTrigger{ID: call, Email: "u4@x.io"})
+	r.expectWay(call, ids[4], "#1 s:done completed")
+	r.must(CommandContactErase, ContactErase{ID: ids[2].String()})
+	r.events(eventlog.Event{Type: []byte("other"), Email: []byte("u3@x.io"), ExternalID: []byte("b")}, eventlog.Event{Type: []byte("other"), Email: []byte("u9@x.io")})
+	r.must(CommandFlowPause, FlowID{in})
+	r.must(CommandFlowPause, FlowID{on[0]})
+	r.must(CommandFlowDelete, FlowID{on[0]})
+	r.rest()
+	r.expectWay(on[1], ids[4], "#1 s:pending in_progress")
+	if n := r.flowState(on[1]).Counts.Entered; n != 4 {
+		t.Fatalf("F1: %d were enrolled of 4 who are left", n)
+	}
+	if f := r.flowState(in); f.Counts.Entered+f.Pending != 4 || f.Pending == 0 {
+		t.Fatalf("F1: a paused flow has enrolled %d, %d wait for it", f.Counts.Entered, f.Pending)
+	}
+	r.must(CommandFlowResume, FlowID{in})
+	r.rest()
+	if n := r.flowState(in).Counts.Completed; n != 4 {
+		t.Fatalf("F1: %d of 4 completed the flow after it was resumed", n)
+	}
+}
+
+// TestR1F1WhoWaitsSurvivesCrashes crashes while people wait, with and without a
+// checkpoint, and compares with a machine whose records have room for all.
+func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
+	run := func(budget int, crash bool) string {
+		n := newFlowNode(t, 0, flowSteps, flowScan)
+		defer func() { n.close() }()
+		n.budget = budget
+		n.m.flowEnrolments = budget
+		var ids []string
+		for i := range 7 {
+			def := loopFlow(fmt.Sprint("f", i), "viewed", tagStep)
+			out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowCreate, mustJSON(FlowSave{Definition: []byte(def)})))
+			var x FlowReply
+			n.must(json.Unmarshal(out.Reply, &x))
+			n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowPublish, mustJSON(FlowID{x.ID})))
+			ids = append(ids, x.ID)
+		}
+		for i := range 3 {
+			n.record(eventlog.KindEvents, appendEvents(nil, people(20, 10*i)))
+			if crash {
+				n.checkpoint()
+				n.record(eventlog.KindContinue, nil)
+				n.crash()
+			}
+		}
+		for k := 0; n.m.Pending() > 0; k++ {
+			n.record(eventlog.KindContinue, nil)
+			if crash && k%5 == 0 {
+				n.crash()
+			}
+			if k > 2000 {
+				t.Fatal("work without an end")
+			}
+		}
+		sum, err := n.m.Hash()
+		n.must(err)
+		if n.replayed() != sum {
+			t.Fatal("R1: the state differs from that of a machine that never crashed")
+		}
+		text := ""
+		for _, id := range ids {
+			f := n.account().flow(id)
+			for o := range n.account().headers.n {
+				ways, err := n.view().EnrolmentsOf(id, o)
+				n.must(err)
+				text += fmt.Sprint(o, ":")
+				for _, w := range ways {
+					text += fmt.Sprint(w.Number, w.Status, string(w.Event), " ")
+				}
+			}
+			text += fmt.Sprint(f.counts.Entered, f.counts.Completed, "\n")
+		}
+		return text
+	}
+	want := run(flowEnrolments, false)
+	for _, budget := range []int{1, 5, 13} {
+		if got := run(budget, true); got != want {
+			t.Fatalf("F1: with %d in a record the ways are\n%s, with room for all\n%s", budget, got, want)
+		}
+	}
+}
+
+// hashedEntry checks that an entity is part of the state's hash.
+func (r *recorder) hashedEntry(key string) {
+	r.t.Helper()
+	hash := func() string {
+		sum, err := r.m.Hash()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		return sum
+	}
+	before, value := hash(), r.m.store.entities[key]
+	r.m.store.entities[key] = append([]byte{}, value[:len(value)-1]...)
+	if hash() == before {
+		r.t.Fatal("R1: an entry that differs gives the same hash")
+	}
+	r.m.store.entities[key] = value
+}
+
+func FuzzWaitingEnrolment(f *testing.F) {
+	f.Add((&waitingEnrolment{o: 7, atMs: 5, flows: []uint32{1, 300}, event: []byte("{}")}).append(nil))
+	f.Add((&waitingEnrolment{}).append(nil))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var e, again waitingEnrolment
+		if e.decode(b) != nil {
+			return
+		}
+		if err := again.decode(e.append(nil)); err != nil || again.o != e.o || again.atMs != e.atMs || !slices.Equal(again.flows, e.flows) || !bytes.Equal(again.event, e.event) {
+			t.Fatalf("%+v comes back as %+v, %v", e, again, err)
+		}
+	})
+}
