@@ -223,11 +223,18 @@ func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
 	r.must(CommandCreditsAdd, CreditsAdd{5})
 	r.rest()
 	r.expectWay(mail, ada, "#1 m:queued n:queued completed")
-	// One that somebody paused is not lifted by a top-up.
+	// Pausing one that waits for credits changes nothing; one that somebody paused
+	// before is not lifted by a top-up.
 	a.EmailCredits = 0
-	m := r.m
-	m.pauseForCredits(a)
+	r.m.pauseForCredits(a)
 	r.must(CommandFlowPause, FlowID{mail})
+	r.must(CommandCreditsAdd, CreditsAdd{5})
+	if f := r.flowState(mail); f.Status != FlowLive {
+		t.Fatal("pausing a flow that waits for credits kept a top-up from lifting that")
+	}
+	r.must(CommandFlowPause, FlowID{mail})
+	a.EmailCredits = 0
+	r.m.pauseForCredits(a)
 	r.must(CommandCreditsAdd, CreditsAdd{5})
 	if f := r.flowState(mail); f.Status != FlowPaused {
 		t.Fatal("a pause by hand was lifted by a top-up")
