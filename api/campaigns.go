@@ -15,11 +15,14 @@ func (a *API) listCampaigns(c *call) (any, error) {
 func (a *API) getCampaign(c *call) (any, error) {
 	var out record.Campaign
 	err := a.read(c, func(v *resolver.View) error {
-		x, ok := v.Campaign(c.id())
+		x, ok, err := v.WholeCampaign(c.id())
+		if err != nil {
+			return err
+		}
 		if !ok {
 			return errNoCampaign
 		}
-		out = record.NewCampaign(v, &x)
+		out = record.WholeCampaign(v, &x)
 		return nil
 	})
 	return out, err

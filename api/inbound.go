@@ -187,7 +187,11 @@ func (a *API) recordInbound(ctx context.Context, s *source, events []inbound.Eve
 		tokens := a.claimsOfTokens(ctx, s, part)
 		err := a.opts.Node.Read(ctx, s.account, func(v *resolver.View) error {
 			for i := range part {
-				if r, ok := s.record(v, &part[i], tokens[part[i].Token]); ok {
+				r, ok, err := s.record(v, &part[i], tokens[part[i].Token])
+				if err != nil {
+					return err
+				}
+				if ok {
 					records = append(records, r)
 				}
 			}
@@ -256,19 +260,27 @@ func (a *API) sendRecords(ctx context.Context, account uint64, list []resolver.E
 }
 
 // record is what an event says of the account, if it says something of it.
-func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claims) (r resolver.EngagementRecord, ok bool) {
+func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claims) (r resolver.EngagementRecord, ok bool, err error) {
 	sent, send, found := s.message(v, e, resolver.SendID(token.Send))
 	r = resolver.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.name + "/" + e.ID}
 	switch {
 	case found:
 		r.Channel, r.Profile = sent.Channel, v.ProfileID(sent.Profile).String()
-		r.Link = slices.Index(sent.Links, e.URL)
+		if e.Type == inbound.Click && sent.Campaign != "" {
+			links, err := v.CampaignLinks(sent.Campaign)
+			if err != nil {
+				return r, false, err
+			}
+			if n := sent.Variant; n < len(links) {
+				r.Link = slices.Index(links[n], e.URL)
+			}
+		}
 	case s.name == "mail":
-		return r, false // anybody can write a mail
+		return r, false, nil // anybody can write a mail
 	default:
 		o, known := v.Find(resolver.IdentityEmail, e.Recipient)
 		if !known {
-			return r, false
+			return r, false, nil
 		}
 		r.Profile = v.ProfileID(o).String()
 	}
@@ -299,9 +311,9 @@ func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claim
 			r.Agent = tracking.JudgeAgent(e.UserAgent).String()
 		}
 	default:
-		return r, false
+		return r, false, nil
 	}
-	return r, true
+	return r, true, nil
 }
 
 // message finds the message an event is about: by its id, by its Message-ID, by a

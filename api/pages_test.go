@@ -43,7 +43,8 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 		ID string `json:"profile_id"`
 	}
 	s.want("GET", "/profiles?external_id=one", "", &found)
-	for path, want := range map[string]int{"/campaigns": 6, "/templates": 6, "/outbox": 30, "/profiles/" + found.ID + "/events": 100} {
+	// Lists of campaigns and templates are without their texts.
+	for path, want := range map[string]struct{ records, pages int }{"/campaigns": {6, 1}, "/templates": {6, 1}, "/outbox": {30, 2}, "/profiles/" + found.ID + "/events": {100, 2}} {
 		limit := "1000"
 		if path == "/outbox" {
 			limit = "500"
@@ -76,7 +77,7 @@ func TestQ1PagesAreBoundedInBytes(t *testing.T) {
 				break
 			}
 		}
-		if n != want || pages != 2 {
+		if n != want.records || pages != want.pages {
 			t.Errorf("%s: %d records on %d pages", path, n, pages)
 		}
 	}

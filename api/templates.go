@@ -11,18 +11,25 @@ import (
 
 // template is a template as it is answered.
 type template struct {
-	ID        string `json:"_id"`
-	Name      string `json:"name"`
-	Source    string `json:"source"` // LIST or DRAFT
-	Subject   string `json:"subject"`
-	HTML      string `json:"html"`
-	Text      string `json:"text"`
-	CreatedAt string `json:"created_at"`
-	UpdatedAt string `json:"updated_at"`
+	ID        string  `json:"_id"`
+	Name      string  `json:"name"`
+	Source    string  `json:"source"` // LIST or DRAFT
+	Subject   string  `json:"subject"`
+	HTML      *string `json:"html,omitempty"` // not in lists, nor is the text
+	Text      *string `json:"text,omitempty"`
+	CreatedAt string  `json:"created_at"`
+	UpdatedAt string  `json:"updated_at"`
 }
 
 func newTemplate(_ *resolver.View, t *resolver.Template) template {
-	return template{t.ID, t.Name, t.Source, t.Subject, t.HTML, t.Text, record.Time(t.CreatedMs), record.Time(t.UpdatedMs)}
+	return template{ID: t.ID, Name: t.Name, Source: t.Source, Subject: t.Subject, CreatedAt: record.Time(t.CreatedMs), UpdatedAt: record.Time(t.UpdatedMs)}
+}
+
+// wholeTemplate is a template with the texts that it comes with.
+func wholeTemplate(t *resolver.Template) template {
+	x := newTemplate(nil, t)
+	x.HTML, x.Text = &t.HTML, &t.Text
+	return x
 }
 
 func (a *API) listTemplates(c *call) (any, error) {
@@ -32,11 +39,14 @@ func (a *API) listTemplates(c *call) (any, error) {
 func (a *API) getTemplate(c *call) (any, error) {
 	var out template
 	err := a.read(c, func(v *resolver.View) error {
-		t, ok := v.Template(c.id())
+		t, ok, err := v.WholeTemplate(c.id())
+		if err != nil {
+			return err
+		}
 		if !ok {
 			return missing("there is no template with this id")
 		}
-		out = newTemplate(v, &t)
+		out = wholeTemplate(&t)
 		return nil
 	})
 	return out, err
@@ -65,7 +75,7 @@ func (a *API) saveTemplate(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newTemplate(nil, &t), nil
+	return wholeTemplate(&t), nil
 }
 
 func (a *API) deleteTemplate(c *call) (any, error) {

@@ -31,6 +31,7 @@ func (a *API) registerTracking(r *router.Router) {
 type followed struct {
 	claims  tracking.Claims
 	sent    resolver.Sent
+	links   []string // of the campaign's variant, for a click
 	profile *resolver.Profile
 }
 
@@ -40,8 +41,8 @@ func (f *followed) link() string {
 	switch n := int(f.claims.Link); {
 	case f.claims.URL != "":
 		return f.claims.URL
-	case n < len(f.sent.Links):
-		return f.sent.Links[n]
+	case n < len(f.links):
+		return f.links[n]
 	}
 	return ""
 }
@@ -104,7 +105,19 @@ func (a *API) follow(token string) (*followed, error) {
 	f := &followed{claims: claims}
 	err := a.opts.Node.Read(ctx, claims.Account, func(v *resolver.View) (err error) {
 		var ok bool
-		if f.sent, ok = v.Sent(resolver.SendID(claims.Send)); !ok || claims.Kind == tracking.Click && f.link() == "" {
+		if f.sent, ok = v.Sent(resolver.SendID(claims.Send)); !ok {
+			return errNoLink
+		}
+		if claims.Kind == tracking.Click && claims.URL == "" && f.sent.Campaign != "" {
+			links, err := v.CampaignLinks(f.sent.Campaign)
+			if err != nil {
+				return err
+			}
+			if n := f.sent.Variant; n < len(links) {
+				f.links = links[n]
+			}
+		}
+		if claims.Kind == tracking.Click && f.link() == "" {
 			return errNoLink
 		}
 		f.profile, err = v.Profile(f.sent.Profile)

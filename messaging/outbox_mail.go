@@ -169,8 +169,11 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		}
 		company = v.Company()
 		if in.TemplateID != "" {
-			t, ok := v.Template(in.TemplateID)
-			if !ok {
+			t, ok, err := v.WholeTemplate(in.TemplateID)
+			switch {
+			case err != nil:
+				return fmt.Errorf("%w: %w", errState, err)
+			case !ok:
 				return errors.New("the template was deleted before the message went out")
 			}
 			content = resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}

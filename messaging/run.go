@@ -121,8 +121,11 @@ func (r *Run) prepare(ctx context.Context) error {
 	err := r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
 		r.campaign, _ = v.Campaign(r.state.ID)
 		r.counters = newChannelCounters(r.d.opts.Metrics, r.campaign.Medium())
-		contents, secret = v.CampaignContents(r.state.ID), v.Secret()
 		var err error
+		if contents, err = v.CampaignContents(r.state.ID); err != nil {
+			return err
+		}
+		secret = v.Secret()
 		r.medium, err = r.d.medium(v, r.campaign.Medium(), contents)
 		return err
 	})
@@ -132,6 +135,9 @@ func (r *Run) prepare(ctx context.Context) error {
 	key, err := tracking.DeriveKey(secret, r.account)
 	if err != nil {
 		return err
+	}
+	if len(contents) == 0 {
+		return fmt.Errorf("campaign %s: its run is over, nothing is left to be sent", r.state.ID)
 	}
 	r.links = Links{Base: r.d.opts.PublicURL, Account: r.account, Key: key}
 	for _, c := range contents {

@@ -90,7 +90,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 		if c.Result == ResultRefused {
 			// The rest waits for a start after the account is put right.
 			if r.busy() {
-				r.stop(m.logTime, "stopped: "+c.Reason)
+				m.stopRun(a, r, "stopped: "+c.Reason)
 			}
 		}
 	}
@@ -154,13 +154,14 @@ func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
 		return runOver()
 	}
 	if c.Stopped != "" {
-		r.stop(m.logTime, c.Stopped)
+		m.stopRun(a, r, c.Stopped)
 		m.returnCredits(a, x, r)
 	} else {
 		if !a.members(campaignSet(x.Number, setPending)).IsEmpty() || !a.members(campaignSet(x.Number, setAudience)).IsEmpty() {
 			return &Refusal{Code: "conflict", Message: "somebody is still to be sent to"}
 		}
 		r.Status, r.FinishedMs = RunDone, m.logTime
+		m.dropContents(a, r)
 		m.notify(a, NoProfile, webhookevent.CampaignSent, properties{"campaign_id": x.ID, "campaign_name": x.Name, "run": r.Run, "recipients": r.Total, "sent": r.Sent, "failed": r.Failed})
 	}
 	a.touchRun(r)
@@ -205,6 +206,3 @@ func (v *View) BusyCampaigns() []CampaignRun {
 	})
 	return out
 }
-
-// CampaignContents are the variants that a campaign was last sent with.
-func (v *View) CampaignContents(id string) []CampaignContent { return v.a.contents[id] }

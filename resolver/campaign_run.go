@@ -113,6 +113,12 @@ type CampaignRun struct {
 	Devices   uint64          `json:"devices,omitempty"` // addressed
 	VariantOf []VariantCounts `json:"variant_of,omitempty"`
 
+	// Links is how many links each variant has.
+	Links []int `json:"links,omitempty"`
+	// ContentBytes and LinkBytes are what is stored of the contents, see texts.go.
+	ContentBytes int `json:"content_bytes,omitempty"`
+	LinkBytes    int `json:"link_bytes,omitempty"`
+
 	dirty bool
 }
 
@@ -185,6 +191,18 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
+	links, counts := linksOf(c.Variants)
+	contentText, linkText := mustJSON(c.Variants), []byte(nil)
+	if slices.ContainsFunc(counts, func(n int) bool { return n > 0 }) {
+		linkText = mustJSON(links)
+	}
+	longer := len(contentText) + len(linkText)
+	if old != nil {
+		longer -= old.ContentBytes + old.LinkBytes
+	}
+	if r := m.roomForText(a, "body", longer); r != nil {
+		return r
+	}
 	members := audience.GetCardinality()
 	if c.Devices {
 		if len(c.ListIDs)+len(c.SegmentIDs) == 0 {
@@ -204,7 +222,7 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	r := &CampaignRun{
 		ID: c.ID, Run: 1, Status: RunSending, ListIDs: c.ListIDs, SegmentIDs: c.SegmentIDs,
 		TemplateSource: c.TemplateSource, TemplateID: c.TemplateID, BatchSize: c.BatchSize, DelayMs: c.DelayMs,
-		StartedMs: m.logTime, Total: audience.GetCardinality(), AB: c.AB, Variants: len(c.Variants),
+		StartedMs: m.logTime, Total: audience.GetCardinality(), AB: c.AB, Variants: len(c.Variants), Links: counts,
 	}
 	if old != nil {
 		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.Devices, old.VariantOf
@@ -217,10 +235,9 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		r.AB.Tested = max(min(uint64(len(c.Variants)), r.Total), r.Total*uint64(r.AB.Percent)/100)
 	}
 	a.set(campaignSet(x.Number, setAudience)).assign(audience)
+	m.keepContents(a, r, old, contentText, linkText)
 	a.runs[c.ID] = r
 	a.touchRun(r)
-	m.store.putEntity(entityKey(a.number, entityContent, c.ID), mustJSON(c.Variants))
-	a.contents[c.ID] = c.Variants
 	cmd.reply(r)
 	return nil
 }
@@ -309,7 +326,7 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 		}
 		if reason == "" && medium == "email" && int64(len(reply.Recipients)) >= a.EmailCredits {
 			audience.add(o)
-			r.stop(m.logTime, "the account is out of e-mail credits; top up and send again")
+			m.stopRun(a, r, "the account is out of e-mail credits; top up and send again")
 			reply.Stopped = r.Errors[len(r.Errors)-1]
 			break
 		}
@@ -447,6 +464,7 @@ func (v *View) CampaignRun(id string) (CampaignRun, bool) {
 		return CampaignRun{}, false
 	}
 	c := *r
+	c.Links = slices.Clone(r.Links)
 	c.Skipped, c.Errors, c.ByLink, c.VariantOf = maps.Clone(r.Skipped), slices.Clone(r.Errors), slices.Clone(r.ByLink), slices.Clone(r.VariantOf)
 	if r.AB != nil {
 		ab := *r.AB

@@ -41,7 +41,7 @@ type Campaign struct {
 	Type       int      `json:"type"` // 0 for none
 	Date       string   `json:"date"` // ISO 8601, as given
 	Subject    string   `json:"subject"`
-	Body       string   `json:"body"`
+	Body       string   `json:"body"` // kept apart: see texts.go, [View.CampaignBody]
 	Sender     string   `json:"sender"`
 	SenderName string   `json:"sender_name"`
 	ReplyTo    string   `json:"reply_to"`
@@ -54,6 +54,8 @@ type Campaign struct {
 	// OneOff campaigns are made by the service for one send. When the account has as
 	// many campaigns as it can have, the oldest that is over gives way to a new one.
 	OneOff bool `json:"one_off,omitempty"`
+	// BodyBytes is the length of the body.
+	BodyBytes int `json:"body_bytes,omitempty"`
 }
 
 // CampaignID names a campaign.
@@ -77,14 +79,15 @@ func (c *Campaign) Medium() string {
 	return "email"
 }
 
-// saveCampaign makes a campaign, or replaces the one with the ID.
+// saveCampaign makes a campaign, or replaces the one with the ID. The reply is
+// without the body.
 func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
 	a := cmd.account
 	if r := a.checkCampaign(&c); r != nil {
 		return r
 	}
 	c.CreatedMs, c.UpdatedMs = m.logTime, m.logTime
-	made := c.ID == ""
+	made, was := c.ID == "", 0
 	if made {
 		switch {
 		case len(a.campaigns) >= m.campaignLimit && !m.makeRoomForCampaign(a):
@@ -101,8 +104,13 @@ func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
 		if a.runs[c.ID].busy() {
 			return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
 		}
-		c.Number, c.CreatedMs, c.OneOff = old.Number, old.CreatedMs, old.OneOff
+		c.Number, c.CreatedMs, c.OneOff, was = old.Number, old.CreatedMs, old.OneOff, old.BodyBytes
 	}
+	if r := m.roomForText(a, "body", len(c.Body)-was); r != nil {
+		return r
+	}
+	c.BodyBytes = m.putText(a, textCampaign, c.ID, was, []byte(c.Body))
+	c.Body = ""
 	if a.installCampaign(&c); made {
 		m.saveNumbers(a)
 	}
@@ -206,11 +214,14 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 	if i, ok := slices.BinarySearch(a.oneOffs, x.Number); ok {
 		a.oneOffs = slices.Delete(a.oneOffs, i, i+1)
 	}
+	m.putText(a, textCampaign, x.ID, x.BodyBytes, nil)
+	if r := a.runs[x.ID]; r != nil {
+		m.keepContents(a, r, r, nil, nil)
+	}
 	delete(a.campaigns, x.ID)
 	delete(a.campaignIDs, x.Number)
 	delete(a.runs, x.ID)
-	delete(a.contents, x.ID)
-	for _, kind := range [...]byte{entityCampaign, entityRun, entityContent} {
+	for _, kind := range [...]byte{entityCampaign, entityRun} {
 		m.store.putEntity(entityKey(a.number, kind, x.ID), nil)
 	}
 }
@@ -237,7 +248,7 @@ func (a *account) audienceUsers(id string) []string {
 	})
 }
 
-// Campaigns lists the campaigns, the oldest first.
+// Campaigns lists the campaigns, the oldest first, without their bodies.
 func (v *View) Campaigns() []Campaign {
 	out := make([]Campaign, 0, len(v.a.campaigns))
 	for _, c := range v.a.campaigns {
@@ -247,7 +258,7 @@ func (v *View) Campaigns() []Campaign {
 	return out
 }
 
-// Campaign finds a campaign.
+// Campaign finds a campaign; its body is not read.
 func (v *View) Campaign(id string) (Campaign, bool) {
 	if c := v.a.campaigns[id]; c != nil {
 		return *c, true

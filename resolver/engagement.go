@@ -229,7 +229,7 @@ func (m *Machine) countEngagement(a *account, x *Campaign, r *CampaignRun, o uin
 		if fresh {
 			r.variantCounts(variant).Clicked++
 		}
-		if links := len(a.linksOf(x.ID, variant)); c.Link >= 0 && c.Link < links {
+		if links := r.linksOf(variant); c.Link >= 0 && c.Link < links {
 			r.ByLink = append(r.ByLink, make([]uint64, max(0, links-len(r.ByLink)))...)
 			r.ByLink[c.Link]++
 		}
@@ -240,12 +240,12 @@ func (m *Machine) countEngagement(a *account, x *Campaign, r *CampaignRun, o uin
 	}
 }
 
-// linksOf are the click targets of a campaign's variant.
-func (a *account) linksOf(campaign string, variant int) []string {
-	if v := a.contents[campaign]; variant < len(v) {
-		return v[variant].Links
+// linksOf is how many click targets a variant has.
+func (r *CampaignRun) linksOf(variant int) int {
+	if variant < len(r.Links) {
+		return r.Links[variant]
 	}
-	return nil
+	return 0
 }
 
 // CampaignNumbers are what is known of a campaign's recipients.

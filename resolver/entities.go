@@ -129,7 +129,7 @@ type account struct {
 	oneOffs     []uint32          // numbers of the campaigns that are one-off, the oldest first
 	runs        map[string]*CampaignRun
 	dirtyRuns   []*CampaignRun
-	contents    map[string][]CampaignContent
+	textBytes   int64                 // of the texts in the store, see putText
 	alike       map[hash128][]hash128 // e-mails, as identities, by their folded form, see noteAlike
 	erasures    map[hash128]Erasure
 	lifted      map[hash128]Erasure    // what was refused before an erasure that was lifted, see recall
@@ -168,7 +168,6 @@ func newAccount(number uint64, index uint32) *account {
 		campaigns:   map[string]*Campaign{},
 		campaignIDs: map[uint32]string{},
 		runs:        map[string]*CampaignRun{},
-		contents:    map[string][]CampaignContent{},
 		alike:       map[hash128][]hash128{},
 		erasures:    map[hash128]Erasure{},
 		lifted:      map[hash128]Erasure{},

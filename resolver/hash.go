@@ -60,7 +60,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	hashMap(put, a.domains)
 	hashMap(put, a.campaigns)
 	hashMap(put, a.runs)
-	hashMap(put, a.contents)
+	if err := m.hashTexts(put, a); err != nil {
+		return err
+	}
 	hashMap(put, a.credentials)
 	if err := a.hashSets(put); err != nil {
 		return err

@@ -10,6 +10,7 @@ const (
 	tableDocument = 'D' // account, ordinal → document
 	tableEntity   = 'E' // account, kind, name → entity
 	tablePayload  = 'P' // account, number → payload of an outbox item
+	tableText     = 'T' // account, kind, id → text
 	// account, number of a flow, ordinal → what is known of the profile in the flow
 	tableEnrolment = 'F'
 )
@@ -34,7 +35,7 @@ const (
 	entityDomain      = 'd'
 	entityCampaign    = 'c'
 	entityRun         = 'x' // of a campaign
-	entityContent     = 'y' // what a campaign was last sent with
+	entityContent     = 'y' // what a campaign was last sent with, under rules before version 5
 	entityCredential  = 'v' // group and name
 	entityOutbox      = 'o' // item of the outbox by number; without a name the newest number
 	entityEndpoint    = 'w' // of webhooks; without a name what their day began with

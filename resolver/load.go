@@ -133,8 +133,11 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		return a.loadErased(name, value)
 	case entityTemplate:
 		t := new(Template)
-		err = json.Unmarshal(value, t)
-		a.templates[name] = t
+		if err = json.Unmarshal(value, t); err == nil {
+			a.textBytes += int64(t.TextBytes)
+			a.templates[t.ID] = t
+			m.moveTemplate(a, t)
+		}
 	case entityDomain:
 		d := new(Domain)
 		err = json.Unmarshal(value, d)
@@ -142,17 +145,18 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case entityCampaign:
 		c := new(Campaign)
 		if err = json.Unmarshal(value, c); err == nil {
+			a.textBytes += int64(c.BodyBytes)
 			a.installCampaign(c)
+			m.moveBody(a, c)
 			err = m.buryDeleted(a, entityKey(number, kind, name), value, func() { delete(a.campaigns, c.ID); delete(a.campaignIDs, c.Number) })
 		}
 	case entityRun:
 		r := new(CampaignRun)
 		err = json.Unmarshal(value, r)
+		a.textBytes += int64(r.ContentBytes) + int64(r.LinkBytes)
 		a.runs[name] = r
 	case entityContent:
-		var list []CampaignContent
-		err = json.Unmarshal(value, &list)
-		a.contents[name] = list
+		err = m.moveContents(a, name, value)
 	case entityCredential:
 		c := new(Credential)
 		err = json.Unmarshal(value, c)

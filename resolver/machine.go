@@ -65,8 +65,9 @@ type Machine struct {
 	// The bounds of these names. Tests of what is left to further records
 	// have lower ones.
 	flowSteps, flowScan, flowEnrolments int
-	// campaignLimit is maxCampaigns, but in tests.
+	// campaignLimit and textLimit are maxCampaigns and maxTextBytes, but in tests.
 	campaignLimit int
+	textLimit     int64
 
 	// The record being applied, as far as flows need to know.
 	rec         command
@@ -133,6 +134,7 @@ func newMachine(s *store) *Machine {
 		flowScan:       flowScan,
 		flowEnrolments: flowEnrolments,
 		campaignLimit:  maxCampaigns,
+		textLimit:      maxTextBytes,
 	}
 }
 

@@ -254,7 +254,7 @@ func (a *account) checkConfirmTemplate(id string) *Refusal {
 	switch {
 	case t == nil:
 		return notFound("confirm_template_id", "confirm_template_id: there is no such template")
-	case !strings.Contains(t.HTML+t.Text, TagConfirm):
+	case !t.Confirms:
 		return invalid("confirm_template_id", "confirm_template_id: the template lacks the link to confirm; put {{%s}} into it", TagConfirm)
 	}
 	return nil

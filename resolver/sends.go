@@ -32,8 +32,8 @@ type Sent struct {
 	Campaign string // "" for other messages, and for a campaign that was deleted
 	// OfCampaign says that the message was of a campaign, deleted or not.
 	OfCampaign bool
-	// Links are the click targets by number.
-	Links []string
+	// Variant is the one of the campaign's that was sent, see [View.CampaignLinks].
+	Variant int
 }
 
 // Sent finds the message of an id. ok is false when it is none. Of a campaign that
@@ -59,6 +59,6 @@ func (v *View) Sent(id SendID) (s Sent, ok bool) {
 		// The campaign was deleted. Whoever was sent it may still say no.
 		return s, s.Channel != ""
 	}
-	s.Channel, s.Campaign, s.Links = x.Medium(), x.ID, v.a.linksOf(x.ID, variant)
+	s.Channel, s.Campaign, s.Variant = x.Medium(), x.ID, variant
 	return s, v.a.runs[x.ID] != nil
 }

@@ -32,10 +32,14 @@ type Template struct {
 	Name      string `json:"name"`
 	Source    string `json:"source"` // TemplateList or TemplateDraft
 	Subject   string `json:"subject"`
-	HTML      string `json:"html"`
+	HTML      string `json:"html"` // kept apart, as Text is: see texts.go, [View.WholeTemplate]
 	Text      string `json:"text"` // derived from HTML when empty
 	CreatedMs int64  `json:"created_ms"`
 	UpdatedMs int64  `json:"updated_ms"`
+	// TextBytes is what the texts take up in the store.
+	TextBytes int `json:"text_bytes,omitempty"`
+	// Confirms says that the texts have the link that confirms a subscription.
+	Confirms bool `json:"confirms,omitempty"`
 }
 
 // TemplateDelete removes a template that nothing refers to.
@@ -58,6 +62,7 @@ func (m *Machine) saveTemplate(cmd *command, t Template) *Refusal {
 		return atLimit("html", "html and text must have at most %d bytes together", maxTemplateBytes)
 	}
 	t.CreatedMs, t.UpdatedMs = m.logTime, m.logTime
+	was := 0
 	if t.ID == "" {
 		if len(a.templates) >= maxTemplates {
 			return atLimit("", "this account has %d templates, the most it can have; delete one first", maxTemplates)
@@ -74,13 +79,24 @@ func (m *Machine) saveTemplate(cmd *command, t Template) *Refusal {
 				return &Refusal{Code: "conflict", Field: "subject", Message: "subject: the template is used by " + strings.Join(users, ", ") + "; it must keep a subject"}
 			}
 		}
-		t.CreatedMs = old.CreatedMs
+		t.CreatedMs, was = old.CreatedMs, old.TextBytes
 	}
+	texts := t.texts()
+	if r := m.roomForText(a, "html", len(texts)-was); r != nil {
+		return r
+	}
+	reply := t
+	t.confirming()
+	t.TextBytes = m.putText(a, textTemplate, t.ID, was, texts)
+	t.HTML, t.Text = "", ""
 	a.templates[t.ID] = &t
 	m.store.putEntity(entityKey(a.number, entityTemplate, t.ID), mustJSON(t))
-	cmd.reply(t)
+	cmd.reply(reply)
 	return nil
 }
+
+// confirming notes whether the texts have the link that confirms a subscription.
+func (t *Template) confirming() { t.Confirms = strings.Contains(t.HTML+t.Text, TagConfirm) }
 
 func noTemplate() *Refusal {
 	return notFound("template_id", "template_id: there is no such template")
@@ -88,7 +104,8 @@ func noTemplate() *Refusal {
 
 func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	a := cmd.account
-	if a.templates[c.ID] == nil {
+	old := a.templates[c.ID]
+	if old == nil {
 		return noTemplate()
 	}
 	if users := a.templateUsers(c.ID); len(users) > 0 {
@@ -97,6 +114,7 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	if a.Settings.ConfirmTemplateID == c.ID {
 		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by the setting confirm_template_id; change that first"}
 	}
+	m.putText(a, textTemplate, c.ID, old.TextBytes, nil)
 	delete(a.templates, c.ID)
 	m.store.putEntity(entityKey(a.number, entityTemplate, c.ID), nil)
 	return nil
@@ -108,7 +126,7 @@ func (a *account) templateUsers(id string) []string {
 	return append(users, a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Templates, id) })...)
 }
 
-// Templates lists the templates, the oldest first.
+// Templates lists the templates, the oldest first, without their texts.
 func (v *View) Templates() []Template {
 	out := make([]Template, 0, len(v.a.templates))
 	for _, t := range v.a.templates {
@@ -120,7 +138,7 @@ func (v *View) Templates() []Template {
 	return out
 }
 
-// Template finds a template.
+// Template finds a template; its texts are not read.
 func (v *View) Template(id string) (Template, bool) {
 	if t := v.a.templates[id]; t != nil {
 		return *t, true

@@ -67,7 +67,7 @@ func share(n, of uint64) float64 {
 	return float64(n) / float64(of)
 }
 
-func toStats(v *resolver.View, x resolver.Campaign) campaignStats {
+func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 	n := v.CampaignNumbers(x)
 	out := campaignStats{
 		ID: x.ID, Status: "draft", Remaining: n.Audience + n.Pending, EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{},
@@ -78,16 +78,19 @@ func toStats(v *resolver.View, x resolver.Campaign) campaignStats {
 	}
 	r, ok := v.CampaignRun(x.ID)
 	if !ok {
-		return out
+		return out, nil
 	}
 	out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
 	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = record.Texts(r.Errors), r.Resumed, record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 	if r.Skipped != nil {
 		out.Skipped = r.Skipped
 	}
-	contents := v.CampaignContents(x.ID)
-	if len(contents) > 0 {
-		for i, url := range contents[0].Links {
+	links, err := v.CampaignLinks(x.ID)
+	if err != nil {
+		return out, err
+	}
+	if len(links) > 0 {
+		for i, url := range links[0] {
 			link := linkStats{URL: url}
 			if i < len(r.ByLink) {
 				link.Clicks = r.ByLink[i]
@@ -109,19 +112,19 @@ func toStats(v *resolver.View, x resolver.Campaign) campaignStats {
 		}
 		out.ABTest = ab
 	}
-	return out
+	return out, nil
 }
 
 // campaignStats answers GET /campaign/{id}/stats.
 func (a *API) campaignStats(c *call) (any, error) {
 	var out campaignStats
-	err := c.read(func(v *resolver.View) error {
+	err := c.read(func(v *resolver.View) (err error) {
 		x, ok := v.Campaign(c.param("id"))
 		if !ok {
 			return errNoCampaign
 		}
-		out = toStats(v, x)
-		return nil
+		out, err = toStats(v, x)
+		return err
 	})
 	return out, err
 }

@@ -44,10 +44,11 @@ var errNoCampaign = failWith(codeNotFound, "There is no campaign with this id")
 func (c *call) campaignOf(id string) (x resolver.Campaign, out record.Campaign, err error) {
 	err = c.read(func(v *resolver.View) error {
 		var ok bool
-		if x, ok = v.Campaign(id); !ok {
-			return errNoCampaign
+		var err error
+		if x, ok, err = v.WholeCampaign(id); err != nil || !ok {
+			return cmp.Or(err, errNoCampaign)
 		}
-		out = record.NewCampaign(v, &x)
+		out = record.WholeCampaign(v, &x)
 		return nil
 	})
 	return x, out, err
@@ -246,8 +247,10 @@ func (c *call) content(x *resolver.Campaign, source, templateID string) (resolve
 		if source == "" && templateID == "" {
 			return nil
 		}
-		t, ok := v.Template(templateID)
+		t, ok, err := v.WholeTemplate(templateID)
 		switch {
+		case err != nil:
+			return err
 		case templateID == "":
 			return Fail("template_id Field required: name the template to send, here or in the campaign")
 		case !ok, source != "" && t.Source != source:

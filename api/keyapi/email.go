@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -62,8 +63,9 @@ func (a *API) sendEmail(c *call) (any, error) {
 	var t resolver.Template
 	err = c.read(func(v *resolver.View) error {
 		var ok bool
-		if t, ok = v.Template(in.TemplateID); !ok {
-			return failWith(codeNotFound, "template_id: there is no such template")
+		var err error
+		if t, ok, err = v.WholeTemplate(in.TemplateID); err != nil || !ok {
+			return cmp.Or(err, failWith(codeNotFound, "template_id: there is no such template"))
 		}
 		return nil
 	})

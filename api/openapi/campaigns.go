@@ -84,7 +84,7 @@ var campaign = named("Campaign", object(
 	req("type", integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").with("enum", []any{1, 2, 3, 4, nil}).orNull()),
 	req("date", text("2026-01-31T09:00:00Z", "As given.").orNull()),
 	req("subject", text("Our January sale", "")),
-	req("body", text("<p>Hello {{first_name}}</p>", "")),
+	opt("body", text("<p>Hello {{first_name}}</p>", "Not in lists of campaigns.")),
 	req("sender", text("news@mail.example.com", "")),
 	req("sender_name", text("Example", "")),
 	req("reply_to", text("help@example.com", "")),

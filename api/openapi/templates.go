@@ -12,7 +12,7 @@ func templatesConsole() group {
 	}
 	template := named("Template", object(
 		req("_id", templateID("")), req("name", text("Order confirmation", "")), req("source", word("", "LIST", "DRAFT")),
-		req("subject", text("Your order {{order}}", "")), req("html", text("<p>Hello {{first_name}}</p>", "")), req("text", text("Hello {{first_name}}", "")),
+		req("subject", text("Your order {{order}}", "")), opt("html", text("<p>Hello {{first_name}}</p>", "Not in lists of templates.")), opt("text", text("Hello {{first_name}}", "Not in lists of templates.")),
 		req("created_at", instant("")), req("updated_at", instant("")),
 	))
 	return group{surface: surfaceConsole, tag: "Console: templates", title: "Templates", about: "Texts that are sent more than once.", ops: []operation{

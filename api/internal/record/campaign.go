@@ -10,7 +10,7 @@ type Campaign struct {
 	Type       *int     `json:"type"`
 	Date       *string  `json:"date"`
 	Subject    string   `json:"subject"`
-	Body       string   `json:"body"`
+	Body       *string  `json:"body,omitempty"` // not in lists
 	Sender     string   `json:"sender"`
 	SenderName string   `json:"sender_name"`
 	ReplyTo    string   `json:"reply_to"`
@@ -24,10 +24,18 @@ type Campaign struct {
 	UpdatedAt string `json:"updated_at"`
 }
 
-// NewCampaign is a campaign of the view's state.
+// WholeCampaign is a campaign with the body that it comes with.
+func WholeCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
+	out := NewCampaign(v, x)
+	out.Body = &x.Body
+	return out
+}
+
+// NewCampaign is a campaign of the view's state as lists have it: without its body,
+// which may be long.
 func NewCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
 	out := Campaign{
-		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: TextOrNull(x.Date), Subject: x.Subject, Body: x.Body,
+		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: TextOrNull(x.Date), Subject: x.Subject,
 		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: TextOrNull(x.Link), TemplateID: TextOrNull(x.TemplateID),
 		ListID: Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x.ID),
 		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),

@@ -1,0 +1,47 @@
+package resolver
+
+import "encoding/json"
+
+// Under rules before version 5 texts stood in the entities they belong to. Read
+// from such a checkpoint they are moved to where they stand now.
+
+func (m *Machine) moveBody(a *account, c *Campaign) {
+	if c.Body == "" {
+		return
+	}
+	c.BodyBytes = m.putText(a, textCampaign, c.ID, c.BodyBytes, []byte(c.Body))
+	c.Body = ""
+	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c))
+}
+
+func (m *Machine) moveTemplate(a *account, t *Template) {
+	if t.HTML == "" && t.Text == "" {
+		return
+	}
+	t.confirming()
+	t.TextBytes = m.putText(a, textTemplate, t.ID, t.TextBytes, t.texts())
+	t.HTML, t.Text = "", ""
+	m.store.putEntity(entityKey(a.number, entityTemplate, t.ID), mustJSON(t))
+}
+
+// moveContents keeps what a campaign was last sent with. Runs are read before.
+func (m *Machine) moveContents(a *account, id string, value []byte) error {
+	var list []CampaignContent
+	if err := json.Unmarshal(value, &list); err != nil {
+		return err
+	}
+	m.store.putEntity(entityKey(a.number, entityContent, id), nil)
+	r := a.runs[id]
+	if r == nil {
+		return nil
+	}
+	links, counts := linksOf(list)
+	r.Links = counts
+	var contents []byte
+	if r.busy() {
+		contents = append(contents, value...)
+	}
+	m.keepContents(a, r, r, contents, mustJSON(links))
+	a.touchRun(r)
+	return nil
+}

@@ -1,0 +1,180 @@
+package resolver
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestB2TextsAreNotKeptInMemory: bodies of campaigns, texts of templates and what
+// campaigns are sent with are in the store alone, also after a restart, and read
+// back as they were (B2, R1).
+func TestB2TextsAreNotKeptInMemory(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	long := func(i int) string { return strings.Repeat(string(rune('a'+i%26)), 100_000) }
+	a := func() *account { return r.m.accounts[testAccount] }
+	a().EmailCredits = 100
+	r.contact(ContactCreate{Email: "ada@x.io"})
+	var campaigns, templates []string
+	for i := range 20 {
+		campaigns = append(campaigns, answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: long(i)})).ID)
+		templates = append(templates, answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: long(i), Text: "text " + long(i+1)})).ID)
+	}
+	x := content
+	x.HTML, x.Links = long(7), []string{"https://x.io/a", "https://x.io/b"}
+	r.must(CommandCampaignStart, CampaignStart{ID: campaigns[0], BatchSize: 1, Everybody: true, Variants: []CampaignContent{x}})
+	r.must(CommandCampaignSave, Campaign{ID: campaigns[1], Name: "n", Channel: 1, Body: "short"})
+	for range 2 {
+		for _, c := range a().campaigns {
+			if c.Body != "" {
+				t.Fatalf("%d bytes of a body are in memory", len(c.Body))
+			}
+		}
+		for _, x := range a().templates {
+			if x.HTML+x.Text != "" {
+				t.Fatalf("%d bytes of a template are in memory", len(x.HTML+x.Text))
+			}
+		}
+		v := r.view()
+		for i, id := range campaigns {
+			want := long(i)
+			if i == 1 {
+				want = "short"
+			}
+			if c, ok, err := v.WholeCampaign(id); err != nil || !ok || c.Body != want {
+				t.Fatalf("campaign %d is read back with %d bytes, %v, %v", i, len(c.Body), ok, err)
+			}
+			if x, ok, err := v.WholeTemplate(templates[i]); err != nil || !ok || x.HTML != long(i) || x.Text != "text "+long(i+1) {
+				t.Fatalf("template %d: %d and %d bytes, %v, %v", i, len(x.HTML), len(x.Text), ok, err)
+			}
+		}
+		if c, err := v.CampaignContents(campaigns[0]); err != nil || len(c) != 1 || c[0].HTML != x.HTML {
+			t.Fatalf("what is being sent: %d, %v", len(c), err)
+		}
+		d.reload()
+	}
+	// What was sent is forgotten when the run is over, its links are not.
+	r.must(CommandCampaignFinish, CampaignFinish{ID: campaigns[0], Run: 1, Stopped: "enough"})
+	for range 2 {
+		v := r.view()
+		if c, err := v.CampaignContents(campaigns[0]); err != nil || len(c) != 0 {
+			t.Errorf("what was sent is kept: %d, %v", len(c), err)
+		}
+		if links, err := v.CampaignLinks(campaigns[0]); err != nil || len(links) != 1 || len(links[0]) != 2 || links[0][1] != "https://x.io/b" {
+			t.Errorf("links: %v, %v", links, err)
+		}
+		d.reload()
+	}
+	send := CampaignSend(a().campaigns[campaigns[0]].Number, 0, 0)
+	r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementClick, Link: 1})
+	if got := a().runs[campaigns[0]].ByLink; len(got) != 2 || got[1] != 1 {
+		t.Errorf("clicks by link: %v", got)
+	}
+	// What is deleted leaves nothing.
+	r.now += keptSentMs
+	for i := range campaigns {
+		r.must(CommandCampaignDelete, CampaignID{campaigns[i]})
+		r.must(CommandTemplateDelete, TemplateDelete{templates[i]})
+	}
+	if a().textBytes != 0 {
+		t.Errorf("%d bytes of texts are counted, there are none", a().textBytes)
+	}
+	d.reload()
+	n := 0
+	if err := r.m.store.each(tableText, func(uint64, []byte, []byte) error { n++; return nil }); err != nil || n != 0 {
+		t.Errorf("%d texts are left, %v", n, err)
+	}
+}
+
+// TestB2TextsAreBounded: the texts of an account have a bound together, which a
+// restart does not move; what becomes shorter is never refused (B2).
+func TestB2TextsAreBounded(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	limit := func() { r.m.textLimit = 10_000 }
+	limit()
+	c := answer[Campaign](t, r.must(CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 6000)}))
+	tpl := answer[Template](t, r.must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 3000)}))
+	for range 2 {
+		before := hashOf(t, r.m)
+		next := r.m.next
+		r.refuses("body: the texts of this account's campaigns and templates would have", CommandCampaignSave, Campaign{Name: "n", Channel: 1, Body: strings.Repeat("x", 2000)})
+		r.refuses("body: the texts", CommandCampaignSave, Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 8000)})
+		r.refuses("html: the texts", CommandTemplateSave, Template{ID: tpl.ID, Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 5000)})
+		r.refuses("html: the texts", CommandTemplateSave, Template{Name: "t", Source: TemplateList, HTML: strings.Repeat("y", 2000)})
+		x := content
+		x.HTML = strings.Repeat("z", 2000)
+		r.refuses("body: the texts", CommandCampaignStart, CampaignStart{ID: c.ID, BatchSize: 1, Everybody: true, Variants: []CampaignContent{x}})
+		if len(r.m.accounts[testAccount].campaigns) != 1 || r.m.next == next || before == "" {
+			t.Fatal("what was refused was made")
+		}
+		d.reload()
+		limit()
+	}
+	r.m.textLimit = 10 // as after a change of the bound
+	r.must(CommandCampaignSave, Campaign{ID: c.ID, Name: "n", Channel: 1, Body: strings.Repeat("x", 5000)})
+	r.must(CommandTemplateDelete, TemplateDelete{tpl.ID})
+}
+
+// TestB2TextsOfOldCheckpointsAreMoved: what stood in entities is found where it
+// stands now.
+func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	number := uint64(testAccount)
+	put := func(kind byte, id string, v any) { r.m.store.putEntity(entityKey(number, kind, id), mustJSON(v)) }
+	contents := []CampaignContent{{HTML: "<p>being sent", Links: []string{"https://x.io"}}}
+	put(entityCampaign, "cmp_1", Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
+	put(entityCampaign, "cmp_2", Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
+	put(entityCampaign, "cmp_3", map[string]any{"id": "cmp_3", "number": 5, "deleted": true})
+	put(entityTemplate, "tpl_1", Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
+	put(entityList, "lst_1", map[string]any{"id": "lst_1", "number": 7, "deleted": true})
+	for id, status := range map[string]string{"cmp_1": RunSending, "cmp_2": RunDone} {
+		put(entityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
+		put(entityContent, id, contents)
+	}
+	w, err := d.ckpt.write(r.m.freeze(), r.m.store.db, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.m.thaw(w)
+	d.close()
+	list, err := d.ckpt.list()
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, _, err := d.ckpt.readManifest(list[len(list)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.ckpt.prepare(); err != nil {
+		t.Fatal(err)
+	}
+	d.open(f)
+	for range 2 {
+		a, v := r.m.accounts[testAccount], r.view()
+		if c, _, err := v.WholeCampaign("cmp_1"); err != nil || c.Body != "<p>old" || a.campaigns["cmp_1"].Body != "" {
+			t.Errorf("%+v, %v", c, err)
+		}
+		if x, _, err := v.WholeTemplate("tpl_1"); err != nil || x.HTML != "{{confirm_url}}" || !x.Confirms || a.templates["tpl_1"].HTML != "" {
+			t.Errorf("%+v, %v", x, err)
+		}
+		sending, err := v.CampaignContents("cmp_1")
+		if err != nil || len(sending) != 1 || sending[0].HTML != contents[0].HTML {
+			t.Errorf("%+v, %v", sending, err)
+		}
+		if over, err := v.CampaignContents("cmp_2"); err != nil || len(over) != 0 {
+			t.Errorf("%+v, %v", over, err)
+		}
+		if links, err := v.CampaignLinks("cmp_2"); err != nil || len(links) != 1 || a.runs["cmp_2"].linksOf(0) != 1 {
+			t.Errorf("%v, %v", links, err)
+		}
+		if len(a.campaigns) != 2 || len(a.lists) != 0 || a.NextCampaign != 6 || a.NextList != 8 {
+			t.Errorf("%d campaigns, %d lists, next %d and %d", len(a.campaigns), len(a.lists), a.NextCampaign, a.NextList)
+		}
+		d.reload()
+	}
+	if n := d.entitiesOf(entityContent); n != 0 {
+		t.Errorf("%d contents are left in entities", n)
+	}
+}
