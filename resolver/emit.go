@@ -71,8 +71,12 @@ func (m *Machine) introduce(a *account, r *resolved) {
 // the merge starts no flow, who enters by what came with it does.
 func (m *Machine) introduceMerged(a *account, winner uint32) {
 	e := a.engine
+	// All of them first: bringing one up to the time settles, and must not settle
+	// what a merge has begun.
 	for i := range m.losers {
 		e.Touch(m.losers[i].ordinal)
+	}
+	for i := range m.losers {
 		e.Merge(winner, m.losers[i].ordinal)
 	}
 	if e.Looks(engine.AllFields) {

@@ -189,6 +189,9 @@ func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
 func (e *Engine) Merge(winner, loser uint32) {
 	e.causes.add(segment.CauseMerge)
 	for _, s := range e.byRank {
+		// Also where it is no member any more: nothing is said of it later, when the
+		// winner may have been erased with all that was said of both.
+		e.announce(s, loser)
 		if s.live != nil && s.members.Contains(loser) {
 			e.turn(s, loser, false, segment.CauseMerge, e.now)
 		}
