@@ -173,6 +173,7 @@ func (o *flowOracle) merge(winner, loser int) {
 	}
 	w.facts = nil
 	for _, id := range o.ranked() {
+		o.announce(id, loser)
 		if o.segs[id].members[loser] {
 			o.turn(id, loser, false, segment.CauseMerge)
 		}
