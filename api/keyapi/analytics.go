@@ -132,6 +132,17 @@ func (c *call) series(q query.SeriesQuery) ([]query.SeriesRow, error) {
 	return rows, err
 }
 
+// wholeAndSpans asks for the whole time, and for each span of it. Both, since
+// people who did something in two spans count once for the whole.
+func (c *call) wholeAndSpans(q query.SeriesQuery, s *span) (whole, spans []query.SeriesRow, err error) {
+	if whole, err = c.series(q); err != nil {
+		return nil, nil, err
+	}
+	q.Granularity = s.granularity
+	spans, err = c.series(q)
+	return whole, spans, err
+}
+
 // What happens to messages, by the last part of the event's type.
 var (
 	media = []string{"email", "sms", "whatsapp", "im", "push"}
@@ -318,12 +329,7 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	whole, err := c.series(q)
-	if err != nil {
-		return nil, err
-	}
-	q.Granularity = s.granularity
-	rows, err := c.series(q)
+	whole, rows, err := c.wholeAndSpans(q, &s)
 	if err != nil {
 		return nil, err
 	}
@@ -411,12 +417,7 @@ func (a *API) analyticsEvents(c *call) (any, error) {
 	if q.Cut, err = c.cut(nil); err != nil {
 		return nil, err
 	}
-	whole, err := c.series(q)
-	if err != nil {
-		return nil, err
-	}
-	q.Granularity = s.granularity
-	rows, err := c.series(q)
+	whole, rows, err := c.wholeAndSpans(q, &s)
 	if err != nil {
 		return nil, err
 	}

@@ -172,13 +172,7 @@ func (a *API) analyticsFlow(c *call) (any, error) {
 // stepMessages are the steps of a flow, with their messages.
 func (c *call) stepMessages(s *span, cut query.Cut, f *resolver.FlowState, of segment.Predicate) ([]stepLine, error) {
 	q := query.SeriesQuery{Cut: cut, Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people(of), By: []string{"step_id"}}
-	// Who opened on two days counts once for the whole.
-	whole, err := c.series(q)
-	if err != nil {
-		return nil, err
-	}
-	q.Granularity = s.granularity
-	rows, err := c.series(q)
+	whole, rows, err := c.wholeAndSpans(q, s)
 	if err != nil {
 		return nil, err
 	}
