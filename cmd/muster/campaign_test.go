@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
-	"log"
-	"net"
 	"net/http"
 	"net/mail"
 	"os"
@@ -36,21 +33,7 @@ func newRelay(t *testing.T) *relay {
 	t.Helper()
 	r := &relay{}
 	r.mu.byRecipient = map[string][]string{}
-	srv := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &relaySession{r: r}, nil }))
-	srv.Domain, srv.ErrorLog, srv.MaxMessageBytes = "relay.test", log.New(io.Discard, "", 0), 1<<20
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	r.addr = ln.Addr().String()
-	done := make(chan struct{})
-	go func() { defer close(done); srv.Serve(ln) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if srv.Shutdown(ctx) != nil {
-			srv.Close()
-		}
-		<-done
-	})
+	r.addr = serveSMTP(t, func() smtp.Session { return &relaySession{r: r} })
 	return r
 }
 

@@ -2,12 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
-	"log"
 	"mime"
 	"mime/multipart"
-	"net"
 	"net/mail"
 	"strings"
 	"sync"
@@ -39,21 +36,7 @@ type letter struct {
 func newPostbox(t *testing.T) *postbox {
 	t.Helper()
 	p := &postbox{mail: map[string][]letter{}}
-	srv := smtp.NewServer(smtp.BackendFunc(func(*smtp.Conn) (smtp.Session, error) { return &postboxSession{p: p}, nil }))
-	srv.Domain, srv.ErrorLog, srv.MaxMessageBytes = "relay.test", log.New(io.Discard, "", 0), 1<<20
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	p.addr = ln.Addr().String()
-	done := make(chan struct{})
-	go func() { defer close(done); srv.Serve(ln) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		if srv.Shutdown(ctx) != nil {
-			srv.Close()
-		}
-		<-done
-	})
+	p.addr = serveSMTP(t, func() smtp.Session { return &postboxSession{p: p} })
 	return p
 }
 
