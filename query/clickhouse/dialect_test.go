@@ -13,18 +13,14 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
-	"github.com/musterhq/muster/segment"
 )
-
-// none stands for NULL in the answers of each.
-const none = -math.MaxInt64
 
 // each evaluates an expression of j, the JSON behind "v", for each event.
 func each(t *testing.T, s *Store, expr string) (values []int64) {
 	t.Helper()
 	var args []any
 	j := dialect{}.Extract("properties", []string{"v"}, func(v any) string { args = append(args, v); return dialect{}.Placeholder(len(args)) })
-	sql := fmt.Sprintf(`SELECT toInt64(coalesce(%s, %d)) FROM (SELECT record_offset, %s AS j FROM events) ORDER BY record_offset`, expr, int64(none), j)
+	sql := fmt.Sprintf(`SELECT toInt64(coalesce(%s, %d)) FROM (SELECT record_offset, %s AS j FROM events) ORDER BY record_offset`, expr, int64(historytest.None), j)
 	err := s.ask(context.Background(), bound(sql, args), func(r driver.Rows) error {
 		var v int64
 		err := r.Scan(&v)
@@ -41,22 +37,7 @@ func each(t *testing.T, s *Store, expr string) (values []int64) {
 func TestS1Micros(t *testing.T) {
 	t.Parallel()
 	s := openTest(t)
-	properties, numbers := historytest.Numbers()
-	historytest.OneEach(t, s, properties)
-	bad := 0
-	for i, got := range each(t, s, dialect{}.Micros("j", dialect{}.Number("j"))) {
-		want, ok := segment.MicrosOf(numbers[i])
-		if !ok {
-			want = none
-		}
-		if got != want {
-			t.Errorf("%s: %d, want %d", properties[i], got, want)
-			if bad++; bad == 10 {
-				t.FailNow()
-			}
-		}
-	}
-	t.Logf("%d numbers", len(numbers))
+	historytest.MicrosOfNumbers(t, s, func() []int64 { return each(t, s, dialect{}.Micros("j", dialect{}.Number("j"))) })
 }
 
 // TestS1Numbers: every way to write a number is read as the same float64 as
@@ -144,23 +125,7 @@ func TestReadableJSON(t *testing.T) {
 func TestS1Times(t *testing.T) {
 	t.Parallel()
 	s := openTest(t)
-	properties, texts := historytest.Times()
-	historytest.OneEach(t, s, properties)
-	times := 0
-	for i, got := range each(t, s, dialect{}.TimeMs(dialect{}.Text("j"))) {
-		want, ok := segment.ParseTime(texts[i])
-		if !ok {
-			want = none
-		} else {
-			times++
-		}
-		if got != want {
-			t.Fatalf("%q: %d, want %d", texts[i], got, want)
-		}
-	}
-	if times < len(texts)/10 || times > len(texts)*9/10 {
-		t.Fatalf("%d of %d are times", times, len(texts))
-	}
+	historytest.InstantsOfTexts(t, s, func() []int64 { return each(t, s, dialect{}.TimeMs(dialect{}.Text("j"))) })
 }
 
 // TestS1MonthStart compares months with [query.Granularity.Start], far from 1970

@@ -6,8 +6,11 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
+	"testing"
 
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
 // Numbers are objects with a number under "v", and what it is as float64: ties
@@ -67,4 +70,53 @@ func Times() (properties, texts []string) {
 		properties = append(properties, `{"v":`+string(jsontext.AppendString(nil, text))+`}`)
 	}
 	return properties, texts
+}
+
+// None stands for NULL where a store is asked what it makes of each value.
+const None = -math.MaxInt64
+
+// MicrosOfNumbers compares with segment.MicrosOf what a store makes of each number; each
+// asks it for the millionths, None where there are none, in the order of the
+// events.
+func MicrosOfNumbers(t *testing.T, s query.History, each func() []int64) {
+	t.Helper()
+	properties, numbers := Numbers()
+	OneEach(t, s, properties)
+	bad := 0
+	for i, got := range each() {
+		want, ok := segment.MicrosOf(numbers[i])
+		if !ok {
+			want = None
+		}
+		if got != want {
+			t.Errorf("%s: %d, want %d", properties[i], got, want)
+			if bad++; bad == 10 {
+				t.FailNow()
+			}
+		}
+	}
+	t.Logf("%d numbers", len(numbers))
+}
+
+// InstantsOfTexts compares with segment.ParseTime what a store makes of each
+// text; each asks it for the Unix milliseconds, None where it is no time.
+func InstantsOfTexts(t *testing.T, s query.History, each func() []int64) {
+	t.Helper()
+	properties, texts := Times()
+	OneEach(t, s, properties)
+	times := 0
+	for i, got := range each() {
+		want, ok := segment.ParseTime(texts[i])
+		if !ok {
+			want = None
+		} else {
+			times++
+		}
+		if got != want {
+			t.Fatalf("%q: %d, want %d", texts[i], got, want)
+		}
+	}
+	if times < len(texts)/10 || times > len(texts)*9/10 {
+		t.Fatalf("%d of %d are times", times, len(texts))
+	}
 }
