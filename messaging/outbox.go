@@ -87,7 +87,8 @@ type Outbox struct {
 	done    sync.WaitGroup
 	limiter *webhook.Limiter
 	hosts   *callHosts
-	clients *http.Client  // to providers of texts
+	clients *http.Client // to providers of texts
+	keys    keyRing
 	freed   chan struct{} // a place has become free
 
 	mu struct {

@@ -155,7 +155,7 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 	}
 	var p *resolver.Profile
 	var key tracking.Key
-	var keys []*email.Key
+	var domain resolver.Domain
 	var company resolver.Company
 	content := confirmation
 	err := o.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
@@ -184,13 +184,7 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		if err := v.MayBeSender(in.Sender); err != nil {
 			return err
 		}
-		if d, ok := v.Domain(domainOf(in.Sender)); ok && d.PrivateKey != "" {
-			k, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
-			if err != nil {
-				return fmt.Errorf("the key of the sender domain %s: %w", d.Name, err)
-			}
-			keys = append(keys, k)
-		}
+		domain, _ = v.Domain(domainOf(in.Sender))
 		key, err = AccountKey(v, account)
 		return err
 	})
@@ -202,6 +196,11 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 		return nil, errBlocked(reason)
 	case in.Confirm && reason != "pending":
 		return nil, errMoot
+	}
+	// Not while the state is read: nothing is applied meanwhile.
+	keys, err := o.keys.of(domain)
+	if err != nil {
+		return nil, err
 	}
 	content.Sender = in.Sender
 	if in.Subject != "" {
