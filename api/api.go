@@ -45,7 +45,7 @@ type API struct {
 	// inboundMemory for what providers report.
 	publicMemory, inboundMemory *ingest.Memory
 
-	evaluationTime *metrics.Histogram
+	evaluationTime *metrics.PrometheusHistogram
 	snapshots      *metrics.Counter
 	signIns        [signInResults]*metrics.Counter
 }

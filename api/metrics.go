@@ -27,7 +27,8 @@ func newStatusCounters(set *metrics.Set, route string) *statusCounters {
 func (s *statusCounters) inc(status int) { s[min(max(status/100, 0), 5)].Inc() }
 
 func (a *API) registerMetrics(set *metrics.Set) {
-	a.evaluationTime = set.GetOrCreateHistogram("muster_console_evaluation_duration_seconds")
+	a.evaluationTime = set.GetOrCreatePrometheusHistogramExt("muster_console_evaluation_duration_seconds",
+		[]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60})
 	a.snapshots = set.GetOrCreateCounter("muster_console_profile_snapshots_total")
 	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
 		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))

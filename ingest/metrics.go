@@ -30,8 +30,12 @@ type counters struct {
 	noMemory, queueFull, timeout *metrics.Counter
 	unavailable                  *metrics.Counter
 	requests                     [endpoints][len(statuses)]*metrics.Counter
-	duration                     [endpoints]*metrics.Histogram
+	duration                     [endpoints]*metrics.PrometheusHistogram
 }
+
+// durationBounds are the buckets' bounds in seconds, up to the longest that a
+// request waits for the log. They are fixed, so that Prometheus can add up nodes.
+var durationBounds = []float64{0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 
 func newCounters(set *metrics.Set, m *Memory) *counters {
 	c := &counters{
@@ -52,7 +56,7 @@ func newCounters(set *metrics.Set, m *Memory) *counters {
 		for i, status := range statuses {
 			c.requests[e][i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_ingest_requests_total{endpoint=%q,status="%d"}`, e, status))
 		}
-		c.duration[e] = set.GetOrCreateHistogram(fmt.Sprintf(`muster_ingest_request_duration_seconds{endpoint=%q}`, e))
+		c.duration[e] = set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf(`muster_ingest_request_duration_seconds{endpoint=%q}`, e), durationBounds)
 	}
 	return c
 }
