@@ -12,7 +12,7 @@ func flowsRun(ctx context.Context, s streams, args []string) (err error) {
 	var o flows.Options
 	f := newFlags("flows", s)
 	f.IntVar(&o.Flows, "flows", 100, "flows that are live under load; 0 leaves the load out")
-	f.Float64Var(&o.RatePerSecond, "rate", 0, "events/s of the load; 0 measures at 10, 25, 50 and 75 % of the greatest rate")
+	f.Float64Var(&o.RatePerSecond, "rate", 0, "events/s of the load; 0 measures at 10, 25, 50 and 75 % of the greatest rate with flows, and at half of that without")
 	f.DurationVar(&o.Duration, "duration", 10*time.Second, "length of each phase of the load")
 	f.IntVar(&o.Profiles, "profiles", 50_000, "profiles that the load falls on")
 	f.IntVar(&o.Connections, "connections", singleConnections, "connections of the load")

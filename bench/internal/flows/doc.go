@@ -5,8 +5,8 @@
 //
 // load.go finds the greatest rate of single events with the 20 live segments of
 // the other benches and no flows, then takes flows live (mix.go makes them from
-// the seed) and sends the same again, at rates that are shares of that rate and
-// as fast as it goes. At the end the flows are paused and the greatest rate is
+// the seed) and sends the same again, as fast as it goes, at rates that are
+// shares of that, and at half of the rate without flows. At the end the flows are paused and the greatest rate is
 // found once more, so that what drifted meanwhile shows.
 //
 // Beside each load, probe.go sends events of its own at a low rate. Each is by a

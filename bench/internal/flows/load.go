@@ -49,7 +49,6 @@ func (r *run) load(ctx context.Context) (err error) {
 	if l.Without, err = b.measure(ctx, "without flows", 0); err != nil {
 		return err
 	}
-	rates := r.o.rates(l.Without.EventsPerSecond)
 	half := targetShare * l.Without.EventsPerSecond
 	if r.o.RatePerSecond > 0 {
 		half = r.o.RatePerSecond
@@ -71,15 +70,15 @@ func (r *run) load(ctx context.Context) (err error) {
 		return err
 	}
 	b.prober.flows = ids[:minFlows]
-	for _, rate := range rates {
+	if l.With, err = b.measure(ctx, fmt.Sprintf("%d flows", r.o.Flows), 0); err != nil {
+		return err
+	}
+	for _, rate := range r.o.rates(l.Without.EventsPerSecond, l.With.EventsPerSecond) {
 		p, err := b.measure(ctx, fmt.Sprintf("%d flows", r.o.Flows), rate)
 		if err != nil {
 			return err
 		}
 		l.Paced = append(l.Paced, p)
-	}
-	if l.With, err = b.measure(ctx, fmt.Sprintf("%d flows", r.o.Flows), 0); err != nil {
-		return err
 	}
 	r.enter("load: counting what the probes did")
 	if l.Check, err = b.check(ctx); err != nil {

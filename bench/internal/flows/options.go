@@ -74,18 +74,20 @@ func (o *Options) Validate() error {
 	return nil
 }
 
-// rates are what the load is measured at, by the greatest rate.
-func (o *Options) rates(greatest float64) []float64 {
+// rates are what the load is measured at: shares of the greatest rate with flows,
+// and last half of the greatest without, which may be more than there can be with
+// flows.
+func (o *Options) rates(without, with float64) []float64 {
 	if o.RatePerSecond > 0 {
 		return []float64{o.RatePerSecond}
 	}
 	var out []float64
 	for _, share := range []float64{0.1, 0.25, targetShare, 0.75} {
-		out = append(out, share*greatest)
+		out = append(out, share*with)
 	}
-	return out
+	return append(out, targetShare*without)
 }
 
-// targetShare is the share of the greatest rate that the target of latencies
-// belongs to.
+// targetShare is the share of the greatest rate that the targets of latencies
+// belong to.
 const targetShare = 0.5

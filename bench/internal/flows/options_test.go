@@ -38,22 +38,22 @@ func TestFaultyOptionsAreNamed(t *testing.T) {
 	}
 }
 
-func TestTheTargetsRateIsAmongTheRates(t *testing.T) {
+func TestTheTargetsRatesAreAmongTheRates(t *testing.T) {
 	o := validOptions()
-	rates := o.rates(8000)
-	l := Load{Without: &Phase{EventsPerSecond: 8000}}
+	rates := o.rates(8000, 3000)
+	l := Load{Without: &Phase{EventsPerSecond: 8000}, With: &Phase{EventsPerSecond: 3000}}
 	for _, rate := range rates {
 		l.Paced = append(l.Paced, &Phase{OfferedPerSecond: rate})
 	}
-	if p := l.judged(); p == nil || p.OfferedPerSecond != 4000 {
-		t.Errorf("of %v, the target belongs to %+v", rates, p)
+	if j := l.judged(); len(j) != 2 || j[0].OfferedPerSecond != 1500 || j[1].OfferedPerSecond != 4000 {
+		t.Errorf("of %v, the targets belong to %+v", rates, j)
 	}
 	o.RatePerSecond = 70
-	if rates := o.rates(8000); len(rates) != 1 || rates[0] != 70 {
+	if rates := o.rates(8000, 3000); len(rates) != 1 || rates[0] != 70 {
 		t.Errorf("%v", rates)
 	}
 	l.Paced = []*Phase{{OfferedPerSecond: 70}}
-	if p := l.judged(); p != l.Paced[0] {
+	if j := l.judged(); len(j) != 1 || j[0].Phase != l.Paced[0] {
 		t.Error("the only rate is not judged")
 	}
 }

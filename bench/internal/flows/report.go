@@ -178,7 +178,7 @@ type Target struct {
 // phases are those of the load that were measured.
 func (l *Load) phases() []*Phase {
 	var out []*Phase
-	for _, p := range append(append([]*Phase{l.Without, l.WithoutPaced}, l.Paced...), l.With, l.WithoutAgain) {
+	for _, p := range append(append([]*Phase{l.Without, l.WithoutPaced, l.With}, l.Paced...), l.WithoutAgain) {
 		if p != nil {
 			out = append(out, p)
 		}
@@ -214,11 +214,12 @@ func (r *Report) conclude() {
 			}
 			l.RateRatio, l.CPURatio = ratio(l.With.EventsPerSecond, rate/n), ratio(l.With.CPUMicros, cpu/n)
 		}
-		if p := l.judged(); p != nil {
-			target(fmt.Sprintf("answered to enrolled, as read over HTTP, p99 in ms, at %.0f events/s", p.OfferedPerSecond), p.Probes.Seen.P99Millis, 10)
-			target(fmt.Sprintf("event sent to enrolled and answered, p99 in ms, at %.0f events/s", p.OfferedPerSecond), p.Probes.Answered.P99Millis, 10)
-			if l.WithoutPaced != nil {
-				l.AnsweredRatio = ratio(p.Probes.Answered.P99Millis, l.WithoutPaced.Probes.Answered.P99Millis)
+		for _, j := range l.judged() {
+			at := fmt.Sprintf(", p99 in ms, at %.0f events/s%s", j.OfferedPerSecond, j.what)
+			target("answered to enrolled, as read over HTTP"+at, j.Probes.Seen.P99Millis, 10)
+			target("event sent to enrolled and answered"+at, j.Probes.Answered.P99Millis, 10)
+			if l.WithoutPaced != nil && j.OfferedPerSecond == l.WithoutPaced.OfferedPerSecond {
+				l.AnsweredRatio = ratio(j.Probes.Answered.P99Millis, l.WithoutPaced.Probes.Answered.P99Millis)
 			}
 		}
 		if len(l.Paced) > 0 {
@@ -251,14 +252,30 @@ func (r *Report) conclude() {
 	}
 }
 
-// judged is the phase that the target of latencies belongs to.
-func (l *Load) judged() *Phase {
-	for _, p := range l.Paced {
-		if len(l.Paced) == 1 || l.Without != nil && p.OfferedPerSecond == targetShare*l.Without.EventsPerSecond {
-			return p
+// judged is a phase that the targets of latencies belong to.
+type judged struct {
+	*Phase
+	what string // which rate it is
+}
+
+// judged are the phases at half of the greatest rate with flows, and at half of
+// that without, or the only one.
+func (l *Load) judged() (out []judged) {
+	if len(l.Paced) == 1 {
+		return []judged{{l.Paced[0], ""}}
+	}
+	for _, of := range []struct {
+		greatest *Phase
+		what     string
+	}{{l.With, ", half of what is possible with flows"}, {l.Without, ", half of what is possible without flows"}} {
+		for _, p := range l.Paced {
+			if of.greatest != nil && p.OfferedPerSecond == targetShare*of.greatest.EventsPerSecond {
+				out = append(out, judged{p, of.what})
+				break
+			}
 		}
 	}
-	return nil
+	return out
 }
 
 // err is what the run fails for: never for a time.
