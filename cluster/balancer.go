@@ -10,7 +10,7 @@ import (
 
 // protocolName is the name of the way partitions are distributed. All members
 // must know it, so a change of the rules needs a name of its own.
-const protocolName = "muster-1"
+const protocolName = "muster-2"
 
 // balancer distributes partitions, and says what this member claims.
 type balancer struct {
@@ -62,20 +62,73 @@ func (b *balancer) AssignGroups(members []kgo.GroupMember, partitions []kgo.Part
 	})
 	partitions = slices.Clone(partitions)
 	slices.SortFunc(partitions, func(x, y kgo.Partition) int { return cmp.Or(cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.ID, y.ID)) })
-	// Who owns a partition that nobody owned: for now whoever owns others, so
-	// that one node has them all.
-	fallback := all[0]
-	if last, ok := newest(all, func(c candidate) bool { return len(c.Owns) > 0 }); ok {
-		fallback = last
-	}
-	for _, p := range partitions {
-		owner, ok := newest(all, func(c candidate) bool { return c.owns(p.ID) })
-		if !ok {
-			owner = fallback
+	for _, s := range spread(sharing(all), partitions) {
+		for _, p := range s.has {
+			out[s.member][p.Topic] = append(out[s.member][p.Topic], p.ID)
 		}
-		out[owner.member][p.Topic] = append(out[owner.member][p.Topic], p.ID)
 	}
 	return out
+}
+
+// sharing are the members that may own partitions: the one that owned some last,
+// or has been there longest, and those that share them with it.
+func sharing(all []candidate) (out []candidate) {
+	chief := all[0]
+	if last, ok := newest(all, func(c candidate) bool { return len(c.Owns) > 0 }); ok {
+		chief = last
+	}
+	for _, c := range all {
+		if c.member == chief.member || c.shares(&chief.claim) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// share is what a member is given.
+type share struct {
+	candidate
+	has []kgo.Partition
+}
+
+// spread gives each member as many partitions as any other, or one more. A
+// member keeps what it owned last, as far as its number goes; those who kept
+// most get the one more.
+func spread(members []candidate, partitions []kgo.Partition) []share {
+	shares := make([]share, len(members))
+	for i, c := range members {
+		shares[i].candidate = c
+	}
+	var free []kgo.Partition
+	for _, p := range partitions {
+		owner, ok := newest(members, func(c candidate) bool { return c.owns(p.ID) })
+		if !ok {
+			free = append(free, p)
+			continue
+		}
+		i := slices.IndexFunc(shares, func(s share) bool { return s.member == owner.member })
+		shares[i].has = append(shares[i].has, p)
+	}
+	slices.SortStableFunc(shares, func(x, y share) int { return cmp.Compare(len(y.has), len(x.has)) })
+	number := func(i int) int {
+		n := len(partitions) / len(shares)
+		if i < len(partitions)%len(shares) {
+			n++
+		}
+		return n
+	}
+	for i := range shares {
+		if n := number(i); len(shares[i].has) > n {
+			free = append(free, shares[i].has[n:]...)
+			shares[i].has = shares[i].has[:n]
+		}
+	}
+	for i := range shares {
+		n := number(i) - len(shares[i].has)
+		shares[i].has = append(shares[i].has, free[:n]...)
+		free = free[n:]
+	}
+	return shares
 }
 
 // newest is the candidate whose claim is of the newest generation, the first

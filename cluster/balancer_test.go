@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 
 	kgo "github.com/segmentio/kafka-go"
+	"pgregory.net/rapid"
 )
 
 func members(t *testing.T, claims ...claim) (out []kgo.GroupMember) {
@@ -21,53 +23,152 @@ func members(t *testing.T, claims ...claim) (out []kgo.GroupMember) {
 	return out
 }
 
-func named(id string, since int64, generation int32, owns ...int) claim {
+func partitions(n int) (out []kgo.Partition) {
+	for i := range n {
+		out = append(out, kgo.Partition{Topic: "log", ID: i})
+	}
+	return out
+}
+
+// alone claims without a key, named with one.
+func alone(id string, since int64, generation int32, owns ...int) claim {
 	return claim{Node: Node{ID: id}, SinceMs: since, Generation: generation, Owns: owns}
 }
 
-// TestBalancer: a partition stays with whoever owned it last; one that nobody
-// owned goes to the member that has been there longest; the order of members
-// does not matter.
-func TestBalancer(t *testing.T) {
-	partitions := func(n int) (out []kgo.Partition) {
-		for i := range n {
-			out = append(out, kgo.Partition{Topic: "log", ID: i})
+func named(id string, since int64, generation int32, owns ...int) claim {
+	c := alone(id, since, generation, owns...)
+	c.Key = "k"
+	return c
+}
+
+func keyed(key string, c claim) claim {
+	c.Key = key
+	return c
+}
+
+// assigned is what the members are given, by id, sorted; those with nothing are
+// left out.
+func assigned(all []kgo.GroupMember, n int) map[string][]int {
+	have := map[string][]int{}
+	for member, topics := range new(balancer).AssignGroups(all, partitions(n)) {
+		if p := topics["log"]; len(p) > 0 {
+			slices.Sort(p)
+			have[member[2:]] = p
 		}
-		return out
 	}
+	return have
+}
+
+// TestBalancer: a partition stays with whoever owned it last, as far as that is
+// even; the order of members does not matter; members that do not share a key
+// with the owner get nothing.
+func TestBalancer(t *testing.T) {
 	for _, x := range []struct {
 		what       string
 		members    []kgo.GroupMember
 		partitions int
 		want       map[string][]int
 	}{
-		{"alone", members(t, named("a", 5, 0)), 1, map[string][]int{"a": {0}}},
+		{"alone", members(t, alone("a", 5, 0)), 1, map[string][]int{"a": {0}}},
 		{"nobody owned: the first there", members(t, named("b", 5, 0), named("a", 7, 0)), 1, map[string][]int{"b": {0}}},
 		{"at one instant: by id", members(t, named("b", 5, 0), named("a", 5, 0)), 1, map[string][]int{"a": {0}}},
 		{"the owner stays, however late its clock", members(t, named("a", 1, 0), named("b", 9, 4, 0)), 1, map[string][]int{"b": {0}}},
 		{"who was away claims an older generation", members(t, named("a", 1, 3, 0), named("b", 9, 4, 0)), 1, map[string][]int{"b": {0}}},
-		{"an owner gets what nobody owned", members(t, named("a", 1, 0), named("b", 9, 4, 0)), 3, map[string][]int{"b": {0, 1, 2}}},
-		{"several owners keep theirs", members(t, named("a", 1, 3, 0, 2), named("b", 9, 4, 1)), 3, map[string][]int{"a": {0, 2}, "b": {1}}},
-		{"data that cannot be read claim nothing", append(members(t, named("a", 3, 1, 0)), kgo.GroupMember{ID: "m-x", UserData: []byte("{")}), 1, map[string][]int{"a": {0}}},
+		{"three start at once", members(t, named("a", 1, 0), named("b", 2, 0), named("c", 3, 0)), 6, map[string][]int{"a": {0, 1}, "b": {2, 3}, "c": {4, 5}}},
+		{"one more joins", members(t, named("a", 1, 4, 0, 1, 2), named("b", 2, 4, 3, 4, 5), named("c", 3, 0)), 6, map[string][]int{"a": {0, 1}, "b": {3, 4}, "c": {2, 5}}},
+		{"one has gone", members(t, named("a", 1, 4, 0, 1), named("b", 2, 4, 3, 4)), 6, map[string][]int{"a": {0, 1, 2}, "b": {3, 4, 5}}},
+		{"one was started again", members(t, named("a", 1, 4, 0, 1), named("b", 2, 4, 3, 4), named("c", 9, 0)), 6, map[string][]int{"a": {0, 1}, "b": {3, 4}, "c": {2, 5}}},
+		{"who has most keeps the one more", members(t, named("a", 1, 4, 0), named("b", 2, 4, 1, 2)), 3, map[string][]int{"a": {0}, "b": {1, 2}}},
+		{"who was away for a while gets its number of what others have now", members(t, named("a", 1, 3, 0, 1), named("b", 9, 4, 0, 1)), 2, map[string][]int{"a": {1}, "b": {0}}},
+		{"more members than partitions", members(t, named("a", 1, 0), named("b", 2, 4, 1), named("c", 3, 4, 0)), 2, map[string][]int{"b": {1}, "c": {0}}},
+		{"without a key the owner is alone", members(t, alone("a", 1, 4, 0, 1), alone("b", 2, 0), named("c", 3, 0)), 2, map[string][]int{"a": {0, 1}}},
+		{"without a key and an owner, the first there", members(t, alone("b", 2, 0), alone("a", 1, 0)), 2, map[string][]int{"a": {0, 1}}},
+		{"another key", members(t, named("a", 1, 4, 0), named("b", 2, 0), keyed("x", named("c", 0, 0))), 2, map[string][]int{"a": {0}, "b": {1}}},
+		{"another key, of one that was away", members(t, named("a", 1, 4, 0), keyed("x", named("c", 0, 3, 0, 1))), 2, map[string][]int{"a": {0, 1}}},
+		{"data that cannot be read claim nothing", append(members(t, alone("a", 3, 1, 0)), kgo.GroupMember{ID: "m-x", UserData: []byte("{")}), 1, map[string][]int{"a": {0}}},
 		{"no members", nil, 1, map[string][]int{}},
 	} {
 		for range 4 {
 			rand.Shuffle(len(x.members), func(i, j int) { x.members[i], x.members[j] = x.members[j], x.members[i] })
-			have := map[string][]int{}
-			for member, topics := range new(balancer).AssignGroups(x.members, partitions(x.partitions)) {
-				if p := topics["log"]; len(p) > 0 {
-					have[member[2:]] = p
-				}
-			}
-			if fmt.Sprint(have) != fmt.Sprint(x.want) {
+			if have := assigned(x.members, x.partitions); fmt.Sprint(have) != fmt.Sprint(x.want) {
 				t.Fatalf("%s: %v, want %v", x.what, have, x.want)
 			}
 		}
 	}
 }
 
+// TestBalancerIsEvenAndSticky: whatever members claim, each partition has one
+// owner, numbers differ by one at most, and nothing moves that need not: a
+// distribution that is even stays, and a member's coming or going moves at most
+// what makes the numbers even.
+func TestBalancerIsEvenAndSticky(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(1, 24).Draw(t, "partitions")
+		var claims []claim
+		for i := range rapid.IntRange(1, 6).Draw(t, "members") {
+			claims = append(claims, named(fmt.Sprint(i), rapid.Int64Range(0, 3).Draw(t, "since"), rapid.Int32Range(0, 5).Draw(t, "generation"),
+				rapid.SliceOfNDistinct(rapid.IntRange(0, n-1), 0, n, rapid.ID).Draw(t, "owns")...))
+		}
+		encode := func() (out []kgo.GroupMember) {
+			for _, c := range claims {
+				b, _ := c.encode()
+				out = append(out, kgo.GroupMember{ID: "m-" + c.ID, UserData: b})
+			}
+			return out
+		}
+		check := func(have map[string][]int) {
+			seen := map[int]bool{}
+			for _, c := range claims {
+				list := have[c.ID]
+				if len(list) < n/len(claims) || len(list) > (n+len(claims)-1)/len(claims) {
+					t.Fatalf("%d partitions for %d members: %v", n, len(claims), have)
+				}
+				for _, p := range list {
+					if seen[p] {
+						t.Fatalf("partition %d has two owners: %v", p, have)
+					}
+					seen[p] = true
+				}
+			}
+			if len(seen) != n {
+				t.Fatalf("%d of %d partitions have an owner: %v", len(seen), n, have)
+			}
+		}
+		first := assigned(encode(), n)
+		check(first)
+		for i := range claims {
+			claims[i].Owns, claims[i].Generation = first[claims[i].ID], 9
+		}
+		if again := assigned(encode(), n); !reflect.DeepEqual(again, first) {
+			t.Fatalf("an even distribution does not stay: %v became %v", first, again)
+		}
+		// One more, or one less.
+		least := 0 // what has to move
+		if rapid.Bool().Draw(t, "joins") || len(claims) == 1 {
+			claims = append(claims, named("new", 99, 0))
+			least = (n + len(claims) - 1) / len(claims)
+		} else {
+			least = len(first[claims[0].ID])
+			claims = claims[1:]
+		}
+		next := assigned(encode(), n)
+		check(next)
+		moved := 0
+		for id, list := range next {
+			for _, p := range list {
+				if !slices.Contains(first[id], p) {
+					moved++
+				}
+			}
+		}
+		if moved > least {
+			t.Fatalf("%d partitions moved, %d have to: %v became %v", moved, least, first, next)
+		}
+	})
+}
+
 func TestClaim(t *testing.T) {
-	c := claim{Node: Node{ID: "a", Host: "h", Address: "1.2.3.4:5"}, SinceMs: 7, Owns: []int{0, 3}, Generation: 9}
+	c := claim{Node: Node{ID: "a", Host: "h", Address: "1.2.3.4:5"}, SinceMs: 7, Key: "k", Owns: []int{0, 3}, Generation: 9}
 	b, err := c.encode()
 	if err != nil {
 		t.Fatal(err)

@@ -4,13 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Node names a node to people and to other nodes.
 type Node struct {
 	// ID is random and kept with the node's data.
 	ID string `json:"node"`
-	// Host is the machine's name, Address what the node listens at.
+	// Host is the machine's name, Address where other nodes reach it, HOST:PORT.
 	Host    string `json:"host"`
 	Address string `json:"address"`
 }
@@ -26,6 +27,9 @@ type claim struct {
 	// SinceMs is when the process joined first, in Unix milliseconds of its own
 	// clock. It decides among members that own nothing, nothing else.
 	SinceMs int64 `json:"since"`
+	// Key is what members share that may own partitions beside each other; a
+	// member without one owns them alone.
+	Key string `json:"key,omitempty"`
 	// Owns are the partitions the member owned in Generation of the group.
 	Owns       []int `json:"owns,omitempty"`
 	Generation int32 `json:"generation,omitempty"`
@@ -42,11 +46,7 @@ func decodeClaim(b []byte) claim {
 	return c
 }
 
-func (c *claim) owns(partition int) bool {
-	for _, p := range c.Owns {
-		if p == partition {
-			return true
-		}
-	}
-	return false
-}
+func (c *claim) owns(partition int) bool { return slices.Contains(c.Owns, partition) }
+
+// shares tells whether the member may own partitions beside another one.
+func (c *claim) shares(other *claim) bool { return c.Key != "" && c.Key == other.Key }

@@ -2,25 +2,27 @@
 //
 // The state is a function of the log, whoever reads it; what only one node may
 // do is to act: to carry out effects and to append what time brings about. So
-// each partition has one owner, and Kafka's consumer group says who. For now
-// one node owns all partitions of a topic: a second one is turned away at its
-// start. What follows holds for several owners as it does for one.
+// each partition has one owner, and Kafka's consumer group says who. Package
+// peer beside it carries requests to owners.
 //
 // # How ownership is decided
 //
-// [Join] enters the group "muster-TOPIC". With it a member says who it is and
-// what it owned when, the group's generation being the clock (claim.go). Kafka
-// has one of the members distribute the partitions (balancer.go): each goes to
-// whoever owned it last, and one that nobody owned to the member that has been
-// there longest. A member that was away, and has missed that another became
-// owner, claims an older generation than that one and gets nothing.
+// [Join] enters the group "muster-TOPIC". With it a member says who it is, where
+// it is reached, and what it owned when, the group's generation being the clock
+// (claim.go). Kafka has one of the members distribute the partitions
+// (balancer.go): evenly, and each to whoever owned it last as far as that is
+// even. A member that was away, and has missed that another became owner, claims
+// an older generation than that one.
 //
-//   - A node that gets nothing at its start leaves, and [Join] says who owns
-//     the partitions.
-//   - A node that finds later that it owns them no more is lost: [Member.Lost].
-//     It must end as if it were killed; the log has all that was acknowledged.
-//   - Kafka away, a coordinator that moves, a cut connection: the node goes on,
-//     enters the group again, and claims what it had.
+//   - [Member.Assigned] is what a node owns, [Member.Owner] who owns the rest, and
+//     [Member.Changed] tells of changes (owners.go). A node may own nothing.
+//   - Kafka away, a coordinator that moves, a cut connection: the node keeps what
+//     it had, enters the group again, and claims that.
+//   - Nodes own partitions beside each other if they share Options.Key, which
+//     stands for the secret they need to talk to each other. One without, or with
+//     another, owns all or nothing: [Join] turns it away while others own
+//     partitions, and one that learns of it later is lost ([Member.Lost]). It must
+//     end as if it were killed; the log has all that was acknowledged.
 //
 // A node killed is a member until its session ends, Options.SessionTimeout
 // after its last sign of life. Started again it removes its former self from
@@ -30,9 +32,8 @@
 // # What this does not exclude
 //
 // Kafka takes a silent node for dead. One that was frozen for longer than its
-// session learns with its first heartbeat that another has taken over,
-// at most Options.HeartbeatInterval and a round trip after it wakes. Within that time it may answer
-// reads from a state that lacks what the new owner has acknowledged, and repeat
-// effects. Appends are right: they are acknowledged once applied in the log's
-// order.
+// session learns with its first heartbeat that others have taken over,
+// at most Options.HeartbeatInterval and a round trip after it wakes. Until then
+// it takes itself for the owner: what it reads and what it does has to be made
+// safe by the log itself, as package resolver does.
 package cluster

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
@@ -58,29 +57,6 @@ func (m *Member) dismiss(ctx context.Context, members []string) {
 	for _, id := range members {
 		_, err := m.client.LeaveGroup(ctx, &kgo.LeaveGroupRequest{GroupID: Group(m.opts.Topic), Members: []kgo.LeaveGroupRequestMember{{ID: id}}})
 		m.opts.Logger.Debug("dismissed the member that this node was before", "member", id, "err", err)
-	}
-}
-
-// owner tells who owns the partitions, as an [*OwnedError].
-func (m *Member) owner(ctx context.Context) error {
-	e := &OwnedError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
-	for {
-		g, err := m.describe(ctx)
-		if err == nil && g.GroupState == groupStable {
-			for _, x := range g.Members {
-				for _, t := range x.MemberAssignments.Topics {
-					if t.Topic == m.opts.Topic && len(t.Partitions) > 0 {
-						e.Owner, e.From = decodeClaim(x.MemberMetadata.UserData).Node, strings.TrimPrefix(x.ClientHost, "/")
-						return e
-					}
-				}
-			}
-		}
-		if sleep(ctx, pollEvery) != nil {
-			return e
-		}
 	}
 }
 

@@ -20,10 +20,11 @@ const (
 	closeTimeout = 3 * time.Second
 )
 
-// OwnedError says that another node owns the partitions.
-type OwnedError struct {
+// StrangerError says that the partitions belong to a node that does not share
+// them with this one: its key is another, or one of both has none.
+type StrangerError struct {
 	Topic string
-	// Owner is who owns them; its ID is empty when Kafka did not say in time.
+	// Owner is who owns them.
 	Owner Node
 	// From is where the owner is connected to Kafka from.
 	From string
@@ -31,7 +32,7 @@ type OwnedError struct {
 	Session time.Duration
 }
 
-func (e *OwnedError) Error() string {
+func (e *StrangerError) Error() string {
 	from := ""
 	if e.From != "" {
 		from = ", connected to Kafka from " + e.From
@@ -48,7 +49,8 @@ type Member struct {
 	transport *kgo.Transport
 	joined    chan error // the outcome of the first generation
 	lost      chan struct{}
-	done      chan struct{}
+	ask       chan struct{} // wakes who follows the owners
+	done      sync.WaitGroup
 	stop      context.CancelFunc
 	closeOnce sync.Once
 
@@ -56,9 +58,13 @@ type Member struct {
 		sync.Mutex
 		lost       error
 		generation int32
+		id         string // of the member in that generation
 		confirmed  bool
 		rejoins    uint64
 		troubled   bool // an error was logged, and no success since
+		assigned   []int
+		owners     owners
+		changed    chan struct{} // closed at the next change of assigned or owners
 	}
 }
 
@@ -71,17 +77,22 @@ type Stats struct {
 	Confirmed bool
 	// Rejoins counts how often the group was entered again.
 	Rejoins uint64
+	// Assigned is how many partitions are this node's, Nodes how many nodes
+	// there are, as far as it knows.
+	Assigned, Nodes int
 }
 
-// Join enters the group and returns once Kafka has said that all partitions are
-// this node's. That they are another's is an [*OwnedError]. A node that died
-// without a word is waited for, for as long as its session lasts.
+// Join enters the group and returns once Kafka has said which partitions are
+// this node's, of which there may be none. That they are the secret of others is
+// a [*StrangerError]. A node that died without a word is waited for, for as long
+// as its session lasts.
 func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	if opts, err = opts.withDefaults(); err != nil {
 		return nil, err
 	}
-	m := &Member{opts: opts, balancer: &balancer{}, joined: make(chan error, 1), lost: make(chan struct{}), done: make(chan struct{})}
-	m.balancer.mu.claim = claim{Node: opts.Node, SinceMs: opts.Now().UnixMilli()}
+	m := &Member{opts: opts, balancer: &balancer{}, joined: make(chan error, 1), lost: make(chan struct{}), ask: make(chan struct{}, 1)}
+	m.mu.changed = make(chan struct{})
+	m.balancer.mu.claim = claim{Node: opts.Node, Key: opts.Key, SinceMs: opts.Now().UnixMilli()}
 	m.transport = &kgo.Transport{Dial: opts.dial, DialTimeout: requestTimeout, TLS: opts.TLS, SASL: opts.SASL, ClientID: "muster"}
 	m.client = &kgo.Client{Addr: kgo.TCP(opts.Brokers...), Transport: m.transport, Timeout: requestTimeout}
 	wait, cancel := context.WithTimeout(ctx, opts.JoinTimeout)
@@ -102,7 +113,8 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	}
 	var run context.Context
 	run, m.stop = context.WithCancel(context.Background())
-	go m.run(run)
+	m.done.Go(func() { m.run(run) })
+	m.done.Go(func() { m.follow(run) })
 	if len(former) > 0 {
 		m.dismiss(wait, former)
 	}
@@ -110,9 +122,9 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	case err = <-m.joined:
 	case <-wait.Done():
 		err = fmt.Errorf("cluster: enter group %s: %w", Group(opts.Topic), wait.Err())
-		if trouble := m.Err(); trouble != nil {
-			err = trouble
-		}
+	}
+	if err == nil {
+		err = m.settle(wait)
 	}
 	if err != nil {
 		return nil, errors.Join(err, m.Close())
@@ -120,7 +132,46 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	return m, nil
 }
 
-// Lost is closed when another node owns the partitions; [Member.Err] says which.
+// settle waits until it is known who owns the partitions, if this node owns
+// none: that may be a stranger. A coordinator that does not tell in time is no
+// reason to stay away.
+func (m *Member) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	for {
+		m.mu.Lock()
+		known, changed := m.mu.owners.known(m.opts.Partitions) || len(m.mu.assigned) > 0, m.mu.changed
+		m.mu.Unlock()
+		if known {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-m.lost:
+			return m.Err()
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Assigned are the partitions that are this node's, in order. A node that is cut
+// off keeps what it had.
+func (m *Member) Assigned() []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.mu.assigned)
+}
+
+// Changed is closed when other partitions are assigned, or other nodes own them.
+// It must be taken before what it is about is looked at.
+func (m *Member) Changed() <-chan struct{} {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.changed
+}
+
+// Lost is closed when strangers own the partitions; [Member.Err] says who.
 func (m *Member) Lost() <-chan struct{} { return m.lost }
 
 // Err is why the node is lost, nil while it is not.
@@ -134,15 +185,18 @@ func (m *Member) Err() error {
 func (m *Member) Stats() Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Stats{Generation: m.mu.generation, Confirmed: m.mu.confirmed, Rejoins: m.mu.rejoins}
+	return Stats{
+		Generation: m.mu.generation, Confirmed: m.mu.confirmed, Rejoins: m.mu.rejoins,
+		Assigned: len(m.mu.assigned), Nodes: len(m.mu.owners.nodes),
+	}
 }
 
-// Close leaves the group, so that another node can take over at once. When
-// Kafka does not answer it returns all the same; the session then runs out.
+// Close leaves the group, so that other nodes can take over at once. When Kafka
+// does not answer it returns all the same; the session then runs out.
 func (m *Member) Close() error {
 	m.closeOnce.Do(func() {
 		m.stop()
-		<-m.done
+		m.done.Wait()
 		left := make(chan struct{})
 		go func() {
 			defer close(left)
@@ -158,9 +212,8 @@ func (m *Member) Close() error {
 	return nil
 }
 
-// run follows the generations until the node is lost or told to stop.
+// run follows the generations until told to stop.
 func (m *Member) run(ctx context.Context) {
-	defer close(m.done)
 	first := true
 	for {
 		gen, err := m.group.Next(ctx)
@@ -174,25 +227,13 @@ func (m *Member) run(ctx context.Context) {
 			}
 			continue
 		}
-		var owns []int
+		owns := []int{}
 		for _, a := range gen.Assignments[m.opts.Topic] {
 			owns = append(owns, a.ID)
 		}
 		slices.Sort(owns)
-		if len(owns) < m.opts.Partitions {
-			err := m.owner(ctx)
-			if first {
-				m.joined <- err
-				return
-			}
-			m.mu.Lock()
-			m.mu.lost, m.mu.confirmed = err, false
-			m.mu.Unlock()
-			close(m.lost)
-			return
-		}
 		m.balancer.own(gen.ID, owns)
-		m.confirm(gen, first)
+		m.confirm(gen, owns, first)
 		if first {
 			m.joined <- nil
 			first = false
@@ -200,19 +241,24 @@ func (m *Member) run(ctx context.Context) {
 	}
 }
 
-// confirm notes that the partitions are this node's until the generation ends.
-func (m *Member) confirm(gen *kgo.Generation, first bool) {
+// confirm notes what is this node's until the generation ends.
+func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	m.mu.Lock()
-	m.mu.generation, m.mu.confirmed = gen.ID, true
+	m.mu.generation, m.mu.id, m.mu.confirmed = gen.ID, gen.MemberID, true
 	if !first {
 		m.mu.rejoins++
 	}
 	troubled := m.mu.troubled
 	m.mu.troubled = false
+	before := m.mu.assigned
+	m.mu.assigned = owns
+	m.mu.owners.unsettle() // they may be others now
+	m.announce()
 	m.mu.Unlock()
-	if troubled {
-		m.opts.Logger.Info("this node is a member of the group again and still owns the log", "group", gen.GroupID, "generation", gen.ID)
+	if troubled || !slices.Equal(before, owns) {
+		m.opts.Logger.Info("the partitions of the log are distributed", "group", gen.GroupID, "generation", gen.ID, "this_node", owns)
 	}
+	m.Refresh()
 	gen.Start(func(ctx context.Context) {
 		<-ctx.Done()
 		m.mu.Lock()
@@ -221,6 +267,12 @@ func (m *Member) confirm(gen *kgo.Generation, first bool) {
 		}
 		m.mu.Unlock()
 	})
+}
+
+// announce tells that something changed. The lock is held.
+func (m *Member) announce() {
+	close(m.mu.changed)
+	m.mu.changed = make(chan struct{})
 }
 
 // failed notes an error on the way into the group. Before the first generation

@@ -29,6 +29,10 @@ type Options struct {
 	Partitions int
 	// Node is this node. Its ID must be that of no other process that runs.
 	Node Node
+	// Key is what nodes share that own partitions beside each other, at most 64
+	// bytes; every user of Kafka can read it. Without one the node owns them all,
+	// or none.
+	Key string
 	// TLS encrypts connections and SASL authenticates them when they are set.
 	TLS  *tls.Config
 	SASL sasl.Mechanism
@@ -65,6 +69,8 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("cluster: SessionTimeout is %v, must be at least 1 s", o.SessionTimeout)
 	case len(o.Brokers) == 0 || o.Topic == "" || o.Partitions < 1 || o.Node.ID == "":
 		return o, errors.New("cluster: Brokers, Topic, Partitions and Node.ID must be set")
+	case len(o.Key) > 64:
+		return o, fmt.Errorf("cluster: Key has %d bytes, must have at most 64", len(o.Key))
 	case o.JoinTimeout < time.Second:
 		return o, fmt.Errorf("cluster: JoinTimeout is %v, must be at least 1 s", o.JoinTimeout)
 	case o.HeartbeatInterval <= 0 || o.HeartbeatInterval > o.SessionTimeout/3:

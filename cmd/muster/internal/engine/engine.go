@@ -152,7 +152,7 @@ func (e *Engine) openTopic(ctx context.Context, o Options) (err error) {
 		Brokers: k.Brokers, Topic: e.topic.Topic(), Partitions: e.topic.Partitions(), TLS: k.TLS, SASL: mechanism, Logger: o.Logger,
 		Node: cluster.Node{ID: name.Node, Host: host, Address: cmp.Or(o.Address, "no address")}, SessionTimeout: o.SessionTimeout,
 	})
-	var owned *cluster.OwnedError
+	var owned *cluster.StrangerError
 	if errors.As(err, &owned) {
 		return fmt.Errorf("%w: %w. Stop that one; a node that died is given up after %v. Name another topic with --kafka-topic for another installation", ErrInUse, err, owned.Session)
 	}

@@ -1,0 +1,130 @@
+package cluster
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	kgo "github.com/segmentio/kafka-go"
+)
+
+const (
+	// askEvery is between questions about owners while they are not known for
+	// long, askAgain between those that somebody has asked for.
+	askEvery = time.Second
+	askAgain = 100 * time.Millisecond
+)
+
+// owners are the nodes of the group and what they own, as Kafka told last. While
+// partitions are being distributed it does not tell, and the former owners go on
+// answering: so what was told stays until something else is.
+type owners struct {
+	nodes []Node
+	of    map[int]Node
+	// settled is false from a new generation on, until Kafka has told of it.
+	settled bool
+}
+
+func (o *owners) known(partitions int) bool { return o.settled && len(o.of) == partitions }
+
+func (o *owners) unsettle() { o.settled = false }
+
+// Owner is the node that owns a partition, as far as this one knows.
+func (m *Member) Owner(partition int) (Node, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, ok := m.mu.owners.of[partition]
+	return n, ok
+}
+
+// Nodes are all nodes of the group, this one among them, as far as it knows.
+func (m *Member) Nodes() []Node {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.mu.owners.nodes
+}
+
+// Refresh has Kafka asked again who owns what: somebody turned out not to be the
+// owner.
+func (m *Member) Refresh() {
+	select {
+	case m.ask <- struct{}{}:
+	default:
+	}
+}
+
+// follow asks who owns what: at each generation, when told to, and once a second
+// while it is not known.
+func (m *Member) follow(ctx context.Context) {
+	timer := time.NewTimer(askEvery)
+	defer timer.Stop()
+	for {
+		select {
+		case <-m.ask:
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+		known := m.learn(ctx)
+		// The group settles within a moment of a generation's beginning.
+		for range askEvery / pollEvery {
+			if known || sleep(ctx, pollEvery) != nil {
+				break
+			}
+			known = m.learn(ctx)
+		}
+		if !known {
+			timer.Reset(askEvery)
+		}
+		if sleep(ctx, askAgain) != nil {
+			return
+		}
+	}
+}
+
+// learn asks once and notes the answer; it reports whether all partitions have
+// an owner.
+func (m *Member) learn(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	g, err := m.describe(ctx)
+	if err != nil || g.GroupState != groupStable {
+		return false
+	}
+	next := owners{of: map[int]Node{}, settled: true}
+	var stranger *StrangerError
+	m.balancer.mu.Lock()
+	own := m.balancer.mu.claim
+	m.balancer.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, x := range g.Members {
+		c := decodeClaim(x.MemberMetadata.UserData)
+		if c.ID == "" {
+			continue
+		}
+		next.nodes = append(next.nodes, c.Node)
+		for _, p := range partitionsOf(x, m.opts.Topic) {
+			next.of[p] = c.Node
+			if x.MemberID != m.mu.id && (c.ID == own.ID || !c.shares(&own)) {
+				stranger = &StrangerError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout, Owner: c.Node, From: strings.TrimPrefix(x.ClientHost, "/")}
+			}
+		}
+	}
+	if stranger != nil && len(m.mu.assigned) == 0 && m.mu.lost == nil {
+		m.mu.lost, m.mu.confirmed = stranger, false
+		close(m.lost)
+	}
+	m.mu.owners = next
+	m.announce()
+	return next.known(m.opts.Partitions)
+}
+
+func partitionsOf(x kgo.DescribeGroupsResponseMember, topic string) (out []int) {
+	for _, t := range x.MemberAssignments.Topics {
+		if t.Topic == topic {
+			out = append(out, t.Partitions...)
+		}
+	}
+	return out
+}
