@@ -162,7 +162,7 @@ func (m *Machine) recordKeyUses(cmd *command, c APIKeysUsed) *Refusal {
 func (n *Node) RecordKeyUses(ctx context.Context, uses []KeyUse) error {
 	byPartition := make([][]KeyUse, len(n.partitions))
 	for _, u := range uses {
-		p := n.partitionOf(u.Account).id
+		p := n.PartitionOf(u.Account)
 		byPartition[p] = append(byPartition[p], u)
 	}
 	for _, list := range byPartition {
@@ -195,14 +195,20 @@ var (
 // KeyAccess finds the key of an account by the SHA-256 of its text. ok is false
 // when there is none that holds: no such account or key, one that was revoked,
 // an account that is deactivated or whose API access is off. All of these take
-// the same steps. The error wraps [ErrUnavailable].
+// the same steps. The error wraps [ErrNotOwner] or [ErrUnavailable].
 func (n *Node) KeyAccess(account uint64, hash [32]byte) (access KeyAccess, ok bool, err error) {
-	if err := n.Barrier(account); err != nil {
+	p, err := n.owner(account)
+	if err != nil {
 		return access, false, err
 	}
-	p := n.partitionOf(account)
+	if err := p.barrier(context.Background()); err != nil {
+		return access, false, err
+	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	if p.mu.m == nil {
+		return access, false, p.gone()
+	}
 	a, knownAccount := p.mu.m.accounts[account]
 	if !knownAccount {
 		a = decoyAccount

@@ -500,7 +500,7 @@ func accessReplays(t *testing.T, seed uint64) {
 	}
 	// What is derived from entities must follow them as well.
 	for number, a := range m.accounts {
-		loaded := n.partitions[0].mu.m.accounts[number]
+		loaded := n.partitions[0].Load().mu.m.accounts[number]
 		for name, have := range map[string][2]int{
 			"e-mails": {len(a.emails), len(loaded.emails)}, "users": {len(a.users), len(a.emails)},
 			"hashes": {len(a.hashes), len(loaded.hashes)}, "keys": {len(a.keys), len(a.hashes)},

@@ -33,6 +33,9 @@ type CampaignResult struct {
 	Devices  uint64   `json:"devices,omitempty"`
 	Accepted uint64   `json:"accepted,omitempty"`
 	Retired  []string `json:"retired,omitempty"` // addresses
+	// Epoch is that of the batch. When it is over, only that something was sent is
+	// taken note of.
+	Epoch uint64 `json:"epoch,omitempty"`
 }
 
 // The events that sending records, by medium.
@@ -48,6 +51,9 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	r := a.runs[c.ID]
 	if r == nil || r.Run != c.Run {
 		return runOver()
+	}
+	if r := m.checkOutcome(c.Epoch, c.Result); r != nil {
+		return r
 	}
 	if !a.set(campaignSet(x.Number, setPending)).remove(c.Ordinal) {
 		return nil
@@ -144,10 +150,15 @@ type CampaignFinish struct {
 	ID      string `json:"id"`
 	Run     int    `json:"run"`
 	Stopped string `json:"stopped,omitempty"`
+	// Epoch is the one under which the run was sent, 0 when embedded.
+	Epoch uint64 `json:"epoch,omitempty"`
 }
 
 // finishCampaign ends a run when nobody is left, or as told.
 func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
+	if r := m.checkEpoch(c.Epoch); r != nil {
+		return r
+	}
 	a := cmd.account
 	x, r := a.run(c.ID, c.Run)
 	if r == nil {
@@ -172,6 +183,9 @@ func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
 // resumeCampaign notes that a run goes on after a stop of the service, and
 // answers who was being sent to.
 func (m *Machine) resumeCampaign(cmd *command, c CampaignBatch) *Refusal {
+	if r := m.checkEpoch(c.Epoch); r != nil {
+		return r
+	}
 	a := cmd.account
 	x, r := a.run(c.ID, c.Run)
 	if r == nil {
@@ -190,6 +204,31 @@ func (m *Machine) resumeCampaign(cmd *command, c CampaignBatch) *Refusal {
 // maxPending is how many recipients of a campaign are being sent to at once at
 // most: two batches.
 const maxPending = 2 * maxBatch
+
+// AccountsSending lists the accounts that have campaigns whose run goes on, of
+// partitions for which this node acts. It looks at all runs.
+func (n *Node) AccountsSending() (list []uint64) {
+	for p := range n.here() {
+		if _, acts := p.acts(); !acts {
+			continue
+		}
+		p.mu.RLock()
+		for _, a := range p.accountsByIndex() {
+			for _, r := range a.runs {
+				if r.busy() {
+					list = append(list, a.number)
+					break
+				}
+			}
+		}
+		p.mu.RUnlock()
+	}
+	return list
+}
+
+// CampaignStarted returns a channel that is closed when a campaign has been
+// started since the call.
+func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.wait() }
 
 // BusyCampaigns lists the campaigns of the account whose run goes on, the oldest
 // campaign first.

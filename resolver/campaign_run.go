@@ -134,10 +134,12 @@ func (r *CampaignRun) busy() bool {
 	return r != nil && (r.Status == RunSending || r.Status == RunTesting)
 }
 
-// CampaignBatch asks for the next recipients.
+// CampaignBatch asks for the next recipients, and claims them.
 type CampaignBatch struct {
 	ID  string `json:"id"`
 	Run int    `json:"run"`
+	// Epoch is the one under which they are sent to, 0 when embedded.
+	Epoch uint64 `json:"epoch,omitempty"`
 }
 
 // Recipient is one message to be sent.
@@ -238,6 +240,7 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	m.keepContents(a, r, old, contentText, linkText)
 	a.runs[c.ID] = r
 	a.touchRun(r)
+	m.started = true
 	cmd.reply(r)
 	return nil
 }
@@ -295,6 +298,9 @@ func runOver() *Refusal {
 // batchCampaign takes the next recipients out of the audience: those who may be
 // sent to become pending, the others are counted.
 func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
+	if r := m.checkEpoch(c.Epoch); r != nil {
+		return r
+	}
 	a := cmd.account
 	x, r := a.run(c.ID, c.Run)
 	if r == nil {

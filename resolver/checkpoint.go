@@ -51,6 +51,7 @@ type manifest struct {
 	Next         int64           `json:"next"`
 	LogTime      int64           `json:"log_time"`
 	NextTask     uint64          `json:"next_task"`
+	Epoch        *Epoch          `json:"epoch,omitempty"`
 	Runs         []string        `json:"runs"`     // oldest first
 	Segments     []string        `json:"segments"` // the whole one first
 	Spool        []manifestSpool `json:"spool"`
@@ -96,7 +97,7 @@ type frozenAccount struct {
 func (m *Machine) freeze() *frozen {
 	f := &frozen{
 		segments: m.segmentFiles, wholeSegments: wholeSegments(m.segmentFiles),
-		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask},
+		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, Epoch: m.epochEntity()},
 		records:  m.records.list(),
 		runs:     slices.Clone(m.keys.runs),
 		dropKeys: m.logTime,

@@ -144,6 +144,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 	CommandEmailSend:     handle((*Machine).sendEmail),
 	CommandOutboxDone:    handle((*Machine).doneOutbox),
+	CommandOutboxClaim:   handle((*Machine).claimOutbox),
 	CommandWebhookCreate: handle((*Machine).createWebhook),
 	CommandWebhookUpdate: handle((*Machine).updateWebhook),
 	CommandWebhookDelete: handle((*Machine).deleteWebhook),
@@ -193,8 +194,11 @@ func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *comm
 func (c *command) reply(v any) { c.out.Reply = mustJSON(v) }
 
 func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
-	if name == CommandBootstrap || name == CommandCompanyCreate {
+	switch name {
+	case CommandBootstrap, CommandCompanyCreate:
 		return m.openAccount(env, name, args, out)
+	case CommandPartitionEpoch:
+		return m.beginEpoch(env, args, out)
 	}
 	fn, ok := commandTable[name]
 	if !ok {

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -38,6 +39,7 @@ type feed struct {
 		hold    int // checkpoints that are linking spool files
 		doomed  []string
 		lastErr error
+		closed  bool
 	}
 	discard query.Batch // takes rows that history has already
 	fileMu  sync.Mutex  // one spool file is written at a time; before mu
@@ -78,13 +80,10 @@ func newFeed(opts FeedOptions, part int, history query.History, fs vfs.FS, dir s
 		wake: make(chan struct{}, 1), changed: newBroadcast()}
 }
 
-// start begins feeding. next is the offset Apply goes on from, end that of the
-// log; items are the spool files that belong to the state at next.
-func (f *feed) start(ctx context.Context, next, end int64, items []*feedItem) error {
-	stored, err := f.history.Position(ctx, f.part)
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
+// start begins feeding. stored is history's position, next the offset Apply goes
+// on from, end that of the log; items are the spool files that belong to the
+// state at next.
+func (f *feed) start(stored, next, end int64, items []*feedItem) error {
 	from := next
 	for _, it := range items {
 		f.mu.disk += it.fileSize
@@ -102,6 +101,7 @@ func (f *feed) start(ctx context.Context, next, end int64, items []*feedItem) er
 	}
 	f.mu.stored = stored
 	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}
+	var ctx context.Context
 	ctx, f.stop = context.WithCancel(context.Background())
 	f.done.Add(2)
 	go f.run(ctx)
@@ -188,14 +188,23 @@ func (f *feed) seal() {
 	f.mu.cur, f.mu.curAt = next, time.Time{}
 }
 
+// errFeedClosed means that this feed stores nothing more.
+var errFeedClosed = errors.New("the feed is closed")
+
 // waitStored waits until history holds all records below the offset.
 func (f *feed) waitStored(ctx context.Context, upTo int64) error {
 	f.mu.Lock()
 	for f.mu.stored < upTo {
 		f.mu.demand = max(f.mu.demand, upTo)
 		err := f.mu.lastErr
+		if f.mu.closed {
+			err = errFeedClosed
+		}
 		changed := f.changed.wait()
 		f.mu.Unlock()
+		if errors.Is(err, errFeedClosed) {
+			return err
+		}
 		if err != nil {
 			return fmt.Errorf("%w: history does not take rows: %w", ErrUnavailable, err)
 		}
@@ -442,4 +451,8 @@ func (f *feed) close() {
 	f.stop()
 	f.done.Wait()
 	f.stop = nil
+	f.mu.Lock()
+	f.mu.closed = true
+	f.mu.Unlock()
+	f.changed.signal()
 }

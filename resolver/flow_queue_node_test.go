@@ -57,7 +57,7 @@ func TestF1AnswerWaitsForTheQueue(t *testing.T) {
 		}
 		return sum
 	}
-	p := n.partitions[0]
+	p := n.partitions[0].Load()
 	p.mu.Lock()
 	p.mu.m.flowEnrolments = 5
 	p.mu.Unlock()

@@ -25,6 +25,9 @@ func (m *Machine) Hash() (string, error) {
 	for _, id := range m.records.list() {
 		h.Write(id[:])
 	}
+	if e := m.epochEntity(); e != nil {
+		put(mustJSON(e))
+	}
 	put(mustJSON(append([]task{}, m.tasks...))) // none are none, whatever was worked off before
 	reserved := make(map[string]uint64, len(m.reservations))
 	for k, v := range m.reservations {
@@ -147,9 +150,15 @@ func (m *Machine) hashKeys(put func([]byte)) error {
 // StateHash returns the hash of a partition's state and the offset it belongs
 // to. Apply waits meanwhile.
 func (n *Node) StateHash(partition int) (next int64, sum string, err error) {
-	p := n.partitions[partition]
+	p := n.partitions[partition].Load()
+	if p == nil {
+		return 0, "", notOwner(partition)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.mu.m == nil {
+		return 0, "", p.gone()
+	}
 	sum, err = p.mu.m.Hash()
 	return p.mu.m.next, sum, err
 }

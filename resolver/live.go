@@ -36,9 +36,11 @@ type Watcher struct {
 	account uint64
 	dropped atomic.Uint64
 	live    *liveEvents
+	end     watchEnd
 }
 
-// Watch starts watching an account; ok is false when too many watch already.
+// Watch starts watching an account; ok is false when too many watch already. The
+// watcher of an account that is not served here has ended.
 func (n *Node) Watch(account uint64) (w *Watcher, ok bool) {
 	l := &n.live
 	l.mu.Lock()
@@ -49,7 +51,12 @@ func (n *Node) Watch(account uint64) (w *Watcher, ok bool) {
 	if l.subs == nil {
 		l.subs = map[*Watcher]struct{}{}
 	}
-	w = &Watcher{Events: make(chan LiveEvent, liveBuffer), account: account, live: l}
+	w = &Watcher{Events: make(chan LiveEvent, liveBuffer), account: account, live: l, end: newWatchEnd()}
+	// A release takes the partition away before it ends watchers.
+	if _, err := n.owner(account); err != nil {
+		w.end.set(err)
+		return w, true
+	}
 	l.subs[w] = struct{}{}
 	l.count.Store(int32(len(l.subs)))
 	return w, true
@@ -57,6 +64,13 @@ func (n *Node) Watch(account uint64) (w *Watcher, ok bool) {
 
 // Dropped is how many events the watcher was too slow for.
 func (w *Watcher) Dropped() uint64 { return w.dropped.Load() }
+
+// Ended is closed when no events come any more; Err then says why.
+func (w *Watcher) Ended() <-chan struct{} { return w.end.ended }
+
+// Err wraps [ErrNotOwner] once this node does not serve the account any more, and
+// is nil before.
+func (w *Watcher) Err() error { return w.end.get() }
 
 // Close ends watching.
 func (w *Watcher) Close() {

@@ -17,6 +17,9 @@ import (
 func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*Machine, error) {
 	m := newMachine(s)
 	m.next, m.logTime, m.nextTask = f.Next, f.LogTime, f.NextTask
+	if f.Epoch != nil {
+		m.epoch = *f.Epoch
+	}
 	for _, id := range ids {
 		m.records.add(id)
 	}

@@ -13,7 +13,7 @@ import (
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 5
+const ApplyVersion = 6
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -45,6 +45,7 @@ type Machine struct {
 	keys         idempotencyKeys
 	records      recordRing
 	tasks        []task
+	epoch        Epoch      // the newest, see epoch.go
 	scrub        []scrubbed // since the last checkpoint
 	nextTask     uint64
 	busy         map[uint64]*account // whose segment engine has work left
@@ -56,8 +57,9 @@ type Machine struct {
 	// (App) may have changed.
 	accountsChanged bool
 
-	// queued means that something may have become due in the outbox.
-	queued bool
+	// queued means that something may have become due in the outbox, started that a
+	// campaign was started.
+	queued, started bool
 
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records

@@ -31,10 +31,11 @@ type Stats struct {
 	Counters
 }
 
-// Stats returns the numbers of all partitions.
+// Stats returns the numbers of the partitions served here. Those that count since
+// the start begin anew when a partition is taken.
 func (n *Node) Stats() []Stats {
 	out := make([]Stats, 0, len(n.partitions))
-	for _, p := range n.partitions {
+	for p := range n.here() {
 		s := Stats{
 			Partition: p.id, Applied: p.applied.Load(),
 			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),

@@ -49,6 +49,19 @@ type Options struct {
 	Feed FeedOptions
 	// Skip lists records to pass over, by partition.
 	Skip map[int][]int64
+
+	// NodeID names this node among those that reach the log, Advertise is where the
+	// others reach it. Without an id the node is alone: no epochs, no claims.
+	NodeID, Advertise string
+	// Owned are the partitions that Open takes, nil for all. Others can be taken
+	// later, see [Node.Take].
+	Owned []int
+	// RemoteLog says that other nodes append to the log as well: reads then ask
+	// it for its end and wait until that is applied.
+	RemoteLog bool
+	// Remote carries out commands of partitions that are not here; without it
+	// they are refused with [ErrNotOwner].
+	Remote Remote
 }
 
 func (o *Options) withDefaults() (Options, error) {
@@ -94,33 +107,50 @@ func (o *Options) withDefaults() (Options, error) {
 // Node runs the machines of all partitions: it appends records, applies them
 // in order, answers those who wait, feeds history and writes checkpoints.
 type Node struct {
-	opts       Options
-	partitions []*partition
+	opts Options
+	// partitions are those served here, nil for the others.
+	partitions []atomic.Pointer[partition]
+	slots      []slot
+	life       context.Context // ended by Close
+	endLife    context.CancelFunc
+	leaving    sync.WaitGroup // partitions released whose files are being closed
+	changed    *broadcast     // a partition was taken or released
+	ownership  ownership
 	live       liveEvents
 	// transitions hands entries and exits to those who watch.
 	transitions liveTransitions
 	queued      *broadcast // something was put into an outbox
-	apps        atomic.Pointer[map[uint64]App]
-	appsMu      sync.Mutex
+	campaigns   *broadcast // a campaign was started
 	failed      chan struct{}
 	failOnce    sync.Once
 	failure     error
 }
 
-// Open brings the state up to the end of the log and starts. It returns once
-// everything acknowledged before is applied.
+// Open brings the state of the partitions in Options.Owned up to the end of the
+// log and starts. It returns once everything acknowledged before is applied.
 func Open(ctx context.Context, opts Options) (*Node, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	n := &Node{opts: o, failed: make(chan struct{}), queued: newBroadcast()}
-	n.apps.Store(&map[uint64]App{})
-	for i := range o.Log.Partitions() {
-		p := newPartition(n, i)
-		n.partitions = append(n.partitions, p)
-		if err := p.open(ctx); err != nil {
-			return nil, errors.Join(fmt.Errorf("partition %d: %w", i, err), n.Close(ctx))
+	count := o.Log.Partitions()
+	n := &Node{
+		opts: o, failed: make(chan struct{}), queued: newBroadcast(), campaigns: newBroadcast(), changed: newBroadcast(),
+		partitions: make([]atomic.Pointer[partition], count), slots: make([]slot, count),
+	}
+	n.life, n.endLife = context.WithCancel(context.Background())
+	for i := range n.slots {
+		n.slots[i].turn = make(chan struct{}, 1)
+	}
+	owned := o.Owned
+	if owned == nil {
+		for i := range count {
+			owned = append(owned, i)
+		}
+	}
+	for _, i := range owned {
+		if err := n.Take(ctx, i); err != nil {
+			return nil, errors.Join(err, n.Close(ctx))
 		}
 	}
 	return n, nil
@@ -129,11 +159,7 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 // Close stops the node and writes a last checkpoint. ctx bounds how long
 // history may take to catch up.
 func (n *Node) Close(ctx context.Context) error {
-	var err error
-	for _, p := range n.partitions {
-		err = errors.Join(err, p.close(ctx))
-	}
-	return err
+	return n.close(ctx)
 }
 
 // Failed is closed when the node cannot go on; Err says why.
@@ -152,8 +178,11 @@ func (n *Node) Err() error {
 // Fail stops the node as a failure of its own would: nothing more is applied,
 // answered or appended, and no checkpoint is written. Err returns err.
 func (n *Node) Fail(err error) {
-	for _, p := range n.partitions {
-		p.fail(err)
+	n.fail(err)
+	for i := range n.slots {
+		if p := n.slots[i].partition(); p != nil {
+			p.fail(err)
+		}
 	}
 }
 
@@ -162,10 +191,6 @@ func (n *Node) fail(err error) {
 		n.failure = err
 		close(n.failed)
 	})
-}
-
-func (n *Node) partitionOf(account uint64) *partition {
-	return n.partitions[account%uint64(len(n.partitions))]
 }
 
 func (n *Node) skipped(partition int, offset int64) bool {
@@ -188,7 +213,7 @@ func (n *Node) stamp(env *eventlog.Envelope) error {
 
 // Submit appends the record to the partition of the account and waits until it
 // is durable and applied; out then holds the answer. rec starts with an
-// envelope. Errors wrap [ErrOverloaded] (nothing was stored) or
+// envelope. Errors wrap [ErrOverloaded] or [ErrNotOwner] (nothing was stored) or
 // [ErrUnavailable] (it may have been stored), or say that rec is malformed.
 func (n *Node) Submit(ctx context.Context, account uint64, rec []byte, out *Outcome) error {
 	env, _, err := eventlog.DecodeEnvelope(rec)
@@ -201,18 +226,60 @@ func (n *Node) Submit(ctx context.Context, account uint64, rec []byte, out *Outc
 	if ahead := env.StampMs - n.opts.Now().UnixMilli(); ahead > n.opts.MaxStampAhead.Milliseconds() {
 		return fmt.Errorf("%w: the record's clock is %d ms ahead; set the clock right", ErrUnavailable, ahead)
 	}
-	return n.partitionOf(account).submit(ctx, env, rec, out)
+	p, err := n.owner(account)
+	if err != nil {
+		return err
+	}
+	return p.submit(ctx, env, rec, out)
 }
 
-// Command submits a command and returns its reply. A refusal by the state
-// machine is returned as a *[Refusal].
+// Command submits a command and returns its reply, through Options.Remote when
+// the account's partition is not here. A refusal by the state machine is
+// returned as a *[Refusal].
 func (n *Node) Command(ctx context.Context, account uint64, name string, args any) ([]byte, error) {
 	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
 	if err := n.stamp(&env); err != nil {
 		return nil, err
 	}
+	rec := eventlog.AppendCommand(env.Append(nil), name, mustJSON(args))
 	var out Outcome
-	if err := n.Submit(ctx, account, eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)), &out); err != nil {
+	err := n.Submit(ctx, account, rec, &out)
+	switch {
+	case errors.Is(err, ErrNotOwner) && n.opts.Remote != nil:
+		return n.opts.Remote.Command(ctx, n.PartitionOf(account), rec)
+	case err != nil:
+		return nil, err
+	case out.Refusal != nil:
+		return nil, out.Refusal
+	}
+	return out.Reply, nil
+}
+
+// SubmitCommand carries out a command that another node made for a partition
+// that is served here, as [Remote] says, and returns its reply. The record keeps
+// its id, so that it counts once however often it is handed over, and is stamped
+// anew: a partition's time is its owner's. Errors are those of Submit, and a
+// *[Refusal] by the state machine.
+func (n *Node) SubmitCommand(ctx context.Context, partition int, rec []byte) (reply []byte, err error) {
+	env, body, err := eventlog.DecodeEnvelope(rec)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case env.Kind != eventlog.KindCommand:
+		return nil, fmt.Errorf("the record handed over is of kind %d, not a command", env.Kind)
+	case partition < 0 || partition >= len(n.partitions):
+		return nil, fmt.Errorf("there is no partition %d: the log has %d", partition, len(n.partitions))
+	case env.Account != 0 && n.PartitionOf(env.Account) != partition:
+		return nil, fmt.Errorf("the record handed over is of account %016x, which is not of partition %d", env.Account, partition)
+	}
+	p := n.partitions[partition].Load()
+	if p == nil {
+		return nil, notOwner(partition)
+	}
+	env.StampMs = n.opts.Now().UnixMilli()
+	var out Outcome
+	if err := p.submit(ctx, env, append(env.Append(nil), body...), &out); err != nil {
 		return nil, err
 	}
 	if out.Refusal != nil {
@@ -221,45 +288,35 @@ func (n *Node) Command(ctx context.Context, account uint64, name string, args an
 	return out.Reply, nil
 }
 
-// App finds an account by its App ID.
+// App finds an account by its App ID, among those of the partitions served here:
+// ok is false for others, so ask Owns after it, not before.
 func (n *Node) App(appID []byte) (App, bool) {
 	number, ok := ParseAppID(appID)
 	if !ok {
 		return App{}, false
 	}
-	a, ok := (*n.apps.Load())[number]
+	p := n.partitions[number%uint64(len(n.partitions))].Load()
+	if p == nil {
+		return App{}, false
+	}
+	a, ok := (*p.apps.Load())[number]
 	return a, ok
 }
 
-// Accounts lists the numbers of all accounts.
+// Accounts lists the numbers of the accounts of all partitions served here.
 func (n *Node) Accounts() []uint64 {
-	apps := *n.apps.Load()
-	out := make([]uint64, 0, len(apps))
-	for a := range apps {
-		out = append(out, a)
+	var out []uint64
+	for p := range n.here() {
+		for a := range *p.apps.Load() {
+			out = append(out, a)
+		}
 	}
 	return out
 }
 
-// publishApps makes the accounts of a partition known to requests.
-func (n *Node) publishApps(p *partition) {
-	n.appsMu.Lock()
-	defer n.appsMu.Unlock()
-	apps := map[uint64]App{}
-	for k, v := range *n.apps.Load() {
-		apps[k] = v
-	}
-	p.mu.RLock()
-	for _, a := range p.mu.m.byIndex {
-		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: !a.Deactivated}
-	}
-	p.mu.RUnlock()
-	n.apps.Store(&apps)
-}
-
-// Checkpoint writes a checkpoint of every partition now.
+// Checkpoint writes a checkpoint of every partition served here now.
 func (n *Node) Checkpoint() error {
-	for _, p := range n.partitions {
+	for p := range n.here() {
 		err := p.writeCheckpoint()
 		for errors.Is(err, errLagging) {
 			time.Sleep(time.Millisecond)

@@ -37,6 +37,9 @@ type OutboxDone struct {
 	DelayMs int64 `json:"delay_ms,omitempty"`
 	// ProviderID is the provider's own id of the message.
 	ProviderID string `json:"provider_id,omitempty"`
+	// Epoch is the one under which the item was claimed. When it is over, only that
+	// something was sent is taken note of.
+	Epoch uint64 `json:"epoch,omitempty"`
 }
 
 // doneOutbox removes an item, lets it wait, or makes it a dead letter. What is
@@ -46,6 +49,9 @@ func (m *Machine) doneOutbox(cmd *command, c OutboxDone) *Refusal {
 	it := a.outbox.items[c.Seq]
 	if it == nil || it.Attempt != c.Attempt {
 		return nil
+	}
+	if r := m.checkOutcome(c.Epoch, c.Result); r != nil {
+		return r
 	}
 	if len(c.Reason) > maxErrorText {
 		c.Reason = c.Reason[:maxErrorText]

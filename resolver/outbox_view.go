@@ -12,6 +12,8 @@ type OutboxWork struct {
 	// Root is the profile that the item concerns now, NoProfile for none.
 	Root    uint32
 	Payload []byte
+	// Epoch is the one under which this node acts, 0 when embedded.
+	Epoch uint64
 }
 
 // OutboxDue lists items of a kind that are due at nowMs, in the order in which
@@ -32,7 +34,7 @@ func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint
 		if err != nil {
 			return nil, err
 		}
-		w := OutboxWork{OutboxItem: *it, Root: it.Ordinal, Payload: payload}
+		w := OutboxWork{OutboxItem: *it, Root: it.Ordinal, Payload: payload, Epoch: v.epoch()}
 		if it.Ordinal != NoProfile {
 			w.Root = v.a.root(it.Ordinal)
 		}
@@ -44,15 +46,16 @@ func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint
 // OutboxSize is how many items wait.
 func (v *View) OutboxSize() int { return len(v.a.outbox.items) }
 
-// OutboxAccounts lists the accounts that have items due at nowMs, and how many
-// items wait in all.
+// OutboxAccounts lists the accounts that have items due at nowMs, of partitions
+// for which this node acts, and how many items wait in all.
 func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
-	for _, p := range n.partitions {
+	for p := range n.here() {
+		_, acts := p.acts()
 		p.mu.RLock()
-		for _, a := range p.mu.m.byIndex {
+		for _, a := range p.accountsByIndex() {
 			waiting += len(a.outbox.items)
 			for _, h := range a.outbox.due {
-				if len(h.items) > 0 && h.items[0].DueMs <= nowMs {
+				if acts && len(h.items) > 0 && h.items[0].DueMs <= nowMs {
 					due = append(due, a.number)
 					break
 				}

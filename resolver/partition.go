@@ -24,6 +24,7 @@ type partition struct {
 		sync.RWMutex
 		m *Machine
 	}
+	tenure   tenure
 	applied  atomic.Int64 // offset of the next record to apply
 	appended atomic.Int64 // offset behind the newest record this node appended
 	progress *broadcast
@@ -33,7 +34,16 @@ type partition struct {
 	waiting struct {
 		sync.Mutex
 		byID map[eventlog.RecordID]*waiter
+		// enrolling is how many were answered but for the flows they begin.
+		enrolling int
+		refused   bool          // nobody may begin to wait
+		idle      chan struct{} // closed when nobody waits any more; nil unless asked for
 	}
+	apps     atomic.Pointer[map[uint64]App]
+	released atomic.Bool   // this node gave the partition up; set before left is closed
+	left     chan struct{} // closed when the partition begins to end
+	leaves   sync.Once
+	files    openFiles
 
 	failed     chan struct{} // closed when the partition cannot go on
 	failure    error         // set before failed is closed
@@ -46,8 +56,11 @@ type partition struct {
 	}
 	pending chan struct{} // the machine has tasks
 	ended   chan struct{} // closed when nothing is applied any more
-	stop    context.CancelFunc
-	done    sync.WaitGroup
+	// stop ends everything, stopActing only what the node does by itself.
+	stop, stopActing context.CancelFunc
+	done             sync.WaitGroup
+	closes           sync.Once
+	closeErr         error
 
 	applyNs        atomic.Int64
 	checkpoints    atomic.Int64
@@ -78,7 +91,9 @@ func newPartition(n *Node, id int) *partition {
 		failed:   make(chan struct{}),
 		pending:  make(chan struct{}, 1),
 		ended:    make(chan struct{}),
+		left:     make(chan struct{}),
 	}
+	p.apps.Store(&map[uint64]App{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.checkpoint.due = make(chan struct{}, 1)
 	p.checkpoint.finished = newBroadcast()
@@ -93,6 +108,12 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	if err := p.ckpt.prepare(); err != nil {
 		return err
+	}
+	// In this order: other nodes may append and store meanwhile, and neither a
+	// checkpoint nor history is ahead of the log.
+	stored, err := p.node.opts.History.Position(ctx, p.id)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
 	}
 	start, end, err := p.node.opts.Log.Bounds(ctx, p.id)
 	if err != nil {
@@ -131,6 +152,7 @@ func (p *partition) open(ctx context.Context) error {
 		return errors.Join(err, closeAll(s, runs))
 	}
 	p.mu.m = m
+	p.tenure.newest.Store(m.epoch.Number)
 	p.published.all(m)
 	var items []*feedItem
 	for _, sp := range f.Spool {
@@ -140,7 +162,7 @@ func (p *partition) open(ctx context.Context) error {
 		}
 		items = append(items, it)
 	}
-	if err := p.feed.start(ctx, f.Next, end, items); err != nil {
+	if err := p.feed.start(stored, f.Next, end, items); err != nil {
 		return errors.Join(err, closeAll(s, runs))
 	}
 	p.lastCheckpoint.Store(f.Next)
@@ -151,25 +173,31 @@ func (p *partition) open(ctx context.Context) error {
 		p.feed.close()
 		return errors.Join(err, closeAll(s, runs))
 	}
-	p.node.publishApps(p)
+	p.files.open(func() error { return closeAll(s, m.keys.runs) })
+	p.publishApps()
 	run, stop := context.WithCancel(context.Background())
 	p.stop = stop
-	p.done.Add(3)
+	acting, stopActing := context.WithCancel(run)
+	p.stopActing = stopActing
+	p.done.Add(2)
 	go p.apply(run, r)
 	go p.checkpointLoop(run)
-	go p.continueLoop(run)
 	if f.Next < end {
 		p.log.Info("replaying", "from", f.Next, "to", end)
 	}
-	if err := p.waitApplied(ctx, end); err != nil {
+	if err := p.replay(ctx, end); err != nil {
+		return err
+	}
+	if err := p.appendEpoch(ctx); err != nil {
 		return err
 	}
 	// These add records of their own, so they wait until the state is that of
 	// the end of the log.
-	p.done.Add(3)
-	go p.tickLoop(run)
-	go p.eraseLoop(run)
-	go p.buildLoop(run)
+	p.done.Add(4)
+	go p.continueLoop(run)
+	go p.tickLoop(acting)
+	go p.eraseLoop(acting)
+	go p.buildLoop(acting)
 	if f.Next < end {
 		// The next start need not replay all that again.
 		p.requestCheckpoint()
@@ -324,7 +352,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	p.feed.end(e.Offset)
 	p.applyNs.Add(int64(time.Since(begun)))
 	if accounts {
-		p.node.publishApps(p)
+		p.publishApps()
 	}
 	if queued {
 		p.node.queued.signal()

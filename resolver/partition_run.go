@@ -30,6 +30,11 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 		return err
 	}
 	p.published.record(p.mu.m, env)
+	p.noteEpoch(p.mu.m, env.ID)
+	if p.mu.m.started {
+		p.mu.m.started = false
+		p.node.campaigns.signal()
+	}
 	return nil
 }
 
@@ -59,6 +64,7 @@ func (p *partition) takeWaiter(id eventlog.RecordID) *waiter {
 	w := p.waiting.byID[id]
 	if w != nil {
 		delete(p.waiting.byID, id)
+		p.checkIdle()
 	}
 	return w
 }
@@ -87,6 +93,11 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	w := waiters.Get().(*waiter)
 	w.out = out
 	p.waiting.Lock()
+	if p.waiting.refused && env.Kind != eventlog.KindContinue { // those who wait may need what continues
+		p.waiting.Unlock()
+		waiters.Put(w)
+		return p.gone()
+	}
 	p.waiting.byID[env.ID] = w
 	p.waiting.Unlock()
 
@@ -105,7 +116,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 		case <-ctx.Done():
 			err = fmt.Errorf("%w: the record is stored but not applied yet: %w", ErrUnavailable, ctx.Err())
 		case <-p.ended:
-			err = fmt.Errorf("%w: the record is stored but not applied yet: the service stops", ErrUnavailable)
+			err = p.stopped("the record is stored but not applied yet")
 		case <-p.failed:
 			err = fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
 		}
@@ -148,15 +159,28 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 	if out.enrolments == (queuePosition{}) || env.Kind == eventlog.KindTick || env.Kind == eventlog.KindContinue {
 		return nil
 	}
+	p.waiting.Lock()
+	p.waiting.enrolling++
+	p.waiting.Unlock()
+	defer func() {
+		p.waiting.Lock()
+		p.waiting.enrolling--
+		p.checkIdle()
+		p.waiting.Unlock()
+	}()
 	limit := time.NewTimer(enrolledWait)
 	defer limit.Stop()
 	for {
 		changed := p.progress.wait()
 		p.mu.RLock()
-		done := p.mu.m.accounts[env.Account].flows.queue.passed(out.enrolments)
+		closed := p.mu.m == nil
+		done := !closed && p.mu.m.accounts[env.Account].flows.queue.passed(out.enrolments)
 		p.mu.RUnlock()
 		if done {
 			return nil
+		}
+		if closed {
+			return p.stopped("the record is stored and its flows are not begun yet")
 		}
 		select {
 		case <-changed:
@@ -165,7 +189,7 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 		case <-limit.C:
 			return nil
 		case <-p.ended:
-			return fmt.Errorf("%w: the record is stored and its flows are not begun yet: the service stops", ErrUnavailable)
+			return p.stopped("the record is stored and its flows are not begun yet")
 		case <-p.failed:
 			return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
 		}
@@ -185,7 +209,7 @@ func classify(err error) error {
 
 // waitApplied waits until all records below the offset are applied.
 func (p *partition) waitApplied(ctx context.Context, offset int64) error {
-	for {
+	for p.applied.Load() < offset {
 		changed := p.progress.wait()
 		if p.applied.Load() >= offset {
 			return nil
@@ -194,10 +218,16 @@ func (p *partition) waitApplied(ctx context.Context, offset int64) error {
 		case <-changed:
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-p.ended:
+			if p.applied.Load() >= offset {
+				return nil
+			}
+			return p.gone()
 		case <-p.failed:
 			return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
 		}
 	}
+	return nil
 }
 
 func (p *partition) requestCheckpoint() {
@@ -251,6 +281,11 @@ func (p *partition) writeCheckpoint() error {
 	// has been given all rows below the offset.
 	p.feed.mu.Lock()
 	p.mu.Lock()
+	if p.mu.m == nil { // released meanwhile
+		p.mu.Unlock()
+		p.feed.mu.Unlock()
+		return nil
+	}
 	if p.mu.m.next == p.lastCheckpoint.Load() || p.mu.m.lagging() {
 		lagging := p.mu.m.lagging()
 		p.mu.Unlock()
@@ -302,6 +337,12 @@ func (p *partition) continueLoop(ctx context.Context) {
 		case <-p.failed:
 			return
 		}
+		p.mu.RLock()
+		pending := p.mu.m.Pending() > 0
+		p.mu.RUnlock()
+		if !pending { // it was at a time during the replay
+			continue
+		}
 		env := eventlog.Envelope{Kind: eventlog.KindContinue}
 		if err := p.node.stamp(&env); err != nil {
 			p.fail(err)
@@ -330,11 +371,18 @@ func (p *partition) continueLoop(ctx context.Context) {
 }
 
 // close stops applying, lets history catch up for a bounded time, writes a
-// last checkpoint and releases everything.
+// last checkpoint and releases everything. Of a partition that was released no
+// checkpoint is begun after ctx has ended: its next owner replays instead.
 func (p *partition) close(ctx context.Context) error {
 	if p.stop == nil {
 		return nil
 	}
+	p.closes.Do(func() { p.closeErr = p.closeOnce(ctx) })
+	return p.closeErr
+}
+
+func (p *partition) closeOnce(ctx context.Context) error {
+	p.leaves.Do(func() { close(p.left) })
 	p.stop()
 	p.done.Wait()
 	var err error
@@ -345,11 +393,33 @@ func (p *partition) close(ctx context.Context) error {
 		if e := p.feed.waitStored(ctx, p.applied.Load()); e != nil {
 			p.log.Warn("history lags at shutdown; the rest is in the checkpoint", "error", e)
 		}
+		if p.released.Load() && ctx.Err() != nil {
+			p.log.Info("no checkpoint at the release: the rest is replayed", "reason", ctx.Err())
+			break
+		}
 		if err = p.writeCheckpoint(); errors.Is(err, errLagging) {
 			p.log.Info("no checkpoint at shutdown: the rest is replayed", "reason", err)
 			err = nil
 		}
 	}
 	p.feed.close()
-	return errors.Join(err, closeAll(p.mu.m.store, p.mu.m.keys.runs))
+	// Nobody who takes the lock from here on finds a machine, and snapshots keep
+	// the files open that they read.
+	p.checkpoint.Lock()
+	p.mu.Lock()
+	p.mu.m = nil
+	p.mu.Unlock()
+	p.checkpoint.Unlock()
+	p.files.done()
+	select {
+	case <-p.files.closed:
+		return errors.Join(err, p.files.err)
+	default:
+	}
+	select {
+	case <-p.files.closed:
+		return errors.Join(err, p.files.err)
+	case <-ctx.Done():
+		return errors.Join(err, fmt.Errorf("snapshots are still being read; the last one closes the files: %w", ctx.Err()))
+	}
 }

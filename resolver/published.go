@@ -162,17 +162,27 @@ func (s *publishedSegment) at(atMs int64) CountedSegment {
 	return CountedSegment{s.Segment, n, ok}
 }
 
+// publishedOf takes the barrier; ok is false when [Node.Read] is to be asked.
+func (n *Node) publishedOf(account uint64) (p *published, ok bool) {
+	part, err := n.owner(account)
+	if err != nil || part.barrier(context.Background()) != nil {
+		return nil, false
+	}
+	return &part.published, true
+}
+
 // PublishedSegment finds a saved segment and its members at nowMs, or at the log
 // time if that is later, which it returns. It includes every event acknowledged
 // before the call and does not wait for the record that is being applied. When
 // ok is false [Node.Read] must be asked, also why: there may be no such segment
 // or account, or the partition may have failed.
 func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s CountedSegment, atMs int64, ok bool) {
-	if n.Barrier(account) != nil {
+	p, ok := n.publishedOf(account)
+	if !ok {
 		return s, 0, false
 	}
 	found := false
-	ok = n.partitionOf(account).published.read(account, func(list *publishedSegments, logTimeMs int64) {
+	ok = p.read(account, func(list *publishedSegments, logTimeMs int64) {
 		if found = false; list == nil {
 			return
 		}
@@ -188,11 +198,12 @@ func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s Count
 // PublishedSegments is [Node.PublishedSegment] for all saved segments, the oldest
 // first, as of one state.
 func (n *Node) PublishedSegments(account uint64, nowMs int64) (list []CountedSegment, atMs int64, ok bool) {
-	if n.Barrier(account) != nil {
+	p, ok := n.publishedOf(account)
+	if !ok {
 		return nil, 0, false
 	}
 	found := false
-	ok = n.partitionOf(account).published.read(account, func(s *publishedSegments, logTimeMs int64) {
+	ok = p.read(account, func(s *publishedSegments, logTimeMs int64) {
 		if found = s != nil; !found {
 			return
 		}

@@ -32,7 +32,7 @@ func publishedNode(t *testing.T) (*fixture, *Node) {
 	if _, err := n.Command(context.Background(), testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
 		t.Fatal(err)
 	}
-	p := n.partitionOf(otherAccount)
+	p := n.partitions[0].Load()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	m := p.mu.m
@@ -233,7 +233,7 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 			var saved struct{ ID string }
 			_ = json.Unmarshal(reply, &saved)
 			found := false
-			whole := n.partitionOf(testAccount).published.read(testAccount, func(s *publishedSegments, _ int64) { _, found = s.byID[saved.ID] })
+			whole := n.partitions[0].Load().published.read(testAccount, func(s *publishedSegments, _ int64) { _, found = s.byID[saved.ID] })
 			if whole && !found { // else the lock would be taken
 				t.Errorf("S1: segment %s is saved and not published", saved.ID)
 			}
@@ -352,7 +352,7 @@ func TestPublishedWithoutAccountOrNode(t *testing.T) {
 // stopped amid it, does not take what it reads for an answer.
 func TestPublishedHalfWritten(t *testing.T) {
 	f, n := publishedNode(t)
-	p := n.partitionOf(testAccount)
+	p := n.partitions[0].Load()
 	p.published.sequence.Add(1)
 	if _, _, ok := n.PublishedSegments(testAccount, 0); ok {
 		t.Error("what is being written is answered")

@@ -3,6 +3,7 @@ package resolver
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -22,6 +23,7 @@ type Snapshot struct {
 	pages    []*headerPage
 	overlay  map[docKey][]byte
 	db       *pebble.Snapshot
+	p        *partition        // whose files are held open; nil for a machine alone
 	lists    map[uint32]string // ids by number
 	universe *roaring.Bitmap
 }
@@ -29,7 +31,11 @@ type Snapshot struct {
 // Snapshot takes a snapshot. Its cost beside the view's lock is the number of
 // documents changed since the last checkpoint.
 func (v *View) Snapshot() *Snapshot {
+	if v.p != nil {
+		v.p.files.use()
+	}
 	return &Snapshot{
+		p:       v.p,
 		account: v.a.number,
 		index:   v.a.index,
 		n:       v.a.headers.n,
@@ -41,7 +47,27 @@ func (v *View) Snapshot() *Snapshot {
 }
 
 // Close releases what the snapshot holds.
-func (s *Snapshot) Close() error { return s.db.Close() }
+func (s *Snapshot) Close() error {
+	err := s.db.Close()
+	if s.p != nil {
+		s.p.files.done()
+	}
+	return err
+}
+
+// stopped ends reading soon after the partition was released, since its files
+// stay open for as long; nil while it is here.
+func (s *Snapshot) stopped() error {
+	if s.p == nil {
+		return nil
+	}
+	select {
+	case <-s.p.left:
+		return s.p.gone()
+	default:
+		return nil
+	}
+}
 
 // ProfileID is the id of an ordinal.
 func (s *Snapshot) ProfileID(ordinal uint32) ProfileID {
@@ -66,6 +92,9 @@ func (s *Snapshot) Universe() *roaring.Bitmap {
 // Scan implements [query.Profiles].
 func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.Facts) error) error {
 	lower := accountKey(nil, tableDocument, s.account)
+	if err := s.stopped(); err != nil {
+		return err
+	}
 	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: documentKey(nil, s.account, noOrdinal)})
 	if err != nil {
 		return err
@@ -76,8 +105,10 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 	var f segment.Facts
 	for ords := s.Universe().Iterator(); ords.HasNext(); {
 		o := ords.Next()
-		if o%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if o%4096 == 0 {
+			if err := errors.Join(ctx.Err(), s.stopped()); err != nil {
+				return err
+			}
 		}
 		b, ok := s.overlay[docKey(uint64(s.index)<<32|uint64(o))]
 		if !ok {

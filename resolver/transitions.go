@@ -26,31 +26,43 @@ type liveTransitions struct {
 // TransitionWatcher receives the transitions of one segment.
 type TransitionWatcher struct {
 	// Events carries the transitions. It is closed when the watcher was too slow:
-	// what it missed is in history, behind the last one it received.
+	// what it missed is in history, behind the last one it received. It is closed
+	// as well when this node does not serve the account any more; Err tells.
 	Events  chan TransitionEvent
 	account uint64
 	segment string
 	from    int64
 	live    *liveTransitions
+	end     watchEnd
 }
 
 // WatchTransitions starts watching a segment; ok is false when too many watch
-// already.
+// already. The watcher of an account that is not served here has ended.
 func (n *Node) WatchTransitions(account uint64, segment string) (w *TransitionWatcher, ok bool) {
 	l := &n.transitions
-	p := n.partitionOf(account)
+	w = &TransitionWatcher{Events: make(chan TransitionEvent, transitionBuffer), account: account, segment: segment, live: l, end: newWatchEnd()}
+	p, err := n.owner(account)
+	if err != nil {
+		w.finish(err)
+		return w, true
+	}
 	// Nothing is applied meanwhile: what is not received is below from.
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	// A release takes the partition away before it ends watchers.
+	if _, err := n.owner(account); err != nil || p.mu.m == nil {
+		w.finish(notOwner(p.id))
+		return w, true
+	}
 	if len(l.subs) >= maxWatchers {
 		return nil, false
 	}
 	if l.subs == nil {
 		l.subs = map[*TransitionWatcher]struct{}{}
 	}
-	w = &TransitionWatcher{Events: make(chan TransitionEvent, transitionBuffer), account: account, segment: segment, from: p.mu.m.next, live: l}
+	w.from = p.mu.m.next
 	l.subs[w] = struct{}{}
 	l.count.Store(int32(len(l.subs)))
 	return w, true
@@ -59,6 +71,15 @@ func (n *Node) WatchTransitions(account uint64, segment string) (w *TransitionWa
 // From is the offset from which on the watcher receives transitions; earlier
 // ones are in history.
 func (w *TransitionWatcher) From() int64 { return w.from }
+
+// Err wraps [ErrNotOwner] once this node does not serve the account any more, and
+// is nil when Events was closed for another reason.
+func (w *TransitionWatcher) Err() error { return w.end.get() }
+
+func (w *TransitionWatcher) finish(err error) {
+	w.end.set(err)
+	close(w.Events)
+}
 
 // Close ends watching.
 func (w *TransitionWatcher) Close() {

@@ -3,7 +3,7 @@ package resolver
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
@@ -18,33 +18,39 @@ type View struct {
 	a *account
 }
 
-// Barrier makes sure that everything acknowledged before the call is applied.
-// A record is acknowledged after it was applied here, and nobody but this node
-// acknowledges any while it owns the partition (package cluster for a log that
-// others can reach), so there is nothing to wait for; a partition that has
-// failed cannot say. With several nodes it will have to ask the log for its end.
-func (n *Node) Barrier(account uint64) error {
-	p := n.partitionOf(account)
-	select {
-	case <-p.failed:
-		return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
-	default:
-		return nil
+// Barrier makes sure that everything acknowledged before the call is applied,
+// by whatever node. A record is acknowledged after it was applied; when nobody
+// else appends, that was here, and there is nothing to wait for. With
+// Options.RemoteLog the log is asked for its end, and what is below it is waited
+// for, a few seconds at most. A partition that has failed cannot say. Errors are
+// those of [Node.Read].
+func (n *Node) Barrier(ctx context.Context, account uint64) error {
+	p, err := n.owner(account)
+	if err != nil {
+		return err
 	}
+	return p.barrier(ctx)
 }
 
 // Read takes the barrier and calls fn with a view of the account. It returns
-// fn's error, or one that wraps [ErrNoAccount] or [ErrUnavailable].
+// fn's error, or one that wraps [ErrNoAccount], [ErrNotOwner] or
+// [ErrUnavailable].
 func (n *Node) Read(ctx context.Context, account uint64, fn func(*View) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := n.Barrier(account); err != nil {
+	p, err := n.owner(account)
+	if err != nil {
 		return err
 	}
-	p := n.partitionOf(account)
+	if err := p.barrier(ctx); err != nil {
+		return err
+	}
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	if p.mu.m == nil {
+		return p.gone()
+	}
 	a := p.mu.m.accounts[account]
 	if a == nil {
 		return ErrNoAccount
@@ -52,9 +58,19 @@ func (n *Node) Read(ctx context.Context, account uint64, fn func(*View) error) e
 	return fn(&View{p, p.mu.m, a})
 }
 
-// WaitHistory waits until history holds everything the cut may see.
+// WaitHistory waits until history holds everything the cut may see. The error
+// wraps [ErrNotOwner] when the cut's partition is not served here (any more): its
+// owner knows how far history is.
 func (n *Node) WaitHistory(ctx context.Context, cut query.Cut) error {
-	return n.partitions[cut.Partition].feed.waitStored(ctx, cut.UpTo)
+	p := n.partitions[cut.Partition].Load()
+	if p == nil {
+		return notOwner(cut.Partition)
+	}
+	err := p.feed.waitStored(ctx, cut.UpTo)
+	if errors.Is(err, errFeedClosed) {
+		return p.gone()
+	}
+	return err
 }
 
 // Cut names this state for queries of history.
