@@ -37,7 +37,7 @@ func (r *recorder) start(c CampaignStart) CampaignRun {
 
 func (r *recorder) batch(id string, run int) CampaignBatchReply {
 	r.t.Helper()
-	return answer[CampaignBatchReply](r.t, r.must(CommandCampaignBatch, CampaignBatch{id, run}))
+	return answer[CampaignBatchReply](r.t, r.must(CommandCampaignBatch, CampaignBatch{ID: id, Run: run}))
 }
 
 func (r *recorder) run(id string) CampaignRun {

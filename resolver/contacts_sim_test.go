@@ -123,7 +123,7 @@ func randomCampaignCommand(rng *rand.Rand, node *Node, list string, people []str
 	case 1:
 		send(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: run})
 	case 2:
-		send(CommandCampaignResume, CampaignBatch{c.ID, run})
+		send(CommandCampaignResume, CampaignBatch{ID: c.ID, Run: run})
 	case 3:
 		send(CommandCampaignDelete, CampaignID{c.ID})
 	case 4:
@@ -132,7 +132,7 @@ func randomCampaignCommand(rng *rand.Rand, node *Node, list string, people []str
 			Kind: pick(rng, EngagementOpen, EngagementClick, EngagementBounce, EngagementSoftBounce, EngagementUnsubscribed), Agent: pick(rng, "", AgentPerson, AgentMachine)})
 	default:
 		var b CampaignBatchReply
-		_ = json.Unmarshal(send(CommandCampaignBatch, CampaignBatch{c.ID, run}), &b)
+		_ = json.Unmarshal(send(CommandCampaignBatch, CampaignBatch{ID: c.ID, Run: run}), &b)
 		for _, x := range b.Recipients {
 			send(CommandCampaignResult, CampaignResult{ID: c.ID, Run: run, Ordinal: x.Ordinal, Variant: x.Variant, Result: pick(rng, ResultSent, ResultSent, ResultFailed, ResultBounced, ResultRefused)})
 		}

@@ -35,6 +35,9 @@ func (p *partition) eraseLoop(ctx context.Context) {
 		p.mu.RLock()
 		b, ok := p.mu.m.nextErasures(p.id)
 		p.mu.RUnlock()
+		if _, reigns := p.reigns(); !reigns {
+			ok = false // its owner sees to it
+		}
 		if !ok {
 			wait = erasePause
 			select {

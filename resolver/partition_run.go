@@ -340,8 +340,8 @@ func (p *partition) continueLoop(ctx context.Context) {
 		p.mu.RLock()
 		pending := p.mu.m.Pending() > 0
 		p.mu.RUnlock()
-		if !pending { // it was at a time during the replay
-			continue
+		if _, reigns := p.reigns(); !reigns || !pending {
+			continue // its owner sees to it, or it was so at a time during the replay
 		}
 		env := eventlog.Envelope{Kind: eventlog.KindContinue}
 		if err := p.node.stamp(&env); err != nil {
@@ -349,23 +349,14 @@ func (p *partition) continueLoop(ctx context.Context) {
 			return
 		}
 		var out Outcome
-		err := p.submit(ctx, env, env.Append(nil), &out)
-		switch {
-		case err == nil:
-		case errors.Is(err, ErrOverloaded):
-			// Try again when the queue has moved.
-			t := time.NewTimer(50 * time.Millisecond)
-			select {
-			case <-t.C:
-			case <-ctx.Done():
-			}
-			t.Stop()
+		if err := p.submit(ctx, env, env.Append(nil), &out); err != nil {
+			// Try again when the queue has moved, or the log is back. One too many
+			// does no harm.
+			p.pause(ctx, 50*time.Millisecond)
 			select {
 			case p.pending <- struct{}{}:
 			default:
 			}
-		default:
-			return
 		}
 	}
 }

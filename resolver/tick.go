@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
@@ -24,6 +23,9 @@ func (p *partition) tickLoop(ctx context.Context) {
 		p.mu.RLock()
 		due, ok := p.mu.m.nextDue()
 		p.mu.RUnlock()
+		if _, reigns := p.reigns(); !reigns {
+			ok = false // its owner's ticks are enough
+		}
 		wait := time.Duration(due-p.node.opts.Now().UnixMilli()) * time.Millisecond
 		switch {
 		case !ok:
@@ -38,10 +40,13 @@ func (p *partition) tickLoop(ctx context.Context) {
 		case wait > 0:
 			p.pause(ctx, min(wait, tickLook))
 		default:
-			if !p.tick(ctx) {
-				return
-			}
+			p.tick(ctx)
 			p.pause(ctx, tickPause)
+		}
+		select {
+		case <-p.failed:
+			return
+		default:
 		}
 		if ctx.Err() != nil {
 			return
@@ -49,15 +54,18 @@ func (p *partition) tickLoop(ctx context.Context) {
 	}
 }
 
-func (p *partition) tick(ctx context.Context) (goOn bool) {
+// tick appends one. When it cannot be, or nobody knows whether it was, another
+// one follows: the log may be away for a while.
+func (p *partition) tick(ctx context.Context) {
 	env := eventlog.Envelope{Kind: eventlog.KindTick}
 	if err := p.node.stamp(&env); err != nil {
 		p.fail(err)
-		return false
+		return
 	}
 	var out Outcome
-	err := p.submit(ctx, env, env.Append(nil), &out)
-	return err == nil || errors.Is(err, ErrOverloaded)
+	if err := p.submit(ctx, env, env.Append(nil), &out); err != nil {
+		p.log.Debug("no tick", "error", err)
+	}
 }
 
 // pause waits, less when ctx ends.

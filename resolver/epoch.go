@@ -1,0 +1,239 @@
+package resolver
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// Epochs say which node acts for a partition of a log that several nodes reach.
+//
+// What is read, answered or appended does not depend on who owns a partition:
+// the state is a function of the log. Only what leaves the process does, and
+// that is what epochs are for. A node that takes a partition replays its log and
+// appends an epoch record; once that is applied it acts, until another node's
+// epoch record stands behind its own. The order in the log decides, no clock.
+//
+// A node that was frozen does not know yet that another took over. All it can do
+// goes through records, and each kind of them is harmless from it:
+//
+//   - Claims, batches of campaigns, the end and the resumption of a run are
+//     refused under an epoch that is not the newest (claim.go). So nothing leaves
+//     the process but what was under way when it froze, under the same id.
+//   - Outcomes: that a message was sent is true whoever says it, and counts once:
+//     by then the item or the recipient may be gone. Any other outcome is
+//     refused under an older epoch: it would make the attempt of the new owner,
+//     which is under way, another one, and that would be repeated.
+//   - Events, imports and commands of clients mean the same whoever appends them.
+//   - A tick carries a time and nothing else. What is due is due by log time, in
+//     one order, and log time never goes back: an old tick does nothing.
+//   - A continue record says that the machine is to go on with what it has begun.
+//     With nothing begun it does nothing; one more only does the next piece early.
+//   - A chunk of a segment's past names the leaf or state and the place where it
+//     goes on; what does not go on where the last one ended is passed over. One
+//     that does is exact, whoever made it: the past is that below the offset at
+//     which the state was defined, merges since are followed when it is applied,
+//     and who changed since a leaf was defined is judged by that, not by the chunk.
+//     Numbers of leaves and states are never given twice.
+//   - erasure.done says that history has erased what was erased below an offset.
+//     History is one for all nodes, tasks are in the order of their offsets, and
+//     every state has the same: what is confirmed is what was asked for.
+//   - api_keys.used tells of uses that were, the newest counts.
+//   - An epoch record that was on its way when its node froze becomes the newest
+//     and takes the partition from its owner. Both then see in the log that they
+//     do not act or should not: the owner takes the partition again
+//     ([Node.Take]), the other one gives it back.
+//
+// So epochs need not be in those records, and they do not cost it.
+
+// CommandPartitionEpoch begins an epoch. It is of no account: its number is 0.
+const CommandPartitionEpoch = "partition.epoch"
+
+// EpochBegin is the argument of [CommandPartitionEpoch].
+type EpochBegin struct {
+	Node    string `json:"node"`
+	Address string `json:"address,omitempty"`
+	// ApplyVersion is that of the node's build. A build that has an older one stops
+	// at the record: it does not know the rules of those that follow.
+	ApplyVersion int `json:"apply_version"`
+}
+
+// Epoch is the time for which a node acts for a partition.
+type Epoch struct {
+	// Number is the offset of its record plus one: the larger the later, 0 for none.
+	Number uint64 `json:"number"`
+	// Node is the id of the node that acts, Address where other nodes reach it.
+	Node    string `json:"node"`
+	Address string `json:"address,omitempty"`
+	// Session is the id of its record, in hexadecimal.
+	Session string `json:"session"`
+	// ApplyVersion is that of the rules of the node's build.
+	ApplyVersion int `json:"apply_version"`
+	// BeganMs is the log time of its record.
+	BeganMs int64 `json:"began_ms"`
+}
+
+const maxNodeText = 256 // bytes of a node's id, and of its address
+
+// beginEpoch makes the writer of the record the one who acts.
+func (m *Machine) beginEpoch(env eventlog.Envelope, args []byte, out *Outcome) error {
+	var c EpochBegin
+	if err := json.Unmarshal(args, &c); err != nil {
+		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, CommandPartitionEpoch, err)
+	}
+	if c.ApplyVersion > ApplyVersion {
+		return fmt.Errorf("%w: node %.40q at %.80q has version %d of the state machine's rules, this build has version %d; install the newer build here",
+			ErrNewer, c.Node, c.Address, c.ApplyVersion, ApplyVersion)
+	}
+	switch {
+	case env.Account != 0:
+		out.Refusal = invalid("", "an epoch is a partition's, not an account's")
+	case c.Node == "" || len(c.Node) > maxNodeText:
+		out.Refusal = invalid("node", "node must have 1 to %d bytes", maxNodeText)
+	case len(c.Address) > maxNodeText:
+		out.Refusal = invalid("address", "address must have at most %d bytes", maxNodeText)
+	default:
+		m.epoch = Epoch{
+			Number: uint64(out.Offset) + 1, Node: c.Node, Address: c.Address, Session: hex.EncodeToString(env.ID[:]),
+			ApplyVersion: c.ApplyVersion, BeganMs: m.logTime,
+		}
+		out.Reply = mustJSON(m.epoch)
+	}
+	return nil
+}
+
+// epochEntity is the epoch as a checkpoint has it, nil for none.
+func (m *Machine) epochEntity() *Epoch {
+	if m.epoch.Number == 0 {
+		return nil
+	}
+	e := m.epoch
+	return &e
+}
+
+// tenure is what a partition knows of its own right to act.
+type tenure struct {
+	newest atomic.Uint64 // number of the newest epoch applied
+	own    atomic.Uint64 // number of this partition's newest epoch of its own, 0 for none
+	ended  atomic.Bool   // no effect is begun any more; set while mu is held
+
+	mu struct {
+		sync.Mutex
+		record  eventlog.RecordID // of the epoch record under way
+		effects int               // under way
+		idle    chan struct{}     // closed when none is; nil unless asked for
+	}
+}
+
+// reigns tells whether the newest epoch is this node's, and which it is. Embedded
+// there is none: its number is 0. A partition that has known epochs is a
+// cluster's, and not of a node without an id.
+func (p *partition) reigns() (epoch uint64, ok bool) {
+	newest := p.tenure.newest.Load() // before own: see noteEpoch
+	own := p.tenure.own.Load()
+	return own, own == newest && (own != 0) == (p.node.opts.NodeID != "")
+}
+
+// acts tells whether this node acts for the partition, and under which epoch.
+func (p *partition) acts() (epoch uint64, ok bool) {
+	epoch, ok = p.reigns()
+	return epoch, ok && !p.tenure.ended.Load()
+}
+
+// noteEpoch notes the newest epoch of the state; id is that of the record just
+// applied. It is called while the partition's lock is held.
+func (p *partition) noteEpoch(m *Machine, id eventlog.RecordID) {
+	newest := m.epoch.Number
+	before := p.tenure.newest.Load()
+	if newest == before {
+		return
+	}
+	p.tenure.mu.Lock()
+	own := p.tenure.mu.record == id && id != eventlog.RecordID{}
+	p.tenure.mu.Unlock()
+	_, reigned := p.reigns()
+	if own {
+		p.tenure.own.Store(newest)
+	}
+	p.tenure.newest.Store(newest)
+	switch {
+	case own:
+		p.log.Info("acting", "epoch", newest)
+	case reigned && before != 0:
+		p.log.Warn("another node acts for the partition from here on", "epoch", newest, "node", m.epoch.Node, "address", m.epoch.Address)
+	}
+	p.node.changed.signal()
+}
+
+// appendEpoch begins an epoch of this node's and waits until it is applied. The
+// state must be that of the log's end. Nothing is done by a node without an id.
+func (p *partition) appendEpoch(ctx context.Context) error {
+	o := &p.node.opts
+	if o.NodeID == "" {
+		return nil
+	}
+	env := eventlog.Envelope{Kind: eventlog.KindCommand}
+	if err := p.node.stamp(&env); err != nil {
+		return err
+	}
+	p.tenure.mu.Lock()
+	p.tenure.mu.record = env.ID
+	p.tenure.mu.Unlock()
+	args := EpochBegin{Node: o.NodeID, Address: o.Advertise, ApplyVersion: ApplyVersion}
+	var out Outcome
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(args)), &out); err != nil {
+		return fmt.Errorf("begin an epoch of partition %d: %w", p.id, err)
+	}
+	if out.Refusal != nil {
+		return fmt.Errorf("begin an epoch of partition %d: %w", p.id, out.Refusal)
+	}
+	return nil
+}
+
+// renew begins an epoch unless this node acts already: another node's record may
+// have come behind the last one.
+func (p *partition) renew(ctx context.Context) error {
+	if _, ok := p.reigns(); ok {
+		return nil
+	}
+	return p.appendEpoch(ctx)
+}
+
+// Epoch returns the newest epoch of a partition; ok is false when there is none,
+// or the partition is not here.
+func (n *Node) Epoch(partition int) (e Epoch, ok bool) {
+	if !n.Owns(partition) {
+		return e, false
+	}
+	p := n.partitions[partition].Load()
+	if p == nil {
+		return e, false
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.mu.m == nil {
+		return e, false
+	}
+	return p.mu.m.epoch, p.mu.m.epoch.Number != 0
+}
+
+// Acts tells whether this node acts for a partition: it is here and the newest
+// epoch is this node's. [Node.Changed] says when that may have changed. One that
+// is here for which the node does not act was taken by another: whoever decides
+// on ownership gives it back, or takes it again once it is sure.
+func (n *Node) Acts(partition int) bool {
+	if !n.Owns(partition) {
+		return false
+	}
+	p := n.partitions[partition].Load()
+	if p == nil {
+		return false
+	}
+	_, ok := p.acts()
+	return ok
+}
