@@ -27,7 +27,7 @@ import (
 //	61  records, compressed when attributes say so
 //
 // A record: length, attributes, timestamp delta, offset delta, length of key
-// (-1), length of value, value, number of headers; integers are zigzag
+// (-1 for none), key, length of value, value, number of headers; integers are zigzag
 // varints, attributes one byte.
 const (
 	batchHeaderSize = 61
@@ -35,7 +35,8 @@ const (
 	sizePrefix = 4
 	// prefixSize is what a batch's buffer begins with.
 	prefixSize = sizePrefix + batchHeaderSize
-	// maxFraming is what a record takes beside its bytes, at most.
+	// maxFraming is what a record takes beside its bytes, at most: 31 for a first
+	// one with a key.
 	maxFraming = 32
 
 	atLength = 8
@@ -56,14 +57,20 @@ const (
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // appendRecord frames data as the record with this offset delta. It has no
-// key, no headers and no time of its own.
-func appendRecord(b []byte, delta int, data []byte) []byte {
-	var head [24]byte
+// headers and no time of its own; key is nil but for the first of a batch in a
+// topic with a base.
+func appendRecord(b []byte, delta int, key, data []byte) []byte {
+	var head [24 + baseSize]byte
 	h := head[:0]
 	h = append(h, 0) // attributes
 	h = append(h, 0) // timestamp delta
 	h = binary.AppendVarint(h, int64(delta))
-	h = append(h, 1) // key: none, -1 in zigzag
+	if key == nil {
+		h = append(h, 1) // none: -1 in zigzag
+	} else {
+		h = binary.AppendVarint(h, int64(len(key)))
+		h = append(h, key...)
+	}
 	h = binary.AppendVarint(h, int64(len(data)))
 	b = binary.AppendVarint(b, int64(len(h)+len(data)+1))
 	b = append(b, h...)

@@ -20,6 +20,9 @@
 // one request on the way (reader.go, fetch.go), which the broker answers as
 // soon as there is a record. Records are handed out as slices of the answer.
 //
+// A topic that a log was moved to counts from the offset that log ended at
+// (base.go); inside this package offsets are Kafka's.
+//
 // The read barrier is [Log.Bounds]: the leader's end offset, asked for after
 // the caller came; who waits at once shares a question (offsets.go).
 //

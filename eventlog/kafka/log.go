@@ -143,6 +143,9 @@ func (l *Log) Append(ctx context.Context, partition int, data []byte) (int64, er
 	return w.wait(ctx)
 }
 
+// inflateLimit bounds what a batch inflates to.
+func (l *Log) inflateLimit() int { return max(64<<20, 4*l.batchBytes) }
+
 func (l *Log) maxRecord() int {
 	return min(l.opts.MaxRecordBytes, l.batchBytes-batchHeaderSize-maxFraming)
 }

@@ -180,7 +180,7 @@ func TestDamageStopsTheReader(t *testing.T) {
 	opts := shared(t)
 	l := mustOpen(t, opts)
 	mustAppend(t, l, 0, []byte("a"))
-	buf := appendRecord(make([]byte, prefixSize), 0, []byte("alien"))
+	buf := appendRecord(make([]byte, prefixSize), 0, nil, []byte("alien"))
 	set, err := sealBatch(buf, 1, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -118,11 +118,16 @@ func (p *partition) askBounds() bounds {
 			err = fmt.Errorf("it ends at offset %d, but records below %d were acknowledged: either broker %s no longer leads it, or records were lost (unclean leader election, a topic that was deleted)",
 				end, known, p.leader.present().addr)
 		}
+		var o *origin
 		if err == nil {
 			p.atLeast(end)
 			l.trouble.over(p, onOffsets)
+			if o, err = p.originNow(ctx); err != nil {
+				return bounds{err: err}
+			}
 			p.counters.questions.Add(1)
-			return bounds{start: start, end: end}
+			// Retention may have taken the base record.
+			return bounds{start: max(start, o.first) + o.shift, end: max(end, o.first) + o.shift}
 		}
 		l.trouble.met(p, onOffsets, err)
 		if refused(err) || p.pause(ctx, &wait) != nil {

@@ -69,6 +69,10 @@ type Options struct {
 	// MinRetentionBytes is the least retention.bytes that will do. 0 means that
 	// retention.bytes may not be set: how long it lasts is nobody's promise.
 	MinRetentionBytes int64
+	// Base is what is known of the offset that the topic's records count from, see
+	// [Log.Begin]: needed when retention has taken all of a partition, and
+	// compared otherwise. nil: nothing is known.
+	Base *int64
 	// MaxRecordBytes is the largest record Append takes.
 	MaxRecordBytes int
 	// QueueBytes bounds the records of a partition that are not acknowledged

@@ -49,8 +49,10 @@ type partition struct {
 
 	leader  leader
 	barrier barrier
-	// known is an offset that the end of the partition cannot be below: what
-	// was acknowledged to us, what we read, what we were told.
+	// origin is nil until it was found out, see originNow.
+	origin atomic.Pointer[origin]
+	// known is one of Kafka's offsets that the end of the partition cannot be
+	// below: what was acknowledged to us, what we read, what we were told.
 	known atomic.Int64
 
 	counters counters
@@ -63,6 +65,8 @@ type batch struct {
 	buf     []byte
 	records int
 	payload int
+	// keyed says that the first record has the partition's base for its key.
+	keyed bool
 	// since is when its first record came.
 	since   time.Time
 	waiters []*waiter
@@ -109,7 +113,12 @@ func (p *partition) enqueue(data []byte) (*waiter, error) {
 		b = &batch{buf: p.buffer(), since: opts.Now()}
 		p.mu.queue = append(p.mu.queue, b)
 	}
-	b.buf = appendRecord(b.buf, b.records, data)
+	var key []byte
+	if o := p.origin.Load(); o != nil && b.records == 0 {
+		key = o.key
+		b.keyed = key != nil
+	}
+	b.buf = appendRecord(b.buf, b.records, key, data)
 	b.records++
 	b.payload += len(data)
 	p.mu.queuedBytes += int64(size)
@@ -161,7 +170,8 @@ func (p *partition) take() *batch {
 	return b
 }
 
-// finish tells the appenders of a batch what became of it. reuse says that
+// finish tells the appenders of a batch what became of it; base is Kafka's offset
+// of its first record. reuse says that
 // nobody looks at its buffer any more.
 func (p *partition) finish(b *batch, base int64, err error, reuse bool) {
 	p.mu.Lock()
@@ -182,6 +192,9 @@ func (p *partition) finish(b *batch, base int64, err error, reuse bool) {
 		c.batches.Add(1)
 	} else {
 		c.refusedFailed.Add(uint64(b.records))
+	}
+	if o := p.origin.Load(); o != nil {
+		base += o.shift
 	}
 	for i, w := range b.waiters {
 		w.done <- result{base + int64(i), err}

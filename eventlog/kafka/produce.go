@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"runtime"
 	"time"
 
@@ -38,13 +39,21 @@ func (p *partition) produce(b *batch) {
 			eventlog.ErrUncertain, l.opts.Topic, p.id, l.opts.AppendTimeout, l.trouble.cause()), true)
 		return
 	}
+	ctx, cancel := context.WithTimeout(l.ctx, left)
+	defer cancel()
+	o, err := p.originNow(ctx)
+	if err != nil {
+		p.finish(b, 0, fmt.Errorf("%w: not sent: %w", eventlog.ErrUncertain, err), true)
+		return
+	}
+	if o.key != nil && !b.keyed {
+		b.buf, b.keyed = rekeyed(b, o.key), true
+	}
 	set, err := sealBatch(b.buf, b.records, l.codec)
 	if err != nil {
 		p.finish(b, 0, err, true)
 		return
 	}
-	ctx, cancel := context.WithTimeout(l.ctx, left)
-	defer cancel()
 	var wait backoff
 	for attempt := 0; ; attempt++ {
 		base, err := p.attempt(ctx, set)
@@ -130,22 +139,47 @@ func (p *partition) produceHalves(b *batch, size int) {
 		{buf: make([]byte, prefixSize), since: b.since, waiters: b.waiters[:half]},
 		{buf: make([]byte, prefixSize), since: b.since, waiters: b.waiters[half:]},
 	}
-	s := scanner{body: b.buf[prefixSize:], left: b.records, end: int64(b.records)}
-	for i := range b.records {
+	i := 0
+	for data := range b.all() {
 		to := parts[0]
 		if i >= half {
 			to = parts[1]
 		}
-		_, data, err := s.record()
-		if err != nil {
-			panic(fmt.Sprintf("kafka: a batch of our own cannot be read: %v", err))
-		}
-		to.buf = appendRecord(to.buf, to.records, data)
+		to.buf = appendRecord(to.buf, to.records, nil, data)
 		to.records++
 		to.payload += len(data)
+		i++
 	}
 	p.produce(parts[0])
 	p.produce(parts[1])
+}
+
+// all are the records of a batch that is not sealed.
+func (b *batch) all() iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		s := scanner{body: b.buf[prefixSize:], left: b.records, end: int64(b.records)}
+		for range b.records {
+			_, data, err := s.record()
+			if err != nil {
+				panic(fmt.Sprintf("kafka: a batch of our own cannot be read: %v", err))
+			}
+			if !yield(data) {
+				return
+			}
+		}
+	}
+}
+
+// rekeyed is the batch's buffer with a key for the first record.
+func rekeyed(b *batch, key []byte) []byte {
+	buf := make([]byte, prefixSize, len(b.buf)+len(key))
+	i := 0
+	for data := range b.all() {
+		buf = appendRecord(buf, i, key, data)
+		key = nil
+		i++
+	}
+	return buf
 }
 
 // refusal is the error of a record that Kafka does not take.

@@ -19,8 +19,11 @@ import (
 // handed out. It rides out the loss of brokers: Next waits until one serves.
 type Reader struct {
 	p *partition
-	// next is the offset of the record to come.
-	next int64
+	// next is the offset of the record to come: Kafka's, once origin is set.
+	next   int64
+	origin *origin
+	// raw readers know no origin and give Kafka's offsets.
+	raw bool
 	// err is a fault that stays: damage, a place that was trimmed, or Close.
 	err error
 
@@ -71,8 +74,30 @@ func (l *Log) Read(partition int, from int64) (eventlog.Reader, error) {
 		return nil, fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", from, partition, end)
 	}
 	r := &Reader{p: p, next: from}
-	r.scan.inflateLimit = max(64<<20, 4*l.batchBytes)
+	r.scan.inflateLimit = l.inflateLimit()
 	return r, nil
+}
+
+// locate turns next into Kafka's offset, the first time.
+func (r *Reader) locate(ctx context.Context) error {
+	if r.origin != nil {
+		return nil
+	}
+	if r.raw {
+		r.origin = &origin{}
+		return nil
+	}
+	o, err := r.p.originNow(ctx)
+	if err != nil {
+		return err
+	}
+	if first := o.first + o.shift; r.next < first {
+		r.err = r.p.trimmed(r.next, first)
+		return r.err
+	}
+	r.origin = o
+	r.next -= o.shift
+	return nil
 }
 
 func (p *partition) trimmed(offset, start int64) error {
@@ -83,15 +108,23 @@ func (p *partition) trimmed(offset, start int64) error {
 // partition, and fails where Kafka refuses to.
 func (r *Reader) Next(ctx context.Context) (eventlog.Entry, error) {
 	for {
-		if r.p.log.isClosing() {
+		if r.p.log.isClosing() && !r.raw {
 			return eventlog.Entry{}, eventlog.ErrClosed
 		}
 		if r.err != nil {
 			return eventlog.Entry{}, r.err
 		}
+		if err := r.locate(ctx); err != nil {
+			return eventlog.Entry{}, err
+		}
 		data, err := r.scan.next(r.next)
+		if err == nil && r.next == 0 && !r.raw && len(r.scan.key) == baseSize {
+			if _, found, _ := decodeBase(r.scan.key); found {
+				err = &fault{reason: "a log was moved to this topic after it was opened; start this node anew"}
+			}
+		}
 		if err == nil {
-			e := eventlog.Entry{Offset: r.next, Data: data}
+			e := eventlog.Entry{Offset: r.next + r.origin.shift, Data: data}
 			r.next++
 			r.p.atLeast(r.next)
 			return e, nil
@@ -99,7 +132,7 @@ func (r *Reader) Next(ctx context.Context) (eventlog.Entry, error) {
 		var flt *fault
 		if errors.As(err, &flt) {
 			r.drop()
-			r.err = r.p.corrupt(r.next, flt)
+			r.err = r.p.corrupt(r.next+r.origin.shift, flt)
 			return eventlog.Entry{}, r.err
 		}
 		if err := r.advance(ctx); err != nil {
@@ -130,7 +163,7 @@ func (r *Reader) advance(ctx context.Context) error {
 		r.wait.reset()
 		return nil
 	}
-	if l.isClosing() {
+	if l.isClosing() && !r.raw {
 		return eventlog.ErrClosed
 	}
 	if ctx.Err() != nil {
@@ -201,7 +234,7 @@ func (r *Reader) fetch(ctx context.Context) error {
 		if !errors.As(err, &flt) {
 			flt = &fault{reason: fmt.Sprintf("an answer of %d bytes has no record from offset %d on", len(f.records), r.next)}
 		}
-		r.err = r.p.corrupt(r.next, flt)
+		r.err = r.p.corrupt(r.next+r.origin.shift, flt)
 		return &giveUp{r.err}
 	}
 	return r.ask(r.next)
@@ -209,17 +242,19 @@ func (r *Reader) fetch(ctx context.Context) error {
 
 // outOfRange finds out why Kafka does not know the offset.
 func (r *Reader) outOfRange(ctx context.Context) error {
-	l := r.p.log
-	start, end, err := l.Bounds(ctx, r.p.id)
+	ctx, cancel := r.p.log.opts.within(ctx)
+	defer cancel()
+	start, end, err := r.p.listOffsets(ctx)
+	shift := r.origin.shift
 	switch {
 	case err != nil:
 		return err
 	case r.next < start:
-		r.err = r.p.trimmed(r.next, start)
+		r.err = r.p.trimmed(r.next+shift, start+shift)
 		return &giveUp{r.err}
-	case r.next > end:
+	case r.next > end && end >= r.p.known.Load():
 		// Nobody said that there are records: Read did not know the bounds.
-		r.err = fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", r.next, r.p.id, end)
+		r.err = fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", r.next+shift, r.p.id, end+shift)
 		return &giveUp{r.err}
 	}
 	return kgo.OffsetOutOfRange

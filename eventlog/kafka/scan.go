@@ -36,10 +36,13 @@ type scanner struct {
 	left      int
 	base, end int64
 	inflated  []byte
+	// key is that of the batch's first record, once that was read. It points into
+	// the set.
+	key []byte
 }
 
 func (s *scanner) reset(set []byte) {
-	s.set, s.pos, s.body, s.left = set, 0, nil, 0
+	s.set, s.pos, s.body, s.left, s.key = set, 0, nil, 0, nil
 }
 
 // fail makes a fault of the present batch.
@@ -266,6 +269,9 @@ func (s *scanner) record() (offset int64, data []byte, err error) {
 	}
 	if keyBytes > int64(len(rest)) || keyBytes < -1 {
 		return 0, nil, s.fail("a record of the batch at offset %d has an impossible key", s.base)
+	}
+	if delta == 0 {
+		s.key = rest[:max(keyBytes, 0)]
 	}
 	rest = rest[max(keyBytes, 0):]
 	valueBytes, n = binary.Varint(rest)

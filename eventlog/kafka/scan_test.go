@@ -17,7 +17,7 @@ func sealed(t testing.TB, base int64, compression string, records ...[]byte) []b
 	t.Helper()
 	buf := make([]byte, prefixSize)
 	for i, r := range records {
-		buf = appendRecord(buf, i, r)
+		buf = appendRecord(buf, i, nil, r)
 	}
 	codec, err := Options{Compression: compression}.codec()
 	if err != nil {
