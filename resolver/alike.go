@@ -118,12 +118,17 @@ func (m *Machine) reservationsOf(a *account, email string) []hash128 {
 	return out
 }
 
-// reserve keeps an e-mail from being a contact's in other accounts.
-func (m *Machine) reserve(a *account, email string) {
+// reserve keeps an e-mail from being a contact's in other accounts. With a grant it
+// is kept with the id under which the directory has it.
+func (m *Machine) reserve(a *account, email string, g *EmailGrant) {
+	under := []byte{}
+	if g != nil {
+		under = g.ID[:]
+	}
 	for _, h := range m.reservationsOf(a, email) {
 		if _, ok := m.reservations[h]; !ok {
 			m.reservations[h] = a.number
-			m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), []byte{})
+			m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), under)
 		}
 	}
 }
@@ -138,6 +143,9 @@ func (m *Machine) unreserve(a *account, email string) {
 	}
 	for _, h := range list {
 		if m.reservations[h] == a.number {
+			if id, ok := m.reservedUnder(a.number, EmailName(h)); ok {
+				m.queueRelease(a.number, EmailName(h), id)
+			}
 			delete(m.reservations, h)
 			m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), nil)
 		}

@@ -200,6 +200,10 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	case CommandPartitionEpoch:
 		return m.beginEpoch(env, args, out)
 	}
+	if fn, ok := partitionTable[name]; ok {
+		m.rec.name, m.rec.args = name, args
+		return fn(m, &m.rec)
+	}
 	fn, ok := commandTable[name]
 	if !ok {
 		return fmt.Errorf("%w: command %q", ErrNewer, name)

@@ -34,6 +34,8 @@ type ContactCreate struct {
 	Phone      string `json:"phone,omitempty"`
 	ExternalID string `json:"external_id,omitempty"`
 	ListID     string `json:"list_id,omitempty"`
+	// Grant is the node's to set.
+	Grant *EmailGrant `json:"grant,omitempty"`
 }
 
 // ContactUpdate changes what is set of a contact. An empty name is removed;
@@ -47,6 +49,7 @@ type ContactUpdate struct {
 	ExternalID *string         `json:"external_id,omitempty"`
 	Geo        json.RawMessage `json:"geo,omitempty"`        // object; null values remove
 	Attributes json.RawMessage `json:"attributes,omitempty"` // likewise
+	Grant      *EmailGrant     `json:"grant,omitempty"`      // the node's to set
 }
 
 // ContactReply answers commands that make or change a contact.
@@ -62,6 +65,9 @@ func (m *Machine) createContact(cmd *command, c ContactCreate) *Refusal {
 	}
 	if a.hasEmail(m, c.Email, noOrdinal) {
 		return duplicateEmail()
+	}
+	if r := m.mayHold(a, c.Email, c.Grant); r != nil {
+		return r
 	}
 	var l *List
 	if c.ListID != "" {
@@ -132,7 +138,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		}
 	}
 	if p.ev.Email != nil {
-		m.reserve(a, c.Email)
+		m.reserve(a, c.Email, c.Grant)
 		assume(channelEmail)
 		if a.Settings.DoubleOptIn && d.subscribed(channelEmail) && d.block(block{channelEmail, blockPending, m.logTime}) {
 			r.fields |= engine.FieldConsents
@@ -192,6 +198,9 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 	if o == noOrdinal {
 		if a.hasEmail(m, c.Create.Email, noOrdinal) {
 			return duplicateEmail()
+		}
+		if r := m.mayHold(a, c.Create.Email, c.Create.Grant); r != nil {
+			return r
 		}
 		return m.makeContact(cmd, &c.Create, l)
 	}
@@ -271,6 +280,11 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		case a.erased(h):
 			return ownField(refuseErased(kind))
 		default:
+			if kind == IdentityEmail {
+				if r := m.mayHold(a, v, c.Grant); r != nil {
+					return r
+				}
+			}
 			if kind != IdentityEmail && a.placeholders.has([]byte(v)) {
 				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
 			}
@@ -333,7 +347,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			}
 			if IdentityKind(k) == IdentityEmail {
 				m.noteAlike(a, []byte(v), hashes[k])
-				m.reserve(a, v)
+				m.reserve(a, v, c.Grant)
 			}
 		case renew[k] && m.renew(a, d, IdentityKind(k), []byte(v), hashes[k]):
 			fields |= engine.FieldEmail << k

@@ -164,6 +164,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		return atLimit("", "%d erasures wait for history to take part, the most that can; try again later", maxErasing)
 	case len(a.erasures)+len(a.lifted)+len(d.idents) > maxErasures:
 		return atLimit("", "this account keeps %d identifiers of erased persons out, the most it can; lift some first", maxErasures)
+	case len(m.emails.releases)+2*len(d.idents) > maxReleases:
+		return atLimit("", "%d e-mails wait to be released, the most that can; try again later", len(m.emails.releases))
 	}
 	task := &erasing{UpTo: cmd.out.Offset + 1, Ordinals: []uint32{o}}
 	for _, p := range d.merged {

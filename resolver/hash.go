@@ -34,6 +34,9 @@ func (m *Machine) Hash() (string, error) {
 		reserved[string(k[:])] = v
 	}
 	hashMap(put, reserved)
+	if err := m.hashEmails(put); err != nil {
+		return "", err
+	}
 	for _, number := range slices.Sorted(maps.Keys(m.accounts)) {
 		if err := m.hashAccount(h, put, m.accounts[number]); err != nil {
 			return "", err

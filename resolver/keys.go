@@ -13,6 +13,7 @@ const (
 	tableText     = 'T' // account, kind, id → text
 	// account, number of a flow, ordinal → what is known of the profile in the flow
 	tableEnrolment = 'F'
+	tableEmail     = 'M' // account 0: the directory of contacts' e-mails, see emailKey
 )
 
 // Kinds of entities, the byte behind the account in an entity's key. An

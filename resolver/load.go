@@ -35,6 +35,9 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 	if err := m.loadFlows(); err != nil {
 		return nil, err
 	}
+	if err := m.loadEmails(); err != nil {
+		return nil, err
+	}
 	for _, a := range m.byIndex {
 		slices.Sort(a.oneOffs)
 		if err := a.checkSets(); err != nil {
@@ -185,7 +188,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case entityWaiting:
 		return a.loadWaiting(name)
 	case entityReservation:
-		if len(name) != len(hash128{}) {
+		if len(name) != len(hash128{}) || len(value) != 0 && len(value) != len(ReservationID{}) {
 			return fmt.Errorf("reservation of the wrong length")
 		}
 		m.reservations[hash128([]byte(name))] = number

@@ -42,6 +42,7 @@ type Machine struct {
 	byIndex  []*account
 	// reservations are the e-mails of contacts, over all accounts.
 	reservations map[hash128]uint64
+	emails       emailDirectory
 	keys         idempotencyKeys
 	records      recordRing
 	tasks        []task
@@ -130,6 +131,7 @@ func newMachine(s *store) *Machine {
 		keys:         idempotencyKeys{recent: newAnswers()},
 		busy:         map[uint64]*account{},
 		reservations: map[hash128]uint64{},
+		emails:       newEmailDirectory(),
 		records:      newRecordRing(recordWindow),
 
 		flowSteps:      flowSteps,

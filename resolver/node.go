@@ -121,6 +121,7 @@ type Node struct {
 	transitions liveTransitions
 	queued      *broadcast // something was put into an outbox
 	campaigns   *broadcast // a campaign was started
+	emails      *emails    // the way to the directory of e-mails; nil for one partition
 	failed      chan struct{}
 	failOnce    sync.Once
 	failure     error
@@ -142,6 +143,7 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	for i := range n.slots {
 		n.slots[i].turn = make(chan struct{}, 1)
 	}
+	n.emails = startEmails(n)
 	owned := o.Owned
 	if owned == nil {
 		for i := range count {
@@ -230,7 +232,7 @@ func (n *Node) Submit(ctx context.Context, account uint64, rec []byte, out *Outc
 	if err != nil {
 		return err
 	}
-	return p.submit(ctx, env, rec, out)
+	return p.carryOut(ctx, env, rec, out)
 }
 
 // Command submits a command and returns its reply, through Options.Remote when
@@ -279,7 +281,7 @@ func (n *Node) SubmitCommand(ctx context.Context, partition int, rec []byte) (re
 	}
 	env.StampMs = n.opts.Now().UnixMilli()
 	var out Outcome
-	if err := p.submit(ctx, env, append(env.Append(nil), body...), &out); err != nil {
+	if err := p.carryOut(ctx, env, append(env.Append(nil), body...), &out); err != nil {
 		return nil, err
 	}
 	if out.Refusal != nil {

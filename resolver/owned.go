@@ -240,5 +240,6 @@ func (n *Node) close(ctx context.Context) error {
 		}
 	}
 	n.leaving.Wait()
+	n.emails.close()
 	return err
 }

@@ -198,6 +198,14 @@ func (p *partition) open(ctx context.Context) error {
 	go p.tickLoop(acting)
 	go p.eraseLoop(acting)
 	go p.buildLoop(acting)
+	if p.node.emails != nil {
+		p.done.Add(1)
+		go p.releaseLoop(acting)
+		if p.id == 0 {
+			p.done.Add(1)
+			go p.settleLoop(acting)
+		}
+	}
 	if f.Next < end {
 		// The next start need not replay all that again.
 		p.requestCheckpoint()

@@ -1,0 +1,202 @@
+package resolver
+
+import (
+	"encoding/hex"
+	"fmt"
+)
+
+// Contacts' e-mails are unique among all accounts, and so among all partitions.
+// In a log of one partition its machine sees them all, and [Machine.reserve] is
+// all there is to it. In a log of several, partition 0 keeps a directory of who
+// holds which name (see reservationsOf), and nothing is a contact's e-mail in any
+// partition before the directory has it:
+//
+//  1. reserve: the directory notes the names, under an id, for the account;
+//  2. the command that makes or changes the contact carries what was reserved, as
+//     its [EmailGrant]. The account's partition takes no e-mail without one, and
+//     none at or behind the instant until which it was reserved;
+//  3. confirm, or release what the command did not take.
+//
+// Who does these steps may stop at any of them, and any of them may be done twice
+// or late. What is neither confirmed nor released in time is settled by the owner
+// of the directory: it asks the account's partition, by a command whose time is
+// past that instant. From then on the partition refuses the grant by its own time,
+// so the answer stands: confirmed is what it holds, released what it does not.
+//
+// What is erased is released by a queue in the state of the account's partition.
+// All names are by id: what repeats, or comes late, meets another id or none.
+//
+// The invariants, as tests name them:
+//
+//   - M1: at any instant at most one account among all partitions holds a name;
+//   - M2: what an account holds the directory has, for that account under that
+//     id; an answered creation holds its e-mail;
+//   - M3: what was refused, or stopped half way, is held for no longer than until
+//     it is settled; erased e-mails are free in the end;
+//   - M4: an e-mail is refused as a duplicate only if somebody had it at some
+//     instant between question and answer.
+
+// The commands of reservations. Reserve, confirm and release are the directory's,
+// of account 0 in partition 0; settle is the account's; released is of account 0 in
+// the partition whose queue it shortens.
+const (
+	CommandEmailReserve  = "email.reserve"
+	CommandEmailConfirm  = "email.confirm"
+	CommandEmailRelease  = "email.release"
+	CommandEmailSettle   = "email.settle"
+	CommandEmailReleased = "email.released"
+)
+
+// The bounds of reservations. They are part of the rules, like those in machine.go.
+const (
+	maxEmailItems = 512 // of one record
+	maxEmailNames = 4   // of one item
+	// maxReserved bounds what is neither confirmed nor released. One takes some
+	// 200 bytes of memory; what is confirmed is on disk.
+	maxReserved = 100_000
+	// maxReleases bounds what a partition has yet to release.
+	maxReleases = 200_000
+	// maxReserveMs is how far ahead the end of a reservation may be.
+	maxReserveMs = 10 * 60_000
+)
+
+// The codes of refusals that the node acts on: the one that submits the command
+// goes on with a new reservation.
+const (
+	codeUnreserved = "unreserved" // of a name for which the command has no grant
+	codeExpired    = "expired"    // grant
+)
+
+// EmailName is an e-mail among all accounts, or all e-mails with one folded form:
+// its hash.
+type EmailName hash128
+
+// ReservationID names a reservation. The one of zeros is of what was reserved
+// before there were several partitions.
+type ReservationID [16]byte
+
+// MarshalText writes the name in hexadecimal.
+func (n EmailName) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, n[:]), nil }
+
+// UnmarshalText reads a name.
+func (n *EmailName) UnmarshalText(b []byte) error { return unhex(n[:], b) }
+
+// MarshalText writes the id in hexadecimal.
+func (id ReservationID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[:]), nil }
+
+// UnmarshalText reads an id.
+func (id *ReservationID) UnmarshalText(b []byte) error { return unhex(id[:], b) }
+
+// unhex fills dst. Decode panics on what is longer than its destination.
+func unhex(dst, b []byte) error {
+	if len(b) != hex.EncodedLen(len(dst)) {
+		return fmt.Errorf("%q does not have %d hexadecimal digits", b, hex.EncodedLen(len(dst)))
+	}
+	_, err := hex.Decode(dst, b)
+	return err
+}
+
+// EmailGrant is what a command that may give a contact an e-mail has of the
+// directory. The node sets it where there are several partitions; without one the
+// machine sees all e-mails there are.
+type EmailGrant struct {
+	ID      ReservationID `json:"id"`
+	Names   []EmailName   `json:"names,omitempty"`
+	UntilMs int64         `json:"until_ms,omitempty"` // log time, Unix ms
+	// Taken says that another account has the e-mail.
+	Taken bool `json:"taken,omitempty"`
+}
+
+// EmailReserve asks the directory for names.
+type EmailReserve struct {
+	Items []EmailAsk `json:"items"`
+}
+
+// EmailAsk asks for names of one e-mail under a new id. Nobody else may have any of
+// Check.
+type EmailAsk struct {
+	Account uint64        `json:"account"`
+	ID      ReservationID `json:"id"`
+	Take    []EmailName   `json:"take"`
+	Check   []EmailName   `json:"check,omitempty"`
+	UntilMs int64         `json:"until_ms"`
+}
+
+// EmailAnswer says what became of an [EmailAsk].
+type EmailAnswer string
+
+// The answers of the directory.
+const (
+	EmailGranted EmailAnswer = "granted"
+	// EmailTaken means that another account has the e-mail.
+	EmailTaken EmailAnswer = "taken"
+	// EmailBusy means that it is not decided yet who has it; ask again.
+	EmailBusy EmailAnswer = "busy"
+	// EmailFull means that too many reservations are not settled.
+	EmailFull EmailAnswer = "full"
+	// EmailAhead means that UntilMs is too far ahead of the directory's time.
+	EmailAhead EmailAnswer = "ahead"
+)
+
+// EmailReserved answers [EmailReserve], item by item.
+type EmailReserved struct {
+	Answers []EmailAnswer `json:"answers"`
+}
+
+// EmailConfirm says that accounts hold what was reserved under the ids.
+type EmailConfirm struct {
+	IDs []ReservationID `json:"ids"`
+}
+
+// EmailRelease gives up names.
+type EmailRelease struct {
+	Items []EmailNames `json:"items"`
+}
+
+// EmailNames are names of an account under one id.
+type EmailNames struct {
+	Account uint64        `json:"account"`
+	ID      ReservationID `json:"id"`
+	Names   []EmailName   `json:"names"`
+	// UntilMs is set where it is asked who holds them.
+	UntilMs int64 `json:"until_ms,omitempty"`
+}
+
+// EmailSettle asks an account's partition which names the account holds. It is
+// refused before the time until which they were reserved.
+type EmailSettle struct {
+	Items []EmailNames `json:"items"`
+}
+
+// EmailSettled answers [EmailSettle]: the names that are held, item by item.
+type EmailSettled struct {
+	Held [][]EmailName `json:"held"`
+}
+
+// EmailReleased says that the directory has released names.
+type EmailReleased struct {
+	Items []EmailNames `json:"items"`
+}
+
+// partitionTable says what the commands do that are of a partition rather than of
+// one of its accounts.
+var partitionTable = map[string]func(*Machine, *command) error{
+	CommandEmailReserve:  handle((*Machine).reserveEmails),
+	CommandEmailConfirm:  handle((*Machine).confirmEmails),
+	CommandEmailRelease:  handle((*Machine).releaseEmails),
+	CommandEmailSettle:   handle((*Machine).settleEmails),
+	CommandEmailReleased: handle((*Machine).forgetReleases),
+}
+
+// checkItems bounds the work of one record.
+func checkItems(items []EmailNames) *Refusal {
+	if len(items) > maxEmailItems {
+		return atLimit("items", "items must have at most %d entries", maxEmailItems)
+	}
+	for i := range items {
+		if n := len(items[i].Names); n < 1 || n > maxEmailNames {
+			return invalid("items", "items[%d].names must have 1 to %d entries", i, maxEmailNames)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,117 @@
+package resolver
+
+import (
+	"encoding/binary"
+	"maps"
+	"slices"
+)
+
+// namesToReserve are the names that an account must reserve before an e-mail that
+// is nobody's can be one of its contacts'. What it holds it need not reserve again,
+// and what is kept out for good not at all.
+func (m *Machine) namesToReserve(a *account, email string) (names []EmailName) {
+	h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal)
+	if !ok || a.erased(h) {
+		return nil
+	}
+	for _, n := range m.reservationsOf(a, email) {
+		if owner, held := m.reservations[n]; !held || owner != a.number {
+			names = append(names, EmailName(n))
+		}
+	}
+	return names
+}
+
+// mayHold refuses an e-mail, on file with nobody here, that the directory has not
+// given to the account.
+func (m *Machine) mayHold(a *account, email string, g *EmailGrant) *Refusal {
+	if g == nil {
+		return nil
+	}
+	names := m.namesToReserve(a, email)
+	switch {
+	case len(names) == 0:
+		return nil
+	case g.Taken:
+		return duplicateEmail()
+	case slices.ContainsFunc(names, func(n EmailName) bool { return !slices.Contains(g.Names, n) }):
+		return &Refusal{Code: codeUnreserved, Field: "email", Message: "email: it is not reserved for this account; try again"}
+	case m.logTime >= g.UntilMs:
+		return &Refusal{Code: codeExpired, Field: "email", Message: "email: it took too long to store the contact; try again"}
+	}
+	return nil
+}
+
+// heldUnder are those of the names that the account holds under the id.
+func (m *Machine) heldUnder(account uint64, id ReservationID, names []EmailName) (held []EmailName) {
+	for _, n := range names {
+		if owner, ok := m.reservations[hash128(n)]; !ok || owner != account {
+			continue
+		}
+		if have, ok := m.reservedUnder(account, n); ok && have == id {
+			held = append(held, n)
+		}
+	}
+	return held
+}
+
+// reservedUnder is the id under which an account holds a name; not ok is one that
+// it holds where there is no directory.
+func (m *Machine) reservedUnder(account uint64, n EmailName) (id ReservationID, ok bool) {
+	b, err := m.store.entity(entityKey(account, entityReservation, string(n[:])))
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	if len(b) != len(id) {
+		return id, false
+	}
+	return ReservationID(b), true
+}
+
+// queueRelease has the directory told that a name is free again.
+func (m *Machine) queueRelease(account uint64, n EmailName, id ReservationID) {
+	m.emails.releases[releaseKey{n, id}] = account
+	m.store.putPayload(emailKey(emailQueued, n[:], id[:]), binary.BigEndian.AppendUint64(nil, account))
+}
+
+// releasesWaiting are names to be released, as many as one record takes.
+func (m *Machine) releasesWaiting() (out []EmailNames) {
+	keys := slices.SortedFunc(maps.Keys(m.emails.releases), releaseKey.compare)
+	for _, k := range keys[:min(len(keys), maxEmailItems)] {
+		out = append(out, EmailNames{Account: m.emails.releases[k], ID: k.id, Names: []EmailName{k.name}})
+	}
+	return out
+}
+
+func (m *Machine) forgetReleases(_ *command, c EmailReleased) *Refusal {
+	if r := checkItems(c.Items); r != nil {
+		return r
+	}
+	for _, x := range c.Items {
+		for _, n := range x.Names {
+			k := releaseKey{n, x.ID}
+			if _, ok := m.emails.releases[k]; ok {
+				delete(m.emails.releases, k)
+				m.store.putPayload(emailKey(emailQueued, n[:], x.ID[:]), nil)
+			}
+		}
+	}
+	return nil
+}
+
+// settleEmails says what the account holds for good: a grant that ends no later
+// than now is not taken any more, see mayHold.
+func (m *Machine) settleEmails(cmd *command, c EmailSettle) *Refusal {
+	if r := checkItems(c.Items); r != nil {
+		return r
+	}
+	out := EmailSettled{Held: make([][]EmailName, len(c.Items))}
+	for i, x := range c.Items {
+		if x.UntilMs > m.logTime {
+			return invalid("items", "items[%d] is reserved for another %d ms", i, x.UntilMs-m.logTime)
+		}
+		out.Held[i] = m.heldUnder(cmd.env.Account, x.ID, x.Names)
+	}
+	cmd.reply(out)
+	return nil
+}

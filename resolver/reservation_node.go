@@ -1,0 +1,165 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// emails is a node's way to the directory of e-mails. A log of one partition needs
+// none.
+type emails struct {
+	reserves *emailBatches[EmailAsk, EmailAnswer]
+	confirms *emailBatches[ReservationID, struct{}]
+	releases *emailBatches[EmailNames, struct{}]
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+}
+
+// startEmails begins to send to the directory. It returns nil where a single
+// partition knows all e-mails.
+func startEmails(n *Node) *emails {
+	if n.Partitions() == 1 {
+		return nil
+	}
+	e := new(emails)
+	e.reserves = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailAsk) ([]EmailAnswer, error) {
+		reply, err := n.tell(ctx, CommandEmailReserve, EmailReserve{items})
+		if err != nil {
+			return nil, err
+		}
+		var out EmailReserved
+		if err := json.Unmarshal(reply, &out); err != nil || len(out.Answers) != len(items) {
+			return nil, fmt.Errorf("%w: the directory of e-mails answered %d of %d items: %w", ErrUnavailable, len(out.Answers), len(items), err)
+		}
+		return out.Answers, nil
+	})
+	e.confirms = newEmailBatches(maxEmailItems, func(ctx context.Context, ids []ReservationID) ([]struct{}, error) {
+		_, err := n.tell(ctx, CommandEmailConfirm, EmailConfirm{ids})
+		return make([]struct{}, len(ids)), err
+	})
+	e.releases = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailNames) ([]struct{}, error) {
+		_, err := n.tell(ctx, CommandEmailRelease, EmailRelease{items})
+		return make([]struct{}, len(items)), err
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	for _, run := range []func(context.Context){e.reserves.run, e.confirms.run, e.releases.run} {
+		e.done.Go(func() { run(ctx) })
+	}
+	return e
+}
+
+// close ends the sending. What was not sent is settled by the directory.
+func (e *emails) close() {
+	if e != nil {
+		e.stop()
+		e.done.Wait()
+	}
+}
+
+// carryOut submits a record. Where there are several partitions, a command that may
+// give a contact an e-mail reserves it first.
+func (p *partition) carryOut(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+	if p.node.emails == nil || env.Kind != eventlog.KindCommand {
+		return p.submit(ctx, env, rec, out)
+	}
+	_, body, err := eventlog.DecodeEnvelope(rec)
+	if err != nil {
+		return err
+	}
+	name, args, err := eventlog.DecodeCommand(body)
+	if err != nil {
+		return err
+	}
+	if !takesEmail(name) {
+		return p.submit(ctx, env, rec, out)
+	}
+	c, err := parseEmailCommand(name, args)
+	if err != nil {
+		return err
+	}
+	return takeEmail(ctx, nodeEmails{p}, env, c, out)
+}
+
+// nodeEmails is the [emailWay] of a partition that is here.
+type nodeEmails struct{ p *partition }
+
+func (w nodeEmails) stamp(env *eventlog.Envelope) error {
+	id := env.ID
+	err := w.p.node.stamp(env)
+	if id != (eventlog.RecordID{}) {
+		env.ID = id
+	}
+	return err
+}
+
+func (w nodeEmails) newReservation() (id ReservationID, err error) {
+	if _, err = io.ReadFull(w.p.node.opts.Rand, id[:]); err != nil {
+		err = fmt.Errorf("random source: %w", err)
+	}
+	return id, err
+}
+
+func (w nodeEmails) missing(account uint64, email string) (take, check []EmailName, err error) {
+	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
+	defer w.p.mu.Unlock()
+	if w.p.mu.m == nil {
+		return nil, nil, w.p.gone()
+	}
+	take, check = w.p.mu.m.missing(account, email)
+	return take, check, nil
+}
+
+func (w nodeEmails) reserve(ctx context.Context, ask EmailAsk) (EmailAnswer, error) {
+	return w.p.node.emails.reserves.do(ctx, ask)
+}
+
+func (w nodeEmails) submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+	return w.p.submit(ctx, env, rec, out)
+}
+
+func (w nodeEmails) held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error) {
+	w.p.mu.RLock()
+	defer w.p.mu.RUnlock()
+	if w.p.mu.m == nil {
+		return nil, w.p.gone()
+	}
+	return w.p.mu.m.heldUnder(account, id, names), nil
+}
+
+func (w nodeEmails) confirm(id ReservationID) { w.p.node.emails.confirms.post(id) }
+
+func (w nodeEmails) release(x EmailNames) { w.p.node.emails.releases.post(x) }
+
+// The pauses between attempts: who makes the same contact elsewhere is through in
+// milliseconds. What somebody left half done takes until it is settled, which is
+// not waited for.
+const (
+	takeAttempts = 12
+	takePause    = 10 * time.Millisecond
+	takePauseMax = 500 * time.Millisecond
+)
+
+func (w nodeEmails) pause(ctx context.Context, attempt int) error {
+	if attempt >= takeAttempts {
+		return errUndecided
+	}
+	t := time.NewTimer(min(takePause<<(attempt-1), takePauseMax))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", errUndecided, ctx.Err())
+	case <-w.p.ended:
+		return w.p.gone()
+	case <-w.p.failed:
+		return fmt.Errorf("%w: %w", ErrUnavailable, w.p.failure)
+	}
+}

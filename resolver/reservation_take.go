@@ -1,0 +1,194 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/identity"
+)
+
+// reserveFor is for how long an e-mail is reserved that is not confirmed.
+const reserveFor = time.Minute
+
+// emailCommand is a command that may give a contact an e-mail.
+type emailCommand struct {
+	name   string
+	create ContactCreate
+	update ContactUpdate
+	add    ListAdd
+}
+
+// takesEmail tells whether a command may give a contact an e-mail. These are all:
+// events reserve nothing, and flows set no identifiers.
+func takesEmail(name string) bool {
+	return name == CommandContactCreate || name == CommandContactUpdate || name == CommandListAdd
+}
+
+func parseEmailCommand(name string, args []byte) (*emailCommand, error) {
+	c := &emailCommand{name: name}
+	into := map[string]any{CommandContactCreate: &c.create, CommandContactUpdate: &c.update, CommandListAdd: &c.add}[name]
+	if err := json.Unmarshal(args, into); err != nil {
+		return nil, fmt.Errorf("arguments of command %s: %w", name, err)
+	}
+	return c, nil
+}
+
+func (c *emailCommand) email() string {
+	switch c.name {
+	case CommandContactCreate:
+		return c.create.Email
+	case CommandListAdd:
+		return c.add.Create.Email
+	}
+	if c.update.Email == nil {
+		return ""
+	}
+	return *c.update.Email
+}
+
+// args are the command's, with the grant.
+func (c *emailCommand) args(g EmailGrant) []byte {
+	c.create.Grant, c.add.Create.Grant, c.update.Grant = &g, &g, &g
+	switch c.name {
+	case CommandContactCreate:
+		return mustJSON(c.create)
+	case CommandListAdd:
+		return mustJSON(c.add)
+	}
+	return mustJSON(c.update)
+}
+
+// missing tells what the directory must be asked for before an e-mail can be one of
+// the account's: nothing when the account's partition decides by itself. It guesses:
+// the state moves on until the command is applied.
+func (m *Machine) missing(account uint64, email string) (take, check []EmailName) {
+	a := m.accounts[account]
+	if a == nil || a.hasEmail(m, email, noOrdinal) {
+		return nil, nil
+	}
+	if take = m.namesToReserve(a, email); len(take) == 0 {
+		return nil, nil
+	}
+	folded := string(identity.AppendFoldedEmail(nil, []byte(email)))
+	for _, n := range [...]hash128{m.reservationOf(email), m.reservationOf(folded), m.foldedReservationOf(email)} {
+		check = append(check, EmailName(n))
+	}
+	return take, check
+}
+
+// emailWay is how the one who gives a contact an e-mail reaches the directory and
+// the account's partition, which is here.
+type emailWay interface {
+	// stamp gives a record its time and, unless it has one, its id.
+	stamp(env *eventlog.Envelope) error
+	newReservation() (ReservationID, error)
+	missing(account uint64, email string) (take, check []EmailName, err error)
+	reserve(ctx context.Context, ask EmailAsk) (EmailAnswer, error)
+	// submit has the errors of [Node.Submit].
+	submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error
+	held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error)
+	// confirm and release are done in the background; if not, they are settled.
+	confirm(id ReservationID)
+	release(x EmailNames)
+	// pause waits before another attempt; its error says that there is none.
+	pause(ctx context.Context, attempt int) error
+}
+
+// errUndecided ends the attempts to reserve an e-mail.
+var errUndecided = fmt.Errorf("%w: it is not decided yet who has this e-mail; try again in a minute", ErrUnavailable)
+
+// takeEmail carries out a command that may give a contact an e-mail. It may stop at
+// any step: see [EmailSettle].
+func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailCommand, out *Outcome) error {
+	for attempt := 0; ; attempt++ {
+		if attempt > 0 {
+			if err := w.pause(ctx, attempt); err != nil {
+				return err
+			}
+			env.ID = eventlog.RecordID{} // the record before was refused, or not stored
+		}
+		if err := w.stamp(&env); err != nil {
+			return err
+		}
+		g, again, err := reserveFirst(ctx, w, env, c.email())
+		if err != nil {
+			return err
+		}
+		if again {
+			continue
+		}
+		if err := w.stamp(&env); err != nil {
+			return err
+		}
+		err = w.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), c.name, c.args(g)), out)
+		if len(g.Names) > 0 && (err == nil || errors.Is(err, ErrOverloaded) || errors.Is(err, ErrNotOwner)) {
+			// What the account holds now is decided, whatever the answer was: it may be
+			// that to a repetition. With the errors nothing was stored.
+			finishEmail(w, env.Account, g, err == nil)
+		}
+		if err != nil || out.Refusal == nil || out.Refusal.Code != codeUnreserved && out.Refusal.Code != codeExpired {
+			return err
+		}
+	}
+}
+
+// reserveFirst reserves what the command needs. again means that this is not
+// decided yet.
+func reserveFirst(ctx context.Context, w emailWay, env eventlog.Envelope, email string) (g EmailGrant, again bool, err error) {
+	take, check, err := w.missing(env.Account, email)
+	if err != nil || len(take) == 0 {
+		return g, false, err
+	}
+	ask := EmailAsk{Account: env.Account, Take: take, Check: check, UntilMs: env.StampMs + reserveFor.Milliseconds()}
+	if ask.ID, err = w.newReservation(); err != nil {
+		return g, false, err
+	}
+	answer, err := w.reserve(ctx, ask)
+	switch {
+	case err != nil:
+		return g, false, err
+	case answer == EmailGranted:
+		return EmailGrant{ID: ask.ID, Names: take, UntilMs: ask.UntilMs}, false, nil
+	case answer == EmailTaken:
+		// Not refused here: the account's partition has its own reasons, which come
+		// first.
+		return EmailGrant{Taken: true}, false, nil
+	case answer == EmailFull:
+		return g, false, fmt.Errorf("%w: %d e-mails are reserved and not settled", ErrOverloaded, maxReserved)
+	case answer == EmailAhead:
+		return g, false, fmt.Errorf("%w: this node's clock is ahead of the others'; set it right", ErrUnavailable)
+	}
+	return g, true, nil
+}
+
+// finishEmail tells the directory what became of a reservation.
+func finishEmail(w emailWay, account uint64, g EmailGrant, applied bool) {
+	var held []EmailName
+	if applied {
+		var err error
+		if held, err = w.held(account, g.ID, g.Names); err != nil {
+			return // it is settled
+		}
+	}
+	if len(held) > 0 {
+		w.confirm(g.ID)
+	}
+	if rest := without(g.Names, held); len(rest) > 0 {
+		w.release(EmailNames{Account: account, ID: g.ID, Names: rest})
+	}
+}
+
+// without are the names that are not among the others.
+func without(names, others []EmailName) (rest []EmailName) {
+	for _, n := range names {
+		if !slices.Contains(others, n) {
+			rest = append(rest, n)
+		}
+	}
+	return rest
+}
