@@ -5,7 +5,7 @@
 GO ?= go
 FUZZTIME ?= 30s
 
-.PHONY: build test lint bench fuzz long services-up services-down
+.PHONY: build test lint bench fuzz long services-up services-down cluster-up cluster-down
 
 build:
 	$(GO) build -o bin/muster ./cmd/muster
@@ -45,3 +45,12 @@ services-up:
 
 services-down:
 	$(GO) run ./internal/services/cmd down
+
+# Three nodes, Kafka, ClickHouse, a load balancer, Prometheus and Grafana in Docker:
+# http://localhost:8080, :9090 and :3000. cluster-down keeps the volumes.
+cluster-up:
+	deploy/secrets.sh
+	docker compose up --detach --build --wait
+
+cluster-down:
+	docker compose down

@@ -19,6 +19,7 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster export  write profiles, segments or events as JSON lines
   muster import  bring in files of past events
   muster admin   manage companies, users and API keys of a server
+  muster health  tell whether the server on this machine serves
   muster version print the version
 
 "muster COMMAND --help" lists the flags of a command.`
@@ -81,6 +82,8 @@ func (p *process) run(ctx context.Context) int {
 		err = p.importFiles(ctx)
 	case "admin":
 		err = p.admin(ctx)
+	case "health":
+		err = p.health(ctx)
 	case "version", "--version":
 		fmt.Fprintln(p.stdout, version())
 	case "help", "--help", "-h":

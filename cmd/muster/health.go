@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+)
+
+// health asks a server on this machine whether it serves, and fails if it does
+// not: for images that have no other program to ask with.
+func (p *process) health(ctx context.Context) error {
+	f := cli.New("muster health", "muster health ends with status 0 if the server on this machine serves, with 1 if it does not.", p.stderr)
+	listen := f.String("listen", "127.0.0.1:8080", "`HOST:PORT` that serve was told to listen on")
+	alive := f.Bool("alive", false, "ask whether it answers at all, also while it starts or stops")
+	timeout := f.Duration("timeout", 3*time.Second, "longest `TIME` to wait")
+	rest, err := f.Parse(p.args, p.env)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case len(rest) > 0:
+		return wrongUsage("health takes no arguments, have %q", rest)
+	case *timeout <= 0:
+		return wrongUsage("--timeout must be greater than 0")
+	}
+	host, port, err := net.SplitHostPort(*listen)
+	if err != nil {
+		return wrongUsage("--listen must be HOST:PORT: %s", err)
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	path := "/readyz"
+	if *alive {
+		path = "/healthz"
+	}
+	ctx, cancel := context.WithTimeout(ctx, *timeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+path, nil)
+	if err != nil {
+		return wrongUsage("--listen: %s", err)
+	}
+	// Not http.DefaultClient: a proxy of the environment is not for this machine.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	res, err := client.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	said, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // for the message alone
+	if res.StatusCode != http.StatusOK {
+		return errors.New(strings.TrimSpace(fmt.Sprintf("%s: %s", res.Status, said)))
+	}
+	fmt.Fprintln(p.stdout, strings.TrimSpace(string(said)))
+	return nil
+}
