@@ -84,10 +84,13 @@ type Dispatcher struct {
 	done  sync.WaitGroup
 	slots chan struct{} // one per campaign being sent
 
+	again chan struct{} // a run ended before its end
+
 	mu struct {
 		sync.Mutex
-		closed bool
-		runs   map[runKey]*Run
+		closed   bool
+		runs     map[runKey]*Run
+		starting map[runKey]int // commands under way that start a run
 	}
 }
 
@@ -97,35 +100,29 @@ type runKey struct {
 	campaign string
 }
 
-// New returns a dispatcher, and takes up the campaigns that were cut off.
+// New returns a dispatcher, and takes up the campaigns that were cut off. Where
+// several nodes reach the log, it takes them up as partitions come.
 func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs)}
+	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs), again: make(chan struct{}, 1)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.mu.runs = map[runKey]*Run{}
+	d.mu.runs, d.mu.starting = map[runKey]*Run{}, map[runKey]int{}
 	newChannelCounters(o.Metrics, mediumEmail) // they are there from the start
 	o.Metrics.NewGauge("muster_campaigns_sending", func() float64 {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		return float64(len(d.mu.runs))
 	})
-	for _, account := range o.Node.Accounts() {
-		var busy []resolver.CampaignRun
-		err := o.Node.Read(ctx, account, func(v *resolver.View) error { busy = v.BusyCampaigns(); return nil })
-		if err != nil {
-			d.Close()
-			return nil, fmt.Errorf("campaigns that were cut off: %w", err)
-		}
-		for _, r := range busy {
-			o.Logger.Info("a campaign that was cut off goes on", "campaign", r.ID, "run", r.Run, "sent", r.Sent, "of", r.Total)
-			if _, err := d.begin(account, r, true); err != nil {
-				d.Close()
-				return nil, err
-			}
-		}
+	if o.Node.Clustered() {
+		d.done.Go(d.watch) // partitions come and go
+		return d, nil
+	}
+	if err := d.takeUp(); err != nil {
+		d.Close()
+		return nil, err
 	}
 	return d, nil
 }
@@ -143,6 +140,10 @@ func (d *Dispatcher) Close() {
 // ErrStopping says that the service stops; what was begun goes on at the next
 // start.
 var ErrStopping = errors.New("the service is stopping; what was begun goes on at the next start")
+
+// ErrMoved says that a campaign goes on at another node, or at this one when what
+// it needs is back.
+var ErrMoved = fmt.Errorf("another node goes on with what was begun: %w", ErrStopping)
 
 // Send starts a campaign and waits until it has been sent. When ctx ends before,
 // sending goes on, and so it does after a stop of the service. A refusal of the
@@ -170,6 +171,7 @@ func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.C
 		// still have messages under way here.
 		<-old.ended
 	}
+	defer d.startsNow(runKey{account, start.ID})()
 	reply, err := d.opts.Node.Command(ctx, account, resolver.CommandCampaignStart, start)
 	if err != nil {
 		return nil, err
@@ -183,7 +185,11 @@ func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.C
 
 // begin runs a campaign whose start is on record.
 func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed bool) (*Run, error) {
-	r := &Run{d: d, account: account, state: state, resumed: resumed, ended: make(chan struct{})}
+	epoch, acts := d.opts.Node.Acting(account)
+	if !acts {
+		return nil, ErrMoved // whoever acts takes it up
+	}
+	r := &Run{d: d, account: account, epoch: epoch, number: state.Run, state: state, resumed: resumed, ended: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.closed {
@@ -205,6 +211,12 @@ func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed b
 			delete(d.mu.runs, key)
 		}
 		d.mu.Unlock()
+		if errors.Is(r.err, ErrMoved) {
+			select {
+			case d.again <- struct{}{}:
+			default:
+			}
+		}
 	})
 	return r, nil
 }

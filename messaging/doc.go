@@ -15,7 +15,8 @@
 //   - content.go prepares what a campaign sends: merge tags are checked, links
 //     are taken out for tracking. render.go makes the message of one recipient.
 //   - dispatcher.go runs campaigns, one runner each (run.go), and takes up at
-//     start-up those that were cut off.
+//     start-up those that were cut off; where several nodes reach the log,
+//     dispatcher_watch.go does so whenever a partition came.
 //   - deliver.go has a medium per channel: e-mail, push messages, texts
 //     (deliver_email.go, deliver_push.go, deliver_text.go). What an account has
 //     not set up is captured.
@@ -24,13 +25,16 @@
 //     (outbox_mail.go), confirmations of double opt-in and those of flows among
 //     them, text messages (outbox_text.go), webhooks (outbox_hook.go), and calls
 //     of flows (outbox_call.go), of which outbox_hosts.go bounds those to one host.
+//   - claims.go says in the log what is about to be carried out, where several
+//     nodes reach it; embedded nothing is claimed.
 //   - mailer.go is the seam to the senders of e-mail: a relay (package email) or
 //     the capture of development (package capture).
 //
 // # Invariants
 //
 //   - A recipient is sent a campaign once, but for those in flight when the
-//     process dies, whose repeat carries the same Message-ID.
+//     process dies, whose repeat carries the same Message-ID. A process that is
+//     frozen while another takes over repeats what it had in flight, and no more.
 //   - Nobody is sent to who unsubscribed, bounced, complained, is suppressed or
 //     has not confirmed: the state decides that in the batch record.
 //   - Q1: workers, batches and retries are bounded; a run holds one batch.

@@ -77,7 +77,8 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 }
 
 // Outbox carries out what is queued in the state: single e-mails and text
-// messages, webhooks, and calls of flows.
+// messages, webhooks, and calls of flows, of the accounts for which the node acts.
+// Where several nodes reach the log, an item is claimed first, see claims.go.
 // What became of an item is on record before its place is given to another; after
 // a crash the items under way are carried out again under the same ids.
 type Outbox struct {
@@ -86,6 +87,7 @@ type Outbox struct {
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 	limiter *webhook.Limiter
+	claims  *claims
 	hosts   *callHosts
 	clients *http.Client // to providers of texts
 	keys    keyRing
@@ -134,6 +136,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	o.mu.flying, o.mu.busy = map[flight]struct{}{}, map[string]int{}
+	o.claims = newClaims(o.ctx, opts.Node, &o.done, opts.Metrics)
 	o.mails, o.texts = newChannelCounters(opts.Metrics, mediumEmail), newChannelCounters(opts.Metrics, mediumSMS)
 	o.hooks, o.calls = map[string]*metrics.Counter{}, map[string]*metrics.Counter{}
 	for _, result := range []string{resolver.ResultSent, resolver.ResultRetry, resolver.ResultFailed, resolver.ResultGone, resolver.ResultMoot} {
@@ -220,7 +223,7 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 		return nil
 	}
 	var list []resolver.OutboxWork
-	err := o.opts.Node.Read(o.ctx, account, func(v *resolver.View) (err error) {
+	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		list, err = v.OutboxDue(kind, nowMs, n, func(seq uint64) bool {
 			f := flight{account, seq}
 			o.mu.Lock()
@@ -258,8 +261,12 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 // report puts an outcome on record. The state may be too busy for a moment. What
 // cannot be recorded is carried out again, after a pause.
 func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d resolver.OutboxDone) {
-	d.Seq, d.Attempt = w.Seq, w.Attempt
-	if err := record(ctx, o.opts.Node, o.opts.Sleep, account, resolver.CommandOutboxDone, d); err != nil {
+	d.Seq, d.Attempt, d.Epoch = w.Seq, w.Attempt, w.Epoch
+	err := record(ctx, o.opts.Node, o.opts.Sleep, account, resolver.CommandOutboxDone, d)
+	switch {
+	case resolver.IsSuperseded(err):
+		o.opts.Logger.Debug("another node carries out the item", "account", resolver.AccountID(account), "item", w.Seq)
+	case err != nil:
 		o.unrecorded(account, w, err)
 	}
 }

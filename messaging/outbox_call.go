@@ -1,7 +1,6 @@
 package messaging
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -26,7 +25,7 @@ const maxCallPause = time.Hour
 func (o *Outbox) call(account uint64, w *resolver.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
-	r, attempts, err := o.composeCall(ctx, account, w)
+	r, attempts, err := o.composeCall(account, w)
 	if err != nil {
 		if d, known := o.unmade(ctx, w, err); known {
 			o.countCall(d.Result)
@@ -39,6 +38,11 @@ func (o *Outbox) call(account uint64, w *resolver.OutboxWork) {
 		return
 	}
 	defer o.hosts.leave(host)
+	end, mine := o.claim(ctx, account, w)
+	if !mine {
+		return
+	}
+	defer end()
 	result := o.opts.Webhooks.Deliver(ctx, r)
 	if result.Aborted {
 		return // cut off by the stop: it goes on at the next start
@@ -87,13 +91,13 @@ func (o *Outbox) judgeCall(w *resolver.OutboxWork, attempts int, r webhook.Resul
 }
 
 // composeCall makes the request of an item: the same id at every attempt.
-func (o *Outbox) composeCall(ctx context.Context, account uint64, w *resolver.OutboxWork) (r webhook.Request, attempts int, err error) {
+func (o *Outbox) composeCall(account uint64, w *resolver.OutboxWork) (r webhook.Request, attempts int, err error) {
 	var in resolver.OutboxRequest
 	if err := decode(w.Payload, &in); err != nil {
 		return r, 0, err
 	}
 	var p *resolver.Profile
-	err = o.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
+	err = o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}

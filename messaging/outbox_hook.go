@@ -1,7 +1,6 @@
 package messaging
 
 import (
-	"context"
 	"errors"
 	"fmt"
 
@@ -20,15 +19,22 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 	defer turn.Release()
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
-	r, ok, err := o.request(ctx, account, w)
+	r, ok, err := o.request(account, w)
 	d := resolver.OutboxDone{Result: resolver.ResultMoot}
 	switch {
+	case errors.Is(err, resolver.ErrNotOwner):
+		return // the account's partition was given up
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, resolver.ErrNoAccount), err != nil && ctx.Err() != nil:
 		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
 		return
 	case err != nil:
 		d = resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error()}
 	case ok:
+		end, mine := o.claim(ctx, account, w)
+		if !mine {
+			return
+		}
+		defer end()
 		result := o.opts.Webhooks.Deliver(ctx, r)
 		if result.Aborted {
 			return // cut off by the stop: it goes on at the next start
@@ -41,9 +47,9 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 
 // request makes the request of an item; ok is false when the endpoint is not
 // there any more.
-func (o *Outbox) request(ctx context.Context, account uint64, w *resolver.OutboxWork) (r webhook.Request, ok bool, err error) {
+func (o *Outbox) request(account uint64, w *resolver.OutboxWork) (r webhook.Request, ok bool, err error) {
 	var e resolver.Endpoint
-	err = o.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+	err = o.opts.Node.Look(account, func(v *resolver.View) error {
 		e, ok = v.Endpoint(w.Endpoint)
 		return nil
 	})

@@ -72,7 +72,7 @@ func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
 func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
-	m, err := o.compose(ctx, account, w)
+	m, err := o.compose(account, w)
 	if err != nil {
 		if d, known := o.unmade(ctx, w, err); known {
 			if d.Result == resolver.ResultFailed && email.Invalid(err).Hard {
@@ -83,6 +83,11 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 		}
 		return
 	}
+	end, mine := o.claim(ctx, account, w)
+	if !mine {
+		return
+	}
+	defer end()
 	r := o.opts.Mailer.Send(ctx, m)
 	if ctx.Err() != nil && !r.OK() {
 		return // cut off by the stop: it goes on at the next start
@@ -97,7 +102,7 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 func (o *Outbox) unmade(ctx context.Context, w *resolver.OutboxWork, err error) (d resolver.OutboxDone, known bool) {
 	var barred errBarred
 	switch {
-	case ctx.Err() != nil:
+	case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
 		return d, false
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, resolver.ErrNoAccount):
 		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
@@ -148,7 +153,7 @@ func mailBackoff(failed int, random uint64, wanted time.Duration) time.Duration 
 
 // compose makes the message of an item: the same at every attempt, as long as its
 // template stays the same.
-func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.OutboxWork) (*email.Message, error) {
+func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message, error) {
 	var in resolver.OutboxMail
 	if err := decode(w.Payload, &in); err != nil {
 		return nil, err
@@ -158,7 +163,7 @@ func (o *Outbox) compose(ctx context.Context, account uint64, w *resolver.Outbox
 	var domain resolver.Domain
 	var company resolver.Company
 	content := confirmation
-	err := o.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
+	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}

@@ -18,7 +18,7 @@ import (
 func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
-	m, sender, err := o.composeText(ctx, account, w)
+	m, sender, err := o.composeText(account, w)
 	if err != nil {
 		if d, known := o.unmade(ctx, w, err); known {
 			o.texts.count(d.Result)
@@ -26,6 +26,11 @@ func (o *Outbox) text(account uint64, w *resolver.OutboxWork) {
 		}
 		return
 	}
+	end, mine := o.claim(ctx, account, w)
+	if !mine {
+		return
+	}
+	defer end()
 	r := o.sendText(ctx, m, sender, w)
 	if ctx.Err() != nil && !r.OK() {
 		return // cut off by the stop: it goes on at the next start
@@ -65,7 +70,7 @@ func (o *Outbox) judgeText(w *resolver.OutboxWork, r outcome.Result) resolver.Ou
 
 // composeText makes the message of an item. The sender is nil when the account
 // has no provider and texts are captured.
-func (o *Outbox) composeText(ctx context.Context, account uint64, w *resolver.OutboxWork) (*text.Message, *text.Sender, error) {
+func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Message, *text.Sender, error) {
 	var in resolver.OutboxText
 	if err := decode(w.Payload, &in); err != nil {
 		return nil, nil, err
@@ -74,7 +79,7 @@ func (o *Outbox) composeText(ctx context.Context, account uint64, w *resolver.Ou
 	var key tracking.Key
 	var provider resolver.Credential
 	var set bool
-	err := o.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
+	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if p, err = v.Profile(w.Root); err != nil {
 			return fmt.Errorf("%w: %w", errState, err)
 		}

@@ -18,6 +18,8 @@ import (
 type Run struct {
 	d        *Dispatcher
 	account  uint64
+	epoch    uint64 // under which it is sent, 0 when embedded
+	number   int    // of the run
 	state    resolver.CampaignRun
 	resumed  bool
 	campaign resolver.Campaign
@@ -76,7 +78,7 @@ func decode(b []byte, v any) error {
 
 // send works until nobody is left, the run is stopped, or ctx ends.
 func (r *Run) send(ctx context.Context) {
-	err := r.prepare(ctx)
+	err := r.prepare()
 	if r.medium != nil {
 		defer r.medium.close()
 	}
@@ -89,20 +91,33 @@ func (r *Run) send(ctx context.Context) {
 			break
 		}
 	}
-	if err != nil && ctx.Err() != nil {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil:
 		r.err = ErrStopping
+		return
+	case r.moved(err):
+		r.d.opts.Logger.Info("a campaign goes on elsewhere or later", "campaign", r.state.ID, "reason", err)
+		r.err = ErrMoved
 		return
 	}
 	var refusal *resolver.Refusal
 	if err != nil && !errors.As(err, &refusal) {
 		r.d.opts.Logger.Error("a campaign was stopped", "campaign", r.state.ID, "error", err)
-		_ = r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.state.Run, Stopped: err.Error()}, nil)
+		_ = r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.number, Epoch: r.epoch, Stopped: err.Error()}, nil)
 	}
 	r.stopped.Store(true)
-	r.err = r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
+	r.err = r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
 		r.state, _ = v.CampaignRun(r.state.ID)
 		return nil
 	})
+}
+
+// moved tells whether an error means that another node goes on with the run, or
+// this one when the log is back. Embedded there is neither.
+func (r *Run) moved(err error) bool {
+	return r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, ErrMoved) || errors.Is(err, resolver.ErrNotOwner) ||
+		errors.Is(err, resolver.ErrUnavailable) || errors.Is(err, resolver.ErrOverloaded))
 }
 
 func (r *Run) command(ctx context.Context, name string, args, reply any) error {
@@ -114,11 +129,11 @@ func (r *Run) command(ctx context.Context, name string, args, reply any) error {
 }
 
 // prepare reads what is sent.
-func (r *Run) prepare(ctx context.Context) error {
+func (r *Run) prepare() error {
 	var contents []resolver.CampaignContent
 	var secret []byte
 	r.at = time.UnixMilli(r.state.StartedMs)
-	err := r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
+	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
 		r.campaign, _ = v.Campaign(r.state.ID)
 		r.counters = newChannelCounters(r.d.opts.Metrics, r.campaign.Medium())
 		var err error
@@ -150,10 +165,15 @@ func (r *Run) prepare(ctx context.Context) error {
 	return nil
 }
 
+// claim is what claims recipients.
+func (r *Run) claim() resolver.CampaignBatch {
+	return resolver.CampaignBatch{ID: r.state.ID, Run: r.number, Epoch: r.epoch}
+}
+
 // resume sends to those who were being sent to when the service stopped.
 func (r *Run) resume(ctx context.Context) error {
 	var reply resolver.CampaignBatchReply
-	if err := r.command(ctx, resolver.CommandCampaignResume, resolver.CampaignBatch{ID: r.state.ID, Run: r.state.Run}, &reply); err != nil {
+	if err := r.command(ctx, resolver.CommandCampaignResume, r.claim(), &reply); err != nil {
 		return err
 	}
 	return r.deliver(ctx, reply.Recipients)
@@ -162,7 +182,7 @@ func (r *Run) resume(ctx context.Context) error {
 // batch sends to the next recipients; more is false when the run is over.
 func (r *Run) batch(ctx context.Context) (more bool, err error) {
 	var reply resolver.CampaignBatchReply
-	if err := r.command(ctx, resolver.CommandCampaignBatch, resolver.CampaignBatch{ID: r.state.ID, Run: r.state.Run}, &reply); err != nil {
+	if err := r.command(ctx, resolver.CommandCampaignBatch, r.claim(), &reply); err != nil {
 		return false, err
 	}
 	if reply.WaitMs > 0 {
@@ -186,7 +206,7 @@ func (r *Run) batch(ctx context.Context) (more bool, err error) {
 	if err := r.nothingHanded(); err != nil {
 		return false, err
 	}
-	return false, r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.state.Run}, nil)
+	return false, r.command(ctx, resolver.CommandCampaignFinish, resolver.CampaignFinish{ID: r.state.ID, Run: r.number, Epoch: r.epoch}, nil)
 }
 
 // nothingHanded is the fault that kept every message of the run from being handed
@@ -237,7 +257,7 @@ func (r *Run) load(ctx context.Context, list []resolver.Recipient, work chan<- m
 	for len(list) > 0 {
 		n := min(loadedAtOnce, len(list))
 		ready := make([]message, 0, n)
-		err := r.d.opts.Node.Read(ctx, r.account, func(v *resolver.View) error {
+		err := r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
 			for _, x := range list[:n] {
 				p, err := v.Profile(v.Root(x.Ordinal))
 				if err != nil {
@@ -272,6 +292,11 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 
 // one sends one message and reports what became of it.
 func (r *Run) one(ctx context.Context, m message) error {
+	end, mine := r.d.opts.Node.Effect(r.account, r.epoch)
+	if !mine {
+		return ErrMoved
+	}
+	defer end()
 	ctx, cancel := graceful(ctx)
 	defer cancel()
 	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
@@ -295,7 +320,7 @@ func (r *Run) one(ctx context.Context, m message) error {
 		}
 	}
 	err = r.report(ctx, resolver.CampaignResult{
-		ID: r.state.ID, Run: r.state.Run, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
+		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
 		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
 	})
 	if err != nil {
@@ -324,6 +349,12 @@ func (r *Run) try(ctx context.Context, attempt func(context.Context) outcome.Res
 			return o, err
 		}
 		pause *= 4
+		// The batch claimed one attempt.
+		if r.epoch != 0 {
+			if _, err := r.d.opts.Node.Claim(ctx, r.account, r.epoch, nil); err != nil {
+				return o, err
+			}
+		}
 	}
 }
 

@@ -237,3 +237,7 @@ func (n *Node) Acts(partition int) bool {
 	_, ok := p.acts()
 	return ok
 }
+
+// Clustered tells whether several nodes reach the log: partitions come and go, and
+// what the node carries out is claimed.
+func (n *Node) Clustered() bool { return n.opts.NodeID != "" }
