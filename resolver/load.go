@@ -3,7 +3,9 @@ package resolver
 import (
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 
@@ -12,6 +14,40 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/segment"
 )
+
+// load makes the live directories those of the checkpoint and reads the state. The
+// store and the runs are the machine's to close.
+func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64, log *slog.Logger) (*Machine, error) {
+	if err := c.restore(f); err != nil {
+		return nil, fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
+	}
+	s, err := openStore(c.fs, c.path(dirLive), cacheBytes, newPebbleLogger(log))
+	if err != nil {
+		return nil, err
+	}
+	var runs []*run
+	for _, name := range f.Runs {
+		r, err := openRun(c.fs, c.path(dirKeys, name), name)
+		if err != nil {
+			return nil, errors.Join(err, closeAll(s, runs))
+		}
+		runs = append(runs, r)
+	}
+	m, err := loadMachine(s, f, ids, runs)
+	if err == nil {
+		m.segmentFiles, err = c.readSegments(m, f.Segments)
+	}
+	if err != nil {
+		return nil, errors.Join(err, closeAll(s, runs))
+	}
+	if f.Version != 0 && f.ApplyVersion < 2 {
+		m.defineAll() // these rules knew no segment engine
+	}
+	if f.Version != 0 && f.ApplyVersion < 3 {
+		m.adoptFirst() // these rules knew one company only
+	}
+	return m, nil
+}
 
 // loadMachine reads the state a checkpoint restored.
 func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*Machine, error) {

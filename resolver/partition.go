@@ -123,33 +123,9 @@ func (p *partition) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := p.ckpt.restore(f); err != nil {
-		return fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
-	}
-	s, err := openStore(p.ckpt.fs, p.ckpt.path(dirLive), p.node.opts.CacheBytes, newPebbleLogger(p.log))
+	m, err := p.ckpt.load(f, ids, p.node.opts.CacheBytes, p.log)
 	if err != nil {
 		return err
-	}
-	var runs []*run
-	for _, name := range f.Runs {
-		r, err := openRun(p.ckpt.fs, p.ckpt.path(dirKeys, name), name)
-		if err != nil {
-			return errors.Join(err, closeAll(s, runs))
-		}
-		runs = append(runs, r)
-	}
-	m, err := loadMachine(s, f, ids, runs)
-	if err == nil {
-		m.segmentFiles, err = p.ckpt.readSegments(m, f.Segments)
-	}
-	if err == nil && f.Version != 0 && f.ApplyVersion < 2 {
-		m.defineAll() // these rules knew no segment engine
-	}
-	if err == nil && f.Version != 0 && f.ApplyVersion < 3 {
-		m.adoptFirst() // these rules knew one company only
-	}
-	if err != nil {
-		return errors.Join(err, closeAll(s, runs))
 	}
 	p.mu.m = m
 	p.tenure.newest.Store(m.epoch.Number)
@@ -163,7 +139,7 @@ func (p *partition) open(ctx context.Context) error {
 		items = append(items, it)
 	}
 	if err := p.feed.start(stored, f.Next, end, items); err != nil {
-		return errors.Join(err, closeAll(s, runs))
+		return errors.Join(err, closeAll(m.store, m.keys.runs))
 	}
 	p.lastCheckpoint.Store(f.Next)
 	p.applied.Store(f.Next)
@@ -171,9 +147,9 @@ func (p *partition) open(ctx context.Context) error {
 	r, err := p.node.opts.Log.Read(p.id, f.Next)
 	if err != nil {
 		p.feed.close()
-		return errors.Join(err, closeAll(s, runs))
+		return errors.Join(err, closeAll(m.store, m.keys.runs))
 	}
-	p.files.open(func() error { return closeAll(s, m.keys.runs) })
+	p.files.open(func() error { return closeAll(m.store, m.keys.runs) })
 	p.publishApps()
 	run, stop := context.WithCancel(context.Background())
 	p.stop = stop

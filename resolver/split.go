@@ -1,0 +1,325 @@
+package resolver
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// SplitOptions say what [Split] reads and where it writes.
+type SplitOptions struct {
+	FS vfs.FS
+	// From is the directory of a node ([Options.Dir]) whose log has one partition.
+	// Nobody else may have it open.
+	From string
+	// To is such a directory of a log with Partitions partitions. What is in it is
+	// replaced.
+	To         string
+	Partitions int
+	// Offset is the end of the log. The newest checkpoint must be at it.
+	Offset int64
+	Logger *slog.Logger // nil is silent
+}
+
+// SplitResult counts what was written.
+type SplitResult struct {
+	Accounts, Profiles int64
+}
+
+// ErrSplitBehind says that the newest checkpoint is not at the end of the log:
+// the directory has to be opened and closed once.
+var ErrSplitBehind = errors.New("the newest checkpoint is not at the end of the log")
+
+// Split makes of the newest checkpoint of a log with one partition one for each
+// partition of a log with several, at the same offset. A partition has the
+// accounts whose number modulo the number of partitions is its own; each account
+// is what it was, to the last bit of what [Machine.Hash] looks at, which is
+// compared before anything is published. Record ids and idempotency keys do not
+// tell whose they are: every partition has them all, and forgets them in time as
+// it would have.
+//
+// What is in From stays as it is, but for the directory in which an open
+// partition works, which the next start makes anew.
+func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
+	if o.FS == nil || o.From == "" || o.To == "" || o.Partitions < 1 {
+		return res, errors.New("resolver: split: FS, From, To and Partitions must be set")
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0")}
+	m, err := src.openAt(o.Offset, o.Logger)
+	if err != nil {
+		return res, err
+	}
+	defer func() {
+		err = errors.Join(err, closeAll(m.store, m.keys.runs), o.FS.RemoveAll(src.path(dirLive)))
+	}()
+	if m.epoch.Number != 0 {
+		return res, fmt.Errorf("the state is that of a partition of a cluster, owned by node %q last; only a directory with a log of its own can be split", m.epoch.Node)
+	}
+	if m.lagging() {
+		return res, errLagging
+	}
+	hashes, err := m.accountHashes(ctx)
+	if err != nil {
+		return res, err
+	}
+	// All values of the segment engines, and what reading an older checkpoint has
+	// changed.
+	m.segmentFiles = nil
+	f := m.freeze()
+	if err := writeGeneration(m.store.db, f); err != nil {
+		return res, err
+	}
+	ranges, err := accountRanges(m.store.db)
+	if err != nil {
+		return res, err
+	}
+	for i := range o.Partitions {
+		part := splitPart{src: src, m: m, frozen: f, id: i, of: o.Partitions, log: o.Logger,
+			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i))}}
+		if err := part.write(ctx, ranges); err != nil {
+			return res, fmt.Errorf("partition %d: %w", i, err)
+		}
+		profiles, err := part.verify(ctx, hashes)
+		if err != nil {
+			return res, fmt.Errorf("partition %d: %w", i, err)
+		}
+		res.Profiles += profiles
+	}
+	res.Accounts = int64(len(hashes))
+	return res, nil
+}
+
+// openAt loads the newest checkpoint, which must be at the offset.
+func (c *checkpoints) openAt(offset int64, log *slog.Logger) (*Machine, error) {
+	if err := c.prepare(); err != nil {
+		return nil, err
+	}
+	offsets, err := c.list()
+	if err != nil {
+		return nil, err
+	}
+	if len(offsets) == 0 {
+		return nil, fmt.Errorf("%w: there is none, the log ends at %d", ErrSplitBehind, offset)
+	}
+	newest := offsets[len(offsets)-1]
+	if newest != offset {
+		return nil, fmt.Errorf("%w: it is at %d, the log ends at %d", ErrSplitBehind, newest, offset)
+	}
+	f, ids, err := c.readManifest(newest)
+	if err != nil {
+		return nil, err
+	}
+	return c.load(f, ids, splitCacheBytes, log)
+}
+
+const splitCacheBytes = 64 << 20
+
+// accountHashes are the hashes of the accounts' states, by number.
+func (m *Machine) accountHashes(ctx context.Context) (map[uint64]string, error) {
+	out := make(map[uint64]string, len(m.accounts))
+	for number, a := range m.accounts {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		h := sha256.New()
+		put := func(b []byte) {
+			var n [8]byte
+			binary.LittleEndian.PutUint64(n[:], uint64(len(b)))
+			h.Write(n[:])
+			h.Write(b)
+		}
+		own := []task{}
+		for _, t := range m.tasks {
+			if t.Account == number {
+				own = append(own, t)
+			}
+		}
+		put(mustJSON(own))
+		if err := m.hashAccount(h, put, a); err != nil {
+			return nil, err
+		}
+		out[number] = hex.EncodeToString(h.Sum(nil))
+	}
+	return out, nil
+}
+
+// accountRange is the entries of one account in one table.
+type accountRange struct {
+	table   byte
+	account uint64
+}
+
+func (r accountRange) lower() []byte { return accountKey(nil, r.table, r.account) }
+
+// upper is behind the last entry.
+func (r accountRange) upper() []byte {
+	if r.account == ^uint64(0) {
+		return []byte{r.table + 1}
+	}
+	return accountKey(nil, r.table, r.account+1)
+}
+
+// accountRanges lists the ranges of a store, whatever its tables are. It reads a
+// key of each.
+func accountRanges(db *pebble.DB) (out []accountRange, err error) {
+	it, err := db.NewIter(nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for ok := it.First(); ok; {
+		k := it.Key()
+		if len(k) < keyHead {
+			return nil, fmt.Errorf("state: key %x is too short", k)
+		}
+		r := accountRange{k[0], binary.BigEndian.Uint64(k[1:])}
+		if r.account == 0 {
+			return nil, fmt.Errorf("state: key %x is of no account", k)
+		}
+		out = append(out, r)
+		ok = it.SeekGE(r.upper())
+	}
+	return out, it.Error()
+}
+
+// splitPart makes one partition's checkpoint.
+type splitPart struct {
+	src, dst *checkpoints
+	m        *Machine
+	frozen   *frozen
+	id, of   int
+	log      *slog.Logger
+}
+
+func (s *splitPart) owns(account uint64) bool { return account%uint64(s.of) == uint64(s.id) }
+
+// write writes the checkpoint anew.
+func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error) {
+	c := s.dst
+	if err := c.fs.RemoveAll(c.dir); err != nil {
+		return err
+	}
+	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+		return err
+	}
+	if err := c.prepare(); err != nil {
+		return err
+	}
+	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log))
+	if err != nil {
+		return err
+	}
+	var w written
+	defer func() {
+		err = errors.Join(err, closeAll(store, w.runs), c.fs.RemoveAll(c.path(dirLive)))
+	}()
+	if err := s.copyStore(ctx, store.db, ranges); err != nil {
+		return err
+	}
+	if w.runs, err = s.copyRuns(); err != nil {
+		return err
+	}
+	f := &frozen{manifest: s.frozen.manifest, records: s.frozen.records, wholeSegments: true}
+	f.Runs, f.Segments, f.Spool = nil, nil, nil
+	for _, e := range s.frozen.engines {
+		if s.owns(e.account) {
+			f.engines = append(f.engines, e)
+		}
+	}
+	if w.segments, err = c.writeSegments(f); err != nil {
+		return err
+	}
+	return c.publish(f, store.db, nil, w)
+}
+
+// copyStore copies the entries of the partition's accounts.
+func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accountRange) error {
+	w := batchWriter{db: to, batch: to.NewBatch()}
+	for _, r := range ranges {
+		if !s.owns(r.account) {
+			continue
+		}
+		it, err := s.m.store.db.NewIter(&pebble.IterOptions{LowerBound: r.lower(), UpperBound: r.upper()})
+		if err != nil {
+			return errors.Join(err, w.finish())
+		}
+		n := 0
+		for ok := it.First(); ok; ok = it.Next() {
+			// Never nil, which would remove the key.
+			w.set(it.Key(), append(make([]byte, 0, 1), it.Value()...))
+			if n++; n%4096 == 0 && ctx.Err() != nil {
+				return errors.Join(ctx.Err(), it.Close(), w.finish())
+			}
+		}
+		if err := it.Close(); err != nil {
+			return errors.Join(err, w.finish())
+		}
+	}
+	return w.finish()
+}
+
+// copyRuns has the files of idempotency keys in the partition's directory: linked
+// where that can be, they are never changed.
+func (s *splitPart) copyRuns() (runs []*run, err error) {
+	c := s.dst
+	for _, r := range s.m.keys.runs {
+		from, to := s.src.path(dirKeys, r.name), c.path(dirKeys, r.name)
+		if err := vfs.LinkOrCopy(c.fs, from, to); err != nil {
+			return runs, fmt.Errorf("idempotency keys: %w", err)
+		}
+		opened, err := openRun(c.fs, to, r.name)
+		if err != nil {
+			return runs, err
+		}
+		runs = append(runs, opened)
+	}
+	return runs, syncDir(c.fs, c.path(dirKeys))
+}
+
+// verify reads the checkpoint as a node does and compares its accounts.
+func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profiles int64, err error) {
+	c := s.dst
+	m, err := c.openAt(s.frozen.Next, s.log)
+	if err != nil {
+		return 0, err
+	}
+	defer func() {
+		err = errors.Join(err, closeAll(m.store, m.keys.runs), c.fs.RemoveAll(c.path(dirLive)))
+	}()
+	have, err := m.accountHashes(ctx)
+	if err != nil {
+		return 0, err
+	}
+	for _, number := range slices.Sorted(maps.Keys(want)) {
+		switch sum, ok := have[number]; {
+		case ok != s.owns(number):
+			return 0, fmt.Errorf("account %016x is in the wrong partition", number)
+		case ok && sum != want[number]:
+			return 0, fmt.Errorf("account %016x is not what it was: its state has hash %s, had %s", number, sum, want[number])
+		}
+		delete(have, number)
+	}
+	if len(have) > 0 {
+		return 0, fmt.Errorf("%d accounts are of no partition before", len(have))
+	}
+	if !bytes.Equal(mustJSON(m.records.list()), mustJSON(s.m.records.list())) {
+		return 0, errors.New("the record ids are not what they were")
+	}
+	for _, a := range m.byIndex {
+		profiles += int64(a.headers.n)
+	}
+	return profiles, nil
+}
