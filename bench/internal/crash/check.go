@@ -6,34 +6,12 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/server"
 )
-
-// check compares the server's profiles, segments and history with the ledgers.
-// It stops the server.
-func (r *run) check(ctx context.Context) error {
-	books := r.books()
-	counted, err := r.ask(ctx, books)
-	if err != nil {
-		return err
-	}
-	if err := r.victim.Stop(r.config.StopTimeout); err != nil {
-		return err
-	}
-	found, err := r.readHistory(ctx, books)
-	if err != nil {
-		return err
-	}
-	r.report.Acked, r.report.Profiles = books.acked, len(found.people)
-	r.report.GivenUpInHistory = found.unacked
-	// These depend on which given-up requests got through, which only history
-	// can say: segments and history must agree.
-	return errors.Join(
-		compare("segment of given-up events", counted.maybe, len(found.maybe)),
-		compare("segment of all profiles", counted.all, len(found.people)),
-	)
-}
 
 // books is what the workers' ledgers add up to.
 type books struct {
@@ -43,9 +21,9 @@ type books struct {
 	events, value map[user]int
 }
 
-func (r *run) books() *books {
+func (l *Load) books() *books {
 	b := &books{byKey: map[string]*event{}, events: map[user]int{}, value: map[user]int{}}
-	for _, w := range r.workers {
+	for _, w := range l.workers {
 		for n := range w.ledger.events {
 			e := &w.ledger.events[n]
 			b.byKey[w.ledger.key(n)] = e
@@ -66,22 +44,33 @@ type answers struct {
 	maybe, all int
 }
 
-// ask checks profiles and segments through the console.
-func (r *run) ask(ctx context.Context, b *books) (answers, error) {
+// askers ask a node for profiles at the same time.
+const askers = 4
+
+// ask checks profiles and segments through the console of a node.
+func (l *Load) ask(ctx context.Context, node server.Credentials, b *books) (answers, error) {
 	var a answers
-	c, err := console.SignIn(ctx, r.victim.Server.Credentials)
+	c, err := console.SignIn(ctx, node)
 	if err != nil {
 		return a, err
 	}
 	defer c.Close()
-	for u, id := range r.people.all() {
-		now, err := c.ProfileID(ctx, u.externalID())
-		if err != nil {
-			return a, fmt.Errorf("user %s, acknowledged as profile %s: %w", u.externalID(), id, err)
-		}
-		if now != id {
-			return a, fmt.Errorf("user %s was acknowledged as profile %s and is %s now", u.externalID(), id, now)
-		}
+	group, within := errgroup.WithContext(ctx)
+	group.SetLimit(askers)
+	for u, id := range l.people.all() {
+		group.Go(func() error {
+			now, err := c.ProfileID(within, u.externalID())
+			if err != nil {
+				return fmt.Errorf("user %s, acknowledged as profile %s: %w", u.externalID(), id, err)
+			}
+			if now != id {
+				return fmt.Errorf("user %s was acknowledged as profile %s and is %s now", u.externalID(), id, now)
+			}
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return a, err
 	}
 	often, much := median(b.events), median(b.value)
 	for _, q := range []struct {
@@ -101,7 +90,7 @@ func (r *run) ask(ctx context.Context, b *books) (answers, error) {
 			return a, err
 		}
 	}
-	if err := r.checkLive(ctx, c, b); err != nil {
+	if err := l.checkLive(ctx, c, b); err != nil {
 		return a, err
 	}
 	maybe, err := c.Preview(ctx, fmt.Sprintf(`{"kind":"activity","event":%q}`, typeMaybe))
@@ -119,21 +108,6 @@ func (r *run) ask(ctx context.Context, b *books) (answers, error) {
 type found struct {
 	people, maybe map[user]bool
 	unacked       int
-}
-
-// readHistory checks every row against the ledgers and every ledger against
-// the rows.
-func (r *run) readHistory(ctx context.Context, b *books) (*found, error) {
-	file, err := history.Open(ctx, r.config.Installation.HistoryFile())
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	f := newFinder(b)
-	if err := file.Keys(ctx, f.visit); err != nil {
-		return nil, err
-	}
-	return &f.found, f.err()
 }
 
 // finder goes through history's keys and counts what is wrong.

@@ -1,7 +1,6 @@
 package crash
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -9,34 +8,34 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
-const callTimeout = 30 * time.Second
-
-// errNoAnswer means that the request may or may not have been taken: it is
-// sent again.
-var errNoAnswer = errors.New("no answer")
-
-// client sends requests over one connection, which it renews.
+// client sends requests over one connection, which it renews at a site's next node.
 type client struct {
-	credentials server.Credentials
+	site        *surface.Site
+	credentials server.Credentials // of the connection's node
 	conn        *loader.Conn
 	parser      fastjson.Parser
 }
 
 // post sends a body with n events and returns their profile ids. An error is
-// errNoAnswer, or a refusal, which there should be none of.
+// surface.ErrNoAnswer, or a refusal, which there should be none of.
 func (c *client) post(body []byte, n int, batch bool) ([]string, error) {
+	if c.conn == nil {
+		c.credentials = c.site.Next()
+	}
 	target, err := c.credentials.Target(batch)
 	if err != nil {
 		return nil, err
 	}
 	answer, err := c.do(target, body)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errNoAnswer, err)
+		return nil, fmt.Errorf("%w: %w", surface.ErrNoAnswer, err)
 	}
-	if answer.Status >= 500 {
-		return nil, fmt.Errorf("%w: status %d: %.200s", errNoAnswer, answer.Status, answer.Body)
+	if surface.Uncertain(answer.Status) {
+		c.close() // another node may know more
+		return nil, fmt.Errorf("%w: status %d: %.200s", surface.ErrNoAnswer, answer.Status, answer.Body)
 	}
 	if answer.Status != 202 {
 		return nil, fmt.Errorf("status %d: %.300s", answer.Status, answer.Body)
@@ -52,7 +51,7 @@ func (c *client) do(target loader.Target, body []byte) (loader.Answer, error) {
 		}
 		c.conn = conn
 	}
-	err := c.conn.SetDeadline(time.Now().Add(callTimeout))
+	err := c.conn.SetDeadline(time.Now().Add(c.site.Timeout))
 	var answer loader.Answer
 	if err == nil {
 		answer, err = c.conn.Do(append(target.Head(len(body)), body...))

@@ -37,10 +37,10 @@ type fake struct {
 }
 
 type fakeRow struct {
-	key, kind       string
-	ordinal         uint32
-	value           int
-	external, email string
+	key, kind              string
+	ordinal                uint32
+	value                  int
+	external, email, phone string
 }
 
 // The ways a fake can break its promises.
@@ -103,7 +103,7 @@ func (f *fake) open() error {
 		c := strings.Split(strings.TrimSpace(line), ",")
 		ordinal, _ := strconv.Atoi(c[2])
 		value, _ := strconv.Atoi(c[3])
-		f.add(fakeRow{c[0], c[1], uint32(ordinal), value, c[4], c[5]})
+		f.add(fakeRow{c[0], c[1], uint32(ordinal), value, c[4], c[5], c[6]})
 	}
 	if f.flaw == forgetful {
 		clear(f.keys)
@@ -115,7 +115,7 @@ func (f *fake) open() error {
 func (f *fake) add(r fakeRow) {
 	f.rows = append(f.rows, r)
 	f.keys[r.key] = r.ordinal
-	for _, id := range []string{r.external, r.email} {
+	for _, id := range []string{r.external, r.email, r.phone} {
 		if id != "" {
 			f.profiles[id] = r.ordinal
 		}
@@ -135,6 +135,7 @@ type fakeEvent struct {
 	User      struct {
 		ExternalID string `json:"external_id"`
 		Email      string `json:"email"`
+		Phone      string `json:"phone"`
 	} `json:"user"`
 	Properties struct {
 		Value int `json:"value"`
@@ -156,11 +157,14 @@ func (f *fake) take(events []fakeEvent) ([]map[string]any, error) {
 				ordinal, known = f.profiles[e.User.ExternalID]
 			}
 			if !known {
+				ordinal, known = f.profiles[e.User.Phone]
+			}
+			if !known {
 				ordinal = f.next
 			}
-			r := fakeRow{e.Key, e.EventType, ordinal, e.Properties.Value, e.User.ExternalID, e.User.Email}
+			r := fakeRow{e.Key, e.EventType, ordinal, e.Properties.Value, e.User.ExternalID, e.User.Email, e.User.Phone}
 			f.add(r)
-			fmt.Fprintf(&lines, "%s,%s,%d,%d,%s,%s\n", r.key, r.kind, r.ordinal, r.value, r.external, r.email)
+			fmt.Fprintf(&lines, "%s,%s,%d,%d,%s,%s,%s\n", r.key, r.kind, r.ordinal, r.value, r.external, r.email, r.phone)
 		}
 		results = append(results, map[string]any{"success": true, "profile_id": f.profileID(ordinal), "error": nil})
 	}
@@ -293,7 +297,7 @@ func (f *fake) stop() error {
 	defer f.mu.Unlock()
 	f.file.Write(f.pending.Bytes())
 	if f.flaw == hoarding {
-		fmt.Fprintf(f.file, "k0-99999999,%s,0,1,x,\n", typeSure)
+		fmt.Fprintf(f.file, "k0-99999999,%s,0,1,x,,\n", typeSure)
 	}
 	db, err := sql.Open("duckdb", filepath.Join(f.data, "history.duckdb"))
 	if err != nil {
@@ -302,6 +306,6 @@ func (f *fake) stop() error {
 	defer db.Close()
 	_, err = db.Exec(fmt.Sprintf(`CREATE TABLE events AS SELECT * FROM read_csv('%s', header = false, columns = {
 		'idempotency_key': 'VARCHAR', 'event_type': 'VARCHAR', 'ordinal': 'UINTEGER', 'value': 'INTEGER',
-		'external_id': 'VARCHAR', 'email': 'VARCHAR'})`, filepath.Join(f.data, "rows.csv")))
+		'external_id': 'VARCHAR', 'email': 'VARCHAR', 'phone': 'VARCHAR'})`, filepath.Join(f.data, "rows.csv")))
 	return err
 }

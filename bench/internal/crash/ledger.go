@@ -35,6 +35,9 @@ func (u user) externalID() string {
 
 func (u user) email() string { return u.externalID() + "@crash.example" }
 
+// phone is known by its digits alone.
+func (u user) phone() string { return fmt.Sprintf("+1 555 %03d %04d", u.worker+1, u.number) }
+
 // ledger is what one worker's clients know of their events. Event n has key
 // "k<worker>-<n>". It is used by the worker's goroutine until that has ended.
 type ledger struct {
@@ -57,9 +60,16 @@ type form uint8
 
 const (
 	formExternal form = iota
-	formBoth
+	formBoth          // external id and e-mail
 	formEmail
+	formAll // and phone
+	formPhone
 )
+
+// has tells whether events of a form carry another form's identifier.
+func (f form) has(other form) bool {
+	return f == other || f == formAll || f == formBoth && other != formPhone
+}
 
 func (l *ledger) key(n int) string { return fmt.Sprintf("k%d-%d", l.worker, n) }
 
@@ -80,14 +90,16 @@ type people struct {
 	mu struct {
 		sync.Mutex
 		profiles map[user]string
-		both     map[user]bool // an event with both identifiers was acknowledged
+		// both: an event with external id and e-mail was acknowledged; phone: one with
+		// the phone as well.
+		both, phone map[user]bool
 	}
 }
 
 func newPeople() *people {
 	p := &people{}
 	p.mu.profiles = map[user]string{}
-	p.mu.both = map[user]bool{}
+	p.mu.both, p.mu.phone = map[user]bool{}, map[user]bool{}
 	return p
 }
 
@@ -100,19 +112,22 @@ func (p *people) answered(e *event, profileID string) error {
 		return fmt.Errorf("user %s was profile %s before and is %s now", e.user.externalID(), before, profileID)
 	}
 	p.mu.profiles[e.user] = profileID
-	if e.form == formBoth {
+	if e.form == formBoth || e.form == formAll {
 		p.mu.both[e.user] = true
+	}
+	if e.form == formAll {
+		p.mu.phone[e.user] = true
 	}
 	return nil
 }
 
 // known says whether the user's profile was ever answered, and whether the
-// e-mail is known to belong to it.
-func (p *people) known(u user) (answered, both bool) {
+// e-mail and the phone are known to belong to it.
+func (p *people) known(u user) (answered, both, phone bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_, answered = p.mu.profiles[u]
-	return answered, p.mu.both[u]
+	return answered, p.mu.both[u], p.mu.phone[u]
 }
 
 // all is a copy of the profiles answered.

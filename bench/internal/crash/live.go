@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/victim"
 )
 
@@ -30,14 +31,15 @@ func liveSegments() []*liveSegment {
 	}
 }
 
-// define saves the next segment, if one is left. The first comes before any
-// event, the others must be built from history, under load and kills.
-func (r *run) define(ctx context.Context) error {
-	for _, s := range r.live {
+// Define saves the next segment at a node, if one is left. The first comes before
+// any event, the others must be built from history, under load and kills. It may
+// be called while Run goes on.
+func (l *Load) Define(ctx context.Context, at server.Credentials) error {
+	for _, s := range l.live {
 		if s.id != "" {
 			continue
 		}
-		c, err := console.SignIn(ctx, r.victim.Server.Credentials)
+		c, err := console.SignIn(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -52,8 +54,8 @@ func (r *run) define(ctx context.Context) error {
 const liveTimeout = time.Minute
 
 // checkLive compares the live segments with the ledgers.
-func (r *run) checkLive(ctx context.Context, c *console.Client, b *books) error {
-	for _, s := range r.live {
+func (l *Load) checkLive(ctx context.Context, c *console.Client, b *books) error {
+	for _, s := range l.live {
 		if s.id == "" {
 			continue
 		}

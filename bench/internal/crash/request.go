@@ -88,15 +88,17 @@ func (p *plan) user() user {
 	return user{p.ledger.worker, p.rng.IntN(ownUsers)}
 }
 
-// form chooses identifiers so that the user stays one profile: an e-mail goes
-// alone only once it is known to be stitched to the external id.
+// form chooses identifiers so that the user stays one profile: an e-mail or a
+// phone goes alone only once it is known to be stitched to the external id.
 func (p *plan) form(u user) form {
-	answered, both := p.people.known(u)
+	answered, both, phone := p.people.known(u)
 	switch {
 	case u.worker == shared || !answered:
 		return formExternal
+	case phone:
+		return form(p.rng.IntN(int(formPhone) + 1))
 	case both:
-		return form(p.rng.IntN(3))
+		return []form{formExternal, formBoth, formEmail, formAll}[p.rng.IntN(4)]
 	default:
 		return formBoth
 	}
@@ -131,11 +133,14 @@ func (l *ledger) body(r request) []byte {
 func (l *ledger) appendEvent(b []byte, n int) []byte {
 	e := &l.events[n]
 	b = fmt.Appendf(b, `{"event_type":%q,"user":{`, e.eventType())
-	if e.form != formEmail {
+	if e.form.has(formExternal) {
 		b = fmt.Appendf(b, `"external_id":%q,`, e.user.externalID())
 	}
-	if e.form != formExternal {
+	if e.form.has(formEmail) {
 		b = fmt.Appendf(b, `"email":%q,`, e.user.email())
+	}
+	if e.form.has(formPhone) {
+		b = fmt.Appendf(b, `"phone":%q,`, e.user.phone())
 	}
 	return fmt.Appendf(b, `"attributes":{"last":%d}},"properties":{"value":%d},"idempotency_key":%q}`, n, e.value, l.key(n))
 }

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/bench/internal/gate"
+	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/bench/internal/victim"
 )
 
@@ -21,7 +24,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 		return Report{}, err
 	}
 	began := time.Now()
-	r := &run{config: config, people: newPeople(), victim: victim.Victim{
+	r := &run{config: config, victim: victim.Victim{
 		Installation: config.Installation, Variants: config.Variants, StartTimeout: config.StartTimeout,
 		Rng: rand.New(rand.NewPCG(config.Seed, 0)), Gate: gate.New(),
 	}}
@@ -35,47 +38,63 @@ func Run(ctx context.Context, config Config) (Report, error) {
 }
 
 type run struct {
-	config  Config
-	victim  victim.Victim
-	people  *people
-	workers []*worker
-	live    []*liveSegment
-	report  Report
+	config Config
+	victim victim.Victim
+	load   *Load
+	report Report
 }
 
 func (r *run) do(ctx context.Context) error {
 	if err := r.victim.Start(ctx); err != nil {
 		return fmt.Errorf("first start: %w", err)
 	}
-	for i := range r.config.Workers {
-		r.workers = append(r.workers, newWorker(i, r.config.Seed, r.victim.Server.Credentials, r.people, r.victim.Gate))
-	}
-	r.live = liveSegments()
+	r.load = NewLoad(LoadOptions{
+		Site:    surface.Site{Credentials: r.victim.Server.Credentials, Gate: r.victim.Gate, Tries: maxTries},
+		Workers: r.config.Workers, Seed: r.config.Seed,
+	})
 	if err := r.define(ctx); err != nil {
 		return err
 	}
-	if err := r.load(ctx); err != nil {
+	if err := r.kills(ctx); err != nil {
 		return err
-	}
-	for _, w := range r.workers {
-		r.report.Requests += w.counts.requests
-		r.report.Retried += w.counts.retried
-		r.report.Repeated += w.counts.repeated
-		r.report.Twins += w.counts.twins
-		r.report.GivenUp += w.counts.givenUp
 	}
 	r.report.KillsWhileStart = r.victim.WhileStarting
 	r.report.StartMedian, r.report.StartMax = r.victim.StartTimes()
 	return r.check(ctx)
 }
 
-// load lets the workers work through all kills and until nothing is open.
-func (r *run) load(ctx context.Context) error {
+// maxTries bounds the attempts at one request over all restarts.
+const maxTries = 5000
+
+func (r *run) define(ctx context.Context) error {
+	return r.load.Define(ctx, r.victim.Server.Credentials)
+}
+
+// check compares the server's profiles, segments and history with the ledgers.
+// It stops the server, whose history nobody else reads before.
+func (r *run) check(ctx context.Context) error {
+	work, err := r.load.Check(ctx, Sources{
+		Nodes: []server.Credentials{r.victim.Server.Credentials}, Alone: true,
+		Keys: func(visit func(history.Key) error) error {
+			if err := r.victim.Stop(r.config.StopTimeout); err != nil {
+				return err
+			}
+			file, err := history.Open(ctx, r.config.Installation.HistoryFile())
+			if err != nil {
+				return err
+			}
+			return errors.Join(file.Keys(ctx, visit), file.Close())
+		},
+	})
+	r.report.Work = work
+	return err
+}
+
+// kills lets the workers work through all kills and until nothing is open.
+func (r *run) kills(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	finish := make(chan struct{})
-	for _, w := range r.workers {
-		group.Go(func() error { return w.run(ctx, finish) })
-	}
+	group.Go(func() error { return r.load.Run(ctx, finish) })
 	group.Go(func() error {
 		defer close(finish)
 		r.victim.Gate.Lift()

@@ -7,15 +7,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/gate"
-	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
-
-// retryPause is how long a worker waits after a request without an answer.
-const retryPause = 5 * time.Millisecond
-
-// maxTries bounds the attempts at one request over all restarts.
-const maxTries = 5000
 
 // counts is what a worker did.
 type counts struct {
@@ -27,25 +20,25 @@ type worker struct {
 	plan    plan
 	ledger  *ledger
 	people  *people
-	gate    *gate.Gate
+	site    *surface.Site
 	clients [2]client
 	counts  counts
 	// think bounds the random pause between requests.
 	think time.Duration
 }
 
-func newWorker(number int, seed uint64, c server.Credentials, people *people, gate *gate.Gate) *worker {
+func newWorker(number int, seed uint64, site *surface.Site, people *people, think time.Duration) *worker {
 	l := &ledger{worker: number}
-	w := &worker{ledger: l, people: people, gate: gate}
+	w := &worker{ledger: l, people: people, site: site, think: think}
 	w.plan = plan{
 		rng: rand.New(rand.NewPCG(seed, uint64(number)+1)), ledger: l, people: people, batches: number%2 == 1,
 	}
 	if w.plan.batches {
 		// Batches would otherwise make more events than a check wants to hold.
-		w.think = 6 * time.Millisecond
+		w.think = max(think, 6*time.Millisecond)
 	}
 	for i := range w.clients {
-		w.clients[i].credentials = c
+		w.clients[i].site = site
 	}
 	return w
 }
@@ -85,10 +78,10 @@ func (w *worker) settle(ctx context.Context, r request) error {
 	open := []request{r}
 	var err error
 	for try := 0; len(open) > 0; try++ {
-		if try >= maxTries {
+		if try >= w.site.Tries {
 			return fmt.Errorf("request with key %s was tried %d times: %w", w.ledger.key(open[0].items[0]), try, err)
 		}
-		if err := w.gate.Wait(ctx); err != nil {
+		if err := w.site.Gate.Wait(ctx); err != nil {
 			return err
 		}
 		if try > 0 {
@@ -98,7 +91,7 @@ func (w *worker) settle(ctx context.Context, r request) error {
 		switch {
 		case err == nil:
 			open = open[1:]
-		case !errors.Is(err, errNoAnswer):
+		case !errors.Is(err, surface.ErrNoAnswer):
 			return fmt.Errorf("worker %d, key %s: %w", w.ledger.worker, w.ledger.key(open[0].items[0]), err)
 		case r.giveUp:
 			w.counts.givenUp += len(r.items)
@@ -107,7 +100,7 @@ func (w *worker) settle(ctx context.Context, r request) error {
 			if len(open) == 1 {
 				open = w.plan.split(open[0])
 			}
-			time.Sleep(retryPause)
+			time.Sleep(w.site.Pause)
 		}
 	}
 	return nil
@@ -142,7 +135,7 @@ func (w *worker) send(r request) error {
 			if err := w.enter(r, a.ids); err != nil {
 				return err
 			}
-		} else if !errors.Is(a.err, errNoAnswer) {
+		} else if !errors.Is(a.err, surface.ErrNoAnswer) {
 			return a.err
 		}
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 )
 
 // oracle says what must have happened, by the definitions, what was acknowledged
@@ -16,8 +15,9 @@ type oracle struct {
 	found       *gathered
 	pauses      map[string][]pauseTime
 	publishedMs int64 // of flowGold
-	kills       []time.Time
-	report      *Report
+	disturbed   []Disturbance
+	report      *Work
+	past        map[string]*passed
 
 	faults []error
 	more   int
@@ -41,59 +41,67 @@ func (o *oracle) err() error {
 	return errors.Join(o.faults...)
 }
 
-// check compares everything that the server and the receivers tell with what must
-// have happened. credits are those of the beginning.
-func (r *run) check(ctx context.Context, credits int) error {
-	found, err := r.gather(ctx)
+// Check compares everything that the server and the receivers tell with what must
+// have happened to the people who acted since the last check. It is called when
+// the load has settled; stop, unless it is nil, stops the server once that has
+// told everything. After a check that passed, other people act.
+func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() error) error {
+	found, err := l.gather(ctx)
 	if err != nil {
 		return err
 	}
-	o := &oracle{world: r.world, found: found, pauses: map[string][]pauseTime{}, kills: r.victim.Kills, report: &r.report}
-	for _, p := range r.pauses {
+	o := &oracle{world: l.world, found: found, pauses: map[string][]pauseTime{}, disturbed: disturbed, report: &l.work, past: l.past}
+	for _, p := range l.pauses {
 		o.pauses[p.flow.name] = p.mu.times
 	}
 	states := map[*flow]flowState{}
-	for _, f := range r.world.flows {
-		if states[f], err = f.state(ctx, r.client); err != nil {
+	for _, f := range l.world.flows {
+		if states[f], err = f.state(ctx, l.client); err != nil {
 			return err
 		}
 	}
-	o.publishedMs = int64(*states[r.world.flow(flowGold)].PublishedAt)
-	left, err := r.credits(ctx)
+	o.publishedMs = int64(*states[l.world.flow(flowGold)].PublishedAt)
+	left, err := l.readCredits(ctx)
 	if err != nil {
 		return err
 	}
-	if err := r.noStrangers(ctx, found); err != nil {
+	if err := l.noStrangers(ctx, found); err != nil {
 		return err
 	}
 	// Nothing may arrive any more.
-	if err := r.victim.Stop(r.config.StopTimeout); err != nil {
-		return err
+	if stop != nil {
+		if err := stop(); err != nil {
+			return err
+		}
 	}
-	o.events(r.workers)
-	r.report.ByFlow = map[string]int{}
-	hooks, mails := o.ways(r.workers)
-	o.effects(r.hooks.desk, "call", hooks)
-	o.effects(r.relay.desk, "e-mail", mails)
+	hooks, mails := l.hooks.desk.all(), l.relay.desk.all()
+	o.events(l.workers)
+	calls, letters := o.ways(l.workers)
+	o.effects(hooks, "call", calls)
+	o.effects(mails, "e-mail", letters)
 	for f, s := range states {
 		o.counts(f, &s)
 	}
 	for _, h := range found.humans {
 		o.profile(h)
 	}
-	r.report.Calls, r.report.Mails = len(r.hooks.desk.all()), len(r.relay.desk.all())
-	o.spent(credits-left, r.relay.desk)
-	r.tally()
-	return o.err()
+	o.spent(l.credits-left, mails)
+	if err := o.err(); err != nil {
+		return err
+	}
+	l.tally()
+	l.credits = left
+	l.work.Calls, l.work.Mails = len(hooks), len(mails)
+	l.hooks.desk.pass(hooks)
+	l.relay.desk.pass(mails)
+	l.others()
+	return nil
 }
 
 // tally adds up what was done.
-func (r *run) tally() {
-	x := &r.report
-	x.Requests, x.Retried = r.client.mu.requests, r.client.mu.retried
-	x.KillsWhileStart = r.victim.WhileStarting
-	x.StartMedian, x.StartMax = r.victim.StartTimes()
-	for _, w := range r.workers {
+func (l *Load) tally() {
+	x := &l.work
+	for _, w := range l.workers {
 		x.People += len(w.ledger.people)
 		x.Merges += w.ledger.merges
 		for _, e := range w.ledger.events {
@@ -111,10 +119,10 @@ func (r *run) tally() {
 
 // noStrangers lists the ways of all flows: they are those of the people there are,
 // each once.
-func (r *run) noStrangers(ctx context.Context, g *gathered) error {
-	for _, f := range r.world.flows {
+func (l *Load) noStrangers(ctx context.Context, g *gathered) error {
+	for _, f := range l.world.flows {
 		listedWays := map[wayID]int{}
-		if err := f.eachEnrolment(ctx, r.client, func(e *listed) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
+		if err := f.eachEnrolment(ctx, l.client, func(e *listed) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
 			return err
 		}
 		n := 0
@@ -126,7 +134,7 @@ func (r *run) noStrangers(ctx context.Context, g *gathered) error {
 				}
 			}
 		}
-		if n != len(listedWays) {
+		if n += l.past[f.name].entered(); n != len(listedWays) {
 			return fmt.Errorf("flow %s lists %d ways, its people have %d", f.name, len(listedWays), n)
 		}
 	}
@@ -287,37 +295,50 @@ func (o *oracle) told(f *flow, h *human, ways []way) {
 	}
 }
 
-// counts compares what a flow counts with what the ways say.
-func (o *oracle) counts(f *flow, s *flowState) {
-	var entered, completed, exited int
-	arrived, results := map[string]int{}, map[string]map[string]int{}
+// passed is what the ways of a flow that were checked add up to.
+type passed struct {
+	completed, exited int
+	arrived           map[string]int            // by step
+	results           map[string]map[string]int // by step and result
+}
+
+func (p *passed) entered() int { return p.completed + p.exited }
+
+func (f *flow) nothingPassed() *passed {
+	p := &passed{arrived: map[string]int{}, results: map[string]map[string]int{}}
 	for i := range f.steps {
-		results[f.steps[i].ID] = map[string]int{}
+		p.results[f.steps[i].ID] = map[string]int{}
 	}
+	return p
+}
+
+// counts compares what a flow counts with what the ways say, and adds them to
+// those that were checked before.
+func (o *oracle) counts(f *flow, s *flowState) {
+	p := o.past[f.name]
 	for _, h := range o.found.humans {
 		for i := range h.ways[f.name] {
 			w := &h.ways[f.name][i]
-			entered++
 			switch w.Status {
 			case "completed":
-				completed++
+				p.completed++
 			case "exited":
-				exited++
+				p.exited++
 			default:
 				o.fault("flow %s, profile %s: way %d is %s in the end", f.name, h.profile, w.Number, w.Status)
 			}
 			for _, v := range w.Path {
-				arrived[v.ID]++
-				results[v.ID][v.Result]++
+				p.arrived[v.ID]++
+				p.results[v.ID][v.Result]++
 			}
 		}
 	}
-	if got, want := [4]int{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]int{entered, completed, exited, 0}; got != want {
+	if got, want := [4]int{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]int{p.entered(), p.completed, p.exited, 0}; got != want {
 		o.fault("flow %s counts %v entered, completed, exited and cut, its ways are %v", f.name, got, want)
 	}
 	for _, x := range s.StepCounts {
-		if x.Arrived != arrived[x.ID] || x.At != 0 || !maps.Equal(x.Results, results[x.ID]) {
-			o.fault("flow %s, step %s counts %d arrived, %d there, %v; its ways say %d and %v", f.name, x.ID, x.Arrived, x.At, x.Results, arrived[x.ID], results[x.ID])
+		if x.Arrived != p.arrived[x.ID] || x.At != 0 || !maps.Equal(x.Results, p.results[x.ID]) {
+			o.fault("flow %s, step %s counts %d arrived, %d there, %v; its ways say %d and %v", f.name, x.ID, x.Arrived, x.At, x.Results, p.arrived[x.ID], p.results[x.ID])
 		}
 	}
 }

@@ -88,17 +88,26 @@ func (c Config) validate() error {
 type Report struct {
 	Kills           int `json:"kills"`
 	KillsWhileStart int `json:"kills_while_starting"`
-	Requests        int `json:"requests"`
-	Retried         int `json:"requests_retried"`
-	Acked           int `json:"events_acked"`
-	Triggers        int `json:"api_triggers_acked"`
-	People          int `json:"people"`
-	Merges          int `json:"merges"`
-	Pauses          int `json:"pauses"`
 	// PausedKills are kills over which a flow was paused.
 	PausedKills int `json:"kills_while_paused"`
-	Enrolments  int `json:"enrolments"`
-	Steps       int `json:"steps"`
+	Work
+	// StartMedian and StartMax are the times until a restarted server served.
+	StartMedian time.Duration `json:"start_median_ns"`
+	StartMax    time.Duration `json:"start_max_ns"`
+	Elapsed     time.Duration `json:"elapsed_ns"`
+}
+
+// Work is what a [Load] did.
+type Work struct {
+	Requests   int `json:"requests"`
+	Retried    int `json:"requests_retried"`
+	Acked      int `json:"events_acked"`
+	Triggers   int `json:"api_triggers_acked"`
+	People     int `json:"people"`
+	Merges     int `json:"merges"`
+	Pauses     int `json:"pauses"`
+	Enrolments int `json:"enrolments"`
+	Steps      int `json:"steps"`
 	// ByFlow are the enrolments by name of flow.
 	ByFlow map[string]int `json:"enrolments_by_flow"`
 	// Calls and Mails are different ids.
@@ -106,11 +115,7 @@ type Report struct {
 	Mails int `json:"emails"`
 	// Repeats under an id by what explains them: it was not taken before (the receiver
 	// answered an error, hung, hung up or was cut off by a kill), or it was, and the
-	// server was killed before that was on record.
+	// server was killed or disturbed before that was on record.
 	AfterError int `json:"repeats_after_error"`
 	AfterKill  int `json:"repeats_after_kill"`
-	// StartMedian and StartMax are the times until a restarted server served.
-	StartMedian time.Duration `json:"start_median_ns"`
-	StartMax    time.Duration `json:"start_max_ns"`
-	Elapsed     time.Duration `json:"elapsed_ns"`
 }

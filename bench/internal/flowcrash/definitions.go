@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// The windows of the segments, in ms.
-const (
-	cartWindow   = 3000
-	browseWindow = 4000
-	// busyWindow is looked back at by the cart flow's condition, which comes later
-	// than that behind the event that began it.
-	busyWindow = 1500
-)
+// Windows are those of the segments, in ms.
+type Windows struct {
+	Cart, Browse int64
+	// Busy is looked back at by the cart flow's condition, which comes 2 s behind
+	// the event that began it; shorter than that.
+	Busy int64
+}
+
+var usualWindows = Windows{Cart: 3000, Browse: 4000, Busy: 1500}
 
 // lastDays is a window of a segment's.
 func lastDays(ms int64) json.RawMessage {
@@ -166,6 +167,7 @@ func (d draft) webhook(id, next string) draft {
 // places are what flows refer to.
 type places struct {
 	list, cart, browse, gold string
+	windows                  Windows
 }
 
 // flowDefs are the definitions, in the order in which they are created: after
@@ -204,7 +206,7 @@ func flowDefs(h *hooks, p *places, order string) []*flow {
 	begin(flowCart, true, false, segment("segment_entered", p.cart)).
 		tag("t1", []string{"cart"}, nil, "w1").
 		wait("w1", 2, "c1").
-		condition("c1", did("cart_filled", busyWindow), "h1", "t2").
+		condition("c1", did("cart_filled", p.windows.Busy), "h1", "t2").
 		webhook("h1", "").
 		tag("t2", []string{"cart-cold"}, nil, "")
 	begin(flowGone, true, false, segment("segment_exited", p.cart)).

@@ -2,6 +2,7 @@ package flowcrash
 
 import (
 	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 )
@@ -36,6 +37,8 @@ type arrival struct {
 
 // delivery is all that a receiver saw of an id.
 type delivery struct {
+	// checked is how many arrivals an earlier check has seen.
+	checked  int
 	effect   effect
 	manner   manner
 	arrivals []arrival
@@ -98,9 +101,24 @@ func (d *desk) answered(x *delivery, n int) {
 	a.ok = time.Since(a.at) < promptly
 }
 
-// all are the deliveries by id. Nothing may arrive any more.
+// all are the deliveries by id, as they are now.
 func (d *desk) all() map[string]*delivery {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.mu.byID
+	all := make(map[string]*delivery, len(d.mu.byID))
+	for id, x := range d.mu.byID {
+		now := *x
+		now.arrivals, now.strange = slices.Clone(x.arrivals), slices.Clone(x.strange)
+		all[id] = &now
+	}
+	return all
+}
+
+// pass notes that deliveries were checked as they were in all.
+func (d *desk) pass(all map[string]*delivery) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for id, x := range all {
+		d.mu.byID[id].checked = len(x.arrivals)
+	}
 }

@@ -17,14 +17,17 @@ type intention struct {
 
 // effects compares what the ways intended with what arrived: each intention under
 // one id of its own, and no other (F1).
-func (o *oracle) effects(d *desk, what string, wanted []intention) {
+func (o *oracle) effects(all map[string]*delivery, what string, wanted []intention) {
 	type place struct {
 		flow, step string
 		human      *human
 		key        string
 	}
 	arrived := map[place][]*delivery{}
-	for id, x := range d.all() {
+	for id, x := range all {
+		if x.checked > 0 {
+			continue
+		}
 		h := o.found.byProfile[x.effect.profile]
 		if id == "" || h == nil {
 			o.fault("%s %q of flow %s, step %s is about profile %q, which nobody has", what, id, x.effect.flow, x.effect.step, x.effect.profile)
@@ -76,39 +79,43 @@ func (o *oracle) effects(d *desk, what string, wanted []intention) {
 	for p, got := range arrived {
 		o.fault("flow %s, step %s, profile %s, key %q: %d %ss arrived that were never intended", p.flow, p.step, p.human.profile, p.key, len(got), what)
 	}
-	o.repeats(d, what)
+	o.repeats(all, what)
 }
 
-// soonAfter is how long after an answer a kill may still cost its record: the
-// outcome is in the log long before.
+// Disturbance is a time in which the server, or what it needs, was killed, frozen
+// or cut off, until it was well again; at a kill without more both are the same.
+type Disturbance struct{ From, To time.Time }
+
+// soonAfter is how long after an answer a disturbance may still cost its record:
+// the outcome is in the log long before.
 const soonAfter = 5 * time.Second
 
 // repeats checks that whatever came again under its id did so for a reason: it was
-// not taken, or the server was killed just after it was.
-func (o *oracle) repeats(d *desk, what string) {
-	for id, x := range d.all() {
-		for i := 1; i < len(x.arrivals); i++ {
+// not taken, or there was a disturbance as it was, or just after.
+func (o *oracle) repeats(all map[string]*delivery, what string) {
+	for id, x := range all {
+		for i := max(1, x.checked); i < len(x.arrivals); i++ {
 			before, again := x.arrivals[i-1], x.arrivals[i]
 			switch {
 			case !before.ok:
 				o.report.AfterError++
-			case o.killedSoonAfter(before.at, again.at):
+			case o.disturbedSoonAfter(before.at, again.at):
 				o.report.AfterKill++
 			default:
-				o.fault("%s %q (%+v) was taken at %v and came again at %v, with no kill in between", what, id, x.effect, before.at, again.at)
+				o.fault("%s %q (%+v) was taken at %v and came again at %v, undisturbed in between", what, id, x.effect, before.at, again.at)
 			}
 		}
-		if x.manner.fine() && !x.taken() && !o.left(x) {
+		if x.checked == 0 && x.manner.fine() && !x.taken() && !o.left(x) {
 			o.fault("%s %q (%+v) came %d times and was never taken", what, id, x.effect, len(x.arrivals))
 		}
 	}
 }
 
-// killedSoonAfter tells whether a kill may have cost the record of what was answered
-// at one instant, seen from another.
-func (o *oracle) killedSoonAfter(at, seen time.Time) bool {
-	return slices.ContainsFunc(o.kills, func(k time.Time) bool {
-		return !k.Before(at) && k.Before(seen) && k.Sub(at) < soonAfter
+// disturbedSoonAfter tells whether a disturbance may have cost the record of what
+// was answered at one instant, seen from another.
+func (o *oracle) disturbedSoonAfter(at, seen time.Time) bool {
+	return slices.ContainsFunc(o.disturbed, func(d Disturbance) bool {
+		return !d.To.Before(at) && d.From.Before(seen) && d.From.Sub(at) < soonAfter
 	})
 }
 
@@ -120,16 +127,16 @@ func (o *oracle) left(x *delivery) bool {
 }
 
 // spent compares the credits spent with the e-mails that were taken.
-func (o *oracle) spent(credits int, mails *desk) {
+func (o *oracle) spent(credits int, mails map[string]*delivery) {
 	taken, uncertain := 0, 0
-	for _, x := range mails.all() {
-		if !x.taken() {
+	for _, x := range mails {
+		if x.checked > 0 || !x.taken() {
 			continue
 		}
 		taken++
 		// Who unsubscribed before it was to come again is not sent it, and the credit is
 		// given back.
-		if o.left(x) && o.killedSoonAfter(x.arrivals[len(x.arrivals)-1].at, time.Now()) {
+		if o.left(x) && o.disturbedSoonAfter(x.arrivals[len(x.arrivals)-1].at, time.Now()) {
 			uncertain++
 		}
 	}

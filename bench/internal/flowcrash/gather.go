@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // fact is an event as the server tells it.
@@ -72,15 +74,15 @@ type gathered struct {
 const askers = 4
 
 // gather asks for everything about everybody.
-func (r *run) gather(ctx context.Context) (*gathered, error) {
+func (l *Load) gather(ctx context.Context) (*gathered, error) {
 	g := &gathered{byProfile: map[string]*human{}}
 	var mu sync.Mutex
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
-	for _, w := range r.workers {
+	for _, w := range l.workers {
 		for _, p := range w.ledger.people {
 			group.Go(func() error {
-				h, ids, err := r.whoIs(ctx, p)
+				h, ids, err := l.whoIs(ctx, p)
 				if err != nil {
 					return fmt.Errorf("person %s%s: %w", p.external, p.email, err)
 				}
@@ -106,7 +108,7 @@ func (r *run) gather(ctx context.Context) (*gathered, error) {
 	group.SetLimit(askers)
 	for _, h := range g.humans {
 		group.Go(func() error {
-			if err := r.lookInto(ctx, h); err != nil {
+			if err := l.lookInto(ctx, h); err != nil {
 				return fmt.Errorf("profile %s: %w", h.profile, err)
 			}
 			return nil
@@ -116,7 +118,7 @@ func (r *run) gather(ctx context.Context) (*gathered, error) {
 }
 
 // whoIs finds a person's profile, with all ids that it ever had.
-func (r *run) whoIs(ctx context.Context, p *person) (*human, []string, error) {
+func (l *Load) whoIs(ctx context.Context, p *person) (*human, []string, error) {
 	query := "email=" + url.QueryEscape(p.email)
 	if p.external != "" {
 		query = "external_id=" + url.QueryEscape(p.external)
@@ -127,7 +129,7 @@ func (r *run) whoIs(ctx context.Context, p *person) (*human, []string, error) {
 		Tags       []string       `json:"tags"`
 		Attributes map[string]any `json:"attributes"`
 	}
-	if err := r.client.console(ctx, "GET", "/profiles?"+query, nil, &data); err != nil {
+	if err := l.client.Console(ctx, "GET", "/profiles?"+query, nil, &data); err != nil {
 		return nil, nil, err
 	}
 	ids := append(data.MergedIDs, data.ProfileID)
@@ -138,14 +140,14 @@ func (r *run) whoIs(ctx context.Context, p *person) (*human, []string, error) {
 }
 
 // lookInto asks for the events and the ways of somebody.
-func (r *run) lookInto(ctx context.Context, h *human) error {
+func (l *Load) lookInto(ctx context.Context, h *human) error {
 	for cursor := ""; ; {
 		var page struct {
 			Events []fact
 			Next   *string
 		}
 		path := "/profiles/" + h.profile + "/events?limit=500&cursor=" + url.QueryEscape(cursor)
-		if err := r.client.console(ctx, "GET", path, nil, &page); err != nil {
+		if err := l.client.Console(ctx, "GET", path, nil, &page); err != nil {
 			return err
 		}
 		h.facts = append(h.facts, page.Events...)
@@ -155,11 +157,11 @@ func (r *run) lookInto(ctx context.Context, h *human) error {
 		cursor = *page.Next
 	}
 	slices.Reverse(h.facts)
-	for _, f := range r.world.flows {
+	for _, f := range l.world.flows {
 		var data struct{ Enrolments []way }
-		err := r.client.console(ctx, "GET", "/flows/"+f.id+"/enrolments/"+h.profile, nil, &data)
-		var no *refusal
-		if errors.As(err, &no) && no.status == http.StatusNotFound {
+		err := l.client.Console(ctx, "GET", "/flows/"+f.id+"/enrolments/"+h.profile, nil, &data)
+		var no *surface.Refusal
+		if errors.As(err, &no) && no.Status == http.StatusNotFound {
 			continue
 		}
 		if err != nil {

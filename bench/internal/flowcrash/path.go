@@ -160,7 +160,7 @@ func (o *oracle) answers(f *flow, h *human, s *step, v *visit) []string {
 		for i := range h.facts {
 			x := &h.facts[i]
 			if at := int64(x.At); x.Type == s.If["event"] {
-				sure = sure || at < ms && ms < at+busyWindow
+				sure = sure || at < ms && ms < at+o.world.places.windows.Busy
 				maybe = maybe || at == ms
 			}
 		}

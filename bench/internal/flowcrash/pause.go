@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 	"sync"
+
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // pauseTime is a time in which a flow was paused, in ms of the log's time.
@@ -15,7 +17,7 @@ type pauseTime struct{ fromMs, toMs int64 }
 // pauses pauses and resumes a flow and keeps when it was.
 type pauses struct {
 	flow   *flow
-	client *client
+	client *surface.Client
 
 	mu struct {
 		sync.Mutex
@@ -42,7 +44,7 @@ func (p *pauses) toggle(ctx context.Context) error {
 	defer p.mu.Unlock()
 	var s flowState
 	if p.mu.paused {
-		if err := p.client.console(ctx, "POST", "/flows/"+p.flow.id+"/resume", nil, &s); err != nil {
+		if err := p.client.Console(ctx, "POST", "/flows/"+p.flow.id+"/resume", nil, &s); err != nil {
 			return err
 		}
 		if s.Status != "live" || s.ResumedAt == nil {
@@ -52,7 +54,7 @@ func (p *pauses) toggle(ctx context.Context) error {
 		p.mu.paused, p.mu.still = false, nil
 		return nil
 	}
-	if err := p.client.console(ctx, "POST", "/flows/"+p.flow.id+"/pause", nil, &s); err != nil {
+	if err := p.client.Console(ctx, "POST", "/flows/"+p.flow.id+"/pause", nil, &s); err != nil {
 		return err
 	}
 	if s.Status != "paused" || s.PausedAt == nil {
@@ -140,7 +142,7 @@ type listed struct {
 }
 
 // eachEnrolment visits all enrolments of a flow, page by page.
-func (f *flow) eachEnrolment(ctx context.Context, c *client, visit func(*listed)) error {
+func (f *flow) eachEnrolment(ctx context.Context, c *surface.Client, visit func(*listed)) error {
 	const limit = 500
 	for cursor := ""; ; {
 		var page struct {
@@ -148,7 +150,7 @@ func (f *flow) eachEnrolment(ctx context.Context, c *client, visit func(*listed)
 			Next       *string
 		}
 		path := "/flows/" + f.id + "/enrolments?status=all&limit=" + strconv.Itoa(limit) + "&cursor=" + url.QueryEscape(cursor)
-		if err := c.console(ctx, "GET", path, nil, &page); err != nil {
+		if err := c.Console(ctx, "GET", path, nil, &page); err != nil {
 			return err
 		}
 		for i := range page.Enrolments {
@@ -162,7 +164,7 @@ func (f *flow) eachEnrolment(ctx context.Context, c *client, visit func(*listed)
 }
 
 // standings is where everybody stands in a flow.
-func standings(ctx context.Context, c *client, f *flow) (map[wayID]place, error) {
+func standings(ctx context.Context, c *surface.Client, f *flow) (map[wayID]place, error) {
 	at := map[wayID]place{}
 	err := f.eachEnrolment(ctx, c, func(e *listed) {
 		x := place{status: e.Status}

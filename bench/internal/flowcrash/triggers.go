@@ -30,15 +30,15 @@ func (o *oracle) causes(f *flow, h *human) []cause {
 	case flowSignup:
 		return o.unpaused(f, onFacts(h, "signed_up", func(*fact) bool { return true }))
 	case flowCart:
-		return entries(stays(h, "cart_filled", cartWindow))
+		return entries(stays(h, "cart_filled", o.world.places.windows.Cart))
 	case flowGone:
 		var out []cause
-		for _, s := range stays(h, "cart_filled", cartWindow) {
+		for _, s := range stays(h, "cart_filled", o.world.places.windows.Cart) {
 			out = append(out, cause{atMs: s.toMs})
 		}
 		return out
 	case flowBrowse:
-		return o.caughtUp(f, stays(h, "browsed", browseWindow))
+		return o.caughtUp(f, stays(h, "browsed", o.world.places.windows.Browse))
 	case flowGold:
 		for _, x := range h.facts {
 			if x.Type == "hello" && h.people[0].tier == tierGold {

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 const (
@@ -15,16 +17,17 @@ const (
 	// maxWays bounds the entries of a person into one flow: the server keeps ten
 	// that have ended.
 	maxWays = 7
-	// think bounds the random pause between two requests of a worker.
+	// think is the usual bound of the pause between two acts of a worker.
 	think = 12 * time.Millisecond
 )
 
 // worker acts until it is told to finish, and then until nothing is open.
 type worker struct {
 	rng    *rand.Rand
-	client *client
+	client *surface.Client
 	world  *world
 	ledger ledger
+	think  time.Duration
 }
 
 func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
@@ -39,7 +42,7 @@ func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
 		if err := w.act(ctx); err != nil {
 			return fmt.Errorf("worker %d: %w", w.ledger.worker, err)
 		}
-		time.Sleep(time.Duration(w.rng.Int64N(int64(think))))
+		time.Sleep(time.Duration(w.rng.Int64N(int64(w.think))))
 	}
 }
 
@@ -64,7 +67,7 @@ func (w *worker) act(ctx context.Context) error {
 		return w.join(ctx, p)
 	case draw < 36 && !p.left && p.email != "":
 		p.left = true
-		return w.client.console(ctx, "POST", "/profiles/"+p.profile+"/consent", object{"channel": "email", "status": "unsubscribed"}, nil)
+		return w.client.Console(ctx, "POST", "/profiles/"+p.profile+"/consent", object{"channel": "email", "status": "unsubscribed"}, nil)
 	default:
 		if e := w.something(p); e != nil {
 			return w.post(ctx, w.rng.IntN(8) == 0, e)
@@ -189,18 +192,18 @@ func (w *worker) send(ctx context.Context, giveUp bool, items []int) error {
 	answers := make([]answer, 1)
 	var err error
 	if len(items) == 1 {
-		err = w.client.call(ctx, byApp, "POST", "/api/v1/events", w.ledger.body(items[0]), &answers[0], giveUp)
+		err = w.client.Call(ctx, surface.ByApp, "POST", "/api/v1/events", w.ledger.body(items[0]), &answers[0], giveUp)
 	} else {
 		bodies := make([]object, len(items))
 		for i, n := range items {
 			bodies[i] = w.ledger.body(n)
 		}
 		var all struct{ Results []answer }
-		err = w.client.call(ctx, byApp, "POST", "/api/v1/events/batch", object{"events": bodies}, &all, giveUp)
+		err = w.client.Call(ctx, surface.ByApp, "POST", "/api/v1/events/batch", object{"events": bodies}, &all, giveUp)
 		answers = all.Results
 	}
 	switch {
-	case err != nil && giveUp && errors.Is(err, errNoAnswer):
+	case err != nil && giveUp && errors.Is(err, surface.ErrNoAnswer):
 		return nil
 	case err != nil:
 		return err
@@ -231,20 +234,20 @@ func (w *worker) call(ctx context.Context, p *person) error {
 	t := &trigger{who: p, fromMs: time.Now().UnixMilli()}
 	key := w.ledger.triggerKey(len(w.ledger.triggers))
 	w.ledger.triggers = append(w.ledger.triggers, t)
-	by, path := bySession, "/console/api/v1/flows/"
+	by, path := surface.BySession, "/console/api/v1/flows/"
 	if w.rng.IntN(2) == 0 {
-		by, path = byKey, "/api/v1/custom-flows/"
+		by, path = surface.ByKey, "/api/v1/custom-flows/"
 	}
 	body := object{"external_id": p.external, "idempotency_key": key, "data": object{"key": key}}
 	giveUp := w.rng.IntN(8) == 0
-	err := w.client.call(ctx, by, "POST", path+w.world.flow(flowCall).id+"/trigger", body, nil, giveUp)
+	err := w.client.Call(ctx, by, "POST", path+w.world.flow(flowCall).id+"/trigger", body, nil, giveUp)
 	t.toMs = time.Now().UnixMilli()
-	var no *refusal
+	var no *surface.Refusal
 	switch {
 	case err == nil:
 		t.acked = true
-	case errors.Is(err, errNoAnswer) && giveUp:
-	case errors.As(err, &no) && (no.status == http.StatusConflict || by == byKey && no.message == "the contact is in this flow already"):
+	case errors.Is(err, surface.ErrNoAnswer) && giveUp:
+	case errors.As(err, &no) && (no.Status == http.StatusConflict || by == surface.ByKey && no.Message == "the contact is in this flow already"):
 		t.refused = true
 	default:
 		return err
@@ -259,5 +262,5 @@ func (w *worker) join(ctx context.Context, p *person) error {
 	}
 	p.listed = true
 	body := object{"email": p.email, "external_id": p.external}
-	return w.client.call(ctx, byKey, "POST", "/api/v1/lists/"+w.world.places.list+"/contacts", body, nil, false)
+	return w.client.Call(ctx, surface.ByKey, "POST", "/api/v1/lists/"+w.world.places.list+"/contacts", body, nil, false)
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // world is what is set up on the server.
@@ -22,12 +24,12 @@ func (w *world) flow(name string) *flow {
 const buildTimeout = 30 * time.Second
 
 // setUp makes segments, the list and the flows, and publishes all but flowGold.
-func setUp(ctx context.Context, c *client, h *hooks) (*world, error) {
-	w := &world{}
+func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*world, error) {
+	w := &world{places: places{windows: windows}}
 	var made struct {
 		ID string `json:"_id"`
 	}
-	if err := c.console(ctx, "POST", "/lists", object{"name": "news"}, &made); err != nil {
+	if err := c.Console(ctx, "POST", "/lists", object{"name": "news"}, &made); err != nil {
 		return nil, err
 	}
 	w.places.list = made.ID
@@ -36,11 +38,11 @@ func setUp(ctx context.Context, c *client, h *hooks) (*world, error) {
 		definition object
 		id         *string
 	}{
-		{"cart", did("cart_filled", cartWindow), &w.places.cart},
-		{"browse", did("browsed", browseWindow), &w.places.browse},
+		{"cart", did("cart_filled", windows.Cart), &w.places.cart},
+		{"browse", did("browsed", windows.Browse), &w.places.browse},
 		{"gold", tierIs(tierGold), &w.places.gold},
 	} {
-		if err := c.console(ctx, "POST", "/segments", object{"name": s.name, "definition": s.definition}, &made); err != nil {
+		if err := c.Console(ctx, "POST", "/segments", object{"name": s.name, "definition": s.definition}, &made); err != nil {
 			return nil, err
 		}
 		*s.id = made.ID
@@ -52,7 +54,7 @@ func setUp(ctx context.Context, c *client, h *hooks) (*world, error) {
 	order := ""
 	for i := range flowDefs(h, &w.places, "") {
 		f := flowDefs(h, &w.places, order)[i]
-		if err := c.console(ctx, "POST", "/flows", f.definition(), &made); err != nil {
+		if err := c.Console(ctx, "POST", "/flows", f.definition(), &made); err != nil {
 			return nil, fmt.Errorf("flow %s: %w", f.name, err)
 		}
 		f.id = made.ID
@@ -70,10 +72,10 @@ func setUp(ctx context.Context, c *client, h *hooks) (*world, error) {
 	return w, nil
 }
 
-func built(ctx context.Context, c *client, segment string) error {
+func built(ctx context.Context, c *surface.Client, segment string) error {
 	for began := time.Now(); ; {
 		var s struct{ Status string }
-		if err := c.console(ctx, "GET", "/segments/"+segment, nil, &s); err != nil {
+		if err := c.Console(ctx, "GET", "/segments/"+segment, nil, &s); err != nil {
 			return err
 		}
 		if s.Status == "live" {
@@ -108,14 +110,14 @@ type flowState struct {
 	} `json:"step_counts"`
 }
 
-func (f *flow) state(ctx context.Context, c *client) (s flowState, err error) {
-	err = c.console(ctx, "GET", "/flows/"+f.id, nil, &s)
+func (f *flow) state(ctx context.Context, c *surface.Client) (s flowState, err error) {
+	err = c.Console(ctx, "GET", "/flows/"+f.id, nil, &s)
 	return s, err
 }
 
 // publish publishes a flow and waits until it is live.
-func publish(ctx context.Context, c *client, f *flow) error {
-	if err := c.console(ctx, "POST", "/flows/"+f.id+"/publish", nil, nil); err != nil {
+func publish(ctx context.Context, c *surface.Client, f *flow) error {
+	if err := c.Console(ctx, "POST", "/flows/"+f.id+"/publish", nil, nil); err != nil {
 		return fmt.Errorf("flow %s: %w", f.name, err)
 	}
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {

@@ -79,3 +79,13 @@ func (c Credentials) Target(batch bool) (loader.Target, error) {
 		Header: [][2]string{{"X-App-Id", c.AppID}, {"X-App-Secret", c.AppSecret}},
 	}, nil
 }
+
+// At returns the credentials with the addresses of another node, http://HOST:PORT.
+func (c Credentials) At(origin string) Credentials {
+	for _, address := range []*string{&c.BaseURL, &c.ConsoleURL} {
+		if u, err := url.Parse(*address); err == nil {
+			*address = origin + u.Path
+		}
+	}
+	return c
+}
