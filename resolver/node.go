@@ -116,6 +116,8 @@ type Node struct {
 	leaving    sync.WaitGroup // partitions released whose files are being closed
 	changed    *broadcast     // a partition was taken or released
 	ownership  ownership
+	closes     sync.Once
+	closeErr   error
 	live       liveEvents
 	// transitions hands entries and exits to those who watch.
 	transitions liveTransitions
@@ -161,7 +163,8 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 // Close stops the node and writes a last checkpoint. ctx bounds how long
 // history may take to catch up.
 func (n *Node) Close(ctx context.Context) error {
-	return n.close(ctx)
+	n.closes.Do(func() { n.closeErr = n.close(ctx) })
+	return n.closeErr
 }
 
 // Failed is closed when the node cannot go on; Err says why.

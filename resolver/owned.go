@@ -125,6 +125,9 @@ func (n *Node) turn(ctx context.Context, partition int) (*slot, error) {
 		return nil, fmt.Errorf("there is no partition %d: the log has %d", partition, len(n.slots))
 	}
 	s := &n.slots[partition]
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("partition %d: %w", partition, err)
+	}
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -212,6 +215,9 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 		n.transitions.release(n, p.id)
 		err := p.close(ctx)
 		p.files.wait() // a reader may be the last to leave
+		if e := p.ckpt.fs.RemoveAll(p.ckpt.path(dirLive)); e != nil {
+			p.log.Warn("cannot remove the files of a partition that was released", "error", e)
+		}
 		s.set(nil)
 		<-s.turn
 		done <- err
@@ -230,9 +236,8 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 }
 
 // close ends the node's partitions, those being taken and released among them.
-func (n *Node) close(ctx context.Context) error {
+func (n *Node) close(ctx context.Context) (err error) {
 	n.endLife()
-	var err error
 	for i := range n.slots {
 		n.slots[i].turn <- struct{}{} // and kept: nothing is taken any more
 		if p := n.partitions[i].Load(); p != nil {

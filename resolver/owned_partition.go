@@ -53,11 +53,11 @@ func (f *openFiles) wait() {
 // does by itself.
 func (p *partition) leave() {
 	p.released.Store(true)
+	p.stopActing() // first: what it does is not to find itself refused
 	p.waiting.Lock()
 	p.waiting.refused = true
 	p.waiting.Unlock()
-	close(p.left)
-	p.stopActing()
+	p.leaves.Do(func() { close(p.left) })
 }
 
 // drain waits until nobody waits for a record, or ctx ends.

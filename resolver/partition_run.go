@@ -373,8 +373,8 @@ func (p *partition) close(ctx context.Context) error {
 }
 
 func (p *partition) closeOnce(ctx context.Context) error {
-	p.leaves.Do(func() { close(p.left) })
 	p.stop()
+	p.leaves.Do(func() { close(p.left) })
 	p.done.Wait()
 	var err error
 	select {
