@@ -1,0 +1,320 @@
+package blobtree
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"golang.org/x/sync/errgroup"
+)
+
+// ErrTooSlow means that a Put took so long that what it was to name may have
+// been removed meanwhile. Nothing was put.
+var ErrTooSlow = errors.New("storing took too long")
+
+// Sent tells what a Put sent.
+type Sent struct {
+	// Bytes is the size of the tree, SentBytes of what was sent of it, the
+	// manifest included.
+	Bytes, SentBytes int64
+	// Files is how many files the tree has, Objects how many objects were sent.
+	Files, Objects int
+}
+
+// Put stores a tree as the version of that name: the files below dir, or those of
+// them that are listed. No file may change meanwhile. A version of the same
+// name is replaced. When Put fails the version is not there, unless it was
+// before, but for failures to tell how the last step ended.
+func (s *Set) Put(ctx context.Context, name string, meta any, dir string, files []string) (sent Sent, err error) {
+	if s.opts.Keep > 0 {
+		// Objects may be named for half of Keep, and the other half is for this.
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, s.opts.Keep/4, ErrTooSlow)
+		defer cancel()
+	}
+	now, err := s.seed(ctx)
+	if err != nil {
+		return sent, err
+	}
+	if files == nil {
+		if files, err = Files(s.opts.FS, dir); err != nil {
+			return sent, err
+		}
+	}
+	p := put{set: s, dir: dir, now: now, names: map[hash]string{}, sums: map[string]fileSums{}}
+	m := Manifest{Version: manifestVersion, PieceBytes: s.opts.PieceBytes, Files: make([]File, len(files))}
+	if m.Meta, err = json.Marshal(meta); err != nil {
+		return sent, err
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(s.opts.Parallel)
+	for i, path := range slices.Sorted(slices.Values(files)) {
+		g.Go(func() (err error) {
+			m.Files[i], err = p.file(gctx, path)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return sent, errors.Join(err, context.Cause(ctx))
+	}
+	body, err := m.encode()
+	if err != nil {
+		return sent, err
+	}
+	if err := s.bucket.Put(ctx, s.manifestKey(name), bytes.NewReader(body)); err != nil {
+		return sent, errors.Join(err, context.Cause(ctx))
+	}
+	s.stats.sent.Add(1)
+	s.stats.sentBytes.Add(int64(len(body)))
+	if err := s.inTime(ctx, name, now); err != nil {
+		return sent, err
+	}
+	s.remember(&p)
+	return Sent{Bytes: m.Bytes(), SentBytes: p.mu.bytes + int64(len(body)), Files: len(files), Objects: p.mu.sent + 1}, nil
+}
+
+// inTime takes back a version that came too late, as from a process that stood
+// still before its last step.
+func (s *Set) inTime(ctx context.Context, name string, began time.Time) error {
+	if s.opts.Keep == 0 {
+		return nil
+	}
+	o, err := s.bucket.Stat(ctx, s.manifestKey(name))
+	switch {
+	case errors.Is(err, ErrMissing):
+		return nil // another process found it old
+	case err == nil && s.since(began, o.Stored):
+		return nil
+	case err == nil:
+		err = ErrTooSlow
+	}
+	return errors.Join(err, s.Remove(context.WithoutCancel(ctx), name))
+}
+
+// seed learns once which pieces are stored, and tells the storage's time.
+func (s *Set) seed(ctx context.Context) (now time.Time, err error) {
+	if s.opts.Keep > 0 {
+		if now, err = s.now(ctx); err != nil {
+			return now, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for h, p := range s.mu.there {
+		if !s.usable(p, now) {
+			delete(s.mu.there, h)
+		}
+	}
+	if s.mu.seeded {
+		return now, nil
+	}
+	err = s.bucket.List(ctx, s.pieceDir(), func(o Object) error {
+		p := piece{o.Key[len(s.pieceDir())+1:], o.Stored}
+		if h, ok := pieceHash(p.name); ok && s.usable(p, now) {
+			s.mu.there[h] = p
+		}
+		return nil
+	})
+	s.mu.seeded = err == nil
+	return now, err
+}
+
+// remember keeps what a Put learned for the next one.
+func (s *Set) remember(p *put) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.sums = p.sums
+}
+
+// put is a Put under way.
+type put struct {
+	set *Set
+	dir string
+	now time.Time
+
+	mu struct {
+		sync.Mutex
+		sent  int
+		bytes int64
+	}
+	// names are the pieces this Put names, sums the hashes of its files; mu
+	// guards them.
+	names map[hash]string
+	sums  map[string]fileSums
+}
+
+// fileSums are the hashes of a file's pieces.
+type fileSums struct {
+	id     fileID
+	hashes []hash
+}
+
+// fileID tells whether a file is the one that was hashed before, as far as it
+// can be told without reading it: a checkpoint's large files are links to those
+// of the one before.
+type fileID struct {
+	size, modified int64
+	inode          uint64
+}
+
+func (p *put) file(ctx context.Context, path string) (File, error) {
+	full := p.set.opts.FS.PathJoin(p.dir, path)
+	f, err := p.set.opts.FS.Open(full)
+	if err != nil {
+		return File{}, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return File{}, err
+	}
+	out := File{Path: path, Size: info.Size(), Pieces: []string{}}
+	id := fileID{info.Size(), info.ModTime().UnixNano(), inode(info)}
+	p.set.mu.Lock()
+	known, ok := p.set.mu.sums[path]
+	p.set.mu.Unlock()
+	sums := fileSums{id: id}
+	for at := int64(0); at < out.Size; at += p.set.opts.PieceBytes {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		part := io.NewSectionReader(f, at, min(p.set.opts.PieceBytes, out.Size-at))
+		var h hash
+		if ok && known.id == id {
+			h = known.hashes[len(sums.hashes)]
+		} else if h, err = sum(part); err != nil {
+			return out, fmt.Errorf("%s: %w", full, err)
+		}
+		sums.hashes = append(sums.hashes, h)
+		name, err := p.piece(ctx, h, part)
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", full, err)
+		}
+		out.Pieces = append(out.Pieces, name)
+	}
+	p.mu.Lock()
+	p.sums[path] = sums
+	p.mu.Unlock()
+	return out, nil
+}
+
+// piece returns the name of a piece that is stored, after storing it if need be.
+func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string, error) {
+	s := p.set
+	s.mu.Lock()
+	there, ok := s.mu.there[h]
+	s.mu.Unlock()
+	p.mu.Lock()
+	if ok {
+		p.names[h] = there.name
+	}
+	// If another file of this tree is sending the same, its name will do: the
+	// manifest is written once all is there.
+	name, ok := p.names[h]
+	if !ok {
+		var salt [pieceSalt]byte
+		if _, err := io.ReadFull(s.opts.Rand, salt[:]); err != nil {
+			p.mu.Unlock()
+			return "", fmt.Errorf("source of randomness: %w", err)
+		}
+		name = pieceName(h, salt)
+		p.names[h] = name
+	}
+	p.mu.Unlock()
+	if ok {
+		return name, nil
+	}
+	if _, err := body.Seek(0, io.SeekStart); err != nil {
+		return "", err
+	}
+	check := sha256.New()
+	if err := s.bucket.Put(ctx, s.pieceKey(name), &checkedReader{r: body, sum: func(b []byte) { check.Write(b) }, end: func() error {
+		if hash(check.Sum(nil)) != h {
+			return errors.New("the file has changed while it was stored")
+		}
+		return nil
+	}}); err != nil {
+		return "", err
+	}
+	s.stats.sent.Add(1)
+	s.stats.sentBytes.Add(body.Size())
+	p.mu.Lock()
+	p.mu.sent++
+	p.mu.bytes += body.Size()
+	p.mu.Unlock()
+	// It is younger than that: now is when the Put began.
+	s.mu.Lock()
+	s.mu.there[h] = piece{name, p.now}
+	s.mu.Unlock()
+	return name, nil
+}
+
+func sum(r io.Reader) (h hash, err error) {
+	d := sha256.New()
+	if _, err = io.CopyBuffer(onlyWriter{d}, r, make([]byte, 256<<10)); err == nil {
+		d.Sum(h[:0])
+	}
+	return h, err
+}
+
+type onlyWriter struct{ io.Writer }
+
+// checkedReader hands what it reads to sum, and asks end at the end.
+type checkedReader struct {
+	r   io.Reader
+	sum func([]byte)
+	end func() error
+}
+
+func (c *checkedReader) Read(b []byte) (int, error) {
+	n, err := c.r.Read(b)
+	c.sum(b[:n])
+	if errors.Is(err, io.EOF) {
+		if e := c.end(); e != nil {
+			return n, e
+		}
+	}
+	return n, err
+}
+
+// Files lists the files below a directory, by their paths from there.
+func Files(fs vfs.FS, dir string) ([]string, error) {
+	var out []string
+	var walk func(rel string) error
+	walk = func(rel string) error {
+		names, err := fs.List(fs.PathJoin(dir, rel))
+		if err != nil {
+			return err
+		}
+		for _, n := range names {
+			path := n
+			if rel != "" {
+				path = rel + "/" + n
+			}
+			info, err := fs.Stat(fs.PathJoin(dir, path))
+			if err != nil {
+				return err
+			}
+			if info.IsDir() {
+				err = walk(path)
+			} else {
+				out = append(out, path)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	err := walk("")
+	slices.Sort(out)
+	return out, err
+}
