@@ -53,7 +53,7 @@ func (in *installer) saveClasses(ctx context.Context) error {
 		defer os.RemoveAll(work)
 		lim := ownLimits
 		lim.saveClasses = filepath.Join(dir, classesFile)
-		c, err := newKafka(ctx, in, work, 1, lim, false)
+		c, err := newKafka(ctx, in, work, 1, Doors{}, lim, false)
 		if err != nil {
 			return err
 		}

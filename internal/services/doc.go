@@ -18,7 +18,8 @@
 //
 // A test that kills, freezes or reconfigures a server takes one of its own
 // with [OwnKafka] or [OwnClickHouse]; a program that is no test, with
-// [StartKafka] or [StartClickHouse].
+// [StartKafka] or [StartClickHouse]. [StartKafkaWithDoors] gives brokers further
+// listeners, which tell clients an address that the caller names: that of a proxy.
 //
 // # How they are started
 //

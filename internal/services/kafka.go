@@ -24,16 +24,34 @@ type broker struct {
 	addr string
 }
 
+// Doors are further ways into each broker: clients who come through one are told
+// to stay with it, and may so be led through a proxy of their own.
+type Doors struct {
+	// Count is how many doors each broker has.
+	Count int
+	// Advertise returns the address, HOST:PORT, that clients of a door are told
+	// instead of the one it listens at. It is called before the broker starts.
+	Advertise func(broker, door int, listens string) (string, error)
+}
+
+// door is one of a broker's: where it listens, and what its clients are told.
+type door struct{ listens, advertised string }
+
 // StartKafka starts a cluster of 1 or 3 brokers that keep their data below dir,
 // and returns when all of them serve. The caller ends it with Close; it ends
 // with the process at the latest. The error wraps [ErrMissing] when Kafka is
 // not installed.
 func StartKafka(ctx context.Context, dir string, brokers int) (*KafkaCluster, error) {
+	return StartKafkaWithDoors(ctx, dir, brokers, Doors{})
+}
+
+// StartKafkaWithDoors is [StartKafka] with further ways into each broker.
+func StartKafkaWithDoors(ctx context.Context, dir string, brokers int, doors Doors) (*KafkaCluster, error) {
 	in, err := newInstaller(false, nil)
 	if err != nil {
 		return nil, err
 	}
-	c, err := newKafka(ctx, in, dir, brokers, ownLimits, false)
+	c, err := newKafka(ctx, in, dir, brokers, doors, ownLimits, false)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +69,7 @@ func StartKafka(ctx context.Context, dir string, brokers int) (*KafkaCluster, er
 }
 
 // newKafka writes the configuration and formats the storage; nothing runs yet.
-func newKafka(ctx context.Context, in *installer, dir string, brokers int, lim limits, detach bool) (*KafkaCluster, error) {
+func newKafka(ctx context.Context, in *installer, dir string, brokers int, doors Doors, lim limits, detach bool) (*KafkaCluster, error) {
 	if brokers != 1 && brokers != 3 {
 		return nil, fmt.Errorf("a Kafka cluster has 1 or 3 brokers here, not %d", brokers)
 	}
@@ -67,11 +85,11 @@ func newKafka(ctx context.Context, in *installer, dir string, brokers int, lim l
 	if err != nil {
 		return nil, err
 	}
-	ports, err := FreePorts(2 * brokers)
+	ports, err := FreePorts((2 + doors.Count) * brokers)
 	if err != nil {
 		return nil, err
 	}
-	client, controller := ports[:brokers], ports[brokers:]
+	client, controller, more := ports[:brokers], ports[brokers:2*brokers], ports[2*brokers:]
 	classes := filepath.Join(jars, "*")
 	flags := javaFlags(lim)
 	if lim.saveClasses == "" {
@@ -80,7 +98,14 @@ func newKafka(ctx context.Context, in *installer, dir string, brokers int, lim l
 	c, cluster := &KafkaCluster{}, kafkaID()
 	for i := range brokers {
 		home := filepath.Join(dir, "kafka-"+strconv.Itoa(i))
-		conf, err := writeIn(home, "server.properties", brokerProperties(home, i, client, controller))
+		leading := make([]door, doors.Count)
+		for d := range leading {
+			leading[d].listens = loopback(more[i*doors.Count+d])
+			if leading[d].advertised, err = doors.Advertise(i, d, leading[d].listens); err != nil {
+				return nil, err
+			}
+		}
+		conf, err := writeIn(home, "server.properties", brokerProperties(home, i, client, controller, leading))
 		if err != nil {
 			return nil, err
 		}
@@ -120,19 +145,26 @@ func javaFlags(lim limits) []string {
 // those of a small machine; timeouts are short, so that a test sees a dead
 // broker fenced after three seconds rather than nine. What clients can notice
 // is left at Kafka's defaults otherwise, message.max.bytes among it.
-func brokerProperties(home string, id int, client, controller []int) string {
+func brokerProperties(home string, id int, client, controller []int, doors []door) string {
 	n := len(client)
 	var voters []string
 	for i, port := range controller {
 		voters = append(voters, fmt.Sprintf("%d@%s", i, loopback(port)))
 	}
+	listeners := fmt.Sprintf("BROKER://%s,CONTROLLER://%s", loopback(client[id]), loopback(controller[id]))
+	advertised, protocols := "BROKER://"+loopback(client[id]), "BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT"
+	for i, d := range doors {
+		listeners += fmt.Sprintf(",DOOR%d://%s", i, d.listens)
+		advertised += fmt.Sprintf(",DOOR%d://%s", i, d.advertised)
+		protocols += fmt.Sprintf(",DOOR%d:PLAINTEXT", i)
+	}
 	lines := []string{
 		"process.roles=broker,controller",
 		fmt.Sprintf("node.id=%d", id),
 		"controller.quorum.voters=" + strings.Join(voters, ","),
-		fmt.Sprintf("listeners=BROKER://%s,CONTROLLER://%s", loopback(client[id]), loopback(controller[id])),
-		"advertised.listeners=BROKER://" + loopback(client[id]),
-		"listener.security.protocol.map=BROKER:PLAINTEXT,CONTROLLER:PLAINTEXT",
+		"listeners=" + listeners,
+		"advertised.listeners=" + advertised,
+		"listener.security.protocol.map=" + protocols,
 		"inter.broker.listener.name=BROKER",
 		"controller.listener.names=CONTROLLER",
 		"log.dirs=" + filepath.Join(home, "data"),

@@ -206,3 +206,37 @@ func TestOneBrokerKeepsItsDataWhenKilled(t *testing.T) {
 	}
 	readAll(ctx, t, c.Addrs(), "t", 100)
 }
+
+// TestDoors: who comes through a door is told the address that was asked for.
+func TestDoors(t *testing.T) {
+	installed(t)
+	var listens, advertised [2]string
+	c, err := StartKafkaWithDoors(within(t, 100*time.Second), t.TempDir(), 1, Doors{
+		Count: 2,
+		Advertise: func(broker, door int, addr string) (string, error) {
+			listens[door], advertised[door] = addr, loopback(firstPort+door)
+			return advertised[door], nil
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, b := range c.brokers {
+			b.close(t)
+		}
+	})
+	for i, addr := range append(listens[:], c.Addrs()...) {
+		told := append(advertised[:], c.Addrs()...)[i]
+		err := ask(within(t, 10*time.Second), addr, func(conn *kafka.Conn) error {
+			brokers, err := conn.Brokers()
+			if err == nil && (len(brokers) != 1 || loopback(brokers[0].Port) != told) {
+				t.Errorf("at %s the brokers are %v, want %s", addr, brokers, told)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -24,7 +24,7 @@ func (in *installer) kafkaStorage(ctx context.Context) (string, error) {
 		return "", err
 	}
 	dir, err := in.ensure(ctx, "storage-of-"+kafkaDir(), func(ctx context.Context, dir string) error {
-		conf, err := writeIn(dir, "server.properties", brokerProperties(dir, 0, []int{firstPort}, []int{firstPort + 1}))
+		conf, err := writeIn(dir, "server.properties", brokerProperties(dir, 0, []int{firstPort}, []int{firstPort + 1}, nil))
 		if err != nil {
 			return err
 		}

@@ -71,7 +71,7 @@ func up(ctx context.Context, state string, out io.Writer) (Addresses, error) {
 		}
 		fmt.Fprintln(out, "Kafka will start more slowly:", err)
 	}
-	kafka, err := newKafka(ctx, in, state, 1, sharedLimits, true)
+	kafka, err := newKafka(ctx, in, state, 1, Doors{}, sharedLimits, true)
 	if err != nil {
 		return a, err
 	}
