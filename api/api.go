@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/histogram"
 	"github.com/musterhq/muster/internal/password"
 )
 
@@ -45,7 +46,7 @@ type API struct {
 	// inboundMemory for what providers report.
 	publicMemory, inboundMemory *ingest.Memory
 
-	evaluationTime *metrics.PrometheusHistogram
+	evaluationTime *histogram.Histogram
 	snapshots      *metrics.Counter
 	signIns        [signInResults]*metrics.Counter
 }

@@ -259,7 +259,7 @@ func (q *question) who(ctx context.Context, root *segment.Node) (*roaring.Bitmap
 		return nil, err
 	}
 	began := time.Now() // for the metric only
-	defer func() { q.api.evaluationTime.UpdateDuration(began) }()
+	defer func() { q.api.evaluationTime.Observe(time.Since(began)) }()
 	if q.needsEvents(root, func(leaf *segment.Node) bool { _, ok := q.isKnown(leaf); return ok }) {
 		if err := q.api.opts.Node.WaitHistory(ctx, q.cut); err != nil {
 			return nil, historyError(err)

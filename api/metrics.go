@@ -9,6 +9,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/internal/histogram"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -27,8 +28,9 @@ func newStatusCounters(set *metrics.Set, route string) *statusCounters {
 func (s *statusCounters) inc(status int) { s[min(max(status/100, 0), 5)].Inc() }
 
 func (a *API) registerMetrics(set *metrics.Set) {
-	a.evaluationTime = set.GetOrCreatePrometheusHistogramExt("muster_console_evaluation_duration_seconds",
-		[]float64{0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60})
+	a.evaluationTime = histogram.New(set, "muster_console_evaluation_duration_seconds", "",
+		time.Millisecond, 5*time.Millisecond, 10*time.Millisecond, 25*time.Millisecond, 50*time.Millisecond, 100*time.Millisecond,
+		250*time.Millisecond, 500*time.Millisecond, time.Second, 2500*time.Millisecond, 5*time.Second, 10*time.Second, time.Minute)
 	a.snapshots = set.GetOrCreateCounter("muster_console_profile_snapshots_total")
 	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
 		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))

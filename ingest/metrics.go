@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
+
+	"github.com/musterhq/muster/internal/histogram"
 )
 
 // endpoint is one of the handler's endpoints.
@@ -30,12 +32,16 @@ type counters struct {
 	noMemory, queueFull, timeout *metrics.Counter
 	unavailable                  *metrics.Counter
 	requests                     [endpoints][len(statuses)]*metrics.Counter
-	duration                     [endpoints]*metrics.PrometheusHistogram
+	duration                     [endpoints]*histogram.Histogram
 }
 
-// durationBounds are the buckets' bounds in seconds, up to the longest that a
-// request waits for the log. They are fixed, so that Prometheus can add up nodes.
-var durationBounds = []float64{0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
+// durationBounds are the buckets' bounds, up to the longest that a request waits
+// for the log. They are fixed, so that Prometheus can add up nodes.
+var durationBounds = []time.Duration{
+	250 * time.Microsecond, 500 * time.Microsecond, time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond,
+	10 * time.Millisecond, 25 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 250 * time.Millisecond,
+	500 * time.Millisecond, time.Second, 2500 * time.Millisecond, 5 * time.Second, 10 * time.Second, 30 * time.Second,
+}
 
 func newCounters(set *metrics.Set, m *Memory) *counters {
 	c := &counters{
@@ -56,7 +62,7 @@ func newCounters(set *metrics.Set, m *Memory) *counters {
 		for i, status := range statuses {
 			c.requests[e][i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_ingest_requests_total{endpoint=%q,status="%d"}`, e, status))
 		}
-		c.duration[e] = set.GetOrCreatePrometheusHistogramExt(fmt.Sprintf(`muster_ingest_request_duration_seconds{endpoint=%q}`, e), durationBounds)
+		c.duration[e] = histogram.New(set, "muster_ingest_request_duration_seconds", fmt.Sprintf(`endpoint=%q`, e), durationBounds...)
 	}
 	return c
 }
@@ -67,5 +73,5 @@ func (c *counters) request(e endpoint, status int, took time.Duration) {
 			c.requests[e][i].Inc()
 		}
 	}
-	c.duration[e].Update(took.Seconds())
+	c.duration[e].Observe(took)
 }
