@@ -273,18 +273,21 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	return syncDir(c.fs, c.path(dirCheckpoints))
 }
 
-// prune removes all but the newest checkpoints and returns the offset of the
-// oldest one kept: the log may be trimmed below it.
-func (c *checkpoints) prune() (int64, error) {
+// prune removes all but the newest checkpoints and the one at the offset pinned,
+// which is being read. It returns the offset of the oldest of the newest: the log
+// may be trimmed below it.
+func (c *checkpoints) prune(pinned int64) (int64, error) {
 	list, err := c.list()
 	if err != nil || len(list) == 0 {
 		return 0, err
 	}
-	for len(list) > keptCheckpoints {
+	for ; len(list) > keptCheckpoints; list = list[1:] {
+		if list[0] == pinned {
+			continue
+		}
 		if err := c.fs.RemoveAll(c.path(dirCheckpoints, checkpointName(list[0]))); err != nil {
 			return 0, err
 		}
-		list = list[1:]
 	}
 	return list[0], syncDir(c.fs, c.path(dirCheckpoints))
 }
@@ -430,17 +433,14 @@ func (c *checkpoints) restore(f manifest) error {
 		if err != nil {
 			return err
 		}
+		// All of them: another node's checkpoint has files of the same names with
+		// other content.
 		for _, n := range have {
-			if !slices.Contains(want[d], n) {
-				if err := c.fs.Remove(c.path(d, n)); err != nil {
-					return err
-				}
+			if err := c.fs.Remove(c.path(d, n)); err != nil {
+				return err
 			}
 		}
 		for _, n := range want[d] {
-			if slices.Contains(have, n) {
-				continue
-			}
 			if err := c.fs.Link(c.fs.PathJoin(from, d, n), c.path(d, n)); err != nil {
 				return err
 			}

@@ -104,7 +104,7 @@ func (n *flowNode) checkpoint() {
 	w, err := n.ckpt.write(f, n.m.store.db, nil)
 	n.must(err)
 	n.m.thaw(w)
-	_, err = n.ckpt.prune()
+	_, err = n.ckpt.prune(-1)
 	n.must(err)
 }
 

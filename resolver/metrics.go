@@ -14,6 +14,12 @@ type Stats struct {
 	Checkpoints, CheckpointNanoseconds, FreezeMaxNanoseconds int64
 	// LastCheckpoint is the offset of the newest checkpoint.
 	LastCheckpoint int64
+	// Shared tells whether checkpoints are published; SharedOffset is the offset of
+	// the newest one known to be (-1 for none), SharedFailures how often that
+	// failed, SharedFailing whether it did the last time.
+	Shared                       bool
+	SharedOffset, SharedFailures int64
+	SharedFailing                bool
 	// HistoryPosition is the offset history has stored up to; Applied minus
 	// it is history's lag in records.
 	HistoryPosition int64
@@ -41,7 +47,9 @@ func (n *Node) Stats() []Stats {
 			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
 			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
 			LastCheckpoint: p.lastCheckpoint.Load(),
-			Profiles:       p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
+			Shared:         n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
+			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
+			Profiles: p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
 			FlowsWaiting: p.waitingCount.Load(),
 		}
 		s.Backlog = max(0, p.appended.Load()-s.Applied)

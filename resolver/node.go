@@ -53,6 +53,9 @@ type Options struct {
 	// NodeID names this node among those that reach the log, Advertise is where the
 	// others reach it. Without an id the node is alone: no epochs, no claims.
 	NodeID, Advertise string
+	// Shared is where checkpoints are left for other nodes and fetched from; nil
+	// keeps them here only.
+	Shared SharedCheckpoints
 	// Owned are the partitions that Open takes, nil for all. Others can be taken
 	// later, see [Node.Take].
 	Owned []int

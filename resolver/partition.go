@@ -42,6 +42,7 @@ type partition struct {
 	apps     atomic.Pointer[map[uint64]App]
 	released atomic.Bool   // this node gave the partition up; set before left is closed
 	left     chan struct{} // closed when the partition begins to end
+	sharing  sharing
 	leaves   sync.Once
 	files    openFiles
 
@@ -95,6 +96,7 @@ func newPartition(n *Node, id int) *partition {
 	}
 	p.apps.Store(&map[uint64]App{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
+	p.sharing.due = make(chan struct{}, 1)
 	p.checkpoint.due = make(chan struct{}, 1)
 	p.checkpoint.finished = newBroadcast()
 	p.feed = newFeed(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.path(dirSpool), p.log)
@@ -111,6 +113,10 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	// In this order: other nodes may append and store meanwhile, and neither a
 	// checkpoint nor history is ahead of the log.
+	shared, err := p.fetchShared(ctx)
+	if err != nil {
+		return err
+	}
 	stored, err := p.node.opts.History.Position(ctx, p.id)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -119,9 +125,12 @@ func (p *partition) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := p.adoptShared(shared, end); err != nil {
+		return err
+	}
 	f, ids, err := p.newest(start, end)
 	if err != nil {
-		return err
+		return errors.Join(err, shared.err)
 	}
 	m, err := p.ckpt.load(f, ids, p.node.opts.CacheBytes, p.log)
 	if err != nil {
@@ -158,6 +167,7 @@ func (p *partition) open(ctx context.Context) error {
 	p.done.Add(2)
 	go p.apply(run, r)
 	go p.checkpointLoop(run)
+	p.startSharing(run, f)
 	if f.Next < end {
 		p.log.Info("replaying", "from", f.Next, "to", end)
 	}

@@ -318,7 +318,8 @@ func (p *partition) writeCheckpoint() error {
 	if err := errors.Join(p.ckpt.discardRuns(f.runs, w.runs), p.ckpt.discardSegments(f.segments, w.segments)); err != nil {
 		return err
 	}
-	oldest, err := p.ckpt.prune()
+	p.offerShared(f)
+	oldest, err := p.ckpt.prune(p.sharing.pinned())
 	if err != nil {
 		return err
 	}
@@ -402,6 +403,7 @@ func (p *partition) closeOnce(ctx context.Context) error {
 	p.mu.Unlock()
 	p.checkpoint.Unlock()
 	p.files.done()
+	p.endSharing(ctx)
 	select {
 	case <-p.files.closed:
 		return errors.Join(err, p.files.err)
