@@ -24,6 +24,7 @@ type fixture struct {
 	log     *file.Log
 	history *modelHistory
 	now     time.Time
+	opened  uint64 // nodes
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -42,9 +43,18 @@ func (f *fixture) openLog(t *testing.T) {
 }
 
 func (f *fixture) open(skip ...int64) (*Node, error) {
-	return Open(context.Background(), Options{FS: f.fs, Dir: "state", Log: f.log, History: f.history,
-		Now: func() time.Time { return f.now }, Rand: &seededReader{rng: rand.New(rand.NewPCG(2, uint64(len(skip))))},
-		Feed: FeedOptions{Delay: time.Millisecond}, Skip: map[int][]int64{0: skip}})
+	return Open(context.Background(), f.options(func(o *Options) {
+		o.Rand, o.Skip = &seededReader{rng: rand.New(rand.NewPCG(2, uint64(len(skip))))}, map[int][]int64{0: skip}
+	}))
+}
+
+// options are those of a node of the fixture, changed by change.
+func (f *fixture) options(change func(*Options)) Options {
+	f.opened++
+	o := Options{FS: f.fs, Dir: "state", Log: f.log, History: f.history,
+		Now: func() time.Time { return f.now }, Rand: &seededReader{rng: rand.New(rand.NewPCG(3, f.opened))}, Feed: FeedOptions{Delay: time.Millisecond}}
+	change(&o)
+	return o
 }
 
 func (f *fixture) mustOpen(t *testing.T) *Node {

@@ -1,0 +1,400 @@
+package resolver
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// epoch begins an epoch of a node and returns its number.
+func (r *recorder) epoch(node string) uint64 {
+	r.t.Helper()
+	r.wants(r.partition(EpochBegin{Node: node, Address: node + ":1", ApplyVersion: ApplyVersion}), "")
+	e := r.m.epoch
+	if e.Number != uint64(r.m.next) || e.Node != node || e.Address != node+":1" || len(e.Session) != 32 || e.BeganMs != r.m.logTime {
+		r.t.Fatalf("%+v", e)
+	}
+	return e.Number
+}
+
+// partition applies the record of an epoch.
+func (r *recorder) partition(c EpochBegin) *Refusal {
+	r.t.Helper()
+	env := r.envelope(eventlog.KindCommand)
+	env.Account = 0
+	r.apply(eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(c)))
+	return r.out.Refusal
+}
+
+// wants compares a refusal with a piece of its message, "" for none.
+func (r *recorder) wants(got *Refusal, want string) {
+	r.t.Helper()
+	if (got == nil) != (want == "") || got != nil && !strings.Contains(got.Message, want) {
+		r.t.Fatalf("refused with %+v, expected %q", got, want)
+	}
+}
+
+// sum is the hash of the account alone: what of it a refusal may not change.
+func (r *recorder) sum() string {
+	r.t.Helper()
+	h := sha256.New()
+	if err := r.m.hashAccount(h, func(b []byte) { h.Write(b); h.Write([]byte{0}) }, r.m.accounts[testAccount]); err != nil {
+		r.t.Fatal(err)
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+func TestEpochRecords(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	if b := mustJSON(r.m.freeze().manifest); strings.Contains(string(b), "epoch") {
+		t.Fatalf("embedded there is none: %s", b)
+	}
+	plain, _ := r.m.Hash()
+	one := r.epoch("one")
+	if two := r.epoch("two"); two <= one {
+		t.Fatalf("%d after %d", two, one)
+	}
+	before := r.m.epoch
+	r.wants(r.partition(EpochBegin{ApplyVersion: 1}), "node must have")
+	r.wants(r.partition(EpochBegin{Node: strings.Repeat("x", maxNodeText+1)}), "node must have")
+	r.wants(r.partition(EpochBegin{Node: "x", Address: strings.Repeat("x", maxNodeText+1)}), "address must have")
+	env := r.envelope(eventlog.KindCommand)
+	r.apply(eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(EpochBegin{Node: "three"})))
+	r.wants(r.out.Refusal, "a partition's")
+	if r.m.epoch != before {
+		t.Fatalf("%+v", r.m.epoch)
+	}
+	if f := r.m.freeze(); f.Epoch == nil || *f.Epoch != before {
+		t.Fatalf("%+v", f.Epoch)
+	}
+	with, _ := r.m.Hash()
+	r.m.epoch = Epoch{}
+	if without, _ := r.m.Hash(); with == without || with == plain {
+		t.Error("the epoch is not part of the state's hash")
+	}
+	env = r.envelope(eventlog.KindCommand)
+	env.Account = 0
+	err := r.m.Apply(r.m.next, eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(EpochBegin{Node: "new", ApplyVersion: ApplyVersion + 1})), &r.rows, &r.out)
+	if !errors.Is(err, ErrNewer) {
+		t.Errorf("a newer build's epoch: %v", err)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 10
+	hook := r.endpoint("contact.created")
+	tpl := r.template()
+	for _, to := range []string{"a@x.io", "b@x.io", "c@x.io"} {
+		r.must(CommandEmailSend, mailTo(to, tpl))
+	}
+	r.contact(ContactCreate{Email: "d@x.io"})
+	r.contact(ContactCreate{Email: "e@x.io"})
+	mails, hooks := r.due(OutboxEmail), r.due(OutboxWebhook)
+	if len(mails) != 3 || len(hooks) != 1 {
+		t.Fatalf("%d mails, %d webhooks", len(mails), len(hooks))
+	}
+	r.must(CommandOutboxDone, OutboxDone{Seq: mails[1].Seq, Result: ResultRetry, DelayMs: 1000})
+	r.must(CommandOutboxDone, OutboxDone{Seq: mails[2].Seq, Result: ResultSent})
+	older, newest := r.epoch("one"), r.epoch("two")
+	behind := uint64(0)
+	for seq := range a.outbox.items {
+		if a.outbox.items[seq].Endpoint == hook && seq != hooks[0].Seq {
+			behind = max(behind, seq)
+		}
+	}
+	item := func(seq uint64, attempt int) ClaimItem { return ClaimItem{seq, attempt} }
+	for name, c := range map[string]struct {
+		claim   OutboxClaim
+		denied  []uint64
+		refused string
+	}{
+		"what waits":                  {OutboxClaim{newest, []ClaimItem{item(mails[0].Seq, 0), item(hooks[0].Seq, 0)}}, nil, ""},
+		"again":                       {OutboxClaim{newest, []ClaimItem{item(mails[0].Seq, 0)}}, nil, ""},
+		"nothing":                     {OutboxClaim{newest, nil}, nil, ""},
+		"another attempt":             {OutboxClaim{newest, []ClaimItem{item(mails[1].Seq, 0), item(mails[1].Seq, 1)}}, []uint64{mails[1].Seq}, ""},
+		"what is done":                {OutboxClaim{newest, []ClaimItem{item(mails[2].Seq, 0)}}, []uint64{mails[2].Seq}, ""},
+		"what never was":              {OutboxClaim{newest, []ClaimItem{item(1<<40, 0)}}, []uint64{1 << 40}, ""},
+		"what stands behind":          {OutboxClaim{newest, []ClaimItem{item(behind, 0)}}, []uint64{behind}, ""},
+		"under the older epoch":       {OutboxClaim{older, []ClaimItem{item(mails[0].Seq, 0)}}, nil, "is over: epoch"},
+		"nothing under the older one": {OutboxClaim{older, nil}, nil, "is over: epoch"},
+		"under none":                  {OutboxClaim{0, []ClaimItem{item(mails[0].Seq, 0)}}, nil, "is over: epoch"},
+		"under one to come":           {OutboxClaim{newest + 1, []ClaimItem{item(mails[0].Seq, 0)}}, nil, "is over: epoch"},
+		"too much":                    {OutboxClaim{newest, make([]ClaimItem, MaxClaims+1)}, nil, "items must have"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := r.sum()
+			out := r.command(CommandOutboxClaim, c.claim)
+			r.wants(out.Refusal, c.refused)
+			if over := strings.Contains(c.refused, "is over"); over != (out.Refusal != nil && IsSuperseded(out.Refusal)) {
+				t.Errorf("%+v", out.Refusal)
+			}
+			if out.Refusal == nil {
+				if got := answer[OutboxClaimReply](t, out); !slices.Equal(got.Denied, c.denied) {
+					t.Errorf("denied %v, expected %v", got.Denied, c.denied)
+				}
+			}
+			if r.sum() != before {
+				t.Error("a claim changed the state")
+			}
+		})
+	}
+	disabled := EndpointDisabled
+	r.must(CommandWebhookUpdate, WebhookSave{ID: hook, Status: &disabled})
+	if got := answer[OutboxClaimReply](t, r.must(CommandOutboxClaim, OutboxClaim{newest, []ClaimItem{item(hooks[0].Seq, 0)}})); len(got.Denied) != 1 {
+		t.Error("the endpoint rests")
+	}
+}
+
+// TestOutcomesOfAnOlderEpoch: that something was sent is noted whoever says it;
+// anything else would make the attempt that is under way another one.
+func TestOutcomesOfAnOlderEpoch(t *testing.T) {
+	for _, result := range []string{ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultGone, ResultMoot} {
+		for _, kind := range []string{OutboxEmail, OutboxWebhook} {
+			t.Run(kind+" "+result, func(t *testing.T) {
+				r := newRecorder(t, DefaultSettings())
+				a := r.m.accounts[testAccount]
+				a.EmailCredits = 10
+				r.endpoint("contact.created")
+				r.contact(ContactCreate{Email: "d@x.io"})
+				r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
+				w := r.due(kind)[0]
+				older := r.epoch("one")
+				newest := r.epoch("two")
+				before := r.sum()
+				done := OutboxDone{Seq: w.Seq, Result: result, DelayMs: 1000, Epoch: older}
+				got := r.command(CommandOutboxDone, done).Refusal
+				if result == ResultSent {
+					r.wants(got, "")
+					if a.outbox.items[w.Seq] != nil {
+						t.Fatal("it was sent, and waits")
+					}
+					before = r.sum()
+					r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent, Epoch: newest})
+					if r.sum() != before {
+						t.Fatal("it counts twice")
+					}
+					return
+				}
+				if !IsSuperseded(got) || r.sum() != before {
+					t.Fatalf("%+v", got)
+				}
+				r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent, Epoch: newest})
+				if a.outbox.items[w.Seq] != nil {
+					t.Fatal("what the owner has sent waits")
+				}
+			})
+		}
+	}
+}
+
+func TestCampaignUnderEpochs(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 100
+	l := r.list("one")
+	for _, to := range []string{"a@x.io", "b@x.io", "c@x.io", "d@x.io"} {
+		r.contact(ContactCreate{Email: to, ListID: l})
+	}
+	c := r.campaign()
+	older := r.epoch("one")
+	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 2})
+	batch := func(name string, epoch uint64) CampaignBatchReply {
+		t.Helper()
+		return answer[CampaignBatchReply](t, r.must(name, CampaignBatch{ID: c.ID, Run: 1, Epoch: epoch}))
+	}
+	first := batch(CommandCampaignBatch, older).Recipients
+	if len(first) != 2 {
+		t.Fatalf("%+v", first)
+	}
+	newest := r.epoch("two")
+	result := func(o uint32, result string, epoch uint64) CampaignResult {
+		return CampaignResult{ID: c.ID, Run: 1, Ordinal: o, Result: result, Epoch: epoch}
+	}
+	for _, x := range []struct {
+		name string
+		args any
+	}{
+		{CommandCampaignBatch, CampaignBatch{ID: c.ID, Run: 1, Epoch: older}},
+		{CommandCampaignBatch, CampaignBatch{ID: c.ID, Run: 1}},
+		{CommandCampaignResume, CampaignBatch{ID: c.ID, Run: 1, Epoch: older}},
+		{CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: older, Stopped: "the zombie's relay is away"}},
+		{CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: older}},
+		{CommandCampaignResult, result(first[0].Ordinal, ResultFailed, older)},
+		{CommandCampaignResult, result(first[0].Ordinal, ResultBounced, older)},
+		{CommandCampaignResult, result(first[0].Ordinal, ResultRefused, older)},
+	} {
+		before := r.sum()
+		if got := r.command(x.name, x.args).Refusal; !IsSuperseded(got) || r.sum() != before {
+			t.Errorf("%s %+v: %+v", x.name, x.args, got)
+		}
+	}
+	// Both in flight go on at the new owner; one of them had been sent.
+	if again := batch(CommandCampaignResume, newest).Recipients; !slices.Equal(again, first) {
+		t.Fatalf("%+v, were %+v", again, first)
+	}
+	r.must(CommandCampaignResult, result(first[0].Ordinal, ResultSent, older))
+	before := r.sum()
+	r.must(CommandCampaignResult, result(first[0].Ordinal, ResultSent, newest))
+	if r.sum() != before {
+		t.Error("it counts twice")
+	}
+	r.must(CommandCampaignResult, result(first[1].Ordinal, ResultSent, newest))
+	for _, x := range batch(CommandCampaignBatch, newest).Recipients {
+		r.must(CommandCampaignResult, result(x.Ordinal, ResultSent, newest))
+	}
+	r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: newest})
+	if run := r.run(c.ID); run.Sent != 4 || run.Status != RunDone {
+		t.Errorf("%+v", run)
+	}
+}
+
+// TestR1EpochIsInTheState: a node with an id begins an epoch at each start, and
+// the newest one is that of a checkpoint and of a replay. One without an id writes
+// nothing.
+func TestR1EpochIsInTheState(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	open := func(node string) *Node {
+		t.Helper()
+		n, err := Open(ctx, f.options(func(o *Options) { o.NodeID, o.Advertise = node, node+":1" }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := open("")
+	if _, end, err := f.log.Bounds(ctx, 0); err != nil || end != 0 {
+		t.Fatalf("a node alone wrote %d records, %v", end, err)
+	}
+	if _, ok := n.Epoch(0); ok || !n.Acts(0) || n.Clustered() {
+		t.Fatal("a node alone acts without an epoch")
+	}
+	if epoch, ok := n.Acting(testAccount); epoch != 0 || !ok {
+		t.Fatal(epoch, ok)
+	}
+	f.close(t, n)
+	var last uint64
+	for range 3 {
+		f.openLog(t)
+		n = open("one")
+		e, ok := n.Epoch(0)
+		if !ok || e.Number <= last || e.Node != "one" || e.Address != "one:1" || !n.Acts(0) {
+			t.Fatalf("%+v after %d", e, last)
+		}
+		last = e.Number
+		next, sum, err := n.StateHash(0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, _ := replay(t, f.log, next)
+		if fresh, err := m.Hash(); err != nil || fresh != sum {
+			t.Fatalf("a replay makes %s of %s, %v", fresh, sum, err)
+		}
+		if err := n.Checkpoint(); err != nil {
+			t.Fatal(err)
+		}
+		f.close(t, n)
+	}
+	// Who has no id does not act in a cluster's partition.
+	f.openLog(t)
+	n = open("")
+	if e, ok := n.Epoch(0); !ok || e.Number != last || n.Acts(0) {
+		t.Fatalf("%+v, acts: %v", e, n.Acts(0))
+	}
+	if _, ok := n.Effect(testAccount, 0); ok {
+		t.Error("an effect without an epoch")
+	}
+	f.close(t, n)
+}
+
+// TestNodeIsSuperseded: when another node's epoch stands in the log, the first
+// one stops acting, its claims are refused, and it can take the partition again.
+func TestNodeIsSuperseded(t *testing.T) {
+	f := newFixture(t)
+	ctx := context.Background()
+	open := func(node string) *Node {
+		t.Helper()
+		n, err := Open(ctx, f.options(func(o *Options) { o.NodeID, o.Dir, o.Log = node, node, untrimmed{f.log} }))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	one := open("one")
+	if _, err := one.Command(ctx, testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	first, ok := one.Acting(testAccount)
+	if !ok || first == 0 {
+		t.Fatal(first, ok)
+	}
+	if _, err := one.Claim(ctx, testAccount, first, nil); err != nil {
+		t.Fatal(err)
+	}
+	end, ok := one.Effect(testAccount, first)
+	if !ok {
+		t.Fatal("it acts")
+	}
+	changed := one.Changed()
+	two := open("two")
+	<-changed
+	if one.Acts(0) || !one.Owns(0) || !two.Acts(0) {
+		t.Fatalf("one acts: %v, two acts: %v", one.Acts(0), two.Acts(0))
+	}
+	if _, ok := one.Effect(testAccount, first); ok {
+		t.Error("an effect is begun under an epoch that is over")
+	}
+	if _, err := one.Claim(ctx, testAccount, first, nil); !IsSuperseded(err) {
+		t.Errorf("%v", err)
+	}
+	if err := one.Take(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	again, ok := one.Acting(testAccount)
+	if !ok || again <= first {
+		t.Fatal(again, ok)
+	}
+	if err := one.Take(ctx, 0); err != nil {
+		t.Fatal(err)
+	}
+	if now, _ := one.Acting(testAccount); now != again {
+		t.Error("what is held is taken again")
+	}
+	if _, ok := one.Effect(testAccount, first); ok {
+		t.Error("an effect is begun under an epoch that is over")
+	}
+	// What is under way holds up the release, until it ends.
+	released := make(chan error)
+	go func() { released <- one.Release(ctx, 0) }()
+	for _, ok := one.Acting(testAccount); ok; _, ok = one.Acting(testAccount) {
+		select {
+		case err := <-released:
+			t.Fatal("released with an effect under way", err)
+		default:
+		}
+	}
+	if _, err := one.Command(ctx, testAccount, CommandOutboxDone, OutboxDone{Seq: 1, Result: ResultSent}); err != nil {
+		t.Errorf("an outcome while the partition is given up: %v", err)
+	}
+	end()
+	if err := <-released; err != nil {
+		t.Fatal(err)
+	}
+	if err := two.Close(ctx); err != nil {
+		t.Fatal(err)
+	}
+	f.close(t, one)
+}
+
+// untrimmed is a log of which several nodes keep no checkpoints in common.
+type untrimmed struct{ eventlog.Log }
+
+func (untrimmed) Trim(int, int64) error { return nil }
