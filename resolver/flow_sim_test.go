@@ -112,7 +112,8 @@ func (s *flowSim) fatalf(format string, args ...any) {
 	s.t.Fatalf("seed %d, record %d, after %s: %s\nrepeat it with MUSTER_FLOW_SEED=%d go test ./resolver -run TestSimulationF1R1 -v", s.seed, len(s.n.log)-1, s.step, fmt.Sprintf(format, args...), s.seed)
 }
 
-func simulateFlows(t *testing.T, seed uint64) {
+// newFlowSim begins a run: everything in it follows from the seed.
+func newFlowSim(t *testing.T, seed uint64) *flowSim {
 	rng := rand.New(rand.NewPCG(seed, 6))
 	credits := pick(rng, int64(0), 1, 1, 2, 2, 3, 5, 1000)
 	loops := seed%8 == 3
@@ -138,14 +139,24 @@ func simulateFlows(t *testing.T, seed uint64) {
 		return binary.LittleEndian.Uint64(sum[:])
 	}
 	s.prepare()
-	for range 30 + rng.IntN(50) {
+	return s
+}
+
+func simulateFlows(t *testing.T, seed uint64) {
+	s := newFlowSim(t, seed)
+	s.live(30 + s.rng.IntN(50))
+	s.finish()
+}
+
+// live lets so many things happen.
+func (s *flowSim) live(acts int) {
+	for range acts {
 		s.act()
-		s.rest(rng.IntN(100) < 70)
-		if rng.IntN(8) == 0 {
+		s.rest(s.rng.IntN(100) < 70)
+		if s.rng.IntN(8) == 0 {
 			s.consistent()
 		}
 	}
-	s.finish()
 }
 
 // prepare makes what flows refer to.
