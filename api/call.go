@@ -5,10 +5,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/valyala/fasthttp"
@@ -112,16 +112,16 @@ func (a *API) authenticate(c *call) error {
 		return errNotSignedIn
 	}
 	account, ok := tokenAccount(token)
-	if !ok || !slices.Contains(a.opts.Node.Accounts(), account) {
+	if !ok {
 		return errNotSignedIn
 	}
 	c.account, c.tokenHash = account, hashText(token)
 	found, err := a.findSession(c)
 	switch {
+	case errors.Is(err, resolver.ErrNoAccount), err == nil && !found:
+		return errNotSignedIn
 	case err != nil:
 		return err
-	case !found:
-		return errNotSignedIn
 	case inCookie:
 		c.csrf = csrfToken(token)
 		return c.checkCSRF()

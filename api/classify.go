@@ -46,6 +46,9 @@ func classify(err error) (p *problem, ours bool) {
 		return ofRefusal(refusal), false
 	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
 		return busy("the server is overloaded; nothing was changed"), false
+	case errors.Is(err, resolver.ErrNotOwner):
+		return &problem{status: http.StatusServiceUnavailable, retryAfter: time.Second,
+			message: "the account is moving between nodes; nothing was changed, try again in a moment"}, false
 	case errors.Is(err, query.ErrUnavailable):
 		return &problem{status: http.StatusServiceUnavailable, retryAfter: 5 * time.Second,
 			message: "history is not available at present; events are stored, live segments counted; try again later"}, true

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/paging"
@@ -35,15 +34,6 @@ func newCompany(s resolver.CompanyState) company {
 	}
 }
 
-// company reads the company of an account.
-func (a *API) company(c *call, account uint64) (s resolver.CompanyState, err error) {
-	err = a.opts.Node.Read(c.ctx, account, func(v *resolver.View) error {
-		s = v.CompanyState()
-		return nil
-	})
-	return s, err
-}
-
 // listCompanies answers GET /companies, in order of account ids.
 func (a *API) listCompanies(c *call) (any, error) {
 	limit, err := c.limit()
@@ -54,26 +44,22 @@ func (a *API) listCompanies(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	accounts := a.opts.Node.Accounts()
-	slices.Sort(accounts)
+	q := companiesQuery{Limit: limit + 1}
 	if after != nil {
-		at, found := slices.BinarySearch(accounts, binary.BigEndian.Uint64(after))
-		if found {
-			at++
-		}
-		accounts = accounts[at:]
+		account := binary.BigEndian.Uint64(after)
+		q.After = &account
+	}
+	states, err := a.companies(c.ctx, q)
+	if err != nil {
+		return nil, err
 	}
 	out := page{}
-	if len(accounts) > limit {
-		accounts = accounts[:limit]
-		out.next = paging.Encode(paging.Accounts, binary.BigEndian.AppendUint64(nil, accounts[limit-1]))
+	if len(states) > limit {
+		states = states[:limit]
+		out.next = paging.Encode(paging.Accounts, binary.BigEndian.AppendUint64(nil, states[limit-1].Account))
 	}
 	list := []company{}
-	for _, n := range accounts {
-		s, err := a.company(c, n)
-		if err != nil {
-			return nil, err
-		}
+	for _, s := range states {
 		list = append(list, newCompany(s))
 	}
 	out.items = list
@@ -82,14 +68,12 @@ func (a *API) listCompanies(c *call) (any, error) {
 
 // findCompany finds the account of the company in the path.
 func (a *API) findCompany(c *call) (uint64, error) {
-	for _, n := range a.opts.Node.Accounts() {
-		s, err := a.company(c, n)
-		if err != nil {
-			return 0, err
-		}
-		if s.ID == c.id() {
-			return n, nil
-		}
+	list, err := a.companies(c.ctx, companiesQuery{ID: c.id(), Limit: 1})
+	switch {
+	case err != nil:
+		return 0, err
+	case len(list) > 0:
+		return list[0].Account, nil
 	}
 	return 0, missing("there is no company with this id")
 }

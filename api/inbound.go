@@ -114,9 +114,8 @@ func (a *API) source(ctx context.Context, c *call) (*source, error) {
 	if name := c.param("provider"); name != "" {
 		s.name = name
 	}
-	number, isID := strings.CutPrefix(c.param("account"), "acc_")
-	account, ok := resolver.ParseAppID([]byte("app_" + number))
-	if !ok || !isID {
+	account, ok := parseAccountID(c.param("account"))
+	if !ok {
 		return nil, errNotProvider
 	}
 	s.account = account

@@ -26,6 +26,9 @@ type Options struct {
 	Node    *resolver.Node
 	History query.History
 
+	// Peers are the nodes of a cluster; nil where this one has all accounts.
+	Peers Peers
+
 	// Now is the wall clock, Rand the source of tokens and secrets. Both must be
 	// safe for concurrent use.
 	Now  func() time.Time

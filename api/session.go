@@ -1,12 +1,10 @@
 package api
 
 import (
-	"context"
 	"encoding/base64"
 	"fmt"
 	"net"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -73,7 +71,7 @@ func (a *API) signIn(c *call) (any, error) {
 		a.signIns[signInPaused].Inc()
 		return nil, err
 	}
-	candidates, err := a.usersByEmail(c.ctx, *in.Email, in.AccountID)
+	candidates, err := a.usersByEmail(c.ctx, usersQuery{*in.Email, in.AccountID})
 	if err != nil {
 		attempt.undo()
 		return nil, err
@@ -116,9 +114,9 @@ func (a *API) whose(candidates []candidate, text string) (*candidate, error) {
 		return nil, err
 	}
 	for i := range candidates {
-		right, err := password.Verify(candidates[i].user.PasswordHash, text)
+		right, err := password.Verify(candidates[i].User.PasswordHash, text)
 		if err != nil {
-			return nil, fmt.Errorf("user %s: %w", candidates[i].user.ID, err)
+			return nil, fmt.Errorf("user %s: %w", candidates[i].User.ID, err)
 		}
 		if right {
 			return &candidates[i], nil
@@ -150,17 +148,17 @@ func newSessionAnswer(account uint64, user *resolver.User, expiresMs int64) sess
 }
 
 func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
-	token, err := randomText(a.opts.Rand, fmt.Sprintf("%s%016x_", tokenPrefix, p.account), tokenRandom)
+	token, err := randomText(a.opts.Rand, fmt.Sprintf("%s%016x_", tokenPrefix, p.Account), tokenRandom)
 	if err != nil {
 		return nil, err
 	}
 	expires := a.opts.Now().Add(a.opts.SessionTTL).UnixMilli()
-	_, err = a.opts.Node.Command(c.ctx, p.account, resolver.CommandSessionCreate,
-		resolver.SessionCreate{UserID: p.user.ID, TokenHash: hashText(token), ExpiresMs: expires})
+	_, err = a.opts.Node.Command(c.ctx, p.Account, resolver.CommandSessionCreate,
+		resolver.SessionCreate{UserID: p.User.ID, TokenHash: hashText(token), ExpiresMs: expires})
 	if err != nil {
 		return nil, err
 	}
-	out := newSessionAnswer(p.account, &p.user, expires)
+	out := newSessionAnswer(p.Account, &p.User, expires)
 	if cookie {
 		setSessionCookie(c.RequestCtx, token, a.opts.SessionTTL)
 		out.CSRFToken = csrfToken(token)
@@ -174,36 +172,6 @@ func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
 func (a *API) getSession(c *call) (any, error) {
 	out := newSessionAnswer(c.account, &c.user, c.expiresMs)
 	out.CSRFToken = c.csrf
-	return out, nil
-}
-
-// candidate is a user whose password it may be.
-type candidate struct {
-	account uint64
-	user    resolver.User
-}
-
-// signInAccounts is in how many accounts with the same e-mail a password is
-// tried; the account_id of one leads to any other.
-const signInAccounts = 8
-
-// usersByEmail looks through all active accounts, whether or not it finds users
-// early. An e-mail may be known in several.
-func (a *API) usersByEmail(ctx context.Context, email string, accountID *string) (out []candidate, err error) {
-	accounts := a.opts.Node.Accounts()
-	slices.Sort(accounts)
-	for _, n := range accounts {
-		err := a.opts.Node.Read(ctx, n, func(v *resolver.View) error {
-			u, ok := v.UserByEmail(email)
-			if ok && v.Active() && len(out) < signInAccounts && (accountID == nil || *accountID == resolver.AccountID(n)) {
-				out = append(out, candidate{n, u})
-			}
-			return nil
-		})
-		if err != nil {
-			return nil, err
-		}
-	}
 	return out, nil
 }
 

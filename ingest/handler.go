@@ -272,6 +272,9 @@ func (h *Handler) submitError(err error) *requestError {
 	case errors.Is(err, eventlog.ErrQueueFull), errors.Is(err, resolver.ErrOverloaded):
 		c.queueFull.Inc()
 		return &requestError{503, "the server is overloaded; nothing was stored, send the request again later"}
+	case errors.Is(err, resolver.ErrNotOwner):
+		c.unavailable.Inc()
+		return &requestError{503, "the account is moving between nodes; nothing was stored, send the request again"}
 	case errors.Is(err, context.DeadlineExceeded):
 		c.timeout.Inc()
 		return &requestError{503, "the request was not applied in time; send it again with the same idempotency_key"}

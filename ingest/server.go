@@ -60,11 +60,17 @@ const readBodyTime = time.Minute
 // [ErrBodyTooLarge] or [ErrNoMemory], or says what is wrong with the body. It is
 // for handlers beside this package's.
 func ReadBody(ctx *fasthttp.RequestCtx, memory *Memory, limit int) ([]byte, error) {
-	l := leaseOf(ctx, memory)
-	body, refused := receive(ctx, nil, limit, l, readBodyTime)
-	if refused == nil && !l.need(l.held+int64(len(body))) {
-		refused = errNoMemory
+	body, err := ReceiveBody(ctx, memory, limit)
+	if err == nil && !memory.Hold(ctx, len(body)) {
+		return nil, ErrNoMemory
 	}
+	return body, err
+}
+
+// ReceiveBody is ReadBody for a body of which nothing is made: it is taken from
+// memory once.
+func ReceiveBody(ctx *fasthttp.RequestCtx, memory *Memory, limit int) ([]byte, error) {
+	body, refused := receive(ctx, nil, limit, leaseOf(ctx, memory), readBodyTime)
 	switch refused {
 	case nil:
 		return body, nil

@@ -87,6 +87,8 @@ func classify(err error) (f *failure, ours bool) {
 		return ofEvent(event), false
 	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
 		return &failure{code: codeUnavailable, message: "The server is overloaded; nothing was changed. Try again in a moment.", retryAfter: 2}, false
+	case errors.Is(err, resolver.ErrNotOwner):
+		return &failure{code: codeUnavailable, message: "The account is moving between nodes; nothing was changed. Try again in a moment.", retryAfter: 1}, false
 	case errors.Is(err, query.ErrUnavailable):
 		return &failure{code: codeUnavailable, message: "History is not available at present. Events are stored and live segments counted. Try again later.", retryAfter: 5}, true
 	case errors.Is(err, context.DeadlineExceeded):

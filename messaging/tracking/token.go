@@ -201,6 +201,18 @@ func Parse(token string, key func(account uint64) (Key, bool)) (Claims, error) {
 	return c, nil
 }
 
+// Account is the account that a token names, whatever else is wrong with it.
+func Account(token string) (account uint64, ok bool) {
+	if len(token) < TokenLen || len(token) > MaxTokenLen {
+		return 0, false
+	}
+	var raw [12]byte
+	if _, err := encoding.Decode(raw[:], []byte(token[:16])); err != nil {
+		return 0, false
+	}
+	return binary.BigEndian.Uint64(raw[1:]), true
+}
+
 // carry reads what follows the fixed part of a token.
 func (c *Claims) carry(rest []byte, carrying bool) bool {
 	if !carrying {

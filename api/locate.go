@@ -1,0 +1,71 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Subject says whom a request is about: in a cluster, which node answers it.
+type Subject int
+
+const (
+	// Nobody is the subject of what any node answers the same: pages, documents,
+	// and whatever names no account that could be, which is refused.
+	Nobody Subject = iota
+	// Account is the subject of what names an account; its owner answers.
+	Account
+	// Everybody is the subject of signing in: it is not known whose e-mail it is,
+	// and failed attempts are counted in one place, the owner of the directory.
+	Everybody
+)
+
+func (s Subject) String() string { return [...]string{"nobody", "account", "everybody"}[s] }
+
+// Locate tells whom a request is about, by its path and headers alone. That the
+// account exists, or lets the caller in, is for its owner to say.
+func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
+	account, ok := uint64(0), false
+	path := string(rc.Path())
+	switch {
+	case path == "/api/v1/events", path == "/api/v1/events/batch", path == "/api/v1/events/import":
+		account, ok = resolver.ParseAppID(rc.Request.Header.Peek("X-App-Id"))
+	case below(path, "/api/v1"), below(path, "/v1"):
+		key, isBearer := bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
+		if account, ok = ParseAPIKey(key); !isBearer {
+			ok = false
+		}
+	case path == Prefix+"/session" && rc.IsPost():
+		return Everybody, 0
+	case below(path, Prefix):
+		if token, _, has := sessionToken(rc); has {
+			account, ok = tokenAccount(token)
+		}
+	case strings.HasPrefix(path, tracking.Path):
+		account, ok = tracking.Account(path[len(tracking.Path):])
+	case strings.HasPrefix(path, inboundPath):
+		id, _, _ := strings.Cut(path[len(inboundPath):], "/")
+		account, ok = parseAccountID(id)
+	}
+	if !ok {
+		return Nobody, 0
+	}
+	return Account, account
+}
+
+func below(path, prefix string) bool {
+	rest, ok := strings.CutPrefix(path, prefix)
+	return ok && (rest == "" || rest[0] == '/')
+}
+
+// parseAccountID reads the number of an account out of its id.
+func parseAccountID(id string) (account uint64, ok bool) {
+	number, ok := strings.CutPrefix(id, "acc_")
+	if !ok {
+		return 0, false
+	}
+	return resolver.ParseAppID([]byte("app_" + number))
+}

@@ -1,0 +1,151 @@
+package peer
+
+import (
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+const (
+	dialTimeout = 2 * time.Second
+	// idleTime is less than servers keep a connection that nothing comes on.
+	idleTime = 15 * time.Second
+	// wholeBytes is up to which size an answer is read before it is passed on.
+	wholeBytes = 64 << 10
+	// headBytes is the longest head of an answer.
+	headBytes = 16 << 10
+	// writeTime bounds the writing of a call, head and body.
+	writeTime = 30 * time.Second
+)
+
+// errNotReached means that nothing of a call has reached the node.
+var errNotReached = errors.New("the node cannot be connected to")
+
+// conns are the connections to the nodes, by address.
+type conns struct {
+	max int
+	mu  struct {
+		sync.Mutex
+		closed bool
+		byAddr map[string]*conn
+	}
+}
+
+// conn are the connections to one node.
+type conn struct {
+	client *fasthttp.HostClient
+	mu     struct {
+		sync.Mutex
+		open map[net.Conn]struct{}
+	}
+}
+
+// to returns the connections to an address, nil when no more are made.
+func (c *conns) to(addr string) *conn {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return nil
+	}
+	x := c.mu.byAddr[addr]
+	if x == nil {
+		x = newConn(addr, c.max)
+		if c.mu.byAddr == nil {
+			c.mu.byAddr = map[string]*conn{}
+		}
+		c.mu.byAddr[addr] = x
+	}
+	return x
+}
+
+// keep cuts the connections to all addresses but some.
+func (c *conns) keep(addrs map[string]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for addr, x := range c.mu.byAddr {
+		if !addrs[addr] {
+			delete(c.mu.byAddr, addr)
+			x.cut()
+		}
+	}
+}
+
+// close cuts all connections, and has none made again.
+func (c *conns) close() {
+	c.mu.Lock()
+	c.mu.closed = true
+	c.mu.Unlock()
+	c.keep(nil)
+}
+
+func newConn(addr string, connections int) *conn {
+	x := &conn{}
+	x.mu.open = map[net.Conn]struct{}{}
+	x.client = &fasthttp.HostClient{
+		Addr: addr, Dial: x.dial, MaxConns: connections, MaxIdleConnDuration: idleTime, WriteTimeout: writeTime,
+		// What may have reached a node is not repeated.
+		MaxIdemponentCallAttempts: 1,
+		MaxResponseBodySize:       wholeBytes, StreamResponseBody: true, ReadBufferSize: headBytes,
+		DisablePathNormalizing: true, NoDefaultUserAgentHeader: true,
+	}
+	return x
+}
+
+// do makes a call. The error wraps errNotReached when nothing has left for the
+// node.
+func (x *conn) do(req *fasthttp.Request, resp *fasthttp.Response) error {
+	err := x.client.Do(req, resp)
+	if errors.Is(err, fasthttp.ErrNoFreeConns) {
+		return errors.Join(errNotReached, err)
+	}
+	if err != nil && !errors.Is(err, errNotReached) {
+		// The rest that wait to be used are as old, and likely to be broken too.
+		x.client.CloseIdleConnections()
+	}
+	return err
+}
+
+// tracked is a connection that can be cut from outside.
+type tracked struct {
+	net.Conn
+	of *conn
+}
+
+// Close implements [net.Conn].
+func (t *tracked) Close() error {
+	t.of.mu.Lock()
+	delete(t.of.mu.open, t)
+	t.of.mu.Unlock()
+	return t.Conn.Close()
+}
+
+func (x *conn) dial(addr string) (net.Conn, error) {
+	// Keep-alives tell when the node's machine is gone.
+	d := net.Dialer{Timeout: dialTimeout, KeepAlive: 5 * time.Second}
+	c, err := d.Dial("tcp", addr)
+	if err != nil {
+		return nil, errors.Join(errNotReached, err)
+	}
+	t := &tracked{c, x}
+	x.mu.Lock()
+	x.mu.open[t] = struct{}{}
+	x.mu.Unlock()
+	return t, nil
+}
+
+// cut breaks all connections: whoever waits on one is told.
+func (x *conn) cut() {
+	x.client.CloseIdleConnections()
+	x.mu.Lock()
+	open := make([]net.Conn, 0, len(x.mu.open))
+	for t := range x.mu.open {
+		open = append(open, t)
+	}
+	x.mu.Unlock()
+	for _, t := range open {
+		t.Close() //nolint:errcheck // it is to be gone
+	}
+}

@@ -1,0 +1,38 @@
+// Package peer is how the nodes of a cluster talk to each other: a node that does
+// not own what a request is about hands it to the node that does.
+//
+// # What goes between nodes
+//
+// All of it is HTTP on the listener that clients use, below [Prefix]:
+//
+//	ANY  /cluster/v1/forward/…          a client's request as it came, behind the prefix
+//	POST /cluster/v1/command/PARTITION  a record made by another node ([Peers.Command])
+//	POST /cluster/v1/ask/NAME           a question that no account answers ([Peers.Ask])
+//
+// Every call carries, in the header Muster-Cluster, the time and an HMAC-SHA256
+// under the cluster's secret over method, address, time, the client's address and
+// the SHA-256 of the body; of a client's request that is forwarded the body is left
+// out, since the client's own credentials vouch for it. A call that is not signed
+// so, or whose time is a minute off, meets a path that does not exist (404). What
+// goes between nodes is not encrypted here: as the listener itself it needs a
+// network that others cannot read.
+//
+// # How the owner is found
+//
+// [Table] says who owns a partition, and is asked again whenever that turns out
+// to be wrong. A node that is asked for what it does not own, or has not loaded
+// yet, answers 421 and has done nothing. So has one that cannot be connected to.
+// Both are tried again, at the owner of that moment, for Options.Wait. Whatever
+// may have reached an owner is not repeated: the caller is told that it is not
+// known what became of it. Connections to a node that has left the cluster are
+// cut, so that nobody waits for a node that is frozen.
+//
+// # Clients' requests
+//
+// [Router] stands before the handlers. What names an account of a partition that
+// is here goes through, which costs finding the account and an atomic load.
+// Everything else is forwarded, at most once: the owner runs the handlers or
+// answers 421. Bodies are read first, for they may have to be sent again, and
+// count in the memory that all requests share; answers pass through as they come,
+// streams among them.
+package peer

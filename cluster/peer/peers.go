@@ -1,0 +1,192 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/metrics"
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/histogram"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Peers makes calls to the other nodes. It is safe for concurrent use.
+type Peers struct {
+	opts  Options
+	conns conns
+	node  atomic.Pointer[nodeBox]
+
+	said atomic.Int64 // when a stranger was last spoken of, in Unix seconds
+
+	stop context.CancelFunc
+	ctx  context.Context // ends with Close
+	done sync.WaitGroup
+
+	forwarded, commands, asked *metrics.Counter
+	unreached, misdirected     *metrics.Counter
+	waited                     *histogram.Histogram
+}
+
+type nodeBox struct{ Node }
+
+// New returns the calls of a node; [Peers.Start] has to follow before the first.
+func New(opts Options) (*Peers, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	p := &Peers{opts: o, conns: conns{max: o.Connections}}
+	p.ctx, p.stop = context.WithCancel(context.Background())
+	counter := func(result string) *metrics.Counter {
+		return o.Metrics.NewCounter(fmt.Sprintf("muster_cluster_calls_total{call=%q}", result))
+	}
+	p.forwarded, p.commands, p.asked = counter("forward"), counter("command"), counter("ask")
+	p.unreached = o.Metrics.NewCounter(`muster_cluster_calls_turned_away_total{reason="unreached"}`)
+	p.misdirected = o.Metrics.NewCounter(`muster_cluster_calls_turned_away_total{reason="misdirected"}`)
+	p.waited = histogram.New(o.Metrics, "muster_cluster_wait_seconds", "",
+		50*time.Millisecond, 200*time.Millisecond, 500*time.Millisecond, time.Second, 2*time.Second, 5*time.Second, 10*time.Second)
+	p.done.Go(p.forget)
+	return p, nil
+}
+
+// Start says what this node owns.
+func (p *Peers) Start(node Node) { p.node.Store(&nodeBox{node}) }
+
+// Close cuts all connections; calls under way fail.
+func (p *Peers) Close() {
+	p.stop()
+	p.conns.close()
+	p.done.Wait()
+}
+
+// forget cuts the connections to nodes that live no more.
+func (p *Peers) forget() {
+	for {
+		changed := p.opts.Table.Changed()
+		live := map[string]bool{}
+		for _, n := range p.opts.Table.Nodes() {
+			live[n.Address] = true
+		}
+		if len(live) > 0 { // it is not known at first
+			p.conns.keep(live)
+		}
+		select {
+		case <-changed:
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// ErrNoOwner means that no node answered for a partition in time, and that
+// nothing was done. It is a [resolver.ErrNotOwner].
+var ErrNoOwner = fmt.Errorf("%w, and no other node does at present", resolver.ErrNotOwner)
+
+// The pauses between two tries to reach an owner, growing.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = 400 * time.Millisecond
+)
+
+// attempt is how a try to have an owner do something ended.
+type attempt int
+
+const (
+	// over means it is done, or it is not known whether it was.
+	over attempt = iota
+	// again means that nothing was done and somebody else is to be tried, or the
+	// same one later.
+	again
+)
+
+// atOwner has the owner of a partition do something, as soon as there is one, and
+// for as long as Options.Wait. The error is ErrNoOwner, or ctx's.
+func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt, there func(addr string) attempt) error {
+	node := p.node.Load()
+	if node == nil {
+		return ErrNoOwner
+	}
+	begun := p.opts.Now()
+	timer := time.NewTimer(p.opts.Wait)
+	defer timer.Stop()
+	pause := time.NewTimer(time.Hour)
+	defer pause.Stop()
+	waits := false
+	for wait := firstPause; ; wait = min(2*wait, lastPause) {
+		table, state := p.opts.Table.Changed(), node.Changed()
+		if node.Owns(partition) {
+			if here() == over {
+				return nil
+			}
+		} else if owner, ok := p.opts.Table.Owner(partition); !ok {
+			p.opts.Table.Refresh()
+		} else if owner.ID != p.opts.Self {
+			if there(owner.Address) == over {
+				if waits {
+					p.waited.Observe(p.opts.Now().Sub(begun))
+				}
+				return nil
+			}
+			p.opts.Table.Refresh()
+		}
+		waits = true
+		pause.Reset(wait)
+		select {
+		case <-table:
+		case <-state:
+		case <-pause.C:
+		case <-timer.C:
+			return fmt.Errorf("partition %d: %w", partition, ErrNoOwner)
+		case <-ctx.Done():
+			return fmt.Errorf("partition %d: %w: %w", partition, ErrNoOwner, ctx.Err())
+		case <-p.ctx.Done():
+			return fmt.Errorf("partition %d: %w: the service stops", partition, ErrNoOwner)
+		}
+		// A table that changes all the time must not be asked all the time.
+		if sleep(ctx, firstPause) != nil {
+			return fmt.Errorf("partition %d: %w: %w", partition, ErrNoOwner, ctx.Err())
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// turnedAway tells whether an answer, or its failing to come, means that nothing
+// was done.
+func (p *Peers) turnedAway(resp *fasthttp.Response, err error) bool {
+	switch {
+	case errors.Is(err, errNotReached):
+		p.unreached.Inc()
+		return true
+	case err == nil && resp.StatusCode() == http.StatusMisdirectedRequest && len(resp.Header.Peek(headerTurnedAway)) > 0:
+		p.misdirected.Inc()
+		return true
+	}
+	return false
+}
+
+// stranger says that a node answered what it should not, once a minute.
+func (p *Peers) stranger(addr string, status int) {
+	if status != http.StatusNotFound {
+		return // it is starting, or stops
+	}
+	now := p.opts.Now().Unix()
+	if last := p.said.Load(); now-last >= 60 && p.said.CompareAndSwap(last, now) {
+		p.opts.Logger.Error("a node does not take this one for one of its cluster: give both the same secret, and set their clocks right", "node", addr)
+	}
+}

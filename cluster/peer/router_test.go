@@ -1,0 +1,373 @@
+package peer
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/cluster"
+)
+
+// TestForwardedAlike: a request through any node is the request that the owner
+// sees, and its answer the client's, but for what concerns the connections.
+func TestForwardedAlike(t *testing.T) {
+	_, router, owner := two(t, time.Second)
+	var seen string
+	owner.handle = func(rc *fasthttp.RequestCtx) {
+		host, _, _ := net.SplitHostPort(rc.RemoteAddr().String())
+		seen = fmt.Sprintf("%s %s|%s|%s|%s|%d|%s|%q", rc.Method(), rc.URI().PathOriginal(), rc.QueryArgs(), rc.Host(), rc.Request.Header.Peek("X-Mine"),
+			len(rc.Request.Body()), host, rc.Request.Header.Peek(headerSigned))
+		if stream := rc.RequestBodyStream(); stream != nil {
+			b, _ := io.ReadAll(stream)
+			seen += fmt.Sprint("|", len(b))
+		}
+		rc.Response.Header.Add("Set-Cookie", "a=1; Path=/")
+		rc.Response.Header.Add("X-Twice", "1")
+		rc.Response.Header.Add("X-Twice", "2")
+		switch string(rc.Path()) {
+		case "/empty":
+			rc.SetStatusCode(204)
+		case "/redirect":
+			rc.SetStatusCode(302)
+			rc.Response.Header.Set("Location", "https://example.com/?q=1")
+		case "/large":
+			rc.SetBody(bytes.Repeat([]byte("0123456789"), 300_000))
+		case "/chunked":
+			rc.SetBodyStream(strings.NewReader(strings.Repeat("x", 200_000)), -1)
+		case "/missing":
+			rc.SetStatusCode(404)
+			rc.SetBodyString("no such thing")
+		default:
+			rc.SetContentType("application/json")
+			rc.SetBodyString(`{"a":1}`)
+		}
+	}
+	for _, x := range []struct{ method, path string }{
+		{"GET", "/plain"}, {"HEAD", "/plain"}, {"POST", "/plain?a=b&c=%2F"}, {"DELETE", "/a%2Fb//c/../d"}, {"PUT", "/plain"}, {"OPTIONS", "/plain"},
+		{"GET", "/empty"}, {"GET", "/redirect"}, {"GET", "/large"}, {"HEAD", "/large"}, {"GET", "/chunked"}, {"GET", "/missing"}, {"PATCH", "/plain"},
+	} {
+		var body []byte
+		if x.method == "POST" || x.method == "PUT" {
+			body = bytes.Repeat([]byte("b"), 100_000)
+		}
+		headers := []string{"X-Mine", "yes", headerSigned, "forged", headerClient, "9.9.9.9:1", "Connection", "keep-alive"}
+		answer := func(m *member) string {
+			t.Helper()
+			for range 3 { // connections between nodes are used again
+				res, b := m.send(x.method, x.path, body, headers...)
+				h := maps.Clone(res.Header)
+				delete(h, "Date")
+				seen += fmt.Sprintf(" -> %d %v %d %d %.40s", res.StatusCode, h, res.ContentLength, len(b), b)
+			}
+			return seen
+		}
+		direct := answer(owner)
+		// What is forwarded has had its forged header dropped.
+		direct = strings.Replace(direct, `|"forged"`, `|""`, 1)
+		if forwarded := answer(router); bodyAside(forwarded) != bodyAside(direct) {
+			t.Errorf("%s %s:\nforwarded %s\ndirect    %s", x.method, x.path, forwarded, direct)
+		}
+	}
+}
+
+// bodyAside drops where the handler found the body: in a stream or whole.
+func bodyAside(seen string) string {
+	before, after, _ := strings.Cut(seen, " -> ")
+	parts := strings.Split(before, "|")
+	total := 0
+	for _, i := range []int{4, 7} {
+		n := 0
+		if i < len(parts) {
+			fmt.Sscan(parts[i], &n)
+		}
+		total += n
+	}
+	return fmt.Sprint(parts[:4], total, parts[5:7], " -> ", after)
+}
+
+// TestStream: pieces of an answer arrive as they are written, and the owner
+// learns that the client has gone.
+func TestStream(t *testing.T) {
+	_, router, owner := two(t, time.Second)
+	pieces, gone := make(chan string), make(chan struct{})
+	owner.handle = func(rc *fasthttp.RequestCtx) {
+		rc.SetContentType("text/event-stream")
+		rc.Response.ImmediateHeaderFlush = true
+		rc.SetBodyStreamWriter(func(w *bufio.Writer) {
+			defer close(gone)
+			for {
+				select {
+				case s := <-pieces:
+					w.WriteString(s + "\n")
+				case <-time.After(20 * time.Millisecond):
+					w.WriteString("\n")
+				}
+				if w.Flush() != nil {
+					return
+				}
+			}
+		})
+	}
+	req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+router.Address+"/", nil)
+	ok(t, err)
+	req.Header.Set(testPartition, "1")
+	res, err := http.DefaultClient.Do(req)
+	ok(t, err)
+	in := bufio.NewScanner(res.Body)
+	for i := range 5 {
+		want := fmt.Sprint("piece ", i)
+		pieces <- want
+		for in.Scan() && in.Text() == "" {
+		}
+		if in.Text() != want {
+			t.Fatalf("have %q, want %q", in.Text(), want)
+		}
+	}
+	res.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+	select {
+	case <-gone:
+	case <-time.After(10 * time.Second):
+		t.Error("the owner does not learn that the client has gone")
+	}
+}
+
+// TestWaitsForAnOwner: an owner that is unknown, loading, dead or another by now
+// is waited for; nothing is carried out twice; in the end the answer is 503 with
+// Retry-After.
+func TestWaitsForAnOwner(t *testing.T) {
+	x, router, owner := two(t, 700*time.Millisecond)
+	third := newMember(t, x, "third", secret, time.Second)
+	var calls atomic.Int64
+	for _, m := range []*member{owner, third, router} {
+		m.handle = func(rc *fasthttp.RequestCtx) {
+			calls.Add(1)
+			fmt.Fprintf(rc, "%s %d", m.ID, len(readAll(rc)))
+		}
+	}
+	dead := cluster.Node{ID: "dead", Address: closedAddr(t)}
+	begin := func() func() (int, string, string) {
+		calls.Store(0)
+		var status int
+		var body, retry string
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			res, b := router.send("POST", "/", make([]byte, 10_000))
+			status, body, retry = res.StatusCode, b, res.Header.Get("Retry-After")
+		}()
+		time.Sleep(150 * time.Millisecond)
+		return func() (int, string, string) { <-done; return status, body, retry }
+	}
+	for _, c := range []struct {
+		what       string
+		set, later func()
+		want       string
+	}{
+		{"unknown", func() { x.change(func() { delete(x.owners, 1) }) }, func() { x.set(1, owner.Node) }, "owner 10000"},
+		{"loading", func() { owner.state.own(1, false) }, func() { owner.state.own(1, true) }, "owner 10000"},
+		{"dead", func() { x.set(1, dead) }, func() { x.set(1, owner.Node) }, "owner 10000"},
+		{"another by now", func() { owner.state.own(1, false) }, func() { third.state.own(1, true); x.set(1, third.Node) }, "third 10000"},
+		{"this node", func() { third.state.own(1, false); x.set(1, router.Node) }, func() { router.state.own(1, true) }, "router 10000"},
+	} {
+		c.set()
+		end := begin()
+		if n := calls.Load(); n != 0 {
+			t.Errorf("%s: answered before there is an owner", c.what)
+		}
+		c.later()
+		if status, body, _ := end(); status != 200 || body != c.want || calls.Load() != 1 {
+			t.Errorf("%s: %d %s, %d calls", c.what, status, body, calls.Load())
+		}
+	}
+	router.state.own(1, false)
+	for what, set := range map[string]func(){
+		"unknown": func() { x.change(func() { delete(x.owners, 1) }) }, "dead": func() { x.set(1, dead) }, "loading": func() { x.set(1, owner.Node) },
+	} {
+		set()
+		begun := time.Now()
+		status, body, retry := begin()()
+		if took := time.Since(begun); status != 503 || retry != "1" || !strings.HasPrefix(body, "refused: ") || calls.Load() != 0 || took < 600*time.Millisecond || took > 3*time.Second {
+			t.Errorf("%s, for too long: %d %q %s after %v", what, status, retry, body, took)
+		}
+	}
+	for end := time.Now().Add(5 * time.Second); router.memory.Used() != 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d bytes are not given back", router.memory.Used())
+		}
+	}
+}
+
+func readAll(rc *fasthttp.RequestCtx) []byte {
+	if stream := rc.RequestBodyStream(); stream != nil {
+		b, _ := io.ReadAll(stream)
+		return b
+	}
+	return rc.Request.Body()
+}
+
+// closedAddr is an address that nobody listens at.
+func closedAddr(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// TestNotRepeated: what may have reached an owner that was lost is answered 503,
+// and sent once; one that is frozen is given up when it has left the cluster.
+func TestNotRepeated(t *testing.T) {
+	x, router, _ := two(t, time.Second)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	var calls atomic.Int64
+	reached := make(chan net.Conn, 8)
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			buf := make([]byte, 64<<10)
+			c.Read(buf)
+			calls.Add(1)
+			reached <- c
+		}
+	})
+	defer serving.Wait()
+	defer ln.Close()
+	odd := cluster.Node{ID: "odd", Address: ln.Addr().String()}
+	x.change(func() { x.all = append(x.all, odd); x.owners[1] = odd })
+	for what, lose := range map[string]func(net.Conn){
+		"it is killed":       func(c net.Conn) { c.Close() },
+		"it is frozen":       func(net.Conn) { x.change(func() { x.gone["odd"] = true }) },
+		"it answers rubbish": func(c net.Conn) { c.Write([]byte("rubbish\r\n\r\n")); c.Close() },
+	} {
+		calls.Store(0)
+		x.change(func() { x.gone["odd"] = false })
+		go func() { lose(<-reached) }()
+		res, body := router.send("PUT", "/", []byte("x"))
+		if res.StatusCode != 503 || res.Header.Get("Retry-After") != "1" || !strings.Contains(body, "not known") || calls.Load() != 1 {
+			t.Errorf("%s: %d %s, %d calls", what, res.StatusCode, body, calls.Load())
+		}
+	}
+}
+
+// TestSecrets: who does not know the secret meets a path that does not exist, and
+// an owner with another secret is none.
+func TestSecrets(t *testing.T) {
+	x, router, owner := two(t, 300*time.Millisecond)
+	stranger := newMember(t, x, "stranger", "another secret of the tests", time.Second)
+	owner.handle = func(rc *fasthttp.RequestCtx) { t.Error("let in") }
+	for _, path := range []string{Prefix, forwardPath + "/x", commandPath + "1", askPath + "companies"} {
+		for _, headers := range [][]string{nil, {headerSigned, "x"}, {headerSigned, "1 00", headerBody, bodyHash(nil)}} {
+			if res, _ := owner.send("POST", path, nil, headers...); res.StatusCode != 404 {
+				t.Errorf("POST %s with %q: %d", path, headers, res.StatusCode)
+			}
+		}
+	}
+	x.set(1, stranger.Node)
+	stranger.state.own(1, true)
+	stranger.handle = owner.handle
+	if res, _ := router.send("GET", "/", nil); res.StatusCode != 503 {
+		t.Errorf("an owner with another secret: %d", res.StatusCode)
+	}
+	if _, err := router.peers.Command(t.Context(), 1, nil); err == nil || !strings.Contains(err.Error(), "same secret") {
+		t.Errorf("a command to it: %v", err)
+	}
+}
+
+func TestSecret(t *testing.T) {
+	if _, err := NewSecret("too short"); err == nil {
+		t.Error("a short secret is taken")
+	}
+	s, err := NewSecret(secret)
+	ok(t, err)
+	other, err := NewSecret(secret + "!")
+	ok(t, err)
+	if (Secret{}).Fingerprint("t") != "" || s.Fingerprint("t") == other.Fingerprint("t") || s.Fingerprint("t") == s.Fingerprint("u") || strings.Contains(fmt.Sprintf("%v %#v %+v", s, s, s), "[") {
+		t.Error("fingerprints")
+	}
+	now := time.UnixMilli(1_700_000_000_000)
+	c := call{"POST", "/x", "1.2.3.4:5", "ab"}
+	good := s.sign(c, now)
+	for _, at := range []time.Duration{0, maxSkew, -maxSkew} {
+		if !s.verify(c, good, now.Add(at)) {
+			t.Errorf("refused %v off", at)
+		}
+	}
+	for what, refused := range map[string]bool{
+		"late": s.verify(c, good, now.Add(maxSkew+time.Millisecond)), "early": s.verify(c, good, now.Add(-maxSkew-time.Millisecond)),
+		"other secret": other.verify(c, good, now), "no secret": (Secret{}).verify(c, (Secret{}).sign(c, now), now),
+		"method": s.verify(call{"GET", "/x", "1.2.3.4:5", "ab"}, good, now), "uri": s.verify(call{"POST", "/y", "1.2.3.4:5", "ab"}, good, now),
+		"client": s.verify(call{"POST", "/x", "1.2.3.4:6", "ab"}, good, now), "body": s.verify(call{"POST", "/x", "1.2.3.4:5", "ac"}, good, now),
+		"shifted": s.verify(call{"POST", "/x1", ".2.3.4:5", "ab"}, good, now),
+		"empty":   s.verify(c, "", now), "time": s.verify(c, "x"+good, now), "cut": s.verify(c, good[:len(good)-1], now),
+	} {
+		if refused {
+			t.Errorf("let in: %s", what)
+		}
+	}
+}
+
+// TestBounds: bodies that are forwarded count in the memory, and are bounded; so
+// are heads.
+func TestBounds(t *testing.T) {
+	_, router, owner := two(t, time.Second)
+	hold := make(chan struct{})
+	owner.handle = func(rc *fasthttp.RequestCtx) { readAll(rc); <-hold }
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if res, _ := router.send("POST", "/", make([]byte, 1<<20)); res.StatusCode != 200 {
+			t.Errorf("a body of 1 MiB: %d", res.StatusCode)
+		}
+	}()
+	for end := time.Now().Add(10 * time.Second); router.memory.Used() < 1<<20; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a body on its way is not counted")
+		}
+	}
+	close(hold)
+	<-done
+	if res, body := router.send("POST", "/", make([]byte, 5<<20)); res.StatusCode != 413 {
+		t.Errorf("a body over the limit: %d %s", res.StatusCode, body)
+	}
+	if res, _ := router.send("GET", "/"+strings.Repeat("x", maxHeadBytes), nil); res.StatusCode != 431 {
+		t.Errorf("a head over the limit: %d", res.StatusCode)
+	}
+	if res, body := router.send("GET", "/"+strings.Repeat("x", maxHeadBytes-300), nil); res.StatusCode != 200 {
+		t.Errorf("a head of nearly the limit: %d %s", res.StatusCode, body)
+	}
+}
+
+// TestLeftMeanwhile: an account that leaves a node while it answers looks unknown
+// to the handlers; the client is told to come back instead.
+func TestLeftMeanwhile(t *testing.T) {
+	_, _, owner := two(t, time.Second)
+	owner.handle = func(rc *fasthttp.RequestCtx) {
+		owner.state.own(1, false)
+		rc.SetStatusCode(401)
+	}
+	if res, _ := owner.send("GET", "/", nil); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("have %d", res.StatusCode)
+	}
+	owner.handle = func(rc *fasthttp.RequestCtx) { rc.SetStatusCode(401) }
+	owner.state.own(1, true)
+	if res, _ := owner.send("GET", "/", nil); res.StatusCode != 401 {
+		t.Errorf("have %d", res.StatusCode)
+	}
+}

@@ -1,0 +1,202 @@
+package peer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Server answers the calls of other nodes.
+type Server struct {
+	peers *Peers
+	// notFound answers who does not know the secret.
+	notFound fasthttp.RequestHandler
+	open     atomic.Pointer[opened]
+}
+
+// opened is what a server needs that is there only once the service is.
+type opened struct {
+	router *Router
+	answer Answer
+}
+
+// NewServer returns a server; until it is opened it turns away what it is asked,
+// but for commands.
+func NewServer(p *Peers, notFound fasthttp.RequestHandler) *Server {
+	return &Server{peers: p, notFound: notFound}
+}
+
+// Open lets clients' requests and questions in.
+func (s *Server) Open(router *Router, answer Answer) { s.open.Store(&opened{router, answer}) }
+
+// Is tells whether a request is a call between nodes.
+func Is(rc *fasthttp.RequestCtx) bool {
+	return bytes.HasPrefix(rc.Request.Header.RequestURI(), []byte(Prefix))
+}
+
+// Handle answers a call.
+func (s *Server) Handle(rc *fasthttp.RequestCtx) {
+	h := &rc.Request.Header
+	uri := string(h.RequestURI())
+	c := call{method: string(h.Method()), uri: uri, client: string(h.Peek(headerClient)), body: string(h.Peek(headerBody))}
+	forwarded := strings.HasPrefix(uri, forwardPath+"/")
+	if !s.peers.opts.Secret.verify(c, string(h.Peek(headerSigned)), s.peers.opts.Now()) || !forwarded && (c.body == "" || !h.IsPost()) {
+		s.notFound(rc)
+		return
+	}
+	for _, name := range []string{headerSigned, headerClient, headerBody} {
+		h.Del(name)
+	}
+	if forwarded {
+		s.forward(rc, uri[len(forwardPath):], c.client)
+		return
+	}
+	if partition, ok := strings.CutPrefix(uri, commandPath); ok {
+		s.command(rc, partition, c.body)
+		return
+	}
+	if name, ok := strings.CutPrefix(uri, askPath); ok {
+		s.ask(rc, name, c.body)
+		return
+	}
+	s.notFound(rc)
+}
+
+// turnAway says that this node does not own what it is asked for and did nothing.
+func turnAway(rc *fasthttp.RequestCtx) {
+	rc.SetStatusCode(http.StatusMisdirectedRequest)
+	rc.Response.Header.Set(headerTurnedAway, "not-owner")
+	rc.SetContentType("text/plain; charset=utf-8")
+	rc.SetBodyString("this node does not serve the partition\n")
+}
+
+// forward answers a client's request that came to another node.
+func (s *Server) forward(rc *fasthttp.RequestCtx, uri, client string) {
+	o := s.open.Load()
+	if o == nil {
+		turnAway(rc)
+		return
+	}
+	rc.Request.SetRequestURI(uri)
+	if addr, err := net.ResolveTCPAddr("tcp", client); err == nil { // it is a number: nothing is looked up
+		rc.SetRemoteAddr(addr)
+	}
+	o.router.owned(rc)
+	if len(rc.Response.Header.Peek(headerTurnedAway)) == 0 {
+		rc.Response.Header.Set(headerAnswered, "1")
+	}
+}
+
+// body reads the body that was signed. It answers itself when that fails.
+func (s *Server) body(rc *fasthttp.RequestCtx, limit int, hash string) ([]byte, bool) {
+	b, err := ingest.ReadBody(rc, s.peers.opts.Memory, limit)
+	switch {
+	case errors.Is(err, ingest.ErrNoMemory):
+		fault(rc, resolver.ErrOverloaded)
+	case errors.Is(err, ingest.ErrBodyTooLarge):
+		rc.SetStatusCode(http.StatusRequestEntityTooLarge)
+		rc.SetBodyString(err.Error())
+	case err != nil:
+		rc.SetStatusCode(http.StatusBadRequest)
+		rc.SetBodyString(err.Error())
+	case bodyHash(b) != hash:
+		s.notFound(rc)
+	default:
+		return b, true
+	}
+	return nil, false
+}
+
+// command carries out a record that another node made.
+func (s *Server) command(rc *fasthttp.RequestCtx, partition, hash string) {
+	number, err := strconv.Atoi(partition)
+	node := s.peers.node.Load()
+	if err != nil {
+		s.notFound(rc)
+		return
+	}
+	if node == nil || !node.Owns(number) {
+		turnAway(rc)
+		return
+	}
+	rec, ok := s.body(rc, s.peers.opts.RecordBytes, hash)
+	if !ok {
+		return
+	}
+	ctx, cancel := s.peers.bound(context.Background())
+	defer cancel()
+	reply, err := node.SubmitCommand(ctx, number, rec)
+	if err != nil {
+		fault(rc, err)
+		return
+	}
+	rc.SetContentType("application/octet-stream")
+	rc.SetBody(reply)
+}
+
+// maxQuestionBytes bounds a question.
+const maxQuestionBytes = 64 << 10
+
+// ask answers a question for partitions that are here.
+func (s *Server) ask(rc *fasthttp.RequestCtx, name, hash string) {
+	o := s.open.Load()
+	if o == nil {
+		turnAway(rc)
+		return
+	}
+	b, ok := s.body(rc, maxQuestionBytes, hash)
+	if !ok {
+		return
+	}
+	var q question
+	if err := json.Unmarshal(b, &q); err != nil {
+		rc.SetStatusCode(http.StatusBadRequest)
+		rc.SetBodyString(err.Error())
+		return
+	}
+	ctx, cancel := s.peers.bound(context.Background())
+	defer cancel()
+	reply, err := s.peers.answerHere(ctx, o.answer, name, q)
+	if err != nil {
+		fault(rc, err)
+		return
+	}
+	rc.SetContentType("application/json")
+	rc.SetBody(reply)
+}
+
+// fault answers an error so that faultOf makes the same of it.
+func fault(rc *fasthttp.RequestCtx, err error) {
+	var r *resolver.Refusal
+	switch {
+	case errors.Is(err, resolver.ErrNotOwner):
+		turnAway(rc)
+		return
+	case errors.As(err, &r):
+		b, err := json.Marshal(refusal{r.Code, r.Field, r.Message})
+		if err == nil {
+			rc.SetStatusCode(http.StatusConflict)
+			rc.Response.Header.Set(headerFault, faultRefused)
+			rc.SetBody(b)
+			return
+		}
+	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
+		rc.Response.Header.Set(headerFault, faultOverloaded)
+	default:
+		rc.Response.Header.Set(headerFault, faultUnavailable)
+	}
+	rc.SetStatusCode(http.StatusServiceUnavailable)
+	rc.SetBodyString(err.Error())
+}
