@@ -30,6 +30,7 @@ func commands() []command {
 	return []command{
 		{name: "ingest", what: "load a server beside baseline servers and check each event counts once", run: ingest},
 		{name: "crash", what: "kill a server under load and check nothing is lost or doubled", run: crashRun},
+		{name: "chaos", what: "kill, freeze and cut off nodes, Kafka and ClickHouse under load and check the same", run: chaosRun},
 		{name: "segments", what: "grow an account and measure the segment engine at each size, checked against SQL", run: segmentsRun},
 		{name: "flows", what: "measure flows under load and what sleeping enrolments cost", run: flowsRun},
 		{name: "shop", what: "write the history of a made-up shop as JSON lines", run: shopRun},

@@ -109,6 +109,20 @@ func (p *Process) Kill() error {
 	return nil
 }
 
+// Freeze stops the child's time with SIGSTOP: connections stay, nothing is
+// answered. A child that has ended is no error.
+func (p *Process) Freeze() error { return p.signal(syscall.SIGSTOP) }
+
+// Thaw ends Freeze.
+func (p *Process) Thaw() error { return p.signal(syscall.SIGCONT) }
+
+func (p *Process) signal(s syscall.Signal) error {
+	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal %v to %s (process %d): %w", s, p.name, p.PID(), err)
+	}
+	return nil
+}
+
 // Stop asks the child to end with SIGTERM and waits for it. After the grace
 // period it is killed and that is an error, as is an exit status other than 0.
 func (p *Process) Stop(grace time.Duration) error {

@@ -24,6 +24,8 @@ func liveSegments() []*liveSegment {
 			want: func(b *books) int { return len(b.events) }},
 		{what: "three events or more", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":3}}`, typeSure),
 			want: func(b *books) int { return atLeast(b.events, 3) }},
+		{what: "one event alone", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":"=","value":1}}`, typeSure),
+			want: func(b *books) int { return atLeast(b.events, 1) - atLeast(b.events, 2) }},
 		{what: "five events or more today", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"window":{"last_days":1},"count":{"op":">=","value":5}}`, typeSure),
 			want: func(b *books) int { return atLeast(b.events, 5) }},
 		{what: "a sum of 100", definition: fmt.Sprintf(`{"kind":"activity","event":%q,"aggregate":{"fn":"sum","property":"value","op":">=","value":100}}`, typeSure),

@@ -81,8 +81,8 @@ func (w *worker) settle(ctx context.Context, r request) error {
 		if try >= w.site.Tries {
 			return fmt.Errorf("request with key %s was tried %d times: %w", w.ledger.key(open[0].items[0]), try, err)
 		}
-		if err := w.site.Gate.Wait(ctx); err != nil {
-			return err
+		if stopped := w.site.Gate.Wait(ctx); stopped != nil {
+			return errors.Join(stopped, err)
 		}
 		if try > 0 {
 			w.counts.retried++

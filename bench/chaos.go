@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/chaos"
+)
+
+func chaosRun(ctx context.Context, s streams, args []string) error {
+	f := newFlags("chaos", s)
+	rounds := f.Int("rounds", 100, "how often there are faults")
+	seed := f.Uint64("seed", 1, "seed of faults, requests and moments")
+	nodes := f.Int("nodes", 3, "nodes of muster")
+	brokers := f.Int("brokers", 0, "brokers of Kafka, 1 or 3; 0: 3 for every fourth seed")
+	partitions := f.Int("partitions", 0, "partitions of the log; 0: 3, or 1 with one node")
+	session := f.Duration("session-timeout", 3*time.Second, "how long a node may be silent before another takes over")
+	binary := f.String("binary", "", "the muster binary; empty builds it")
+	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
+	parent := f.String("dir", "", "where the directory of data and logs is made; empty is a temporary one")
+	keep := f.Bool("keep", false, "keep that directory; after a failure it is always kept")
+	jsonFile := f.String("json", "", "file for the report as JSON")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	if err := checkBinary(*binary); err != nil {
+		return err
+	}
+	dir, cleanUp, err := workDir(*parent)
+	if err != nil {
+		return err
+	}
+	path, err := orBuild(ctx, s, *binary, dir)
+	if err != nil {
+		return errors.Join(err, cleanUp())
+	}
+	if *brokers == 0 {
+		*brokers = chaos.BrokersOf(*seed)
+	}
+	r, err := chaos.Run(ctx, chaos.Config{
+		Binary: path, Dir: filepath.Join(dir, "chaos"), Rounds: *rounds, Seed: *seed, Log: s.logf,
+		Topology: chaos.Topology{Nodes: *nodes, Brokers: *brokers, Partitions: *partitions, Session: *session, Args: strings.Fields(*serverArgs)},
+	})
+	if err != nil {
+		return fmt.Errorf("%w\n(data and logs are in %s)", err, dir)
+	}
+	fmt.Fprintf(s.out, "seed %d: %d rounds with %d nodes and %d brokers in %v: %v\n", *seed, r.Rounds, *nodes, *brokers, r.Elapsed.Round(time.Second), r.Faults)
+	fmt.Fprintf(s.out, "%d events of %d profiles acknowledged, %d sent again on purpose: each is in ClickHouse exactly once, each profile and segment count is right, at each node\n",
+		r.Events.Acked, r.Events.Profiles, r.Events.Repeated)
+	fmt.Fprintf(s.out, "%d requests, %d sent again after no answer; %d events given up, %d of them in ClickHouse, none twice\n",
+		r.Events.Requests+r.Flows.Requests, r.Events.Retried+r.Flows.Retried, r.Events.GivenUp, r.Events.GivenUpInHistory)
+	fmt.Fprintf(s.out, "%d enrolments of %d people, %d steps, %d merges, %d pauses: each enrolment exists once, took the way it had to and is counted right\n",
+		r.Flows.Enrolments, r.Flows.People, r.Flows.Steps, r.Flows.Merges, r.Flows.Pauses)
+	fmt.Fprintf(s.out, "%d webhook calls and %d e-mails, each under one id; %d came again after a fault of the receiver, %d over a fault of the round\n",
+		r.Flows.Calls, r.Flows.Mails, r.Flows.AfterError, r.Flows.AfterKill)
+	fmt.Fprintf(s.out, "%d posts (%d more were given up) and %d reads of probes are linearizable; the longest post took %v\n",
+		r.Probes.Posts, r.Probes.GivenUp, r.Probes.Reads, r.Probes.WaitMax.Round(time.Millisecond))
+	fmt.Fprintf(s.out, "after the faults of a round all was answered within %v; %d times a node ended when it woke\n", r.HealMax.Round(time.Millisecond), r.Ended)
+	if !*keep {
+		err = cleanUp()
+	}
+	return errors.Join(err, writeJSON(*jsonFile, r))
+}

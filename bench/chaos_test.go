@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/chaos"
+	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/internal/services"
+)
+
+// Rounds of TestL1L2F1Chaos.
+const (
+	fewFaults  = 10
+	manyFaults = 100
+)
+
+// L1, L2, F1: whatever is killed, frozen or cut off - nodes, Kafka, ClickHouse -
+// what was acknowledged counts exactly once, in segments and in ClickHouse, people
+// are enrolled once, effects have one id, and posts and counts are linearizable.
+// Real processes, faults in MUSTER_CHAOS_ROUNDS rounds (default 10; 100 with
+// MUSTER_LONG=1), with seed MUSTER_CHAOS_SEED (default 1). MUSTER_BINARY names a
+// binary that is built already.
+func TestL1L2F1Chaos(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts the real binary; not with -short")
+	}
+	rounds := fewFaults
+	if os.Getenv("MUSTER_LONG") == "1" {
+		rounds = manyFaults
+	}
+	rounds = int(fromEnv(t, "MUSTER_CHAOS_ROUNDS", uint64(rounds)))
+	seed := fromEnv(t, "MUSTER_CHAOS_SEED", 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute+time.Duration(rounds)*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp("", "muster-chaos-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	binary := os.Getenv("MUSTER_BINARY")
+	if binary == "" {
+		if binary, err = server.Build(ctx, t.TempDir()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report, err := chaos.Run(ctx, chaos.Config{
+		Binary: binary, Dir: filepath.Join(dir, "chaos"), Rounds: rounds, Seed: seed, Log: t.Logf,
+		Topology: chaos.Topology{Nodes: 1, Brokers: chaos.BrokersOf(seed)},
+	})
+	if errors.Is(err, services.ErrMissing) && os.Getenv(services.EnvRequire) != "1" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%v\n(data and logs are in %s)", err, dir)
+	}
+	if report.Rounds != rounds || report.Events.Acked < 200*rounds || report.Flows.Enrolments < 10*rounds || report.Probes.Reads < 50*rounds {
+		t.Errorf("the run did too little to prove anything: %+v", report)
+	}
+	t.Logf("%+v", report)
+	if err := os.RemoveAll(dir); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,104 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/crash"
+	"github.com/musterhq/muster/bench/internal/flowcrash"
+	"github.com/musterhq/muster/bench/internal/history"
+	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
+)
+
+// check compares everything, once nothing goes on any more.
+func (r *run) check(ctx context.Context, disturbed flowcrash.Disturbance) error {
+	file := filepath.Join(r.config.Dir, fmt.Sprintf("probes-%d.html", r.round.Load()+1))
+	r.flows.Keys(r.sent.add)
+	r.probes.keys(r.sent.add)
+	if err := r.probes.check(ctx, file); err != nil {
+		return err
+	}
+	if err := r.historyIsThere(ctx); err != nil {
+		return err
+	}
+	if err := r.sameAnswers(ctx); err != nil {
+		return err
+	}
+	var nodes []server.Credentials
+	for _, origin := range r.site.origins() {
+		nodes = append(nodes, r.credentials.At(origin))
+	}
+	var rows []history.Key
+	work, err := r.events.Check(ctx, crash.Sources{Nodes: nodes, Keys: func(visit func(history.Key) error) error {
+		if err := r.site.rows(ctx, func(k history.Key) error { rows = append(rows, k); return nil }); err != nil {
+			return err
+		}
+		return r.sent.check(rows, visit)
+	}})
+	if err != nil {
+		return err
+	}
+	r.report.Events = work
+	r.disturbed = append(r.disturbed, disturbed)
+	return r.flows.Check(ctx, r.disturbed, nil)
+}
+
+// sameAnswers asks every node for all segments and flows with their counts.
+func (r *run) sameAnswers(ctx context.Context) error {
+	for _, path := range []string{"/segments?limit=100", "/flows?limit=100"} {
+		first := ""
+		for i, origin := range r.site.origins() {
+			text, err := r.client.At(origin).Once(ctx, surface.BySession, "GET", "/console/api/v1"+path, nil)
+			switch {
+			case err != nil:
+				return fmt.Errorf("node %d: GET %s: %w", i, path, err)
+			case i == 0:
+				first = string(text)
+			case string(text) != first:
+				return fmt.Errorf("GET %s: node %d answers\n%s\nnode 0 answers\n%s", path, i, text, first)
+			}
+		}
+	}
+	return nil
+}
+
+// historyIsThere waits until history has everything, at all nodes.
+func (r *run) historyIsThere(ctx context.Context) error {
+	for {
+		var errs []error
+		for i, origin := range r.site.origins() {
+			if err := caughtUp(ctx, r.client.At(origin)); err != nil {
+				errs = append(errs, fmt.Errorf("node %d: %w", i, err))
+			}
+		}
+		if len(errs) == 0 {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("history does not catch up: %w", errors.Join(errs...))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// caughtUp tells whether a node's history has what it has applied.
+func caughtUp(ctx context.Context, c *surface.Client) error {
+	text, err := c.Once(ctx, surface.BySession, "GET", "/metrics", nil)
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(text)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if n, err := strconv.ParseFloat(value, 64); strings.HasPrefix(name, "muster_history_lag_records") && (err != nil || n > 0) {
+			return fmt.Errorf("%s is %s", name, value)
+		}
+	}
+	return nil
+}

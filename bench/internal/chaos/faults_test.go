@@ -1,0 +1,104 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/history"
+)
+
+func TestDeck(t *testing.T) {
+	for _, brokers := range []int{1, 3} {
+		topology := Config{Topology: Topology{Brokers: brokers}}.withDefaults().Topology
+		deal := func(seed uint64) (rounds [][]fault) {
+			d := &deck{rng: rand.New(rand.NewPCG(seed, 0)), topology: topology}
+			for range 30 {
+				rounds = append(rounds, d.round())
+			}
+			return rounds
+		}
+		rounds := deal(1)
+		if fmt.Sprint(rounds) != fmt.Sprint(deal(1)) {
+			t.Error("a seed deals different faults")
+		}
+		if fmt.Sprint(rounds) == fmt.Sprint(deal(2)) {
+			t.Error("two seeds deal the same")
+		}
+		kinds := map[string]int{}
+		two := 0
+		for _, faults := range rounds {
+			if len(faults) == 2 {
+				two++
+				if party(faults[0]) == party(faults[1]) {
+					t.Errorf("two of one process: %v", faults)
+				}
+			}
+			for _, f := range faults {
+				kinds[f.kind]++
+				if f.length < 0 || f.length > 10*time.Second || f.kind == nodeFrozen && f.length <= topology.Session {
+					t.Errorf("%v", f)
+				}
+			}
+		}
+		if want := map[int]int{1: 10, 3: 11}[brokers]; len(kinds) != want {
+			t.Errorf("%d kinds of faults in 30 rounds, want %d: %v", len(kinds), want, kinds)
+		}
+		if two < 5 {
+			t.Errorf("%d of 30 rounds have two faults", two)
+		}
+	}
+}
+
+func TestSentCatches(t *testing.T) {
+	s := sent{}
+	s.add("e0-0", "visit", true)
+	s.add("e0-1", "visit", false)
+	a, b := history.Key{Key: "e0-0", EventType: "visit", Rows: 1}, history.Key{Key: "e0-1", EventType: "visit", Rows: 1}
+	crashs := history.Key{Key: "k0-0", EventType: "crash_sure", Rows: 1}
+	twice, other := a, a
+	twice.Rows, other.EventType = 2, "order_placed"
+	for _, test := range []struct {
+		name string
+		rows []history.Key
+		want string
+	}{
+		{"all there", []history.Key{a, b, crashs}, ""},
+		{"no answer and not there", []history.Key{a, crashs}, ""},
+		{"lost", []history.Key{b}, `"e0-0" was acknowledged and is not`},
+		{"twice", []history.Key{twice}, "in ClickHouse 2 times"},
+		{"another type", []history.Key{other}, "event type"},
+		{"never sent", []history.Key{a, {Key: "e7-7", Rows: 1}}, "never sent"},
+	} {
+		passed := 0
+		err := s.check(test.rows, func(history.Key) error { passed++; return nil })
+		switch {
+		case test.want == "" && err != nil, test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
+			t.Errorf("%s: %v, want %q", test.name, err, test.want)
+		case test.name == "all there" && passed != 1:
+			t.Errorf("%d keys of the crash load were passed on, want 1", passed)
+		}
+	}
+	many := make([]string, 50)
+	if n := strings.Count(list(many).Error(), "\n") + 1; n != maxFaults+1 {
+		t.Errorf("%d lines of faults, want %d", n, maxFaults+1)
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	for name, c := range map[string]Config{
+		"a binary":   {Dir: "x"},
+		"rounds":     {Binary: "x", Dir: "x", Rounds: -1},
+		"nodes":      {Binary: "x", Dir: "x", Topology: Topology{Nodes: 100}},
+		"brokers":    {Binary: "x", Dir: "x", Topology: Topology{Brokers: 2}},
+		"partitions": {Binary: "x", Dir: "x", Topology: Topology{Partitions: -1}},
+		"session":    {Binary: "x", Dir: "x", Topology: Topology{Session: time.Millisecond}},
+		"load":       {Binary: "x", Dir: "x", MinLoad: time.Second, MaxLoad: time.Millisecond},
+	} {
+		if _, err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
