@@ -237,6 +237,7 @@ func TestNodesAreKnown(t *testing.T) {
 	if !slices.Equal(servers, all) {
 		t.Errorf("the load balancer has %v, the composition %v", servers, all)
 	}
+	dockerfile := read(t, "Dockerfile")
 	data := map[string]bool{}
 	for _, name := range all {
 		s := p.Services[name]
@@ -247,6 +248,14 @@ func TestNodesAreKnown(t *testing.T) {
 			if v.Target == "/data" {
 				data[v.Source] = true
 			}
+			// A new volume takes its owner from the image, where nobody is root.
+			if !strings.Contains(dockerfile, " /out"+v.Target+" "+v.Target+"\n") {
+				t.Errorf("%s: the image has no %s for its user", name, v.Target)
+			}
+		}
+		// The directory of checkpoints must be there.
+		if dir := strings.TrimPrefix(*s.Environment["MUSTER_CHECKPOINTS"], "file://"); !strings.Contains(dockerfile, " /out"+dir+"\n") {
+			t.Errorf("%s: the image does not make %s", name, dir)
 		}
 	}
 	if len(data) != len(all) {
