@@ -92,6 +92,11 @@ func writePartition(w io.Writer, s resolver.Stats) {
 	seconds("muster_checkpoint_seconds_total", s.CheckpointNanoseconds)
 	metrics.WriteGaugeFloat64(w, "muster_checkpoint_freeze_max_seconds"+label, time.Duration(s.FreezeMaxNanoseconds).Seconds())
 	gauge("muster_checkpoint_offset", s.LastCheckpoint)
+	if s.Shared {
+		gauge("muster_shared_checkpoint_offset", s.SharedOffset)
+		counter("muster_shared_checkpoint_failures_total", uint64(s.SharedFailures))
+		metrics.WriteGaugeFloat64(w, "muster_shared_checkpoint_failing"+label, flag(s.SharedFailing))
+	}
 	gauge("muster_history_offset", s.HistoryPosition)
 	gauge("muster_history_lag_records", max(0, s.Applied-s.HistoryPosition))
 	gauge("muster_history_waiting_rows", s.WaitingRows)

@@ -17,6 +17,7 @@ type engineFlags struct {
 	checkpointInterval                      *time.Duration
 	skip                                    skipRecords
 	remote                                  remoteFlags
+	checkpoints                             *string
 }
 
 func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
@@ -30,6 +31,7 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	e.cache = f.Size("cache-bytes", 256<<20, "`BYTES` of profiles kept in memory")
 	e.spool = f.Size("spool-bytes", 8<<30, "`BYTES` that may wait on disk while history is down; then events are refused")
 	e.maxBacklog = f.Int("max-backlog", 50_000, "`NUMBER` of records that may be stored but not applied; then events are refused")
+	e.checkpoints = f.String("checkpoints", "", "`URL` of storage that all nodes reach, where checkpoints are left for each other: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION")
 	e.remote.add(f)
 	f.Var(e.skip, "skip-record", "pass over the record at `PARTITION:OFFSET`, which cannot be applied (repeatable; see docs/operations.md)")
 	return e
@@ -46,5 +48,6 @@ func (e *engineFlags) options(log *slog.Logger, maxRecordBytes int) (engine.Opti
 		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads,
 		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
 		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
+		Checkpoints: *e.checkpoints,
 	}, nil
 }

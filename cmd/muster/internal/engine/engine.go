@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/cluster"
+	"github.com/musterhq/muster/cluster/checkpoint"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/eventlog/kafka"
@@ -43,6 +44,9 @@ type Options struct {
 	// history. A log in Kafka needs its history in ClickHouse.
 	Kafka      *kafka.Options
 	ClickHouse *clickhouse.Options
+	// Checkpoints is the URL of storage that checkpoints are shared in, empty for
+	// none.
+	Checkpoints string
 	// Address is what this node tells other nodes that it listens at.
 	Address string
 	// SessionTimeout is after how long of silence another node may take over;
@@ -64,6 +68,8 @@ type Engine struct {
 	file   *file.Log
 	topic  *kafka.Log
 	member *cluster.Member // of a log in Kafka
+	// checkpoints are shared with other nodes; nil when they are not.
+	checkpoints *checkpoint.Store
 	// identity names the log, whatever directory it is opened from.
 	identity string
 }
@@ -99,11 +105,16 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := e.openHistory(ctx, o); err != nil {
 		return e, fmt.Errorf("open history: %w", err)
 	}
+	shared, err := e.openCheckpoints(ctx, fs, o)
+	if err != nil {
+		return e, err
+	}
 	e.Node, err = resolver.Open(ctx, resolver.Options{
 		FS: fs, Dir: filepath.Join(o.Dir, "state"), Log: e.Log, History: e.History,
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
 		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
 		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
+		Shared: shared,
 	})
 	if err != nil {
 		return e, fmt.Errorf("open the state: %w", err)
@@ -198,6 +209,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	var err error
 	if e.Node != nil {
 		err = errors.Join(err, e.Node.Close(ctx))
+	}
+	if e.checkpoints != nil {
+		err = errors.Join(err, e.checkpoints.Close())
 	}
 	if e.History != nil {
 		err = errors.Join(err, e.History.Close())

@@ -10,8 +10,10 @@ import (
 	"github.com/musterhq/muster/eventlog/kafka"
 )
 
-// WriteLogMetrics writes the numbers of the log, and of its ownership.
+// WriteLogMetrics writes the numbers of the log, of its ownership and of the
+// storage for checkpoints.
 func (e *Engine) WriteLogMetrics(w io.Writer) {
+	e.writeCheckpoints(w)
 	if e.file != nil {
 		writeFiles(w, e.file.Stats())
 		return
