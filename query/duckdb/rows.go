@@ -50,8 +50,9 @@ func (r *rows) addChunk(c chunk) {
 	r.Ordinal = append(r.Ordinal, column[uint32](c, 4)...)
 	r.TimeMs = append(r.TimeMs, column[int64](c, 5)...)
 	for i, col := range []*query.Strings{&r.EventType, &r.Properties, &r.IdempotencyKey} {
-		for _, s := range c.text(6 + i) {
-			col.Append([]byte(s))
+		refs := c.refs(6 + i)
+		for j := range refs {
+			col.Append(refs[j].bytes())
 		}
 	}
 }

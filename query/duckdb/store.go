@@ -21,9 +21,9 @@ type Store struct {
 	db      bindings.Database
 	readers chan *conn // idle connections; as many as Options.Readers in all
 	replays chan *conn // likewise, Options.Replays
-	// groupRows, tailBytes and pieceRows are fullGroup, maxTailBytes and
-	// maxPieceRows but in tests.
-	groupRows, tailBytes, pieceRows int
+	// groupRows, tailBytes, pieceRows and exportPiece are fullGroup, maxTailBytes,
+	// maxPieceRows and the constant of that name but in tests.
+	groupRows, tailBytes, pieceRows, exportPiece int
 
 	writer struct {
 		sync.Mutex
@@ -51,7 +51,7 @@ func Open(path string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("history: options: %w", err)
 	}
 	s := &Store{path: path, opts: opts, readers: make(chan *conn, opts.Readers), replays: make(chan *conn, opts.Replays),
-		groupRows: fullGroup, tailBytes: maxTailBytes, pieceRows: maxPieceRows}
+		groupRows: fullGroup, tailBytes: maxTailBytes, pieceRows: maxPieceRows, exportPiece: exportPiece}
 	if err := s.open(); err != nil {
 		s.release()
 		return nil, fmt.Errorf("history: open %s: %w", path, err)
