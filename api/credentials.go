@@ -83,12 +83,35 @@ func permissions(areas ...string) []string {
 // NewCredentials draws the credentials of a new company. origin is where its
 // service is reached, such as http://127.0.0.1:8080.
 func NewCredentials(rand io.Reader, origin string) (Credentials, error) {
+	account, err := drawAccount(rand)
+	if err != nil {
+		return Credentials{}, err
+	}
+	return newCredentials(rand, origin, account)
+}
+
+// NewFirstCredentials draws those of the first company, whose account is of the
+// first of the log's partitions.
+func NewFirstCredentials(rand io.Reader, origin string, partitions int) (Credentials, error) {
+	account, err := drawAccount(rand)
+	if err != nil {
+		return Credentials{}, err
+	}
+	n := uint64(partitions)
+	return newCredentials(rand, origin, max(n, account-account%n))
+}
+
+// drawAccount draws a number of 63 bits, so that it fits signed integers; 0 is no
+// account.
+func drawAccount(rand io.Reader) (uint64, error) {
 	var number [8]byte
 	if _, err := io.ReadFull(rand, number[:]); err != nil {
-		return Credentials{}, fmt.Errorf("source of randomness: %w", err)
+		return 0, fmt.Errorf("source of randomness: %w", err)
 	}
-	// 63 bits, so that the number fits signed integers; 0 is no account.
-	account := max(1, binary.LittleEndian.Uint64(number[:])>>1)
+	return max(1, binary.LittleEndian.Uint64(number[:])>>1), nil
+}
+
+func newCredentials(rand io.Reader, origin string, account uint64) (Credentials, error) {
 	c := Credentials{
 		AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
 		ConsoleEmail: "owner@muster.local",

@@ -15,6 +15,7 @@ type Ops struct {
 	metrics *metrics.Set
 	inner   atomic.Pointer[inner]
 	state   atomic.Int32
+	loading atomic.Pointer[func() []int]
 }
 
 type inner struct {
@@ -38,6 +39,10 @@ func (o *Ops) Open(handler fasthttp.RequestHandler, failed func() error) {
 	o.inner.Store(&inner{handler, failed})
 	o.state.Store(opsServing)
 }
+
+// Loading has /readyz tell which partitions of the log are being loaded: a
+// service that routes what it does not hold is ready without them.
+func (o *Ops) Loading(partitions func() []int) { o.loading.Store(&partitions) }
 
 // Drain makes /readyz answer 503, so that no new requests are sent here. Those
 // that come are still answered.
@@ -70,15 +75,21 @@ func (o *Ops) Handle(ctx *fasthttp.RequestCtx) {
 }
 
 func (o *Ops) ready(in *inner) (status int, text string) {
+	loading := ""
+	if f := o.loading.Load(); f != nil {
+		if list := (*f)(); len(list) > 0 {
+			loading = fmt.Sprintf(", loading partitions %v", list)
+		}
+	}
 	switch {
 	case in == nil:
-		return fasthttp.StatusServiceUnavailable, "starting\n"
+		return fasthttp.StatusServiceUnavailable, "starting" + loading + "\n"
 	case in.failed() != nil:
 		return fasthttp.StatusServiceUnavailable, fmt.Sprintf("failed: %s\n", in.failed())
 	case o.state.Load() == opsStopping:
 		return fasthttp.StatusServiceUnavailable, "stopping\n"
 	}
-	return fasthttp.StatusOK, "ready\n"
+	return fasthttp.StatusOK, "ready" + loading + "\n"
 }
 
 func (o *Ops) text(ctx *fasthttp.RequestCtx, status int, text string) {

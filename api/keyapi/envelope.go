@@ -151,8 +151,12 @@ func writeJSON(rc *fasthttp.RequestCtx, memory *ingest.Memory, status int, v any
 }
 
 // RefuseA answers a request that came to no call in the form of Surface A.
-func RefuseA(rc *fasthttp.RequestCtx, message string) {
-	envelopeA{}.failure(rc, &failure{code: codeInvalid, message: message})
+func RefuseA(rc *fasthttp.RequestCtx, status int, message string) {
+	f := &failure{code: codeInvalid, message: message}
+	if status == codeUnavailable.status {
+		f.code = codeUnavailable
+	}
+	envelopeA{}.failure(rc, f)
 }
 
 // RefuseC does so in the form of Surface C: with the code of the status, or

@@ -19,7 +19,7 @@ type question struct {
 }
 
 // Answer answers a question for partitions that are here, as JSON.
-type Answer func(ctx context.Context, name string, partitions []int, args []byte) (any, error)
+type Answer = func(ctx context.Context, name string, partitions []int, args []byte) (any, error)
 
 // Ask has the owners of all partitions answer a question, this node among them by
 // answer. Each partition is answered for once. Owners that are not known, not

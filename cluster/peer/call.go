@@ -18,8 +18,9 @@ import (
 const (
 	// headerTurnedAway marks a 421 of a node that is not the owner.
 	headerTurnedAway = "Muster-Turned-Away"
-	// headerAnswered marks what an owner answers to a client's request. Nothing
-	// else has been carried out.
+	// headerAnswered marks what a node answers to a call of its cluster. What has
+	// no mark comes from one that starts, stops, or knows another secret: nothing
+	// was done.
 	headerAnswered = "Muster-Answered"
 	// headerFault says which error a 503 stands for.
 	headerFault = "Muster-Fault"
@@ -106,7 +107,10 @@ func (p *Peers) post(ctx context.Context, addr, path string, body []byte) ([]byt
 	if err != nil {
 		return nil, fmt.Errorf("%w: the answer of %s: %w", resolver.ErrUnavailable, addr, err)
 	}
-	if resp.StatusCode() == http.StatusOK {
+	switch marked := len(resp.Header.Peek(headerAnswered)) > 0; {
+	case !marked && resp.StatusCode() != http.StatusNotFound:
+		return nil, fmt.Errorf("%s answered %d: %w", addr, resp.StatusCode(), resolver.ErrNotOwner)
+	case marked && resp.StatusCode() == http.StatusOK:
 		return answer, nil
 	}
 	return nil, faultOf(addr, resp, answer)

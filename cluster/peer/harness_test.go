@@ -170,7 +170,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	m.server.Open(router, func(ctx context.Context, name string, partitions []int, args []byte) (any, error) {
 		return m.answer(ctx, name, partitions, args)
 	})
-	m.http = ingest.NewServer(ingest.Options{BodyBytes: 4 << 20, HeaderBytes: maxHeadBytes + HeadRoom}, func(rc *fasthttp.RequestCtx) {
+	m.http = ingest.NewServer(ingest.Options{BodyBytes: 4 << 20, HeaderBytes: MaxHeadBytes + HeadRoom}, func(rc *fasthttp.RequestCtx) {
 		if Is(rc) {
 			m.server.Handle(rc)
 			return

@@ -83,9 +83,9 @@ func (r *Router) unavailable(rc *fasthttp.RequestCtx, text string) {
 	rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 }
 
-// maxHeadBytes is how long a client's head may be to be forwarded: what the
+// MaxHeadBytes is how long a client's head may be to be forwarded: what the
 // owner's server takes has to hold ours as well.
-const maxHeadBytes = 8 << 10
+const MaxHeadBytes = 8 << 10
 
 // HeadRoom is how many bytes of head the servers of nodes must take beyond what
 // clients may send.
@@ -94,7 +94,7 @@ const HeadRoom = 1 << 10
 // forward hands a request to the owner.
 func (r *Router) forward(rc *fasthttp.RequestCtx, partition int) {
 	p := r.peers
-	if len(rc.Request.Header.RequestURI())+len(rc.Request.Header.RawHeaders()) > maxHeadBytes {
+	if len(rc.Request.Header.RequestURI())+len(rc.Request.Header.RawHeaders()) > MaxHeadBytes {
 		r.opts.Refuse(rc, http.StatusRequestHeaderFieldsTooLarge, textHead)
 		return
 	}

@@ -59,19 +59,20 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 	for _, name := range []string{headerSigned, headerClient, headerBody} {
 		h.Del(name)
 	}
-	if forwarded {
+	partition, isCommand := strings.CutPrefix(uri, commandPath)
+	name, isAsk := strings.CutPrefix(uri, askPath)
+	switch {
+	case forwarded:
 		s.forward(rc, uri[len(forwardPath):], c.client)
-		return
-	}
-	if partition, ok := strings.CutPrefix(uri, commandPath); ok {
+	case isCommand:
 		s.command(rc, partition, c.body)
-		return
-	}
-	if name, ok := strings.CutPrefix(uri, askPath); ok {
+	case isAsk:
 		s.ask(rc, name, c.body)
+	default:
+		s.notFound(rc)
 		return
 	}
-	s.notFound(rc)
+	rc.Response.Header.Set(headerAnswered, "1")
 }
 
 // turnAway says that this node does not own what it is asked for and did nothing.
@@ -94,9 +95,6 @@ func (s *Server) forward(rc *fasthttp.RequestCtx, uri, client string) {
 		rc.SetRemoteAddr(addr)
 	}
 	o.router.owned(rc)
-	if len(rc.Response.Header.Peek(headerTurnedAway)) == 0 {
-		rc.Response.Header.Set(headerAnswered, "1")
-	}
 }
 
 // body reads the body that was signed. It answers itself when that fails.

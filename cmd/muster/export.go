@@ -78,6 +78,9 @@ func (c *importConfig) exportData(ctx context.Context, kind, id, eventType strin
 		defer cancel()
 		err = errors.Join(err, eng.Close(ctx))
 	}()
+	if err := eng.Loaded(ctx); err != nil {
+		return err
+	}
 	account, err := c.pickAccount(eng.Node.Accounts())
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ import (
 type remoteFlags struct {
 	brokers, topic, sasl, user, password, compression *string
 	tls                                               *bool
-	replication                                       *int
+	replication, partitions                           *int
 	dsn                                               *string
 	ttlDays                                           *int
 	session                                           *time.Duration
@@ -25,6 +25,7 @@ func (r *remoteFlags) add(f *cli.Flags) {
 	r.brokers = f.String("kafka", "", "`BROKERS` of Apache Kafka, HOST:PORT with commas between them, that keep the log; without them it is in --data. Needs --clickhouse")
 	r.topic = f.String("kafka-topic", kafka.DefaultTopic, "`NAME` of the topic of the log; it is made when there is none")
 	r.replication = f.Int("kafka-replication", 0, "`NUMBER` of replicas of a topic that is made, and the least of one there is; 0: 3, or the brokers if they are fewer")
+	r.partitions = f.Int("kafka-partitions", 0, "`NUMBER` of partitions of the log, which is fixed when its topic is made; 0: what it has, and of a new one 6 with --cluster-secret, else 1")
 	r.compression = f.String("kafka-compression", "none", "`HOW` records are compressed: none, lz4, zstd, snappy or gzip")
 	r.tls = f.Bool("kafka-tls", false, "speak TLS to the brokers, whose certificates the system must trust (or SSL_CERT_FILE)")
 	r.sasl = f.String("kafka-sasl", "", "`MECHANISM` to log in to the brokers with: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
@@ -50,7 +51,7 @@ func (r *remoteFlags) read() (*kafka.Options, *clickhouse.Options, error) {
 	if history == nil {
 		return nil, nil, wrongUsage("--kafka needs --clickhouse: what is kept in --data is lost to a node that takes over elsewhere. Name a ClickHouse, such as --clickhouse clickhouse://localhost:9000/muster")
 	}
-	k := &kafka.Options{Topic: *r.topic, Replication: *r.replication, Compression: *r.compression}
+	k := &kafka.Options{Topic: *r.topic, Partitions: *r.partitions, Replication: *r.replication, Compression: *r.compression}
 	for _, addr := range strings.Split(*r.brokers, ",") {
 		k.Brokers = append(k.Brokers, strings.TrimSpace(addr))
 	}

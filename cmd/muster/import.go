@@ -156,7 +156,11 @@ func (c *importConfig) target(ctx context.Context) (_ importer.Target, closeTarg
 		defer cancel()
 		return eng.Close(ctx)
 	}
-	account, err := c.pickAccount(eng.Node.Accounts())
+	err = eng.Loaded(ctx)
+	var account uint64
+	if err == nil {
+		account, err = c.pickAccount(eng.Node.Accounts())
+	}
 	if err == nil {
 		var t importer.Target
 		if t, err = importer.ToNode(eng.Node, account, c.triggerFlows, time.Now, rand.Reader); err == nil {

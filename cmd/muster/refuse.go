@@ -19,7 +19,7 @@ func refuse(ctx *fasthttp.RequestCtx, path string, status int, text string) {
 	case below("/api/v1/events"):
 		ingest.Refuse(ctx, status, text)
 	case below("/api/v1"):
-		keyapi.RefuseA(ctx, text)
+		keyapi.RefuseA(ctx, status, text)
 	case below("/v1"):
 		keyapi.RefuseC(ctx, rand.Reader, status, text)
 	case below(api.Prefix):

@@ -1,13 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"time"
 
@@ -47,6 +47,8 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for the bodies and large answers of all requests under way, at least 16 MiB; more are answered 503")
 	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections")
 	readMessaging := addMessagingFlags(f)
+	var several clusterFlags
+	several.add(f)
 	rest, err := f.Parse(p.args, p.env)
 	switch {
 	case err != nil:
@@ -74,6 +76,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
 		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
+	if err := several.read(c); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -93,7 +98,8 @@ func (p *process) serve(ctx context.Context) (err error) {
 	}
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics)
-	server := ingest.NewServer(c.ingest, ops.Handle)
+	var calls peerCalls
+	server := ingest.NewServer(c.ingest, calls.before(ops.Handle))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	stopServer := func() error {
@@ -108,7 +114,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopServer()) }()
 
-	c.engine.Address = ln.Addr().String()
+	c.engine.Address = cmp.Or(c.engine.Address, ln.Addr().String())
 	eng, err := engine.Open(ctx, c.engine)
 	if err != nil {
 		if ctx.Err() != nil {
@@ -124,23 +130,65 @@ func (p *process) serve(ctx context.Context) (err error) {
 		err = errors.Join(err, c.close(eng))
 		c.log.Info("stopped")
 	}()
-	reportSkipped(c, eng)
-	if len(eng.Node.Accounts()) == 0 {
-		if err := p.bootstrap(ctx, c, eng, origin(ln.Addr())); err != nil {
-			return err
-		}
-	}
-	services, err := c.open(ctx, eng, ops, origin(ln.Addr()))
+	ops.Loading(eng.Loading)
+	calls.open(eng.Peers())
+	services, err := c.open(ctx, eng, origin(ln.Addr()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, services.close()) }()
+	calls.serve(services)
+	if err := p.start(ctx, c, eng, services, origin(ln.Addr())); err != nil {
+		services.drain()
+		if ctx.Err() != nil {
+			c.log.Info("stopped while starting")
+			return nil
+		}
+		return err
+	}
+	ops.Open(services.handler, eng.Node.Err)
 	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
 
 	err = c.wait(ctx, eng, served)
 	ops.Drain()
+	if err == nil {
+		c.leave(eng)
+	}
 	services.drain()
 	return errors.Join(err, stopServer())
+}
+
+// start brings the node to where it serves: what it owns is here, and there is a
+// company.
+func (p *process) start(ctx context.Context, c *serveConfig, eng *engine.Engine, s *services, origin string) error {
+	if err := eng.Loaded(ctx); err != nil {
+		return err
+	}
+	reportSkipped(c, eng)
+	f := &founder{p: p, c: c, eng: eng, origin: origin, exists: s.console.HasCompany}
+	if eng.Peers() == nil {
+		return f.found(ctx)
+	}
+	if eng.Node.Owns(directoryPartition) {
+		return f.settle(ctx)
+	}
+	// The owner of the directory does it; should it die first, this one may be
+	// the next.
+	s.background(func(ctx context.Context) {
+		if err := f.settle(ctx); err != nil && ctx.Err() == nil {
+			c.log.Error("the first company could not be made", "err", err)
+		}
+	})
+	return nil
+}
+
+// leave hands over to other nodes what is here.
+func (c *serveConfig) leave(eng *engine.Engine) {
+	ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
+	defer cancel()
+	if err := eng.Leave(ctx); err != nil {
+		c.log.Warn("other nodes take over, but not in order; nothing is lost", "err", err)
+	}
 }
 
 // logCheck is the pause between looks at whether the log has failed.
@@ -166,7 +214,7 @@ func (c *serveConfig) wait(ctx context.Context, eng *engine.Engine, served <-cha
 			return fmt.Errorf("%w: %w", errFailed, eng.Node.Err())
 		case <-eng.Lost():
 			eng.Node.Fail(eng.LostErr())
-			return fmt.Errorf("%w: this node was silent for too long and another has taken over; nothing that was acknowledged is lost: %w", errFailed, eng.LostErr())
+			return fmt.Errorf("%w: this node was silent for too long and another has taken over, which does not share the log with it; nothing that was acknowledged is lost: %w", errFailed, eng.LostErr())
 		case err := <-served:
 			return fmt.Errorf("the listener ended: %w", err)
 		case <-check.C:
@@ -209,35 +257,6 @@ func origin(addr net.Addr) string {
 		}
 	}
 	return "http://" + net.JoinHostPort(host, strconv.Itoa(port))
-}
-
-// bootstrap makes the first company. Its credentials are printed, and written
-// to the file, before the record that makes it: a crash between leaves
-// credentials without a company, never a company without credentials. The next
-// start then makes the company of the file.
-func (p *process) bootstrap(ctx context.Context, c *serveConfig, eng *engine.Engine, origin string) error {
-	creds, err := api.LoadCredentials(c.credentials)
-	switch {
-	case c.credentials != "" && err == nil:
-		c.log.Info("the data directory is empty; making the company of the credentials file", "file", c.credentials)
-		creds.SetOrigin(origin)
-	case c.credentials == "" || errors.Is(err, os.ErrNotExist):
-		if creds, err = api.NewCredentials(rand.Reader, origin); err != nil {
-			return err
-		}
-	default:
-		return fmt.Errorf("--credentials: %w. It is left as it is; name another file, or move it away", err)
-	}
-	if c.credentials != "" {
-		if err := creds.Save(c.credentials); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(p.stdout, "A new company. These are its credentials; they are not shown again:")
-	if err := creds.Print(p.stdout); err != nil {
-		return fmt.Errorf("print the credentials: %w", err)
-	}
-	return creds.Bootstrap(ctx, eng.Node, rand.Reader)
 }
 
 // reportSkipped says for which records --skip-record is still needed: replay

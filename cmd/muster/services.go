@@ -11,13 +11,16 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fasthttp/router"
+	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/api/openapi"
+	"github.com/musterhq/muster/cluster/peer"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
@@ -92,12 +95,26 @@ type services struct {
 	relay      *email.Sender
 	capture    *capture.Store
 	stop       []func() // what remains to be stopped, the newest last
+
+	// handler answers requests; router is before it where there are other nodes.
+	handler fasthttp.RequestHandler
+	router  *peer.Router
+	// working ends at the drain, with what runs in the background.
+	working context.Context
+	end     context.CancelFunc
+	running sync.WaitGroup
 }
 
-// open lets requests in. origin is where the service is reached, unless the
+// background runs something until the services drain.
+func (s *services) background(work func(ctx context.Context)) {
+	s.running.Go(func() { work(s.working) })
+}
+
+// open makes what answers requests. origin is where the service is reached, unless the
 // configuration says otherwise.
-func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops, origin string) (s *services, err error) {
+func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin string) (s *services, err error) {
 	s = &services{}
+	s.working, s.end = context.WithCancel(context.Background())
 	defer func() {
 		if err != nil {
 			s.drain()
@@ -145,8 +162,13 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 	if err != nil {
 		return s, err
 	}
+	var others api.Peers
+	if eng.Peers() != nil {
+		others = eng.Peers()
+	}
 	s.console, err = api.New(api.Options{
-		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+		Peers: others,
+		Node:  eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
 		Captured: s.capture, DNS: c.messaging.dns, KeyLastUsed: s.keys.LastUsed, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
 	})
 	if err != nil {
@@ -157,7 +179,11 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, ops *api.Ops
 		return s, err
 	}
 	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.WriteLogMetrics, eng.History, time.Now))
-	ops.Open(r.Handler, eng.Node.Err)
+	s.handler = r.Handler
+	if eng.Peers() != nil {
+		s.router = routed(eng.Peers(), eng.Node, r.Handler)
+		s.handler = s.router.Handle
+	}
 	return s, nil
 }
 
@@ -177,6 +203,8 @@ func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handle
 
 // drain ends what requests wait for, so that they end.
 func (s *services) drain() {
+	s.end()
+	s.running.Wait()
 	if s.console != nil {
 		s.console.Close()
 	}

@@ -54,6 +54,8 @@ type Options struct {
 	// must have it. 0 takes the topic as it is and creates it with
 	// DefaultPartitions.
 	Partitions int
+	// NewPartitions is what a topic is created with while Partitions is 0.
+	NewPartitions int
 	// Replication is the number of replicas the topic is created with, and the
 	// least that one that exists must have. 0 means 3, or the number of brokers
 	// when there are fewer.
@@ -209,6 +211,8 @@ func (o Options) Validate() error {
 	switch {
 	case !validTopic(o.Topic):
 		return fmt.Errorf("option Topic is %q, must be 1 to 249 of a-z, A-Z, 0-9, dot, dash and underscore", o.Topic)
+	case o.NewPartitions < 0 || o.NewPartitions > maxPartitions:
+		return fmt.Errorf("option NewPartitions is %d, must be between 1 and %d, or 0 for the default", o.NewPartitions, maxPartitions)
 	case o.Partitions < 0 || o.Partitions > maxPartitions:
 		return fmt.Errorf("option Partitions is %d, must be between 1 and %d, or 0 for what the topic has", o.Partitions, maxPartitions)
 	case o.Replication < 0 || o.Replication > 32767:

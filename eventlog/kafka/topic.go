@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -113,10 +114,7 @@ var errCreate = errors.New("it does not exist and Kafka does not create it")
 // create makes the topic. brokers is how many there are.
 func (l *Log) create(ctx context.Context, brokers int) error {
 	o := &l.opts
-	partitions := o.Partitions
-	if partitions == 0 {
-		partitions = DefaultPartitions
-	}
+	partitions := cmp.Or(o.Partitions, o.NewPartitions, DefaultPartitions)
 	replicas := l.replication(brokers)
 	config := []kgo.ConfigEntry{
 		{ConfigName: setMinInsync, ConfigValue: strconv.Itoa(l.minInsync(replicas))},

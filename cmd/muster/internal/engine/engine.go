@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/cluster/checkpoint"
+	"github.com/musterhq/muster/cluster/peer"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/eventlog/kafka"
@@ -47,8 +47,11 @@ type Options struct {
 	// Checkpoints is the URL of storage that checkpoints are shared in, empty for
 	// none.
 	Checkpoints string
-	// Address is what this node tells other nodes that it listens at.
+	// Address is where this node tells other nodes that they reach it, HOST:PORT.
 	Address string
+	// Peer configures the calls to other nodes; its Table and Self are the
+	// engine's. Without it the node owns all partitions or none.
+	Peer *peer.Options
 	// SessionTimeout is after how long of silence another node may take over;
 	// the default is package cluster's.
 	SessionTimeout time.Duration
@@ -65,17 +68,22 @@ type Engine struct {
 
 	lock io.Closer
 	// file or topic is Log, by its kind.
-	file   *file.Log
-	topic  *kafka.Log
-	member *cluster.Member // of a log in Kafka
+	file  *file.Log
+	topic *kafka.Log
+	// of a log in Kafka; peers are nil where the node is alone.
+	member *cluster.Member
+	keeper *keeper
+	peers  *peer.Peers
+	self   cluster.Node
 	// checkpoints are shared with other nodes; nil when they are not.
 	checkpoints *checkpoint.Store
 	// identity names the log, whatever directory it is opened from.
 	identity string
 }
 
-// Open opens a data directory, makes it if there is none, and replays. The
-// error wraps [ErrInUse] when another process has it.
+// Open opens a data directory and makes it if there is none. A log in files is
+// replayed when it returns; partitions of one in Kafka are being taken, see
+// [Engine.Loaded]. The error wraps [ErrInUse] when another process has it.
 func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
@@ -109,16 +117,18 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err != nil {
 		return e, err
 	}
-	e.Node, err = resolver.Open(ctx, resolver.Options{
+	node := resolver.Options{
 		FS: fs, Dir: filepath.Join(o.Dir, "state"), Log: e.Log, History: e.History,
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
 		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
 		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
 		Shared: shared,
-	})
-	if err != nil {
+	}
+	e.inCluster(&node, o)
+	if e.Node, err = resolver.Open(ctx, node); err != nil {
 		return e, fmt.Errorf("open the state: %w", err)
 	}
+	e.join(o.Logger)
 	return e, nil
 }
 
@@ -129,45 +139,6 @@ func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
 	}
 	e.Log, e.identity = e.file, fmt.Sprintf("the log %016x in a data directory", e.file.ID())
 	return nil
-}
-
-// openTopic opens the log in Kafka and makes this node its owner.
-func (e *Engine) openTopic(ctx context.Context, o Options) (err error) {
-	if o.ClickHouse == nil {
-		return errors.New("a log in Kafka needs its history in ClickHouse")
-	}
-	k := *o.Kafka
-	k.MaxRecordBytes, k.Logger = o.MaxRecordBytes, o.Logger
-	if e.topic, err = kafka.Open(ctx, k); err != nil {
-		return err
-	}
-	e.Log = e.topic
-	if n := e.topic.Partitions(); n != 1 {
-		return fmt.Errorf("topic %s has %d partitions, this version takes 1: contacts' e-mails are unique across companies, and nothing keeps them so across partitions yet. Name another topic with --kafka-topic; it is made when there is none", e.topic.Topic(), n)
-	}
-	id, err := e.topic.ClusterID(ctx)
-	if err != nil {
-		return fmt.Errorf("the log in Kafka: %w", err)
-	}
-	name, err := claimDir(o.Dir, logName{Cluster: id, Topic: e.topic.Topic()}, rand.Reader)
-	if err != nil {
-		return err
-	}
-	e.identity = name.String()
-	mechanism, err := k.Mechanism()
-	if err != nil {
-		return fmt.Errorf("the log in Kafka: %w", err)
-	}
-	host, _ := os.Hostname() // for people to read
-	e.member, err = cluster.Join(ctx, cluster.Options{
-		Brokers: k.Brokers, Topic: e.topic.Topic(), Partitions: e.topic.Partitions(), TLS: k.TLS, SASL: mechanism, Logger: o.Logger,
-		Node: cluster.Node{ID: name.Node, Host: host, Address: cmp.Or(o.Address, "no address")}, SessionTimeout: o.SessionTimeout,
-	})
-	var owned *cluster.StrangerError
-	if errors.As(err, &owned) {
-		return fmt.Errorf("%w: %w. Stop that one; a node that died is given up after %v. Name another topic with --kafka-topic for another installation", ErrInUse, err, owned.Session)
-	}
-	return err
 }
 
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
@@ -187,18 +158,6 @@ func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	return err
 }
 
-// Lost is closed when another node owns the log; [Engine.LostErr] says which.
-// It is nil, and never ready, for a log in files.
-func (e *Engine) Lost() <-chan struct{} {
-	if e.member == nil {
-		return nil
-	}
-	return e.member.Lost()
-}
-
-// LostErr is why this node owns its log no more.
-func (e *Engine) LostErr() error { return e.member.Err() }
-
 // LogFailed tells whether the log has failed for good. One in Kafka never does:
 // it goes on when Kafka is back.
 func (e *Engine) LogFailed() bool { return e.file != nil && e.file.Stats().Failed }
@@ -207,6 +166,9 @@ func (e *Engine) LogFailed() bool { return e.file != nil && e.file.Stats().Faile
 // opening. ctx bounds how long history may take to catch up.
 func (e *Engine) Close(ctx context.Context) error {
 	var err error
+	if e.keeper != nil {
+		e.keeper.close()
+	}
 	if e.Node != nil {
 		err = errors.Join(err, e.Node.Close(ctx))
 	}
@@ -218,6 +180,9 @@ func (e *Engine) Close(ctx context.Context) error {
 	}
 	if e.member != nil {
 		err = errors.Join(err, e.member.Close())
+	}
+	if e.peers != nil {
+		e.peers.Close()
 	}
 	if e.Log != nil {
 		err = errors.Join(err, e.Log.Close())

@@ -20,6 +20,7 @@ func (e *Engine) WriteLogMetrics(w io.Writer) {
 	}
 	writeTopic(w, e.topic.Stats())
 	writeMember(w, e.member.Stats())
+	metrics.WriteGaugeFloat64(w, "muster_cluster_partitions_loading", float64(len(e.Loading())))
 }
 
 // shared are the numbers that logs of all kinds have.
@@ -72,6 +73,8 @@ func writeMember(w io.Writer, s cluster.Stats) {
 	metrics.WriteGaugeFloat64(w, "muster_cluster_member", flag(s.Confirmed))
 	metrics.WriteGaugeFloat64(w, "muster_cluster_generation", float64(s.Generation))
 	metrics.WriteCounterUint64(w, "muster_cluster_rejoins_total", s.Rejoins)
+	metrics.WriteGaugeFloat64(w, "muster_cluster_nodes", float64(s.Nodes))
+	metrics.WriteGaugeFloat64(w, "muster_cluster_partitions_assigned", float64(s.Assigned))
 }
 
 func flag(b bool) float64 {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"net"
+
+	"github.com/musterhq/muster/cluster/peer"
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+)
+
+// newPartitions is what the topic of several nodes is made with: as many for each
+// of two, three or six, and one account in six behind each if one is slow.
+const newPartitions = 6
+
+// clusterFlags say that this node works with others.
+type clusterFlags struct{ secret, advertise *string }
+
+func (c *clusterFlags) add(f *cli.Flags) {
+	c.secret = f.String("cluster-secret", "", "`SECRET` that all nodes of a topic share, at least 16 bytes; better set as MUSTER_CLUSTER_SECRET. Without one the node owns the log alone")
+	c.advertise = f.String("advertise", "", "`HOST:PORT` where other nodes reach this one; the default is the address listened on")
+}
+
+// read applies the flags to c, whose engine is set.
+func (x *clusterFlags) read(c *serveConfig) error {
+	switch {
+	case c.engine.Kafka == nil && *x.secret != "":
+		return wrongUsage("--cluster-secret needs --kafka: nodes share the log")
+	case c.engine.Kafka == nil && *x.advertise != "":
+		return wrongUsage("--advertise needs --kafka: nodes share the log")
+	case c.engine.Kafka == nil:
+		return nil
+	}
+	c.engine.Address = *x.advertise
+	if *x.advertise != "" {
+		if host, port, err := net.SplitHostPort(*x.advertise); err != nil || host == "" || port == "" || port == "0" {
+			return wrongUsage("--advertise must be HOST:PORT, have %q", *x.advertise)
+		}
+	}
+	if *x.secret == "" {
+		return nil
+	}
+	secret, err := peer.NewSecret(*x.secret)
+	if err != nil {
+		return wrongUsage("--cluster-secret: %w", err)
+	}
+	host, _, err := net.SplitHostPort(c.listen)
+	if ip := net.ParseIP(host); err == nil && *x.advertise == "" && (host == "" || ip != nil && ip.IsUnspecified()) {
+		return wrongUsage("--listen %s does not say where other nodes reach this one; add --advertise HOST:PORT", c.listen)
+	}
+	c.engine.Kafka.NewPartitions = newPartitions
+	c.engine.Peer = &peer.Options{
+		Secret: secret, Memory: c.ingest.Memory, BodyBytes: c.ingest.BodyBytes, RecordBytes: c.ingest.RecordBytes,
+		Now: c.ingest.Now, Metrics: c.ingest.Metrics, Logger: c.log,
+	}
+	c.ingest.HeaderBytes = peer.MaxHeadBytes + peer.HeadRoom
+	return nil
+}

@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/resolver"
+)
+
+// directoryPartition is where the first company is made, by whoever owns it.
+const directoryPartition = 0
+
+// foundPause is between two tries to find out whether there is a company.
+const foundPause = time.Second
+
+// founder makes the first company, if there is none.
+type founder struct {
+	p      *process
+	c      *serveConfig
+	eng    *engine.Engine
+	origin string
+	// exists asks all nodes.
+	exists func(ctx context.Context) (bool, error)
+}
+
+// settle returns once there is a company, made here or elsewhere. It is for
+// several nodes: who owns the directory when it finds none makes it.
+func (f *founder) settle(ctx context.Context) error {
+	told := false
+	for {
+		changed := f.eng.Node.Changed()
+		if f.eng.Node.Owns(directoryPartition) {
+			err := f.found(ctx)
+			switch {
+			case err == nil:
+				return nil
+			case !errors.Is(err, resolver.ErrNotOwner) && !errors.Is(err, resolver.ErrUnavailable):
+				return err
+			case !told:
+				f.c.log.Info("waiting for the other nodes: whether there is a company is not known yet", "err", err)
+				told = true
+			}
+			changed = nil
+		}
+		t := time.NewTimer(foundPause)
+		select {
+		case <-changed:
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		}
+		t.Stop()
+	}
+}
+
+// found makes the first company unless there is one. Its credentials are printed,
+// and written to the file, before the record that makes it: a crash between
+// leaves credentials without a company, never a company without credentials. The
+// next start then makes the company of the file.
+func (f *founder) found(ctx context.Context) error {
+	if there, err := f.exists(ctx); err != nil || there {
+		return err
+	}
+	creds, ours, err := f.credentials()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintln(f.p.stdout, "A new company. These are its credentials; they are not shown again:")
+	if err := creds.Print(f.p.stdout); err != nil {
+		return fmt.Errorf("print the credentials: %w", err)
+	}
+	err = creds.Bootstrap(ctx, f.eng.Node, rand.Reader)
+	var refused *resolver.Refusal
+	if !errors.As(err, &refused) || refused.Code != "conflict" {
+		return err
+	}
+	// The first record wins: another node was the owner before.
+	fmt.Fprintln(f.p.stdout, "Another node has made a company before. These credentials are void:", creds.AccountID)
+	if ours {
+		return f.withdraw(creds)
+	}
+	return nil
+}
+
+// credentials are those of the file, or new ones, which are written to it; ours
+// tells which.
+func (f *founder) credentials() (creds api.Credentials, ours bool, err error) {
+	file, partitions := f.c.credentials, f.eng.Node.Partitions()
+	creds, err = api.LoadCredentials(file)
+	switch {
+	case file != "" && err == nil:
+		account, ok := resolver.ParseAppID([]byte(creds.AppID))
+		if !ok || f.eng.Node.PartitionOf(account) != directoryPartition {
+			return creds, false, fmt.Errorf("--credentials: %s names a company that cannot be the first one of a log with %d partitions. It is left as it is; name another file, or move it away", file, partitions)
+		}
+		f.c.log.Info("there is no company; making that of the credentials file", "file", file)
+		creds.SetOrigin(f.origin)
+	case file == "" || errors.Is(err, os.ErrNotExist):
+		if creds, err = api.NewFirstCredentials(rand.Reader, f.origin, partitions); err != nil {
+			return creds, false, err
+		}
+		ours = true
+	default:
+		return creds, false, fmt.Errorf("--credentials: %w. It is left as it is; name another file, or move it away", err)
+	}
+	if file != "" {
+		err = creds.Save(file)
+	}
+	return creds, ours, err
+}
+
+// withdraw removes the file with credentials that are void, unless another node
+// has written its own to it meanwhile.
+func (f *founder) withdraw(creds api.Credentials) error {
+	if f.c.credentials == "" {
+		return nil
+	}
+	have, err := api.LoadCredentials(f.c.credentials)
+	if errors.Is(err, os.ErrNotExist) || err == nil && have.AccountID != creds.AccountID {
+		return nil
+	}
+	if err == nil {
+		err = os.Remove(f.c.credentials)
+	}
+	if err != nil {
+		return fmt.Errorf("remove void credentials: %w", err)
+	}
+	return nil
+}
