@@ -269,6 +269,10 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		if !ok {
 			return ownField(emptyIdentifier(kind))
 		}
+		var notGiven *Refusal
+		if kind == IdentityEmail {
+			notGiven = m.mayHold(a, v, c.Grant)
+		}
 		switch owner := a.ids.owner(h); {
 		case owner == o:
 			renew[k] = true
@@ -277,14 +281,11 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 				return duplicateEmail()
 			}
 			return &Refusal{Code: "conflict", Field: kind.String(), Message: kind.String() + ": another contact has this value"}
+		case notGiven != nil:
+			return notGiven
 		case a.erased(h):
 			return ownField(refuseErased(kind))
 		default:
-			if kind == IdentityEmail {
-				if r := m.mayHold(a, v, c.Grant); r != nil {
-					return r
-				}
-			}
 			if kind != IdentityEmail && a.placeholders.has([]byte(v)) {
 				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
 			}

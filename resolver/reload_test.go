@@ -74,6 +74,12 @@ func (d *durable) close() {
 func (d *durable) reload() {
 	d.t.Helper()
 	d.command(CommandSessionDelete, SessionDelete{}) // no two checkpoints at one offset
+	d.reopen()
+}
+
+// reopen is reload at an offset that has no checkpoint yet.
+func (d *durable) reopen() {
+	d.t.Helper()
 	before := hashOf(d.t.(*testing.T), d.m)
 	f := d.m.freeze()
 	w, err := d.ckpt.write(f, d.m.store.db, nil)

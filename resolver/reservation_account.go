@@ -7,11 +7,9 @@ import (
 )
 
 // namesToReserve are the names that an account must reserve before an e-mail that
-// is nobody's can be one of its contacts'. What it holds it need not reserve again,
-// and what is kept out for good not at all.
+// is nobody's can be one of its contacts'. What it holds it need not reserve again.
 func (m *Machine) namesToReserve(a *account, email string) (names []EmailName) {
-	h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal)
-	if !ok || a.erased(h) {
+	if _, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal); !ok {
 		return nil
 	}
 	for _, n := range m.reservationsOf(a, email) {

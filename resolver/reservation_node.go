@@ -106,13 +106,13 @@ func (w nodeEmails) newReservation() (id ReservationID, err error) {
 	return id, err
 }
 
-func (w nodeEmails) missing(account uint64, email string) (take, check []EmailName, err error) {
+func (w nodeEmails) missing(account uint64, c *emailCommand) (take, check []EmailName, err error) {
 	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
 	defer w.p.mu.Unlock()
 	if w.p.mu.m == nil {
 		return nil, nil, w.p.gone()
 	}
-	take, check = w.p.mu.m.missing(account, email)
+	take, check = w.p.mu.m.missing(account, c)
 	return take, check, nil
 }
 

@@ -63,12 +63,22 @@ func (c *emailCommand) args(g EmailGrant) []byte {
 	return mustJSON(c.update)
 }
 
-// missing tells what the directory must be asked for before an e-mail can be one of
-// the account's: nothing when the account's partition decides by itself. It guesses:
-// the state moves on until the command is applied.
-func (m *Machine) missing(account uint64, email string) (take, check []EmailName) {
-	a := m.accounts[account]
-	if a == nil || a.hasEmail(m, email, noOrdinal) {
+// missing tells what the directory must be asked for before a command can give a
+// contact its e-mail: nothing when the account's partition decides by itself. It
+// guesses: the state moves on until the command is applied.
+func (m *Machine) missing(account uint64, c *emailCommand) (take, check []EmailName) {
+	a, email := m.accounts[account], c.email()
+	if a == nil {
+		return nil, nil
+	}
+	except := noOrdinal
+	if c.name == CommandContactUpdate {
+		var ok bool
+		if except, ok = a.resolveText(c.update.ID); !ok {
+			return nil, nil
+		}
+	}
+	if h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal); ok && a.ids.owner(h) != noOrdinal || a.hasEmail(m, email, except) {
 		return nil, nil
 	}
 	if take = m.namesToReserve(a, email); len(take) == 0 {
@@ -87,7 +97,7 @@ type emailWay interface {
 	// stamp gives a record its time and, unless it has one, its id.
 	stamp(env *eventlog.Envelope) error
 	newReservation() (ReservationID, error)
-	missing(account uint64, email string) (take, check []EmailName, err error)
+	missing(account uint64, c *emailCommand) (take, check []EmailName, err error)
 	reserve(ctx context.Context, ask EmailAsk) (EmailAnswer, error)
 	// submit has the errors of [Node.Submit].
 	submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error
@@ -115,7 +125,7 @@ func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailC
 		if err := w.stamp(&env); err != nil {
 			return err
 		}
-		g, again, err := reserveFirst(ctx, w, env, c.email())
+		g, again, err := reserveFirst(ctx, w, env, c)
 		if err != nil {
 			return err
 		}
@@ -139,8 +149,8 @@ func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailC
 
 // reserveFirst reserves what the command needs. again means that this is not
 // decided yet.
-func reserveFirst(ctx context.Context, w emailWay, env eventlog.Envelope, email string) (g EmailGrant, again bool, err error) {
-	take, check, err := w.missing(env.Account, email)
+func reserveFirst(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailCommand) (g EmailGrant, again bool, err error) {
+	take, check, err := w.missing(env.Account, c)
 	if err != nil || len(take) == 0 {
 		return g, false, err
 	}
