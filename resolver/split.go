@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"os"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -34,6 +35,8 @@ type SplitOptions struct {
 // SplitResult counts what was written.
 type SplitResult struct {
 	Accounts, Profiles int64
+	// Checkpoints are the directories of what was made, by partition.
+	Checkpoints []string
 }
 
 // ErrSplitBehind says that the newest checkpoint is not at the end of the log:
@@ -97,9 +100,24 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
 		res.Profiles += profiles
+		res.Checkpoints = append(res.Checkpoints, part.dst.path(dirCheckpoints, checkpointName(o.Offset)))
 	}
 	res.Accounts = int64(len(hashes))
 	return res, nil
+}
+
+// NewestCheckpoint is the offset of a partition's newest checkpoint in a directory
+// of a node, -1 if there is none.
+func NewestCheckpoint(fs vfs.FS, dir string, partition int) (int64, error) {
+	c := checkpoints{fs: fs, dir: fs.PathJoin(dir, fmt.Sprintf("p%d", partition))}
+	offsets, err := c.list()
+	switch {
+	case errors.Is(err, os.ErrNotExist), err == nil && len(offsets) == 0:
+		return -1, nil
+	case err != nil:
+		return -1, fmt.Errorf("list checkpoints: %w", err)
+	}
+	return offsets[len(offsets)-1], nil
 }
 
 // openAt loads the newest checkpoint, which must be at the offset.

@@ -10,6 +10,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"reflect"
 	"slices"
 	"strconv"
 	"testing"
@@ -289,7 +290,7 @@ func (l *lockstep) split(partitions int) {
 	// Again, as after a crash.
 	again, err := Split(context.Background(), SplitOptions{FS: l.fs, From: "copy", To: "to", Partitions: partitions, Offset: l.whole.next, Logger: discard()})
 	l.must(err)
-	if res != again || res.Accounts != int64(len(l.whole.accounts)) {
+	if !reflect.DeepEqual(res, again) || len(res.Checkpoints) != partitions || res.Accounts != int64(len(l.whole.accounts)) {
 		l.t.Fatalf("%+v, then %+v", res, again)
 	}
 	for i := range partitions {

@@ -18,6 +18,7 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster serve   start the service
   muster export  write profiles, segments or events as JSON lines
   muster import  bring in files of past events
+  muster migrate move a data directory to Kafka and ClickHouse
   muster admin   manage companies, users and API keys of a server
   muster health  tell whether the server on this machine serves
   muster version print the version
@@ -80,6 +81,8 @@ func (p *process) run(ctx context.Context) int {
 		err = p.export(ctx)
 	case "import":
 		err = p.importFiles(ctx)
+	case "migrate":
+		err = p.migrate(ctx)
 	case "admin":
 		err = p.admin(ctx)
 	case "health":

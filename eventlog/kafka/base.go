@@ -187,15 +187,9 @@ func (l *Log) Begin(ctx context.Context, base int64) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, l.opts.AppendTimeout)
 	defer cancel()
-	var empty []*partition
-	for _, p := range l.partitions {
-		begun, err := p.begun(ctx, base)
-		if err != nil {
-			return err
-		}
-		if !begun {
-			empty = append(empty, p)
-		}
+	empty, err := l.empty(ctx, base)
+	if err != nil {
+		return err
 	}
 	for _, p := range empty {
 		p.origin.Store(originOf(base))
@@ -210,6 +204,29 @@ func (l *Log) Begin(ctx context.Context, base int64) error {
 		}
 	}
 	return nil
+}
+
+// CanBegin tells whether Begin would find what it needs. A base below 0 is none:
+// then the topic must have no records at all. The error is as that of Begin.
+func (l *Log) CanBegin(ctx context.Context, base int64) error {
+	ctx, cancel := context.WithTimeout(ctx, l.opts.AppendTimeout)
+	defer cancel()
+	_, err := l.empty(ctx, base)
+	return err
+}
+
+// empty lists the partitions without a record. The others begin with the base.
+func (l *Log) empty(ctx context.Context, base int64) (list []*partition, err error) {
+	for _, p := range l.partitions {
+		begun, err := p.begun(ctx, base)
+		if err != nil {
+			return nil, err
+		}
+		if !begun {
+			list = append(list, p)
+		}
+	}
+	return list, nil
 }
 
 // begun tells whether the partition begins with the base already. It fails with

@@ -159,6 +159,12 @@ func TestBegin(t *testing.T) {
 	}
 	for range 2 {
 		l = mustOpen(t, opts)
+		if err := l.CanBegin(t.Context(), -1); !errors.Is(err, ErrNotEmpty) {
+			t.Fatal(err)
+		}
+		if err := l.CanBegin(t.Context(), 77); err != nil {
+			t.Fatal(err)
+		}
 		if err := l.Begin(t.Context(), 77); err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-
-	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
 // logFile says which log a directory belongs to that has none of its own.
@@ -27,6 +25,8 @@ type logName struct {
 	Topic   string `json:"topic"`
 	// Node is this node's id: random, and as old as the directory.
 	Node string `json:"node"`
+	// Base is the offset that the topic's records count from.
+	Base int64 `json:"base,omitempty"`
 }
 
 func (l logName) String() string {
@@ -39,6 +39,9 @@ var ErrOtherLog = errors.New("the data directory belongs to another log")
 // checkKind refuses a directory whose log is of the other kind, before anything
 // in it is opened.
 func checkKind(dir string, kafka bool) error {
+	if err := checkMoved(dir); err != nil {
+		return err
+	}
 	name, found, err := readLogName(dir)
 	if err != nil {
 		return err
@@ -94,34 +97,4 @@ func readLogName(dir string) (l logName, found bool, err error) {
 }
 
 // writeLogName returns once the file is durable.
-func writeLogName(dir string, l logName) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write %s: %w", filepath.Join(dir, logFile), err)
-		}
-	}()
-	b, err := json.Marshal(l)
-	if err != nil {
-		return err
-	}
-	tmp := filepath.Join(dir, logFile+".tmp")
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(tmp, filepath.Join(dir, logFile)); err != nil {
-		return err
-	}
-	d, err := vfs.Default.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
+func writeLogName(dir string, l logName) error { return writeJSON(dir, logFile, l) }
