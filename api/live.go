@@ -45,6 +45,8 @@ func (l *liveSource) next(s *stream) bool {
 		if !s.alive() {
 			return false
 		}
+	case <-l.watcher.Ended(): // the account is another node's by now
+		return s.end()
 	case <-s.api.stop:
 		return s.end()
 	}

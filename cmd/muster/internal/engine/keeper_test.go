@@ -1,0 +1,222 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/cluster"
+)
+
+// group is a member that a test writes.
+type group struct {
+	mu         sync.Mutex
+	assigned   []int
+	generation int32
+	confirmed  bool
+	changed    chan struct{}
+}
+
+func (g *group) assign(partitions ...int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.assigned, g.confirmed = partitions, true
+	g.generation++
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *group) Assigned() []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.assigned)
+}
+
+func (g *group) Changed() <-chan struct{} {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.changed
+}
+
+func (g *group) Stats() cluster.Stats {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return cluster.Stats{Generation: g.generation, Confirmed: g.confirmed}
+}
+
+// partitions is a node that a test writes.
+type partitions struct {
+	mu      sync.Mutex
+	here    map[int]bool
+	behind  map[int]bool // another node's epoch stands behind ours
+	calls   []string
+	take    func(ctx context.Context, partition int) error
+	changed chan struct{}
+	failed  chan struct{}
+}
+
+func newPartitions() *partitions {
+	return &partitions{here: map[int]bool{}, behind: map[int]bool{}, changed: make(chan struct{}), failed: make(chan struct{})}
+}
+
+func (n *partitions) set(what string, f func()) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	f()
+	if what != "" {
+		n.calls = append(n.calls, what)
+	}
+	close(n.changed)
+	n.changed = make(chan struct{})
+}
+
+func (n *partitions) Take(ctx context.Context, partition int) error {
+	n.mu.Lock()
+	take := n.take
+	n.mu.Unlock()
+	if take != nil {
+		if err := take(ctx, partition); err != nil {
+			return err
+		}
+	}
+	n.set(fmt.Sprint("take ", partition), func() { n.here[partition], n.behind[partition] = true, false })
+	return nil
+}
+
+func (n *partitions) Release(_ context.Context, partition int) error {
+	n.set(fmt.Sprint("release ", partition), func() { n.here[partition] = false })
+	return nil
+}
+
+func (n *partitions) Owns(partition int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.here[partition]
+}
+
+func (n *partitions) Acts(partition int) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.here[partition] && !n.behind[partition]
+}
+
+func (n *partitions) Changed() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.changed
+}
+
+func (n *partitions) Failed() <-chan struct{} { return n.failed }
+
+// did waits until exactly these calls were made since the last time, in any
+// order.
+func (n *partitions) did(t *testing.T, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		n.mu.Lock()
+		have := slices.Clone(n.calls)
+		n.mu.Unlock()
+		slices.Sort(have)
+		if slices.Equal(have, want) {
+			time.Sleep(20 * time.Millisecond) // and no more than these
+			n.mu.Lock()
+			more := len(n.calls) != len(want)
+			n.calls = nil
+			n.mu.Unlock()
+			if !more {
+				return
+			}
+		}
+		if time.Now().After(end) {
+			t.Fatalf("have %q, want %q", have, want)
+		}
+	}
+}
+
+// TestKeeper follows four partitions through generations: what is assigned is
+// taken, anew in each; what is not is released; what cannot be taken is tried
+// again; what leaves while it is loaded is given up.
+func TestKeeper(t *testing.T) {
+	g, n := &group{changed: make(chan struct{})}, newPartitions()
+	g.assign(0, 1)
+	k := newKeeper(n, g, 4, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	defer k.close()
+	n.did(t, "take 0", "take 1")
+	if err := k.loaded(t.Context()); err != nil || len(k.loading()) != 0 {
+		t.Errorf("%v %v", err, k.loading())
+	}
+	g.assign(1, 2)
+	n.did(t, "release 0", "take 1", "take 2")
+
+	// Another node's epoch, in no new generation: ours is renewed, not at once.
+	n.set("", func() { n.behind[1] = true })
+	n.did(t)
+	if n.Acts(1) {
+		t.Error("renewed at once")
+	}
+	n.did(t, "take 1")
+	// Not while Kafka does not confirm that it is ours.
+	n.set("", func() { g.mu.Lock(); g.confirmed = false; g.mu.Unlock(); n.behind[1] = true })
+	time.Sleep(renewPause + 200*time.Millisecond)
+	n.did(t)
+	g.assign(1, 2)
+	n.did(t, "take 1", "take 2")
+
+	// One that cannot be taken, twice.
+	fault := errors.New("it is broken")
+	failures := 2
+	n.set("", func() {
+		n.take = func(_ context.Context, partition int) error {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if partition == 3 && failures > 0 {
+				failures--
+				return fault
+			}
+			return nil
+		}
+	})
+	g.assign(3)
+	n.did(t, "release 1", "release 2", "take 3")
+
+	// One that leaves while it is loaded, and comes back.
+	loading := make(chan error)
+	n.set("", func() {
+		n.take = func(ctx context.Context, partition int) error {
+			if partition != 0 {
+				return nil
+			}
+			<-ctx.Done()
+			loading <- ctx.Err()
+			return ctx.Err()
+		}
+	})
+	g.assign(0, 3)
+	n.did(t, "take 3")
+	if have := k.loading(); !slices.Equal(have, []int{0}) {
+		t.Errorf("loading %v", have)
+	}
+	waiting := make(chan error, 1)
+	go func() { waiting <- k.loaded(t.Context()) }()
+	g.assign(3)
+	if err := <-loading; err == nil {
+		t.Error("loading went on")
+	}
+	n.did(t, "take 3")
+	if err := <-waiting; err != nil {
+		t.Errorf("what left is still waited for: %v", err)
+	}
+	n.set("", func() { n.take = func(context.Context, int) error { return fault } })
+	g.assign(0, 3)
+	for end := time.Now().Add(5 * time.Second); !errors.Is(k.loaded(t.Context()), fault); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a partition that cannot be taken is not told of")
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/openapi"
+	"github.com/musterhq/muster/messaging/tracking"
+	"github.com/musterhq/muster/resolver"
+)
+
+// located is how requests of an account are told apart from those of nobody.
+type located struct {
+	subject api.Subject
+	// good makes a request name the account, bad names that none could have.
+	good []string
+	bad  [][]string
+}
+
+// TestEveryRouteIsLocated: each call of the document is about the account that
+// its credentials or its path name, or about nobody, or is signing in; and one
+// whose credentials are missing or no account's is about nobody, so that any node
+// refuses it.
+func TestEveryRouteIsLocated(t *testing.T) {
+	const account = 0x1234567890abcdef
+	key, err := api.NewAPIKey(rand.Reader, account)
+	ok(t, err)
+	session := fmt.Sprintf("ses_%016x_%s", uint64(account), strings.Repeat("A", 43))
+	token := (tracking.Key{}).Token(tracking.Claims{Kind: tracking.Click, Account: account})
+	withKey := located{api.Account, []string{"Authorization", "Bearer " + key}, [][]string{nil, {"Authorization", "Bearer svc_live_x"}, {"Authorization", "Basic " + key}, {"X-App-Id", resolver.AppID(account)}}}
+	withApp := located{api.Account, []string{"X-App-Id", resolver.AppID(account)}, [][]string{nil, {"X-App-Id", "app_1"}, {"Authorization", "Bearer " + key}}}
+	withSession := located{api.Account, []string{"Authorization", "Bearer " + session}, [][]string{nil, {"Authorization", "Bearer ses_1"}, {"Cookie", "muster_session=x"}, {"Authorization", "Bearer " + key}}}
+	anybody := located{subject: api.Nobody}
+	byPath := located{subject: api.Account}
+	paths := map[string]located{ // longest first where one begins another
+		"/api/v1/events": withApp, "/api/v1/events/batch": withApp, "/api/v1/events/import": withApp,
+		"/healthz": anybody, "/readyz": anybody, "/metrics": anybody, "/openapi.json": anybody, "/reference": anybody,
+		"/t/{token}": byPath,
+	}
+	document, err := openapi.Document()
+	ok(t, err)
+	var doc struct{ Paths map[string]map[string]any }
+	ok(t, json.Unmarshal(document, &doc))
+	subjects := map[api.Subject]int{}
+	for path, item := range doc.Paths {
+		for method := range item {
+			method = strings.ToUpper(method)
+			want, known := paths[path]
+			switch {
+			case known:
+			case method == "POST" && path == api.Prefix+"/session":
+				want = located{subject: api.Everybody}
+			case strings.HasPrefix(path, api.Prefix+"/"):
+				want = withSession
+			case strings.HasPrefix(path, "/api/v1/"), strings.HasPrefix(path, "/v1/"):
+				want = withKey
+			case strings.HasPrefix(path, "/inbound/"):
+				want = byPath
+			default:
+				t.Errorf("%s %s: say here how it names its account, and have Locate find it", method, path)
+				continue
+			}
+			concrete := strings.NewReplacer("{account}", resolver.AccountID(account), "{token}", token, "{provider}", "ses", "{", "", "}", "").Replace(path)
+			subject, have := locate(method, concrete, want.good)
+			if subject != want.subject || subject == api.Account && have != account || subject != api.Account && have != 0 {
+				t.Errorf("%s %s: %v %x, want %v", method, path, subject, have, want.subject)
+			}
+			for _, bad := range want.bad {
+				if subject, _ := locate(method, concrete, bad); subject != api.Nobody {
+					t.Errorf("%s %s with %q: %v", method, path, bad, subject)
+				}
+			}
+			subjects[subject]++
+		}
+	}
+	if subjects[api.Account] < 125 || subjects[api.Everybody] != 1 || subjects[api.Nobody] < 5 {
+		t.Errorf("%v", subjects)
+	}
+	for path, want := range map[string]api.Subject{
+		"/t/" + token[:16]: api.Nobody, "/t/" + strings.Repeat("!", len(token)): api.Nobody, "/t/": api.Nobody,
+		"/inbound/acc_1/ses": api.Nobody, "/inbound/app_1234567890abcdef/ses": api.Nobody, "/inbound/": api.Nobody,
+		"/nothing": api.Nobody, "/": api.Nobody, "/api/v10/x": api.Nobody,
+	} {
+		if have, _ := locate("GET", path, withKey.good); have != want {
+			t.Errorf("%s: %v, want %v", path, have, want)
+		}
+	}
+	if have, n := locate("GET", api.Prefix+"/users", []string{"Cookie", "muster_session=" + session}); have != api.Account || n != account {
+		t.Errorf("a session in a cookie: %v %x", have, n)
+	}
+}
+
+func locate(method, path string, headers []string) (api.Subject, uint64) {
+	var rc fasthttp.RequestCtx
+	rc.Request.Header.SetMethod(method)
+	rc.Request.SetRequestURI(path)
+	for i := 0; i < len(headers); i += 2 {
+		rc.Request.Header.Set(headers[i], headers[i+1])
+	}
+	return api.Locate(&rc)
+}
