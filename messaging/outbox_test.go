@@ -63,6 +63,9 @@ func (h *noHistory) Append(_ context.Context, b *query.Batch) error {
 	return nil
 }
 
+// nodeID is that of all worlds; "" for a node alone.
+var nodeID string
+
 // world is a node that can be stopped and opened again.
 type world struct {
 	t       *testing.T
@@ -94,7 +97,7 @@ func (w *world) open() {
 	w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1})
 	ok(w.t, err)
 	w.node, err = resolver.Open(context.Background(), resolver.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
-		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+		Feed: resolver.FeedOptions{Delay: time.Millisecond}, NodeID: nodeID})
 	ok(w.t, err)
 }
 

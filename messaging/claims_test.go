@@ -1,0 +1,58 @@
+package messaging_test
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestOutboxUnderEpochs: all kinds of items are carried out, repeated, given up
+// and held back as they are by a node alone.
+func TestOutboxUnderEpochs(t *testing.T) {
+	nodeID = "one"
+	defer func() { nodeID = "" }()
+	for name, test := range map[string]func(*testing.T){
+		"mail":          TestOutboxMailThroughARelay,
+		"crash":         TestR1OutboxMailIsRepeatedAfterACrash,
+		"given up":      TestOutboxGivesUpAfterTwelveHours,
+		"confirmations": TestDoubleOptInMailHasItsLink,
+		"flows":         TestF1EffectsAreRepeatedUnderTheirIDs,
+		"advertising":   TestAdvertisingGoesToSubscribersOnly,
+		"texts":         TestTextsOfFlowsThroughAProvider,
+		"calls":         TestCallsOfFlows,
+		"slow hosts":    TestSlowHostsHoldUpNoOthers,
+	} {
+		t.Run(name, test)
+	}
+}
+
+// TestClaimsAreAskedForTogether: what wants to be claimed while a claim is under
+// way goes into the next one, so that they cost few records.
+func TestClaimsAreAskedForTogether(t *testing.T) {
+	f := newFleet(t, 64)
+	p := f.processes[0]
+	p.pause.Store(int64(5 * time.Millisecond)) // as long as a log elsewhere takes
+	const mails = 256
+	for i := range mails {
+		go func() {
+			_, _ = p.node.Command(t.Context(), f.account, resolver.CommandEmailSend,
+				resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: fmt.Sprintf("m%d@x.io", i), TemplateID: f.template.ID}})
+		}()
+	}
+	f.until("all are sent", p, func(v *resolver.View) bool { return count(v, "email_sent") == mails && v.OutboxSize() == 0 })
+	var text bytes.Buffer
+	p.set.WritePrometheus(&text)
+	for line := range bytes.Lines(text.Bytes()) {
+		var records int
+		if _, err := fmt.Sscanf(string(line), "muster_outbox_claim_records_total %d", &records); err == nil {
+			if records < 1 || records > mails/4 {
+				t.Errorf("%d records claimed %d items", records, mails)
+			}
+			return
+		}
+	}
+	t.Error("nothing counts the records")
+}
