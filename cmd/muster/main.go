@@ -19,6 +19,8 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster export  write profiles, segments or events as JSON lines
   muster import  bring in files of past events
   muster migrate move a data directory to Kafka and ClickHouse
+  muster backup  copy a stopped data directory to storage
+  muster restore copy a backup to a new data directory
   muster admin   manage companies, users and API keys of a server
   muster health  tell whether the server on this machine serves
   muster version print the version
@@ -83,6 +85,10 @@ func (p *process) run(ctx context.Context) int {
 		err = p.importFiles(ctx)
 	case "migrate":
 		err = p.migrate(ctx)
+	case "backup":
+		err = p.backup(ctx)
+	case "restore":
+		err = p.restore(ctx)
 	case "admin":
 		err = p.admin(ctx)
 	case "health":

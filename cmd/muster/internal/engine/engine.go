@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/cluster/checkpoint"
 	"github.com/musterhq/muster/cluster/peer"
+	"github.com/musterhq/muster/cmd/muster/internal/backup"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/eventlog/kafka"
@@ -98,6 +99,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	fs := vfs.Default
 	if e.lock, err = fs.Lock(filepath.Join(o.Dir, "LOCK")); err != nil {
 		return e, fmt.Errorf("%w: %s is held by another muster process; stop it, or name another directory with --data (%w)", ErrInUse, o.Dir, err)
+	}
+	if err := backup.CheckWhole(fs, o.Dir); err != nil {
+		return e, err
 	}
 	if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
 		return e, err

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/cmd/muster/internal/backup"
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/internal/blobtree"
+)
+
+// backup copies a stopped data directory to storage.
+func (p *process) backup(ctx context.Context) error {
+	f := cli.New("muster backup", "muster backup copies a stopped data directory to storage.", p.stderr)
+	dir := f.String("data", "", "`DIR` to back up; no process may have it")
+	to := f.String("to", "", "`URL` of the storage: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION. What an earlier backup there has is not sent again")
+	rest, err := f.Parse(p.args, p.env)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case len(rest) > 0:
+		return wrongUsage("backup takes no arguments, have %q", rest)
+	case *dir == "":
+		return wrongUsage("--data is empty; name the directory to back up")
+	case *to == "":
+		return wrongUsage("--to is empty; name the storage that backups go to")
+	}
+	o, closeBucket, err := backupOptions(ctx, *dir, "to", *to)
+	if err != nil {
+		return err
+	}
+	defer closeBucket()
+	done, err := backup.Make(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "backup %s: %d files of %d bytes; %d bytes were sent\n", done.Name, done.Files, done.Bytes, done.SentBytes)
+	return nil
+}
+
+// restore copies a backup to a new data directory.
+func (p *process) restore(ctx context.Context) error {
+	f := cli.New("muster restore", "muster restore copies a backup to a new data directory.", p.stderr)
+	dir := f.String("data", "", "`DIR` that is empty or not there")
+	from := f.String("from", "", "`URL` that was given to muster backup --to")
+	name := f.String("backup", "", "`NAME` of the backup; the newest when empty")
+	list := f.Bool("list", false, "list the backups and restore nothing")
+	rest, err := f.Parse(p.args, p.env)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case len(rest) > 0:
+		return wrongUsage("restore takes no arguments, have %q", rest)
+	case *from == "":
+		return wrongUsage("--from is empty; name the storage with the backups")
+	case *dir == "" && !*list:
+		return wrongUsage("--data is empty; name the directory to restore to")
+	}
+	o, closeBucket, err := backupOptions(ctx, *dir, "from", *from)
+	if err != nil {
+		return err
+	}
+	defer closeBucket()
+	if *list {
+		return p.listBackups(ctx, o)
+	}
+	done, err := backup.Restore(ctx, o, *name)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(p.stdout, "restored backup %s to %s: %d files of %d bytes\n", done.Name, *dir, done.Files, done.Bytes)
+	return nil
+}
+
+func (p *process) listBackups(ctx context.Context, o backup.Options) error {
+	all, err := backup.List(ctx, o)
+	if err != nil {
+		return err
+	}
+	for _, b := range all {
+		if b.Err != nil {
+			fmt.Fprintf(p.stdout, "%s\tcannot be read: %v\n", b.Name, b.Err)
+		} else {
+			fmt.Fprintf(p.stdout, "%s\t%d files\t%d bytes\n", b.Name, b.Files, b.Bytes)
+		}
+	}
+	return nil
+}
+
+func backupOptions(ctx context.Context, dir, flag, url string) (o backup.Options, closeBucket func(), err error) {
+	bucket, err := blobtree.OpenBucket(ctx, url)
+	if err != nil {
+		return o, nil, usageError{fmt.Errorf("--%s: %w", flag, err)}
+	}
+	return backup.Options{FS: vfs.Default, Dir: dir, Bucket: bucket, Rand: rand.Reader, Now: time.Now}, func() { _ = bucket.Close() }, nil
+}

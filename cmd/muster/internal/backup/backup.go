@@ -1,0 +1,160 @@
+package backup
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/internal/blobtree"
+)
+
+// Options say what is copied where.
+type Options struct {
+	FS     vfs.FS
+	Dir    string // the data directory
+	Bucket blobtree.Bucket
+	Rand   io.Reader
+	Now    func() time.Time
+}
+
+// ErrInUse means that a process has the data directory.
+var ErrInUse = errors.New("the data directory is in use")
+
+const (
+	prefix = "backup"
+	// pieceBytes is small, because history's file changes in places.
+	pieceBytes = 16 << 20
+	fileLock   = "LOCK"
+	nameLayout = "20060102T150405Z"
+)
+
+func (o *Options) set() (*blobtree.Set, error) {
+	return blobtree.NewSet(o.Bucket, prefix, blobtree.Options{FS: o.FS, Rand: o.Rand, PieceBytes: pieceBytes})
+}
+
+// about is what a manifest says of a backup.
+type about struct {
+	// Log is the identity of the log, in hexadecimal.
+	Log string `json:"log"`
+}
+
+// Done tells of a backup that was made.
+type Done struct {
+	Name string
+	blobtree.Sent
+}
+
+// Make backs the directory up. No process may have it.
+func Make(ctx context.Context, o Options) (done Done, err error) {
+	if _, err := o.FS.Stat(o.Dir); err != nil {
+		return done, fmt.Errorf("data directory: %w", err)
+	}
+	if err := CheckWhole(o.FS, o.Dir); err != nil {
+		return done, err
+	}
+	lock, err := o.lock()
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if _, err := o.FS.Stat(o.FS.PathJoin(o.Dir, "log.json")); err == nil {
+		return done, fmt.Errorf("the log of %s is in Kafka, and its history in ClickHouse: back those up. Its state is made from the log, and kept for other nodes with --checkpoints", o.Dir)
+	}
+	id, err := o.logID()
+	if err != nil {
+		return done, err
+	}
+	set, err := o.set()
+	if err != nil {
+		return done, err
+	}
+	have, err := set.Names(ctx)
+	if err != nil {
+		return done, err
+	}
+	if err := sameLog(ctx, set, have, id); err != nil {
+		return done, err
+	}
+	done.Name = o.Now().UTC().Format(nameLayout)
+	if len(have) > 0 && have[len(have)-1] >= done.Name {
+		return done, fmt.Errorf("there is the backup %s, which is not older than now, %s: set the clock right, or wait a second", have[len(have)-1], done.Name)
+	}
+	files, err := o.files()
+	if err != nil {
+		return done, err
+	}
+	done.Sent, err = set.Put(ctx, done.Name, about{id}, o.Dir, files)
+	return done, err
+}
+
+// sameLog refuses a place that has backups of another log.
+func sameLog(ctx context.Context, set *blobtree.Set, have []string, id string) error {
+	for _, name := range slices.Backward(have) {
+		m, err := set.Manifest(ctx, name)
+		if errors.Is(err, blobtree.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		var a about
+		if err := json.Unmarshal(m.Meta, &a); err != nil {
+			return fmt.Errorf("backup %s: %w", name, err)
+		}
+		if a.Log != id {
+			return fmt.Errorf("there are backups of another data directory (of the log %s, this is %s): name another place with --to", a.Log, id)
+		}
+		return nil
+	}
+	return nil
+}
+
+func (o *Options) lock() (io.Closer, error) {
+	lock, err := o.FS.Lock(o.FS.PathJoin(o.Dir, fileLock))
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s is held by another muster process; stop it first (%w)", ErrInUse, o.Dir, err)
+	}
+	return lock, nil
+}
+
+// logID reads the identity of the log out of its meta file (docs/formats.md).
+func (o *Options) logID() (string, error) {
+	path := o.FS.PathJoin(o.Dir, "log", "meta")
+	f, err := o.FS.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("%s is no data directory with a log: %w", o.Dir, err)
+	}
+	b := make([]byte, 32)
+	_, err = io.ReadFull(f, b)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	if string(b[:8]) != "MUSTRMTA" {
+		return "", fmt.Errorf("%s is not the meta file of a log", path)
+	}
+	return hex.EncodeToString(b[16:24]), nil
+}
+
+// owned are the names in a data directory that a backup may have.
+var owned = []string{"log", "state", "history.duckdb", "history.duckdb.wal", "moved.json"}
+
+// files lists what belongs to a backup.
+func (o *Options) files() ([]string, error) {
+	all, err := blobtree.Files(o.FS, o.Dir)
+	return slices.DeleteFunc(all, func(path string) bool {
+		names := strings.Split(path, "/")
+		if !slices.Contains(owned, names[0]) {
+			return true
+		}
+		// state/p<n>/checkpoints/<offset>/…; what is unfinished begins with tmp-.
+		return names[0] == "state" && (len(names) < 5 || names[2] != "checkpoints" || strings.HasPrefix(names[3], "tmp-"))
+	}), err
+}

@@ -1,0 +1,141 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// fileRestoring marks a directory that is being restored.
+const fileRestoring = "RESTORING"
+
+// ErrNotWhole means that a directory has only a part of a backup.
+var ErrNotWhole = errors.New("the data directory is not whole")
+
+// CheckWhole refuses a directory in which a restore was cut off.
+func CheckWhole(fsys vfs.FS, dir string) error {
+	_, err := fsys.Stat(fsys.PathJoin(dir, fileRestoring))
+	switch {
+	case err == nil:
+		return fmt.Errorf("%w: a restore to %s was cut off. Run muster restore again", ErrNotWhole, dir)
+	case !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("data directory: %w", err)
+	}
+	return nil
+}
+
+// Backup describes a backup.
+type Backup struct {
+	Name  string
+	Files int
+	Bytes int64
+	Err   error // why it cannot be read, nil when it can
+}
+
+// List describes the backups, oldest first.
+func List(ctx context.Context, o Options) ([]Backup, error) {
+	set, err := o.set()
+	if err != nil {
+		return nil, err
+	}
+	names, err := set.Names(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []Backup
+	for _, name := range names {
+		b := Backup{Name: name}
+		if m, err := set.Manifest(ctx, name); err != nil {
+			b.Err = err
+		} else {
+			b.Files, b.Bytes = len(m.Files), m.Bytes()
+		}
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// Restore makes the directory what it was at a backup, the newest one when name
+// is empty. The directory must be empty, not there, or that of a restore that was
+// cut off. Every byte is checked.
+func Restore(ctx context.Context, o Options, name string) (done Backup, err error) {
+	set, err := o.set()
+	if err != nil {
+		return done, err
+	}
+	names, err := set.Names(ctx)
+	switch {
+	case err != nil:
+		return done, err
+	case len(names) == 0:
+		return done, errors.New("there is no backup; name the place that was given to muster backup --to")
+	case name == "":
+		name = names[len(names)-1]
+	case !slices.Contains(names, name):
+		return done, fmt.Errorf("there is no backup %q; the newest is %s, see --list", name, names[len(names)-1])
+	}
+	m, err := set.Manifest(ctx, name)
+	if err != nil {
+		return done, fmt.Errorf("backup %s: %w. Another one may be whole, see --list", name, err)
+	}
+	if err := o.FS.MkdirAll(o.Dir, 0o700); err != nil {
+		return done, fmt.Errorf("data directory: %w", err)
+	}
+	lock, err := o.lock()
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := o.clear(); err != nil {
+		return done, err
+	}
+	if err := set.Fetch(ctx, m, o.Dir); err != nil {
+		return done, fmt.Errorf("backup %s: %w", name, err)
+	}
+	if err := errors.Join(o.FS.Remove(o.FS.PathJoin(o.Dir, fileRestoring)), o.sync(o.Dir)); err != nil {
+		return done, err
+	}
+	return Backup{Name: name, Files: len(m.Files), Bytes: m.Bytes()}, nil
+}
+
+// clear marks the directory and removes what an earlier restore left in it.
+func (o *Options) clear() error {
+	names, err := o.FS.List(o.Dir)
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	again := slices.Contains(names, fileRestoring)
+	for _, n := range names {
+		if n != fileLock && n != fileRestoring && !(again && slices.Contains(owned, n)) {
+			return fmt.Errorf("%s is not empty, it has %s: name a new directory with --data", o.Dir, n)
+		}
+	}
+	f, err := o.FS.Create(o.FS.PathJoin(o.Dir, fileRestoring), vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Sync(), f.Close(), o.sync(o.Dir), o.sync(o.FS.PathDir(o.Dir))); err != nil {
+		return err
+	}
+	for _, n := range owned {
+		if err := o.FS.RemoveAll(o.FS.PathJoin(o.Dir, n)); err != nil {
+			return err
+		}
+	}
+	return o.sync(o.Dir)
+}
+
+func (o *Options) sync(dir string) error {
+	if dir == "" {
+		dir = "."
+	}
+	d, err := o.FS.OpenDir(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
