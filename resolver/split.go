@@ -47,7 +47,8 @@ var ErrSplitBehind = errors.New("the newest checkpoint is not at the end of the 
 // partition of a log with several, at the same offset. A partition has the
 // accounts whose number modulo the number of partitions is its own; each account
 // is what it was, to the last bit of what [Machine.Hash] looks at, which is
-// compared before anything is published. Record ids and idempotency keys do not
+// compared before anything is published. Several partitions get a directory of
+// contacts' e-mails, in the first. Record ids and idempotency keys do not
 // tell whose they are: every partition has them all, and forgets them in time as
 // it would have.
 //
@@ -247,6 +248,9 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := s.copyStore(ctx, store.db, ranges); err != nil {
 		return err
 	}
+	if err := s.fillDirectory(store.db); err != nil {
+		return err
+	}
 	if w.runs, err = s.copyRuns(); err != nil {
 		return err
 	}
@@ -277,7 +281,11 @@ func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accou
 		n := 0
 		for ok := it.First(); ok; ok = it.Next() {
 			// Never nil, which would remove the key.
-			w.set(it.Key(), append(make([]byte, 0, 1), it.Value()...))
+			value := append(make([]byte, 0, 1), it.Value()...)
+			if s.of > 1 && r.table == tableEntity && it.Key()[keyHead] == entityReservation {
+				value = splitReservation[:]
+			}
+			w.set(it.Key(), value)
 			if n++; n%4096 == 0 && ctx.Err() != nil {
 				return errors.Join(ctx.Err(), it.Close(), w.finish())
 			}
@@ -285,6 +293,24 @@ func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accou
 		if err := it.Close(); err != nil {
 			return errors.Join(err, w.finish())
 		}
+	}
+	return w.finish()
+}
+
+// splitReservation is the id under which e-mails are reserved that were before
+// there was a directory of them.
+var splitReservation ReservationID
+
+// fillDirectory writes who holds which e-mail, over all accounts, where several
+// partitions need a directory of that.
+func (s *splitPart) fillDirectory(to *pebble.DB) error {
+	if s.of == 1 || s.id != 0 {
+		return nil
+	}
+	w := batchWriter{db: to, batch: to.NewBatch()}
+	for name, account := range s.m.reservations {
+		h := holder{account, splitReservation}
+		w.set([]byte(emailKey(emailHolder, name[:])), h.encode())
 	}
 	return w.finish()
 }
@@ -335,6 +361,17 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 	}
 	if !bytes.Equal(mustJSON(m.records.list()), mustJSON(s.m.records.list())) {
 		return 0, errors.New("the record ids are not what they were")
+	}
+	for name, account := range s.m.reservations {
+		if s.owns(account) && m.reservations[name] != account {
+			return 0, fmt.Errorf("account %016x has lost the reservation of an e-mail", account)
+		}
+		if s.of == 1 || s.id != 0 {
+			continue
+		}
+		if h, ok := m.holder(EmailName(name)); !ok || h.account != account {
+			return 0, fmt.Errorf("the directory has lost an e-mail of account %016x", account)
+		}
 	}
 	for _, a := range m.byIndex {
 		profiles += int64(a.headers.n)
