@@ -41,7 +41,10 @@ type frozenReader struct {
 
 func (r *frozenReader) Next(ctx context.Context) (eventlog.Entry, error) {
 	e, err := r.Reader.Next(ctx)
-	for r.log.frozen.Load() && ctx.Err() == nil {
+	for r.log.frozen.Load() {
+		if ctx.Err() != nil {
+			return eventlog.Entry{}, ctx.Err()
+		}
 		time.Sleep(50 * time.Microsecond)
 	}
 	return e, err

@@ -26,8 +26,6 @@ import (
 type sharedLog struct {
 	eventlog.Log
 	away atomic.Bool // no answer to any question
-	// hold makes appends wait, once they are durable, until it is closed.
-	hold atomic.Pointer[chan struct{}]
 	// lost counts down the appends whose answer is lost.
 	lost atomic.Int64
 }
@@ -48,9 +46,6 @@ func (l *sharedLog) Append(ctx context.Context, partition int, data []byte) (int
 		return 0, eventlog.ErrUncertain
 	}
 	o, err := l.Log.Append(ctx, partition, data)
-	if h := l.hold.Load(); h != nil {
-		<-*h
-	}
 	if err == nil && l.lost.Add(-1) == 0 {
 		return 0, eventlog.ErrUncertain
 	}
@@ -320,14 +315,19 @@ func TestL1L2Release(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		t.Run(fmt.Sprintf("patient=%t", patient), func(t *testing.T) {
 			c := newTestCluster(t, 1, 2)
-			a, b := c.open(0, nil), c.open(1, nil)
+			reads := &frozenLog{sharedLog: c.log}
+			a, b := c.open(0, func(o *Options) { o.Log = reads }), c.open(1, nil)
 			defer c.close()
 			ctx := context.Background()
 			mustTake(t, a, 0, 1, 2)
 			c.found(a)
 			account := clusterAccount(1)
-			hold := make(chan struct{})
-			c.log.hold.Store(&hold)
+			// Records become durable, and are not applied for now.
+			reads.frozen.Store(true)
+			_, begun, err := c.log.Bounds(ctx, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
 			const waiting = 5
 			answers := make(chan error, waiting)
 			for i := range waiting {
@@ -336,10 +336,9 @@ func TestL1L2Release(t *testing.T) {
 					answers <- err
 				}()
 			}
-			// An append returns after the record is durable and applied here.
 			p := a.partitions[1].Load()
-			for begun := p.applied.Load(); ; time.Sleep(time.Millisecond) {
-				if _, end, _ := c.log.Bounds(ctx, 1); end >= begun+waiting || end == 1+waiting {
+			for ; ; time.Sleep(time.Millisecond) {
+				if _, end, err := c.log.Bounds(ctx, 1); err != nil || end == begun+waiting {
 					break
 				}
 			}
@@ -353,28 +352,36 @@ func TestL1L2Release(t *testing.T) {
 				t.Errorf("a request after the release began: %v", err)
 			}
 			// It is refused as well when it found the partition before.
+			late, cancelLate := context.WithTimeout(ctx, time.Second)
+			defer cancelLate()
 			env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: account, ID: eventlog.RecordID{5}, StampMs: c.clock.Load()}
-			if err := p.submit(ctx, env, env.Append(nil), new(Outcome)); !errors.Is(err, ErrNotOwner) || errors.Is(err, ErrUnavailable) {
+			if err := p.submit(late, env, env.Append(nil), new(Outcome)); !errors.Is(err, ErrNotOwner) || errors.Is(err, ErrUnavailable) {
 				t.Errorf("a request that found the partition before: %v", err)
 			}
-			if patient {
-				c.log.hold.Store(nil)
-				close(hold)
-			} else {
+			if !patient {
 				cancel()
-				<-p.ended
-				c.log.hold.Store(nil)
-				close(hold)
+				<-p.left
+			} else {
+				time.Sleep(20 * time.Millisecond) // the release is to wait, not to be quick
+				reads.frozen.Store(false)
 			}
 			for range waiting {
 				err := <-answers
-				// Applied before the partition went, or not: then it may be stored.
-				if err != nil && (patient || !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotOwner)) {
+				if patient && err != nil || !patient && (!errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotOwner)) {
 					t.Errorf("L1: a request under way: %v", err)
 				}
 			}
+			reads.frozen.Store(false)
 			if err := <-released; patient && err != nil || !patient && err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("release: %v", err)
+			}
+			// So are those who read and found it before, when its files are closed.
+			if err := a.Take(ctx, 1); err != nil {
+				t.Fatal(err)
+			}
+			mustRelease(t, a, 1)
+			if err := p.read(ctx, account, func(*View) error { return nil }); !errors.Is(err, ErrNotOwner) {
+				t.Errorf("a reader that found the partition before: %v", err)
 			}
 			mustTake(t, b, 1)
 			for i := range waiting {

@@ -43,6 +43,10 @@ func (n *Node) Read(ctx context.Context, account uint64, fn func(*View) error) e
 	if err != nil {
 		return err
 	}
+	return p.read(ctx, account, fn)
+}
+
+func (p *partition) read(ctx context.Context, account uint64, fn func(*View) error) error {
 	if err := p.barrier(ctx); err != nil {
 		return err
 	}
