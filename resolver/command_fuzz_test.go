@@ -22,6 +22,7 @@ func FuzzCommands(f *testing.F) {
 				{"hash", "value"}, {"id", "email", "phone", "external_id", "list_id"}, {"profile", "device", "kind", "address"}, {"send", "profile", "channel", "key", "link"},
 				{"seq", "attempt", "result", "delay_ms"}, {"id", "run", "variants", "ab", "batch_size"}, {"actor_id", "permissions", "password_hash", "admin", "email"},
 				{"up_to", "definition", "template_id", "list_ids", "segment_ids"}, {"group", "name", "config"}, {"uses", "key_id"}, {"url", "events", "status", "secret"},
+				{"epoch", "items"},
 			} {
 				parts := []string{}
 				for _, n := range fields {

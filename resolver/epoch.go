@@ -43,13 +43,18 @@ import (
 //   - erasure.done says that history has erased what was erased below an offset.
 //     History is one for all nodes, tasks are in the order of their offsets, and
 //     every state has the same: what is confirmed is what was asked for.
+//   - What partitions tell each other of e-mails names a reservation by its id: it
+//     is given up or settled once, and who asks an account's partition what became
+//     of one gets an answer that stays true.
 //   - api_keys.used tells of uses that were, the newest counts.
 //   - An epoch record that was on its way when its node froze becomes the newest
 //     and takes the partition from its owner. Both then see in the log that they
 //     do not act or should not: the owner takes the partition again
 //     ([Node.Take]), the other one gives it back.
 //
-// So epochs need not be in those records, and they do not cost it.
+// So epochs need not be in those records. History and checkpoints are no effects
+// in this sense: rows are a function of the log, and history takes those of a
+// record once, whoever brings them.
 
 // CommandPartitionEpoch begins an epoch. It is of no account: its number is 0.
 const CommandPartitionEpoch = "partition.epoch"
