@@ -32,6 +32,15 @@ func (h *Handler) authenticate(header *fasthttp.RequestHeader) (account uint64, 
 	return app.Account, good == 1
 }
 
+// left tells whether a request names an account that is not answered for here.
+func (h *Handler) left(header *fasthttp.RequestHeader) bool {
+	if h.opts.Here == nil {
+		return false
+	}
+	account, ok := resolver.ParseAppID(header.Peek(headerAppID))
+	return ok && !h.opts.Here(account)
+}
+
 func bit(b bool) int {
 	if b {
 		return 1

@@ -170,9 +170,12 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx, w *work, e endpoint) int {
 	enc, refused := checkHead(&ctx.Request.Header)
 	if refused == nil {
 		account, ok := h.authenticate(&ctx.Request.Header)
-		if ok {
+		switch {
+		case ok:
 			refused = h.process(ctx, w, e, enc, account)
-		} else {
+		case h.left(&ctx.Request.Header):
+			refused = h.submitError(resolver.ErrNotOwner)
+		default:
 			h.counters.authFailures.Inc()
 			w.answer = appendDenied(w.answer[:0], e)
 		}

@@ -100,6 +100,10 @@ type Options struct {
 	// Logger takes faults of the server itself; nil is silent.
 	Logger *slog.Logger
 
+	// Here tells whether an account is answered for here; nil means that all are.
+	// One that has just left is unknown, and its client must not be told so.
+	Here func(account uint64) bool
+
 	// Refuse answers what is not a proper HTTP request in the form of the path it asks
 	// for, which may be unknown; nil answers all in Surface B's.
 	Refuse func(ctx *fasthttp.RequestCtx, path string, status int, text string)

@@ -646,3 +646,30 @@ func TestHandlerAllocations(t *testing.T) {
 		t.Errorf("%v allocations a request", n)
 	}
 }
+
+// TestAccountThatLeft: an account that another node answers for by now is not
+// told that its credentials are wrong.
+func TestAccountThatLeft(t *testing.T) {
+	opts := testOptions()
+	opts.Here = func(account uint64) bool { return account%2 == 0 }
+	client, _ := serve(t, newFakeNode(), opts)
+	for _, x := range []struct {
+		app    string
+		status int
+		retry  string
+	}{{resolver.AppID(7), 503, "1"}, {resolver.AppID(8), 202, ""}, {"app_none", 202, ""}} {
+		req, resp := fasthttp.AcquireRequest(), fasthttp.AcquireResponse()
+		req.SetRequestURI("http://test/api/v1/events")
+		req.Header.SetMethod("POST")
+		req.Header.SetContentType("application/json")
+		req.Header.Set("X-App-Id", x.app)
+		req.Header.Set("X-App-Secret", testSecret)
+		req.SetBodyString(`{"event_type":"x","user":{"email":"a@x.io"}}`)
+		if err := client.Do(req, resp); err != nil {
+			t.Fatal(err)
+		}
+		if resp.StatusCode() != x.status || string(resp.Header.Peek("Retry-After")) != x.retry || !bytes.Contains(resp.Body(), []byte(`"success":false`)) {
+			t.Errorf("%s: %d %s", x.app, resp.StatusCode(), resp.Body())
+		}
+	}
+}

@@ -37,6 +37,7 @@ type conns struct {
 // conn are the connections to one node.
 type conn struct {
 	client *fasthttp.HostClient
+	gone   time.Time // since when the node lives no more, zero while it does; the owner's lock guards it
 	mu     struct {
 		sync.Mutex
 		open map[net.Conn]struct{}
@@ -61,16 +62,25 @@ func (c *conns) to(addr string) *conn {
 	return x
 }
 
-// keep cuts the connections to all addresses but some.
-func (c *conns) keep(addrs map[string]bool) {
+// keep cuts the connections to all addresses but some, once they have not been
+// among those for a time; it reports whether there are any to be cut later.
+func (c *conns) keep(addrs map[string]bool, now time.Time, grace time.Duration) (left bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for addr, x := range c.mu.byAddr {
-		if !addrs[addr] {
+		switch {
+		case addrs[addr]:
+			x.gone = time.Time{}
+		case x.gone.IsZero() && grace > 0:
+			x.gone, left = now, true
+		case now.Sub(x.gone) < grace:
+			left = true
+		default:
 			delete(c.mu.byAddr, addr)
 			x.cut()
 		}
 	}
+	return left
 }
 
 // close cuts all connections, and has none made again.
@@ -78,7 +88,7 @@ func (c *conns) close() {
 	c.mu.Lock()
 	c.mu.closed = true
 	c.mu.Unlock()
-	c.keep(nil)
+	c.keep(nil, time.Time{}, 0)
 }
 
 func newConn(addr string, connections int) *conn {

@@ -59,6 +59,9 @@ type Options struct {
 	// Wait is how long a call waits for an owner that is not known, not there or
 	// still loading; default 10 s.
 	Wait time.Duration
+	// Grace is how long a node that has left the cluster may still answer the
+	// requests that it has; default 2 s.
+	Grace time.Duration
 	// CallTimeout bounds a command or a question whose caller gives no bound;
 	// default 30 s.
 	CallTimeout time.Duration
@@ -77,6 +80,7 @@ func (o Options) withDefaults() (Options, error) {
 	o.BodyBytes = cmp.Or(o.BodyBytes, 8<<20)
 	o.RecordBytes = cmp.Or(o.RecordBytes, 16<<20)
 	o.Wait = cmp.Or(o.Wait, 10*time.Second)
+	o.Grace = cmp.Or(o.Grace, 2*time.Second)
 	o.CallTimeout = cmp.Or(o.CallTimeout, 30*time.Second)
 	o.Connections = cmp.Or(o.Connections, 4096)
 	if o.Metrics == nil {
@@ -85,7 +89,7 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	if o.BodyBytes < 0 || o.RecordBytes < 0 || o.Wait < 0 || o.CallTimeout < 0 || o.Connections < 0 {
+	if o.BodyBytes < 0 || o.RecordBytes < 0 || o.Wait < 0 || o.Grace < 0 || o.CallTimeout < 0 || o.Connections < 0 {
 		return o, errors.New("peer: bounds must not be negative")
 	}
 	return o, nil

@@ -65,19 +65,24 @@ func (p *Peers) Close() {
 	p.done.Wait()
 }
 
-// forget cuts the connections to nodes that live no more.
+// forget cuts the connections to nodes that live no more: one that is frozen
+// answers nobody. One that has left in order may answer those it has for
+// Options.Grace.
 func (p *Peers) forget() {
+	again := time.NewTimer(0)
+	defer again.Stop()
 	for {
 		changed := p.opts.Table.Changed()
 		live := map[string]bool{}
 		for _, n := range p.opts.Table.Nodes() {
 			live[n.Address] = true
 		}
-		if len(live) > 0 { // it is not known at first
-			p.conns.keep(live)
+		if len(live) > 0 && p.conns.keep(live, p.opts.Now(), p.opts.Grace) { // nodes are not known at first
+			again.Reset(p.opts.Grace/4 + time.Millisecond)
 		}
 		select {
 		case <-changed:
+		case <-again.C:
 		case <-p.ctx.Done():
 			return
 		}

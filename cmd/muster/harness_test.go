@@ -62,6 +62,7 @@ func muster(t *testing.T, stdin string, args ...string) (code int, stdout, stder
 type server struct {
 	t      *testing.T
 	cmd    *exec.Cmd
+	ready  chan string // its origin, once
 	origin string
 	creds  api.Credentials
 	token  string
@@ -86,7 +87,18 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 // data and credentials.
 func serve(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
-	s := &server{t: t}
+	s := launch(t, dir, args...)
+	s.untilReady()
+	var err error
+	s.creds, err = api.LoadCredentials(filepath.Join(dir, "credentials.json"))
+	ok(t, err)
+	return s
+}
+
+// launch starts a server and does not wait.
+func launch(t *testing.T, dir string, args ...string) *server {
+	t.Helper()
+	s := &server{t: t, ready: make(chan string, 1)}
 	credentials := filepath.Join(dir, "credentials.json")
 	s.cmd = command(append([]string{"serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--credentials", credentials}, args...)...)
 	s.cmd.Stderr = lockedWriter{&s.mu, &s.stderr}
@@ -99,26 +111,28 @@ func serve(t *testing.T, dir string, args ...string) *server {
 			s.cmd.Wait()
 		}
 	})
-	ready := make(chan string, 1)
 	go func() {
 		for in := bufio.NewScanner(out); in.Scan(); {
 			fmt.Fprintln(lockedWriter{&s.mu, &s.stdout}, in.Text())
 			if rest, ok := strings.CutPrefix(in.Text(), "ready: "); ok {
-				ready <- strings.Fields(rest)[0]
+				s.ready <- strings.Fields(rest)[0]
 			}
 		}
-		close(ready)
+		close(s.ready)
 	}()
+	return s
+}
+
+// untilReady waits until the server serves.
+func (s *server) untilReady() {
+	s.t.Helper()
 	select {
-	case s.origin = <-ready:
+	case s.origin = <-s.ready:
 	case <-time.After(60 * time.Second):
 	}
 	if s.origin == "" {
-		t.Fatalf("the server did not become ready:\n%s", s.log())
+		s.t.Fatalf("the server did not become ready:\n%s", s.log())
 	}
-	s.creds, err = api.LoadCredentials(credentials)
-	ok(t, err)
-	return s
 }
 
 func (s *server) log() string {

@@ -121,6 +121,9 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if eng.Peers() != nil {
+		c.ingest.Here = func(account uint64) bool { return eng.Node.Owns(eng.Node.PartitionOf(account)) }
+	}
 	events, err := ingest.New(eng.Node, eng.Node, c.ingest)
 	if err != nil {
 		return s, err
