@@ -83,6 +83,8 @@ func writePartition(w io.Writer, s resolver.Stats) {
 	counter("muster_flow_enrolments_total", s.Enrolments)
 	counter("muster_flow_loops_cut_total", s.FlowLoops)
 	gauge("muster_flow_waiting_events", s.FlowsWaiting)
+	gauge("muster_emails_reserved", s.EmailsReserved)
+	gauge("muster_emails_to_release", s.EmailsToRelease)
 	counter("muster_webhooks_dropped_total", s.WebhooksDropped)
 	counter("muster_segment_chunks_total", s.Chunks)
 	gauge("muster_profiles", s.Profiles)

@@ -13,7 +13,7 @@ import (
 // FuzzCommands feeds arbitrary arguments to every command: it may refuse them,
 // never panic (L3), or every start would stop at the record.
 func FuzzCommands(f *testing.F) {
-	names := slices.Sorted(maps.Keys(commandTable))
+	names := append(slices.Sorted(maps.Keys(commandTable)), slices.Sorted(maps.Keys(partitionTable))...)
 	long := strings.Repeat("a", 64)
 	for i := range names {
 		for _, v := range []string{`""`, `"` + long + `"`, "9223372036854775807", "[null]", `[{}]`} {
@@ -22,7 +22,7 @@ func FuzzCommands(f *testing.F) {
 				{"hash", "value"}, {"id", "email", "phone", "external_id", "list_id"}, {"profile", "device", "kind", "address"}, {"send", "profile", "channel", "key", "link"},
 				{"seq", "attempt", "result", "delay_ms"}, {"id", "run", "variants", "ab", "batch_size"}, {"actor_id", "permissions", "password_hash", "admin", "email"},
 				{"up_to", "definition", "template_id", "list_ids", "segment_ids"}, {"group", "name", "config"}, {"uses", "key_id"}, {"url", "events", "status", "secret"},
-				{"epoch", "items"},
+				{"epoch", "items", "ids"},
 			} {
 				parts := []string{}
 				for _, n := range fields {

@@ -34,6 +34,11 @@ type Stats struct {
 	// FlowsWaiting counts events that found no room in their record for those they
 	// enrol in flows, and wait.
 	FlowsWaiting int64
+	// EmailsReserved counts reservations of e-mails that are neither confirmed nor
+	// released, of at most 100,000; EmailsToRelease names of e-mails that the
+	// directory is to be told of, of at most 200,000. Both are 0 in a log of one
+	// partition.
+	EmailsReserved, EmailsToRelease int64
 	Counters
 }
 
@@ -50,7 +55,7 @@ func (n *Node) Stats() []Stats {
 			Shared:         n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
 			Profiles: p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
-			FlowsWaiting: p.waitingCount.Load(),
+			FlowsWaiting: p.waitingCount.Load(), EmailsReserved: p.reservedCount.Load(), EmailsToRelease: p.releaseCount.Load(),
 		}
 		s.Backlog = max(0, p.appended.Load()-s.Applied)
 		if c := p.counters.Load(); c != nil {

@@ -73,6 +73,8 @@ type partition struct {
 	waitingCount   atomic.Int64 // events that wait for those they enrol
 	identityCount  atomic.Int64
 	keyCount       atomic.Int64
+	reservedCount  atomic.Int64 // e-mails
+	releaseCount   atomic.Int64 // e-mails
 }
 
 // waiter is a request that waits for its record to be applied.

@@ -52,6 +52,8 @@ func (p *partition) observe(m *Machine) {
 	p.waitingCount.Store(waiting)
 	p.identityCount.Store(identities)
 	p.keyCount.Store(m.keys.size())
+	p.reservedCount.Store(int64(len(m.emails.reserved)))
+	p.releaseCount.Store(int64(len(m.emails.releases)))
 }
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}

@@ -1,0 +1,185 @@
+package resolver
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// directoryAsk has a machine answer one ask.
+func (r *recorder) directoryAsk(x EmailAsk) EmailAnswer {
+	r.t.Helper()
+	var out EmailReserved
+	if err := json.Unmarshal(r.ofPartition(CommandEmailReserve, EmailReserve{[]EmailAsk{x}}).Reply, &out); err != nil {
+		r.t.Fatal(err)
+	}
+	return out.Answers[0]
+}
+
+// ofPartition applies a command of account 0.
+func (r *recorder) ofPartition(name string, args any) *Outcome {
+	r.t.Helper()
+	env := r.envelope(eventlog.KindCommand)
+	env.Account = 0
+	r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	return &r.out
+}
+
+// TestQ1ReservationsAreBounded: what is neither confirmed nor released, how far
+// ahead it may end, what waits to be released, and the work of one record.
+func TestQ1ReservationsAreBounded(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	name := func(i int) EmailName { return EmailName{byte(i), byte(i >> 8)} }
+	ask := EmailAsk{Account: 9, ID: ReservationID{1}, Take: []EmailName{name(1)}, UntilMs: r.now + maxReserveMs + 1}
+	if got := r.directoryAsk(ask); got != EmailAhead {
+		t.Errorf("a reservation of more than %d ms: %s", maxReserveMs, got)
+	}
+	ask.UntilMs--
+	if got := r.directoryAsk(ask); got != EmailGranted {
+		t.Errorf("a reservation of %d ms: %s", maxReserveMs, got)
+	}
+	for i := len(r.m.emails.reserved); i < maxReserved; i++ {
+		r.m.emails.reserved[ReservationID{2, byte(i), byte(i >> 8), byte(i >> 16)}] = &reservation{}
+	}
+	if got := r.directoryAsk(ask); got != EmailGranted {
+		t.Errorf("a repetition at the bound: %s", got)
+	}
+	other := EmailAsk{Account: 9, ID: ReservationID{3}, Take: []EmailName{name(3)}, UntilMs: r.now}
+	if got := r.directoryAsk(other); got != EmailFull {
+		t.Errorf("one reservation more than %d: %s", maxReserved, got)
+	}
+	r.ofPartition(CommandEmailConfirm, EmailConfirm{[]ReservationID{{1}}})
+	if got := r.directoryAsk(other); got != EmailGranted {
+		t.Errorf("one is confirmed, so there is room: %s", got)
+	}
+	for command, args := range map[string]any{
+		CommandEmailReserve:  EmailReserve{make([]EmailAsk, maxEmailItems+1)},
+		CommandEmailConfirm:  EmailConfirm{make([]ReservationID, maxEmailItems+1)},
+		CommandEmailRelease:  EmailRelease{make([]EmailNames, maxEmailItems+1)},
+		CommandEmailSettle:   EmailSettle{make([]EmailNames, maxEmailItems+1)},
+		CommandEmailReleased: EmailReleased{make([]EmailNames, maxEmailItems+1)},
+	} {
+		if out := r.ofPartition(command, args); out.Refusal == nil || out.Refusal.Code != "limit" {
+			t.Errorf("%s of %d items: %v", command, maxEmailItems+1, out.Refusal)
+		}
+	}
+	id := r.contact(ContactCreate{Email: "ada@x.io"})
+	for i := range maxReleases - 1 {
+		r.m.emails.releases[releaseKey{name: name(i), id: ReservationID{byte(i >> 16)}}] = testAccount
+	}
+	if out := r.command(CommandContactErase, ContactErase{ID: id}); out.Refusal == nil || out.Refusal.Code != "limit" {
+		t.Errorf("an erasure beyond what can wait to be released: %v", out.Refusal)
+	}
+	if n := len(r.m.releasesWaiting()); n != maxEmailItems {
+		t.Errorf("%d names go into one record, expected %d", n, maxEmailItems)
+	}
+}
+
+// TestGrantIsNoExcuse: an e-mail is taken with a grant of all its names only, before
+// its end, and what is on file is refused with any.
+func TestGrantIsNoExcuse(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	const email = "straße@x.io"
+	names := r.m.namesToReserve(r.m.accounts[testAccount], email)
+	if len(names) != 2 {
+		t.Fatalf("%q has %d names, expected its own and the folded one", email, len(names))
+	}
+	for what, g := range map[string]struct {
+		EmailGrant
+		code string
+	}{
+		"none":     {EmailGrant{}, codeUnreserved},
+		"half":     {EmailGrant{ID: ReservationID{1}, Names: names[:1], UntilMs: r.now + 1}, codeUnreserved},
+		"too late": {EmailGrant{ID: ReservationID{1}, Names: names, UntilMs: r.now}, codeExpired},
+		"taken":    {EmailGrant{Taken: true}, "conflict"},
+	} {
+		if out := r.command(CommandContactCreate, ContactCreate{Email: email, Grant: &g.EmailGrant}); out.Refusal == nil || out.Refusal.Code != g.code {
+			t.Errorf("%s: %v, expected a refusal with code %q", what, out.Refusal, g.code)
+		}
+	}
+	grant := &EmailGrant{ID: ReservationID{1}, Names: names, UntilMs: r.now + 1}
+	r.must(CommandContactCreate, ContactCreate{Email: email, Grant: grant})
+	r.refuses(MessageDuplicateEmail, CommandContactCreate, ContactCreate{Email: email, Grant: grant})
+}
+
+// TestEmailsWaitForTheRecordBefore: what is asked while a record is under way goes
+// into the next one, as much as one takes; a full queue refuses, and the end answers
+// who waits.
+func TestEmailsWaitForTheRecordBefore(t *testing.T) {
+	var mu sync.Mutex
+	var sizes []int
+	hold := make(chan struct{})
+	b := newEmailBatches(3, func(ctx context.Context, items []int) ([]string, error) {
+		mu.Lock()
+		sizes = append(sizes, len(items))
+		mu.Unlock()
+		select {
+		case <-hold:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		out := make([]string, len(items))
+		for i, x := range items {
+			out[i] = fmt.Sprint(x)
+		}
+		return out, nil
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	var done sync.WaitGroup
+	done.Go(func() { b.run(ctx) })
+	first := b.post(0)
+	for { // until it is under way
+		mu.Lock()
+		n := len(sizes)
+		mu.Unlock()
+		if n == 1 {
+			break
+		}
+		time.Sleep(time.Millisecond)
+	}
+	var items []*emailItem[int, string]
+	for i := range 7 {
+		items = append(items, b.post(i+1))
+	}
+	close(hold)
+	<-first.done
+	for i, x := range items {
+		if <-x.done; x.err != nil || x.answer != fmt.Sprint(i+1) {
+			t.Errorf("item %d: %q %v", i+1, x.answer, x.err)
+		}
+	}
+	if fmt.Sprint(sizes) != "[1 3 3 1]" {
+		t.Errorf("records of %v items, expected [1 3 3 1]", sizes)
+	}
+	stop()
+	done.Wait()
+	if _, err := b.do(context.Background(), 12); !errors.Is(err, ErrOverloaded) {
+		t.Errorf("a queue that has ended: %v", err)
+	}
+}
+
+// TestQ1EmailsThatWaitAreBounded: a full queue refuses, and the end answers who waits.
+func TestQ1EmailsThatWaitAreBounded(t *testing.T) {
+	b := newEmailBatches(1, func(context.Context, []int) ([]int, error) { return []int{1}, nil })
+	var items []*emailItem[int, int]
+	for i := range maxEmailQueue {
+		items = append(items, b.post(i))
+	}
+	if _, err := b.do(context.Background(), 1); !errors.Is(err, ErrOverloaded) {
+		t.Errorf("a full queue: %v", err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	stop()
+	b.run(ctx)
+	for _, x := range items {
+		if <-x.done; !errors.Is(x.err, ErrUnavailable) {
+			t.Fatalf("the end answered %v", x.err)
+		}
+	}
+}
