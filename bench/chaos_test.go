@@ -49,7 +49,7 @@ func TestL1L2F1Chaos(t *testing.T) {
 	}
 	report, err := chaos.Run(ctx, chaos.Config{
 		Binary: binary, Dir: filepath.Join(dir, "chaos"), Rounds: rounds, Seed: seed, Log: t.Logf,
-		Topology: chaos.Topology{Nodes: 1, Brokers: chaos.BrokersOf(seed)},
+		Topology: chaos.Topology{Brokers: chaos.BrokersOf(seed)},
 	})
 	if errors.Is(err, services.ErrMissing) && os.Getenv(services.EnvRequire) != "1" {
 		t.Skip(err)

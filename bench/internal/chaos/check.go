@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -18,21 +19,25 @@ import (
 
 // check compares everything, once nothing goes on any more.
 func (r *run) check(ctx context.Context, disturbed flowcrash.Disturbance) error {
-	file := filepath.Join(r.config.Dir, fmt.Sprintf("probes-%d.html", r.round.Load()+1))
+	file := filepath.Join(r.config.Dir, fmt.Sprintf("probes-%d-%%d.html", r.round.Load()+1))
 	r.flows.Keys(r.sent.add)
-	r.probes.keys(r.sent.add)
-	if err := r.probes.check(ctx, file); err != nil {
-		return err
+	for i, p := range r.probes {
+		p.keys(r.sent.add)
+		if err := p.check(ctx, fmt.Sprintf(file, i)); err != nil {
+			return fmt.Errorf("company %d: %w", i, err)
+		}
 	}
 	if err := r.historyIsThere(ctx); err != nil {
 		return err
 	}
-	if err := r.sameAnswers(ctx); err != nil {
-		return err
+	for i, c := range r.clients {
+		if err := r.sameAnswers(ctx, c); err != nil {
+			return fmt.Errorf("company %d: %w", i, err)
+		}
 	}
 	var nodes []server.Credentials
 	for _, origin := range r.site.origins() {
-		nodes = append(nodes, r.credentials.At(origin))
+		nodes = append(nodes, r.companies[0].At(origin))
 	}
 	var rows []history.Key
 	work, err := r.events.Check(ctx, crash.Sources{Nodes: nodes, Keys: func(visit func(history.Key) error) error {
@@ -49,12 +54,17 @@ func (r *run) check(ctx context.Context, disturbed flowcrash.Disturbance) error 
 	return r.flows.Check(ctx, r.disturbed, nil)
 }
 
-// sameAnswers asks every node for all segments and flows with their counts.
-func (r *run) sameAnswers(ctx context.Context) error {
+// asOf is the instant of an answer, in which they differ.
+var asOf = regexp.MustCompile(`"as_of":"[^"]*"`)
+
+// sameAnswers asks every node for all segments and flows of a company, with their
+// counts.
+func (r *run) sameAnswers(ctx context.Context, c *surface.Client) error {
 	for _, path := range []string{"/segments?limit=100", "/flows?limit=100"} {
 		first := ""
 		for i, origin := range r.site.origins() {
-			text, err := r.client.At(origin).Once(ctx, surface.BySession, "GET", "/console/api/v1"+path, nil)
+			text, err := c.At(origin).Once(ctx, surface.BySession, "GET", "/console/api/v1"+path, nil)
+			text = asOf.ReplaceAll(text, nil)
 			switch {
 			case err != nil:
 				return fmt.Errorf("node %d: GET %s: %w", i, path, err)
@@ -73,7 +83,7 @@ func (r *run) historyIsThere(ctx context.Context) error {
 	for {
 		var errs []error
 		for i, origin := range r.site.origins() {
-			if err := caughtUp(ctx, r.client.At(origin)); err != nil {
+			if err := caughtUp(ctx, r.clients[0].At(origin)); err != nil {
 				errs = append(errs, fmt.Errorf("node %d: %w", i, err))
 			}
 		}

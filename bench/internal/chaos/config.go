@@ -124,6 +124,13 @@ type ProbeWork struct {
 	WaitMax time.Duration `json:"post_wait_max_ns"`
 }
 
+func (w *ProbeWork) add(x ProbeWork) {
+	w.Posts += x.Posts
+	w.Reads += x.Reads
+	w.GivenUp += x.GivenUp
+	w.WaitMax = max(w.WaitMax, x.WaitMax)
+}
+
 // BrokersOf is how many brokers runs with a seed usually have: three for every
 // fourth.
 func BrokersOf(seed uint64) int {

@@ -7,7 +7,8 @@
 // Three loads act at once, through any node: workers post events in batches and
 // one by one (package crash), people run through flows with webhooks and e-mails
 // (package flowcrash), and probes post and read in small groups whose history is
-// kept. Meanwhile faults happen, one of each kind before any comes again: a node,
+// kept. They do so in two companies, whose accounts are of different partitions.
+// Meanwhile faults happen, one of each kind before any comes again: a node,
 // a broker or ClickHouse is killed and started again or frozen, a broker of three
 // is stopped, connections are cut or stalled by proxies. What is frozen or stalled
 // may be so for longer than a session of Kafka's consumer groups lasts.

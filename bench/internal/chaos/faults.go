@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -34,6 +35,9 @@ type fault struct {
 	at     time.Duration
 	target int
 	length time.Duration
+	// ofOwner says that the node is that which owns partition target, until it is
+	// known which that is.
+	ofOwner bool
 }
 
 func (f fault) String() string {
@@ -71,19 +75,38 @@ func (d *deck) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(d.rng.Int64N(int64(most-least)+1))
 }
 
-// round deals the faults of a round, one or two. Two are never of one process:
-// the second is of what the first is not.
+// round deals the faults of a round: one, two or three.
 func (d *deck) round() []fault {
 	faults := []fault{d.one()}
-	if d.rng.IntN(2) == 0 {
-		if second := d.one(); party(second) != party(faults[0]) {
-			second.at = d.between(0, 1500*time.Millisecond)
-			faults = append(faults, second)
-		} else {
-			d.left = append(d.left, second.kind)
-		}
+	for range d.rng.IntN(3) {
+		next := d.one()
+		next.at = d.between(0, 1500*time.Millisecond)
+		faults = append(faults, next)
 	}
 	return faults
+}
+
+// apart leaves out faults of a process or connection that another fault is about.
+func apart(faults []fault) []fault {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(faults, func(f fault) bool {
+		p := party(f)
+		if seen[p] {
+			return true
+		}
+		seen[p] = true
+		return false
+	})
+}
+
+// node draws one, mostly by a partition of a company's that it owns: what is not
+// owned matters less.
+func (d *deck) node(f *fault) {
+	if d.rng.IntN(3) > 0 {
+		f.ofOwner, f.target = true, d.rng.IntN(min(companies, d.topology.Partitions))
+	} else {
+		f.target = d.rng.IntN(d.topology.Nodes)
+	}
 }
 
 // party is whose process or connections a fault is about.
@@ -99,22 +122,29 @@ func party(f fault) string {
 
 func (d *deck) one() fault {
 	f := fault{kind: d.draw()}
-	longer := d.topology.Session + d.between(500*time.Millisecond, 2*time.Second)
+	longer := d.topology.Session + d.between(time.Second, 3*time.Second)
 	switch f.kind {
 	case nodeKilled:
-		f.target, f.length = d.rng.IntN(d.topology.Nodes), d.between(0, 1500*time.Millisecond)
+		d.node(&f)
+		// At once, as a supervisor does, or after others took over.
+		if f.length = d.between(0, 1500*time.Millisecond); d.rng.IntN(3) == 0 {
+			f.length = longer
+		}
 	case nodeFrozen:
-		f.target, f.length = d.rng.IntN(d.topology.Nodes), longer
+		d.node(&f)
+		f.length = longer
 	case nodeCut:
-		f.target, f.length = d.rng.IntN(d.topology.Nodes), d.between(200*time.Millisecond, 3*time.Second)
+		d.node(&f)
+		f.length = d.between(200*time.Millisecond, 3*time.Second)
 	case kafkaCut, kafkaStalled:
 		// A while, or longer than a session.
-		f.target, f.length = d.rng.IntN(d.topology.Nodes), d.between(200*time.Millisecond, 2*time.Second)
-		if d.rng.IntN(2) == 0 {
+		d.node(&f)
+		if f.length = d.between(200*time.Millisecond, 2*time.Second); d.rng.IntN(2) == 0 {
 			f.length = longer
 		}
 	case clickHouseCut:
-		f.target, f.length = d.rng.IntN(d.topology.Nodes), d.between(500*time.Millisecond, 4*time.Second)
+		d.node(&f)
+		f.length = d.between(500*time.Millisecond, 4*time.Second)
 	case brokerKilled:
 		f.target, f.length = d.rng.IntN(d.topology.Brokers), d.between(0, time.Second)
 	case brokerStopped:

@@ -3,6 +3,7 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,11 +31,14 @@ func TestDeck(t *testing.T) {
 		kinds := map[string]int{}
 		two := 0
 		for _, faults := range rounds {
-			if len(faults) == 2 {
-				two++
-				if party(faults[0]) == party(faults[1]) {
-					t.Errorf("two of one process: %v", faults)
+			left := apart(slices.Clone(faults))
+			for i := range left {
+				if party(left[i]) == party(left[(i+1)%len(left)]) && len(left) > 1 {
+					t.Errorf("two of one process: %v", left)
 				}
+			}
+			if len(left) > 1 {
+				two++
 			}
 			for _, f := range faults {
 				kinds[f.kind]++

@@ -13,7 +13,7 @@ import (
 // and a segment of who has at least so many of them. Of a round, people and keys
 // are new; what earlier rounds have left is known, and changes no more.
 const (
-	groups  = 4
+	groups  = 2 // of a company
 	people  = 6 // of a group and round
 	keys    = 4 // of a person, with which each may post
 	levels  = 3 // segments of a group: one event or more, two, three

@@ -20,6 +20,7 @@ import (
 type probes struct {
 	client   *surface.Client
 	seed     uint64
+	company  int
 	round    int
 	segments [groups][levels]string
 	base     base
@@ -35,8 +36,8 @@ type probes struct {
 	}
 }
 
-func newProbes(c *surface.Client, seed uint64) *probes {
-	p := &probes{client: c, seed: seed, began: time.Now()}
+func newProbes(c *surface.Client, company int, seed uint64) *probes {
+	p := &probes{client: c, company: company, seed: seed, began: time.Now()}
 	p.clear()
 	return p
 }
@@ -52,7 +53,7 @@ func (p *probes) externalID(group, person int) string {
 }
 
 func (p *probes) key(x probe) string {
-	return fmt.Sprintf("l%d-%d-%d-%d", p.round, x.group, x.person, x.key)
+	return fmt.Sprintf("l%d-%d-%d-%d-%d", p.company, p.round, x.group, x.person, x.key)
 }
 
 // setUp saves the segments.
@@ -101,7 +102,7 @@ const probeThink = 15 * time.Millisecond
 func (p *probes) run(ctx context.Context, finish <-chan struct{}) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for n := range groups * clients {
-		rng := rand.New(rand.NewPCG(p.seed, uint64(p.round*groups*clients+n)+1<<32))
+		rng := rand.New(rand.NewPCG(p.seed, uint64(p.round*groups*clients+n)+uint64(p.company+1)<<32))
 		group.Go(func() error {
 			for {
 				select {

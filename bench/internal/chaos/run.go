@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,8 +54,8 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	r := &run{config: config, flows: flows, sent: sent{}, rng: rand.New(rand.NewPCG(config.Seed, 0))}
 	r.report.Faults = map[string]int{}
 	err = r.do(ctx)
-	if r.client != nil {
-		r.client.Close()
+	for _, c := range r.clients {
+		c.Close()
 	}
 	if r.site != nil {
 		err = errors.Join(err, r.site.close())
@@ -68,19 +69,19 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 }
 
 type run struct {
-	config      Config
-	rng         *rand.Rand
-	site        *site
-	credentials server.Credentials
-	client      *surface.Client
-	events      *crash.Load
-	flows       *flowcrash.Load
-	probes      *probes
-	sent        sent
-	disturbed   []flowcrash.Disturbance
-	round       atomic.Int64
-	ended       atomic.Int64 // nodes, by themselves
-	report      Report
+	config    Config
+	rng       *rand.Rand
+	site      *site
+	companies []server.Credentials
+	clients   []*surface.Client // of the companies
+	events    *crash.Load       // of the first company
+	flows     *flowcrash.Load   // of the last
+	probes    []*probes         // of each
+	sent      sent
+	disturbed []flowcrash.Disturbance
+	round     atomic.Int64
+	ended     atomic.Int64 // nodes, by themselves
+	report    Report
 }
 
 func (r *run) do(ctx context.Context) (err error) {
@@ -93,10 +94,11 @@ func (r *run) do(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if r.credentials, err = r.site.nodes[0].readCredentials(); err != nil {
+	first, err := r.site.nodes[0].readCredentials()
+	if err != nil {
 		return err
 	}
-	if err := r.setUp(ctx); err != nil {
+	if err := r.setUp(ctx, first); err != nil {
 		return fmt.Errorf("before the first round: %w", err)
 	}
 	if err := r.rounds(ctx); err != nil {
@@ -134,24 +136,66 @@ func (r *run) rounds(ctx context.Context) error {
 	return errors.Join(<-attended, err)
 }
 
-func (r *run) setUp(ctx context.Context) (err error) {
-	origins := anyOf(r.site.origins(), r.config.Seed)
-	target := surface.Site{Credentials: r.credentials, Origin: origins, Timeout: attempt, Pause: again}
-	if r.client, err = surface.NewClient(target); err != nil {
+// companies is how many there are.
+const companies = 2
+
+func (r *run) setUp(ctx context.Context, first server.Credentials) (err error) {
+	target := surface.Site{Credentials: first, Origin: anyOf(r.site.origins(), r.config.Seed), Timeout: attempt, Pause: again}
+	for i := range companies {
+		if i > 0 {
+			if target.Credentials, err = r.found(ctx, i); err != nil {
+				return err
+			}
+		}
+		c, err := surface.NewClient(target)
+		if err != nil {
+			return err
+		}
+		r.companies, r.clients = append(r.companies, target.Credentials), append(r.clients, c)
+		if err := c.Open(ctx); err != nil {
+			return err
+		}
+		p := newProbes(c, i, r.config.Seed)
+		r.probes = append(r.probes, p)
+		if err := p.setUp(ctx); err != nil {
+			return err
+		}
+	}
+	if err := r.flows.SetUp(ctx, r.clients[companies-1]); err != nil {
 		return err
 	}
-	if err := r.client.Open(ctx); err != nil {
-		return err
-	}
-	if err := r.flows.SetUp(ctx, r.client); err != nil {
-		return err
-	}
-	r.probes = newProbes(r.client, r.config.Seed)
-	if err := r.probes.setUp(ctx); err != nil {
-		return err
-	}
+	target.Credentials = first
 	r.events = crash.NewLoad(crash.LoadOptions{Site: target, Workers: eventWorkers, Seed: r.config.Seed, Think: eventThink})
 	return nil
+}
+
+// credits are those a company begins with: more than the flows' e-mails.
+const credits = 1_000_000
+
+// found makes a company whose account is of partition i, or of another if it
+// has none.
+func (r *run) found(ctx context.Context, i int) (server.Credentials, error) {
+	partitions := uint64(r.config.Topology.Partitions)
+	for try := range 1000 {
+		var made struct {
+			ID string `json:"_id"`
+			server.Credentials
+		}
+		body := map[string]any{"name": "chaos", "email": fmt.Sprintf("chaos-%d-%d@chaos.example", i, try), "email_credits": credits}
+		if err := r.clients[0].Console(ctx, "POST", "/companies", body, &made); err != nil {
+			return made.Credentials, err
+		}
+		made.BaseURL, made.ConsoleURL = r.companies[0].BaseURL, r.companies[0].ConsoleURL
+		account, err := strconv.ParseUint(strings.TrimPrefix(made.AccountID, "acc_"), 16, 64)
+		if err != nil {
+			return made.Credentials, err
+		}
+		if account%partitions == uint64(i)%partitions {
+			err := r.clients[0].Console(ctx, "PATCH", "/companies/"+made.ID, map[string]bool{"api_access": true}, nil)
+			return made.Credentials, err
+		}
+	}
+	return server.Credentials{}, fmt.Errorf("none of 1000 companies has an account of partition %d", i)
 }
 
 // anyOf draws one of the origins each time.
@@ -168,14 +212,24 @@ func anyOf(origins []string, seed uint64) func() string {
 // oneRound is load, faults and, once all is quiet, the checks.
 func (r *run) oneRound(ctx context.Context, faults []fault) error {
 	began := time.Now()
-	var said []string
+	owners, err := r.site.owners(ctx, r.config.Topology.Partitions)
+	if err != nil {
+		return err
+	}
+	said := []string{fmt.Sprintf("partitions are owned by %v", owners)}
+	for i, f := range faults {
+		if f.ofOwner {
+			faults[i].target = owners[f.target]
+		}
+	}
+	faults = apart(faults)
 	for _, f := range faults {
 		r.report.Faults[f.kind]++
 		said = append(said, f.String())
 	}
 	r.config.Log("round %d: %s", r.round.Load()+1, strings.Join(said, "; "))
 	// Built while there are faults.
-	if err := r.events.Define(ctx, r.credentials); err != nil {
+	if err := r.events.Define(ctx, r.companies[0]); err != nil {
 		return err
 	}
 	disturbed, healed, err := r.disturb(ctx, faults)
@@ -194,7 +248,10 @@ func (r *run) oneRound(ctx context.Context, faults []fault) error {
 		return err
 	}
 	r.report.Flows = r.flows.Work()
-	r.report.Probes = r.probes.work
+	r.report.Probes = ProbeWork{}
+	for _, p := range r.probes {
+		r.report.Probes.add(p.work)
+	}
 	r.config.Log("round %d: all is answered %v after the faults, quiet after %v, checked in %v; %v in all",
 		r.round.Load()+1, healed.Round(time.Millisecond), quiet.Sub(began).Round(time.Millisecond), time.Since(quiet).Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 	return nil
@@ -208,7 +265,11 @@ func (r *run) disturb(ctx context.Context, faults []fault) (d flowcrash.Disturba
 	defer cancel(nil)
 	group, within := errgroup.WithContext(ctx)
 	finish := make(chan struct{})
-	for _, load := range []func(context.Context, <-chan struct{}) error{r.events.Run, r.flows.Run, r.probes.run} {
+	loads := []func(context.Context, <-chan struct{}) error{r.events.Run, r.flows.Run}
+	for _, p := range r.probes {
+		loads = append(loads, p.run)
+	}
+	for _, load := range loads {
 		group.Go(func() error { return load(within, finish) })
 	}
 	var ended time.Time
@@ -229,8 +290,10 @@ func (r *run) disturb(ctx context.Context, faults []fault) (d flowcrash.Disturba
 		return r.pause(within, 200*time.Millisecond, 500*time.Millisecond)
 	})
 	err = group.Wait()
-	if err == nil {
-		err = r.probes.settle(ctx)
+	for _, p := range r.probes {
+		if err == nil {
+			err = p.settle(ctx)
+		}
 	}
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {

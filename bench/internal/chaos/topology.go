@@ -1,14 +1,17 @@
 package chaos
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/bench/internal/proxy"
 	"github.com/musterhq/muster/internal/services"
@@ -32,6 +35,9 @@ func open(ctx context.Context, c Config) (s *site, err error) {
 			err = errors.Join(err, s.close())
 		}
 	}()
+	if err := os.MkdirAll(checkpoints(c), 0o700); err != nil {
+		return s, err
+	}
 	ports, err := services.FreePorts(c.Topology.Nodes)
 	if err != nil {
 		return s, err
@@ -90,10 +96,13 @@ func (s *site) args(c Config, n *node) []string {
 	}
 	if c.Topology.Nodes > 1 {
 		args = append(args, "--cluster-secret", clusterSecret, "--advertise", n.front.Addr(),
-			"--kafka-partitions", strconv.Itoa(c.Topology.Partitions), "--checkpoints", "file://"+filepath.Join(c.Dir, "checkpoints"))
+			"--kafka-partitions", strconv.Itoa(c.Topology.Partitions), "--checkpoints", "file://"+checkpoints(c))
 	}
 	return append(args, c.Topology.Args...)
 }
+
+// checkpoints is the directory that nodes share.
+func checkpoints(c Config) string { return filepath.Join(c.Dir, "checkpoints") }
 
 // clusterSecret is what the nodes know each other by.
 const clusterSecret = "chaos-chaos-chaos-chaos-chaos-32"
@@ -119,3 +128,62 @@ func (s *site) origins() (out []string) {
 	}
 	return out
 }
+
+// metric returns a metric's lines at a node, by their labels.
+func (n *node) metric(ctx context.Context, name string) (map[string]float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+n.address+"/metrics", nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("%v: %w", n, err)
+	}
+	defer res.Body.Close()
+	out := map[string]float64{}
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		if rest, is := strings.CutPrefix(lines.Text(), name+"{"); is {
+			labels, value, _ := strings.Cut(rest, "} ")
+			if out[labels], err = strconv.ParseFloat(value, 64); err != nil {
+				return nil, fmt.Errorf("%v: metric %s: %w", n, lines.Text(), err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// owners asks the nodes which partitions they own, and waits until each has an
+// owner, and one alone.
+func (s *site) owners(ctx context.Context, partitions int) ([]int, error) {
+	ctx, cancel := context.WithTimeout(ctx, ownersTimeout)
+	defer cancel()
+	for {
+		owners, found := make([]int, partitions), 0
+		for i, n := range s.nodes {
+			here, err := n.metric(ctx, "muster_applied_offset")
+			if err != nil {
+				return nil, err
+			}
+			for labels := range here {
+				p, err := strconv.Atoi(strings.Trim(strings.TrimPrefix(labels, "partition="), `"`))
+				if err != nil || p < 0 || p >= partitions {
+					return nil, fmt.Errorf("%v has partition %s", n, labels)
+				}
+				owners[p] = i
+				found++
+			}
+		}
+		if found == partitions {
+			return owners, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("%d partitions have %d owners: %w", partitions, found, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// ownersTimeout bounds how long partitions may go from hand to hand when all is
+// well.
+const ownersTimeout = 30 * time.Second
