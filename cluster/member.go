@@ -191,9 +191,40 @@ func (m *Member) Stats() Stats {
 	}
 }
 
+// handoverTime is how long the other nodes may need to hear of owners that Kafka
+// has told already.
+const handoverTime = 300 * time.Millisecond
+
+// Leave leaves the group and returns once the other nodes, if there are any, know
+// who owns what this one had, or ctx ends: until then requests come here.
+func (m *Member) Leave(ctx context.Context) {
+	others := m.Stats().Nodes > 1
+	m.leave()
+	for others && ctx.Err() == nil {
+		g, err := m.describe(ctx)
+		owned := 0
+		for _, x := range g.Members {
+			owned += len(partitionsOf(x, m.opts.Topic))
+		}
+		if err == nil && g.GroupState == groupStable && owned == m.opts.Partitions {
+			sleep(ctx, handoverTime) //nolint:errcheck // it ends either way
+			return
+		}
+		if err == nil && len(g.Members) == 0 || sleep(ctx, pollEvery) != nil {
+			return
+		}
+	}
+}
+
 // Close leaves the group, so that other nodes can take over at once. When Kafka
 // does not answer it returns all the same; the session then runs out.
 func (m *Member) Close() error {
+	m.leave()
+	m.transport.CloseIdleConnections()
+	return nil
+}
+
+func (m *Member) leave() {
 	m.closeOnce.Do(func() {
 		m.stop()
 		m.done.Wait()
@@ -209,7 +240,6 @@ func (m *Member) Close() error {
 			m.opts.Logger.Warn("Kafka did not answer in time that this node leaves; another can take over once its session has run out", "after", m.opts.SessionTimeout)
 		}
 	})
-	return nil
 }
 
 // run follows the generations until told to stop.

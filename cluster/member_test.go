@@ -261,7 +261,16 @@ func TestSeveralOwners(t *testing.T) {
 	// A change is told, and one that leaves makes room at once.
 	changed := all["a"].Changed()
 	begun := time.Now()
-	all["b"].Close()
+	leaving, cancel := context.WithTimeout(t.Context(), session)
+	defer cancel()
+	all["b"].Leave(leaving)
+	for _, id := range []string{"a", "c"} {
+		for p := range 6 {
+			if n, ok := all[id].Owner(p); !ok || n.ID == "b" {
+				t.Errorf("b has left in order, and %s takes %+v for the owner of partition %d", id, n, p)
+			}
+		}
+	}
 	agree("the other two own three each", 3, "a", "c")
 	if took := time.Since(begun); took > session-time.Second {
 		t.Errorf("took %v to take over from a node that left", took)

@@ -142,9 +142,10 @@ func (e *Engine) Lost() <-chan struct{} {
 // LostErr is why this node has lost its log.
 func (e *Engine) LostErr() error { return e.member.Err() }
 
-// Leave has other nodes take over, of a log in Kafka. What is here is still
-// answered for until [Engine.Close]. A checkpoint is written first, as far as ctx
-// allows, so that they need not replay much.
+// Leave has other nodes take over, of a log in Kafka, and returns when requests
+// come to them. What is here is still answered for until [Engine.Close]. A
+// checkpoint is written first, as far as ctx allows, so that they need not replay
+// much.
 func (e *Engine) Leave(ctx context.Context) error {
 	if e.member == nil {
 		return nil
@@ -158,5 +159,6 @@ func (e *Engine) Leave(ctx context.Context) error {
 	case <-ctx.Done():
 		err = errors.New("the last checkpoint was not written in time; whoever takes over replays the log")
 	}
-	return errors.Join(err, e.member.Close())
+	e.member.Leave(ctx)
+	return err
 }
