@@ -15,6 +15,7 @@ func chaosRun(ctx context.Context, s streams, args []string) error {
 	f := newFlags("chaos", s)
 	rounds := f.Int("rounds", 100, "how often there are faults")
 	seed := f.Uint64("seed", 1, "seed of faults, requests and moments")
+	faults := f.String("faults", "", "the only faults there are, with commas between them, such as \"node frozen\"; empty means all")
 	nodes := f.Int("nodes", 3, "nodes of muster")
 	brokers := f.Int("brokers", 0, "brokers of Kafka, 1 or 3; 0: 3 for every fourth seed")
 	partitions := f.Int("partitions", 0, "partitions of the log; 0: 3, or 1 with one node")
@@ -41,8 +42,12 @@ func chaosRun(ctx context.Context, s streams, args []string) error {
 	if *brokers == 0 {
 		*brokers = chaos.BrokersOf(*seed)
 	}
+	var only []string
+	if *faults != "" {
+		only = strings.Split(*faults, ",")
+	}
 	r, err := chaos.Run(ctx, chaos.Config{
-		Binary: path, Dir: filepath.Join(dir, "chaos"), Rounds: *rounds, Seed: *seed, Log: s.logf,
+		Binary: path, Dir: filepath.Join(dir, "chaos"), Rounds: *rounds, Faults: only, Seed: *seed, Log: s.logf,
 		Topology: chaos.Topology{Nodes: *nodes, Brokers: *brokers, Partitions: *partitions, Session: *session, Args: strings.Fields(*serverArgs)},
 	})
 	if err != nil {

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/crash"
@@ -26,6 +27,8 @@ type Config struct {
 	Topology Topology
 	// Rounds is how often there are faults. Default 10.
 	Rounds int
+	// Faults are the only kinds there are; none means all.
+	Faults []string
 	// Seed decides which faults, requests and moments there are.
 	Seed uint64
 	// MinLoad and MaxLoad bound the random time of load before the faults of a
@@ -83,6 +86,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("a chaos run needs a binary and a directory")
 	case c.Rounds < 1 || c.Rounds > MaxRounds:
 		return fmt.Errorf("rounds must be 1 to %d, not %d", MaxRounds, c.Rounds)
+	case len(c.Faults) > 0 && !slices.ContainsFunc(kinds, func(k string) bool { return slices.Contains(c.Faults, k) && (k != brokerStopped || t.Brokers == 3) }):
+		return fmt.Errorf("faults must be some of %q, not %q", kinds, c.Faults)
 	case t.Nodes < 1 || t.Nodes > maxNodes:
 		return fmt.Errorf("nodes must be 1 to %d, not %d", maxNodes, t.Nodes)
 	case t.Brokers != 1 && t.Brokers != 3:

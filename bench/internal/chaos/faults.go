@@ -53,15 +53,23 @@ func (f fault) String() string {
 type deck struct {
 	rng      *rand.Rand
 	topology Topology
+	only     []string // when there are any
 	left     []string
+}
+
+// kinds are those of a deck. Nodes are what this is about: they are killed and
+// frozen twice as often.
+var kinds = []string{
+	nodeKilled, nodeKilled, nodeFrozen, nodeFrozen, nodeCut, brokerKilled, brokerFrozen, brokerStopped,
+	kafkaCut, kafkaStalled, clickHouseKilled, clickHouseFrozen, clickHouseCut,
 }
 
 func (d *deck) draw() string {
 	if len(d.left) == 0 {
-		// Nodes are what this is about: they are killed twice as often.
-		d.left = []string{nodeKilled, nodeKilled, nodeFrozen, nodeFrozen, nodeCut, brokerKilled, brokerFrozen, kafkaCut, kafkaStalled, clickHouseKilled, clickHouseFrozen, clickHouseCut}
-		if d.topology.Brokers == 3 {
-			d.left = append(d.left, brokerStopped)
+		for _, k := range kinds {
+			if (len(d.only) == 0 || slices.Contains(d.only, k)) && (k != brokerStopped || d.topology.Brokers == 3) {
+				d.left = append(d.left, k)
+			}
 		}
 		d.rng.Shuffle(len(d.left), func(i, j int) { d.left[i], d.left[j] = d.left[j], d.left[i] })
 	}

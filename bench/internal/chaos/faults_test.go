@@ -95,6 +95,7 @@ func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]Config{
 		"a binary":   {Dir: "x"},
 		"rounds":     {Binary: "x", Dir: "x", Rounds: -1},
+		"faults":     {Binary: "x", Dir: "x", Faults: []string{"rain"}},
 		"nodes":      {Binary: "x", Dir: "x", Topology: Topology{Nodes: 100}},
 		"brokers":    {Binary: "x", Dir: "x", Topology: Topology{Brokers: 2}},
 		"partitions": {Binary: "x", Dir: "x", Topology: Topology{Partitions: -1}},

@@ -121,7 +121,7 @@ func (r *run) rounds(ctx context.Context) error {
 		attended <- err
 	}()
 	err := func() error {
-		d := &deck{rng: r.rng, topology: r.config.Topology}
+		d := &deck{rng: r.rng, topology: r.config.Topology, only: r.config.Faults}
 		for round := range r.config.Rounds {
 			r.round.Store(int64(round))
 			if err := r.oneRound(ctx, d.round()); err != nil {
