@@ -156,13 +156,13 @@ func (n *Node) Take(ctx context.Context, partition int) error {
 		return err
 	}
 	defer func() { <-s.turn }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(n.life, cancel)() // Close waits neither for a long replay nor for the log
 	if p := n.partitions[partition].Load(); p != nil {
 		return p.renew(ctx)
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	defer context.AfterFunc(n.life, cancel)() // Close does not wait for a long replay
-	begun := time.Now()                       // for the metric only
+	begun := time.Now() // for the metric only
 	p := newPartition(n, partition)
 	s.set(p)
 	select {
