@@ -77,6 +77,10 @@ func (a *API) watchNode(account uint64, segment string) (transitionWatch, bool) 
 	if !ok {
 		return transitionWatch{}, false
 	}
+	if w.Err() != nil { // the account is another node's by now
+		w.Close()
+		return transitionWatch{}, false
+	}
 	return transitionWatch{w.Events, w.From(), w.Close}, true
 }
 

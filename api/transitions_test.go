@@ -245,8 +245,8 @@ func TestTransitionsRefused(t *testing.T) {
 	}
 }
 
-// TestTransitionsEnd: a stream ends with the session, the segment and the
-// service, and gives its watcher back.
+// TestTransitionsEnd: a stream ends with the session, the segment, the service and
+// what this node serves, and gives its watcher back.
 func TestTransitionsEnd(t *testing.T) {
 	for name, x := range map[string]struct {
 		do  func(s *service, id string)
@@ -255,6 +255,11 @@ func TestTransitionsEnd(t *testing.T) {
 		"signed out": {func(s *service, _ string) { s.want("DELETE", "/session", "", nil) }, false},
 		"deleted":    {func(s *service, id string) { s.want("DELETE", "/segments/"+id, "", nil) }, true},
 		"stopped":    {func(s *service, _ string) { s.api.Close() }, true},
+		"released": {func(s *service, _ string) {
+			if err := s.node.Release(t.Context(), 0); err != nil {
+				t.Error(err)
+			}
+		}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newService(t, &memHistory{}, func(o *Options) { o.Heartbeat = 5 * time.Millisecond })
