@@ -2,6 +2,7 @@ package loader
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -38,19 +39,28 @@ func (t Target) Head(bodyBytes int) []byte {
 
 // Fleet is the connections of a load. Its phases are run one after the other.
 type Fleet struct {
-	target  Target
 	spec    payload.Spec
 	members []*member
 }
 
+// Seat is where one connection of a fleet sends, and for whom. Each company has
+// known profiles of its own, as many as the spec says.
+type Seat struct {
+	Target  Target
+	Company int
+}
+
 // member is one connection with its requests and what became of them.
 type member struct {
-	number  int
+	number  int // its place in the fleet
+	id      int // its worker's number
+	company int
 	target  Target
 	worker  *payload.Worker
 	judge   *judge
 	perCall uint64
 	acked   []Range
+	swept   []swept
 	// deadline bounds the calls of the phase under way.
 	deadline time.Time
 	// conn is nil while there is no connection. Others only set its deadline.
@@ -59,21 +69,31 @@ type member struct {
 
 // NewFleet prepares the connections; they are opened when first used.
 func NewFleet(target Target, spec payload.Spec, connections int) (*Fleet, error) {
-	if err := CheckLoopback(target.Address); err != nil {
-		return nil, err
-	}
 	if connections < 1 || connections > MaxConnections {
 		return nil, fmt.Errorf("connections must be 1 to %d, not %d", MaxConnections, connections)
 	}
-	f := &Fleet{target: target, spec: spec}
-	for i := range connections {
-		w, err := payload.NewWorker(spec, i, target.Head)
+	return NewFleetOf(slices.Repeat([]Seat{{Target: target}}, connections), spec, 0)
+}
+
+// NewFleetOf prepares one connection for each seat. Its workers are numbered from
+// first on, so that their keys and new profiles are others than those of fleets
+// before.
+func NewFleetOf(seats []Seat, spec payload.Spec, first int) (*Fleet, error) {
+	if len(seats) < 1 || len(seats) > MaxConnections {
+		return nil, fmt.Errorf("connections must be 1 to %d, not %d", MaxConnections, len(seats))
+	}
+	f := &Fleet{spec: spec}
+	for i, s := range seats {
+		if err := CheckLoopback(s.Target.Address); err != nil {
+			return nil, err
+		}
+		w, err := payload.NewWorker(spec, first+i, s.Target.Head)
 		if err != nil {
 			return nil, err
 		}
 		f.members = append(f.members, &member{
-			number: i, target: target, worker: w,
-			judge:   newJudge(target.Expect, spec.Batch),
+			number: i, id: first + i, company: s.Company, target: s.Target, worker: w,
+			judge:   newJudge(s.Target.Expect, spec.Batch),
 			perCall: uint64(spec.EventsPerRequest()),
 		})
 	}
@@ -133,7 +153,7 @@ func (m *member) call() error {
 	if err != nil {
 		return err
 	}
-	m.acked, err = addRange(m.acked, m.number, first, first+m.perCall)
+	m.acked, err = addRange(m.acked, m.company, m.id, first, first+m.perCall)
 	return err
 }
 

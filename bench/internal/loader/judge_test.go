@@ -76,16 +76,16 @@ func TestAddRange(t *testing.T) {
 	var ranges []Range
 	for _, r := range [][2]uint64{{0, 10}, {10, 20}, {30, 40}, {40, 50}, {60, 61}} {
 		var err error
-		if ranges, err = addRange(ranges, 7, r[0], r[1]); err != nil {
+		if ranges, err = addRange(ranges, 0, 7, r[0], r[1]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	want := []Range{{7, 0, 20}, {7, 30, 50}, {7, 60, 61}}
+	want := []Range{{0, 7, 0, 20}, {0, 7, 30, 50}, {0, 7, 60, 61}}
 	if len(ranges) != 3 || ranges[0] != want[0] || ranges[1] != want[1] || ranges[2] != want[2] {
 		t.Fatalf("%v, want %v", ranges, want)
 	}
 	full := make([]Range, maxRanges)
-	if _, err := addRange(full, 0, 99, 100); err == nil || !strings.Contains(err.Error(), "gaps") {
+	if _, err := addRange(full, 0, 0, 99, 100); err == nil || !strings.Contains(err.Error(), "gaps") {
 		t.Fatalf("error %v at the bound", err)
 	}
 }

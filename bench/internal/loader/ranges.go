@@ -8,6 +8,8 @@ const maxRanges = 1 << 20
 
 // Range is acknowledged events of one worker: sequence numbers From ≤ n < To.
 type Range struct {
+	// Company is that of the worker's [Seat].
+	Company  int
 	Worker   int
 	From, To uint64
 }
@@ -16,7 +18,7 @@ type Range struct {
 func (r Range) Len() uint64 { return r.To - r.From }
 
 // addRange appends [from, to), joined to the last range when it follows it.
-func addRange(ranges []Range, worker int, from, to uint64) ([]Range, error) {
+func addRange(ranges []Range, company, worker int, from, to uint64) ([]Range, error) {
 	if n := len(ranges); n > 0 && ranges[n-1].To == from {
 		ranges[n-1].To = to
 		return ranges, nil
@@ -24,5 +26,5 @@ func addRange(ranges []Range, worker int, from, to uint64) ([]Range, error) {
 	if len(ranges) >= maxRanges {
 		return ranges, fmt.Errorf("more than %d gaps between acknowledged events of a connection", maxRanges)
 	}
-	return append(ranges, Range{Worker: worker, From: from, To: to}), nil
+	return append(ranges, Range{Company: company, Worker: worker, From: from, To: to}), nil
 }

@@ -6,13 +6,18 @@ import (
 	"time"
 )
 
-// Sweep sends every known profile once, so that they are known.
+// Sweep sends every known profile of every company once, so that they are known.
 func (f *Fleet) Sweep(ctx context.Context) (*Result, error) {
 	start := time.Now()
 	end := start.Add(sweepLimit)
-	n := len(f.members)
-	for i, m := range f.members {
-		m.worker.Sweep(f.spec.Profiles*i/n, f.spec.Profiles*(i+1)/n)
+	companies := map[int][]*member{}
+	for _, m := range f.members {
+		companies[m.company] = append(companies[m.company], m)
+	}
+	for _, of := range companies {
+		for i, m := range of {
+			m.sweep(f.spec.Profiles*i/len(of), f.spec.Profiles*(i+1)/len(of))
+		}
 	}
 	total := f.run(ctx, start, end.Add(grace), func(m *member, t *tally) {
 		for m.worker.SweepRequests() > 0 && time.Now().Before(end) && ctx.Err() == nil {

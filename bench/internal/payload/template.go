@@ -18,6 +18,8 @@ const (
 // slots are the places of one event's patched digits in a frame.
 type slots struct {
 	email, external, value, sequence int
+	// eventType is the same in every request.
+	eventType string
 }
 
 var (
@@ -44,8 +46,9 @@ func appendEvent(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, e
 		return pos
 	}
 	place := places[rng.IntN(len(places))]
+	at.eventType = eventTypes[rng.IntN(len(eventTypes))]
 	dst = append(dst, `{"event_type":"`...)
-	dst = append(dst, eventTypes[rng.IntN(len(eventTypes))]...)
+	dst = append(dst, at.eventType...)
 	at.email = mark(`","user":{"email":"u`, profileDigits)
 	at.external = mark(`@b.example","external_id":"c-`, profileDigits)
 	if rng.IntN(2) == 0 {

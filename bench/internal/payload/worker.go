@@ -125,6 +125,20 @@ func (w *Worker) Next() (request []byte, first uint64) {
 	return f.data, first
 }
 
+// Pass passes over the next request as Next does, and tells what is in it: a
+// worker made anew tells so what another with its number has sent.
+func (w *Worker) Pass(visit func(sequence, profile uint64, eventType string)) {
+	f := &w.frames[w.turn]
+	w.turn = (w.turn + 1) % len(w.frames)
+	for i := range f.events {
+		visit(w.next, w.profile(w.rng.Uint64()), f.events[i].eventType)
+		w.next++
+	}
+}
+
+// Sent is the number of events in the requests made so far.
+func (w *Worker) Sent() uint64 { return w.next }
+
 // profile picks an event's profile. The upper half of random decides whether
 // it is new, the lower half which known one it is.
 func (w *Worker) profile(random uint64) uint64 {
