@@ -141,6 +141,7 @@ func (p *partition) open(ctx context.Context) error {
 	p.mu.m = m
 	p.tenure.newest.Store(m.epoch.Number)
 	p.published.all(m)
+	p.observe(m)
 	var items []*feedItem
 	for _, sp := range f.Spool {
 		it := &feedItem{from: sp.From, to: sp.To, file: sp.File}
