@@ -140,12 +140,26 @@ const (
 
 // EmailReserved answers [EmailReserve], item by item.
 type EmailReserved struct {
-	Answers []EmailAnswer `json:"answers"`
+	Items []EmailAnswered `json:"items"`
 }
 
-// EmailConfirm says that accounts hold what was reserved under the ids.
+// EmailAnswered answers an [EmailAsk].
+type EmailAnswered struct {
+	Answer EmailAnswer `json:"answer"`
+	// At says which reservation under the id is meant: one that was released may be
+	// made again by a record that comes late. 0 is one that needs no confirmation.
+	At int64 `json:"at,omitempty"`
+}
+
+// EmailConfirm says that accounts hold what was reserved.
 type EmailConfirm struct {
-	IDs []ReservationID `json:"ids"`
+	Items []EmailConfirmed `json:"items"`
+}
+
+// EmailConfirmed is a reservation whose names are held.
+type EmailConfirmed struct {
+	ID ReservationID `json:"id"`
+	At int64         `json:"at"`
 }
 
 // EmailRelease gives up names.
@@ -160,6 +174,8 @@ type EmailNames struct {
 	Names   []EmailName   `json:"names"`
 	// UntilMs is set where it is asked who holds them.
 	UntilMs int64 `json:"until_ms,omitempty"`
+
+	at int64 // of the reservation
 }
 
 // EmailSettle asks an account's partition which names the account holds. It is

@@ -26,9 +26,11 @@ func newEmailDirectory() emailDirectory {
 
 // reservation is one that is neither confirmed nor released.
 type reservation struct {
-	Account uint64      `json:"account"`
-	UntilMs int64       `json:"until_ms"`
-	Names   []EmailName `json:"names"`
+	Account uint64 `json:"account"`
+	UntilMs int64  `json:"until_ms"`
+	// At is the offset, plus one, of the record that reserved the last of the names.
+	At    int64       `json:"at"`
+	Names []EmailName `json:"names"`
 }
 
 type releaseKey struct {
@@ -107,15 +109,19 @@ func (m *Machine) reserveEmails(cmd *command, c EmailReserve) *Refusal {
 			return invalid("items", "items[%d] must have an id, take with 1 to %d entries, and check with at most as many", i, maxEmailNames)
 		}
 	}
-	answers := make([]EmailAnswer, len(c.Items))
+	out := EmailReserved{make([]EmailAnswered, len(c.Items))}
 	for i := range c.Items {
-		answers[i] = m.reserveEmail(&c.Items[i])
+		x := &c.Items[i]
+		out.Items[i].Answer = m.reserveEmail(x, cmd.out.Offset+1)
+		if r := m.emails.reserved[x.ID]; r != nil && out.Items[i].Answer == EmailGranted {
+			out.Items[i].At = r.At
+		}
 	}
-	cmd.reply(EmailReserved{answers})
+	cmd.reply(out)
 	return nil
 }
 
-func (m *Machine) reserveEmail(x *EmailAsk) EmailAnswer {
+func (m *Machine) reserveEmail(x *EmailAsk, at int64) EmailAnswer {
 	if x.UntilMs > m.logTime+maxReserveMs {
 		return EmailAhead
 	}
@@ -158,7 +164,7 @@ func (m *Machine) reserveEmail(x *EmailAsk) EmailAnswer {
 	case r == nil && len(m.emails.reserved) >= maxReserved:
 		return EmailFull
 	}
-	now := reservation{Account: x.Account, UntilMs: x.UntilMs}
+	now := reservation{Account: x.Account, UntilMs: x.UntilMs, At: at}
 	if r != nil {
 		now.Names, now.UntilMs = r.Names, max(r.UntilMs, x.UntilMs)
 	}
@@ -171,12 +177,12 @@ func (m *Machine) reserveEmail(x *EmailAsk) EmailAnswer {
 }
 
 func (m *Machine) confirmEmails(_ *command, c EmailConfirm) *Refusal {
-	if len(c.IDs) > maxEmailItems {
-		return atLimit("ids", "ids must have at most %d entries", maxEmailItems)
+	if len(c.Items) > maxEmailItems {
+		return atLimit("items", "items must have at most %d entries", maxEmailItems)
 	}
-	for _, id := range c.IDs {
-		if m.emails.reserved[id] != nil {
-			m.putReservation(id, nil)
+	for _, x := range c.Items {
+		if r := m.emails.reserved[x.ID]; r != nil && r.At == x.At {
+			m.putReservation(x.ID, nil)
 		}
 	}
 	return nil
@@ -196,7 +202,7 @@ func (m *Machine) releaseEmails(_ *command, c EmailRelease) *Refusal {
 		if r == nil || r.Account != x.Account {
 			continue
 		}
-		left := reservation{Account: r.Account, UntilMs: r.UntilMs}
+		left := reservation{Account: r.Account, UntilMs: r.UntilMs, At: r.At}
 		for _, n := range r.Names {
 			if !slices.Contains(x.Names, n) {
 				left.Names = append(left.Names, n)
@@ -218,7 +224,7 @@ func (m *Machine) reservationsDue(nowMs int64) map[uint64][]EmailNames {
 	out := map[uint64][]EmailNames{}
 	for id, r := range m.emails.reserved {
 		if r.UntilMs <= nowMs {
-			out[r.Account] = append(out[r.Account], EmailNames{Account: r.Account, ID: id, Names: r.Names, UntilMs: r.UntilMs})
+			out[r.Account] = append(out[r.Account], EmailNames{Account: r.Account, ID: id, Names: r.Names, UntilMs: r.UntilMs, at: r.At})
 		}
 	}
 	for _, list := range out {

@@ -137,7 +137,7 @@ func settle(ctx context.Context, account uint64, list []EmailNames, accounts, di
 	var release EmailRelease
 	for i, x := range list {
 		if len(out.Held[i]) > 0 {
-			confirm.IDs = append(confirm.IDs, x.ID)
+			confirm.Items = append(confirm.Items, EmailConfirmed{x.ID, x.at})
 		}
 		if rest := without(x.Names, out.Held[i]); len(rest) > 0 {
 			release.Items = append(release.Items, EmailNames{Account: account, ID: x.ID, Names: rest})
@@ -148,7 +148,7 @@ func settle(ctx context.Context, account uint64, list []EmailNames, accounts, di
 			return true, fmt.Errorf("release what was reserved: %w", err)
 		}
 	}
-	if len(confirm.IDs) > 0 {
+	if len(confirm.Items) > 0 {
 		if _, err := directory(ctx, 0, CommandEmailConfirm, confirm); err != nil {
 			return true, fmt.Errorf("confirm what was reserved: %w", err)
 		}

@@ -14,8 +14,8 @@ import (
 // emails is a node's way to the directory of e-mails. A log of one partition needs
 // none.
 type emails struct {
-	reserves *emailBatches[EmailAsk, EmailAnswer]
-	confirms *emailBatches[ReservationID, struct{}]
+	reserves *emailBatches[EmailAsk, EmailAnswered]
+	confirms *emailBatches[EmailConfirmed, struct{}]
 	releases *emailBatches[EmailNames, struct{}]
 	stop     context.CancelFunc
 	done     sync.WaitGroup
@@ -28,20 +28,20 @@ func startEmails(n *Node) *emails {
 		return nil
 	}
 	e := new(emails)
-	e.reserves = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailAsk) ([]EmailAnswer, error) {
+	e.reserves = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailAsk) ([]EmailAnswered, error) {
 		reply, err := n.tell(ctx, CommandEmailReserve, EmailReserve{items})
 		if err != nil {
 			return nil, err
 		}
 		var out EmailReserved
-		if err := json.Unmarshal(reply, &out); err != nil || len(out.Answers) != len(items) {
-			return nil, fmt.Errorf("%w: the directory of e-mails answered %d of %d items: %w", ErrUnavailable, len(out.Answers), len(items), err)
+		if err := json.Unmarshal(reply, &out); err != nil || len(out.Items) != len(items) {
+			return nil, fmt.Errorf("%w: the directory of e-mails answered %d of %d items: %w", ErrUnavailable, len(out.Items), len(items), err)
 		}
-		return out.Answers, nil
+		return out.Items, nil
 	})
-	e.confirms = newEmailBatches(maxEmailItems, func(ctx context.Context, ids []ReservationID) ([]struct{}, error) {
-		_, err := n.tell(ctx, CommandEmailConfirm, EmailConfirm{ids})
-		return make([]struct{}, len(ids)), err
+	e.confirms = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailConfirmed) ([]struct{}, error) {
+		_, err := n.tell(ctx, CommandEmailConfirm, EmailConfirm{items})
+		return make([]struct{}, len(items)), err
 	})
 	e.releases = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailNames) ([]struct{}, error) {
 		_, err := n.tell(ctx, CommandEmailRelease, EmailRelease{items})
@@ -116,7 +116,7 @@ func (w nodeEmails) missing(account uint64, c *emailCommand) (take, check []Emai
 	return take, check, nil
 }
 
-func (w nodeEmails) reserve(ctx context.Context, ask EmailAsk) (EmailAnswer, error) {
+func (w nodeEmails) reserve(ctx context.Context, ask EmailAsk) (EmailAnswered, error) {
 	return w.p.node.emails.reserves.do(ctx, ask)
 }
 
@@ -133,7 +133,7 @@ func (w nodeEmails) held(account uint64, id ReservationID, names []EmailName) ([
 	return w.p.mu.m.heldUnder(account, id, names), nil
 }
 
-func (w nodeEmails) confirm(id ReservationID) { w.p.node.emails.confirms.post(id) }
+func (w nodeEmails) confirm(x EmailConfirmed) { w.p.node.emails.confirms.post(x) }
 
 func (w nodeEmails) release(x EmailNames) { w.p.node.emails.releases.post(x) }
 

@@ -313,26 +313,26 @@ func (s *emailSim) ask(step func(), partition func(account uint64) int) ask {
 
 func (s *emailSim) partitionOf(account uint64) int { return int(account % emailPartitions) }
 
-func (w *simWay) reserve(ctx context.Context, ask EmailAsk) (EmailAnswer, error) {
+func (w *simWay) reserve(ctx context.Context, ask EmailAsk) (got EmailAnswered, err error) {
 	items := []EmailAsk{ask}
 	if !w.s.calm && w.s.rng.IntN(3) == 0 { // with somebody else's in one record
 		other := EmailAsk{Account: pick(w.s.rng, emailAccounts...), ID: w.s.newID(), Take: ask.Take, Check: ask.Check, UntilMs: ask.UntilMs}
 		items = slices.Insert(items, w.s.rng.IntN(2), other)
 	}
 	var reply []byte
-	err := errSim
+	err = errSim
 	for attempt := 0; attempt < 3 && err != nil; attempt++ {
 		reply, err = w.s.ask(w.step, w.s.partitionOf)(ctx, 0, CommandEmailReserve, EmailReserve{items})
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w: %v", ErrUnavailable, err)
+		return got, fmt.Errorf("%w: %v", ErrUnavailable, err)
 	}
 	var out EmailReserved
 	if err := json.Unmarshal(reply, &out); err != nil {
 		w.s.fatalf("%v", err)
 	}
-	answer := out.Answers[slices.IndexFunc(items, func(x EmailAsk) bool { return x.ID == ask.ID })]
-	switch answer {
+	got = out.Items[slices.IndexFunc(items, func(x EmailAsk) bool { return x.ID == ask.ID })]
+	switch got.Answer {
 	case EmailGranted:
 		w.s.granted++
 	case EmailTaken:
@@ -340,7 +340,7 @@ func (w *simWay) reserve(ctx context.Context, ask EmailAsk) (EmailAnswer, error)
 	case EmailBusy:
 		w.s.busy++
 	}
-	return answer, nil
+	return got, nil
 }
 
 func (w *simWay) submit(_ context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
@@ -362,9 +362,9 @@ func (w *simWay) held(account uint64, id ReservationID, names []EmailName) ([]Em
 	return w.s.part(account).m.heldUnder(account, id, names), nil
 }
 
-func (w *simWay) confirm(id ReservationID) {
+func (w *simWay) confirm(x EmailConfirmed) {
 	w.s.spawn(func(step func()) {
-		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, CommandEmailConfirm, EmailConfirm{[]ReservationID{id}})
+		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, CommandEmailConfirm, EmailConfirm{[]EmailConfirmed{x}})
 	})
 }
 

@@ -98,12 +98,12 @@ type emailWay interface {
 	stamp(env *eventlog.Envelope) error
 	newReservation() (ReservationID, error)
 	missing(account uint64, c *emailCommand) (take, check []EmailName, err error)
-	reserve(ctx context.Context, ask EmailAsk) (EmailAnswer, error)
+	reserve(ctx context.Context, ask EmailAsk) (EmailAnswered, error)
 	// submit has the errors of [Node.Submit].
 	submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error
 	held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error)
 	// confirm and release are done in the background; if not, they are settled.
-	confirm(id ReservationID)
+	confirm(x EmailConfirmed)
 	release(x EmailNames)
 	// pause waits before another attempt; its error says that there is none.
 	pause(ctx context.Context, attempt int) error
@@ -125,7 +125,7 @@ func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailC
 		if err := w.stamp(&env); err != nil {
 			return err
 		}
-		g, again, err := reserveFirst(ctx, w, env, c)
+		g, at, again, err := reserveFirst(ctx, w, env, c)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailC
 		if len(g.Names) > 0 && (err == nil || errors.Is(err, ErrOverloaded) || errors.Is(err, ErrNotOwner)) {
 			// What the account holds now is decided, whatever the answer was: it may be
 			// that to a repetition. With the errors nothing was stored.
-			finishEmail(w, env.Account, g, err == nil)
+			finishEmail(w, env.Account, g, at, err == nil)
 		}
 		if err != nil || out.Refusal == nil || out.Refusal.Code != codeUnreserved && out.Refusal.Code != codeExpired {
 			return err
@@ -147,37 +147,37 @@ func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailC
 	}
 }
 
-// reserveFirst reserves what the command needs. again means that this is not
-// decided yet.
-func reserveFirst(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailCommand) (g EmailGrant, again bool, err error) {
+// reserveFirst reserves what the command needs; at is as in [EmailAnswered]. again
+// means that this is not decided yet.
+func reserveFirst(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailCommand) (g EmailGrant, at int64, again bool, err error) {
 	take, check, err := w.missing(env.Account, c)
 	if err != nil || len(take) == 0 {
-		return g, false, err
+		return g, 0, false, err
 	}
 	ask := EmailAsk{Account: env.Account, Take: take, Check: check, UntilMs: env.StampMs + reserveFor.Milliseconds()}
 	if ask.ID, err = w.newReservation(); err != nil {
-		return g, false, err
+		return g, 0, false, err
 	}
-	answer, err := w.reserve(ctx, ask)
-	switch {
+	got, err := w.reserve(ctx, ask)
+	switch answer := got.Answer; {
 	case err != nil:
-		return g, false, err
+		return g, 0, false, err
 	case answer == EmailGranted:
-		return EmailGrant{ID: ask.ID, Names: take, UntilMs: ask.UntilMs}, false, nil
+		return EmailGrant{ID: ask.ID, Names: take, UntilMs: ask.UntilMs}, got.At, false, nil
 	case answer == EmailTaken:
 		// Not refused here: the account's partition has its own reasons, which come
 		// first.
-		return EmailGrant{Taken: true}, false, nil
+		return EmailGrant{Taken: true}, 0, false, nil
 	case answer == EmailFull:
-		return g, false, fmt.Errorf("%w: %d e-mails are reserved and not settled", ErrOverloaded, maxReserved)
+		return g, 0, false, fmt.Errorf("%w: %d e-mails are reserved and not settled", ErrOverloaded, maxReserved)
 	case answer == EmailAhead:
-		return g, false, fmt.Errorf("%w: this node's clock is ahead of the others'; set it right", ErrUnavailable)
+		return g, 0, false, fmt.Errorf("%w: this node's clock is ahead of the others'; set it right", ErrUnavailable)
 	}
-	return g, true, nil
+	return g, 0, true, nil
 }
 
 // finishEmail tells the directory what became of a reservation.
-func finishEmail(w emailWay, account uint64, g EmailGrant, applied bool) {
+func finishEmail(w emailWay, account uint64, g EmailGrant, at int64, applied bool) {
 	var held []EmailName
 	if applied {
 		var err error
@@ -185,8 +185,8 @@ func finishEmail(w emailWay, account uint64, g EmailGrant, applied bool) {
 			return // it is settled
 		}
 	}
-	if len(held) > 0 {
-		w.confirm(g.ID)
+	if len(held) > 0 && at != 0 {
+		w.confirm(EmailConfirmed{g.ID, at})
 	}
 	if rest := without(g.Names, held); len(rest) > 0 {
 		w.release(EmailNames{Account: account, ID: g.ID, Names: rest})

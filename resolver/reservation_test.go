@@ -13,13 +13,13 @@ import (
 )
 
 // directoryAsk has a machine answer one ask.
-func (r *recorder) directoryAsk(x EmailAsk) EmailAnswer {
+func (r *recorder) directoryAsk(x EmailAsk) EmailAnswered {
 	r.t.Helper()
 	var out EmailReserved
 	if err := json.Unmarshal(r.ofPartition(CommandEmailReserve, EmailReserve{[]EmailAsk{x}}).Reply, &out); err != nil {
 		r.t.Fatal(err)
 	}
-	return out.Answers[0]
+	return out.Items[0]
 }
 
 // ofPartition applies a command of account 0.
@@ -37,30 +37,30 @@ func TestQ1ReservationsAreBounded(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	name := func(i int) EmailName { return EmailName{byte(i), byte(i >> 8)} }
 	ask := EmailAsk{Account: 9, ID: ReservationID{1}, Take: []EmailName{name(1)}, UntilMs: r.now + maxReserveMs + 1}
-	if got := r.directoryAsk(ask); got != EmailAhead {
+	if got := r.directoryAsk(ask).Answer; got != EmailAhead {
 		t.Errorf("a reservation of more than %d ms: %s", maxReserveMs, got)
 	}
 	ask.UntilMs--
-	if got := r.directoryAsk(ask); got != EmailGranted {
+	if got := r.directoryAsk(ask).Answer; got != EmailGranted {
 		t.Errorf("a reservation of %d ms: %s", maxReserveMs, got)
 	}
 	for i := len(r.m.emails.reserved); i < maxReserved; i++ {
 		r.m.emails.reserved[ReservationID{2, byte(i), byte(i >> 8), byte(i >> 16)}] = &reservation{}
 	}
-	if got := r.directoryAsk(ask); got != EmailGranted {
+	if got := r.directoryAsk(ask).Answer; got != EmailGranted {
 		t.Errorf("a repetition at the bound: %s", got)
 	}
 	other := EmailAsk{Account: 9, ID: ReservationID{3}, Take: []EmailName{name(3)}, UntilMs: r.now}
-	if got := r.directoryAsk(other); got != EmailFull {
+	if got := r.directoryAsk(other).Answer; got != EmailFull {
 		t.Errorf("one reservation more than %d: %s", maxReserved, got)
 	}
-	r.ofPartition(CommandEmailConfirm, EmailConfirm{[]ReservationID{{1}}})
-	if got := r.directoryAsk(other); got != EmailGranted {
+	r.ofPartition(CommandEmailConfirm, EmailConfirm{[]EmailConfirmed{{ReservationID{1}, r.directoryAsk(ask).At}}})
+	if got := r.directoryAsk(other).Answer; got != EmailGranted {
 		t.Errorf("one is confirmed, so there is room: %s", got)
 	}
 	for command, args := range map[string]any{
 		CommandEmailReserve:  EmailReserve{make([]EmailAsk, maxEmailItems+1)},
-		CommandEmailConfirm:  EmailConfirm{make([]ReservationID, maxEmailItems+1)},
+		CommandEmailConfirm:  EmailConfirm{make([]EmailConfirmed, maxEmailItems+1)},
 		CommandEmailRelease:  EmailRelease{make([]EmailNames, maxEmailItems+1)},
 		CommandEmailSettle:   EmailSettle{make([]EmailNames, maxEmailItems+1)},
 		CommandEmailReleased: EmailReleased{make([]EmailNames, maxEmailItems+1)},
@@ -181,5 +181,53 @@ func TestQ1EmailsThatWaitAreBounded(t *testing.T) {
 		if <-x.done; !errors.Is(x.err, ErrUnavailable) {
 			t.Fatalf("the end answered %v", x.err)
 		}
+	}
+}
+
+// BenchmarkDirectory reserves and confirms e-mails, 512 in a record each.
+func BenchmarkDirectory(b *testing.B) {
+	r := newRecorder(b, DefaultSettings())
+	b.ReportAllocs()
+	for n := 0; n < b.N; {
+		var ask EmailReserve
+		var confirm EmailConfirm
+		for len(ask.Items) < maxEmailItems {
+			n++
+			id := ReservationID{1, byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
+			own := EmailName(id)
+			ask.Items = append(ask.Items, EmailAsk{Account: 9, ID: id, Take: []EmailName{own}, Check: []EmailName{own, own, {2, byte(n), byte(n >> 8), byte(n >> 16)}}, UntilMs: r.now + 60_000})
+		}
+		at := r.m.next + 1
+		r.ofPartition(CommandEmailReserve, ask)
+		for _, x := range ask.Items {
+			confirm.Items = append(confirm.Items, EmailConfirmed{x.ID, at})
+		}
+		r.ofPartition(CommandEmailConfirm, confirm)
+	}
+}
+
+// TestM3LateRecordsConfirmNothing: a reservation that is over, and is made again by
+// a record that comes late, is not confirmed by one that comes late, too.
+func TestM3LateRecordsConfirmNothing(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	name, id := EmailName{1}, ReservationID{1}
+	ask := EmailAsk{Account: 9, ID: id, Take: []EmailName{name}, UntilMs: r.now + 60_000}
+	first := r.directoryAsk(ask)
+	if again := r.directoryAsk(ask); again != first || first.At == 0 {
+		t.Fatalf("a repetition answered %+v, the first time it was %+v", again, first)
+	}
+	confirm := EmailConfirm{[]EmailConfirmed{{id, first.At}}}
+	r.ofPartition(CommandEmailConfirm, confirm)
+	if got := r.directoryAsk(ask); got != (EmailAnswered{Answer: EmailGranted}) || len(r.m.emails.reserved) > 0 {
+		t.Fatalf("a repetition of what is confirmed answered %+v", got)
+	}
+	r.ofPartition(CommandEmailRelease, EmailRelease{[]EmailNames{{Account: 9, ID: id, Names: []EmailName{name}}}})
+	if _, ok := r.m.holder(name); ok {
+		t.Fatal("what was released is held")
+	}
+	r.directoryAsk(ask)
+	r.ofPartition(CommandEmailConfirm, confirm)
+	if len(r.m.emails.reserved) != 1 {
+		t.Error("M3: nobody has the e-mail, and it is confirmed for good")
 	}
 }
