@@ -159,6 +159,9 @@ func TestTwoAreKept(t *testing.T) {
 			t.Fatalf("after %d: %v, want %v", step.offset, got, step.want)
 		}
 	}
+	if st := late.Stats(); st.Sent != 3 { // one checkpoint, of which it had a file
+		t.Errorf("the late node sent %+v", st)
+	}
 	// What nobody names goes after a day; the first look was at the first Publish.
 	w.now = w.now.Add(collectEvery)
 	w.b.Advance(keepFiles + time.Second)
