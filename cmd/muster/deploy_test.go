@@ -70,7 +70,6 @@ func TestMetricsAreThere(t *testing.T) {
 
 	args := kafkaArgs(t) // or skips
 	for k, v := range composed(t, args) {
-		t.Logf("%s=%s", k, v)
 		args = append(args, "--"+strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(k, "MUSTER_"), "_", "-")), v)
 	}
 	node := serve(t, t.TempDir(), args...)
