@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,25 @@ import (
 // command in a process of its own.
 const roleVariable = "MUSTER_TEST_BE_MUSTER"
 
+// killVariable makes it one that is killed when it says what begins so.
+const killVariable = "MUSTER_TEST_KILL_WHEN_SAID"
+
+// killed ends the process, as kill -9 does, when a line begins as told.
+type killed struct{ said string }
+
+func (k killed) Write(p []byte) (int, error) {
+	if strings.HasPrefix(string(p), k.said) {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {}
+	}
+	return os.Stdout.Write(p)
+}
+
 func TestMain(m *testing.M) {
+	if said := os.Getenv(killVariable); said != "" {
+		p := &process{args: os.Args[1:], env: os.LookupEnv, stdin: os.Stdin, stdout: killed{said}, stderr: os.Stderr}
+		os.Exit(p.run(context.Background()))
+	}
 	if os.Getenv(roleVariable) != "" {
 		main()
 	}
