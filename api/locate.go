@@ -29,25 +29,24 @@ func (s Subject) String() string { return [...]string{"nobody", "account", "ever
 // account exists, or lets the caller in, is for its owner to say.
 func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 	account, ok := uint64(0), false
-	path := string(rc.Path())
-	switch {
-	case path == "/api/v1/events", path == "/api/v1/events/batch", path == "/api/v1/events/import":
+	switch path := rc.Path(); { // not copied: events come often
+	case string(path) == "/api/v1/events", string(path) == "/api/v1/events/batch", string(path) == "/api/v1/events/import":
 		account, ok = resolver.ParseAppID(rc.Request.Header.Peek("X-App-Id"))
 	case below(path, "/api/v1"), below(path, "/v1"):
 		key, isBearer := bearer(rc.Request.Header.Peek(fasthttp.HeaderAuthorization))
 		if account, ok = ParseAPIKey(key); !isBearer {
 			ok = false
 		}
-	case path == Prefix+"/session" && rc.IsPost():
+	case string(path) == Prefix+"/session" && rc.IsPost():
 		return Everybody, 0
 	case below(path, Prefix):
 		if token, _, has := sessionToken(rc); has {
 			account, ok = tokenAccount(token)
 		}
-	case strings.HasPrefix(path, tracking.Path):
-		account, ok = tracking.Account(path[len(tracking.Path):])
-	case strings.HasPrefix(path, inboundPath):
-		id, _, _ := strings.Cut(path[len(inboundPath):], "/")
+	case begins(path, tracking.Path):
+		account, ok = tracking.Account(string(path[len(tracking.Path):]))
+	case begins(path, inboundPath):
+		id, _, _ := strings.Cut(string(path[len(inboundPath):]), "/")
 		account, ok = parseAccountID(id)
 	}
 	if !ok {
@@ -56,9 +55,12 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 	return Account, account
 }
 
-func below(path, prefix string) bool {
-	rest, ok := strings.CutPrefix(path, prefix)
-	return ok && (rest == "" || rest[0] == '/')
+func begins(path []byte, prefix string) bool {
+	return len(path) >= len(prefix) && string(path[:len(prefix)]) == prefix
+}
+
+func below(path []byte, prefix string) bool {
+	return begins(path, prefix) && (len(path) == len(prefix) || path[len(prefix)] == '/')
 }
 
 // parseAccountID reads the number of an account out of its id.

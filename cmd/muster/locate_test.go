@@ -91,6 +91,13 @@ func TestEveryRouteIsLocated(t *testing.T) {
 			t.Errorf("%s: %v, want %v", path, have, want)
 		}
 	}
+	var event fasthttp.RequestCtx
+	event.Request.Header.SetMethod("POST")
+	event.Request.SetRequestURI("/api/v1/events")
+	event.Request.Header.Set("X-App-Id", resolver.AppID(account))
+	if n := testing.AllocsPerRun(100, func() { api.Locate(&event) }); n > 0 {
+		t.Errorf("locating an event allocates %v times", n)
+	}
 	if have, n := locate("GET", api.Prefix+"/users", []string{"Cookie", "muster_session=" + session}); have != api.Account || n != account {
 		t.Errorf("a session in a cookie: %v %x", have, n)
 	}

@@ -132,13 +132,21 @@ func (p *process) serve(ctx context.Context) (err error) {
 	}()
 	ops.Loading(eng.Loading)
 	calls.open(eng.Peers())
+	if err := eng.Loaded(ctx); err != nil {
+		if ctx.Err() != nil {
+			c.log.Info("stopped while starting")
+			return nil
+		}
+		return err
+	}
+	reportSkipped(c, eng)
 	services, err := c.open(ctx, eng, origin(ln.Addr()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, services.close()) }()
 	calls.serve(services)
-	if err := p.start(ctx, c, eng, services, origin(ln.Addr())); err != nil {
+	if err := p.firstCompany(ctx, c, eng, services, origin(ln.Addr())); err != nil {
 		services.drain()
 		if ctx.Err() != nil {
 			c.log.Info("stopped while starting")
@@ -158,13 +166,8 @@ func (p *process) serve(ctx context.Context) (err error) {
 	return errors.Join(err, stopServer())
 }
 
-// start brings the node to where it serves: what it owns is here, and there is a
-// company.
-func (p *process) start(ctx context.Context, c *serveConfig, eng *engine.Engine, s *services, origin string) error {
-	if err := eng.Loaded(ctx); err != nil {
-		return err
-	}
-	reportSkipped(c, eng)
+// firstCompany sees to it that there is a company.
+func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.Engine, s *services, origin string) error {
 	f := &founder{p: p, c: c, eng: eng, origin: origin, exists: s.console.HasCompany}
 	if eng.Peers() == nil {
 		return f.found(ctx)
