@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	kgo "github.com/segmentio/kafka-go"
 	"pgregory.net/rapid"
@@ -165,6 +166,41 @@ func TestBalancerIsEvenAndSticky(t *testing.T) {
 			t.Fatalf("%d partitions moved, %d have to: %v became %v", moved, least, first, next)
 		}
 	})
+}
+
+// TestKinship: a process knows itself before Kafka has told it its member id, and
+// takes what is left of a former life for no stranger.
+func TestKinship(t *testing.T) {
+	own := claim{Node: Node{ID: "a"}, SinceMs: 7, Key: "k"}
+	for name, x := range map[string]struct {
+		claim claim
+		want  kinship
+	}{
+		"itself":                {claim{Node: Node{ID: "a"}, SinceMs: 7, Key: "k", Generation: 3}, ownClaim},
+		"a former self":         {claim{Node: Node{ID: "a"}, SinceMs: 6, Key: "k"}, twinClaim},
+		"another node":          {claim{Node: Node{ID: "b"}, SinceMs: 7, Key: "k"}, sharingClaim},
+		"another key":           {claim{Node: Node{ID: "b"}, SinceMs: 7, Key: "x"}, strangeClaim},
+		"no key":                {claim{Node: Node{ID: "b"}, SinceMs: 7}, strangeClaim},
+		"a former self, no key": {claim{Node: Node{ID: "a"}, SinceMs: 6}, strangeClaim},
+	} {
+		if got := x.claim.to(&own); got != x.want {
+			t.Errorf("%s: %d, want %d", name, got, x.want)
+		}
+	}
+	alone := claim{Node: Node{ID: "a"}, SinceMs: 7}
+	if got := (&claim{Node: Node{ID: "a"}, SinceMs: 6}).to(&alone); got != strangeClaim {
+		t.Errorf("a former self of a node that owns alone: %d, want %d", got, strangeClaim)
+	}
+	now := time.Unix(100, 0)
+	m := &Member{opts: Options{SessionTimeout: time.Second, Now: func() time.Time { return now }}}
+	for _, step := range []struct {
+		after time.Duration
+		lost  bool
+	}{{0, false}, {time.Second, false}, {500 * time.Millisecond, false}, {time.Second, true}} {
+		if now = now.Add(step.after); m.hadTwin() != step.lost {
+			t.Errorf("at %v, after a twin was seen first at 100 s: lost is %v", now.Unix(), !step.lost)
+		}
+	}
 }
 
 func TestClaim(t *testing.T) {

@@ -50,3 +50,25 @@ func (c *claim) owns(partition int) bool { return slices.Contains(c.Owns, partit
 
 // shares tells whether the member may own partitions beside another one.
 func (c *claim) shares(other *claim) bool { return c.Key != "" && c.Key == other.Key }
+
+// kinship is what a claim is to this process's own.
+type kinship uint8
+
+const (
+	ownClaim     kinship = iota // this process's, under whatever member id
+	sharingClaim                // a node's that may own partitions beside this one
+	twinClaim                   // of this node, by another process: one that died, or one on a copy of the directory
+	strangeClaim                // a node's that shares nothing
+)
+
+func (c *claim) to(own *claim) kinship {
+	switch {
+	case c.ID == own.ID && c.SinceMs == own.SinceMs:
+		return ownClaim
+	case !c.shares(own):
+		return strangeClaim
+	case c.ID == own.ID:
+		return twinClaim
+	}
+	return sharingClaim
+}

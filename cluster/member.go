@@ -58,13 +58,13 @@ type Member struct {
 		sync.Mutex
 		lost       error
 		generation int32
-		id         string // of the member in that generation
 		confirmed  bool
 		rejoins    uint64
 		troubled   bool // an error was logged, and no success since
 		assigned   []int
 		owners     owners
 		changed    chan struct{} // closed at the next change of assigned or owners
+		twinSince  time.Time     // when another process of this node was seen first; zero while none is there
 	}
 }
 
@@ -274,7 +274,7 @@ func (m *Member) run(ctx context.Context) {
 // confirm notes what is this node's until the generation ends.
 func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	m.mu.Lock()
-	m.mu.generation, m.mu.id, m.mu.confirmed = gen.ID, gen.MemberID, true
+	m.mu.generation, m.mu.confirmed = gen.ID, true
 	if !first {
 		m.mu.rejoins++
 	}

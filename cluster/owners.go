@@ -83,7 +83,7 @@ func (m *Member) follow(ctx context.Context) {
 }
 
 // learn asks once and notes the answer; it reports whether all partitions have
-// an owner.
+// an owner, and nobody else is under this node's id.
 func (m *Member) learn(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -93,6 +93,7 @@ func (m *Member) learn(ctx context.Context) bool {
 	}
 	next := owners{of: map[int]Node{}, settled: true}
 	var stranger *StrangerError
+	twin := false
 	m.balancer.mu.Lock()
 	own := m.balancer.mu.claim
 	m.balancer.mu.Unlock()
@@ -106,10 +107,19 @@ func (m *Member) learn(ctx context.Context) bool {
 		next.nodes = append(next.nodes, c.Node)
 		for _, p := range partitionsOf(x, m.opts.Topic) {
 			next.of[p] = c.Node
-			if x.MemberID != m.mu.id && (c.ID == own.ID || !c.shares(&own)) {
+			switch c.to(&own) {
+			case twinClaim:
+				if twin = true; !m.hadTwin() {
+					continue
+				}
+				fallthrough
+			case strangeClaim:
 				stranger = &StrangerError{Topic: m.opts.Topic, Session: m.opts.SessionTimeout, Owner: c.Node, From: strings.TrimPrefix(x.ClientHost, "/")}
 			}
 		}
+	}
+	if !twin {
+		m.mu.twinSince = time.Time{}
 	}
 	if stranger != nil && len(m.mu.assigned) == 0 && m.mu.lost == nil {
 		m.mu.lost, m.mu.confirmed = stranger, false
@@ -117,7 +127,18 @@ func (m *Member) learn(ctx context.Context) bool {
 	}
 	m.mu.owners = next
 	m.announce()
-	return next.known(m.opts.Partitions)
+	return next.known(m.opts.Partitions) && !twin
+}
+
+// hadTwin notes that a member is under this node's id, and tells whether that has
+// been so for longer than the session of a process lasts that died. The lock is
+// held.
+func (m *Member) hadTwin() bool {
+	now := m.opts.Now()
+	if m.mu.twinSince.IsZero() {
+		m.mu.twinSince = now
+	}
+	return now.Sub(m.mu.twinSince) > 2*m.opts.SessionTimeout
 }
 
 func partitionsOf(x kgo.DescribeGroupsResponseMember, topic string) (out []int) {
