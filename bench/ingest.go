@@ -44,20 +44,9 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	for name := range strings.SplitSeq(*modes, ",") {
-		m := contest.Mode{Name: strings.TrimSpace(name), Connections: *connections}
-		switch m.Name {
-		case "single":
-			m.Connections = orDefault(m.Connections, singleConnections)
-		case "batch":
-			m.Connections, m.Batch = orDefault(m.Connections, batchConnections), *batch
-			if m.Batch < 1 {
-				return fmt.Errorf("batch must be 1 or more, not %d", m.Batch)
-			}
-		default:
-			return fmt.Errorf("modes: there is no mode %q; name single, batch or both", m.Name)
-		}
-		o.Modes = append(o.Modes, m)
+	var err error
+	if o.Modes, err = modesOf(*modes, *batch, *connections); err != nil {
+		return err
 	}
 	o.ServerArgs = strings.Fields(*serverArgs)
 	o.Log = s.logf

@@ -41,7 +41,7 @@ func (r *run) check(ctx context.Context, disturbed flowcrash.Disturbance) error 
 	}
 	var rows []history.Key
 	work, err := r.events.Check(ctx, crash.Sources{Nodes: nodes, Keys: func(visit func(history.Key) error) error {
-		if err := r.site.rows(ctx, func(k history.Key) error { rows = append(rows, k); return nil }); err != nil {
+		if err := r.stored.read(ctx, r.site.clickHouse.DSN(), func(k history.Key) { rows = append(rows, k) }); err != nil {
 			return err
 		}
 		return r.sent.check(rows, visit)

@@ -169,6 +169,7 @@ func (d *deck) one() fault {
 // again. Whatever fails, nothing stays frozen.
 func (s *site) inflict(ctx context.Context, rng *rand.Rand, faults []fault) error {
 	group, ctx := errgroup.WithContext(ctx)
+	s.alone = len(faults) == 1
 	for _, f := range faults {
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0))
 		group.Go(func() error {
@@ -207,7 +208,11 @@ func (s *site) one(ctx context.Context, rng *rand.Rand, f fault) error {
 	case nodeKilled:
 		n.life.Lock()
 		defer n.life.Unlock()
-		return during(n.kill, func() error { return n.start(ctx, rng) })
+		start := n.startAgain
+		if s.alone {
+			start = n.start
+		}
+		return during(n.kill, func() error { return start(ctx, rng) })
 	case nodeFrozen:
 		n.life.Lock()
 		defer n.life.Unlock()

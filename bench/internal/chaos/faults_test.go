@@ -57,9 +57,6 @@ func TestDeck(t *testing.T) {
 }
 
 func TestSentCatches(t *testing.T) {
-	s := sent{}
-	s.add("e0-0", "visit", true)
-	s.add("e0-1", "visit", false)
 	a, b := history.Key{Key: "e0-0", EventType: "visit", Rows: 1}, history.Key{Key: "e0-1", EventType: "visit", Rows: 1}
 	crashs := history.Key{Key: "k0-0", EventType: "crash_sure", Rows: 1}
 	twice, other := a, a
@@ -72,11 +69,15 @@ func TestSentCatches(t *testing.T) {
 		{"all there", []history.Key{a, b, crashs}, ""},
 		{"no answer and not there", []history.Key{a, crashs}, ""},
 		{"lost", []history.Key{b}, `"e0-0" was acknowledged and is not`},
+		{"seen before", []history.Key{a, b, a}, "in ClickHouse again"},
 		{"twice", []history.Key{twice}, "in ClickHouse 2 times"},
 		{"another type", []history.Key{other}, "event type"},
 		{"never sent", []history.Key{a, {Key: "e7-7", Rows: 1}}, "never sent"},
 	} {
 		passed := 0
+		s := sent{}
+		s.add("e0-0", "visit", true)
+		s.add("e0-1", "visit", false)
 		err := s.check(test.rows, func(history.Key) error { passed++; return nil })
 		switch {
 		case test.want == "" && err != nil, test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):

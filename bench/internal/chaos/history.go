@@ -14,54 +14,79 @@ import (
 	"github.com/musterhq/muster/bench/internal/history"
 )
 
-// rows asks ClickHouse itself for the keys of all events and how often each is
-// there.
-func (s *site) rows(ctx context.Context, visit func(history.Key) error) error {
-	opt, err := clickhouse.ParseDSN(s.clickHouse.DSN())
+// stored reads ClickHouse's rows, each once, and counts them all each time.
+type stored struct {
+	// next is, by partition, behind the rows that were read; total is their number.
+	next  []int64
+	total int
+}
+
+// read asks ClickHouse itself for the keys of the events that came since the last
+// time, and how often each is there. Those of before must still be as many.
+func (s *stored) read(ctx context.Context, dsn string, visit func(history.Key)) error {
+	opt, err := clickhouse.ParseDSN(dsn)
 	if err != nil {
 		return err
 	}
 	opt.Auth.Database, opt.DialTimeout = database, 10*time.Second
 	db := clickhouse.OpenDB(opt)
-	return errors.Join(readRows(ctx, db, visit), db.Close())
+	for p := range s.next {
+		err = errors.Join(err, s.readPartition(ctx, db, p, visit))
+	}
+	if err == nil {
+		err = s.count(ctx, db)
+	}
+	return errors.Join(err, db.Close())
 }
 
-func readRows(ctx context.Context, db *sql.DB, visit func(history.Key) error) error {
-	rows, err := db.QueryContext(ctx, `SELECT idempotency_key, any(event_type), toInt64(count()), any(ordinal)
-		FROM stored_events WHERE idempotency_key != '' GROUP BY idempotency_key`)
+func (s *stored) readPartition(ctx context.Context, db *sql.DB, partition int, visit func(history.Key)) error {
+	rows, err := db.QueryContext(ctx, `SELECT idempotency_key, any(event_type), toInt64(count()), any(ordinal), max(record_offset)
+		FROM stored_events WHERE "partition" = ? AND record_offset >= ? AND idempotency_key != '' GROUP BY idempotency_key`, partition, s.next[partition])
 	if err != nil {
 		return fmt.Errorf("ClickHouse's rows: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		var k history.Key
-		var times int64
-		if err := rows.Scan(&k.Key, &k.EventType, &times, &k.Ordinal); err != nil {
+		var times, offset int64
+		if err := rows.Scan(&k.Key, &k.EventType, &times, &k.Ordinal, &offset); err != nil {
 			return fmt.Errorf("ClickHouse's rows: %w", err)
 		}
 		k.Rows = int(times)
-		if err := visit(k); err != nil {
-			return err
-		}
+		s.total += k.Rows
+		s.next[partition] = max(s.next[partition], offset+1)
+		visit(k)
 	}
 	return rows.Err()
 }
 
-// sent is what was posted by others than the crash load, by key, in all rounds.
-type sent map[string]sentEvent
-
-type sentEvent struct {
-	eventType string
-	acked     bool
+func (s *stored) count(ctx context.Context, db *sql.DB) error {
+	n := int64(0)
+	if err := db.QueryRowContext(ctx, "SELECT toInt64(count()) FROM stored_events WHERE idempotency_key != ''").Scan(&n); err != nil {
+		return fmt.Errorf("ClickHouse's rows: %w", err)
+	}
+	if int(n) != s.total {
+		return fmt.Errorf("ClickHouse has %d rows with a key, %d were there when they were read", n, s.total)
+	}
+	return nil
 }
 
-func (s sent) add(key, eventType string, acked bool) { s[key] = sentEvent{eventType, acked} }
+// sent is what was posted by others than the crash load, by key, in all rounds.
+type sent map[string]*sentEvent
 
-// check compares the rows with what was sent, and passes those of the crash load
-// on.
+type sentEvent struct {
+	eventType   string
+	acked, seen bool
+}
+
+func (s sent) add(key, eventType string, acked bool) {
+	s[key] = &sentEvent{eventType: eventType, acked: acked}
+}
+
+// check compares rows that are new with what was sent, and passes those of the
+// crash load on.
 func (s sent) check(rows []history.Key, others func(history.Key) error) error {
 	var faults []string
-	seen := map[string]bool{}
 	for _, k := range rows {
 		if crash.IsKey(k.Key) {
 			if err := others(k); err != nil {
@@ -69,19 +94,22 @@ func (s sent) check(rows []history.Key, others func(history.Key) error) error {
 			}
 			continue
 		}
-		seen[k.Key] = true
 		e, known := s[k.Key]
 		switch {
 		case !known:
 			faults = append(faults, fmt.Sprintf("key %q is in ClickHouse and was never sent", k.Key))
+			continue
+		case e.seen:
+			faults = append(faults, fmt.Sprintf("key %q is in ClickHouse again, after a check that found it once", k.Key))
 		case k.Rows != 1:
 			faults = append(faults, fmt.Sprintf("key %q is in ClickHouse %d times", k.Key, k.Rows))
 		case k.EventType != e.eventType:
 			faults = append(faults, fmt.Sprintf("key %q has event type %q in ClickHouse, sent %q", k.Key, k.EventType, e.eventType))
 		}
+		e.seen = true
 	}
 	for key, e := range s {
-		if e.acked && !seen[key] {
+		if e.acked && !e.seen {
 			faults = append(faults, fmt.Sprintf("key %q was acknowledged and is not in ClickHouse", key))
 		}
 	}

@@ -70,6 +70,18 @@ func (n *node) start(ctx context.Context, rng *rand.Rand) error {
 	return nil
 }
 
+// startAgain starts it as a supervisor does: a start fails while Kafka or
+// ClickHouse is away, and is repeated.
+func (n *node) startAgain(ctx context.Context, rng *rand.Rand) error {
+	for deadline := time.Now().Add(n.timeout); ; victim.Wait(ctx, supervisorPause) {
+		if err := n.start(ctx, rng); err == nil || ctx.Err() != nil || time.Now().After(deadline) {
+			return err
+		}
+	}
+}
+
+const supervisorPause = 300 * time.Millisecond
+
 func (n *node) kill() error {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -114,8 +126,8 @@ func (n *node) revive(ctx context.Context) (ended bool, err error) {
 	n.mu.Lock()
 	p, woken := n.mu.process, n.mu.woken
 	n.mu.Unlock()
-	if p == nil {
-		return false, fmt.Errorf("%v is not running", n)
+	if p == nil { // it could not be started, which is said elsewhere
+		return false, nil
 	}
 	select {
 	case <-p.Done():
@@ -125,7 +137,7 @@ func (n *node) revive(ctx context.Context) (ended bool, err error) {
 	if tail := p.Tail(); !woken || !strings.Contains(tail, errTakenOver) {
 		return true, fmt.Errorf("%v ended by itself; its last output:\n%s", n, tail)
 	}
-	return true, n.start(ctx, nil)
+	return true, n.startAgain(ctx, nil)
 }
 
 // stop ends it as an operator would.

@@ -23,7 +23,7 @@ import (
 // Load of a run.
 const (
 	eventWorkers = 4
-	eventThink   = 25 * time.Millisecond
+	eventThink   = 40 * time.Millisecond
 	flowWorkers  = 2
 	flowThink    = 25 * time.Millisecond
 	// attempt bounds one attempt at a request: a node may be frozen.
@@ -51,7 +51,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	}
 	config.Topology.Args = append(flows.Args(), config.Topology.Args...)
 	began := time.Now()
-	r := &run{config: config, flows: flows, sent: sent{}, rng: rand.New(rand.NewPCG(config.Seed, 0))}
+	r := &run{config: config, flows: flows, sent: sent{}, stored: stored{next: make([]int64, config.Topology.Partitions)}, rng: rand.New(rand.NewPCG(config.Seed, 0))}
 	r.report.Faults = map[string]int{}
 	err = r.do(ctx)
 	for _, c := range r.clients {
@@ -78,6 +78,7 @@ type run struct {
 	flows     *flowcrash.Load   // of the last
 	probes    []*probes         // of each
 	sent      sent
+	stored    stored
 	disturbed []flowcrash.Disturbance
 	round     atomic.Int64
 	ended     atomic.Int64 // nodes, by themselves

@@ -22,6 +22,8 @@ type site struct {
 	kafka      *services.KafkaCluster
 	clickHouse *services.ClickHouseServer
 	nodes      []*node
+	// alone says that there is one fault in this round: a start must succeed.
+	alone bool
 }
 
 // database is the nodes' in ClickHouse.

@@ -15,18 +15,16 @@ import (
 
 // books is what the workers' ledgers add up to.
 type books struct {
-	byKey map[string]*event
 	acked int
 	// events and value of acknowledged sure events by user.
 	events, value map[user]int
 }
 
 func (l *Load) books() *books {
-	b := &books{byKey: map[string]*event{}, events: map[user]int{}, value: map[user]int{}}
+	b := &books{events: map[user]int{}, value: map[user]int{}}
 	for _, w := range l.workers {
 		for n := range w.ledger.events {
 			e := &w.ledger.events[n]
-			b.byKey[w.ledger.key(n)] = e
 			if e.acked {
 				b.acked++
 			}
@@ -113,8 +111,7 @@ type found struct {
 // finder goes through history's keys and counts what is wrong.
 type finder struct {
 	found
-	books    *books
-	seen     map[*event]bool
+	ledgers  []*ledger
 	ordinals map[user]uint32
 	users    map[uint32]user
 	faults   []error
@@ -124,20 +121,37 @@ type finder struct {
 // maxFaults bounds the faults that are listed one by one.
 const maxFaults = 10
 
-func newFinder(b *books) *finder {
+func newFinder(ledgers ...*ledger) *finder {
 	return &finder{
-		found: found{people: map[user]bool{}, maybe: map[user]bool{}},
-		books: b, seen: map[*event]bool{}, ordinals: map[user]uint32{}, users: map[uint32]user{},
+		found:   found{people: map[user]bool{}, maybe: map[user]bool{}},
+		ledgers: ledgers, ordinals: map[user]uint32{}, users: map[uint32]user{},
 	}
 }
 
+// event finds what was sent with a key, nil if nothing was.
+func (f *finder) event(key string) *event {
+	var worker, n int
+	if _, err := fmt.Sscanf(key, "k%d-%d", &worker, &n); err != nil {
+		return nil
+	}
+	for _, l := range f.ledgers {
+		if l.worker == worker && n >= 0 && n < len(l.events) && l.key(n) == key {
+			return &l.events[n]
+		}
+	}
+	return nil
+}
+
 func (f *finder) visit(k history.Key) error {
-	e := f.books.byKey[k.Key]
+	e := f.event(k.Key)
 	if e == nil {
 		f.fault("key %q is in history and was never sent", k.Key)
 		return nil
 	}
-	f.seen[e] = true
+	if e.seen {
+		f.fault("key %q is in history again, after a check that found it once", k.Key)
+	}
+	e.seen = true
 	f.people[e.user] = true
 	if !e.sure {
 		f.maybe[e.user] = true
@@ -164,9 +178,11 @@ func (f *finder) visit(k history.Key) error {
 // err is every fault, with the acknowledged events that are missing.
 func (f *finder) err() error {
 	var lost []string
-	for key, e := range f.books.byKey {
-		if e.acked && !f.seen[e] {
-			lost = append(lost, key)
+	for _, l := range f.ledgers {
+		for n := range l.events {
+			if e := &l.events[n]; e.acked && !e.seen {
+				lost = append(lost, l.key(n))
+			}
 		}
 	}
 	slices.Sort(lost)

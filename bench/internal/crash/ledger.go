@@ -51,6 +51,8 @@ type event struct {
 	value int
 	sure  bool
 	acked bool
+	// seen says that a check has found it in history.
+	seen bool
 	// form is which identifiers it carried.
 	form form
 }

@@ -33,6 +33,7 @@ type Load struct {
 	people  *people
 	workers []*worker
 	live    []*liveSegment
+	finder  *finder
 }
 
 // NewLoad makes the workers.
@@ -40,6 +41,10 @@ func NewLoad(o LoadOptions) *Load {
 	l := &Load{site: o.Site.WithDefaults(), people: newPeople(), live: liveSegments()}
 	for i := range o.Workers {
 		l.workers = append(l.workers, newWorker(i, o.Seed, &l.site, l.people, o.Think))
+	}
+	l.finder = newFinder()
+	for _, w := range l.workers {
+		l.finder.ledgers = append(l.finder.ledgers, w.ledger)
 	}
 	return l
 }
@@ -60,8 +65,8 @@ type Sources struct {
 	Nodes []server.Credentials
 	// Alone says that nobody else has put profiles into the account.
 	Alone bool
-	// Keys visits the keys of the load's events in history. It is called once the
-	// nodes have answered.
+	// Keys visits the keys of the load's events in history, those that no earlier
+	// check has visited. It is called once the nodes have answered.
 	Keys func(visit func(history.Key) error) error
 }
 
@@ -85,7 +90,7 @@ func (l *Load) Check(ctx context.Context, s Sources) (Work, error) {
 	if err := group.Wait(); err != nil {
 		return Work{}, err
 	}
-	f := newFinder(books)
+	f := l.finder
 	if err := s.Keys(f.visit); err != nil {
 		return Work{}, err
 	}

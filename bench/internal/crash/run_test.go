@@ -76,12 +76,8 @@ func TestL1L2RunCatchesBrokenServers(t *testing.T) {
 
 func TestL2FinderCatches(t *testing.T) {
 	u, v := user{0, 1}, user{0, 2}
-	books := func() *books {
-		return &books{byKey: map[string]*event{
-			"k0-0": {user: u, sure: true, acked: true},
-			"k0-1": {user: v, sure: true, acked: true},
-			"k0-2": {user: u},
-		}}
+	ledgers := func() *ledger {
+		return &ledger{events: []event{{user: u, sure: true, acked: true}, {user: v, sure: true, acked: true}, {user: u}}}
 	}
 	a := history.Key{Key: "k0-0", EventType: typeSure, Rows: 1, Ordinal: 4}
 	b := history.Key{Key: "k0-1", EventType: typeSure, Rows: 1, Ordinal: 5}
@@ -97,12 +93,13 @@ func TestL2FinderCatches(t *testing.T) {
 		{"lost", []history.Key{a, c}, `"k0-1" was acknowledged and is not in history`},
 		{"doubled", []history.Key{with(a, func(k *history.Key) { k.Rows = 2 }), b}, "in history 2 times"},
 		{"given-up event doubled", []history.Key{a, b, with(c, func(k *history.Key) { k.Rows = 2 })}, "in history 2 times"},
+		{"seen before", []history.Key{a, b, a}, "in history again"},
 		{"never sent", []history.Key{a, b, {Key: "k7-7", Rows: 1}}, "never sent"},
 		{"other type", []history.Key{with(a, func(k *history.Key) { k.EventType = "x" }), b}, "event type"},
 		{"two profiles of a user", []history.Key{a, b, with(c, func(k *history.Key) { k.Ordinal = 9 })}, "on profiles 4 and 9"},
 		{"two users of a profile", []history.Key{a, with(b, func(k *history.Key) { k.Ordinal = 4 })}, "has events of users"},
 	} {
-		f := newFinder(books())
+		f := newFinder(ledgers())
 		for _, k := range test.keys {
 			if err := f.visit(k); err != nil {
 				t.Fatal(err)
@@ -115,7 +112,7 @@ func TestL2FinderCatches(t *testing.T) {
 			t.Errorf("%s: error %v, want one with %q", test.name, err, test.want)
 		}
 	}
-	f := newFinder(books())
+	f := newFinder(ledgers())
 	for i := range 50 {
 		_ = f.visit(history.Key{Key: fmt.Sprintf("x%d", i)})
 	}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/cluster"
+	"github.com/musterhq/muster/bench/internal/contest"
+)
+
+func clusterRun(ctx context.Context, s streams, args []string) (err error) {
+	var o cluster.Options
+	f := newFlags("cluster", s)
+	modes := f.String("modes", "single,batch", "what to send: single, batch or both, separated by a comma")
+	batch := f.Int("batch", 100, "events per batch")
+	connections := f.Int("connections", 0, fmt.Sprintf("connections, and senders of bare produce; 0 is %d for single events and %d for batches", singleConnections, batchConnections))
+	nodes := f.String("nodes", "1,3", "numbers of nodes, separated by a comma")
+	f.IntVar(&o.Partitions, "partitions", 6, "partitions of the log, with a company in each")
+	f.IntVar(&o.Rounds, "rounds", 3, "how often ingest is measured; 0 leaves it out")
+	f.DurationVar(&o.Duration, "duration", 5*time.Second, "length of each phase")
+	f.IntVar(&o.Profiles, "profiles", 100_000, "known profiles of all companies together")
+	f.Float64Var(&o.NewRatio, "new-ratio", 0.05, "share of events on new profiles, 0 to 1")
+	f.IntVar(&o.EventBytes, "event-bytes", 320, "bytes of one event's JSON")
+	f.IntVar(&o.Segments, "segments", 20, "segments that are live in each company, 0 to 20")
+	f.IntVar(&o.MoveProfiles, "move-profiles", 1_000_000, "profiles of the partition that moves; 0 leaves moves out")
+	f.IntVar(&o.Cycles, "cycles", 1, "how often its owner is stopped and killed")
+	f.Float64Var(&o.ProbesPerSecond, "probes", 50, "events and counts a second while it moves")
+	f.DurationVar(&o.Session, "session-timeout", 10*time.Second, "how long a node may be silent before another takes over")
+	f.StringVar(&o.Services, "services", cluster.Own, "Kafka and ClickHouse: own starts them for the run, shared takes those of make services-up or the environment")
+	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
+	f.StringVar(&o.Binary, "binary", "", "the muster binary; empty builds it")
+	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
+	parent := f.String("dir", "", "where the directory of data and logs is made; empty is a temporary one")
+	keep := f.Bool("keep", false, "keep that directory; after a failure it is always kept")
+	jsonFile := f.String("json", "", "file for the report as JSON")
+	if err := parse(f, args, 0); err != nil {
+		return err
+	}
+	if o.Modes, err = modesOf(*modes, *batch, *connections); err != nil {
+		return err
+	}
+	for text := range strings.SplitSeq(*nodes, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(text))
+		if err != nil {
+			return fmt.Errorf("nodes: %q is no number", text)
+		}
+		o.Nodes = append(o.Nodes, n)
+	}
+	o.ServerArgs, o.Log = strings.Fields(*serverArgs), s.logf
+	if err := errors.Join(o.Validate(), checkBinary(o.Binary)); err != nil {
+		return err
+	}
+	dir, cleanUp, err := workDir(*parent)
+	if err != nil {
+		return err
+	}
+	o.Dir = dir
+	if o.Binary, err = orBuild(ctx, s, o.Binary, dir); err != nil {
+		return errors.Join(err, cleanUp())
+	}
+	report, err := cluster.Run(ctx, o)
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w\n(data and logs are in %s)", err, dir)
+	case !*keep:
+		err = cleanUp()
+	}
+	if report != nil {
+		// What was measured before a fault is worth having.
+		err = errors.Join(err, report.Print(s.out), writeJSON(*jsonFile, report))
+	}
+	return err
+}
+
+// modesOf reads the names of modes; connections of 0 are the usual ones.
+func modesOf(names string, batch, connections int) (modes []contest.Mode, err error) {
+	for name := range strings.SplitSeq(names, ",") {
+		m := contest.Mode{Name: strings.TrimSpace(name), Connections: connections}
+		switch m.Name {
+		case "single":
+			m.Connections = orDefault(m.Connections, singleConnections)
+		case "batch":
+			m.Connections, m.Batch = orDefault(m.Connections, batchConnections), batch
+			if m.Batch < 1 {
+				return nil, fmt.Errorf("batch must be 1 or more, not %d", m.Batch)
+			}
+		default:
+			return nil, fmt.Errorf("modes: there is no mode %q; name single, batch or both", m.Name)
+		}
+		modes = append(modes, m)
+	}
+	return modes, nil
+}
