@@ -81,7 +81,11 @@ func (f *founder) found(ctx context.Context) error {
 	if !errors.As(err, &refused) || refused.Code != "conflict" {
 		return err
 	}
-	// The first record wins: another node was the owner before.
+	// The first record wins: another node was the owner before. It may have made
+	// this very company, where nodes share the file.
+	if _, same := f.eng.Node.App([]byte(creds.AppID)); same {
+		return nil
+	}
 	fmt.Fprintln(f.p.stdout, "Another node has made a company before. These credentials are void:", creds.AccountID)
 	if ours {
 		return f.withdraw(creds)

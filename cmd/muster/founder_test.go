@@ -1,0 +1,53 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/cmd/muster/internal/engine"
+)
+
+// TestFirstCompanyOfSharedCredentials: of nodes that share a credentials file, one
+// that finds the company of the file made by another leaves it alone; credentials
+// of its own are void, and go.
+func TestFirstCompanyOfSharedCredentials(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	eng, err := engine.Open(t.Context(), engine.Options{Dir: filepath.Join(dir, "data"), Logger: slog.New(slog.DiscardHandler)})
+	ok(t, err)
+	defer eng.Close(context.Background())
+	found := func(file string) string {
+		t.Helper()
+		var out bytes.Buffer
+		f := &founder{
+			p: &process{stdout: &out}, c: &serveConfig{log: slog.New(slog.DiscardHandler), credentials: filepath.Join(dir, file)}, eng: eng,
+			origin: "http://127.0.0.1:1",
+			exists: func(context.Context) (bool, error) { return false, nil }, // asked before the other's record came
+		}
+		ok(t, f.found(t.Context()))
+		return out.String()
+	}
+	if out := found("shared.json"); strings.Contains(out, "void") {
+		t.Errorf("the first: %s", out)
+	}
+	first, err := api.LoadCredentials(filepath.Join(dir, "shared.json"))
+	ok(t, err)
+	if out := found("shared.json"); strings.Contains(out, "void") {
+		t.Errorf("the second, with the first's file: %s", out)
+	}
+	if c, err := api.LoadCredentials(filepath.Join(dir, "shared.json")); err != nil || c.AppSecret != first.AppSecret {
+		t.Errorf("the shared file afterwards: %v %v", c, err)
+	}
+	if out := found("own.json"); !strings.Contains(out, "void: ") {
+		t.Errorf("with a file of its own: %s", out)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "own.json")); !os.IsNotExist(err) {
+		t.Errorf("void credentials are left: %v", err)
+	}
+}
