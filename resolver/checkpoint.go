@@ -387,7 +387,7 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 		return f, nil, fmt.Errorf("%s: %w", c.path(dirCheckpoints, name, fileManifest), err)
 	}
 	if f.Version > manifestVersion || f.ApplyVersion > ApplyVersion {
-		return f, nil, fmt.Errorf("checkpoint %s: %w", name, ErrNewer)
+		return f, nil, fmt.Errorf("checkpoint %s: %w: it has version %d of the state machine's rules, this build has version %d. %s", name, ErrNewer, f.ApplyVersion, ApplyVersion, remedyNewer)
 	}
 	if b, err = readChecked(c.fs, c.path(dirCheckpoints, name, fileRecords)); err != nil {
 		return f, nil, err

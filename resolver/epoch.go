@@ -92,7 +92,7 @@ func (m *Machine) beginEpoch(env eventlog.Envelope, args []byte, out *Outcome) e
 		return fmt.Errorf("%w: arguments of command %s: %w", eventlog.ErrFormat, CommandPartitionEpoch, err)
 	}
 	if c.ApplyVersion > ApplyVersion {
-		return fmt.Errorf("%w: node %.40q at %.80q has version %d of the state machine's rules, this build has version %d; install the newer build here",
+		return fmt.Errorf("%w: node %.40q at %.80q has version %d of the state machine's rules, this build has version %d",
 			ErrNewer, c.Node, c.Address, c.ApplyVersion, ApplyVersion)
 	}
 	switch {

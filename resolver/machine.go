@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
@@ -27,9 +26,6 @@ const (
 	continueWork    = 64      // values a continue record works off
 	maxPendingTasks = 1000
 )
-
-// ErrNewer means a state or record was made by a newer version of Muster.
-var ErrNewer = errors.New("made by a newer version of muster")
 
 // Machine is the state of one partition. Apply is called by one goroutine;
 // reads go through a [View].

@@ -175,6 +175,9 @@ func (n *Node) Take(ctx context.Context, partition int) error {
 		n.ownership.failed.Add(1)
 		err = errors.Join(fmt.Errorf("partition %d: %w", partition, err), p.close(ctx))
 		s.set(nil)
+		if errors.Is(err, ErrNewer) {
+			n.fail(err) // or its requests would wait here for another build
+		}
 		return err
 	}
 	n.ownership.taken.Add(1)

@@ -270,7 +270,7 @@ func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
 		}
 		if err := p.applyOne(ctx, e, &out); err != nil {
 			if ctx.Err() == nil {
-				p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. To pass over it, see \"A record that cannot be applied\" in docs/operations.md", e.Offset, p.id, err))
+				p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. %s", e.Offset, p.id, err, remedy(err)))
 			}
 			return
 		}

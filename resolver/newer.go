@@ -1,0 +1,33 @@
+package resolver
+
+import "errors"
+
+// What the rules of Apply make of a record is part of the state, so two builds with
+// other rules must not take turns on a partition. Three things keep them from it:
+//
+//   - A partition's epoch record has the version of its node's build. A build that
+//     finds a newer one than its own stops there, before the first record that was
+//     applied by rules that it does not know.
+//   - A checkpoint has the version of the build that wrote it, and a build refuses
+//     one of a newer one: the record may be behind it. Shared ones are refused alike.
+//   - The record that makes an account has it as well, for logs without epochs.
+//
+// A node that meets one of them fails as a whole, so that its partitions go to nodes
+// of the newer build. The other way round nothing is to be done: a newer build reads
+// what older ones wrote, and says with its own epoch record that it was there.
+
+// ErrNewer means a state or record was made by a newer version of Muster.
+var ErrNewer = errors.New("made by a newer version of muster")
+
+const (
+	remedyNewer = `Install that version on this node, too; what it has written cannot be undone but by a restore. See "Upgrades" in docs/operations.md`
+	remedySkip  = `To pass over it, see "A record that cannot be applied" in docs/operations.md`
+)
+
+// remedy is what to do about a record that cannot be applied.
+func remedy(err error) string {
+	if errors.Is(err, ErrNewer) {
+		return remedyNewer
+	}
+	return remedySkip
+}
