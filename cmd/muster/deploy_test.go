@@ -169,3 +169,32 @@ func readFile(t *testing.T, path string) string {
 	ok(t, err)
 	return string(b)
 }
+
+// TestReadmeHasTheFlags: the table of the README is what --help prints.
+func TestReadmeHasTheFlags(t *testing.T) {
+	t.Parallel()
+	_, _, help := muster(t, "", "serve", "--help")
+	flags := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^  (--[a-z-]+) (\S*)\n +(.*?)(?: \(default .*\))? \[MUSTER_\w+\]$`).FindAllStringSubmatch(help, -1) {
+		flags[m[1]] = m[3]
+	}
+	if len(flags) < 40 {
+		t.Fatalf("%d flags in\n%s", len(flags), help)
+	}
+	_, table, _ := strings.Cut(readFile(t, "../../README.md"), "\n## Configuration\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := map[string]string{}
+	for _, m := range regexp.MustCompile("(?m)^\\| `(--[a-z-]+)`[^|]*\\| (.*?) \\|[^|]*\\|$").FindAllStringSubmatch(table, -1) {
+		rows[m[1]] = m[2]
+	}
+	for name, text := range flags {
+		if rows[name] != text {
+			t.Errorf("README.md says of %s %q, --help %q", name, rows[name], text)
+		}
+	}
+	for name := range rows {
+		if flags[name] == "" {
+			t.Errorf("README.md has %s, which is no flag of serve", name)
+		}
+	}
+}
