@@ -2,11 +2,13 @@ package keyapi
 
 import (
 	"crypto/sha256"
+	"errors"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/resolver"
 )
 
 // errUnauthorized is the one answer to a key that does not hold, whatever is
@@ -23,8 +25,8 @@ func (a *API) authenticate(c *call) error {
 		account = 0 // which no account has
 	}
 	access, ok, err := a.opts.Node.KeyAccess(account, sha256.Sum256([]byte(key)))
-	if err != nil {
-		return err
+	if err != nil && (ours || !errors.Is(err, resolver.ErrNotOwner)) {
+		return err // no account is at no node
 	}
 	if !ok || !ours {
 		return errUnauthorized

@@ -37,6 +37,8 @@ func (c *call) decodeOptional(v any) error {
 	return decodeObject(body, v)
 }
 
+const textTooLarge = "body Input should have at most %d bytes"
+
 // body reads the body, within its bound, without white space around it.
 func (c *call) body() ([]byte, error) {
 	opts := &c.api.opts
@@ -46,7 +48,7 @@ func (c *call) body() ([]byte, error) {
 	body, err := ingest.ReadBody(c.RequestCtx, opts.Memory, opts.BodyBytes)
 	switch {
 	case errors.Is(err, ingest.ErrBodyTooLarge):
-		return nil, failWith(codeTooLarge, "body Input should have at most %d bytes", opts.BodyBytes)
+		return nil, failWith(codeTooLarge, textTooLarge, opts.BodyBytes)
 	case errors.Is(err, ingest.ErrNoMemory):
 		return nil, errNoMemory
 	case err != nil:

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strconv"
 
@@ -152,9 +153,9 @@ func writeJSON(rc *fasthttp.RequestCtx, memory *ingest.Memory, status int, v any
 
 // RefuseA answers a request that came to no call in the form of Surface A.
 func RefuseA(rc *fasthttp.RequestCtx, status int, message string) {
-	f := &failure{code: codeInvalid, message: message}
-	if status == codeUnavailable.status {
-		f.code = codeUnavailable
+	f := refused(status, message)
+	if f.code != codeUnavailable {
+		f.code = codeInvalid // HTTP 200
 	}
 	envelopeA{}.failure(rc, f)
 }
@@ -162,11 +163,19 @@ func RefuseA(rc *fasthttp.RequestCtx, status int, message string) {
 // RefuseC does so in the form of Surface C: with the code of the status, or
 // invalid_request. rand makes the id of the request.
 func RefuseC(rc *fasthttp.RequestCtx, rand io.Reader, status int, message string) {
-	c := code{codeInvalid.name, status}
+	envelopeC{rand: rand}.failure(rc, refused(status, message))
+}
+
+// refused is a refusal by its HTTP status.
+func refused(status int, message string) *failure {
+	f := &failure{code: code{codeInvalid.name, status}, message: message}
 	for _, known := range codes {
 		if known.status == status {
-			c = known
+			f.code = known
 		}
 	}
-	envelopeC{rand: rand}.failure(rc, &failure{code: c, message: message})
+	if f.code == codeTooLarge { // what a call would have said
+		f.message = fmt.Sprintf(textTooLarge, defaultBodyBytes)
+	}
+	return f
 }

@@ -76,8 +76,10 @@ type Options struct {
 	FlushInterval time.Duration
 }
 
+const defaultBodyBytes = 1 << 20
+
 func (o Options) withDefaults() Options {
-	o.BodyBytes = cmp.Or(o.BodyBytes, 1<<20)
+	o.BodyBytes = cmp.Or(o.BodyBytes, defaultBodyBytes)
 	if o.Memory == nil {
 		o.Memory = ingest.NewMemory(256 << 20)
 	}

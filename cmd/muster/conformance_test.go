@@ -62,8 +62,14 @@ func conformance() []part {
 
 // TestConformance walks the interface, rule by rule, against one server with a
 // relay for e-mail and services for push messages and webhooks beside it: one
-// with its log and history in files, and one with them in Kafka and ClickHouse.
-func TestConformance(t *testing.T) { inModes(t, conforms) }
+// with its log and history in files, one with them in Kafka and ClickHouse, and
+// one of three nodes on these, which has a third of the companies.
+func TestConformance(t *testing.T) {
+	inModes(t, conforms)
+	t.Run("nodes", func(t *testing.T) {
+		conforms(t, append(kafkaArgs(t), "--cluster-secret", clusterSecret, "--kafka-partitions", "3"))
+	})
+}
 
 func conforms(t *testing.T, args []string) {
 	parts := conformance()

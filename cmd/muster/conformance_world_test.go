@@ -6,10 +6,12 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,9 +44,30 @@ func newWorld(t *testing.T, args []string) *world {
 	roots := filepath.Join(w.dir, "roots.pem")
 	ok(t, os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.remote.secure.Certificate().Raw}), 0o600))
 	t.Setenv("SSL_CERT_FILE", roots)
-	w.server = serve(t, w.dir, append(args, "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")...)
+	args = append(args, "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")
+	if slices.Contains(args, "--cluster-secret") {
+		// Two nodes more, each with a part of the companies. Whoever makes the
+		// first one writes its credentials where serve looks for them.
+		credentials, addr := filepath.Join(w.dir, "credentials.json"), freeAddr(t)
+		args = append(args, "--public-url", "http://"+addr, "--credentials", credentials)
+		for range 2 {
+			launch(t, t.TempDir(), args...).untilReady()
+		}
+		args = append(args, "--listen", addr)
+	}
+	w.server = serve(t, w.dir, args...)
+	w.server.creds.SetOrigin(w.server.origin)
 	w.admin = w.signIn(t, w.server.creds.ConsoleEmail, w.server.creds.ConsolePassword)
 	return w
+}
+
+// freeAddr is an address that nobody listens at.
+func freeAddr(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ok(t, err)
+	defer ln.Close()
+	return ln.Addr().String()
 }
 
 func (w *world) signIn(t *testing.T, email, password string) string {
