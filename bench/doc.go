@@ -8,6 +8,8 @@
 //	segments
 //	        grow an account and measure the segment engine at each size, with
 //	        every answer checked against SQL
+//	cluster load nodes on Kafka and ClickHouse beside the bare clients of both,
+//	        and move a partition of a million profiles
 //	shop    write the history of a made-up shop as JSON lines
 //	retail  convert the UCI Online Retail file to JSON lines
 //

@@ -55,8 +55,9 @@ func (s Step) away() float64 { return max(s.EventSeconds, s.CountSeconds) }
 
 const (
 	moveNodes = 3
-	// calm is before and after what happens in a step.
-	calm = 2 * time.Second
+	// calmMax is the longest time before and after what happens in a step; it is as
+	// long as a phase.
+	calmMax = 2 * time.Second
 	// checkpointTimeout bounds the wait for the first shared checkpoint.
 	checkpointTimeout = 3 * time.Minute
 )
@@ -159,11 +160,10 @@ func (m *mover) steps(ctx context.Context) (err error) {
 		return err
 	}
 	c.levels = append(c.levels, level{eventType: probeType, events: 1, id: id})
-	if m.probe, err = newProbe(c, id, m.o.ProbesPerSecond); err != nil {
+	if m.probe, err = newProbe(c, m.nodes[0], id, m.o.ProbesPerSecond); err != nil {
 		return err
 	}
 	defer m.probe.client.Close()
-	m.probe.add(m.nodes[0])
 	if err := m.probe.client.Open(ctx); err != nil {
 		return err
 	}
@@ -229,6 +229,7 @@ func (m *mover) step(ctx context.Context, name string, session time.Duration, do
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}
+	calm := min(calmMax, m.o.Duration)
 	if err := rest(ctx, calm); err != nil {
 		return fail(err)
 	}

@@ -75,6 +75,8 @@ func (o Options) Validate() error {
 	switch {
 	case o.Rounds < 0 || o.Rounds > maxRounds:
 		return fmt.Errorf("rounds must be 0 (no ingest) to %d, not %d", maxRounds, o.Rounds)
+	case o.Duration <= 0 || o.Duration > maxDuration:
+		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
 	case o.Rounds == 0 && o.MoveProfiles == 0:
 		return errors.New("rounds and move-profiles are both 0: there is nothing to do")
 	case o.Partitions < 1 || o.Partitions > maxPartitions:
@@ -115,8 +117,6 @@ func (o Options) validateIngest() error {
 		return fmt.Errorf("nodes must be numbers from 1 to %d, not %v", maxNodes, o.Nodes)
 	case slices.Max(o.Nodes) > o.Partitions:
 		return fmt.Errorf("partitions must be as many as nodes or more, have %d for %d", o.Partitions, slices.Max(o.Nodes))
-	case o.Duration <= 0 || o.Duration > maxDuration:
-		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
 	case o.Profiles < o.Partitions:
 		return fmt.Errorf("profiles must be %d or more, one for each partition, not %d", o.Partitions, o.Profiles)
 	}

@@ -57,9 +57,10 @@ func newStretch() *stretch {
 	return &stretch{waits: hdrhistogram.New(1, maxLatencyMicros, 3)}
 }
 
-func newProbe(c *company, segment string, perSecond float64) (*probe, error) {
+func newProbe(c *company, first *node, segment string, perSecond float64) (*probe, error) {
 	p := &probe{segment: segment, every: time.Duration(float64(time.Second) / perSecond)}
 	p.mu.stretch, p.mu.waiting = newStretch(), map[uint64]time.Time{}
+	p.add(first)
 	var err error
 	p.client, err = surface.NewClient(surface.Site{Credentials: c.credentials, Origin: p.origin, Timeout: attempt, Pause: again})
 	return p, err
