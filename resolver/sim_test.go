@@ -245,7 +245,7 @@ func TestSimulationL1L2R1S1S2(t *testing.T) {
 func simulate(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	history := &modelHistory{rng: rand.New(rand.NewPCG(seed, 3)), failures: pick(rng, 0, 0, 20, 60)}
-	fs := vfs.NewCrashableMem()
+	fs := &crashFS{MemFS: vfs.NewCrashableMem()}
 	var clock atomic.Int64
 	clock.Store(1_000_000_000_000)
 	world := pick(rng, 3, 10, 30)
@@ -273,7 +273,7 @@ func simulate(t *testing.T, seed uint64) {
 		log, err := file.Open("log", file.Options{FS: logFS, Partitions: 1})
 		if err != nil {
 			if dying.Load() {
-				fs = fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+				fs = fs.crash(rng)
 				continue
 			}
 			t.Fatalf("seed %d round %d: open log: %v", seed, round, err)
@@ -340,7 +340,7 @@ func simulate(t *testing.T, seed uint64) {
 		// What history holds at the moment of the crash is of durable records;
 		// what the dead process goes on storing is not.
 		history.mu.Lock()
-		crashed := fs.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: rng.IntN(101), RNG: rng})
+		crashed := fs.crash(rng)
 		left := history.clone()
 		history.mu.Unlock()
 		stop(node, log)
