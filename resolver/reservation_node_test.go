@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/eventlog"
 )
 
 // lossyRemote hands commands to whichever node has the partition, and fails at
@@ -77,7 +79,7 @@ func (c *testCluster) machines(fn func(partition int, m *Machine)) {
 // names the accounts hold and how many the directory has.
 func (c *testCluster) settled() (held, has int) {
 	c.t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		open := 0
 		held, has = 0, 0
 		var names []EmailName
@@ -122,8 +124,8 @@ func (c *testCluster) settled() (held, has int) {
 
 // race has each account make a contact with each e-mail, all at once and each at
 // any node, and returns which account got which, and how many calls were not
-// decided.
-func (c *testCluster) race(emails []string) (got map[string][]string, undecided int) {
+// decided after so many attempts.
+func (c *testCluster) race(emails []string, attempts int) (got map[string][]string, undecided int) {
 	c.t.Helper()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -135,7 +137,11 @@ func (c *testCluster) race(emails []string) (got map[string][]string, undecided 
 			wg.Go(func() {
 				limit <- struct{}{}
 				defer func() { <-limit }()
-				reply, err := n.Command(context.Background(), account, CommandContactCreate, ContactCreate{Email: email})
+				var reply []byte
+				err := errUndecided
+				for attempt := 0; attempt < attempts && errors.Is(err, ErrUnavailable); attempt++ {
+					reply, err = n.Command(context.Background(), account, CommandContactCreate, ContactCreate{Email: email})
+				}
 				var refusal *Refusal
 				var made ContactReply
 				mu.Lock()
@@ -178,7 +184,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 	ctx := context.Background()
 	emails := someEmails("one", 60)
 	before := c.nodes[0].partitions[0].Load().applied.Load()
-	got, undecided := c.race(emails)
+	got, undecided := c.race(emails, 5) // on a busy machine
 	records := c.nodes[0].partitions[0].Load().applied.Load() - before
 	if undecided > 0 {
 		t.Errorf("%d calls were not decided, and nothing failed", undecided)
@@ -202,7 +208,7 @@ func TestM1NodesShareEmails(t *testing.T) {
 			continue
 		}
 		other := clusterAccount((p + 1) % clusterPartitions)
-		for end := time.Now().Add(10 * time.Second); ; {
+		for end := time.Now().Add(time.Minute); ; {
 			if _, err = c.nodes[0].Command(ctx, other, CommandContactCreate, ContactCreate{Email: email}); err == nil {
 				break
 			}
@@ -232,7 +238,7 @@ func TestM3NodesFailAndMove(t *testing.T) {
 			p := i % 2 // the directory, and the partition of the other node
 			for at, n := range c.nodes {
 				if n.Owns(p) {
-					ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+					ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 					if err := errors.Join(n.Release(ctx, p), c.nodes[1-at].Take(ctx, p)); err != nil {
 						t.Error(err)
 					}
@@ -243,7 +249,7 @@ func TestM3NodesFailAndMove(t *testing.T) {
 		}
 	})
 	emails := someEmails("many", 40)
-	got, undecided := c.race(emails)
+	got, undecided := c.race(emails, 1)
 	close(stop)
 	mover.Wait()
 	for email, ids := range got {
@@ -291,5 +297,64 @@ func TestEmailsOfOnePartitionCostNothing(t *testing.T) {
 	}
 	if got := n.Stats()[0].Applied - before; got != 10 || n.emails != nil {
 		t.Errorf("10 contacts took %d records", got)
+	}
+}
+
+// forgetfulWay tells the directory nothing of what became of a reservation, as one
+// who is killed behind the contact's command, or before it.
+type forgetfulWay struct {
+	nodeEmails
+	before bool
+}
+
+func (w forgetfulWay) confirm(EmailConfirmed) {}
+
+func (w forgetfulWay) submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+	if w.before {
+		return fmt.Errorf("%w: killed", ErrUnavailable)
+	}
+	return w.nodeEmails.submit(ctx, env, rec, out)
+}
+
+// TestM3NodesSettle: who stops before the contact's command leaves an e-mail that is
+// free again when its time is over, and who stops behind it one that is taken. Until
+// then others are not told that it is, and are after it, wherever the account is.
+func TestM3NodesSettle(t *testing.T) {
+	c, _ := emailCluster(t, 0)
+	defer c.close()
+	ctx := context.Background()
+	const before, behind = "before@x.io", "behind@x.io"
+	account := clusterAccount(1) // of the node that does not have the directory
+	p := c.nodes[1].partitions[1].Load()
+	for _, email := range []string{before, behind} {
+		way := forgetfulWay{nodeEmails{p}, email == before}
+		cmd := &emailCommand{name: CommandContactCreate, create: ContactCreate{Email: email}}
+		var out Outcome
+		err := takeEmail(ctx, way, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, cmd, &out)
+		if (err != nil) != (email == before) || out.Refusal != nil {
+			t.Fatalf("%s: %v %v", email, err, out.Refusal)
+		}
+	}
+	create := func(email string) error {
+		soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer cancel()
+		_, err := c.nodes[0].Command(soon, clusterAccount(2), CommandContactCreate, ContactCreate{Email: email})
+		return err
+	}
+	for _, email := range []string{before, behind} {
+		if err := create(email); !errors.Is(err, ErrUnavailable) {
+			t.Errorf("%s is not settled: %v", email, err)
+		}
+	}
+	c.clock.Add((reserveFor + 2*settleGrace).Milliseconds())
+	if held, _ := c.settled(); held != 1 {
+		t.Errorf("M3: %d e-mails are held, expected that of the contact that was made", held)
+	}
+	if err := create(before); err != nil {
+		t.Errorf("M3: nobody has %s, and it is refused: %v", before, err)
+	}
+	var refusal *Refusal
+	if err := create(behind); !errors.As(err, &refusal) || refusal.Message != MessageDuplicateEmail {
+		t.Errorf("M1: %s is on file: %v", behind, err)
 	}
 }

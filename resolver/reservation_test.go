@@ -231,3 +231,37 @@ func TestM3LateRecordsConfirmNothing(t *testing.T) {
 		t.Error("M3: nobody has the e-mail, and it is confirmed for good")
 	}
 }
+
+// TestR1HashHoldsReservations: each piece of what is known of e-mails is in the
+// state's hash, from memory and from a checkpoint.
+func TestR1HashHoldsReservations(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	names := d.m.namesToReserve(d.m.accounts[testAccount], "straße@x.io")
+	grant := &EmailGrant{ID: ReservationID{1}, Names: names, UntilMs: d.now + 1}
+	d.must(CommandContactCreate, ContactCreate{Email: "straße@x.io", Grant: grant})
+	d.directoryAsk(EmailAsk{Account: 9, ID: ReservationID{2}, Take: []EmailName{{2}}, UntilMs: d.now})
+	d.m.queueRelease(9, EmailName{3}, ReservationID{3})
+	d.reload()
+	seen := map[string]string{hashOf(t, d.m): "nothing"}
+	for _, change := range []struct {
+		what string
+		make func()
+	}{
+		{"a holder's id", func() { d.m.putHolder(EmailName{2}, &holder{9, ReservationID{4}}) }},
+		{"a holder", func() { d.m.putHolder(EmailName{2}, nil) }},
+		{"another name", func() { d.m.putHolder(EmailName{5}, &holder{9, ReservationID{4}}) }},
+		{"the end of a reservation", func() { d.m.emails.reserved[ReservationID{2}].UntilMs++ }},
+		{"a reservation", func() { d.m.putReservation(ReservationID{2}, nil) }},
+		{"what is to be released", func() { d.m.queueRelease(9, EmailName{3}, ReservationID{4}) }},
+		{"the id under which an account holds a name", func() {
+			d.m.store.putEntity(entityKey(testAccount, entityReservation, string(names[0][:])), make([]byte, 16))
+		}},
+	} {
+		change.make()
+		got := hashOf(t, d.m)
+		if before, ok := seen[got]; ok {
+			t.Errorf("R1: with %s changed the hash is as with %s", change.what, before)
+		}
+		seen[got] = change.what
+	}
+}
