@@ -83,8 +83,8 @@ type Stats struct {
 }
 
 // Join enters the group and returns once Kafka has said which partitions are
-// this node's, of which there may be none. That they are the secret of others is
-// a [*StrangerError]. A node that died without a word is waited for, for as long
+// this node's, of which there may be none. That they belong to strangers is a
+// [*StrangerError]. A node that died without a word is waited for, for as long
 // as its session lasts.
 func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	if opts, err = opts.withDefaults(); err != nil {

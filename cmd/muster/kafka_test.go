@@ -179,8 +179,8 @@ func (s *server) members(id string) (out []string) {
 	return out
 }
 
-// TestOneNodeOwnsTheTopic (L1, L2): a second node is turned away with the name
-// of the first; it takes over once that has been frozen for longer than its
+// TestOneNodeOwnsTheTopic (L1, L2): without a secret, a second node is turned away
+// with the name of the first; it takes over once that has been frozen for longer than its
 // session, has all that was acknowledged, and the first one ends when it wakes.
 func TestOneNodeOwnsTheTopic(t *testing.T) {
 	t.Parallel()
@@ -235,6 +235,60 @@ func TestOneNodeOwnsTheTopic(t *testing.T) {
 		t.Errorf("%d events", n)
 	}
 	next.stop()
+}
+
+// TestStandby (L1, L2): a node that shares the secret and finds no partition for
+// itself hands on what comes to it, and takes over when the owner dies.
+func TestStandby(t *testing.T) {
+	t.Parallel()
+	args := append(kafkaArgs(t), "--kafka-session-timeout", "6s", "--kafka-partitions", "1", "--cluster-secret", clusterSecret)
+	owner := serve(t, t.TempDir(), args...)
+	standby := launch(t, t.TempDir(), args...)
+	standby.untilReady()
+	standby.creds = owner.creds
+	for i := range 20 {
+		standby.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"%d@x.io"}}`, i))
+	}
+	if a, b := owner.events("seen"), standby.events("seen"); a != 20 || b != 20 {
+		t.Errorf("%d and %d events", a, b)
+	}
+	owner.kill()
+	begun := time.Now()
+	event := func() int {
+		return standby.call("POST", "/api/v1/events", `{"event_type":"seen","user":{"email":"new@x.io"},"idempotency_key":"once"}`, nil,
+			"X-App-Id", standby.creds.AppID, "X-App-Secret", standby.creds.AppSecret)
+	}
+	status := event()
+	for ; status == http.StatusServiceUnavailable && time.Since(begun) < 30*time.Second; status = event() {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if took := time.Since(begun); status != http.StatusAccepted || took > 25*time.Second {
+		t.Errorf("an event is answered %d %v after the owner died\n%s", status, took, standby.log())
+	}
+	if n := standby.events("seen"); n != 21 {
+		t.Errorf("%d events", n)
+	}
+	standby.stop()
+}
+
+// TestClusterFlags: what several nodes need is asked for before anything is
+// opened.
+func TestClusterFlags(t *testing.T) {
+	t.Parallel()
+	kafka := []string{"--kafka", "127.0.0.1:1", "--clickhouse", "clickhouse://127.0.0.1:1/x"}
+	for says, args := range map[string][]string{
+		"--cluster-secret needs --kafka":   {"--cluster-secret", clusterSecret},
+		"--advertise needs --kafka":        {"--advertise", "a:1"},
+		"give at least 16":                 append(slices.Clone(kafka), "--cluster-secret", "short"),
+		"--advertise must be HOST:PORT":    append(slices.Clone(kafka), "--cluster-secret", clusterSecret, "--advertise", "a"),
+		"add --advertise HOST:PORT":        append(slices.Clone(kafka), "--cluster-secret", clusterSecret, "--listen", "0.0.0.0:0"),
+		"option Partitions is -1, must be": append(slices.Clone(kafka), "--kafka-partitions", "-1"),
+	} {
+		code, _, errs := muster(t, "", append([]string{"serve", "--data", filepath.Join(t.TempDir(), "data")}, args...)...)
+		if code != exitUsage || !strings.Contains(errs, says) {
+			t.Errorf("%q: %d %s", args, code, errs)
+		}
+	}
 }
 
 // TestWhatDoesNotBelongTogether: directory, topic and database are each of one

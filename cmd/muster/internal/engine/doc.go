@@ -11,6 +11,7 @@
 //	                    ClickHouse (package query/clickhouse)
 //
 // A directory belongs to one log and so does a history; what does not belong
-// together is refused before anything is applied (belongs.go). With Kafka the
-// node owns the topic while it is open (package cluster).
+// together is refused before anything is applied (belongs.go). With Kafka
+// the node is a member of the topic's cluster while it is open (package cluster,
+// topic.go) and takes and releases partitions as they are assigned (keeper.go).
 package engine
