@@ -59,6 +59,14 @@ func SignIn(ctx context.Context, c server.Credentials) (*Client, error) {
 	return client, nil
 }
 
+// SignOut ends the session, of which a user may have so many, and drops idle
+// connections. When the server does not answer the session stays.
+func (c *Client) SignOut(ctx context.Context) {
+	var ignored json.RawMessage
+	_ = c.call(ctx, http.MethodDelete, "/session", nil, &ignored)
+	c.Close()
+}
+
 // Close drops idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 

@@ -52,7 +52,7 @@ func (l *Load) ask(ctx context.Context, node server.Credentials, b *books) (answ
 	if err != nil {
 		return a, err
 	}
-	defer c.Close()
+	defer c.SignOut(ctx)
 	group, within := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
 	for u, id := range l.people.all() {

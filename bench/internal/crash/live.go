@@ -45,7 +45,7 @@ func (l *Load) Define(ctx context.Context, at server.Credentials) error {
 		if err != nil {
 			return err
 		}
-		defer c.Close()
+		defer c.SignOut(ctx)
 		s.id, err = c.CreateSegment(ctx, s.what, s.definition)
 		return err
 	}
