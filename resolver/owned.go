@@ -221,6 +221,9 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 		if e := p.ckpt.fs.RemoveAll(p.ckpt.path(dirLive)); e != nil {
 			p.log.Warn("cannot remove the files of a partition that was released", "error", e)
 		}
+		if e := p.forget(); e != nil {
+			p.log.Warn("cannot remove the checkpoints of a partition that was released", "error", e)
+		}
 		s.set(nil)
 		<-s.turn
 		done <- err

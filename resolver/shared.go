@@ -271,3 +271,13 @@ func (p *partition) endSharing(ctx context.Context) {
 		}
 	}
 }
+
+// forget removes a released partition's files from this node once shared storage
+// has its last checkpoint: what is erased under another owner must not live on
+// here until the partition comes back.
+func (p *partition) forget() error {
+	if p.node.opts.Shared == nil || p.sharing.offset.Load() < p.lastCheckpoint.Load() {
+		return nil
+	}
+	return p.ckpt.fs.RemoveAll(p.ckpt.dir)
+}

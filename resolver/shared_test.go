@@ -460,3 +460,39 @@ func TestR1CrashWhileASharedCheckpointIsAdopted(t *testing.T) {
 		p.stop(n)
 	}
 }
+
+// TestReleasedPartitionIsForgotten: what shared storage has does not stay on a
+// node that has given a partition away; what it lacks does.
+func TestReleasedPartitionIsForgotten(t *testing.T) {
+	ctx := context.Background()
+	p := newPair(t)
+	n := p.open("a")
+	defer p.stop(n)
+	p.events(n, 5)
+	want := p.state(n)
+	move := func() (left bool) {
+		t.Helper()
+		if err := n.Release(ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+		_, err := p.fs.Stat("a/p0")
+		if err := n.Take(ctx, 0); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.state(n); got != want {
+			t.Errorf("R1: %s, want %s", got, want)
+		}
+		return err == nil
+	}
+	if move() {
+		t.Error("the files of a partition stay that shared storage has")
+	}
+	p.events(n, 2)
+	want = p.state(n)
+	p.shelf.mu.Lock()
+	p.shelf.publish = func(context.Context) error { return errors.New("no room") }
+	p.shelf.mu.Unlock()
+	if !move() {
+		t.Error("files are gone that shared storage does not have")
+	}
+}
