@@ -177,7 +177,7 @@ func (m *mover) steps(ctx context.Context) (err error) {
 	}()
 	defer func() {
 		close(finish)
-		if e := <-ended; e != nil && !errors.Is(e, context.Canceled) {
+		if e := <-ended; e != nil && !errors.Is(e, context.Canceled) && !errors.Is(err, e) {
 			err = errors.Join(err, e)
 		}
 	}()
@@ -224,8 +224,8 @@ func (m *mover) script(ctx context.Context) error {
 // step measures one thing that happens.
 func (m *mover) step(ctx context.Context, name string, session time.Duration, do func(owner *node) error) error {
 	fail := func(err error) error {
-		if cause := context.Cause(ctx); cause != nil {
-			err = errors.Join(cause, err)
+		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
+			err = fmt.Errorf("%w: %w", cause, err)
 		}
 		return fmt.Errorf("%s: %w", name, err)
 	}

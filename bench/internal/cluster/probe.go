@@ -160,17 +160,21 @@ func (p *probe) note(isEvent bool, before, got uint64, waited time.Duration, err
 	s.probes++
 	// Values are clamped, so this cannot fail.
 	_ = s.waits.RecordValue(min(max(waited.Microseconds(), 1), maxLatencyMicros))
+	var fault error
 	switch {
 	case err != nil:
-		p.mu.err = errors.Join(p.mu.err, fmt.Errorf("a probe was not answered within %v: %w", waited.Round(time.Millisecond), err))
+		fault = fmt.Errorf("a probe was not answered within %v: %w", waited.Round(time.Millisecond), err)
 	case isEvent:
 		p.mu.acked++
 		s.events = max(s.events, waited)
 	default:
 		s.counts = max(s.counts, waited)
 		if got < before || got > p.mu.sent {
-			p.mu.err = errors.Join(p.mu.err, fmt.Errorf("a count of %d, with %d events acknowledged before it was asked for and %d sent by its answer", got, before, p.mu.sent))
+			fault = fmt.Errorf("a count of %d, with %d events acknowledged before it was asked for and %d sent by its answer", got, before, p.mu.sent)
 		}
+	}
+	if p.mu.err == nil { // the first says most
+		p.mu.err = fault
 	}
 }
 
