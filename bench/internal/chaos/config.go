@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -58,22 +59,11 @@ type Topology struct {
 
 func (c Config) withDefaults() Config {
 	t := &c.Topology
-	for _, d := range []struct {
-		is    *int
-		usual int
-	}{{&c.Rounds, 10}, {&t.Nodes, 3}, {&t.Brokers, 1}, {&t.Partitions, min(3, max(1, t.Nodes))}} {
-		if *d.is == 0 {
-			*d.is = d.usual
-		}
-	}
-	for _, d := range []struct {
-		is    *time.Duration
-		usual time.Duration
-	}{{&c.MinLoad, 200 * time.Millisecond}, {&c.MaxLoad, time.Second}, {&c.StartTimeout, time.Minute}, {&c.HealTimeout, time.Minute}, {&t.Session, 3 * time.Second}} {
-		if *d.is == 0 {
-			*d.is = d.usual
-		}
-	}
+	c.Rounds, t.Nodes, t.Brokers = cmp.Or(c.Rounds, 10), cmp.Or(t.Nodes, 3), cmp.Or(t.Brokers, 1)
+	t.Partitions = cmp.Or(t.Partitions, min(3, t.Nodes))
+	c.MinLoad, c.MaxLoad = cmp.Or(c.MinLoad, 200*time.Millisecond), cmp.Or(c.MaxLoad, time.Second)
+	c.StartTimeout, c.HealTimeout = cmp.Or(c.StartTimeout, time.Minute), cmp.Or(c.HealTimeout, time.Minute)
+	t.Session = cmp.Or(t.Session, 3*time.Second)
 	if c.Log == nil {
 		c.Log = func(string, ...any) {}
 	}

@@ -92,6 +92,15 @@ func TestSentCatches(t *testing.T) {
 	}
 }
 
+func TestDefaults(t *testing.T) {
+	if got := (Config{}).withDefaults().Topology; got.Nodes != 3 || got.Brokers != 1 || got.Partitions != 3 || got.Session != 3*time.Second {
+		t.Errorf("%+v", got)
+	}
+	if got := (Config{Topology: Topology{Nodes: 1}}).withDefaults().Topology; got.Partitions != 1 {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestConfigIsChecked(t *testing.T) {
 	for name, c := range map[string]Config{
 		"a binary":   {Dir: "x"},
