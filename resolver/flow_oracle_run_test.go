@@ -87,6 +87,10 @@ func (o *flowOracle) enrol(e oracleEntry) {
 	f, p := e.f, o.who.profiles[e.p].winner
 	ways := f.ways[p]
 	switch {
+	case f.status == FlowPaused && f.def.Trigger.SegmentID != "" && !o.people[p].gone:
+		// Credits have paused it a moment ago: as if it had come during the pause.
+		f.waiting[p] = true
+		return
 	case !f.live() || o.people[p].gone || f.current(p) != nil || len(ways) > 0 && f.def.Reentry == flows.Once:
 		return
 	case e.depth > 16:

@@ -92,7 +92,13 @@ func (m *Machine) mustWait(a *account, t *flowTrigger) bool {
 // wait puts a trigger into the queue. Those of one event make one entry.
 func (m *Machine) wait(a *account, t *flowTrigger) {
 	o := a.root(t.o)
-	if t.f.Status != FlowLive || a.gone(o) || t.f.entered.Contains(o) && t.f.def.Reentry != flows.AfterExit {
+	switch {
+	case a.gone(o):
+		return
+	case t.f.Status != FlowLive:
+		t.f.missed(o)
+		return
+	case t.f.entered.Contains(o) && t.f.def.Reentry != flows.AfterExit:
 		return // nor will it be enrolled later
 	}
 	e := &m.waiting
@@ -161,8 +167,8 @@ func (m *Machine) enrolWaiting(c *command, e *waitingEnrolment, number uint32) {
 	f, o := a.flows.byNumber[number], a.root(e.o)
 	switch {
 	case f.Deleted || a.gone(o):
-	case f.Status == FlowPaused && f.def.Trigger.SegmentID != "":
-		f.pending.add(o)
+	case f.Status != FlowLive:
+		f.missed(o)
 	default:
 		m.trigger(f, o, max(e.atMs, f.sinceMs()), e.event)
 		m.react(c)

@@ -122,7 +122,10 @@ func (m *Machine) react(c *command) {
 func (m *Machine) enrol(c *command, t *flowTrigger) {
 	a, f, o := c.account, t.f, c.account.root(t.o)
 	switch {
-	case f.Status != FlowLive || a.gone(o):
+	case a.gone(o):
+		return
+	case f.Status != FlowLive:
+		f.missed(o)
 		return
 	case f.entered.Contains(o) && (f.def.Reentry != flows.AfterExit || f.active.Contains(o)):
 		return
@@ -151,6 +154,15 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 	m.depth = t.depth + 1
 	m.happen(c, o, ownEvent{typeFlowEntered, f.about}, f.aboutEncoded)
 	m.carryOn(c, f, o, e, t.atMs)
+}
+
+// missed notes that somebody's turn finds the flow paused: by the last credit, it
+// may be, which an enrolment before it took in the same record. Of a segment it
+// counts as having entered (or left) during the pause; other triggers are missed.
+func (f *flowState) missed(o uint32) {
+	if f.Status == FlowPaused && f.def.Trigger.SegmentID != "" {
+		f.pending.add(o)
+	}
 }
 
 // goOn carries out what is due in a flow.
