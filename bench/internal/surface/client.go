@@ -111,7 +111,8 @@ func (c *Client) authorise(r *http.Request, by Authority) {
 }
 
 // Once makes a call once. The error is ErrNoAnswer or a [Refusal], or says that
-// the answer cannot be understood.
+// the answer is not as it must be: it cannot be understood, or sends the client
+// away and does not say when to come back.
 func (c *Client) Once(ctx context.Context, by Authority, method, path string, body []byte) ([]byte, error) {
 	u, err := server.LoopbackURL(c.site.Next().BaseURL)
 	if err != nil {
@@ -134,6 +135,8 @@ func (c *Client) Once(ctx context.Context, by Authority, method, path string, bo
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	case res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") == "":
+		return nil, fmt.Errorf("%s %s: status 503 without Retry-After: %.200s", method, path, text)
 	case Uncertain(res.StatusCode):
 		return nil, fmt.Errorf("%w: status %d: %.200s", ErrNoAnswer, res.StatusCode, text)
 	case by == ByApp || strings.HasPrefix(path, "/metrics"):
