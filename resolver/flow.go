@@ -39,6 +39,8 @@ const (
 	flowSteps = 4096
 	// flowScan is how many profiles a record looks at for a flow that goes live.
 	flowScan = 1000
+	// maxPauses is how many pauses a flow remembers, beside the last.
+	maxPauses = 64
 	// ownRows is where the numbers of rows begin that flows add to a record of
 	// events.
 	ownRows = 1 << 24
@@ -61,13 +63,23 @@ type Flow struct {
 	PublishedMs  int64  `json:"published_ms,omitempty"`
 	PausedMs     int64  `json:"paused_ms,omitempty"` // when it was last
 	ResumedMs    int64  `json:"resumed_ms,omitempty"`
-	CopyOf       string `json:"copy_of,omitempty"`
+	// Pauses are those before the last that dates may have been due in which are not
+	// worked off yet, in order.
+	Pauses []Pause `json:"pauses,omitempty"`
+	CopyOf string  `json:"copy_of,omitempty"`
 	// ScanFrom is the first profile that was not looked at for its date, while
 	// Scanning.
 	ScanFrom uint32 `json:"scan_from,omitempty"`
 	Scanning bool   `json:"scanning,omitempty"`
 	// Deleted flows keep their number. Their enrolments go bit by bit.
 	Deleted bool `json:"deleted,omitempty"`
+}
+
+// Pause is when a flow was paused: dates that were due then are missed, however
+// late they are come to.
+type Pause struct {
+	FromMs  int64 `json:"from_ms"`
+	UntilMs int64 `json:"until_ms"` // it was live again
 }
 
 // FlowCounts count what became of those who entered a flow.

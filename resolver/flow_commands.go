@@ -316,6 +316,7 @@ func (m *Machine) pauseFlow(cmd *command, c FlowID) *Refusal {
 
 func (m *Machine) pause(a *account, f *flowState, why string) {
 	saved := *f.Flow
+	saved.Pauses = f.pausesKept()
 	saved.Status, saved.PausedMs, saved.PausedFor = FlowPaused, m.logTime, why
 	m.saveFlow(a, f, &saved)
 }

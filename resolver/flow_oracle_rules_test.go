@@ -32,6 +32,7 @@ func (o *flowOracle) resume(f *oracleFlow) (refused bool) {
 		return true
 	}
 	f.status, f.resumed, f.pausedFor = FlowLive, o.now, ""
+	f.pauses = append(f.pauses, [2]int64{f.paused, f.resumed})
 	for p := range f.waiting {
 		if s := o.segs[f.def.Trigger.SegmentID]; !o.there(p) || s.members[p] != (f.def.Trigger.Type == flows.TriggerSegmentEntered) {
 			delete(f.waiting, p)

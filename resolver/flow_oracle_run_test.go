@@ -141,9 +141,12 @@ func (o *flowOracle) goOn(f *oracleFlow, p int, due int64, date bool) {
 		return
 	}
 	o.setDate(f, p, o.nextDate(f, p, due))
-	if due < f.paused || due >= f.resumed {
-		o.trigger(f, p, at, nil)
+	for _, p := range f.pauses {
+		if due > p[0] && due < p[1] {
+			return // it was missed, however late that turns out
+		}
 	}
+	o.trigger(f, p, at, nil)
 }
 
 // carryOn takes a way on until it must wait or ends.

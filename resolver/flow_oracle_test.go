@@ -89,6 +89,7 @@ type oracleFlow struct {
 	publishing, scanning, deleted bool
 	scanned                       int // profiles looked at while scanning
 	published, paused, resumed    int64
+	pauses                        [][2]int64 // that are over
 	ways                          map[int][]flows.Enrolment
 	dates                         map[int]int64
 	waiting                       map[int]bool // to be enrolled when the flow goes on

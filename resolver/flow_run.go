@@ -177,7 +177,7 @@ func (m *Machine) goOn(c *command, f *flowState, it dueset.Item, date bool) {
 		m.ways.DateMs = f.dateOf(&m.doc, it.Due)
 		m.enterDate(a, f, o, m.ways.DateMs)
 		m.saveWays(a, f, o)
-		if missed := f.PausedMs <= it.Due && it.Due < f.ResumedMs; !missed {
+		if !f.wasPaused(it.Due) {
 			m.trigger(f, o, max(it.Due, f.sinceMs()), nil)
 		}
 	} else {

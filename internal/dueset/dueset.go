@@ -43,6 +43,18 @@ func (s *Set) Min() (it Item, ok bool) {
 	return s.blocks[0][0], true
 }
 
+// From is the first item that is not due before an instant; ok is false when there
+// is none.
+func (s *Set) From(due int64) (it Item, ok bool) {
+	from := Item{Due: due}
+	for b := s.blockOf(from); b < len(s.blocks); b++ {
+		if i, _ := slices.BinarySearchFunc(s.blocks[b], from, Compare); i < len(s.blocks[b]) {
+			return s.blocks[b][i], true
+		}
+	}
+	return it, false
+}
+
 // Add puts an item in; it returns false if it was there.
 func (s *Set) Add(it Item) bool {
 	b := s.blockOf(it)

@@ -42,6 +42,11 @@ func TestSetEqualsSortedSlice(t *testing.T) {
 				}
 				want = want[1:]
 			}
+			from := r.Int64N(spread + int64(step))
+			j, _ := slices.BinarySearchFunc(want, Item{Due: from}, Compare)
+			if got, ok := s.From(from); ok != (j < len(want)) || ok && got != want[j] {
+				t.Fatalf("seed %d step %d: the first from %d on is %v %v, of %v", seed, step, from, got, ok, want[j:min(j+1, len(want))])
+			}
 			if s.Len() != len(want) {
 				t.Fatalf("seed %d step %d: %d items, want %d", seed, step, s.Len(), len(want))
 			}
