@@ -244,7 +244,11 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 		o.mu.busy[kind]++
 		o.mu.Unlock()
 		o.done.Go(func() {
-			carry(account, w)
+			if w.Moot == "" {
+				carry(account, w)
+			} else {
+				o.drop(account, w)
+			}
 			o.mu.Lock()
 			delete(o.mu.flying, f)
 			o.mu.busy[kind]--
@@ -256,6 +260,13 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 		})
 	}
 	return nil
+}
+
+// drop reports an item that there is no reason any more to carry out.
+func (o *Outbox) drop(account uint64, w *resolver.OutboxWork) {
+	ctx, cancel := graceful(o.ctx)
+	defer cancel()
+	o.report(ctx, account, w, resolver.OutboxDone{Result: resolver.ResultMoot, Reason: w.Moot})
 }
 
 // report puts an outcome on record. The state may be too busy for a moment. What

@@ -232,6 +232,73 @@ func TestAdvertisingGoesToSubscribersOnly(t *testing.T) {
 	}
 }
 
+// TestF1EffectsOfADeletedFlowAreDropped: what waits when a flow is deleted is not
+// sent, and gives its credits back. What is under way ends.
+func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
+	w := newWorld(t)
+	block, arrived := make(chan struct{}), make(chan struct{})
+	let := sync.OnceFunc(func() { close(block) })
+	t.Cleanup(let)
+	x := newTarget(t, func(n int, _ seen, w http.ResponseWriter) {
+		if n == 1 {
+			close(arrived)
+			<-block
+		}
+		io.WriteString(w, `{"sid":"SM1"}`)
+	})
+	w.provider(x.URL)
+	call := `{"id":"call","type":"webhook","url":"` + x.URL + `/hook","body":{"who":"{{email}}"},"next":null}`
+	flow, stays := w.flow(mailStep(`"text"`)+","+smsStep(`"call"`)+","+call), w.flow(strings.Replace(call, "/hook", "/stays", 1))
+	sent := 0
+	mailer := messaging.MailerFunc(func(*email.Message) outcome.Result {
+		sent++ // one at a time
+		return outcome.New(outcome.Accepted, "250", "ok")
+	})
+	one := func(o *messaging.OutboxOptions) { o.Mails, o.Texts, o.Calls = 1, 1, 1 }
+	// The first call is under way, the others wait.
+	first := w.flow(strings.Replace(call, "/hook", "/first", 1))
+	for _, name := range []string{"ada", "bob"} {
+		w.contact(name+"@x.io", map[string]string{"ada": "+491701234567", "bob": "+491701234568"}[name])
+	}
+	_, stop := w.effects(mailer, one)
+	w.trigger(first, "ada@x.io", `{}`)
+	<-arrived
+	var before int64
+	w.until("the call is under way", func(v *resolver.View) bool { before = credits(v); return v.OutboxSize() == 1 })
+	w.must(resolver.CommandFlowPause, resolver.FlowID{ID: first})
+	w.must(resolver.CommandFlowDelete, resolver.FlowID{ID: first})
+	let()
+	w.until("it ends", empty)
+	if list := x.got(); len(list) != 1 || list[0].body != `{"who":"ada@x.io"}` {
+		t.Fatalf("%+v", list)
+	}
+	stop()
+	for _, name := range []string{"ada", "bob"} {
+		w.trigger(flow, name+"@x.io", `{}`)
+	}
+	w.trigger(stays, "ada@x.io", `{}`)
+	w.until("they wait", func(v *resolver.View) bool { return v.OutboxSize() == 7 && credits(v) == before-2 })
+	w.must(resolver.CommandFlowPause, resolver.FlowID{ID: flow})
+	w.must(resolver.CommandFlowDelete, resolver.FlowID{ID: flow})
+	for _, kind := range []string{resolver.OutboxEmail, resolver.OutboxSMS, resolver.OutboxCall} {
+		for _, it := range w.waiting(kind) {
+			if (it.Moot != "") != (it.Flow == flow) || it.Moot != "" && !strings.Contains(it.Moot, "deleted") {
+				t.Errorf("%s of flow %s is moot for %q", kind, it.Flow, it.Moot)
+			}
+		}
+	}
+	w.close() // a start later it is the same
+	w.open()
+	w.effects(mailer, one)
+	w.until("all are done", func(v *resolver.View) bool { return empty(v) && credits(v) == before })
+	if list := x.got(); len(list) != 2 || list[1].path != "/stays" || sent != 0 {
+		t.Errorf("%d e-mails, requests %+v", sent, list)
+	}
+	w.until("nothing is told of them", func(v *resolver.View) bool {
+		return count(v, "email_sent")+count(v, "email_failed")+count(v, "sms_sent")+count(v, "sms_failed") == 0
+	})
+}
+
 // A sender domain that is removed sends nothing more, live flow or not.
 func TestRemovedSenderDomainsSendNothing(t *testing.T) {
 	w := newWorld(t)

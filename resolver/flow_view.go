@@ -113,6 +113,9 @@ func (v *View) FlowsOf(ordinal uint32) []string {
 	return out
 }
 
+// flowDeleted is why what a flow left in the outbox is not carried out.
+const flowDeleted = "the flow was deleted"
+
 // flowPayload puts what a flow's step says into the payload of its item: items
 // are queued without it, so that a body is not stored for each recipient. What
 // is live cannot change; of a deleted flow nothing is left to say.

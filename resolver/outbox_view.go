@@ -12,6 +12,9 @@ type OutboxWork struct {
 	// Root is the profile that the item concerns now, NoProfile for none.
 	Root    uint32
 	Payload []byte
+	// Moot says why there is no reason any more to carry it out, empty when there is
+	// one. Its payload is not whole then.
+	Moot string
 	// Epoch is the one under which this node acts, 0 when embedded.
 	Epoch uint64
 }
@@ -37,6 +40,9 @@ func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint
 		w := OutboxWork{OutboxItem: *it, Root: it.Ordinal, Payload: payload, Epoch: v.epoch()}
 		if it.Ordinal != NoProfile {
 			w.Root = v.a.root(it.Ordinal)
+		}
+		if it.Flow != "" && v.a.flow(it.Flow) == nil {
+			w.Moot = flowDeleted
 		}
 		out = append(out, w)
 	}
