@@ -9,10 +9,12 @@ import (
 
 // mergeFlows makes the ways of a profile through flows those of the profile that
 // it became part of. Of two in progress in one flow the further one goes on. A
-// merge begins none.
+// merge begins none; who is pending stays so, unless either was in the flow and it
+// takes nobody again.
 func (m *Machine) mergeFlows(a *account, winner, loser uint32) {
 	for _, f := range a.flows.all {
-		if f.pending.remove(loser) && !f.entered.Contains(winner) && !f.entered.Contains(loser) {
+		again := f.def.Reentry == flows.AfterExit || !f.entered.Contains(winner) && !f.entered.Contains(loser)
+		if f.pending.remove(loser) && again {
 			f.pending.add(winner)
 		}
 		if f.known.Contains(loser) {

@@ -222,7 +222,7 @@ func (o *flowOracle) mergeWays(f *oracleFlow, winner, loser int) {
 	won, lost := f.ways[winner], f.ways[loser]
 	if f.waiting[loser] {
 		delete(f.waiting, loser)
-		if len(won)+len(lost) == 0 {
+		if f.def.Reentry == flows.AfterExit || len(won)+len(lost) == 0 {
 			f.waiting[winner] = true
 		}
 	}
