@@ -85,6 +85,7 @@ const (
 	NotSubscribed Result = 9  // to the channel
 	Blocked       Result = 10 // the channel is blocked for the profile
 	Refused       Result = 11 // a limit was reached: nothing was done
+	Stopped       Result = 12 // the way ended here for a reason from outside
 	// OutOfCredits is no result of a step: it is not carried out until there are
 	// credits. It is not stored.
 	OutOfCredits Result = 255
@@ -93,7 +94,7 @@ const (
 	Later Result = 254
 )
 
-var resultNames = [...]string{"pending", "done", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused"}
+var resultNames = [...]string{"pending", "done", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused", "exited"}
 
 // String is the result's name on the console.
 func (r Result) String() string {

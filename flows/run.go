@@ -138,7 +138,7 @@ func (f *Flow) answered(e *Enrolment, atMs int64, h Host) {
 }
 
 // Stop ends a way for a reason from outside.
-func (e *Enrolment) Stop(r Reason, atMs int64, h Host) { e.end(Exited, r, Pending, 0, atMs, h) }
+func (e *Enrolment) Stop(r Reason, atMs int64, h Host) { e.end(Exited, r, Stopped, 0, atMs, h) }
 
 // Further tells whether a way is further than another: it came to more steps, or
 // to as many and began earlier.

@@ -102,6 +102,16 @@ type FlowStepCount struct {
 	Results map[flows.Result]uint64 `json:"results,omitempty"`
 }
 
+// left counts somebody who has left a step.
+func (c *FlowCounts) left(step int, r flows.Result) {
+	s := &c.Steps[step]
+	s.At--
+	if s.Results == nil {
+		s.Results = map[flows.Result]uint64{}
+	}
+	s.Results[r]++
+}
+
 // flowState is a flow with what belongs to it in memory: a few bytes for each
 // profile in it. The rest is in the store, a [flows.Record] for each profile.
 type flowState struct {

@@ -36,3 +36,47 @@ func TestF1PendingThroughAMergeEntersAgain(t *testing.T) {
 		})
 	}
 }
+
+// addsUp checks that who came to a step is there or has a result.
+func (r *recorder) addsUp(flow string, step int, exited uint64) {
+	r.t.Helper()
+	c := r.flowState(flow).Counts.Steps[step]
+	sum := c.At
+	for result, n := range c.Results {
+		sum += n
+		if result.String() == "pending" {
+			r.t.Fatalf("F1: %d have left a step and are pending: %+v", n, c)
+		}
+	}
+	got := uint64(0)
+	for result, n := range c.Results {
+		if result.String() == "exited" {
+			got = n
+		}
+	}
+	if c.Arrived != sum || got != exited {
+		r.t.Fatalf("F1: of %d who came to a step %d are accounted for, %d as exited, want %d: %+v", c.Arrived, sum, got, exited, c)
+	}
+}
+
+// TestF1StepsAddUpAfterMergeAndErasure ends ways from outside, at a step.
+func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	flow := r.flow(loopFlow("x", "viewed", `"type":"wait","seconds":3600`))
+	ada := r.events(ev("email", "a@x.io"), ev("external_id", "b"), ev("email", "c@x.io")).Events[0].Profile
+	r.addsUp(flow, 0, 0)
+	r.events(ev("type", "other", "email", "a@x.io", "external_id", "b"))
+	r.addsUp(flow, 0, 1)
+	ways, err := r.view().EnrolmentsOf(flow, ada.ordinal())
+	if err != nil || len(ways) != 2 || ways[0].Path[0].Result.String() != "exited" {
+		t.Fatalf("F1: the ways are %+v, %v", ways, err)
+	}
+	r.must(CommandContactErase, ContactErase{ID: ada.String()})
+	r.addsUp(flow, 0, 2)
+	r.now += 3_600_000
+	r.tick()
+	r.addsUp(flow, 0, 2)
+	if c := r.flowState(flow).Counts; c.Steps[0].At != 0 || c.Completed != 1 || c.Exited != 2 {
+		t.Fatalf("F1: %+v", c)
+	}
+}

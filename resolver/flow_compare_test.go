@@ -304,7 +304,7 @@ func (s *flowSim) consistent() {
 			for _, n := range c.Results {
 				results += n
 			}
-			if c.At != at[i] || c.Arrived < c.At+results {
+			if c.At != at[i] || c.Arrived != c.At+results {
 				s.fatalf("flow %d, step %d: counts %+v, %d stand there", f.Number, i, c, at[i])
 			}
 		}

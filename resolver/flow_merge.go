@@ -100,9 +100,8 @@ func (m *Machine) eraseFlows(a *account, o uint32) (keys []string) {
 				f.timers.Remove(dueset.Item{Due: e.DueMs, Ordinal: o})
 			}
 			// It ends here, so that the numbers add up.
-			n := a.flows.count(f)
-			n.Steps[e.Step].At--
-			n.Exited++
+			a.flows.count(f).left(e.Step, flows.Stopped)
+			a.flows.count(f).Exited++
 		}
 		if m.ways.DateMs != 0 {
 			f.dates.Remove(dueset.Item{Due: m.ways.DateMs, Ordinal: o})

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -300,7 +301,7 @@ func (o *flowOracle) erase(p int) {
 			continue
 		}
 		if w := f.current(p); w != nil {
-			f.counts.Steps[w.Step].At--
+			o.visited(f, w, flows.Stopped, 0)
 			f.counts.Exited++
 		}
 		delete(f.ways, p)

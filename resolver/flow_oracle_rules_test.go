@@ -232,7 +232,7 @@ func (o *flowOracle) mergeWays(f *oracleFlow, winner, loser int) {
 	delete(f.dates, loser)
 	w, l := f.current(winner), f.current(loser)
 	stop := func(e *flows.Enrolment) {
-		o.end(f, e, flows.Exited, flows.ByMerge, flows.Pending, 0, o.now)
+		o.end(f, e, flows.Exited, flows.ByMerge, flows.Stopped, 0, o.now)
 		f.counts.Exited++
 	}
 	switch {

@@ -284,12 +284,7 @@ func (h *flowHost) Arrived(step int) {
 }
 
 func (h *flowHost) Left(step int, r flows.Result) {
-	s := &h.c.account.flows.count(h.f).Steps[step]
-	s.At--
-	if s.Results == nil {
-		s.Results = map[flows.Result]uint64{}
-	}
-	s.Results[r]++
+	h.c.account.flows.count(h.f).left(step, r)
 }
 
 func (h *flowHost) Matches(step int) bool {

@@ -68,7 +68,7 @@ func stepType() *schema {
 }
 
 func stepResult(about string) *schema {
-	return word(about, "done", "pending", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused")
+	return word(about, "done", "pending", "queued", "yes", "no", "branch", "delivered", "failed", "skipped_no_address", "skipped_not_subscribed", "skipped_blocked", "refused", "exited")
 }
 
 func flowStatus() *schema {
