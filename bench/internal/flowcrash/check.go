@@ -212,7 +212,7 @@ func (o *oracle) ways(workers []*worker) (hooks, mails []intention) {
 					case s == nil:
 					case s.Type == "webhook":
 						// A merge ends a way that awaits its call, which goes on.
-						x.judged, x.fine = v.Result != "pending", v.Result == "delivered"
+						x.judged, x.fine = v.Result != "pending" && v.Result != "exited", v.Result == "delivered"
 						hooks = append(hooks, x)
 					case s.Type == "email" && v.Result == "queued":
 						x.needed = !h.people[0].left
