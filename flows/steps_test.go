@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -58,6 +59,20 @@ func TestR1SplitPicksInProportion(t *testing.T) {
 
 func TestTagApply(t *testing.T) {
 	words := strings.Fields
+	list := func(tags []string) []byte {
+		b, err := json.Marshal(append([]string{}, tags...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	apply := func(step Tag, tags []string) (out []string) {
+		value, _ := step.Apply(list(tags))
+		if err := json.Unmarshal(value, &out); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
 	for _, c := range []struct{ tags, add, remove, want string }{
 		{"", "", "", ""},
 		{"", "b a b", "", "b a"},
@@ -66,12 +81,32 @@ func TestTagApply(t *testing.T) {
 		{"c b a", "c", "c", "b a c"}, // removed and added: last
 		{"a b a b", "", "", "a b"},
 	} {
-		tags := words(c.tags)
-		if got := (&Tag{words(c.add), words(c.remove)}).Apply(tags); !slices.Equal(got, words(c.want)) {
-			t.Errorf("%+v: %v", c, got)
+		tags := list(words(c.tags))
+		got, differs := (&Tag{words(c.add), words(c.remove)}).Apply(tags)
+		if want := list(words(c.want)); !bytes.Equal(got, want) || !differs && !bytes.Equal(want, tags) {
+			t.Errorf("%+v: %s, differs %v", c, got, differs)
 		}
-		if !slices.Equal(tags, words(c.tags)) {
+		if !bytes.Equal(tags, list(words(c.tags))) {
 			t.Errorf("%+v: its argument changed", c)
+		}
+	}
+	for _, c := range []struct {
+		value, want string
+		differs     bool
+	}{
+		{"", `["n"]`, true},
+		{`null`, `["n"]`, true},
+		{`["a",5,"b"]`, `[5,"b","n"]`, true},
+		{`[1.50,"n",["a"],1.50,{"a":"n"},null,"\u006e",true]`, `[1.50,"n",["a"],1.50,{"a":"n"},null,true]`, true},
+		{`[5,"n","\u00e9"]`, `[5,"n","\u00e9"]`, false},
+		{`"vip"`, `["vip","n"]`, true},
+		{`"n"`, `["n"]`, false},
+		{`"a"`, `["n"]`, true},
+		{`{"a":"n"}`, `[{"a":"n"},"n"]`, true},
+		{`7`, `[7,"n"]`, true},
+	} {
+		if got, differs := (&Tag{[]string{"n"}, []string{"a"}}).Apply([]byte(c.value)); string(got) != c.want || differs != c.differs {
+			t.Errorf("%s becomes %s, differs %v; want %s, %v", c.value, got, differs, c.want, c.differs)
 		}
 	}
 	// Q1: a step adds up to the bound, and takes nothing away.
@@ -81,13 +116,13 @@ func TestTagApply(t *testing.T) {
 		}
 		return tags
 	}
-	if got := (&Tag{Add: []string{"a", "b"}}).Apply(many(MaxTags - 1)); len(got) != MaxTags || got[MaxTags-1] != "a" {
+	if got := apply(Tag{Add: []string{"a", "b"}}, many(MaxTags-1)); len(got) != MaxTags || got[MaxTags-1] != "a" {
 		t.Error(len(got))
 	}
-	if got := (&Tag{Add: []string{"a"}, Remove: []string{"t0"}}).Apply(many(MaxTags)); len(got) != MaxTags || got[MaxTags-1] != "a" {
+	if got := apply(Tag{Add: []string{"a"}, Remove: []string{"t0"}}, many(MaxTags)); len(got) != MaxTags || got[MaxTags-1] != "a" {
 		t.Error(len(got))
 	}
-	if got := (&Tag{Add: []string{"a"}}).Apply(many(MaxTags + 5)); !slices.Equal(got, many(MaxTags+5)) {
+	if got := apply(Tag{Add: []string{"a"}}, many(MaxTags+5)); !slices.Equal(got, many(MaxTags+5)) {
 		t.Error(len(got))
 	}
 }

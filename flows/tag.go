@@ -1,29 +1,68 @@
 package flows
 
-// Apply is the tags of a profile after the step: those in Remove are gone, those
-// in Add that are not there yet come last, and none is there twice. Nothing is
-// added beyond [MaxTags]; tags that the profile has stay, however many. tags is not
-// changed.
-func (t *Tag) Apply(tags []string) []string {
-	out := make([]string, 0, len(tags)+len(t.Add))
-	passed := make(map[string]bool, len(tags)+len(t.Add)+len(t.Remove))
+import (
+	"github.com/musterhq/muster/internal/jsonscan"
+	"github.com/musterhq/muster/internal/jsontext"
+)
+
+// Apply is the value of a profile's tags after the step, an array, and whether it
+// differs: those in Remove are gone, those in Add that are not there yet come last,
+// and none is there twice. Nothing is added beyond [MaxTags]; tags that the profile
+// has stay, however many. What is no text among them is no tag, and stays where it
+// is; a value that is no array counts as an array of it. value is JSON, empty for
+// none, and is not changed.
+func (t *Tag) Apply(value []byte) (_ []byte, differs bool) {
+	out := []byte{'['}
+	put := func(element []byte) {
+		if len(out) > 1 {
+			out = append(out, ',')
+		}
+		out = append(out, element...)
+	}
+	passed := make(map[string]bool, len(t.Add)+len(t.Remove))
 	for _, tag := range t.Remove {
 		passed[tag] = true
 	}
-	for _, tag := range tags {
-		if !passed[tag] {
-			passed[tag] = true
-			out = append(out, tag)
+	tags := 0
+	have := func(element []byte) bool {
+		text, ok := tagOf(element)
+		switch {
+		case !ok:
+			put(element)
+		case passed[text]:
+			differs = true
+		default:
+			passed[text] = true
+			tags++
+			put(element)
 		}
+		return true
+	}
+	switch jsontext.KindOf(value) {
+	case jsontext.Array:
+		jsontext.EachElement(value, have)
+	case jsontext.Invalid, jsontext.Null:
+	default:
+		have(value)
 	}
 	for _, tag := range t.Remove {
 		passed[tag] = false // what is in both is added
 	}
 	for _, tag := range t.Add {
-		if len(out) < MaxTags && !passed[tag] {
-			passed[tag] = true
-			out = append(out, tag)
+		if tags < MaxTags && !passed[tag] {
+			passed[tag], differs = true, true
+			tags++
+			put(jsonscan.AppendQuoted(nil, []byte(tag)))
 		}
 	}
-	return out
+	return append(out, ']'), differs
+}
+
+// tagOf is the tag that an element is, if it is one.
+func tagOf(element []byte) (string, bool) {
+	if jsontext.KindOf(element) != jsontext.String {
+		return "", false
+	}
+	text, ok := jsontext.Text(element, nil)
+	return string(text), ok
 }

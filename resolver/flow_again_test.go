@@ -80,3 +80,23 @@ func TestF1StepsAddUpAfterMergeAndErasure(t *testing.T) {
 		t.Fatalf("F1: %+v", c)
 	}
 }
+
+// TestTagStepKeepsWhatIsNoText: tags are texts; what else somebody put among them
+// is not the step's.
+func TestTagStepKeepsWhatIsNoText(t *testing.T) {
+	for _, c := range []struct{ have, want string }{
+		{`{}`, `{"tags":["n"]}`},
+		{`{"tags":["a",5,"b"]}`, `{"tags":[5,"b","n"]}`},
+		{`{"tags":"vip"}`, `{"tags":["vip","n"]}`},
+		{`{"tags":"a"}`, `{"tags":["n"]}`},
+		{`{"tags":{"x":1}}`, `{"tags":[{"x":1},"n"]}`},
+		{`{"tags":[["a"],"n",1.50]}`, `{"tags":[["a"],"n",1.50]}`},
+	} {
+		r := newRecorder(t, DefaultSettings())
+		r.flow(loopFlow("x", "viewed", `"type":"tag","add":["n"],"remove":["a"]`))
+		ada := r.events(ev("email", "a@x.io", "attributes", c.have)).Events[0].Profile
+		if p := r.profile(ada.String()); string(p.Attributes) != c.want {
+			t.Errorf("F1: %s becomes %s, want %s", c.have, p.Attributes, c.want)
+		}
+	}
+}

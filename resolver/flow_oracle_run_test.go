@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/json"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -290,26 +291,26 @@ func (o *flowOracle) visited(f *oracleFlow, w *flows.Enrolment, r flows.Result, 
 // tag changes tags, which are an attribute.
 func (o *flowOracle) tag(p int, x *flows.Tag) {
 	attrs := o.who.profiles[p].attrs
-	var have, tags []string
-	list, _ := attrs[tagsField].([]any)
-	for _, v := range list {
-		if text, ok := v.(string); ok {
-			have = append(have, text)
+	have, isList := attrs[tagsField].([]any)
+	if v := attrs[tagsField]; v != nil && !isList {
+		have = []any{v} // one, which stays what it is unless something changes
+	}
+	list := []any{}
+	for _, v := range have {
+		text, isText := v.(string)
+		if !isText || !slices.Contains(list, v) && (!slices.Contains(x.Remove, text) || slices.Contains(x.Add, text)) {
+			list = append(list, v)
 		}
 	}
-	for _, text := range append(slices.Clone(have), x.Add...) {
-		if !slices.Contains(tags, text) && (!slices.Contains(x.Remove, text) || slices.Contains(x.Add, text)) {
-			tags = append(tags, text)
+	for _, text := range x.Add {
+		if !slices.Contains(list, any(text)) {
+			list = append(list, text)
 		}
 	}
-	if slices.Equal(have, tags) {
+	if reflect.DeepEqual(append([]any{}, have...), list) {
 		return
 	}
-	value := make([]any, len(tags))
-	for i, text := range tags {
-		value[i] = text
-	}
-	attrs[tagsField] = value
+	attrs[tagsField] = list
 	o.amended(p)
 }
 

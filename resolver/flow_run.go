@@ -375,28 +375,12 @@ func (h *flowHost) Webhook(step int, x *flows.Webhook) (flows.Result, uint64) {
 const tagsField = "tags"
 
 func (h *flowHost) Tag(_ int, x *flows.Tag) flows.Result {
-	have := tagsOf(h.m.doc.attributes)
-	tags := x.Apply(slices.Clone(have))
-	if slices.Equal(have, tags) {
+	have, _ := jsontext.Lookup(h.m.doc.attributes, []string{tagsField})
+	tags, differs := x.Apply(have)
+	if !differs {
 		return flows.Done
 	}
-	return h.amend(mustJSON(map[string]any{"attributes": map[string]any{tagsField: tags}}))
-}
-
-// tagsOf are the texts of the attribute tags, when it is an array.
-func tagsOf(attributes []byte) []string {
-	var out []string
-	if raw, ok := jsontext.Lookup(attributes, []string{tagsField}); ok {
-		jsontext.EachElement(raw, func(v []byte) bool {
-			if jsontext.KindOf(v) == jsontext.String {
-				if text, ok := jsontext.Text(v, nil); ok {
-					out = append(out, string(text))
-				}
-			}
-			return true
-		})
-	}
-	return out
+	return h.amend(mustJSON(map[string]any{"attributes": map[string]any{tagsField: json.RawMessage(tags)}}))
 }
 
 func (h *flowHost) Update(_ int, x *flows.Update) flows.Result {

@@ -215,7 +215,7 @@ func (w *flowWords) event(world int) eventlog.Event {
 	if w.maybe(25) {
 		// The clock of a date is near.
 		at := time.UnixMilli(w.now).UTC()
-		ev.Attributes = []byte(pick(rng, `{"plan":"pro"}`, `{"plan":null}`, `{"tags":["x","a"]}`, fmt.Sprintf(`{"day":%q}`, at.AddDate(0, 0, rng.IntN(3)-1).Format(time.DateOnly)),
+		ev.Attributes = []byte(pick(rng, `{"plan":"pro"}`, `{"plan":null}`, `{"tags":["x","a"]}`, `{"tags":["a",5,"x",null,"d"]}`, `{"tags":"a"}`, fmt.Sprintf(`{"day":%q}`, at.AddDate(0, 0, rng.IntN(3)-1).Format(time.DateOnly)),
 			fmt.Sprintf(`{"day":%d}`, w.now-rng.Int64N(400)*86_400_000), fmt.Sprintf(`{"day":%q}`, at.AddDate(-1, 0, rng.IntN(3)-1).Format(time.RFC3339)), `{"day":null}`,
 			fmt.Sprintf(`{"seen":%q}`, at.Add(time.Duration(rng.IntN(20)-5)*time.Second).Format(time.RFC3339Nano))))
 	}
