@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 
@@ -32,13 +33,24 @@ func (h *Handler) authenticate(header *fasthttp.RequestHeader) (account uint64, 
 	return app.Account, good == 1
 }
 
-// left tells whether a request names an account that is not answered for here.
-func (h *Handler) left(header *fasthttp.RequestHeader) bool {
-	if h.opts.Here == nil {
-		return false
+// current checks the credentials of a request against a state that is not out of
+// date: a node that was frozen must not let in whom another has locked out, nor
+// lock out whom another has let in. Nobody is refused on anything but the present.
+func (h *Handler) current(header *fasthttp.RequestHeader) (account uint64, ok bool, err error) {
+	named, is := resolver.ParseAppID(header.Peek(headerAppID))
+	if h.opts.Current == nil || !is {
+		account, ok = h.authenticate(header)
+		return account, ok, nil
 	}
-	account, ok := resolver.ParseAppID(header.Peek(headerAppID))
-	return ok && !h.opts.Here(account)
+	for _, exactly := range []bool{false, true} {
+		if err := h.opts.Current(context.Background(), named, exactly); err != nil {
+			return 0, false, err
+		}
+		if account, ok = h.authenticate(header); ok {
+			break
+		}
+	}
+	return account, ok, nil
 }
 
 func bit(b bool) int {

@@ -169,12 +169,12 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx, w *work, e endpoint) int {
 	status := 202
 	enc, refused := checkHead(&ctx.Request.Header)
 	if refused == nil {
-		account, ok := h.authenticate(&ctx.Request.Header)
+		account, ok, err := h.current(&ctx.Request.Header)
 		switch {
+		case err != nil:
+			refused = h.submitError(err)
 		case ok:
 			refused = h.process(ctx, w, e, enc, account)
-		case h.left(&ctx.Request.Header):
-			refused = h.submitError(resolver.ErrNotOwner)
 		default:
 			h.counters.authFailures.Inc()
 			w.answer = appendDenied(w.answer[:0], e)

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -100,9 +101,12 @@ type Options struct {
 	// Logger takes faults of the server itself; nil is silent.
 	Logger *slog.Logger
 
-	// Here tells whether an account is answered for here; nil means that all are.
-	// One that has just left is unknown, and its client must not be told so.
-	Here func(account uint64) bool
+	// Current makes sure that what is known of an account is not out of date where
+	// several nodes answer for accounts: exactly means as of now, else as of a moment
+	// ago. An error says that it cannot be, as when another node answers for the
+	// account by now. It bounds its own time. Nil means that what is known is always
+	// current.
+	Current func(ctx context.Context, account uint64, exactly bool) error
 
 	// Refuse answers what is not a proper HTTP request in the form of the path it asks
 	// for, which may be unknown; nil answers all in Surface B's.

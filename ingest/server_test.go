@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -651,7 +652,12 @@ func TestHandlerAllocations(t *testing.T) {
 // told that its credentials are wrong.
 func TestAccountThatLeft(t *testing.T) {
 	opts := testOptions()
-	opts.Here = func(account uint64) bool { return account%2 == 0 }
+	opts.Current = func(_ context.Context, account uint64, _ bool) error {
+		if account%2 != 0 {
+			return fmt.Errorf("partition 1: %w", resolver.ErrNotOwner)
+		}
+		return nil
+	}
 	client, _ := serve(t, newFakeNode(), opts)
 	for _, x := range []struct {
 		app    string
@@ -670,6 +676,62 @@ func TestAccountThatLeft(t *testing.T) {
 		}
 		if resp.StatusCode() != x.status || string(resp.Header.Peek("Retry-After")) != x.retry || !bytes.Contains(resp.Body(), []byte(`"success":false`)) {
 			t.Errorf("%s: %d %s", x.app, resp.StatusCode(), resp.Body())
+		}
+	}
+}
+
+// stale is a node that knows what it knew before it was frozen, until it is made
+// current.
+type stale struct {
+	old, now [32]byte // of the secret
+	current  atomic.Bool
+}
+
+func (s *stale) App([]byte) (resolver.App, bool) {
+	if s.current.Load() {
+		return resolver.App{Account: 1, SecretHash: s.now, Active: true}, true
+	}
+	return resolver.App{Account: 1, SecretHash: s.old, Active: true}, true
+}
+
+// TestCredentialsAreCurrent: who is refused is so by the present; a secret that
+// was drawn while the node was away is good, and the one before is not.
+func TestCredentialsAreCurrent(t *testing.T) {
+	for _, x := range []struct {
+		what   string
+		secret string
+		moment bool // the state is brought up to a moment ago, not only when refusing
+		want   string
+	}{
+		{"the new one", "new", false, `"success":true`},
+		{"the old one", "old", true, `invalid app credentials`},
+		{"neither", "none", false, `invalid app credentials`},
+	} {
+		known := &stale{old: sha256.Sum256([]byte("old")), now: sha256.Sum256([]byte("new"))}
+		opts := testOptions()
+		opts.Current = func(_ context.Context, account uint64, exactly bool) error {
+			if account != 1 {
+				t.Errorf("%s: asked of account %d", x.what, account)
+			}
+			if exactly || x.moment {
+				known.current.Store(true)
+			}
+			return nil
+		}
+		h, err := New(newFakeNode(), known, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rc fasthttp.RequestCtx
+		rc.Request.SetRequestURI("http://test/api/v1/events")
+		rc.Request.Header.SetMethod("POST")
+		rc.Request.Header.SetContentType("application/json")
+		rc.Request.Header.Set("X-App-Id", resolver.AppID(1))
+		rc.Request.Header.Set("X-App-Secret", x.secret)
+		rc.Request.SetBodyString(`{"event_type":"x","user":{"email":"a@x.io"}}`)
+		h.Event(&rc)
+		if !bytes.Contains(rc.Response.Body(), []byte(x.want)) {
+			t.Errorf("%s: %s", x.what, rc.Response.Body())
 		}
 	}
 }

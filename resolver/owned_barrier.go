@@ -31,7 +31,31 @@ func (p *partition) barrier(ctx context.Context) error {
 	return p.remoteBarrier(ctx)
 }
 
+// recent is how old the state may be that [Node.Recent] is content with. It is
+// well under the shortest session: nobody takes over from a node this soon after
+// it was told where the log ends, unless that node can reach the log and not the
+// group.
+const recent = time.Second
+
+// Recent makes sure that the state of the account's partition is no older than a
+// second: what any node acknowledged before that is applied. It costs a question
+// to the log now and then, where [Node.Barrier] costs one each time. For a log
+// that nobody else appends to there is nothing to ask. Errors are those of
+// [Node.Read].
+func (n *Node) Recent(ctx context.Context, account uint64) error {
+	p, err := n.owner(account)
+	if err != nil {
+		return err
+	}
+	// A clock that was put back says nothing.
+	if age := n.opts.Now().UnixMilli() - p.currentMs.Load(); n.opts.RemoteLog && age >= 0 && age < recent.Milliseconds() {
+		return nil
+	}
+	return p.barrier(ctx)
+}
+
 func (p *partition) remoteBarrier(ctx context.Context) error {
+	began := p.node.opts.Now().UnixMilli()
 	bounded, cancel := context.WithTimeout(ctx, barrierWait)
 	defer cancel()
 	_, end, err := p.node.opts.Log.Bounds(bounded, p.id)
@@ -40,6 +64,7 @@ func (p *partition) remoteBarrier(ctx context.Context) error {
 	}
 	switch {
 	case err == nil:
+		p.currentMs.Store(began)
 		return nil
 	case errors.Is(err, ErrNotOwner), errors.Is(err, ErrUnavailable):
 		return err

@@ -825,3 +825,61 @@ func TestFailStopsWhatIsTaken(t *testing.T) {
 		t.Errorf("after Close: %v", err)
 	}
 }
+
+// boundsLog counts how often the log is asked for its bounds.
+type boundsLog struct {
+	eventlog.Log
+	asked atomic.Int64
+	away  atomic.Bool
+}
+
+func (l *boundsLog) Bounds(ctx context.Context, p int) (start, end int64, err error) {
+	l.asked.Add(1)
+	if l.away.Load() {
+		return 0, 0, errors.New("the log is away")
+	}
+	return l.Log.Bounds(ctx, p)
+}
+
+// TestRecent: a state is recent for a second after the log was asked for its
+// end, not longer, and not by a clock that was put back; a log that is away makes
+// none recent.
+func TestRecent(t *testing.T) {
+	c := newTestCluster(t, 1, 1)
+	defer c.close()
+	l := &boundsLog{Log: c.log}
+	n := c.open(0, func(o *Options) { o.Log = l })
+	ctx, account := context.Background(), clusterAccount(0)
+	partition := n.PartitionOf(account)
+	if err := n.Recent(ctx, account); !errors.Is(err, ErrNotOwner) {
+		t.Errorf("elsewhere: %v", err)
+	}
+	if err := n.Take(ctx, partition); err != nil {
+		t.Fatal(err)
+	}
+	asked := func(want int64) {
+		t.Helper()
+		before := l.asked.Load()
+		if err := n.Recent(ctx, account); err != nil {
+			t.Fatal(err)
+		}
+		if have := l.asked.Load() - before; have != want {
+			t.Errorf("the log was asked %d times, want %d", have, want)
+		}
+	}
+	asked(1)
+	asked(0)
+	c.clock.Add(999)
+	asked(0)
+	c.clock.Add(1)
+	asked(1)
+	c.clock.Add(-5)
+	asked(1)
+	c.clock.Add(1000)
+	l.away.Store(true)
+	if err := n.Recent(ctx, account); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("away: %v", err)
+	}
+	l.away.Store(false)
+	asked(1)
+}

@@ -28,6 +28,8 @@ type partition struct {
 	applied  atomic.Int64 // offset of the next record to apply
 	appended atomic.Int64 // offset behind the newest record this node appended
 	progress *broadcast
+	// currentMs is when the newest barrier began that was passed (Unix ms).
+	currentMs atomic.Int64
 	// published is written while mu is held and read without it.
 	published published
 

@@ -22,6 +22,9 @@ const (
 	// no mark comes from one that starts, stops, or knows another secret: nothing
 	// was done.
 	headerAnswered = "Muster-Answered"
+	// headerWhole is the trailer of an answer in chunks that came to its end. What
+	// broke off between two chunks looks the same to fasthttp otherwise.
+	headerWhole = "Muster-Whole"
 	// headerFault says which error a 503 stands for.
 	headerFault = "Muster-Fault"
 

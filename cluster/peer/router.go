@@ -64,7 +64,7 @@ func (r *Router) owned(rc *fasthttp.RequestCtx) {
 
 const (
 	textMoving  = "the account is moving between nodes; nothing was changed, send the request again"
-	textUnknown = "the node that answers for the account was lost; whether the request was carried out is not known, send it again with the same idempotency_key"
+	textUnknown = "the node that answers for the account was lost; whether the request was carried out is not known. Send it again: events with the same idempotency_key, a campaign as it is; it goes on where it stood"
 	textHead    = "the head of the request is too long; send fewer or shorter headers"
 )
 
@@ -126,7 +126,7 @@ func (r *Router) forward(rc *fasthttp.RequestCtx, partition int) {
 // hopByHop are the headers that concern one connection alone.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
-	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway,
+	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway, headerWhole,
 }
 
 // send forwards a request to a node and answers with what comes back.
@@ -230,6 +230,8 @@ func (b *passing) Read(to []byte) (int, error) {
 	n, err := b.resp.BodyStream().Read(to)
 	if b.left >= 0 {
 		b.left -= n
+	} else if err == io.EOF && len(b.resp.Header.Peek(headerWhole)) == 0 {
+		err = io.ErrUnexpectedEOF // nobody is to take it for whole
 	}
 	b.eof = b.eof || err == io.EOF
 	if err == nil && b.conn != nil {

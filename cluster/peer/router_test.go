@@ -3,6 +3,7 @@ package peer
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -225,6 +226,46 @@ func closedAddr(t *testing.T) string {
 	defer ln.Close()
 	return ln.Addr().String()
 }
+
+// TestBrokenOff: an answer in chunks that the owner breaks off is broken off for
+// the client, also between two chunks; one that ends is whole.
+func TestBrokenOff(t *testing.T) {
+	_, router, owner := two(t, time.Second)
+	const piece = 10_000
+	owner.handle = func(rc *fasthttp.RequestCtx) {
+		pieces, fail := 3, string(rc.Path()) == "/broken"
+		rc.Response.ImmediateHeaderFlush = true
+		rc.SetBodyStream(readerFunc(func(b []byte) (int, error) {
+			if pieces--; pieces < 0 {
+				if fail {
+					return 0, errors.New("history failed")
+				}
+				return 0, io.EOF
+			}
+			return copy(b, bytes.Repeat([]byte("x"), min(piece, len(b)))), nil
+		}), -1)
+	}
+	for _, m := range []*member{owner, router} {
+		for range 3 {
+			for path, whole := range map[string]bool{"/whole": true, "/broken": false} {
+				req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+m.Address+path, nil)
+				ok(t, err)
+				req.Header.Set(testPartition, "1")
+				res, err := http.DefaultClient.Do(req)
+				ok(t, err)
+				_, err = io.ReadAll(res.Body)
+				res.Body.Close()
+				if (err == nil) != whole || res.Header.Get(headerWhole) != "" || len(res.Trailer) > 0 {
+					t.Errorf("%s: %v %v %v", path, err, res.Header, res.Trailer)
+				}
+			}
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(b []byte) (int, error) { return f(b) }
 
 // TestNotRepeated: what may have reached an owner that was lost is answered 503,
 // and sent once; one that is frozen is given up when it has left the cluster.

@@ -95,6 +95,10 @@ func (s *Server) forward(rc *fasthttp.RequestCtx, uri, client string) {
 		rc.SetRemoteAddr(addr)
 	}
 	o.router.owned(rc)
+	if h := &rc.Response.Header; rc.Response.IsBodyStream() && h.ContentLength() < 0 {
+		h.Set(headerWhole, "1")
+		h.SetTrailer(headerWhole) //nolint:errcheck // it is no name that may not be one
+	}
 }
 
 // body reads the body that was signed. It answers itself when that fails.

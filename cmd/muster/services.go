@@ -121,8 +121,13 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 			err = errors.Join(err, s.close())
 		}
 	}()
-	if eng.Peers() != nil {
-		c.ingest.Here = func(account uint64) bool { return eng.Node.Owns(eng.Node.PartitionOf(account)) }
+	if c.engine.Kafka != nil {
+		c.ingest.Current = func(ctx context.Context, account uint64, exactly bool) error {
+			if exactly {
+				return eng.Node.Barrier(ctx, account)
+			}
+			return eng.Node.Recent(ctx, account)
+		}
 	}
 	events, err := ingest.New(eng.Node, eng.Node, c.ingest)
 	if err != nil {
