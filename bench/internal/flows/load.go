@@ -66,6 +66,10 @@ func (r *run) load(ctx context.Context) (err error) {
 		return err
 	}
 	r.o.Log("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
+	// What so many people do first is no part of a steady load.
+	if err := pause(ctx, r.o.Duration); err != nil {
+		return err
+	}
 	if err := b.settle(ctx); err != nil {
 		return err
 	}
