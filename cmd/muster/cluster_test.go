@@ -170,6 +170,7 @@ func TestNodes(t *testing.T) {
 	t.Run("requests", func(t *testing.T) { c.testRequests(t, admin, tenants[:]) })
 	t.Run("strangers", func(t *testing.T) { c.testStrangers(t) })
 	t.Run("changes", func(t *testing.T) { c.testChanges(t, tenants[:]) })
+	t.Run("woken", func(t *testing.T) { c.testWoken(t, tenants[:]) })
 	for _, s := range c.all {
 		if s.cmd.ProcessState == nil {
 			s.stop()
@@ -480,7 +481,7 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 		}
 	})
 	within("returned", 10*time.Second, func() {
-		c.all[victim] = launch(t, dir, c.args...)
+		c.all[victim] = launch(c.t, dir, c.args...)
 		c.all[victim].untilReady()
 		c.untilSpread(1, 0, 1, 2)
 	})
@@ -490,7 +491,7 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	})
-	c.all[victim] = launch(t, dir, c.args...)
+	c.all[victim] = launch(c.t, dir, c.args...)
 	c.all[victim].untilReady()
 	c.untilSpread(1, 0, 1, 2)
 	within("frozen", 20*time.Second, func() {
@@ -512,5 +513,45 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 				t.Errorf("through node %d there are %d events of partition %d, else %d", i, n, x.partition, want)
 			}
 		}
+	}
+}
+
+// testWoken: an owner that was frozen while another node gave an account a new
+// App Secret judges by that as soon as it wakes, or not at all.
+func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
+	const partition = 1
+	c.untilSpread(1, 0, 1, 2)
+	victim, x := c.owner(partition), tenants[partition]
+	if victim < 0 {
+		t.Fatal("nobody owns the partition")
+	}
+	event := func(i int, secret string) string {
+		return c.all[i].get("POST", "/api/v1/events", `{"event_type":"woken","user":{"external_id":"w"}}`, "Content-Type", "application/json", "X-App-Id", x.AppID, "X-App-Secret", secret)
+	}
+	if a := event(victim, x.AppSecret); !strings.HasPrefix(a, "202 ") || !strings.Contains(a, `"success":true`) {
+		t.Fatalf("before: %s", a)
+	}
+	ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGSTOP))
+	thaw := sync.OnceFunc(func() { ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGCONT)) })
+	defer thaw()
+	other, third := (victim+1)%3, (victim+2)%3
+	has := fmt.Sprintf("\nmuster_applied_offset{partition=\"%d\"}", partition)
+	for end := time.Now().Add(40 * time.Second); !strings.Contains(c.all[other].metrics()+c.all[third].metrics(), has); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("nobody took over\n%s", c.logs())
+		}
+	}
+	var now api.Credentials
+	c.as(other, x).console("POST", "/app-secret", "", &now)
+	old, next := make(chan string, 1), make(chan string, 1)
+	go func() { old <- event(victim, x.AppSecret) }()
+	go func() { next <- event(victim, now.AppSecret) }()
+	time.Sleep(300 * time.Millisecond)
+	thaw()
+	if a := <-old; strings.Contains(a, `"success":true`) {
+		t.Errorf("the secret that was replaced is taken: %s", a)
+	}
+	if a := <-next; strings.HasPrefix(a, "202 ") && !strings.Contains(a, `"success":true`) {
+		t.Errorf("the new secret is refused: %s", a)
 	}
 }
