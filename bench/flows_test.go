@@ -27,7 +27,7 @@ func TestF1Flows(t *testing.T) {
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
 		t.Errorf("%v is left behind", left)
 	}
-	for _, want := range []string{"22 flows, saturated", "counted at the end: 50 probes, entered [50 50], completed [50 50], calls of 50 (0 repeated), e-mails of 50 (0 repeated)", "1000 sleeping enrolments"} {
+	for _, want := range []string{"22 flows, saturated", "counted at the end: 60 probes, entered [60 60], completed [60 60], calls of 60 (0 repeated), e-mails of 60 (0 repeated)", "1000 sleeping enrolments"} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
@@ -42,7 +42,7 @@ func TestF1Flows(t *testing.T) {
 	}
 	l, s := r.Load, r.Sleep
 	switch {
-	case r.Stopped != "" || l == nil || s == nil || len(l.Paced) != 4 || len(r.Targets) < 8:
+	case r.Stopped != "" || l == nil || s == nil || len(l.Paced) != 5 || len(r.Targets) < 8:
 		t.Fatalf("%s", text)
 	case l.Without.Enrolments != 0 || l.With.Enrolments == 0 || l.WithoutAgain.Enrolments != 0:
 		t.Errorf("flows were live when they should not be, or the other way round: %+v, %+v, %+v", l.Without, l.With, l.WithoutAgain)
