@@ -534,6 +534,7 @@ func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
 	ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGSTOP))
 	thaw := sync.OnceFunc(func() { ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGCONT)) })
 	defer thaw()
+	time.Sleep(2 * time.Second) // an App Secret is taken by a state at most a second old
 	other, third := (victim+1)%3, (victim+2)%3
 	has := fmt.Sprintf("\nmuster_applied_offset{partition=\"%d\"}", partition)
 	for end := time.Now().Add(40 * time.Second); !strings.Contains(c.all[other].metrics()+c.all[third].metrics(), has); time.Sleep(50 * time.Millisecond) {
