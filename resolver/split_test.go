@@ -350,7 +350,7 @@ func nodeLog(t *testing.T, seed uint64) (out [][]byte) {
 		t.Fatal(err)
 	}
 	ids := &seededReader{rng: rand.New(rand.NewPCG(seed, 4))}
-	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: wholeLog{log}, History: &modelHistory{rng: rng}, Rand: ids,
+	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: wholeLog{log}, History: &modelHistory{rng: rand.New(rand.NewPCG(seed, 5))}, Rand: ids,
 		Now: func() time.Time { return time.UnixMilli(now) }, Feed: FeedOptions{Delay: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
