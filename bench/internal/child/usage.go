@@ -67,3 +67,32 @@ func statusLine(status, name string) (int64, error) {
 	}
 	return 0, fmt.Errorf("there is no %s line", name)
 }
+
+// MachineCPU is the time in which the machine's processors have done something
+// for somebody here, since it started (Linux only).
+func MachineCPU() (time.Duration, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, fmt.Errorf("reading CPU time: %w", err)
+	}
+	return parseStat(string(text))
+}
+
+// parseStat is the time in which the processors did something for somebody here,
+// of the first line of /proc/stat.
+func parseStat(text string) (time.Duration, error) {
+	line, _, _ := strings.Cut(text, "\n")
+	fields := strings.Fields(line)
+	if len(fields) < 8 || fields[0] != "cpu" {
+		return 0, fmt.Errorf("/proc/stat begins with %.100q", line)
+	}
+	var busy time.Duration
+	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq
+		n, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/stat: %w", err)
+		}
+		busy += time.Duration(n) * (time.Second / ticksPerSecond)
+	}
+	return busy, nil
+}

@@ -1,11 +1,8 @@
 package cluster
 
 import (
-	"fmt"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
@@ -60,29 +57,6 @@ func (p parties) used() (c cpu, err error) {
 			*group.into += u.CPU
 		}
 	}
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return c, fmt.Errorf("reading CPU time: %w", err)
-	}
-	c.whole, err = parseStat(string(text))
+	c.whole, err = child.MachineCPU()
 	return c, err
-}
-
-// parseStat is the time in which the processors did something for somebody here,
-// of the first line of /proc/stat.
-func parseStat(text string) (time.Duration, error) {
-	line, _, _ := strings.Cut(text, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 8 || fields[0] != "cpu" {
-		return 0, fmt.Errorf("/proc/stat begins with %.100q", line)
-	}
-	var busy time.Duration
-	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/stat: %w", err)
-		}
-		busy += time.Duration(n) * (time.Second / 100)
-	}
-	return busy, nil
 }

@@ -1,11 +1,8 @@
 package flows
 
 import (
-	"fmt"
 	"os"
 	"runtime"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
@@ -52,29 +49,6 @@ func cpuTimes(pid int) (server, self, whole time.Duration, err error) {
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0, 0, fmt.Errorf("reading CPU time: %w", err)
-	}
-	whole, err = parseStat(string(text))
+	whole, err = child.MachineCPU()
 	return a.CPU, b.CPU, whole, err
-}
-
-// parseStat is the time in which the processors did something for somebody here,
-// of the first line of /proc/stat.
-func parseStat(text string) (time.Duration, error) {
-	line, _, _ := strings.Cut(text, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 8 || fields[0] != "cpu" {
-		return 0, fmt.Errorf("/proc/stat begins with %.100q", line)
-	}
-	var busy time.Duration
-	for _, i := range []int{1, 2, 3, 6, 7} { // user, nice, system, irq, softirq
-		n, err := strconv.ParseInt(fields[i], 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/stat: %w", err)
-		}
-		busy += time.Duration(n) * (time.Second / 100)
-	}
-	return busy, nil
 }
