@@ -107,6 +107,14 @@ func TestDownEndsNoStranger(t *testing.T) {
 		_ = stranger.Process.Kill() // it has ended where the test failed
 		_ = stranger.Wait()         // says "killed"
 	})
+	// /proc may show a process that was just started without its arguments, and
+	// shows one that was killed the same way.
+	named := func() bool { return strings.HasPrefix(commandLine(stranger.Process.Pid), "sleep") }
+	for end := time.Now().Add(10 * time.Second); !named(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("process %d shows %q", stranger.Process.Pid, commandLine(stranger.Process.Pid))
+		}
+	}
 	if err := os.MkdirAll(state, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -116,8 +124,8 @@ func TestDownEndsNoStranger(t *testing.T) {
 	if err := Down(root); err != nil {
 		t.Fatal(err)
 	}
-	if line := commandLine(stranger.Process.Pid); !strings.HasPrefix(line, "sleep") {
-		t.Errorf("process %d, a stranger, is now %q", stranger.Process.Pid, line)
+	if !named() {
+		t.Errorf("process %d, a stranger, is now %q", stranger.Process.Pid, commandLine(stranger.Process.Pid))
 	}
 	if marks, err := readMarks(state); err != nil || len(marks) != 0 {
 		t.Errorf("marks %v, %v: the stranger's is kept", marks, err)
