@@ -76,7 +76,7 @@ func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() e
 	}
 	hooks, mails := l.hooks.desk.all(), l.relay.desk.all()
 	o.events(l.workers)
-	calls, letters := o.ways(l.workers)
+	calls, letters := o.ways(l.workers, keysOf(hooks, flowCall))
 	o.effects(hooks, "call", calls)
 	o.effects(mails, "e-mail", letters)
 	for f, s := range states {
@@ -172,12 +172,14 @@ func (o *oracle) events(workers []*worker) {
 	}
 }
 
-// ways checks each way of everybody, and returns what they intended to send.
-func (o *oracle) ways(workers []*worker) (hooks, mails []intention) {
+// ways checks each way of everybody, and returns what they intended to send;
+// arrived are the keys of calls of which effects came.
+func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails []intention) {
 	calls := map[*person][]call{}
 	for _, w := range workers {
 		for n, t := range w.ledger.triggers {
-			calls[t.who] = append(calls[t.who], call{t, w.ledger.triggerKey(n)})
+			key := w.ledger.triggerKey(n)
+			calls[t.who] = append(calls[t.who], call{t, key, arrived[key]})
 		}
 	}
 	for _, h := range o.found.humans {
@@ -223,51 +225,6 @@ func (o *oracle) ways(workers []*worker) (hooks, mails []intention) {
 		}
 	}
 	return hooks, mails
-}
-
-// call is a call that triggers a flow, with its key.
-type call struct {
-	*trigger
-	key string
-}
-
-// called compares ways with the calls that began them: each acknowledged one did,
-// refused ones did not, of those without an answer nobody knows.
-func called(ways []way, calls []call) ([]cause, error) {
-	for _, c := range calls {
-		busy := slices.ContainsFunc(ways, func(w way) bool {
-			return int64(w.StartedAt) <= c.toMs && (w.EndedAt == nil || int64(*w.EndedAt) >= c.fromMs)
-		})
-		if c.refused && !busy {
-			return nil, fmt.Errorf("the call with key %s was refused at %d, when nobody was in the flow", c.key, c.toMs)
-		}
-	}
-	var began []cause
-	next := 0
-	for i := range ways {
-		at := int64(ways[i].StartedAt)
-		// Those without an answer may have begun none.
-		for next < len(calls) && !calls[next].acked && (calls[next].refused || !calls[next].began(at, calls[next+1:])) {
-			next++
-		}
-		if next == len(calls) || at < calls[next].fromMs || calls[next].acked && at > calls[next].toMs {
-			return nil, fmt.Errorf("way %d began at %d, when no call began it", i+1, at)
-		}
-		began = append(began, cause{atMs: at, key: calls[next].key})
-		next++
-	}
-	for ; next < len(calls); next++ {
-		if calls[next].acked {
-			return nil, fmt.Errorf("the call with key %s, acknowledged at %d, enrolled nobody", calls[next].key, calls[next].toMs)
-		}
-	}
-	return began, nil
-}
-
-// began tells whether a call without an answer began a way at an instant: it came
-// after the call and before the next one was made.
-func (c call) began(atMs int64, later []call) bool {
-	return c.fromMs <= atMs && (len(later) == 0 || atMs < later[0].fromMs)
 }
 
 // told checks the events by which a flow tells of somebody's ways: each once.

@@ -122,3 +122,14 @@ func (d *desk) pass(all map[string]*delivery) {
 		d.mu.byID[id].checked = len(x.arrivals)
 	}
 }
+
+// keysOf are the keys that the effects of a flow carry.
+func keysOf(all map[string]*delivery, flow string) map[string]bool {
+	keys := map[string]bool{}
+	for _, d := range all {
+		if d.effect.flow == flow {
+			keys[d.effect.key] = true
+		}
+	}
+	return keys
+}

@@ -49,7 +49,10 @@ type trigger struct {
 	who *person
 	// acked triggers have enrolled, refused ones have not; of others nobody knows.
 	acked, refused bool
-	fromMs, toMs   int64
+	// repeated says that it was refused after a request without an answer, which may
+	// have been carried out yet.
+	repeated     bool
+	fromMs, toMs int64
 }
 
 // ledger is what one worker knows of what it did. It is the worker's own until it

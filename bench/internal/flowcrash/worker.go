@@ -248,7 +248,7 @@ func (w *worker) call(ctx context.Context, p *person) error {
 		t.acked = true
 	case errors.Is(err, surface.ErrNoAnswer) && giveUp:
 	case errors.As(err, &no) && (no.Status == http.StatusConflict || by == surface.ByKey && no.Message == "the contact is in this flow already"):
-		t.refused = true
+		t.refused, t.repeated = true, no.Unanswered > 0
 	default:
 		return err
 	}

@@ -24,6 +24,9 @@ var ErrNoAnswer = errors.New("no answer")
 type Refusal struct {
 	Status  int
 	Message string
+	// Unanswered is how many requests for the same had no answer before; each may
+	// still be carried out.
+	Unanswered int
 }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("status %d: %s", r.Status, r.Message) }
@@ -141,7 +144,7 @@ func (c *Client) Once(ctx context.Context, by Authority, method, path string, bo
 		return nil, fmt.Errorf("%w: status %d: %.200s", ErrNoAnswer, res.StatusCode, text)
 	case by == ByApp || strings.HasPrefix(path, "/metrics"):
 		if res.StatusCode/100 != 2 {
-			return nil, &Refusal{res.StatusCode, string(text)}
+			return nil, &Refusal{Status: res.StatusCode, Message: string(text)}
 		}
 		return text, nil
 	}
@@ -154,7 +157,7 @@ func (c *Client) Once(ctx context.Context, by Authority, method, path string, bo
 		return nil, fmt.Errorf("%s %s: status %d, no JSON: %.200s", method, path, res.StatusCode, text)
 	}
 	if res.StatusCode/100 != 2 || e.Status != "success" {
-		return nil, &Refusal{res.StatusCode, e.Message}
+		return nil, &Refusal{Status: res.StatusCode, Message: e.Message}
 	}
 	return e.Data, nil
 }
@@ -186,6 +189,10 @@ func (c *Client) Call(ctx context.Context, by Authority, method, path string, bo
 		case err == nil:
 			return nil
 		case !errors.Is(err, ErrNoAnswer):
+			var no *Refusal
+			if errors.As(err, &no) {
+				no.Unanswered = try - 1
+			}
 			return fmt.Errorf("%s %s: %w", method, path, err)
 		case ctx.Err() != nil:
 			// Why it was not answered so far says more than that time is up.

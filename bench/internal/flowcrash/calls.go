@@ -1,0 +1,101 @@
+package flowcrash
+
+import (
+	"fmt"
+	"slices"
+)
+
+// call is a call that triggers a flow, with its key.
+type call struct {
+	*trigger
+	key string
+	// arrived says that an effect with its key came: it has begun a way.
+	arrived bool
+}
+
+// began tells whether a call may have begun a way at an instant. An acknowledged
+// one did so before its answer. A request without an answer may lie in the socket
+// of a frozen process for long, and be carried out when its caller has made others
+// or was refused meanwhile.
+func (c *call) began(atMs int64) bool {
+	return (!c.refused || c.repeated) && atMs >= c.fromMs && (!c.acked || atMs <= c.toMs)
+}
+
+// must tells whether a call has begun a way for certain.
+func (c *call) must() bool { return c.acked || c.arrived }
+
+// called finds for each of somebody's ways the call that began it: each
+// acknowledged one did, as did each of which an effect came; those did not that were
+// refused at once; of the others nobody knows.
+func called(ways []way, calls []call) ([]cause, error) {
+	for i := range calls {
+		c := &calls[i]
+		busy := slices.ContainsFunc(ways, func(w way) bool {
+			return int64(w.StartedAt) <= c.toMs && (w.EndedAt == nil || int64(*w.EndedAt) >= c.fromMs)
+		})
+		if c.refused && !busy {
+			return nil, fmt.Errorf("the call with key %s was refused at %d, when nobody was in the flow", c.key, c.toMs)
+		}
+	}
+	m := matching{ways: ways, calls: calls, of: make([]int, len(ways)), taken: make([]bool, len(calls))}
+	for i := 1; i < len(ways); i++ {
+		if ways[i-1].EndedAt == nil || *ways[i-1].EndedAt > ways[i].StartedAt {
+			return nil, fmt.Errorf("way %d began while way %d was in progress", ways[i].Number, ways[i-1].Number)
+		}
+	}
+	if !m.from(0) {
+		return nil, m.fault()
+	}
+	began := make([]cause, len(ways))
+	for i, n := range m.of {
+		began[i] = cause{atMs: int64(ways[i].StartedAt), key: calls[n].key}
+	}
+	return began, nil
+}
+
+// matching gives each way a call of its own.
+type matching struct {
+	ways  []way
+	calls []call
+	of    []int // by way
+	taken []bool
+	// most is the first way for which no call was ever found.
+	most int
+}
+
+// from matches the ways from i on, so that none of the calls which must have begun
+// one is left. Both are few.
+func (m *matching) from(i int) bool {
+	m.most = max(m.most, i)
+	if i == len(m.ways) {
+		for n := range m.calls {
+			if m.calls[n].must() && !m.taken[n] {
+				return false
+			}
+		}
+		return true
+	}
+	for n := range m.calls {
+		if m.taken[n] || !m.calls[n].began(int64(m.ways[i].StartedAt)) {
+			continue
+		}
+		m.taken[n], m.of[i] = true, n
+		if m.from(i + 1) {
+			return true
+		}
+		m.taken[n] = false
+	}
+	return false
+}
+
+func (m *matching) fault() error {
+	text := ""
+	for i := range m.calls {
+		c := &m.calls[i]
+		text += fmt.Sprintf("; key %s at %d to %d, acknowledged: %v, refused: %v, arrived: %v", c.key, c.fromMs, c.toMs, c.acked, c.refused, c.arrived)
+	}
+	if m.most < len(m.ways) {
+		return fmt.Errorf("way %d began at %d, when no call began it%s", m.most+1, m.ways[m.most].StartedAt, text)
+	}
+	return fmt.Errorf("%d ways cannot be those of all calls that began one%s", len(m.ways), text)
+}
