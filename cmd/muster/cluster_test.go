@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -56,14 +58,50 @@ func (c *nodes) logs() (out string) {
 	return out
 }
 
-// owner is the place of the node that has a partition, -1 for none.
+// owner is the place of the node that has a partition, -1 where no node or more
+// than one says so: who was frozen takes itself for the owner until it is told.
 func (c *nodes) owner(partition int) int {
+	owner := -1
 	for i, s := range c.all {
-		if s.cmd.ProcessState == nil && strings.Contains(s.metrics(), fmt.Sprintf("\nmuster_applied_offset{partition=\"%d\"}", partition)) {
-			return i
+		switch {
+		case s.cmd.ProcessState != nil || !s.holding().has[partition]:
+		case owner >= 0:
+			return -1
+		default:
+			owner = i
 		}
 	}
-	return -1
+	return owner
+}
+
+// holding is what a node says about its place in the cluster.
+type holding struct {
+	// generation is the group's when the node was given its partitions, -1 where
+	// it does not answer or is no member.
+	generation int
+	// has are the partitions that it serves.
+	has map[int]bool
+}
+
+var (
+	appliedMetric = regexp.MustCompile(`(?m)^muster_applied_offset\{partition="(\d+)"\}`)
+	generationOf  = regexp.MustCompile(`(?m)^muster_cluster_generation (\d+)$`)
+)
+
+func (s *server) holding() holding {
+	text := s.metrics()
+	h := holding{generation: -1, has: map[int]bool{}}
+	for _, m := range appliedMetric.FindAllStringSubmatch(text, -1) {
+		p, err := strconv.Atoi(m[1])
+		ok(s.t, err)
+		h.has[p] = true
+	}
+	if m := generationOf.FindStringSubmatch(text); m != nil && strings.Contains(text, "\nmuster_cluster_member 1\n") {
+		var err error
+		h.generation, err = strconv.Atoi(m[1])
+		ok(s.t, err)
+	}
+	return h
 }
 
 func (s *server) metrics() string {
@@ -77,23 +115,25 @@ func (s *server) metrics() string {
 	return string(b)
 }
 
-// untilSpread waits until each of some nodes has a number of partitions.
-func (c *nodes) untilSpread(each int, among ...int) {
+// untilSpread waits until each of some nodes has a number of partitions, in the
+// same generation of the group, and no other has them too.
+func (c *nodes) untilSpread(each int, among ...int) (generation int) {
 	c.t.Helper()
-	for end := time.Now().Add(40 * time.Second); ; time.Sleep(100 * time.Millisecond) {
-		have := map[int]int{}
-		for p := range clusterPartitions {
-			have[c.owner(p)]++
-		}
+	for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		var all []holding
 		even := true
+		had := map[int]bool{}
 		for _, i := range among {
-			even = even && have[i] == each
+			h := c.all[i].holding()
+			all = append(all, h)
+			even = even && len(h.has) == each && h.generation >= 0 && h.generation == all[0].generation
+			maps.Copy(had, h.has)
 		}
-		if even {
-			return
+		if even && len(had) == each*len(among) {
+			return all[0].generation
 		}
 		if time.Now().After(end) {
-			c.t.Fatalf("partitions by node: %v, want %d each for %v\n%s", have, each, among, c.logs())
+			c.t.Fatalf("the nodes %v are %+v, want %d partitions for each\n%s", among, all, each, c.logs())
 		}
 	}
 }
@@ -513,46 +553,5 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 				t.Errorf("through node %d there are %d events of partition %d, else %d", i, n, x.partition, want)
 			}
 		}
-	}
-}
-
-// testWoken: an owner that was frozen while another node gave an account a new
-// App Secret judges by that as soon as it wakes, or not at all.
-func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
-	const partition = 1
-	c.untilSpread(1, 0, 1, 2)
-	victim, x := c.owner(partition), tenants[partition]
-	if victim < 0 {
-		t.Fatal("nobody owns the partition")
-	}
-	event := func(i int, secret string) string {
-		return c.all[i].get("POST", "/api/v1/events", `{"event_type":"woken","user":{"external_id":"w"}}`, "Content-Type", "application/json", "X-App-Id", x.AppID, "X-App-Secret", secret)
-	}
-	if a := event(victim, x.AppSecret); !strings.HasPrefix(a, "202 ") || !strings.Contains(a, `"success":true`) {
-		t.Fatalf("before: %s", a)
-	}
-	ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGSTOP))
-	thaw := sync.OnceFunc(func() { ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGCONT)) })
-	defer thaw()
-	time.Sleep(2 * time.Second) // an App Secret is taken by a state at most a second old
-	other, third := (victim+1)%3, (victim+2)%3
-	has := fmt.Sprintf("\nmuster_applied_offset{partition=\"%d\"}", partition)
-	for end := time.Now().Add(40 * time.Second); !strings.Contains(c.all[other].metrics()+c.all[third].metrics(), has); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("nobody took over\n%s", c.logs())
-		}
-	}
-	var now api.Credentials
-	c.as(other, x).console("POST", "/app-secret", "", &now)
-	old, next := make(chan string, 1), make(chan string, 1)
-	go func() { old <- event(victim, x.AppSecret) }()
-	go func() { next <- event(victim, now.AppSecret) }()
-	time.Sleep(300 * time.Millisecond)
-	thaw()
-	if a := <-old; strings.Contains(a, `"success":true`) {
-		t.Errorf("the secret that was replaced is taken: %s", a)
-	}
-	if a := <-next; strings.HasPrefix(a, "202 ") && !strings.Contains(a, `"success":true`) {
-		t.Errorf("the new secret is refused: %s", a)
 	}
 }
