@@ -22,19 +22,16 @@ const (
 // L1, L2, F1: whatever is killed, frozen or cut off - nodes, Kafka, ClickHouse -
 // what was acknowledged counts exactly once, in segments and in ClickHouse, people
 // are enrolled once, effects have one id, and posts and counts are linearizable.
-// Real processes, faults in MUSTER_CHAOS_ROUNDS rounds (100 with MUSTER_LONG=1),
-// with seed MUSTER_CHAOS_SEED (default 1); without either it is left out. MUSTER_BINARY
-// names a binary that is built already.
+// Real processes, faults in MUSTER_CHAOS_ROUNDS rounds (default 10, 100 with
+// MUSTER_LONG=1), with seed MUSTER_CHAOS_SEED (default 1). MUSTER_BINARY names a
+// binary that is built already.
 func TestL1L2F1Chaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
 	rounds := fewFaults
-	switch {
-	case os.Getenv("MUSTER_LONG") == "1":
+	if os.Getenv("MUSTER_LONG") == "1" {
 		rounds = manyFaults
-	case os.Getenv("MUSTER_CHAOS_ROUNDS") == "":
-		t.Skip("set MUSTER_CHAOS_ROUNDS=10; a way through the flow of calls was once found at a time that the oracle has no call for, which is not explained yet")
 	}
 	rounds = int(fromEnv(t, "MUSTER_CHAOS_ROUNDS", uint64(rounds)))
 	seed := fromEnv(t, "MUSTER_CHAOS_SEED", 1)

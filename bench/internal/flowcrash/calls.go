@@ -26,31 +26,35 @@ func (c *call) must() bool { return c.acked || c.arrived }
 
 // called finds for each of somebody's ways the call that began it: each
 // acknowledged one did, as did each of which an effect came; those did not that were
-// refused at once; of the others nobody knows.
-func called(ways []way, calls []call) ([]cause, error) {
+// refused at once; of the others nobody knows. Late is how many ways a call began
+// when somebody had made another.
+func called(ways []way, calls []call) (began []cause, late int, err error) {
 	for i := range calls {
 		c := &calls[i]
 		busy := slices.ContainsFunc(ways, func(w way) bool {
 			return int64(w.StartedAt) <= c.toMs && (w.EndedAt == nil || int64(*w.EndedAt) >= c.fromMs)
 		})
 		if c.refused && !busy {
-			return nil, fmt.Errorf("the call with key %s was refused at %d, when nobody was in the flow", c.key, c.toMs)
+			return nil, 0, fmt.Errorf("the call with key %s was refused at %d, when nobody was in the flow", c.key, c.toMs)
 		}
 	}
 	m := matching{ways: ways, calls: calls, of: make([]int, len(ways)), taken: make([]bool, len(calls))}
 	for i := 1; i < len(ways); i++ {
 		if ways[i-1].EndedAt == nil || *ways[i-1].EndedAt > ways[i].StartedAt {
-			return nil, fmt.Errorf("way %d began while way %d was in progress", ways[i].Number, ways[i-1].Number)
+			return nil, 0, fmt.Errorf("way %d began while way %d was in progress", ways[i].Number, ways[i-1].Number)
 		}
 	}
 	if !m.from(0) {
-		return nil, m.fault()
+		return nil, 0, m.fault()
 	}
-	began := make([]cause, len(ways))
+	began = make([]cause, len(ways))
 	for i, n := range m.of {
 		began[i] = cause{atMs: int64(ways[i].StartedAt), key: calls[n].key}
+		if n+1 < len(calls) && began[i].atMs >= calls[n+1].fromMs {
+			late++
+		}
 	}
-	return began, nil
+	return began, late, nil
 }
 
 // matching gives each way a call of its own.

@@ -29,6 +29,7 @@ func TestF1Called(t *testing.T) {
 		ways  []way
 		calls []call
 		keys  string // of the calls that began them
+		late  int
 		fault string
 	}{
 		{name: "nothing"},
@@ -42,7 +43,7 @@ func TestF1Called(t *testing.T) {
 		{name: "lost and done", ways: []way{on(1, 5, 9)}, calls: []call{lost("a", 4, 6)}, keys: "a"},
 		{
 			name: "woken behind a later call",
-			ways: []way{on(1, 12, 20), on(2, 30, 40)}, calls: []call{lost("a", 4, 6), acked("b", 11, 13)}, keys: "b a",
+			ways: []way{on(1, 12, 20), on(2, 30, 40)}, calls: []call{lost("a", 4, 6), acked("b", 11, 13)}, keys: "b a", late: 1,
 		},
 		{
 			name: "which of two lost ones its effect tells",
@@ -55,11 +56,11 @@ func TestF1Called(t *testing.T) {
 		{name: "refused while busy", ways: []way{on(1, 5, 20)}, calls: []call{acked("a", 4, 6), refused("b", 11, 13)}, keys: "a"},
 		{name: "refused while free", ways: []way{on(1, 5, 9)}, calls: []call{acked("a", 4, 6), refused("b", 11, 13)}, fault: "key b was refused"},
 		{name: "refused and done", ways: []way{on(1, 5, 20), on(2, 30, 40)}, calls: []call{acked("a", 4, 6), refused("b", 11, 13)}, fault: "way 2 began at 30"},
-		{name: "refused, the first try done late", ways: []way{on(1, 5, 20), on(2, 30, 40)}, calls: []call{acked("a", 4, 6), repeated(refused("b", 11, 13))}, keys: "a b"},
+		{name: "refused, the first try done late", ways: []way{on(1, 5, 20), on(2, 30, 40), on(3, 51, 60)}, calls: []call{acked("a", 4, 6), repeated(refused("b", 11, 13)), acked("c", 50, 52)}, keys: "a b c"},
 		{name: "two at once", ways: []way{on(1, 5, 20), on(2, 12, 40)}, calls: []call{acked("a", 4, 6), acked("b", 11, 13)}, fault: "way 2 began while way 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			began, err := called(c.ways, c.calls)
+			began, late, err := called(c.ways, c.calls)
 			if c.fault != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fault) {
 					t.Fatalf("error %v, want one of %q", err, c.fault)
@@ -76,6 +77,9 @@ func TestF1Called(t *testing.T) {
 			}
 			if len(began) != len(slices.Collect(strings.FieldsSeq(c.keys))) {
 				t.Errorf("begun by %v, want %s", began, c.keys)
+			}
+			if late != c.late {
+				t.Errorf("%d late, want %d", late, c.late)
 			}
 		})
 	}

@@ -188,7 +188,9 @@ func (o *oracle) ways(workers []*worker, arrived map[string]bool) (hooks, mails 
 			var began []cause
 			var err error
 			if f.name == flowCall {
-				began, err = called(ways, calls[h.people[0]])
+				var late int
+				began, late, err = called(ways, calls[h.people[0]])
+				o.report.Late += late
 			} else {
 				began, err = enrolled(f, h, ways, o.causes(f, h))
 			}

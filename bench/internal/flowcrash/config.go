@@ -107,7 +107,9 @@ type Work struct {
 	Merges     int `json:"merges"`
 	Pauses     int `json:"pauses"`
 	Enrolments int `json:"enrolments"`
-	Steps      int `json:"steps"`
+	// Late are ways begun by a call when its caller had made another one.
+	Late  int `json:"enrolments_by_late_calls"`
+	Steps int `json:"steps"`
 	// ByFlow are the enrolments by name of flow.
 	ByFlow map[string]int `json:"enrolments_by_flow"`
 	// Calls and Mails are different ids.
