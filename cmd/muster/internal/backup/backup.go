@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,9 @@ const (
 	pieceBytes = 16 << 20
 	fileLock   = "LOCK"
 	nameLayout = "20060102T150405Z"
+	// maxPerSecond keeps the numbers behind a name at two digits, so that names are
+	// in the order of time.
+	maxPerSecond = 99
 )
 
 func (o *Options) set() (*blobtree.Set, error) {
@@ -83,9 +87,8 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err := sameLog(ctx, set, have, id); err != nil {
 		return done, err
 	}
-	done.Name = o.Now().UTC().Format(nameLayout)
-	if len(have) > 0 && have[len(have)-1] >= done.Name {
-		return done, fmt.Errorf("there is the backup %s, which is not older than now, %s: set the clock right, or wait a second", have[len(have)-1], done.Name)
+	if done.Name, err = nextName(have, o.Now()); err != nil {
+		return done, err
 	}
 	files, err := o.files()
 	if err != nil {
@@ -93,6 +96,26 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	}
 	done.Sent, err = set.Put(ctx, done.Name, about{id}, o.Dir, files)
 	return done, err
+}
+
+// nextName names a backup made now, behind all that there are: by the second, and
+// by a number behind it where that second has one already.
+func nextName(have []string, now time.Time) (string, error) {
+	name := now.UTC().Format(nameLayout)
+	if len(have) == 0 || have[len(have)-1] < name {
+		return name, nil
+	}
+	newest := have[len(have)-1]
+	if number, ok := strings.CutPrefix(newest, name); ok {
+		n := 1 // of the one that has no number
+		if number != "" {
+			n, _ = strconv.Atoi(strings.TrimPrefix(number, "-")) // a name that is not ours is too new
+		}
+		if next := fmt.Sprintf("%s-%02d", name, n+1); n < maxPerSecond && next > newest {
+			return next, nil
+		}
+	}
+	return "", fmt.Errorf("the newest backup there, %s, is of a time that has not come yet by this machine's clock (%s): set the clock right, or wait until that time is over", newest, now.UTC().Format(nameLayout))
 }
 
 // sameLog refuses a place that has backups of another log.

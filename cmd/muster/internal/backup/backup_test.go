@@ -8,6 +8,7 @@ import (
 	"io"
 	"maps"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -199,6 +200,62 @@ func TestBackupRefuses(t *testing.T) {
 	list, err := List(context.Background(), w.o)
 	if err != nil || len(list) != 1 || !errors.Is(list[0].Err, blobtree.ErrDamaged) {
 		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// TestBackupsOfOneSecond have names of their own, in the order in which they were
+// made, and each can be restored.
+func TestBackupsOfOneSecond(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	second := time.Unix(1_700_000_000, 0)
+	w.o.Now = func() time.Time { return second }
+	var names []string
+	for i := range 12 {
+		w.write("data", content("firstlog"))
+		w.write("data", map[string]string{"log/p0/start": fmt.Sprint(i)})
+		done, err := Make(context.Background(), w.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, done.Name)
+	}
+	if !slices.IsSorted(names) || len(slices.Compact(slices.Clone(names))) != len(names) || names[0] != "20231114T221320Z" || names[11] != "20231114T221320Z-12" {
+		t.Errorf("names %q", names)
+	}
+	for i, name := range names {
+		dir := fmt.Sprint("restored", i)
+		if err := w.restore(dir, name); err != nil || read(t, w.fs, dir)["log/p0/start"] != fmt.Sprint(i) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := w.restore("newest", ""); err != nil || read(t, w.fs, "newest")["log/p0/start"] != "11" {
+		t.Errorf("the newest is another: %v", err)
+	}
+	// The next second's is behind them.
+	second = second.Add(time.Second)
+	if done, err := Make(context.Background(), w.o); err != nil || done.Name != "20231114T221321Z" {
+		t.Errorf("%+v %v", done, err)
+	}
+}
+
+// TestNextName: what is not behind all others is no name.
+func TestNextName(t *testing.T) {
+	now := time.Unix(1_700_000_000, 0)
+	for _, x := range []struct {
+		newest, want string
+	}{
+		{"", "20231114T221320Z"}, {"20231114T221319Z", "20231114T221320Z"}, {"20231114T221319Z-99", "20231114T221320Z"},
+		{"20231114T221320Z", "20231114T221320Z-02"}, {"20231114T221320Z-02", "20231114T221320Z-03"}, {"20231114T221320Z-98", "20231114T221320Z-99"},
+		{"20231114T221320Z-99", ""}, {"20231114T221320Z-x", ""}, {"20231114T221320Zz", ""}, {"20231114T221321Z", ""},
+	} {
+		var have []string
+		if x.newest != "" {
+			have = []string{"20200101T000000Z", x.newest}
+		}
+		name, err := nextName(have, now)
+		if name != x.want || (err == nil) != (x.want != "") || err != nil && !strings.Contains(err.Error(), "set the clock right, or wait") {
+			t.Errorf("after %q: %q %v", x.newest, name, err)
+		}
 	}
 }
 
