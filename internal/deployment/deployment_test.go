@@ -366,6 +366,45 @@ func TestAlertsAreDocumented(t *testing.T) {
 	}
 }
 
+// TestAlarmsAreRules: where the table of metrics asks for an alarm, a rule reads one
+// of the row's metrics; where it says either of them, all.
+func TestAlarmsAreRules(t *testing.T) {
+	alerts, err := Alerts(root)
+	ok(t, err)
+	watched := map[string]bool{}
+	for _, a := range alerts {
+		selectors, err := Scan(a.Expr)
+		ok(t, err)
+		for _, s := range selectors {
+			watched[s.Metric] = true
+		}
+	}
+	_, docs, _ := strings.Cut(read(t, "docs/operations.md"), "\n## Metrics\n")
+	docs, _, _ = strings.Cut(docs, "\n## ")
+	rows := 0
+	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`muster_"+`[^|]*) \| (.*) \|$`).FindAllStringSubmatch(docs, -1) {
+		alarm := regexp.MustCompile(`\*\*[Aa]larm [^*]*\*\*`).FindString(row[2])
+		if alarm == "" {
+			continue
+		}
+		rows++
+		var have, lack []string
+		for _, m := range regexp.MustCompile("`(muster_\\w+)").FindAllStringSubmatch(row[1], -1) {
+			if watched[m[1]] {
+				have = append(have, m[1])
+			} else {
+				lack = append(lack, m[1])
+			}
+		}
+		if len(have) == 0 || strings.Contains(alarm, "either") && len(lack) > 0 {
+			t.Errorf("docs/operations.md asks for an alarm (%s), and no rule reads %v", alarm, lack)
+		}
+	}
+	if rows < 8 {
+		t.Errorf("%d rows of docs/operations.md ask for an alarm", rows)
+	}
+}
+
 func TestDashboard(t *testing.T) {
 	var source struct {
 		APIVersion  int `yaml:"apiVersion"`
