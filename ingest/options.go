@@ -115,8 +115,12 @@ type Options struct {
 	// ServerName is sent in the Server header; default "muster".
 	ServerName string
 	// HeaderBytes is the longest head of a request; default 8 KiB. Each
-	// connection holds a buffer of this size.
+	// connection holds a buffer of this size and HeaderRoom.
 	HeaderBytes int
+	// Internal tells the calls of other nodes, whose heads may be longer by
+	// HeaderRoom bytes: they hold those of clients. Nil means there are none.
+	Internal   func(ctx *fasthttp.RequestCtx) bool
+	HeaderRoom int
 	// Connections is the largest number of connections; default 16,384.
 	Connections int
 	// ReadTimeout bounds reading a whole request, head and body; default 60 s.
@@ -172,6 +176,8 @@ func (o *Options) validate() error {
 			o.RecordBytes, recordHead, o.BodyBytes+recordHead)
 	case o.InFlightBytes < 4*int64(o.BodyBytes):
 		return fmt.Errorf("ingest: Options.InFlightBytes is %d; it must be at least 4 × BodyBytes = %d bytes, the most one request takes", o.InFlightBytes, 4*int64(o.BodyBytes))
+	case o.HeaderRoom < 0:
+		return fmt.Errorf("ingest: Options.HeaderRoom is %d; it must not be negative", o.HeaderRoom)
 	case o.DrainBytes < 0:
 		return fmt.Errorf("ingest: Options.DrainBytes is %d; it must not be negative", o.DrainBytes)
 	case o.Timeout < 0 || o.DrainTime < 0 || o.RetryAfter < 0 || o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0:

@@ -21,13 +21,18 @@ func NewServer(opts Options, handler fasthttp.RequestHandler) *fasthttp.Server {
 	opts = opts.withDefaults()
 	return &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) {
-			handler(ctx)
+			if longHead(&ctx.Request.Header, opts.HeaderBytes) && (opts.Internal == nil || !opts.Internal(ctx)) {
+				opts.Refuse(ctx, string(ctx.Path()), 431, textLongHead)
+				ctx.SetConnectionClose() // as where the head does not even fit
+			} else {
+				handler(ctx)
+			}
 			drain(ctx, opts.DrainBytes, opts.DrainTime)
 		},
 		ErrorHandler:       func(ctx *fasthttp.RequestCtx, err error) { badHTTP(ctx, err, opts.Refuse) },
 		Name:               opts.ServerName,
 		Concurrency:        opts.Connections,
-		ReadBufferSize:     opts.HeaderBytes,
+		ReadBufferSize:     opts.HeaderBytes + opts.HeaderRoom,
 		ReadTimeout:        opts.ReadTimeout,
 		WriteTimeout:       opts.WriteTimeout,
 		IdleTimeout:        opts.IdleTimeout,
@@ -89,7 +94,7 @@ func badHTTP(ctx *fasthttp.RequestCtx, err error, refuse func(ctx *fasthttp.Requ
 	var timeout net.Error
 	switch {
 	case errors.As(err, &small):
-		status, text = 431, "the head of the request is too long; send fewer or shorter headers"
+		status, text = 431, textLongHead
 	case errors.As(err, &timeout) && timeout.Timeout():
 		status, text = 408, "the request did not arrive in time; send it again"
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):

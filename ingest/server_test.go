@@ -480,6 +480,59 @@ func TestBadHTTP(t *testing.T) {
 	c.expect(202, `"success":true`, false)
 }
 
+// TestHeads: a head is too long at the same length whatever room there is for those
+// of other nodes, also where it only would be once handed on; and what is short
+// enough is answered.
+func TestHeads(t *testing.T) {
+	const limit = 2048
+	start, end := "POST /api/v1/events HTTP/1.1\r\n"+credentials, fmt.Sprintf("Content-Length: %d\r\n\r\n", len(goodEvent))
+	left := limit - len(start) - len(end)
+	filled := func(name string, n int) string { return name + strings.Repeat("x", n-len(name)-2) + "\r\n" }
+	for _, room := range []int{0, 1024} {
+		opts := testOptions()
+		opts.HeaderBytes, opts.HeaderRoom = limit, room
+		opts.Internal = func(ctx *fasthttp.RequestCtx) bool { return string(ctx.Path()) == "/internal" }
+		addr, _ := listen(t, newFakeNode(), opts, func(h *Handler) fasthttp.RequestHandler {
+			return func(ctx *fasthttp.RequestCtx) {
+				if opts.Internal(ctx) {
+					ctx.SetBodyString("{}")
+					return
+				}
+				h.Event(ctx)
+			}
+		})
+		for name, x := range map[string]struct {
+			head   string
+			status int
+		}{
+			"short":                {"", 202},
+			"at the limit":         {filled("X-Long: ", left), 202},
+			"over the limit":       {filled("X-Long: ", left+1), 431},
+			"far over the limit":   {filled("X-Long: ", 4*limit), 431},
+			"without spaces, fits": {strings.Repeat("a:b\r\n", left/6), 202},
+			"without spaces":       {strings.Repeat("a:b\r\n", left/6+1), 431},
+			"short line ends":      {strings.Repeat("a: b\n", left/6+1), 431},
+			"cookies, fit":         {"Cookie: a" + strings.Repeat(";a", (left-len("Cookie: a\r\n"))/3) + "\r\n", 202},
+			"cookies":              {"Cookie: a" + strings.Repeat(";a", (left-len("Cookie: a\r\n"))/3+1) + "\r\n", 431},
+		} {
+			t.Run(fmt.Sprint(name, " ", room), func(t *testing.T) {
+				c := dial(t, addr)
+				c.write(start, x.head, end, goodEvent)
+				text := "head of the request is too long"
+				if x.status == 202 {
+					text = `"success":true`
+				}
+				c.expect(x.status, text, x.status == 431)
+			})
+		}
+		if room > 0 { // another node's call holds a client's head
+			c := dial(t, addr)
+			c.write("GET /internal HTTP/1.1\r\nHost: x\r\n", filled("X-Long: ", limit+room/2), "\r\n")
+			c.expect(200, "{}", false)
+		}
+	}
+}
+
 // L2 at this seam: many requests at once, with bad events among the good, keep
 // their answers apart and are stored once.
 func TestConcurrentRequests(t *testing.T) {

@@ -155,6 +155,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	m.server = NewServer(m.peers, func(rc *fasthttp.RequestCtx) { rc.SetStatusCode(404) })
 	router := NewRouter(m.peers, RouterOptions{
 		Partition: func(rc *fasthttp.RequestCtx) (int, bool) {
+			rc.Request.Header.Cookie("session") // where accounts are looked for, too
 			h := rc.Request.Header.Peek(testPartition)
 			if len(h) == 0 {
 				return 0, false
@@ -170,7 +171,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	m.server.Open(router, func(ctx context.Context, name string, partitions []int, args []byte) (any, error) {
 		return m.answer(ctx, name, partitions, args)
 	})
-	m.http = ingest.NewServer(ingest.Options{BodyBytes: 4 << 20, HeaderBytes: MaxHeadBytes + HeadRoom}, func(rc *fasthttp.RequestCtx) {
+	m.http = ingest.NewServer(ingest.Options{BodyBytes: 4 << 20, Internal: Is, HeaderRoom: HeadRoom}, func(rc *fasthttp.RequestCtx) {
 		if Is(rc) {
 			m.server.Handle(rc)
 			return

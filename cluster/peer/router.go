@@ -65,7 +65,6 @@ func (r *Router) owned(rc *fasthttp.RequestCtx) {
 const (
 	textMoving  = "the account is moving between nodes; nothing was changed, send the request again"
 	textUnknown = "the node that answers for the account was lost; whether the request was carried out is not known. Send it again: events with the same idempotency_key, a campaign as it is; it goes on where it stood"
-	textHead    = "the head of the request is too long; send fewer or shorter headers"
 )
 
 // here answers a request on this node. An account whose partition left meanwhile
@@ -83,21 +82,13 @@ func (r *Router) unavailable(rc *fasthttp.RequestCtx, text string) {
 	rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
 }
 
-// MaxHeadBytes is how long a client's head may be to be forwarded: what the
-// owner's server takes has to hold ours as well.
-const MaxHeadBytes = 8 << 10
-
-// HeadRoom is how many bytes of head the servers of nodes must take beyond what
-// clients may send.
+// HeadRoom is how many bytes of head the servers of nodes must take of each other
+// beyond what clients may send: the address with the prefix, and our headers.
 const HeadRoom = 1 << 10
 
 // forward hands a request to the owner.
 func (r *Router) forward(rc *fasthttp.RequestCtx, partition int) {
 	p := r.peers
-	if len(rc.Request.Header.RequestURI())+len(rc.Request.Header.RawHeaders()) > MaxHeadBytes {
-		r.opts.Refuse(rc, http.StatusRequestHeaderFieldsTooLarge, textHead)
-		return
-	}
 	body, err := ingest.ReceiveBody(rc, r.memory, p.opts.BodyBytes)
 	switch {
 	case errors.Is(err, ingest.ErrBodyTooLarge):

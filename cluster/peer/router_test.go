@@ -387,12 +387,6 @@ func TestBounds(t *testing.T) {
 	if res, body := router.send("POST", "/", make([]byte, 5<<20)); res.StatusCode != 413 {
 		t.Errorf("a body over the limit: %d %s", res.StatusCode, body)
 	}
-	if res, _ := router.send("GET", "/"+strings.Repeat("x", MaxHeadBytes), nil); res.StatusCode != 431 {
-		t.Errorf("a head over the limit: %d", res.StatusCode)
-	}
-	if res, body := router.send("GET", "/"+strings.Repeat("x", MaxHeadBytes-300), nil); res.StatusCode != 200 {
-		t.Errorf("a head of nearly the limit: %d %s", res.StatusCode, body)
-	}
 }
 
 // TestLeftMeanwhile: an account that leaves a node while it answers looks unknown

@@ -51,6 +51,6 @@ func (x *clusterFlags) read(c *serveConfig) error {
 		Secret: secret, Memory: c.ingest.Memory, BodyBytes: c.ingest.BodyBytes, RecordBytes: c.ingest.RecordBytes,
 		Now: c.ingest.Now, Metrics: c.ingest.Metrics, Logger: c.log,
 	}
-	c.ingest.HeaderBytes = peer.MaxHeadBytes + peer.HeadRoom
+	c.ingest.Internal, c.ingest.HeaderRoom = peer.Is, peer.HeadRoom
 	return nil
 }

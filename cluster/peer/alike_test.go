@@ -1,0 +1,79 @@
+package peer
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// raw writes a request as it is given and returns status and body of the answer.
+func (m *member) raw(parts ...string) string {
+	m.t.Helper()
+	c, err := net.Dial("tcp", m.Address)
+	ok(m.t, err)
+	defer c.Close()
+	ok(m.t, c.SetDeadline(time.Now().Add(30*time.Second)))
+	go func() {
+		for _, p := range parts {
+			if _, err := io.WriteString(c, p); err != nil {
+				return // it is answered before its end
+			}
+		}
+	}()
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		return "no answer: " + err.Error()
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	ok(m.t, err)
+	return fmt.Sprint(res.StatusCode, " ", string(b))
+}
+
+// TestHeadsAlike: how long a head may be does not depend on which node it comes to,
+// whatever it is like.
+func TestHeadsAlike(t *testing.T) {
+	const limit = 8 << 10
+	_, router, owner := two(t, 2*time.Second)
+	owner.handle = func(rc *fasthttp.RequestCtx) {
+		fmt.Fprintf(rc, "%d headers", rc.Request.Header.Len())
+	}
+	start, end := "POST /x HTTP/1.1\r\n"+testPartition+": 1\r\n", "Content-Length: 0\r\n\r\n" // no host, no type
+	left := limit - len(start) - len(end)
+	for name, x := range map[string]func(n int) string{
+		"one long header":   func(n int) string { return "X-Long: " + strings.Repeat("x", n-10) + "\r\n" },
+		"no spaces":         func(n int) string { return strings.Repeat("a:b\r\n", n/6) },
+		"empty values":      func(n int) string { return strings.Repeat("a:\r\n", n/5) },
+		"short line ends":   func(n int) string { return strings.Repeat("a:b\n", n/6) },
+		"cookies":           func(n int) string { return "Cookie: a" + strings.Repeat(";a", (n-11)/3) + "\r\n" },
+		"many cookie lines": func(n int) string { return strings.Repeat("Cookie: a=b\r\n", n/13) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, n := range []int{left - 20, left, left + 20, left + HeadRoom, 2 * limit} {
+				head := start + x(n) + end
+				here, there := owner.raw(head), router.raw(head)
+				want := "200 "
+				if n > left {
+					want = "431 "
+				}
+				if !strings.HasPrefix(here, want) || !strings.HasPrefix(there, want) || n > left && here != there {
+					t.Errorf("a head of %d of %d bytes: the owner answers %.80q, another node %.80q", n, left, here, there)
+				}
+			}
+		})
+	}
+	// The address counts as well.
+	for _, n := range []int{left - 20, left + 20} {
+		head := strings.Replace(start, "/x", "/x"+strings.Repeat("y", n), 1) + end
+		if here, there := owner.raw(head), router.raw(head); here[:4] != there[:4] || (here[:4] == "200 ") != (n < left) {
+			t.Errorf("an address of %d bytes: the owner answers %.80q, another node %.80q", n, here, there)
+		}
+	}
+}
