@@ -140,8 +140,9 @@ type written struct {
 
 // checkpoints writes and opens the checkpoints of one partition.
 type checkpoints struct {
-	fs  vfs.FS
-	dir string // of the partition
+	fs   vfs.FS
+	dir  string  // of the partition
+	took *phases // of the opening; nil when none is under way
 }
 
 func (c *checkpoints) path(parts ...string) string {

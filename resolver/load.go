@@ -21,6 +21,7 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 	if err := c.restore(f); err != nil {
 		return nil, fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
 	}
+	c.took.end("link")
 	s, err := openStore(c.fs, c.path(dirLive), cacheBytes, newPebbleLogger(log))
 	if err != nil {
 		return nil, err
@@ -33,10 +34,13 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 		}
 		runs = append(runs, r)
 	}
+	c.took.end("store")
 	m, err := loadMachine(s, f, ids, runs)
+	c.took.end("state")
 	if err == nil {
 		m.segmentFiles, err = c.readSegments(m, f.Segments)
 	}
+	c.took.end("segments")
 	if err != nil {
 		return nil, errors.Join(err, closeAll(s, runs))
 	}

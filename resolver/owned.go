@@ -147,9 +147,10 @@ func (n *Node) turn(ctx context.Context, partition int) (*slot, error) {
 	}
 }
 
-// Take begins to serve a partition: it loads the newest checkpoint, replays the
-// log to its end and then answers and acts. It returns once that is so, or
-// leaves nothing behind. Taking what is here already is no error.
+// Take begins to serve a partition: it loads the newest checkpoint and replays the
+// log to its end, unless [Node.Warm] has done so, and then answers and acts. It
+// returns once that is so, or leaves nothing behind. Taking what is here already
+// is no error.
 func (n *Node) Take(ctx context.Context, partition int) error {
 	s, err := n.turn(ctx, partition)
 	if err != nil {
@@ -163,28 +164,47 @@ func (n *Node) Take(ctx context.Context, partition int) error {
 		return p.renew(ctx)
 	}
 	begun := time.Now() // for the metric only
-	p := newPartition(n, partition)
-	s.set(p)
-	select {
-	case <-n.failed: // Fail may have come before the slot was set
-		s.set(nil)
-		return fmt.Errorf("%w: %w", ErrUnavailable, n.failure)
-	default:
-	}
-	if err := p.open(ctx); err != nil {
-		n.ownership.failed.Add(1)
-		err = errors.Join(fmt.Errorf("partition %d: %w", partition, err), p.close(ctx))
-		s.set(nil)
-		if errors.Is(err, ErrNewer) {
-			n.fail(err) // or its requests would wait here for another build
+	p := s.partition()  // it is warm
+	if p == nil {
+		if p, err = n.load(ctx, s, partition); err != nil {
+			return err
 		}
-		return err
+	}
+	if err := p.begin(ctx); err != nil {
+		return n.notTaken(ctx, s, p, err)
 	}
 	n.ownership.taken.Add(1)
 	n.ownership.takeNs.Add(int64(time.Since(begun)))
 	n.partitions[partition].Store(p)
 	n.changed.signal()
 	return nil
+}
+
+// load loads a partition. The caller has its turn.
+func (n *Node) load(ctx context.Context, s *slot, partition int) (*partition, error) {
+	p := newPartition(n, partition)
+	s.set(p)
+	select {
+	case <-n.failed: // Fail may have come before the slot was set
+		s.set(nil)
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, n.failure)
+	default:
+	}
+	if err := p.load(ctx); err != nil {
+		return nil, n.notTaken(ctx, s, p, err)
+	}
+	return p, nil
+}
+
+// notTaken gives up a partition that is not served yet, because of an error.
+func (n *Node) notTaken(ctx context.Context, s *slot, p *partition, err error) error {
+	n.ownership.failed.Add(1)
+	err = errors.Join(fmt.Errorf("partition %d: %w", p.id, err), p.close(ctx))
+	s.set(nil)
+	if errors.Is(err, ErrNewer) {
+		n.fail(err) // or its requests would wait here for another build
+	}
+	return err
 }
 
 // Release ceases to serve a partition. From its beginning on requests are
@@ -248,6 +268,8 @@ func (n *Node) close(ctx context.Context) (err error) {
 		n.slots[i].turn <- struct{}{} // and kept: nothing is taken any more
 		if p := n.partitions[i].Load(); p != nil {
 			err = errors.Join(err, p.close(ctx))
+		} else if p := n.slots[i].partition(); p != nil {
+			err = errors.Join(err, p.discard())
 		}
 	}
 	n.leaving.Wait()

@@ -44,9 +44,11 @@ type partition struct {
 	apps     atomic.Pointer[map[uint64]App]
 	released atomic.Bool   // this node gave the partition up; set before left is closed
 	left     chan struct{} // closed when the partition begins to end
-	sharing  sharing
-	leaves   sync.Once
-	files    openFiles
+	// discarded says that the end leaves nothing behind.
+	discarded atomic.Bool
+	sharing   sharing
+	leaves    sync.Once
+	files     openFiles
 
 	failed     chan struct{} // closed when the partition cannot go on
 	failure    error         // set before failed is closed
@@ -59,7 +61,11 @@ type partition struct {
 	}
 	pending chan struct{} // the machine has tasks
 	ended   chan struct{} // closed when nothing is applied any more
-	// stop ends everything, stopActing only what the node does by itself.
+	// from is the manifest of the checkpoint that was loaded.
+	from manifest
+	// stop ends run and everything, stopActing only acting, what the node does by
+	// itself.
+	run, acting      context.Context
 	stop, stopActing context.CancelFunc
 	done             sync.WaitGroup
 	closes           sync.Once
@@ -107,8 +113,12 @@ func newPartition(n *Node, id int) *partition {
 	return p
 }
 
-// open loads the newest checkpoint that is whole and starts applying behind it.
-func (p *partition) open(ctx context.Context) error {
+// load loads the newest checkpoint that is whole, starts applying behind it and
+// returns at the end of the log. The partition then follows the log, and neither
+// answers nor appends until begin.
+func (p *partition) load(ctx context.Context) error {
+	p.ckpt.took = newPhases()
+	defer func() { p.ckpt.took = nil }()
 	if err := p.ckpt.fs.MkdirAll(p.ckpt.dir, 0o755); err != nil {
 		return err
 	}
@@ -121,6 +131,7 @@ func (p *partition) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	p.ckpt.took.end("fetch")
 	stored, err := p.node.opts.History.Position(ctx, p.id)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -132,6 +143,7 @@ func (p *partition) open(ctx context.Context) error {
 	if err := p.adoptShared(shared, end); err != nil {
 		return err
 	}
+	p.ckpt.took.end("ask")
 	f, ids, err := p.newest(start, end)
 	if err != nil {
 		return errors.Join(err, shared.err)
@@ -165,16 +177,28 @@ func (p *partition) open(ctx context.Context) error {
 	}
 	p.files.open(func() error { return closeAll(m.store, m.keys.runs) })
 	p.publishApps()
-	run, stop := context.WithCancel(context.Background())
-	p.stop = stop
-	acting, stopActing := context.WithCancel(run)
-	p.stopActing = stopActing
+	var run context.Context
+	run, p.stop = context.WithCancel(context.Background())
+	p.run, p.from = run, f
+	p.acting, p.stopActing = context.WithCancel(run)
 	p.done.Add(2)
 	go p.apply(run, r)
 	go p.checkpointLoop(run)
-	p.startSharing(run, f)
-	if f.Next < end {
-		p.log.Info("replaying", "from", f.Next, "to", end)
+	p.ckpt.took.end("begin")
+	if err := p.replay(ctx, end); err != nil {
+		return err
+	}
+	p.ckpt.took.end("replay")
+	p.log.Info("loaded", "checkpoint", f.Next, "end", p.applied.Load(), p.ckpt.took.attr())
+	return nil
+}
+
+// begin makes a loaded partition act: its state is brought to the end of the log,
+// and the epoch begun.
+func (p *partition) begin(ctx context.Context) error {
+	_, end, err := p.node.opts.Log.Bounds(ctx, p.id)
+	if err != nil {
+		return err
 	}
 	if err := p.replay(ctx, end); err != nil {
 		return err
@@ -182,22 +206,23 @@ func (p *partition) open(ctx context.Context) error {
 	if err := p.appendEpoch(ctx); err != nil {
 		return err
 	}
+	p.startSharing(p.run, p.from)
 	// These add records of their own, so they wait until the state is that of
 	// the end of the log.
 	p.done.Add(4)
-	go p.continueLoop(run)
-	go p.tickLoop(acting)
-	go p.eraseLoop(acting)
-	go p.buildLoop(acting)
+	go p.continueLoop(p.run)
+	go p.tickLoop(p.acting)
+	go p.eraseLoop(p.acting)
+	go p.buildLoop(p.acting)
 	if p.node.emails != nil {
 		p.done.Add(1)
-		go p.releaseLoop(acting)
+		go p.releaseLoop(p.acting)
 		if p.id == 0 {
 			p.done.Add(1)
-			go p.settleLoop(acting)
+			go p.settleLoop(p.acting)
 		}
 	}
-	if f.Next < end {
+	if p.from.Next < end {
 		// The next start need not replay all that again.
 		p.requestCheckpoint()
 	}

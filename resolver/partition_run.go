@@ -384,6 +384,9 @@ func (p *partition) closeOnce(ctx context.Context) error {
 	case <-p.failed:
 		// The state may be half changed: the newest checkpoint stands.
 	default:
+		if p.discarded.Load() {
+			break
+		}
 		if e := p.feed.waitStored(ctx, p.applied.Load()); e != nil {
 			p.log.Warn("history lags at shutdown; the rest is in the checkpoint", "error", e)
 		}
