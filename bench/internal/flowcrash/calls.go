@@ -26,8 +26,8 @@ func (c *call) must() bool { return c.acked || c.arrived }
 
 // called finds for each of somebody's ways the call that began it: each
 // acknowledged one did, as did each of which an effect came; those did not that were
-// refused at once; of the others nobody knows. Late is how many ways a call began
-// when somebody had made another.
+// refused at once; of the others nobody knows. Late is how many ways began
+// when the caller had given up or was refused.
 func called(ways []way, calls []call) (began []cause, late int, err error) {
 	for i := range calls {
 		c := &calls[i]
@@ -50,7 +50,7 @@ func called(ways []way, calls []call) (began []cause, late int, err error) {
 	began = make([]cause, len(ways))
 	for i, n := range m.of {
 		began[i] = cause{atMs: int64(ways[i].StartedAt), key: calls[n].key}
-		if n+1 < len(calls) && began[i].atMs >= calls[n+1].fromMs {
+		if began[i].atMs > calls[n].toMs {
 			late++
 		}
 	}

@@ -47,7 +47,7 @@ func TestF1Called(t *testing.T) {
 		},
 		{
 			name: "which of two lost ones its effect tells",
-			ways: []way{on(1, 30, 40)}, calls: []call{lost("a", 4, 6), arrived(lost("b", 11, 13))}, keys: "b",
+			ways: []way{on(1, 30, 40)}, calls: []call{lost("a", 4, 6), arrived(lost("b", 11, 13))}, keys: "b", late: 1,
 		},
 		{
 			name: "an effect came and no way",
@@ -56,7 +56,7 @@ func TestF1Called(t *testing.T) {
 		{name: "refused while busy", ways: []way{on(1, 5, 20)}, calls: []call{acked("a", 4, 6), refused("b", 11, 13)}, keys: "a"},
 		{name: "refused while free", ways: []way{on(1, 5, 9)}, calls: []call{acked("a", 4, 6), refused("b", 11, 13)}, fault: "key b was refused"},
 		{name: "refused and done", ways: []way{on(1, 5, 20), on(2, 30, 40)}, calls: []call{acked("a", 4, 6), refused("b", 11, 13)}, fault: "way 2 began at 30"},
-		{name: "refused, the first try done late", ways: []way{on(1, 5, 20), on(2, 30, 40), on(3, 51, 60)}, calls: []call{acked("a", 4, 6), repeated(refused("b", 11, 13)), acked("c", 50, 52)}, keys: "a b c"},
+		{name: "refused, the first try done late", ways: []way{on(1, 5, 20), on(2, 30, 40), on(3, 51, 60)}, calls: []call{acked("a", 4, 6), repeated(refused("b", 11, 13)), acked("c", 50, 52)}, keys: "a b c", late: 1},
 		{name: "two at once", ways: []way{on(1, 5, 20), on(2, 12, 40)}, calls: []call{acked("a", 4, 6), acked("b", 11, 13)}, fault: "way 2 began while way 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -107,7 +107,7 @@ type Work struct {
 	Merges     int `json:"merges"`
 	Pauses     int `json:"pauses"`
 	Enrolments int `json:"enrolments"`
-	// Late are ways begun by a call when its caller had made another one.
+	// Late are ways begun by a call that its caller had given up or was refused.
 	Late  int `json:"enrolments_by_late_calls"`
 	Steps int `json:"steps"`
 	// ByFlow are the enrolments by name of flow.
