@@ -125,10 +125,12 @@ func (h *Handler) receive(ctx *fasthttp.RequestCtx, w *work) ([]byte, *requestEr
 	return body, refused
 }
 
-// The two ways in which receive refuses a body whatever is in it.
+// The ways in which receive refuses a body whatever is in it.
 var (
 	errTooLarge = &requestError{413, "the body is too large"}
 	errNoMemory = &requestError{503, "too many bytes are in flight; send the request again later"}
+	errLate     = &requestError{408, "the body did not arrive in time; send the request again"}
+	errBroken   = &requestError{400, "the body ended before its announced length, or its chunks are malformed; send the request again"}
 )
 
 const (
@@ -205,11 +207,15 @@ func setReadDeadline(ctx *fasthttp.RequestCtx, d time.Duration) {
 
 // readError answers a body that could not be read; most clients are gone.
 func readError(err error) *requestError {
+	var elsewhere *bodyError
 	var timeout net.Error
-	if errors.As(err, &timeout) && timeout.Timeout() {
-		return &requestError{408, "the body did not arrive in time; send the request again"}
+	switch {
+	case errors.As(err, &elsewhere):
+		return elsewhere.refused
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return errLate
 	}
-	return &requestError{400, "the body ended before its announced length, or its chunks are malformed; send the request again"}
+	return errBroken
 }
 
 // drain reads what is left of a request's body and throws it away, at most limit

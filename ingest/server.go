@@ -84,7 +84,7 @@ func ReceiveBody(ctx *fasthttp.RequestCtx, memory *Memory, limit int) ([]byte, e
 	case errNoMemory:
 		return nil, ErrNoMemory
 	}
-	return nil, errors.New(refused.text)
+	return nil, &bodyError{refused}
 }
 
 // badHTTP answers what is not a proper HTTP request, or came too slowly.

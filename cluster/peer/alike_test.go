@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/ingest"
 )
 
 // raw writes a request as it is given and returns status and body of the answer.
@@ -75,5 +77,56 @@ func TestHeadsAlike(t *testing.T) {
 		if here, there := owner.raw(head), router.raw(head); here[:4] != there[:4] || (here[:4] == "200 ") != (n < left) {
 			t.Errorf("an address of %d bytes: the owner answers %.80q, another node %.80q", n, here, there)
 		}
+	}
+}
+
+// TestBodiesAlike: what is wrong with a body is answered in the words of the owner's
+// handlers, and only if they have nothing else against the request, whichever node
+// it comes to.
+func TestBodiesAlike(t *testing.T) {
+	_, router, owner := two(t, 2*time.Second)
+	const limit = 1 << 20
+	owner.handle = func(rc *fasthttp.RequestCtx) {
+		if len(rc.Request.Header.Peek("X-Stranger")) > 0 {
+			rc.SetStatusCode(401)
+			rc.SetBodyString("who are you?")
+			return
+		}
+		body, err := ingest.ReadBody(rc, owner.memory, limit)
+		if err != nil {
+			rc.SetStatusCode(400)
+			rc.SetBodyString("the handler says: " + err.Error())
+			return
+		}
+		fmt.Fprintf(rc, "%d bytes", len(body))
+	}
+	post := func(headers ...string) string {
+		return "POST /x HTTP/1.1\r\nHost: x\r\n" + testPartition + ": 1\r\n" + strings.Join(headers, "\r\n") + "\r\n\r\n"
+	}
+	chunk := func(n int) string { return fmt.Sprintf("%x\r\n%s\r\n", n, strings.Repeat("x", n)) }
+	const most = 4 << 20 // what nodes take of each other
+	for name, x := range map[string]struct {
+		parts []string
+		want  string
+	}{
+		"fits":                    {[]string{post("Content-Length: 9"), "123456789"}, "200 9 bytes"},
+		"at the limit":            {[]string{post(fmt.Sprint("Content-Length: ", limit)), strings.Repeat("x", limit)}, fmt.Sprintf("200 %d bytes", limit)},
+		"over the limit":          {[]string{post(fmt.Sprint("Content-Length: ", limit+1)), strings.Repeat("x", limit+1)}, "400 the handler says: body is too large: over 1048576 bytes"},
+		"over all limits":         {[]string{post(fmt.Sprint("Content-Length: ", most+1)), strings.Repeat("x", most+1)}, "400 the handler says: body is too large: over 1048576 bytes"},
+		"chunks over the limit":   {[]string{post("Transfer-Encoding: chunked"), chunk(limit), chunk(1), chunk(0)}, "400 the handler says: body is too large: over 1048576 bytes"},
+		"chunks over all limits":  {[]string{post("Transfer-Encoding: chunked"), chunk(most), chunk(1), chunk(0)}, "400 the handler says: body is too large: over 1048576 bytes"},
+		"no chunks":               {[]string{post("Transfer-Encoding: chunked"), "no number\r\n"}, "400 the handler says: the body ended before its announced length, or its chunks are malformed; send the request again"},
+		"of a stranger":           {[]string{post("X-Stranger: 1", "Content-Length: 9"), "123456789"}, "401 who are you?"},
+		"too much, of a stranger": {[]string{post("X-Stranger: 1", fmt.Sprint("Content-Length: ", most+1)), strings.Repeat("x", most+1)}, "401 who are you?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if here, there := owner.raw(x.parts...), router.raw(x.parts...); here != x.want || there != x.want {
+				t.Errorf("the owner answers %.100q, another node %.100q, want %.100q", here, there, x.want)
+			}
+		})
+	}
+	// Whoever says so must be a node.
+	if have := router.raw(post("Content-Length: 2", headerBody+": too-large"), "ab"); have != "200 2 bytes" {
+		t.Errorf("a client says that its body is too large, and is believed: %s", have)
 	}
 }

@@ -33,6 +33,7 @@
 // is here goes through, which costs finding the account and an atomic load.
 // Everything else is forwarded, at most once: the owner runs the handlers or
 // answers 421. Bodies are read first, for they may have to be sent again, and
-// count in the memory that all requests share; answers pass through as they come,
-// streams among them.
+// count in the memory that all requests share; what is wrong with a body is for the
+// owner to say, which may refuse the request for another reason. Answers pass through
+// as they come, streams among them.
 package peer

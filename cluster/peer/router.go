@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -90,24 +89,20 @@ const HeadRoom = 1 << 10
 func (r *Router) forward(rc *fasthttp.RequestCtx, partition int) {
 	p := r.peers
 	body, err := ingest.ReceiveBody(rc, r.memory, p.opts.BodyBytes)
-	switch {
-	case errors.Is(err, ingest.ErrBodyTooLarge):
-		r.opts.Refuse(rc, http.StatusRequestEntityTooLarge, err.Error())
-		return
-	case errors.Is(err, ingest.ErrNoMemory):
+	fault := ingest.FaultOf(err)
+	if err != nil && fault == "" {
 		r.unavailable(rc, err.Error())
-		return
-	case err != nil:
-		r.opts.Refuse(rc, http.StatusBadRequest, err.Error())
 		return
 	}
 	p.forwarded.Inc()
 	here := func() attempt {
-		rc.Request.SetBodyRaw(body)
+		if !ingest.FailBody(rc, fault) {
+			rc.Request.SetBodyRaw(body)
+		}
 		r.here(rc, p.node.Load(), partition)
 		return over
 	}
-	there := func(addr string) attempt { return r.send(rc, addr, body) }
+	there := func(addr string) attempt { return r.send(rc, addr, body, fault) }
 	if err := p.atOwner(p.ctx, partition, here, there); err != nil {
 		p.opts.Logger.Warn("a request found no owner", "err", err)
 		r.unavailable(rc, textMoving)
@@ -120,8 +115,10 @@ var hopByHop = []string{
 	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway, headerWhole,
 }
 
-// send forwards a request to a node and answers with what comes back.
-func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte) attempt {
+// send forwards a request to a node and answers with what comes back. What is wrong
+// with the body, if it could not be read, the node is told instead: it may have
+// something else against the request, and has its own words for it.
+func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte, fault ingest.BodyFault) attempt {
 	to := r.peers.conns.to(addr)
 	if to == nil {
 		return again
@@ -141,8 +138,12 @@ func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte) attempt
 	if len(req.Header.Host()) == 0 {
 		req.Header.SetHost(addr)
 	}
-	c := call{method: string(req.Header.Method()), uri: string(uri), client: rc.RemoteAddr().String()}
+	c := call{method: string(req.Header.Method()), uri: string(uri), client: rc.RemoteAddr().String(), body: string(fault)}
 	req.Header.Set(headerClient, c.client)
+	if fault != "" {
+		req.Header.Set(headerBody, c.body)
+		body = nil
+	}
 	req.Header.Set(headerSigned, r.peers.opts.Secret.sign(c, r.peers.opts.Now()))
 	req.Header.SetContentLength(len(body))
 	req.SetBodyRaw(body)
@@ -176,10 +177,13 @@ func discard(resp *fasthttp.Response) {
 
 // pass answers with another node's answer.
 func pass(rc *fasthttp.RequestCtx, resp *fasthttp.Response) {
-	length := resp.Header.ContentLength()
-	resp.Header.SetNoDefaultContentType(true) // the owner gave it where there is one
+	length, ends := resp.Header.ContentLength(), rc.Response.ConnectionClose() // the request was not read to its end
+	resp.Header.SetNoDefaultContentType(true)                                  // the owner gave it where there is one
 	resp.Header.CopyTo(&rc.Response.Header)
 	rc.Response.Header.ResetConnectionClose()
+	if ends {
+		rc.SetConnectionClose()
+	}
 	for _, name := range hopByHop {
 		rc.Response.Header.Del(name)
 	}

@@ -59,7 +59,7 @@ func mac(key []byte, parts ...string) []byte {
 type call struct {
 	method, uri string
 	client      string // address of the client whose request is forwarded, "" for none
-	body        string // SHA-256 of the body in hexadecimal, "" where it is not signed
+	body        string // SHA-256 of the body in hexadecimal; of a client's request what is wrong with it, or ""
 }
 
 // headers of calls between nodes.

@@ -63,7 +63,7 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 	name, isAsk := strings.CutPrefix(uri, askPath)
 	switch {
 	case forwarded:
-		s.forward(rc, uri[len(forwardPath):], c.client)
+		s.forward(rc, uri[len(forwardPath):], c)
 	case isCommand:
 		s.command(rc, partition, c.body)
 	case isAsk:
@@ -84,15 +84,20 @@ func turnAway(rc *fasthttp.RequestCtx) {
 }
 
 // forward answers a client's request that came to another node.
-func (s *Server) forward(rc *fasthttp.RequestCtx, uri, client string) {
+func (s *Server) forward(rc *fasthttp.RequestCtx, uri string, c call) {
 	o := s.open.Load()
 	if o == nil {
 		turnAway(rc)
 		return
 	}
 	rc.Request.SetRequestURI(uri)
-	if addr, err := net.ResolveTCPAddr("tcp", client); err == nil { // it is a number: nothing is looked up
+	if addr, err := net.ResolveTCPAddr("tcp", c.client); err == nil { // it is a number: nothing is looked up
 		rc.SetRemoteAddr(addr)
+	}
+	if c.body != "" && !ingest.FailBody(rc, ingest.BodyFault(c.body)) {
+		rc.SetStatusCode(http.StatusBadRequest) // of a node that knows more faults than this one
+		rc.SetBodyString("the body could not be read: " + c.body)
+		return
 	}
 	o.router.owned(rc)
 	if h := &rc.Response.Header; rc.Response.IsBodyStream() && h.ContentLength() < 0 {

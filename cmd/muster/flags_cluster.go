@@ -11,6 +11,9 @@ import (
 // of two, three or six, and one account in six behind each if one is slow.
 const newPartitions = 6
 
+// otherBodyBytes is how long bodies may be of calls that --max-body-bytes is not about.
+const otherBodyBytes = 1 << 20
+
 // clusterFlags say that this node works with others.
 type clusterFlags struct{ secret, advertise *string }
 
@@ -48,7 +51,7 @@ func (x *clusterFlags) read(c *serveConfig) error {
 	}
 	c.engine.Kafka.NewPartitions = newPartitions
 	c.engine.Peer = &peer.Options{
-		Secret: secret, Memory: c.ingest.Memory, BodyBytes: c.ingest.BodyBytes, RecordBytes: c.ingest.RecordBytes,
+		Secret: secret, Memory: c.ingest.Memory, BodyBytes: max(c.ingest.BodyBytes, otherBodyBytes), RecordBytes: c.ingest.RecordBytes,
 		Now: c.ingest.Now, Metrics: c.ingest.Metrics, Logger: c.log,
 	}
 	c.ingest.Internal, c.ingest.HeaderRoom = peer.Is, peer.HeadRoom
