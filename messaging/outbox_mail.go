@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -260,7 +261,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		}
 		// The service's own links are not the caller's to set.
 		if !slices.Contains([]string{tagOpen, tagClick, TagUnsubscribe}, path[0]) {
-			if value, ok := JSONValue(in.Data, path); ok {
+			if value, ok := jsontext.Scalar(in.Data, path); ok {
 				return value, true
 			}
 		}
@@ -297,7 +298,7 @@ func (c *compiled) click(n int, l Links, send resolver.SendID, values merge.Look
 func eventValues(event json.RawMessage, next merge.Lookup) merge.Lookup {
 	return func(path []string) (string, bool) {
 		if len(path) > 1 && path[0] == "event" {
-			return JSONValue(event, path[1:])
+			return jsontext.Scalar(event, path[1:])
 		}
 		return next(path)
 	}

@@ -68,9 +68,9 @@ func ProfileValues(p *resolver.Profile) merge.Lookup {
 		if len(path) > 1 {
 			switch path[0] {
 			case "geo":
-				return JSONValue(p.Geo, path[1:])
+				return jsontext.Scalar(p.Geo, path[1:])
 			case "attributes":
-				return JSONValue(p.Attributes, path[1:])
+				return jsontext.Scalar(p.Attributes, path[1:])
 			}
 		}
 		return "", false
@@ -78,25 +78,6 @@ func ProfileValues(p *resolver.Profile) merge.Lookup {
 }
 
 func one(s string) (string, bool) { return s, s != "" }
-
-// JSONValue is the scalar behind a path in a JSON object, as a text.
-func JSONValue(object []byte, path []string) (string, bool) {
-	if len(object) == 0 {
-		return "", false
-	}
-	raw, ok := jsontext.Lookup(object, path)
-	if !ok {
-		return "", false
-	}
-	switch jsontext.KindOf(raw) {
-	case jsontext.String:
-		text, ok := jsontext.Text(raw, nil)
-		return string(text), ok
-	case jsontext.Number, jsontext.True, jsontext.False:
-		return string(raw), true
-	}
-	return "", false
-}
 
 // values answers the merge tags of a message: the recipient's links, and what is
 // known of the profile.

@@ -398,11 +398,11 @@ func (h *flowHost) lookup() merge.Lookup {
 		text := func(b []byte) (string, bool) { return string(b), len(b) > 0 }
 		switch {
 		case len(path) > 1 && path[0] == "geo":
-			return scalarAt(d.geo, path[1:])
+			return jsontext.Scalar(d.geo, path[1:])
 		case len(path) > 1 && path[0] == "attributes":
-			return scalarAt(d.attributes, path[1:])
+			return jsontext.Scalar(d.attributes, path[1:])
 		case len(path) > 1 && path[0] == "event":
-			return scalarAt(h.e.Event, path[1:])
+			return jsontext.Scalar(h.e.Event, path[1:])
 		case len(path) > 1:
 			return "", false
 		}
@@ -422,22 +422,6 @@ func (h *flowHost) lookup() merge.Lookup {
 		}
 		return "", false
 	}
-}
-
-// scalarAt is the scalar behind a path in a JSON object, as a text.
-func scalarAt(object []byte, path []string) (string, bool) {
-	raw, ok := jsontext.Lookup(object, path)
-	if !ok {
-		return "", false
-	}
-	switch jsontext.KindOf(raw) {
-	case jsontext.String:
-		text, ok := jsontext.Text(raw, nil)
-		return string(text), ok
-	case jsontext.Number, jsontext.True, jsontext.False:
-		return string(raw), true
-	}
-	return "", false
 }
 
 // profilePatch is what a step changes of a profile, as an event would say it.

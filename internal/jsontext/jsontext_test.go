@@ -11,6 +11,24 @@ import (
 
 const sample = `{"a":1,"b":{"c":"x\"}","d":[1,{"e":2}],"n":null},"k\"ey":5e1,"ü":"ü","":{"":true},"s":"","t":"\u00e9\ud83d\ude00\n"}`
 
+func TestScalar(t *testing.T) {
+	for path, want := range map[string]string{
+		"a": "1", "b|c": `x"}`, "|": "true", `k"ey`: "5e1", "ü": "ü",
+		"b": "", "b|d": "", "b|n": "", "missing": "",
+	} {
+		got, ok := Scalar([]byte(sample), strings.Split(path, "|"))
+		if ok != (want != "") || got != want {
+			t.Errorf("%q: %q, %v, want %q", path, got, ok, want)
+		}
+	}
+	if got, ok := Scalar([]byte(sample), []string{"s"}); !ok || got != "" {
+		t.Errorf("an empty string: %q, %v", got, ok)
+	}
+	if got, ok := Scalar(nil, []string{"a"}); ok {
+		t.Errorf("in nothing: %q", got)
+	}
+}
+
 func TestLookup(t *testing.T) {
 	for _, c := range []struct {
 		path string // keys joined by |

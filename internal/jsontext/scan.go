@@ -159,6 +159,23 @@ func Lookup(raw []byte, path []string) (value []byte, ok bool) {
 	return raw, len(raw) > 0
 }
 
+// Scalar is the text of the string, number or boolean behind path in an object;
+// ok is false when something else is there, or nothing.
+func Scalar(object []byte, path []string) (text string, ok bool) {
+	raw, ok := Lookup(object, path)
+	if !ok {
+		return "", false
+	}
+	switch KindOf(raw) {
+	case String:
+		text, ok := Text(raw, nil)
+		return string(text), ok
+	case Number, True, False:
+		return string(raw), true
+	}
+	return "", false
+}
+
 // member is the value of one key, or nil. It is Each without the closure.
 func member(raw []byte, key string) []byte {
 	if len(raw) < 2 || raw[0] != '{' {
