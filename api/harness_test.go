@@ -108,7 +108,7 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	r.ANY("/api/v1/events/batch", h.Batch)
 	s.api.Register(r)
 	s.handler = r.Handler
-	s.ops = NewOps(set)
+	s.ops = NewOps(set, nil)
 	t.Cleanup(RegisterStateMetrics(set, s.node, func(w io.Writer) { io.WriteString(w, "muster_log_of_the_caller 1\n") }, history, s.clock.Now))
 	server := ingest.NewServer(in, s.ops.Handle)
 	ln := fasthttputil.NewInmemoryListener()

@@ -13,6 +13,7 @@ import (
 // listens. Until it is opened every other path is answered 503.
 type Ops struct {
 	metrics *metrics.Set
+	refuse  Refuser
 	inner   atomic.Pointer[inner]
 	state   atomic.Int32
 	loading atomic.Pointer[func() []int]
@@ -29,9 +30,18 @@ const (
 	opsStopping
 )
 
+// Refuser answers a request that comes to no handler in the form of the path that it
+// asks for.
+type Refuser func(ctx *fasthttp.RequestCtx, path string, status int, text string)
+
 // NewOps returns an Ops whose /metrics writes set and the process's own
-// numbers.
-func NewOps(set *metrics.Set) *Ops { return &Ops{metrics: set} }
+// numbers. refuse answers until it is opened; nil does so in the console's form.
+func NewOps(set *metrics.Set, refuse Refuser) *Ops {
+	if refuse == nil {
+		refuse = func(ctx *fasthttp.RequestCtx, _ string, status int, text string) { Refuse(ctx, status, text) }
+	}
+	return &Ops{metrics: set, refuse: refuse}
+}
 
 // Open lets requests through to handler. failed says why the service cannot go
 // on, nil while it can.
@@ -67,7 +77,8 @@ func (o *Ops) Handle(ctx *fasthttp.RequestCtx) {
 		metrics.WriteProcessMetrics(ctx)
 	default:
 		if in == nil {
-			writeProblem(ctx, busy("the server is starting"))
+			o.refuse(ctx, string(ctx.Path()), fasthttp.StatusServiceUnavailable, "the server is starting; try again in a moment")
+			ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "2")
 			return
 		}
 		in.handler(ctx)

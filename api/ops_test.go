@@ -31,7 +31,7 @@ func TestOps(t *testing.T) {
 	if res.StatusCode != 405 {
 		t.Errorf("POST /metrics: %d", res.StatusCode)
 	}
-	s.ops = NewOps(nil)
+	s.ops = NewOps(nil, nil)
 	want("/healthz", 200, "alive")
 }
 

@@ -319,14 +319,17 @@ func (c *nodes) testRequests(t *testing.T, admin *server, tenants []*tenant) {
 	}
 }
 
-// asOf is the instant of an answer.
-var asOf = regexp.MustCompile(`"as_of":"[^"]*"`)
+// own is what an answer has of its own: its instant, and the request's id.
+var own = regexp.MustCompile(`"(as_of|request_id)":"[^"]*"`)
 
 // testAlike: what changes nothing is answered the same byte for byte by all nodes.
 func (c *nodes) testAlike(t *testing.T, x *tenant) {
 	session := []string{"Authorization", "Bearer " + x.token}
 	key := []string{"Authorization", "Bearer " + x.APIKey}
 	other := []string{"Authorization", "Bearer " + x.APIKey[:len(x.APIKey)-4] + "AAAA"}
+	app := []string{"X-App-Id", x.AppID, "X-App-Secret", x.AppSecret, "Content-Type", "application/json"}
+	long := []string{"X-Long", strings.Repeat("x", 8200)}
+	large, huge := strings.Repeat(" ", 1<<20+1), strings.Repeat(" ", 8<<20+1)
 	for _, r := range []struct {
 		method, path, body string
 		headers            []string
@@ -343,6 +346,12 @@ func (c *nodes) testAlike(t *testing.T, x *tenant) {
 		{"POST", "/api/v1/events", "{", []string{"X-App-Id", x.AppID, "X-App-Secret", x.AppSecret, "Content-Type", "application/json"}, "400"},
 		{"POST", "/api/v1/events", "{}", []string{"X-App-Id", x.AppID, "X-App-Secret", "wrong", "Content-Type", "application/json"}, "202"},
 		{"GET", "/api/v1/events", "", []string{"X-App-Id", x.AppID}, "405"},
+		{"POST", "/api/v1/events", huge, app, "413"}, {"POST", "/api/v1/events", huge, app[:4], "415"}, {"POST", api.Prefix + "/segments", huge, session, "415"},
+		{"POST", api.Prefix + "/segments", huge, append(session, "Content-Type", "application/json"), "413"},
+		{"POST", api.Prefix + "/segments", large, append(session, "Content-Type", "application/json"), "413"},
+		{"POST", "/api/v1/contacts", huge, append(key, "Content-Type", "application/json"), "200"}, {"POST", "/v1/events", huge, append(key, "Content-Type", "application/json"), "413"},
+		{"POST", "/api/v1/events", "{}", append(app, long...), "431"}, {"GET", api.Prefix + "/catalog", "", append(session, long...), "431"},
+		{"GET", "/api/v1/push/segments", "", append(key, long...), "200"}, {"GET", "/nothing", "", long, "431"},
 		{"POST", "/inbound/" + x.AccountID + "/ses", "{}", nil, "401"}, {"POST", "/inbound/" + x.AccountID + "/mail/wrong", "x", nil, "401"},
 		{"GET", "/t/AQ" + strings.Repeat("A", 56), "", nil, "404"},
 		{"GET", "/openapi.json", "", nil, "200"}, {"GET", "/reference", "", nil, "200"}, {"GET", "/healthz", "", nil, "200"}, {"GET", "/readyz", "", nil, "200"},
@@ -350,7 +359,7 @@ func (c *nodes) testAlike(t *testing.T, x *tenant) {
 	} {
 		want := ""
 		for i, s := range c.all {
-			have := asOf.ReplaceAllString(s.get(r.method, r.path, r.body, r.headers...), `"as_of":""`)
+			have := own.ReplaceAllString(s.get(r.method, r.path, r.body, r.headers...), `"$1":""`)
 			if want == "" {
 				want = have
 			}

@@ -97,7 +97,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return fmt.Errorf("--listen: %w", err)
 	}
 	// Health checks are answered while the log is replayed.
-	ops := api.NewOps(c.ingest.Metrics)
+	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
 	server := ingest.NewServer(c.ingest, calls.before(ops.Handle))
 	served := make(chan error, 1)
