@@ -33,6 +33,12 @@ type claim struct {
 	// Owns are the partitions the member owned in Generation of the group.
 	Owns       []int `json:"owns,omitempty"`
 	Generation int32 `json:"generation,omitempty"`
+	// Warm are partitions that the member can take at once: it has their state and
+	// follows their log.
+	Warm []int `json:"warm,omitempty"`
+	// Leaving says that the member is about to go: what it owns is to be others'
+	// as soon as they are warm.
+	Leaving bool `json:"leaving,omitempty"`
 }
 
 func (c *claim) encode() ([]byte, error) { return json.Marshal(c) }
@@ -47,6 +53,8 @@ func decodeClaim(b []byte) claim {
 }
 
 func (c *claim) owns(partition int) bool { return slices.Contains(c.Owns, partition) }
+
+func (c *claim) warm(partition int) bool { return slices.Contains(c.Warm, partition) }
 
 // shares tells whether the member may own partitions beside another one.
 func (c *claim) shares(other *claim) bool { return c.Key != "" && c.Key == other.Key }

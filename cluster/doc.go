@@ -14,6 +14,20 @@
 // even. A member that was away, and has missed that another became owner, claims
 // an older generation than that one.
 //
+// A partition whose owner is there goes to another node only once that has it
+// warm, having loaded it and following its log ([Member.Planned],
+// [Member.Warmed]); so nobody waits for the loading. The plan is a function of
+// what members say of themselves, so each works out its part. One that is about
+// to go says so, and keeps what it has until others have it warm. What must hold:
+//
+//   - H1: a partition whose owner is a member goes to one that has it warm, and
+//     to no other.
+//   - H2: a partition that no member owns is given away at once, warm or not.
+//   - H3: one that never gets warm keeps nobody waiting: the owner keeps the
+//     partition, and if that leaves it goes when its time is over.
+//
+// What members do:
+//
 //   - [Member.Assigned] is what a node owns, [Member.Owner] who owns the rest, and
 //     [Member.Changed] tells of changes (owners.go). A node may own nothing.
 //   - Kafka away, a coordinator that moves, a cut connection: the node keeps what
@@ -24,10 +38,12 @@
 //     partitions, and one that learns of it later is lost ([Member.Lost]). It must
 //     end as if it were killed; the log has all that was acknowledged.
 //
-// A node killed is a member until its session ends, Options.SessionTimeout
-// after its last sign of life. Started again it removes its former self from
-// the group at once: its id is kept with its data, and the lock on those says
-// that no other process lives under it.
+// A node that fell silent is a member until its session ends,
+// Options.SessionTimeout after its last sign of life. One that was killed is
+// removed within about a second by the node that looks at it (neighbour.go), if
+// its machine still answers. Started again it removes its former self from the
+// group itself: its id is kept with its data, and the lock on those says that no
+// other process lives under it.
 //
 // # What this does not exclude
 //

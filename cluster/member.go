@@ -50,6 +50,7 @@ type Member struct {
 	joined    chan error // the outcome of the first generation
 	lost      chan struct{}
 	ask       chan struct{} // wakes who follows the owners
+	news      chan struct{} // there may be something that the group is to hear of
 	done      sync.WaitGroup
 	stop      context.CancelFunc
 	closeOnce sync.Once
@@ -60,9 +61,12 @@ type Member struct {
 		generation int32
 		confirmed  bool
 		rejoins    uint64
-		troubled   bool // an error was logged, and no success since
+		troubled   bool   // an error was logged, and no success since
+		id         string // of this member in the group, of the generation
 		assigned   []int
+		planned    []int
 		owners     owners
+		members    []candidate   // as Kafka told last
 		changed    chan struct{} // closed at the next change of assigned or owners
 		twinSince  time.Time     // when another process of this node was seen first; zero while none is there
 	}
@@ -77,9 +81,9 @@ type Stats struct {
 	Confirmed bool
 	// Rejoins counts how often the group was entered again.
 	Rejoins uint64
-	// Assigned is how many partitions are this node's, Nodes how many nodes
-	// there are, as far as it knows.
-	Assigned, Nodes int
+	// Assigned is how many partitions are this node's, Planned how many more are
+	// to be once they are warm, Nodes how many nodes there are, as far as it knows.
+	Assigned, Planned, Nodes int
 }
 
 // Join enters the group and returns once Kafka has said which partitions are
@@ -90,7 +94,7 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	if opts, err = opts.withDefaults(); err != nil {
 		return nil, err
 	}
-	m := &Member{opts: opts, balancer: &balancer{}, joined: make(chan error, 1), lost: make(chan struct{}), ask: make(chan struct{}, 1)}
+	m := &Member{opts: opts, balancer: &balancer{}, joined: make(chan error, 1), lost: make(chan struct{}), ask: make(chan struct{}, 1), news: make(chan struct{}, 1)}
 	m.mu.changed = make(chan struct{})
 	m.balancer.mu.claim = claim{Node: opts.Node, Key: opts.Key, SinceMs: opts.Now().UnixMilli()}
 	m.transport = &kgo.Transport{Dial: opts.dial, DialTimeout: requestTimeout, TLS: opts.TLS, SASL: opts.SASL, ClientID: "muster"}
@@ -115,6 +119,7 @@ func Join(ctx context.Context, opts Options) (_ *Member, err error) {
 	run, m.stop = context.WithCancel(context.Background())
 	m.done.Go(func() { m.run(run) })
 	m.done.Go(func() { m.follow(run) })
+	m.done.Go(func() { m.watch(run) })
 	if len(former) > 0 {
 		m.dismiss(wait, former)
 	}
@@ -163,7 +168,32 @@ func (m *Member) Assigned() []int {
 	return slices.Clone(m.mu.assigned)
 }
 
-// Changed is closed when other partitions are assigned, or other nodes own them.
+// Planned are the partitions, in order, that are to be this node's once it has
+// them warm, see [Member.Warmed]. Until then their owners keep them.
+func (m *Member) Planned() []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.mu.planned)
+}
+
+// Warmed says which partitions that are not this node's it could take at once: it
+// has their state and follows their log. Another one has the partitions
+// distributed anew.
+func (m *Member) Warmed(partitions []int) {
+	m.balancer.warmed(slices.Clone(partitions))
+	m.tell()
+}
+
+// tell has the group entered again if it is to hear of something.
+func (m *Member) tell() {
+	select {
+	case m.news <- struct{}{}:
+	default:
+	}
+}
+
+// Changed is closed when other partitions are assigned or planned, or other nodes
+// own them.
 // It must be taken before what it is about is looked at.
 func (m *Member) Changed() <-chan struct{} {
 	m.mu.Lock()
@@ -187,7 +217,7 @@ func (m *Member) Stats() Stats {
 	defer m.mu.Unlock()
 	return Stats{
 		Generation: m.mu.generation, Confirmed: m.mu.confirmed, Rejoins: m.mu.rejoins,
-		Assigned: len(m.mu.assigned), Nodes: len(m.mu.owners.nodes),
+		Assigned: len(m.mu.assigned), Planned: len(m.mu.planned), Nodes: len(m.mu.owners.nodes),
 	}
 }
 
@@ -195,10 +225,15 @@ func (m *Member) Stats() Stats {
 // has told already.
 const handoverTime = 300 * time.Millisecond
 
-// Leave leaves the group and returns once the other nodes, if there are any, know
-// who owns what this one had, or ctx ends: until then requests come here.
+// Leave hands over what this node owns, if there are others, and leaves the group.
+// It returns once they know who owns what, or ctx ends: until then requests come
+// here. A partition is kept until its next owner is warm, for at most three
+// quarters of the time that ctx leaves.
 func (m *Member) Leave(ctx context.Context) {
 	others := m.Stats().Nodes > 1
+	if others {
+		m.handOver(ctx)
+	}
 	m.leave()
 	for others && ctx.Err() == nil {
 		g, err := m.describe(ctx)
@@ -211,6 +246,34 @@ func (m *Member) Leave(ctx context.Context) {
 			return
 		}
 		if err == nil && len(g.Members) == 0 || sleep(ctx, pollEvery) != nil {
+			return
+		}
+	}
+}
+
+// handOver waits until others own what this node did, or nobody is there to.
+func (m *Member) handOver(ctx context.Context) {
+	if end, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Until(end)*3/4)
+		defer cancel()
+	}
+	m.balancer.leaves()
+	m.tell()
+	for {
+		m.mu.Lock()
+		changed := m.mu.changed
+		done := len(m.mu.assigned) == 0 || m.mu.owners.settled && !m.mu.owners.heirs
+		m.mu.Unlock()
+		if done {
+			return
+		}
+		select {
+		case <-changed:
+		case <-m.lost:
+			return
+		case <-ctx.Done():
+			m.opts.Logger.Warn("the other nodes could not load in time what this one leaves; requests wait until they have", "partitions", m.Assigned())
 			return
 		}
 	}
@@ -281,7 +344,8 @@ func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	troubled := m.mu.troubled
 	m.mu.troubled = false
 	before := m.mu.assigned
-	m.mu.assigned = owns
+	m.mu.assigned, m.mu.id = owns, gen.MemberID
+	m.mu.planned = slices.DeleteFunc(m.mu.planned, func(p int) bool { return slices.Contains(owns, p) })
 	m.mu.owners.unsettle() // they may be others now
 	m.announce()
 	m.mu.Unlock()
@@ -290,7 +354,14 @@ func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	}
 	m.Refresh()
 	gen.Start(func(ctx context.Context) {
-		<-ctx.Done()
+		// The generation ends when this returns, and the group is entered again.
+		for over := false; !over && !m.balancer.untold(); {
+			select {
+			case <-m.news:
+			case <-ctx.Done():
+				over = true
+			}
+		}
 		m.mu.Lock()
 		if m.mu.generation == gen.ID {
 			m.mu.confirmed = false

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -56,6 +58,10 @@ type site struct {
 	// partitions are those of the topic, 0 for 1; key is what the members share.
 	partitions int
 	key        string
+	// cold members get nothing warm by themselves.
+	cold bool
+	// knock tells whether a node listens; nil for all do.
+	knock func(id string) error
 }
 
 func (s *site) join(t *testing.T, id string, session time.Duration) (*Member, *wire, error) {
@@ -64,10 +70,31 @@ func (s *site) join(t *testing.T, id string, session time.Duration) (*Member, *w
 	m, err := Join(t.Context(), Options{
 		Brokers: s.brokers(), Topic: s.topic, Partitions: max(1, s.partitions), Node: Node{ID: id, Host: "host-" + id, Address: id + ":1"}, Key: s.key,
 		SessionTimeout: session, HeartbeatInterval: session / 10, JoinTimeout: 30 * time.Second, dial: w.dial,
+		knock: func(_ context.Context, address string) error {
+			if s.knock == nil {
+				return nil
+			}
+			return s.knock(strings.TrimSuffix(address, ":1"))
+		},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	if err == nil {
 		t.Cleanup(func() { m.Close() })
+	}
+	if err == nil && !s.cold {
+		ctx, stop := context.WithCancel(context.Background())
+		var warming sync.WaitGroup
+		t.Cleanup(func() { stop(); warming.Wait() })
+		warming.Go(func() {
+			for ctx.Err() == nil {
+				changed := m.Changed()
+				m.Warmed(m.Planned())
+				select {
+				case <-changed:
+				case <-ctx.Done():
+				}
+			}
+		})
 	}
 	return m, w, err
 }
@@ -292,6 +319,179 @@ func TestSeveralOwners(t *testing.T) {
 		}
 	}
 	agree("the other two stay", 3, "a", "c")
+}
+
+// TestD1D2Killed: a node whose process was killed is given up at once, however
+// long its session; one that is frozen, one that never took a connection and one
+// that was given up once are left to Kafka.
+func TestD1D2Killed(t *testing.T) {
+	t.Parallel()
+	const session = 20 * time.Second
+	var mu sync.Mutex
+	faults := map[string]error{"d": syscall.ECONNREFUSED} // it never listened
+	set := func(id string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		faults[id] = err
+	}
+	s := &site{shared: services.Kafka(t), topic: services.Topic(t, 4), partitions: 4, key: "k"}
+	s.knock = func(id string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		return faults[id]
+	}
+	all, wires := map[string]*Member{}, map[string]*wire{}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		all[id], wires[id] = s.mustJoin(t, id, session)
+	}
+	each := func(what string, ids ...string) {
+		t.Helper()
+		until(t, what, func() bool {
+			n := 0
+			for _, id := range ids {
+				if list := all[id].Assigned(); len(list) < 4/len(ids) || all[id].Stats().Nodes != len(ids) {
+					return false
+				} else {
+					n += len(list)
+				}
+			}
+			return n == 4
+		})
+	}
+	lives := func(id string) string {
+		all[id].mu.Lock()
+		defer all[id].mu.Unlock()
+		return all[id].mu.id
+	}
+	life := lives("d")
+	each("four own one each", "a", "b", "c", "d")
+	stays := func(what string, ids ...string) {
+		t.Helper()
+		time.Sleep(3 * knockEvery)
+		generation := all["a"].Stats().Generation
+		time.Sleep(6 * knockEvery)
+		if n := all["a"].Stats().Generation; n != generation {
+			t.Errorf("D1, D2: %s, and generation %d became %d", what, generation, n)
+		}
+		each(what, ids...)
+	}
+	stays("d refuses and never did otherwise", "a", "b", "c", "d")
+	if lives("d") != life {
+		t.Error("D1: d never took a connection and was given up")
+	}
+	set("c", errors.New("i/o timeout")) // frozen, or behind a cut wire
+	stays("c does not answer", "a", "b", "c", "d")
+
+	wires["c"].set(true) // killed: not a word to Kafka
+	set("c", syscall.ECONNREFUSED)
+	begun := time.Now()
+	each("three own it all", "a", "b", "d")
+	if took := time.Since(begun); took > session/2 {
+		t.Errorf("D1: it took %v to give up a node that was killed, of a session of %v", took, session)
+	}
+
+	// It lives after all, and refuses: it is a member again and stays one.
+	wires["c"].set(false)
+	each("c is there again", "a", "b", "c", "d")
+	stays("c was given up once", "a", "b", "c", "d")
+}
+
+// TestNeighbour: each node is looked at by one other, whoever they are.
+func TestNeighbour(t *testing.T) {
+	all := []candidate{{named("b", 2, 0), "m1"}, {named("d", 9, 0), "m2"}, {named("a", 1, 0), "m3"}, {keyed("x", named("c", 0, 0)), "m4"}, {named("a", 0, 0), "m5"}}
+	for own, want := range map[string]string{"a": "b", "b": "d", "d": "a"} {
+		c := named(own, 1, 0)
+		if next, ok := neighbour(all, &c); !ok || next.ID != want {
+			t.Errorf("%s looks at %s, want %s", own, next.ID, want)
+		}
+	}
+	c := named("a", 1, 0)
+	if next, ok := neighbour(all[2:], &c); ok && next.ID == "a" {
+		t.Errorf("a looks at itself")
+	}
+	if next, ok := neighbour(all[3:], &c); ok {
+		t.Errorf("a looks at %s", next.ID)
+	}
+}
+
+// TestKnock: who listens is told from who does not.
+func TestKnock(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := knock(t.Context(), l.Addr().String()); err != nil {
+		t.Error(err)
+	}
+	l.Close()
+	if err := knock(t.Context(), l.Addr().String()); !errors.Is(err, syscall.ECONNREFUSED) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestH1H3Warm: what a member is to own stays with its owner until it is warm,
+// partition by partition, and one that leaves keeps what it has as long as it may
+// unless its next owner is warm.
+func TestH1H3Warm(t *testing.T) {
+	t.Parallel()
+	s := &site{shared: services.Kafka(t), topic: services.Topic(t, 4), partitions: 4, key: "k", cold: true}
+	a, _ := s.mustJoin(t, "a", 6*time.Second)
+	b, _ := s.mustJoin(t, "b", 6*time.Second)
+	own := func(what string, ofA, ofB, toB []int) {
+		t.Helper()
+		until(t, what, func() bool {
+			return slices.Equal(a.Assigned(), ofA) && slices.Equal(b.Assigned(), ofB) && slices.Equal(b.Planned(), toB) && a.Stats().Confirmed && b.Stats().Confirmed
+		})
+	}
+	own("b is to have two", []int{0, 1, 2, 3}, nil, []int{2, 3})
+	generation := a.Stats().Generation
+	b.Warmed([]int{3})
+	own("b has one", []int{0, 1, 2}, []int{3}, []int{2})
+	if n, _ := a.Owner(2); n.ID != "a" {
+		t.Errorf("H1: %v owns a partition that nobody else has warm", n)
+	}
+	b.Warmed([]int{2})
+	own("b has two", []int{0, 1}, []int{2, 3}, nil)
+	b.Warmed(nil) // no news
+	if n := a.Stats().Generation; n < generation+2 {
+		t.Errorf("generation %d after %d", n, generation)
+	}
+
+	// a leaves: it keeps what b has not got warm for as long as it may.
+	left := make(chan time.Duration, 1)
+	leave := func(m *Member, within time.Duration) {
+		ctx, cancel := context.WithTimeout(context.Background(), within)
+		begun := time.Now()
+		go func() {
+			defer cancel()
+			m.Leave(ctx)
+			left <- time.Since(begun)
+		}()
+	}
+	leave(a, time.Minute)
+	own("b is to have all", []int{0, 1}, []int{2, 3}, []int{0, 1})
+	b.Warmed([]int{0})
+	own("b has three", []int{1}, []int{0, 2, 3}, []int{1})
+	b.Warmed([]int{1})
+	until(t, "b has all", func() bool { return len(b.Assigned()) == 4 })
+	if took := <-left; took > 30*time.Second {
+		t.Errorf("a left after %v", took)
+	}
+
+	// H3: nobody gets warm in time.
+	c, _ := s.mustJoin(t, "c", 6*time.Second)
+	until(t, "c is to have two", func() bool { return len(c.Planned()) == 2 && b.Stats().Nodes == 2 })
+	leave(b, 4*time.Second)
+	if took := <-left; took < 2*time.Second || took > 15*time.Second {
+		t.Errorf("b left after %v, with 4 s to do so", took)
+	}
+	until(t, "c has all that b had", func() bool { return len(c.Assigned()) == 4 })
+
+	// Nobody is there: nobody is waited for.
+	leave(c, time.Minute)
+	if took := <-left; took > 15*time.Second {
+		t.Errorf("the last one left after %v", took)
+	}
 }
 
 func TestOptions(t *testing.T) {

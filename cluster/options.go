@@ -16,7 +16,7 @@ import (
 // Defaults of [Options].
 const (
 	DefaultSessionTimeout    = 10 * time.Second
-	DefaultHeartbeatInterval = 2 * time.Second
+	DefaultHeartbeatInterval = time.Second
 	DefaultJoinTimeout       = 30 * time.Second // and two sessions
 )
 
@@ -47,8 +47,10 @@ type Options struct {
 	// Now is the clock for a claim's time; time.Now when nil.
 	Now func() time.Time
 
-	// dial makes connections; a net.Dialer when nil. Tests cut them.
+	// dial makes connections to Kafka; a net.Dialer when nil. Tests cut them.
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// knock tells whether somebody listens at a node's address; [knock] when nil.
+	knock func(ctx context.Context, address string) error
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -63,6 +65,9 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.dial == nil {
 		o.dial = (&net.Dialer{Timeout: requestTimeout}).DialContext
+	}
+	if o.knock == nil {
+		o.knock = knock
 	}
 	switch {
 	case o.SessionTimeout < time.Second:

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ type owners struct {
 	of    map[int]Node
 	// settled is false from a new generation on, until Kafka has told of it.
 	settled bool
+	// heirs tells whether other nodes may own this one's partitions and are not
+	// about to go.
+	heirs bool
 }
 
 func (o *owners) known(partitions int) bool { return o.settled && len(o.of) == partitions }
@@ -94,6 +98,7 @@ func (m *Member) learn(ctx context.Context) bool {
 	next := owners{of: map[int]Node{}, settled: true}
 	var stranger *StrangerError
 	twin := false
+	var all []candidate
 	m.balancer.mu.Lock()
 	own := m.balancer.mu.claim
 	m.balancer.mu.Unlock()
@@ -105,6 +110,8 @@ func (m *Member) learn(ctx context.Context) bool {
 			continue
 		}
 		next.nodes = append(next.nodes, c.Node)
+		all = append(all, candidate{c, x.MemberID})
+		next.heirs = next.heirs || c.to(&own) == sharingClaim && !c.Leaving
 		for _, p := range partitionsOf(x, m.opts.Topic) {
 			next.of[p] = c.Node
 			switch c.to(&own) {
@@ -126,8 +133,23 @@ func (m *Member) learn(ctx context.Context) bool {
 		close(m.lost)
 	}
 	m.mu.owners = next
+	m.mu.members, m.mu.planned = all, m.plan(all)
 	m.announce()
 	return next.known(m.opts.Partitions) && !twin
+}
+
+// plan is what is to be this member's, as whoever distributed has planned it: from
+// the same claims. The lock is held.
+func (m *Member) plan(all []candidate) (out []int) {
+	var partitions []kgo.Partition
+	for p := range m.opts.Partitions {
+		partitions = append(partitions, kgo.Partition{Topic: m.opts.Topic, ID: p})
+	}
+	for _, p := range distribute(all, partitions).planned[m.mu.id] {
+		out = append(out, p.ID)
+	}
+	slices.Sort(out)
+	return out
 }
 
 // hadTwin notes that a member is under this node's id, and tells whether that has

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -16,6 +17,8 @@ import (
 // member is what a keeper follows: a [*cluster.Member].
 type member interface {
 	Assigned() []int
+	Planned() []int
+	Warmed(partitions []int)
 	Changed() <-chan struct{}
 	Stats() cluster.Stats
 }
@@ -23,6 +26,8 @@ type member interface {
 // taker is who does it: a [*resolver.Node].
 type taker interface {
 	Take(ctx context.Context, partition int) error
+	Warm(ctx context.Context, partition int) error
+	Cool(ctx context.Context, partition int) error
 	Release(ctx context.Context, partition int) error
 	Owns(partition int) bool
 	Acts(partition int) bool
@@ -42,19 +47,22 @@ const (
 	renewPause = 3 * time.Second
 )
 
-// keeper takes the partitions that are assigned to this node, and releases those
-// that are not any more.
+// keeper takes the partitions that are assigned to this node, releases those that
+// are not any more, and warms those that are planned to be.
 type keeper struct {
 	node   taker
 	member member
 	log    *slog.Logger
-	loads  chan struct{} // a place for each that is loaded at once
-	stop   context.CancelFunc
-	done   sync.WaitGroup
+	// loads has a place for each partition that is loaded at once, warms for each
+	// that is warmed: what is planned holds up nothing that is assigned.
+	loads, warms chan struct{}
+	stop         context.CancelFunc
+	done         sync.WaitGroup
 
 	mu struct {
 		sync.Mutex
 		loading map[int]bool
+		warm    map[int]bool
 		// faults are why partitions that are assigned could not be taken.
 		faults  map[int]error
 		changed chan struct{} // closed at the next change of loading or faults
@@ -62,8 +70,8 @@ type keeper struct {
 }
 
 func newKeeper(node taker, m member, partitions int, log *slog.Logger) *keeper {
-	k := &keeper{node: node, member: m, log: log, loads: make(chan struct{}, runtime.GOMAXPROCS(0))}
-	k.mu.loading, k.mu.faults, k.mu.changed = map[int]bool{}, map[int]error{}, make(chan struct{})
+	k := &keeper{node: node, member: m, log: log, loads: make(chan struct{}, runtime.GOMAXPROCS(0)), warms: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
+	k.mu.loading, k.mu.warm, k.mu.faults, k.mu.changed = map[int]bool{}, map[int]bool{}, map[int]error{}, make(chan struct{})
 	for _, p := range m.Assigned() {
 		k.mu.loading[p] = true
 	}
@@ -95,6 +103,26 @@ func (k *keeper) note(partition int, loading bool, fault error) {
 	}
 	close(k.mu.changed)
 	k.mu.changed = make(chan struct{})
+}
+
+// noteWarm notes that a partition is warm, or is not any more, and tells the group.
+func (k *keeper) noteWarm(partition int, is bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mu.warm[partition] == is {
+		return
+	}
+	delete(k.mu.warm, partition)
+	if is {
+		k.mu.warm[partition] = true
+	}
+	k.member.Warmed(slices.Sorted(maps.Keys(k.mu.warm)))
+}
+
+func (k *keeper) isWarm(partition int) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.mu.warm[partition]
 }
 
 // loading are the partitions that are assigned to this node and not here yet, in
@@ -141,12 +169,14 @@ func (k *keeper) follow(ctx context.Context, partition int) {
 		members, state := k.member.Changed(), k.node.Changed()
 		stats := k.member.Stats()
 		assigned := slices.Contains(k.member.Assigned(), partition)
+		planned := !assigned && slices.Contains(k.member.Planned(), partition)
 		pause := time.Duration(-1)
 		switch {
 		case assigned && (generation != stats.Generation || !k.node.Owns(partition)):
 			err := k.take(ctx, partition)
 			switch {
 			case err == nil:
+				k.noteWarm(partition, false)
 				generation, retry, renewed = stats.Generation, firstRetry, time.Now()
 				continue
 			case ctx.Err() != nil:
@@ -168,6 +198,26 @@ func (k *keeper) follow(ctx context.Context, partition int) {
 		case !assigned && k.node.Owns(partition):
 			generation = -1
 			k.release(partition)
+			continue
+		case planned && !k.isWarm(partition):
+			err := k.warm(ctx, partition)
+			switch {
+			case err == nil:
+				k.noteWarm(partition, true)
+				retry = firstRetry
+				continue
+			case ctx.Err() != nil:
+				return
+			case errors.Is(err, errUnassigned):
+				continue
+			}
+			k.log.Error("a partition that this node is to have cannot be loaded, trying again; its owner keeps it", "partition", partition, "after", retry, "err", err)
+			pause, retry = retry, min(2*retry, lastRetry)
+		case !assigned && !planned && k.isWarm(partition):
+			k.noteWarm(partition, false)
+			if err := k.node.Cool(ctx, partition); err != nil && ctx.Err() == nil {
+				k.log.Warn("a partition was given up that was to be this node's, but not in order", "partition", partition, "err", err)
+			}
 			continue
 		case !assigned:
 			k.mu.Lock()
@@ -210,35 +260,20 @@ var errUnassigned = errors.New("the partition is another node's by now")
 
 // take takes a partition, for as long as it is assigned.
 func (k *keeper) take(ctx context.Context, partition int) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, stop := k.while(ctx, partition, k.member.Assigned)
+	defer stop()
 	here := k.node.Owns(partition)
 	if !here {
 		k.note(partition, true, nil)
+	}
+	if !here && !k.isWarm(partition) {
 		select {
 		case k.loads <- struct{}{}:
 			defer func() { <-k.loads }()
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
-	watched := make(chan struct{})
-	defer func() { <-watched }()
-	defer cancel(nil)
-	go func() {
-		defer close(watched)
-		for {
-			changed := k.member.Changed()
-			if !slices.Contains(k.member.Assigned(), partition) {
-				cancel(errUnassigned)
-			}
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return
-			}
-		}
-	}()
 	begun := time.Now()
 	err := k.node.Take(ctx, partition)
 	switch {
@@ -253,6 +288,56 @@ func (k *keeper) take(ctx context.Context, partition int) error {
 		}
 	}
 	return err
+}
+
+// warm warms a partition, for as long as it is planned or assigned. It waits for
+// its turn only while it is planned.
+func (k *keeper) warm(ctx context.Context, partition int) error {
+	turn, stop := k.while(ctx, partition, k.member.Planned)
+	select {
+	case k.warms <- struct{}{}:
+		defer func() { <-k.warms }()
+		stop()
+	case <-turn.Done():
+		defer stop()
+		return context.Cause(turn)
+	}
+	ctx, stop = k.while(ctx, partition, func() []int { return append(k.member.Planned(), k.member.Assigned()...) })
+	defer stop()
+	begun := time.Now()
+	err := k.node.Warm(ctx, partition)
+	switch {
+	case errors.Is(context.Cause(ctx), errUnassigned) && err != nil:
+		err = errUnassigned
+	case err == nil:
+		k.log.Info("a partition is ready to be taken", "partition", partition, "after", time.Since(begun).Round(time.Millisecond))
+	}
+	return err
+}
+
+// while returns a context that ends with [errUnassigned] once the partition is not
+// in a list of the member's any more. stop must be called.
+func (k *keeper) while(ctx context.Context, partition int, list func() []int) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		for {
+			changed := k.member.Changed()
+			if !slices.Contains(list(), partition) {
+				cancel(errUnassigned)
+			}
+			select {
+			case <-changed:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel(nil)
+		<-watched
+	}
 }
 
 func (k *keeper) release(partition int) {

@@ -17,6 +17,8 @@ import (
 type group struct {
 	mu         sync.Mutex
 	assigned   []int
+	planned    []int
+	warmed     []int
 	generation int32
 	confirmed  bool
 	changed    chan struct{}
@@ -35,6 +37,41 @@ func (g *group) Assigned() []int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Clone(g.assigned)
+}
+
+func (g *group) plan(partitions ...int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.planned = partitions
+	close(g.changed)
+	g.changed = make(chan struct{})
+}
+
+func (g *group) Planned() []int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.planned)
+}
+
+func (g *group) Warmed(partitions []int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.warmed = partitions
+}
+
+func (g *group) saysWarm(t *testing.T, partitions ...int) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		g.mu.Lock()
+		have := slices.Clone(g.warmed)
+		g.mu.Unlock()
+		if slices.Equal(have, partitions) {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("the group was told that %v are warm, want %v", have, partitions)
+		}
+	}
 }
 
 func (g *group) Changed() <-chan struct{} {
@@ -56,6 +93,7 @@ type partitions struct {
 	behind  map[int]bool // another node's epoch stands behind ours
 	calls   []string
 	take    func(ctx context.Context, partition int) error
+	warm    func(ctx context.Context, partition int) error
 	changed chan struct{}
 	failed  chan struct{}
 }
@@ -85,6 +123,24 @@ func (n *partitions) Take(ctx context.Context, partition int) error {
 		}
 	}
 	n.set(fmt.Sprint("take ", partition), func() { n.here[partition], n.behind[partition] = true, false })
+	return nil
+}
+
+func (n *partitions) Warm(ctx context.Context, partition int) error {
+	n.mu.Lock()
+	warm := n.warm
+	n.mu.Unlock()
+	if warm != nil {
+		if err := warm(ctx, partition); err != nil {
+			return err
+		}
+	}
+	n.set(fmt.Sprint("warm ", partition), func() {})
+	return nil
+}
+
+func (n *partitions) Cool(_ context.Context, partition int) error {
+	n.set(fmt.Sprint("cool ", partition), func() {})
 	return nil
 }
 
@@ -219,4 +275,83 @@ func TestKeeper(t *testing.T) {
 			t.Fatal("a partition that cannot be taken is not told of")
 		}
 	}
+}
+
+// TestH1H3KeeperWarms: what is planned is warmed, told of, and taken when it is
+// assigned; given up when it is planned no more; tried again when it fails; and
+// what is assigned waits for none of it.
+func TestH1H3KeeperWarms(t *testing.T) {
+	g, n := &group{changed: make(chan struct{})}, newPartitions()
+	g.assign(0)
+	k := newKeeper(n, g, 8, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	defer k.close()
+	n.did(t, "take 0")
+	g.plan(1, 2)
+	n.did(t, "warm 1", "warm 2")
+	g.saysWarm(t, 1, 2)
+	g.assign(0, 1)
+	n.did(t, "take 0", "take 1")
+	g.saysWarm(t, 2)
+	g.plan()
+	n.did(t, "cool 2")
+	g.saysWarm(t)
+	if have := k.loading(); len(have) > 0 {
+		t.Errorf("loading %v", have)
+	}
+
+	// One that cannot be warmed is no fault of the node's.
+	failures := 1
+	n.set("", func() {
+		n.warm = func(context.Context, int) error {
+			n.mu.Lock()
+			defer n.mu.Unlock()
+			if failures--; failures >= 0 {
+				return errors.New("it is broken")
+			}
+			return nil
+		}
+	})
+	g.plan(3)
+	n.did(t, "warm 3")
+	g.saysWarm(t, 3)
+	if err := k.loaded(t.Context()); err != nil {
+		t.Error(err)
+	}
+
+	// All places are taken by what gets warm for ever: what is assigned is taken,
+	// be it planned before or not, and so is what gets warm once it is assigned.
+	going := make(chan struct{})
+	n.set("", func() {
+		n.warm = func(ctx context.Context, partition int) error {
+			select {
+			case <-going:
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+	})
+	g.plan(3, 4, 5, 6, 7)
+	time.Sleep(20 * time.Millisecond)
+	g.assign(0, 1, 2, 3)
+	n.did(t, "take 0", "take 1", "take 2", "take 3")
+	g.saysWarm(t)
+	g.plan()
+	time.Sleep(20 * time.Millisecond)
+	g.plan(4)
+	time.Sleep(20 * time.Millisecond)
+	g.plan()
+	time.Sleep(20 * time.Millisecond)
+	g.assign(0, 4) // given up, then taken cold
+	n.did(t, "take 0", "take 4", "release 1", "release 2", "release 3")
+	g.plan(5)
+	time.Sleep(20 * time.Millisecond)
+	g.mu.Lock()
+	g.planned = nil
+	g.mu.Unlock()
+	g.assign(0, 4, 5) // goes on getting warm
+	n.did(t, "take 0", "take 4")
+	close(going)
+	n.did(t, "warm 5", "take 5")
+	g.saysWarm(t)
 }
