@@ -18,6 +18,9 @@ import (
 const (
 	// headerTurnedAway marks a 421 of a node that is not the owner.
 	headerTurnedAway = "Muster-Turned-Away"
+	// headerSession tells who turned away a call that was meant for another process,
+	// or came before, what to sign the next for.
+	headerSession = "Muster-Session"
 	// headerAnswered marks what a node answers to a call of its cluster. What has
 	// no mark comes from one that starts, stops, or knows another secret: nothing
 	// was done.
@@ -93,13 +96,12 @@ func (p *Peers) post(ctx context.Context, addr, path string, body []byte) ([]byt
 	req.SetRequestURI(path)
 	req.UseHostHeader = true
 	req.Header.Set(headerBody, c.body)
-	req.Header.Set(headerSigned, p.opts.Secret.sign(c, p.opts.Now()))
 	req.SetBodyRaw(body)
 	if end, ok := ctx.Deadline(); ok {
 		// The answer may say that there was no time.
 		req.SetTimeout(time.Until(end) + time.Second)
 	}
-	err := to.do(req, resp)
+	err := p.do(to, c, req, resp)
 	if p.turnedAway(resp, err) {
 		return nil, fmt.Errorf("%s: %w", addr, resolver.ErrNotOwner)
 	}
@@ -118,6 +120,34 @@ func (p *Peers) post(ctx context.Context, addr, path string, body []byte) ([]byt
 	}
 	return nil, faultOf(addr, resp, answer)
 }
+
+// do signs a call and makes it; again if the node is another process than was known,
+// or none was.
+func (p *Peers) do(to *conn, c call, req *fasthttp.Request, resp *fasthttp.Response) error {
+	for try := 0; ; try++ {
+		t := stamp{ms: p.opts.Now().UnixMilli(), from: p.session, number: p.calls.Add(1)}
+		if known := to.session.Load(); known != nil {
+			t.to = *known
+		}
+		req.Header.Set(headerSigned, p.opts.Secret.sign(c, t))
+		if err := to.do(req, resp); err != nil || resp.StatusCode() != http.StatusMisdirectedRequest {
+			return err
+		}
+		session := string(resp.Header.Peek(headerSession))
+		if session == "" || session == t.to || len(session) > maxSessionBytes {
+			return nil // it has another reason
+		}
+		to.session.Store(&session)
+		if try > 0 {
+			return nil
+		}
+		resp.CloseBodyStream() //nolint:errcheck // a connection that cannot be kept is closed
+		resp.Reset()
+	}
+}
+
+// maxSessionBytes bounds what a node calls itself.
+const maxSessionBytes = 64
 
 // wholeBody reads the body of an answer.
 func wholeBody(resp *fasthttp.Response) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -37,8 +38,10 @@ type conns struct {
 // conn are the connections to one node.
 type conn struct {
 	client *fasthttp.HostClient
-	gone   time.Time // since when the node lives no more, zero while it does; the owner's lock guards it
-	mu     struct {
+	// session is what the node's process calls itself, nil until it was asked.
+	session atomic.Pointer[string]
+	gone    time.Time // since when the node lives no more, zero while it does; the owner's lock guards it
+	mu      struct {
 		sync.Mutex
 		open map[net.Conn]struct{}
 	}

@@ -9,13 +9,18 @@
 //	POST /cluster/v1/command/PARTITION  a record made by another node ([Peers.Command])
 //	POST /cluster/v1/ask/NAME           a question that no account answers ([Peers.Ask])
 //
-// Every call carries, in the header Muster-Cluster, the time and an HMAC-SHA256
-// under the cluster's secret over method, address, time, the client's address and
-// the SHA-256 of the body; of a client's request that is forwarded the body is left
-// out, since the client's own credentials vouch for it. A call that is not signed
-// so, or whose time is a minute off, meets a path that does not exist (404). What
-// goes between nodes is not encrypted here: as the listener itself it needs a
-// network that others cannot read.
+// Every call carries, in the header Muster-Cluster, a stamp and an HMAC-SHA256 under
+// the cluster's secret over method, address, stamp, the client's address and the
+// SHA-256 of the body; of a client's request that is forwarded the body is left out,
+// since the client's own credentials vouch for it. The stamp is the time, the process
+// that the call is meant for, the process that makes it, and a number that it gives
+// to no other call. A call that is not signed so, or whose time is a minute off,
+// meets a path that does not exist (404). One that is meant for another process, or
+// came before, is turned away (421) and told the name of this process: that is how
+// the first call to a node learns it. What is remembered is bounded, as [replays]
+// says; a call that may have been forgotten counts as one that came before, and who
+// made it makes another. What goes between nodes is not encrypted here: as the
+// listener itself it needs a network that others cannot read.
 //
 // # How the owner is found
 //

@@ -3,6 +3,7 @@ package peer
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"log/slog"
@@ -149,7 +150,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	m.handle = func(rc *fasthttp.RequestCtx) { fmt.Fprintf(rc, "%s here", id) }
 	s, err := NewSecret(secretText)
 	ok(t, err)
-	m.peers, err = New(Options{Secret: s, Table: x, Self: id, Memory: m.memory, BodyBytes: 4 << 20, Wait: wait, Now: time.Now, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	m.peers, err = New(Options{Secret: s, Table: x, Self: id, Memory: m.memory, BodyBytes: 4 << 20, Wait: wait, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	ok(t, err)
 	m.peers.Start(m.state)
 	m.server = NewServer(m.peers, func(rc *fasthttp.RequestCtx) { rc.SetStatusCode(404) })

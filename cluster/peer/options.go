@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"time"
 
@@ -45,7 +46,7 @@ type Node interface {
 	SubmitCommand(ctx context.Context, partition int, record []byte) (reply []byte, err error)
 }
 
-// Options configure [Peers]. Secret, Table, Self, Memory and Now are required.
+// Options configure [Peers]. Secret, Table, Self, Memory, Now and Rand are required.
 type Options struct {
 	Secret Secret
 	Table  Table
@@ -68,14 +69,17 @@ type Options struct {
 	// Connections is how many there may be to each node; default 4,096.
 	Connections int
 	// Now is the wall clock.
-	Now     func() time.Time
+	Now func() time.Time
+	// Rand is where this process has its name from: crypto/rand.Reader outside of
+	// tests.
+	Rand    io.Reader
 	Metrics *metrics.Set // nil keeps them to the package
 	Logger  *slog.Logger // nil is silent
 }
 
 func (o Options) withDefaults() (Options, error) {
-	if o.Table == nil || o.Memory == nil || o.Now == nil || o.Self == "" || o.Secret.IsZero() {
-		return o, errors.New("peer: Secret, Table, Self, Memory and Now must be set")
+	if o.Table == nil || o.Memory == nil || o.Now == nil || o.Rand == nil || o.Self == "" || o.Secret.IsZero() {
+		return o, errors.New("peer: Secret, Table, Self, Memory, Now and Rand must be set")
 	}
 	o.BodyBytes = cmp.Or(o.BodyBytes, 8<<20)
 	o.RecordBytes = cmp.Or(o.RecordBytes, 16<<20)

@@ -2,8 +2,10 @@ package peer
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -21,6 +23,9 @@ type Peers struct {
 	opts  Options
 	conns conns
 	node  atomic.Pointer[nodeBox]
+	// session is this process, calls counts the calls that it makes.
+	session string
+	calls   atomic.Uint64
 
 	said atomic.Int64 // when a stranger was last spoken of, in Unix seconds
 
@@ -41,7 +46,11 @@ func New(opts Options) (*Peers, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Peers{opts: o, conns: conns{max: o.Connections}}
+	var id [16]byte
+	if _, err := io.ReadFull(o.Rand, id[:]); err != nil {
+		return nil, fmt.Errorf("peer: source of randomness: %w", err)
+	}
+	p := &Peers{opts: o, conns: conns{max: o.Connections}, session: hex.EncodeToString(id[:])}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	counter := func(result string) *metrics.Counter {
 		return o.Metrics.NewCounter(fmt.Sprintf("muster_cluster_calls_total{call=%q}", result))

@@ -112,7 +112,7 @@ func (r *Router) forward(rc *fasthttp.RequestCtx, partition int) {
 // hopByHop are the headers that concern one connection alone.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
-	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway, headerWhole,
+	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway, headerSession, headerWhole,
 }
 
 // send forwards a request to a node and answers with what comes back. What is wrong
@@ -144,11 +144,10 @@ func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte, fault i
 		req.Header.Set(headerBody, c.body)
 		body = nil
 	}
-	req.Header.Set(headerSigned, r.peers.opts.Secret.sign(c, r.peers.opts.Now()))
 	req.Header.SetContentLength(len(body))
 	req.SetBodyRaw(body)
 
-	err := to.do(req, resp)
+	err := r.peers.do(to, c, req, resp)
 	switch {
 	case r.peers.turnedAway(resp, err):
 		discard(resp)

@@ -344,19 +344,29 @@ func TestSecret(t *testing.T) {
 	}
 	now := time.UnixMilli(1_700_000_000_000)
 	c := call{"POST", "/x", "1.2.3.4:5", "ab"}
-	good := s.sign(c, now)
+	made := stamp{now.UnixMilli(), "to", "from", 7}
+	good := s.sign(c, made)
 	for _, at := range []time.Duration{0, maxSkew, -maxSkew} {
-		if !s.verify(c, good, now.Add(at)) {
-			t.Errorf("refused %v off", at)
+		if have, ok := s.verify(c, good, now.Add(at)); !ok || have != made {
+			t.Errorf("refused %v off: %+v", at, have)
 		}
 	}
+	if have, ok := s.verify(c, s.sign(c, stamp{ms: made.ms, from: "from", number: 1}), now); !ok || have.to != "" || have.from != "from" {
+		t.Errorf("a call of a process that does not know the other: %+v", have)
+	}
+	verify := func(s Secret, c call, signed string, off time.Duration) bool {
+		_, ok := s.verify(c, signed, now.Add(off))
+		return ok
+	}
 	for what, refused := range map[string]bool{
-		"late": s.verify(c, good, now.Add(maxSkew+time.Millisecond)), "early": s.verify(c, good, now.Add(-maxSkew-time.Millisecond)),
-		"other secret": other.verify(c, good, now), "no secret": (Secret{}).verify(c, (Secret{}).sign(c, now), now),
-		"method": s.verify(call{"GET", "/x", "1.2.3.4:5", "ab"}, good, now), "uri": s.verify(call{"POST", "/y", "1.2.3.4:5", "ab"}, good, now),
-		"client": s.verify(call{"POST", "/x", "1.2.3.4:6", "ab"}, good, now), "body": s.verify(call{"POST", "/x", "1.2.3.4:5", "ac"}, good, now),
-		"shifted": s.verify(call{"POST", "/x1", ".2.3.4:5", "ab"}, good, now),
-		"empty":   s.verify(c, "", now), "time": s.verify(c, "x"+good, now), "cut": s.verify(c, good[:len(good)-1], now),
+		"late": verify(s, c, good, maxSkew+time.Millisecond), "early": verify(s, c, good, -maxSkew-time.Millisecond),
+		"other secret": verify(other, c, good, 0), "no secret": verify(Secret{}, c, Secret{}.sign(c, made), 0),
+		"method": verify(s, call{"GET", "/x", "1.2.3.4:5", "ab"}, good, 0), "uri": verify(s, call{"POST", "/y", "1.2.3.4:5", "ab"}, good, 0),
+		"client": verify(s, call{"POST", "/x", "1.2.3.4:6", "ab"}, good, 0), "body": verify(s, call{"POST", "/x", "1.2.3.4:5", "ac"}, good, 0),
+		"shifted": verify(s, call{"POST", "/x1", ".2.3.4:5", "ab"}, good, 0),
+		"empty":   verify(s, c, "", 0), "time": verify(s, c, "1"+good, 0), "cut": verify(s, c, good[:len(good)-1], 0),
+		"to": verify(s, c, strings.Replace(good, " to ", " ot ", 1), 0), "from": verify(s, c, strings.Replace(good, " from ", " form ", 1), 0),
+		"number": verify(s, c, strings.Replace(good, " 7 ", " 8 ", 1), 0), "moved": verify(s, c, strings.Replace(good, " to from ", " tofrom  ", 1), 0),
 	} {
 		if refused {
 			t.Errorf("let in: %s", what)

@@ -69,26 +69,50 @@ const (
 	headerBody   = "Muster-Body"
 )
 
-// sign is the value of headerSigned at a time.
-func (s Secret) sign(c call, now time.Time) string {
-	ms := strconv.FormatInt(now.UnixMilli(), 10)
-	return ms + " " + hex.EncodeToString(s.seal(c, ms))
+// stamp is what makes a call one of its own.
+type stamp struct {
+	ms     int64  // when it was signed, in Unix milliseconds
+	to     string // the process it is meant for, "" as long as that is not known
+	from   string // the process that makes it
+	number uint64 // counts the calls of from
 }
 
-func (s Secret) seal(c call, ms string) []byte {
-	return mac(s.key, c.method, c.uri, ms, c.client, c.body)
+// sign is the value of headerSigned.
+func (s Secret) sign(c call, t stamp) string {
+	b := make([]byte, 0, 160)
+	b = strconv.AppendInt(b, t.ms, 10)
+	b = append(append(b, ' '), t.to...)
+	b = append(append(b, ' '), t.from...)
+	b = strconv.AppendUint(append(b, ' '), t.number, 10)
+	mac := s.seal(c, string(b))
+	return string(hex.AppendEncode(append(b, ' '), mac))
 }
 
-// verify tells whether a call was signed with the secret within a minute of now.
-func (s Secret) verify(c call, signed string, now time.Time) bool {
-	ms, text, _ := strings.Cut(signed, " ")
-	at, err := strconv.ParseInt(ms, 10, 64)
-	have, err2 := hex.DecodeString(text)
-	if s.IsZero() || err != nil || err2 != nil || !hmac.Equal(have, s.seal(c, ms)) {
-		return false
+func (s Secret) seal(c call, stamp string) []byte {
+	return mac(s.key, c.method, c.uri, stamp, c.client, c.body)
+}
+
+// verify tells whether a call was signed with the secret within a minute of now, and
+// what its stamp is.
+func (s Secret) verify(c call, signed string, now time.Time) (t stamp, ok bool) {
+	end := strings.LastIndexByte(signed, ' ')
+	if s.IsZero() || end < 0 {
+		return t, false
 	}
-	off := now.Sub(time.UnixMilli(at))
-	return -maxSkew <= off && off <= maxSkew
+	have, err := hex.DecodeString(signed[end+1:])
+	if err != nil || !hmac.Equal(have, s.seal(c, signed[:end])) {
+		return t, false
+	}
+	fields := strings.Split(signed[:end], " ") // ours, so that they are as sign writes them
+	if len(fields) != 4 {
+		return t, false
+	}
+	t.to, t.from = fields[1], fields[2]
+	var errs [2]error
+	t.ms, errs[0] = strconv.ParseInt(fields[0], 10, 64)
+	t.number, errs[1] = strconv.ParseUint(fields[3], 10, 64)
+	off := now.Sub(time.UnixMilli(t.ms))
+	return t, errs == [2]error{} && -maxSkew <= off && off <= maxSkew
 }
 
 func bodyHash(body []byte) string {

@@ -24,6 +24,7 @@ type Server struct {
 	// notFound answers who does not know the secret.
 	notFound fasthttp.RequestHandler
 	open     atomic.Pointer[opened]
+	replays  replays
 }
 
 // opened is what a server needs that is there only once the service is.
@@ -52,8 +53,15 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 	uri := string(h.RequestURI())
 	c := call{method: string(h.Method()), uri: uri, client: string(h.Peek(headerClient)), body: string(h.Peek(headerBody))}
 	forwarded := strings.HasPrefix(uri, forwardPath+"/")
-	if !s.peers.opts.Secret.verify(c, string(h.Peek(headerSigned)), s.peers.opts.Now()) || !forwarded && (c.body == "" || !h.IsPost()) {
+	now := s.peers.opts.Now()
+	stamp, ok := s.peers.opts.Secret.verify(c, string(h.Peek(headerSigned)), now)
+	switch {
+	case !ok, !forwarded && (c.body == "" || !h.IsPost()):
 		s.notFound(rc)
+		return
+	case stamp.to != s.peers.session, !s.replays.fresh(stamp.from, stamp.number, now):
+		turnAway(rc)
+		rc.Response.Header.Set(headerSession, s.peers.session)
 		return
 	}
 	for _, name := range []string{headerSigned, headerClient, headerBody} {

@@ -52,7 +52,7 @@ func (x *clusterFlags) read(c *serveConfig) error {
 	c.engine.Kafka.NewPartitions = newPartitions
 	c.engine.Peer = &peer.Options{
 		Secret: secret, Memory: c.ingest.Memory, BodyBytes: max(c.ingest.BodyBytes, otherBodyBytes), RecordBytes: c.ingest.RecordBytes,
-		Now: c.ingest.Now, Metrics: c.ingest.Metrics, Logger: c.log,
+		Now: c.ingest.Now, Rand: c.ingest.Rand, Metrics: c.ingest.Metrics, Logger: c.log,
 	}
 	c.ingest.Internal, c.ingest.HeaderRoom = peer.Is, peer.HeadRoom
 	return nil
