@@ -32,7 +32,10 @@ func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
 	// It owned the partition when it was stopped: the others are still of the
 	// generation in which it was given to it.
 	for i, s := range c.all {
-		if h := s.holding(); i != victim && (h.generation != generation || h.has[partition]) {
+		if i == victim {
+			continue
+		}
+		if h := s.holding(); h.generation != generation || h.has[partition] {
 			t.Fatalf("the frozen node is not the owner: node %d is %+v, all were of generation %d", i, h, generation)
 		}
 	}
