@@ -16,9 +16,39 @@
 // records appended at once have no order among them, whichever was first; a
 // record appended after another was acknowledged always follows it.
 //
-// A reader has a connection of its own to the partition's leader and always
-// one request on the way (reader.go, fetch.go), which the broker answers as
-// soon as there is a record. Records are handed out as slices of the answer.
+// A reader has a connection of its own to the partition's leader (reader.go,
+// fetch.go). While it has to catch up there is always one request on the way, and
+// at the end of the log one that the broker answers as soon as there is a record.
+// Records are handed out as slices of the answer. What this log itself has
+// written the reader takes from memory instead.
+//
+// # Own batches
+//
+// One reader of each partition, the first that comes near the end, is its
+// follower (own.go, follow.go). For it, batches that Kafka has acknowledged to
+// this log stay in memory until it comes to them. It takes such a batch when the
+// batch has the record it is to read next, and fetches otherwise, until what
+// follows is in memory again. So a node that writes alone fetches nothing, and the
+// broker neither reads nor sends what it was just sent. What holds:
+//
+//   - Only what Kafka has acknowledged (acks=all, with the base offset in its
+//     answer) comes to memory: every replica in sync has it, a consumer could fetch
+//     it, and it would get these bytes at this offset.
+//   - A batch is handed over if it has the very offset that the follower stands at
+//     and for no other reason: not its age, not that this node owns the partition.
+//     So records come in the order of their offsets, each once, whoever wrote them.
+//     Another node's record, an own batch whose answer was lost and that was written
+//     twice, a start, a batch that found no room: all are gaps and are fetched.
+//     A node that was frozen and wakes up may have anything in memory; what others
+//     wrote meanwhile lies between, and is read first.
+//   - Nobody waits for memory alone. A follower that is told of an offset beyond its
+//     own, by an acknowledgement or a barrier, and has not got it from memory fetches
+//     at once, or 5 ms later if answers are due that may bring it. Without news it
+//     asks the broker 200 ms after its last batch, and from then on as any reader.
+//   - Options.OwnBytes bounds what is kept, buffers counted whole and the batch in the
+//     follower's hand aside. What finds no room is fetched.
+//   - A leader that is replaced takes nothing back that it has acknowledged (see
+//     Limits). Retention may take what is in memory; the follower still hands it over.
 //
 // A topic that a log was moved to counts from the offset that log ended at
 // (base.go); inside this package offsets are Kafka's.
@@ -48,7 +78,7 @@
 //
 // # Damage
 //
-// Every record read is checked: the batch's CRC-32C, and that its offset is the
+// Every record fetched is checked: the batch's CRC-32C, and that its offset is the
 // one that follows. A gap, a transaction's batch, a compacted batch or bytes
 // that are no batch are a [*eventlog.CorruptError] and stop the reader; nothing
 // is skipped. Trim does nothing: the topic's retention decides.

@@ -121,6 +121,9 @@ func (p *partition) askBounds() bounds {
 		var o *origin
 		if err == nil {
 			p.atLeast(end)
+			if end > known {
+				p.own.news() // others may have written
+			}
 			l.trouble.over(p, onOffsets)
 			if o, err = p.originNow(ctx); err != nil {
 				return bounds{err: err}

@@ -25,6 +25,7 @@ const (
 	DefaultQueueBytes     = 64 << 20
 	DefaultQueueRecords   = 1 << 16
 	DefaultFetchBytes     = 4 << 20
+	DefaultOwnBytes       = 8 << 20
 	DefaultMaxInFlight    = 3
 	DefaultClientID       = "muster"
 	DefaultDialTimeout    = 3 * time.Second
@@ -88,6 +89,10 @@ type Options struct {
 	// FetchBytes is what a reader asks for at once. A reader holds that much,
 	// or one batch when that is larger.
 	FetchBytes int
+	// OwnBytes bounds what of a partition's own batches is kept until its reader
+	// comes to them, so that they need not be fetched; see the package
+	// documentation.
+	OwnBytes int64
 	// Compression of batches: none (the default), lz4, zstd, snappy or gzip.
 	Compression string
 	// TLS encrypts connections when it is set.
@@ -179,6 +184,7 @@ func (o Options) withDefaults() Options {
 	orDefault(&o.QueueRecords, DefaultQueueRecords)
 	orDefault(&o.MaxInFlight, DefaultMaxInFlight)
 	orDefault(&o.FetchBytes, DefaultFetchBytes)
+	orDefault(&o.OwnBytes, DefaultOwnBytes)
 	orDefault(&o.ClientID, DefaultClientID)
 	orDefault(&o.DialTimeout, DefaultDialTimeout)
 	orDefault(&o.RequestTimeout, DefaultRequestTimeout)
@@ -234,6 +240,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("option MaxInFlight is %d, must be between 1 and 64", o.MaxInFlight)
 	case o.FetchBytes < 1 || o.FetchBytes > maxFetchBytes:
 		return fmt.Errorf("option FetchBytes is %d, must be between 1 and %d", o.FetchBytes, maxFetchBytes)
+	case o.OwnBytes < 1:
+		return fmt.Errorf("option OwnBytes is %d, must be at least 1", o.OwnBytes)
 	case o.DialTimeout < 0 || o.RequestTimeout < 0 || o.AppendTimeout < 0 || o.CloseTimeout < 0:
 		return errors.New("timeouts must not be negative")
 	case o.AppendTimeout < o.RequestTimeout:

@@ -49,6 +49,7 @@ type partition struct {
 
 	leader  leader
 	barrier barrier
+	own     own
 	// origin is nil until it was found out, see originNow.
 	origin atomic.Pointer[origin]
 	// known is one of Kafka's offsets that the end of the partition cannot be
@@ -89,6 +90,7 @@ func (l *Log) newPartition(id int) *partition {
 	p.batchLimit.Store(int64(min(maxBatchBytes, l.batchBytes)))
 	p.leader.init(l.ctx)
 	p.barrier.ask = p.askBounds
+	p.own.limit = l.opts.OwnBytes
 	return p
 }
 
@@ -141,6 +143,13 @@ func (p *partition) buffer() []byte {
 	return make([]byte, prefixSize, 4<<10)
 }
 
+// reuse keeps a buffer for a later batch, if it may. mu is held.
+func (p *partition) reuse(buf []byte, may bool) {
+	if may && cap(buf) <= keepBuffer && len(p.mu.free) <= p.log.opts.MaxInFlight {
+		p.mu.free = append(p.mu.free, buf[:prefixSize])
+	}
+}
+
 // mayTake tells whether a sender may take the oldest batch. mu is held.
 func (p *partition) mayTake() bool {
 	switch len(p.mu.queue) {
@@ -178,9 +187,7 @@ func (p *partition) finish(b *batch, base int64, err error, reuse bool) {
 	p.mu.inFlight--
 	p.mu.queuedBytes -= int64(b.payload + b.records*maxFraming)
 	p.mu.queuedRecords -= b.records
-	if reuse && cap(b.buf) <= keepBuffer && len(p.mu.free) <= p.log.opts.MaxInFlight {
-		p.mu.free = append(p.mu.free, b.buf[:prefixSize])
-	}
+	p.reuse(b.buf, reuse)
 	if p.mayTake() {
 		p.ready.Signal()
 	}

@@ -58,10 +58,19 @@ func (p *partition) produce(b *batch) {
 	for attempt := 0; ; attempt++ {
 		base, err := p.attempt(ctx, set)
 		if err == nil {
-			p.atLeast(base + int64(b.records))
 			l.trouble.over(p, onProduce)
+			end := base + int64(b.records)
 			// An attempt that was given up may still read the buffer.
-			p.finish(b, base, nil, attempt == 0)
+			reuse := attempt == 0
+			kept := p.own.add(ownBatch{base: base, end: end, buf: b.buf, reuse: reuse})
+			p.atLeast(end)
+			if kept {
+				p.own.news() // first: who appended waits for the reader as well
+			}
+			p.finish(b, base, nil, reuse && !kept)
+			if !kept {
+				p.own.news()
+			}
 			return
 		}
 		p.counters.failures.Add(1)

@@ -43,8 +43,26 @@ type Reader struct {
 	have, need int
 	deadline   time.Time
 	wait       backoff
-	// connected is set after the first connection.
+	// askedAt is the offset of the request on the way. Memory may have brought what
+	// it asks for by the time of its answer.
+	askedAt int64
+	// connected is set after the first connection, usedAt when the present one was
+	// last written to or read from.
 	connected bool
+	usedAt    time.Time
+
+	// follows says that the reader is the partition's follower, see own. hand is
+	// the batch that scan reads if it came from memory, ownAt when one came last.
+	follows bool
+	hand    ownBatch
+	ownAt   time.Time
+	// woken has a token when there is news for the follower.
+	woken chan struct{}
+	timer *time.Timer
+	// gapSince is when it was noticed that memory lacks what follows the batch from
+	// there, fetching that the batch before was not from memory.
+	gapSince time.Time
+	fetching bool
 }
 
 // Read implements [eventlog.Log]. Where the brokers do not tell the bounds in
@@ -73,7 +91,7 @@ func (l *Log) Read(partition int, from int64) (eventlog.Reader, error) {
 	case from > end:
 		return nil, fmt.Errorf("offset %d of partition %d is beyond the end of the log, %d", from, partition, end)
 	}
-	r := &Reader{p: p, next: from}
+	r := &Reader{p: p, next: from, woken: make(chan struct{}, 1)}
 	r.scan.inflateLimit = l.inflateLimit()
 	return r, nil
 }
@@ -144,9 +162,14 @@ func (r *Reader) Next(ctx context.Context) (eventlog.Entry, error) {
 // Close implements [eventlog.Reader].
 func (r *Reader) Close() error {
 	r.drop()
+	if r.follows {
+		r.follows = false
+		r.p.own.leave(r)
+	}
 	r.p.log.trouble.forget(r.p, onFetch)
 	r.err, r.buf = eventlog.ErrClosed, nil
 	r.scan.reset(nil)
+	r.putBack()
 	return nil
 }
 
@@ -157,7 +180,25 @@ func (r *Reader) advance(ctx context.Context) error {
 		return err
 	}
 	l := r.p.log
-	err := r.fetch(ctx)
+	// What is left of the answer before is a batch that was cut.
+	r.scan.reset(nil)
+	r.putBack()
+	if again, err := r.fromMemory(ctx); again || err != nil {
+		return err
+	}
+	asking, interrupt := ctx, context.CancelFunc(nil)
+	if r.follows {
+		asking, interrupt = context.WithCancel(ctx)
+		defer interrupt()
+		if r.takeOwn(interrupt) {
+			return nil
+		}
+		defer r.p.own.calm()
+	}
+	err := r.fetch(asking)
+	if asking.Err() != nil && ctx.Err() == nil {
+		return nil // memory has what was waited for
+	}
 	if err == nil {
 		l.trouble.over(r.p, onFetch)
 		r.wait.reset()
@@ -190,6 +231,10 @@ func (g *giveUp) Unwrap() error { return g.err }
 
 // fetch waits for an answer with records, or without.
 func (r *Reader) fetch(ctx context.Context) error {
+	if r.conn != nil && time.Since(r.usedAt) > staleAfter {
+		r.drop()
+		r.connected = false // this one was not lost
+	}
 	if r.conn == nil {
 		if err := r.connect(ctx); err != nil {
 			return err
@@ -200,14 +245,11 @@ func (r *Reader) fetch(ctx context.Context) error {
 			return err
 		}
 	}
-	// What is left of the answer before is a batch that was cut, and is
-	// overwritten now.
-	r.scan.reset(nil)
 	answer, err := r.receive(ctx)
 	if err != nil {
 		return err
 	}
-	r.asked = false
+	r.asked, r.usedAt = false, time.Now()
 	f, err := parseFetch(answer, r.conn.fetch, r.conn.id, r.p.log.opts.Topic, r.p.id)
 	if err != nil {
 		return err
@@ -219,14 +261,21 @@ func (r *Reader) fetch(ctx context.Context) error {
 	default:
 		return code
 	}
-	if end := endOf(f.records, r.next); end > r.next {
+	end := endOf(f.records, r.askedAt)
+	if end > r.askedAt {
 		r.p.counters.fetches.Add(1)
 		r.p.counters.fetchedBytes.Add(uint64(len(f.records)))
+	}
+	if end > r.next {
 		r.scan.reset(f.records)
+		r.fetching = true
+		if r.follows && end >= r.p.known.Load() {
+			return nil // what comes now may come from memory
+		}
 		// The broker works on the next answer while this one is handed out.
 		return r.ask(end)
 	}
-	if len(f.records) > 0 {
+	if len(f.records) > 0 && end == r.askedAt {
 		// What Kafka sends holds a whole batch, so this one is no batch.
 		r.scan.reset(f.records)
 		_, err := r.scan.next(r.next)
@@ -237,7 +286,8 @@ func (r *Reader) fetch(ctx context.Context) error {
 		r.err = r.p.corrupt(r.next+r.origin.shift, flt)
 		return &giveUp{r.err}
 	}
-	return r.ask(r.next)
+	// There is nothing, or only what memory has brought meanwhile.
+	return nil
 }
 
 // outOfRange finds out why Kafka does not know the offset.
@@ -306,7 +356,7 @@ func (r *Reader) connect(ctx context.Context) error {
 	if got.err != nil {
 		return got.err
 	}
-	r.conn, r.asked = got.conn, false
+	r.conn, r.asked, r.usedAt = got.conn, false, time.Now()
 	r.watch = context.AfterFunc(leads, func() { got.conn.Close() })
 	if r.connected {
 		r.p.counters.reconnects.Add(1)
@@ -343,6 +393,7 @@ func (r *Reader) ask(offset int64) error {
 		return err
 	}
 	r.asked, r.have, r.need = true, 0, len(r.head)
+	r.askedAt, r.usedAt = offset, time.Now()
 	return nil
 }
 

@@ -45,6 +45,13 @@ func (s *scanner) reset(set []byte) {
 	s.set, s.pos, s.body, s.left, s.key = set, 0, nil, 0, nil
 }
 
+// own makes the records of a batch of our own ready. It was checked when it was
+// made.
+func (s *scanner) own(b ownBatch) {
+	s.reset(nil)
+	s.at, s.body, s.left, s.base, s.end = 0, b.buf[prefixSize:], int(b.end-b.base), b.base, b.end
+}
+
 // fail makes a fault of the present batch.
 func (s *scanner) fail(format string, args ...any) error {
 	return &fault{pos: s.at, reason: fmt.Sprintf(format, args...)}

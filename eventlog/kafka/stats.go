@@ -13,6 +13,7 @@ type counters struct {
 	refusedFull, refusedTooLarge, refusedFailed atomic.Uint64
 	produces, produceNanos, retries, failures   atomic.Uint64
 	questions, fetches, fetchedBytes            atomic.Uint64
+	ownBatches, ownRecords                      atomic.Uint64
 	reconnects, leaderChanges                   atomic.Uint64
 }
 
@@ -39,6 +40,8 @@ type Stats struct {
 	// they came, Reconnects the connections of readers that had to be made
 	// again.
 	Fetches, FetchedBytes, Reconnects uint64
+	// OwnBatches and OwnRecords were handed to readers from memory.
+	OwnBatches, OwnRecords uint64
 	// LeaderChanges counts other leaders, the first of each partition included.
 	LeaderChanges uint64
 	// Failing is how long at least one kind of request of a partition has been
@@ -67,6 +70,8 @@ func (l *Log) Stats() Stats {
 		s.Questions += c.questions.Load()
 		s.Fetches += c.fetches.Load()
 		s.FetchedBytes += c.fetchedBytes.Load()
+		s.OwnBatches += c.ownBatches.Load()
+		s.OwnRecords += c.ownRecords.Load()
 		s.Reconnects += c.reconnects.Load()
 		s.LeaderChanges += c.leaderChanges.Load()
 		p.mu.Lock()
