@@ -49,11 +49,18 @@ func TestMetrics(t *testing.T) {
 		}
 		text = string(b)
 	}
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, "muster_history_rows"); scrape() {
-		if time.Now().After(end) {
-			t.Fatal("the size of history does not appear")
+	// until scrapes until something that goes on in the background has happened.
+	until := func(line string) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); !strings.Contains(text, line); scrape() {
+			if time.Now().After(end) {
+				t.Fatalf("no line %s in\n%s", line, text)
+			}
 		}
 	}
+	until("muster_history_rows ")
+	// A segment is live before its members are told of: that takes another record.
+	until(`muster_segment_transitions_total{partition="0"} 5` + "\n")
 	for _, line := range []string{
 		`muster_profiles{partition="0"} 10`, `muster_identities{partition="0"} 10`, `muster_applied_events_total{partition="0"} 10`,
 		`muster_ingest_events_total{result="accepted"} 10`, `muster_history_rows 10`, `muster_history_bytes_per_event 100`,
@@ -76,6 +83,8 @@ func TestMetrics(t *testing.T) {
 	}
 	// The size of history is asked now and then, not at each scrape.
 	s.fill(20)
+	scrape()
+	until(`muster_history_lag_records{partition="0"} 0` + "\n")
 	for range 3 {
 		scrape()
 	}
@@ -83,11 +92,7 @@ func TestMetrics(t *testing.T) {
 		t.Error("the size of history was asked again at once")
 	}
 	s.clock.advance(usageAge)
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, fmt.Sprintf("muster_history_rows %d\n", 30)); scrape() {
-		if time.Now().After(end) {
-			t.Fatal("the size of history does not change")
-		}
-	}
+	until("muster_history_rows 30\n")
 
 	// The sizes of segments are read now and then.
 	s.segment("In Berlin", berlin)
@@ -105,11 +110,7 @@ func TestMetrics(t *testing.T) {
 	}
 	s.want("POST", "/flows", fmt.Sprintf(`{"name":"f","trigger":{"type":"segment_entered","segment_id":%q},"steps":[{"id":"x","type":"exit"}]}`, segment), &f)
 	s.want("POST", "/flows/"+f.ID+"/publish", "", nil)
-	for end := time.Now().Add(10 * time.Second); !strings.Contains(text, `muster_flow_enrolments_total{partition="0"} 10`+"\n"); scrape() {
-		if time.Now().After(end) {
-			t.Fatal("the ten members of the segment are not enrolled")
-		}
-	}
+	until(`muster_flow_enrolments_total{partition="0"} 10` + "\n") // all members of the segment
 	if !strings.Contains(text, `muster_flow_loops_cut_total{partition="0"} 0`+"\n") {
 		t.Error("no loops are told of")
 	}
