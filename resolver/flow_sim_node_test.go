@@ -76,7 +76,7 @@ func (n *flowNode) open() {
 	n.m, err = loadMachine(s, f, ids, runs)
 	n.must(err)
 	n.m.flowSteps, n.m.flowScan, n.m.flowEnrolments = n.steps, n.scan, n.budget
-	n.m.segmentFiles, err = n.ckpt.readSegments(n.m, f.Segments)
+	err = n.m.adoptSegments(n.ckpt.readSegments(f.Segments))
 	n.must(err)
 	n.loaded = f.Next
 	var out Outcome

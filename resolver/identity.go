@@ -129,6 +129,32 @@ func (m *identityMap) each(fn func(h hash128, ordinal uint32)) {
 	})
 }
 
+// loadOrderBits is by how many bits loadAll orders what it takes in.
+const loadOrderBits = 12
+
+// loadAll takes in entries of a checkpoint, those that lie near each other in
+// memory one after the other. room is for as many.
+func (m *identityMap) loadAll(list, room []identityChange) {
+	part := func(c *identityChange) int {
+		return int(hashtable.Order((*hashtable.Key)(&c.hash)) >> (64 - loadOrderBits))
+	}
+	var ends [1<<loadOrderBits + 1]int
+	for i := range list {
+		ends[part(&list[i])+1]++
+	}
+	for i := range ends[1:] {
+		ends[i+1] += ends[i]
+	}
+	for i := range list {
+		at := part(&list[i])
+		room[ends[at]] = list[i]
+		ends[at]++
+	}
+	for i := range list {
+		m.load(room[i].hash, room[i].ordinal)
+	}
+}
+
 // load takes in an entry of a checkpoint.
 func (m *identityMap) load(h hash128, ordinal uint32) {
 	binary.LittleEndian.PutUint32(m.entries.Put((*hashtable.Key)(&h)), ordinal)

@@ -35,10 +35,13 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 		runs = append(runs, r)
 	}
 	c.took.end("store")
+	// At once: who takes a partition waits for it.
+	segments := make(chan segmentStates, 1)
+	go func() { segments <- c.readSegments(f.Segments) }()
 	m, err := loadMachine(s, f, ids, runs)
 	c.took.end("state")
-	if err == nil {
-		m.segmentFiles, err = c.readSegments(m, f.Segments)
+	if read := <-segments; err == nil {
+		err = m.adoptSegments(read)
 	}
 	c.took.end("segments")
 	if err != nil {
@@ -67,10 +70,13 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 	for _, load := range []struct {
 		table byte
 		entry func(account uint64, rest, value []byte) error
-	}{{tableEntity, m.loadEntity}, {tableHeader, m.loadPage}, {tableIdentity, m.loadIdentity}} {
+	}{{tableEntity, m.loadEntity}, {tableHeader, m.loadPage}} {
 		if err := s.each(load.table, load.entry); err != nil {
 			return nil, err
 		}
+	}
+	if err := m.loadIdentities(s); err != nil {
+		return nil, err
 	}
 	if err := m.loadFlows(); err != nil {
 		return nil, err
@@ -280,15 +286,54 @@ func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 	return nil
 }
 
-func (m *Machine) loadIdentity(number uint64, rest, value []byte) error {
-	a := m.accounts[number]
-	if a == nil || len(rest) != len(hash128{}) || len(value) != 4 {
-		return fmt.Errorf("identity entry of the wrong form")
+// loadIdentities reads identities while those before are put in their maps, which
+// takes longer.
+func (m *Machine) loadIdentities(s *store) error {
+	const batch = 1 << 17 // 3 MB each
+	type identities struct {
+		of   *identityMap
+		list []identityChange
 	}
-	o := binary.LittleEndian.Uint32(value)
-	if o >= a.headers.n {
-		return fmt.Errorf("identity of profile %d, there are %d", o, a.headers.n)
+	read, free := make(chan identities, 1), make(chan []identityChange, 2)
+	free <- nil
+	free <- nil
+	loaded := make(chan struct{})
+	go func() {
+		defer close(loaded)
+		var room []identityChange
+		for b := range read {
+			room = slices.Grow(room[:0], len(b.list))
+			b.of.loadAll(b.list, room[:len(b.list)])
+			free <- b.list[:0]
+		}
+	}()
+	var next identities
+	hand := func() {
+		if len(next.list) > 0 {
+			read <- next
+			next.list = nil
+		}
 	}
-	a.ids.load(hash128(rest), o)
-	return nil
+	err := s.each(tableIdentity, func(number uint64, rest, value []byte) error {
+		a := m.accounts[number]
+		if a == nil || len(rest) != len(hash128{}) || len(value) != 4 {
+			return fmt.Errorf("identity entry of the wrong form")
+		}
+		o := binary.LittleEndian.Uint32(value)
+		if o >= a.headers.n {
+			return fmt.Errorf("identity of profile %d, there are %d", o, a.headers.n)
+		}
+		if next.of != &a.ids || len(next.list) == batch {
+			hand()
+		}
+		if len(next.list) == 0 {
+			next = identities{&a.ids, <-free}
+		}
+		next.list = append(next.list, identityChange{hash128(rest), o})
+		return nil
+	})
+	hand()
+	close(read)
+	<-loaded
+	return err
 }

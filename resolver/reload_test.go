@@ -54,7 +54,7 @@ func (d *durable) open(f manifest) {
 			d.m.records.add(id)
 		}
 	}
-	if d.m.segmentFiles, err = d.ckpt.readSegments(d.m, f.Segments); err != nil {
+	if err = d.m.adoptSegments(d.ckpt.readSegments(f.Segments)); err != nil {
 		d.t.Fatal(err)
 	}
 }

@@ -168,30 +168,46 @@ func readSegmentFile(fs vfs.FS, path string, into map[uint64]*engine.Restorer) (
 	return info.Size(), nil
 }
 
-// readSegments restores the engines from the chain a manifest lists.
-func (c *checkpoints) readSegments(m *Machine, names []string) ([]segmentFile, error) {
-	restorers := map[uint64]*engine.Restorer{}
-	var chain []segmentFile
+// segmentStates is what a chain of files says of the engines, by account.
+type segmentStates struct {
+	chain []segmentFile
+	of    map[uint64]*engine.Restorer
+	err   error
+}
+
+// readSegments reads the chain that a manifest lists.
+func (c *checkpoints) readSegments(names []string) segmentStates {
+	s := segmentStates{of: map[uint64]*engine.Restorer{}}
 	for _, name := range names {
-		size, err := readSegmentFile(c.fs, c.path(dirSegments, name), restorers)
+		size, err := readSegmentFile(c.fs, c.path(dirSegments, name), s.of)
 		if err != nil {
-			return nil, err
+			s.err = err
+			return s
 		}
-		chain = append(chain, segmentFile{name, size})
+		s.chain = append(s.chain, segmentFile{name, size})
+	}
+	return s
+}
+
+// adoptSegments restores the engines of accounts that are loaded.
+func (m *Machine) adoptSegments(s segmentStates) error {
+	if s.err != nil {
+		return s.err
 	}
 	for _, a := range m.byIndex {
-		r := restorers[a.number]
+		r := s.of[a.number]
 		if r == nil {
 			r = engine.NewRestorer()
 		}
 		e, err := r.Engine(a.universe())
 		if err != nil {
-			return nil, fmt.Errorf("account %016x: segments: %w", a.number, err)
+			return fmt.Errorf("account %016x: segments: %w", a.number, err)
 		}
 		a.engine = e
 		m.rest(a)
 	}
-	return chain, nil
+	m.segmentFiles = s.chain
+	return nil
 }
 
 // discardSegments removes the files that are in old but not in kept.

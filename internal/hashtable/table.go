@@ -125,6 +125,10 @@ func (t *Table) Touch(k *Key) byte {
 	return p[i][0]
 }
 
+// Order is a number by which keys that lie near each other are near each other:
+// many keys are put soonest in that order.
+func Order(k *Key) uint64 { return binary.LittleEndian.Uint64(k[8:]) }
+
 // Put returns the value of a key to be written to, until the table is changed.
 // A key that is new gets a value of zeroes.
 func (t *Table) Put(k *Key) []byte {

@@ -1,0 +1,45 @@
+package resolver
+
+import (
+	"log/slog"
+	"os"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// BenchmarkLoad loads the newest checkpoint of a partition's directory, named by
+// MUSTER_PARTITION_DIR, and says what its phases took. The directory is used as a
+// node would: keep a copy.
+func BenchmarkLoad(b *testing.B) {
+	dir := os.Getenv("MUSTER_PARTITION_DIR")
+	if dir == "" {
+		b.Skip("MUSTER_PARTITION_DIR is not set")
+	}
+	c := checkpoints{fs: vfs.Default, dir: dir}
+	log := slog.New(slog.NewTextHandler(b.Output(), nil))
+	for b.Loop() {
+		if err := c.prepare(); err != nil {
+			b.Fatal(err)
+		}
+		offsets, err := c.list()
+		if err != nil || len(offsets) == 0 {
+			b.Fatal(offsets, err)
+		}
+		f, ids, err := c.readManifest(offsets[len(offsets)-1])
+		if err != nil {
+			b.Fatal(err)
+		}
+		c.took = newPhases()
+		m, err := c.load(f, ids, 64<<20, slog.New(slog.DiscardHandler))
+		if err != nil {
+			b.Fatal(err)
+		}
+		log.Info("loaded", c.took.attr())
+		b.StopTimer()
+		if err := closeAll(m.store, m.keys.runs); err != nil {
+			b.Fatal(err)
+		}
+		b.StartTimer()
+	}
+}
