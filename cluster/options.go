@@ -16,7 +16,7 @@ import (
 // Defaults of [Options].
 const (
 	DefaultSessionTimeout    = 10 * time.Second
-	DefaultHeartbeatInterval = time.Second
+	DefaultHeartbeatInterval = 500 * time.Millisecond
 	DefaultJoinTimeout       = 30 * time.Second // and two sessions
 )
 
