@@ -69,10 +69,17 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	defer p.appending.Unlock()
 	ctx, end := context.WithTimeout(ctx, s.opts.AppendTimeout)
 	defer end()
-	if err := s.append(ctx, p, b); err != nil {
-		return fmt.Errorf("history: append to partition %d, records %d to %d: %w", b.Partition, b.From, b.To, err)
+	for tries := s.conn.Stats().MaxOpenConns; ; tries-- {
+		err := s.append(ctx, p, b)
+		switch {
+		case err == nil:
+			return nil
+		case tries == 0 || ctx.Err() != nil || !lost(err):
+			return fmt.Errorf("history: append to partition %d, records %d to %d: %w", b.Partition, b.From, b.To, err)
+		}
+		// A pooled connection was lost. What it took is not committed, or is below
+		// the position that the next try begins at.
 	}
-	return nil
 }
 
 func (s *Store) append(ctx context.Context, p *partition, b *query.Batch) error {

@@ -74,34 +74,49 @@ func (w *watch) stop() {
 }
 
 // query runs a statement and calls row for each row of its answer. An error of
-// row ends it and is returned as it is.
+// row ends it and is returned as it is. A connection that turns out to be lost
+// before there was a row is no error: a server, or something on the way to it, may
+// have dropped all that were not in use.
 func (s *Store) query(ctx context.Context, limit time.Duration, sql string, row func(driver.Rows) error) error {
+	ctx, end := context.WithTimeout(ctx, limit)
+	defer end()
+	for tries := s.conn.Stats().MaxOpenConns; ; tries-- {
+		begun, err := s.queryOnce(ctx, limit, sql, row)
+		if err == nil || begun || tries == 0 || ctx.Err() != nil || !lost(err) {
+			return err
+		}
+	}
+}
+
+// queryOnce is query on one connection; begun tells whether row was called.
+func (s *Store) queryOnce(ctx context.Context, limit time.Duration, sql string, row func(driver.Rows) error) (begun bool, err error) {
 	if s.closed.Load() {
-		return ErrClosed
+		return false, ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
-		return err
+		return false, err
 	}
 	ctx, w := s.watched(ctx, limit)
 	defer w.stop()
 	rows, err := s.conn.Query(ctx, sql)
 	if err != nil {
-		return classify(ctx, err)
+		return false, classify(ctx, err)
 	}
 	for rows.Next() {
 		w.deaf()
+		begun = true
 		if err := row(rows); err != nil {
 			// Else closing would read the rest of the answer.
 			w.cancel(nil)
 			_ = rows.Close()
-			return err
+			return true, err
 		}
 		w.heard()
 	}
 	if err := rows.Close(); err != nil {
-		return classify(ctx, err)
+		return begun, classify(ctx, err)
 	}
-	return classify(ctx, rows.Err())
+	return begun, classify(ctx, rows.Err())
 }
 
 // ask is query on one of the connections for questions.

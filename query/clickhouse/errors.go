@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
+	"syscall"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
 
@@ -65,4 +68,20 @@ func classify(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// lost tells whether an error is that of a connection that was there and broke,
+// as against one of the server or of connecting to it.
+func lost(err error) bool {
+	var refused *clickhouse.Exception
+	var op *net.OpError
+	if errors.As(err, &refused) || errors.As(err, &op) && op.Op == "dial" {
+		return false
+	}
+	for _, broken := range []error{io.EOF, io.ErrUnexpectedEOF, syscall.ECONNRESET, syscall.EPIPE, net.ErrClosed} {
+		if errors.Is(err, broken) {
+			return true
+		}
+	}
+	return false
 }

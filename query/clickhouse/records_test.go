@@ -2,7 +2,6 @@ package clickhouse
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,13 +19,7 @@ func appendRecords(t *testing.T, s *Store, partition int, from, to int64) {
 	t.Helper()
 	b := new(query.Batch)
 	historytest.FillRecords(b, partition, from, to)
-	// A connection may be lost at any time; what is repeated then counts once.
-	err := s.Append(context.Background(), b)
-	for tries := 0; errors.Is(err, query.ErrUnavailable) && tries < 3; tries++ {
-		t.Log(err)
-		err = s.Append(context.Background(), b)
-	}
-	if err != nil {
+	if err := s.Append(context.Background(), b); err != nil {
 		t.Fatal(err)
 	}
 }
