@@ -43,14 +43,13 @@ func (b *balancer) untold() bool {
 	return b.mu.told < b.mu.news
 }
 
-// warmed sets which partitions are warm. Another one is news.
-func (b *balancer) warmed(partitions []int) {
+// warmed sets which partitions are warm, and tells whether another one is.
+func (b *balancer) warmed(partitions []int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if slices.ContainsFunc(partitions, func(p int) bool { return !b.mu.claim.warm(p) }) {
-		b.mu.news++
-	}
+	more := slices.ContainsFunc(partitions, func(p int) bool { return !b.mu.claim.warm(p) })
 	b.mu.claim.Warm = partitions
+	return more
 }
 
 // again has the group entered again, though nothing has changed here.

@@ -18,6 +18,8 @@ const (
 	rejoinPause = time.Second
 	// closeTimeout bounds leaving the group.
 	closeTimeout = 3 * time.Second
+	// warmWait is how long what is warm waits for more.
+	warmWait = 2 * time.Second
 )
 
 // StrangerError says that the partitions belong to a node that does not share
@@ -67,6 +69,7 @@ type Member struct {
 		planned    []int
 		owners     owners
 		members    []candidate   // as Kafka told last
+		more       *time.Timer   // tells of what is warm
 		changed    chan struct{} // closed at the next change of assigned or owners
 		twinSince  time.Time     // when another process of this node was seen first; zero while none is there
 	}
@@ -179,9 +182,30 @@ func (m *Member) Planned() []int {
 // Warmed says which partitions that are not this node's it could take at once: it
 // has their state and follows their log. Another one has the partitions
 // distributed anew.
+//
+// What is still planned is waited for a little, so that a node that joins moves
+// its partitions in few generations of the group.
 func (m *Member) Warmed(partitions []int) {
-	m.balancer.warmed(slices.Clone(partitions))
-	m.tell()
+	if !m.balancer.warmed(slices.Clone(partitions)) {
+		return
+	}
+	tell := func() {
+		m.balancer.again()
+		m.tell()
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case !slices.ContainsFunc(m.mu.planned, func(p int) bool { return !slices.Contains(partitions, p) }):
+		tell()
+	case m.mu.more == nil:
+		m.mu.more = time.AfterFunc(warmWait, func() {
+			m.mu.Lock()
+			m.mu.more = nil
+			m.mu.Unlock()
+			tell()
+		})
+	}
 }
 
 // tell has the group entered again if it is to hear of something.
@@ -289,6 +313,11 @@ func (m *Member) Close() error {
 
 func (m *Member) leave() {
 	m.closeOnce.Do(func() {
+		m.mu.Lock()
+		if m.mu.more != nil {
+			m.mu.more.Stop()
+		}
+		m.mu.Unlock()
 		m.stop()
 		m.done.Wait()
 		left := make(chan struct{})
