@@ -19,6 +19,10 @@ const (
 	// one is under way. Less is gathered until that one ends: more requests
 	// would only cost the broker more.
 	pipelineBytes = 128 << 10
+	// linger is how long a batch waits for those who were in the batches before
+	// and come again when they have their answers: one request with all of them
+	// costs the broker hardly more than one with the first.
+	linger = time.Millisecond
 	// keepBuffer is the largest buffer that is used again.
 	keepBuffer = 2 * maxBatchBytes
 )
@@ -33,6 +37,8 @@ type partition struct {
 		closed bool
 		// queue are the batches that wait, oldest first; the last is open.
 		queue []*batch
+		// last are the records of the last batch, and of the one before.
+		last [2]int
 		// inFlight counts batches that were taken and are not finished.
 		inFlight int
 		// queuedBytes and queuedRecords count what is not acknowledged, the
@@ -69,7 +75,9 @@ type batch struct {
 	// keyed says that the first record has the partition's base for its key.
 	keyed bool
 	// since is when its first record came.
-	since   time.Time
+	since time.Time
+	// due says that it waits for nobody any more.
+	due     bool
 	waiters []*waiter
 }
 
@@ -114,6 +122,7 @@ func (p *partition) enqueue(data []byte) (*waiter, error) {
 	if b == nil || int64(len(b.buf)-sizePrefix+size) > p.batchLimit.Load() {
 		b = &batch{buf: p.buffer(), since: opts.Now()}
 		p.mu.queue = append(p.mu.queue, b)
+		p.await(b)
 	}
 	var key []byte
 	if o := p.origin.Load(); o != nil && b.records == 0 {
@@ -150,13 +159,34 @@ func (p *partition) reuse(buf []byte, may bool) {
 	}
 }
 
+// await lets a new batch wait for others, unless the last batches say that there
+// are none. mu is held.
+func (p *partition) await(b *batch) {
+	if max(p.mu.last[0], p.mu.last[1]) <= 1 {
+		b.due = true
+		return
+	}
+	time.AfterFunc(linger, func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		b.due = true
+		if p.mayTake() {
+			p.ready.Signal()
+		}
+	})
+}
+
 // mayTake tells whether a sender may take the oldest batch. mu is held.
 func (p *partition) mayTake() bool {
 	switch len(p.mu.queue) {
 	case 0:
 		return false
 	case 1:
-		return p.mu.inFlight == 0 || p.mu.closed || len(p.mu.queue[0].buf) >= pipelineBytes
+		b := p.mu.queue[0]
+		if p.mu.closed || len(b.buf) >= pipelineBytes {
+			return true
+		}
+		return p.mu.inFlight == 0 && (b.due || b.records >= max(p.mu.last[0], p.mu.last[1]))
 	}
 	return true
 }
@@ -176,6 +206,7 @@ func (p *partition) take() *batch {
 	p.mu.queue[0] = nil
 	p.mu.queue = p.mu.queue[1:]
 	p.mu.inFlight++
+	p.mu.last = [2]int{b.records, p.mu.last[0]}
 	return b
 }
 
