@@ -367,7 +367,7 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 		m.define(a, s, offset)
 	}
 	a.segments[s.ID] = s
-	m.store.putEntity(entityKey(a.number, entitySegment, s.ID), mustJSON(s))
+	m.store.putEntity(entityKey(a.number, entitySegment, s.ID), entityJSON(s))
 	return nil
 }
 

@@ -68,7 +68,7 @@ func (m *Machine) setCredential(cmd *command, c Credential) *Refusal {
 	c.UpdatedMs = m.logTime
 	key := c.Group + "/" + c.Name
 	cmd.account.credentials[key] = &c
-	m.store.putEntity(entityKey(cmd.account.number, entityCredential, key), mustJSON(c))
+	m.store.putEntity(entityKey(cmd.account.number, entityCredential, key), entityJSON(c))
 	return nil
 }
 

@@ -296,7 +296,7 @@ func noFlow() *Refusal { return notFound("id", "there is no flow with this id") 
 func (m *Machine) saveFlow(a *account, f *flowState, saved *Flow) {
 	f.Flow = saved
 	f.describe()
-	m.store.putEntity(entityKey(a.number, entityFlow, saved.ID), mustJSON(saved))
+	m.store.putEntity(entityKey(a.number, entityFlow, saved.ID), entityJSON(saved))
 	a.flows.index()
 }
 

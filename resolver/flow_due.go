@@ -110,7 +110,7 @@ func (m *Machine) scanDates(a *account, f *flowState) {
 		saved.Scanning, saved.ScanFrom = false, 0
 	}
 	f.Flow = &saved
-	m.store.putEntity(entityKey(a.number, entityFlow, saved.ID), mustJSON(saved))
+	m.store.putEntity(entityKey(a.number, entityFlow, saved.ID), entityJSON(&saved))
 }
 
 // datesOf works out anew when the dates of a profile are due that has changed.

@@ -154,6 +154,9 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		if err = json.Unmarshal(value, s); err == nil {
 			s.Root, err = segment.Parse(s.Definition, segment.Stored())
 		}
+		if err == nil {
+			s.Definition = s.Root.Canonical() // earlier checkpoints have escapes in it
+		}
 		a.segments[name] = s
 	case entityType:
 		t := new(EventType)

@@ -1,0 +1,36 @@
+package resolver
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestR1DefinitionsAreReadBackAsTheyWere: what a replica has of a definition does not
+// depend on whether it applied the record or read a checkpoint, to the byte: it is
+// answered, and compared with what it is changed to.
+func TestR1DefinitionsAreReadBackAsTheyWere(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	const rule = `{"kind":"attribute","field":"attributes.<&>","op":">=","value":1}`
+	var made struct{ ID string }
+	if err := json.Unmarshal(d.must(CommandSegmentCreate, SegmentSave{Name: "a & b", Definition: json.RawMessage(rule)}).Reply, &made); err != nil {
+		t.Fatal(err)
+	}
+	segment := made.ID
+	flow := `{"name":"<&>","trigger":{"type":"event","event":"e"},"reentry":"once","steps":[{"id":"c","type":"condition","if":` + rule + `,"yes":null,"no":null}]}`
+	if err := json.Unmarshal(d.must(CommandFlowCreate, FlowSave{Definition: json.RawMessage(flow)}).Reply, &made); err != nil {
+		t.Fatal(err)
+	}
+	d.must(CommandCredentialSet, Credential{Group: "inbound", Name: "ses", Config: json.RawMessage(`{"url":"https://x.io/?a=1&b=<>"}`)})
+	texts := func() [3]string {
+		a := d.m.accounts[testAccount]
+		return [3]string{string(a.segments[segment].Definition), string(a.flows.byID[made.ID].Definition), string(a.credentials["inbound/ses"].Config)}
+	}
+	before := texts()
+	if before[0] != rule {
+		t.Fatalf("the definition is %s", before[0])
+	}
+	d.reload()
+	if have := texts(); have != before {
+		t.Errorf("read back\n%q\nwas\n%q", have, before)
+	}
+}
