@@ -15,7 +15,7 @@ import (
 
 // Defaults of [Options].
 const (
-	DefaultSessionTimeout    = 10 * time.Second
+	DefaultSessionTimeout    = 6 * time.Second // what brokers allow by default
 	DefaultHeartbeatInterval = 500 * time.Millisecond
 	DefaultJoinTimeout       = 30 * time.Second // and two sessions
 )

@@ -185,9 +185,13 @@ func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.
 	return nil
 }
 
+// leaveTime is how long other nodes may take at least to load what this one
+// leaves. Nobody waits for it: the node goes on meanwhile.
+const leaveTime = 30 * time.Second
+
 // leave hands over to other nodes what is here.
 func (c *serveConfig) leave(eng *engine.Engine) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), max(leaveTime, c.drainTimeout))
 	defer cancel()
 	if err := eng.Leave(ctx); err != nil {
 		c.log.Warn("other nodes take over, but not in order; nothing is lost", "err", err)

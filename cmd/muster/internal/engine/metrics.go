@@ -75,6 +75,7 @@ func writeMember(w io.Writer, s cluster.Stats) {
 	metrics.WriteCounterUint64(w, "muster_cluster_rejoins_total", s.Rejoins)
 	metrics.WriteGaugeFloat64(w, "muster_cluster_nodes", float64(s.Nodes))
 	metrics.WriteGaugeFloat64(w, "muster_cluster_partitions_assigned", float64(s.Assigned))
+	metrics.WriteGaugeFloat64(w, "muster_cluster_partitions_planned", float64(s.Planned))
 }
 
 func flag(b bool) float64 {
