@@ -132,8 +132,8 @@ func (m *identityMap) each(fn func(h hash128, ordinal uint32)) {
 // loadOrderBits is by how many bits loadAll orders what it takes in.
 const loadOrderBits = 12
 
-// loadAll takes in entries of a checkpoint, those that lie near each other in
-// memory one after the other. room is for as many.
+// loadAll takes in entries of a checkpoint, all of them new, those that lie near
+// each other in memory one after the other. room is for as many.
 func (m *identityMap) loadAll(list, room []identityChange) {
 	part := func(c *identityChange) int {
 		return int(hashtable.Order((*hashtable.Key)(&c.hash)) >> (64 - loadOrderBits))
@@ -151,17 +151,12 @@ func (m *identityMap) loadAll(list, room []identityChange) {
 		ends[at]++
 	}
 	for i := range list {
-		m.load(room[i].hash, room[i].ordinal)
+		binary.LittleEndian.PutUint32(m.entries.Add((*hashtable.Key)(&room[i].hash)), room[i].ordinal)
 	}
 }
 
-// load takes in an entry of a checkpoint.
-func (m *identityMap) load(h hash128, ordinal uint32) {
-	binary.LittleEndian.PutUint32(m.entries.Put((*hashtable.Key)(&h)), ordinal)
-}
-
 func (m *identityMap) set(h hash128, ordinal uint32) {
-	m.load(h, ordinal)
+	binary.LittleEndian.PutUint32(m.entries.Put((*hashtable.Key)(&h)), ordinal)
 	m.version++
 	m.changed = append(m.changed, identityChange{h, ordinal})
 }

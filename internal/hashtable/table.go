@@ -135,6 +135,11 @@ func (t *Table) Put(k *Key) []byte {
 	if v := t.Get(k); v != nil {
 		return v
 	}
+	return t.Add(k)
+}
+
+// Add is Put of a key that is not there. Of one that is, the table would have two.
+func (t *Table) Add(k *Key) []byte {
 	t.grow(k)
 	t.n++
 	if t.dir != nil {
