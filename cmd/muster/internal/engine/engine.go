@@ -128,6 +128,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
 		Shared: shared,
 	}
+	if o.ClickHouse != nil {
+		node.Feed.Delay = insertEvery
+	}
 	e.inCluster(&node, o)
 	if e.Node, err = resolver.Open(ctx, node); err != nil {
 		return e, fmt.Errorf("open the state: %w", err)
@@ -135,6 +138,11 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	e.join(o.Logger)
 	return e, nil
 }
+
+// insertEvery is how long rows wait for others on their way to ClickHouse, unless
+// somebody waits for them. What an insert costs there hardly depends on its rows:
+// as much as 20,000 of them.
+const insertEvery = 5 * time.Second
 
 func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
 	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger})
