@@ -249,13 +249,7 @@ func TestExports(t *testing.T) {
 	}
 	var seg contentID
 	s.want("POST", "/segments", `{"name":"s","definition":{"kind":"attribute","field":"email","op":"contains","value":"u1"}}`, &seg)
-	for range 200 {
-		var status struct{ Status string }
-		if s.want("GET", "/segments/"+seg.ID, "", &status); status.Status == "live" {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	s.live(seg.ID)
 	lines := func(what string) []map[string]any {
 		t.Helper()
 		res, b := s.send("GET", Prefix+"/export/"+what, "", "Authorization", "Bearer "+s.token)

@@ -44,13 +44,7 @@ func TestS1ExplainOfListsAndConsent(t *testing.T) {
 		}
 		s.want("POST", "/segments", fmt.Sprintf(`{"name":"s","definition":%s}`, definition), &r)
 		var m struct{ Members []string }
-		for range 200 { // until it is live
-			var status struct{ Status string }
-			if s.want("GET", "/segments/"+r.ID, "", &status); status.Status == "live" {
-				break
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+		s.live(r.ID)
 		s.want("GET", "/segments/"+r.ID+"/members", "", &m)
 		if len(m.Members) != 1 {
 			t.Errorf("%s has %v", definition, m.Members)

@@ -61,7 +61,7 @@ func (s *service) segment(name, definition string) segmentAnswer {
 // live waits until the segment is built.
 func (s *service) live(id string) segmentAnswer {
 	s.t.Helper()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		var out segmentAnswer
 		s.want("GET", "/segments/"+id, "", &out)
 		if out.Status == "live" {

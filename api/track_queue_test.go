@@ -42,7 +42,7 @@ func TestWhatTheStateIsTooBusyForIsRecordedLater(t *testing.T) {
 		t.Fatalf("%d deferred, %d recorded", tr.deferred.Get(), tr.recorded.Get())
 	}
 	fail.Store(nil)
-	for range 1000 {
+	for range 10_000 {
 		if tr.recorded.Get() == 1 {
 			break
 		}

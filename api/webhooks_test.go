@@ -49,7 +49,7 @@ func newReceiver(t *testing.T) *receiver {
 // wait waits until n requests have come.
 func (r *receiver) wait(t *testing.T, n int) []received {
 	t.Helper()
-	for range 1000 {
+	for range 6000 {
 		r.mu.Lock()
 		got := append([]received{}, r.got...)
 		r.mu.Unlock()
@@ -105,7 +105,7 @@ func (s *service) account() uint64 {
 func (s *service) until(id string, is func(hookAnswer) bool) hookAnswer {
 	s.t.Helper()
 	var h hookAnswer
-	for range 1000 {
+	for range 6000 {
 		s.want("GET", "/webhooks/"+id, "", &h)
 		if is(h) {
 			return h

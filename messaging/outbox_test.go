@@ -151,7 +151,7 @@ func (w *world) outbox(m messaging.Mailer) (stop func()) {
 // until waits until what is said of the account holds.
 func (w *world) until(what string, is func(*resolver.View) bool) {
 	w.t.Helper()
-	for range 1000 {
+	for range 12_000 {
 		done := false
 		ok(w.t, w.node.Read(context.Background(), w.account, func(v *resolver.View) error { done = is(v); return nil }))
 		if done {
@@ -159,7 +159,7 @@ func (w *world) until(what string, is func(*resolver.View) bool) {
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	w.t.Fatalf("not so after 5 s: %s", what)
+	w.t.Fatalf("not so after a minute: %s", what)
 }
 
 func count(v *resolver.View, typ string) uint64 {

@@ -134,7 +134,7 @@ func TestL3PlaceholdersAreDetachedByTheNode(t *testing.T) {
 	if _, err := n.Command(ctx, testAccount, CommandSettingsSet, s); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for {
 		found := true
 		if err := n.Read(ctx, testAccount, func(v *View) error { _, found = v.Find(IdentityExternalID, "shared"); return nil }); err != nil {

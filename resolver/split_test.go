@@ -610,7 +610,7 @@ func TestSplitKeepsEmails(t *testing.T) {
 	refused(a, "other@x.io")
 	must(send(n, a, CommandContactErase, ContactErase{ID: kept.ID}))
 	// The directory is told behind the answer.
-	for range 200 {
+	for range 6000 {
 		if _, err = send(n, b, CommandContactCreate, ContactCreate{Email: "ann@x.io"}); err == nil {
 			break
 		}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
@@ -242,12 +243,13 @@ func second[T any](_ T, err error) error { return err }
 
 func waitLive(t *testing.T, s *service, segment string) {
 	t.Helper()
-	for range 1000 {
+	for range 60_000 {
 		var x struct{ Status string }
 		s.console1("GET", "/segments/"+segment, "", &x)
 		if x.Status == "live" {
 			return
 		}
+		time.Sleep(time.Millisecond)
 	}
 	t.Fatal("the segment is not built")
 }

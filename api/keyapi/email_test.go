@@ -73,7 +73,7 @@ func TestEmailSendC(t *testing.T) {
 	}
 	events := func(want uint64) {
 		t.Helper()
-		for range 500 {
+		for range 6000 {
 			var have uint64
 			ok(t, s.node.Read(t.Context(), s.account, func(v *resolver.View) error {
 				for _, e := range v.Catalog() {

@@ -134,7 +134,7 @@ func (s *service) contact(email string) string {
 // eventually waits for what follows by itself, while time passes.
 func (s *service) eventually(what string, holds func() bool) {
 	s.t.Helper()
-	for range 2000 {
+	for range 20_000 {
 		if holds() {
 			return
 		}

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/messaging"
@@ -289,11 +290,12 @@ func init() {
 
 func (s *setting) live(segment string) {
 	s.t.Helper()
-	for range 2000 {
+	for range 60_000 {
 		var x struct{ Status string }
 		if s.console("GET", "/segments/"+segment, "", &x); x.Status == "live" {
 			return
 		}
+		time.Sleep(time.Millisecond)
 	}
 	s.t.Fatal("the segment is not built")
 }

@@ -418,7 +418,7 @@ func TestPushSegments(t *testing.T) {
 		return a.Data, a.Next
 	}
 	var list []item
-	for deadline := time.Now().Add(10 * time.Second); ; {
+	for deadline := time.Now().Add(time.Minute); ; {
 		list, _ = get("")
 		if !slices.ContainsFunc(list, func(x item) bool { return x.Status != "live" }) || time.Now().After(deadline) {
 			break

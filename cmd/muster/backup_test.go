@@ -37,7 +37,6 @@ func TestL1BackupAndRestore(t *testing.T) {
 	for range 3 {
 		killed("backup", "--data", data, "--to", store)
 	}
-	time.Sleep(time.Second) // backups are named by the second
 	code, out, errs := muster(t, "", "backup", "--data", data, "--to", store)
 	if code != 0 || !strings.Contains(out, "backup 2") {
 		t.Fatalf("%d %s %s", code, out, errs)

@@ -162,7 +162,7 @@ func (c *check) send(campaign string, lists ...string) *answer {
 // until waits for something that follows by itself.
 func (c *check) until(what string, holds func() bool) {
 	c.Helper()
-	c.within(20*time.Second, what, holds)
+	c.within(time.Minute, what, holds)
 }
 
 func (c *check) within(patience time.Duration, what string, holds func() bool) {

@@ -7,21 +7,32 @@ import (
 
 // flowStatusPart is the table of statuses, each way it can be gone.
 func flowStatusPart() part {
-	// walked makes a live flow with somebody waiting in it, and a kind of event that
-	// enrols. Who waits goes on after two seconds.
+	// waiting makes a live flow with somebody waiting in it, and a kind of event that
+	// enrols. Who waits goes on after a time that is long beside what a call takes.
+	waiting := func(c *check) (flow, kind, profile string, wait time.Duration) {
+		c.Helper()
+		for seconds := 2; ; seconds *= 2 {
+			kind = c.name("walked_")
+			flow = c.live(onEvent(kind), waitStep("wait", "tag", seconds), tagStep("tag", "", kind))
+			began := time.Now()
+			profile = c.event(kind, obj{"email": c.mail("walker")}, nil)
+			wait = time.Duration(seconds) * time.Second
+			if time.Since(began) < wait/8 || seconds >= 32 {
+				return flow, kind, profile, wait
+			}
+		}
+	}
 	walked := func(c *check) (flow, kind, profile string) {
 		c.Helper()
-		kind = c.name("walked_")
-		flow = c.live(onEvent(kind), waitStep("wait", "tag", 2), tagStep("tag", "", kind))
-		profile = c.event(kind, obj{"email": c.mail("walker")}, nil)
+		flow, kind, profile, _ = waiting(c)
 		return flow, kind, profile
 	}
 	return part{"flows: status", []rule{
 		{"live, pause: nobody is enrolled, nothing advances, progress is kept", func(c *check) {
-			flow, kind, walker := walked(c)
+			flow, kind, walker, wait := waiting(c)
 			c.pause(flow).success().eq("data.status", "paused").eq("data.counts.in_progress", 1)
 			c.flow(flow).eq("data.status", "paused")
-			time.Sleep(2500 * time.Millisecond)
+			time.Sleep(wait + 500*time.Millisecond)
 			late := c.event(kind, obj{"email": c.mail("late")}, nil)
 			c.in(flow, late, false)
 			c.at(flow, walker, "wait")
@@ -127,10 +138,10 @@ func flowStatusPart() part {
 			}
 		}},
 		{"duplicate, from any status: a new draft, and the source is unchanged", func(c *check) {
-			live, _, _ := walked(c)
+			live, _, walker := walked(c)
 			paused, _, _ := walked(c)
 			c.pause(paused).success()
-			time.Sleep(2500 * time.Millisecond) // who is in the live one gets through it
+			c.through(live, walker) // or the live one changes meanwhile
 			for status, flow := range map[string]string{"draft": c.draft(byCall, waitStep("w", "", 9)), "live": live, "paused": paused} {
 				source := c.flow(flow).eq("data.status", status)
 				a := c.unchanged(flow, func() *answer { return c.a("POST", "/custom-flows/"+flow+"/duplicate", nil).success() })

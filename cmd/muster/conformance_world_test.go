@@ -6,6 +6,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -61,13 +62,19 @@ func newWorld(t *testing.T, args []string) *world {
 	return w
 }
 
-// freeAddr is an address that nobody listens at.
+// freeAddr is an address that nobody listens at. Its port is none of those that the
+// system gives to whoever asks for any, who could get it before it is used.
 func freeAddr(t *testing.T) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	ok(t, err)
-	defer ln.Close()
-	return ln.Addr().String()
+	for range 1000 {
+		ln, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", 10_000+rand.IntN(20_000)))
+		if err == nil {
+			defer ln.Close()
+			return ln.Addr().String()
+		}
+	}
+	t.Fatal("no port is free")
+	return ""
 }
 
 func (w *world) signIn(t *testing.T, email, password string) string {

@@ -155,7 +155,7 @@ func TestCancelledQuery(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatalf("got %v", err)
 		}
-		if d := time.Since(start); d > 5*time.Second {
+		if d := time.Since(start); d > 30*time.Second {
 			t.Fatalf("ended after %v", d)
 		}
 	}

@@ -159,7 +159,7 @@ func TestCancelEndsAPhaseWithinAnAnswer(t *testing.T) {
 	if _, err := f.Saturate(ctx, time.Minute); err == nil {
 		t.Fatal("a cancelled phase reported success")
 	}
-	if d := time.Since(start); d > 5*time.Second {
+	if d := time.Since(start); d > 30*time.Second {
 		t.Fatalf("cancelled phase took %v", d)
 	}
 }

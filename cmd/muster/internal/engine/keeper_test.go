@@ -61,7 +61,7 @@ func (g *group) Warmed(partitions []int) {
 
 func (g *group) saysWarm(t *testing.T, partitions ...int) {
 	t.Helper()
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		g.mu.Lock()
 		have := slices.Clone(g.warmed)
 		g.mu.Unlock()
@@ -174,7 +174,7 @@ func (n *partitions) Failed() <-chan struct{} { return n.failed }
 func (n *partitions) did(t *testing.T, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
 		n.mu.Lock()
 		have := slices.Clone(n.calls)
 		n.mu.Unlock()
@@ -270,7 +270,7 @@ func TestKeeper(t *testing.T) {
 	}
 	n.set("", func() { n.take = func(context.Context, int) error { return fault } })
 	g.assign(0, 3)
-	for end := time.Now().Add(5 * time.Second); !errors.Is(k.loaded(t.Context()), fault); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !errors.Is(k.loaded(t.Context()), fault); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("a partition that cannot be taken is not told of")
 		}
