@@ -64,6 +64,7 @@ func writeTopic(w io.Writer, s kafka.Stats) {
 	counter(w, "muster_log_barriers_total", s.Questions)
 	counter(w, "muster_log_fetches_total", s.Fetches)
 	counter(w, "muster_log_fetched_bytes_total", s.FetchedBytes)
+	counter(w, "muster_log_own_records_total", s.OwnRecords)
 	counter(w, "muster_log_reconnects_total", s.Reconnects)
 	counter(w, "muster_log_leader_changes_total", s.LeaderChanges)
 	gauge(w, "muster_log_failing_seconds", s.Failing.Seconds())
