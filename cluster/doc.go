@@ -26,7 +26,7 @@
 //   - H3: one that never gets warm keeps nobody waiting: the owner keeps the
 //     partition, and if that leaves it goes when its time is over.
 //
-// What members do:
+// What the rest of the process sees:
 //
 //   - [Member.Assigned] is what a node owns, [Member.Owner] who owns the rest, and
 //     [Member.Changed] tells of changes (owners.go). A node may own nothing.
