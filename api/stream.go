@@ -70,9 +70,14 @@ func (s *stream) message(event string, data []byte) {
 	s.pending = fmt.Appendf(s.pending, "event: %s\ndata: %s\n\n", event, data)
 }
 
-// alive appends a sign of life; false when the session has ended.
+// alive appends a sign of life; false when the session has ended. Where that cannot
+// be told, as when the account is another node's by now, the stream ends with the
+// message that says so.
 func (s *stream) alive() bool {
-	if !s.signedIn() {
+	switch signedIn, err := s.signedIn(); {
+	case err != nil:
+		return s.end()
+	case !signedIn:
 		return false
 	}
 	s.pending = append(s.pending, ": alive\n\n"...)
@@ -94,9 +99,8 @@ func (s *stream) Close() error {
 }
 
 // signedIn tells whether the session still stands.
-func (s *stream) signedIn() bool {
+func (s *stream) signedIn() (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.api.opts.ReadTimeout)
 	defer cancel()
-	found, err := s.api.findSession(&call{ctx: ctx, account: s.account, tokenHash: s.tokenHash})
-	return err == nil && found
+	return s.api.findSession(&call{ctx: ctx, account: s.account, tokenHash: s.tokenHash})
 }

@@ -281,6 +281,20 @@ func TestTransitionsEnd(t *testing.T) {
 	}
 }
 
+// TestReleasedStreamsSayTheEnd: whoever watches what another node has by now is told
+// so, also where the stream was about to say that it is alive.
+func TestReleasedStreamsSayTheEnd(t *testing.T) {
+	for range 12 { // which of the two it finds first is chance
+		s := newService(t, &memHistory{}, func(o *Options) { o.Heartbeat = time.Microsecond })
+		f := s.follow(s.segment("Buyers", buyers).ID, "0-0", false)
+		ok(t, s.node.Release(t.Context(), 0))
+		if m, more := f.move(); !more || m.event != "end" {
+			t.Errorf("have %+v", m)
+		}
+		f.close()
+	}
+}
+
 // TestTransitionsHistoryDown: a stream that has to catch up waits for history
 // with signs of life, and loses nothing.
 func TestTransitionsHistoryDown(t *testing.T) {
