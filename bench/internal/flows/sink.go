@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/emersion/go-smtp"
+
+	"github.com/musterhq/muster/bench/internal/gate"
 )
 
 // probePath is where calls of probes arrive, with the probe's number behind.
@@ -142,22 +144,10 @@ func (a *arrivals) until(ctx context.Context, probes []int) error {
 			if _, ok := a.at(n); ok {
 				break
 			}
-			if err := pause(ctx, 5*time.Millisecond); err != nil {
+			if err := gate.Pause(ctx, 5*time.Millisecond); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// pause waits, less when ctx ends.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

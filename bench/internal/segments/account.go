@@ -15,6 +15,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
@@ -187,20 +188,9 @@ func (a *account) waitLive(ctx context.Context, ids ...string) error {
 			return nil
 		}
 		// Less than what a build takes, more than what would slow it down.
-		if err := pause(ctx, 2*time.Millisecond); err != nil {
+		if err := gate.Pause(ctx, 2*time.Millisecond); err != nil {
 			return err
 		}
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 
