@@ -74,11 +74,12 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 		switch {
 		case err == nil:
 			return nil
-		case tries == 0 || ctx.Err() != nil || !lost(err):
+		case tries == 0 || ctx.Err() != nil || !lost(err) && !overtaken(err):
 			return fmt.Errorf("history: append to partition %d, records %d to %d: %w", b.Partition, b.From, b.To, err)
 		}
-		// A pooled connection was lost. What it took is not committed, or is below
-		// the position that the next try begins at.
+		// A pooled connection was lost, or another node has stored these records
+		// meanwhile. What was stored is not committed, or is below the position that
+		// the next try begins at.
 	}
 }
 
@@ -174,9 +175,13 @@ func (s *Store) insert(ctx context.Context, a *addition) error {
 }
 
 // commit says that all rows are there. The server refuses it once its clock is
-// past the fence, so that what is older than that can be relied on.
+// past the fence, so that what is older than that can be relied on, and when
+// another writer has committed more meanwhile: of what that stored, somebody may
+// have been erased since.
 func (s *Store) commit(ctx context.Context, a *addition, fenceMs int64) error {
 	return s.exec(ctx, s.opts.AppendTimeout, fmt.Sprintf(
-		`INSERT INTO commits ("partition", writer, first_offset, next_offset) SELECT %d, %d, %d, %d WHERE throwIf(toUnixTimestamp64Milli(now64(3)) > %d, 'the append took too long') = 0`,
-		a.batch.Partition, a.writer, a.from, a.batch.To, fenceMs))
+		`INSERT INTO commits ("partition", writer, first_offset, next_offset) SELECT %[1]d, %[2]d, %[3]d, %[4]d
+		WHERE throwIf(toUnixTimestamp64Milli(now64(3)) > %[5]d, 'the append took too long') = 0
+		AND throwIf((SELECT max(next_offset) FROM commits WHERE "partition" = %[1]d) > %[3]d, '%[6]s') = 0`,
+		a.batch.Partition, a.writer, a.from, a.batch.To, fenceMs, textOvertaken))
 }

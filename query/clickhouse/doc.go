@@ -35,9 +35,14 @@
 //     only from its own end on and never after an error. (A repetition of the
 //     insert as such, by a proxy, is known by its insert_deduplication_token.)
 //   - A part of an insert cut short, and rows of a writer that was frozen or
-//     died, are in no cover as long as they are not committed. If they are
-//     committed late, the cover takes for each record one writer or the other.
-//     Rows of a record are a function of the log, so it does not matter which.
+//     died, are in no cover as long as they are not committed. If two commit the
+//     same records at once, the cover takes for each record one writer or the
+//     other. Rows of a record are a function of the log, so it does not matter
+//     which.
+//   - Erased rows do not come back. A commit is refused when another has reached
+//     beyond its beginning, and its records are appended again from the new
+//     position. So a commit that passes has its rows stored before anybody could
+//     erase in them, and an erasure takes the rows of all writers.
 //   - The position is truthful: by induction, a commit up to "to" is made only
 //     when all below its "from" was covered and its own rows are stored.
 //

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strings"
 	"syscall"
 
 	"github.com/ClickHouse/clickhouse-go/v2"
@@ -43,7 +44,7 @@ var passing = map[int32]bool{
 	243: true, // NOT_ENOUGH_SPACE
 	252: true, // TOO_MANY_PARTS
 	394: true, // QUERY_WAS_CANCELLED
-	395: true, // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a commit that came too late
+	395: true, // FUNCTION_THROW_IF_VALUE_IS_NON_ZERO: a commit that came too late, or was overtaken
 	439: true, // CANNOT_SCHEDULE_TASK
 	516: true, // AUTHENTICATION_FAILED
 }
@@ -68,6 +69,16 @@ func classify(ctx context.Context, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrUnavailable, err)
+}
+
+// textOvertaken is what the server says of a commit that another one overtook.
+const textOvertaken = "the records were stored by another writer meanwhile"
+
+// overtaken tells whether an append was refused because others have stored its
+// records, or the first of them, meanwhile.
+func overtaken(err error) bool {
+	var refused *clickhouse.Exception
+	return errors.As(err, &refused) && strings.Contains(refused.Message, textOvertaken)
 }
 
 // lost tells whether an error is that of a connection that was there and broke,
