@@ -29,7 +29,7 @@ func clusterRun(ctx context.Context, s streams, args []string) (err error) {
 	f.IntVar(&o.MoveProfiles, "move-profiles", 1_000_000, "profiles of the partition that moves; 0 leaves moves out")
 	f.IntVar(&o.Cycles, "cycles", 1, "how often its owner is stopped and killed")
 	f.Float64Var(&o.ProbesPerSecond, "probes", 50, "events and counts a second while it moves")
-	f.DurationVar(&o.Session, "session-timeout", 10*time.Second, "how long a node may be silent before another takes over")
+	f.DurationVar(&o.Session, "session-timeout", 6*time.Second, "how long a node may be silent before another takes over")
 	f.StringVar(&o.Services, "services", cluster.Own, "Kafka and ClickHouse: own starts them for the run, shared takes those of make services-up or the environment")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
 	f.StringVar(&o.Binary, "binary", "", "the muster binary; empty builds it")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 )
@@ -30,9 +31,6 @@ type Step struct {
 	// From and To are the nodes that owned the partition before and after.
 	From int `json:"from"`
 	To   int `json:"to"`
-	// SessionSeconds is how long nobody can know that the owner is gone; 0 unless
-	// it was killed.
-	SessionSeconds float64 `json:"session_seconds,omitempty"`
 	// Behind is how many records of the partition were not in the newest shared
 	// checkpoint when it began.
 	Behind float64 `json:"records_behind_checkpoint"`
@@ -194,26 +192,24 @@ func (m *mover) script(ctx context.Context) error {
 			return nil
 		}
 	}
-	if err := m.step(ctx, "second node joins", 0, join(m.nodes[1])); err != nil {
+	if err := m.step(ctx, "second node joins", join(m.nodes[1])); err != nil {
 		return err
 	}
-	if err := m.step(ctx, "third node joins", 0, join(m.nodes[2])); err != nil {
+	if err := m.step(ctx, "third node joins", join(m.nodes[2])); err != nil {
 		return err
 	}
-	session := m.o.Session
 	for range m.o.Cycles {
 		var gone *node
 		for _, s := range []struct {
-			name    string
-			session time.Duration
-			do      func(owner *node) error
+			name string
+			do   func(owner *node) error
 		}{
-			{"owner is stopped", 0, func(n *node) error { gone = n; return n.stop() }},
-			{"it joins again", 0, func(*node) error { return gone.start(ctx) }},
-			{"owner is killed", session, func(n *node) error { gone = n; return n.kill() }},
-			{"it joins again", 0, func(*node) error { return gone.start(ctx) }},
+			{"owner is stopped", func(n *node) error { gone = n; return n.stop() }},
+			{"it joins again", func(*node) error { return gone.start(ctx) }},
+			{"owner is killed", func(n *node) error { gone = n; return n.kill() }},
+			{"it joins again", func(*node) error { return gone.start(ctx) }},
 		} {
-			if err := m.step(ctx, s.name, s.session, s.do); err != nil {
+			if err := m.step(ctx, s.name, s.do); err != nil {
 				return err
 			}
 		}
@@ -222,7 +218,7 @@ func (m *mover) script(ctx context.Context) error {
 }
 
 // step measures one thing that happens.
-func (m *mover) step(ctx context.Context, name string, session time.Duration, do func(owner *node) error) error {
+func (m *mover) step(ctx context.Context, name string, do func(owner *node) error) error {
 	fail := func(err error) error {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w: %w", cause, err)
@@ -230,7 +226,7 @@ func (m *mover) step(ctx context.Context, name string, session time.Duration, do
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	calm := min(calmMax, m.o.Duration)
-	if err := rest(ctx, calm); err != nil {
+	if err := gate.Pause(ctx, calm); err != nil {
 		return fail(err)
 	}
 	owners, err := m.spread(ctx)
@@ -238,7 +234,7 @@ func (m *mover) step(ctx context.Context, name string, session time.Duration, do
 		return fail(err)
 	}
 	owner := owners[m.big]
-	s := Step{Name: name, From: owner.number, SessionSeconds: session.Seconds()}
+	s := Step{Name: name, From: owner.number}
 	if s.Behind, err = m.behind(ctx, owner); err != nil {
 		return fail(err)
 	}
@@ -251,7 +247,7 @@ func (m *mover) step(ctx context.Context, name string, session time.Duration, do
 		return fail(err)
 	}
 	s.Seconds, s.To = time.Since(began).Seconds(), owners[m.big].number
-	if err := rest(ctx, calm); err != nil {
+	if err := gate.Pause(ctx, calm); err != nil {
 		return fail(err)
 	}
 	if err := m.quiet(ctx, time.Now()); err != nil {
@@ -280,23 +276,11 @@ func (m *mover) behind(ctx context.Context, owner *node) (float64, error) {
 // quiet waits until all probes that were due before have their answer.
 func (m *mover) quiet(ctx context.Context, before time.Time) error {
 	for m.probe.oldest().Before(before) {
-		if err := rest(ctx, again); err != nil {
+		if err := gate.Pause(ctx, again); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// rest waits, and returns the error of a context that ends meanwhile.
-func rest(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // end checks that nothing was lost or counted twice.
@@ -317,10 +301,7 @@ func (m *Moves) targets() (out []Target) {
 			continue
 		}
 		name := fmt.Sprintf("%d profiles, %s: unavailable in s", m.Profiles, s.Name)
-		if s.SessionSeconds > 0 {
-			name += fmt.Sprintf(" behind the session timeout of %g s", s.SessionSeconds)
-		}
-		v := s.away() - s.SessionSeconds
+		v := s.away()
 		out = append(out, Target{Name: name, Value: v, Want: wantAwaySeconds, AtMost: true, Met: v <= wantAwaySeconds})
 	}
 	return out

@@ -24,7 +24,7 @@ func TestRatiosAndTargets(t *testing.T) {
 	}}, Moves: &Moves{Profiles: 7, Steps: []Step{
 		{Name: "third node joins", From: 1, To: 1, EventSeconds: 99},
 		{Name: "owner is stopped", From: 0, To: 1, EventSeconds: 1, CountSeconds: 10.5},
-		{Name: "owner is killed", From: 1, To: 2, EventSeconds: 12, CountSeconds: 11, SessionSeconds: 10},
+		{Name: "owner is killed", From: 1, To: 2, EventSeconds: 2, CountSeconds: 1},
 	}}}
 	r.conclude()
 	var out bytes.Buffer
@@ -36,7 +36,7 @@ func TestRatiosAndTargets(t *testing.T) {
 		"MET: batch, 3 nodes, owner, by bare produce, a record a request: 0.6, at least 0.5",
 		"MISSED: batch, 3 nodes, owner, by bare produce, full batches: 0.3, at least 0.5",
 		"MISSED: 7 profiles, owner is stopped: unavailable in s: 10.5, at most 10",
-		"MET: 7 profiles, owner is killed: unavailable in s behind the session timeout of 10 s: 2, at most 10",
+		"MET: 7 profiles, owner is killed: unavailable in s: 2, at most 10",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
