@@ -181,14 +181,21 @@ func (b *cloudBucket) Stat(ctx context.Context, key string) (Object, error) {
 	return Object{Key: key, Size: a.Size, Stored: a.ModTime}, nil
 }
 
+// listAgain is how often a page of a listing is asked for anew.
+const listAgain = 100
+
 func (b *cloudBucket) List(ctx context.Context, dir string, fn func(Object) error) error {
 	ctx, cancel := context.WithTimeout(ctx, operationTime)
 	defer cancel()
 	it := b.blob.List(&blob.ListOptions{Prefix: dir + "/", Delimiter: "/"})
-	for {
+	for again := 0; ; {
 		o, err := it.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if b.dir != "" && gcerrors.Code(err) == gcerrors.NotFound && again < listAgain {
+			again++ // a file was there by its name and gone when it was looked at
+			continue
 		}
 		if err != nil {
 			return fmt.Errorf("list %s: %w", dir, err)

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -120,6 +122,40 @@ func TestBucket(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestListWhileOthersStore: a listing of a directory, in which others make files
+// and remove them meanwhile, does not fail because of one that went while it was
+// looked at.
+func TestListWhileOthersStore(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := buckets(t)["file"](t)
+	if err := b.Put(ctx, "d/stays", bytes.NewReader(nil)); err != nil {
+		t.Fatal(err)
+	}
+	var storing sync.WaitGroup
+	for i := range 4 {
+		storing.Go(func() {
+			key := fmt.Sprintf("d/%d", i)
+			for ctx.Err() == nil {
+				if err := errors.Join(b.Put(ctx, key, bytes.NewReader(nil)), b.Delete(ctx, key)); err != nil && ctx.Err() == nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for end := time.Now().Add(time.Second); time.Now().Before(end) && !t.Failed(); {
+		found := false
+		err := b.List(ctx, "d", func(o blobtree.Object) error {
+			found = found || o.Key == "d/stays"
+			return nil
+		})
+		if err != nil || !found {
+			t.Errorf("found what stays: %v, %v", found, err)
+		}
+	}
+	cancel()
+	storing.Wait()
 }
 
 type errorReader struct{ error }
