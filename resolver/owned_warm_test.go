@@ -55,7 +55,7 @@ func TestW1W2W3Warm(t *testing.T) {
 	if err := one.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the checkpoint is shared", func() bool { return len(shelf.has()) > 0 })
+	within(t, "the checkpoint is shared", func() bool { return len(shelf.has(1)) > 0 })
 	post(20, 30)
 
 	if err := two.Warm(ctx, 1); err != nil {

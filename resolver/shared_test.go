@@ -24,13 +24,13 @@ type shelf struct {
 	fs vfs.FS // where it is
 
 	mu        sync.Mutex
-	published []int64
+	published map[int][]int64             // offsets by partition
 	newest    func() error                // asked before Newest
 	publish   func(context.Context) error // asked before Publish
 	asked     []int64                     // what Newest was told the node has
 }
 
-func newShelf() *shelf { return &shelf{fs: vfs.NewMem()} }
+func newShelf() *shelf { return &shelf{fs: vfs.NewMem(), published: map[int][]int64{}} }
 
 // of is the shelf as a node sees it that keeps its files in fs.
 func (s *shelf) of(fs vfs.FS) SharedCheckpoints { return shelfOf{s, fs} }
@@ -49,10 +49,11 @@ func (s shelfOf) Newest(_ context.Context, partition int, dir string, have int64
 			return 0, err
 		}
 	}
-	if len(s.published) == 0 || slices.Max(s.published) <= have {
+	there := s.published[partition]
+	if len(there) == 0 || slices.Max(there) <= have {
 		return -1, nil
 	}
-	offset := slices.Max(s.published)
+	offset := slices.Max(there)
 	_, err := vfs.Clone(s.fs, s.local, fmt.Sprintf("p%d-%d", partition, offset), dir, vfs.CloneSync)
 	return offset, err
 }
@@ -71,20 +72,21 @@ func (s shelfOf) Publish(ctx context.Context, partition int, dir string, offset 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if slices.Contains(s.published, offset) {
+	if slices.Contains(s.published[partition], offset) {
 		return nil
 	}
 	if _, err := vfs.Clone(s.local, s.fs, dir, fmt.Sprintf("p%d-%d", partition, offset)); err != nil {
 		return err
 	}
-	s.published = append(s.published, offset)
+	s.published[partition] = append(s.published[partition], offset)
 	return nil
 }
 
-func (s *shelf) has() []int64 {
+// has lists the checkpoints of a partition.
+func (s *shelf) has(partition int) []int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Clone(s.published)
+	return slices.Clone(s.published[partition])
 }
 
 // pair is several nodes that own the partition one after the other.
@@ -185,13 +187,13 @@ func TestR1SharedCheckpointIsTaken(t *testing.T) {
 	if err := a.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "published in the background", func() bool { return len(p.shelf.has()) > 0 })
+	within(t, "published in the background", func() bool { return len(p.shelf.has(0)) > 0 })
 	p.events(a, 5)
 	want := p.state(a)
 	p.stop(a)
-	last := slices.Max(p.shelf.has())
+	last := slices.Max(p.shelf.has(0))
 	if st, err := p.fs.Stat(fmt.Sprintf("a/p0/checkpoints/%020d", last)); err != nil || !st.IsDir() {
-		t.Fatalf("the last checkpoint was not published: %v", p.shelf.has())
+		t.Fatalf("the last checkpoint was not published: %v", p.shelf.has(0))
 	}
 
 	b := p.open("b")
@@ -218,12 +220,12 @@ func TestR1SharedCheckpointIsTaken(t *testing.T) {
 	want = p.state(a)
 	p.stop(a)
 	p.shelf.publish = nil
-	before := len(p.shelf.has())
+	before := len(p.shelf.has(0))
 	a = p.open("a")
 	if got, st := p.state(a), a.Stats()[0]; got != want || st.Records != 0 {
 		t.Errorf("R1: %s after %d records, want %s", got, st.Records, want)
 	}
-	within(t, "what shared storage lacks is published at the start", func() bool { return len(p.shelf.has()) > before })
+	within(t, "what shared storage lacks is published at the start", func() bool { return len(p.shelf.has(0)) > before })
 	p.stop(a)
 	if asked := p.shelf.asked; asked[0] != -1 || asked[1] != -1 || asked[2] != last || asked[3] <= asked[2] {
 		t.Errorf("the nodes said they had %d", asked)
@@ -361,7 +363,7 @@ func TestPublishingStopsNothing(t *testing.T) {
 	close(release)
 	newest := a.Stats()[0].LastCheckpoint
 	within(t, "the newest is published", func() bool { return a.Stats()[0].SharedOffset == newest })
-	if got := p.shelf.has(); !slices.Equal(got, []int64{newest}) {
+	if got := p.shelf.has(0); !slices.Equal(got, []int64{newest}) {
 		t.Errorf("published %d; the newest is %d", got, newest)
 	}
 	if st := a.Stats()[0]; st.SharedFailures != 1 || st.SharedFailing {
