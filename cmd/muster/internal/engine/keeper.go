@@ -174,6 +174,9 @@ func (k *keeper) follow(ctx context.Context, partition int) {
 		switch {
 		case assigned && (generation != stats.Generation || !k.node.Owns(partition)):
 			err := k.take(ctx, partition)
+			if err != nil && k.isWarm(partition) {
+				k.cool(ctx, partition) // it may have left nothing that is warm
+			}
 			switch {
 			case err == nil:
 				k.noteWarm(partition, false)
@@ -214,10 +217,7 @@ func (k *keeper) follow(ctx context.Context, partition int) {
 			k.log.Error("a partition that this node is to have cannot be loaded, trying again; its owner keeps it", "partition", partition, "after", retry, "err", err)
 			pause, retry = retry, min(2*retry, lastRetry)
 		case !assigned && !planned && k.isWarm(partition):
-			k.noteWarm(partition, false)
-			if err := k.node.Cool(ctx, partition); err != nil && ctx.Err() == nil {
-				k.log.Warn("a partition was given up that was to be this node's, but not in order", "partition", partition, "err", err)
-			}
+			k.cool(ctx, partition)
 			continue
 		case !assigned:
 			k.mu.Lock()
@@ -313,6 +313,14 @@ func (k *keeper) warm(ctx context.Context, partition int) error {
 		k.log.Info("a partition is ready to be taken", "partition", partition, "after", time.Since(begun).Round(time.Millisecond))
 	}
 	return err
+}
+
+// cool gives up a partition that is warm, or was.
+func (k *keeper) cool(ctx context.Context, partition int) {
+	k.noteWarm(partition, false)
+	if err := k.node.Cool(ctx, partition); err != nil && ctx.Err() == nil {
+		k.log.Warn("a partition was given up that was to be this node's, but not in order", "partition", partition, "err", err)
+	}
 }
 
 // while returns a context that ends with [errUnassigned] once the partition is not

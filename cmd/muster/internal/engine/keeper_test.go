@@ -277,6 +277,43 @@ func TestKeeper(t *testing.T) {
 	}
 }
 
+// TestH1KeeperIsNotWarmAfterAFailure: taking what is warm fails, because it was
+// given to another node meanwhile; it is not said to be warm when it is planned
+// again, until it is.
+func TestH1KeeperIsNotWarmAfterAFailure(t *testing.T) {
+	g, n := &group{changed: make(chan struct{})}, newPartitions()
+	g.assign(0)
+	k := newKeeper(n, g, 3, slog.New(slog.NewTextHandler(t.Output(), nil)))
+	defer k.close()
+	n.did(t, "take 0")
+	g.plan(1)
+	n.did(t, "warm 1")
+	g.saysWarm(t, 1)
+	taking := make(chan struct{})
+	n.set("", func() {
+		n.take = func(ctx context.Context, partition int) error {
+			if partition != 1 {
+				return nil
+			}
+			close(taking)
+			<-ctx.Done()
+			return ctx.Err() // and nothing of the partition is here
+		}
+	})
+	g.assign(0, 1)
+	<-taking
+	n.did(t, "take 0")
+	n.set("", func() {
+		n.warm = func(ctx context.Context, _ int) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	})
+	g.assign(0) // and still planned
+	n.did(t, "take 0", "cool 1")
+	g.saysWarm(t)
+}
+
 // TestH1H3KeeperWarms: what is planned is warmed, told of, and taken when it is
 // assigned; given up when it is planned no more; tried again when it fails; and
 // what is assigned waits for none of it.
