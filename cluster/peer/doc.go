@@ -15,11 +15,11 @@
 // since the client's own credentials vouch for it. The stamp is the time, the process
 // that the call is meant for, the process that makes it, and a number that it gives
 // to no other call. A call that is not signed so, or whose time is a minute off,
-// meets a path that does not exist (404). One that is meant for another process, or
-// came before, is turned away (421) and told the name of this process: that is how
-// the first call to a node learns it. What is remembered is bounded, as [replays]
-// says; a call that may have been forgotten counts as one that came before, and who
-// made it makes another. What goes between nodes is not encrypted here: as the
+// meets a path that does not exist (404). One that is meant for another process is
+// turned away (421) and told the name of this process: that is how the first call to
+// a node learns it. One that came before is answered 503: what became of it is not
+// known. What is remembered is bounded, as [replays] says; a call that may have been
+// forgotten counts as one that came before. What goes between nodes is not encrypted here: as the
 // listener itself it needs a network that others cannot read.
 //
 // # How the owner is found

@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// windowCalls is how many calls of a node may overtake another on their way. A
-	// call that is overtaken by more is made again.
+	// windowCalls is how many calls of a node may overtake another on their way. One
+	// that is overtaken by more counts as one that came before.
 	windowCalls = 1 << 16
 	// maxStreams bounds the processes whose calls are remembered, 8 KiB each: those
 	// that have called within streamTime.

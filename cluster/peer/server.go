@@ -59,9 +59,13 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 	case !ok, !forwarded && (c.body == "" || !h.IsPost()):
 		s.notFound(rc)
 		return
-	case stamp.to != s.peers.session, !s.replays.fresh(stamp.from, stamp.number, now):
+	case stamp.to != s.peers.session:
 		turnAway(rc)
 		rc.Response.Header.Set(headerSession, s.peers.session)
+		return
+	case !s.replays.fresh(stamp.from, stamp.number, now):
+		s.repeated(rc, uri, forwarded)
+		rc.Response.Header.Set(headerAnswered, "1")
 		return
 	}
 	for _, name := range []string{headerSigned, headerClient, headerBody} {
@@ -81,6 +85,20 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 		return
 	}
 	rc.Response.Header.Set(headerAnswered, "1")
+}
+
+// repeated answers a call that came before, or may have. It may have been carried
+// out then, so whoever made it must not take it for one that was turned away.
+func (s *Server) repeated(rc *fasthttp.RequestCtx, uri string, forwarded bool) {
+	if o := s.open.Load(); o != nil && forwarded {
+		rc.Request.SetRequestURI(uri[len(forwardPath):])
+		o.router.unavailable(rc, textUnknown)
+		return
+	}
+	rc.SetStatusCode(http.StatusServiceUnavailable)
+	rc.Response.Header.Set(fasthttp.HeaderRetryAfter, "1")
+	rc.SetContentType("text/plain; charset=utf-8")
+	rc.SetBodyString("this call came before\n")
 }
 
 // turnAway says that this node does not own what it is asked for and did nothing.
