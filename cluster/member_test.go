@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -396,21 +397,51 @@ func TestD1D2Killed(t *testing.T) {
 	stays("c was given up once", "a", "b", "c", "d")
 }
 
-// TestNeighbour: each node is looked at by one other, whoever they are.
-func TestNeighbour(t *testing.T) {
+// TestNeighbours: each node is looked at by two others, whoever they are.
+func TestNeighbours(t *testing.T) {
 	all := []candidate{{named("b", 2, 0), "m1"}, {named("d", 9, 0), "m2"}, {named("a", 1, 0), "m3"}, {keyed("x", named("c", 0, 0)), "m4"}, {named("a", 0, 0), "m5"}}
-	for own, want := range map[string]string{"a": "b", "b": "d", "d": "a"} {
+	for own, want := range map[string]string{"a": "bd", "b": "da", "d": "ab"} {
 		c := named(own, 1, 0)
-		if next, ok := neighbour(all, &c); !ok || next.ID != want {
-			t.Errorf("%s looks at %s, want %s", own, next.ID, want)
+		var ids string
+		for _, x := range next(all, &c) {
+			ids += x.ID
+		}
+		if ids != want {
+			t.Errorf("%s looks at %s, want %s", own, ids, want)
 		}
 	}
 	c := named("a", 1, 0)
-	if next, ok := neighbour(all[2:], &c); ok && next.ID == "a" {
-		t.Errorf("a looks at itself")
+	if list := next(all[3:], &c); len(list) > 0 {
+		t.Errorf("a looks at %v", list)
 	}
-	if next, ok := neighbour(all[3:], &c); ok {
-		t.Errorf("a looks at %s", next.ID)
+}
+
+// TestD1TwoKilled: two that are killed at once are given up at once.
+func TestD1TwoKilled(t *testing.T) {
+	t.Parallel()
+	const session = 20 * time.Second
+	var killed atomic.Bool
+	s := &site{shared: services.Kafka(t), topic: services.Topic(t, 4), partitions: 4, key: "k"}
+	s.knock = func(id string) error {
+		if killed.Load() && (id == "b" || id == "c") {
+			return syscall.ECONNREFUSED
+		}
+		return nil
+	}
+	all, wires := map[string]*Member{}, map[string]*wire{}
+	for _, id := range []string{"a", "b", "c", "d"} {
+		all[id], wires[id] = s.mustJoin(t, id, session)
+	}
+	own := func(id string, n int) bool { return len(all[id].Assigned()) == n && all[id].Stats().Confirmed }
+	until(t, "each owns one", func() bool { return own("a", 1) && own("b", 1) && own("c", 1) && own("d", 1) })
+	time.Sleep(4 * knockEvery) // each has looked at its neighbours
+	wires["b"].set(true)
+	wires["c"].set(true)
+	killed.Store(true)
+	begun := time.Now()
+	until(t, "two own two each", func() bool { return own("a", 2) && own("d", 2) })
+	if took := time.Since(begun); took > session/2 {
+		t.Errorf("D1: it took %v to give up two nodes that were killed, of a session of %v", took, session)
 	}
 }
 

@@ -13,8 +13,8 @@ import (
 
 // Kafka waits for a session to end before it takes a silent node for dead, since
 // silence may be anything. A refused connection is not: the machine is there and
-// says that no process listens. So each node looks at the next one, and removes
-// from the group one that was killed.
+// says that no process listens. So each node looks at the next ones, and removes
+// from the group those that were killed.
 //
 //   - D1: removed is who refuses connections several times in a row and took them
 //     before, and no process more than once: an address that refuses though its
@@ -28,6 +28,9 @@ const (
 	// A connection must be refused so often, with these pauses.
 	refusals     = 3
 	refusedPause = 150 * time.Millisecond
+	// neighbours are how many a node looks at: so many, and no more, may be killed at
+	// once without any of them being left to its session.
+	neighbours = 2
 )
 
 // process is a life of a node.
@@ -36,8 +39,9 @@ type process struct {
 	sinceMs int64
 }
 
-// neighbour is the next of the nodes that share partitions, in order of ids.
-func neighbour(all []candidate, own *claim) (next candidate, ok bool) {
+// next are the nodes to look at, of those that share partitions: the next in order
+// of ids.
+func next(all []candidate, own *claim) []candidate {
 	all = slices.DeleteFunc(slices.Clone(all), func(c candidate) bool { return c.to(own) != sharingClaim })
 	slices.SortFunc(all, func(x, y candidate) int {
 		switch after := x.ID > own.ID; {
@@ -48,15 +52,28 @@ func neighbour(all []candidate, own *claim) (next candidate, ok bool) {
 		}
 		return 1
 	})
-	if len(all) == 0 {
-		return next, false
-	}
-	return all[0], true
+	all = slices.CompactFunc(all, func(x, y candidate) bool { return x.ID == y.ID }) // lives of one node
+	return all[:min(neighbours, len(all))]
 }
 
-// watch looks at the neighbour until ctx ends.
+// processes are the newest of some, maxProcesses at most.
+type processes []process
+
+const maxProcesses = 256
+
+func (l *processes) add(p process) {
+	if slices.Contains(*l, p) {
+		return
+	}
+	if len(*l) == maxProcesses {
+		*l = slices.Delete(*l, 0, 1)
+	}
+	*l = append(*l, p)
+}
+
+// watch looks at the neighbours until ctx ends.
 func (m *Member) watch(ctx context.Context) {
-	var reached, removed process // the last ones
+	w := watcher{m: m}
 	for sleep(ctx, knockEvery) == nil {
 		m.mu.Lock()
 		all := m.mu.members
@@ -64,33 +81,37 @@ func (m *Member) watch(ctx context.Context) {
 		m.balancer.mu.Lock()
 		own := m.balancer.mu.claim
 		m.balancer.mu.Unlock()
-		next, ok := neighbour(all, &own)
-		if !ok {
-			continue
-		}
-		p := process{next.ID, next.SinceMs}
-		if p == removed {
-			continue
-		}
-		refused := 0
-		for refused < refusals {
-			err := m.opts.knock(ctx, next.Address)
-			if err == nil {
-				reached = p
-			}
-			if !errors.Is(err, syscall.ECONNREFUSED) {
-				break
-			}
-			if refused++; sleep(ctx, refusedPause) != nil {
+		for _, c := range next(all, &own) {
+			if w.look(ctx, c); ctx.Err() != nil {
 				return
 			}
 		}
-		if refused < refusals || reached != p {
-			continue
-		}
-		removed = p
-		m.remove(ctx, next)
 	}
+}
+
+// watcher remembers which processes took a connection, and which it removed.
+type watcher struct {
+	m                *Member
+	reached, removed processes
+}
+
+// look removes a node if its process is not there any more.
+func (w *watcher) look(ctx context.Context, c candidate) {
+	p := process{c.ID, c.SinceMs}
+	if slices.Contains(w.removed, p) {
+		return
+	}
+	for range refusals {
+		err := w.m.opts.knock(ctx, c.Address)
+		if err == nil {
+			w.reached.add(p)
+		}
+		if !errors.Is(err, syscall.ECONNREFUSED) || !slices.Contains(w.reached, p) || sleep(ctx, refusedPause) != nil {
+			return
+		}
+	}
+	w.removed.add(p)
+	w.m.remove(ctx, c)
 }
 
 // remove takes a node out of the group whose process is not there any more.
