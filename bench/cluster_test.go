@@ -31,7 +31,7 @@ func TestL1L2Cluster(t *testing.T) {
 	if left, _ := os.ReadDir(os.TempDir()); len(left) > 0 {
 		t.Errorf("%v is left behind", left)
 	}
-	for _, want := range []string{"2 nodes, owner, at ", "owner is killed", "of produce with a record a request", "unavailable in s behind the session timeout of 6 s"} {
+	for _, want := range []string{"2 nodes, owner, at ", "owner is killed", "of produce with a record a request", "profiles, owner is killed: unavailable in s: "} {
 		if !strings.Contains(table, want) {
 			t.Errorf("the table lacks %q:\n%s", want, table)
 		}
