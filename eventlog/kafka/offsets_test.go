@@ -57,6 +57,11 @@ func TestBarrierCallerMayLeave(t *testing.T) {
 	if got, err := b.wait(t.Context(), spawnPlain); err != nil || got.end != 7 {
 		t.Fatalf("%+v, %v", got, err)
 	}
+	for asking := true; asking; time.Sleep(time.Millisecond) { // who asked looks once more for others
+		b.mu.Lock()
+		asking = b.mu.asking
+		b.mu.Unlock()
+	}
 	if _, err := b.wait(t.Context(), func(func()) bool { return false }); !errors.Is(err, eventlog.ErrClosed) {
 		t.Fatal(err)
 	}
