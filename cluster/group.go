@@ -5,6 +5,8 @@ import (
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // groupStable is the state of a group whose partitions are distributed. Only
@@ -39,7 +41,7 @@ func (m *Member) formerSelves(ctx context.Context) (members []string, err error)
 			}
 			return members, nil
 		}
-		if sleep(ctx, pollEvery) != nil {
+		if pause.For(ctx, pollEvery) != nil {
 			return nil, err
 		}
 	}
@@ -50,23 +52,12 @@ func (m *Member) formerSelves(ctx context.Context) (members []string, err error)
 // is done to be quick, not to be right: their sessions end by themselves.
 func (m *Member) dismiss(ctx context.Context, members []string) {
 	for range 40 {
-		if g, err := m.describe(ctx); err != nil || g.GroupState != groupStable || sleep(ctx, pollEvery) != nil {
+		if g, err := m.describe(ctx); err != nil || g.GroupState != groupStable || pause.For(ctx, pollEvery) != nil {
 			break
 		}
 	}
 	for _, id := range members {
 		_, err := m.client.LeaveGroup(ctx, &kgo.LeaveGroupRequest{GroupID: Group(m.opts.Topic), Members: []kgo.LeaveGroupRequestMember{{ID: id}}})
 		m.opts.Logger.Debug("dismissed the member that this node was before", "member", id, "err", err)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }

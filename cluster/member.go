@@ -9,6 +9,8 @@ import (
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -266,10 +268,10 @@ func (m *Member) Leave(ctx context.Context) {
 			owned += len(partitionsOf(x, m.opts.Topic))
 		}
 		if err == nil && g.GroupState == groupStable && owned == m.opts.Partitions {
-			sleep(ctx, handoverTime) //nolint:errcheck // it ends either way
+			pause.For(ctx, handoverTime) //nolint:errcheck // it ends either way
 			return
 		}
-		if err == nil && len(g.Members) == 0 || sleep(ctx, pollEvery) != nil {
+		if err == nil && len(g.Members) == 0 || pause.For(ctx, pollEvery) != nil {
 			return
 		}
 	}

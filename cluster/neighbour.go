@@ -9,6 +9,8 @@ import (
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // Kafka waits for a session to end before it takes a silent node for dead, since
@@ -74,7 +76,7 @@ func (l *processes) add(p process) {
 // watch looks at the neighbours until ctx ends.
 func (m *Member) watch(ctx context.Context) {
 	w := watcher{m: m}
-	for sleep(ctx, knockEvery) == nil {
+	for pause.For(ctx, knockEvery) == nil {
 		m.mu.Lock()
 		all := m.mu.members
 		m.mu.Unlock()
@@ -106,7 +108,7 @@ func (w *watcher) look(ctx context.Context, c candidate) {
 		if err == nil {
 			w.reached.add(p)
 		}
-		if !errors.Is(err, syscall.ECONNREFUSED) || !slices.Contains(w.reached, p) || sleep(ctx, refusedPause) != nil {
+		if !errors.Is(err, syscall.ECONNREFUSED) || !slices.Contains(w.reached, p) || pause.For(ctx, refusedPause) != nil {
 			return
 		}
 	}

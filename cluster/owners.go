@@ -7,6 +7,8 @@ import (
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -72,7 +74,7 @@ func (m *Member) follow(ctx context.Context) {
 		known := m.learn(ctx)
 		// The group settles within a moment of a generation's beginning.
 		for range askEvery / pollEvery {
-			if known || sleep(ctx, pollEvery) != nil {
+			if known || pause.For(ctx, pollEvery) != nil {
 				break
 			}
 			known = m.learn(ctx)
@@ -80,7 +82,7 @@ func (m *Member) follow(ctx context.Context) {
 		if !known {
 			timer.Reset(askEvery)
 		}
-		if sleep(ctx, askAgain) != nil {
+		if pause.For(ctx, askAgain) != nil {
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/messaging/internal/exchange"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -62,7 +63,7 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if o.Sleep == nil {
-		o.Sleep = sleep
+		o.Sleep = pause.For
 	}
 	o.Mails, o.Texts = cmp.Or(o.Mails, 8), cmp.Or(o.Texts, 16)
 	o.Hooks, o.Calls, o.CallsPerHost = cmp.Or(o.Hooks, 64), cmp.Or(o.Calls, 64), cmp.Or(o.CallsPerHost, 8)

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -43,7 +44,7 @@ func (p *Peers) Ask(ctx context.Context, answer Answer, name string, args any) (
 		left[i] = i
 	}
 	fault := error(ErrNoOwner)
-	for pause := firstPause; ; pause = min(2*pause, lastPause) {
+	for again := firstPause; ; again = min(2*again, lastPause) {
 		byNode := map[string][]int{} // by address, "" for this node
 		for _, partition := range left {
 			if node.Owns(partition) {
@@ -80,7 +81,7 @@ func (p *Peers) Ask(ctx context.Context, answer Answer, name string, args any) (
 			break
 		}
 		p.opts.Table.Refresh()
-		if sleep(ctx, pause) != nil {
+		if pause.For(ctx, again) != nil {
 			break
 		}
 	}

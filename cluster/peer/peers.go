@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/internal/histogram"
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -129,8 +130,8 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 	begun := p.opts.Now()
 	timer := time.NewTimer(p.opts.Wait)
 	defer timer.Stop()
-	pause := time.NewTimer(time.Hour)
-	defer pause.Stop()
+	next := time.NewTimer(time.Hour)
+	defer next.Stop()
 	waits := false
 	for wait := firstPause; ; wait = min(2*wait, lastPause) {
 		table, state := p.opts.Table.Changed(), node.Changed()
@@ -150,11 +151,11 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 			p.opts.Table.Refresh()
 		}
 		waits = true
-		pause.Reset(wait)
+		next.Reset(wait)
 		select {
 		case <-table:
 		case <-state:
-		case <-pause.C:
+		case <-next.C:
 		case <-timer.C:
 			return fmt.Errorf("partition %d: %w", partition, ErrNoOwner)
 		case <-ctx.Done():
@@ -163,20 +164,9 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 			return fmt.Errorf("partition %d: %w: the service stops", partition, ErrNoOwner)
 		}
 		// A table that changes all the time must not be asked all the time.
-		if sleep(ctx, firstPause) != nil {
+		if pause.For(ctx, firstPause) != nil {
 			return fmt.Errorf("partition %d: %w: %w", partition, ErrNoOwner, ctx.Err())
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -67,7 +69,7 @@ func (l *leader) set(b kgo.Broker) (changed bool) {
 
 // watchLeaders keeps the partitions' leaders up to date until the log ends.
 func (l *Log) watchLeaders() {
-	for sleep(l.ctx, watchEvery) == nil {
+	for pause.For(l.ctx, watchEvery) == nil {
 		topic, err := l.metadata(l.ctx)
 		if err == nil {
 			l.learn(topic)

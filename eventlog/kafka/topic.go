@@ -12,6 +12,8 @@ import (
 	"time"
 
 	kgo "github.com/segmentio/kafka-go"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // Settings of a topic, by Kafka's names.
@@ -82,7 +84,7 @@ func (l *Log) topic(ctx context.Context) (kgo.Topic, error) {
 		if errors.As(err, &unfit) || refused(err) || errors.Is(err, errCreate) {
 			return kgo.Topic{}, err
 		}
-		if sleep(ctx, wait.step()) != nil {
+		if pause.For(ctx, wait.step()) != nil {
 			if l.sasl == nil && errors.Is(err, io.ErrUnexpectedEOF) {
 				err = fmt.Errorf("%w (does the broker ask for SASL?)", err)
 			}

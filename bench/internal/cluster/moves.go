@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/console"
-	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // Moves is what it costs to move a partition.
@@ -226,7 +226,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *node) erro
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	calm := min(calmMax, m.o.Duration)
-	if err := gate.Pause(ctx, calm); err != nil {
+	if err := pause.For(ctx, calm); err != nil {
 		return fail(err)
 	}
 	owners, err := m.spread(ctx)
@@ -247,7 +247,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *node) erro
 		return fail(err)
 	}
 	s.Seconds, s.To = time.Since(began).Seconds(), owners[m.big].number
-	if err := gate.Pause(ctx, calm); err != nil {
+	if err := pause.For(ctx, calm); err != nil {
 		return fail(err)
 	}
 	if err := m.quiet(ctx, time.Now()); err != nil {
@@ -276,7 +276,7 @@ func (m *mover) behind(ctx context.Context, owner *node) (float64, error) {
 // quiet waits until all probes that were due before have their answer.
 func (m *mover) quiet(ctx context.Context, before time.Time) error {
 	for m.probe.oldest().Before(before) {
-		if err := gate.Pause(ctx, again); err != nil {
+		if err := pause.For(ctx, again); err != nil {
 			return err
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
@@ -68,7 +68,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	}
 	r.o.Log("  %d enrolments in %.1f s", l.Publish.Enrolments, l.Publish.Seconds)
 	// What so many people do first is no part of a steady load.
-	if err := gate.Pause(ctx, r.o.Duration); err != nil {
+	if err := pause.For(ctx, r.o.Duration); err != nil {
 		return err
 	}
 	if err := b.settle(ctx); err != nil {
@@ -187,7 +187,7 @@ func (b *bench) check(ctx context.Context) (*Check, error) {
 		if done || time.Now().After(end) {
 			return c, nil
 		}
-		if err := gate.Pause(ctx, 10*livePoll); err != nil {
+		if err := pause.For(ctx, 10*livePoll); err != nil {
 			return nil, err
 		}
 	}

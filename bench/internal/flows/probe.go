@@ -11,8 +11,8 @@ import (
 	"github.com/valyala/fastjson"
 
 	"github.com/musterhq/muster/bench/internal/console"
-	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -107,7 +107,7 @@ func (p *prober) run(ctx context.Context, perSecond float64, duration time.Durat
 			defer s.close()
 			for i := int(turn.Add(1)) - 1; i < count; i = int(turn.Add(1)) - 1 {
 				due := start.Add(time.Duration(i) * between)
-				err := gate.Pause(ctx, time.Until(due))
+				err := pause.For(ctx, time.Until(due))
 				if err == nil {
 					done[i], err = p.one(ctx, &s, first+i, due)
 				}

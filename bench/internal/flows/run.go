@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/console"
-	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -146,7 +146,7 @@ func (s *service) define(ctx context.Context, name, definition string) (id strin
 		if err != nil || live {
 			return id, err
 		}
-		if err := gate.Pause(ctx, livePoll); err != nil {
+		if err := pause.For(ctx, livePoll); err != nil {
 			return "", err
 		}
 	}
@@ -198,7 +198,7 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 			p.CPUMicros = ratio(u.server.Seconds()*1e6, float64(p.Enrolments))
 			return ids, p, err
 		}
-		if err := gate.Pause(ctx, livePoll); err != nil {
+		if err := pause.For(ctx, livePoll); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 	"github.com/emersion/go-smtp"
 
-	"github.com/musterhq/muster/bench/internal/gate"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // probePath is where calls of probes arrive, with the probe's number behind.
@@ -144,7 +144,7 @@ func (a *arrivals) until(ctx context.Context, probes []int) error {
 			if _, ok := a.at(n); ok {
 				break
 			}
-			if err := gate.Pause(ctx, 5*time.Millisecond); err != nil {
+			if err := pause.For(ctx, 5*time.Millisecond); err != nil {
 				return err
 			}
 		}

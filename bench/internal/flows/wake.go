@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/gate"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 const (
@@ -49,7 +49,7 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 			return nil, err
 		}
 		numbers = append(numbers, n)
-		if err := gate.Pause(ctx, napPause+time.Duration(rng.Int64N(int64(napPause)))); err != nil {
+		if err := pause.For(ctx, napPause+time.Duration(rng.Int64N(int64(napPause)))); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +112,7 @@ func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*Wak
 	if time.Until(at) < 0 {
 		return nil, errors.New("enrolling took so long that the alarm came before its end; the machine is too busy")
 	}
-	if err := gate.Pause(ctx, time.Until(at)-100*time.Millisecond); err != nil {
+	if err := pause.For(ctx, time.Until(at)-100*time.Millisecond); err != nil {
 		return nil, err
 	}
 	late := newTimes()
@@ -131,7 +131,7 @@ func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*Wak
 		for ; done < f.Counts.Completed; done++ {
 			late.add(now.Sub(at))
 		}
-		if err := gate.Pause(ctx, wakePoll); err != nil {
+		if err := pause.For(ctx, wakePoll); err != nil {
 			return nil, err
 		}
 	}

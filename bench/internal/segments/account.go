@@ -15,9 +15,9 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
-	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
@@ -188,7 +188,7 @@ func (a *account) waitLive(ctx context.Context, ids ...string) error {
 			return nil
 		}
 		// Less than what a build takes, more than what would slow it down.
-		if err := gate.Pause(ctx, 2*time.Millisecond); err != nil {
+		if err := pause.For(ctx, 2*time.Millisecond); err != nil {
 			return err
 		}
 	}

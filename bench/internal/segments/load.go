@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -46,7 +46,7 @@ func (a *account) submit(ctx context.Context, rec []byte, out *resolver.Outcome)
 		}
 		err := a.node.Submit(ctx, accountNumber, rec, out)
 		if errors.Is(err, resolver.ErrOverloaded) {
-			if err := gate.Pause(ctx, time.Millisecond); err != nil {
+			if err := pause.For(ctx, time.Millisecond); err != nil {
 				return err
 			}
 			continue

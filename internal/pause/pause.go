@@ -1,0 +1,22 @@
+// Package pause waits for a time that a context may cut short.
+package pause
+
+import (
+	"context"
+	"time"
+)
+
+// For waits for d, and returns why ctx ended if it has ended or does meanwhile.
+func For(ctx context.Context, d time.Duration) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
