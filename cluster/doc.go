@@ -40,7 +40,7 @@
 //
 // A node that fell silent is a member until its session ends,
 // Options.SessionTimeout after its last sign of life. One that was killed is
-// removed within about a second by the node that looks at it (neighbour.go), if
+// removed within about a second by a node that looks at it (neighbour.go), if
 // its machine still answers. Started again it removes its former self from the
 // group itself: its id is kept with its data, and the lock on those says that no
 // other process lives under it.

@@ -199,6 +199,10 @@ func (m *Member) Warmed(partitions []int) {
 	defer m.mu.Unlock()
 	switch {
 	case !slices.ContainsFunc(m.mu.planned, func(p int) bool { return !slices.Contains(partitions, p) }):
+		if m.mu.more != nil {
+			m.mu.more.Stop() // it has nothing more to tell
+			m.mu.more = nil
+		}
 		tell()
 	case m.mu.more == nil:
 		m.mu.more = time.AfterFunc(warmWait, func() {
