@@ -17,12 +17,15 @@ type Peers interface {
 	// several for those at once, and this one by answer. Each partition is
 	// answered for exactly once.
 	Ask(ctx context.Context, answer func(ctx context.Context, name string, partitions []int, args []byte) (any, error), name string, args any) ([]json.RawMessage, error)
+	// AskOwner asks the owner of one partition.
+	AskOwner(ctx context.Context, partition int, answer func(ctx context.Context, name string, partitions []int, args []byte) (any, error), name string, args any) (json.RawMessage, error)
 }
 
 // The questions that nodes ask each other.
 const (
 	askCompanies = "companies"
 	askUsers     = "users"
+	askRun       = "campaign_run"
 )
 
 // companiesQuery asks for companies, in order of their accounts.
@@ -42,6 +45,12 @@ type usersQuery struct {
 	AccountID *string `json:"account_id,omitempty"`
 }
 
+// runQuery asks how the run of a campaign stands.
+type runQuery struct {
+	Account  uint64 `json:"account"`
+	Campaign string `json:"campaign"`
+}
+
 // Answer answers a question that another node asks, for accounts of the
 // partitions.
 func (a *API) Answer(ctx context.Context, name string, partitions []int, args []byte) (any, error) {
@@ -59,6 +68,12 @@ func (a *API) Answer(ctx context.Context, name string, partitions []int, args []
 			return nil, fmt.Errorf("question %s: %w", name, err)
 		}
 		return a.usersOf(ctx, accounts, q)
+	case askRun:
+		var q runQuery
+		if err := json.Unmarshal(args, &q); err != nil {
+			return nil, fmt.Errorf("question %s: %w", name, err)
+		}
+		return a.runOf(ctx, q)
 	}
 	return nil, fmt.Errorf("there is no question %q; are the nodes of one version?", name)
 }
@@ -84,6 +99,28 @@ func gather[T any](ctx context.Context, a *API, name string, q any) (out []T, er
 		out = append(out, list...)
 	}
 	return out, nil
+}
+
+// CampaignRun is the newest run of a campaign of an account that may be another
+// node's. Of a campaign that was not sent, or is none, it is the zero value.
+func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) (r resolver.CampaignRun, err error) {
+	q := runQuery{account, campaign}
+	if a.opts.Peers == nil {
+		return a.runOf(ctx, q)
+	}
+	reply, err := a.opts.Peers.AskOwner(ctx, a.opts.Node.PartitionOf(account), a.Answer, askRun, q)
+	if err != nil {
+		return r, err
+	}
+	return r, json.Unmarshal(reply, &r)
+}
+
+func (a *API) runOf(ctx context.Context, q runQuery) (r resolver.CampaignRun, err error) {
+	err = a.opts.Node.Read(ctx, q.Account, func(v *resolver.View) error {
+		r, _ = v.CampaignRun(q.Campaign)
+		return nil
+	})
+	return r, err
 }
 
 // companies are those of all nodes.

@@ -3,7 +3,6 @@ package messaging
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -27,6 +26,9 @@ type Options struct {
 	// texts; the accounts' credentials are in the state.
 	Push push.Options
 	Text text.Options
+	// CampaignRun reads the newest run of a campaign of an account that may be
+	// another node's by now; nil reads at this node.
+	CampaignRun func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error)
 	// PublicURL is where recipients reach the service, without a slash at the
 	// end: links of messages begin with it.
 	PublicURL string
@@ -50,6 +52,12 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.CampaignRun == nil {
+		o.CampaignRun = func(ctx context.Context, account uint64, campaign string) (r resolver.CampaignRun, err error) {
+			err = o.Node.Read(ctx, account, func(v *resolver.View) error { r, _ = v.CampaignRun(campaign); return nil })
+			return r, err
+		}
 	}
 	if o.Sleep == nil {
 		o.Sleep = pause.For
@@ -79,7 +87,7 @@ type Dispatcher struct {
 	mu struct {
 		sync.Mutex
 		closed   bool
-		runs     map[runKey]*Run
+		runs     map[runKey]*run
 		starting map[runKey]int // commands under way that start a run
 	}
 }
@@ -99,7 +107,7 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	}
 	d := &Dispatcher{opts: o, slots: make(chan struct{}, o.Runs), again: make(chan struct{}, 1)}
 	d.ctx, d.stop = context.WithCancel(context.Background())
-	d.mu.runs, d.mu.starting = map[runKey]*Run{}, map[runKey]int{}
+	d.mu.runs, d.mu.starting = map[runKey]*run{}, map[runKey]int{}
 	newChannelCounters(o.Metrics, mediumEmail) // they are there from the start
 	o.Metrics.NewGauge("muster_campaigns_sending", func() float64 {
 		d.mu.Lock()
@@ -127,32 +135,56 @@ func (d *Dispatcher) Close() {
 	d.done.Wait()
 }
 
-// ErrStopping says that the service stops; what was begun goes on at the next
-// start.
-var ErrStopping = errors.New("the service is stopping; what was begun goes on at the next start")
+// ErrGoesOn says that a campaign was begun and goes on, without the one who waited
+// for it. Who sends it again sends it twice.
+var ErrGoesOn = errors.New("sending goes on without this request")
 
-// ErrMoved says that a campaign goes on at another node, or at this one when what
-// it needs is back.
-var ErrMoved = fmt.Errorf("another node goes on with what was begun: %w", ErrStopping)
+// How a run ends that is not over in the state.
+var (
+	// errStopping says that the service stops; what was begun goes on at the next
+	// start.
+	errStopping = errors.New("the service is stopping")
+	// errMoved says that a campaign goes on at another node, or at this one when
+	// what it needs is back.
+	errMoved = errors.New("another node goes on with what was begun")
+)
 
-// Send starts a campaign and waits until it has been sent. When ctx ends before,
-// sending goes on, and so it does after a stop of the service. A refusal of the
-// state machine is a *[resolver.Refusal].
+// Send starts a campaign and waits until it has been sent, at whichever node. When
+// ctx ends before, sending goes on, and so it does after a stop of the service; the
+// error is [ErrGoesOn] then. A refusal of the state machine is a
+// *[resolver.Refusal].
 func (d *Dispatcher) Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error) {
-	r, err := d.Start(ctx, account, start)
+	state, r, err := d.start(ctx, account, start)
 	if err != nil {
 		return resolver.CampaignRun{}, err
 	}
-	select {
-	case <-r.ended:
-		return r.result()
-	case <-ctx.Done():
-		return resolver.CampaignRun{}, ctx.Err()
+	if r != nil {
+		select {
+		case <-r.ended:
+			switch {
+			case r.err == nil:
+				return r.state, nil
+			case errors.Is(r.err, errStopping):
+				return resolver.CampaignRun{}, ErrGoesOn
+			case !errors.Is(r.err, errMoved):
+				return resolver.CampaignRun{}, r.err
+			}
+		case <-ctx.Done():
+			return resolver.CampaignRun{}, ErrGoesOn
+		}
 	}
+	return d.follow(ctx, account, state)
 }
 
 // Start starts a campaign and returns at once.
-func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.CampaignStart) (*Run, error) {
+func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.CampaignStart) error {
+	_, _, err := d.start(ctx, account, start)
+	return err
+}
+
+// start puts the start of a campaign on record and runs it. The run is nil when it
+// is another node's to run.
+func (d *Dispatcher) start(ctx context.Context, account uint64, start resolver.CampaignStart) (state resolver.CampaignRun, r *run, err error) {
 	d.mu.Lock()
 	old := d.mu.runs[runKey{account, start.ID}]
 	d.mu.Unlock()
@@ -164,26 +196,49 @@ func (d *Dispatcher) Start(ctx context.Context, account uint64, start resolver.C
 	defer d.startsNow(runKey{account, start.ID})()
 	reply, err := d.opts.Node.Command(ctx, account, resolver.CommandCampaignStart, start)
 	if err != nil {
-		return nil, err
+		return state, nil, err
 	}
-	var state resolver.CampaignRun
 	if err := decode(reply, &state); err != nil {
-		return nil, err
+		return state, nil, err
 	}
-	return d.begin(account, state, false)
+	return state, d.begin(account, state, false), nil
 }
 
-// begin runs a campaign whose start is on record.
-func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed bool) (*Run, error) {
+// followPause is the pause between two looks at a run of another node.
+const followPause = 500 * time.Millisecond
+
+// follow waits until the run that was begun here is over at the node that goes on
+// with it.
+func (d *Dispatcher) follow(ctx context.Context, account uint64, begun resolver.CampaignRun) (resolver.CampaignRun, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(d.ctx, cancel)()
+	for ctx.Err() == nil {
+		state, err := d.opts.CampaignRun(ctx, account, begun.ID)
+		switch {
+		case err != nil: // nobody answers for the account at present
+		case state.Run != begun.Run: // it was deleted, or begun anew
+			return state, ErrGoesOn
+		case !state.Busy():
+			return state, nil
+		}
+		_ = d.opts.Sleep(ctx, followPause)
+	}
+	return resolver.CampaignRun{}, ErrGoesOn
+}
+
+// begin runs a campaign whose start is on record. It returns nil when somebody else
+// is to: the node that acts for the account, or this one at its next start.
+func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed bool) *run {
 	epoch, acts := d.opts.Node.Acting(account)
 	if !acts {
-		return nil, ErrMoved // whoever acts takes it up
+		return nil // whoever acts takes it up
 	}
-	r := &Run{d: d, account: account, epoch: epoch, number: state.Run, state: state, resumed: resumed, ended: make(chan struct{})}
+	r := &run{d: d, account: account, epoch: epoch, number: state.Run, state: state, resumed: resumed, ended: make(chan struct{})}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.mu.closed {
-		return nil, ErrStopping
+		return nil
 	}
 	key := runKey{account, state.ID}
 	d.mu.runs[key] = r
@@ -194,19 +249,19 @@ func (d *Dispatcher) begin(account uint64, state resolver.CampaignRun, resumed b
 			r.send(d.ctx)
 			<-d.slots
 		case <-d.ctx.Done():
-			r.err = ErrStopping
+			r.err = errStopping
 		}
 		d.mu.Lock()
 		if d.mu.runs[key] == r {
 			delete(d.mu.runs, key)
 		}
 		d.mu.Unlock()
-		if errors.Is(r.err, ErrMoved) {
+		if errors.Is(r.err, errMoved) {
 			select {
 			case d.again <- struct{}{}:
 			default:
 			}
 		}
 	})
-	return r, nil
+	return r
 }

@@ -51,9 +51,7 @@ func (d *Dispatcher) takeUp() error {
 				continue
 			}
 			d.opts.Logger.Info("a campaign that was cut off goes on", "campaign", r.ID, "run", r.Run, "sent", r.Sent, "of", r.Total)
-			if _, err := d.begin(account, r, true); err != nil {
-				return err
-			}
+			d.begin(account, r, true)
 		}
 	}
 	return nil

@@ -14,8 +14,8 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// Run is a campaign being sent.
-type Run struct {
+// run is a campaign being sent.
+type run struct {
 	d        *Dispatcher
 	account  uint64
 	epoch    uint64 // under which it is sent, 0 when embedded
@@ -56,18 +56,7 @@ const (
 	grace = 10 * time.Second
 )
 
-func (r *Run) over() bool { return r.stopped.Load() }
-
-// Ended is closed when the run is over, or the service stops.
-func (r *Run) Ended() <-chan struct{} { return r.ended }
-
-// result is the run as it ended.
-func (r *Run) result() (resolver.CampaignRun, error) {
-	if r.err != nil {
-		return resolver.CampaignRun{}, r.err
-	}
-	return r.state, nil
-}
+func (r *run) over() bool { return r.stopped.Load() }
 
 func decode(b []byte, v any) error {
 	if err := json.Unmarshal(b, v); err != nil {
@@ -77,7 +66,7 @@ func decode(b []byte, v any) error {
 }
 
 // send works until nobody is left, the run is stopped, or ctx ends.
-func (r *Run) send(ctx context.Context) {
+func (r *run) send(ctx context.Context) {
 	err := r.prepare()
 	if r.medium != nil {
 		defer r.medium.close()
@@ -94,11 +83,11 @@ func (r *Run) send(ctx context.Context) {
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		r.err = ErrStopping
+		r.err = errStopping
 		return
 	case r.moved(err):
 		r.d.opts.Logger.Info("a campaign goes on elsewhere or later", "campaign", r.state.ID, "reason", err)
-		r.err = ErrMoved
+		r.err = errMoved
 		return
 	}
 	var refusal *resolver.Refusal
@@ -111,16 +100,19 @@ func (r *Run) send(ctx context.Context) {
 		r.state, _ = v.CampaignRun(r.state.ID)
 		return nil
 	})
+	if r.moved(r.err) {
+		r.err = errMoved
+	}
 }
 
 // moved tells whether an error means that another node goes on with the run, or
 // this one when the log is back. Embedded there is neither.
-func (r *Run) moved(err error) bool {
-	return r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, ErrMoved) || errors.Is(err, resolver.ErrNotOwner) ||
+func (r *run) moved(err error) bool {
+	return r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, errMoved) || errors.Is(err, resolver.ErrNotOwner) ||
 		errors.Is(err, resolver.ErrUnavailable) || errors.Is(err, resolver.ErrOverloaded))
 }
 
-func (r *Run) command(ctx context.Context, name string, args, reply any) error {
+func (r *run) command(ctx context.Context, name string, args, reply any) error {
 	b, err := r.d.opts.Node.Command(ctx, r.account, name, args)
 	if err != nil || reply == nil {
 		return err
@@ -129,7 +121,7 @@ func (r *Run) command(ctx context.Context, name string, args, reply any) error {
 }
 
 // prepare reads what is sent.
-func (r *Run) prepare() error {
+func (r *run) prepare() error {
 	var contents []resolver.CampaignContent
 	var secret []byte
 	r.at = time.UnixMilli(r.state.StartedMs)
@@ -166,12 +158,12 @@ func (r *Run) prepare() error {
 }
 
 // claim is what claims recipients.
-func (r *Run) claim() resolver.CampaignBatch {
+func (r *run) claim() resolver.CampaignBatch {
 	return resolver.CampaignBatch{ID: r.state.ID, Run: r.number, Epoch: r.epoch}
 }
 
 // resume sends to those who were being sent to when the service stopped.
-func (r *Run) resume(ctx context.Context) error {
+func (r *run) resume(ctx context.Context) error {
 	var reply resolver.CampaignBatchReply
 	if err := r.command(ctx, resolver.CommandCampaignResume, r.claim(), &reply); err != nil {
 		return err
@@ -180,7 +172,7 @@ func (r *Run) resume(ctx context.Context) error {
 }
 
 // batch sends to the next recipients; more is false when the run is over.
-func (r *Run) batch(ctx context.Context) (more bool, err error) {
+func (r *run) batch(ctx context.Context) (more bool, err error) {
 	var reply resolver.CampaignBatchReply
 	if err := r.command(ctx, resolver.CommandCampaignBatch, r.claim(), &reply); err != nil {
 		return false, err
@@ -212,7 +204,7 @@ func (r *Run) batch(ctx context.Context) (more bool, err error) {
 // nothingHanded is the fault that kept every message of the run from being handed
 // over: the relay is down, also for an audience too small for maxFailing. Who was
 // not reached is sent to when the campaign is sent again.
-func (r *Run) nothingHanded() error {
+func (r *run) nothingHanded() error {
 	if fault := r.fault.Load(); fault != nil && !r.handed.Load() && r.state.Sent == 0 {
 		return fmt.Errorf("no message could be handed over; the last: %w", *fault)
 	}
@@ -227,7 +219,7 @@ type message struct {
 
 // deliver sends to recipients with several workers. The outcome of a message is
 // on record before its worker takes the next one.
-func (r *Run) deliver(ctx context.Context, list []resolver.Recipient) error {
+func (r *run) deliver(ctx context.Context, list []resolver.Recipient) error {
 	work := make(chan message)
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
@@ -253,7 +245,7 @@ func (r *Run) deliver(ctx context.Context, list []resolver.Recipient) error {
 }
 
 // load hands recipients to the workers, some at a time.
-func (r *Run) load(ctx context.Context, list []resolver.Recipient, work chan<- message) error {
+func (r *run) load(ctx context.Context, list []resolver.Recipient, work chan<- message) error {
 	for len(list) > 0 {
 		n := min(loadedAtOnce, len(list))
 		ready := make([]message, 0, n)
@@ -291,10 +283,10 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // one sends one message and reports what became of it.
-func (r *Run) one(ctx context.Context, m message) error {
+func (r *run) one(ctx context.Context, m message) error {
 	end, mine := r.d.opts.Node.Effect(r.account, r.epoch)
 	if !mine {
-		return ErrMoved
+		return errMoved
 	}
 	defer end()
 	ctx, cancel := graceful(ctx)
@@ -337,7 +329,7 @@ func (r *Run) one(ctx context.Context, m message) error {
 
 // try makes attempts while they fail for a while only. A message whose answer
 // was lost is sent again, too: a repeat has the same id, and losing one is worse.
-func (r *Run) try(ctx context.Context, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
+func (r *run) try(ctx context.Context, attempt func(context.Context) outcome.Result) (o outcome.Result, err error) {
 	pause := firstPause
 	for n := 1; ; n++ {
 		o = attempt(ctx)
@@ -360,7 +352,7 @@ func (r *Run) try(ctx context.Context, attempt func(context.Context) outcome.Res
 
 // report puts an outcome on record. The state may be too busy for a moment;
 // the message has gone out, so the report is not given up.
-func (r *Run) report(ctx context.Context, result resolver.CampaignResult) error {
+func (r *run) report(ctx context.Context, result resolver.CampaignResult) error {
 	return record(ctx, r.d.opts.Node, r.d.opts.Sleep, r.account, resolver.CommandCampaignResult, result)
 }
 

@@ -95,7 +95,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 		}
 		if c.Result == ResultRefused {
 			// The rest waits for a start after the account is put right.
-			if r.busy() {
+			if r.Busy() {
 				m.stopRun(a, r, "stopped: "+c.Reason)
 			}
 		}
@@ -215,7 +215,7 @@ func (n *Node) AccountsSending() (list []uint64) {
 		p.mu.RLock()
 		for _, a := range p.accountsByIndex() {
 			for _, r := range a.runs {
-				if r.busy() {
+				if r.Busy() {
 					list = append(list, a.number)
 					break
 				}
@@ -235,7 +235,7 @@ func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.wait() }
 func (v *View) BusyCampaigns() []CampaignRun {
 	var out []CampaignRun
 	for id, r := range v.a.runs {
-		if r.busy() {
+		if r.Busy() {
 			c, _ := v.CampaignRun(id)
 			out = append(out, c)
 		}

@@ -129,8 +129,8 @@ type VariantCounts struct {
 	Clicked uint64 `json:"clicked"`
 }
 
-// busy tells whether the run goes on.
-func (r *CampaignRun) busy() bool {
+// Busy tells whether the run goes on.
+func (r *CampaignRun) Busy() bool {
 	return r != nil && (r.Status == RunSending || r.Status == RunTesting)
 }
 
@@ -168,7 +168,7 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		return noCampaign()
 	}
 	old := a.runs[c.ID]
-	if old.busy() {
+	if old.Busy() {
 		return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
 	}
 	switch {
@@ -285,7 +285,7 @@ func (m *Machine) storeRuns(a *account) {
 
 // run finds the run a command speaks of, nil when that is over.
 func (a *account) run(id string, number int) (*Campaign, *CampaignRun) {
-	if r := a.runs[id]; r.busy() && r.Run == number {
+	if r := a.runs[id]; r.Busy() && r.Run == number {
 		return a.campaigns[id], r
 	}
 	return nil, nil

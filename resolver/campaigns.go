@@ -101,7 +101,7 @@ func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
 		if old == nil {
 			return noCampaign()
 		}
-		if a.runs[c.ID].busy() {
+		if a.runs[c.ID].Busy() {
 			return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
 		}
 		c.Number, c.CreatedMs, c.OneOff, was = old.Number, old.CreatedMs, old.OneOff, old.BodyBytes
@@ -182,7 +182,7 @@ func (m *Machine) deleteCampaign(cmd *command, c CampaignID) *Refusal {
 		return noCampaign()
 	}
 	switch r := a.runs[c.ID]; {
-	case r.busy():
+	case r.Busy():
 		return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
 	case r != nil && m.logTime-r.FinishedMs < keptSentMs:
 		return &Refusal{Code: "conflict", Message: "the campaign was sent, so it stays on record; it may be deleted 90 days after it was sent last"}
@@ -197,7 +197,7 @@ func (m *Machine) makeRoomForCampaign(a *account) bool {
 	for _, number := range a.oneOffs {
 		// What was made and not sent is about to be, unless a crash came between.
 		x := a.campaigns[a.campaignIDs[number]]
-		if r := a.runs[x.ID]; r != nil && !r.busy() || r == nil && m.logTime-x.CreatedMs > dayMs {
+		if r := a.runs[x.ID]; r != nil && !r.Busy() || r == nil && m.logTime-x.CreatedMs > dayMs {
 			m.dropCampaign(a, x)
 			return true
 		}
@@ -231,7 +231,7 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 func (a *account) campaignsWith(has func(*Campaign) bool) []string {
 	var out []string
 	for id, c := range a.campaigns {
-		if has(c) && (a.runs[id] == nil || a.runs[id].busy()) {
+		if has(c) && (a.runs[id] == nil || a.runs[id].Busy()) {
 			out = append(out, `campaign "`+c.Name+`" (`+id+")")
 		}
 	}

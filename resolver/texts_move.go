@@ -38,7 +38,7 @@ func (m *Machine) moveContents(a *account, id string, value []byte) error {
 	links, counts := linksOf(list)
 	r.Links = counts
 	var contents []byte
-	if r.busy() {
+	if r.Busy() {
 		contents = append(contents, value...)
 	}
 	m.keepContents(a, r, r, contents, mustJSON(links))

@@ -17,7 +17,7 @@ import (
 // Campaigns sends campaigns: a [*messaging.Dispatcher].
 type Campaigns interface {
 	Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error)
-	Start(ctx context.Context, account uint64, start resolver.CampaignStart) (*messaging.Run, error)
+	Start(ctx context.Context, account uint64, start resolver.CampaignStart) error
 	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
 }
 
@@ -452,7 +452,7 @@ func (a *API) startABTest(c *call) (any, error) {
 		return nil, err
 	}
 	start.AB = ab
-	if _, err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start); err != nil {
+	if err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start); err != nil {
 		return nil, err
 	}
 	return a.campaignStats(c)

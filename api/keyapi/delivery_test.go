@@ -34,6 +34,9 @@ type sending struct {
 	*service
 	capture *capture.Store
 	remote  *httptest.Server
+	sender  *messaging.Dispatcher
+	arrived chan struct{} // unless nil, told of each request; it is answered once held is closed
+	held    chan struct{}
 
 	mu   sync.Mutex
 	got  []string // what the endpoint was sent, by path
@@ -61,7 +64,7 @@ func newSending(t *testing.T) *sending {
 		ok(t, err)
 		t.Cleanup(d.Close)
 		t.Cleanup(client.CloseIdleConnections)
-		o.Campaigns = d
+		o.Campaigns, x.sender = d, d
 	})
 	return x
 }
@@ -71,6 +74,10 @@ func (x *sending) answer(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path == "/token" {
 		fmt.Fprint(w, `{"access_token":"t","expires_in":3600,"token_type":"Bearer"}`)
 		return
+	}
+	if x.arrived != nil {
+		x.arrived <- struct{}{}
+		<-x.held
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -366,4 +373,31 @@ func TestPaceOfASendIsRefusedByItsField(t *testing.T) {
 		}
 	}
 	x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"batch_size":null,"delay_between_batches":null}`, nil)
+}
+
+// TestStopDoesNotInviteToSendTwice: whoever waits for the end of what is being sent
+// while the service stops is told that it goes on, and not to try again.
+func TestStopDoesNotInviteToSendTwice(t *testing.T) {
+	x := newSending(t)
+	x.put("push", "fcm", x.firebase())
+	x.addDevice(x.contact(`{"email":"ada@x.io"}`), "phone", "fcm", fcmOne)
+	x.arrived, x.held = make(chan struct{}, 8), make(chan struct{})
+	send := func() {
+		res, answer := x.with(x.creds.APIKey, "POST", "/api/v1/push/send", `{"title":"T"}`)
+		var a struct {
+			Status, Message string
+			Data            pushResult
+		}
+		ok(t, json.Unmarshal([]byte(answer), &a))
+		if res.StatusCode != 503 || res.Header.Get("Retry-After") != "" || a.Status != "failure" || !strings.Contains(a.Message, "goes on") || a.Data.CampaignID == "" {
+			t.Errorf("%d %v %s", res.StatusCode, res.Header, answer)
+		}
+	}
+	var work sync.WaitGroup
+	work.Go(send)
+	<-x.arrived
+	work.Go(x.sender.Close)
+	send()
+	close(x.held)
+	work.Wait()
 }

@@ -64,7 +64,9 @@ func failWith(c code, message string, args ...any) error {
 var (
 	errForbidden = &failure{code: codeForbidden, message: "You don't have permission to perform this action"}
 	errNoMemory  = &failure{code: codeUnavailable, message: "Too many bytes are in flight. Send the request again in a moment.", retryAfter: 1}
-	errNoRoute   = &failure{code: codeNotFound, message: "There is nothing at this path."}
+	// errGoesOn has no Retry-After: who repeats the request sends twice.
+	errGoesOn  = &failure{code: codeUnavailable, message: "The campaign was begun and goes on, but the server stops and this request cannot wait for the end. Do not send it again: its stats tell how far it is."}
+	errNoRoute = &failure{code: codeNotFound, message: "There is nothing at this path."}
 )
 
 // tooMany says to wait; the seconds are rounded up.
@@ -93,8 +95,8 @@ func classify(err error) (f *failure, ours bool) {
 		return &failure{code: codeUnavailable, message: "History is not available at present. Events are stored and live segments counted. Try again later.", retryAfter: 5}, true
 	case errors.Is(err, context.DeadlineExceeded):
 		return &failure{code: codeUnavailable, message: "The answer was not ready in time. Try again later.", retryAfter: 5}, false
-	case errors.Is(err, messaging.ErrStopping):
-		return &failure{code: codeUnavailable, message: "The server is stopping; what was begun goes on when it is back.", retryAfter: 5}, false
+	case errors.Is(err, messaging.ErrGoesOn):
+		return errGoesOn, false
 	case errors.Is(err, resolver.ErrUnavailable), errors.Is(err, context.Canceled):
 		return &failure{code: codeUnavailable, message: "The server is not available at present. Try again later.", retryAfter: 5}, true
 	case errors.Is(err, eventlog.ErrTooLarge):

@@ -127,6 +127,11 @@ func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent,
 	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, resolver.CampaignStart{
 		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []resolver.CampaignContent{content},
 	})
+	if errors.Is(err, messaging.ErrGoesOn) {
+		f := *errGoesOn
+		f.data = out
+		return nil, &f
+	}
 	if err != nil {
 		return nil, err
 	}

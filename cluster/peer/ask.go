@@ -27,22 +27,40 @@ type Answer = func(ctx context.Context, name string, partitions []int, args []by
 // there or loading are waited for; then the error wraps [ErrNoOwner]. Questions
 // change nothing, so they are asked again whatever went wrong.
 func (p *Peers) Ask(ctx context.Context, answer Answer, name string, args any) ([]json.RawMessage, error) {
+	node := p.node.Load()
+	if node == nil {
+		return nil, ErrNoOwner
+	}
+	all := make([]int, node.Partitions())
+	for i := range all {
+		all[i] = i
+	}
+	return p.ask(ctx, node, all, answer, name, args)
+}
+
+// AskOwner is [Peers.Ask] for one partition.
+func (p *Peers) AskOwner(ctx context.Context, partition int, answer Answer, name string, args any) (json.RawMessage, error) {
+	node := p.node.Load()
+	if node == nil {
+		return nil, ErrNoOwner
+	}
+	replies, err := p.ask(ctx, node, []int{partition}, answer, name, args)
+	if err != nil {
+		return nil, err
+	}
+	return replies[0], nil
+}
+
+// ask asks about the partitions that are left.
+func (p *Peers) ask(ctx context.Context, node Node, left []int, answer Answer, name string, args any) ([]json.RawMessage, error) {
 	p.asked.Inc()
 	text, err := json.Marshal(args)
 	if err != nil {
 		return nil, fmt.Errorf("question %s: %w", name, err)
 	}
-	node := p.node.Load()
-	if node == nil {
-		return nil, ErrNoOwner
-	}
 	ctx, cancel := context.WithTimeout(ctx, p.opts.Wait)
 	defer cancel()
 	var out []json.RawMessage
-	left := make([]int, node.Partitions())
-	for i := range left {
-		left[i] = i
-	}
 	fault := error(ErrNoOwner)
 	for again := firstPause; ; again = min(2*again, lastPause) {
 		byNode := map[string][]int{} // by address, "" for this node

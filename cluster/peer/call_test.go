@@ -96,6 +96,11 @@ func TestAsk(t *testing.T) {
 	if have, err := ask(); err != nil || have != `"owner who {\"a\":1} [1 2]"; "router who {\"a\":1} [0]"` {
 		t.Errorf("%s %v", have, err)
 	}
+	for partition, want := range []string{`"router who null [0]"`, `"owner who null [1]"`} {
+		if have, err := router.peers.AskOwner(t.Context(), partition, router.answer, "who", nil); err != nil || string(have) != want {
+			t.Errorf("the owner of partition %d: %s %v, expected %s", partition, have, err, want)
+		}
+	}
 	// One partition moves while it is asked for.
 	owner.state.own(2, false)
 	go func() {

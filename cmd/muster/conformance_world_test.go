@@ -45,6 +45,7 @@ func newWorld(t *testing.T, args []string) *world {
 	roots := filepath.Join(w.dir, "roots.pem")
 	ok(t, os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.remote.secure.Certificate().Raw}), 0o600))
 	t.Setenv("SSL_CERT_FILE", roots)
+	var others []*server
 	args = append(args, "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")
 	if slices.Contains(args, "--cluster-secret") {
 		// Two nodes more, each with a part of the companies. Whoever makes the
@@ -52,12 +53,18 @@ func newWorld(t *testing.T, args []string) *world {
 		credentials, addr := filepath.Join(w.dir, "credentials.json"), freeAddr(t)
 		args = append(args, "--public-url", "http://"+addr, "--credentials", credentials)
 		for range 2 {
-			launch(t, t.TempDir(), args...).untilReady()
+			others = append(others, launch(t, t.TempDir(), args...))
+			others[len(others)-1].untilReady()
 		}
 		args = append(args, "--listen", addr)
 	}
 	w.server = serve(t, w.dir, args...)
 	w.server.creds.SetOrigin(w.server.origin)
+	for _, node := range others {
+		// A partition that moves takes along neither the rate of a key nor who
+		// listens; that is not what is looked at here.
+		node.untilMetric("muster_cluster_partitions_assigned 1", "muster_cluster_partitions_loading 0")
+	}
 	w.admin = w.signIn(t, w.server.creds.ConsoleEmail, w.server.creds.ConsolePassword)
 	return w
 }

@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
+	"github.com/musterhq/muster/resolver"
 )
 
 // messagingConfig is what the flags of serve say about messages.
@@ -149,6 +150,9 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	s.dispatcher, err = messaging.New(ctx, messaging.Options{
 		Node: eng.Node, Mailer: mailer, PublicURL: c.messaging.publicURL, Now: time.Now, Metrics: c.ingest.Metrics, Logger: c.log,
 		Capture: s.capture, Push: push.Options{AllowPrivate: c.messaging.allowPrivate}, Text: text.Options{AllowPrivate: c.messaging.allowPrivate},
+		CampaignRun: func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error) {
+			return s.console.CampaignRun(ctx, account, campaign)
+		},
 	})
 	if err != nil {
 		return s, err
