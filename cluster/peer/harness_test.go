@@ -130,6 +130,7 @@ type member struct {
 	state  *state
 	memory *ingest.Memory
 	server *Server
+	router *Router
 	http   *fasthttp.Server
 	// handle answers what is the node's.
 	handle fasthttp.RequestHandler
@@ -154,7 +155,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	ok(t, err)
 	m.peers.Start(m.state)
 	m.server = NewServer(m.peers, func(rc *fasthttp.RequestCtx) { rc.SetStatusCode(404) })
-	router := NewRouter(m.peers, RouterOptions{
+	m.router = NewRouter(m.peers, RouterOptions{
 		Partition: func(rc *fasthttp.RequestCtx) (int, bool) {
 			rc.Request.Header.Cookie("session") // where accounts are looked for, too
 			h := rc.Request.Header.Peek(testPartition)
@@ -169,7 +170,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 			rc.SetBodyString("refused: " + text)
 		},
 	})
-	m.server.Open(router, func(ctx context.Context, name string, partitions []int, args []byte) (any, error) {
+	m.server.Open(m.router, func(ctx context.Context, name string, partitions []int, args []byte) (any, error) {
 		return m.answer(ctx, name, partitions, args)
 	})
 	m.http = ingest.NewServer(ingest.Options{BodyBytes: 4 << 20, Internal: Is, HeaderRoom: HeadRoom}, func(rc *fasthttp.RequestCtx) {
@@ -177,7 +178,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 			m.server.Handle(rc)
 			return
 		}
-		router.Handle(rc)
+		m.router.Handle(rc)
 	})
 	served := make(chan error, 1)
 	go func() { served <- m.http.Serve(ln) }()

@@ -28,13 +28,18 @@ type Router struct {
 	opts  RouterOptions
 	// memory is what bodies of requests are taken from that go to other nodes: a
 	// part, so that there is room for those that are answered here.
-	memory *ingest.Memory
+	memory   *ingest.Memory
+	draining chan struct{} // closed by Drain
 }
 
 // NewRouter returns a router.
 func NewRouter(p *Peers, opts RouterOptions) *Router {
-	return &Router{peers: p, opts: opts, memory: p.opts.Memory.Part(2)}
+	return &Router{peers: p, opts: opts, memory: p.opts.Memory.Part(2), draining: make(chan struct{})}
 }
+
+// Drain ends the streams of live events that come from other nodes. It is called
+// once.
+func (r *Router) Drain() { close(r.draining) }
 
 // Handle answers a client's request.
 func (r *Router) Handle(rc *fasthttp.RequestCtx) {
@@ -63,7 +68,7 @@ func (r *Router) owned(rc *fasthttp.RequestCtx) {
 
 const (
 	textMoving  = "the account is moving between nodes; nothing was changed, send the request again"
-	textUnknown = "the node that answers for the account was lost; whether the request was carried out is not known. Send it again: events with the same idempotency_key, a campaign as it is; it goes on where it stood"
+	textUnknown = "the node that answers for the account was lost; whether the request was carried out is not known. Send it again: events with the same idempotency_key, a campaign as it is, it goes on where it stood; of a push message or a single e-mail look first whether it was sent"
 )
 
 // here answers a request on this node. An account whose partition left meanwhile
@@ -162,7 +167,7 @@ func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte, fault i
 		discard(resp)
 		return again
 	default:
-		pass(rc, resp)
+		r.pass(rc, resp)
 	}
 	return over
 }
@@ -175,7 +180,7 @@ func discard(resp *fasthttp.Response) {
 }
 
 // pass answers with another node's answer.
-func pass(rc *fasthttp.RequestCtx, resp *fasthttp.Response) {
+func (r *Router) pass(rc *fasthttp.RequestCtx, resp *fasthttp.Response) {
 	length, ends := resp.Header.ContentLength(), rc.Response.ConnectionClose() // the request was not read to its end
 	resp.Header.SetNoDefaultContentType(true)                                  // the owner gave it where there is one
 	resp.Header.CopyTo(&rc.Response.Header)
@@ -198,6 +203,9 @@ func pass(rc *fasthttp.RequestCtx, resp *fasthttp.Response) {
 		}
 		rc.Response.SetBodyRaw(body)
 		b.Close() //nolint:errcheck // a connection that cannot be kept is closed
+	case length < 0 && string(resp.Header.ContentType()) == eventStream:
+		rc.Response.ImmediateHeaderFlush = true
+		rc.Response.SetBodyStream(r.newLive(b, rc.Conn()), length)
 	default:
 		if length < 0 {
 			b.conn = rc.Conn()

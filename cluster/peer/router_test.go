@@ -144,6 +144,40 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// TestDrainEndsStreams: a stream that another node sends ends when this one stops, as
+// one of its own does, though nothing comes for a while: with a last message, unless
+// that would stand in the middle of another.
+func TestDrainEndsStreams(t *testing.T) {
+	for sent, end := range map[string]string{"data: 1\n\n": "event: end\ndata: {}\n\n", "data: 2": ""} {
+		_, router, owner := two(t, time.Second)
+		silent := make(chan struct{})
+		owner.handle = func(rc *fasthttp.RequestCtx) {
+			rc.SetContentType("text/event-stream")
+			rc.Response.ImmediateHeaderFlush = true
+			rc.SetBodyStreamWriter(func(w *bufio.Writer) {
+				w.WriteString(sent)
+				ok(t, w.Flush())
+				<-silent
+			})
+		}
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+router.Address+"/", nil)
+		ok(t, err)
+		req.Header.Set(testPartition, "1")
+		res, err := http.DefaultClient.Do(req)
+		ok(t, err)
+		first := make([]byte, len(sent))
+		_, err = io.ReadFull(res.Body, first)
+		ok(t, err)
+		router.router.Drain()
+		rest, err := io.ReadAll(res.Body)
+		if string(first) != sent || string(rest) != end || err != nil {
+			t.Errorf("%q, then %q %v", first, rest, err)
+		}
+		res.Body.Close()
+		close(silent)
+	}
+}
+
 // TestWaitsForAnOwner: an owner that is unknown, loading, dead or another by now
 // is waited for; nothing is carried out twice; in the end the answer is 503 with
 // Retry-After.

@@ -217,6 +217,9 @@ func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handle
 func (s *services) drain() {
 	s.end()
 	s.running.Wait()
+	if s.router != nil {
+		s.router.Drain()
+	}
 	if s.console != nil {
 		s.console.Close()
 	}

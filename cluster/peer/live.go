@@ -1,0 +1,91 @@
+package peer
+
+import (
+	"bytes"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+const eventStream = "text/event-stream"
+
+// live is a stream of server-sent events that another node sends, on its way to
+// the client. It has no end of its own, and the next piece may take long: it ends
+// when this node stops, as one of its own does.
+type live struct {
+	from     *passing
+	conn     net.Conn // the client's
+	pieces   chan piece
+	gone     chan struct{} // closed when nobody reads any more
+	close    sync.Once
+	draining <-chan struct{}
+	left     []byte // of the newest piece
+	err      error  // behind it
+	whole    bool   // what was read ends with a message
+}
+
+// piece is what one read gave.
+type piece struct {
+	bytes []byte
+	err   error
+}
+
+// newLive reads from the answer; whoever calls must close it.
+func (r *Router) newLive(from *passing, to net.Conn) *live {
+	l := &live{from: from, conn: to, pieces: make(chan piece), gone: make(chan struct{}), draining: r.draining, whole: true}
+	go l.pump()
+	return l
+}
+
+// pump reads until there is no more, or nobody reads.
+func (l *live) pump() {
+	defer l.from.Close() //nolint:errcheck // a connection that cannot be kept is closed
+	for {
+		b := make([]byte, 4096)
+		n, err := l.from.Read(b)
+		select {
+		case l.pieces <- piece{bytes: b[:n], err: err}:
+		case <-l.gone:
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+var (
+	endOfMessage = []byte("\n\n")
+	// lastMessage is what a stream of this node's own ends with.
+	lastMessage = []byte("event: end\ndata: {}\n\n")
+)
+
+// Read implements [io.Reader].
+func (l *live) Read(to []byte) (int, error) {
+	for len(l.left) == 0 {
+		if l.err != nil {
+			return 0, l.err
+		}
+		select {
+		case p := <-l.pieces:
+			l.left, l.err = p.bytes, p.err
+			if len(p.bytes) > 0 {
+				l.whole = bytes.HasSuffix(p.bytes, endOfMessage)
+			}
+		case <-l.draining:
+			if l.err = io.EOF; l.whole {
+				l.left = lastMessage
+			}
+		}
+	}
+	n := copy(to, l.left)
+	l.left = l.left[n:]
+	return n, l.conn.SetWriteDeadline(time.Now().Add(passWriteTime))
+}
+
+// Close implements [io.Closer].
+func (l *live) Close() error {
+	l.close.Do(func() { close(l.gone) })
+	return nil
+}
