@@ -398,12 +398,17 @@ func (c *nodes) testStream(t *testing.T, x *tenant) {
 	}
 }
 
-// testStrangers: a node with another secret, or none, is turned away.
+// testStrangers: a node with another secret, or none, is turned away, and so is one
+// that gives another's address for its own.
 func (c *nodes) testStrangers(t *testing.T) {
-	for _, change := range [][]string{{"--cluster-secret", "another secret of the tests"}, {"--cluster-secret", ""}} {
+	for _, change := range [][]string{
+		{"same --cluster-secret", "--cluster-secret", "another secret of the tests"},
+		{"same --cluster-secret", "--cluster-secret", ""},
+		{"leads to another server", "--advertise", strings.TrimPrefix(c.all[1].origin, "http://")},
+	} {
 		args := append([]string{"serve", "--data", filepath.Join(t.TempDir(), "data"), "--listen", "127.0.0.1:0"}, c.args...)
-		code, out, errs := muster(t, "", append(args, change...)...)
-		if code != exitFailed || !strings.Contains(errs, "same --cluster-secret") || strings.Contains(out, "ready") {
+		code, out, errs := muster(t, "", append(args, change[1:]...)...)
+		if code != exitFailed || !strings.Contains(errs, change[0]) || strings.Contains(out, "ready") {
 			t.Errorf("%q: %d %s %s", change, code, out, errs)
 		}
 	}

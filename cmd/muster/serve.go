@@ -99,7 +99,8 @@ func (p *process) serve(ctx context.Context) (err error) {
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
-	server := ingest.NewServer(c.ingest, calls.before(ops.Handle))
+	self := newSelfCall()
+	server := ingest.NewServer(c.ingest, self.before(calls.before(ops.Handle)))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	stopServer := func() error {
@@ -114,6 +115,15 @@ func (p *process) serve(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, stopServer()) }()
 
+	if c.engine.Peer != nil && c.engine.Address != "" {
+		unreached, err := self.check(ctx, c.engine.Address)
+		if err != nil {
+			return err
+		}
+		if unreached != nil {
+			c.log.Warn("this node does not reach itself where other nodes are told to; if they do not either, requests for its accounts fail at them", "advertise", c.engine.Address, "err", unreached)
+		}
+	}
 	c.engine.Address = cmp.Or(c.engine.Address, ln.Addr().String())
 	eng, err := engine.Open(ctx, c.engine)
 	if err != nil {

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/cluster/peer"
+)
+
+const (
+	selfPath = peer.Prefix + "self/"
+	// selfTime is how long the answer to a call of this process to itself may take.
+	selfTime = 2 * time.Second
+)
+
+// selfCall answers the call of a process to itself.
+type selfCall struct{ name string }
+
+func newSelfCall() selfCall { return selfCall{rand.Text()} }
+
+// before stands before the handler of everything else.
+func (s selfCall) before(next fasthttp.RequestHandler) fasthttp.RequestHandler {
+	return func(rc *fasthttp.RequestCtx) {
+		if name, is := strings.CutPrefix(string(rc.Request.Header.RequestURI()), selfPath); is && name == s.name {
+			rc.SetStatusCode(http.StatusNoContent)
+			return
+		}
+		next(rc)
+	}
+}
+
+// check looks whether an address leads to this process. The error says that it leads
+// to another one; when nothing is found out, since an address may be one that this
+// machine does not reach or not yet, unreached says why.
+func (s selfCall) check(ctx context.Context, addr string) (unreached, err error) {
+	ctx, cancel := context.WithTimeout(ctx, selfTime)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+selfPath+s.name, nil)
+	if err != nil {
+		return nil, fmt.Errorf("--advertise %s: %w", addr, err)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return err, nil
+	}
+	defer res.Body.Close()
+	io.Copy(io.Discard, io.LimitReader(res.Body, 4096)) //nolint:errcheck // what it says does not matter
+	switch {
+	case res.StatusCode == http.StatusNoContent:
+		return nil, nil
+	case res.StatusCode >= 500: // of a proxy, before this process is known to be ready
+		return fmt.Errorf("it answers %s", res.Status), nil
+	}
+	return nil, fmt.Errorf("--advertise %s leads to another server, which answers %s; give the address where other nodes reach this process, and no other", addr, res.Status)
+}
