@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -20,24 +19,12 @@ func chaosRun(ctx context.Context, s streams, args []string) error {
 	brokers := f.Int("brokers", 0, "brokers of Kafka, 1 or 3; 0: 3 for every fourth seed")
 	partitions := f.Int("partitions", 0, "partitions of the log; 0: 3, or 1 with one node")
 	session := f.Duration("session-timeout", 3*time.Second, "how long a node may be silent before another takes over")
-	binary := f.String("binary", "", "the muster binary; empty builds it")
-	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
-	parent := f.String("dir", "", "where the directory of data and logs is made; empty is a temporary one")
-	keep := f.Bool("keep", false, "keep that directory; after a failure it is always kept")
-	jsonFile := f.String("json", "", "file for the report as JSON")
+	t := newTrial(f, s)
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	if err := checkBinary(*binary); err != nil {
+	if err := t.open(ctx); err != nil {
 		return err
-	}
-	dir, cleanUp, err := workDir(*parent)
-	if err != nil {
-		return err
-	}
-	path, err := orBuild(ctx, s, *binary, dir)
-	if err != nil {
-		return errors.Join(err, cleanUp())
 	}
 	if *brokers == 0 {
 		*brokers = chaos.BrokersOf(*seed)
@@ -47,11 +34,11 @@ func chaosRun(ctx context.Context, s streams, args []string) error {
 		only = strings.Split(*faults, ",")
 	}
 	r, err := chaos.Run(ctx, chaos.Config{
-		Binary: path, Dir: filepath.Join(dir, "chaos"), Rounds: *rounds, Faults: only, Seed: *seed, Log: s.logf,
-		Topology: chaos.Topology{Nodes: *nodes, Brokers: *brokers, Partitions: *partitions, Session: *session, Args: strings.Fields(*serverArgs)},
+		Binary: t.binary, Dir: filepath.Join(t.dir, "chaos"), Rounds: *rounds, Faults: only, Seed: *seed, Log: s.logf,
+		Topology: chaos.Topology{Nodes: *nodes, Brokers: *brokers, Partitions: *partitions, Session: *session, Args: t.serverArgs()},
 	})
 	if err != nil {
-		return fmt.Errorf("%w\n(data and logs are in %s)", err, dir)
+		return t.close(err, nil)
 	}
 	fmt.Fprintf(s.out, "seed %d: %d rounds with %d nodes and %d brokers in %v: %v\n", *seed, r.Rounds, *nodes, *brokers, r.Elapsed.Round(time.Second), r.Faults)
 	fmt.Fprintf(s.out, "%d events of %d profiles acknowledged, %d sent again on purpose: each is in ClickHouse exactly once, each profile and segment count is right, at each node\n",
@@ -65,8 +52,5 @@ func chaosRun(ctx context.Context, s streams, args []string) error {
 	fmt.Fprintf(s.out, "%d posts (%d more were given up) and %d reads of probes are linearizable; the longest post took %v\n",
 		r.Probes.Posts, r.Probes.GivenUp, r.Probes.Reads, r.Probes.WaitMax.Round(time.Millisecond))
 	fmt.Fprintf(s.out, "after the faults of a round all was answered within %v; %d times a node ended when it woke\n", r.HealMax.Round(time.Millisecond), r.Ended)
-	if !*keep {
-		err = cleanUp()
-	}
-	return errors.Join(err, writeJSON(*jsonFile, r))
+	return t.close(nil, r)
 }

@@ -32,11 +32,7 @@ func clusterRun(ctx context.Context, s streams, args []string) (err error) {
 	f.DurationVar(&o.Session, "session-timeout", 6*time.Second, "how long a node may be silent before another takes over")
 	f.StringVar(&o.Services, "services", cluster.Own, "Kafka and ClickHouse: own starts them for the run, shared takes those of make services-up or the environment")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
-	f.StringVar(&o.Binary, "binary", "", "the muster binary; empty builds it")
-	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
-	parent := f.String("dir", "", "where the directory of data and logs is made; empty is a temporary one")
-	keep := f.Bool("keep", false, "keep that directory; after a failure it is always kept")
-	jsonFile := f.String("json", "", "file for the report as JSON")
+	t := newTrial(f, s)
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
@@ -50,30 +46,19 @@ func clusterRun(ctx context.Context, s streams, args []string) (err error) {
 		}
 		o.Nodes = append(o.Nodes, n)
 	}
-	o.ServerArgs, o.Log = strings.Fields(*serverArgs), s.logf
-	if err := errors.Join(o.Validate(), checkBinary(o.Binary)); err != nil {
+	o.ServerArgs, o.Log = t.serverArgs(), s.logf
+	if err := o.Validate(); err != nil {
 		return err
 	}
-	dir, cleanUp, err := workDir(*parent)
-	if err != nil {
+	if err := t.open(ctx); err != nil {
 		return err
 	}
-	o.Dir = dir
-	if o.Binary, err = orBuild(ctx, s, o.Binary, dir); err != nil {
-		return errors.Join(err, cleanUp())
-	}
+	o.Dir, o.Binary = t.dir, t.binary
 	report, err := cluster.Run(ctx, o)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("%w\n(data and logs are in %s)", err, dir)
-	case !*keep:
-		err = cleanUp()
+	if report == nil {
+		return t.close(err, nil)
 	}
-	if report != nil {
-		// What was measured before a fault is worth having.
-		err = errors.Join(err, report.Print(s.out), writeJSON(*jsonFile, report))
-	}
-	return err
+	return errors.Join(t.close(err, report), report.Print(s.out))
 }
 
 // modesOf reads the names of modes; connections of 0 are the usual ones.

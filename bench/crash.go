@@ -2,11 +2,9 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/crash"
@@ -22,28 +20,16 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 	seed := f.Uint64("seed", 1, "seed of requests and moments")
 	workers := f.Int("workers", 6, "workers that post at the same time; every other one posts batches; 4 with --flows")
 	maxLoad := f.Duration("max-load", 900*time.Millisecond, "longest time from ready to kill; 2s with --flows")
-	binary := f.String("binary", "", "the muster binary; empty builds it")
-	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
-	parent := f.String("dir", "", "where the data directory is made; empty is a temporary one")
-	keep := f.Bool("keep", false, "keep the data directory; after a failure it is always kept")
-	jsonFile := f.String("json", "", "file for the report as JSON")
+	t := newTrial(f, s)
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	if err := checkBinary(*binary); err != nil {
+	if err := t.open(ctx); err != nil {
 		return err
 	}
-	dir, cleanUp, err := workDir(*parent)
+	installation, err := server.NewInstallation(filepath.Join(t.dir, "server"), t.binary, t.serverArgs())
 	if err != nil {
-		return err
-	}
-	path, err := orBuild(ctx, s, *binary, dir)
-	if err != nil {
-		return errors.Join(err, cleanUp())
-	}
-	installation, err := server.NewInstallation(filepath.Join(dir, "server"), path, strings.Fields(*serverArgs))
-	if err != nil {
-		return err
+		return t.close(err, nil)
 	}
 	if *withFlows {
 		c := flowcrash.Config{Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, MailFaults: true, Log: s.logf}
@@ -55,13 +41,13 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 				c.MaxLoad = *maxLoad
 			}
 		})
-		return crashFlows(ctx, s, c, *jsonFile, *keep, cleanUp)
+		return crashFlows(ctx, s, c, t)
 	}
 	report, err := crash.Run(ctx, crash.Config{
 		Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, Workers: *workers, MaxLoad: *maxLoad, Log: s.logf,
 	})
 	if err != nil {
-		return fmt.Errorf("%w\n(the server's files are in %s)", err, installation.Dir)
+		return t.close(err, nil)
 	}
 	fmt.Fprintf(s.out, "killed %d times under load and %d times while starting, in %v\n", report.Kills, report.KillsWhileStart, report.Elapsed.Round(time.Second))
 	fmt.Fprintf(s.out, "%d requests, %d sent again after no answer, %d sent twice at once; %d events sent again on purpose\n",
@@ -70,17 +56,14 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 		report.Acked, report.Profiles)
 	fmt.Fprintf(s.out, "%d events given up, %d of them in history, none twice\n", report.GivenUp, report.GivenUpInHistory)
 	fmt.Fprintf(s.out, "restart: median %v, longest %v\n", report.StartMedian.Round(time.Millisecond), report.StartMax.Round(time.Millisecond))
-	if !*keep {
-		err = cleanUp()
-	}
-	return errors.Join(err, writeJSON(*jsonFile, report))
+	return t.close(nil, report)
 }
 
 // crashFlows is crashRun with flows.
-func crashFlows(ctx context.Context, s streams, c flowcrash.Config, jsonFile string, keep bool, cleanUp func() error) error {
+func crashFlows(ctx context.Context, s streams, c flowcrash.Config, t *trial) error {
 	r, err := flowcrash.Run(ctx, c)
 	if err != nil {
-		return fmt.Errorf("%w\n(the server's files are in %s)", err, c.Installation.Dir)
+		return t.close(err, nil)
 	}
 	fmt.Fprintf(s.out, "seed %d: killed %d times under load, %d of them with a flow paused, and %d times while starting, in %v\n",
 		c.Seed, r.Kills, r.PausedKills, r.KillsWhileStart, r.Elapsed.Round(time.Second))
@@ -90,8 +73,5 @@ func crashFlows(ctx context.Context, s streams, c flowcrash.Config, jsonFile str
 	fmt.Fprintf(s.out, "%d webhook calls and %d e-mails, each under one id; %d came again after a fault of the receiver, %d over a kill\n",
 		r.Calls, r.Mails, r.AfterError, r.AfterKill)
 	fmt.Fprintf(s.out, "restart: median %v, longest %v\n", r.StartMedian.Round(time.Millisecond), r.StartMax.Round(time.Millisecond))
-	if !keep {
-		err = cleanUp()
-	}
-	return errors.Join(err, writeJSON(jsonFile, r))
+	return t.close(nil, r)
 }

@@ -20,32 +20,21 @@ func flowsRun(ctx context.Context, s streams, args []string) (err error) {
 	f.IntVar(&o.Sleepers, "sleepers", 1_000_000, "enrolments that sleep; 0 leaves them out")
 	f.DurationVar(&o.Budget, "budget", 15*time.Minute, "time for everything")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of events and flows")
-	f.StringVar(&o.Binary, "binary", "", "the muster binary; empty builds it")
-	parent := f.String("dir", "", "where data directories are made; empty is a temporary one")
-	keep := f.Bool("keep", false, "keep the data directories")
-	jsonFile := f.String("json", "", "file for the report as JSON")
+	t := newTrial(f, s)
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
-	o.Log = s.logf
-	if err := errors.Join(o.Validate(), checkBinary(o.Binary)); err != nil {
+	o.Log, o.ServerArgs = s.logf, t.serverArgs()
+	if err := o.Validate(); err != nil {
 		return err
 	}
-	dir, cleanUp, err := workDir(*parent)
-	if err != nil {
+	if err := t.open(ctx); err != nil {
 		return err
 	}
-	if !*keep {
-		defer func() { err = errors.Join(err, cleanUp()) }()
-	}
-	o.Dir = dir
-	if o.Binary, err = orBuild(ctx, s, o.Binary, dir); err != nil {
-		return err
-	}
+	o.Dir, o.Binary = t.dir, t.binary
 	report, err := flows.Run(ctx, o)
 	if report == nil {
-		return err
+		return t.close(err, nil)
 	}
-	// What was measured before a fault is worth having.
-	return errors.Join(err, report.Print(s.out), writeJSON(*jsonFile, report))
+	return errors.Join(t.close(err, report), report.Print(s.out))
 }

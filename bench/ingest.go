@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/contest"
-	"github.com/musterhq/muster/bench/internal/server"
 )
 
 // Connections when the flag is not given.
@@ -35,12 +31,8 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.EventBytes, "event-bytes", 320, "bytes of one event's JSON")
 	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
-	f.StringVar(&o.Binary, "binary", "", "the muster binary; empty builds it")
 	baselineOnly := f.Bool("baseline-only", false, "measure the baseline servers alone")
-	serverArgs := f.String("server-args", "", "further arguments of muster serve, separated by spaces")
-	f.StringVar(&o.Dir, "dir", "", "where data directories are made; empty is a temporary one")
-	f.BoolVar(&o.Keep, "keep", false, "keep the data directories")
-	jsonFile := f.String("json", "", "file for the report as JSON")
+	t := newTrial(f, s)
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
@@ -48,36 +40,27 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	if o.Modes, err = modesOf(*modes, *batch, *connections); err != nil {
 		return err
 	}
-	o.ServerArgs = strings.Fields(*serverArgs)
-	o.Log = s.logf
+	o.ServerArgs, o.Log, t.without = t.serverArgs(), s.logf, *baselineOnly
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	o.Baseline = []string{self, baselineCommand}
-	if err := errors.Join(o.Validate(), checkBinary(o.Binary)); err != nil {
+	if err := o.Validate(); err != nil {
 		return err
 	}
-	dir, cleanUp, err := workDir(o.Dir)
-	if err != nil {
+	if err := t.open(ctx); err != nil {
 		return err
 	}
-	o.Dir = dir
-	if !*baselineOnly {
-		if o.Binary, err = orBuild(ctx, s, o.Binary, dir); err != nil {
-			return errors.Join(err, cleanUp())
-		}
-	} else {
-		o.Binary = ""
+	o.Dir, o.Keep = t.dir, t.keep
+	if !t.without {
+		o.Binary = t.binary
 	}
 	report, err := contest.Run(ctx, o)
-	if err == nil && !o.Keep {
-		err = cleanUp()
+	if report == nil {
+		return t.close(err, nil)
 	}
-	if report != nil {
-		err = errors.Join(err, report.Print(s.out), writeJSON(*jsonFile, report))
-	}
-	return err
+	return errors.Join(t.close(err, report), report.Print(s.out))
 }
 
 func orDefault(n, otherwise int) int {
@@ -85,46 +68,4 @@ func orDefault(n, otherwise int) int {
 		return otherwise
 	}
 	return n
-}
-
-// checkBinary refuses a binary that cannot be started, before anything is made.
-func checkBinary(path string) error {
-	if path == "" {
-		return nil
-	}
-	if _, err := exec.LookPath(path); err != nil {
-		return fmt.Errorf("binary: %w", err)
-	}
-	return nil
-}
-
-// orBuild is the binary, built when none is given.
-func orBuild(ctx context.Context, s streams, binary, dir string) (string, error) {
-	if binary != "" {
-		return binary, nil
-	}
-	s.logf("building muster")
-	return server.Build(ctx, dir)
-}
-
-// workDir makes a directory to work in, below the given one or the system's
-// temporary one, and returns how to remove it.
-func workDir(parent string) (dir string, cleanUp func() error, err error) {
-	dir, err = os.MkdirTemp(parent, "muster-bench-")
-	if err != nil {
-		return "", nil, fmt.Errorf("making a directory to work in: %w", err)
-	}
-	return dir, func() error { return os.RemoveAll(dir) }, nil
-}
-
-// writeJSON writes a report; an empty path writes nothing.
-func writeJSON(path string, report any) error {
-	if path == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(report, "", "  ")
-	if err != nil {
-		return fmt.Errorf("report: %w", err)
-	}
-	return os.WriteFile(path, append(text, '\n'), 0o644)
 }

@@ -48,12 +48,10 @@ func segmentsRun(ctx context.Context, s streams, args []string) (err error) {
 	if *profile {
 		o.ProfileDir = *out
 	}
-	dir, cleanUp, err := workDir(*parent)
-	if err != nil {
+	if o.Dir, err = workDir(*parent); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, cleanUp()) }()
-	o.Dir = dir
+	defer func() { err = errors.Join(err, os.RemoveAll(o.Dir)) }()
 	report, err := segments.Run(ctx, o)
 	if report == nil {
 		return err

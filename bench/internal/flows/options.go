@@ -32,6 +32,8 @@ type Options struct {
 	Dir string `json:"-"`
 	// Binary is the muster binary.
 	Binary string `json:"-"`
+	// ServerArgs are further arguments of muster serve.
+	ServerArgs []string `json:"server_args,omitempty"`
 	// Log receives progress; nil is silent.
 	Log func(format string, args ...any) `json:"-"`
 }

@@ -103,11 +103,11 @@ func (r *run) start(ctx context.Context, i *server.Installation) (*service, erro
 }
 
 func (r *run) install(name string) (*server.Installation, error) {
-	return server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, []string{
+	return server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, append([]string{
 		"--allow-private-webhooks", "--smtp", r.sink.relay, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
 		// How long a stop takes is measured; it should not be cut short.
 		"--drain-timeout", drainLimit.String(),
-	})
+	}, r.o.ServerArgs...))
 }
 
 // end kills the server, if there is one; its directory is the caller's to remove.

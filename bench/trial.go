@@ -1,0 +1,99 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+// trial is what all commands have that start servers: where the program is, a
+// directory to work in, and what is left in the end.
+type trial struct {
+	streams streams
+	parent  string
+	keep    bool
+	json    string
+	args    string
+
+	without bool   // nothing of muster's is started
+	binary  string // of muster; from open on it is there
+	dir     string // to work in, from open on
+}
+
+// newTrial adds the flags.
+func newTrial(f *flag.FlagSet, s streams) *trial {
+	t := &trial{streams: s}
+	f.StringVar(&t.binary, "binary", "", "the muster binary; empty builds it")
+	f.StringVar(&t.args, "server-args", "", "further arguments of muster serve, separated by spaces")
+	f.StringVar(&t.parent, "dir", "", "where the directory of data and logs is made; empty is a temporary one")
+	f.BoolVar(&t.keep, "keep", false, "keep that directory; after a failure it is always kept")
+	f.StringVar(&t.json, "json", "", "file for the report as JSON")
+	return t
+}
+
+// serverArgs are further arguments of muster serve.
+func (t *trial) serverArgs() []string { return strings.Fields(t.args) }
+
+// open makes the directory and sees to the program. A program that cannot be started
+// is refused before anything is made.
+func (t *trial) open(ctx context.Context) (err error) {
+	if t.binary != "" && !t.without {
+		if _, err := exec.LookPath(t.binary); err != nil {
+			return fmt.Errorf("binary: %w", err)
+		}
+	}
+	if t.dir, err = workDir(t.parent); err != nil {
+		return err
+	}
+	if t.binary == "" && !t.without {
+		t.streams.logf("building muster")
+		if t.binary, err = server.Build(ctx, t.dir); err != nil {
+			return errors.Join(err, os.RemoveAll(t.dir))
+		}
+	}
+	return nil
+}
+
+// close removes the directory, unless it is to be kept: then the error says where it
+// is. It writes the report, if there is one: what was measured before a fault is
+// worth having.
+func (t *trial) close(err error, report any) error {
+	switch {
+	case err != nil:
+		err = fmt.Errorf("%w\n(data and logs are in %s)", err, t.dir)
+	case !t.keep:
+		err = os.RemoveAll(t.dir)
+	}
+	if report == nil || t.json == "" {
+		return err
+	}
+	return errors.Join(err, writeJSON(t.json, report))
+}
+
+// workDir makes a directory to work in, below the given one or the system's
+// temporary one.
+func workDir(parent string) (string, error) {
+	dir, err := os.MkdirTemp(parent, "muster-bench-")
+	if err != nil {
+		return "", fmt.Errorf("making a directory to work in: %w", err)
+	}
+	return dir, nil
+}
+
+func writeJSON(path string, report any) error {
+	text, err := json.MarshalIndent(report, "", "  ")
+	if err == nil {
+		err = os.WriteFile(path, append(text, '\n'), 0o644)
+	}
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	return nil
+}
