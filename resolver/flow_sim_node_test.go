@@ -101,7 +101,7 @@ func (n *flowNode) checkpoint() {
 	}
 	n.saved = n.m.next
 	f := n.m.freeze()
-	w, err := n.ckpt.write(f, n.m.store.db, nil)
+	w, err := n.ckpt.write(f, n.m.store.db, nil, nil)
 	n.must(err)
 	n.m.thaw(w)
 	_, err = n.ckpt.prune(-1)

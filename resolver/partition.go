@@ -58,6 +58,8 @@ type partition struct {
 		due        chan struct{}
 		finished   *broadcast
 		running    atomic.Bool
+		// hasty is how many wait for one, or need one.
+		hasty atomic.Int32
 	}
 	pending chan struct{} // the machine has tasks
 	ended   chan struct{} // closed when nothing is applied any more

@@ -245,6 +245,7 @@ func (p *partition) requestCheckpoint() {
 // checkpointLoop writes checkpoints when the generation is large or old.
 func (p *partition) checkpointLoop(ctx context.Context) {
 	defer p.done.Done()
+	rests := rests{take: func(d time.Duration) { p.rest(ctx, d) }, atMost: p.node.opts.CheckpointInterval / 3}
 	t := time.NewTicker(p.node.opts.CheckpointInterval)
 	defer t.Stop()
 	for {
@@ -256,7 +257,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 		case <-p.failed:
 			return
 		}
-		switch err := p.writeCheckpoint(); {
+		switch err := p.writeCheckpointAt(&rests); {
 		case errors.Is(err, errLagging):
 			// Continue records are on their way; the next one asks again.
 		case err != nil:
@@ -266,13 +267,27 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 	}
 }
 
+// rest takes a rest of the checkpoint that is being written.
+func (p *partition) rest(ctx context.Context, d time.Duration) {
+	if size, _ := p.generationBytes(); p.checkpoint.hasty.Load() == 0 && size <= p.node.opts.GenerationBytes {
+		p.pause(ctx, d)
+	}
+}
+
 // errLagging means that a checkpoint must wait: the segment engine is working
 // off what fell due at once, and its state in between is not written.
 var errLagging = errors.New("the segment engine is working off what fell due")
 
 // writeCheckpoint writes a checkpoint of the present state, if there is
-// anything new.
+// anything new, as fast as it can.
 func (p *partition) writeCheckpoint() error {
+	p.checkpoint.hasty.Add(1)
+	defer p.checkpoint.hasty.Add(-1)
+	return p.writeCheckpointAt(nil)
+}
+
+// writeCheckpointAt is writeCheckpoint with rests.
+func (p *partition) writeCheckpointAt(rests *rests) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
 	p.checkpoint.running.Store(true)
@@ -303,7 +318,7 @@ func (p *partition) writeCheckpoint() error {
 	p.feed.mu.Unlock()
 	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
 
-	w, err := p.ckpt.write(f, p.mu.m.store.db, p.feed)
+	w, err := p.ckpt.write(f, p.mu.m.store.db, p.feed, rests)
 	p.feed.thaw()
 	if err != nil {
 		return err

@@ -82,7 +82,7 @@ func (d *durable) reopen() {
 	d.t.Helper()
 	before := hashOf(d.t.(*testing.T), d.m)
 	f := d.m.freeze()
-	w, err := d.ckpt.write(f, d.m.store.db, nil)
+	w, err := d.ckpt.write(f, d.m.store.db, nil, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}

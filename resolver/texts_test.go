@@ -133,7 +133,7 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		put(entityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
 		put(entityContent, id, contents)
 	}
-	w, err := d.ckpt.write(r.m.freeze(), r.m.store.db, nil)
+	w, err := d.ckpt.write(r.m.freeze(), r.m.store.db, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

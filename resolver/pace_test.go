@@ -1,0 +1,66 @@
+package resolver
+
+import (
+	"testing"
+	"time"
+)
+
+// TestPace: a checkpoint rests in proportion to its work, never long at once, and not
+// for much longer in all however large it is; whoever waits for one has it hurry.
+func TestPace(t *testing.T) {
+	for _, x := range []struct {
+		keys   int
+		worked time.Duration // at each piece
+		want   time.Duration // the rest after it, at least
+		most   time.Duration
+	}{
+		{1000, 2 * time.Millisecond, 16 * time.Millisecond, longestRest},
+		{1000, 50 * time.Millisecond, longestRest, longestRest},
+		// 20 s of work: one half of them is rested.
+		{10_000_000, 20 * time.Millisecond, 10 * time.Millisecond, 90 * time.Millisecond},
+	} {
+		var rested []time.Duration
+		p := newPace(&rests{func(d time.Duration) { rested = append(rested, d) }, 10 * time.Second}, x.keys)
+		for range 3 {
+			p.since = p.since.Add(-x.worked)
+			p.worked()
+		}
+		for _, d := range rested {
+			if d < x.want || d > x.most {
+				t.Errorf("%d keys, %v of work: rested %v, expected %v to %v", x.keys, x.worked, rested, x.want, x.most)
+			}
+		}
+		if len(rested) != 3 {
+			t.Errorf("rested %d times, expected 3", len(rested))
+		}
+	}
+	hurried := newPace(nil, 1000)
+	hurried.worked()
+
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	defer f.close(t, n)
+	p := n.partitions[0].Load()
+	took := func(rest time.Duration) time.Duration {
+		begun := time.Now()
+		p.rest(t.Context(), rest)
+		return time.Since(begun)
+	}
+	if d := took(30 * time.Millisecond); d < 30*time.Millisecond {
+		t.Errorf("nobody waits, and it rested %v", d)
+	}
+	p.checkpoint.hasty.Add(1)
+	if d := took(time.Minute); d > 30*time.Second {
+		t.Errorf("somebody waits, and it rested %v", d)
+	}
+	p.checkpoint.hasty.Add(-1)
+	p.mu.Lock()
+	p.mu.m.store.currentBytes += 2 * n.opts.GenerationBytes
+	p.mu.Unlock()
+	if d := took(time.Minute); d > 30*time.Second {
+		t.Errorf("the next generation is as large as may be, and it rested %v", d)
+	}
+	p.mu.Lock()
+	p.mu.m.store.currentBytes -= 2 * n.opts.GenerationBytes
+	p.mu.Unlock()
+}
