@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
 )
 
@@ -248,12 +249,7 @@ func (f *feed) run(ctx context.Context) {
 			}
 			backoff = min(max(2*backoff, 100*time.Millisecond), f.opts.RetryMax)
 			f.log.Error("history does not take rows; they wait in the spool", "from", it.from, "to", it.to, "retry_in", backoff, "error", err)
-			t := time.NewTimer(backoff)
-			select {
-			case <-t.C:
-			case <-ctx.Done():
-			}
-			t.Stop()
+			pause.For(ctx, backoff) //nolint:errcheck // the next step tells
 		}
 	}
 }

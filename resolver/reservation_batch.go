@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // maxEmailQueue bounds what waits for a record to the directory.
@@ -119,11 +121,7 @@ func (n *Node) tell(ctx context.Context, name string, args any) (reply []byte, e
 	defer cancel()
 	for attempt := range directoryAttempts {
 		if attempt > 0 {
-			t := time.NewTimer(directoryPause << attempt)
-			select {
-			case <-t.C:
-			case <-ctx.Done():
-				t.Stop()
+			if pause.For(ctx, directoryPause<<attempt) != nil {
 				return nil, err
 			}
 		}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // SharedCheckpoints is where nodes leave checkpoints for each other, so that one
@@ -205,12 +207,8 @@ func (p *partition) shareLoop(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for pause := publishPause; p.publishShared(ctx) != nil; pause = min(2*pause, publishPauseMax) {
-			t := time.NewTimer(pause)
-			select {
-			case <-t.C:
-			case <-ctx.Done():
-				t.Stop()
+		for wait := publishPause; p.publishShared(ctx) != nil; wait = min(2*wait, publishPauseMax) {
+			if pause.For(ctx, wait) != nil {
 				return
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/bench/internal/proxy"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // The kinds of faults.
@@ -173,7 +173,7 @@ func (s *site) inflict(ctx context.Context, rng *rand.Rand, faults []fault) erro
 	for _, f := range faults {
 		own := rand.New(rand.NewPCG(rng.Uint64(), 0))
 		group.Go(func() error {
-			if victim.Wait(ctx, f.at); ctx.Err() != nil {
+			if pause.For(ctx, f.at) != nil {
 				return ctx.Err()
 			}
 			if err := s.one(ctx, own, f); err != nil {
@@ -190,14 +190,14 @@ func (s *site) one(ctx context.Context, rng *rand.Rand, f fault) error {
 		if err := begin(); err != nil {
 			return err
 		}
-		victim.Wait(ctx, f.length)
+		pause.For(ctx, f.length)
 		return end()
 	}
 	broken := func(brk func(*proxy.Proxy), of ...*proxy.Proxy) error {
 		for _, p := range of {
 			brk(p)
 		}
-		victim.Wait(ctx, f.length)
+		pause.For(ctx, f.length)
 		for _, p := range of {
 			p.Mend()
 		}

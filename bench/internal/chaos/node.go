@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/proxy"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // node is one muster serve, with the proxies that its connections go through.
@@ -73,7 +74,7 @@ func (n *node) start(ctx context.Context, rng *rand.Rand) error {
 // startAgain starts it as a supervisor does: a start fails while Kafka or
 // ClickHouse is away, and is repeated.
 func (n *node) startAgain(ctx context.Context, rng *rand.Rand) error {
-	for deadline := time.Now().Add(n.timeout); ; victim.Wait(ctx, supervisorPause) {
+	for deadline := time.Now().Add(n.timeout); ; pause.For(ctx, supervisorPause) {
 		if err := n.start(ctx, rng); err == nil || ctx.Err() != nil || time.Now().After(deadline) {
 			return err
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/flowcrash"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // Load of a run.
@@ -311,7 +311,7 @@ func (r *run) disturb(ctx context.Context, faults []fault) (d flowcrash.Disturba
 // meddle pauses and resumes flows as the faults happen, and checks that what is
 // paused stands still.
 func (r *run) meddle(ctx context.Context, rng *rand.Rand) error {
-	victim.Wait(ctx, time.Duration(rng.Int64N(int64(time.Second))))
+	pause.For(ctx, time.Duration(rng.Int64N(int64(time.Second))))
 	if r.round.Load() == 0 {
 		if err := r.flows.PublishLast(ctx); err != nil {
 			return err
@@ -320,13 +320,13 @@ func (r *run) meddle(ctx context.Context, rng *rand.Rand) error {
 	if err := r.flows.Toggle(ctx, rng); err != nil {
 		return err
 	}
-	victim.Wait(ctx, time.Duration(rng.Int64N(int64(2*time.Second))))
+	pause.For(ctx, time.Duration(rng.Int64N(int64(2*time.Second))))
 	return r.flows.CheckPauses(ctx)
 }
 
 // pause lets the load run for a random time.
 func (r *run) pause(ctx context.Context, least, most time.Duration) error {
-	victim.Wait(ctx, least+time.Duration(r.rng.Int64N(int64(most-least)+1)))
+	pause.For(ctx, least+time.Duration(r.rng.Int64N(int64(most-least)+1)))
 	return ctx.Err()
 }
 
@@ -345,7 +345,7 @@ func (r *run) attend(ctx context.Context) error {
 				r.ended.Add(1)
 			}
 		}
-		victim.Wait(ctx, 100*time.Millisecond)
+		pause.For(ctx, 100*time.Millisecond)
 		if ctx.Err() != nil {
 			return nil
 		}

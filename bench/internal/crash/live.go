@@ -7,7 +7,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // liveSegment is a segment that is saved at some point of the run and must hold
@@ -77,7 +77,7 @@ func (l *Load) checkLive(ctx context.Context, c *console.Client, b *books) error
 			if time.Since(began) > liveTimeout {
 				return fmt.Errorf("live segment of %s is not live after %v", s.what, liveTimeout)
 			}
-			victim.Wait(ctx, 10*time.Millisecond)
+			pause.For(ctx, 10*time.Millisecond)
 		}
 	}
 	return nil

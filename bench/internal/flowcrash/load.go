@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/musterhq/muster/bench/internal/surface"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // LoadOptions say how a load acts. The zero value of a field but Workers means
@@ -194,7 +194,7 @@ func (l *Load) Settle(ctx context.Context, nodes ...string) error {
 	}
 	deadline := time.Now().Add(l.options.SettleTimeout)
 	// Events of the last moment may still be to come through windows.
-	victim.Wait(ctx, time.Duration(max(l.options.Windows.Cart, l.options.Windows.Browse)+200)*time.Millisecond)
+	pause.For(ctx, time.Duration(max(l.options.Windows.Cart, l.options.Windows.Browse)+200)*time.Millisecond)
 	asked := []*surface.Client{l.client}
 	if len(nodes) > 0 {
 		asked = nil
@@ -212,7 +212,7 @@ func (l *Load) Settle(ctx context.Context, nodes ...string) error {
 		case time.Now().After(deadline):
 			return fmt.Errorf("after %v nothing should go on any more: %s", l.options.SettleTimeout, open)
 		}
-		victim.Wait(ctx, 100*time.Millisecond)
+		pause.For(ctx, 100*time.Millisecond)
 	}
 }
 

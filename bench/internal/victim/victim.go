@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/internal/pause"
 )
 
 // maxEarly bounds how often one start is killed before it serves.
@@ -113,18 +114,7 @@ func (v *Victim) StartTimes() (median, longest time.Duration) {
 
 // Wait waits for a random time between two bounds, or until ctx ends.
 func (v *Victim) Wait(ctx context.Context, least, most time.Duration) error {
-	Wait(ctx, least+time.Duration(v.Rng.Int64N(int64(most-least)+1)))
-	return ctx.Err()
-}
-
-// Wait waits, less when ctx ends.
-func Wait(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ctx.Done():
-	}
+	return pause.For(ctx, least+time.Duration(v.Rng.Int64N(int64(most-least)+1)))
 }
 
 // installation is the installation with the arguments of the next start.
@@ -146,7 +136,7 @@ func (v *Victim) killWhileStarting(ctx context.Context) error {
 	if n := len(v.starts); n > 0 {
 		usual = v.starts[n-1]
 	}
-	Wait(ctx, time.Duration(v.Rng.Int64N(int64(usual)*5/4)+1))
+	pause.For(ctx, time.Duration(v.Rng.Int64N(int64(usual)*5/4)+1))
 	v.WhileStarting++
 	err = p.Kill()
 	v.Kills = append(v.Kills, time.Now())
