@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -14,21 +13,18 @@ import (
 	"github.com/musterhq/muster/cluster/peer"
 )
 
-const (
-	selfPath = peer.Prefix + "self/"
-	// selfTime is how long the answer to a call of this process to itself may take.
-	selfTime = 2 * time.Second
-)
+// selfTime is how long the answer to a call of this process to itself may take.
+const selfTime = 2 * time.Second
 
-// selfCall answers the call of a process to itself.
-type selfCall struct{ name string }
+// selfCall answers the call of a process to itself, at a path that no other has.
+type selfCall struct{ path string }
 
-func newSelfCall() selfCall { return selfCall{rand.Text()} }
+func newSelfCall() selfCall { return selfCall{peer.Prefix + "self/" + rand.Text()} }
 
 // before stands before the handler of everything else.
 func (s selfCall) before(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
-		if name, is := strings.CutPrefix(string(rc.Request.Header.RequestURI()), selfPath); is && name == s.name {
+		if string(rc.Request.Header.RequestURI()) == s.path {
 			rc.SetStatusCode(http.StatusNoContent)
 			return
 		}
@@ -42,7 +38,7 @@ func (s selfCall) before(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 func (s selfCall) check(ctx context.Context, addr string) (unreached, err error) {
 	ctx, cancel := context.WithTimeout(ctx, selfTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+selfPath+s.name, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+s.path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--advertise %s: %w", addr, err)
 	}

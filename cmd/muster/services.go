@@ -147,12 +147,16 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 		}
 		mailer = s.relay
 	}
+	var campaignRun func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error)
+	if eng.Peers() != nil {
+		campaignRun = func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error) {
+			return s.console.CampaignRun(ctx, account, campaign)
+		}
+	}
 	s.dispatcher, err = messaging.New(ctx, messaging.Options{
 		Node: eng.Node, Mailer: mailer, PublicURL: c.messaging.publicURL, Now: time.Now, Metrics: c.ingest.Metrics, Logger: c.log,
 		Capture: s.capture, Push: push.Options{AllowPrivate: c.messaging.allowPrivate}, Text: text.Options{AllowPrivate: c.messaging.allowPrivate},
-		CampaignRun: func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error) {
-			return s.console.CampaignRun(ctx, account, campaign)
-		},
+		CampaignRun: campaignRun,
 	})
 	if err != nil {
 		return s, err
