@@ -16,10 +16,13 @@ type Peers interface {
 	// Ask has the owner of each partition answer a question, the nodes that own
 	// several for those at once, and this one by answer. Each partition is
 	// answered for exactly once.
-	Ask(ctx context.Context, answer func(ctx context.Context, name string, partitions []int, args []byte) (any, error), name string, args any) ([]json.RawMessage, error)
+	Ask(ctx context.Context, answer Answerer, name string, args any) ([]json.RawMessage, error)
 	// AskOwner asks the owner of one partition.
-	AskOwner(ctx context.Context, partition int, answer func(ctx context.Context, name string, partitions []int, args []byte) (any, error), name string, args any) (json.RawMessage, error)
+	AskOwner(ctx context.Context, partition int, answer Answerer, name string, args any) (json.RawMessage, error)
 }
+
+// Answerer answers a question about partitions: [API.Answer].
+type Answerer = func(ctx context.Context, name string, partitions []int, args []byte) (any, error)
 
 // The questions that nodes ask each other.
 const (
@@ -57,25 +60,22 @@ func (a *API) Answer(ctx context.Context, name string, partitions []int, args []
 	accounts := slices.DeleteFunc(a.accounts(), func(n uint64) bool { return !slices.Contains(partitions, a.opts.Node.PartitionOf(n)) })
 	switch name {
 	case askCompanies:
-		var q companiesQuery
-		if err := json.Unmarshal(args, &q); err != nil {
-			return nil, fmt.Errorf("question %s: %w", name, err)
-		}
-		return a.companiesOf(ctx, accounts, q)
+		return answered(name, args, func(q companiesQuery) (any, error) { return a.companiesOf(ctx, accounts, q) })
 	case askUsers:
-		var q usersQuery
-		if err := json.Unmarshal(args, &q); err != nil {
-			return nil, fmt.Errorf("question %s: %w", name, err)
-		}
-		return a.usersOf(ctx, accounts, q)
+		return answered(name, args, func(q usersQuery) (any, error) { return a.usersOf(ctx, accounts, q) })
 	case askRun:
-		var q runQuery
-		if err := json.Unmarshal(args, &q); err != nil {
-			return nil, fmt.Errorf("question %s: %w", name, err)
-		}
-		return a.runOf(ctx, q)
+		return answered(name, args, func(q runQuery) (any, error) { return a.runOf(ctx, q) })
 	}
 	return nil, fmt.Errorf("there is no question %q; are the nodes of one version?", name)
+}
+
+// answered reads what is asked and answers it.
+func answered[Q any](name string, args []byte, answer func(Q) (any, error)) (any, error) {
+	var q Q
+	if err := json.Unmarshal(args, &q); err != nil {
+		return nil, fmt.Errorf("question %s: %w", name, err)
+	}
+	return answer(q)
 }
 
 // accounts are those that are here, in order.
@@ -101,14 +101,11 @@ func gather[T any](ctx context.Context, a *API, name string, q any) (out []T, er
 	return out, nil
 }
 
-// CampaignRun is the newest run of a campaign of an account that may be another
-// node's. Of a campaign that was not sent, or is none, it is the zero value.
+// CampaignRun is the newest run of a campaign, told by the owner of its account:
+// there must be peers. Of a campaign that was not sent, or is none, it is the zero
+// value.
 func (a *API) CampaignRun(ctx context.Context, account uint64, campaign string) (r resolver.CampaignRun, err error) {
-	q := runQuery{account, campaign}
-	if a.opts.Peers == nil {
-		return a.runOf(ctx, q)
-	}
-	reply, err := a.opts.Peers.AskOwner(ctx, a.opts.Node.PartitionOf(account), a.Answer, askRun, q)
+	reply, err := a.opts.Peers.AskOwner(ctx, a.opts.Node.PartitionOf(account), a.Answer, askRun, runQuery{account, campaign})
 	if err != nil {
 		return r, err
 	}

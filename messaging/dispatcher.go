@@ -27,7 +27,7 @@ type Options struct {
 	Push push.Options
 	Text text.Options
 	// CampaignRun reads the newest run of a campaign of an account that may be
-	// another node's by now; nil reads at this node.
+	// another node's by now; nil where there are no other nodes.
 	CampaignRun func(ctx context.Context, account uint64, campaign string) (resolver.CampaignRun, error)
 	// PublicURL is where recipients reach the service, without a slash at the
 	// end: links of messages begin with it.
@@ -52,12 +52,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
-	}
-	if o.CampaignRun == nil {
-		o.CampaignRun = func(ctx context.Context, account uint64, campaign string) (r resolver.CampaignRun, err error) {
-			err = o.Node.Read(ctx, account, func(v *resolver.View) error { r, _ = v.CampaignRun(campaign); return nil })
-			return r, err
-		}
 	}
 	if o.Sleep == nil {
 		o.Sleep = pause.For
@@ -136,7 +130,7 @@ func (d *Dispatcher) Close() {
 }
 
 // ErrGoesOn says that a campaign was begun and goes on, without the one who waited
-// for it. Who sends it again sends it twice.
+// for it. Who sends it again may send it twice.
 var ErrGoesOn = errors.New("sending goes on without this request")
 
 // How a run ends that is not over in the state.
@@ -213,12 +207,12 @@ func (d *Dispatcher) follow(ctx context.Context, account uint64, begun resolver.
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(d.ctx, cancel)()
-	for ctx.Err() == nil {
+	for d.opts.CampaignRun != nil && ctx.Err() == nil {
 		state, err := d.opts.CampaignRun(ctx, account, begun.ID)
 		switch {
 		case err != nil: // nobody answers for the account at present
 		case state.Run != begun.Run: // it was deleted, or begun anew
-			return state, ErrGoesOn
+			return resolver.CampaignRun{}, ErrGoesOn
 		case !state.Busy():
 			return state, nil
 		}

@@ -64,8 +64,8 @@ func failWith(c code, message string, args ...any) error {
 var (
 	errForbidden = &failure{code: codeForbidden, message: "You don't have permission to perform this action"}
 	errNoMemory  = &failure{code: codeUnavailable, message: "Too many bytes are in flight. Send the request again in a moment.", retryAfter: 1}
-	// errGoesOn has no Retry-After: who repeats the request sends twice.
-	errGoesOn  = &failure{code: codeUnavailable, message: "The campaign was begun and goes on, but the server stops and this request cannot wait for the end. Do not send it again: its stats tell how far it is."}
+	// errGoesOn has no Retry-After: who repeats the request may send twice.
+	errGoesOn  = &failure{code: codeUnavailable, message: "The campaign was begun and goes on, but this request cannot wait for its end. Do not send it again: its stats tell how far it is."}
 	errNoRoute = &failure{code: codeNotFound, message: "There is nothing at this path."}
 )
 
