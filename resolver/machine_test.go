@@ -20,7 +20,7 @@ const testAccount = 7
 
 func testMachine(t testing.TB) *Machine {
 	t.Helper()
-	s, err := openStore(vfs.NewMem(), "live", 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := openStore(vfs.NewMem(), "live", 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,6 +25,12 @@ type Options struct {
 	// the caller's to close, after the node.
 	Log     eventlog.Log
 	History query.History
+	// LogName names Log wherever its files are. It is written into checkpoints, and
+	// one of a log with another name is not used.
+	LogName string
+	// TrimLog lets the log drop records that the kept checkpoints are beyond. Without
+	// it the log keeps everything, and state and history can be rebuilt from it.
+	TrimLog bool
 	// Now is the wall clock that stamps records, Rand the source of ids.
 	Now    func() time.Time
 	Rand   io.Reader

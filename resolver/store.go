@@ -36,8 +36,16 @@ type store struct {
 	frozenEntities map[string][]byte // being written by a checkpoint
 }
 
-func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
+// openStore opens the store in dir. damaged, unless it is nil, is told of every
+// damage to its files that is found later, from any goroutine.
+func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger, damaged func(error)) (*store, error) {
 	o := pebbleOptions(fs, log)
+	o.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
+		// Without this handler Pebble ends the process.
+		if damaged != nil {
+			damaged(damagedFile(info.Path, "%v", info.Details))
+		}
+	}}
 	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
 	// present one and the one it uses again. With less than that nothing is cached,
 	// and each read checks and decompresses filter, index and data anew.

@@ -122,7 +122,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		return e, err
 	}
 	node := resolver.Options{
-		FS: fs, Dir: filepath.Join(o.Dir, "state"), Log: e.Log, History: e.History,
+		FS: fs, Dir: filepath.Join(o.Dir, "state"), Log: e.Log, LogName: e.identity, TrimLog: true, History: e.History,
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
 		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
 		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
@@ -149,9 +149,12 @@ func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	e.Log, e.identity = e.file, fmt.Sprintf("the log %016x in a data directory", e.file.ID())
+	e.Log, e.identity = e.file, fileIdentity(e.file)
 	return nil
 }
+
+// fileIdentity names a log in files, whatever directory it is in.
+func fileIdentity(l *file.Log) string { return fmt.Sprintf("the log %016x in a data directory", l.ID()) }
 
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	if o.ClickHouse == nil {
