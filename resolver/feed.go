@@ -43,6 +43,8 @@ type feed struct {
 		closed  bool
 		// next is the offset of the next record to be applied.
 		next int64
+		// compare says that history may have lost rows.
+		compare bool
 		// lack says that history lacks rows which only the log still has.
 		lack lack
 	}
@@ -250,6 +252,11 @@ func (f *feed) run(ctx context.Context) {
 	defer f.done.Done()
 	backoff := time.Duration(0)
 	for {
+		if err := f.compared(ctx); err != nil && ctx.Err() == nil {
+			f.log.Error("history cannot be compared; trying again", "error", err)
+			_ = pause.For(ctx, f.opts.RetryMax)
+			continue
+		}
 		it, wait := f.next()
 		if it == nil {
 			if !f.sleep(ctx, wait) {

@@ -47,6 +47,39 @@ func (f *feed) lackRows(stored int64) {
 	}
 }
 
+// compare makes the feed ask history how far it is: it may have lost rows.
+func (f *feed) compare() {
+	f.mu.Lock()
+	f.mu.compare = true
+	f.mu.Unlock()
+	f.nudge()
+}
+
+// compared asks history how far it is if that is due, and returns what went wrong.
+func (f *feed) compared(ctx context.Context) error {
+	f.mu.Lock()
+	due := f.mu.compare && !f.mu.lack.is()
+	f.mu.compare = false
+	f.mu.Unlock()
+	if !due {
+		return nil
+	}
+	at, err := f.history.Position(ctx, f.part)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.mu.compare = true
+		return fmt.Errorf("how far is history: %w", err)
+	}
+	if at < f.mu.stored {
+		if !f.fromLog {
+			return fmt.Errorf("history has lost rows: it has stored records up to %d, had %d, and the log does not have its beginning any more", at, f.mu.stored)
+		}
+		f.lackRows(at)
+	}
+	return nil
+}
+
 // rebuilding is the error for those who need rows that are missing. The lock is
 // held.
 func (f *feed) rebuilding() error {

@@ -154,6 +154,9 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	for i := range n.slots {
 		n.slots[i].turn = make(chan struct{}, 1)
 	}
+	if h, ok := o.History.(interface{ OnLoss(fn func()) }); ok {
+		h.OnLoss(n.historyLost)
+	}
 	n.emails = startEmails(n)
 	owned := o.Owned
 	if owned == nil {
@@ -167,6 +170,15 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 		}
 	}
 	return n, nil
+}
+
+// historyLost makes the partitions compare how far history is with how far it was.
+func (n *Node) historyLost() {
+	for i := range n.slots {
+		if p := n.slots[i].partition(); p != nil {
+			p.feed.compare()
+		}
+	}
 }
 
 // Close stops the node and writes a last checkpoint. ctx bounds how long

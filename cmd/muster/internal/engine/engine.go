@@ -29,7 +29,9 @@ import (
 // Options configure an engine. Zero values of limits mean the defaults of the
 // packages they belong to.
 type Options struct {
-	Dir                string
+	Dir string
+	// Mine are paths of files that may be in Dir before there is a log.
+	Mine               []string
 	Logger             *slog.Logger
 	MaxRecordBytes     int
 	HistoryMemory      int64
@@ -106,6 +108,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
 		return e, err
 	}
+	if err := checkWhose(o.Dir, o.Mine); err != nil {
+		return e, err
+	}
 	if o.Kafka != nil {
 		err = e.openTopic(ctx, o)
 	} else {
@@ -154,11 +159,16 @@ func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
 }
 
 // fileIdentity names a log in files, whatever directory it is in.
-func fileIdentity(l *file.Log) string { return fmt.Sprintf("the log %016x in a data directory", l.ID()) }
+func fileIdentity(l *file.Log) string {
+	return fmt.Sprintf("the log %016x in a data directory", l.ID())
+}
 
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	if o.ClickHouse == nil {
-		store, err := duckdb.Open(filepath.Join(o.Dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads})
+		store, err := duckdb.OpenResilient(duckdb.ResilientOptions{
+			Options: duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads},
+			Path:    filepath.Join(o.Dir, historyFile), Log: e.identity, Now: time.Now, Logger: o.Logger,
+		})
 		if err == nil {
 			e.History = store
 		}
