@@ -334,6 +334,9 @@ func (f *feed) sweep() {
 	f.mu.doomed = f.mu.doomed[:0]
 }
 
+// spillPause is how long spilling waits after it has failed.
+const spillPause = 5 * time.Second
+
 // spill moves waiting batches to files while too many wait in memory.
 func (f *feed) spill(ctx context.Context) {
 	defer f.done.Done()
@@ -367,7 +370,8 @@ func (f *feed) spill(ctx context.Context) {
 			f.thaw()
 			f.changed.signal()
 			if err != nil {
-				f.log.Error("cannot spill rows to disk", "error", err)
+				f.log.Error("cannot spill rows to disk", "error", err, "retry_in", spillPause)
+				pause.For(ctx, spillPause) //nolint:errcheck // the next step tells
 				break
 			}
 		}
@@ -389,6 +393,7 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 		tmp := path + ".tmp"
 		var err error
 		if size, err = writeSpoolFile(f.fs, tmp, b); err != nil {
+			_ = f.fs.Remove(tmp) // it needs space
 			return err
 		}
 		if err := f.fs.Rename(tmp, path); err != nil {
@@ -423,6 +428,13 @@ func (f *feed) freeze() []*feedItem {
 	f.nudge()
 	f.mu.hold++
 	return append([]*feedItem(nil), f.mu.items...)
+}
+
+// hold keeps files and batches until thaw, as freeze does.
+func (f *feed) hold() {
+	f.mu.Lock()
+	f.mu.hold++
+	f.mu.Unlock()
 }
 
 func (f *feed) thaw() {

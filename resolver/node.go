@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -62,6 +64,9 @@ type Options struct {
 	// RemoteLog says that other nodes append to the log as well: reads then ask
 	// it for its end and wait until that is applied.
 	RemoteLog bool
+	// End ends the process with one line, at once and without closing anything, when
+	// the store below the state cannot go on; nil panics. It must not return.
+	End func(why string)
 	// Remote carries out commands of partitions that are not here; without it
 	// they are refused with [ErrNotOwner].
 	Remote Remote
@@ -338,14 +343,24 @@ func (n *Node) Checkpoint() error {
 }
 
 // pebbleLogger hands Pebble's messages on: errors as such, the rest for
-// debugging only. On a full disk Pebble tries again without a pause and says so
-// each time; one message a second is enough.
+// debugging only. What fails in the background Pebble tries again without a pause,
+// and says so each time; one message a second is enough. A full disk has its own
+// line, see disk.
 type pebbleLogger struct {
 	log  *slog.Logger
 	last *atomic.Int64 // when the last error was handed on, in Unix seconds
+	end  func(why string)
 }
 
-func newPebbleLogger(log *slog.Logger) pebbleLogger { return pebbleLogger{log, new(atomic.Int64)} }
+func newPebbleLogger(log *slog.Logger) pebbleLogger {
+	return pebbleLogger{log: log, last: new(atomic.Int64)}
+}
+
+// ending is the logger with a way to end the process, nil for a panic.
+func (l pebbleLogger) ending(end func(why string)) pebbleLogger {
+	l.end = end
+	return l
+}
 
 func (l pebbleLogger) Infof(format string, args ...any) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
@@ -354,11 +369,21 @@ func (l pebbleLogger) Infof(format string, args ...any) {
 }
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if strings.Contains(message, syscall.ENOSPC.Error()) {
+		return
+	}
 	if now := time.Now().Unix(); l.last.Swap(now) != now {
-		l.log.Error("pebble", "message", fmt.Sprintf(format, args...))
+		l.log.Error("pebble", "message", message)
 	}
 }
 
+// Fatalf does not return: Pebble must not go on. It may be called in a goroutine of
+// Pebble's, where nobody could recover from a panic.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	panic("pebble: " + fmt.Sprintf(format, args...))
+	why := "the state's store cannot go on: " + fmt.Sprintf(format, args...)
+	if l.end != nil {
+		l.end(why)
+	}
+	panic(why)
 }

@@ -83,7 +83,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	// changed.
 	m.segmentFiles = nil
 	f := m.freeze()
-	if err := writeGeneration(m.store.db, f, nil); err != nil {
+	if err := writeGeneration(m.store.db, f, nil, nil); err != nil {
 		return res, err
 	}
 	ranges, err := accountRanges(m.store.db)

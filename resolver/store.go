@@ -37,6 +37,15 @@ type store struct {
 }
 
 func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
+	return openStoreOn(nil, fs, dir, cacheBytes, log)
+}
+
+// openStoreOn is openStore on a disk that may be full; nil is one that is not.
+func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
+	if d != nil {
+		fs = storeFS{fs, d, dir}
+		defer d.running.Store(true)
+	}
 	o := pebbleOptions(fs, log)
 	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
 	// present one and the one it uses again. With less than that nothing is cached,
