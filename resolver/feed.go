@@ -93,12 +93,8 @@ func (f *feed) start(stored, next, end int64, items []*feedItem) error {
 	if len(items) > 0 {
 		from = items[0].from
 	}
-	if stored < from {
-		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from)
-	}
-	if stored > end {
-		// Only what is durable in the log is ever stored.
-		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
+	if err := checkStored(stored, from, end); err != nil {
+		return err
 	}
 	f.mu.stored = stored
 	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}
@@ -107,6 +103,19 @@ func (f *feed) start(stored, next, end int64, items []*feedItem) error {
 	f.done.Add(2)
 	go f.run(ctx)
 	go f.spill(ctx)
+	return nil
+}
+
+// checkStored refuses a history that is not that of the log and of a state which has
+// what follows from.
+func checkStored(stored, from, end int64) error {
+	if stored < from {
+		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from)
+	}
+	if stored > end {
+		// Only what is durable in the log is ever stored.
+		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
+	}
 	return nil
 }
 

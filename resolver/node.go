@@ -105,11 +105,16 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	def(&c.Feed.MemoryBytes, 64<<20)
 	def(&c.Feed.SpoolBytes, 8<<30)
+	return c, c.Validate()
+}
+
+// Validate refuses limits that no node can work with.
+func (c *Options) Validate() error {
 	if c.CheckpointInterval < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
 		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
-		return c, errors.New("resolver: limits must not be negative")
+		return errors.New("resolver: limits must not be negative")
 	}
-	return c, nil
+	return nil
 }
 
 // Node runs the machines of all partitions: it appends records, applies them

@@ -258,9 +258,13 @@ func (p *partition) newest(start, end int64) (manifest, []eventlog.RecordID, err
 		}
 	}
 	if start > 0 {
-		return manifest{}, nil, errors.Join(fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start), faults)
+		return manifest{}, nil, errors.Join(noCheckpoint(start), faults)
 	}
 	return manifest{}, nil, nil
+}
+
+func noCheckpoint(start int64) error {
+	return fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start)
 }
 
 func closeAll(s *store, runs []*run) error {

@@ -188,11 +188,19 @@ func TestFullDisk(t *testing.T) {
 	if n := count(); n != len(acked) {
 		t.Errorf("the segment counts %d, %d were acknowledged", n, len(acked))
 	}
-	t.Log(s.log())
+	// History has all rows, and a checkpoint none of them.
+	until(t, "history and a checkpoint are at the end", func() bool {
+		at := s.metric(`muster_applied_offset{partition="0"}`)
+		return s.metric(`muster_history_offset{partition="0"}`) == at && s.metric(`muster_checkpoint_offset{partition="0"}`) == at
+	})
 	s.kill()
 	s = serve(t, disk)
 	if n := count(); n != len(acked) || s.events("seen") != len(acked) {
 		t.Errorf("after kill -9 %d persons and %d events, %d were acknowledged", n, s.events("seen"), len(acked))
+	}
+	// Of history, which no segment answers.
+	if n := s.preview(`{"kind":"activity","event":"seen","aggregate":{"fn":"sum","property":"n","op":">=","value":0}}`); n != len(acked) {
+		t.Errorf("after kill -9 history counts %d persons, %d were acknowledged", n, len(acked))
 	}
 	for _, i := range acked {
 		if !s.has(i) {
@@ -209,4 +217,78 @@ func TestFullDisk(t *testing.T) {
 		t.Error(s.log())
 	}
 	t.Logf("%d acknowledged, %d refused", len(acked), len(refused))
+}
+
+// refusedStart starts a server that is to refuse, and returns its one line.
+func refusedStart(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	s := launch(t, dir, args...)
+	ended := make(chan error, 1)
+	go func() { ended <- s.cmd.Wait() }()
+	select {
+	case <-ended:
+	case <-time.After(60 * time.Second):
+		t.Fatalf("the start goes on:\n%s", s.log())
+	}
+	said := s.log()
+	var lines []string
+	for line := range strings.Lines(said) {
+		if strings.HasPrefix(line, "muster: ") {
+			lines = append(lines, line)
+		}
+	}
+	if code := s.cmd.ProcessState.ExitCode(); code == 0 || len(lines) != 1 || !strings.HasSuffix(said, lines[0]) || strings.Contains(said, "goroutine") {
+		t.Fatalf("a refused start ends with %d and says\n%s", code, said)
+	}
+	return lines[0]
+}
+
+// TestFullDiskAtStart: a start on a full disk says so in one line, with the file system
+// and what to do, and one with space again has everything.
+func TestFullDiskAtStart(t *testing.T) {
+	disk := smallDisk(t, 32)
+	weight := ballast{t, filepath.Join(disk, "ballast")}
+	says := func(left int) {
+		t.Helper()
+		weight.fill()
+		if left > 0 {
+			ok(t, os.Truncate(weight.path, size(t, weight.path)-int64(left)))
+		}
+		line := refusedStart(t, disk)
+		if !strings.Contains(line, "file system "+disk+" is full") && !strings.Contains(line, "file system of the data directory is full") || !strings.Contains(line, "free space elsewhere") {
+			t.Errorf("with %d bytes left a start says %s", left, line)
+		}
+		weight.drop()
+	}
+	// A new directory: in the log, in the state, in history.
+	for _, left := range []int{0, 8 << 10, 600 << 10, 1<<20 + 16<<10, 1<<20 + 28<<10} {
+		says(left)
+		ok(t, os.RemoveAll(filepath.Join(disk, "data")))
+	}
+	s := serve(t, disk, "--checkpoint-interval", "300ms")
+	for i := range 30 {
+		if status, _, fault := s.try(i, 1000); status != 202 {
+			t.Fatal(status, fault)
+		}
+	}
+	until(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 30 })
+	s.kill()
+	says(0)
+	s = serve(t, disk)
+	if n := s.events("seen"); n != 30 {
+		t.Errorf("%d events, want 30", n)
+	}
+	s.stop()
+	says(0)
+	s = serve(t, disk)
+	if n := s.events("seen"); n != 30 {
+		t.Errorf("%d events, want 30", n)
+	}
+}
+
+func size(t *testing.T, path string) int64 {
+	t.Helper()
+	info, err := os.Stat(path)
+	ok(t, err)
+	return info.Size()
 }

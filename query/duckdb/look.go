@@ -48,7 +48,7 @@ func look(ctx context.Context, path string, opts Options, partition int) (positi
 	defer c.close()
 	version, err := readVersion(c)
 	switch {
-	case err != nil || version == 0:
+	case err != nil || version == noTables:
 		return 0, err
 	case version > schemaVersion:
 		return 0, newerSchema(path, version)

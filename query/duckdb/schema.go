@@ -80,7 +80,7 @@ func ensureSchema(c *conn, path string) error {
 	switch {
 	case err != nil:
 		return err
-	case version == 0:
+	case version == noTables:
 		return c.exec(fmt.Sprintf("BEGIN; %s INSERT INTO schema_version VALUES (%d); COMMIT", schema, schemaVersion))
 	case version > schemaVersion:
 		return newerSchema(path, version)
@@ -102,7 +102,10 @@ func newerSchema(path string, version int64) error {
 		ErrNewerSchema, path, version, schemaVersion)
 }
 
-// readVersion returns the version of the tables, 0 where there are none.
+// noTables is the version of an empty file.
+const noTables = -1
+
+// readVersion returns the version of the tables, or noTables.
 func readVersion(c *conn) (version int64, err error) {
 	ctx := context.Background()
 	tables := int64(0)
@@ -111,7 +114,7 @@ func readVersion(c *conn) (version int64, err error) {
 		return nil
 	})
 	if err != nil || tables == 0 {
-		return 0, err
+		return noTables, err
 	}
 	err = c.query(ctx, "SELECT version FROM schema_version", nil, func(ch chunk) error {
 		version = column[int64](ch, 0)[0]

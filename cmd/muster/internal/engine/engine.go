@@ -53,6 +53,9 @@ type Options struct {
 	// Peer configures the calls to other nodes; its Table and Self are the
 	// engine's. Without it the node owns all partitions or none.
 	Peer *peer.Options
+	// End ends the process with one line when the state's store cannot go on, see
+	// [resolver.Options].
+	End func(why string)
 	// SessionTimeout is after how long of silence another node may take over;
 	// the default is package cluster's.
 	SessionTimeout time.Duration
@@ -106,28 +109,35 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
 		return e, err
 	}
+	node := resolver.Options{
+		FS: fs, Dir: filepath.Join(o.Dir, "state"),
+		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
+		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
+		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
+	}
+	if err := node.Validate(); err != nil {
+		return e, err
+	}
+	bucket, err := openBucket(ctx, o)
+	if err != nil {
+		return e, err
+	}
 	if o.Kafka != nil {
 		err = e.openTopic(ctx, o)
 	} else {
-		err = e.openFiles(fs, o)
+		err = e.openFiles(ctx, fs, o)
 	}
+	if err != nil {
+		return e, errors.Join(err, closeBucket(bucket))
+	}
+	shared, err := e.openCheckpoints(bucket, fs, o)
 	if err != nil {
 		return e, err
 	}
 	if err := e.openHistory(ctx, o); err != nil {
 		return e, fmt.Errorf("open history: %w", err)
 	}
-	shared, err := e.openCheckpoints(ctx, fs, o)
-	if err != nil {
-		return e, err
-	}
-	node := resolver.Options{
-		FS: fs, Dir: filepath.Join(o.Dir, "state"), Log: e.Log, History: e.History,
-		Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
-		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
-		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
-		Shared: shared,
-	}
+	node.Log, node.History, node.Shared = e.Log, e.History, shared
 	if o.ClickHouse != nil {
 		node.Feed.Delay = insertEvery
 	}
@@ -144,8 +154,16 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 // as much as 20,000 of them.
 const insertEvery = 5 * time.Second
 
-func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
-	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger})
+func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error) {
+	var refused error
+	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger,
+		Check: func(log []file.Bounds) error {
+			refused = check(ctx, fs, o, log)
+			return refused
+		}})
+	if refused != nil {
+		return refused
+	}
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
@@ -155,7 +173,7 @@ func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
 
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	if o.ClickHouse == nil {
-		store, err := duckdb.Open(filepath.Join(o.Dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads})
+		store, err := duckdb.Open(o.historyFile(), o.duckdb())
 		if err == nil {
 			e.History = store
 		}
