@@ -158,6 +158,9 @@ type checkpoints struct {
 	// sums are the files of the checkpoint loaded or written last, by path. Used by
 	// one goroutine: the one that loads, then the one that writes.
 	sums map[string]fileSum
+	disk *disk // nil where there is always space
+	// fatal is Options.End.
+	fatal func(why string)
 }
 
 func (c *checkpoints) path(parts ...string) string {
@@ -210,9 +213,16 @@ func (c *checkpoints) prepare() error {
 }
 
 // write makes the checkpoint durable. Called by one goroutine.
-// Without rests it is written as fast as that goes.
+// Without rests it is written as fast as that goes. After an error it has removed
+// what it made, and may be called again.
 func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed, rests *rests) (w written, err error) {
-	if err := writeGeneration(db, f, rests); err != nil {
+	defer func() {
+		if err != nil {
+			c.discard(f, w)
+			w = written{}
+		}
+	}()
+	if err := writeGeneration(db, f, rests, c.disk); err != nil {
 		return w, fmt.Errorf("write generation: %w", err)
 	}
 	if w.runs, err = c.writeRuns(f); err != nil {
@@ -227,7 +237,19 @@ func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed, rests *rests) 
 	return w, nil
 }
 
+// discard removes what an attempt has written, as far as that goes: it needs space.
+func (c *checkpoints) discard(f *frozen, w written) {
+	_ = c.fs.RemoveAll(c.path(dirCheckpoints, tmpPrefix+checkpointName(f.Next)))
+	if w.runs != nil {
+		_ = c.discardRuns(w.runs, f.runs)
+	}
+	if w.segments != nil {
+		_ = c.discardSegments(w.segments, f.segments)
+	}
+}
+
 func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) error {
+	f.Segments, f.Runs, f.Spool = nil, nil, nil
 	tmp := tmpPrefix + checkpointName(f.Next)
 	if err := c.fs.RemoveAll(c.path(dirCheckpoints, tmp)); err != nil {
 		return err
@@ -242,13 +264,16 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 		return err
 	}
 	// The memtable is not part of a Pebble checkpoint without a WAL.
-	if err := db.Flush(); err != nil {
+	if err := c.disk.flush(db); err != nil {
 		return err
 	}
 	if err := scrubStore(db, f.scrub); err != nil {
 		return err
 	}
 	if err := db.Checkpoint(c.path(dirCheckpoints, tmp, dirPebble)); err != nil {
+		return err
+	}
+	if err := c.disk.storeErr(); err != nil {
 		return err
 	}
 	for _, s := range w.segments {
@@ -336,8 +361,8 @@ func (f *frozen) size() int {
 
 // writeGeneration writes what changed to Pebble, most of it in the order of keys:
 // that takes half the time.
-func writeGeneration(db *pebble.DB, f *frozen, rests *rests) error {
-	w := batchWriter{db: db, batch: db.NewBatch(), pace: newPace(rests, f.size())}
+func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *disk) error {
+	w := batchWriter{db: db, batch: db.NewBatch(), pace: newPace(rests, f.size()), disk: disk}
 	var key []byte
 	for _, a := range f.accounts {
 		for _, c := range a.identities {
@@ -368,6 +393,7 @@ type batchWriter struct {
 	db    *pebble.DB
 	batch *pebble.Batch
 	pace  pace
+	disk  *disk
 	err   error
 }
 
@@ -391,6 +417,11 @@ func (w *batchWriter) set(key, value []byte) {
 }
 
 func (w *batchWriter) commit() {
+	// Pebble would take a few more and then keep the writer waiting.
+	if w.err = errors.Join(w.err, w.disk.storeErr()); w.err != nil {
+		w.err = errors.Join(w.err, w.batch.Close())
+		return
+	}
 	w.err = errors.Join(w.err, w.batch.Commit(pebble.NoSync), w.batch.Close())
 }
 

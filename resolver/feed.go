@@ -105,12 +105,8 @@ func (f *feed) start(stored, next, start, end int64, items []*feedItem) error {
 	if len(items) > 0 {
 		from = items[0].from
 	}
-	if stored < from && start > 0 {
-		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d and the log at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from, start)
-	}
-	if stored > end {
-		// Only what is durable in the log is ever stored.
-		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
+	if err := checkStored(stored, from, start, end); err != nil {
+		return err
 	}
 	f.mu.stored, f.mu.next, f.fromLog = stored, next, start == 0
 	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}
@@ -122,6 +118,21 @@ func (f *feed) start(stored, next, start, end int64, items []*feedItem) error {
 	f.done.Add(2)
 	go f.run(ctx)
 	go f.spill(ctx)
+	return nil
+}
+
+// checkStored refuses a history that is not that of the log and of a state which has
+// what follows from.
+// Rows that neither history nor a spool file has must be in the log, which has the
+// records from start on.
+func checkStored(stored, from, start, end int64) error {
+	if stored < from && start > 0 {
+		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d and the log at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from, start)
+	}
+	if stored > end {
+		// Only what is durable in the log is ever stored.
+		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
+	}
 	return nil
 }
 
@@ -373,6 +384,9 @@ func (f *feed) sweep() {
 	f.mu.doomed = f.mu.doomed[:0]
 }
 
+// spillPause is how long spilling waits after it has failed.
+const spillPause = 5 * time.Second
+
 // spill moves waiting batches to files while too many wait in memory.
 func (f *feed) spill(ctx context.Context) {
 	defer f.done.Done()
@@ -406,7 +420,8 @@ func (f *feed) spill(ctx context.Context) {
 			f.thaw()
 			f.changed.signal()
 			if err != nil {
-				f.log.Error("cannot spill rows to disk", "error", err)
+				f.log.Error("cannot spill rows to disk", "error", err, "retry_in", spillPause)
+				pause.For(ctx, spillPause) //nolint:errcheck // the next step tells
 				break
 			}
 		}
@@ -428,6 +443,7 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 		tmp := path + ".tmp"
 		var err error
 		if size, err = writeSpoolFile(f.fs, tmp, b); err != nil {
+			_ = f.fs.Remove(tmp) // it needs space
 			return err
 		}
 		if err := f.fs.Rename(tmp, path); err != nil {
@@ -462,6 +478,13 @@ func (f *feed) freeze() []*feedItem {
 	f.nudge()
 	f.mu.hold++
 	return append([]*feedItem(nil), f.mu.items...)
+}
+
+// hold keeps files and batches until thaw, as freeze does.
+func (f *feed) hold() {
+	f.mu.Lock()
+	f.mu.hold++
+	f.mu.Unlock()
 }
 
 func (f *feed) thaw() {

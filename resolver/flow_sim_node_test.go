@@ -65,7 +65,7 @@ func (n *flowNode) open() {
 		n.must(err)
 	}
 	n.must(n.ckpt.restore(f))
-	s, err := openStore(n.ckpt.fs, n.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)), nil)
+	s, err := openStore(n.ckpt.fs, n.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	n.must(err)
 	var runs []*run
 	for _, name := range f.Runs {

@@ -20,7 +20,7 @@ const testAccount = 7
 
 func testMachine(t testing.TB) *Machine {
 	t.Helper()
-	s, err := openStore(vfs.NewMem(), "live", 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)), nil)
+	s, err := openStore(vfs.NewMem(), "live", 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 func checkpointInPlace(t *testing.T, m *Machine) {
 	t.Helper()
 	f := m.freeze()
-	if err := writeGeneration(m.store.db, f, nil); err != nil {
+	if err := writeGeneration(m.store.db, f, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := checkpoints{fs: vfs.NewMem(), dir: "x"}

@@ -8,6 +8,8 @@ type Stats struct {
 	Applied, Backlog int64
 	// ApplyNanoseconds is the time spent applying, in all.
 	ApplyNanoseconds int64
+	// DiskFull is set while the partition's files find no space.
+	DiskFull bool
 	// Checkpoints is how many were written, CheckpointNanoseconds how long
 	// that took in all, FreezeMaxNanoseconds the longest time for which Apply
 	// waited for one.
@@ -55,7 +57,8 @@ func (n *Node) Stats() []Stats {
 			Partition: p.id, Applied: p.applied.Load(),
 			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
 			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
-			LastCheckpoint: p.lastCheckpoint.Load(), HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
+			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.disk.full(),
+			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
 			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
 			Profiles: p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),

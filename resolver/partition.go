@@ -57,6 +57,7 @@ type partition struct {
 		sync.Mutex // held while one is written
 		due        chan struct{}
 		finished   *broadcast
+		held       *frozen // is to be written before anything else is frozen
 		running    atomic.Bool
 		// hasty is how many wait for one, or need one.
 		hasty atomic.Int32
@@ -104,14 +105,14 @@ func newPartition(n *Node, id int) *partition {
 		node:     n,
 		id:       id,
 		log:      n.opts.Logger.With("partition", id),
-		ckpt:     checkpoints{fs: n.opts.FS, dir: dir, log: n.opts.LogName},
+		ckpt:     checkpoints{fs: n.opts.FS, dir: dir, log: n.opts.LogName, fatal: n.opts.End},
 		progress: newBroadcast(),
 		failed:   make(chan struct{}),
 		pending:  make(chan struct{}, 1),
 		ended:    make(chan struct{}),
 		left:     make(chan struct{}),
 	}
-	p.ckpt.damaged = p.failDamaged
+	p.ckpt.damaged, p.ckpt.disk = p.failDamaged, newDisk(p.log)
 	p.apps.Store(&map[uint64]App{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.sharing.due = make(chan struct{}, 1)

@@ -123,7 +123,7 @@ func (p *partition) loadNewest(start, end int64) (manifest, *Machine, error) {
 		faults = errors.Join(faults, err)
 	}
 	if start > 0 {
-		return manifest{}, nil, errors.Join(fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start), faults)
+		return manifest{}, nil, errors.Join(noCheckpoint(start), faults)
 	}
 	if faults != nil {
 		p.log.Warn("rebuilding the state from the beginning of the log; requests are answered when it is done", "records", end)
@@ -135,9 +135,23 @@ func (p *partition) loadNewest(start, end int64) (manifest, *Machine, error) {
 	return manifest{}, m, p.setAside(offsets)
 }
 
+func noCheckpoint(start int64) error {
+	return fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start)
+}
+
 // candidate reads what a checkpoint says of itself and compares its files with
 // that.
-func (p *partition) candidate(offset, start, end int64) (c candidate, err error) {
+func (p *partition) candidate(offset, start, end int64) (candidate, error) {
+	c, err := p.promising(offset, start, end)
+	if err != nil {
+		return c, err
+	}
+	return c, p.ckpt.verify(c.manifest)
+}
+
+// promising is candidate before the files are compared. An error that does not wrap
+// errDamaged says that the start is to be refused.
+func (p *partition) promising(offset, start, end int64) (c candidate, err error) {
 	c.manifest, c.ids, err = p.ckpt.readManifest(offset)
 	switch {
 	case errors.Is(err, ErrNewer):
@@ -156,7 +170,7 @@ func (p *partition) candidate(offset, start, end int64) (c candidate, err error)
 	case offset < start:
 		return c, fmt.Errorf("%w: checkpoint %d is older than the log, which starts at %d", errDamaged, offset, start)
 	}
-	return c, p.ckpt.verify(c.manifest)
+	return c, nil
 }
 
 // loadCandidate loads a state. A panic is damage like any other: what is read was

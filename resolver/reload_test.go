@@ -33,7 +33,7 @@ func (d *durable) open(f manifest) {
 	if err := d.ckpt.restore(f); err != nil {
 		d.t.Fatal(err)
 	}
-	s, err := openStore(d.ckpt.fs, d.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)), nil)
+	s, err := openStore(d.ckpt.fs, d.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		d.t.Fatal(err)
 	}

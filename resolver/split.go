@@ -85,7 +85,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	// changed.
 	m.segmentFiles = nil
 	f := m.freeze()
-	if err := writeGeneration(m.store.db, f, nil); err != nil {
+	if err := writeGeneration(m.store.db, f, nil, nil); err != nil {
 		return res, err
 	}
 	ranges, err := accountRanges(m.store.db)
@@ -242,7 +242,7 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log), nil)
+	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log))
 	if err != nil {
 		return err
 	}
