@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/refusal"
 )
 
 // serveConfig is what the flags of serve say.
@@ -100,7 +101,12 @@ func (p *process) serve(ctx context.Context) (err error) {
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
 	self := newSelfCall()
-	server := ingest.NewServer(c.ingest, self.before(calls.before(ops.Handle)))
+	watch, err := refusal.New(c.ingest.Metrics, c.log, time.Now, rand.Reader)
+	if err != nil {
+		return err
+	}
+	c.ingest.Refuse = refuseWatched(watch)
+	server := ingest.NewServer(c.ingest, watch.Watch(self.before(calls.before(ops.Handle))))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	stopServer := func() error {

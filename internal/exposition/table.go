@@ -89,6 +89,9 @@ var Metrics = []Metric{
 	{"muster_history_disk_bytes", Gauge, "bytes", "Size of history."},
 	{"muster_history_bytes_per_event", Gauge, "bytes per event", "Size of history divided by its events."},
 
+	// All surfaces.
+	{"muster_requests_refused_total", Counter, "", "Requests refused, by surface and reason."},
+
 	// The console.
 	{"muster_console_requests_total", Counter, "", "Requests of the console API by route and class of status."},
 	{"muster_console_evaluation_duration_seconds", Histogram, "seconds", "Time that questions to history took."},
