@@ -119,6 +119,7 @@ func newPartition(n *Node, id int) *partition {
 // returns at the end of the log. The partition then follows the log, and neither
 // answers nor appends until begin.
 func (p *partition) load(ctx context.Context) error {
+	defer p.reportProgress()()
 	p.ckpt.took = newPhases()
 	defer func() { p.ckpt.took = nil }()
 	if err := p.ckpt.fs.MkdirAll(p.ckpt.dir, 0o755); err != nil {

@@ -31,6 +31,7 @@ type serveConfig struct {
 	credentials  string
 	pprof        bool
 	drainTimeout time.Duration
+	startTimeout time.Duration // for the address and the directory to become free
 	ingest       ingest.Options
 	messaging    messagingConfig
 }
@@ -43,6 +44,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	f.StringVar(&c.credentials, "credentials", "", "`FILE` that the credentials of a new company are written to")
 	f.BoolVar(&c.pprof, "pprof", false, "serve /debug/pprof/, which shows the inside of the process to everybody who can connect")
 	f.DurationVar(&c.drainTimeout, "drain-timeout", 10*time.Second, "how much `TIME` requests under way are given at a stop, and again history")
+	f.DurationVar(&c.startTimeout, "start-timeout", 15*time.Second, "`TIME` to wait at a start for the address and the directory while another process holds them")
 	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of events, also after decompression; bodies of other calls may have 1 MiB")
 	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
 	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for the bodies and large answers of all requests under way, at least 16 MiB; more are answered 503")
@@ -61,9 +63,10 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	case *e.dir == "":
 		return nil, wrongUsage("--data is empty; name a directory")
 	}
-	if c.log, err = logger(p.stderr, *e.logLevel); err != nil {
+	if c.log, err = logger(p.stderr, *e.logLevel, *e.logFormat); err != nil {
 		return nil, err
 	}
+	p.logThrough(c.log, *e.logFormat)
 	if c.messaging, err = readMessaging(); err != nil {
 		return nil, err
 	}
@@ -93,10 +96,14 @@ func (p *process) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", c.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	c.log.Info("starting", "data", c.engine.Dir, "listen", c.listen)
+	c.engine.LockUntil = time.Now().Add(c.startTimeout)
+	ln, err := c.openListener(ctx)
+	if err != nil || ln == nil {
+		return err
 	}
+	started := c.reportStart(startEvery)
+	defer started()
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
@@ -170,6 +177,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	started()
 	ops.Open(services.handler, eng.Node.Err)
 	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
 

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+)
+
+// logger writes lines from a level on, in the format that --log-format names.
+func logger(w io.Writer, level, format string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, wrongUsage("--log-level is %q; use debug, info, warn or error", level)
+	}
+	options := &slog.HandlerOptions{Level: l}
+	switch format {
+	case formatText:
+		return slog.New(slog.NewTextHandler(w, options)), nil
+	case formatJSON:
+		return slog.New(slog.NewJSONHandler(w, options)), nil
+	}
+	return nil, wrongUsage("--log-format is %q; use text or json", format)
+}
+
+// The formats of log lines.
+const (
+	formatText = "text"
+	formatJSON = "json"
+)
+
+// logThrough has everything that the process writes to standard error go through log:
+// its last error, and the lines of libraries that know the standard logger alone.
+func (p *process) logThrough(log *slog.Logger, format string) {
+	slog.SetDefault(log)
+	if format == formatJSON {
+		p.log = log
+	}
+}
+
+// failed writes why a command failed.
+func (p *process) failed(err error) {
+	if p.log != nil {
+		p.log.Error("muster ends", "error", err)
+		return
+	}
+	fmt.Fprintln(p.stderr, "muster:", err)
+}
