@@ -79,7 +79,7 @@ const (
 	// copyBytes is the size up to which an answer is copied into the response.
 	copyBytes = 64 << 10
 	// outcomeBytes is the memory of one event's outcome and answer.
-	outcomeBytes = 160
+	outcomeBytes = 256
 )
 
 // work is what one request uses, kept for the next.
