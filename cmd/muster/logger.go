@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 )
 
 // logger writes lines from a level on, in the format that --log-format names.
@@ -38,10 +40,16 @@ func (p *process) logThrough(log *slog.Logger, format string) {
 }
 
 // failed writes why a command failed.
-func (p *process) failed(err error) {
+func (p *process) failed(why string) {
 	if p.log != nil {
-		p.log.Error("muster ends", "error", err)
+		p.log.Error("muster ends", "error", why)
 		return
 	}
-	fmt.Fprintln(p.stderr, "muster:", err)
+	fmt.Fprintln(p.stderr, "muster:", why)
+}
+
+// end ends the process at once, with one line.
+func (p *process) end(why string) {
+	p.failed(explain(errors.New(why)))
+	os.Exit(exitFailed)
 }

@@ -116,7 +116,7 @@ func (p *process) run(ctx context.Context) int {
 		}
 		return exitUsage
 	}
-	p.failed(err)
+	p.failed(explain(err))
 	return exitFailed
 }
 

@@ -71,7 +71,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, err
 	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
-	if c.engine, err = e.options(c.log, maxRecord); err != nil {
+	if c.engine, err = p.engineOptions(e, c.log, maxRecord); err != nil {
 		return nil, err
 	}
 	c.ingest = ingest.Options{
@@ -83,6 +83,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	if err := several.read(c); err != nil {
 		return nil, err
 	}
+	c.engine.Mine = []string{c.credentials}
 	return c, nil
 }
 
@@ -96,7 +97,11 @@ func (p *process) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := c.checkCredentials(); err != nil {
+		return err
+	}
 	c.log.Info("starting", "data", c.engine.Dir, "listen", c.listen)
+	c.engine.End = p.end
 	c.engine.LockUntil = time.Now().Add(c.startTimeout)
 	ln, err := c.openListener(ctx)
 	if err != nil || ln == nil {

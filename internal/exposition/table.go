@@ -27,6 +27,7 @@ var Metrics = []Metric{
 	{"muster_log_disk_bytes", Gauge, "bytes", "Size of a log in files."},
 	{"muster_log_segment_files", Gauge, "", "Segment files of a log in files."},
 	{"muster_log_cut_bytes_total", Counter, "bytes", "Bytes of a torn tail cut off the log at the start."},
+	{"muster_disk_full", Gauge, "", "1 when the log or a checkpoint found no space at its last try."},
 	{"muster_log_failed", Gauge, "", "1 when a log in files cannot be written any more."},
 	{"muster_log_failing_seconds", Gauge, "seconds", "For how long some kind of request to Kafka has been failing."},
 	{"muster_log_produces_total", Counter, "", "Requests to Kafka that store records."},
