@@ -122,21 +122,31 @@ func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w
 		EventType  string          `json:"event_type"`
 		Timestamp  string          `json:"timestamp"`
 		Properties json.RawMessage `json:"properties"`
+		Key        *string         `json:"idempotency_key"`
 	}
 	var ids []resolver.ProfileID
 	for _, typ := range types {
-		err := e.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: account, EventType: typ, Properties: true}, func(b *query.ReplayBlock) error {
+		err := e.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: account, EventType: typ, Properties: true, Keys: true}, func(b *query.ReplayBlock) error {
 			ids = ids[:0]
 			if err := e.Node.Read(ctx, account, func(v *resolver.View) error {
 				for _, o := range b.Ordinal {
-					ids = append(ids, v.ProfileID(o))
+					id, err := v.HistoryProfileID(o)
+					if err != nil {
+						return err
+					}
+					ids = append(ids, id)
 				}
 				return nil
 			}); err != nil {
 				return err
 			}
 			for i := range b.Ordinal {
-				if err := enc.Encode(event{ids[i].String(), typ, record.Time(b.TimeMs[i]), record.Object(b.Properties.At(i))}); err != nil {
+				x := event{ids[i].String(), typ, record.Time(b.TimeMs[i]), record.Object(b.Properties.At(i)), nil}
+				if key := b.IdempotencyKey.At(i); len(key) > 0 {
+					text := string(key)
+					x.Key = &text
+				}
+				if err := enc.Encode(x); err != nil {
 					return err
 				}
 			}

@@ -39,7 +39,7 @@ func (a *API) registerMetrics(set *metrics.Set) {
 	for name, s := range map[string]*slots{"evaluation": a.evaluations, "combination": a.combinations, "password": a.passwords} {
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, name), func() float64 { return float64(s.running()) })
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, name), func() float64 { return float64(s.waiting.Load()) })
-		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })
+		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away_total{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })
 	}
 }
 

@@ -52,7 +52,7 @@ func (p *process) export(ctx context.Context) error {
 	if c.to != "" {
 		err = exportFrom(ctx, c, args[0], *eventType, out)
 	} else {
-		log, lerr := logger(p.stderr, *e.logLevel)
+		log, lerr := logger(p.stderr, *e.logLevel, *e.logFormat)
 		if lerr != nil {
 			return lerr
 		}

@@ -71,7 +71,7 @@ itself, which no server may have at that time.`, p.stderr)
 			return nil, err
 		}
 	}
-	log, err := logger(p.stderr, *e.logLevel)
+	log, err := logger(p.stderr, *e.logLevel, *e.logFormat)
 	if err != nil {
 		return nil, err
 	}

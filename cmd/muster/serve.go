@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/refusal"
 )
 
 // serveConfig is what the flags of serve say.
@@ -30,6 +31,7 @@ type serveConfig struct {
 	credentials  string
 	pprof        bool
 	drainTimeout time.Duration
+	startTimeout time.Duration // for the address and the directory to become free
 	ingest       ingest.Options
 	messaging    messagingConfig
 }
@@ -42,6 +44,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	f.StringVar(&c.credentials, "credentials", "", "`FILE` that the credentials of a new company are written to")
 	f.BoolVar(&c.pprof, "pprof", false, "serve /debug/pprof/, which shows the inside of the process to everybody who can connect")
 	f.DurationVar(&c.drainTimeout, "drain-timeout", 10*time.Second, "how much `TIME` requests under way are given at a stop, and again history")
+	f.DurationVar(&c.startTimeout, "start-timeout", 15*time.Second, "`TIME` to wait at a start for the address and the directory while another process holds them")
 	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of events, also after decompression; bodies of other calls may have 1 MiB")
 	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
 	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for the bodies and large answers of all requests under way, at least 16 MiB; more are answered 503")
@@ -60,9 +63,10 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	case *e.dir == "":
 		return nil, wrongUsage("--data is empty; name a directory")
 	}
-	if c.log, err = logger(p.stderr, *e.logLevel); err != nil {
+	if c.log, err = logger(p.stderr, *e.logLevel, *e.logFormat); err != nil {
 		return nil, err
 	}
+	p.logThrough(c.log, *e.logFormat)
 	if c.messaging, err = readMessaging(); err != nil {
 		return nil, err
 	}
@@ -96,15 +100,25 @@ func (p *process) serve(ctx context.Context) (err error) {
 	if err := c.checkCredentials(); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", c.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	c.log.Info("starting", "data", c.engine.Dir, "listen", c.listen)
+	c.engine.End = p.end
+	c.engine.LockUntil = time.Now().Add(c.startTimeout)
+	ln, err := c.openListener(ctx)
+	if err != nil || ln == nil {
+		return err
 	}
+	started := c.reportStart(startEvery)
+	defer started()
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
 	self := newSelfCall()
-	server := ingest.NewServer(c.ingest, self.before(calls.before(ops.Handle)))
+	watch, err := refusal.New(c.ingest.Metrics, c.log, time.Now, rand.Reader)
+	if err != nil {
+		return err
+	}
+	c.ingest.Refuse = refuseWatched(watch)
+	server := ingest.NewServer(c.ingest, watch.Watch(self.before(calls.before(ops.Handle))))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	stopServer := func() error {
@@ -168,6 +182,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	started()
 	ops.Open(services.handler, eng.Node.Err)
 	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
 
@@ -219,7 +234,7 @@ const logCheck = time.Second
 // written then.
 var errFailed = errors.New("muster cannot go on")
 
-var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a full disk) is gone")
+var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a broken disk) is gone")
 
 // wait returns when the service is to end: nil when it is told to, else why it
 // cannot go on.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/internal/jsonscan"
@@ -24,6 +25,7 @@ type httpTarget struct {
 	triggerFlows bool
 	scan         *jsonscan.Scanner
 	body         bytes.Buffer
+	connected    atomic.Bool // there was a connection
 }
 
 const (
@@ -129,8 +131,9 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the server answered %d: %s", e.status, e.text)
 }
 
-// send posts a chunk. It tries again when the server is busy or cannot be
-// reached: the state takes each row once.
+// send posts a chunk. It tries again when the server is busy or cannot be reached any
+// more: the state takes each row once. One that could not be reached at all for
+// connectTime is taken for a wrong address.
 func (t *httpTarget) send(ctx context.Context, file [32]byte, c *chunk) (a importAnswer, err error) {
 	t.encode(file, c)
 	err = retry(ctx, func() (again bool, err error) {
@@ -184,16 +187,9 @@ func (t *httpTarget) malformed(text []byte) string {
 func (t *httpTarget) post(ctx context.Context) (a importAnswer, again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(t.body.Bytes()))
+	res, err := t.do(ctx, cancel)
 	if err != nil {
-		return a, false, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-App-Id", t.appID)
-	req.Header.Set("X-App-Secret", t.appSecret)
-	res, err := t.client.Do(req)
-	if err != nil {
-		return a, true, err
+		return a, t.connected.Load(), err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, answerBytes))
