@@ -131,7 +131,7 @@ type member struct {
 	memory *ingest.Memory
 	server *Server
 	router *Router
-	http   *fasthttp.Server
+	http   *ingest.Server
 	// handle answers what is the node's.
 	handle fasthttp.RequestHandler
 	answer Answer

@@ -68,6 +68,7 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 		rc.Response.Header.Set(headerAnswered, "1")
 		return
 	}
+	ingest.Authenticated(rc)
 	for _, name := range []string{headerSigned, headerClient, headerBody} {
 		h.Del(name)
 	}
@@ -125,7 +126,11 @@ func (s *Server) forward(rc *fasthttp.RequestCtx, uri string, c call) {
 		rc.SetBodyString("the body could not be read: " + c.body)
 		return
 	}
+	ingest.TakeAuthenticated(rc) // of the call between nodes
 	o.router.owned(rc)
+	if ingest.TakeAuthenticated(rc) {
+		rc.Response.Header.Set(headerAuthenticated, "1")
+	}
 	if h := &rc.Response.Header; rc.Response.IsBodyStream() && h.ContentLength() < 0 {
 		h.Set(headerWhole, "1")
 		h.SetTrailer(headerWhole) //nolint:errcheck // it is no name that may not be one
