@@ -104,6 +104,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("--listen: %w", err)
 	}
+	defer c.boundHeap(ctx)()
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
