@@ -16,9 +16,10 @@ type clientConn struct {
 	net.Conn
 	owner   *listener
 	framing framing
-	bad     error // what was wrong with the framing; nothing is read after it
-	from    netip.Prefix
-	closed  atomic.Bool
+	// malformed is set when the framing was wrong. Nothing is read after it.
+	malformed atomic.Bool
+	from      netip.Prefix
+	closed    atomic.Bool
 	// stranger is true while the connection counts among those of its address.
 	stranger atomic.Bool
 	// vouched is set when a request is authenticated; see TakeAuthenticated. The
@@ -28,8 +29,8 @@ type clientConn struct {
 
 // Read implements [net.Conn].
 func (c *clientConn) Read(p []byte) (int, error) {
-	if c.bad != nil {
-		return 0, c.bad
+	if c.malformed.Load() {
+		return 0, errFraming
 	}
 	n, err := c.Conn.Read(p)
 	if n == 0 {
@@ -39,7 +40,7 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	if bad == nil {
 		return n, err
 	}
-	c.bad = bad
+	c.malformed.Store(true)
 	c.owner.counters.malformed.Inc()
 	if c.framing.state <= frameMethod0 || c.framing.trailer {
 		// The library takes an error between requests for the end of the connection,
@@ -54,7 +55,7 @@ func (c *clientConn) Read(p []byte) (int, error) {
 func (c *clientConn) Close() error {
 	if !c.closed.Swap(true) {
 		c.owner.left(c)
-		if c.bad != nil {
+		if c.malformed.Load() {
 			c.linger()
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -69,6 +70,7 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 		return
 	}
 	ingest.Authenticated(rc)
+	defer s.recovering(rc, forwarded)
 	for _, name := range []string{headerSigned, headerClient, headerBody} {
 		h.Del(name)
 	}
@@ -85,6 +87,26 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 		s.notFound(rc)
 		return
 	}
+	rc.Response.Header.Set(headerAnswered, "1")
+}
+
+var errPanicked = errors.New("the node failed to answer the call; its log says why")
+
+// recovering is deferred around a call that has come to the handlers. What panics is
+// answered as what came to them, so that the caller does not repeat it.
+func (s *Server) recovering(rc *fasthttp.RequestCtx, forwarded bool) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	panics.Report(s.peers.opts.Metrics, s.peers.opts.Logger, "a call of another node", v)
+	rc.Response.Reset()
+	if o := s.open.Load(); o != nil && forwarded {
+		o.router.opts.Refuse(rc, http.StatusInternalServerError, "the server failed to answer the request; its log says why")
+	} else {
+		fault(rc, errPanicked)
+	}
+	rc.SetConnectionClose() // the body may not be read to its end
 	rc.Response.Header.Set(headerAnswered, "1")
 }
 
