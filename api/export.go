@@ -13,6 +13,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -205,6 +207,11 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 	go func() {
 		defer close(s.done)
 		defer release()
+		defer func() {
+			if r := recover(); r != nil {
+				w.CloseWithError(panics.Report(a.opts.Metrics, a.opts.Logger, "an export", r)) //nolint:errcheck // never fails
+			}
+		}()
 		ended := make(chan struct{})
 		defer close(ended)
 		go func() { // the service stops
@@ -227,7 +234,7 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 	c.SetStatusCode(http.StatusOK)
 	c.SetContentType("application/x-ndjson")
 	c.Response.Header.Set("Cache-Control", "no-store")
-	c.Response.SetBodyStream(s, -1)
+	c.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "the answer of an export", s), -1)
 	return streaming, nil
 }
 

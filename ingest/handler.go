@@ -153,7 +153,14 @@ func (a *largeAnswer) Close() error {
 func (h *Handler) serve(ctx *fasthttp.RequestCtx, e endpoint) {
 	began := h.opts.Now()
 	w := h.acquire()
+	answered := false
+	defer func() {
+		if !answered { // it panicked: what it took is free, and what it used is no other's
+			w.lease.shrink(0)
+		}
+	}()
 	status := h.answer(ctx, w, e)
+	answered = true
 	if len(w.answer) <= copyBytes {
 		ctx.Response.SetBody(w.answer)
 		h.release(w)
@@ -175,6 +182,7 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx, w *work, e endpoint) int {
 		case err != nil:
 			refused = h.submitError(err)
 		case ok:
+			Authenticated(ctx)
 			refused = h.process(ctx, w, e, enc, account)
 		default:
 			h.counters.authFailures.Inc()

@@ -131,7 +131,8 @@ type member struct {
 	memory *ingest.Memory
 	server *Server
 	router *Router
-	http   *fasthttp.Server
+	http   *ingest.Server
+	after  func(rc *fasthttp.RequestCtx) // behind a client's request, if set
 	// handle answers what is the node's.
 	handle fasthttp.RequestHandler
 	answer Answer
@@ -179,6 +180,9 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 			return
 		}
 		m.router.Handle(rc)
+		if m.after != nil {
+			m.after(rc)
+		}
 	})
 	served := make(chan error, 1)
 	go func() { served <- m.http.Serve(ln) }()

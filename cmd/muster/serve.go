@@ -48,7 +48,8 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of events, also after decompression; bodies of other calls may have 1 MiB")
 	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
 	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for the bodies and large answers of all requests under way, at least 16 MiB; more are answered 503")
-	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections")
+	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections; fewer if the limit of open files is lower")
+	perAddress := f.Int("max-connections-per-address", 0, "`NUMBER` of connections that one address (or IPv6 /64 network) may hold before a request on them is authenticated; 0: a quarter of --max-connections, at most 1024. Loopback is exempt")
 	readMessaging := addMessagingFlags(f)
 	var several clusterFlags
 	several.add(f)
@@ -60,6 +61,10 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, wrongUsage("serve takes no arguments, have %q", rest)
 	case *inFlight < leastInFlight:
 		return nil, wrongUsage("--max-inflight-bytes must be at least %d MiB, or no large request finds room", leastInFlight>>20)
+	case *connections < 1:
+		return nil, wrongUsage("--max-connections must be at least 1, have %d", *connections)
+	case *perAddress < 0:
+		return nil, wrongUsage("--max-connections-per-address must not be negative, have %d", *perAddress)
 	case *e.dir == "":
 		return nil, wrongUsage("--data is empty; name a directory")
 	}
@@ -76,7 +81,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	}
 	c.ingest = ingest.Options{
 		Limits:    ingest.Limits{Events: *events},
-		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections,
+		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections, AddressConnections: *perAddress,
 		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
 		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
@@ -100,6 +105,9 @@ func (p *process) serve(ctx context.Context) (err error) {
 	if err := c.checkCredentials(); err != nil {
 		return err
 	}
+	if err := c.limitConnections(); err != nil {
+		return err
+	}
 	c.log.Info("starting", "data", c.engine.Dir, "listen", c.listen)
 	c.engine.End = p.end
 	c.engine.LockUntil = time.Now().Add(c.startTimeout)
@@ -109,6 +117,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 	}
 	started := c.reportStart(startEvery)
 	defer started()
+	defer c.boundHeap(ctx)()
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
