@@ -32,6 +32,7 @@ type serveConfig struct {
 	drainTimeout time.Duration
 	ingest       ingest.Options
 	messaging    messagingConfig
+	network      networkConfig
 }
 
 func (p *process) serveConfig() (*serveConfig, error) {
@@ -49,6 +50,8 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	readMessaging := addMessagingFlags(f)
 	var several clusterFlags
 	several.add(f)
+	var network networkFlags
+	network.add(f)
 	rest, err := f.Parse(p.args, p.env)
 	switch {
 	case err != nil:
@@ -64,6 +67,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, err
 	}
 	if c.messaging, err = readMessaging(); err != nil {
+		return nil, err
+	}
+	if c.network, err = network.read(); err != nil {
 		return nil, err
 	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
@@ -100,7 +106,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
 	self := newSelfCall()
-	server := ingest.NewServer(c.ingest, self.before(calls.before(ops.Handle)))
+	server := ingest.NewServer(c.ingest, c.network.before(self.before(calls.before(ops.Handle))))
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	stopServer := func() error {
