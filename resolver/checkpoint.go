@@ -171,7 +171,7 @@ func (c *checkpoints) list() ([]int64, error) {
 // prepare makes the partition's directories and clears what a crash left.
 func (c *checkpoints) prepare() error {
 	for _, d := range []string{dirCheckpoints, dirKeys, dirSegments, dirSpool} {
-		if err := c.fs.MkdirAll(c.path(d), 0o755); err != nil {
+		if err := c.fs.MkdirAll(c.path(d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -213,7 +213,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 		return err
 	}
 	for _, d := range []string{"", dirKeys, dirSegments, dirSpool} {
-		if err := c.fs.MkdirAll(c.path(dirCheckpoints, tmp, d), 0o755); err != nil {
+		if err := c.fs.MkdirAll(c.path(dirCheckpoints, tmp, d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -421,7 +421,7 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 // are linked, others copied. The zero manifest is the empty state.
 func (c *checkpoints) restore(f manifest) error {
 	from := c.path(dirCheckpoints, checkpointName(f.Next))
-	if err := c.fs.MkdirAll(c.path(dirLive), 0o755); err != nil {
+	if err := c.fs.MkdirAll(c.path(dirLive), 0o700); err != nil {
 		return err
 	}
 	var names []string

@@ -121,7 +121,7 @@ func newPartition(n *Node, id int) *partition {
 func (p *partition) load(ctx context.Context) error {
 	p.ckpt.took = newPhases()
 	defer func() { p.ckpt.took = nil }()
-	if err := p.ckpt.fs.MkdirAll(p.ckpt.dir, 0o755); err != nil {
+	if err := p.ckpt.fs.MkdirAll(p.ckpt.dir, 0o700); err != nil {
 		return err
 	}
 	if err := p.ckpt.prepare(); err != nil {

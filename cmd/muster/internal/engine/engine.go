@@ -100,6 +100,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if e.lock, err = fs.Lock(filepath.Join(o.Dir, "LOCK")); err != nil {
 		return e, fmt.Errorf("%w: %s is held by another muster process; stop it, or name another directory with --data (%w)", ErrInUse, o.Dir, err)
 	}
+	if err := makePrivate(o.Dir, o.Logger); err != nil {
+		return e, err
+	}
 	if err := backup.CheckWhole(fs, o.Dir); err != nil {
 		return e, err
 	}
