@@ -69,7 +69,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	if c.messaging, err = readMessaging(); err != nil {
 		return nil, err
 	}
-	if c.network, err = network.read(); err != nil {
+	if c.network, err = network.read(c.log); err != nil {
 		return nil, err
 	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
@@ -84,6 +84,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	}
 	if err := several.read(c); err != nil {
 		return nil, err
+	}
+	if c.engine.Peer != nil {
+		c.engine.Peer.TLS = c.network.peers()
 	}
 	return c, nil
 }
@@ -105,10 +108,10 @@ func (p *process) serve(ctx context.Context) (err error) {
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
-	self := newSelfCall()
+	self := newSelfCall(c.network.pair != nil)
 	server := ingest.NewServer(c.ingest, c.network.before(self.before(calls.before(ops.Handle))))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
+	go func() { served <- server.Serve(c.network.listener(ln)) }()
 	stopServer := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
 		defer cancel()
@@ -156,13 +159,13 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	reportSkipped(c, eng)
-	services, err := c.open(ctx, eng, origin(ln.Addr()))
+	services, err := c.open(ctx, eng, c.network.origin(ln.Addr()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, services.close()) }()
 	calls.serve(services)
-	if err := p.firstCompany(ctx, c, eng, services, origin(ln.Addr())); err != nil {
+	if err := p.firstCompany(ctx, c, eng, services, c.network.origin(ln.Addr())); err != nil {
 		services.drain()
 		if ctx.Err() != nil {
 			c.log.Info("stopped while starting")
@@ -171,7 +174,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	ops.Open(services.handler, eng.Node.Err)
-	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
+	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", c.network.origin(ln.Addr()), ln.Addr())
 
 	err = c.wait(ctx, eng, served)
 	ops.Drain()
@@ -270,7 +273,7 @@ func addPprof(r *router.Router) {
 	r.GET("/debug/pprof/{profile:*}", fasthttp.RequestHandler(pprofhandler.PprofHandler))
 }
 
-// origin is where a listener is reached from this machine.
+// origin is where a listener without TLS is reached from this machine.
 func origin(addr net.Addr) string {
 	host, port := "127.0.0.1", 0
 	if a, ok := addr.(*net.TCPAddr); ok {
