@@ -236,7 +236,7 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := c.fs.RemoveAll(c.dir); err != nil {
 		return err
 	}
-	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+	if err := c.fs.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
 	if err := c.prepare(); err != nil {

@@ -73,6 +73,7 @@ func stopSignal() context.Context {
 }
 
 func (p *process) run(ctx context.Context) int {
+	privateFiles()
 	command := ""
 	if len(p.args) > 0 {
 		command = p.args[0]

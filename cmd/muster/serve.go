@@ -34,6 +34,7 @@ type serveConfig struct {
 	startTimeout time.Duration // for the address and the directory to become free
 	ingest       ingest.Options
 	messaging    messagingConfig
+	network      networkConfig
 }
 
 func (p *process) serveConfig() (*serveConfig, error) {
@@ -53,6 +54,8 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	readMessaging := addMessagingFlags(f)
 	var several clusterFlags
 	several.add(f)
+	var network networkFlags
+	network.add(f)
 	rest, err := f.Parse(p.args, p.env)
 	switch {
 	case err != nil:
@@ -75,6 +78,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	if c.messaging, err = readMessaging(); err != nil {
 		return nil, err
 	}
+	if c.network, err = network.read(c.log); err != nil {
+		return nil, err
+	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
 	if c.engine, err = p.engineOptions(e, c.log, maxRecord); err != nil {
 		return nil, err
@@ -89,6 +95,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, err
 	}
 	c.engine.Mine = []string{c.credentials}
+	if c.engine.Peer != nil {
+		c.engine.Peer.TLS = c.network.peers()
+	}
 	return c, nil
 }
 
@@ -121,15 +130,15 @@ func (p *process) serve(ctx context.Context) (err error) {
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
-	self := newSelfCall()
+	self := newSelfCall(c.network.pair != nil)
 	watch, err := refusal.New(c.ingest.Metrics, c.log, time.Now, rand.Reader)
 	if err != nil {
 		return err
 	}
 	c.ingest.Refuse = refuseWatched(watch)
-	server := ingest.NewServer(c.ingest, watch.Watch(self.before(calls.before(ops.Handle))))
+	server := ingest.NewServer(c.ingest, watch.Watch(c.network.before(self.before(calls.before(ops.Handle)))))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
+	go func() { served <- server.Serve(c.network.listener(ln)) }()
 	stopServer := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
 		defer cancel()
@@ -177,13 +186,13 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	reportSkipped(c, eng)
-	services, err := c.open(ctx, eng, origin(ln.Addr()))
+	services, err := c.open(ctx, eng, c.network.origin(ln.Addr()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, services.close()) }()
 	calls.serve(services)
-	if err := p.firstCompany(ctx, c, eng, services, origin(ln.Addr())); err != nil {
+	if err := p.firstCompany(ctx, c, eng, services, c.network.origin(ln.Addr())); err != nil {
 		services.drain()
 		if ctx.Err() != nil {
 			c.log.Info("stopped while starting")
@@ -193,7 +202,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 	}
 	started()
 	ops.Open(services.handler, eng.Node.Err)
-	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
+	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", c.network.origin(ln.Addr()), ln.Addr())
 
 	err = c.wait(ctx, eng, served)
 	ops.Drain()
@@ -292,7 +301,7 @@ func addPprof(r *router.Router) {
 	r.GET("/debug/pprof/{profile:*}", fasthttp.RequestHandler(pprofhandler.PprofHandler))
 }
 
-// origin is where a listener is reached from this machine.
+// origin is where a listener without TLS is reached from this machine.
 func origin(addr net.Addr) string {
 	host, port := "127.0.0.1", 0
 	if a, ok := addr.(*net.TCPAddr); ok {

@@ -109,6 +109,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if e.lock, err = lockDir(ctx, fs, o); err != nil {
 		return e, err
 	}
+	if err := makePrivate(o.Dir, o.Logger); err != nil {
+		return e, err
+	}
 	if err := backup.CheckWhole(fs, o.Dir); err != nil {
 		return e, err
 	}

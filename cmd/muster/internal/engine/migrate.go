@@ -94,6 +94,9 @@ func Migrate(ctx context.Context, o MigrateOptions) (res Migrated, err error) {
 		return res, fmt.Errorf("%w: %s is held by another muster process; stop it first (%w)", ErrInUse, o.Dir, err)
 	}
 	defer func() { err = errors.Join(err, m.close(), lock.Close()) }()
+	if err := makePrivate(o.Dir, o.Logger); err != nil {
+		return res, err
+	}
 	done, err := m.begun()
 	if err != nil || done != nil {
 		if done != nil {
