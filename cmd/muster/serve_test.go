@@ -193,7 +193,7 @@ func TestUsage(t *testing.T) {
 		{"serve --cache-bytes 1XB", 2, "use a number of bytes, such as 8388608 or 8MiB"},
 		{"serve --max-backlog many", 2, "use a whole number, such as 100\nmuster serve --help lists the flags\n"},
 		{"serve --skip-record 5", 2, "PARTITION:OFFSET"},
-		{"serve --max-body-bytes 10 --listen 127.0.0.1:0 --data " + dir, 1, "BodyBytes"},
+		{"serve --max-body-bytes 10 --listen 127.0.0.1:0 --data " + dir + "/small", 1, "BodyBytes"},
 		{"serve --listen nonsense --data " + dir, 1, "--listen"},
 		{"import", 2, "--data"},
 		{"import --data x --to http://y f.csv", 2, "do not go together"},
