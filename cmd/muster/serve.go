@@ -218,7 +218,7 @@ const logCheck = time.Second
 // written then.
 var errFailed = errors.New("muster cannot go on")
 
-var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a full disk) is gone")
+var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a broken disk) is gone")
 
 // wait returns when the service is to end: nil when it is told to, else why it
 // cannot go on.
