@@ -54,7 +54,7 @@ func (n *Node) Stats() []Stats {
 			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
 			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
 			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.disk.full(),
-			Shared:         n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
+			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
 			Profiles: p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
 			FlowsWaiting: p.waitingCount.Load(), EmailsReserved: p.reservedCount.Load(), EmailsToRelease: p.releaseCount.Load(),
