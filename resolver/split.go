@@ -30,6 +30,8 @@ type SplitOptions struct {
 	// Offset is the end of the log. The newest checkpoint must be at it.
 	Offset int64
 	Logger *slog.Logger // nil is silent
+	// End is as in [Options].
+	End func(why string)
 }
 
 // SplitResult counts what was written.
@@ -61,7 +63,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0")}
+	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0"), fatal: o.End}
 	m, err := src.openAt(o.Offset, o.Logger)
 	if err != nil {
 		return res, err
@@ -92,7 +94,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	}
 	for i := range o.Partitions {
 		part := splitPart{src: src, m: m, frozen: f, id: i, of: o.Partitions, log: o.Logger,
-			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i))}}
+			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), fatal: o.End}}
 		if err := part.write(ctx, ranges); err != nil {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
@@ -237,7 +239,7 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log))
+	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log).ending(c.fatal))
 	if err != nil {
 		return err
 	}
