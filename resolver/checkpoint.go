@@ -47,15 +47,19 @@ const (
 
 // manifest lists what belongs to a checkpoint.
 type manifest struct {
-	Version      int             `json:"version"`
-	ApplyVersion int             `json:"apply_version"`
-	Next         int64           `json:"next"`
-	LogTime      int64           `json:"log_time"`
-	NextTask     uint64          `json:"next_task"`
-	Epoch        *Epoch          `json:"epoch,omitempty"`
-	Runs         []string        `json:"runs"`     // oldest first
-	Segments     []string        `json:"segments"` // the whole one first
-	Spool        []manifestSpool `json:"spool"`
+	Version      int `json:"version"`
+	ApplyVersion int `json:"apply_version"`
+	// Log names the log that the state follows from.
+	Log      string          `json:"log"`
+	Next     int64           `json:"next"`
+	LogTime  int64           `json:"log_time"`
+	NextTask uint64          `json:"next_task"`
+	Epoch    *Epoch          `json:"epoch,omitempty"`
+	Runs     []string        `json:"runs"`     // oldest first
+	Segments []string        `json:"segments"` // the whole one first
+	Spool    []manifestSpool `json:"spool"`
+	// Files are all files of the checkpoint but the manifest, in order of paths.
+	Files []fileSum `json:"files"`
 }
 
 type manifestSpool struct {
@@ -64,7 +68,11 @@ type manifestSpool struct {
 	File string `json:"file"`
 }
 
-const manifestVersion = 1
+const (
+	manifestVersion = 2
+	// manifestVersionSums is the first with the log's name and the files' checksums.
+	manifestVersionSums = 2
+)
 
 // frozen is the state of a generation, handed to the checkpoint writer. None
 // of it is changed any more.
@@ -143,8 +151,14 @@ type written struct {
 type checkpoints struct {
 	fs   vfs.FS
 	dir  string  // of the partition
+	log  string  // names the log that the state follows from
 	took *phases // of the opening; nil when none is under way
-	disk *disk   // nil where there is always space
+	// damaged is told of damage to the store's files that is found while it is open.
+	damaged func(error)
+	// sums are the files of the checkpoint loaded or written last, by path. Used by
+	// one goroutine: the one that loads, then the one that writes.
+	sums map[string]fileSum
+	disk *disk // nil where there is always space
 	// fatal is Options.End.
 	fatal func(why string)
 }
@@ -158,7 +172,7 @@ func checkpointName(offset int64) string { return fmt.Sprintf("%020d", offset) }
 // list returns the offsets of the checkpoints, oldest first.
 func (c *checkpoints) list() ([]int64, error) {
 	names, err := c.fs.List(c.path(dirCheckpoints))
-	if err != nil {
+	if err != nil && !isNotExist(err) {
 		return nil, err
 	}
 	var out []int64
@@ -171,8 +185,14 @@ func (c *checkpoints) list() ([]int64, error) {
 	return out, nil
 }
 
+// errOtherLog means that a checkpoint was made from another log than the one here.
+var errOtherLog = errors.New("the checkpoint belongs to another log")
+
 // prepare makes the partition's directories and clears what a crash left.
 func (c *checkpoints) prepare() error {
+	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+		return err
+	}
 	for _, d := range []string{dirCheckpoints, dirKeys, dirSegments, dirSpool} {
 		if err := c.fs.MkdirAll(c.path(d), 0o755); err != nil {
 			return err
@@ -239,6 +259,10 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 			return err
 		}
 	}
+	f.Log = c.log
+	if err := writeOrigin(db, f.manifest); err != nil {
+		return err
+	}
 	// The memtable is not part of a Pebble checkpoint without a WAL.
 	if err := c.disk.flush(db); err != nil {
 		return err
@@ -283,6 +307,11 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileRecords), withChecksum(ids.Bytes())); err != nil {
 		return err
 	}
+	sums, err := c.sum(tmp, c.sums)
+	if err != nil {
+		return err
+	}
+	f.Files = sums
 	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileManifest), withChecksum(mustJSON(f.manifest))); err != nil {
 		return err
 	}
@@ -298,6 +327,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	if err := c.fs.Rename(c.path(dirCheckpoints, tmp), final); err != nil {
 		return err
 	}
+	c.keepSums(sums)
 	return syncDir(c.fs, c.path(dirCheckpoints))
 }
 
@@ -411,15 +441,17 @@ const checksumSize = len("\ncrc32c 00000000\n")
 
 func readChecked(fs vfs.FS, path string) ([]byte, error) {
 	b, err := readFile(fs, path)
-	if err != nil {
+	switch {
+	case isNotExist(err):
+		return nil, damagedFile(path, "the file is missing")
+	case err != nil:
 		return nil, err
-	}
-	if len(b) < checksumSize {
-		return nil, fmt.Errorf("%s is damaged: too short", path)
+	case len(b) < checksumSize:
+		return nil, damagedFile(path, "it has %d bytes, too few", len(b))
 	}
 	body := b[:len(b)-checksumSize]
 	if !bytes.Equal(withChecksum(slices.Clone(body)), b) {
-		return nil, fmt.Errorf("%s is damaged: checksum", path)
+		return nil, damagedFile(path, "its checksum does not match")
 	}
 	return body, nil
 }
@@ -433,10 +465,16 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 		return f, nil, err
 	}
 	if err := json.Unmarshal(b, &f); err != nil {
-		return f, nil, fmt.Errorf("%s: %w", c.path(dirCheckpoints, name, fileManifest), err)
+		return f, nil, damagedFile(c.path(dirCheckpoints, name, fileManifest), "%v", err)
 	}
 	if f.Version > manifestVersion || f.ApplyVersion > ApplyVersion {
 		return f, nil, fmt.Errorf("checkpoint %s: %w: it has version %d of the state machine's rules, this build has version %d. %s", name, ErrNewer, f.ApplyVersion, ApplyVersion, remedyNewer)
+	}
+	if f.Next != offset {
+		return f, nil, damagedFile(c.path(dirCheckpoints, name, fileManifest), "it is the manifest of checkpoint %d", f.Next)
+	}
+	if f.Version >= manifestVersionSums && f.Log != c.log {
+		return f, nil, fmt.Errorf("%w: %s is of %s, the log here is %s", errOtherLog, c.path(dirCheckpoints, name), f.Log, c.log)
 	}
 	if b, err = readChecked(c.fs, c.path(dirCheckpoints, name, fileRecords)); err != nil {
 		return f, nil, err
@@ -451,6 +489,7 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 // restore makes the live directories those of the checkpoint: immutable files
 // are linked, others copied. The zero manifest is the empty state.
 func (c *checkpoints) restore(f manifest) error {
+	c.keepSums(f.Files)
 	from := c.path(dirCheckpoints, checkpointName(f.Next))
 	if err := c.fs.MkdirAll(c.path(dirLive), 0o755); err != nil {
 		return err

@@ -68,7 +68,7 @@ func (f *scarceFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-func eventually(t *testing.T, what string, is func() bool) {
+func comesTo(t *testing.T, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
@@ -122,11 +122,11 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		eventually(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied })
+		comesTo(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied })
 		last := stats().LastCheckpoint
 		disk.full.Store(true)
 		taken := 0
-		eventually(t, "events are refused", func() bool {
+		comesTo(t, "events are refused", func() bool {
 			err := send()
 			if err == nil {
 				taken++
@@ -140,8 +140,8 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 			t.Fatal(c, err)
 		}
 		disk.full.Store(false)
-		eventually(t, "events are taken again", func() bool { return send() == nil })
-		eventually(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied && !stats().DiskFull })
+		comesTo(t, "events are taken again", func() bool { return send() == nil })
+		comesTo(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied && !stats().DiskFull })
 	}
 	// A stop on a full disk leaves no checkpoint, and no half of one.
 	disk.full.Store(true)
@@ -175,7 +175,7 @@ func TestStoreWaitsForSpace(t *testing.T) {
 			fs := newScarceFS(vfs.NewMem())
 			var said lockedBuffer
 			d := newDisk(slog.New(slog.NewTextHandler(&said, nil)))
-			s, err := openStoreOn(d, fs, "live", 1<<20, newPebbleLogger(discard()).ending(func(why string) { t.Errorf("the process ends: %s", why) }))
+			s, err := openStoreOn(d, fs, "live", 1<<20, newPebbleLogger(discard()).ending(func(why string) { t.Errorf("the process ends: %s", why) }), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +198,7 @@ func TestStoreWaitsForSpace(t *testing.T) {
 			}
 			if again {
 				fs.full.Store(false)
-				eventually(t, "the store writes again", func() bool { return !d.full() })
+				comesTo(t, "the store writes again", func() bool { return !d.full() })
 				if err := d.flush(s.db); err != nil {
 					t.Fatal(err)
 				}

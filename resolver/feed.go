@@ -41,6 +41,12 @@ type feed struct {
 		doomed  []string
 		lastErr error
 		closed  bool
+		// next is the offset of the next record to be applied.
+		next int64
+		// compare says that history may have lost rows.
+		compare bool
+		// lack says that history lacks rows which only the log still has.
+		lack lack
 	}
 	discard query.Batch // takes rows that history has already
 	fileMu  sync.Mutex  // one spool file is written at a time; before mu
@@ -48,6 +54,10 @@ type feed struct {
 	changed *broadcast
 	stop    context.CancelFunc
 	done    sync.WaitGroup
+	// lacking is sent to when rows have to be made anew from the log; fromLog says
+	// that the log still has its beginning, so that they can be.
+	lacking chan struct{}
+	fromLog bool
 }
 
 // FeedOptions bound the way from Apply to history.
@@ -74,17 +84,19 @@ type feedItem struct {
 	bytes    int64        // in memory
 	fileSize int64
 	busy     bool // being stored
+	dropped  bool // it is not stored from here: the rows are made anew from the log
 }
 
 func newFeed(opts FeedOptions, part int, history query.History, fs vfs.FS, dir string, log *slog.Logger) *feed {
 	return &feed{opts: opts, part: part, history: history, fs: fs, dir: dir, log: log,
-		wake: make(chan struct{}, 1), changed: newBroadcast()}
+		wake: make(chan struct{}, 1), changed: newBroadcast(), lacking: make(chan struct{}, 1)}
 }
 
 // start begins feeding. stored is history's position, next the offset Apply goes
-// on from, end that of the log; items are the spool files that belong to the
-// state at next.
-func (f *feed) start(stored, next, end int64, items []*feedItem) error {
+// on from, start and end those of the log; items are the spool files that belong to
+// the state at next. Rows that neither history nor a spool file has are made anew
+// from the log (see rebuild.go), if it still has its beginning.
+func (f *feed) start(stored, next, start, end int64, items []*feedItem) error {
 	from := next
 	for _, it := range items {
 		f.mu.disk += it.fileSize
@@ -93,11 +105,14 @@ func (f *feed) start(stored, next, end int64, items []*feedItem) error {
 	if len(items) > 0 {
 		from = items[0].from
 	}
-	if err := checkStored(stored, from, end); err != nil {
+	if err := checkStored(stored, from, start, end); err != nil {
 		return err
 	}
-	f.mu.stored = stored
+	f.mu.stored, f.mu.next, f.fromLog = stored, next, start == 0
 	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}
+	if stored < from {
+		f.lackRows(stored)
+	}
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(context.Background())
 	f.done.Add(2)
@@ -108,9 +123,11 @@ func (f *feed) start(stored, next, end int64, items []*feedItem) error {
 
 // checkStored refuses a history that is not that of the log and of a state which has
 // what follows from.
-func checkStored(stored, from, end int64) error {
-	if stored < from {
-		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from)
+// Rows that neither history nor a spool file has must be in the log, which has the
+// records from start on.
+func checkStored(stored, from, start, end int64) error {
+	if stored < from && start > 0 {
+		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d and the log at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from, start)
 	}
 	if stored > end {
 		// Only what is durable in the log is ever stored.
@@ -133,7 +150,7 @@ func (f *feed) begin(ctx context.Context, offset int64) (*query.Batch, error) {
 		}
 		f.mu.Lock()
 	}
-	if offset < f.mu.cur.From {
+	if offset < f.mu.cur.From || f.mu.lack.rows {
 		f.discard.Reset()
 		return &f.discard, nil
 	}
@@ -153,8 +170,9 @@ func (f *feed) abort() { f.mu.Unlock() }
 // end ends the record at the offset.
 func (f *feed) end(offset int64) {
 	c := f.mu.cur
+	f.mu.next = offset + 1
 	signal := false
-	if offset >= c.From {
+	if offset >= c.From && !f.mu.lack.rows {
 		if c.To == c.From || f.mu.curAt.IsZero() {
 			f.mu.curAt = time.Now()
 			signal = true
@@ -198,6 +216,9 @@ func (f *feed) seal() {
 	f.mu.cur, f.mu.curAt = next, time.Time{}
 }
 
+// minRetry is the first pause before history is tried again.
+const minRetry = 100 * time.Millisecond
+
 // errFeedClosed means that this feed stores nothing more.
 var errFeedClosed = errors.New("the feed is closed")
 
@@ -207,6 +228,9 @@ func (f *feed) waitStored(ctx context.Context, upTo int64) error {
 	for f.mu.stored < upTo {
 		f.mu.demand = max(f.mu.demand, upTo)
 		err := f.mu.lastErr
+		if f.mu.lack.is() {
+			err = f.rebuilding()
+		}
 		if f.mu.closed {
 			err = errFeedClosed
 		}
@@ -214,6 +238,10 @@ func (f *feed) waitStored(ctx context.Context, upTo int64) error {
 		f.mu.Unlock()
 		if errors.Is(err, errFeedClosed) {
 			return err
+		}
+		var rebuilding *query.RebuildingError
+		if errors.As(err, &rebuilding) {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: history does not take rows: %w", ErrUnavailable, err)
@@ -235,6 +263,11 @@ func (f *feed) run(ctx context.Context) {
 	defer f.done.Done()
 	backoff := time.Duration(0)
 	for {
+		if err := f.compared(ctx); err != nil && ctx.Err() == nil {
+			f.log.Error("history cannot be compared; trying again", "error", err)
+			_ = pause.For(ctx, f.opts.RetryMax)
+			continue
+		}
 		it, wait := f.next()
 		if it == nil {
 			if !f.sleep(ctx, wait) {
@@ -246,9 +279,14 @@ func (f *feed) run(ctx context.Context) {
 		f.mu.Lock()
 		it.busy = false
 		f.mu.lastErr = err
-		if err == nil {
+		switch {
+		case err == nil:
 			f.drop(it)
 			backoff = 0
+		case errors.Is(err, query.ErrGap) && f.fromLog:
+			// History has lost what it had.
+			f.lackRows(0)
+			err = nil
 		}
 		f.mu.Unlock()
 		f.changed.signal()
@@ -256,9 +294,9 @@ func (f *feed) run(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			backoff = min(max(2*backoff, 100*time.Millisecond), f.opts.RetryMax)
+			backoff = min(max(2*backoff, minRetry), f.opts.RetryMax)
 			f.log.Error("history does not take rows; they wait in the spool", "from", it.from, "to", it.to, "retry_in", backoff, "error", err)
-			pause.For(ctx, backoff) //nolint:errcheck // the next step tells
+			_ = pause.For(ctx, backoff) // the next step tells
 		}
 	}
 }
@@ -269,6 +307,9 @@ func (f *feed) next() (*feedItem, time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	wait := time.Hour
+	if f.mu.lack.is() {
+		return nil, wait
+	}
 	if len(f.mu.items) == 0 && f.mu.cur.To > f.mu.cur.From {
 		age := time.Since(f.mu.curAt)
 		if f.mu.demand > f.mu.stored || age >= f.opts.Delay {
@@ -414,7 +455,7 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stored := f.mu.stored >= it.to
+	stored := f.mu.stored >= it.to || it.dropped
 	if it.file == "" {
 		it.file, it.fileSize = name, size
 		if stored {

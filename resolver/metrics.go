@@ -28,8 +28,12 @@ type Stats struct {
 	// WaitingRows, WaitingBytes and SpoolBytes are what history lacks: rows
 	// not sealed yet, bytes in memory (of all rows), bytes in spool files.
 	WaitingRows, WaitingBytes, SpoolBytes int64
-	// HistoryFailing is true while history refuses rows.
-	HistoryFailing bool
+	// HistoryFailing is true while history refuses rows, HistoryRebuilding while rows
+	// that it lost are made anew from the log.
+	HistoryFailing, HistoryRebuilding bool
+	// Repairs counts damaged checkpoints that were passed over, and rebuildings of
+	// history that were begun.
+	Repairs int64
 	// Profiles counts profiles ever made, merged ones among them; Identities
 	// the identifiers; IdempotencyKeys the keys held.
 	Profiles, Identities, IdempotencyKeys int64
@@ -54,6 +58,7 @@ func (n *Node) Stats() []Stats {
 			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
 			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
 			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.disk.full(),
+			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
 			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
 			Profiles: p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),

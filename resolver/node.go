@@ -27,6 +27,12 @@ type Options struct {
 	// the caller's to close, after the node.
 	Log     eventlog.Log
 	History query.History
+	// LogName names Log wherever its files are. It is written into checkpoints, and
+	// one of a log with another name is not used.
+	LogName string
+	// TrimLog lets the log drop records that the kept checkpoints are beyond. Without
+	// it the log keeps everything, and state and history can be rebuilt from it.
+	TrimLog bool
 	// Now is the wall clock that stamps records, Rand the source of ids.
 	Now    func() time.Time
 	Rand   io.Reader
@@ -158,6 +164,9 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	for i := range n.slots {
 		n.slots[i].turn = make(chan struct{}, 1)
 	}
+	if h, ok := o.History.(interface{ OnLoss(fn func()) }); ok {
+		h.OnLoss(n.historyLost)
+	}
 	n.emails = startEmails(n)
 	owned := o.Owned
 	if owned == nil {
@@ -171,6 +180,15 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 		}
 	}
 	return n, nil
+}
+
+// historyLost makes the partitions compare how far history is with how far it was.
+func (n *Node) historyLost() {
+	for i := range n.slots {
+		if p := n.slots[i].partition(); p != nil {
+			p.feed.compare()
+		}
+	}
 }
 
 // Close stops the node and writes a last checkpoint. ctx bounds how long

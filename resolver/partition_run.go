@@ -17,7 +17,7 @@ import (
 func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Batch, out *Outcome) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = panicked(r)
 		}
 	}()
 	if p.node.skipped(p.id, e.Offset) {
@@ -36,6 +36,15 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 		p.node.campaigns.signal()
 	}
 	return nil
+}
+
+// panicked makes an error of what a panic was called with. Where that is an error
+// (of the store, mostly), it is wrapped.
+func panicked(r any) error {
+	if err, ok := r.(error); ok {
+		return fmt.Errorf("panic: %w\n%s", err, debug.Stack())
+	}
+	return fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 }
 
 // observe publishes the machine's numbers for metrics. The lock is held.
@@ -266,6 +275,9 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 			p.pause(ctx, wait)
 			p.requestCheckpoint()
 			continue
+		case damage(err):
+			p.failDamaged(err)
+			return
 		case err != nil:
 			p.fail(fmt.Errorf("checkpoint: %w", err))
 			return
@@ -373,6 +385,9 @@ func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time) e
 		return err
 	}
 	p.log.Debug("checkpoint", "offset", f.Next, "took", time.Since(begun))
+	if !p.node.opts.TrimLog {
+		return nil
+	}
 	return p.node.opts.Log.Trim(p.id, oldest)
 }
 

@@ -79,6 +79,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	if err := several.read(c); err != nil {
 		return nil, err
 	}
+	c.engine.Mine = []string{c.credentials}
 	return c, nil
 }
 

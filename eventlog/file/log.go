@@ -138,7 +138,7 @@ func (l *Log) check() error {
 	for i, p := range l.partitions {
 		bounds[i].Start, bounds[i].End = p.bounds()
 	}
-	return l.opts.Check(bounds)
+	return l.opts.Check(l.id, bounds)
 }
 
 // ID is the log's random identity, drawn when it was made.

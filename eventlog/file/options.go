@@ -58,8 +58,9 @@ type Options struct {
 	// Rand is the source of segment salts; crypto/rand when nil.
 	Rand io.Reader
 	// Check is asked before Open changes anything, with the bounds that each
-	// partition will have. Its error is Open's.
-	Check func([]Bounds) error
+	// partition will have and the identity of the log, 0 for a new one. Its error is
+	// Open's.
+	Check func(id uint64, bounds []Bounds) error
 }
 
 // Bounds are those of one partition: the offset of the oldest record kept, and

@@ -104,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 	// A look changes nothing.
 	path := filepath.Join(crashed, "history.duckdb")
 	before := contents(t, crashed)
-	if p, found, err := Look(t.Context(), path, opts, 1); p != at || !found || err != nil {
+	if p, found, err := Look(t.Context(), path, "any", opts, 1); p != at || !found || err != nil {
 		t.Fatalf("a look finds %d %v %v, want %d", p, found, err, at)
 	}
 	if after := contents(t, crashed); after != before {

@@ -10,10 +10,11 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// Look tells how far the file at path has stored a partition, without changing
-// anything; found is false when there is no file. The error is [Open]'s where Open
-// would refuse the file or the options.
-func Look(ctx context.Context, path string, opts Options, partition int) (position int64, found bool, err error) {
+// Look tells how far the file at path has stored a partition of a log, without
+// changing anything; found is false when there is no file that [OpenResilient] would
+// use: none, a damaged one, or one of another log. The error is that of OpenResilient
+// where it would refuse the file or the options.
+func Look(ctx context.Context, path, log string, opts Options, partition int) (position int64, found bool, err error) {
 	opts = opts.withDefaults(path)
 	if err := opts.validate(); err != nil {
 		return 0, false, fmt.Errorf("history: options: %w", err)
@@ -25,13 +26,17 @@ func Look(ctx context.Context, path string, opts Options, partition int) (positi
 		return 0, false, fmt.Errorf("history: %w", err)
 	}
 	opts.readOnly = true
-	if position, err = look(ctx, path, opts, partition); err != nil {
+	position, err = look(ctx, path, log, opts, partition)
+	switch {
+	case err != nil && inFile(err):
+		return 0, false, nil
+	case err != nil:
 		return 0, true, fmt.Errorf("history: open %s: %w", path, err)
 	}
 	return position, true, nil
 }
 
-func look(ctx context.Context, path string, opts Options, partition int) (position int64, err error) {
+func look(ctx context.Context, path, log string, opts Options, partition int) (position int64, err error) {
 	var db bindings.Database
 	defer func() {
 		if db.Ptr != nil {
@@ -52,6 +57,19 @@ func look(ctx context.Context, path string, opts Options, partition int) (positi
 		return 0, err
 	case version > schemaVersion:
 		return 0, newerSchema(path, version)
+	}
+	if version >= schemaVersionLog {
+		owner := ""
+		err := c.query(ctx, "SELECT log FROM log_name", nil, func(ch chunk) error {
+			owner = ch.text(0)[0]
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+		if owner != "" && owner != log {
+			return 0, errOtherLog
+		}
 	}
 	err = c.query(ctx, `SELECT next_offset FROM progress WHERE "partition" = ?`, []any{uint32(partition)}, func(ch chunk) error {
 		position = column[int64](ch, 0)[0]

@@ -10,7 +10,11 @@ import (
 var ErrNewerSchema = errors.New("history was written by a newer version")
 
 // schemaVersion counts changes of the tables; docs/formats.md describes them.
-const schemaVersion = 2
+const (
+	schemaVersion = 3
+	// schemaVersionLog is the first that names the log.
+	schemaVersionLog = 3
+)
 
 const schema = `
 CREATE TABLE events_sealed (
@@ -50,7 +54,7 @@ CREATE TABLE progress (
 	next_offset BIGINT   NOT NULL
 );
 CREATE TABLE schema_version (version BIGINT NOT NULL);
-` + schemaTransitions
+` + schemaTransitions + schemaLogName
 
 // schemaTransitions is what version 2 has beyond version 1.
 const schemaTransitions = `
@@ -67,10 +71,17 @@ CREATE TABLE transitions (
 );
 `
 
+// schemaLogName is what version 3 has beyond version 2: the name of the log whose
+// events are stored, one row.
+const schemaLogName = `
+CREATE TABLE log_name (log VARCHAR NOT NULL);
+`
+
 // migrations[v] makes tables of version v+1 from those of version v. Each is
 // one transaction with the new version number, so a crash leaves either.
 var migrations = map[int64]string{
 	1: schemaTransitions,
+	2: schemaLogName,
 }
 
 // ensureSchema creates the tables in an empty file, brings those of an older

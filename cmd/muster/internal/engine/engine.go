@@ -29,7 +29,9 @@ import (
 // Options configure an engine. Zero values of limits mean the defaults of the
 // packages they belong to.
 type Options struct {
-	Dir                string
+	Dir string
+	// Mine are paths of files that may be in Dir before there is a log.
+	Mine               []string
 	Logger             *slog.Logger
 	MaxRecordBytes     int
 	HistoryMemory      int64
@@ -109,8 +111,11 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
 		return e, err
 	}
+	if err := checkWhose(o.Dir, o.Mine); err != nil {
+		return e, err
+	}
 	node := resolver.Options{
-		FS: fs, Dir: filepath.Join(o.Dir, "state"),
+		FS: fs, Dir: filepath.Join(o.Dir, "state"), TrimLog: true,
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
 		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
@@ -137,7 +142,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := e.openHistory(ctx, o); err != nil {
 		return e, fmt.Errorf("open history: %w", err)
 	}
-	node.Log, node.History, node.Shared = e.Log, e.History, shared
+	node.Log, node.LogName, node.History, node.Shared = e.Log, e.identity, e.History, shared
 	if o.ClickHouse != nil {
 		node.Feed.Delay = insertEvery
 	}
@@ -157,8 +162,8 @@ const insertEvery = 5 * time.Second
 func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error) {
 	var refused error
 	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger,
-		Check: func(log []file.Bounds) error {
-			refused = check(ctx, fs, o, log)
+		Check: func(id uint64, log []file.Bounds) error {
+			refused = check(ctx, fs, o, fileIdentity(id), log)
 			return refused
 		}})
 	if refused != nil {
@@ -167,13 +172,20 @@ func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	e.Log, e.identity = e.file, fmt.Sprintf("the log %016x in a data directory", e.file.ID())
+	e.Log, e.identity = e.file, fileIdentity(e.file.ID())
 	return nil
+}
+
+// fileIdentity names a log in files, whatever directory it is in.
+func fileIdentity(id uint64) string {
+	return fmt.Sprintf("the log %016x in a data directory", id)
 }
 
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	if o.ClickHouse == nil {
-		store, err := duckdb.Open(o.historyFile(), o.duckdb())
+		store, err := duckdb.OpenResilient(duckdb.ResilientOptions{
+			Options: o.duckdb(), Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
+		})
 		if err == nil {
 			e.History = store
 		}
