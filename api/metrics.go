@@ -105,6 +105,8 @@ func writePartition(w io.Writer, s resolver.Stats) {
 	gauge("muster_history_waiting_bytes", s.WaitingBytes)
 	gauge("muster_history_spool_bytes", s.SpoolBytes)
 	metrics.WriteGaugeFloat64(w, "muster_history_failing"+label, flag(s.HistoryFailing))
+	metrics.WriteGaugeFloat64(w, "muster_history_rebuilding"+label, flag(s.HistoryRebuilding))
+	metrics.WriteCounterUint64(w, "muster_repairs_total"+label, uint64(s.Repairs))
 }
 
 func flag(b bool) float64 {

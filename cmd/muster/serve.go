@@ -91,6 +91,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
 		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
+	c.ingest.Uncounted = c.network.proxies.Trust
 	if err := several.read(c); err != nil {
 		return nil, err
 	}

@@ -15,6 +15,14 @@ var Metrics = []Metric{
 	{"muster_ingest_in_flight_bytes", Gauge, "bytes", "Memory held by requests under way, on all surfaces."},
 	{"muster_ingest_in_flight_limit_bytes", Gauge, "bytes", "Most memory that requests under way may hold (--max-inflight-bytes)."},
 
+	// Connections.
+	{"muster_http_connections", Gauge, "", "Open connections."},
+	{"muster_http_unauthenticated_connections", Gauge, "", "Open connections that count for --max-connections-per-address."},
+	{"muster_http_connections_refused_total", Counter, "", "Connections turned away, by reason."},
+	{"muster_http_accept_failures_total", Counter, "", "How often no connection could be accepted for want of files or memory."},
+	{"muster_http_malformed_requests_total", Counter, "", "Requests answered 400 for their framing."},
+	{"muster_http_panics_total", Counter, "", "Faults in the code that answered a request."},
+
 	// The log.
 	{"muster_log_records_total", Counter, "", "Records stored in the log."},
 	{"muster_log_bytes_total", Counter, "bytes", "Bytes stored in the log."},
@@ -81,6 +89,8 @@ var Metrics = []Metric{
 
 	// History.
 	{"muster_history_failing", Gauge, "", "1 while history refuses rows."},
+	{"muster_history_rebuilding", Gauge, "", "1 while rows that history lost are made anew from the log."},
+	{"muster_repairs_total", Counter, "", "Damaged checkpoints passed over, and rebuildings of history begun."},
 	{"muster_history_offset", Gauge, "", "Offset up to which history has all rows."},
 	{"muster_history_lag_records", Gauge, "", "Records applied that history lacks."},
 	{"muster_history_waiting_rows", Gauge, "", "Rows that wait for history."},

@@ -109,9 +109,6 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if e.lock, err = lockDir(ctx, fs, o); err != nil {
 		return e, err
 	}
-	if err := makePrivate(o.Dir, o.Logger); err != nil {
-		return e, err
-	}
 	if err := backup.CheckWhole(fs, o.Dir); err != nil {
 		return e, err
 	}
@@ -152,6 +149,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	node.Log, node.LogName, node.History, node.Shared = e.Log, e.identity, e.History, shared
 	if o.ClickHouse != nil {
 		node.Feed.Delay = insertEvery
+	}
+	if err := makePrivate(o.Dir, o.Logger); err != nil {
+		return e, err
 	}
 	e.inCluster(&node, o)
 	if e.Node, err = resolver.Open(ctx, node); err != nil {
