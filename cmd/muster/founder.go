@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -112,6 +113,45 @@ func (c *serveConfig) checkCredentials() error {
 func badCredentials(err error) error {
 	return fmt.Errorf("--credentials: %w. It is left as it is; name another file, or move it away", err)
 }
+
+// foundAlone is found where no other node can make the company: then it is made in a
+// log without one only.
+func (f *founder) foundAlone(ctx context.Context) error {
+	if there, err := f.exists(ctx); err != nil || there {
+		return err
+	}
+	if err := f.checkEmpty(ctx); err != nil {
+		return err
+	}
+	return f.found(ctx)
+}
+
+// checkEmpty refuses to make a company beside somebody's data: the log may hold no
+// record of an account.
+func (f *founder) checkEmpty(ctx context.Context) error {
+	start, end, err := f.eng.Log.Bounds(ctx, directoryPartition)
+	if err != nil {
+		return err
+	}
+	r, err := f.eng.Log.Read(directoryPartition, start)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	for at := start; at < end; at++ {
+		e, err := r.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if env, _, err := eventlog.DecodeEnvelope(e.Data); err == nil && env.Account != 0 {
+			return fmt.Errorf("%w: its log has records of an account (the first at %d), but the state knows no company, so none is made. Run muster check --data DIR, or restore a backup", errLogNotEmpty, e.Offset)
+		}
+	}
+	return nil
+}
+
+// errLogNotEmpty means that no company may be made.
+var errLogNotEmpty = errors.New("the data directory is not empty")
 
 // credentials are those of the file, or new ones, which are written to it; ours
 // tells which.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -38,6 +39,11 @@ func TestFirstCompanyOfSharedCredentials(t *testing.T) {
 	}
 	first, err := api.LoadCredentials(filepath.Join(dir, "shared.json"))
 	ok(t, err)
+	// A state that lost its company must not get another one.
+	alone := &founder{eng: eng, exists: func(context.Context) (bool, error) { return false, nil }}
+	if err := alone.foundAlone(t.Context()); !errors.Is(err, errLogNotEmpty) {
+		t.Errorf("a company beside another one's records: %v", err)
+	}
 	if out := found("shared.json"); strings.Contains(out, "void") {
 		t.Errorf("the second, with the first's file: %s", out)
 	}

@@ -50,10 +50,13 @@ type process struct {
 	stdout, stderr io.Writer
 	// log takes the last error of a service whose log lines are JSON; nil otherwise.
 	log *slog.Logger
+	// replace starts the program anew in place of the process, with a variable
+	// NAME=VALUE in its environment; nil where the process must stay.
+	replace func(variable string) error
 }
 
 func main() {
-	p := &process{args: os.Args[1:], env: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr}
+	p := &process{args: os.Args[1:], env: os.LookupEnv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, replace: replaceProcess}
 	os.Exit(p.run(stopSignal()))
 }
 
@@ -82,7 +85,7 @@ func (p *process) run(ctx context.Context) int {
 	var err error
 	switch command {
 	case "serve":
-		err = p.serve(ctx)
+		err = p.serveWhole(ctx)
 	case "export":
 		err = p.export(ctx)
 	case "import":

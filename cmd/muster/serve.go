@@ -218,7 +218,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 func (p *process) firstCompany(ctx context.Context, c *serveConfig, eng *engine.Engine, s *services, origin string) error {
 	f := &founder{p: p, c: c, eng: eng, origin: origin, exists: s.console.HasCompany}
 	if eng.Peers() == nil {
-		return f.found(ctx)
+		return f.foundAlone(ctx)
 	}
 	if eng.Node.Owns(directoryPartition) {
 		return f.settle(ctx)
