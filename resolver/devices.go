@@ -64,25 +64,36 @@ type DeviceReply struct {
 // deviceHash names an address in the account's index of identifiers, apart from
 // all of them.
 func (m *Machine) deviceHash(a *account, kind byte, address []byte) hash128 {
+	if h, ok := unmask(maskDevice, address, 1); ok {
+		return h[0]
+	}
 	m.normal = append(append(m.normal[:0], 0xfd, kind), address...)
 	return a.hasher.sum(m.normal)
 }
 
 func noDevice() *Refusal { return notFound("device", "the contact has no such device") }
 
-// addDevice registers a device. What the profile had under the name or the
-// address before goes.
-func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
-	a := cmd.account
-	kind := slices.Index(deviceKinds, c.Kind)
+// checkDevice says what cannot be stored of a device.
+func checkDevice(c *DeviceAdd) *Refusal {
 	switch {
-	case kind < 0:
+	case !slices.Contains(deviceKinds, c.Kind):
 		return invalid("kind", "kind Input should be %s", orList(deviceKinds))
 	case c.Address == "" || len(c.Address) > maxDeviceAddressBytes || !utf8.ValidString(c.Address):
 		return invalid("address", "address must be a text of 1 to %d bytes", maxDeviceAddressBytes)
 	case len(c.Device) > maxDeviceIDBytes || !utf8.ValidString(c.Device) || strings.ContainsFunc(c.Device, func(r rune) bool { return r < ' ' || r == '/' || r == 0x7f }):
 		return invalid("device", "device must be a text of at most %d bytes without slashes", maxDeviceIDBytes)
 	}
+	return nil
+}
+
+// addDevice registers a device. What the profile had under the name or the
+// address before goes.
+func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
+	a := cmd.account
+	if r := checkDevice(&c); r != nil && !(cmd.redacted && isMasked(c.Address)) {
+		return r
+	}
+	kind := slices.Index(deviceKinds, c.Kind)
 	o, _, refusal := m.profileOf(a, c.Profile)
 	if refusal != nil {
 		return refusal

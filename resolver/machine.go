@@ -12,7 +12,7 @@ import (
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 6
+const ApplyVersion = 7
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -57,6 +57,10 @@ type Machine struct {
 	// queued means that something may have become due in the outbox, started that a
 	// campaign was started.
 	queued, started bool
+
+	// refusedErased means that the record being applied was refused, or a part of it,
+	// because of an identifier of an erased person.
+	refusedErased bool
 
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
@@ -178,6 +182,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		m.react(&m.rec)
 		m.finishPublishing(a)
 		m.rest(a)
+		m.noteRefused(a, offset)
 	}
 	return nil
 }
@@ -186,6 +191,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 func (m *Machine) begin(c command) {
 	m.enrolBudget = m.flowEnrolments
 	m.rec, m.transition, m.row, m.quiet, m.reporting, m.flowBudget = c, 0, 0, false, false, m.flowSteps
+	m.refusedErased = false
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		m.row = ownRows // the record's events come first
 	}
