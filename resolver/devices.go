@@ -108,7 +108,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	}
 	d := &m.doc
 	cmd.reply(DeviceReply{a.headers.get(o).id.String(), c.Device})
-	if slices.ContainsFunc(d.devices, func(x device) bool { return v.same(x) && bytes.Equal(x.id, v.id) }) {
+	if slices.ContainsFunc(d.devices, func(x device) bool { return m.sameDevice(a, &v, &x) && bytes.Equal(x.id, v.id) }) {
 		return nil
 	}
 	var events []ownEvent
@@ -118,7 +118,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	}
 	d.devices = slices.DeleteFunc(d.devices, func(x device) bool {
 		switch {
-		case v.same(x): // it has another name now
+		case m.sameDevice(a, &v, &x): // it has another name now
 			return true
 		case bytes.Equal(x.id, v.id):
 			gone(x, retiredReplaced)
@@ -152,7 +152,7 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
 	if err := m.load(a, o, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	i := slices.IndexFunc(d.devices, v.same)
+	i := slices.IndexFunc(d.devices, func(x device) bool { return m.sameDevice(a, v, &x) })
 	if i < 0 {
 		return
 	}
@@ -162,7 +162,11 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
 	m.amend(cmd, o, d, 0, x)
 }
 
-func (v *device) same(x device) bool {
+// sameDevice tells whether two devices have one address, one of which may be masked.
+func (m *Machine) sameDevice(a *account, v, x *device) bool {
+	if isMasked(v.address) != isMasked(x.address) {
+		return m.deviceHash(a, v.kind, v.address) == m.deviceHash(a, x.kind, x.address)
+	}
 	return v.kind == x.kind && bytes.Equal(v.address, x.address)
 }
 

@@ -41,14 +41,18 @@ type redactor struct {
 	a       *account
 	// below says up to which offset an identifier was a person's who is erased now.
 	below map[hash128]int64
+	// placeholders are the account's.
+	placeholders []string
 	// marked says behind which offset what has the identifier was refused.
 	marked func(h hash128) (at int64, ok bool)
 	// owner is the live profile that has an identifier, or noOrdinal.
 	owner func(h hash128) uint32
-	// whose is the profile that an id names, merged or erased.
+	// whose is the profile that an id names, merged or erased; gone tells whether an
+	// ordinal is of one that was erased.
 	whose    func(id string) (uint32, bool)
-	ordinals *roaring.Bitmap
-	plain    command // one that is redacted
+	gone     func(ordinal uint32) bool
+	ordinals *roaring.Bitmap // of those to be erased
+	plain    command         // one that is redacted
 
 	// What the newest record was found to be: of somebody whose identifier keeps it out.
 	keptOut     bool
@@ -60,7 +64,7 @@ type redactor struct {
 
 func newRedactor(a *account) *redactor {
 	return &redactor{
-		account: a.number, scratch: new(Machine), plain: command{redacted: true}, a: &account{number: a.number, hasher: a.hasher},
+		account: a.number, scratch: new(Machine), plain: command{redacted: true}, a: &account{number: a.number, hasher: a.hasher}, placeholders: a.Settings.Placeholders,
 		below: map[hash128]int64{}, ordinals: roaring.New(),
 	}
 }
@@ -110,7 +114,7 @@ func (r *redactor) record(offset int64, data []byte) ([]eventlog.Splice, error) 
 		name = strings.TrimPrefix(name, redactedPrefix)
 		r.invalid = false
 		now, changed, err := r.command(offset, name, args)
-		if err != nil || !changed || bytes.Equal(now, args) {
+		if err != nil || !changed || bytes.Equal(now, args) && !r.invalid {
 			return nil, err
 		}
 		if r.invalid {
@@ -170,13 +174,22 @@ func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers)
 	return x
 }
 
+// isPlaceholder tells whether a value is one of the account's. The set is made when it
+// is needed: it has scratch memory, and the account's own is in use.
+func (r *redactor) isPlaceholder(raw []byte) bool {
+	if r.a.placeholders.values == nil {
+		r.a.placeholders = newPlaceholderSet(r.placeholders)
+	}
+	return r.a.placeholders.has(raw)
+}
+
 // masked are the identifiers with those of erased persons masked, and in what was
 // theirs those that are nobody's.
 func (r *redactor) masked(x *identifiers) (out [identityKinds][]byte) {
 	out = x.raw
 	for k := range identityKinds {
 		switch {
-		case len(x.raw[k]) == 0:
+		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused for what it is
 		case x.mine[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == noOrdinal:
 			out[k] = r.scratch.mask(r.a, k, x.raw[k])
 		case x.whole && !x.has[k] && k == IdentityPhone:
@@ -233,7 +246,11 @@ func (r *redactor) key(key []byte) []byte {
 // erased tells whether an id names a person who is erased.
 func (r *redactor) erased(id string) bool {
 	o, ok := r.whose(id)
-	return ok && r.ordinals.Contains(o)
+	return ok && r.isErased(o)
+}
+
+func (r *redactor) isErased(ordinal uint32) bool {
+	return r.ordinals.Contains(ordinal) || r.gone(ordinal)
 }
 
 // rewrite reads a command's arguments and writes them anew where fn says that it has
@@ -439,17 +456,17 @@ func (r *redactor) call(offset int64, c *FlowTrigger) bool {
 
 func (r *redactor) engagement(c *EngagementRecord) bool {
 	mine := c.Profile != "" && r.erased(c.Profile)
-	if _, o, _, ok := c.Send.Campaign(); ok && r.ordinals.Contains(o) {
+	if _, o, _, ok := c.Send.Campaign(); ok && r.isErased(o) {
 		mine = true
 	}
-	if _, o, ok := c.Send.Outbox(); ok && r.ordinals.Contains(o) {
+	if _, o, ok := c.Send.Outbox(); ok && r.isErased(o) {
 		mine = true
 	}
 	return mine && blank(&c.URL, &c.Reason, &c.Source)
 }
 
 func (r *redactor) result(offset int64, c *CampaignResult) bool {
-	if !r.ordinals.Contains(c.Ordinal) {
+	if !r.isErased(c.Ordinal) {
 		return r.text(offset, &c.Reason)
 	}
 	changed := false

@@ -120,6 +120,10 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 		look(func(a *account) { o, ok = a.ordinalOf(id) })
 		return o, ok
 	}
+	r.gone = func(o uint32) (gone bool) {
+		look(func(a *account) { gone = a.isGone(o) })
+		return gone
+	}
 	marks := make(map[hash128]int64, len(a.erasures))
 	for h, x := range a.erasures {
 		marks[h] = x.At
@@ -130,6 +134,9 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 	}
 	return r, r.erase(b.tasks, a.erasures)
 }
+
+// isGone is gone of an ordinal that need not be one.
+func (a *account) isGone(o uint32) bool { return o < a.headers.n && a.gone(o) }
 
 // ordinalOf is the ordinal that an id carries, of whoever is left of it.
 func (a *account) ordinalOf(id string) (uint32, bool) {
@@ -159,7 +166,7 @@ func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal
 	}
 	r := newRedactor(a)
 	r.owner = a.ids.owner
-	r.whose = func(string) (uint32, bool) { return 0, false }
+	r.whose, r.gone = a.ordinalOf, a.isGone
 	r.marked = func(h hash128) (int64, bool) {
 		x, ok := a.erasures[h]
 		return x.At, ok
