@@ -169,7 +169,7 @@ func (w *redactWorld) act(world int) {
 			}
 			if rng.IntN(4) == 0 {
 				// Of a size that decides who is merged.
-				ev.Attributes = fmt.Appendf(nil, `{"Secret-%d":"%s","n":%d}`, rng.IntN(3), strings.Repeat("Secret-", 4680), rng.IntN(100))
+				ev.Attributes = fmt.Appendf(nil, `{"Secret-%d":"%s","n":%d}`, rng.IntN(3), strings.Repeat("Secret-", 4678), rng.IntN(100))
 			}
 			evs = append(evs, ev)
 		}
