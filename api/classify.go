@@ -44,6 +44,8 @@ func classify(err error) (p *problem, ours bool) {
 		return p, false
 	case errors.As(err, &refusal):
 		return ofRefusal(refusal), false
+	case errors.Is(err, eventlog.ErrNoSpace):
+		return busy("the server's disk is full; nothing was changed"), false
 	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
 		return busy("the server is overloaded; nothing was changed"), false
 	case errors.Is(err, resolver.ErrNotOwner):

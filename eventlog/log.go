@@ -11,6 +11,10 @@ var (
 	// ErrQueueFull means the bounded append queue has no room. The record was
 	// not stored; the caller may try again later (HTTP: 503 with Retry-After).
 	ErrQueueFull = errors.New("log queue is full")
+	// ErrNoSpace means the file system is full. The record was not stored and
+	// never will be; the log goes on, and takes records again when there is space
+	// (HTTP: 503 with Retry-After).
+	ErrNoSpace = errors.New("no space left for the log")
 	// ErrFailed means the log cannot make records durable any more (a write or
 	// an fsync failed). Whether this record survives is unknown. Nothing is
 	// acknowledged until the process is restarted and the log recovered.

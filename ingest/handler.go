@@ -272,6 +272,9 @@ func (h *Handler) submitError(err error) *requestError {
 	switch {
 	case errors.Is(err, eventlog.ErrTooLarge):
 		return &requestError{413, "the request makes a record larger than the log takes; send the events in several requests"}
+	case errors.Is(err, eventlog.ErrNoSpace):
+		c.noSpace.Inc()
+		return &requestError{503, "the server's disk is full; nothing was stored, send the request again later"}
 	case errors.Is(err, eventlog.ErrQueueFull), errors.Is(err, resolver.ErrOverloaded):
 		c.queueFull.Inc()
 		return &requestError{503, "the server is overloaded; nothing was stored, send the request again later"}

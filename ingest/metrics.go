@@ -26,13 +26,13 @@ var statuses = [...]int{202, 400, 405, 408, 413, 415, 503}
 
 // counters are the handler's metrics.
 type counters struct {
-	accepted, duplicate, refused *metrics.Counter
-	authFailures                 *metrics.Counter
-	bytesReceived, bytesDecoded  *metrics.Counter
-	noMemory, queueFull, timeout *metrics.Counter
-	unavailable                  *metrics.Counter
-	requests                     [endpoints][len(statuses)]*metrics.Counter
-	duration                     [endpoints]*histogram.Histogram
+	accepted, duplicate, refused          *metrics.Counter
+	authFailures                          *metrics.Counter
+	bytesReceived, bytesDecoded           *metrics.Counter
+	noMemory, queueFull, noSpace, timeout *metrics.Counter
+	unavailable                           *metrics.Counter
+	requests                              [endpoints][len(statuses)]*metrics.Counter
+	duration                              [endpoints]*histogram.Histogram
 }
 
 // durationBounds are the buckets' bounds, up to the longest that a request waits
@@ -52,6 +52,7 @@ func newCounters(set *metrics.Set, m *Memory) *counters {
 		bytesReceived: set.GetOrCreateCounter(`muster_ingest_received_bytes_total`),
 		bytesDecoded:  set.GetOrCreateCounter(`muster_ingest_decoded_bytes_total`),
 		noMemory:      set.GetOrCreateCounter(`muster_ingest_turned_away_total{reason="in_flight_bytes"}`),
+		noSpace:       set.GetOrCreateCounter(`muster_ingest_turned_away_total{reason="no_space"}`),
 		queueFull:     set.GetOrCreateCounter(`muster_ingest_turned_away_total{reason="queue_full"}`),
 		timeout:       set.GetOrCreateCounter(`muster_ingest_turned_away_total{reason="timeout"}`),
 		unavailable:   set.GetOrCreateCounter(`muster_ingest_turned_away_total{reason="unavailable"}`),

@@ -47,15 +47,19 @@ const (
 
 // manifest lists what belongs to a checkpoint.
 type manifest struct {
-	Version      int             `json:"version"`
-	ApplyVersion int             `json:"apply_version"`
-	Next         int64           `json:"next"`
-	LogTime      int64           `json:"log_time"`
-	NextTask     uint64          `json:"next_task"`
-	Epoch        *Epoch          `json:"epoch,omitempty"`
-	Runs         []string        `json:"runs"`     // oldest first
-	Segments     []string        `json:"segments"` // the whole one first
-	Spool        []manifestSpool `json:"spool"`
+	Version      int `json:"version"`
+	ApplyVersion int `json:"apply_version"`
+	// Log names the log that the state follows from.
+	Log      string          `json:"log"`
+	Next     int64           `json:"next"`
+	LogTime  int64           `json:"log_time"`
+	NextTask uint64          `json:"next_task"`
+	Epoch    *Epoch          `json:"epoch,omitempty"`
+	Runs     []string        `json:"runs"`     // oldest first
+	Segments []string        `json:"segments"` // the whole one first
+	Spool    []manifestSpool `json:"spool"`
+	// Files are all files of the checkpoint but the manifest, in order of paths.
+	Files []fileSum `json:"files"`
 }
 
 type manifestSpool struct {
@@ -64,7 +68,11 @@ type manifestSpool struct {
 	File string `json:"file"`
 }
 
-const manifestVersion = 1
+const (
+	manifestVersion = 2
+	// manifestVersionSums is the first with the log's name and the files' checksums.
+	manifestVersionSums = 2
+)
 
 // frozen is the state of a generation, handed to the checkpoint writer. None
 // of it is changed any more.
@@ -143,7 +151,16 @@ type written struct {
 type checkpoints struct {
 	fs   vfs.FS
 	dir  string  // of the partition
+	log  string  // names the log that the state follows from
 	took *phases // of the opening; nil when none is under way
+	// damaged is told of damage to the store's files that is found while it is open.
+	damaged func(error)
+	// sums are the files of the checkpoint loaded or written last, by path. Used by
+	// one goroutine: the one that loads, then the one that writes.
+	sums map[string]fileSum
+	disk *disk // nil where there is always space
+	// fatal is Options.End.
+	fatal func(why string)
 }
 
 func (c *checkpoints) path(parts ...string) string {
@@ -155,7 +172,7 @@ func checkpointName(offset int64) string { return fmt.Sprintf("%020d", offset) }
 // list returns the offsets of the checkpoints, oldest first.
 func (c *checkpoints) list() ([]int64, error) {
 	names, err := c.fs.List(c.path(dirCheckpoints))
-	if err != nil {
+	if err != nil && !isNotExist(err) {
 		return nil, err
 	}
 	var out []int64
@@ -168,8 +185,14 @@ func (c *checkpoints) list() ([]int64, error) {
 	return out, nil
 }
 
+// errOtherLog means that a checkpoint was made from another log than the one here.
+var errOtherLog = errors.New("the checkpoint belongs to another log")
+
 // prepare makes the partition's directories and clears what a crash left.
 func (c *checkpoints) prepare() error {
+	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+		return err
+	}
 	for _, d := range []string{dirCheckpoints, dirKeys, dirSegments, dirSpool} {
 		if err := c.fs.MkdirAll(c.path(d), 0o755); err != nil {
 			return err
@@ -190,9 +213,16 @@ func (c *checkpoints) prepare() error {
 }
 
 // write makes the checkpoint durable. Called by one goroutine.
-// Without rests it is written as fast as that goes.
+// Without rests it is written as fast as that goes. After an error it has removed
+// what it made, and may be called again.
 func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed, rests *rests) (w written, err error) {
-	if err := writeGeneration(db, f, rests); err != nil {
+	defer func() {
+		if err != nil {
+			c.discard(f, w)
+			w = written{}
+		}
+	}()
+	if err := writeGeneration(db, f, rests, c.disk); err != nil {
 		return w, fmt.Errorf("write generation: %w", err)
 	}
 	if w.runs, err = c.writeRuns(f); err != nil {
@@ -207,7 +237,19 @@ func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed, rests *rests) 
 	return w, nil
 }
 
+// discard removes what an attempt has written, as far as that goes: it needs space.
+func (c *checkpoints) discard(f *frozen, w written) {
+	_ = c.fs.RemoveAll(c.path(dirCheckpoints, tmpPrefix+checkpointName(f.Next)))
+	if w.runs != nil {
+		_ = c.discardRuns(w.runs, f.runs)
+	}
+	if w.segments != nil {
+		_ = c.discardSegments(w.segments, f.segments)
+	}
+}
+
 func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) error {
+	f.Segments, f.Runs, f.Spool = nil, nil, nil
 	tmp := tmpPrefix + checkpointName(f.Next)
 	if err := c.fs.RemoveAll(c.path(dirCheckpoints, tmp)); err != nil {
 		return err
@@ -217,14 +259,21 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 			return err
 		}
 	}
+	f.Log = c.log
+	if err := writeOrigin(db, f.manifest); err != nil {
+		return err
+	}
 	// The memtable is not part of a Pebble checkpoint without a WAL.
-	if err := db.Flush(); err != nil {
+	if err := c.disk.flush(db); err != nil {
 		return err
 	}
 	if err := scrubStore(db, f.scrub); err != nil {
 		return err
 	}
 	if err := db.Checkpoint(c.path(dirCheckpoints, tmp, dirPebble)); err != nil {
+		return err
+	}
+	if err := c.disk.storeErr(); err != nil {
 		return err
 	}
 	for _, s := range w.segments {
@@ -258,6 +307,11 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileRecords), withChecksum(ids.Bytes())); err != nil {
 		return err
 	}
+	sums, err := c.sum(tmp, c.sums)
+	if err != nil {
+		return err
+	}
+	f.Files = sums
 	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileManifest), withChecksum(mustJSON(f.manifest))); err != nil {
 		return err
 	}
@@ -273,6 +327,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	if err := c.fs.Rename(c.path(dirCheckpoints, tmp), final); err != nil {
 		return err
 	}
+	c.keepSums(sums)
 	return syncDir(c.fs, c.path(dirCheckpoints))
 }
 
@@ -306,8 +361,8 @@ func (f *frozen) size() int {
 
 // writeGeneration writes what changed to Pebble, most of it in the order of keys:
 // that takes half the time.
-func writeGeneration(db *pebble.DB, f *frozen, rests *rests) error {
-	w := batchWriter{db: db, batch: db.NewBatch(), pace: newPace(rests, f.size())}
+func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *disk) error {
+	w := batchWriter{db: db, batch: db.NewBatch(), pace: newPace(rests, f.size()), disk: disk}
 	var key []byte
 	for _, a := range f.accounts {
 		for _, c := range a.identities {
@@ -338,6 +393,7 @@ type batchWriter struct {
 	db    *pebble.DB
 	batch *pebble.Batch
 	pace  pace
+	disk  *disk
 	err   error
 }
 
@@ -361,6 +417,11 @@ func (w *batchWriter) set(key, value []byte) {
 }
 
 func (w *batchWriter) commit() {
+	// Pebble would take a few more and then keep the writer waiting.
+	if w.err = errors.Join(w.err, w.disk.storeErr()); w.err != nil {
+		w.err = errors.Join(w.err, w.batch.Close())
+		return
+	}
 	w.err = errors.Join(w.err, w.batch.Commit(pebble.NoSync), w.batch.Close())
 }
 
@@ -380,15 +441,17 @@ const checksumSize = len("\ncrc32c 00000000\n")
 
 func readChecked(fs vfs.FS, path string) ([]byte, error) {
 	b, err := readFile(fs, path)
-	if err != nil {
+	switch {
+	case isNotExist(err):
+		return nil, damagedFile(path, "the file is missing")
+	case err != nil:
 		return nil, err
-	}
-	if len(b) < checksumSize {
-		return nil, fmt.Errorf("%s is damaged: too short", path)
+	case len(b) < checksumSize:
+		return nil, damagedFile(path, "it has %d bytes, too few", len(b))
 	}
 	body := b[:len(b)-checksumSize]
 	if !bytes.Equal(withChecksum(slices.Clone(body)), b) {
-		return nil, fmt.Errorf("%s is damaged: checksum", path)
+		return nil, damagedFile(path, "its checksum does not match")
 	}
 	return body, nil
 }
@@ -402,10 +465,16 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 		return f, nil, err
 	}
 	if err := json.Unmarshal(b, &f); err != nil {
-		return f, nil, fmt.Errorf("%s: %w", c.path(dirCheckpoints, name, fileManifest), err)
+		return f, nil, damagedFile(c.path(dirCheckpoints, name, fileManifest), "%v", err)
 	}
 	if f.Version > manifestVersion || f.ApplyVersion > ApplyVersion {
 		return f, nil, fmt.Errorf("checkpoint %s: %w: it has version %d of the state machine's rules, this build has version %d. %s", name, ErrNewer, f.ApplyVersion, ApplyVersion, remedyNewer)
+	}
+	if f.Next != offset {
+		return f, nil, damagedFile(c.path(dirCheckpoints, name, fileManifest), "it is the manifest of checkpoint %d", f.Next)
+	}
+	if f.Version >= manifestVersionSums && f.Log != c.log {
+		return f, nil, fmt.Errorf("%w: %s is of %s, the log here is %s", errOtherLog, c.path(dirCheckpoints, name), f.Log, c.log)
 	}
 	if b, err = readChecked(c.fs, c.path(dirCheckpoints, name, fileRecords)); err != nil {
 		return f, nil, err
@@ -420,6 +489,7 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 // restore makes the live directories those of the checkpoint: immutable files
 // are linked, others copied. The zero manifest is the empty state.
 func (c *checkpoints) restore(f manifest) error {
+	c.keepSums(f.Files)
 	from := c.path(dirCheckpoints, checkpointName(f.Next))
 	if err := c.fs.MkdirAll(c.path(dirLive), 0o755); err != nil {
 		return err

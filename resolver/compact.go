@@ -1,6 +1,9 @@
 package resolver
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // minMerge is how many runs are merged at a time at least.
 const minMerge = 4
@@ -27,6 +30,9 @@ func (c *checkpoints) writeRuns(f *frozen) ([]*run, error) {
 		name := fmt.Sprintf("%020d-%d.run", f.Next, len(runs)-from)
 		r, err := c.makeRun(name, func(path string) error { return mergeRuns(c.fs, path, runs[from:], f.dropKeys) })
 		if err != nil {
+			if fresh != nil {
+				err = errors.Join(err, c.discardRuns([]*run{fresh}, nil))
+			}
 			return nil, err
 		}
 		runs = append(append([]*run(nil), runs[:from]...), r)
@@ -42,6 +48,7 @@ func (c *checkpoints) writeRuns(f *frozen) ([]*run, error) {
 func (c *checkpoints) makeRun(name string, write func(path string) error) (*run, error) {
 	path := c.path(dirKeys, name)
 	if err := write(path); err != nil {
+		_ = c.fs.Remove(path) // it may be half written; it is written anew
 		return nil, err
 	}
 	return openRun(c.fs, path, name)

@@ -328,6 +328,7 @@ func (m *Machine) forgetConflicts(a *account, conflicts []conflict, gone *roarin
 // finishErasures ends what history has confirmed.
 func (m *Machine) finishErasures(cmd *command, c ErasureDone) *Refusal {
 	a := cmd.account
+	m.erasedBelow = max(m.erasedBelow, c.UpTo)
 	for len(a.erasing) > 0 && a.erasing[0].UpTo <= c.UpTo {
 		m.store.putEntity(a.erasing[0].key(a.number), nil)
 		a.erasing = a.erasing[1:]

@@ -101,6 +101,13 @@ func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 func (p *partition) checkpointBeyond(ctx context.Context, offset int64) error {
 	for p.lastCheckpoint.Load() < offset {
 		err := p.writeCheckpoint()
+		if isFull(err) {
+			p.pause(ctx, time.Second)
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			continue
+		}
 		if err != nil && !errors.Is(err, errLagging) {
 			p.fail(fmt.Errorf("checkpoint: %w", err))
 			return err

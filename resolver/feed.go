@@ -41,6 +41,12 @@ type feed struct {
 		doomed  []string
 		lastErr error
 		closed  bool
+		// next is the offset of the next record to be applied.
+		next int64
+		// compare says that history may have lost rows.
+		compare bool
+		// lack says that history lacks rows which only the log still has.
+		lack lack
 	}
 	discard query.Batch // takes rows that history has already
 	fileMu  sync.Mutex  // one spool file is written at a time; before mu
@@ -48,6 +54,10 @@ type feed struct {
 	changed *broadcast
 	stop    context.CancelFunc
 	done    sync.WaitGroup
+	// lacking is sent to when rows have to be made anew from the log; fromLog says
+	// that the log still has its beginning, so that they can be.
+	lacking chan struct{}
+	fromLog bool
 }
 
 // FeedOptions bound the way from Apply to history.
@@ -74,17 +84,19 @@ type feedItem struct {
 	bytes    int64        // in memory
 	fileSize int64
 	busy     bool // being stored
+	dropped  bool // it is not stored from here: the rows are made anew from the log
 }
 
 func newFeed(opts FeedOptions, part int, history query.History, fs vfs.FS, dir string, log *slog.Logger) *feed {
 	return &feed{opts: opts, part: part, history: history, fs: fs, dir: dir, log: log,
-		wake: make(chan struct{}, 1), changed: newBroadcast()}
+		wake: make(chan struct{}, 1), changed: newBroadcast(), lacking: make(chan struct{}, 1)}
 }
 
 // start begins feeding. stored is history's position, next the offset Apply goes
-// on from, end that of the log; items are the spool files that belong to the
-// state at next.
-func (f *feed) start(stored, next, end int64, items []*feedItem) error {
+// on from, start and end those of the log; items are the spool files that belong to
+// the state at next. Rows that neither history nor a spool file has are made anew
+// from the log (see rebuild.go), if it still has its beginning.
+func (f *feed) start(stored, next, start, end int64, items []*feedItem) error {
 	from := next
 	for _, it := range items {
 		f.mu.disk += it.fileSize
@@ -93,20 +105,34 @@ func (f *feed) start(stored, next, end int64, items []*feedItem) error {
 	if len(items) > 0 {
 		from = items[0].from
 	}
-	if stored < from {
-		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from)
+	if err := checkStored(stored, from, start, end); err != nil {
+		return err
 	}
-	if stored > end {
-		// Only what is durable in the log is ever stored.
-		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
-	}
-	f.mu.stored = stored
+	f.mu.stored, f.mu.next, f.fromLog = stored, next, start == 0
 	f.mu.cur = &query.Batch{Partition: f.part, From: max(next, stored), To: max(next, stored)}
+	if stored < from {
+		f.lackRows(stored)
+	}
 	var ctx context.Context
 	ctx, f.stop = context.WithCancel(context.Background())
 	f.done.Add(2)
 	go f.run(ctx)
 	go f.spill(ctx)
+	return nil
+}
+
+// checkStored refuses a history that is not that of the log and of a state which has
+// what follows from.
+// Rows that neither history nor a spool file has must be in the log, which has the
+// records from start on.
+func checkStored(stored, from, start, end int64) error {
+	if stored < from && start > 0 {
+		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d and the log at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from, start)
+	}
+	if stored > end {
+		// Only what is durable in the log is ever stored.
+		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
+	}
 	return nil
 }
 
@@ -124,7 +150,7 @@ func (f *feed) begin(ctx context.Context, offset int64) (*query.Batch, error) {
 		}
 		f.mu.Lock()
 	}
-	if offset < f.mu.cur.From {
+	if offset < f.mu.cur.From || f.mu.lack.rows {
 		f.discard.Reset()
 		return &f.discard, nil
 	}
@@ -144,8 +170,9 @@ func (f *feed) abort() { f.mu.Unlock() }
 // end ends the record at the offset.
 func (f *feed) end(offset int64) {
 	c := f.mu.cur
+	f.mu.next = offset + 1
 	signal := false
-	if offset >= c.From {
+	if offset >= c.From && !f.mu.lack.rows {
 		if c.To == c.From || f.mu.curAt.IsZero() {
 			f.mu.curAt = time.Now()
 			signal = true
@@ -189,6 +216,9 @@ func (f *feed) seal() {
 	f.mu.cur, f.mu.curAt = next, time.Time{}
 }
 
+// minRetry is the first pause before history is tried again.
+const minRetry = 100 * time.Millisecond
+
 // errFeedClosed means that this feed stores nothing more.
 var errFeedClosed = errors.New("the feed is closed")
 
@@ -198,6 +228,9 @@ func (f *feed) waitStored(ctx context.Context, upTo int64) error {
 	for f.mu.stored < upTo {
 		f.mu.demand = max(f.mu.demand, upTo)
 		err := f.mu.lastErr
+		if f.mu.lack.is() {
+			err = f.rebuilding()
+		}
 		if f.mu.closed {
 			err = errFeedClosed
 		}
@@ -205,6 +238,10 @@ func (f *feed) waitStored(ctx context.Context, upTo int64) error {
 		f.mu.Unlock()
 		if errors.Is(err, errFeedClosed) {
 			return err
+		}
+		var rebuilding *query.RebuildingError
+		if errors.As(err, &rebuilding) {
+			return fmt.Errorf("%w: %w", ErrUnavailable, err)
 		}
 		if err != nil {
 			return fmt.Errorf("%w: history does not take rows: %w", ErrUnavailable, err)
@@ -226,6 +263,11 @@ func (f *feed) run(ctx context.Context) {
 	defer f.done.Done()
 	backoff := time.Duration(0)
 	for {
+		if err := f.compared(ctx); err != nil && ctx.Err() == nil {
+			f.log.Error("history cannot be compared; trying again", "error", err)
+			_ = pause.For(ctx, f.opts.RetryMax)
+			continue
+		}
 		it, wait := f.next()
 		if it == nil {
 			if !f.sleep(ctx, wait) {
@@ -237,9 +279,14 @@ func (f *feed) run(ctx context.Context) {
 		f.mu.Lock()
 		it.busy = false
 		f.mu.lastErr = err
-		if err == nil {
+		switch {
+		case err == nil:
 			f.drop(it)
 			backoff = 0
+		case errors.Is(err, query.ErrGap) && f.fromLog:
+			// History has lost what it had.
+			f.lackRows(0)
+			err = nil
 		}
 		f.mu.Unlock()
 		f.changed.signal()
@@ -247,9 +294,9 @@ func (f *feed) run(ctx context.Context) {
 			if ctx.Err() != nil {
 				return
 			}
-			backoff = min(max(2*backoff, 100*time.Millisecond), f.opts.RetryMax)
+			backoff = min(max(2*backoff, minRetry), f.opts.RetryMax)
 			f.log.Error("history does not take rows; they wait in the spool", "from", it.from, "to", it.to, "retry_in", backoff, "error", err)
-			pause.For(ctx, backoff) //nolint:errcheck // the next step tells
+			_ = pause.For(ctx, backoff) // the next step tells
 		}
 	}
 }
@@ -260,6 +307,9 @@ func (f *feed) next() (*feedItem, time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	wait := time.Hour
+	if f.mu.lack.is() {
+		return nil, wait
+	}
 	if len(f.mu.items) == 0 && f.mu.cur.To > f.mu.cur.From {
 		age := time.Since(f.mu.curAt)
 		if f.mu.demand > f.mu.stored || age >= f.opts.Delay {
@@ -334,6 +384,9 @@ func (f *feed) sweep() {
 	f.mu.doomed = f.mu.doomed[:0]
 }
 
+// spillPause is how long spilling waits after it has failed.
+const spillPause = 5 * time.Second
+
 // spill moves waiting batches to files while too many wait in memory.
 func (f *feed) spill(ctx context.Context) {
 	defer f.done.Done()
@@ -367,7 +420,8 @@ func (f *feed) spill(ctx context.Context) {
 			f.thaw()
 			f.changed.signal()
 			if err != nil {
-				f.log.Error("cannot spill rows to disk", "error", err)
+				f.log.Error("cannot spill rows to disk", "error", err, "retry_in", spillPause)
+				pause.For(ctx, spillPause) //nolint:errcheck // the next step tells
 				break
 			}
 		}
@@ -389,6 +443,7 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 		tmp := path + ".tmp"
 		var err error
 		if size, err = writeSpoolFile(f.fs, tmp, b); err != nil {
+			_ = f.fs.Remove(tmp) // it needs space
 			return err
 		}
 		if err := f.fs.Rename(tmp, path); err != nil {
@@ -400,7 +455,7 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stored := f.mu.stored >= it.to
+	stored := f.mu.stored >= it.to || it.dropped
 	if it.file == "" {
 		it.file, it.fileSize = name, size
 		if stored {
@@ -423,6 +478,13 @@ func (f *feed) freeze() []*feedItem {
 	f.nudge()
 	f.mu.hold++
 	return append([]*feedItem(nil), f.mu.items...)
+}
+
+// hold keeps files and batches until thaw, as freeze does.
+func (f *feed) hold() {
+	f.mu.Lock()
+	f.mu.hold++
+	f.mu.Unlock()
 }
 
 func (f *feed) thaw() {

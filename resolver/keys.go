@@ -14,6 +14,7 @@ const (
 	// account, number of a flow, ordinal → what is known of the profile in the flow
 	tableEnrolment = 'F'
 	tableEmail     = 'M' // account 0: the directory of contacts' e-mails, see emailKey
+	tableOrigin    = 0   // one entry, of no account: which log and offset the store is of
 )
 
 // Kinds of entities, the byte behind the account in an entity's key. An

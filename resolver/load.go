@@ -22,9 +22,12 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 		return nil, fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
 	}
 	c.took.end("link")
-	s, err := openStore(c.fs, c.path(dirLive), cacheBytes, newPebbleLogger(log))
+	s, err := openStoreOn(c.disk, c.fs, c.path(dirLive), cacheBytes, newPebbleLogger(log).ending(c.fatal), c.damaged)
 	if err != nil {
 		return nil, err
+	}
+	if err := s.checkOrigin(f, c.path(dirLive)); err != nil {
+		return nil, errors.Join(err, s.db.Close())
 	}
 	var runs []*run
 	for _, name := range f.Runs {

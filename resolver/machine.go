@@ -44,8 +44,11 @@ type Machine struct {
 	tasks        []task
 	epoch        Epoch      // the newest, see epoch.go
 	scrub        []scrubbed // since the last checkpoint
-	nextTask     uint64
-	busy         map[uint64]*account // whose segment engine has work left
+	// erasedBelow is the offset below which history was last said to have erased, by
+	// the records applied since the state was loaded. No part of the state.
+	erasedBelow int64
+	nextTask    uint64
+	busy        map[uint64]*account // whose segment engine has work left
 	// segmentFiles hold the engines' state as of the last checkpoint.
 	segmentFiles []segmentFile
 	counters     Counters

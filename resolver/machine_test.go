@@ -191,7 +191,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 func checkpointInPlace(t *testing.T, m *Machine) {
 	t.Helper()
 	f := m.freeze()
-	if err := writeGeneration(m.store.db, f, nil); err != nil {
+	if err := writeGeneration(m.store.db, f, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := checkpoints{fs: vfs.NewMem(), dir: "x"}

@@ -8,6 +8,8 @@ type Stats struct {
 	Applied, Backlog int64
 	// ApplyNanoseconds is the time spent applying, in all.
 	ApplyNanoseconds int64
+	// DiskFull is set while the partition's files find no space.
+	DiskFull bool
 	// Checkpoints is how many were written, CheckpointNanoseconds how long
 	// that took in all, FreezeMaxNanoseconds the longest time for which Apply
 	// waited for one.
@@ -26,8 +28,12 @@ type Stats struct {
 	// WaitingRows, WaitingBytes and SpoolBytes are what history lacks: rows
 	// not sealed yet, bytes in memory (of all rows), bytes in spool files.
 	WaitingRows, WaitingBytes, SpoolBytes int64
-	// HistoryFailing is true while history refuses rows.
-	HistoryFailing bool
+	// HistoryFailing is true while history refuses rows, HistoryRebuilding while rows
+	// that it lost are made anew from the log.
+	HistoryFailing, HistoryRebuilding bool
+	// Repairs counts damaged checkpoints that were passed over, and rebuildings of
+	// history that were begun.
+	Repairs int64
 	// Profiles counts profiles ever made, merged ones among them; Identities
 	// the identifiers; IdempotencyKeys the keys held.
 	Profiles, Identities, IdempotencyKeys int64
@@ -51,8 +57,9 @@ func (n *Node) Stats() []Stats {
 			Partition: p.id, Applied: p.applied.Load(),
 			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
 			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
-			LastCheckpoint: p.lastCheckpoint.Load(),
-			Shared:         n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
+			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.disk.full(),
+			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
+			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
 			Profiles: p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
 			FlowsWaiting: p.waitingCount.Load(), EmailsReserved: p.reservedCount.Load(), EmailsToRelease: p.releaseCount.Load(),

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -25,6 +27,12 @@ type Options struct {
 	// the caller's to close, after the node.
 	Log     eventlog.Log
 	History query.History
+	// LogName names Log wherever its files are. It is written into checkpoints, and
+	// one of a log with another name is not used.
+	LogName string
+	// TrimLog lets the log drop records that the kept checkpoints are beyond. Without
+	// it the log keeps everything, and state and history can be rebuilt from it.
+	TrimLog bool
 	// Now is the wall clock that stamps records, Rand the source of ids.
 	Now    func() time.Time
 	Rand   io.Reader
@@ -62,6 +70,9 @@ type Options struct {
 	// RemoteLog says that other nodes append to the log as well: reads then ask
 	// it for its end and wait until that is applied.
 	RemoteLog bool
+	// End ends the process with one line, at once and without closing anything, when
+	// the store below the state cannot go on; nil panics. It must not return.
+	End func(why string)
 	// Remote carries out commands of partitions that are not here; without it
 	// they are refused with [ErrNotOwner].
 	Remote Remote
@@ -100,11 +111,16 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	def(&c.Feed.MemoryBytes, 64<<20)
 	def(&c.Feed.SpoolBytes, 8<<30)
+	return c, c.Validate()
+}
+
+// Validate refuses limits that no node can work with.
+func (c *Options) Validate() error {
 	if c.CheckpointInterval < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
 		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
-		return c, errors.New("resolver: limits must not be negative")
+		return errors.New("resolver: limits must not be negative")
 	}
-	return c, nil
+	return nil
 }
 
 // Node runs the machines of all partitions: it appends records, applies them
@@ -148,6 +164,9 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	for i := range n.slots {
 		n.slots[i].turn = make(chan struct{}, 1)
 	}
+	if h, ok := o.History.(interface{ OnLoss(fn func()) }); ok {
+		h.OnLoss(n.historyLost)
+	}
 	n.emails = startEmails(n)
 	owned := o.Owned
 	if owned == nil {
@@ -161,6 +180,15 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 		}
 	}
 	return n, nil
+}
+
+// historyLost makes the partitions compare how far history is with how far it was.
+func (n *Node) historyLost() {
+	for i := range n.slots {
+		if p := n.slots[i].partition(); p != nil {
+			p.feed.compare()
+		}
+	}
 }
 
 // Close stops the node and writes a last checkpoint. ctx bounds how long
@@ -354,14 +382,24 @@ func (n *Node) Checkpoint() error {
 }
 
 // pebbleLogger hands Pebble's messages on: errors as such, the rest for
-// debugging only. On a full disk Pebble tries again without a pause and says so
-// each time; one message a second is enough.
+// debugging only. What fails in the background Pebble tries again without a pause,
+// and says so each time; one message a second is enough. A full disk has its own
+// line, see disk.
 type pebbleLogger struct {
 	log  *slog.Logger
 	last *atomic.Int64 // when the last error was handed on, in Unix seconds
+	end  func(why string)
 }
 
-func newPebbleLogger(log *slog.Logger) pebbleLogger { return pebbleLogger{log, new(atomic.Int64)} }
+func newPebbleLogger(log *slog.Logger) pebbleLogger {
+	return pebbleLogger{log: log, last: new(atomic.Int64)}
+}
+
+// ending is the logger with a way to end the process, nil for a panic.
+func (l pebbleLogger) ending(end func(why string)) pebbleLogger {
+	l.end = end
+	return l
+}
 
 func (l pebbleLogger) Infof(format string, args ...any) {
 	if l.log.Enabled(context.Background(), slog.LevelDebug) {
@@ -370,11 +408,21 @@ func (l pebbleLogger) Infof(format string, args ...any) {
 }
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
+	message := fmt.Sprintf(format, args...)
+	if strings.Contains(message, syscall.ENOSPC.Error()) {
+		return
+	}
 	if now := time.Now().Unix(); l.last.Swap(now) != now {
-		l.log.Error("pebble", "message", fmt.Sprintf(format, args...))
+		l.log.Error("pebble", "message", message)
 	}
 }
 
+// Fatalf does not return: Pebble must not go on. It may be called in a goroutine of
+// Pebble's, where nobody could recover from a panic.
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	panic("pebble: " + fmt.Sprintf(format, args...))
+	why := "the state's store cannot go on: " + fmt.Sprintf(format, args...)
+	if l.end != nil {
+		l.end(why)
+	}
+	panic(why)
 }

@@ -150,9 +150,27 @@ func TestL3PlaceholdersAreDetachedByTheNode(t *testing.T) {
 	f.close(t, n)
 }
 
+// TestHistoryThatLostRowsIsRefused: a history that lacks rows which the log does not
+// have any more either cannot be made whole.
 func TestHistoryThatLostRowsIsRefused(t *testing.T) {
 	f := newFixture(t)
 	n := f.mustOpen(t)
+	for i := range 3 {
+		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, ID: eventlog.RecordID{9, byte(i)}, StampMs: f.now.UnixMilli()}
+		var out Outcome
+		if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), []eventlog.Event{ev("email", "a@x.io")}), &out); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.log.Roll(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(n.Checkpoint(), f.log.Trim(0, 3)); err != nil {
+		t.Fatal(err)
+	}
+	if start, _, err := f.log.Bounds(context.Background(), 0); err != nil || start == 0 {
+		t.Fatalf("the log begins at %d: %v", start, err)
+	}
 	f.close(t, n)
 	f.history = &modelHistory{rng: rand.New(rand.NewPCG(1, 1))}
 	f.openLog(t)

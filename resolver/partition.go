@@ -57,6 +57,7 @@ type partition struct {
 		sync.Mutex // held while one is written
 		due        chan struct{}
 		finished   *broadcast
+		held       *frozen // is to be written before anything else is frozen
 		running    atomic.Bool
 		// hasty is how many wait for one, or need one.
 		hasty atomic.Int32
@@ -65,6 +66,9 @@ type partition struct {
 	ended   chan struct{} // closed when nothing is applied any more
 	// from is the manifest of the checkpoint that was loaded.
 	from manifest
+	// rowsAgain says that history may take rows of profiles again that were erased in
+	// it. Set before the partition acts.
+	rowsAgain bool
 	// stop ends run and everything, stopActing only acting, what the node does by
 	// itself.
 	run, acting      context.Context
@@ -79,6 +83,8 @@ type partition struct {
 	freezeMaxNs    atomic.Int64
 	lastCheckpoint atomic.Int64
 	counters       atomic.Pointer[Counters]
+	repairs        atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
+	rebuilding     atomic.Bool  // of history
 	profileCount   atomic.Int64
 	waitingCount   atomic.Int64 // events that wait for those they enrol
 	identityCount  atomic.Int64
@@ -100,13 +106,14 @@ func newPartition(n *Node, id int) *partition {
 		node:     n,
 		id:       id,
 		log:      n.opts.Logger.With("partition", id),
-		ckpt:     checkpoints{fs: n.opts.FS, dir: dir},
+		ckpt:     checkpoints{fs: n.opts.FS, dir: dir, log: n.opts.LogName, fatal: n.opts.End},
 		progress: newBroadcast(),
 		failed:   make(chan struct{}),
 		pending:  make(chan struct{}, 1),
 		ended:    make(chan struct{}),
 		left:     make(chan struct{}),
 	}
+	p.ckpt.damaged, p.ckpt.disk = p.failDamaged, newDisk(p.log)
 	p.apps.Store(&map[uint64]App{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.sharing.due = make(chan struct{}, 1)
@@ -114,86 +121,6 @@ func newPartition(n *Node, id int) *partition {
 	p.checkpoint.finished = newBroadcast()
 	p.feed = newFeed(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.path(dirSpool), p.log)
 	return p
-}
-
-// load loads the newest checkpoint that is whole, starts applying behind it and
-// returns at the end of the log. The partition then follows the log, and neither
-// answers nor appends until begin.
-func (p *partition) load(ctx context.Context) error {
-	p.ckpt.took = newPhases()
-	defer func() { p.ckpt.took = nil }()
-	if err := p.ckpt.fs.MkdirAll(p.ckpt.dir, 0o755); err != nil {
-		return err
-	}
-	if err := p.ckpt.prepare(); err != nil {
-		return err
-	}
-	// In this order: other nodes may append and store meanwhile, and neither a
-	// checkpoint nor history is ahead of the log.
-	shared, err := p.fetchShared(ctx)
-	if err != nil {
-		return err
-	}
-	p.ckpt.took.end("fetch")
-	stored, err := p.node.opts.History.Position(ctx, p.id)
-	if err != nil {
-		return fmt.Errorf("history: %w", err)
-	}
-	start, end, err := p.node.opts.Log.Bounds(ctx, p.id)
-	if err != nil {
-		return err
-	}
-	if err := p.adoptShared(shared, end); err != nil {
-		return err
-	}
-	p.ckpt.took.end("ask")
-	f, ids, err := p.newest(start, end)
-	if err != nil {
-		return errors.Join(err, shared.err)
-	}
-	m, err := p.ckpt.load(f, ids, p.node.opts.CacheBytes, p.log)
-	if err != nil {
-		return err
-	}
-	p.mu.m = m
-	p.tenure.newest.Store(m.epoch.Number)
-	p.published.all(m)
-	p.observe(m)
-	var items []*feedItem
-	for _, sp := range f.Spool {
-		it := &feedItem{from: sp.From, to: sp.To, file: sp.File}
-		if info, err := p.ckpt.fs.Stat(p.ckpt.path(dirSpool, sp.File)); err == nil {
-			it.fileSize = info.Size()
-		}
-		items = append(items, it)
-	}
-	if err := p.feed.start(stored, f.Next, end, items); err != nil {
-		return errors.Join(err, closeAll(m.store, m.keys.runs))
-	}
-	p.lastCheckpoint.Store(f.Next)
-	p.applied.Store(f.Next)
-	p.appended.Store(end)
-	r, err := p.node.opts.Log.Read(p.id, f.Next)
-	if err != nil {
-		p.feed.close()
-		return errors.Join(err, closeAll(m.store, m.keys.runs))
-	}
-	p.files.open(func() error { return closeAll(m.store, m.keys.runs) })
-	p.publishApps()
-	var run context.Context
-	run, p.stop = context.WithCancel(context.Background())
-	p.run, p.from = run, f
-	p.acting, p.stopActing = context.WithCancel(run)
-	p.done.Add(2)
-	go p.apply(run, r)
-	go p.checkpointLoop(run)
-	p.ckpt.took.end("begin")
-	if err := p.replay(ctx, end); err != nil {
-		return err
-	}
-	p.ckpt.took.end("replay")
-	p.log.Info("loaded", "checkpoint", f.Next, "end", p.applied.Load(), p.ckpt.took.attr())
-	return nil
 }
 
 // begin makes a loaded partition act: its state is brought to the end of the log,
@@ -212,7 +139,8 @@ func (p *partition) begin(ctx context.Context) error {
 	p.startSharing(p.run, p.from)
 	// These add records of their own, so they wait until the state is that of
 	// the end of the log.
-	p.done.Add(4)
+	p.done.Add(5)
+	go p.rebuildLoop(p.acting)
 	go p.continueLoop(p.run)
 	go p.tickLoop(p.acting)
 	go p.eraseLoop(p.acting)
@@ -230,36 +158,6 @@ func (p *partition) begin(ctx context.Context) error {
 		p.requestCheckpoint()
 	}
 	return nil
-}
-
-// newest finds the newest whole checkpoint; without any, replay begins at the
-// start of the log.
-func (p *partition) newest(start, end int64) (manifest, []eventlog.RecordID, error) {
-	offsets, err := p.ckpt.list()
-	if err != nil {
-		return manifest{}, nil, err
-	}
-	var faults error
-	for i := len(offsets) - 1; i >= 0; i-- {
-		f, ids, err := p.ckpt.readManifest(offsets[i])
-		switch {
-		case errors.Is(err, ErrNewer):
-			return f, nil, err
-		case err != nil:
-			p.log.Error("a checkpoint cannot be read; trying an older one", "checkpoint", offsets[i], "error", err)
-			faults = errors.Join(faults, err)
-		case f.Next < start:
-			faults = errors.Join(faults, fmt.Errorf("checkpoint %d is older than the log, which starts at %d", f.Next, start))
-		case f.Next > end:
-			return f, nil, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log files back that belong to this state", end, f.Next)
-		default:
-			return f, ids, nil
-		}
-	}
-	if start > 0 {
-		return manifest{}, nil, errors.Join(fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start), faults)
-	}
-	return manifest{}, nil, nil
 }
 
 func closeAll(s *store, runs []*run) error {
@@ -299,7 +197,11 @@ func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
 			return
 		}
 		if err := p.applyOne(ctx, e, &out); err != nil {
-			if ctx.Err() == nil {
+			switch {
+			case ctx.Err() != nil:
+			case damage(err):
+				p.failDamaged(err)
+			default:
 				p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. %s", e.Offset, p.id, err, remedy(err)))
 			}
 			return
@@ -336,13 +238,17 @@ func (p *partition) throttle(ctx context.Context) error {
 func (p *partition) generationBytes() (bytes int64, lagging bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	m := p.mu.m
+	return p.mu.m.generationBytes(), p.mu.m.lagging()
+}
+
+// generationBytes estimates the memory of what changed since the last freeze.
+func (m *Machine) generationBytes() int64 {
 	n := m.store.currentBytes + int64(m.keys.recent.size())*48
 	for _, a := range m.byIndex {
 		// Of a page of headers little has changed, and its copy is short-lived.
 		n += int64(len(a.ids.changed))*20 + int64(len(a.headers.dirty))*pageRows*headerSize/8
 	}
-	return n, m.lagging()
+	return n
 }
 
 func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome) (err error) {

@@ -17,7 +17,7 @@ import (
 func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Batch, out *Outcome) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = panicked(r)
 		}
 	}()
 	if p.node.skipped(p.id, e.Offset) {
@@ -36,6 +36,15 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 		p.node.campaigns.signal()
 	}
 	return nil
+}
+
+// panicked makes an error of what a panic was called with. Where that is an error
+// (of the store, mostly), it is wrapped.
+func panicked(r any) error {
+	if err, ok := r.(error); ok {
+		return fmt.Errorf("panic: %w\n%s", err, debug.Stack())
+	}
+	return fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 }
 
 // observe publishes the machine's numbers for metrics. The lock is held.
@@ -203,7 +212,7 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 // classify turns the log's errors into those of Submit.
 func classify(err error) error {
 	switch {
-	case errors.Is(err, eventlog.ErrQueueFull):
+	case errors.Is(err, eventlog.ErrQueueFull), errors.Is(err, eventlog.ErrNoSpace):
 		return fmt.Errorf("%w: %w", ErrOverloaded, err)
 	case errors.Is(err, eventlog.ErrTooLarge):
 		return err
@@ -250,6 +259,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 	rests := rests{take: func(d time.Duration) { p.rest(ctx, d) }, atMost: p.node.opts.CheckpointInterval / 3}
 	t := time.NewTicker(p.node.opts.CheckpointInterval)
 	defer t.Stop()
+	wait := time.Duration(0) // after an attempt that found the disk full
 	for {
 		select {
 		case <-p.checkpoint.due:
@@ -262,10 +272,19 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 		switch err := p.writeCheckpointAt(&rests); {
 		case errors.Is(err, errLagging):
 			// Continue records are on their way; the next one asks again.
+		case isFull(err):
+			wait = min(max(2*wait, time.Second), p.node.opts.CheckpointInterval)
+			p.pause(ctx, wait)
+			p.requestCheckpoint()
+			continue
+		case damage(err):
+			p.failDamaged(err)
+			return
 		case err != nil:
 			p.fail(fmt.Errorf("checkpoint: %w", err))
 			return
 		}
+		wait = 0
 	}
 }
 
@@ -296,6 +315,13 @@ func (p *partition) writeCheckpointAt(rests *rests) error {
 	defer p.checkpoint.running.Store(false)
 	begun := time.Now() // for the metric only
 
+	if f := p.checkpoint.held; f != nil && p.machine() != nil {
+		p.feed.hold()
+		if err := p.finishCheckpoint(f, rests, begun); err != nil {
+			return err
+		}
+		p.checkpoint.running.Store(true)
+	}
 	// Between two records: nobody applies while the lock is held, and the feed
 	// has been given all rows below the offset.
 	p.feed.mu.Lock()
@@ -319,12 +345,30 @@ func (p *partition) writeCheckpointAt(rests *rests) error {
 	p.mu.Unlock()
 	p.feed.mu.Unlock()
 	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
+	return p.finishCheckpoint(f, rests, begun)
+}
 
+// machine is the partition's, nil once it is closed.
+func (p *partition) machine() *Machine {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	return p.mu.m
+}
+
+// finishCheckpoint writes what was frozen. When that fails it is held, and written
+// before anything else is frozen: what it has is nowhere else.
+func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time) error {
+	p.checkpoint.held = f
 	w, err := p.ckpt.write(f, p.mu.m.store.db, p.feed, rests)
 	p.feed.thaw()
 	if err != nil {
+		if isFull(err) {
+			p.ckpt.disk.note(&p.ckpt.disk.checkpoint, err)
+		}
 		return err
 	}
+	p.checkpoint.held = nil
+	p.ckpt.disk.clear(&p.ckpt.disk.checkpoint)
 	p.mu.Lock()
 	p.mu.m.thaw(w)
 	p.mu.Unlock()
@@ -343,6 +387,9 @@ func (p *partition) writeCheckpointAt(rests *rests) error {
 		return err
 	}
 	p.log.Debug("checkpoint", "offset", f.Next, "took", time.Since(begun))
+	if !p.node.opts.TrimLog {
+		return nil
+	}
 	return p.node.opts.Log.Trim(p.id, oldest)
 }
 
@@ -394,6 +441,7 @@ func (p *partition) close(ctx context.Context) error {
 
 func (p *partition) closeOnce(ctx context.Context) error {
 	p.stop()
+	p.ckpt.disk.close()
 	p.leaves.Do(func() { close(p.left) })
 	p.done.Wait()
 	var err error
@@ -413,6 +461,9 @@ func (p *partition) closeOnce(ctx context.Context) error {
 		}
 		if err = p.writeCheckpoint(); errors.Is(err, errLagging) {
 			p.log.Info("no checkpoint at shutdown: the rest is replayed", "reason", err)
+			err = nil
+		} else if isFull(err) {
+			p.log.Warn("no checkpoint at shutdown, the disk is full: the next start replays the rest, and needs space", "error", err)
 			err = nil
 		}
 	}

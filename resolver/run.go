@@ -181,7 +181,7 @@ func openRun(fs vfs.FS, path, name string) (_ *run, err error) {
 			f.Close()
 		}
 	}()
-	bad := func(reason string) error { return fmt.Errorf("idempotency file %s is damaged: %s", path, reason) }
+	bad := func(reason string) error { return damagedFile(path, "%s", reason) }
 	info, err := f.Stat()
 	if err != nil {
 		return nil, err
@@ -235,7 +235,7 @@ func (r *run) readBlock(i int, buf []byte) ([]byte, error) {
 	}
 	body := b[:len(b)-4]
 	if crc32.Checksum(body, castagnoli) != binary.LittleEndian.Uint32(b[len(body):]) {
-		return nil, fmt.Errorf("idempotency file %s is damaged at byte %d: checksum", r.name, at)
+		return nil, damagedFile(r.name, "the checksum of the block at byte %d does not match", at)
 	}
 	return body, nil
 }

@@ -57,6 +57,7 @@ func (c *checkpoints) writeSegments(f *frozen) ([]segmentFile, error) {
 	name := segmentFileName(f.Next, f.wholeSegments)
 	size, err := writeSegmentFile(c.fs, c.path(dirSegments, name), f.engines)
 	if err != nil {
+		_ = c.fs.Remove(c.path(dirSegments, name)) // it may be half written; it is written anew
 		return nil, err
 	}
 	var chain []segmentFile

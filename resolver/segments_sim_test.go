@@ -117,7 +117,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 		clear(lists)
 	}
 	defer snap.Close()
-	if err := node.WaitHistory(context.Background(), cut); err != nil {
+	if err := waitHistory(node, cut); err != nil {
 		return // it fails at random; the next round asks again
 	}
 	history.mu.Lock()

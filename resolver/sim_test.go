@@ -63,7 +63,7 @@ func (h *modelHistory) Append(_ context.Context, b *query.Batch) error {
 		return errModel
 	}
 	if b.From > h.position {
-		return fmt.Errorf("batch from %d, position is %d", b.From, h.position)
+		return fmt.Errorf("%w: batch from %d, position is %d", query.ErrGap, b.From, h.position)
 	}
 	for i := range b.Rows() {
 		if b.Offset[i] >= h.position {
@@ -86,6 +86,16 @@ func (h *modelHistory) Append(_ context.Context, b *query.Batch) error {
 		return errModel
 	}
 	return nil
+}
+
+// lose takes everything out of the history, or what came last.
+func (h *modelHistory) lose(rng *rand.Rand) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.position = pick(rng, 0, h.position/2)
+	h.rows = slices.DeleteFunc(h.rows, func(r modelRow) bool { return r.offset >= h.position })
+	h.aliases = slices.DeleteFunc(h.aliases, func(a query.Alias) bool { return a.Offset >= h.position })
+	h.moves = slices.DeleteFunc(h.moves, func(m query.Transition) bool { return m.Key.Offset >= h.position })
 }
 
 func (h *modelHistory) Timeline(context.Context, query.TimelineQuery) ([]query.TimelineEntry, error) {
@@ -212,6 +222,9 @@ type acked struct {
 //	R1: the state equals that of a fresh replay of the whole log,
 //	S1: the members of every segment that is live are those found naively,
 //	S2: the transitions in history add up to the members.
+//
+// Between two starts a file of a checkpoint may be damaged, and history may lose
+// what it had.
 //
 // MUSTER_SEED repeats one seed, MUSTER_SEEDS sets how many are run.
 func TestSimulationL1L2R1S1S2(t *testing.T) {
@@ -347,6 +360,13 @@ func simulate(t *testing.T, seed uint64) {
 		if rng.IntN(4) > 0 || dying.Load() {
 			fs, history = crashed, left
 		}
+		// What is derived from the log may be damaged or lost while nobody looks.
+		if rng.IntN(4) == 0 {
+			damageSomeFile(t, rng, fs)
+		}
+		if rng.IntN(4) == 0 {
+			history.lose(rng)
+		}
 	}
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
 	if err != nil {
@@ -460,7 +480,7 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 			t.Fatalf("seed %d: %d erasures do not end", seed, pending)
 		}
 	}
-	if err := node.WaitHistory(context.Background(), cut); err != nil {
+	if err := waitHistory(node, cut); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	history.mu.Lock()

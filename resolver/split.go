@@ -29,7 +29,9 @@ type SplitOptions struct {
 	Partitions int
 	// Offset is the end of the log. The newest checkpoint must be at it.
 	Offset int64
-	Logger *slog.Logger // nil is silent
+	// FromLog and ToLog are the names of the logs, see [Options.LogName].
+	FromLog, ToLog string
+	Logger         *slog.Logger // nil is silent
 }
 
 // SplitResult counts what was written.
@@ -61,7 +63,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0")}
+	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0"), log: o.FromLog}
 	m, err := src.openAt(o.Offset, o.Logger)
 	if err != nil {
 		return res, err
@@ -83,7 +85,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	// changed.
 	m.segmentFiles = nil
 	f := m.freeze()
-	if err := writeGeneration(m.store.db, f, nil); err != nil {
+	if err := writeGeneration(m.store.db, f, nil, nil); err != nil {
 		return res, err
 	}
 	ranges, err := accountRanges(m.store.db)
@@ -92,7 +94,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	}
 	for i := range o.Partitions {
 		part := splitPart{src: src, m: m, frozen: f, id: i, of: o.Partitions, log: o.Logger,
-			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i))}}
+			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), log: o.ToLog}}
 		if err := part.write(ctx, ranges); err != nil {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
@@ -139,6 +141,9 @@ func (c *checkpoints) openAt(offset int64, log *slog.Logger) (*Machine, error) {
 	}
 	f, ids, err := c.readManifest(newest)
 	if err != nil {
+		return nil, err
+	}
+	if err := c.verify(f); err != nil {
 		return nil, err
 	}
 	return c.load(f, ids, splitCacheBytes, log)
@@ -199,7 +204,7 @@ func accountRanges(db *pebble.DB) (out []accountRange, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	for ok := it.First(); ok; {
+	for ok := it.SeekGE([]byte{tableOrigin + 1}); ok; {
 		k := it.Key()
 		if len(k) < keyHead {
 			return nil, fmt.Errorf("state: key %x is too short", k)
@@ -255,7 +260,7 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 		return err
 	}
 	f := &frozen{manifest: s.frozen.manifest, records: s.frozen.records, wholeSegments: true}
-	f.Runs, f.Segments, f.Spool = nil, nil, nil
+	f.Runs, f.Segments, f.Spool, f.Files = nil, nil, nil, nil
 	for _, e := range s.frozen.engines {
 		if s.owns(e.account) {
 			f.engines = append(f.engines, e)

@@ -37,7 +37,24 @@ type store struct {
 }
 
 func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
+	return openStoreOn(nil, fs, dir, cacheBytes, log, nil)
+}
+
+// openStoreOn is openStore on a disk that may be full; nil is one that is not.
+// damaged, unless it is nil, is told of every damage to the store's files that is
+// found later, from any goroutine.
+func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger, damaged func(error)) (*store, error) {
+	if d != nil {
+		fs = storeFS{fs, d, dir}
+		defer d.running.Store(true)
+	}
 	o := pebbleOptions(fs, log)
+	o.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
+		// Without this handler Pebble ends the process.
+		if damaged != nil {
+			damaged(damagedFile(info.Path, "%v", info.Details))
+		}
+	}}
 	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
 	// present one and the one it uses again. With less than that nothing is cached,
 	// and each read checks and decompresses filter, index and data anew.

@@ -87,6 +87,8 @@ func classify(err error) (f *failure, ours bool) {
 		return ofRefusal(refusal), false
 	case errors.As(err, &event):
 		return ofEvent(event), false
+	case errors.Is(err, eventlog.ErrNoSpace):
+		return &failure{code: codeUnavailable, message: "The server's disk is full; nothing was changed. Try again later.", retryAfter: 5}, false
 	case errors.Is(err, resolver.ErrOverloaded), errors.Is(err, eventlog.ErrQueueFull):
 		return &failure{code: codeUnavailable, message: "The server is overloaded; nothing was changed. Try again in a moment.", retryAfter: 2}, false
 	case errors.Is(err, resolver.ErrNotOwner):

@@ -56,7 +56,7 @@ func (p *process) export(ctx context.Context) error {
 		if lerr != nil {
 			return lerr
 		}
-		if c.engine, err = e.options(log, 0); err != nil {
+		if c.engine, err = p.engineOptions(e, log, 0); err != nil {
 			return err
 		}
 		err = c.exportData(ctx, kind, id, *eventType, out)

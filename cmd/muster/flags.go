@@ -37,7 +37,7 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	return e
 }
 
-func (e *engineFlags) options(log *slog.Logger, maxRecordBytes int) (engine.Options, error) {
+func (p *process) engineOptions(e *engineFlags, log *slog.Logger, maxRecordBytes int) (engine.Options, error) {
 	topic, history, err := e.remote.read()
 	if err != nil {
 		return engine.Options{}, err
@@ -48,6 +48,6 @@ func (e *engineFlags) options(log *slog.Logger, maxRecordBytes int) (engine.Opti
 		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads,
 		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
 		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
-		Checkpoints: *e.checkpoints,
+		Checkpoints: *e.checkpoints, End: ender(p.stderr),
 	}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/musterhq/muster/api"
@@ -93,6 +94,25 @@ func (f *founder) found(ctx context.Context) error {
 	return nil
 }
 
+// checkCredentials refuses a credentials file that a new directory would be refused
+// for, before the directory is made.
+func (c *serveConfig) checkCredentials() error {
+	if c.credentials == "" || c.engine.Kafka != nil {
+		return nil // or another node may have made the company
+	}
+	if _, err := os.Stat(filepath.Join(c.engine.Dir, "log")); !errors.Is(err, os.ErrNotExist) {
+		return nil // there is a company, or whatever is wrong is said later
+	}
+	if _, err := api.LoadCredentials(c.credentials); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return badCredentials(err)
+	}
+	return nil
+}
+
+func badCredentials(err error) error {
+	return fmt.Errorf("--credentials: %w. It is left as it is; name another file, or move it away", err)
+}
+
 // credentials are those of the file, or new ones, which are written to it; ours
 // tells which.
 func (f *founder) credentials() (creds api.Credentials, ours bool, err error) {
@@ -112,7 +132,7 @@ func (f *founder) credentials() (creds api.Credentials, ours bool, err error) {
 		}
 		ours = true
 	default:
-		return creds, false, fmt.Errorf("--credentials: %w. It is left as it is; name another file, or move it away", err)
+		return creds, false, badCredentials(err)
 	}
 	if file != "" {
 		err = creds.Save(file)

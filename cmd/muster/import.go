@@ -75,7 +75,7 @@ itself, which no server may have at that time.`, p.stderr)
 	if err != nil {
 		return nil, err
 	}
-	c.engine, err = e.options(log, 0)
+	c.engine, err = p.engineOptions(e, log, 0)
 	return c, err
 }
 

@@ -110,7 +110,7 @@ func (p *process) run(ctx context.Context) int {
 		fmt.Fprintln(p.stderr, "muster:", err)
 		return exitUsage
 	}
-	fmt.Fprintln(p.stderr, "muster:", err)
+	fmt.Fprintln(p.stderr, "muster:", explain(err))
 	return exitFailed
 }
 

@@ -45,7 +45,7 @@ func (p *process) migrate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	options, err := e.options(log, 0)
+	options, err := p.engineOptions(e, log, 0)
 	if err != nil {
 		return err
 	}

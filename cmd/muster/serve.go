@@ -67,7 +67,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, err
 	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
-	if c.engine, err = e.options(c.log, maxRecord); err != nil {
+	if c.engine, err = p.engineOptions(e, c.log, maxRecord); err != nil {
 		return nil, err
 	}
 	c.ingest = ingest.Options{
@@ -79,6 +79,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	if err := several.read(c); err != nil {
 		return nil, err
 	}
+	c.engine.Mine = []string{c.credentials}
 	return c, nil
 }
 
@@ -90,6 +91,9 @@ const leastInFlight = 16 << 20
 func (p *process) serve(ctx context.Context) (err error) {
 	c, err := p.serveConfig()
 	if err != nil {
+		return err
+	}
+	if err := c.checkCredentials(); err != nil {
 		return err
 	}
 	ln, err := net.Listen("tcp", c.listen)

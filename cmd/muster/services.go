@@ -75,6 +75,12 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 		if c.smtp.Port, err = strconv.Atoi(port); err != nil {
 			return c, wrongUsage("--smtp must be HOST:PORT, have the port %q", port)
 		}
+		// Now, not when everything is open.
+		sender, err := email.NewSender(c.smtp)
+		if err != nil {
+			return c, usageError{err}
+		}
+		sender.Close()
 		return c, nil
 	}
 }

@@ -71,9 +71,24 @@
 // a successful fsync promised; the checksums are CRC-32C and guard against
 // faults, not against an adversary who can write the files.
 //
+// Start-up first looks, at all partitions, and asks Options.Check; only then does it
+// mend. So a start that is refused has changed nothing.
+//
+// # A full disk
+//
+// Space is written ahead of its use, so a full file system shows before a byte of a
+// batch, a mark or a seal is written: when the file grows or a new one is made. Then
+// the batch and all that wait behind it are refused with [eventlog.ErrNoSpace], the
+// offsets they were to have are given to what comes next, and a new segment that was
+// begun is removed, durably. Nothing is on disk that was not there before but zeros
+// behind the end, so the rule above holds. Half a second later the next append tries
+// again. Without space for it there is no mark behind the newest batch, which is
+// allowed. Storage that runs out of space in bytes that were written before (such as
+// copy-on-write file systems) makes the log fail instead.
+//
 // # Failure
 //
-// When a write or an fsync fails, the log has failed until it is opened again:
+// When any other write or an fsync fails, the log has failed until it is opened again:
 // the fsync is not repeated, nothing later is acknowledged, and nothing more
 // is written. Readers keep reading what was durable.
 //

@@ -64,6 +64,16 @@ func open(dir string, opts Options) (_ *Log, err error) {
 			err = fmt.Errorf("open log in %s: %w", dir, err)
 		}
 	}()
+	for i := range l.opts.Partitions {
+		l.partitions = append(l.partitions, l.newPartition(i))
+	}
+	_, err = fsys.Stat(dir)
+	isNew := isNotExist(err)
+	if isNew {
+		if err := l.check(); err != nil {
+			return nil, err
+		}
+	}
 	if err := fsys.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("create the directory: %w", err)
 	}
@@ -74,14 +84,19 @@ func open(dir string, opts Options) (_ *Log, err error) {
 		}
 		return nil, fmt.Errorf("lock the directory: %w", err)
 	}
-	for i := range l.opts.Partitions {
-		l.partitions = append(l.partitions, l.newPartition(i))
-	}
 	meta, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
 	if err != nil {
 		return nil, err
 	}
 	if !found {
+		if err := l.checkUnfinished(); err != nil {
+			return nil, err
+		}
+		if !isNew {
+			if err := l.check(); err != nil {
+				return nil, err
+			}
+		}
 		if err := l.create(); err != nil {
 			return nil, err
 		}
@@ -92,6 +107,15 @@ func open(dir string, opts Options) (_ *Log, err error) {
 			meta.number, l.opts.Partitions, meta.number)
 	}
 	l.id = meta.value
+	// All that may be a reason to refuse comes before the first change.
+	for _, p := range l.partitions {
+		if err := p.look(); err != nil {
+			return nil, err
+		}
+	}
+	if err := l.check(); err != nil {
+		return nil, err
+	}
 	// The file may have been renamed into place by a start that was killed
 	// before the new name was durable.
 	if err := syncDir(fsys, dir); err != nil {
@@ -103,6 +127,18 @@ func open(dir string, opts Options) (_ *Log, err error) {
 		}
 	}
 	return l, nil
+}
+
+// check asks Options.Check whether what was found may be opened.
+func (l *Log) check() error {
+	if l.opts.Check == nil {
+		return nil
+	}
+	bounds := make([]Bounds, len(l.partitions))
+	for i, p := range l.partitions {
+		bounds[i].Start, bounds[i].End = p.bounds()
+	}
+	return l.opts.Check(l.id, bounds)
 }
 
 // ID is the log's random identity, drawn when it was made.
@@ -151,20 +187,33 @@ func (l *Log) create() error {
 	return writeSmall(fsys, l.dir, metaName, small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id})
 }
 
-// removeUnfinished clears away what a creation that did not come to its end
-// has left, and refuses to touch anything that holds a record.
-func (l *Log) removeUnfinished() error {
+// unfinished lists the directories that a creation that did not come to its end
+// has left.
+func (l *Log) unfinished() ([]string, error) {
 	fsys := l.opts.FS
 	names, err := fsys.List(l.dir)
 	if err != nil {
-		return fmt.Errorf("list %s: %w", l.dir, err)
+		return nil, fmt.Errorf("list %s: %w", l.dir, err)
 	}
+	var dirs []string
 	for _, name := range names {
 		var id int
 		if n, err := fmt.Sscanf(name, "p%d", &id); n != 1 || err != nil || name != fmt.Sprintf("p%d", id) {
 			continue
 		}
-		dir := fsys.PathJoin(l.dir, name)
+		dirs = append(dirs, fsys.PathJoin(l.dir, name))
+	}
+	return dirs, nil
+}
+
+// checkUnfinished refuses to touch anything that holds a record.
+func (l *Log) checkUnfinished() error {
+	fsys := l.opts.FS
+	dirs, err := l.unfinished()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
 		files, err := fsys.List(dir)
 		if err != nil {
 			return fmt.Errorf("list %s: %w", dir, err)
@@ -182,6 +231,18 @@ func (l *Log) removeUnfinished() error {
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// removeUnfinished clears away what checkUnfinished has looked at.
+func (l *Log) removeUnfinished() error {
+	fsys := l.opts.FS
+	dirs, err := l.unfinished()
+	if err != nil {
+		return err
+	}
+	for _, dir := range dirs {
 		if err := fsys.RemoveAll(dir); err != nil {
 			return fmt.Errorf("remove %s: %w", dir, err)
 		}

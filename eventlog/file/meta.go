@@ -110,6 +110,7 @@ func writeSmall(fsys vfs.FS, dir, name string, s small) (err error) {
 		err = fsys.Rename(tmp, path)
 	}
 	if err != nil {
+		_ = fsys.Remove(tmp) // the next start removes it as well
 		return err
 	}
 	return syncDir(fsys, dir)

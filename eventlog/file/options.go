@@ -52,10 +52,21 @@ type Options struct {
 	// OnSync is told how long each fsync of a batch took. It is called by the
 	// partition's writer and must not block.
 	OnSync func(partition int, took time.Duration)
-	// Now is the clock for OnSync and Stats alone; time.Now when nil.
+	// Now is the clock for OnSync, Stats and the pause between tries on a full
+	// disk; time.Now when nil.
 	Now func() time.Time
 	// Rand is the source of segment salts; crypto/rand when nil.
 	Rand io.Reader
+	// Check is asked before Open changes anything, with the bounds that each
+	// partition will have and the identity of the log, 0 for a new one. Its error is
+	// Open's.
+	Check func(id uint64, bounds []Bounds) error
+}
+
+// Bounds are those of one partition: the offset of the oldest record kept, and
+// the one that follows the newest.
+type Bounds struct {
+	Start, End int64
 }
 
 func (o Options) withDefaults() Options {

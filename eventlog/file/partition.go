@@ -1,11 +1,13 @@
 package file
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"sort"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -65,10 +67,18 @@ type partition struct {
 		queuedBytes   int64
 		queuedRecords int
 
+		// noSpace is set when the last batch found no space; until retry no
+		// other is tried.
+		noSpace bool
+		retry   time.Time
+
 		readers map[*Reader]struct{}
 	}
 
 	counters counters
+
+	// found is set between look and recover.
+	found found
 
 	// w belongs to the goroutine that commits.
 	w writer
@@ -149,6 +159,11 @@ func (p *partition) enqueue(data []byte) (*waiter, int64, error) {
 		p.mu.Unlock()
 		p.counters.refusedFailed.Add(1)
 		return nil, 0, err
+	}
+	if p.mu.noSpace && opts.Now().Before(p.mu.retry) {
+		p.mu.Unlock()
+		p.counters.refusedNoSpace.Add(1)
+		return nil, 0, p.noSpace()
 	}
 	if p.mu.queuedBytes+int64(size) > opts.QueueBytes || p.mu.queuedRecords >= opts.QueueRecords {
 		bytes, records := p.mu.queuedBytes, p.mu.queuedRecords
@@ -276,18 +291,25 @@ func (p *partition) create(first, prev int64) (vfs.File, *segment, error) {
 	}
 	f, err := fsys.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, nil, fmt.Errorf("create segment %s: %w", path, err)
+		return nil, nil, fmt.Errorf("create segment %s: %w", path, outOfSpace(err))
 	}
-	if err = writeZeros(f, segmentHeaderSize, p.log.opts.fillBytes()); err == nil {
+	if _, err = writeZeros(f, segmentHeaderSize, p.log.opts.fillBytes()); err == nil {
 		_, err = f.WriteAt(h.encode(), 0)
 	}
 	if err == nil {
 		err = f.Sync()
 	}
-	if err == nil {
-		err = syncDir(fsys, p.dir)
-	}
 	if err != nil {
+		f.Close()
+		if err = outOfSpace(err); errors.Is(err, eventlog.ErrNoSpace) {
+			// Nothing depends on the file yet, and its name will be used again.
+			if fault := remove(fsys, path); fault != nil {
+				err = fault
+			}
+		}
+		return nil, nil, fmt.Errorf("create segment %s: %w", path, err)
+	}
+	if err = syncDir(fsys, p.dir); err != nil {
 		f.Close()
 		return nil, nil, fmt.Errorf("create segment %s: %w", path, err)
 	}

@@ -12,9 +12,19 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// recover brings the partition's files into order and makes it ready to take
-// records. See "Recovery" in doc.go.
-func (p *partition) recover() error {
+// found is what a look at a partition's files has found, and what is to be done
+// about it.
+type found struct {
+	end segmentEnd
+	// unborn is a last segment whose creation was interrupted, nil when there is
+	// none; leftovers are files that a trim or a rename has left behind.
+	unborn    *segment
+	leftovers []string
+}
+
+// look reads the partition's files and finds where its records end. It changes
+// nothing. See "Recovery" in doc.go.
+func (p *partition) look() error {
 	fsys := p.log.opts.FS
 	start, err := p.readStart()
 	if err != nil {
@@ -44,19 +54,41 @@ func (p *partition) recover() error {
 	if err := p.checkUnborn(end, last, unborn); err != nil {
 		return err
 	}
-	if err := p.mend(end); err != nil {
-		return fmt.Errorf("mend %s: %w", last.path, err)
+	p.found.end, p.found.unborn = end, unborn
+	p.mu.next, p.mu.durable, p.mu.durablePos = end.next, end.next, end.pos
+	return nil
+}
+
+// recover brings the files that look has read into order and makes the partition
+// ready to take records.
+func (p *partition) recover() error {
+	fsys := p.log.opts.FS
+	// Names may not be durable yet: that of the start file must be before the
+	// files go that it declares superfluous, and a segment that was given up must
+	// not come back.
+	if err := syncDir(fsys, p.dir); err != nil {
+		return err
 	}
-	if unborn != nil {
-		p.log.opts.Logger.Info("removing a log segment whose creation was interrupted", "file", unborn.path)
-		if err := fsys.Remove(unborn.path); err != nil {
-			return fmt.Errorf("remove %s: %w", unborn.path, err)
+	for _, path := range p.found.leftovers {
+		if err := fsys.Remove(path); err != nil {
+			return fmt.Errorf("remove %s: %w", path, err)
 		}
+	}
+	if len(p.found.leftovers) > 0 {
 		if err := syncDir(fsys, p.dir); err != nil {
 			return err
 		}
 	}
-	p.mu.next, p.mu.durable, p.mu.durablePos = end.next, end.next, end.pos
+	if err := p.mend(p.found.end); err != nil {
+		return fmt.Errorf("mend %s: %w", p.w.seg.path, err)
+	}
+	if unborn := p.found.unborn; unborn != nil {
+		p.log.opts.Logger.Info("removing a log segment whose creation was interrupted", "file", unborn.path)
+		if err := remove(fsys, unborn.path); err != nil {
+			return err
+		}
+	}
+	p.found = found{}
 	return p.finishRedactions()
 }
 
@@ -83,7 +115,7 @@ func (p *partition) readStart() (int64, error) {
 }
 
 // listSegments returns the first offsets of the segment files to keep, in
-// order, and removes what a trim or a rename has left behind.
+// order, and notes what a trim or a rename has left behind.
 func (p *partition) listSegments(start int64) ([]int64, error) {
 	fsys := p.log.opts.FS
 	names, err := fsys.List(p.dir)
@@ -94,7 +126,6 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 		return nil, fmt.Errorf("list %s: %w", p.dir, err)
 	}
 	var firsts []int64
-	var leftovers []string
 	for _, name := range names {
 		first, ok := parseSegmentName(name)
 		if ok && first >= start {
@@ -109,22 +140,7 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 			}
 			continue
 		}
-		leftovers = append(leftovers, fsys.PathJoin(p.dir, name))
-	}
-	if len(leftovers) > 0 {
-		// The start file was found, but its name may not be durable yet. It
-		// must be before the files go that it declares superfluous.
-		if err := syncDir(fsys, p.dir); err != nil {
-			return nil, err
-		}
-		for _, path := range leftovers {
-			if err := fsys.Remove(path); err != nil {
-				return nil, fmt.Errorf("remove %s: %w", path, err)
-			}
-		}
-		if err := syncDir(fsys, p.dir); err != nil {
-			return nil, err
-		}
+		p.found.leftovers = append(p.found.leftovers, fsys.PathJoin(p.dir, name))
 	}
 	slices.Sort(firsts)
 	if len(firsts) == 0 || firsts[0] != start {
@@ -299,7 +315,7 @@ func (p *partition) mend(end segmentEnd) error {
 	if end.junk > end.junkFrom {
 		p.log.opts.Logger.Warn("cutting a torn batch off the end of the log; it was never acknowledged",
 			"file", w.seg.path, "pos", end.junkFrom, "bytes", end.junk-end.junkFrom, "offset", end.next)
-		if err := writeZeros(w.file, end.junkFrom, end.junk); err != nil {
+		if _, err := writeZeros(w.file, end.junkFrom, end.junk); err != nil {
 			return err
 		}
 		p.counters.cutBytes.Add(uint64(end.junk - end.junkFrom))
@@ -314,9 +330,6 @@ func (p *partition) mend(end segmentEnd) error {
 	}
 	if dirty {
 		if err := w.file.Sync(); err != nil {
-			return err
-		}
-		if err := syncDir(p.log.opts.FS, p.dir); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
@@ -18,10 +20,10 @@ import (
 
 // TestSimulationL1 runs seeded histories of one log against a model: appends,
 // group commits, trims, redactions and readers, with crashes before any operation on the
-// file system (also during recovery), failed writes and fsyncs, kills and
-// clean stops. After each start every record that was acknowledged or read is
-// there, in order, without a gap, and nothing was acknowledged after a failed
-// fsync.
+// file system (also during recovery), failed writes and fsyncs, full disks, kills
+// and clean stops. After each start every record that was acknowledged or read is
+// there, in order, without a gap, none that was refused for want of space is, and
+// nothing was acknowledged after a failed fsync.
 //
 // A history is a function of its seed, except that a crash clone visits the
 // files of a directory in random order when it decides what survives. So
@@ -55,14 +57,21 @@ func TestSimulationL1(t *testing.T) {
 	t.Logf("%d seeds: %+v", seeds, total)
 	// A simulation that meets none of these proves nothing.
 	if total.Acked == 0 || total.Crashes == 0 || total.RecoveryCrashes == 0 || total.Failures == 0 ||
-		total.Cuts == 0 || total.Trims == 0 || total.Unacked == 0 || total.Rolls == 0 || total.Unborn == 0 || total.Redacted == 0 || total.Unredacted == 0 {
+		total.Cuts == 0 || total.Trims == 0 || total.Unacked == 0 || total.Rolls == 0 || total.Unborn == 0 ||
+		total.Refused == 0 || total.Again == 0 || total.FullStarts == 0 || total.Redacted == 0 || total.Unredacted == 0 {
 		t.Fatal("the simulation misses a kind of event")
 	}
 }
 
 // simStats counts what the simulation met.
 type simStats struct {
-	Acked, Unacked, Crashes, RecoveryCrashes, Failures, Kills, Stops, Cuts, Trims, Rolls, Unborn, Redacted, Unredacted int
+	Acked, Unacked, Crashes, RecoveryCrashes, Failures, Kills, Stops, Cuts, Trims, Rolls, Unborn int
+	// Refused counts batches without space, Again the stores after such, FullStarts
+	// starts that a full disk ended.
+	Refused, Again, FullStarts int
+	// Redacted counts records that were redacted, Unredacted those of which that is not
+	// certain.
+	Redacted, Unredacted int
 }
 
 func (s *simStats) add(o simStats) {
@@ -79,6 +88,9 @@ func (s *simStats) add(o simStats) {
 	s.Unborn += o.Unborn
 	s.Redacted += o.Redacted
 	s.Unredacted += o.Unredacted
+	s.Refused += o.Refused
+	s.Again += o.Again
+	s.FullStarts += o.FullStarts
 }
 
 var errDead = errors.New("the process is dead")
@@ -98,6 +110,12 @@ type sim struct {
 	syncsOnly bool
 	crashed   *vfs.MemFS
 	injected  bool
+
+	// free is the space left, negative for no limit; made counts payloads, so that
+	// no two are alike.
+	free int64
+	made int64
+	now  time.Time
 }
 
 // simPartition is the model of one partition.
@@ -148,7 +166,7 @@ func (s *sim) clone() *vfs.MemFS {
 }
 
 func simulate(seed uint64) (st simStats, err error) {
-	s := &sim{rng: rand.New(rand.NewPCG(seed, 0x6d7573746572)), mem: vfs.NewCrashableMem()}
+	s := &sim{rng: rand.New(rand.NewPCG(seed, 0x6d7573746572)), mem: vfs.NewCrashableMem(), free: -1}
 	s.parts = make([]simPartition, 1+s.rng.IntN(2))
 	opts := Options{
 		Partitions:     len(s.parts),
@@ -157,6 +175,7 @@ func simulate(seed uint64) (st simStats, err error) {
 		QueueBytes:     24 << 10,
 		TailBytes:      int64(s.rng.IntN(2)) * blockBytes,
 		Rand:           rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)}),
+		Now:            func() time.Time { return s.now },
 	}
 	for round := range 2 + s.rng.IntN(4) {
 		if err := s.round(opts); err != nil {
@@ -165,6 +184,7 @@ func simulate(seed uint64) (st simStats, err error) {
 	}
 	// The last word is an undisturbed start.
 	s.arm(0, 0)
+	s.free = -1
 	l, err := s.start(opts)
 	if err != nil {
 		return s.stats, err
@@ -181,7 +201,7 @@ func (s *sim) arm(crashAt, failAt int) {
 }
 
 func (s *sim) start(opts Options) (*Log, error) {
-	opts.FS = errorfs.Wrap(s.mem, s)
+	opts.FS = errorfs.Wrap(fullFS{s.mem, &s.free}, s)
 	l, err := open("data/log", opts)
 	if err == nil && l.Stats().CutBytes > 0 {
 		s.stats.Cuts++
@@ -208,7 +228,16 @@ func (s *sim) round(opts Options) error {
 		s.arm(1+s.rng.IntN(150), 0)
 	}
 	unborn := s.hasBlankSegment()
+	s.free = -1
+	if s.rng.IntN(8) == 0 {
+		s.free = s.rng.Int64N(100)
+	}
 	l, err := s.start(opts)
+	if err != nil && errors.Is(err, syscall.ENOSPC) {
+		s.stats.FullStarts++
+		s.restart()
+		return nil
+	}
 	if err != nil {
 		if s.crashed == nil && !s.injected {
 			return fmt.Errorf("start: %w", err)
@@ -249,10 +278,13 @@ func (s *sim) act(l *Log) error {
 		if s.rng.IntN(8) == 0 {
 			size = s.rng.IntN(9 << 10)
 		}
-		data := payload(int64(len(m.records)), size)
+		data := payload(s.made, size)
+		s.made++
 		w, off, err := p.enqueue(data)
 		switch {
 		case errors.Is(err, eventlog.ErrFailed) && l.failed() != nil, errors.Is(err, eventlog.ErrQueueFull):
+			return nil
+		case errors.Is(err, eventlog.ErrNoSpace) && p.mu.noSpace && s.now.Before(p.mu.retry):
 			return nil
 		case err != nil:
 			return err
@@ -271,11 +303,18 @@ func (s *sim) act(l *Log) error {
 		}
 	case n < 18 && m.acked > 0 && s.rng.IntN(2) == 0:
 		return s.redact(l, i)
+	case n < 18 && s.rng.IntN(2) == 0:
+		// Often by less than what is written ahead, often by more.
+		s.free = -1
+		if s.rng.IntN(2) == 0 {
+			s.free = s.rng.Int64N(4 << 10)
+		}
+		s.now = s.now.Add(time.Duration(s.rng.Int64N(int64(2 * noSpacePause))))
 	case n < 18 && m.acked > 0:
 		before := s.rng.Int64N(m.acked + 1)
 		m.trimmed = max(m.trimmed, before)
 		s.stats.Trims++
-		if err := l.Trim(i, before); err != nil && s.crashed == nil && !s.injected {
+		if err := l.Trim(i, before); err != nil && s.crashed == nil && !s.injected && !errors.Is(err, syscall.ENOSPC) {
 			return fmt.Errorf("trim: %w", err)
 		}
 	default:
@@ -289,6 +328,8 @@ func (s *sim) step(l *Log, i int) error {
 	m, p := &s.parts[i], l.partitions[i]
 	wasFailed := l.failed() != nil
 	segs := len(p.mu.segments)
+	wasFull := p.mu.noSpace
+	refused := false
 	p.step()
 	s.stats.Rolls += len(p.mu.segments) - segs
 	rest := m.waiting[:0]
@@ -301,6 +342,11 @@ func (s *sim) step(l *Log, i int) error {
 			case err == nil:
 				m.acked++
 				s.stats.Acked++
+				if wasFull {
+					s.stats.Again++
+				}
+			case errors.Is(err, eventlog.ErrNoSpace) && s.free >= 0 && l.failed() == nil:
+				refused = true
 			case !errors.Is(err, eventlog.ErrFailed) || l.failed() == nil:
 				return fmt.Errorf("append got %w", err)
 			default:
@@ -312,6 +358,13 @@ func (s *sim) step(l *Log, i int) error {
 		}
 	}
 	m.waiting = rest
+	if refused {
+		s.stats.Refused++
+		if len(rest) > 0 {
+			return errors.New("a record waits behind a refused one")
+		}
+		m.records = m.records[:m.acked]
+	}
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 type counters struct {
 	appended, appendedBytes, batches            atomic.Uint64
 	refusedFull, refusedTooLarge, refusedFailed atomic.Uint64
+	refusedNoSpace                              atomic.Uint64
 	fsyncs, fsyncNanos, cutBytes                atomic.Uint64
 }
 
@@ -21,9 +22,9 @@ type Stats struct {
 	// Appended counts the records made durable, AppendedBytes their bytes
 	// without framing, Batches the group commits they went into.
 	Appended, AppendedBytes, Batches uint64
-	// RefusedFull, RefusedTooLarge and RefusedFailed count the records that
-	// were not stored, or not acknowledged, by reason.
-	RefusedFull, RefusedTooLarge, RefusedFailed uint64
+	// RefusedFull, RefusedTooLarge, RefusedNoSpace and RefusedFailed count the
+	// records that were not stored, or not acknowledged, by reason.
+	RefusedFull, RefusedTooLarge, RefusedNoSpace, RefusedFailed uint64
 	// Fsyncs counts the fsyncs of segment data, FsyncTime is their sum.
 	Fsyncs    uint64
 	FsyncTime time.Duration
@@ -32,6 +33,8 @@ type Stats struct {
 	// Segments is the number of segment files, DiskBytes their size.
 	Segments  int
 	DiskBytes int64
+	// NoSpace is set while some partition found no space for its last batch.
+	NoSpace bool
 	// Failed is set when a write or an fsync has failed.
 	Failed bool
 }
@@ -47,10 +50,12 @@ func (l *Log) Stats() Stats {
 		s.RefusedFull += c.refusedFull.Load()
 		s.RefusedTooLarge += c.refusedTooLarge.Load()
 		s.RefusedFailed += c.refusedFailed.Load()
+		s.RefusedNoSpace += c.refusedNoSpace.Load()
 		s.Fsyncs += c.fsyncs.Load()
 		s.FsyncTime += time.Duration(c.fsyncNanos.Load())
 		s.CutBytes += c.cutBytes.Load()
 		p.mu.Lock()
+		s.NoSpace = s.NoSpace || p.mu.noSpace
 		s.QueueRecords += p.mu.queuedRecords
 		s.QueueBytes += p.mu.queuedBytes
 		s.Segments += len(p.mu.segments)

@@ -26,16 +26,16 @@ type writer struct {
 // zeros is what space ahead of use is written with. It is never changed.
 var zeros [64 << 10]byte
 
-// writeZeros writes zeros to [from, to) of f.
-func writeZeros(f vfs.File, from, to int64) error {
+// writeZeros writes zeros to [from, to) of f and returns how far it came.
+func writeZeros(f vfs.File, from, to int64) (int64, error) {
 	for from < to {
 		n, err := f.WriteAt(zeros[:min(to-from, int64(len(zeros)))], from)
-		if err != nil {
-			return err
-		}
 		from += int64(n)
+		if err != nil {
+			return from, err
+		}
 	}
-	return nil
+	return from, nil
 }
 
 // run commits until the log closes.
@@ -66,7 +66,11 @@ func (p *partition) step() bool {
 	}
 	err := p.log.failed()
 	if err == nil {
-		if err = p.commit(b); err != nil {
+		switch err = p.commit(b); {
+		case errors.Is(err, eventlog.ErrNoSpace):
+			p.refuse(b, fmt.Errorf("partition %d: %w", p.id, err))
+			return true
+		case err != nil:
 			err = p.log.fail(fmt.Errorf("partition %d: %w", p.id, err))
 		}
 	}
@@ -74,12 +78,15 @@ func (p *partition) step() bool {
 	return true
 }
 
-// commit makes the batch durable.
+// commit makes the batch durable. After [eventlog.ErrNoSpace] nothing of it was
+// written, and it may be tried again, or another in its place.
 func (p *partition) commit(b *batch) error {
 	w := &p.w
 	size := int64(batchHeaderSize + b.body)
 	if (p.rollNext.Swap(false) || w.pos+size > p.log.opts.SegmentBytes) && w.pos > segmentHeaderSize {
 		if err := p.roll(b.offset); err != nil {
+			// It is still due: the next try begins the same segment.
+			p.rollNext.Store(true)
 			return err
 		}
 	}
@@ -108,10 +115,13 @@ func (p *partition) commit(b *batch) error {
 		return err
 	}
 	w.pos = pos
+	p.spaceAgain()
 	return nil
 }
 
-// fill writes space ahead, so that size bytes at pos lie in written space.
+// fill writes space ahead, so that size bytes at pos lie in written space. On a
+// full disk it makes do with what there is; if that is too little the error is
+// [eventlog.ErrNoSpace], and what was written counts for the next try.
 func (p *partition) fill(size int64) error {
 	w := &p.w
 	end := w.pos + size
@@ -121,11 +131,15 @@ func (p *partition) fill(size int64) error {
 	step := p.log.opts.fillBytes()
 	to := (end + step - 1) / step * step
 	to = min(to, max(end, p.log.opts.SegmentBytes))
-	if err := writeZeros(w.file, w.filled, to); err != nil {
-		return fmt.Errorf("write %s: %w", w.seg.path, err)
+	var err error
+	if w.filled, err = writeZeros(w.file, w.filled, to); err == nil {
+		return nil
 	}
-	w.filled = to
-	return nil
+	err = outOfSpace(err)
+	if errors.Is(err, eventlog.ErrNoSpace) && end <= w.filled {
+		return nil
+	}
+	return fmt.Errorf("write %s: %w", w.seg.path, err)
 }
 
 // sync makes what was written to the segment durable. A failure is final: the
@@ -150,6 +164,10 @@ func (p *partition) sync() error {
 // one before.
 func (p *partition) roll(first int64) error {
 	w := &p.w
+	// Once the file is there, nothing may lack space.
+	if err := p.fill(batchHeaderSize); err != nil {
+		return err
+	}
 	f, seg, err := p.create(first, w.seg.header.first)
 	if err != nil {
 		return err
@@ -181,12 +199,14 @@ func (p *partition) roll(first int64) error {
 // putMark writes a head without a body at pos. The next batch overwrites it.
 func (p *partition) putMark(kind batchKind, next int64) error {
 	w := &p.w
+	if err := p.fill(batchHeaderSize); err != nil {
+		return err
+	}
 	h := batchHeader{kind: kind, first: next}
 	h.encode(w.mark[:], w.seg.header.salt, w.pos)
 	if _, err := w.file.WriteAt(w.mark[:], w.pos); err != nil {
 		return fmt.Errorf("write %s: %w", w.seg.path, err)
 	}
-	w.filled = max(w.filled, w.pos+batchHeaderSize)
 	w.marked = true
 	return nil
 }
@@ -199,7 +219,8 @@ func (p *partition) idle() {
 		return
 	}
 	_, end := p.bounds()
-	if err := p.putMark(batchMark, end); err != nil {
+	// Without space there is no mark: it is tried again behind the next batch.
+	if err := p.putMark(batchMark, end); err != nil && !errors.Is(err, eventlog.ErrNoSpace) {
 		p.log.fail(fmt.Errorf("partition %d: %w", p.id, err))
 	}
 }
@@ -254,6 +275,8 @@ func (p *partition) finish(b *batch, err error) {
 		p.counters.appended.Add(uint64(records))
 		p.counters.appendedBytes.Add(uint64(bytes))
 		p.counters.batches.Add(1)
+	} else if errors.Is(err, eventlog.ErrNoSpace) {
+		p.counters.refusedNoSpace.Add(uint64(records))
 	} else {
 		p.counters.refusedFailed.Add(uint64(records))
 	}

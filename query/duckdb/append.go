@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 	"sort"
@@ -39,8 +40,20 @@ func (s *Store) Position(ctx context.Context, partition int) (int64, error) {
 	return s.writer.stored.positions[partition], nil
 }
 
-// mirror reads the tables again if what is in memory may differ.
+// mirror reads the tables again if what is in memory may differ, and opens the file
+// again if it must be.
 func (s *Store) mirror(ctx context.Context) error {
+	err := s.readMirror(ctx)
+	if !errors.Is(err, errInvalidated) {
+		return err
+	}
+	if err := s.revive(); err != nil {
+		return err
+	}
+	return s.readMirror(ctx)
+}
+
+func (s *Store) readMirror(ctx context.Context) error {
 	w := &s.writer
 	if w.closed {
 		return ErrClosed
@@ -217,7 +230,7 @@ func (s *Store) appendRows(ctx context.Context, app bindings.Appender, b *query.
 		}
 		fillEvents(s.writer.chunk, b, p[:n], i, n)
 		if bindings.AppendDataChunk(app, s.writer.chunk) != bindings.StateSuccess {
-			return fmt.Errorf("duckdb: append: %s", bindings.AppenderError(app))
+			return fmt.Errorf("append: %w", failure(bindings.AppenderError(app)))
 		}
 	}
 	return nil
@@ -250,7 +263,7 @@ func (c *conn) appendAliases(partition uint32, aliases []query.Alias) error {
 			}
 			bindings.DataChunkSetSize(dc, bindings.IdxT(n))
 			if bindings.AppendDataChunk(app, dc) != bindings.StateSuccess {
-				return fmt.Errorf("duckdb: append: %s", bindings.AppenderError(app))
+				return fmt.Errorf("append: %w", failure(bindings.AppenderError(app)))
 			}
 			aliases = aliases[n:]
 		}
@@ -262,7 +275,7 @@ func (c *conn) appendAliases(partition uint32, aliases []query.Alias) error {
 func (c *conn) appendTo(table string, fn func(bindings.Appender) error) error {
 	var app bindings.Appender
 	if bindings.AppenderCreate(c.c, "", table, &app) != bindings.StateSuccess {
-		err := fmt.Errorf("duckdb: appender of %s: %s", table, bindings.AppenderError(app))
+		err := fmt.Errorf("appender of %s: %w", table, failure(bindings.AppenderError(app)))
 		bindings.AppenderDestroy(&app)
 		return err
 	}
@@ -273,7 +286,7 @@ func (c *conn) appendTo(table string, fn func(bindings.Appender) error) error {
 		return err
 	}
 	if bindings.AppenderFlush(app) != bindings.StateSuccess {
-		return fmt.Errorf("duckdb: append to %s: %s", table, bindings.AppenderError(app))
+		return fmt.Errorf("append to %s: %w", table, failure(bindings.AppenderError(app)))
 	}
 	return nil
 }

@@ -14,24 +14,39 @@ import (
 // It is not safe for concurrent use.
 type conn struct {
 	c bindings.Connection
+	// dead is why there is no connection, nil when there is one.
+	dead error
 }
 
 func connect(db bindings.Database) (*conn, error) {
 	c := new(conn)
-	if bindings.Connect(db, &c.c) != bindings.StateSuccess {
-		return nil, errors.New("duckdb: cannot connect")
-	}
-	return c, nil
+	return c, c.connect(db)
 }
 
-func (c *conn) close() { bindings.Disconnect(&c.c) }
+func (c *conn) connect(db bindings.Database) error {
+	if bindings.Connect(db, &c.c) != bindings.StateSuccess {
+		return errors.New("duckdb: cannot connect")
+	}
+	c.dead = nil
+	return nil
+}
+
+func (c *conn) close() {
+	if c.c.Ptr != nil {
+		bindings.Disconnect(&c.c)
+		c.c = bindings.Connection{}
+	}
+}
 
 // exec runs statements without parameters.
 func (c *conn) exec(sql string) error {
+	if c.dead != nil {
+		return c.dead
+	}
 	var res bindings.Result
 	defer bindings.DestroyResult(&res)
 	if bindings.Query(c.c, sql, &res) != bindings.StateSuccess {
-		return fmt.Errorf("duckdb: %s", bindings.ResultError(&res))
+		return failure(bindings.ResultError(&res))
 	}
 	return nil
 }
@@ -44,10 +59,13 @@ func (c *conn) query(ctx context.Context, sql string, args []any, fn func(chunk)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	if c.dead != nil {
+		return c.dead
+	}
 	var stmt bindings.PreparedStatement
 	defer bindings.DestroyPrepare(&stmt)
 	if bindings.Prepare(c.c, sql, &stmt) != bindings.StateSuccess {
-		return fmt.Errorf("duckdb: prepare: %s", bindings.PrepareError(stmt))
+		return fmt.Errorf("prepare: %w", failure(bindings.PrepareError(stmt)))
 	}
 	for i, a := range args {
 		if err := bind(stmt, i+1, a); err != nil {
@@ -96,13 +114,13 @@ func execute(stmt bindings.PreparedStatement, fn func(chunk) error) error {
 	var res bindings.Result
 	defer bindings.DestroyResult(&res)
 	if bindings.ExecutePreparedStreaming(stmt, &res) != bindings.StateSuccess {
-		return fmt.Errorf("duckdb: %s", bindings.ResultError(&res))
+		return failure(bindings.ResultError(&res))
 	}
 	for {
 		dc := bindings.FetchChunk(res)
 		if dc.Ptr == nil {
 			if msg := bindings.ResultError(&res); msg != "" {
-				return fmt.Errorf("duckdb: %s", msg)
+				return failure(msg)
 			}
 			return nil
 		}

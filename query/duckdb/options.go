@@ -30,6 +30,9 @@ type Options struct {
 	// wait for their turn. Each takes up to 64 MB of memory for what its reader
 	// has not taken yet. Default 2.
 	Replays int
+
+	// readOnly opens the file without changing it.
+	readOnly bool
 }
 
 const (

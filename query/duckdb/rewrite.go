@@ -14,14 +14,9 @@ import (
 // rewriteSuffix is that of the file that the tables are written to anew.
 const rewriteSuffix = ".rewrite"
 
-const (
-	// quietWait is how long the statements under way may take to end when the new file
-	// is put in the place of the old one. Then it is given up, and tried again later.
-	quietWait = 10 * time.Second
-	// rewriteShare bounds the part of the time that rewriting takes: after one that
-	// took a while the next begins so many times as much later.
-	rewriteShare = 9
-)
+// rewriteShare bounds the part of the time that rewriting takes: after one that took a
+// while the next begins so many times as much later.
+const rewriteShare = 9
 
 // rewrite writes all tables to a new file, which takes the place of this one.
 //
@@ -46,7 +41,7 @@ func (s *Store) rewrite(ctx context.Context) error {
 	if err := syncFile(fresh); err != nil {
 		return err
 	}
-	return s.exchange(ctx, fresh)
+	return s.exchange(fresh)
 }
 
 // copyTo writes all tables to a file that is not there yet. It is a database of its
@@ -98,89 +93,60 @@ func (s *Store) copyTo(ctx context.Context, path string) (err error) {
 func (s *Store) copyTable(ctx context.Context, to *conn, table string) error {
 	var app bindings.Appender
 	if bindings.AppenderCreate(to.c, "", table, &app) != bindings.StateSuccess {
-		msg := bindings.AppenderError(app)
+		err := failure(bindings.AppenderError(app))
 		bindings.AppenderDestroy(&app)
-		return fmt.Errorf("duckdb: %s", msg)
+		return err
 	}
 	defer bindings.AppenderDestroy(&app)
 	err := s.writer.query(ctx, `SELECT * FROM "`+table+`"`, nil, func(ch chunk) error {
 		if bindings.AppendDataChunk(app, ch.dc) != bindings.StateSuccess {
-			return fmt.Errorf("duckdb: %s", bindings.AppenderError(app))
+			return failure(bindings.AppenderError(app))
 		}
 		return nil
 	})
 	if err == nil && bindings.AppenderFlush(app) != bindings.StateSuccess {
-		err = fmt.Errorf("duckdb: %s", bindings.AppenderError(app))
+		err = failure(bindings.AppenderError(app))
 	}
 	return err
 }
 
-// exchange puts the file in the place of this one.
-func (s *Store) exchange(ctx context.Context, fresh string) (err error) {
-	conns, giveBack, err := s.quiet(ctx)
-	if err != nil {
-		return err
-	}
+// exchange puts the file in the place of this one. It is refused while statements are
+// under way for long, and tried again later.
+func (s *Store) exchange(fresh string) (err error) {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	w := &s.writer
-	// It is left as it is, whole, until the rename.
 	if w.closed {
-		err = ErrClosed
-	} else {
-		err = w.exec("CHECKPOINT")
+		return ErrClosed
 	}
+	conns, err := s.gather()
+	defer func() {
+		for _, c := range conns {
+			c.idle <- c.conn
+		}
+	}()
 	if err != nil {
-		giveBack()
 		return err
 	}
-	for _, c := range conns {
-		c.close()
+	// It is left as it is, whole, until the rename.
+	if err := w.exec("CHECKPOINT"); err != nil {
+		return err
 	}
-	s.release()
-	w.conn, w.stored = nil, nil
-	// Nothing is left in it: what were there would be taken for the new file's.
-	if err = os.Remove(s.path + ".wal"); errors.Is(err, os.ErrNotExist) {
-		err = nil
-	}
-	if err == nil {
-		err = os.Rename(fresh, s.path)
-	}
-	if err == nil {
-		err = syncFile(filepath.Dir(s.path))
-	}
-	// Whichever of the two it is, it is whole.
-	if e := s.open(); e != nil {
-		s.release()
-		w.conn, w.closed = nil, true
-		close(s.readers)
-		close(s.replays)
-		return errors.Join(err, fmt.Errorf("open the file again, restart the service: %w", e))
-	}
-	return err
-}
-
-// quiet takes all connections but the writer's, so that no statement is under way.
-func (s *Store) quiet(ctx context.Context) (conns []*conn, giveBack func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, quietWait)
-	defer cancel()
-	var dones []func()
-	giveBack = func() {
-		for _, done := range dones {
-			done()
+	w.stored = nil
+	var failed error
+	err = s.reopen(conns, func() {
+		// Nothing is left in it: what were there would be taken for the new file's.
+		if failed = os.Remove(s.path + ".wal"); errors.Is(failed, os.ErrNotExist) {
+			failed = nil
 		}
-	}
-	for _, idle := range []chan *conn{s.replays, s.readers} {
-		for range cap(idle) {
-			c, done, err := take(ctx, idle)
-			if err != nil {
-				giveBack()
-				return nil, nil, fmt.Errorf("wait for the statements under way: %w", err)
-			}
-			conns, dones = append(conns, c), append(dones, done)
+		if failed == nil {
+			failed = os.Rename(fresh, s.path)
 		}
-	}
-	return conns, giveBack, nil
+		if failed == nil {
+			failed = syncFile(filepath.Dir(s.path))
+		}
+	})
+	return errors.Join(failed, err)
 }
 
 // removeDatabase removes a database file and its write-ahead log, if there are any.

@@ -110,6 +110,10 @@ func openDatabase(path string, opts Options, db *bindings.Database) error {
 		return errors.New("duckdb: cannot create a configuration")
 	}
 	defer bindings.DestroyConfig(&config)
+	mode := "AUTOMATIC"
+	if opts.readOnly {
+		mode = "READ_ONLY"
+	}
 	bytes := func(n int64) string { return strconv.FormatInt(n, 10) + "B" }
 	for _, kv := range [][2]string{
 		{"memory_limit", bytes(opts.MemoryLimitBytes)},
@@ -124,6 +128,7 @@ func openDatabase(path string, opts Options, db *bindings.Database) error {
 		{"allow_community_extensions", "false"},
 		{"enable_external_access", "false"},
 		{"storage_compatibility_version", "latest"},
+		{"access_mode", mode},
 	} {
 		if bindings.SetConfig(config, kv[0], kv[1]) != bindings.StateSuccess {
 			return fmt.Errorf("duckdb: setting %s=%s refused", kv[0], kv[1])
@@ -219,6 +224,9 @@ func (s *Store) Close() error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	err := s.writer.exec("CHECKPOINT")
+	if errors.Is(err, errInvalidated) {
+		err = nil // the file is as after a crash, and whole
+	}
 	s.release()
 	if err != nil {
 		return fmt.Errorf("history: close %s: %w", s.path, err)

@@ -15,15 +15,30 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// openCheckpoints opens the storage that checkpoints are shared in, nil for none.
-// The log must be open.
-func (e *Engine) openCheckpoints(ctx context.Context, fs vfs.FS, o Options) (resolver.SharedCheckpoints, error) {
+// openBucket opens the storage that checkpoints are shared in, nil for none.
+func openBucket(ctx context.Context, o Options) (blobtree.Bucket, error) {
 	if o.Checkpoints == "" {
 		return nil, nil
 	}
 	bucket, err := blobtree.OpenBucket(ctx, o.Checkpoints)
 	if err != nil {
 		return nil, fmt.Errorf("--checkpoints: %w", err)
+	}
+	return bucket, nil
+}
+
+func closeBucket(b blobtree.Bucket) error {
+	if b == nil {
+		return nil
+	}
+	return b.Close()
+}
+
+// openCheckpoints shares checkpoints in the bucket, which may be nil. The log must be
+// open.
+func (e *Engine) openCheckpoints(bucket blobtree.Bucket, fs vfs.FS, o Options) (_ resolver.SharedCheckpoints, err error) {
+	if bucket == nil {
+		return nil, nil
 	}
 	e.checkpoints, err = checkpoint.New(checkpoint.Options{
 		Bucket: bucket, Log: e.identity, FS: fs, Rand: rand.Reader, Now: time.Now, Logger: o.Logger,

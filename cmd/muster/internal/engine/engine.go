@@ -29,7 +29,9 @@ import (
 // Options configure an engine. Zero values of limits mean the defaults of the
 // packages they belong to.
 type Options struct {
-	Dir                string
+	Dir string
+	// Mine are paths of files that may be in Dir before there is a log.
+	Mine               []string
 	Logger             *slog.Logger
 	MaxRecordBytes     int
 	HistoryMemory      int64
@@ -53,6 +55,9 @@ type Options struct {
 	// Peer configures the calls to other nodes; its Table and Self are the
 	// engine's. Without it the node owns all partitions or none.
 	Peer *peer.Options
+	// End ends the process with one line when the state's store cannot go on, see
+	// [resolver.Options].
+	End func(why string)
 	// SessionTimeout is after how long of silence another node may take over;
 	// the default is package cluster's.
 	SessionTimeout time.Duration
@@ -106,28 +111,38 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
 		return e, err
 	}
+	if err := checkWhose(o.Dir, o.Mine); err != nil {
+		return e, err
+	}
+	node := resolver.Options{
+		FS: fs, Dir: filepath.Join(o.Dir, "state"), TrimLog: true,
+		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
+		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
+		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
+	}
+	if err := node.Validate(); err != nil {
+		return e, err
+	}
+	bucket, err := openBucket(ctx, o)
+	if err != nil {
+		return e, err
+	}
 	if o.Kafka != nil {
 		err = e.openTopic(ctx, o)
 	} else {
-		err = e.openFiles(fs, o)
+		err = e.openFiles(ctx, fs, o)
 	}
+	if err != nil {
+		return e, errors.Join(err, closeBucket(bucket))
+	}
+	shared, err := e.openCheckpoints(bucket, fs, o)
 	if err != nil {
 		return e, err
 	}
 	if err := e.openHistory(ctx, o); err != nil {
 		return e, fmt.Errorf("open history: %w", err)
 	}
-	shared, err := e.openCheckpoints(ctx, fs, o)
-	if err != nil {
-		return e, err
-	}
-	node := resolver.Options{
-		FS: fs, Dir: filepath.Join(o.Dir, "state"), Log: e.Log, History: e.History,
-		Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
-		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
-		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
-		Shared: shared,
-	}
+	node.Log, node.LogName, node.History, node.Shared = e.Log, e.identity, e.History, shared
 	if o.ClickHouse != nil {
 		node.Feed.Delay = insertEvery
 	}
@@ -144,18 +159,33 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 // as much as 20,000 of them.
 const insertEvery = 5 * time.Second
 
-func (e *Engine) openFiles(fs vfs.FS, o Options) (err error) {
-	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger})
+func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error) {
+	var refused error
+	e.file, err = file.Open(filepath.Join(o.Dir, "log"), file.Options{FS: fs, MaxRecordBytes: o.MaxRecordBytes, Logger: o.Logger,
+		Check: func(id uint64, log []file.Bounds) error {
+			refused = check(ctx, fs, o, fileIdentity(id), log)
+			return refused
+		}})
+	if refused != nil {
+		return refused
+	}
 	if err != nil {
 		return fmt.Errorf("open the log: %w", err)
 	}
-	e.Log, e.identity = e.file, fmt.Sprintf("the log %016x in a data directory", e.file.ID())
+	e.Log, e.identity = e.file, fileIdentity(e.file.ID())
 	return nil
+}
+
+// fileIdentity names a log in files, whatever directory it is in.
+func fileIdentity(id uint64) string {
+	return fmt.Sprintf("the log %016x in a data directory", id)
 }
 
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	if o.ClickHouse == nil {
-		store, err := duckdb.Open(filepath.Join(o.Dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads})
+		store, err := duckdb.OpenResilient(duckdb.ResilientOptions{
+			Options: o.duckdb(), Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
+		})
 		if err == nil {
 			e.History = store
 		}

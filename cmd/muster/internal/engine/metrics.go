@@ -14,8 +14,17 @@ import (
 // storage for checkpoints.
 func (e *Engine) WriteLogMetrics(w io.Writer) {
 	e.writeCheckpoints(w)
+	full := false
+	for _, s := range e.Node.Stats() {
+		full = full || s.DiskFull
+	}
 	if e.file != nil {
-		writeFiles(w, e.file.Stats())
+		s := e.file.Stats()
+		writeFiles(w, s)
+		full = full || s.NoSpace
+	}
+	metrics.WriteGaugeFloat64(w, "muster_disk_full", flag(full))
+	if e.file != nil {
 		return
 	}
 	writeTopic(w, e.topic.Stats())
@@ -52,6 +61,7 @@ func writeFiles(w io.Writer, s file.Stats) {
 	gauge(w, "muster_log_segment_files", float64(s.Segments))
 	gauge(w, "muster_log_disk_bytes", float64(s.DiskBytes))
 	gauge(w, "muster_log_failed", flag(s.Failed))
+	counter(w, `muster_log_refused_total{reason="no_space"}`, s.RefusedNoSpace)
 }
 
 func writeTopic(w io.Writer, s kafka.Stats) {

@@ -315,7 +315,7 @@ func (m *migration) ready(ctx context.Context, end int64) (bool, error) {
 func (m *migration) serveOnce(ctx context.Context) error {
 	o := &m.o
 	node, err := resolver.Open(ctx, resolver.Options{
-		FS: vfs.Default, Dir: m.state(), Log: m.log, History: m.history, Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
+		FS: vfs.Default, Dir: m.state(), Log: m.log, LogName: fileIdentity(m.log.ID()), History: m.history, Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
 		GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes, MaxBacklog: o.MaxBacklog,
 		Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
 	})
@@ -355,6 +355,7 @@ func (m *migration) splitState(ctx context.Context) (resolver.SplitResult, error
 	}
 	res, err := resolver.Split(ctx, resolver.SplitOptions{
 		FS: vfs.Default, From: m.state(), To: filepath.Join(dir, "state"), Partitions: m.plan.Partitions, Offset: m.plan.Base, Logger: m.o.Logger,
+		FromLog: fileIdentity(m.log.ID()), ToLog: m.identity.String(),
 	})
 	if err != nil {
 		return res, fmt.Errorf("split the state: %w", err)

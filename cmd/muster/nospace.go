@@ -1,0 +1,58 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// explain is the text of an error that ends the process; that of a full disk is one
+// line, with what is to be done.
+func explain(err error) string {
+	text := err.Error()
+	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, eventlog.ErrNoSpace) ||
+		strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device") // DuckDB
+	if !full {
+		return text
+	}
+	where := "The file system of the data directory"
+	var path *os.PathError
+	var link *os.LinkError
+	switch {
+	case errors.As(err, &path):
+		where = "The file system " + mountOf(path.Path)
+	case errors.As(err, &link):
+		where = "The file system " + mountOf(link.New)
+	}
+	return strings.ReplaceAll(text, "\n", "; ") + ". " + where + " is full: free space elsewhere on it and start again; remove nothing in the data directory"
+}
+
+// mountOf is the topmost directory of the file system that a file is to be on.
+func mountOf(file string) string {
+	dir, err := filepath.Abs(filepath.Dir(file))
+	if err != nil {
+		return "of " + file
+	}
+	var at, above syscall.Stat_t
+	for {
+		up := filepath.Dir(dir)
+		if up == dir || syscall.Stat(dir, &at) != nil || syscall.Stat(up, &above) != nil || at.Dev != above.Dev {
+			return dir
+		}
+		dir = up
+	}
+}
+
+// ender ends the process at once, with one line.
+func ender(w io.Writer) func(why string) {
+	return func(why string) {
+		fmt.Fprintln(w, "muster:", explain(errors.New(why)))
+		os.Exit(exitFailed)
+	}
+}

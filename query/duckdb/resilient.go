@@ -1,0 +1,473 @@
+package duckdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/query"
+)
+
+// Resilient is a [query.History] in one DuckDB file that outlives damage to the file.
+// A file that is damaged, missing or of another log is set aside under another name
+// and an empty one takes its place, at the start or while it is used. What the empty
+// one lacks is the caller's to bring: [Resilient.Append] answers [query.ErrGap] for
+// rows behind those that are missing, and until they are there whatever needs them is
+// answered with a [query.RebuildingError].
+//
+// After the start, and whenever an answer of DuckDB speaks of damage, all of the file
+// is read, which compares the checksums of its blocks.
+type Resilient struct {
+	path    string
+	log     string
+	options Options
+	now     func() time.Time
+	logger  *slog.Logger
+	life    context.Context
+	end     context.CancelFunc
+	work    sync.WaitGroup
+	// scrubbed is closed when the file was read whole after the start.
+	scrubbed chan struct{}
+
+	mu struct {
+		sync.Mutex
+		current *opened // nil while the file is being looked at or replaced, and after Close
+		closed  bool
+		// positions are how far the file in use is known to be, by partition.
+		positions map[int]int64
+		replaced  int64
+		onLoss    func() // nil until somebody asks
+	}
+}
+
+// opened is a file in use.
+type opened struct {
+	store *Store
+	users int
+	// suspect is why it is to be looked at once nobody uses it; drained is closed
+	// then.
+	suspect error
+	drained chan struct{}
+}
+
+// ResilientOptions say which file a [Resilient] opens.
+type ResilientOptions struct {
+	Options
+	// Path is the database file. Its directory must exist.
+	Path string
+	// Log names the log whose events the file holds; one of another log is set aside.
+	Log string
+	// Now is the wall clock, for the names of files that are set aside.
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+var _ query.History = (*Resilient)(nil)
+
+// setAsideMark stands in the name of a file that was set aside, before the time.
+const setAsideMark = ".damaged-"
+
+// OpenResilient opens the file. It fails for reasons that are not in the file: it is
+// in use, it was written by a newer version, the disk is full.
+func OpenResilient(o ResilientOptions) (*Resilient, error) {
+	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger, scrubbed: make(chan struct{})}
+	r.life, r.end = context.WithCancel(context.Background())
+	r.mu.positions = map[int]int64{}
+	s, err := r.openWhole(r.life)
+	if err != nil {
+		r.end()
+		return nil, err
+	}
+	r.mu.current = newOpened(s)
+	r.work.Go(r.scrub)
+	return r, nil
+}
+
+func newOpened(s *Store) *opened { return &opened{store: s, drained: make(chan struct{})} }
+
+// openWhole opens the file, or an empty one in its place.
+func (r *Resilient) openWhole(ctx context.Context) (*Store, error) {
+	if _, err := os.Stat(r.path); errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(r.path + ".wal"); err == nil {
+			r.logger.Error("the history file is missing, its write-ahead log is there; history is rebuilt from the log", "file", r.path)
+			if err := r.setAside(); err != nil {
+				return nil, err
+			}
+		}
+	}
+	s, err := r.open(ctx)
+	if err == nil || !inFile(err) {
+		return s, err
+	}
+	r.logger.Error("the history file is set aside and rebuilt from the log", "file", r.path, "reason", err)
+	if err := r.setAside(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.mu.replaced++
+	r.mu.Unlock()
+	return r.open(ctx)
+}
+
+// open opens the file and compares whose it is.
+func (r *Resilient) open(ctx context.Context) (*Store, error) {
+	s, err := Open(r.path, r.options)
+	if err != nil {
+		return nil, err
+	}
+	owner, err := s.claim(ctx, r.log)
+	if err == nil && owner != r.log {
+		err = fmt.Errorf("%w: %s has the events of %s, the log here is %s", errOtherLog, r.path, owner, r.log)
+	}
+	if err != nil {
+		s.abandon()
+		return nil, err
+	}
+	return s, nil
+}
+
+// setAside renames the file and its write-ahead log. Earlier ones that were set aside
+// are removed: they are for looking at, and the disk is bounded.
+func (r *Resilient) setAside() error {
+	old, err := filepath.Glob(r.path + setAsideMark + "*")
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	aside := r.path + setAsideMark + r.now().UTC().Format("20060102T150405.000Z")
+	for _, suffix := range []string{"", ".wal"} {
+		if e := os.Rename(r.path+suffix, aside+suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	for _, name := range old {
+		err = errors.Join(err, os.Remove(name))
+	}
+	if err != nil {
+		return fmt.Errorf("history: set the damaged file aside: %w", err)
+	}
+	return nil
+}
+
+// Replaced is how many files were set aside since the start.
+func (r *Resilient) Replaced() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.mu.replaced
+}
+
+// OnLoss makes fn be called whenever the file was taken out of use and another one, or
+// the same again, took its place: positions may be lower from then on.
+func (r *Resilient) OnLoss(fn func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.onLoss = fn
+}
+
+// use returns the store and what ends its use. need is the cut that is asked, nil
+// where nothing has to be there.
+func (r *Resilient) use(ctx context.Context, need *query.Cut) (*opened, error) {
+	r.mu.Lock()
+	o := r.mu.current
+	switch {
+	case r.mu.closed:
+		r.mu.Unlock()
+		return nil, ErrClosed
+	case o == nil || o.suspect != nil:
+		r.mu.Unlock()
+		return nil, fmt.Errorf("%w: its file is being looked at, because it seems to be damaged", query.ErrUnavailable)
+	}
+	o.users++
+	at, known := int64(0), true
+	if need != nil {
+		at, known = r.mu.positions[need.Partition]
+		known = known || need.UpTo == 0
+	}
+	r.mu.Unlock()
+	if need == nil || known && need.UpTo <= at {
+		return o, nil
+	}
+	// Not known yet, or moved by another call meanwhile.
+	at, err := o.store.Position(ctx, need.Partition)
+	if err == nil {
+		r.moved(o, need.Partition, at)
+		if need.UpTo > at {
+			err = &query.RebuildingError{Done: at, Total: need.UpTo}
+		}
+	}
+	if err != nil {
+		return nil, r.done(o, err)
+	}
+	return o, nil
+}
+
+// moved notes how far a partition is stored in a file.
+func (r *Resilient) moved(o *opened, partition int, position int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.current == o {
+		r.mu.positions[partition] = max(r.mu.positions[partition], position)
+	}
+}
+
+// done ends a use and hands on the error it ended with. One that speaks of damage
+// takes the file out of use.
+func (r *Resilient) done(o *opened, err error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	o.users--
+	if err != nil && inFile(err) {
+		if o.suspect == nil && !r.mu.closed {
+			o.suspect = err
+			r.work.Go(func() { r.inspect(o) })
+		}
+		err = fmt.Errorf("%w: %w", query.ErrUnavailable, err)
+	}
+	if o.suspect != nil && o.users == 0 {
+		close(o.drained)
+	}
+	return err
+}
+
+// with calls do with the store.
+func (r *Resilient) with(ctx context.Context, need *query.Cut, do func(s *Store) error) error {
+	o, err := r.use(ctx, need)
+	if err != nil {
+		return err
+	}
+	return r.done(o, do(o.store))
+}
+
+// inspect looks at a file that seems to be damaged, once nobody uses it, and puts it
+// or another one into use.
+func (r *Resilient) inspect(o *opened) {
+	r.logger.Error("history seems to be damaged; looking at all of it", "file", r.path, "reason", o.suspect)
+	<-o.drained
+	o.store.abandon()
+	for wait := inspectRetry; ; wait = min(2*wait, inspectRetryMax) {
+		s, err := r.whole(r.life)
+		r.mu.Lock()
+		if err == nil && !r.mu.closed {
+			r.mu.current = newOpened(s)
+			r.mu.positions = map[int]int64{}
+			onLoss := r.mu.onLoss
+			r.mu.Unlock()
+			if onLoss != nil {
+				onLoss()
+			}
+			return
+		}
+		closed := r.mu.closed
+		r.mu.Unlock()
+		if err == nil {
+			s.abandon()
+		}
+		if closed || r.life.Err() != nil {
+			return
+		}
+		r.logger.Error("history cannot be opened; trying again", "file", r.path, "retry_in", wait, "error", err)
+		t := time.NewTimer(wait)
+		select {
+		case <-t.C:
+		case <-r.life.Done():
+		}
+		t.Stop()
+	}
+}
+
+const (
+	inspectRetry    = time.Second
+	inspectRetryMax = time.Minute
+)
+
+// whole opens the file if all of it can be read, else an empty one.
+func (r *Resilient) whole(ctx context.Context) (*Store, error) {
+	s, err := r.openWhole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.check(ctx); err == nil {
+		return s, nil
+	}
+	s.abandon()
+	if !inFile(err) {
+		return nil, err
+	}
+	r.logger.Error("the history file is set aside and rebuilt from the log", "file", r.path, "reason", err)
+	if err := r.setAside(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	r.mu.replaced++
+	r.mu.Unlock()
+	return r.open(ctx)
+}
+
+// scrub reads all of the file once, beside those who use it.
+func (r *Resilient) scrub() {
+	defer close(r.scrubbed)
+	o, err := r.use(r.life, nil)
+	if err == nil {
+		err = r.done(o, o.store.check(r.life))
+	}
+	if err != nil && r.life.Err() == nil {
+		r.logger.Warn("history could not be read whole", "error", err)
+	}
+}
+
+// Close implements [query.History]. A file that turns out to be damaged is set aside,
+// and the next start rebuilds it.
+func (r *Resilient) Close() error {
+	r.mu.Lock()
+	if r.mu.closed {
+		r.mu.Unlock()
+		return ErrClosed
+	}
+	r.mu.closed = true
+	o := r.mu.current
+	r.mu.Unlock()
+	r.end()
+	r.work.Wait()
+	if o == nil || o.suspect != nil {
+		return nil // closed by inspect, or to be looked at by the next start
+	}
+	err := o.store.Close()
+	if err == nil || !inFile(err) {
+		return err
+	}
+	r.logger.Error("the history file is set aside; the next start rebuilds it from the log", "file", r.path, "reason", err)
+	return r.setAside()
+}
+
+// Position implements [query.History].
+func (r *Resilient) Position(ctx context.Context, partition int) (at int64, err error) {
+	err = r.with(ctx, nil, func(s *Store) error {
+		at, err = s.Position(ctx, partition)
+		return err
+	})
+	return at, err
+}
+
+// Append implements [query.History].
+func (r *Resilient) Append(ctx context.Context, b *query.Batch) error {
+	o, err := r.use(ctx, nil)
+	if err != nil {
+		return err
+	}
+	if err = o.store.Append(ctx, b); err == nil {
+		r.moved(o, b.Partition, b.To)
+	}
+	return r.done(o, err)
+}
+
+// Timeline implements [query.History].
+func (r *Resilient) Timeline(ctx context.Context, q query.TimelineQuery) (out []query.TimelineEntry, err error) {
+	err = r.with(ctx, &q.Cut, func(s *Store) error {
+		out, err = s.Timeline(ctx, q)
+		return err
+	})
+	return out, err
+}
+
+// Activity implements [query.History].
+func (r *Resilient) Activity(ctx context.Context, q query.ActivityQuery) (out *roaring.Bitmap, err error) {
+	err = r.with(ctx, &q.Cut, func(s *Store) error {
+		out, err = s.Activity(ctx, q)
+		return err
+	})
+	return out, err
+}
+
+// Replay implements [query.History].
+func (r *Resilient) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
+	return r.with(ctx, &q.Cut, func(s *Store) error { return s.Replay(ctx, q, fn) })
+}
+
+// Transitions implements [query.History].
+func (r *Resilient) Transitions(ctx context.Context, q query.TransitionsQuery) (out []query.Transition, err error) {
+	err = r.with(ctx, &q.Cut, func(s *Store) error {
+		out, err = s.Transitions(ctx, q)
+		return err
+	})
+	return out, err
+}
+
+// Series implements [query.History].
+func (r *Resilient) Series(ctx context.Context, q query.SeriesQuery) (out []query.SeriesRow, err error) {
+	err = r.with(ctx, &q.Cut, func(s *Store) error {
+		out, err = s.Series(ctx, q)
+		return err
+	})
+	return out, err
+}
+
+// Deeds implements [query.History].
+func (r *Resilient) Deeds(ctx context.Context, q query.DeedsQuery) (out []query.Deed, err error) {
+	err = r.with(ctx, &q.Cut, func(s *Store) error {
+		out, err = s.Deeds(ctx, q)
+		return err
+	})
+	return out, err
+}
+
+// Moves implements [query.History].
+func (r *Resilient) Moves(ctx context.Context, q query.MovesQuery) (out []query.MovesRow, err error) {
+	err = r.with(ctx, &q.Cut, func(s *Store) error {
+		out, err = s.Moves(ctx, q)
+		return err
+	})
+	return out, err
+}
+
+// Erase implements [query.History].
+func (r *Resilient) Erase(ctx context.Context, q query.EraseQuery) error {
+	return r.with(ctx, nil, func(s *Store) error { return s.Erase(ctx, q) })
+}
+
+// Usage implements [query.History].
+func (r *Resilient) Usage(ctx context.Context) (u query.Usage, err error) {
+	err = r.with(ctx, nil, func(s *Store) error {
+		u, err = s.Usage(ctx)
+		return err
+	})
+	return u, err
+}
+
+// errOtherLog means that a history file belongs to another log.
+var errOtherLog = errors.New("history belongs to another log")
+
+// damageWords are parts of what DuckDB answers when a file is not what it wrote. It
+// has no codes for them. An internal error may have other reasons; who sees it looks
+// at the file.
+var damageWords = []string{
+	"Corrupt", "corrupt", "checksum", "has been invalidated", "INTERNAL Error", "Serialization Error",
+	"Could not read", "could not read", "not a valid DuckDB database file", "database file with version number",
+	"the file is damaged", "Invalid bitpacking", "WAL",
+}
+
+// inFile reports whether an error is the file's fault, as far as one can tell.
+func inFile(err error) bool {
+	if errors.Is(err, errOtherLog) {
+		return true
+	}
+	if errors.Is(err, ErrNewerSchema) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return false
+	}
+	text := err.Error()
+	if !strings.Contains(text, "duckdb") && !strings.Contains(text, "the file is damaged") {
+		return false
+	}
+	if strings.Contains(text, "No space left") || strings.Contains(text, "Out of Memory") || strings.Contains(text, "Permission denied") {
+		return false
+	}
+	return slices.ContainsFunc(damageWords, func(w string) bool { return strings.Contains(text, w) })
+}

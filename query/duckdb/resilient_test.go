@@ -1,0 +1,288 @@
+package duckdb
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/internal/historytest"
+)
+
+const resilientLog = "the log of the test"
+
+func resilientOptions(path string) ResilientOptions {
+	return ResilientOptions{Path: path, Log: resilientLog, Now: func() time.Time { return time.UnixMilli(1_000_000_000_000) },
+		Logger: slog.New(slog.DiscardHandler)}
+}
+
+func openResilient(t *testing.T, path string) *Resilient {
+	t.Helper()
+	r, err := OpenResilient(resilientOptions(path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// resilientEnd is how many records the tests' files hold: enough for sealed rows, in
+// groups of resilientGroup, and rows that wait.
+const resilientEnd, resilientGroup = 6_000, 4_000
+
+// feedRecords brings a history to resilientEnd from wherever it is, as a node does:
+// also when it loses everything on the way.
+func feedRecords(t *testing.T, r *Resilient) {
+	t.Helper()
+	ctx := context.Background()
+	step := int64(1_000)
+	for end := time.Now().Add(time.Minute); ; {
+		at, err := r.Position(ctx, 0)
+		if err == nil && at >= resilientEnd {
+			return
+		}
+		if err == nil {
+			b := new(query.Batch)
+			historytest.FillRecords(b, 0, at, min(at-at%step+step, resilientEnd))
+			err = r.Append(ctx, b)
+		}
+		if err != nil && !errors.Is(err, query.ErrUnavailable) && !errors.Is(err, query.ErrGap) {
+			t.Fatal(err)
+		}
+		if time.Now().After(end) {
+			t.Fatalf("history stays at %d: %v", at, err)
+		}
+	}
+}
+
+// contents is a digest of all that is stored.
+func (s *Store) contents(ctx context.Context) (out string, err error) {
+	c, done, err := s.reader(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer done()
+	for _, table := range []string{"events", "aliases", "transitions", "progress"} {
+		err := c.query(ctx, "SELECT count(*), CAST(coalesce(bit_xor(hash(t)), 0) AS VARCHAR) FROM "+table+" t", nil, func(ch chunk) error {
+			out += fmt.Sprintln(table, column[int64](ch, 0)[0], ch.text(1)[0])
+			return nil
+		})
+		if err != nil {
+			return "", err
+		}
+	}
+	return out, nil
+}
+
+func (r *Resilient) contents(ctx context.Context) (out string, err error) {
+	err = r.with(ctx, nil, func(s *Store) error {
+		out, err = s.contents(ctx)
+		return err
+	})
+	return out, err
+}
+
+// settled waits until nothing is looked at and returns what is stored.
+func settled(t *testing.T, r *Resilient) string {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		out, err := r.contents(context.Background())
+		if err == nil {
+			return out
+		}
+		if !errors.Is(err, query.ErrUnavailable) || time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// whole brings a history to resilientEnd and returns what is stored then, once nothing
+// is looked at any more.
+func whole(t *testing.T, r *Resilient) string {
+	t.Helper()
+	feedRecords(t, r)
+	<-r.scrubbed
+	settled(t, r)
+	feedRecords(t, r) // what was lost meanwhile
+	return settled(t, r)
+}
+
+// resilientFiles writes a file with a write-ahead log beside it, as kill -9 leaves
+// them, or a closed file, and returns what they hold.
+func resilientFiles(t *testing.T, dir string, closed bool) (contents string) {
+	t.Helper()
+	path := filepath.Join(dir, "h.duckdb")
+	r := openResilient(t, path)
+	r.mu.current.store.groupRows = resilientGroup
+	contents = whole(t, r)
+	if !closed {
+		// A copy, since closing moves the write-ahead log into the file.
+		if err := errors.Join(copyFile(path, path+".x"), copyFile(path+".wal", path+".wal.x")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if !closed {
+		if err := errors.Join(os.Rename(path+".x", path), os.Rename(path+".wal.x", path+".wal")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return contents
+}
+
+func copyFile(from, to string) error {
+	b, err := os.ReadFile(from)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, b, 0o600)
+}
+
+// TestDamagedFile: whatever is done to the file or its write-ahead log, history opens,
+// holds what it says and never something else, takes the rows that it lacks, and
+// closes; then it holds what it held.
+func TestDamagedFile(t *testing.T) {
+	for _, closed := range []bool{true, false} {
+		t.Run(fmt.Sprintf("closed=%v", closed), func(t *testing.T) {
+			from, other := t.TempDir(), t.TempDir()
+			want := resilientFiles(t, from, closed)
+			o := resilientOptions(filepath.Join(other, "h.duckdb"))
+			o.Log = "another log"
+			if r, err := OpenResilient(o); err != nil {
+				t.Fatal(err)
+			} else if err := r.Append(context.Background(), &query.Batch{To: 3}); err != nil {
+				t.Fatal(err)
+			} else if err := r.Close(); err != nil {
+				t.Fatal(err)
+			}
+			names := []string{"h.duckdb"}
+			if !closed {
+				names = append(names, "h.duckdb.wal")
+			}
+			for _, name := range names {
+				b, err := os.ReadFile(filepath.Join(from, name))
+				if err != nil {
+					t.Fatal(err)
+				}
+				kinds := map[string][]byte{"removed": nil, "emptied": {}, "last byte lost": b[:len(b)-1], "half lost": b[:len(b)/2]}
+				for _, at := range []int{0, 1, 8, 100, 4096, 8192, 12288, len(b) / 4, len(b) / 2, len(b) * 3 / 4, len(b) - 1} {
+					if at < len(b) {
+						x := bytes.Clone(b)
+						x[at] ^= 0x10
+						kinds[fmt.Sprintf("byte %d of %d flipped", at, len(b))] = x
+					}
+				}
+				if foreign, err := os.ReadFile(filepath.Join(other, name)); err == nil {
+					kinds["of another directory"] = foreign
+				}
+				for kind, content := range kinds {
+					dir := t.TempDir()
+					for _, n := range names {
+						if err := copyFile(filepath.Join(from, n), filepath.Join(dir, n)); err != nil {
+							t.Fatal(err)
+						}
+					}
+					path := filepath.Join(dir, name)
+					if content == nil {
+						err = os.Remove(path)
+					} else {
+						err = os.WriteFile(path, content, 0o600)
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					r := openResilient(t, filepath.Join(dir, "h.duckdb"))
+					if got := whole(t, r); got != want {
+						t.Errorf("%s %s: history holds\n%swant\n%s", name, kind, got, want)
+					}
+					aside, _ := filepath.Glob(filepath.Join(dir, "*"+setAsideMark+"*"))
+					t.Logf("%s %s: %d files replaced, aside: %d", name, kind, r.Replaced(), len(aside))
+					if err := r.Close(); err != nil {
+						t.Errorf("%s %s: close: %v", name, kind, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestDamageWhileOpen: rows that cannot be read any more take the file out of use;
+// until the rows are there again nobody is answered as if there were none.
+func TestDamageWhileOpen(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "h.duckdb")
+	want := resilientFiles(t, dir, true)
+	r := openResilient(t, path)
+	defer r.Close()
+	<-r.scrubbed
+	settled(t, r)
+	losses := make(chan struct{}, 1)
+	r.OnLoss(func() { losses <- struct{}{} })
+	ctx := context.Background()
+	cut := query.Cut{UpTo: resilientEnd}
+	if _, err := r.Transitions(ctx, query.TransitionsQuery{Cut: cut, Account: 7, Limit: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r.mu.Lock()
+	o := r.mu.current
+	o.users++
+	r.mu.Unlock()
+	if err := os.Truncate(path, 12288+10_000); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.done(o, errors.New("duckdb: FATAL Error: database has been invalidated")); !errors.Is(err, query.ErrUnavailable) {
+		t.Fatal(err)
+	}
+	var rebuilding *query.RebuildingError
+	for end := time.Now().Add(time.Minute); !errors.As(errOf(r.Transitions(ctx, query.TransitionsQuery{Cut: cut, Account: 7, Limit: 1})), &rebuilding); {
+		if time.Now().After(end) {
+			t.Fatal("an empty history answers as if it were whole")
+		}
+	}
+	<-losses
+	b := new(query.Batch)
+	historytest.FillRecords(b, 0, resilientEnd, resilientEnd+1)
+	if err := r.Append(ctx, b); !errors.Is(err, query.ErrGap) {
+		t.Fatalf("rows behind those that are missing: %v", err)
+	}
+	feedRecords(t, r)
+	if got := settled(t, r); got != want || r.Replaced() != 1 {
+		t.Errorf("history holds\n%swant\n%s(replaced %d)", got, want, r.Replaced())
+	}
+	if aside, err := filepath.Glob(path + setAsideMark + "*"); err != nil || len(aside) != 1 || !strings.HasSuffix(aside[0], "20010909T014640.000Z") {
+		t.Errorf("set aside: %v %v", aside, err)
+	}
+}
+
+func errOf[T any](_ T, err error) error { return err }
+
+// TestSuspicionOfAWholeFile: an error that speaks of damage makes history look at the
+// file; one that can be read is kept.
+func TestSuspicionOfAWholeFile(t *testing.T) {
+	dir := t.TempDir()
+	want := resilientFiles(t, dir, true)
+	r := openResilient(t, filepath.Join(dir, "h.duckdb"))
+	o, err := r.use(context.Background(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.done(o, errors.New("duckdb: INTERNAL Error: a fault of DuckDB"))
+	if got := settled(t, r); got != want || r.Replaced() != 0 {
+		t.Errorf("history holds\n%swant\n%s(replaced %d)", got, want, r.Replaced())
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "h.duckdb.wal")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a write-ahead log is left: %v", err)
+	}
+}

@@ -1,0 +1,121 @@
+package duckdb
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/musterhq/muster/query"
+)
+
+// errInvalidated means that DuckDB answers nothing more until the file is opened
+// again: so it does when it cannot move its write-ahead log into the file, mostly
+// for want of space. Nothing that was committed is lost.
+var errInvalidated = errors.New("history must be opened again")
+
+// failure is the error of what DuckDB says.
+func failure(message string) error {
+	switch {
+	case strings.Contains(message, "database has been invalidated"):
+		return fmt.Errorf("%w: %w: duckdb: %s", query.ErrUnavailable, errInvalidated, message)
+	case strings.Contains(message, "No space left on device"):
+		return fmt.Errorf("%w: duckdb: %s", query.ErrUnavailable, message)
+	}
+	return fmt.Errorf("duckdb: %s", message)
+}
+
+// reviveWait is how long revive waits for each connection to be given back.
+const reviveWait = 200 * time.Millisecond
+
+// revive opens the file again. The writer's lock is held. An error leaves the store
+// as it is or with connections that answer it; the next call tries again.
+func (s *Store) revive() (err error) {
+	conns, err := s.gather()
+	defer func() {
+		for _, c := range conns {
+			c.idle <- c.conn
+		}
+	}()
+	if err != nil {
+		return err
+	}
+	return s.reopen(conns, func() {})
+}
+
+// reopen closes the file, calls between, and opens the file again. The writer's lock
+// is held, and conns are all other connections. An error leaves connections that
+// answer it; revive tries again.
+func (s *Store) reopen(conns []gathered, between func()) (err error) {
+	all := []*conn{s.writer.conn}
+	for _, c := range conns {
+		all = append(all, c.conn)
+	}
+	for _, c := range all {
+		c.close()
+	}
+	if s.db.Ptr != nil {
+		bindings.Close(&s.db)
+		s.db = bindings.Database{}
+	}
+	between()
+	defer func() {
+		if err == nil {
+			return
+		}
+		err = fmt.Errorf("%w: %w: open %s again: %w", query.ErrUnavailable, errInvalidated, s.path, err)
+		for _, c := range all {
+			c.close()
+			c.dead = err
+		}
+		if s.db.Ptr != nil {
+			bindings.Close(&s.db)
+			s.db = bindings.Database{}
+		}
+	}()
+	if err := openDatabase(s.path, s.opts, &s.db); err != nil {
+		return err
+	}
+	for _, c := range all {
+		if err := c.connect(s.db); err != nil {
+			return err
+		}
+	}
+	for _, c := range conns {
+		if c.idle == s.replays {
+			if err := c.conn.exec("SET streaming_buffer_size = '" + replayBuffer + "'"); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// gathered is a connection that is given back to its channel.
+type gathered struct {
+	conn *conn
+	idle chan *conn
+}
+
+// gather takes all connections, or returns those it got and an error when some are
+// in use for long.
+func (s *Store) gather() (out []gathered, err error) {
+	for _, idle := range []chan *conn{s.readers, s.replays} {
+		for range cap(idle) {
+			t := time.NewTimer(reviveWait)
+			select {
+			case c, ok := <-idle:
+				t.Stop()
+				if !ok {
+					return out, ErrClosed
+				}
+				out = append(out, gathered{c, idle})
+			case <-t.C:
+				return out, fmt.Errorf("%w: %w: questions are still under way", query.ErrUnavailable, errInvalidated)
+			}
+		}
+	}
+	return out, nil
+}

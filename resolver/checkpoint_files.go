@@ -1,0 +1,174 @@
+package resolver
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// A checkpoint's manifest lists every file beside it with size and checksum.
+// Nothing of a checkpoint is relied upon before all of them were compared: a store
+// that lost the end of a file may open all the same, as an older state.
+
+// fileSum is one file of a checkpoint.
+type fileSum struct {
+	// Path is relative to the checkpoint's directory, with slashes.
+	Path string `json:"path"`
+	Size int64  `json:"size"`
+	// CRC32C is the checksum of the content (Castagnoli).
+	CRC32C uint32 `json:"crc32c"`
+}
+
+// errDamaged means that files of the state are not what was written. What is
+// derived from the log can be derived again.
+var errDamaged = errors.New("the state is damaged")
+
+// damagedFile names a file and what is wrong with it.
+func damagedFile(path, format string, args ...any) error {
+	return fmt.Errorf("%w: %s: %s", errDamaged, path, fmt.Sprintf(format, args...))
+}
+
+// writtenOnce reports whether the content of a file of a checkpoint never changes
+// under its name for as long as the files of the present state go back to it. Its
+// checksum is computed once then.
+func writtenOnce(path string) bool {
+	return strings.HasSuffix(path, ".sst") || strings.HasSuffix(path, ".blob") ||
+		strings.HasPrefix(path, dirKeys+"/") || strings.HasPrefix(path, dirSegments+"/")
+}
+
+// sum computes size and checksum of the files of a checkpoint, in order of their
+// paths. known has those of files that have not changed since.
+func (c *checkpoints) sum(checkpoint string, known map[string]fileSum) ([]fileSum, error) {
+	paths, err := c.filesOf(checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	sums := make([]fileSum, len(paths))
+	err = inParallel(len(paths), func(i int) error {
+		if s, ok := known[paths[i]]; ok && writtenOnce(paths[i]) {
+			sums[i] = s
+			return nil
+		}
+		s, err := sumFile(c.fs, c.path(dirCheckpoints, checkpoint, paths[i]))
+		s.Path = paths[i]
+		sums[i] = s
+		return err
+	})
+	return sums, err
+}
+
+// verify compares the files of a checkpoint with what its manifest lists. The
+// error wraps errDamaged unless reading itself failed.
+func (c *checkpoints) verify(f manifest) error {
+	if f.Version < manifestVersionSums {
+		return nil // written before there were checksums
+	}
+	name := checkpointName(f.Next)
+	have, err := c.filesOf(name)
+	if err != nil {
+		return err
+	}
+	for _, path := range have {
+		if _, listed := slices.BinarySearchFunc(f.Files, path, func(s fileSum, p string) int { return cmp.Compare(s.Path, p) }); !listed {
+			return damagedFile(c.path(dirCheckpoints, name, path), "the file does not belong to the checkpoint")
+		}
+	}
+	return inParallel(len(f.Files), func(i int) error {
+		want := f.Files[i]
+		path := c.path(dirCheckpoints, name, want.Path)
+		if !slices.Contains(have, want.Path) {
+			return damagedFile(path, "the file is missing")
+		}
+		got, err := sumFile(c.fs, path)
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w: %w", errDamaged, err)
+		case got.Size != want.Size:
+			return damagedFile(path, "it has %d bytes instead of %d", got.Size, want.Size)
+		case got.CRC32C != want.CRC32C:
+			return damagedFile(path, "its checksum is %08x instead of %08x", got.CRC32C, want.CRC32C)
+		}
+		return nil
+	})
+}
+
+// filesOf lists the files of a checkpoint but its manifest, in order of their
+// paths. Its directories hold no others.
+func (c *checkpoints) filesOf(checkpoint string) ([]string, error) {
+	var out []string
+	for _, dir := range []string{"", dirPebble, dirKeys, dirSegments, dirSpool} {
+		names, err := c.fs.List(c.path(dirCheckpoints, checkpoint, dir))
+		if err != nil && !(dir != "" && isNotExist(err)) {
+			return nil, fmt.Errorf("list the checkpoint: %w", err)
+		}
+		for _, n := range names {
+			switch path := strings.TrimPrefix(dir+"/"+n, "/"); {
+			case dir == "" && (n == fileManifest || n == dirPebble || n == dirKeys || n == dirSegments || n == dirSpool):
+			default:
+				out = append(out, path)
+			}
+		}
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+// keepSums makes these the files whose checksums are known.
+func (c *checkpoints) keepSums(sums []fileSum) {
+	c.sums = make(map[string]fileSum, len(sums))
+	for _, s := range sums {
+		c.sums[s.Path] = s
+	}
+}
+
+func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// sumFile computes size and checksum of a file.
+func sumFile(fsys vfs.FS, path string) (s fileSum, err error) {
+	f, err := fsys.Open(path, vfs.SequentialReadsOption)
+	if err != nil {
+		return s, err
+	}
+	h := crc32.New(castagnoli)
+	// WriterTo and ReaderFrom would bring their own, smaller buffers.
+	s.Size, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, sumBuffer))
+	s.CRC32C = h.Sum32()
+	return s, errors.Join(err, f.Close())
+}
+
+const sumBuffer = 256 << 10
+
+// inParallel calls do for 0 to n-1 from as many goroutines as there are
+// processors, and returns the error of the lowest number that failed.
+func inParallel(n int, do func(i int) error) error {
+	var wg sync.WaitGroup
+	errs := make([]error, n)
+	next := make(chan int)
+	for range min(n, runtime.GOMAXPROCS(0)) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,202 @@
+package resolver
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// disk is what is known of the space for a partition's files. Its methods may be
+// called on nil, which is a disk that is never full.
+type disk struct {
+	log *slog.Logger
+	// store is set while Pebble finds no space, checkpoint while a checkpoint does.
+	store, checkpoint atomic.Bool
+	// running is set once Pebble is open: from then on it waits for space.
+	running atomic.Bool
+	// dropped is set when a write of Pebble's was given up at the end: what its files
+	// hold then is no state.
+	dropped atomic.Bool
+	closing chan struct{}
+	closes  sync.Once
+	said    atomic.Int64 // when the log was last told, in Unix seconds
+}
+
+func newDisk(log *slog.Logger) *disk { return &disk{log: log, closing: make(chan struct{})} }
+
+// isFull tells whether the error is that of a full file system or of a quota used up.
+func isFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// full tells whether there was no space at the last try.
+func (d *disk) full() bool { return d != nil && (d.store.Load() || d.checkpoint.Load()) }
+
+// storeErr is why Pebble cannot write at present, nil if it can.
+func (d *disk) storeErr() error {
+	if d == nil || !d.store.Load() && !d.dropped.Load() {
+		return nil
+	}
+	return fmt.Errorf("the state's store waits for space: %w", syscall.ENOSPC)
+}
+
+// sayEvery is how often the log is told that the disk is full.
+const sayEvery = 60
+
+// note remembers that a try has failed, and tells the log once in a while.
+func (d *disk) note(flag *atomic.Bool, err error) {
+	flag.Store(true)
+	now, said := time.Now().Unix(), d.said.Load() // for the pace of lines only
+	if now-said >= sayEvery && d.said.CompareAndSwap(said, now) {
+		d.log.Error("the file system of the state is full: no checkpoint is written until there is space again, and once too much has changed in memory events are refused; reads go on. Free space elsewhere on it, remove nothing in the data directory", "error", err)
+	}
+}
+
+// clear remembers that a try has gone well.
+func (d *disk) clear(flag *atomic.Bool) {
+	if flag.CompareAndSwap(true, false) && !d.full() && d.said.Swap(0) != 0 {
+		d.log.Info("there is space for the state again")
+	}
+}
+
+// close ends all waiting for space.
+func (d *disk) close() { d.closes.Do(func() { close(d.closing) }) }
+
+// rest waits for the pause or the end, which is false.
+func (d *disk) rest(pause time.Duration) bool {
+	t := time.NewTimer(pause)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-d.closing:
+		return false
+	}
+}
+
+// flush is db.Flush, which tries for ever on a full disk, but returns then.
+func (d *disk) flush(db *pebble.DB) error {
+	if d == nil {
+		return db.Flush()
+	}
+	flushed, err := db.AsyncFlush()
+	if err != nil {
+		return err
+	}
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		select {
+		case <-flushed:
+			return d.storeErr()
+		case <-look.C:
+			if err := d.storeErr(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// spacePause is how long Pebble's writes wait before they are tried again.
+const spacePause = 500 * time.Millisecond
+
+// storeFS is the file system below Pebble. Pebble takes no error in its manifest:
+// it ends the process, since it does not know what was written. It tries again what
+// failed in a table, but without a pause. So on a full disk a write to a table fails
+// after a pause, which frees what was written of it, and any other write waits until
+// there is space. Nobody else waits for either but who writes a checkpoint.
+type storeFS struct {
+	vfs.FS
+	disk *disk
+	dir  string // of Pebble; elsewhere errors are the caller's
+}
+
+func (s storeFS) waits(name string) bool {
+	return s.disk.running.Load() && s.PathDir(name) == s.dir
+}
+
+func (s storeFS) isTable(name string) bool {
+	n := len(name)
+	return n > 4 && name[n-4:] == ".sst" || n > 5 && name[n-5:] == ".blob"
+}
+
+// try does something until there is space for it, or as often as it may wait.
+func (s storeFS) try(name string, do func() error) error {
+	for {
+		err := do()
+		if !isFull(err) {
+			return err
+		}
+		if !s.waits(name) {
+			return err
+		}
+		s.disk.note(&s.disk.store, err)
+		if !s.disk.rest(spacePause) || s.isTable(name) {
+			return err
+		}
+	}
+}
+
+// Create implements [vfs.FS].
+func (s storeFS) Create(name string, c vfs.DiskWriteCategory) (f vfs.File, err error) {
+	err = s.try(name, func() error {
+		f, err = s.FS.Create(name, c)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &storeFile{f, s, name}, nil
+}
+
+// Rename implements [vfs.FS].
+func (s storeFS) Rename(from, to string) error {
+	return s.try(to, func() error { return s.FS.Rename(from, to) })
+}
+
+// Link implements [vfs.FS].
+func (s storeFS) Link(from, to string) error {
+	return s.try(to, func() error { return s.FS.Link(from, to) })
+}
+
+type storeFile struct {
+	vfs.File
+	fs   storeFS
+	name string
+}
+
+// Write implements [vfs.File].
+func (f *storeFile) Write(b []byte) (n int, err error) {
+	err = f.fs.try(f.name, func() error {
+		some, err := f.File.Write(b[n:])
+		n += some
+		return err
+	})
+	if isFull(err) && f.fs.waits(f.name) && !f.fs.isTable(f.name) {
+		// The partition ends, and its store is made anew from a checkpoint at the
+		// next start.
+		f.fs.disk.dropped.Store(true)
+		return len(b), nil
+	}
+	return n, err
+}
+
+// Sync implements [vfs.File].
+func (f *storeFile) Sync() error { return f.synced(f.File.Sync()) }
+
+// SyncData implements [vfs.File].
+func (f *storeFile) SyncData() error { return f.synced(f.File.SyncData()) }
+
+func (f *storeFile) synced(err error) error {
+	if err == nil && f.fs.waits(f.name) && !f.fs.disk.dropped.Load() {
+		f.fs.disk.clear(&f.fs.disk.store)
+	}
+	return err
+}

@@ -1,0 +1,137 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/query"
+)
+
+// lack is what a feed knows of rows that neither history nor a spool file has,
+// because history was lost, damaged or put back from an earlier time. They are made
+// anew from the log by a second machine (rebuild.go), in two steps:
+//
+//   - rows: the machine is far behind. What Apply produces is thrown away, since the
+//     log has it and the machine will produce it again. Nothing piles up.
+//   - joining: the machine is close. What Apply produces from the offset join on is
+//     kept, and is stored when the machine has come to join.
+//
+// The fields are guarded by the feed's lock.
+type lack struct {
+	rows, joining bool
+	join          int64
+	done, total   int64 // records, for those who ask
+}
+
+func (l *lack) is() bool { return l.rows || l.joining }
+
+// lackRows begins the first step. stored is history's position. The lock is held.
+func (f *feed) lackRows(stored int64) {
+	f.mu.lack = lack{rows: true, done: stored, total: f.mu.next}
+	f.mu.stored = stored
+	for _, it := range f.mu.items {
+		it.dropped = true
+		if it.file != "" {
+			f.mu.doomed = append(f.mu.doomed, it.file)
+		}
+	}
+	f.mu.items, f.mu.mem, f.mu.disk = nil, 0, 0
+	// A new one: a checkpoint may be writing those before.
+	f.mu.cur = &query.Batch{Partition: f.part, From: f.mu.next, To: f.mu.next}
+	f.sweep()
+	select {
+	case f.lacking <- struct{}{}:
+	default:
+	}
+}
+
+// compare makes the feed ask history how far it is: it may have lost rows.
+func (f *feed) compare() {
+	f.mu.Lock()
+	f.mu.compare = true
+	f.mu.Unlock()
+	f.nudge()
+}
+
+// compared asks history how far it is if that is due, and returns what went wrong.
+func (f *feed) compared(ctx context.Context) error {
+	f.mu.Lock()
+	due := f.mu.compare && !f.mu.lack.is()
+	f.mu.compare = false
+	f.mu.Unlock()
+	if !due {
+		return nil
+	}
+	at, err := f.history.Position(ctx, f.part)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err != nil {
+		f.mu.compare = true
+		return fmt.Errorf("how far is history: %w", err)
+	}
+	if at < f.mu.stored {
+		if !f.fromLog {
+			return fmt.Errorf("history has lost rows: it has stored records up to %d, had %d, and the log does not have its beginning any more", at, f.mu.stored)
+		}
+		f.lackRows(at)
+	}
+	return nil
+}
+
+// rebuilding is the error for those who need rows that are missing. The lock is
+// held.
+func (f *feed) rebuilding() error {
+	return &query.RebuildingError{Done: f.mu.lack.done, Total: max(f.mu.lack.total, f.mu.next)}
+}
+
+// lacks reports whether rows are missing, and how many records there are to read.
+func (f *feed) lacks() (is bool, next int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.lack.is(), f.mu.next
+}
+
+// noteRebuilt notes how far the machine has come.
+func (f *feed) noteRebuilt(done int64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.lack.done = done
+}
+
+// joinAt begins the second step and returns the offset up to which the machine has
+// still to go.
+func (f *feed) joinAt() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.lack.rows, f.mu.lack.joining, f.mu.lack.join = false, true, f.mu.next
+	f.mu.cur.Reset()
+	f.mu.cur.From, f.mu.cur.To = f.mu.next, f.mu.next
+	return f.mu.next
+}
+
+// rebuilt ends the rebuilding: history has all rows below join.
+func (f *feed) rebuilt() {
+	f.mu.Lock()
+	f.mu.stored = f.mu.lack.join
+	f.mu.lack, f.mu.lastErr = lack{}, nil
+	f.mu.Unlock()
+	f.changed.signal()
+	f.nudge()
+}
+
+// appendRows stores rows that were made anew. A history that is down is tried again
+// until ctx ends; one that has lost its rows once more is query.ErrGap.
+func (f *feed) appendRows(ctx context.Context, b *query.Batch) error {
+	for wait := minRetry; ; wait = min(2*wait, f.opts.RetryMax) {
+		err := f.history.Append(ctx, b)
+		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {
+			return err
+		}
+		f.log.Error("history does not take rows that are made anew", "from", b.From, "to", b.To, "retry_in", wait, "error", err)
+		if pause.For(ctx, wait) != nil {
+			return fmt.Errorf("rebuild history: %w", ctx.Err())
+		}
+	}
+}

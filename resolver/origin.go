@@ -1,0 +1,49 @@
+package resolver
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// origin is what a store says of itself: the state before the record at Next of the
+// log of that name. It is written with every checkpoint and compared with the
+// manifest, so that a store which opens as an older state is noticed.
+type origin struct {
+	Log  string `json:"log"`
+	Next int64  `json:"next"`
+}
+
+var originKey = []byte{tableOrigin}
+
+func writeOrigin(db *pebble.DB, f manifest) error {
+	return db.Set(originKey, mustJSON(origin{f.Log, f.Next}), pebble.NoSync)
+}
+
+// checkOrigin compares what a store says of itself with the manifest it was
+// restored for.
+func (s *store) checkOrigin(f manifest, dir string) error {
+	if f.Version < manifestVersionSums {
+		return nil // an empty state, or one written before stores said so
+	}
+	v, closer, err := s.db.Get(originKey)
+	if errors.Is(err, pebble.ErrNotFound) {
+		return damagedFile(dir, "the store does not say which state it is")
+	}
+	if err != nil {
+		return err
+	}
+	var have origin
+	err = json.Unmarshal(v, &have)
+	if e := closer.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	if want := (origin{f.Log, f.Next}); have != want {
+		return damagedFile(dir, "the store is the state at record %d of %s, the manifest is of record %d of %s", have.Next, have.Log, want.Next, want.Log)
+	}
+	return nil
+}

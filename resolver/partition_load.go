@@ -1,0 +1,252 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// load loads the newest checkpoint that is whole, starts applying behind it and
+// returns at the end of the log. The partition then follows the log, and neither
+// answers nor appends until begin.
+func (p *partition) load(ctx context.Context) error {
+	p.ckpt.took = newPhases()
+	defer func() { p.ckpt.took = nil }()
+	// In this order: other nodes may append and store meanwhile, and neither a
+	// checkpoint nor history is ahead of the log.
+	shared, err := p.fetchShared(ctx)
+	if err != nil {
+		return err
+	}
+	p.ckpt.took.end("fetch")
+	stored, err := p.node.opts.History.Position(ctx, p.id)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	start, end, err := p.node.opts.Log.Bounds(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	if err := p.adoptShared(shared, end); err != nil {
+		return err
+	}
+	p.ckpt.took.end("ask")
+	f, m, err := p.loadNewest(start, end)
+	if err != nil {
+		return errors.Join(err, shared.err)
+	}
+	marked, err := p.markRebuild(stored < end)
+	if err != nil {
+		return errors.Join(err, closeAll(m.store, m.keys.runs))
+	}
+	p.mu.m = m
+	p.tenure.newest.Store(m.epoch.Number)
+	p.published.all(m)
+	p.observe(m)
+	var items []*feedItem
+	for _, sp := range f.Spool {
+		it := &feedItem{from: sp.From, to: sp.To, file: sp.File}
+		if info, err := p.ckpt.fs.Stat(p.ckpt.path(dirSpool, sp.File)); err == nil {
+			it.fileSize = info.Size()
+		}
+		items = append(items, it)
+	}
+	if err := p.feed.start(stored, f.Next, start, end, items); err != nil {
+		return errors.Join(err, closeAll(m.store, m.keys.runs))
+	}
+	p.lastCheckpoint.Store(f.Next)
+	p.applied.Store(f.Next)
+	p.appended.Store(end)
+	r, err := p.node.opts.Log.Read(p.id, f.Next)
+	if err != nil {
+		p.feed.close()
+		return errors.Join(err, closeAll(m.store, m.keys.runs))
+	}
+	p.files.open(func() error { return closeAll(m.store, m.keys.runs) })
+	p.publishApps()
+	var run context.Context
+	run, p.stop = context.WithCancel(context.Background())
+	p.run, p.from = run, f
+	p.acting, p.stopActing = context.WithCancel(run)
+	p.done.Add(2)
+	go p.apply(run, r)
+	go p.checkpointLoop(run)
+	p.ckpt.took.end("begin")
+	if err := p.replay(ctx, end); err != nil {
+		return err
+	}
+	if err := p.judgeRebuild(marked, stored); err != nil {
+		return err
+	}
+	p.ckpt.took.end("replay")
+	p.log.Info("loaded", "checkpoint", f.Next, "end", p.applied.Load(), p.ckpt.took.attr())
+	return nil
+}
+
+// candidate is a checkpoint that the state may be loaded from. The zero value is
+// the empty state, from which the whole log is replayed.
+type candidate struct {
+	manifest
+	ids []eventlog.RecordID
+}
+
+// loadNewest loads the newest checkpoint of which every file is what was written.
+// Damaged ones are set aside; without a whole one the log is replayed from its
+// beginning, if it still has that. Nothing is changed before it is certain that
+// there is something to load.
+func (p *partition) loadNewest(start, end int64) (manifest, *Machine, error) {
+	offsets, err := p.ckpt.list()
+	if err != nil {
+		return manifest{}, nil, err
+	}
+	var faults error
+	for i := len(offsets) - 1; i >= 0; i-- {
+		c, err := p.candidate(offsets[i], start, end)
+		if err == nil {
+			var m *Machine
+			if m, err = p.loadCandidate(c); err == nil {
+				return c.manifest, m, p.setAside(offsets[i+1:])
+			}
+		}
+		if !errors.Is(err, errDamaged) {
+			return manifest{}, nil, err
+		}
+		p.repairs.Add(1)
+		p.log.Error("a checkpoint is damaged and is not used", "checkpoint", offsets[i], "reason", err)
+		faults = errors.Join(faults, err)
+	}
+	if start > 0 {
+		return manifest{}, nil, errors.Join(noCheckpoint(start), faults)
+	}
+	if faults != nil {
+		p.log.Warn("rebuilding the state from the beginning of the log; requests are answered when it is done", "records", end)
+	}
+	m, err := p.loadCandidate(candidate{})
+	if err != nil {
+		return manifest{}, nil, err
+	}
+	return manifest{}, m, p.setAside(offsets)
+}
+
+func noCheckpoint(start int64) error {
+	return fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start)
+}
+
+// candidate reads what a checkpoint says of itself and compares its files with
+// that.
+func (p *partition) candidate(offset, start, end int64) (candidate, error) {
+	c, err := p.promising(offset, start, end)
+	if err != nil {
+		return c, err
+	}
+	return c, p.ckpt.verify(c.manifest)
+}
+
+// promising is candidate before the files are compared. An error that does not wrap
+// errDamaged says that the start is to be refused.
+func (p *partition) promising(offset, start, end int64) (c candidate, err error) {
+	c.manifest, c.ids, err = p.ckpt.readManifest(offset)
+	switch {
+	case errors.Is(err, ErrNewer):
+		return c, err
+	case errors.Is(err, errOtherLog):
+		// A whole one is somebody's state, and not to be thrown away.
+		if damage := p.ckpt.verify(c.manifest); damage != nil {
+			return c, damage
+		}
+		return c, fmt.Errorf("%w. Put the log back that belongs to the state, or move %s away: the state is then rebuilt from the log", err, p.node.opts.Dir)
+	case offset > end:
+		// Whether it can be read or not: a checkpoint is never ahead of its log.
+		return c, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log files back that belong to this state, or restore a backup", end, offset)
+	case err != nil:
+		return c, err
+	case offset < start:
+		return c, fmt.Errorf("%w: checkpoint %d is older than the log, which starts at %d", errDamaged, offset, start)
+	}
+	return c, nil
+}
+
+// loadCandidate loads a state. A panic is damage like any other: what is read was
+// written by this program.
+func (p *partition) loadCandidate(c candidate) (m *Machine, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: load checkpoint %d: panic: %v\n%s", errDamaged, c.Next, r, debug.Stack())
+		}
+	}()
+	if err := p.ckpt.prepare(); err != nil {
+		return nil, err
+	}
+	p.ckpt.took.end("check")
+	m, err = p.ckpt.load(c.manifest, c.ids, p.node.opts.CacheBytes, p.log)
+	if err != nil && c.Version != 0 && !environment(err) && !errors.Is(err, ErrNewer) {
+		err = fmt.Errorf("%w: load checkpoint %d: %w", errDamaged, c.Next, err)
+	}
+	return m, err
+}
+
+// environment reports whether an error says something of the machine rather than
+// of a file's content.
+func environment(err error) bool {
+	for _, e := range [...]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EACCES, syscall.EPERM, syscall.EROFS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// damagedPrefix begins the name of a checkpoint that was set aside.
+const damagedPrefix = "damaged-"
+
+// setAside gives damaged checkpoints another name, so that they are neither loaded
+// nor counted. The newest one is kept to be looked into.
+func (p *partition) setAside(offsets []int64) error {
+	if len(offsets) == 0 {
+		return nil
+	}
+	fs, dir := p.ckpt.fs, p.ckpt.path(dirCheckpoints)
+	names, err := fs.List(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, damagedPrefix) {
+			if err := fs.RemoveAll(fs.PathJoin(dir, n)); err != nil {
+				return err
+			}
+		}
+	}
+	for i, o := range offsets {
+		from := fs.PathJoin(dir, checkpointName(o))
+		if i < len(offsets)-1 {
+			err = fs.RemoveAll(from)
+		} else {
+			err = fs.Rename(from, fs.PathJoin(dir, damagedPrefix+checkpointName(o)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return syncDir(fs, dir)
+}
+
+// ErrStateDamaged means that files of the state were found damaged while it was
+// used. The next start rebuilds it from an older checkpoint or from the log.
+var ErrStateDamaged = errors.New("files of the state are damaged; a start rebuilds them from the log")
+
+// damage reports whether an error of the store says that a file's content is not
+// what was written.
+func damage(err error) bool {
+	return errors.Is(err, errDamaged) || pebble.IsCorruptionError(err)
+}
+
+// failDamaged stops the partition because files of its state are damaged.
+func (p *partition) failDamaged(err error) { p.fail(fmt.Errorf("%w: %w", ErrStateDamaged, err)) }

@@ -1,0 +1,321 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/query"
+)
+
+// Rebuilding history. What history stores is what Apply makes of the log, so a
+// history that was lost is made again by applying the log from its beginning: by a
+// second machine with files of its own, in dirRebuild, while the partition serves.
+// How it meets the feed is described at the type lack.
+//
+// The second machine leaves checkpoints for itself, each once history has all rows
+// below it, so that a crash costs little.
+//
+// The log implies the rows of erased profiles, too: their events come before the
+// erasure. So whenever history may take rows again that it had, they are erased
+// again in the end. That dirRebuild is there says that this is still to be done.
+const dirRebuild = "rebuild"
+
+const (
+	// rebuildRows and rebuildBytes are how much is stored in history at once.
+	rebuildRows  = 122_880
+	rebuildBytes = 32 << 20
+	// joinWithin is how few records behind Apply the second machine must be for the
+	// rows from there on to be kept.
+	joinWithin = 1000
+	// maxRebuildPasses bounds how often it runs after an end of the log that moves
+	// on. Then rows are kept all the same: they wait in the spool, which is bounded.
+	maxRebuildPasses = 8
+	rebuildNote      = 10 * time.Second // between two log lines
+	rebuildRetryMax  = time.Minute
+)
+
+// rebuildLoop makes rows anew whenever history lacks some, until ctx ends.
+func (p *partition) rebuildLoop(ctx context.Context) {
+	defer p.done.Done()
+	if lacks, _ := p.feed.lacks(); !lacks && p.rowsAgain {
+		p.untilDone(ctx, func() error { return p.finishRebuild(ctx) })
+		p.rebuilding.Store(false)
+	}
+	for {
+		select {
+		case <-p.feed.lacking:
+		case <-ctx.Done():
+			return
+		case <-p.failed:
+			return
+		}
+		p.repairs.Add(1)
+		p.rebuilding.Store(true)
+		p.untilDone(ctx, func() error { return p.rebuildHistory(ctx) })
+		p.rebuilding.Store(false)
+	}
+}
+
+// untilDone calls do until it succeeds, ctx ends, or history has lost its rows once
+// more, which the feed was told and asks again for.
+func (p *partition) untilDone(ctx context.Context, do func() error) {
+	for wait := time.Second; ; wait = min(2*wait, rebuildRetryMax) {
+		err := do()
+		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {
+			return
+		}
+		p.log.Error("history could not be rebuilt; trying again", "retry_in", wait, "error", err)
+		if pause.For(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// markRebuild makes dirRebuild durable if history is about to take rows that it may
+// have had before, and reports whether it was there already.
+func (p *partition) markRebuild(behind bool) (was bool, err error) {
+	fs, dir := p.ckpt.fs, p.ckpt.path(dirRebuild)
+	if _, err := fs.Stat(dir); err == nil || !isNotExist(err) {
+		return err == nil, err
+	}
+	if !behind {
+		return false, nil
+	}
+	return false, errors.Join(fs.MkdirAll(dir, 0o755), syncDir(fs, p.ckpt.dir))
+}
+
+// judgeRebuild removes dirRebuild where no profile was erased among the records that
+// history takes again. marked says that it was there before, stored is the position
+// history had at the start.
+func (p *partition) judgeRebuild(marked bool, stored int64) error {
+	p.mu.RLock()
+	erased := p.mu.m.erasedBelow
+	p.mu.RUnlock()
+	lacks, _ := p.feed.lacks()
+	p.rowsAgain = marked || erased > stored
+	if lacks || p.rowsAgain {
+		p.rebuilding.Store(true)
+		return nil
+	}
+	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+}
+
+// finishRebuild erases again what was erased, once history has all rows.
+func (p *partition) finishRebuild(ctx context.Context) error {
+	upTo := p.applied.Load()
+	if err := p.feed.waitStored(ctx, upTo); err != nil {
+		if lacks, _ := p.feed.lacks(); lacks {
+			return nil // rebuildHistory is next, and erases as well
+		}
+		return err
+	}
+	if err := p.eraseAgain(ctx, upTo); err != nil {
+		return err
+	}
+	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+}
+
+// rebuildHistory makes all rows anew that history lacks.
+func (p *partition) rebuildHistory(ctx context.Context) (err error) {
+	stored, err := p.node.opts.History.Position(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	_, next := p.feed.lacks()
+	p.log.Warn("history lacks events; rebuilding it from the log. Events are taken and segments counted meanwhile", "has", stored, "records", next)
+	begun := time.Now() // for log lines only
+	b, err := p.openRebuild(stored)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, closeAll(b.m.store, b.m.keys.runs)) }()
+	if b.log, err = p.node.opts.Log.Read(p.id, b.m.next); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.log.Close()) }()
+	for pass := 0; ; pass++ {
+		if err := b.run(ctx, next); err != nil {
+			return b.gap(err)
+		}
+		if _, next = p.feed.lacks(); next-b.m.next <= joinWithin || pass == maxRebuildPasses {
+			break
+		}
+	}
+	join := p.feed.joinAt()
+	if err := b.run(ctx, join); err != nil {
+		return b.gap(err)
+	}
+	if err := p.eraseAgain(ctx, join); err != nil {
+		return err
+	}
+	p.feed.rebuilt()
+	p.log.Info("history is complete again", "records", join, "took", time.Since(begun).Round(time.Millisecond))
+	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+}
+
+// rebuild is the second machine.
+type rebuild struct {
+	p    *partition
+	ckpt *checkpoints
+	m    *Machine
+	log  eventlog.Reader
+	rows query.Batch
+	out  Outcome
+	told time.Time
+}
+
+// openRebuild loads the newest state of a rebuilding that was cut off, if history
+// has all rows below it, or the empty state.
+func (p *partition) openRebuild(stored int64) (*rebuild, error) {
+	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoints{fs: p.ckpt.fs, dir: p.ckpt.path(dirRebuild), log: p.ckpt.log, damaged: p.ckpt.damaged}}
+	offsets, err := b.ckpt.list()
+	if err != nil {
+		return nil, err
+	}
+	for _, offset := range slices.Backward(offsets) {
+		f, ids, err := b.ckpt.readManifest(offset)
+		if err == nil && offset <= stored {
+			err = b.ckpt.verify(f)
+		}
+		if err != nil || offset > stored {
+			continue
+		}
+		return b, b.load(candidate{f, ids})
+	}
+	// Its checkpoints are of no use, but it stays: it is a mark, too.
+	if err := p.ckpt.fs.RemoveAll(b.ckpt.path(dirCheckpoints)); err != nil {
+		return nil, err
+	}
+	return b, b.load(candidate{})
+}
+
+func (b *rebuild) load(c candidate) (err error) {
+	if _, err := b.p.markRebuild(true); err != nil {
+		return err
+	}
+	if err := b.ckpt.prepare(); err != nil {
+		return err
+	}
+	b.m, err = b.ckpt.load(c.manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
+	if err == nil {
+		b.rows = query.Batch{Partition: b.p.id, From: b.m.next, To: b.m.next}
+	}
+	return err
+}
+
+// run applies the records below to and stores their rows.
+func (b *rebuild) run(ctx context.Context, to int64) error {
+	for b.m.next < to {
+		e, err := b.log.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := b.apply(e); err != nil {
+			return fmt.Errorf("record %d of partition %d: %w", e.Offset, b.p.id, err)
+		}
+		b.rows.To = b.m.next
+		full := b.m.generationBytes() > b.p.node.opts.GenerationBytes && !b.m.lagging()
+		if b.rows.Rows() >= rebuildRows || b.rows.Bytes() >= rebuildBytes || full || b.m.next == to {
+			if err := b.store(ctx); err != nil {
+				return err
+			}
+		}
+		if full {
+			if err := b.checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// apply applies one record as the partition does.
+func (b *rebuild) apply(e eventlog.Entry) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(r)
+		}
+	}()
+	if b.p.node.skipped(b.p.id, e.Offset) {
+		return b.m.Skip(e.Offset)
+	}
+	return b.m.Apply(e.Offset, e.Data, &b.rows, &b.out)
+}
+
+func (b *rebuild) store(ctx context.Context) error {
+	if err := b.p.feed.appendRows(ctx, &b.rows); err != nil {
+		return err
+	}
+	b.rows.Reset()
+	b.rows.Partition, b.rows.From, b.rows.To = b.p.id, b.m.next, b.m.next
+	b.p.feed.noteRebuilt(b.m.next)
+	if now := time.Now(); now.Sub(b.told) >= rebuildNote { // the pace of log lines is no logic
+		b.told = now
+		_, next := b.p.feed.lacks()
+		b.p.log.Info("rebuilding history", "records", b.m.next, "of", next)
+	}
+	return nil
+}
+
+// checkpoint writes what changed to the machine's files, which frees its memory,
+// and leaves a state to go on from.
+func (b *rebuild) checkpoint() error {
+	f := b.m.freeze()
+	w, err := b.ckpt.write(f, b.m.store.db, b.p.feed, nil)
+	if err != nil {
+		return err
+	}
+	b.m.thaw(w)
+	if err := errors.Join(b.ckpt.discardRuns(f.runs, w.runs), b.ckpt.discardSegments(f.segments, w.segments)); err != nil {
+		return err
+	}
+	_, err = b.ckpt.prune(-1)
+	return err
+}
+
+// gap tells the feed when history has lost its rows once more.
+func (b *rebuild) gap(err error) error {
+	if errors.Is(err, query.ErrGap) {
+		b.p.feed.mu.Lock()
+		b.p.feed.lackRows(0)
+		b.p.feed.mu.Unlock()
+	}
+	return err
+}
+
+// maxErasedAtOnce bounds what history is asked to erase at once.
+const maxErasedAtOnce = 1000
+
+// eraseAgain takes the rows of erased profiles, which the log still implies, out of
+// history, as they were before.
+func (p *partition) eraseAgain(ctx context.Context, upTo int64) error {
+	for account, ordinals := range p.erasedProfiles() {
+		for part := range slices.Chunk(ordinals, maxErasedAtOnce) {
+			q := query.EraseQuery{Cut: query.Cut{Partition: p.id, UpTo: upTo}, Account: account, Ordinals: part}
+			if err := p.node.opts.History.Erase(ctx, q); err != nil {
+				return fmt.Errorf("erase again what was erased: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// erasedProfiles lists the ordinals of erased profiles by account.
+func (p *partition) erasedProfiles() map[uint64][]uint32 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	out := map[uint64][]uint32{}
+	for _, a := range p.accountsByIndex() {
+		for o := range a.headers.n {
+			if a.gone(o) {
+				out[a.number] = append(out[a.number], o)
+			}
+		}
+	}
+	return out
+}
