@@ -399,3 +399,34 @@ func mayStay(w *redactWorld, rec []byte) bool {
 	}
 	return true
 }
+
+// TestOutcomeFindsItsItem: where a replay has queued less, what is reported of an item
+// is of that item still, whatever its number is, and of one that is not there of none.
+func TestOutcomeFindsItsItem(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	template := r.template()
+	var done []OutboxDone
+	for _, to := range []string{"gone@x.io", "here@x.io", "last@x.io"} {
+		r.must(CommandEmailSend, mailTo(to, template))
+	}
+	for _, w := range r.due(OutboxEmail) {
+		done = append(done, OutboxDone{Seq: w.Seq, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: ResultSent})
+	}
+	again := newRecorder(t, DefaultSettings())
+	again.template()
+	again.must(CommandContactCreate, ContactCreate{Email: "gone@x.io"}) // it takes the record, and sends nothing
+	for _, to := range []string{"here@x.io", "last@x.io"} {
+		again.must(CommandEmailSend, mailTo(to, template))
+	}
+	if w := again.due(OutboxEmail); len(w) != 2 || w[0].Seq != done[0].Seq || w[0].ItemName != done[1].ItemName {
+		t.Fatalf("the numbers do not differ: %+v, %+v", w, done)
+	}
+	again.must(CommandOutboxDone, done[0])
+	if w := again.due(OutboxEmail); len(w) != 2 {
+		t.Fatalf("the outcome of an item that is not there took another: %+v", w)
+	}
+	again.must(CommandOutboxDone, done[1])
+	if w := again.due(OutboxEmail); len(w) != 1 || w[0].ItemName != done[2].ItemName {
+		t.Fatalf("left are %+v", w)
+	}
+}
