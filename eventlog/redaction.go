@@ -1,5 +1,11 @@
 package eventlog
 
+import "errors"
+
+// ErrBeingWritten means that a record is in a file that takes further records, where
+// nothing can be redacted.
+var ErrBeingWritten = errors.New("the file of the record is being written")
+
 // Redaction takes bytes out of a stored record for good and puts others in their
 // place. The record keeps its offset.
 type Redaction struct {

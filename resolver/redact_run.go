@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"context"
+	"errors"
 	"math"
 	"time"
 
@@ -28,17 +29,6 @@ const (
 // erased persons. It reads the log from its start, since nothing tells where they are,
 // and may be repeated.
 func (p *partition) redact(ctx context.Context, log redactingLog, b *erasureBatch) error {
-	if err := log.Roll(p.id); err != nil {
-		return err
-	}
-	env := eventlog.Envelope{Kind: eventlog.KindContinue}
-	if err := p.node.stamp(&env); err != nil {
-		return err
-	}
-	var out Outcome
-	if err := p.submit(ctx, env, env.Append(nil), &out); err != nil {
-		return err
-	}
 	start, _, err := p.node.opts.Log.Bounds(ctx, p.id)
 	if err != nil {
 		return err
@@ -63,6 +53,13 @@ func (p *partition) redact(ctx context.Context, log redactingLog, b *erasureBatc
 	held, read := 0, 0
 	flush := func() error {
 		defer func() { list, held = nil, 0 }()
+		err := log.Redact(ctx, p.id, list)
+		if !errors.Is(err, eventlog.ErrBeingWritten) {
+			return err
+		}
+		if err := p.roll(ctx, log); err != nil {
+			return err
+		}
 		return log.Redact(ctx, p.id, list)
 	}
 	for offset := start; offset < end; offset++ {
@@ -94,6 +91,19 @@ func (p *partition) redact(ctx context.Context, log redactingLog, b *erasureBatc
 		}
 	}
 	return flush()
+}
+
+// roll ends the file that the log writes to: the next record begins another.
+func (p *partition) roll(ctx context.Context, log redactingLog) error {
+	if err := log.Roll(p.id); err != nil {
+		return err
+	}
+	env := eventlog.Envelope{Kind: eventlog.KindContinue}
+	if err := p.node.stamp(&env); err != nil {
+		return err
+	}
+	var out Outcome
+	return p.submit(ctx, env, env.Append(nil), &out)
 }
 
 // redactor is one for a batch, as of now. It looks at the partition while it is used.

@@ -13,13 +13,9 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// ErrBeingWritten means that a record is in the segment that takes records, where
-// nothing can be redacted: see [Log.Roll].
-var ErrBeingWritten = errors.New("the segment file of the record is being written")
-
 // Redact takes bytes out of records for good. list is in order of offsets and has
 // each once; records below the start of the log are passed over. The records must
-// be in segments that are no longer written, else the error is [ErrBeingWritten]
+// be in segments that are no longer written, else the error is [eventlog.ErrBeingWritten]
 // and nothing of their segment is changed. After an error some of the list may
 // have been carried out.
 //
@@ -51,7 +47,7 @@ func (l *Log) Redact(ctx context.Context, partition int, list []eventlog.Redacti
 		written := seg == p.last()
 		p.mu.Unlock()
 		if written {
-			return fmt.Errorf("redact offset %d of partition %d: %w", list[0].Offset, p.id, ErrBeingWritten)
+			return fmt.Errorf("redact offset %d of partition %d: %w", list[0].Offset, p.id, eventlog.ErrBeingWritten)
 		}
 		n := len(list)
 		if i := slices.IndexFunc(list, func(r eventlog.Redaction) bool { return r.Offset >= end }); i >= 0 {

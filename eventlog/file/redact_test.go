@@ -135,7 +135,7 @@ func TestRedaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
-	if err := l.Redact(ctx, 0, []eventlog.Redaction{anna(6)}); !errors.Is(err, ErrBeingWritten) {
+	if err := l.Redact(ctx, 0, []eventlog.Redaction{anna(6)}); !errors.Is(err, eventlog.ErrBeingWritten) {
 		t.Fatalf("redacting the segment that takes records: %v", err)
 	}
 	if err := l.Redact(ctx, 0, []eventlog.Redaction{{Offset: 1, Splices: []eventlog.Splice{{At: 20, Len: 100}}}}); err == nil {
