@@ -19,9 +19,12 @@ const Prefix = "/console/api/v1"
 
 // API answers the console's calls. It is safe for concurrent use.
 type API struct {
-	opts      Options
-	guesses   *guesses
-	passwords *slots
+	opts    Options
+	guesses *guesses
+	// passwords are password computations for people who are signed in or show a known
+	// device, strangersPasswords those for everybody else: a flood of sign-ins leaves
+	// room for the former.
+	passwords, strangersPasswords *slots
 	// evaluations are questions to history, combinations those the engine knows
 	// the answers to.
 	evaluations  *slots
@@ -60,11 +63,13 @@ func New(opts Options) (*API, error) {
 	a := &API{
 		opts:         opts,
 		guesses:      newGuesses(opts.Now, opts.GuessEntries),
-		passwords:    newSlots(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
+		passwords:    newSlots(1, opts.PasswordQueue, "too many passwords are being set"),
 		evaluations:  newSlots(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
 		combinations: newSlots(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
 		exports:      newSlots(opts.Exports, opts.Exports, "too many exports are under way"),
 		stop:         make(chan struct{}),
+
+		strangersPasswords: newSlots(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
 	}
 	a.publicMemory, a.inboundMemory = opts.Memory.Part(8), opts.Memory.Part(8)
 	a.watchTransitions = a.watchNode

@@ -8,12 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strings"
 
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/target"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -69,7 +70,7 @@ var streaming any = &struct{ int }{}
 func (a *API) run(rc *fasthttp.RequestCtx, need access, handle func(*call) (any, error)) (data any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = panics.Count(a.opts.Metrics, r)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
@@ -79,6 +80,7 @@ func (a *API) run(rc *fasthttp.RequestCtx, need access, handle func(*call) (any,
 		if err := a.authenticate(c); err != nil {
 			return nil, err
 		}
+		ingest.Authenticated(rc)
 		if err := c.may(need); err != nil {
 			return nil, err
 		}

@@ -3,6 +3,7 @@ package api
 import (
 	"bytes"
 	"context"
+	"encoding/base32"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -114,9 +115,11 @@ func drawAccount(rand io.Reader) (uint64, error) {
 func newCredentials(rand io.Reader, origin string, account uint64) (Credentials, error) {
 	c := Credentials{
 		AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
-		ConsoleEmail: "owner@muster.local",
 	}
 	var err error
+	if c.ConsoleEmail, err = newConsoleEmail(rand); err != nil {
+		return Credentials{}, err
+	}
 	if c.APIKey, err = NewAPIKey(rand, account); err != nil {
 		return Credentials{}, err
 	}
@@ -131,6 +134,16 @@ func newCredentials(rand io.Reader, origin string, account uint64) (Credentials,
 	}
 	c.SetOrigin(origin)
 	return c, nil
+}
+
+// newConsoleEmail draws the name that the first person of a company signs in with,
+// so that nobody can guess whose password to try.
+func newConsoleEmail(rand io.Reader) (string, error) {
+	var b [10]byte
+	if _, err := io.ReadFull(rand, b[:]); err != nil {
+		return "", fmt.Errorf("source of randomness: %w", err)
+	}
+	return "owner-" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:])) + "@muster.local", nil
 }
 
 // SetOrigin says where the service is reached.

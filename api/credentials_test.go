@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -60,11 +61,14 @@ func TestCredentialsDiffer(t *testing.T) {
 	for range 20 {
 		c, err := NewCredentials(rand.Reader, "")
 		ok(t, err)
-		for _, x := range []string{c.AppID, c.AppSecret, c.APIKey, c.ConsolePassword} {
+		for _, x := range []string{c.AppID, c.AppSecret, c.APIKey, c.ConsoleEmail, c.ConsolePassword} {
 			if seen[x] {
 				t.Fatalf("%s was drawn twice", x)
 			}
 			seen[x] = true
+		}
+		if !regexp.MustCompile(`^owner-[a-z2-7]{16}@muster\.local$`).MatchString(c.ConsoleEmail) {
+			t.Errorf("the first person is %s", c.ConsoleEmail)
 		}
 	}
 }

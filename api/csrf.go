@@ -52,7 +52,7 @@ func (c *call) checkCSRF() error {
 }
 
 func setSessionCookie(rc *fasthttp.RequestCtx, token string, ttl time.Duration) {
-	k := newSessionCookie(rc)
+	k := newCookie(rc, sessionCookie)
 	defer fasthttp.ReleaseCookie(k)
 	k.SetValue(token)
 	k.SetMaxAge(int(ttl.Seconds()))
@@ -60,15 +60,15 @@ func setSessionCookie(rc *fasthttp.RequestCtx, token string, ttl time.Duration) 
 }
 
 func dropSessionCookie(rc *fasthttp.RequestCtx) {
-	k := newSessionCookie(rc)
+	k := newCookie(rc, sessionCookie)
 	defer fasthttp.ReleaseCookie(k)
 	k.SetExpire(fasthttp.CookieExpireDelete)
 	rc.Response.Header.SetCookie(k)
 }
 
-func newSessionCookie(rc *fasthttp.RequestCtx) *fasthttp.Cookie {
+func newCookie(rc *fasthttp.RequestCtx, name string) *fasthttp.Cookie {
 	k := fasthttp.AcquireCookie()
-	k.SetKey(sessionCookie)
+	k.SetKey(name)
 	k.SetPath(cookiePath)
 	k.SetHTTPOnly(true)
 	k.SetSameSite(fasthttp.CookieSameSiteStrictMode)

@@ -18,7 +18,7 @@
 // settings.go, live.go, users.go, companies.go, apikeys.go. The web page's session
 // is in a cookie, with a token against forged calls (csrf.go). Changes are
 // commands of the resolver; nothing is kept here but the
-// guards: guesses.go (against guessing passwords), slots.go (how many costly
+// guards: guesses.go (against guessing passwords), device.go (known devices), slots.go (how many costly
 // things run at once).
 //
 // [Ops] serves /healthz, /readyz and /metrics and answers everything else with

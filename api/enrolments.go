@@ -115,6 +115,8 @@ type stepVisit struct {
 	Result string `json:"result"`
 	// Branch is the index of the branch that a split chose.
 	Branch *int `json:"branch"`
+	// Reason is why it failed.
+	Reason *string `json:"reason"`
 }
 
 // enrolmentPath is a way with all its steps.
@@ -158,6 +160,9 @@ func visits(f *resolver.FlowState, of []flows.Visit) []stepVisit {
 		out[i] = stepVisit{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String()}
 		if x.Result == flows.Branched {
 			out[i].Branch = &x.Branch
+		}
+		if x.Result == flows.Failed {
+			out[i].Reason = record.TextOrNull(x.Reason)
 		}
 	}
 	return out

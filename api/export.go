@@ -13,6 +13,8 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -122,21 +124,31 @@ func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w
 		EventType  string          `json:"event_type"`
 		Timestamp  string          `json:"timestamp"`
 		Properties json.RawMessage `json:"properties"`
+		Key        *string         `json:"idempotency_key"`
 	}
 	var ids []resolver.ProfileID
 	for _, typ := range types {
-		err := e.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: account, EventType: typ, Properties: true}, func(b *query.ReplayBlock) error {
+		err := e.History.Replay(ctx, query.ReplayQuery{Cut: cut, Account: account, EventType: typ, Properties: true, Keys: true}, func(b *query.ReplayBlock) error {
 			ids = ids[:0]
 			if err := e.Node.Read(ctx, account, func(v *resolver.View) error {
 				for _, o := range b.Ordinal {
-					ids = append(ids, v.ProfileID(o))
+					id, err := v.HistoryProfileID(o)
+					if err != nil {
+						return err
+					}
+					ids = append(ids, id)
 				}
 				return nil
 			}); err != nil {
 				return err
 			}
 			for i := range b.Ordinal {
-				if err := enc.Encode(event{ids[i].String(), typ, record.Time(b.TimeMs[i]), record.Object(b.Properties.At(i))}); err != nil {
+				x := event{ids[i].String(), typ, record.Time(b.TimeMs[i]), record.Object(b.Properties.At(i)), nil}
+				if key := b.IdempotencyKey.At(i); len(key) > 0 {
+					text := string(key)
+					x.Key = &text
+				}
+				if err := enc.Encode(x); err != nil {
 					return err
 				}
 			}
@@ -195,6 +207,11 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 	go func() {
 		defer close(s.done)
 		defer release()
+		defer func() {
+			if r := recover(); r != nil {
+				w.CloseWithError(panics.Report(a.opts.Metrics, a.opts.Logger, "an export", r)) //nolint:errcheck // never fails
+			}
+		}()
 		ended := make(chan struct{})
 		defer close(ended)
 		go func() { // the service stops
@@ -217,7 +234,7 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 	c.SetStatusCode(http.StatusOK)
 	c.SetContentType("application/x-ndjson")
 	c.Response.Header.Set("Cache-Control", "no-store")
-	c.Response.SetBodyStream(s, -1)
+	c.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "the answer of an export", s), -1)
 	return streaming, nil
 }
 

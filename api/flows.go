@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -166,7 +167,7 @@ func (a *API) validateFlow(c *call) (any, error) {
 		if !ok {
 			return errNoFlow
 		}
-		for _, x := range v.FlowFaults(f.ID) {
+		for _, x := range append(v.FlowFaults(f.ID), f.Def.TargetFaults(a.webhookGuard())...) {
 			out = append(out, flowFault{record.TextOrNull(x.Step), x.Path, x.Message})
 		}
 		if f.Def.SendsEmail() && v.CompanyState().EmailCredits < 1 {
@@ -183,6 +184,9 @@ func (a *API) publishFlow(c *call) (any, error) {
 	var cancel context.CancelFunc
 	c.ctx, cancel = context.WithTimeout(context.Background(), a.opts.PublishWait+a.opts.ReadTimeout)
 	defer cancel()
+	if err := a.checkTargets(c); err != nil {
+		return nil, err
+	}
 	if err := a.command(c, resolver.CommandFlowPublish, resolver.FlowID{ID: c.id()}, nil); err != nil {
 		return nil, err
 	}
@@ -209,6 +213,24 @@ func (a *API) publishFlow(c *call) (any, error) {
 		return accepted{f, "the conditions of the flow's steps are being built; it goes live by itself when they are, look at its status"}, nil
 	}
 }
+
+// checkTargets refuses to publish a flow with a webhook to a place that this server
+// does not call. What else is wrong with the flow is found when the record is applied.
+func (a *API) checkTargets(c *call) error {
+	var faults flows.Faults
+	err := a.read(c, func(v *resolver.View) error {
+		if f, ok := v.Flow(c.id()); ok && f.Status == resolver.FlowDraft {
+			faults = f.Def.TargetFaults(a.webhookGuard())
+		}
+		return nil
+	})
+	if err == nil && len(faults) > 0 {
+		err = badField("definition", "the flow is not complete: %s", faults)
+	}
+	return err
+}
+
+func (a *API) webhookGuard() webhook.Guard { return webhook.Guard{AllowPrivate: a.opts.AllowPrivate} }
 
 // triggerFlow answers POST /flows/{id}/trigger: it enrols a contact in a flow
 // whose trigger is the API.

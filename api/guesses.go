@@ -3,17 +3,26 @@ package api
 import (
 	"container/list"
 	"crypto/sha256"
+	"math"
 	"net"
 	"strings"
 	"sync"
 	"time"
 )
 
-// guesses slows down who guesses passwords. It counts failed sign-ins per
-// e-mail and per address; behind a few free ones each further failure doubles
-// the pause before the next attempt. The table is bounded: the entry that was
-// touched longest ago gives way, and to push one out takes as many password
-// checks as the table has entries.
+// guesses slows down whoever guesses passwords. It counts failed sign-ins; behind
+// a few free ones each further failure doubles the pause before the next attempt.
+//
+// An attempt from a device that is not known is paused by what came from its own
+// address: all failures there, and those there with this e-mail. Failures with the
+// e-mail from other addresses never pause it, so nobody can lock a person out by
+// guessing with their e-mail from elsewhere. They are counted, though: an e-mail
+// that is guessed at from many addresses leaves each of them one attempt instead
+// of five, with longer pauses. An attempt from a known device (device.go) is
+// paused by failures with that device alone.
+//
+// The table is bounded: the entry that was touched longest ago gives way. To push
+// one out takes a quarter as many password checks as the table has entries.
 type guesses struct {
 	now func() time.Time
 	max int
@@ -35,16 +44,30 @@ type guessEntry struct {
 
 // pause is how failures turn into waiting.
 type pause struct {
-	free    int // failures without a pause
-	longest time.Duration
+	free           int // failures without a pause
+	first, longest time.Duration
 }
 
 var (
-	// Anybody can make an e-mail wait, so its pause stays short; an address
-	// hurts only itself.
-	emailPause   = pause{free: 5, longest: 5 * time.Minute}
-	addressPause = pause{free: 20, longest: 15 * time.Minute}
+	// emailPause is for one e-mail from one address; attackedPause takes its place
+	// while the e-mail is guessed at from many.
+	emailPause    = pause{free: 5, first: time.Second, longest: 5 * time.Minute}
+	attackedPause = pause{free: 1, first: 30 * time.Second, longest: 15 * time.Minute}
+	// addressPause is for all e-mails from one address, networkPause for an IPv6
+	// network of a customer who has many addresses.
+	addressPause = pause{free: 20, first: time.Second, longest: 15 * time.Minute}
+	networkPause = pause{free: 100, first: time.Second, longest: 15 * time.Minute}
+	// knownPause is for one known device or session.
+	knownPause = pause{free: 5, first: time.Second, longest: 5 * time.Minute}
+	// forgedPause is for devices shown from one address that are not known.
+	forgedPause = pause{free: 10, first: time.Second, longest: 15 * time.Minute}
+	// noPause only counts.
+	noPause = pause{free: math.MaxInt}
 )
+
+// attackedAfter is the number of failures with an e-mail, from wherever, at which
+// it counts as being guessed at.
+const attackedAfter = 20
 
 // guessMemory is after how long without a failure the count starts anew.
 const guessMemory = time.Hour
@@ -57,7 +80,7 @@ func (p pause) after(failures int) time.Duration {
 	if n > 20 {
 		return p.longest
 	}
-	return min(p.longest, time.Second<<(n-1))
+	return min(p.longest, p.first<<(n-1))
 }
 
 func newGuesses(now func() time.Time, limit int) *guesses {
@@ -67,48 +90,99 @@ func newGuesses(now func() time.Time, limit int) *guesses {
 	return g
 }
 
-// attempt is one sign-in under way.
-type attempt struct {
-	g              *guesses
-	email, address guessKey
+// counted is an entry at which an attempt counts. A success forgets the failures of
+// one that is own to the e-mail or the device; elsewhere it takes back only this
+// attempt: a person who has a password must not reset the count of guesses at others'.
+type counted struct {
+	key   guessKey
+	pause pause
+	own   bool
 }
 
-// begin counts an attempt as failed until it succeeds, so that attempts at the
-// same time count as well. wait is positive when it must not be made yet.
+// attempt is one sign-in under way.
+type attempt struct {
+	g       *guesses
+	counted []counted
+}
+
+// begin begins an attempt from a device that is not known. It counts as failed
+// until it succeeds, so that attempts at the same time count as well. wait is
+// positive when it must not be made yet.
 func (g *guesses) begin(email string, ip net.IP) (a attempt, wait time.Duration) {
-	a = attempt{g, emailKey(email), addressKey(ip)}
-	now := g.now()
+	address, network := networks(ip)
+	name := newGuessKey("e", emailBytes(email))
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for _, k := range []guessKey{a.email, a.address} {
-		if e := g.find(k, now); e != nil {
+	pair := emailPause
+	if e := g.find(name, g.now()); e != nil && e.failures >= attackedAfter {
+		pair = attackedPause
+	}
+	counts := []counted{
+		{key: name, pause: noPause},
+		{key: newGuessKey("p", address, emailBytes(email)), pause: pair, own: true},
+		{key: newGuessKey("a", address), pause: addressPause},
+	}
+	if network != nil {
+		counts = append(counts, counted{key: newGuessKey("n", network), pause: networkPause})
+	}
+	return g.beginLocked(counts)
+}
+
+// beginKnown begins an attempt from a known device, or with a session.
+func (g *guesses) beginKnown(device guessKey) (a attempt, wait time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.beginLocked([]counted{{key: device, pause: knownPause, own: true}})
+}
+
+// lookAtDevice reports whether a device that an address shows is to be looked at,
+// and counts it as not known until recognised is called. It bounds the look-ups
+// that somebody causes who makes devices up.
+func (g *guesses) lookAtDevice(ip net.IP) (look bool, recognised func()) {
+	address, _ := networks(ip)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a, wait := g.beginLocked([]counted{{key: newGuessKey("f", address), pause: forgedPause}})
+	return wait <= 0, a.undo
+}
+
+func (g *guesses) beginLocked(counts []counted) (a attempt, wait time.Duration) {
+	now := g.now()
+	for _, c := range counts {
+		if e := g.find(c.key, now); e != nil {
 			wait = max(wait, e.until.Sub(now))
 		}
 	}
 	if wait > 0 {
-		return a, wait
+		return attempt{g: g}, wait
 	}
-	g.fail(a.email, emailPause, now)
-	g.fail(a.address, addressPause, now)
-	return a, 0
+	for _, c := range counts {
+		g.fail(c.key, c.pause, now)
+	}
+	return attempt{g, counts}, 0
 }
 
-// succeeded forgets the e-mail's failures and takes back this attempt's from
-// the address: who has a password of their own must not reset the count of
-// guesses at others'.
+// succeeded forgets the failures with this e-mail from this address, or with this
+// device, and takes this attempt back elsewhere.
 func (a attempt) succeeded() {
 	a.g.mu.Lock()
 	defer a.g.mu.Unlock()
-	a.g.remove(a.email)
-	a.g.takeBack(a.address, addressPause)
+	for _, c := range a.counted {
+		if c.own {
+			a.g.remove(c.key)
+		} else {
+			a.g.takeBack(c.key, c.pause)
+		}
+	}
 }
 
 // undo takes back an attempt at which the password was not looked at.
 func (a attempt) undo() {
 	a.g.mu.Lock()
 	defer a.g.mu.Unlock()
-	a.g.takeBack(a.email, emailPause)
-	a.g.takeBack(a.address, addressPause)
+	for _, c := range a.counted {
+		a.g.takeBack(c.key, c.pause)
+	}
 }
 
 func (g *guesses) find(k guessKey, now time.Time) *guessEntry {
@@ -166,17 +240,28 @@ func (g *guesses) size() int {
 	return len(g.mu.entries)
 }
 
-func emailKey(email string) guessKey {
-	return sha256.Sum256([]byte("e" + strings.ToLower(strings.TrimSpace(email))))
+// newGuessKey hashes what an entry is about; kind keeps kinds of entries apart.
+func newGuessKey(kind string, parts ...[]byte) guessKey {
+	h := sha256.New()
+	h.Write([]byte(kind))
+	for _, p := range parts {
+		h.Write([]byte{byte(len(p) >> 8), byte(len(p))}) // no part has 64 KiB
+		h.Write(p)
+	}
+	return guessKey(h.Sum(nil))
 }
 
-// addressKey takes an IPv6 network of 64 bits for one address: that much is
-// handed to each customer of a provider.
-func addressKey(ip net.IP) guessKey {
+// emailBytes is an e-mail as users are found by it.
+func emailBytes(email string) []byte { return []byte(strings.ToLower(strings.TrimSpace(email))) }
+
+// networks takes an IPv6 network of 64 bits for one address: that much each customer
+// of a provider gets. Many get 48 bits, which is network; nil for IPv4.
+func networks(ip net.IP) (address, network []byte) {
 	if v4 := ip.To4(); v4 != nil {
-		ip = v4
-	} else if len(ip) == net.IPv6len {
-		ip = ip[:8]
+		return v4, nil
 	}
-	return sha256.Sum256(append([]byte("a"), ip...))
+	if len(ip) == net.IPv6len {
+		return ip[:8], ip[:6]
+	}
+	return ip, nil
 }

@@ -31,27 +31,81 @@ func TestGuessesPausePerEmail(t *testing.T) {
 	if w := failN(t, g, c, "a@x.io", home, 5); w != 0 {
 		t.Errorf("the first five attempts waited %s", w)
 	}
-	// From other addresses, and however it is written.
-	if _, wait := g.begin(" A@X.io", net.IPv4(192, 0, 2, 9)); wait != 0 {
+	if _, wait := g.begin(" A@X.io", home); wait != 0 { // however it is written
 		t.Errorf("the fifth failure already pauses for %s", wait)
 	}
-	if _, wait := g.begin("a@x.io", net.IPv4(192, 0, 2, 10)); wait != time.Second {
+	if _, wait := g.begin("a@x.io", home); wait != time.Second {
 		t.Errorf("after six failures the pause is %s, want 1 s", wait)
 	}
 	c.advance(time.Second)
-	if w := failN(t, g, c, "a@x.io", net.IPv4(192, 0, 2, 11), 4); w != 2*time.Second+4*time.Second+8*time.Second {
+	if w := failN(t, g, c, "a@x.io", home, 4); w != 2*time.Second+4*time.Second+8*time.Second {
 		t.Errorf("pauses do not double: waited %s", w)
 	}
-	failN(t, g, c, "a@x.io", net.IPv4(192, 0, 2, 12), 15)
-	if _, wait := g.begin("a@x.io", net.IPv4(192, 0, 2, 13)); wait != emailPause.longest {
+	failN(t, g, c, "a@x.io", home, 8)
+	if _, wait := g.begin("a@x.io", home); wait != emailPause.longest {
 		t.Errorf("the longest pause is %s, want %s", wait, emailPause.longest)
 	}
-	if _, wait := g.begin("b@x.io", net.IPv4(192, 0, 2, 13)); wait != 0 {
+	if _, wait := g.begin("b@x.io", home); wait != 0 {
 		t.Errorf("another e-mail waits %s", wait)
 	}
 	c.advance(guessMemory + time.Second)
 	if _, wait := g.begin("a@x.io", home); wait != 0 {
 		t.Errorf("failures are not forgotten: %s", wait)
+	}
+}
+
+// TestGuessesFromElsewhere: however often an e-mail is guessed at elsewhere, an
+// address that has not failed may try it; each that guesses has to wait longer.
+func TestGuessesFromElsewhere(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	g := newGuesses(c.Now, 10_000)
+	for i := range 500 {
+		if _, wait := g.begin("a@x.io", net.IPv4(10, 0, byte(i>>8), byte(i))); wait != 0 {
+			t.Fatalf("address %d waits %s at its first attempt", i, wait)
+		}
+	}
+	if _, wait := g.begin("a@x.io", home); wait != 0 {
+		t.Errorf("an address that never failed waits %s", wait)
+	}
+	if _, wait := g.begin("a@x.io", home); wait != 0 {
+		t.Errorf("the first failure pauses for %s", wait)
+	}
+	if _, wait := g.begin("a@x.io", home); wait != attackedPause.first {
+		t.Errorf("after the second failure with an e-mail under attack the pause is %s, want %s", wait, attackedPause.first)
+	}
+	if _, wait := g.begin("quiet@x.io", home); wait != 0 {
+		t.Errorf("another e-mail waits %s", wait)
+	}
+}
+
+// TestGuessesKnownDevice: a known device waits for its own failures alone, and
+// makes nobody else wait.
+func TestGuessesKnownDevice(t *testing.T) {
+	c := &clock{now: time.Unix(1e9, 0)}
+	g := newGuesses(c.Now, 100)
+	device, other := newGuessKey("d", []byte("1")), newGuessKey("d", []byte("2"))
+	failN(t, g, c, "a@x.io", home, 30)
+	for i := range 6 {
+		if _, wait := g.beginKnown(device); wait != 0 {
+			t.Fatalf("attempt %d waits %s", i, wait)
+		}
+	}
+	if _, wait := g.beginKnown(device); wait != time.Second {
+		t.Errorf("after six failures of its own it waits %s, want 1 s", wait)
+	}
+	if _, wait := g.beginKnown(other); wait != 0 {
+		t.Errorf("another device waits %s", wait)
+	}
+	c.advance(time.Second)
+	a, wait := g.beginKnown(device)
+	if wait != 0 {
+		t.Fatalf("still waits %s", wait)
+	}
+	a.succeeded()
+	for range 6 {
+		if _, wait = g.beginKnown(device); wait != 0 {
+			t.Errorf("a success forgets nothing: %s", wait)
+		}
 	}
 }
 
@@ -66,8 +120,17 @@ func TestGuessesPausePerAddress(t *testing.T) {
 	if _, wait := g.begin("new@x.io", net.ParseIP("2001:db8::ffff")); wait != time.Second {
 		t.Errorf("another e-mail from the same network waits %s, want 1 s", wait)
 	}
-	if _, wait := g.begin("new@x.io", net.ParseIP("2001:db8:0:1::1")); wait != 0 {
-		t.Errorf("another network waits %s", wait)
+	for i := range 79 { // 100 of the customer's network in all, with the 21 of before
+		if _, wait := g.begin("new@x.io", net.ParseIP(fmt.Sprintf("2001:db8:0:%x::1", i+1))); wait != 0 {
+			t.Errorf("another network waits %s", wait)
+		}
+	}
+	g.begin("new@x.io", net.ParseIP("2001:db8:0:8000::1"))
+	if _, wait := g.begin("new@x.io", net.ParseIP("2001:db8:0:8001::1")); wait != time.Second {
+		t.Errorf("after 101 failures another part of the customer's network waits %s, want 1 s", wait)
+	}
+	if _, wait := g.begin("new@x.io", net.ParseIP("2001:db8:1::1")); wait != 0 {
+		t.Errorf("another customer waits %s", wait)
 	}
 }
 
@@ -77,7 +140,7 @@ func TestGuessesSuccess(t *testing.T) {
 	c := &clock{now: time.Unix(1e9, 0)}
 	g := newGuesses(c.Now, 100)
 	failN(t, g, c, "victim@x.io", home, 20)
-	c.advance(5 * time.Minute)
+	c.advance(attackedPause.longest)
 	for range 3 {
 		a, wait := g.begin("own@x.io", home)
 		if wait > 0 {
@@ -85,10 +148,10 @@ func TestGuessesSuccess(t *testing.T) {
 		}
 		a.succeeded()
 	}
-	if e := g.find(addressKey(home), c.now); e == nil || e.failures != 20 {
+	if e := g.find(newGuessKey("a", home.To4()), c.now); e == nil || e.failures != 20 {
 		t.Errorf("the address has %+v, want its 20 failures", e)
 	}
-	if e := g.find(emailKey("own@x.io"), c.now); e != nil {
+	if e := g.find(newGuessKey("p", home.To4(), []byte("own@x.io")), c.now); e != nil {
 		t.Errorf("after a success the e-mail has %+v", e)
 	}
 	for range 50 {
@@ -112,7 +175,7 @@ func TestGuessesBounded(t *testing.T) {
 	if n := g.size(); n > 50 {
 		t.Errorf("the table has %d entries, its limit is 50", n)
 	}
-	if g.find(emailKey("busy@x.io"), c.now) == nil {
+	if g.find(newGuessKey("e", []byte("busy@x.io")), c.now) == nil {
 		t.Error("the e-mail that is guessed at all the time was dropped")
 	}
 }

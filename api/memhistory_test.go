@@ -269,6 +269,9 @@ func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*q
 		if q.Properties {
 			b.Properties.Append(properties)
 		}
+		if q.Keys {
+			b.IdempotencyKey.Append([]byte(r.entry.IdempotencyKey))
+		}
 	}
 	h.mu.Unlock() // fn may take its time, or ask again
 	for _, b := range blocks {

@@ -36,10 +36,10 @@ func (a *API) registerMetrics(set *metrics.Set) {
 		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
 	}
 	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.guesses.size()) })
-	for name, s := range map[string]*slots{"evaluation": a.evaluations, "combination": a.combinations, "password": a.passwords} {
+	for name, s := range map[string]*slots{"evaluation": a.evaluations, "combination": a.combinations, "password": a.strangersPasswords, "password_known": a.passwords} {
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, name), func() float64 { return float64(s.running()) })
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, name), func() float64 { return float64(s.waiting.Load()) })
-		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })
+		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away_total{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })
 	}
 }
 

@@ -1,12 +1,15 @@
 package api
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"sync/atomic"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/exposition"
 )
 
 // Ops answers /healthz, /readyz and /metrics from the moment the service
@@ -73,8 +76,10 @@ func (o *Ops) Handle(ctx *fasthttp.RequestCtx) {
 			return
 		}
 		ctx.SetContentType("text/plain; version=0.0.4; charset=utf-8")
-		o.metrics.WritePrometheus(ctx)
-		metrics.WriteProcessMetrics(ctx)
+		var samples bytes.Buffer
+		o.metrics.WritePrometheus(&samples)
+		metrics.WriteProcessMetrics(&samples)
+		exposition.Write(ctx, samples.Bytes()) //nolint:errcheck // it writes to memory
 	default:
 		if in == nil {
 			o.refuse(ctx, string(ctx.Path()), fasthttp.StatusServiceUnavailable, "the server is starting; try again in a moment")

@@ -76,11 +76,12 @@ type Options struct {
 	TimelineEvents int
 
 	// Password is the cost of a password check. Each takes its memory; at most
-	// PasswordChecks (default 2) run at once and PasswordQueue (default 32) wait.
+	// PasswordChecks (default 2) of strangers run at once and PasswordQueue (default
+	// 32) wait. One more is for people who are signed in or show a known device.
 	Password       password.Params
 	PasswordChecks int
 	PasswordQueue  int
-	// GuessEntries bounds the table of failed sign-ins; default 10,000.
+	// GuessEntries bounds the table of failed sign-ins; default 40,000.
 	GuessEntries int
 	// SessionTTL is how long a session lasts; default 14 days.
 	SessionTTL time.Duration
@@ -108,7 +109,7 @@ func (o Options) withDefaults() Options {
 	o.Password = cmp.Or(o.Password, password.Default)
 	o.PasswordChecks = cmp.Or(o.PasswordChecks, 2)
 	o.PasswordQueue = cmp.Or(o.PasswordQueue, 32)
-	o.GuessEntries = cmp.Or(o.GuessEntries, 10_000)
+	o.GuessEntries = cmp.Or(o.GuessEntries, 40_000)
 	o.SessionTTL = cmp.Or(o.SessionTTL, 14*24*time.Hour)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	if o.SNS == nil {

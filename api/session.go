@@ -3,10 +3,10 @@ package api
 import (
 	"encoding/base64"
 	"fmt"
-	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/internal/password"
@@ -48,10 +48,11 @@ var errWrongPassword = &problem{status: http.StatusUnauthorized, message: "email
 // signIn answers POST /session.
 func (a *API) signIn(c *call) (any, error) {
 	var in struct {
-		Email     *string `json:"email"`
-		Password  *string `json:"password"`
-		AccountID *string `json:"account_id"`
-		Cookie    bool    `json:"cookie"`
+		Email       *string `json:"email"`
+		Password    *string `json:"password"`
+		AccountID   *string `json:"account_id"`
+		Cookie      bool    `json:"cookie"`
+		DeviceToken string  `json:"device_token"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
@@ -66,17 +67,30 @@ func (a *API) signIn(c *call) (any, error) {
 	case len(*in.Password) > maxPasswordBytes:
 		return nil, badField("password", "password is longer than %d bytes", maxPasswordBytes)
 	}
-	attempt, err := a.guess(*in.Email, c.RemoteIP())
+	who := usersQuery{*in.Email, in.AccountID}
+	known, candidates, err := a.knownDevice(c, who, shownDevice(c.RequestCtx, in.DeviceToken))
+	if err != nil {
+		return nil, err
+	}
+	var attempt attempt
+	checks := a.strangersPasswords
+	if known != nil {
+		attempt, err = allowed(a.guesses.beginKnown(*known))
+		checks = a.passwords
+	} else {
+		attempt, err = allowed(a.guesses.begin(*in.Email, c.RemoteIP()))
+	}
 	if err != nil {
 		a.signIns[signInPaused].Inc()
 		return nil, err
 	}
-	candidates, err := a.usersByEmail(c.ctx, usersQuery{*in.Email, in.AccountID})
-	if err != nil {
-		attempt.undo()
-		return nil, err
+	if candidates == nil {
+		if candidates, err = a.usersByEmail(c.ctx, who); err != nil {
+			attempt.undo()
+			return nil, err
+		}
 	}
-	release, err := a.passwords.acquire(c.ctx)
+	release, err := checks.acquire(c.ctx)
 	if err != nil {
 		attempt.undo()
 		return nil, err
@@ -95,9 +109,31 @@ func (a *API) signIn(c *call) (any, error) {
 	return a.createSession(c, found, in.Cookie)
 }
 
-// guess begins an attempt at a password; the error says to wait.
-func (a *API) guess(email string, ip net.IP) (attempt, error) {
-	x, wait := a.guesses.begin(email, ip)
+// knownDevice returns the key of the device that a sign-in shows, nil when it shows
+// none or one that is not known. candidates are nil when nothing was looked up.
+func (a *API) knownDevice(c *call, who usersQuery, token string) (known *guessKey, candidates []candidate, err error) {
+	d, ok := parseDevice(token, a.opts.Now())
+	if !ok {
+		return nil, nil, nil
+	}
+	look, recognised := a.guesses.lookAtDevice(c.RemoteIP())
+	if !look {
+		return nil, nil, nil
+	}
+	if candidates, err = a.usersByEmail(c.ctx, who); err != nil {
+		recognised() // nobody was found out
+		return nil, nil, err
+	}
+	if !d.knownTo(candidates, a.decoy) {
+		return nil, candidates, nil
+	}
+	recognised()
+	key := d.key()
+	return &key, candidates, nil
+}
+
+// allowed turns the wait before an attempt into an error.
+func allowed(x attempt, wait time.Duration) (attempt, error) {
 	if wait <= 0 {
 		return x, nil
 	}
@@ -125,10 +161,11 @@ func (a *API) whose(candidates []candidate, text string) (*candidate, error) {
 	return nil, nil
 }
 
-// sessionAnswer is a session as it is answered. The token is left out where it
-// is in a cookie: no script is to see it.
+// sessionAnswer is a session as it is answered. The tokens are left out where they
+// are in cookies: no script is to see them.
 type sessionAnswer struct {
 	Token       string   `json:"token,omitempty"`
+	DeviceToken string   `json:"device_token,omitempty"`
 	CSRFToken   string   `json:"csrf_token,omitempty"`
 	ExpiresAt   string   `json:"expires_at"`
 	AccountID   string   `json:"account_id"`
@@ -158,12 +195,17 @@ func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	device, err := newDeviceToken(a.opts.Rand, &p.User, a.opts.Now())
+	if err != nil {
+		return nil, err
+	}
 	out := newSessionAnswer(p.Account, &p.User, expires)
 	if cookie {
 		setSessionCookie(c.RequestCtx, token, a.opts.SessionTTL)
+		setDeviceCookie(c.RequestCtx, device)
 		out.CSRFToken = csrfToken(token)
 	} else {
-		out.Token = token
+		out.Token, out.DeviceToken = token, device
 	}
 	return out, nil
 }

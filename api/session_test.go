@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestSession(t *testing.T) {
 		Perms     []string `json:"permissions"`
 	}
 	// The e-mail is compared trimmed and without regard to case.
-	s.want("POST", "/session", fmt.Sprintf(`{"email":"  OWNER@muster.local ","password":%q}`, s.creds.ConsolePassword), &d)
+	s.want("POST", "/session", fmt.Sprintf(`{"email":"  %s ","password":%q}`, strings.ToUpper(s.creds.ConsoleEmail), s.creds.ConsolePassword), &d)
 	if d.ExpiresAt != "2025-03-15T12:00:00.000Z" || d.AccountID != s.creds.AccountID || d.AppID != s.creds.AppID || d.Email != s.creds.ConsoleEmail ||
 		!slices.Contains(d.Perms, "segments:write") || len(d.Token) < 60 {
 		t.Errorf("have %+v", d)
@@ -115,15 +116,15 @@ func TestSignInPauses(t *testing.T) {
 // no more than so many that wait.
 func TestPasswordChecksBounded(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue, o.ReadTimeout = 1, 1, 200*time.Millisecond })
-	release, err := s.api.passwords.acquire(t.Context())
+	release, err := s.api.strangersPasswords.acquire(t.Context())
 	ok(t, err)
 	defer release()
-	s.api.passwords.waiting.Add(1)
+	s.api.strangersPasswords.waiting.Add(1)
 	status, a := s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("with a full queue: %d %s", status, a.Message)
 	}
-	s.api.passwords.waiting.Add(-1)
+	s.api.strangersPasswords.waiting.Add(-1)
 	for range 10 { // more than may fail without a pause: these are not judged
 		if status, a = s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
 			t.Fatalf("who waits in vain is answered %d %s", status, a.Message)

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"github.com/musterhq/muster/ingest"
 )
 
 // streamWriteTimeout is how long a watcher may take to read what is sent.
@@ -43,10 +45,10 @@ func (a *API) stream(c *call, source streamSource, hello string) any {
 	c.Response.Header.Set("Cache-Control", "no-store")
 	c.Response.Header.Set("X-Accel-Buffering", "no")
 	c.Response.ImmediateHeaderFlush = true
-	c.Response.SetBodyStream(&stream{
+	c.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "a live stream", &stream{
 		api: a, account: c.account, tokenHash: c.tokenHash, conn: c.Conn(), source: source,
 		beat: time.NewTicker(a.opts.Heartbeat), pending: []byte(hello),
-	}, -1)
+	}), -1)
 	return streaming
 }
 

@@ -3,15 +3,14 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
-	"runtime/debug"
 	"strings"
 
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
@@ -61,7 +60,7 @@ var errNoLink = errors.New("not a link of ours")
 func (a *API) track(rc *fasthttp.RequestCtx) {
 	defer func() {
 		if r := recover(); r != nil {
-			a.opts.Logger.Error("tracking failed", "error", fmt.Sprintf("panic: %v\n%s", r, debug.Stack()))
+			panics.Report(a.opts.Metrics, a.opts.Logger, "tracking", r)
 			writePage(rc, pageFault)
 		}
 	}()

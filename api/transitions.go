@@ -185,7 +185,11 @@ func (a *API) pastTransitions(ctx context.Context, q query.TransitionsQuery) ([]
 	out := make([]resolver.TransitionEvent, len(list))
 	return out, a.opts.Node.Read(ctx, q.Account, func(v *resolver.View) error {
 		for i := range list {
-			out[i] = resolver.TransitionEvent{Transition: list[i], Profile: v.ProfileID(list[i].Ordinal)}
+			id, err := v.HistoryProfileID(list[i].Ordinal)
+			if err != nil {
+				return err
+			}
+			out[i] = resolver.TransitionEvent{Transition: list[i], Profile: id}
 		}
 		return nil
 	})

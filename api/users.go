@@ -180,7 +180,7 @@ func (a *API) changePassword(c *call) (any, error) {
 		return nil, err
 	}
 	// Who has got hold of a session must not find out the password with it.
-	attempt, err := a.guess(c.user.Email, c.RemoteIP())
+	attempt, err := allowed(a.guesses.beginKnown(newGuessKey("s", []byte(c.tokenHash))))
 	if err != nil {
 		return nil, err
 	}
@@ -202,5 +202,22 @@ func (a *API) changePassword(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, a.command(c, resolver.CommandPasswordSet, resolver.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil)
+	if err := a.command(c, resolver.CommandPasswordSet, resolver.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil); err != nil {
+		return nil, err
+	}
+	return nil, a.keepDevice(c, hash)
+}
+
+// keepDevice keeps the browser known whose person has a new password.
+func (a *API) keepDevice(c *call, passwordHash string) error {
+	if c.csrf == "" { // no browser
+		return nil
+	}
+	u := c.user
+	u.PasswordHash = passwordHash
+	device, err := newDeviceToken(a.opts.Rand, &u, a.opts.Now())
+	if err == nil {
+		setDeviceCookie(c.RequestCtx, device)
+	}
+	return err
 }

@@ -95,7 +95,7 @@ func TestUsers(t *testing.T) {
 		{"POST", "/users", `{"email":"c@x.io","password":"short","permissions":[]}`, 400, "password", "12"},
 		{"POST", "/users", `{"email":" ","password":"long enough password","permissions":[]}`, 400, "email", "email"},
 		{"POST", "/users", `{"email":"c@x.io","password":"long enough password","permissions":["x:y"]}`, 400, "permissions", "permissions[0]"},
-		{"POST", "/users", `{"email":" OWNER@muster.local","password":"long enough password","permissions":[]}`, 409, "email", "exists"},
+		{"POST", "/users", `{"email":" ` + strings.ToUpper(s.creds.ConsoleEmail) + `","password":"long enough password","permissions":[]}`, 409, "email", "exists"},
 		{"PATCH", "/users/usr_none", `{"name":"x"}`, 404, "id", "no user"},
 		{"DELETE", "/users/usr_none", "", 404, "id", "no user"},
 		{"GET", "/users?cursor=AAAA", "", 400, "cursor", "cursor"},

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/internal/wire"
 )
@@ -110,6 +112,20 @@ type Visit struct {
 	AtMs   int64
 	Result Result
 	Branch int // of a split
+	// Reason says why the step failed, MaxReasonBytes at most. It is only with Failed,
+	// or with Pending while that waits for a paused flow.
+	Reason string
+}
+
+// MaxReasonBytes bounds why a step failed.
+const MaxReasonBytes = 200
+
+// boundReason cuts a reason between characters.
+func boundReason(text string) string {
+	if len(text) > MaxReasonBytes {
+		text = text[:MaxReasonBytes]
+	}
+	return strings.ToValidUTF8(text, "")
 }
 
 // RetryMs is when a step is tried again whose effect found no room.
@@ -146,7 +162,9 @@ func (e *Enrolment) Timed() bool { return e.Status == InProgress && e.Phase != A
 var ErrFormat = errors.New("stored enrolments have a bad format")
 
 const (
-	recordVersion = 1
+	// A record without reasons is written in version 1, which every build reads.
+	recordVersion        = 1
+	recordVersionReasons = 2
 	// KeptEnded is how many ended ways of a profile through a flow are kept, the
 	// newest.
 	KeptEnded = 10
@@ -186,7 +204,12 @@ func (r *Record) Begin(e Enrolment) *Enrolment {
 // Append writes the record behind dst.
 func (r *Record) Append(dst []byte) []byte {
 	le := binary.LittleEndian
-	dst = append(dst, recordVersion)
+	reasons := slices.ContainsFunc(r.Ways, func(e Enrolment) bool { return e.reasons() > 0 })
+	if reasons {
+		dst = append(dst, recordVersionReasons)
+	} else {
+		dst = append(dst, recordVersion)
+	}
 	dst = le.AppendUint64(dst, uint64(r.DateMs))
 	dst = binary.AppendUvarint(dst, uint64(len(r.Ways)))
 	for i := range r.Ways {
@@ -204,15 +227,53 @@ func (r *Record) Append(dst []byte) []byte {
 			dst = append(dst, byte(v.Result), byte(v.Branch))
 		}
 		dst = wire.AppendBlock(dst, e.Event)
+		if reasons {
+			dst = e.appendReasons(dst)
+		}
 	}
 	return dst
+}
+
+// reasons counts the steps that have a reason.
+func (e *Enrolment) reasons() (n int) {
+	for i := range e.Path {
+		if e.Path[i].Reason != "" {
+			n++
+		}
+	}
+	return n
+}
+
+func (e *Enrolment) appendReasons(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, uint64(e.reasons()))
+	for i := range e.Path {
+		if why := e.Path[i].Reason; why != "" {
+			dst = wire.AppendBlock(binary.AppendUvarint(dst, uint64(i)), []byte(why))
+		}
+	}
+	return dst
+}
+
+// readReasons reads what appendReasons wrote.
+func (e *Enrolment) readReasons(in *wire.Reader) error {
+	next := uint64(0) // the least place that may come
+	for range in.Count(2) {
+		at, why := in.Uvarint(), in.Block()
+		if in.Bad || at < next || at >= uint64(len(e.Path)) || len(why) == 0 || len(why) > MaxReasonBytes {
+			return ErrFormat
+		}
+		e.Path[at].Reason = string(why)
+		next = at + 1
+	}
+	return nil
 }
 
 // Decode reads what Append wrote; it never panics. Slices point into b or are
 // the record's own, which it uses again.
 func (r *Record) Decode(b []byte) error {
 	in := wire.Reader{B: b}
-	if in.U8() != recordVersion {
+	version := in.U8()
+	if version != recordVersion && version != recordVersionReasons {
 		return ErrFormat
 	}
 	r.DateMs = int64(in.U64())
@@ -233,9 +294,14 @@ func (r *Record) Decode(b []byte) error {
 			return ErrFormat
 		}
 		for range visits {
-			e.Path = append(e.Path, Visit{int(min(in.Uvarint(), math.MaxInt32)), int64(in.U64()), Result(in.U8()), int(in.U8())})
+			e.Path = append(e.Path, Visit{Step: int(min(in.Uvarint(), math.MaxInt32)), AtMs: int64(in.U64()), Result: Result(in.U8()), Branch: int(in.U8())})
 		}
 		e.Event = in.Block()
+		if version == recordVersionReasons {
+			if err := e.readReasons(&in); err != nil {
+				return err
+			}
+		}
 	}
 	if in.Bad || len(in.B) != 0 {
 		return ErrFormat

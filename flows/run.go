@@ -109,16 +109,18 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 	return r
 }
 
-// Answer notes what became of the item that a way awaits. [Flow.Run] takes the way
-// on from there, at once or when the flow is live again. It returns false when the
-// way awaits no such item.
-func (f *Flow) Answer(e *Enrolment, item uint64, delivered bool, atMs int64) bool {
+// Answer notes what became of the item that a way awaits, and why where it failed.
+// [Flow.Run] takes the way on from there, at once or when the flow is live again. It
+// returns false when the way awaits no such item.
+func (f *Flow) Answer(e *Enrolment, item uint64, delivered bool, reason string, atMs int64) bool {
 	if e.Status != InProgress || e.Phase != Awaiting || e.Item != item {
 		return false
 	}
 	e.Phase, e.DueMs = HeardFailed, atMs
 	if delivered {
 		e.Phase = HeardDelivered
+	} else {
+		e.Path[len(e.Path)-1].Reason = boundReason(reason)
 	}
 	return true
 }
@@ -174,5 +176,8 @@ func (e *Enrolment) end(s Status, why Reason, r Result, branch int, atMs int64, 
 func (e *Enrolment) note(r Result, branch int, h Host) {
 	v := &e.Path[len(e.Path)-1]
 	v.Result, v.Branch = r, branch
+	if r != Failed {
+		v.Reason = ""
+	}
 	h.Left(v.Step, r)
 }

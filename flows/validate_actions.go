@@ -81,16 +81,20 @@ func (v *validator) webhook(x *Webhook) {
 // sample fills in all merge tags.
 func sample([]string) (string, bool) { return "x", true }
 
+// hostWritten reports whether a URL has no merge tag before its path.
+func hostWritten(text string) bool {
+	before, _, tagged := strings.Cut(text, "{{")
+	_, host, ok := strings.Cut(before, "://")
+	return !tagged || ok && strings.ContainsAny(host, "/?#")
+}
+
 // target checks a URL. Where a request goes is the author's to say, not that of
 // whoever a value is from: scheme and host are written out.
 func (v *validator) target(text string) {
 	path := v.at("url")
-	if before, _, tagged := strings.Cut(text, "{{"); tagged {
-		_, host, ok := strings.Cut(before, "://")
-		if !ok || !strings.ContainsAny(host, "/?#") {
-			v.fault(path, "must have its host written out, without merge tags")
-			return
-		}
+	if !hostWritten(text) {
+		v.fault(path, "must have its host written out, without merge tags")
+		return
 	}
 	t := v.tags(path, text, merge.Target)
 	if t == nil {

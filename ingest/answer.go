@@ -33,7 +33,11 @@ func appendResult(dst []byte, o *resolver.EventOutcome) []byte {
 		// A row that was imported before is a duplicate nobody looks up.
 		dst = o.Profile.AppendText(dst)
 	}
-	return append(dst, `","error":null}`...)
+	dst = append(dst, `","error":null`...)
+	if w := o.Warning(); w != "" {
+		dst = append(append(append(dst, `,"warning":"`...), w...), '"') // it has nothing to escape
+	}
+	return append(dst, '}')
 }
 
 // tally counts what became of a request's events.

@@ -1,8 +1,13 @@
 package ingest
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
+	"net"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/valyala/fasthttp"
 	"github.com/valyala/fastjson"
@@ -113,4 +118,71 @@ func BenchmarkHandler(b *testing.B) {
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*n), "ns/event")
 		})
 	}
+}
+
+// BenchmarkConnection is the way of requests over TCP, with the strict connection in
+// front of the library and without.
+func BenchmarkConnection(b *testing.B) {
+	for _, n := range []int{1, 100} {
+		for name, serve := range map[string]func(*Server, net.Listener) error{
+			"strict":  (*Server).Serve,
+			"library": func(s *Server, ln net.Listener) error { return s.Server.Serve(ln) },
+		} {
+			b.Run(fmt.Sprintf("events=%d/%s", n, name), func(b *testing.B) {
+				opts := testOptions()
+				h, err := New(submitFunc(func(out *resolver.Outcome) {
+					for range n {
+						out.Events = append(out.Events, resolver.EventOutcome{Status: resolver.EventAccepted})
+					}
+				}), testApps(), opts)
+				if err != nil {
+					b.Fatal(err)
+				}
+				ln, err := net.Listen("tcp", "127.0.0.1:0")
+				if err != nil {
+					b.Fatal(err)
+				}
+				srv, done := NewServer(opts, route(h)), make(chan error, 1)
+				go func() { done <- serve(srv, ln) }()
+				request := []byte(post("events/batch", string(benchBody(n))))
+				b.SetBytes(int64(len(request)))
+				b.ReportAllocs()
+				began := cpuTime()
+				b.RunParallel(func(pb *testing.PB) {
+					c, err := net.Dial("tcp", ln.Addr().String())
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					defer c.Close()
+					r := bufio.NewReader(c)
+					var resp fasthttp.Response
+					for pb.Next() {
+						if _, err := c.Write(request); err != nil {
+							b.Error(err)
+							return
+						}
+						if err := resp.Read(r); err != nil || resp.StatusCode() != 202 {
+							b.Error(resp.StatusCode(), err)
+							return
+						}
+					}
+				})
+				b.ReportMetric(float64((cpuTime()-began).Nanoseconds())/float64(b.N), "cpu-ns/op")
+				if err := errors.Join(srv.Shutdown(), <-done); err != nil {
+					b.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// cpuTime is what the process has used of the CPUs, which other work on the machine
+// changes less than the time that passed.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

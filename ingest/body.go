@@ -173,7 +173,15 @@ func receive(ctx *fasthttp.RequestCtx, dst []byte, limit int, l *lease, longest 
 	if whole > prefetched {
 		setReadDeadline(ctx, bodyTime(whole, longest))
 	}
-	buf, ok := l.grow(dst, 0, size)
+	buf, ok := dst, true
+	if kept := cap(dst); kept > size && l.need(l.held+int64(kept)) {
+		size = min(kept, whole+1) // all of it is in use while the body comes
+	} else {
+		if kept > size {
+			buf = nil
+		}
+		buf, ok = l.grow(buf, 0, size)
+	}
 	for ok {
 		n, err := stream.Read(buf[len(buf):size])
 		buf = buf[:len(buf)+n]

@@ -15,6 +15,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -78,7 +79,7 @@ const (
 	// copyBytes is the size up to which an answer is copied into the response.
 	copyBytes = 64 << 10
 	// outcomeBytes is the memory of one event's outcome and answer.
-	outcomeBytes = 160
+	outcomeBytes = 256
 )
 
 // work is what one request uses, kept for the next.
@@ -152,7 +153,14 @@ func (a *largeAnswer) Close() error {
 func (h *Handler) serve(ctx *fasthttp.RequestCtx, e endpoint) {
 	began := h.opts.Now()
 	w := h.acquire()
+	answered := false
+	defer func() {
+		if !answered { // it panicked: what it took is free, and what it used is no other's
+			w.lease.shrink(0)
+		}
+	}()
 	status := h.answer(ctx, w, e)
+	answered = true
 	if len(w.answer) <= copyBytes {
 		ctx.Response.SetBody(w.answer)
 		h.release(w)
@@ -174,9 +182,11 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx, w *work, e endpoint) int {
 		case err != nil:
 			refused = h.submitError(err)
 		case ok:
+			Authenticated(ctx)
 			refused = h.process(ctx, w, e, enc, account)
 		default:
 			h.counters.authFailures.Inc()
+			refusal.Mark(ctx, refusal.Unauthorized)
 			w.answer = appendDenied(w.answer[:0], e)
 		}
 	}
@@ -233,7 +243,9 @@ func (h *Handler) process(ctx *fasthttp.RequestCtx, w *work, e endpoint, enc enc
 	if refused = h.submit(w, e, account); refused != nil {
 		return refused
 	}
-	h.answerOutcome(w, e)
+	if h.answerOutcome(w, e) {
+		refusal.Mark(ctx, refusal.NoEvents)
+	}
 	return nil
 }
 
@@ -293,17 +305,19 @@ func (h *Handler) submitError(err error) *requestError {
 	return &requestError{503, "the server cannot store events at present; send the request again later with the same idempotency_key"}
 }
 
-// answerOutcome writes the answer to a request that was applied.
-func (h *Handler) answerOutcome(w *work, e endpoint) {
+// answerOutcome writes the answer to a request that was applied, and reports whether
+// all its events were refused.
+func (h *Handler) answerOutcome(w *work, e endpoint) (none bool) {
 	d, out := w.dec, &w.out
 	results, t := appendResults(w.answer[:0], d, out)
 	w.answer = results
 	h.counters.accepted.Add(t.accepted)
 	h.counters.duplicate.Add(t.duplicate)
 	h.counters.refused.Add(t.refused)
+	none = t.refused > 0 && t.refused == len(d.results)
 	if e == endpointEvent {
 		w.answer = results[1 : len(results)-1] // the one element of the array
-		return
+		return none
 	}
 	// The head needs the counts that the results give.
 	var head [96]byte
@@ -315,4 +329,5 @@ func (h *Handler) answerOutcome(w *work, e endpoint) {
 	} else {
 		w.answer = append(w.answer, '}')
 	}
+	return none
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/VictoriaMetrics/metrics"
@@ -123,7 +124,19 @@ type Options struct {
 	HeaderRoom int
 	// Connections is the largest number of connections; default 16,384.
 	Connections int
-	// ReadTimeout bounds reading a whole request, head and body; default 60 s.
+	// AddressConnections is the largest number of connections from one address, or
+	// /64 network, that no request has been authenticated on; default a quarter of
+	// Connections, at most 1,024. See [Authenticated].
+	AddressConnections int
+	// Uncounted tells addresses that AddressConnections does not hold for, such as
+	// those of proxies, beside loopback's. Nil means that there are none.
+	Uncounted func(netip.Addr) bool
+	// HeadTimeout bounds reading the head of a request and the first 8 KiB of its
+	// body, from its first byte, or from when the connection was accepted; default
+	// 10 s.
+	HeadTimeout time.Duration
+	// ReadTimeout is the longest that a body may take to come, whatever its size;
+	// default 60 s.
 	ReadTimeout time.Duration
 	// WriteTimeout bounds writing an answer; default 30 s.
 	WriteTimeout time.Duration
@@ -144,6 +157,9 @@ func (o Options) withDefaults() Options {
 	o.ServerName = cmp.Or(o.ServerName, "muster")
 	o.HeaderBytes = cmp.Or(o.HeaderBytes, 8<<10)
 	o.Connections = cmp.Or(o.Connections, 16<<10)
+	o.AddressConnections = addressConnections(o.AddressConnections, o.Connections)
+	o.Uncounted = uncounted(o.Uncounted)
+	o.HeadTimeout = cmp.Or(o.HeadTimeout, 10*time.Second)
 	o.ReadTimeout = cmp.Or(o.ReadTimeout, 60*time.Second)
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	o.IdleTimeout = cmp.Or(o.IdleTimeout, 120*time.Second)
@@ -178,9 +194,11 @@ func (o *Options) validate() error {
 		return fmt.Errorf("ingest: Options.InFlightBytes is %d; it must be at least 4 × BodyBytes = %d bytes, the most one request takes", o.InFlightBytes, 4*int64(o.BodyBytes))
 	case o.HeaderRoom < 0:
 		return fmt.Errorf("ingest: Options.HeaderRoom is %d; it must not be negative", o.HeaderRoom)
+	case o.Connections < 1 || o.AddressConnections < 1:
+		return fmt.Errorf("ingest: Options.Connections is %d and AddressConnections %d; each must be at least 1", o.Connections, o.AddressConnections)
 	case o.DrainBytes < 0:
 		return fmt.Errorf("ingest: Options.DrainBytes is %d; it must not be negative", o.DrainBytes)
-	case o.Timeout < 0 || o.DrainTime < 0 || o.RetryAfter < 0 || o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0:
+	case o.Timeout < 0 || o.DrainTime < 0 || o.RetryAfter < 0 || o.HeadTimeout < 0 || o.ReadTimeout < 0 || o.WriteTimeout < 0 || o.IdleTimeout < 0:
 		return errors.New("ingest: a timeout in Options is negative; use 0 for its default")
 	}
 	return nil

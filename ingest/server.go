@@ -8,8 +8,19 @@ import (
 	"strings"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/panics"
 )
+
+// Server is an HTTP server that hands on only what is properly framed, bounds its
+// connections, and goes on after a panic of a handler.
+type Server struct {
+	*fasthttp.Server
+	opts     Options
+	counters *connCounters
+}
 
 // NewServer returns a server whose limits fit a [Handler] with the same
 // options. handler may route to others as well: a body that they leave unread
@@ -17,9 +28,10 @@ import (
 // where it should. Bodies are streamed: a handler that calls
 // [fasthttp.RequestCtx.PostBody] reads without a limit and should call
 // [ReadBody] instead.
-func NewServer(opts Options, handler fasthttp.RequestHandler) *fasthttp.Server {
+func NewServer(opts Options, handler fasthttp.RequestHandler) *Server {
 	opts = opts.withDefaults()
-	return &fasthttp.Server{
+	handler = recovering(opts, handler)
+	s := &fasthttp.Server{
 		Handler: func(ctx *fasthttp.RequestCtx) {
 			if longHead(&ctx.Request.Header, opts.HeaderBytes) && (opts.Internal == nil || !opts.Internal(ctx)) {
 				opts.Refuse(ctx, string(ctx.Path()), 431, textLongHead)
@@ -29,22 +41,30 @@ func NewServer(opts Options, handler fasthttp.RequestHandler) *fasthttp.Server {
 			}
 			drain(ctx, opts.DrainBytes, opts.DrainTime)
 		},
-		ErrorHandler:       func(ctx *fasthttp.RequestCtx, err error) { badHTTP(ctx, err, opts.Refuse) },
-		Name:               opts.ServerName,
-		Concurrency:        opts.Connections,
+		ErrorHandler: func(ctx *fasthttp.RequestCtx, err error) { badHTTP(ctx, err, opts.Refuse) },
+		Name:         opts.ServerName,
+		// The listener bounds connections; the library would hold up all others while
+		// it turns one away.
+		Concurrency:        2*opts.Connections + 1,
 		ReadBufferSize:     opts.HeaderBytes + opts.HeaderRoom,
-		ReadTimeout:        opts.ReadTimeout,
+		ReadTimeout:        opts.HeadTimeout,
 		WriteTimeout:       opts.WriteTimeout,
 		IdleTimeout:        opts.IdleTimeout,
 		MaxRequestBodySize: opts.BodyBytes,
 		StreamRequestBody:  true,
-		TCPKeepalive:       true,
 		CloseOnShutdown:    true,
-		Logger:             serverLog{opts.Logger},
+		Logger:             serverLog{opts.Logger, opts.Metrics},
 		// A multipart body would be unpacked into temporary files.
 		DisablePreParseMultipartForm: true,
 		SecureErrorLogMessage:        true,
 	}
+	return &Server{Server: s, opts: opts, counters: newConnCounters(opts.Metrics)}
+}
+
+// Serve serves the connections of ln until the server is shut down. ln may be one
+// of TLS.
+func (s *Server) Serve(ln net.Listener) error {
+	return s.Server.Serve(newListener(ln, s.opts, s.counters))
 }
 
 var (
@@ -100,9 +120,18 @@ func badHTTP(ctx *fasthttp.RequestCtx, err error, refuse func(ctx *fasthttp.Requ
 	case errors.Is(err, fasthttp.ErrBodyTooLarge):
 		status, text = 413, "the body is too long; send less"
 	}
-	// The address is known when the first line was in order.
-	path, _, _ := strings.Cut(string(ctx.Request.Header.RequestURI()), "?")
+	// The library knows the address when the whole head was in order.
+	if uri := ctx.Request.Header.RequestURI(); len(uri) > 1 {
+		path, _, _ := strings.Cut(string(uri), "?")
+		refuse(ctx, path, status, text)
+		return
+	}
+	path := ""
+	if c := connOf(ctx); c != nil {
+		path = c.framing.path()
+	}
 	refuse(ctx, path, status, text)
+	ctx.SetStatusCode(status) // whatever the form: to proxies it is no answer of the surface
 }
 
 // Refuse answers a request in the form of Surface B.
@@ -113,8 +142,17 @@ func Refuse(ctx *fasthttp.RequestCtx, status int, text string) {
 }
 
 // serverLog carries the server's own messages, about broken connections.
-type serverLog struct{ log *slog.Logger }
+type serverLog struct {
+	log     *slog.Logger
+	metrics *metrics.Set
+}
 
 func (l serverLog) Printf(format string, args ...any) {
+	for _, arg := range args {
+		if err, ok := arg.(error); ok && errors.As(err, new(*fasthttp.ErrBodyStreamWritePanic)) {
+			panics.Report(l.metrics, l.log, "the body of an answer", err)
+			return
+		}
+	}
 	l.log.Debug("http", "message", fmt.Sprintf(format, args...))
 }

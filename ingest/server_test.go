@@ -455,7 +455,7 @@ func TestOtherHandlers(t *testing.T) {
 func TestBadHTTP(t *testing.T) {
 	opts := testOptions()
 	opts.HeaderBytes = 2048
-	opts.ReadTimeout = 100 * time.Millisecond
+	opts.HeadTimeout = 100 * time.Millisecond
 	addr, _ := listen(t, newFakeNode(), opts, route)
 	for _, tt := range []struct {
 		request string
@@ -511,7 +511,6 @@ func TestHeads(t *testing.T) {
 			"far over the limit":   {filled("X-Long: ", 4*limit), 431},
 			"without spaces, fits": {strings.Repeat("a:b\r\n", left/6), 202},
 			"without spaces":       {strings.Repeat("a:b\r\n", left/6+1), 431},
-			"short line ends":      {strings.Repeat("a: b\n", left/6+1), 431},
 			"cookies, fit":         {"Cookie: a" + strings.Repeat(";a", (left-len("Cookie: a\r\n"))/3) + "\r\n", 202},
 			"cookies":              {"Cookie: a" + strings.Repeat(";a", (left-len("Cookie: a\r\n"))/3+1) + "\r\n", 431},
 		} {

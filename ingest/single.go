@@ -20,22 +20,23 @@ func (e *EventError) Error() string { return e.Message }
 
 // Record takes one event of a request that was authenticated elsewhere: the same
 // JSON text, rules and limits as POST /api/v1/events. It returns the profile that
-// the event was recorded against, or an [*EventError].
-func (h *Handler) Record(account uint64, event []byte) (profile resolver.ProfileID, err error) {
+// the event was recorded against and what of it was not taken over, "" for nothing, or
+// an [*EventError].
+func (h *Handler) Record(account uint64, event []byte) (profile resolver.ProfileID, warning string, err error) {
 	w := h.acquire()
 	defer h.release(w)
 	if !w.lease.need(int64(len(event) + recordHead)) {
-		return profile, h.noMemory().eventError()
+		return profile, "", h.noMemory().eventError()
 	}
 	if refused := w.dec.single(event); refused != nil {
-		return profile, refused.eventError()
+		return profile, "", refused.eventError()
 	}
 	if text := w.dec.errorText(0); len(text) > 0 {
 		h.counters.refused.Inc()
-		return profile, &EventError{400, string(text)}
+		return profile, "", &EventError{400, string(text)}
 	}
 	if refused := h.submit(w, endpointEvent, account); refused != nil {
-		return profile, refused.eventError()
+		return profile, "", refused.eventError()
 	}
 	o := resolver.EventOutcome{Status: resolver.EventRefused, Refusal: w.out.Refusal}
 	if o.Refusal == nil {
@@ -49,11 +50,11 @@ func (h *Handler) Record(account uint64, event []byte) (profile resolver.Profile
 	default:
 		h.counters.refused.Inc()
 		if o.Refusal == nil {
-			return profile, fmt.Errorf("%w: an event was refused without a reason", resolver.ErrUnavailable)
+			return profile, "", fmt.Errorf("%w: an event was refused without a reason", resolver.ErrUnavailable)
 		}
-		return profile, &EventError{400, o.Refusal.Message}
+		return profile, "", &EventError{400, o.Refusal.Message}
 	}
-	return o.Profile, nil
+	return o.Profile, o.Warning(), nil
 }
 
 func (r *requestError) eventError() *EventError { return &EventError{r.status, r.text} }

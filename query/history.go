@@ -113,13 +113,16 @@ type ReplayQuery struct {
 	Where []segment.Predicate
 	// Properties asks for the properties; without it the column stays empty.
 	Properties bool
+	// Keys asks for the idempotency keys likewise.
+	Keys bool
 }
 
 // ReplayBlock is some events of a replay, column by column.
 type ReplayBlock struct {
-	Ordinal    []uint32
-	TimeMs     []int64
-	Properties Strings // canonical JSON object, "" for none
+	Ordinal        []uint32
+	TimeMs         []int64
+	Properties     Strings // canonical JSON object, "" for none
+	IdempotencyKey Strings // "" for none
 }
 
 // TransitionsQuery asks for the entries and exits of an account, or of one of

@@ -10,10 +10,10 @@ import (
 // ReplaySQL is the statement that answers a replay over the tables events and
 // aliases (docs/formats.md), for the records from ≤ offset < to below the cut.
 // Aliases are those of the cut whatever the records. Its columns, none ever NULL: the ordinal, the time
-// in Unix milliseconds, with q.Properties the properties, and with q.Where
-// whether the row matches.
+// in Unix milliseconds, with q.Properties the properties, with q.Keys the
+// idempotency key, and with q.Where whether the row matches.
 //
-// Rows that do not match are in the answer, with empty properties, for the
+// Rows that do not match are in the answer, with empty texts, for the
 // reason [ActivitySQL] has its filter in a column.
 func ReplaySQL(d Dialect, q ReplayQuery, from, to int64) (sql string, args []any, err error) {
 	b := builder{d: d}
@@ -40,19 +40,24 @@ func (b *builder) replay(q ReplayQuery, from, to int64) string {
 	if to < q.Cut.UpTo {
 		events.to = &to
 	}
-	if q.Properties {
-		events.also += ", e.properties AS p"
+	texts := ""
+	for _, x := range []struct {
+		on           bool
+		column, name string
+	}{{q.Properties, "properties", "p"}, {q.Keys, "idempotency_key", "k"}} {
+		if x.on {
+			events.also += fmt.Sprintf(", e.%s AS %s", x.column, x.name)
+			texts += ", " + x.name
+		}
 	}
 	rows := b.rows(events)
-	switch {
-	case len(filter) == 0 && q.Properties:
-		return "SELECT o, t, p FROM " + rows
-	case len(filter) == 0:
-		return "SELECT o, t FROM " + rows
+	if len(filter) == 0 {
+		return fmt.Sprintf("SELECT o, t%s FROM %s", texts, rows)
 	}
 	m := strings.Join(filter, " AND ") + " AS m"
-	if !q.Properties {
+	if texts == "" {
 		return fmt.Sprintf("SELECT o, t, %s FROM %s", m, rows)
 	}
-	return fmt.Sprintf("SELECT o, t, CASE WHEN m THEN p ELSE '' END, m FROM (SELECT o, t, p, %s FROM %s)", m, rows)
+	matching := strings.NewReplacer(", p", ", CASE WHEN m THEN p ELSE '' END", ", k", ", CASE WHEN m THEN k ELSE '' END").Replace(texts)
+	return fmt.Sprintf("SELECT o, t%s, m FROM (SELECT o, t%s, %s FROM %s)", matching, texts, m, rows)
 }

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 
@@ -35,7 +36,8 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		}
 		if ok && v.atMs > a.keysFromMs(m.logTime) {
 			out.Status, out.Profile = EventDuplicate, a.headers.get(v.ordinal).id
-			return nil
+			out.NotAdded, err = m.notAddedBefore(a, p, a.root(v.ordinal))
+			return err
 		}
 	}
 	if len(a.types) >= maxEventTypes && a.types[string(ev.Type)] == nil {
@@ -55,7 +57,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	a.engine.Settle(winner)
 	h := a.headers.edit(winner)
 	h.lastEvent = max(r.lastEvent, at)
-	out.Status, out.Profile = EventAccepted, h.id
+	out.Status, out.Profile, out.NotAdded = EventAccepted, h.id, r.notAdded
 	if err := m.storeResolved(a, &r); err != nil {
 		return err
 	}
@@ -83,6 +85,7 @@ type resolved struct {
 	fields    engine.Fields // what conditions may look at and has changed
 	lastEvent int64
 	attach    [identityKinds]bool
+	notAdded  KindSet // beyond the cap
 }
 
 // whose says which identifiers must lead to a profile.
@@ -162,6 +165,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 			if len(d.idents) >= a.Settings.IdentifierCap {
 				changed = d.note(conflict{k, conflictTooMany, noOrdinal, m.logTime, raw[k]}) || changed
 				m.counters.Conflicts++
+				r.notAdded.add(k)
 				continue
 			}
 			r.attach[k] = true
@@ -185,6 +189,9 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 				return r, nil, err
 			}
 			changed = true
+			if reason == conflictTooMany {
+				r.notAdded.add(k)
+			}
 			if reason != 0 {
 				m.counters.Conflicts++
 				changed = d.note(conflict{k, reason, o, m.logTime, raw[k]}) || changed
@@ -343,10 +350,11 @@ func (m *Machine) save(a *account, ordinal uint32, d *document) {
 	m.store.putDocument(a, ordinal, append([]byte(nil), m.normal...))
 }
 
-// note records a conflict once; it returns whether that was new.
+// note records a conflict once; it returns whether that was new. Of one with another
+// profile the value does not matter, of one with none it is all there is to tell.
 func (d *document) note(c conflict) bool {
 	for _, have := range d.conflicts {
-		if have.kind == c.kind && have.reason == c.reason && have.other == c.other {
+		if have.kind == c.kind && have.reason == c.reason && have.other == c.other && (c.other != noOrdinal || bytes.Equal(have.value, c.value)) {
 			return false
 		}
 	}

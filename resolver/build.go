@@ -137,6 +137,9 @@ func (p *partition) loadState(ctx context.Context, account uint64, w *engine.Sta
 	l := engine.NewLoader(w)
 	q := query.ReplayQuery{Cut: cut, Account: account, EventType: w.Event, AfterMs: w.AfterMs, Where: w.Where, Properties: w.Properties}
 	err := p.node.opts.History.Replay(ctx, q, func(b *query.ReplayBlock) error {
+		if err := p.knowAll(account, b.Ordinal); err != nil {
+			return err
+		}
 		for i, o := range b.Ordinal {
 			var properties []byte
 			if w.Properties {
@@ -157,6 +160,23 @@ func (p *partition) loadState(ctx context.Context, account uint64, w *engine.Sta
 		}
 		if !last && !p.wants(account, w.ID) {
 			return errMoot
+		}
+	}
+	return nil
+}
+
+// knowAll checks ordinals that history tells of: a chunk with one that the state does
+// not have could not be applied, now or ever again.
+func (p *partition) knowAll(account uint64, ordinals []uint32) error {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	a := p.mu.m.accounts[account]
+	if a == nil {
+		return errMoot
+	}
+	for _, o := range ordinals {
+		if err := a.knows(o); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -190,11 +190,11 @@ var errOtherLog = errors.New("the checkpoint belongs to another log")
 
 // prepare makes the partition's directories and clears what a crash left.
 func (c *checkpoints) prepare() error {
-	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+	if err := c.fs.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
 	for _, d := range []string{dirCheckpoints, dirKeys, dirSegments, dirSpool} {
-		if err := c.fs.MkdirAll(c.path(d), 0o755); err != nil {
+		if err := c.fs.MkdirAll(c.path(d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -255,7 +255,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 		return err
 	}
 	for _, d := range []string{"", dirKeys, dirSegments, dirSpool} {
-		if err := c.fs.MkdirAll(c.path(dirCheckpoints, tmp, d), 0o755); err != nil {
+		if err := c.fs.MkdirAll(c.path(dirCheckpoints, tmp, d), 0o700); err != nil {
 			return err
 		}
 	}
@@ -491,7 +491,7 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 func (c *checkpoints) restore(f manifest) error {
 	c.keepSums(f.Files)
 	from := c.path(dirCheckpoints, checkpointName(f.Next))
-	if err := c.fs.MkdirAll(c.path(dirLive), 0o755); err != nil {
+	if err := c.fs.MkdirAll(c.path(dirLive), 0o700); err != nil {
 		return err
 	}
 	var names []string

@@ -478,7 +478,7 @@ func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
 
 // answerFlow tells a flow what became of a call. In one that is paused that is
 // noted, and the way goes on with it at resume.
-func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool) {
+func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool, reason string) {
 	a := cmd.account
 	f, o := a.flow(it.Flow), a.root(it.Ordinal)
 	if f == nil || a.gone(o) || !f.active.Contains(o) {
@@ -491,7 +491,7 @@ func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool) {
 	m.host = flowHost{m: m, c: cmd, f: f, o: o}
 	e := m.ways.Current()
 	m.host.e = e
-	if f.def.Answer(e, it.Seq, delivered, m.logTime) {
+	if f.def.Answer(e, it.Seq, delivered, reason, m.logTime) {
 		m.carryOn(cmd, f, o, e, m.logTime)
 	}
 	m.host = flowHost{}

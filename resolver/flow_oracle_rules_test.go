@@ -280,7 +280,7 @@ func (o *flowOracle) done(d OutboxDone) {
 		o.credits++
 	}
 	if it.Kind == OutboxCall {
-		o.answer(it, p, d.Result == ResultSent)
+		o.answer(it, p, d.Result == ResultSent, d.Reason)
 		return
 	}
 	if d.Result == ResultMoot {
@@ -307,11 +307,14 @@ func (o *flowOracle) done(d OutboxDone) {
 }
 
 // answer tells a flow what became of a call.
-func (o *flowOracle) answer(it *oracleItem, p int, delivered bool) {
+func (o *flowOracle) answer(it *oracleItem, p int, delivered bool, reason string) {
 	for _, f := range o.flows {
 		w := f.current(p)
 		if f.id != it.Flow || f.deleted || w == nil || w.Phase != flows.Awaiting || w.Item != it.Seq {
 			continue
+		}
+		if !delivered { // the way is at the step: it is the last come to
+			w.Path[len(w.Path)-1].Reason = reason
 		}
 		if !f.live() {
 			// A paused flow moves nobody: the way goes on with this when it is resumed.

@@ -280,6 +280,9 @@ func (o *flowOracle) end(f *oracleFlow, w *flows.Enrolment, s flows.Status, why 
 func (o *flowOracle) visited(f *oracleFlow, w *flows.Enrolment, r flows.Result, branch int) {
 	v := &w.Path[len(w.Path)-1]
 	v.Result, v.Branch = r, branch
+	if r != flows.Failed {
+		v.Reason = ""
+	}
 	c := &f.counts.Steps[v.Step]
 	c.At--
 	if c.Results == nil {

@@ -73,7 +73,7 @@ func (m *Machine) doneOutbox(cmd *command, c OutboxDone) *Refusal {
 		}
 		switch {
 		case it.Kind == OutboxCall:
-			m.answerFlow(cmd, it, c.Result == ResultSent)
+			m.answerFlow(cmd, it, c.Result == ResultSent, c.Reason)
 		case c.Result != ResultMoot && it.Ordinal != NoProfile:
 			m.recordSend(cmd, it, &c)
 		}

@@ -45,9 +45,12 @@ const (
 
 // EventOutcome is the answer to one event.
 type EventOutcome struct {
-	Status  EventStatus
-	Profile ProfileID
-	Refusal *Refusal
+	Status EventStatus
+	// NotAdded are identifiers that the profile had no room for; the event was stored
+	// all the same, and the profile's conflicts have them.
+	NotAdded KindSet
+	Profile  ProfileID
+	Refusal  *Refusal
 }
 
 // Refusal is a reason the caller can act on.

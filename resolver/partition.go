@@ -165,7 +165,7 @@ func closeAll(s *store, runs []*run) error {
 	for _, r := range runs {
 		err = errors.Join(err, r.file.Close())
 	}
-	return errors.Join(err, s.db.Close())
+	return errors.Join(err, s.close())
 }
 
 // fail stops the partition for good: nothing is applied or acknowledged any

@@ -17,6 +17,7 @@ import (
 // returns at the end of the log. The partition then follows the log, and neither
 // answers nor appends until begin.
 func (p *partition) load(ctx context.Context) error {
+	defer p.reportProgress()()
 	p.ckpt.took = newPhases()
 	defer func() { p.ckpt.took = nil }()
 	// In this order: other nodes may append and store meanwhile, and neither a

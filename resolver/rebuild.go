@@ -86,7 +86,7 @@ func (p *partition) markRebuild(behind bool) (was bool, err error) {
 	if !behind {
 		return false, nil
 	}
-	return false, errors.Join(fs.MkdirAll(dir, 0o755), syncDir(fs, p.ckpt.dir))
+	return false, errors.Join(fs.MkdirAll(dir, 0o700), syncDir(fs, p.ckpt.dir))
 }
 
 // judgeRebuild removes dirRebuild where no profile was erased among the records that

@@ -32,6 +32,8 @@ type SplitOptions struct {
 	// FromLog and ToLog are the names of the logs, see [Options.LogName].
 	FromLog, ToLog string
 	Logger         *slog.Logger // nil is silent
+	// End is as in [Options].
+	End func(why string)
 }
 
 // SplitResult counts what was written.
@@ -63,7 +65,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0"), log: o.FromLog}
+	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0"), log: o.FromLog, fatal: o.End}
 	m, err := src.openAt(o.Offset, o.Logger)
 	if err != nil {
 		return res, err
@@ -94,7 +96,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	}
 	for i := range o.Partitions {
 		part := splitPart{src: src, m: m, frozen: f, id: i, of: o.Partitions, log: o.Logger,
-			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), log: o.ToLog}}
+			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), log: o.ToLog, fatal: o.End}}
 		if err := part.write(ctx, ranges); err != nil {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
@@ -236,13 +238,13 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := c.fs.RemoveAll(c.dir); err != nil {
 		return err
 	}
-	if err := c.fs.MkdirAll(c.dir, 0o755); err != nil {
+	if err := c.fs.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log))
+	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log).ending(c.fatal))
 	if err != nil {
 		return err
 	}

@@ -24,7 +24,8 @@ func (a *account) docKey(ordinal uint32) docKey { return docKey(uint64(a.index)<
 // Pebble. A nil block says the document is gone. What changes leaves the cache
 // at once, so the cache is never older than Pebble.
 type store struct {
-	db *pebble.DB
+	db   *pebble.DB
+	disk *disk // nil where there is always space
 
 	current      map[docKey][]byte
 	currentBytes int64
@@ -66,10 +67,19 @@ func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Lo
 	}
 	return &store{
 		db:       db,
+		disk:     d,
 		current:  map[docKey][]byte{},
 		entities: map[string][]byte{},
 		cache:    docCache{limit: cacheBytes / 2, young: map[docKey][]byte{}},
 	}, nil
+}
+
+// close closes Pebble, which no longer waits for space.
+func (s *store) close() error {
+	if s.disk != nil {
+		s.disk.close()
+	}
+	return s.db.Close()
 }
 
 func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {

@@ -155,7 +155,8 @@ func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.reso
 // is an id nobody has.
 func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.resolveText(id) }
 
-// ProfileID is the id of an ordinal.
+// ProfileID is the id of an ordinal of the state. For one that history tells of, see
+// [View.HistoryProfileID].
 func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.headers.get(ordinal).id }
 
 // Identity is one identifier of a profile, as given.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/api/internal/oneline"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/refusal"
 )
 
 // reply is data with something to say about it. A handler that has nothing to
@@ -42,6 +43,7 @@ type envelope interface {
 
 // setHeaders sets what failures of both surfaces have.
 func setHeaders(rc *fasthttp.RequestCtx, f *failure) {
+	refusal.MarkStatus(rc, f.code.status) // Surface A's status does not tell
 	if f.retryAfter > 0 {
 		rc.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(f.retryAfter))
 	}
@@ -92,14 +94,12 @@ type envelopeC struct {
 	memory *ingest.Memory
 }
 
-const headerRequestID = "X-Request-Id"
-
 func (e envelopeC) requestID(rc *fasthttp.RequestCtx) string {
 	var b [16]byte
 	// Without randomness nothing else works either; the id is then all zeroes.
 	_, _ = io.ReadFull(e.rand, b[:])
 	id := "req_" + hex.EncodeToString(b[:])
-	rc.Response.Header.Set(headerRequestID, id)
+	rc.Response.Header.Set(refusal.Header, id)
 	return id
 }
 

@@ -39,7 +39,7 @@ func (a *API) recordEvent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	profile, err := a.opts.Events.Record(c.key.Account, event)
+	profile, warning, err := a.opts.Events.Record(c.key.Account, event)
 	var refused *ingest.EventError
 	if errors.As(err, &refused) {
 		err = &ingest.EventError{Status: refused.Status, Message: fieldsOfC(refused.Message)}
@@ -47,7 +47,11 @@ func (a *API) recordEvent(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return map[string]string{"profile_id": profile.String()}, nil
+	data := map[string]string{"profile_id": profile.String()}
+	if warning != "" {
+		data["warning"] = fieldsOfC(warning)
+	}
+	return data, nil
 }
 
 // eventB is an event in the form of Surface B.

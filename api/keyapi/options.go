@@ -18,7 +18,7 @@ import (
 
 // Events takes events of requests that are authenticated; see ingest.Handler.
 type Events interface {
-	Record(account uint64, event []byte) (resolver.ProfileID, error)
+	Record(account uint64, event []byte) (profile resolver.ProfileID, warning string, err error)
 }
 
 // State is what is asked of the state machine: a [*resolver.Node].

@@ -2,8 +2,6 @@ package keyapi
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -11,6 +9,8 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/target"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -52,13 +52,14 @@ func (a *API) run(s *surface, rc *fasthttp.RequestCtx) (at int, data any, err er
 	at = -1
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			err = panics.Count(a.opts.Metrics, r)
 		}
 	}()
 	c := &call{RequestCtx: rc, api: a, now: a.opts.Now()}
 	if err := a.authenticate(c); err != nil {
 		return at, nil, err
 	}
+	ingest.Authenticated(rc)
 	if wait := s.limiter.take(keyRef{c.key.Account, c.key.KeyID}, s.perMinute(&c.key)); wait > 0 {
 		return at, nil, tooMany(wait)
 	}

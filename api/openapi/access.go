@@ -16,13 +16,15 @@ func sessionConsole() group {
 	}
 	csrf := opt("csrf_token", text("Yk3…", "For a session in a cookie: to be sent as `X-CSRF-Token` with every call that changes something."))
 	return group{surface: surfaceConsole, tag: "Console: session", title: "Session", about: "Signing in and out.", ops: []operation{
-		{method: "POST", path: "/session", permission: anybody, id: "signIn", summary: "Sign in", about: "After failed attempts the wait grows.",
+		{method: "POST", path: "/session", permission: anybody, id: "signIn", summary: "Sign in", about: "After failed attempts the wait grows: for all attempts from the same address, and for attempts with the same e-mail from there. Failures elsewhere hold nobody up. A browser or program that shows that the person signed in with it before (`device_token`, or the cookie `muster_device`) waits for its own failures only.",
 			body: object(
 				req("email", text("owner@example.com", "").bytes(1, 512)), req("password", text("correct horse battery", "").bytes(1, 1024)),
 				opt("account_id", accountID("Which account, where the e-mail is known in several.")),
-				opt("cookie", boolean(false, "Keep the token in a cookie that scripts cannot read, instead of answering it.").def(false)),
+				opt("cookie", boolean(false, "Keep the tokens in cookies that scripts cannot read, instead of answering them.").def(false)),
+				opt("device_token", text("dev_Zm9v…", "What an earlier sign-in answered. One that is not valid is ignored.")),
 			),
-			data: session(opt("token", text("ses_3f9a7c2e5d1b8046_Zm9v…", "The session's token; absent where it is in a cookie.")), csrf), also: []int{429}},
+			data: session(opt("token", text("ses_3f9a7c2e5d1b8046_Zm9v…", "The session's token; absent where it is in a cookie.")),
+				opt("device_token", text("dev_Zm9v…", "To be sent with the next sign-in of this person: failures of others do not hold it up then. It is valid for a year, or until the password changes. Absent where it is in a cookie.")), csrf), also: []int{429}},
 		{method: "GET", path: "/session", permission: signedIn, id: "getSession", summary: "Who is signed in", data: session(csrf)},
 		{method: "DELETE", path: "/session", permission: signedIn, id: "signOut", summary: "Sign out"},
 		{method: "PUT", path: "/password", permission: signedIn, id: "changePassword", summary: "Change one's password", about: "All other sessions of the person end.",

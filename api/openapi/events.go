@@ -1,11 +1,14 @@
 package openapi
 
+const warningExample = "user.phone not added: the profile may have no more identifiers; see its conflicts"
+
 func eventsB() group {
 	about := "The profile is found by `email`, then `external_id`, then `phone`; if none is on file it is made. An event sent again with the same `idempotency_key` counts once and is answered alike, for at least 72 hours."
 	result := named("EventResult", object(
 		req("success", boolean(true, "Whether the event is recorded.")),
 		req("profile_id", profileID("The profile it was recorded against; empty on failure.")),
 		req("error", text("event_type is missing; name what happened, such as \"item_viewed\"", "What is wrong; null on success.").orNull().like(nil)),
+		opt("warning", text(warningExample, "What of a recorded event was not taken over: identifiers beyond those that a profile may have, which stand among its `conflicts`. Absent when there is nothing to tell.")),
 	))
 	batch := func(more ...field) *schema {
 		return object(append([]field{
@@ -57,7 +60,8 @@ func eventsC() group {
 				req("event", text("item_purchased", "What happened: a key in snake case.").bytes(1, 128).with("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
 				opt("properties", freeObject(ordered{{"value", 79.9}}, "What the event says. At most 64 KiB.")),
 				opt("idempotency_key", text("order-1001", "Makes a repeat harmless.").bytes(0, 256)),
-			), data: object(req("profile_id", profileID("The profile it was recorded against.")))},
+			), data: object(req("profile_id", profileID("The profile it was recorded against.")),
+				opt("warning", text("email not added: the profile may have no more identifiers; see its conflicts", "What of the event was not taken over. Absent when there is nothing to tell.")))},
 	}}
 }
 

@@ -37,7 +37,7 @@ func flowsConsole() group {
 					req("message", text("is missing", "Continues a sentence that begins with the path.")),
 				), "In the order of the definition.")))},
 			{method: "POST", path: "/flows/{id}/publish", permission: "flows:write", id: "publishFlow", summary: "Publish a draft",
-				about: "Answers when the flow is live, or after 30 seconds, while the conditions of its steps are still being built; it then goes live by itself.", data: flowRecord, also: []int{400, 409}},
+				about: "Answers when the flow is live, or after 30 seconds, while the conditions of its steps are still being built; it then goes live by itself. Webhooks to private addresses are refused, unless the server was started with `--allow-private-webhooks`.", data: flowRecord, also: []int{400, 409}},
 			{method: "POST", path: "/flows/{id}/pause", permission: "flows:write", id: "consolePauseFlow", summary: "Pause a flow", data: flowRecord, also: []int{409}},
 			{method: "POST", path: "/flows/{id}/resume", permission: "flows:write", id: "consoleResumeFlow", summary: "Resume a flow", data: flowRecord, also: []int{400, 409}},
 			{method: "PATCH", path: "/flows/{id}/toggle", permission: "flows:write", id: "consoleToggleFlow", summary: "Pause a live flow, resume a paused one", data: flowRecord, also: []int{400, 409}},
@@ -51,6 +51,7 @@ func flowsConsole() group {
 				data: object(req("enrolments", list(enrolment.plus(req("path", list(object(
 					req("id", text("welcome", "Id of the step.")), req("type", stepType()), req("at", instant("When the profile came there.")),
 					req("result", stepResult("What became of it; `pending` while it lasts.")), req("branch", count(0, "Index of the branch that a split chose; null for other steps.").orNull()),
+					req("reason", text("connection refused", "Why the step failed, 200 bytes at most; null for other results, and for webhooks that failed before reasons were kept.").orNull()),
 				), "In the order in which the profile came to them."))), "")))},
 		}}
 	for i := range g.ops {

@@ -28,6 +28,9 @@ const (
 	// headerWhole is the trailer of an answer in chunks that came to its end. What
 	// broke off between two chunks looks the same to fasthttp otherwise.
 	headerWhole = "Muster-Whole"
+	// headerAuthenticated marks the answer to a client's request whose credentials
+	// were right, for the node that has the client's connection.
+	headerAuthenticated = "Muster-Authenticated"
 	// headerFault says which error a 503 stands for.
 	headerFault = "Muster-Fault"
 

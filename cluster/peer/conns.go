@@ -1,7 +1,10 @@
 package peer
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -25,9 +28,14 @@ const (
 // errNotReached means that nothing of a call has reached the node.
 var errNotReached = errors.New("the node cannot be connected to")
 
+// errHandshake means that a node does not speak TLS, or shows a certificate that is
+// not taken.
+var errHandshake = errors.New("TLS handshake")
+
 // conns are the connections to the nodes, by address.
 type conns struct {
 	max int
+	tls func(host string) *tls.Config // nil: plain HTTP
 	mu  struct {
 		sync.Mutex
 		closed bool
@@ -38,6 +46,7 @@ type conns struct {
 // conn are the connections to one node.
 type conn struct {
 	client *fasthttp.HostClient
+	tls    func(host string) *tls.Config // nil: plain HTTP
 	// session is what the node's process calls itself, nil until it was asked.
 	session atomic.Pointer[string]
 	gone    time.Time // since when the node lives no more, zero while it does; the owner's lock guards it
@@ -56,7 +65,7 @@ func (c *conns) to(addr string) *conn {
 	}
 	x := c.mu.byAddr[addr]
 	if x == nil {
-		x = newConn(addr, c.max)
+		x = newConn(addr, c.max, c.tls)
 		if c.mu.byAddr == nil {
 			c.mu.byAddr = map[string]*conn{}
 		}
@@ -94,8 +103,8 @@ func (c *conns) close() {
 	c.keep(nil, time.Time{}, 0)
 }
 
-func newConn(addr string, connections int) *conn {
-	x := &conn{}
+func newConn(addr string, connections int, over func(host string) *tls.Config) *conn {
+	x := &conn{tls: over}
 	x.mu.open = map[net.Conn]struct{}{}
 	x.client = &fasthttp.HostClient{
 		Addr: addr, Dial: x.dial, MaxConns: connections, MaxIdleConnDuration: idleTime, WriteTimeout: writeTime,
@@ -146,7 +155,23 @@ func (x *conn) dial(addr string) (net.Conn, error) {
 	x.mu.Lock()
 	x.mu.open[t] = struct{}{}
 	x.mu.Unlock()
-	return t, nil
+	if x.tls == nil {
+		return t, nil
+	}
+	host, _, err := net.SplitHostPort(addr)
+	if err != nil {
+		host = addr
+	}
+	// fasthttp would do the handshake itself, and its failure would look like that of
+	// a call that may have been carried out.
+	over := tls.Client(t, x.tls(host))
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	if err := over.HandshakeContext(ctx); err != nil {
+		t.Close() //nolint:errcheck // nothing was sent
+		return nil, errors.Join(errNotReached, fmt.Errorf("%w with %s: %w", errHandshake, addr, err))
+	}
+	return over, nil
 }
 
 // cut breaks all connections: whoever waits on one is told.

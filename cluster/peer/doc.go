@@ -19,8 +19,8 @@
 // turned away (421) and told the name of this process: that is how the first call to
 // a node learns it. One that came before is answered 503: what became of it is not
 // known. What is remembered is bounded, as [replays] says; a call that may have been
-// forgotten counts as one that came before. What goes between nodes is not encrypted here: as the
-// listener itself it needs a network that others cannot read.
+// forgotten counts as one that came before. With Options.TLS
+// calls are encrypted; without, the nodes need a network that others cannot read.
 //
 // # How the owner is found
 //

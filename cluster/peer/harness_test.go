@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/tlspair"
 )
 
 func TestMain(m *testing.M) {
@@ -34,6 +36,10 @@ func ok(t *testing.T, err error) {
 
 // table is a [Table] that a test writes.
 type table struct {
+	// pair is the nodes' certificate, tls how they call each other; nil: plain HTTP.
+	pair *tlspair.Pair
+	tls  func(host string) *tls.Config
+
 	mu       sync.Mutex
 	owners   map[int]cluster.Node
 	gone     map[string]bool // ids
@@ -131,7 +137,9 @@ type member struct {
 	memory *ingest.Memory
 	server *Server
 	router *Router
-	http   *fasthttp.Server
+	http   *ingest.Server
+	after  func(rc *fasthttp.RequestCtx) // behind a client's request, if set
+	tls    bool
 	// handle answers what is the node's.
 	handle fasthttp.RequestHandler
 	answer Answer
@@ -146,12 +154,12 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
-	m := &member{Node: cluster.Node{ID: id, Address: ln.Addr().String()}, t: t, memory: ingest.NewMemory(64 << 20)}
+	m := &member{Node: cluster.Node{ID: id, Address: ln.Addr().String()}, t: t, memory: ingest.NewMemory(64 << 20), tls: x.pair != nil}
 	m.state = &state{owns: map[int]bool{}, changed: make(chan struct{}), submit: func(int, []byte) ([]byte, error) { return nil, nil }}
 	m.handle = func(rc *fasthttp.RequestCtx) { fmt.Fprintf(rc, "%s here", id) }
 	s, err := NewSecret(secretText)
 	ok(t, err)
-	m.peers, err = New(Options{Secret: s, Table: x, Self: id, Memory: m.memory, BodyBytes: 4 << 20, Wait: wait, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	m.peers, err = New(Options{TLS: x.tls, Secret: s, Table: x, Self: id, Memory: m.memory, BodyBytes: 4 << 20, Wait: wait, Now: time.Now, Rand: rand.Reader, Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	ok(t, err)
 	m.peers.Start(m.state)
 	m.server = NewServer(m.peers, func(rc *fasthttp.RequestCtx) { rc.SetStatusCode(404) })
@@ -179,8 +187,14 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 			return
 		}
 		m.router.Handle(rc)
+		if m.after != nil {
+			m.after(rc)
+		}
 	})
 	served := make(chan error, 1)
+	if x.pair != nil {
+		ln = tls.NewListener(ln, x.pair.Server())
+	}
 	go func() { served <- m.http.Serve(ln) }()
 	x.change(func() { x.all = append(x.all, m.Node) })
 	t.Cleanup(func() {
@@ -206,7 +220,11 @@ func two(t *testing.T, wait time.Duration) (x *table, router, owner *member) {
 // send makes a request of partition 1 through a node.
 func (m *member) send(method, path string, body []byte, headers ...string) (*http.Response, string) {
 	m.t.Helper()
-	req, err := http.NewRequestWithContext(m.t.Context(), method, "http://"+m.Address+path, bytes.NewReader(body))
+	scheme := "http://"
+	if m.tls {
+		scheme = "https://"
+	}
+	req, err := http.NewRequestWithContext(m.t.Context(), method, scheme+m.Address+path, bytes.NewReader(body))
 	ok(m.t, err)
 	req.Header.Set(testPartition, "1")
 	req.Host = "example.com"
@@ -214,7 +232,7 @@ func (m *member) send(method, path string, body []byte, headers ...string) (*htt
 		req.Header.Set(headers[i], headers[i+1])
 	}
 	client := &http.Client{
-		Transport:     &http.Transport{DisableKeepAlives: true},
+		Transport:     &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	res, err := client.Do(req)

@@ -6,6 +6,8 @@ import (
 	"net"
 	"sync"
 	"time"
+
+	"github.com/musterhq/muster/internal/panics"
 )
 
 const eventStream = "text/event-stream"
@@ -34,24 +36,36 @@ type piece struct {
 // newLive reads from the answer; whoever calls must close it.
 func (r *Router) newLive(from *passing, to net.Conn) *live {
 	l := &live{from: from, conn: to, pieces: make(chan piece), gone: make(chan struct{}), draining: r.draining, whole: true}
-	go l.pump()
+	go func() {
+		defer from.Close() //nolint:errcheck // a connection that cannot be kept is closed
+		defer func() {
+			if v := recover(); v != nil {
+				l.give(piece{err: panics.Report(r.peers.opts.Metrics, r.peers.opts.Logger, "another node's stream", v)})
+			}
+		}()
+		l.pump()
+	}()
 	return l
 }
 
 // pump reads until there is no more, or nobody reads.
 func (l *live) pump() {
-	defer l.from.Close() //nolint:errcheck // a connection that cannot be kept is closed
 	for {
 		b := make([]byte, 4096)
 		n, err := l.from.Read(b)
-		select {
-		case l.pieces <- piece{bytes: b[:n], err: err}:
-		case <-l.gone:
+		if !l.give(piece{bytes: b[:n], err: err}) || err != nil {
 			return
 		}
-		if err != nil {
-			return
-		}
+	}
+}
+
+// give hands a piece to the reader; false means that nobody reads any more.
+func (l *live) give(p piece) bool {
+	select {
+	case l.pieces <- p:
+		return true
+	case <-l.gone:
+		return false
 	}
 }
 

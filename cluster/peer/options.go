@@ -3,6 +3,7 @@ package peer
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"log/slog"
@@ -66,6 +67,9 @@ type Options struct {
 	// CallTimeout bounds a command or a question whose caller gives no bound;
 	// default 30 s.
 	CallTimeout time.Duration
+	// TLS returns how a node at a host is called over TLS; nil where nodes speak plain
+	// HTTP. All nodes of a cluster do the same.
+	TLS func(host string) *tls.Config
 	// Connections is how many there may be to each node; default 4,096.
 	Connections int
 	// Now is the wall clock.

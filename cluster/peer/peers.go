@@ -28,7 +28,7 @@ type Peers struct {
 	session string
 	calls   atomic.Uint64
 
-	said atomic.Int64 // when a stranger was last spoken of, in Unix seconds
+	said atomic.Int64 // when a fault of the configuration was logged last, in Unix seconds
 
 	stop context.CancelFunc
 	ctx  context.Context // ends with Close
@@ -51,7 +51,7 @@ func New(opts Options) (*Peers, error) {
 	if _, err := io.ReadFull(o.Rand, id[:]); err != nil {
 		return nil, fmt.Errorf("peer: source of randomness: %w", err)
 	}
-	p := &Peers{opts: o, conns: conns{max: o.Connections}, session: hex.EncodeToString(id[:])}
+	p := &Peers{opts: o, conns: conns{max: o.Connections, tls: o.TLS}, session: hex.EncodeToString(id[:])}
 	p.ctx, p.stop = context.WithCancel(context.Background())
 	counter := func(result string) *metrics.Counter {
 		return o.Metrics.NewCounter(fmt.Sprintf("muster_cluster_calls_total{call=%q}", result))
@@ -176,6 +176,9 @@ func (p *Peers) turnedAway(resp *fasthttp.Response, err error) bool {
 	switch {
 	case errors.Is(err, errNotReached):
 		p.unreached.Inc()
+		if errors.Is(err, errHandshake) && p.mayReport() {
+			p.opts.Logger.Error("a node cannot be called over TLS: give all nodes of a cluster --tls-cert and --tls-key or none, and the same certificate or ones that the system trusts", "err", err)
+		}
 		return true
 	case err == nil && resp.StatusCode() == http.StatusMisdirectedRequest && len(resp.Header.Peek(headerTurnedAway)) > 0:
 		p.misdirected.Inc()
@@ -189,8 +192,15 @@ func (p *Peers) stranger(addr string, status int) {
 	if status != http.StatusNotFound {
 		return // it is starting, or stops
 	}
-	now := p.opts.Now().Unix()
-	if last := p.said.Load(); now-last >= 60 && p.said.CompareAndSwap(last, now) {
+	if p.mayReport() {
 		p.opts.Logger.Error("a node does not take this one for one of its cluster: give both the same secret, and set their clocks right", "node", addr)
 	}
+}
+
+// mayReport reports whether a fault of the configuration may be logged now: once a
+// minute.
+func (p *Peers) mayReport() bool {
+	now := p.opts.Now().Unix()
+	last := p.said.Load()
+	return now-last >= 60 && p.said.CompareAndSwap(last, now)
 }

@@ -117,7 +117,7 @@ func (r *Router) forward(rc *fasthttp.RequestCtx, partition int) {
 // hopByHop are the headers that concern one connection alone.
 var hopByHop = []string{
 	"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade", "Expect",
-	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway, headerSession, headerWhole,
+	headerSigned, headerClient, headerBody, headerAnswered, headerTurnedAway, headerSession, headerWhole, headerAuthenticated,
 }
 
 // send forwards a request to a node and answers with what comes back. What is wrong
@@ -167,6 +167,9 @@ func (r *Router) send(rc *fasthttp.RequestCtx, addr string, body []byte, fault i
 		discard(resp)
 		return again
 	default:
+		if len(resp.Header.Peek(headerAuthenticated)) > 0 {
+			ingest.Authenticated(rc)
+		}
 		r.pass(rc, resp)
 	}
 	return over
@@ -205,14 +208,19 @@ func (r *Router) pass(rc *fasthttp.RequestCtx, resp *fasthttp.Response) {
 		b.Close() //nolint:errcheck // a connection that cannot be kept is closed
 	case length < 0 && string(resp.Header.ContentType()) == eventStream:
 		rc.Response.ImmediateHeaderFlush = true
-		rc.Response.SetBodyStream(r.newLive(b, rc.Conn()), length)
+		rc.Response.SetBodyStream(r.guard(r.newLive(b, rc.Conn())), length)
 	default:
 		if length < 0 {
 			b.conn = rc.Conn()
 			rc.Response.ImmediateHeaderFlush = true
 		}
-		rc.Response.SetBodyStream(b, length)
+		rc.Response.SetBodyStream(r.guard(b), length)
 	}
+}
+
+// guard is a body that does not end the process when it panics.
+func (r *Router) guard(body io.ReadCloser) io.ReadCloser {
+	return ingest.GuardStream(r.peers.opts.Metrics, r.peers.opts.Logger, "another node's answer", body)
 }
 
 // passWriteTime is how long a client may take to read a piece of an answer whose

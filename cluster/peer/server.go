@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -68,6 +69,8 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 		rc.Response.Header.Set(headerAnswered, "1")
 		return
 	}
+	ingest.Authenticated(rc)
+	defer s.recovering(rc, forwarded)
 	for _, name := range []string{headerSigned, headerClient, headerBody} {
 		h.Del(name)
 	}
@@ -84,6 +87,26 @@ func (s *Server) Handle(rc *fasthttp.RequestCtx) {
 		s.notFound(rc)
 		return
 	}
+	rc.Response.Header.Set(headerAnswered, "1")
+}
+
+var errPanicked = errors.New("the node failed to answer the call; its log says why")
+
+// recovering is deferred around a call that has come to the handlers. What panics is
+// answered as what came to them, so that the caller does not repeat it.
+func (s *Server) recovering(rc *fasthttp.RequestCtx, forwarded bool) {
+	v := recover()
+	if v == nil {
+		return
+	}
+	panics.Report(s.peers.opts.Metrics, s.peers.opts.Logger, "a call of another node", v)
+	rc.Response.Reset()
+	if o := s.open.Load(); o != nil && forwarded {
+		o.router.opts.Refuse(rc, http.StatusInternalServerError, "the server failed to answer the request; its log says why")
+	} else {
+		fault(rc, errPanicked)
+	}
+	rc.SetConnectionClose() // the body may not be read to its end
 	rc.Response.Header.Set(headerAnswered, "1")
 }
 
@@ -125,7 +148,11 @@ func (s *Server) forward(rc *fasthttp.RequestCtx, uri string, c call) {
 		rc.SetBodyString("the body could not be read: " + c.body)
 		return
 	}
+	ingest.TakeAuthenticated(rc) // of the call between nodes
 	o.router.owned(rc)
+	if ingest.TakeAuthenticated(rc) {
+		rc.Response.Header.Set(headerAuthenticated, "1")
+	}
 	if h := &rc.Response.Header; rc.Response.IsBodyStream() && h.ContentLength() < 0 {
 		h.Set(headerWhole, "1")
 		h.SetTrailer(headerWhole) //nolint:errcheck // it is no name that may not be one

@@ -52,6 +52,7 @@ func (p *process) admin(ctx context.Context) error {
 	f := cli.New("muster admin", adminUsage, p.stderr)
 	to := f.String("to", "", "`URL` of the server, such as http://127.0.0.1:8080; by default that of the credentials")
 	file := f.String("credentials", "", "`FILE` of credentials that muster serve wrote")
+	ca := addCA(f)
 	email := f.String("email", "", "`EMAIL` to sign in with; by default that of the credentials")
 	args, err := f.Parse(p.args, p.env)
 	if err != nil {
@@ -88,6 +89,9 @@ func (p *process) admin(ctx context.Context) error {
 		return wrongUsage("say which server: --to URL, or --credentials FILE")
 	case *email == "" || password == "":
 		return wrongUsage("say who you are: --credentials FILE, or --email EMAIL with the password in %s", adminPassword)
+	}
+	if c.client.Transport, err = clientTransport(*ca); err != nil {
+		return err
 	}
 	defer c.client.CloseIdleConnections()
 	return c.run(ctx, *email, password, command, p.stdout)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -71,6 +72,9 @@ func (p *process) restore(ctx context.Context) error {
 	done, err := backup.Restore(ctx, o, *name)
 	if err != nil {
 		return err
+	}
+	if err := os.Chmod(*dir, 0o700); err != nil { // it may have been there
+		return fmt.Errorf("--data: everything is restored, but others may look into it: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "restored backup %s to %s: %d files of %d bytes\n", done.Name, *dir, done.Files, done.Bytes)
 	return nil

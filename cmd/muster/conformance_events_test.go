@@ -224,6 +224,27 @@ func batchPart() part {
 				c.a("GET", "/contacts?email="+who, nil).success().eq("data.0._id", a.str(at+".profile_id"))
 			}
 		}},
+		{"identifiers beyond those a profile may have are told in a warning, also on a repeat, and stand among its conflicts", func(c *check) {
+			e := c.mail("cap")
+			named := func(i int, key string) obj {
+				return obj{"event_type": "seen", "user": obj{"email": e, "external_id": fmt.Sprintf("%s-%d", e, i)}, "idempotency_key": key}
+			}
+			var fill []obj
+			for i := range 49 { // and the e-mail is the 50th
+				fill = append(fill, named(i, ""))
+			}
+			a := c.b("/events/batch", obj{"events": fill}).http(202)
+			a.eq("success", true).only("results.48", "success", "profile_id", "error")
+			id := a.str("results.0.profile_id")
+			const warning = "user.external_id not added: the profile may have no more identifiers; see its conflicts"
+			for range 2 {
+				c.b("/events", named(50, e)).http(202).only("", "success", "profile_id", "error", "warning").eq("success", true).eq("error", nil).eq("profile_id", id).eq("warning", warning)
+			}
+			c.b("/events/batch", obj{"events": []obj{named(51, ""), named(1, "")}}).http(202).eq("success", true).eq("accepted", 2).
+				eq("results.0.warning", warning).only("results.1", "success", "profile_id", "error")
+			c.console("GET", "/profiles/"+id, nil).http(200).length("data.conflicts", 2).eq("data.conflicts.0.value", e+"-50").eq("data.conflicts.1.value", e+"-51").
+				eq("data.conflicts.0.kind", "external_id").eq("data.conflicts.0.reason", "the profile would hold too many identifiers")
+		}},
 		{"an event with a fault fails alone", func(c *check) {
 			e := c.mail("partly")
 			a := c.b("/events/batch", obj{"events": []any{obj{"event_type": "seen", "user": obj{"email": e}}, obj{"user": obj{"email": e}}, obj{"event_type": "Bad Key", "user": obj{"email": e}},

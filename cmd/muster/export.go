@@ -31,6 +31,7 @@ func (p *process) export(ctx context.Context) error {
 	c := &importConfig{}
 	f.StringVar(&c.to, "to", "", "`URL` of a server, such as http://127.0.0.1:8080")
 	f.StringVar(&c.credentials, "credentials", "", "`FILE` of credentials, for --to")
+	c.ca = addCA(f)
 	f.StringVar(&c.account, "account", "", "`ACCOUNT` id, for --data when there are several")
 	eventType := f.String("event-type", "", "export events of this `TYPE` only")
 	args, err := f.Parse(p.args, p.env)
@@ -52,7 +53,7 @@ func (p *process) export(ctx context.Context) error {
 	if c.to != "" {
 		err = exportFrom(ctx, c, args[0], *eventType, out)
 	} else {
-		log, lerr := logger(p.stderr, *e.logLevel)
+		log, lerr := logger(p.stderr, *e.logLevel, *e.logFormat)
 		if lerr != nil {
 			return lerr
 		}
@@ -108,7 +109,11 @@ func exportFrom(ctx context.Context, c *importConfig, what, eventType string, w 
 		return wrongUsage("--to is %q; give the server's URL, such as http://127.0.0.1:8080", c.to)
 	}
 	base := u.Scheme + "://" + u.Host + api.Prefix
-	client := &http.Client{}
+	transport, err := clientTransport(*c.ca)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: transport}
 	defer client.CloseIdleConnections()
 	body, err := json.Marshal(map[string]string{"email": creds.ConsoleEmail, "password": creds.ConsolePassword})
 	if err != nil {

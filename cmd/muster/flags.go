@@ -11,7 +11,7 @@ import (
 // engineFlags are the flags of every command that opens a data directory.
 type engineFlags struct {
 	dir                                     *string
-	logLevel                                *string
+	logLevel, logFormat                     *string
 	historyMemory, generation, cache, spool *cli.Size
 	historyThreads, maxBacklog              *int
 	checkpointInterval                      *time.Duration
@@ -24,6 +24,7 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	e := &engineFlags{skip: skipRecords{}}
 	e.dir = f.String("data", dir, "`DIR` that holds everything; it is made when there is none")
 	e.logLevel = f.String("log-level", "info", "least `LEVEL` of log lines: debug, info, warn or error")
+	e.logFormat = f.String("log-format", formatText, "`FORMAT` of log lines: text or json")
 	e.historyMemory = f.Size("history-memory", 1<<30, "`BYTES` of memory for history in --data (DuckDB); more spills to disk")
 	e.historyThreads = f.Int("history-threads", 0, "`NUMBER` of threads for history in --data; 0: the CPUs, at most 2")
 	e.checkpointInterval = f.Duration("checkpoint-interval", 30*time.Second, "longest `TIME` between checkpoints while events arrive")

@@ -212,10 +212,23 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("refused event %d is there", i)
 		}
 	}
+	// A stop on a full disk is a stop like any other.
+	weight.fill()
+	before := len(refused)
+	until(t, "events are refused for want of space", func() bool {
+		send(30_000)
+		return len(refused) > before
+	})
 	s.stop()
 	if strings.Contains(s.log(), "goroutine") {
 		t.Error(s.log())
 	}
+	weight.drop()
+	s = serve(t, disk)
+	if n := count(); n != len(acked) {
+		t.Errorf("after a stop on a full disk %d persons, %d were acknowledged", n, len(acked))
+	}
+	s.stop()
 	t.Logf("%d acknowledged, %d refused", len(acked), len(refused))
 }
 
@@ -273,12 +286,16 @@ func TestFullDiskAtStart(t *testing.T) {
 	}
 	until(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 30 })
 	s.kill()
+	// What a start removes first would give it the space that it needs.
+	live := filepath.Join(disk, "data", "state", "p0", "live")
+	ok(t, os.RemoveAll(live))
 	says(0)
 	s = serve(t, disk)
 	if n := s.events("seen"); n != 30 {
 		t.Errorf("%d events, want 30", n)
 	}
 	s.stop()
+	ok(t, os.RemoveAll(live))
 	says(0)
 	s = serve(t, disk)
 	if n := s.events("seen"); n != 30 {

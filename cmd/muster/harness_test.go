@@ -117,9 +117,16 @@ func serve(t *testing.T, dir string, args ...string) *server {
 // launch starts a server and does not wait.
 func launch(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
+	return launchWith(t, dir, func(*exec.Cmd) {}, args...)
+}
+
+// launchWith is launch, with a last word on how the command is run.
+func launchWith(t *testing.T, dir string, change func(*exec.Cmd), args ...string) *server {
+	t.Helper()
 	s := &server{t: t, ready: make(chan string, 1)}
 	credentials := filepath.Join(dir, "credentials.json")
 	s.cmd = command(append([]string{"serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--credentials", credentials}, args...)...)
+	change(s.cmd)
 	s.cmd.Stderr = lockedWriter{&s.mu, &s.stderr}
 	out, err := s.cmd.StdoutPipe()
 	ok(t, err)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 func (p *process) health(ctx context.Context) error {
 	f := cli.New("muster health", "muster health ends with status 0 if the server on this machine serves, with 1 if it does not.", p.stderr)
 	listen := f.String("listen", "127.0.0.1:8080", "`HOST:PORT` that serve was told to listen on")
+	cert := f.String("tls-cert", "", "`FILE` that serve was given as --tls-cert; the server is asked over TLS then. It is this machine's own, so any certificate is taken")
 	alive := f.Bool("alive", false, "ask whether it answers at all, also while it starts or stops")
 	timeout := f.Duration("timeout", 3*time.Second, "longest `TIME` to wait")
 	rest, err := f.Parse(p.args, p.env)
@@ -36,18 +38,22 @@ func (p *process) health(ctx context.Context) error {
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
 	}
+	scheme := "http://"
+	if *cert != "" {
+		scheme = "https://"
+	}
 	path := "/readyz"
 	if *alive {
 		path = "/healthz"
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+path, nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+net.JoinHostPort(host, port)+path, nil)
 	if err != nil {
 		return wrongUsage("--listen: %s", err)
 	}
 	// Not http.DefaultClient: a proxy of the environment is not for this machine.
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	res, err := client.Do(req)
 	if err != nil {
 		return err

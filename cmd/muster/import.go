@@ -25,6 +25,7 @@ type importConfig struct {
 	files        []string
 	to           string // origin of a server; empty to import in this process
 	credentials  string
+	ca           *string // file of certificates to trust, empty for the system's
 	format       string
 	account      string
 	triggerFlows bool
@@ -40,6 +41,7 @@ itself, which no server may have at that time.`, p.stderr)
 	c := &importConfig{}
 	f.StringVar(&c.to, "to", "", "`URL` of a server, such as http://127.0.0.1:8080")
 	f.StringVar(&c.credentials, "credentials", "", "`FILE` of credentials, for --to")
+	c.ca = addCA(f)
 	f.StringVar(&c.format, "format", "", "jsonl or csv; by default what the file's name ends with")
 	f.StringVar(&c.account, "account", "", "`ACCOUNT` id, for --data when there are several")
 	f.BoolVar(&c.triggerFlows, "trigger-flows", false, "let the events enrol profiles into flows")
@@ -71,7 +73,7 @@ itself, which no server may have at that time.`, p.stderr)
 			return nil, err
 		}
 	}
-	log, err := logger(p.stderr, *e.logLevel)
+	log, err := logger(p.stderr, *e.logLevel, *e.logFormat)
 	if err != nil {
 		return nil, err
 	}
@@ -139,7 +141,11 @@ func (c *importConfig) target(ctx context.Context) (_ importer.Target, closeTarg
 		if err != nil {
 			return nil, nil, err
 		}
-		client := &http.Client{}
+		transport, err := clientTransport(*c.ca)
+		if err != nil {
+			return nil, nil, err
+		}
+		client := &http.Client{Transport: transport}
 		t := importer.ToServer(client, base, creds.AppID, creds.AppSecret, c.triggerFlows)
 		return t, func() error { client.CloseIdleConnections(); return nil }, nil
 	}

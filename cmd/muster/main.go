@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strings"
 	"syscall"
 )
 
@@ -47,6 +48,8 @@ type process struct {
 	env            func(string) (string, bool)
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	// log takes the last error of a service whose log lines are JSON; nil otherwise.
+	log *slog.Logger
 }
 
 func main() {
@@ -70,6 +73,7 @@ func stopSignal() context.Context {
 }
 
 func (p *process) run(ctx context.Context) int {
+	privateFiles()
 	command := ""
 	if len(p.args) > 0 {
 		command = p.args[0]
@@ -108,9 +112,12 @@ func (p *process) run(ctx context.Context) int {
 		return exitOK
 	case errors.As(err, &wrong):
 		fmt.Fprintln(p.stderr, "muster:", err)
+		if !strings.Contains(err.Error(), usage) {
+			fmt.Fprintf(p.stderr, "muster %s --help lists the flags\n", command)
+		}
 		return exitUsage
 	}
-	fmt.Fprintln(p.stderr, "muster:", explain(err))
+	p.failed(explain(err))
 	return exitFailed
 }
 
@@ -126,13 +133,4 @@ func version() string {
 		}
 	}
 	return out
-}
-
-// logger writes text lines from a level on.
-func logger(w io.Writer, level string) (*slog.Logger, error) {
-	var l slog.Level
-	if err := l.UnmarshalText([]byte(level)); err != nil {
-		return nil, wrongUsage("--log-level is %q; use debug, info, warn or error", level)
-	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: l})), nil
 }

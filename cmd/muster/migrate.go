@@ -41,7 +41,7 @@ func (p *process) migrate(ctx context.Context) error {
 	if same, err := sameDir(*e.dir, *to); err != nil || same {
 		return errors.Join(err, wrongUsage("--to must be another directory than --data"))
 	}
-	log, err := logger(p.stderr, *e.logLevel)
+	log, err := logger(p.stderr, *e.logLevel, *e.logFormat)
 	if err != nil {
 		return err
 	}

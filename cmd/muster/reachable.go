@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,9 +18,12 @@ import (
 const selfTime = 2 * time.Second
 
 // selfCall answers the call of a process to itself, at a path that no other has.
-type selfCall struct{ path string }
+type selfCall struct {
+	path string
+	tls  bool // the listener speaks TLS
+}
 
-func newSelfCall() selfCall { return selfCall{peer.Prefix + "self/" + rand.Text()} }
+func newSelfCall(tls bool) selfCall { return selfCall{peer.Prefix + "self/" + rand.Text(), tls} }
 
 // before stands before the handler of everything else.
 func (s selfCall) before(next fasthttp.RequestHandler) fasthttp.RequestHandler {
@@ -38,11 +42,17 @@ func (s selfCall) before(next fasthttp.RequestHandler) fasthttp.RequestHandler {
 func (s selfCall) check(ctx context.Context, addr string) (unreached, err error) {
 	ctx, cancel := context.WithTimeout(ctx, selfTime)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+s.path, nil)
+	scheme := "http://"
+	if s.tls {
+		scheme = "https://"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, scheme+addr+s.path, nil)
 	if err != nil {
 		return nil, fmt.Errorf("--advertise %s: %w", addr, err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	// That the answer is this process's shows by its path, not by a certificate.
+	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	res, err := client.Do(req)
 	if err != nil {
 		return err, nil

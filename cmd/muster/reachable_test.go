@@ -15,7 +15,7 @@ import (
 func TestAdvertisedAddress(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
-	self := newSelfCall()
+	self := newSelfCall(false)
 	server := fasthttp.Server{Handler: self.before(func(rc *fasthttp.RequestCtx) { rc.SetStatusCode(http.StatusServiceUnavailable) })}
 	go server.Serve(ln)
 	t.Cleanup(func() { ok(t, server.Shutdown()) })
@@ -36,7 +36,7 @@ func TestAdvertisedAddress(t *testing.T) {
 		unreached, wrong string
 	}{
 		"this process":       {self, ln.Addr().String(), "", ""},
-		"another process":    {newSelfCall(), ln.Addr().String(), "503", ""},
+		"another process":    {newSelfCall(false), ln.Addr().String(), "503", ""},
 		"nobody":             {self, freeAddr(t), "connection refused", ""},
 		"one who is silent":  {self, silent.Addr().String(), "deadline exceeded", ""},
 		"a proxy":            {self, answers(502), "502", ""},

@@ -131,21 +131,13 @@ func TestRefusedStart(t *testing.T) {
 			})
 		}, nil, "Install that version"},
 		{"log that ends before the checkpoint", func(dir string) {
-			manifest(dir, func(m string) string { return regexp.MustCompile(`"next":\d+`).ReplaceAllString(m, `"next":9999`) })
+			checkpoints := filepath.Join(dir, "data", "state", "p0", "checkpoints")
+			names, err := filepath.Glob(filepath.Join(checkpoints, "0*"))
+			ok(t, err)
+			ok(t, os.Rename(names[len(names)-1], filepath.Join(checkpoints, fmt.Sprintf("%020d", 9999))))
 		}, nil, "before the checkpoint"},
-		{"no log", func(dir string) { ok(t, os.RemoveAll(filepath.Join(dir, "data", "log"))) }, nil, "before the checkpoint"},
-		{"history of another log", func(dir string) {
-			replace(dir, "history.duckdb")
-			ok(t, os.RemoveAll(filepath.Join(dir, "data", "history.duckdb.wal")))
-		}, nil, "history of another log"},
-		{"no history", func(dir string) {
-			for _, name := range []string{"history.duckdb", "history.duckdb.wal"} {
-				ok(t, os.RemoveAll(filepath.Join(dir, "data", name)))
-			}
-		}, nil, "rows are missing"},
-		{"history that is none", func(dir string) {
-			ok(t, os.WriteFile(filepath.Join(dir, "data", "history.duckdb"), bytes.Repeat([]byte("no database "), 2000), 0o600))
-		}, nil, "open history"},
+		{"no log", func(dir string) { ok(t, os.RemoveAll(filepath.Join(dir, "data", "log"))) }, nil, "the log is missing"},
+		{"state of another log", func(dir string) { replace(dir, "state") }, nil, "Put the log back that belongs to the state"},
 		{"damaged log", func(dir string) {
 			path := filepath.Join(dir, "data", segment)
 			b, err := os.ReadFile(path)

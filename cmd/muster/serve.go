@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/refusal"
 )
 
 // serveConfig is what the flags of serve say.
@@ -30,8 +31,10 @@ type serveConfig struct {
 	credentials  string
 	pprof        bool
 	drainTimeout time.Duration
+	startTimeout time.Duration // for the address and the directory to become free
 	ingest       ingest.Options
 	messaging    messagingConfig
+	network      networkConfig
 }
 
 func (p *process) serveConfig() (*serveConfig, error) {
@@ -42,13 +45,17 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	f.StringVar(&c.credentials, "credentials", "", "`FILE` that the credentials of a new company are written to")
 	f.BoolVar(&c.pprof, "pprof", false, "serve /debug/pprof/, which shows the inside of the process to everybody who can connect")
 	f.DurationVar(&c.drainTimeout, "drain-timeout", 10*time.Second, "how much `TIME` requests under way are given at a stop, and again history")
+	f.DurationVar(&c.startTimeout, "start-timeout", 15*time.Second, "`TIME` to wait at a start for the address and the directory while another process holds them")
 	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of events, also after decompression; bodies of other calls may have 1 MiB")
 	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
 	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for the bodies and large answers of all requests under way, at least 16 MiB; more are answered 503")
-	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections")
+	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections; fewer if the limit of open files is lower")
+	perAddress := f.Int("max-connections-per-address", 0, "`NUMBER` of connections that one address (or IPv6 /64 network) may hold before a request on them is authenticated; 0: a quarter of --max-connections, at most 1024. Loopback is exempt")
 	readMessaging := addMessagingFlags(f)
 	var several clusterFlags
 	several.add(f)
+	var network networkFlags
+	network.add(f)
 	rest, err := f.Parse(p.args, p.env)
 	switch {
 	case err != nil:
@@ -57,13 +64,21 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, wrongUsage("serve takes no arguments, have %q", rest)
 	case *inFlight < leastInFlight:
 		return nil, wrongUsage("--max-inflight-bytes must be at least %d MiB, or no large request finds room", leastInFlight>>20)
+	case *connections < 1:
+		return nil, wrongUsage("--max-connections must be at least 1, have %d", *connections)
+	case *perAddress < 0:
+		return nil, wrongUsage("--max-connections-per-address must not be negative, have %d", *perAddress)
 	case *e.dir == "":
 		return nil, wrongUsage("--data is empty; name a directory")
 	}
-	if c.log, err = logger(p.stderr, *e.logLevel); err != nil {
+	if c.log, err = logger(p.stderr, *e.logLevel, *e.logFormat); err != nil {
 		return nil, err
 	}
+	p.logThrough(c.log, *e.logFormat)
 	if c.messaging, err = readMessaging(); err != nil {
+		return nil, err
+	}
+	if c.network, err = network.read(c.log); err != nil {
 		return nil, err
 	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
@@ -72,7 +87,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	}
 	c.ingest = ingest.Options{
 		Limits:    ingest.Limits{Events: *events},
-		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections,
+		BodyBytes: int(*body), RecordBytes: maxRecord, InFlightBytes: int64(*inFlight), Connections: *connections, AddressConnections: *perAddress,
 		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
 		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
@@ -80,6 +95,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, err
 	}
 	c.engine.Mine = []string{c.credentials}
+	if c.engine.Peer != nil {
+		c.engine.Peer.TLS = c.network.peers()
+	}
 	return c, nil
 }
 
@@ -96,17 +114,31 @@ func (p *process) serve(ctx context.Context) (err error) {
 	if err := c.checkCredentials(); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", c.listen)
-	if err != nil {
-		return fmt.Errorf("--listen: %w", err)
+	if err := c.limitConnections(); err != nil {
+		return err
 	}
+	c.log.Info("starting", "data", c.engine.Dir, "listen", c.listen)
+	c.engine.End = p.end
+	c.engine.LockUntil = time.Now().Add(c.startTimeout)
+	ln, err := c.openListener(ctx)
+	if err != nil || ln == nil {
+		return err
+	}
+	started := c.reportStart(startEvery)
+	defer started()
+	defer c.boundHeap(ctx)()
 	// Health checks are answered while the log is replayed.
 	ops := api.NewOps(c.ingest.Metrics, refuse)
 	var calls peerCalls
-	self := newSelfCall()
-	server := ingest.NewServer(c.ingest, self.before(calls.before(ops.Handle)))
+	self := newSelfCall(c.network.pair != nil)
+	watch, err := refusal.New(c.ingest.Metrics, c.log, time.Now, rand.Reader)
+	if err != nil {
+		return err
+	}
+	c.ingest.Refuse = refuseWatched(watch)
+	server := ingest.NewServer(c.ingest, watch.Watch(c.network.before(self.before(calls.before(ops.Handle)))))
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(ln) }()
+	go func() { served <- server.Serve(c.network.listener(ln)) }()
 	stopServer := func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), c.drainTimeout)
 		defer cancel()
@@ -154,13 +186,13 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	reportSkipped(c, eng)
-	services, err := c.open(ctx, eng, origin(ln.Addr()))
+	services, err := c.open(ctx, eng, c.network.origin(ln.Addr()))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, services.close()) }()
 	calls.serve(services)
-	if err := p.firstCompany(ctx, c, eng, services, origin(ln.Addr())); err != nil {
+	if err := p.firstCompany(ctx, c, eng, services, c.network.origin(ln.Addr())); err != nil {
 		services.drain()
 		if ctx.Err() != nil {
 			c.log.Info("stopped while starting")
@@ -168,8 +200,9 @@ func (p *process) serve(ctx context.Context) (err error) {
 		}
 		return err
 	}
+	started()
 	ops.Open(services.handler, eng.Node.Err)
-	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", origin(ln.Addr()), ln.Addr())
+	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", c.network.origin(ln.Addr()), ln.Addr())
 
 	err = c.wait(ctx, eng, served)
 	ops.Drain()
@@ -219,7 +252,7 @@ const logCheck = time.Second
 // written then.
 var errFailed = errors.New("muster cannot go on")
 
-var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a full disk) is gone")
+var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a broken disk) is gone")
 
 // wait returns when the service is to end: nil when it is told to, else why it
 // cannot go on.
@@ -268,7 +301,7 @@ func addPprof(r *router.Router) {
 	r.GET("/debug/pprof/{profile:*}", fasthttp.RequestHandler(pprofhandler.PprofHandler))
 }
 
-// origin is where a listener is reached from this machine.
+// origin is where a listener without TLS is reached from this machine.
 func origin(addr net.Addr) string {
 	host, port := "127.0.0.1", 0
 	if a, ok := addr.(*net.TCPAddr); ok {

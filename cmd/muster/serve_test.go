@@ -61,7 +61,7 @@ func TestServe(t *testing.T) {
 		}
 	}
 	// Nobody else can have the directory.
-	code, _, errs := muster(t, "", "serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0")
+	code, _, errs := muster(t, "", "serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--start-timeout", "0s")
 	if code != 1 || !strings.Contains(errs, "another muster process") {
 		t.Errorf("a second server: %d %s", code, errs)
 	}
@@ -188,8 +188,12 @@ func TestUsage(t *testing.T) {
 		{"export --data x --kafka localhost:9092 events", 2, "--kafka needs --clickhouse"},
 		{"serve --data=", 2, "--data"},
 		{"serve --log-level loud", 2, "--log-level"},
+		{"serve --log-format xml", 2, "use text or json"},
+		{"serve --drain-timeout 10", 2, `invalid value "10" of --drain-timeout: use a duration with a unit, such as 10s`},
+		{"serve --cache-bytes 1XB", 2, "use a number of bytes, such as 8388608 or 8MiB"},
+		{"serve --max-backlog many", 2, "use a whole number, such as 100\nmuster serve --help lists the flags\n"},
 		{"serve --skip-record 5", 2, "PARTITION:OFFSET"},
-		{"serve --max-body-bytes 10 --listen 127.0.0.1:0 --data " + dir, 1, "BodyBytes"},
+		{"serve --max-body-bytes 10 --listen 127.0.0.1:0 --data " + dir + "/small", 1, "BodyBytes"},
 		{"serve --listen nonsense --data " + dir, 1, "--listen"},
 		{"import", 2, "--data"},
 		{"import --data x --to http://y f.csv", 2, "do not go together"},
@@ -202,6 +206,9 @@ func TestUsage(t *testing.T) {
 		code, _, errs := muster(t, "", strings.Fields(x.args)...)
 		if code != x.code || !strings.Contains(errs, x.says) {
 			t.Errorf("muster %s: %d %s\nwant %d … %s", x.args, code, errs, x.code, x.says)
+		}
+		if n := strings.Count(errs, "\n"); x.code == exitUsage && n > 2 && !strings.Contains(errs, usage) {
+			t.Errorf("muster %s says in %d lines what is wrong:\n%s", x.args, n, errs)
 		}
 	}
 }

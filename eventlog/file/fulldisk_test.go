@@ -3,7 +3,11 @@ package file
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -169,4 +173,121 @@ func TestFullDiskAtStart(t *testing.T) {
 	}
 	free = -1
 	mustOpen(t, "log", smallOptions(fullFS{mem, &free}))
+}
+
+// TestFullDiskUnderway: many append and one follows the log while the disk fills and
+// empties; each record is acknowledged and read once, at its offset, or refused and
+// never read.
+func TestFullDiskUnderway(t *testing.T) {
+	free := int64(-1)
+	fsys := &switchFS{fullFS: fullFS{vfs.NewMem(), &free}}
+	opts := smallOptions(fsys)
+	var clock atomic.Int64
+	opts.Now = func() time.Time { return time.Unix(0, clock.Load()) }
+	opts.SegmentBytes, opts.TailBytes = 64<<10, blockBytes
+	l := mustOpen(t, "log", opts)
+	const appenders, each = 4, 1500
+	var mu sync.Mutex
+	acked := map[int64]string{}
+	refused := 0
+	var working sync.WaitGroup
+	for a := range appenders {
+		working.Go(func() {
+			for i := range each {
+				data := fmt.Sprintf("%d-%d-%s", a, i, strings.Repeat("x", i%700))
+				off, err := l.Append(context.Background(), 0, []byte(data))
+				clock.Add(int64(noSpacePause / 50))
+				mu.Lock()
+				switch {
+				case err == nil && acked[off] == "":
+					acked[off] = data
+				case errors.Is(err, eventlog.ErrNoSpace):
+					refused++
+				default:
+					t.Errorf("offset %d: %v", off, err)
+				}
+				mu.Unlock()
+				if (a*each+i)%97 == 0 {
+					fsys.set(int64(i%3)*20_000 - 1)
+				}
+			}
+		})
+	}
+	read := make(chan map[int64]string)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		out := map[int64]string{}
+		defer func() { read <- out }()
+		r, err := l.Read(0, 0)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer r.Close()
+		for {
+			e, err := r.Next(ctx)
+			if err != nil {
+				if ctx.Err() == nil {
+					t.Error(err)
+				}
+				return
+			}
+			out[e.Offset] = string(e.Data)
+			if string(e.Data) == "last" {
+				return
+			}
+		}
+	}()
+	working.Wait()
+	fsys.set(-1)
+	clock.Add(int64(noSpacePause))
+	off := mustAppend(t, l, 0, []byte("last"))
+	acked[off] = "last"
+	defer cancel()
+	have := <-read
+	if len(have) != len(acked) || refused == 0 || int64(len(acked)) != off+1 {
+		t.Fatalf("%d acknowledged, %d read, %d refused, the log ends at %d", len(acked), len(have), refused, off+1)
+	}
+	for off, data := range acked {
+		if have[off] != data {
+			t.Fatalf("offset %d: read %.20q, acknowledged %.20q", off, have[off], data)
+		}
+	}
+	t.Logf("%d acknowledged, %d refused", len(acked), refused)
+}
+
+// switchFS is a fullFS whose space another goroutine changes.
+type switchFS struct {
+	fullFS
+	mu sync.Mutex
+}
+
+func (s *switchFS) set(free int64) {
+	s.mu.Lock()
+	*s.free = free
+	s.mu.Unlock()
+}
+
+func (s *switchFS) wrap(f vfs.File, err error) (vfs.File, error) {
+	if err != nil {
+		return nil, err
+	}
+	return &switchFile{f, s}, nil
+}
+
+func (s *switchFS) OpenReadWrite(path string, c vfs.DiskWriteCategory, o ...vfs.OpenOption) (vfs.File, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wrap(s.fullFS.OpenReadWrite(path, c, o...))
+}
+
+type switchFile struct {
+	vfs.File
+	fs *switchFS
+}
+
+func (f *switchFile) WriteAt(b []byte, at int64) (int, error) {
+	f.fs.mu.Lock()
+	defer f.fs.mu.Unlock()
+	return f.File.WriteAt(b, at)
 }

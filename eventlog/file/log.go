@@ -74,7 +74,7 @@ func open(dir string, opts Options) (_ *Log, err error) {
 			return nil, err
 		}
 	}
-	if err := fsys.MkdirAll(dir, 0o755); err != nil {
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("create the directory: %w", err)
 	}
 	if l.lock, err = fsys.Lock(fsys.PathJoin(dir, lockName)); err != nil {
@@ -167,7 +167,7 @@ func (l *Log) create() error {
 		return err
 	}
 	for _, p := range l.partitions {
-		if err := fsys.MkdirAll(p.dir, 0o755); err != nil {
+		if err := fsys.MkdirAll(p.dir, 0o700); err != nil {
 			return fmt.Errorf("create directory %s: %w", p.dir, err)
 		}
 		f, seg, err := p.create(0, 0)

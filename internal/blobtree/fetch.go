@@ -30,7 +30,7 @@ func (s *Set) Fetch(ctx context.Context, m *Manifest, dir string) error {
 	}
 	slices.Sort(order)
 	for _, d := range order {
-		if err := fs.MkdirAll(fs.PathJoin(dir, d), 0o755); err != nil {
+		if err := fs.MkdirAll(fs.PathJoin(dir, d), 0o700); err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/compose-spec/compose-go/v2/types"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/musterhq/muster/internal/clientaddr"
 )
 
 const root = "../.."
@@ -457,5 +460,39 @@ func TestBalancer(t *testing.T) {
 	}
 	if out, err := exec.Command(haproxy, "-c", "-f", filepath.Join(root, "deploy/haproxy/haproxy.cfg")).CombinedOutput(); err != nil {
 		t.Errorf("%s", out)
+	}
+}
+
+// TestBalancerIsTrusted: the nodes take the client's address from the load balancer
+// and from nobody else, at the one address that it has.
+func TestBalancerIsTrusted(t *testing.T) {
+	p := compose(t)
+	balancer := p.Services["balancer"].Networks["default"]
+	if balancer == nil || balancer.Ipv4Address == "" {
+		t.Fatal("the balancer has no address of its own")
+	}
+	for _, name := range nodes(p) {
+		trusted := p.Services[name].Environment["MUSTER_TRUSTED_PROXIES"]
+		if trusted == nil || *trusted != balancer.Ipv4Address {
+			t.Errorf("%s does not trust %s alone", name, balancer.Ipv4Address)
+			continue
+		}
+		proxies, err := clientaddr.Parse(*trusted)
+		ok(t, err)
+		if !proxies.Trust(netip.MustParseAddr(balancer.Ipv4Address)) {
+			t.Errorf("%s trusts %s, the balancer is at %s", name, *trusted, balancer.Ipv4Address)
+		}
+	}
+	pools := p.Networks["default"].Ipam.Config
+	if len(pools) != 1 {
+		t.Fatalf("%d networks", len(pools))
+	}
+	at := netip.MustParseAddr(balancer.Ipv4Address)
+	if subnet, given := netip.MustParsePrefix(pools[0].Subnet), netip.MustParsePrefix(pools[0].IPRange); !subnet.Contains(at) || given.Contains(at) {
+		t.Errorf("the balancer's address %s is outside of %s, or in %s, which others are given", at, subnet, given)
+	}
+	config := read(t, "deploy/haproxy/haproxy.cfg")
+	if !strings.Contains(config, "\n    http-request del-header X-Forwarded-For\n    option forwardfor\n") {
+		t.Error("the balancer does not put the client's address into X-Forwarded-For, or passes on what the client claims")
 	}
 }

@@ -137,11 +137,14 @@ func (r *replay) piece(from, to int64) error {
 	}
 	var ordinal uint32
 	var timeMs int64
-	var properties []byte
+	var properties, key []byte
 	var matches bool
 	dest := []any{&ordinal, &timeMs}
 	if q.Properties {
 		dest = append(dest, &properties)
+	}
+	if q.Keys {
+		dest = append(dest, &key)
 	}
 	if len(q.Where) > 0 {
 		dest = append(dest, &matches)
@@ -158,6 +161,9 @@ func (r *replay) piece(from, to int64) error {
 		b.Ordinal, b.TimeMs = append(b.Ordinal, ordinal), append(b.TimeMs, timeMs)
 		if q.Properties {
 			b.Properties.Append(properties)
+		}
+		if q.Keys {
+			b.IdempotencyKey.Append(key)
 		}
 		if len(b.Ordinal) < replayRows && len(b.Properties.Data) < mb {
 			return nil
@@ -182,5 +188,6 @@ func (r *replay) flush() error {
 	r.err = r.fn(b)
 	b.Ordinal, b.TimeMs = b.Ordinal[:0], b.TimeMs[:0]
 	b.Properties.Reset()
+	b.IdempotencyKey.Reset()
 	return r.err
 }

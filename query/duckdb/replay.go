@@ -94,26 +94,34 @@ func (r *replay) chunk(ch chunk) error {
 	}
 	b := &r.block
 	ordinals, times := column[uint32](ch, 0), column[int64](ch, 1)
-	var properties []stringRef
-	if r.query.Properties {
-		properties = ch.refs(2)
+	var texts [2][]stringRef // of the columns in into, nil for those not asked for
+	into, next := [2]*query.Strings{&b.Properties, &b.IdempotencyKey}, 2
+	for i, on := range [2]bool{r.query.Properties, r.query.Keys} {
+		into[i].Reset()
+		if on {
+			texts[i] = ch.refs(next)
+			next++
+		}
 	}
 	b.Ordinal, b.TimeMs = b.Ordinal[:0], b.TimeMs[:0]
-	b.Properties.Reset()
 	if len(r.query.Where) == 0 {
 		b.Ordinal, b.TimeMs = append(b.Ordinal, ordinals...), append(b.TimeMs, times...)
-		for i := range properties {
-			b.Properties.Append(properties[i].bytes())
+		for i, refs := range texts {
+			for j := range refs {
+				into[i].Append(refs[j].bytes())
+			}
 		}
 	} else {
-		matches := column[bool](ch, 2+min(1, len(properties)))
-		for i, m := range matches {
+		matches := column[bool](ch, next)
+		for j, m := range matches {
 			if !m {
 				continue
 			}
-			b.Ordinal, b.TimeMs = append(b.Ordinal, ordinals[i]), append(b.TimeMs, times[i])
-			if properties != nil {
-				b.Properties.Append(properties[i].bytes())
+			b.Ordinal, b.TimeMs = append(b.Ordinal, ordinals[j]), append(b.TimeMs, times[j])
+			for i, refs := range texts {
+				if refs != nil {
+					into[i].Append(refs[j].bytes())
+				}
 			}
 		}
 	}

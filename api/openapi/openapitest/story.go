@@ -19,7 +19,8 @@ func access() []Step {
 	return []Step{
 		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"$password","account_id":"$account","cookie":true}`},
 		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"wrong"}`, Fails: true},
-		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"$password"}`, Keep: "session=data.token"},
+		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"$password"}`, Keep: "session=data.token device=data.device_token"},
+		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"$password","device_token":"$device"}`},
 		{Request: "GET " + c + "/session"},
 		{Request: "PUT " + c + "/password", Body: `{"current_password":"$password","password":"another good password"}`},
 		{Request: "PUT " + c + "/password", Body: `{"current_password":"wrong","password":"another good password"}`, Fails: true},

@@ -54,7 +54,7 @@ func Replays(t *testing.T, open Open, histories int) {
 
 func (w *world) drawReplay() query.ReplayQuery {
 	a := w.gen.Activity()
-	q := query.ReplayQuery{Account: w.account, EventType: a.Event, Properties: w.rng.IntN(2) == 0,
+	q := query.ReplayQuery{Account: w.account, EventType: a.Event, Properties: w.rng.IntN(2) == 0, Keys: w.rng.IntN(2) == 0,
 		Cut: query.Cut{UpTo: w.first + w.rng.Int64N(w.end-w.first+1)}}
 	if w.rng.IntN(3) == 0 {
 		q.Cut.UpTo = w.end
@@ -95,6 +95,9 @@ func (w *world) naiveReplay(q query.ReplayQuery) (rows []string, moved int) {
 		if q.Properties {
 			properties = string(r.event.Properties)
 		}
+		if q.Keys {
+			properties += " " + r.key()
+		}
 		rows = append(rows, fmt.Sprintf("%d %d %s", root[r.soul], r.event.TimeMs, properties))
 		if w.batch.Ordinal[i] != uint32(root[r.soul]) {
 			moved++
@@ -111,10 +114,16 @@ func replayed(t *testing.T, s query.History, q query.ReplayQuery) (rows []string
 		if n := len(b.Ordinal); n == 0 || len(b.TimeMs) != n || q.Properties && len(b.Properties.Ends) != n || !q.Properties && len(b.Properties.Ends) != 0 {
 			return fmt.Errorf("a block of %d ordinals, %d times and %d properties", n, len(b.TimeMs), len(b.Properties.Ends))
 		}
+		if n, keys := len(b.Ordinal), len(b.IdempotencyKey.Ends); q.Keys && keys != n || !q.Keys && keys != 0 {
+			return fmt.Errorf("a block of %d ordinals and %d keys", n, keys)
+		}
 		for i, o := range b.Ordinal {
 			properties := ""
 			if q.Properties {
 				properties = string(b.Properties.At(i))
+			}
+			if q.Keys {
+				properties += " " + string(b.IdempotencyKey.At(i))
 			}
 			rows = append(rows, fmt.Sprintf("%d %d %s", o, b.TimeMs[i], properties))
 		}

@@ -36,6 +36,14 @@ type worldRow struct {
 	event  segment.NaiveEvent
 }
 
+// key is the row's idempotency key; every third row or so has none.
+func (r *worldRow) key() string {
+	if r.event.TimeMs%3 == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d at %d", r.soul, r.event.TimeMs)
+}
+
 func drawWorld(seed uint64, first int64) *world {
 	w := &world{gen: segmenttest.New(seed), rng: rand.New(rand.NewPCG(seed, 9)), account: seed, first: first}
 	for range 25 {
@@ -71,7 +79,7 @@ func drawWorld(seed uint64, first int64) *world {
 		b.TimeMs = append(b.TimeMs, r.event.TimeMs)
 		b.EventType.Append([]byte(r.event.Type))
 		b.Properties.Append(r.event.Properties)
-		b.IdempotencyKey.Append(nil)
+		b.IdempotencyKey.Append([]byte(r.key()))
 		if w.rng.IntN(25) == 0 {
 			winner, loser := root[w.rng.IntN(len(root))], root[w.rng.IntN(len(root))]
 			if winner == loser {

@@ -14,14 +14,18 @@ import (
 type Flags struct {
 	*flag.FlagSet
 	given map[string]bool
+	help  func()
 }
 
 // New returns the flags of a command. usage is what stands above the list of
 // flags in its help.
 func New(name, usage string, out io.Writer) *Flags {
 	f := &Flags{FlagSet: flag.NewFlagSet(name, flag.ContinueOnError), given: map[string]bool{}}
-	f.SetOutput(out)
-	f.FlagSet.Usage = func() {
+	// The package writes the whole help under each error; Parse does it when it is
+	// asked for.
+	f.SetOutput(io.Discard)
+	f.FlagSet.Usage = func() {}
+	f.help = func() {
 		fmt.Fprintf(out, "%s\n\nFlags (each also reads its environment variable):\n", usage)
 		f.VisitAll(func(x *flag.Flag) {
 			value, text := flag.UnquoteUsage(x)
@@ -41,12 +45,17 @@ func Env(name string) string {
 }
 
 // Parse reads the arguments, then the environment for flags that were not
-// given. It returns the arguments that are no flags.
+// given. It returns the arguments that are no flags. Help that is asked for is
+// written, and the error is then [flag.ErrHelp].
 func (f *Flags) Parse(args []string, lookup func(string) (string, bool)) ([]string, error) {
 	var rest []string
 	for {
-		if err := f.FlagSet.Parse(args); err != nil {
-			return nil, err
+		err := f.FlagSet.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			f.help()
+		}
+		if err != nil {
+			return nil, inOurWords(err)
 		}
 		left := f.Args()
 		if len(left) == 0 {
@@ -77,6 +86,24 @@ func (f *Flags) Parse(args []string, lookup func(string) (string, bool)) ([]stri
 		}
 	})
 	return rest, err
+}
+
+// inOurWords names flags with the two hyphens that the documentation has.
+func inOurWords(err error) error {
+	text := err.Error()
+	for _, x := range []struct{ theirs, ours string }{
+		{"flag provided but not defined: -", "there is no flag --"},
+		{"flag needs an argument: -", "a value is missing after --"},
+		{" for flag -", " of --"},
+		{" for -", " of --"}, // of boolean flags
+	} {
+		if strings.Contains(text, x.theirs) {
+			text = strings.Replace(text, x.theirs, x.ours, 1)
+			text = strings.Replace(text, ": parse error", ": use true or false", 1) // others say what they want
+			return errors.New(text)
+		}
+	}
+	return err
 }
 
 // Given tells whether a flag stood in the arguments.
@@ -118,7 +145,7 @@ func (s *Size) Set(text string) error {
 		*s = Size(n * u.bytes)
 		return nil
 	}
-	return errors.New("must be a number of bytes such as 8388608 or 8MiB")
+	return errors.New("use a number of bytes, such as 8388608 or 8MiB")
 }
 
 // String implements [flag.Value].

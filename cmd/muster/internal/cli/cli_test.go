@@ -1,10 +1,12 @@
 package cli
 
 import (
-	"io"
+	"errors"
+	"flag"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 type list []string
@@ -36,10 +38,21 @@ func TestParse(t *testing.T) {
 		{name: "unknown flag", args: []string{"--nonsense"}, mistaken: "nonsense"},
 		{name: "bad size", args: []string{"--max-body=8 elephants"}, mistaken: "max-body"},
 		{name: "negative size", args: []string{"--max-body=-1"}, mistaken: "max-body"},
+		{name: "size without a unit that there is", args: []string{"--max-body=8MeB"}, mistaken: `invalid value "8MeB" of --max-body: use a number of bytes, such as 8388608 or 8MiB`},
+		{name: "duration without a unit", args: []string{"--drain", "10"}, mistaken: `invalid value "10" of --drain: use a duration with a unit, such as 10s`},
+		{name: "bad number", args: []string{"--events", "1e4"}, mistaken: `invalid value "1e4" of --events: use a whole number, such as 100`},
+		{name: "bad boolean", args: []string{"--pprof=maybe"}, mistaken: `invalid boolean value "maybe" of --pprof: use true or false`},
+		{name: "no value", args: []string{"--data"}, mistaken: "a value is missing after --data"},
+		{name: "no such flag", args: []string{"--nonsense"}, mistaken: "there is no flag --nonsense"},
+		{name: "duration in the environment", env: map[string]string{"MUSTER_DRAIN": "10"}, mistaken: `invalid value "10" of MUSTER_DRAIN: use a duration with a unit`},
 		{name: "bad environment", env: map[string]string{"MUSTER_MAX_BODY": "x"}, mistaken: "MUSTER_MAX_BODY"},
 	} {
 		t.Run(x.name, func(t *testing.T) {
-			f := New("test", "usage", io.Discard)
+			var out strings.Builder
+			f := New("test", "usage", &out)
+			f.Duration("drain", time.Second, "")
+			f.Int("events", 1, "")
+			f.Bool("pprof", false, "")
 			dir := f.String("data", "./data", "")
 			body := f.Size("max-body", 8<<20, "")
 			var many list
@@ -49,12 +62,28 @@ func TestParse(t *testing.T) {
 				if err == nil || !strings.Contains(err.Error(), x.mistaken) {
 					t.Errorf("error %v, want one that names %s", err, x.mistaken)
 				}
+				if out.Len() > 0 {
+					t.Errorf("it wrote %s", out.String())
+				}
 				return
 			}
 			if err != nil || *dir != x.dir || *body != x.body || !slices.Equal(many, x.many) || !slices.Equal(rest, x.rest) || f.Given("data") != x.given {
 				t.Errorf("have %q %d %q %q %v, %v", *dir, *body, many, rest, f.Given("data"), err)
 			}
 		})
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var out strings.Builder
+	f := New("test", "what it does", &out)
+	f.Duration("drain", 10*time.Second, "`TIME` to end")
+	f.Int("events", 1, "`NUMBER` of events")
+	_, err := f.Parse([]string{"--help"}, func(string) (string, bool) { return "", false })
+	want := "what it does\n\nFlags (each also reads its environment variable):\n" +
+		"  --drain TIME\n        TIME to end (default 10s) [MUSTER_DRAIN]\n  --events NUMBER\n        NUMBER of events (default 1) [MUSTER_EVENTS]\n"
+	if !errors.Is(err, flag.ErrHelp) || out.String() != want {
+		t.Errorf("%v\n%s", err, out.String())
 	}
 }
 

@@ -43,6 +43,10 @@ type Options struct {
 	SpoolBytes         int64
 	Skip               map[int][]int64
 
+	// LockUntil is until when Open waits for another process to leave Dir; zero is
+	// not to wait.
+	LockUntil time.Time
+
 	// Kafka says where the log is when it is not in Dir, ClickHouse the same of
 	// history. A log in Kafka needs its history in ClickHouse.
 	Kafka      *kafka.Options
@@ -102,8 +106,11 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		}
 	}()
 	fs := vfs.Default
-	if e.lock, err = fs.Lock(filepath.Join(o.Dir, "LOCK")); err != nil {
-		return e, fmt.Errorf("%w: %s is held by another muster process; stop it, or name another directory with --data (%w)", ErrInUse, o.Dir, err)
+	if e.lock, err = lockDir(ctx, fs, o); err != nil {
+		return e, err
+	}
+	if err := makePrivate(o.Dir, o.Logger); err != nil {
+		return e, err
 	}
 	if err := backup.CheckWhole(fs, o.Dir); err != nil {
 		return e, err

@@ -94,6 +94,9 @@ func Migrate(ctx context.Context, o MigrateOptions) (res Migrated, err error) {
 		return res, fmt.Errorf("%w: %s is held by another muster process; stop it first (%w)", ErrInUse, o.Dir, err)
 	}
 	defer func() { err = errors.Join(err, m.close(), lock.Close()) }()
+	if err := makePrivate(o.Dir, o.Logger); err != nil {
+		return res, err
+	}
 	done, err := m.begun()
 	if err != nil || done != nil {
 		if done != nil {
@@ -315,7 +318,7 @@ func (m *migration) ready(ctx context.Context, end int64) (bool, error) {
 func (m *migration) serveOnce(ctx context.Context) error {
 	o := &m.o
 	node, err := resolver.Open(ctx, resolver.Options{
-		FS: vfs.Default, Dir: m.state(), Log: m.log, LogName: fileIdentity(m.log.ID()), History: m.history, Now: time.Now, Rand: rand.Reader, Logger: o.Logger,
+		FS: vfs.Default, Dir: m.state(), Log: m.log, LogName: fileIdentity(m.log.ID()), History: m.history, Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes, MaxBacklog: o.MaxBacklog,
 		Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
 	})
@@ -354,7 +357,7 @@ func (m *migration) splitState(ctx context.Context) (resolver.SplitResult, error
 		return resolver.SplitResult{}, fmt.Errorf("--to: %w", err)
 	}
 	res, err := resolver.Split(ctx, resolver.SplitOptions{
-		FS: vfs.Default, From: m.state(), To: filepath.Join(dir, "state"), Partitions: m.plan.Partitions, Offset: m.plan.Base, Logger: m.o.Logger,
+		FS: vfs.Default, From: m.state(), To: filepath.Join(dir, "state"), Partitions: m.plan.Partitions, Offset: m.plan.Base, Logger: m.o.Logger, End: m.o.End,
 		FromLog: fileIdentity(m.log.ID()), ToLog: m.identity.String(),
 	})
 	if err != nil {

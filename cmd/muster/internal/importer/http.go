@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/musterhq/muster/internal/jsonscan"
@@ -24,6 +26,7 @@ type httpTarget struct {
 	triggerFlows bool
 	scan         *jsonscan.Scanner
 	body         bytes.Buffer
+	connected    atomic.Bool // there was a connection
 }
 
 const (
@@ -129,8 +132,9 @@ func (e *statusError) Error() string {
 	return fmt.Sprintf("the server answered %d: %s", e.status, e.text)
 }
 
-// send posts a chunk. It tries again when the server is busy or cannot be
-// reached: the state takes each row once.
+// send posts a chunk. It tries again when the server is busy or cannot be reached any
+// more: the state takes each row once. One that could not be reached at all for
+// connectTime is taken for a wrong address.
 func (t *httpTarget) send(ctx context.Context, file [32]byte, c *chunk) (a importAnswer, err error) {
 	t.encode(file, c)
 	err = retry(ctx, func() (again bool, err error) {
@@ -184,16 +188,16 @@ func (t *httpTarget) malformed(text []byte) string {
 func (t *httpTarget) post(ctx context.Context) (a importAnswer, again bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, httpTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url, bytes.NewReader(t.body.Bytes()))
+	res, err := t.do(ctx, cancel)
 	if err != nil {
-		return a, false, err
-	}
-	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set("X-App-Id", t.appID)
-	req.Header.Set("X-App-Secret", t.appSecret)
-	res, err := t.client.Do(req)
-	if err != nil {
-		return a, true, err
+		var untrusted *tls.CertificateVerificationError
+		switch {
+		case errors.As(err, &untrusted):
+			return a, false, fmt.Errorf("%w; name the file of its certificate, or of the authority that signed it, with --ca", err)
+		case errors.Is(err, http.ErrSchemeMismatch):
+			return a, false, fmt.Errorf("%w; it speaks plain HTTP, so give --to http://", err)
+		}
+		return a, t.connected.Load(), err
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(res.Body, answerBytes))

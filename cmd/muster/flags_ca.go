@@ -1,0 +1,38 @@
+package main
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"net/http"
+	"os"
+
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+)
+
+// addCA adds the flag of commands that call a server.
+func addCA(f *cli.Flags) *string {
+	return f.String("ca", "", "`FILE` of certificates (PEM) that are trusted beside those of the system when --to is https://")
+}
+
+// clientTransport returns how a server is called. file is that of --ca, empty for
+// the system's certificates alone.
+func clientTransport(file string) (http.RoundTripper, error) {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	if file == "" {
+		return t, nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, wrongUsage("--ca: %w", err)
+	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	if !roots.AppendCertsFromPEM(b) {
+		return nil, wrongUsage("--ca: %s has no certificate in PEM", file)
+	}
+	t.TLSClientConfig.RootCAs = roots
+	return t, nil
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"math"
+	"runtime/debug"
+	"runtime/metrics"
+	"time"
+)
+
+// Go's collector lets the heap grow to twice what lives before it collects, so that
+// bodies under way would take twice --max-inflight-bytes. For them there is no need: the
+// flag says how much they can become. heapLimit is a memory limit that leaves the
+// collector its room for everything else, and none for them.
+//
+// It is never lower than what can live, so that the collector does not run for nothing
+// when the state grows.
+func heapLimit(m heapUse, inFlightLimit int64) int64 {
+	others := max(0, m.live-m.inFlight)
+	return inFlightLimit + inFlightLimit/8 + 2*others + m.overhead + heapSlack
+}
+
+// heapSlack is what the heap may have at least beyond what lives, in bytes.
+const heapSlack = 64 << 20
+
+// heapUse is what memory is used for, in bytes.
+type heapUse struct {
+	live     int64 // of the heap, when it was last collected
+	overhead int64 // of the Go runtime beside the heap's objects: stacks, tables
+	inFlight int64 // of the heap: bodies and answers of requests under way
+}
+
+// readHeapUse asks the Go runtime.
+func readHeapUse(inFlight int64) heapUse {
+	samples := []metrics.Sample{
+		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/memory/classes/heap/unused:bytes"},
+	}
+	metrics.Read(samples)
+	value := func(i int) int64 { return int64(samples[i].Value.Uint64()) }
+	return heapUse{live: value(0), overhead: max(0, value(1)-value(2)-value(3)-value(4)-value(5)), inFlight: inFlight}
+}
+
+// heapCheck is the time between adjustments of the memory limit.
+const heapCheck = time.Second
+
+// boundHeap keeps the memory limit adjusted until stop is called. It leaves alone a limit
+// that is set (GOMEMLIMIT).
+func (c *serveConfig) boundHeap(ctx context.Context) (stop func()) {
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // bodies come until the server has stopped
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.adjustHeap(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func (c *serveConfig) adjustHeap(ctx context.Context) {
+	var set int64
+	check := time.NewTicker(heapCheck)
+	defer check.Stop()
+	for {
+		// Setting it stops the process for a moment: only for a difference.
+		if limit := heapLimit(readHeapUse(c.ingest.Memory.Used()), c.ingest.InFlightBytes); limit > set+set/32 || limit < set-set/8 {
+			debug.SetMemoryLimit(limit)
+			set = limit
+		}
+		select {
+		case <-ctx.Done():
+			debug.SetMemoryLimit(math.MaxInt64)
+			return
+		case <-check.C:
+		}
+	}
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"net"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/ingest"
+)
+
+// TestHeapLimit: bodies get no room for garbage; everything else gets as much as it
+// has, however large it is, so that the collector never runs for nothing.
+func TestHeapLimit(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		name string
+		use  heapUse
+		most int64
+	}{
+		{"nothing under way", heapUse{live: 50 * mib, overhead: 20 * mib}, (288 + 100 + 20 + 64) * mib},
+		{"full of bodies", heapUse{live: 306 * mib, overhead: 20 * mib, inFlight: 256 * mib}, (288 + 100 + 20 + 64) * mib},
+		{"much state", heapUse{live: 8000 * mib, overhead: 20 * mib, inFlight: 100 * mib}, (288 + 2*7900 + 20 + 64) * mib},
+		{"more under way than lived at the last collection", heapUse{live: 50 * mib, inFlight: 200 * mib}, (288 + 64) * mib},
+	} {
+		if limit := heapLimit(tt.use, 256*mib); limit != tt.most {
+			t.Errorf("%s: %d MiB, want %d", tt.name, limit/mib, tt.most/mib)
+		} else if least := tt.use.live + tt.use.overhead; limit < least+least/8 {
+			t.Errorf("%s: %d MiB leave no room beside the %d that live", tt.name, limit/mib, least/mib)
+		}
+	}
+	if use := readHeapUse(7); use.overhead <= 0 || use.inFlight != 7 {
+		t.Errorf("the runtime says %+v", use)
+	}
+}
+
+// TestHeapLimitIsSetUnlessGiven: a limit that the environment gave is left alone.
+func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
+	c := &serveConfig{ingest: ingest.Options{Memory: ingest.NewMemory(64 << 20), InFlightBytes: 64 << 20}}
+	stop := c.boundHeap(t.Context())
+	for end := time.Now().Add(time.Minute); debug.SetMemoryLimit(-1) == math.MaxInt64; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("no limit is set")
+		}
+	}
+	stop()
+	if debug.SetMemoryLimit(-1) != math.MaxInt64 {
+		t.Error("the limit stays")
+	}
+	debug.SetMemoryLimit(1 << 40)
+	defer debug.SetMemoryLimit(math.MaxInt64)
+	c.boundHeap(t.Context())()
+	if have := debug.SetMemoryLimit(-1); have != 1<<40 {
+		t.Errorf("the limit is %d", have)
+	}
+}
+
+// TestBodiesTakeWhatTheFlagSays: the process grows by --max-inflight-bytes and little
+// more when as many bytes of bodies are under way.
+func TestBodiesTakeWhatTheFlagSays(t *testing.T) {
+	const limit, body = 256 << 20, 8_000_000
+	s := serve(t, t.TempDir(), "--max-inflight-bytes", "256MiB")
+	before := s.metric("process_resident_memory_bytes")
+	part := strings.Repeat(" ", body-100)
+	for range limit/body + 8 {
+		c, err := net.Dial("tcp", strings.TrimPrefix(s.origin, "http://"))
+		ok(t, err)
+		defer c.Close()
+		go fmt.Fprintf(c, "POST /api/v1/events/batch HTTP/1.1\r\nHost: m\r\nX-App-Id: %s\r\nX-App-Secret: %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", s.creds.AppID, s.creds.AppSecret, body, part)
+	}
+	full, resident := 0, 0.0
+	for end := time.Now().Add(time.Minute); full < 20 && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		resident = max(resident, s.metric("process_resident_memory_bytes"))
+		if s.metric("muster_ingest_in_flight_bytes") > 0.9*limit {
+			full++
+		}
+	}
+	grown := (resident - before) / limit
+	if full == 0 || grown > 1.4 {
+		t.Errorf("full %d times of 20; the process grew by %.2f × the limit", full, grown)
+	}
+	t.Logf("resident %.0f MB, %.2f × the limit; it grew by %.2f × the limit", resident/1e6, resident/limit, grown)
+}

@@ -1,0 +1,115 @@
+package ingest
+
+import (
+	"bytes"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/panics"
+	"github.com/musterhq/muster/resolver"
+)
+
+// logBuffer is a log that tests may read while the server writes it.
+type logBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// panicking is the body of an answer whose second read panics.
+type panicking struct{ reads int }
+
+func (p *panicking) Read(b []byte) (int, error) {
+	if p.reads++; p.reads > 1 {
+		panic("the stream is broken")
+	}
+	return copy(b, "a part"), nil
+}
+
+func (p *panicking) Close() error { return nil }
+
+// TestPanicDoesNotEndTheProcess: a handler that panics, wherever, is answered 500 in
+// the form of its surface; that is logged with the stack and counted, and the server
+// goes on. The body of an answer that panics breaks off.
+func TestPanicDoesNotEndTheProcess(t *testing.T) {
+	var log logBuffer
+	opts := testOptions()
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	addr, _ := listen(t, newFakeNode(), opts, func(h *Handler) fasthttp.RequestHandler {
+		return func(ctx *fasthttp.RequestCtx) {
+			switch string(ctx.Path()) {
+			case "/api/v1/broken":
+				ctx.SetBodyString("half of an answer")
+				ctx.Response.Header.Set("X-Half", "1")
+				panic("the handler is broken")
+			case "/api/v1/nil":
+				var h *Handler
+				h.Event(ctx)
+			case "/api/v1/stream":
+				ctx.Response.SetBodyStream(GuardStream(opts.Metrics, opts.Logger, "a stream", &panicking{}), -1)
+			case "/api/v1/unguarded":
+				ctx.Response.SetBodyStream(&panicking{}, -1)
+			default:
+				route(h)(ctx)
+			}
+		}
+	})
+	count := opts.Metrics.GetOrCreateCounter(panics.Metric)
+	for i, path := range []string{"broken", "nil"} {
+		c := dial(t, addr)
+		c.write(post(path, `{"a":1}`))
+		status, body, closed := c.answer()
+		if status != 500 || !closed || !strings.HasPrefix(body, `{"success":false`) || !strings.Contains(body, textPanic) {
+			t.Errorf("%s: %d closing %v %s", path, status, closed, body)
+		}
+		if count.Get() != uint64(i+1) {
+			t.Errorf("%s: %d panics counted", path, count.Get())
+		}
+	}
+	for _, text := range []string{"the handler is broken", "nil pointer", "recover_test.go", `where="POST /api/v1/broken"`} {
+		if !strings.Contains(log.String(), text) {
+			t.Errorf("the log lacks %q:\n%s", text, log.String())
+		}
+	}
+	for i, path := range []string{"stream", "unguarded"} {
+		c := dial(t, addr)
+		c.write(post(path, ""))
+		b, err := io.ReadAll(c)
+		if err != nil || !bytes.Contains(b, []byte("a part")) || bytes.Contains(b, []byte("\r\n0\r\n")) {
+			t.Errorf("%s: %q %v", path, b, err)
+		}
+		waitFor(t, "the panic is counted", func() bool { return count.Get() == uint64(i+3) })
+	}
+	waitFor(t, "the stream's panic is logged", func() bool { return strings.Count(log.String(), "the stream is broken") >= 2 })
+	c := dial(t, addr)
+	c.write(post("events", goodEvent))
+	c.expect(202, `"success":true`, false)
+}
+
+// TestPanicGivesMemoryBack: a request of Surface B that panics keeps no memory.
+func TestPanicGivesMemoryBack(t *testing.T) {
+	node := submitFunc(func(*resolver.Outcome) { panic("the submitter is broken") })
+	addr, h := listen(t, node, testOptions(), route)
+	c := dial(t, addr)
+	c.write(post("events", goodEvent))
+	c.expect(500, textPanic, true)
+	if used := h.memory.Used(); used != 0 {
+		t.Errorf("%d bytes are taken", used)
+	}
+}

@@ -1,0 +1,76 @@
+package ingest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestTLS: a listener of TLS is served as one of TCP, and its requests are known to be
+// over TLS.
+func TestTLS(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := NewServer(testOptions(), func(ctx *fasthttp.RequestCtx) {
+		if ctx.IsTLS() && ctx.TLSConnectionState() != nil {
+			ctx.SetBodyString("over TLS")
+		}
+	})
+	served := make(chan error, 1)
+	go func() {
+		served <- srv.Serve(tls.NewListener(ln, &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}))
+	}()
+	t.Cleanup(func() {
+		if err := srv.Shutdown(); err != nil {
+			t.Error(err)
+		}
+		<-served
+	})
+	config := &tls.Config{InsecureSkipVerify: true} // its own certificate
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+	defer client.CloseIdleConnections()
+	for range 3 {
+		res, err := client.Post("https://"+ln.Addr().String(), "text/plain", strings.NewReader("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || string(b) != "over TLS" {
+			t.Fatalf("%q %v", b, err)
+		}
+	}
+	c, err := tls.Dial("tcp", ln.Addr().String(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if _, err := io.WriteString(c, filledIn(malformed["length and coding"])+smuggled); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := io.ReadAll(c); err != nil || strings.Count(string(b), "HTTP/1.1 ") != 1 || !strings.HasPrefix(string(b), "HTTP/1.1 400 ") {
+		t.Errorf("%q %v", b, err)
+	}
+}

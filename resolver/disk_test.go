@@ -1,0 +1,233 @@
+package resolver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// scarceFS is a file system that is full while full is set.
+type scarceFS struct {
+	vfs.FS
+	full *atomic.Bool
+	// room are the bytes of tables that are written nevertheless.
+	room *atomic.Int64
+}
+
+func newScarceFS(fs vfs.FS) scarceFS { return scarceFS{fs, new(atomic.Bool), new(atomic.Int64)} }
+
+func (s scarceFS) err() error {
+	if s.full.Load() {
+		return &os.PathError{Op: "write", Path: "disk", Err: syscall.ENOSPC}
+	}
+	return nil
+}
+
+func (s scarceFS) Create(name string, c vfs.DiskWriteCategory) (vfs.File, error) {
+	if err := s.err(); err != nil && s.room.Load() <= 0 {
+		return nil, err
+	}
+	f, err := s.FS.Create(name, c)
+	if err != nil {
+		return nil, err
+	}
+	return &scarceFile{f, s, name}, nil
+}
+
+func (s scarceFS) Link(from, to string) error {
+	if err := s.err(); err != nil {
+		return err
+	}
+	return s.FS.Link(from, to)
+}
+
+type scarceFile struct {
+	vfs.File
+	fs   scarceFS
+	name string
+}
+
+func (f *scarceFile) Write(b []byte) (int, error) {
+	if err := f.fs.err(); err != nil && (!strings.HasSuffix(f.name, ".sst") || f.fs.room.Add(-int64(len(b))) < 0) {
+		return 0, err
+	}
+	return f.File.Write(b)
+}
+
+func comesTo(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("it did not come to this: %s", what)
+		}
+	}
+}
+
+// TestFullDiskHoldsCheckpointsUp: while there is no space for the state, events are
+// taken up to the bound on what changed in memory, reads go on and nothing is left of
+// checkpoints that were begun; with space again they are written, and hold everything.
+func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
+	f := newFixture(t)
+	disk := newScarceFS(f.fs)
+	start := func() *Node {
+		t.Helper()
+		n, err := Open(context.Background(), f.options(func(o *Options) {
+			o.FS, o.CheckpointInterval, o.GenerationBytes, o.MaxBacklog = disk, 10*time.Millisecond, 256<<10, 5
+			o.End = func(why string) { t.Errorf("the process ends: %s", why) }
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	n := start()
+	if _, err := n.Command(context.Background(), testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	sent := 0
+	send := func() error {
+		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount}
+		if err := n.stamp(&env); err != nil {
+			t.Fatal(err)
+		}
+		e := ev("external_id", fmt.Sprint("person ", sent))
+		e.Attributes = fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 4000))
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		defer cancel()
+		var out Outcome
+		err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), []eventlog.Event{e}), &out)
+		if !errors.Is(err, ErrOverloaded) {
+			sent++ // stored, though perhaps not applied in time
+		}
+		return err
+	}
+	stats := func() Stats { return n.Stats()[0] }
+	for range 2 {
+		for range 10 {
+			if err := send(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		comesTo(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied })
+		last := stats().LastCheckpoint
+		disk.full.Store(true)
+		taken := 0
+		comesTo(t, "events are refused", func() bool {
+			err := send()
+			if err == nil {
+				taken++
+			}
+			return errors.Is(err, ErrOverloaded)
+		})
+		if taken < 10 || n.Err() != nil || !stats().DiskFull || stats().LastCheckpoint != last {
+			t.Fatalf("%d were taken, %v, %+v", taken, n.Err(), stats())
+		}
+		if c, err := viewed(context.Background(), n, testAccount); err != nil || c == 0 {
+			t.Fatal(c, err)
+		}
+		disk.full.Store(false)
+		comesTo(t, "events are taken again", func() bool { return send() == nil })
+		comesTo(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied && !stats().DiskFull })
+	}
+	// A stop on a full disk leaves no checkpoint, and no half of one.
+	disk.full.Store(true)
+	if err := send(); err != nil {
+		t.Fatal(err)
+	}
+	f.close(t, n)
+	disk.full.Store(false)
+	names, err := f.fs.List("state/p0/checkpoints")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if strings.HasPrefix(name, tmpPrefix) {
+			t.Errorf("%s is left", name)
+		}
+	}
+	f.openLog(t)
+	n = start()
+	if got := stats().Profiles; got != int64(sent) {
+		t.Errorf("%d profiles, want %d", got, sent)
+	}
+	f.close(t, n)
+}
+
+// TestStoreWaitsForSpace: Pebble's manifest waits for space, tables are tried again,
+// and a store that is closed without space ends without calling for the process's end.
+func TestStoreWaitsForSpace(t *testing.T) {
+	for _, again := range []bool{true, false} {
+		t.Run(fmt.Sprint(again), func(t *testing.T) {
+			fs := newScarceFS(vfs.NewMem())
+			var said lockedBuffer
+			d := newDisk(slog.New(slog.NewTextHandler(&said, nil)))
+			s, err := openStoreOn(d, fs, "live", 1<<20, newPebbleLogger(discard()).ending(func(why string) { t.Errorf("the process ends: %s", why) }), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			key, value := []byte("key"), bytes.Repeat([]byte("v"), 1000)
+			if err := s.db.Set(key, value, pebble.NoSync); err != nil {
+				t.Fatal(err)
+			}
+			fs.full.Store(true)
+			fs.room.Store(1 << 20) // the table is written, the manifest is not
+			if err := d.flush(s.db); !isFull(err) {
+				t.Fatal(err)
+			}
+			if v, closer, err := s.db.Get(key); err != nil || !bytes.Equal(v, value) {
+				t.Fatal(err)
+			} else {
+				closer.Close()
+			}
+			if !d.full() || strings.Count(said.String(), "is full") != 1 {
+				t.Errorf("full: %v, said %s", d.full(), said.String())
+			}
+			if again {
+				fs.full.Store(false)
+				comesTo(t, "the store writes again", func() bool { return !d.full() })
+				if err := d.flush(s.db); err != nil {
+					t.Fatal(err)
+				}
+			}
+			d.close()
+			if err := s.db.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if !again && d.storeErr() == nil {
+				t.Error("a store whose writes were dropped counts as whole")
+			}
+		})
+	}
+}
+
+// lockedBuffer takes log lines from several goroutines.
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}

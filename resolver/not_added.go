@@ -1,0 +1,65 @@
+package resolver
+
+import "strings"
+
+// KindSet is a set of kinds of identifiers.
+type KindSet uint8
+
+func (s *KindSet) add(k IdentityKind) { *s |= 1 << k }
+
+// Has reports whether the set has a kind.
+func (s KindSet) Has(k IdentityKind) bool { return s&(1<<k) != 0 }
+
+// warnings are the texts for all sets of kinds, made once: answers to events allocate
+// nothing.
+var warnings = func() (texts [1 << identityKinds]string) {
+	for s := range texts {
+		var names []string
+		for k := range identityKinds {
+			if KindSet(s).Has(k) {
+				names = append(names, "user."+k.String())
+			}
+		}
+		texts[s] = strings.Join(names, ", ") + " not added: the profile may have no more identifiers; see its conflicts"
+	}
+	texts[0] = ""
+	return texts
+}()
+
+// Warning says what of a stored event was not taken over, "" when all was.
+func (o *EventOutcome) Warning() string { return warnings[o.NotAdded] }
+
+// notAddedBefore tells of a repeated event which of its identifiers were beyond the
+// cap: those that are not the profile's and stand among its conflicts. It forgets what
+// was pushed out of the conflicts, or became the profile's, since.
+func (m *Machine) notAddedBefore(a *account, p *prepared, ordinal uint32) (s KindSet, err error) {
+	raw := [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone}
+	loaded := false
+	for k := range identityKinds {
+		if len(raw[k]) == 0 || p.blank[k] {
+			continue
+		}
+		o := p.owner[k]
+		if p.version != a.ids.version {
+			o = a.ids.owner(p.hashes[k])
+		}
+		if o == ordinal || a.headers.get(ordinal).flags&flagErased != 0 {
+			continue
+		}
+		if !loaded {
+			if err := m.load(a, ordinal, &m.other); err != nil {
+				return 0, err
+			}
+			loaded = true
+		}
+		for _, c := range m.other.conflicts {
+			if c.kind != k || c.reason != conflictTooMany {
+				continue
+			}
+			if h, _ := a.hasher.identityHash(k, c.value, &m.normal); h == p.hashes[k] {
+				s.add(k)
+			}
+		}
+	}
+	return s, nil
+}

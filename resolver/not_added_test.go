@@ -1,0 +1,71 @@
+package resolver
+
+import (
+	"fmt"
+	"testing"
+)
+
+const (
+	phoneNotAdded = "user.phone not added: the profile may have no more identifiers; see its conflicts"
+	bothNotAdded  = "user.external_id, user.phone not added: the profile may have no more identifiers; see its conflicts"
+)
+
+// TestIdentifiersBeyondTheCap: an event with more identifiers than its profile may
+// have is stored, says so, and says so again when it is repeated; the profile's
+// conflicts have each value once.
+func TestIdentifiersBeyondTheCap(t *testing.T) {
+	settings := DefaultSettings()
+	settings.IdentifierCap = 2
+	r := newRecorder(t, settings)
+	outcome := func(step string, want EventStatus, warning string, pairs ...string) ProfileID {
+		t.Helper()
+		o := r.events(ev(pairs...)).Events[0]
+		if o.Status != want || o.Warning() != warning || o.Refusal != nil {
+			t.Errorf("%s: status %d, %q, %v; want %d, %q", step, o.Status, o.Warning(), o.Refusal, want, warning)
+		}
+		return o.Profile
+	}
+	id := outcome("within", EventAccepted, "", "email", "a@x.io", "external_id", "1")
+	outcome("one more", EventAccepted, phoneNotAdded, "email", "a@x.io", "phone", "+49301", "key", "k1")
+	outcome("its repeat", EventDuplicate, phoneNotAdded, "email", "a@x.io", "phone", "+49 30 1", "key", "k1")
+	outcome("the same value", EventAccepted, phoneNotAdded, "email", "a@x.io", "phone", "+49301")
+	outcome("another, and two at once", EventAccepted, bothNotAdded, "email", "a@x.io", "external_id", "2", "phone", "+49302", "key", "k2")
+	outcome("their repeat", EventDuplicate, bothNotAdded, "email", "a@x.io", "external_id", "2", "phone", "+49302", "key", "k2")
+	outcome("no more than it has", EventAccepted, "", "email", "a@x.io", "external_id", "1", "key", "k3")
+	outcome("its repeat", EventDuplicate, "", "email", "a@x.io", "external_id", "1", "key", "k3")
+
+	// A merge that would exceed the cap leaves the identifier where it is.
+	other := outcome("somebody else", EventAccepted, "", "phone", "+49309")
+	outcome("both", EventAccepted, phoneNotAdded, "email", "a@x.io", "phone", "+49309", "key", "k4")
+	outcome("both again", EventDuplicate, phoneNotAdded, "email", "a@x.io", "phone", "+49309", "key", "k4")
+	// Two people stay apart for another reason, which is no matter of the cap.
+	second := outcome("the second of two people", EventAccepted, "", "email", "b@x.io")
+	outcome("two people", EventAccepted, "", "email", "b@x.io", "external_id", "1", "key", "k5")
+	outcome("two people again", EventDuplicate, "", "email", "b@x.io", "external_id", "1", "key", "k5")
+
+	v := View{m: r.m, a: r.m.accounts[testAccount]}
+	p, err := v.Profile(id.ordinal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := ""
+	for _, c := range p.Conflicts {
+		of := "nobody"
+		if c.Other != nil {
+			of = c.Other.String()
+		}
+		got += fmt.Sprintf("%s %s %s, ", c.Kind, c.Value, of)
+	}
+	want := "phone +49301 nobody, external_id 2 nobody, phone +49302 nobody, phone +49309 " + other.String() + ", external_id 1 " + second.String() + ", "
+	if got != want {
+		t.Errorf("conflicts\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestAcceptedAllocatesNoWarning: without a warning there is nothing to make.
+func TestAcceptedAllocatesNoWarning(t *testing.T) {
+	o := EventOutcome{Status: EventAccepted}
+	if n := testing.AllocsPerRun(100, func() { _ = o.Warning() }); n != 0 || o.Warning() != "" {
+		t.Errorf("%v allocations for %q", n, o.Warning())
+	}
+}
