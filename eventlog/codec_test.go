@@ -33,6 +33,10 @@ func genEvent(t *rapid.T) Event {
 	if rapid.Bool().Draw(t, "has_time") {
 		e.HasTime, e.TimeMs = true, rapid.Int64().Draw(t, "time_ms")
 	}
+	e.Redacted = rapid.Bool().Draw(t, "redacted")
+	if e.Refused = rapid.Bool().Draw(t, "refused"); e.Refused {
+		e.RefusedKind = rapid.Uint8().Draw(t, "refused_kind")
+	}
 	return e
 }
 
@@ -72,7 +76,8 @@ func sameEvents(a, b []Event) bool {
 				return false
 			}
 		}
-		if !bytes.Equal(x.Type, y.Type) || x.HasTime != y.HasTime || x.TimeMs != y.TimeMs {
+		if !bytes.Equal(x.Type, y.Type) || x.HasTime != y.HasTime || x.TimeMs != y.TimeMs ||
+			x.Redacted != y.Redacted || x.Refused != y.Refused || x.RefusedKind != y.RefusedKind {
 			return false
 		}
 	}
@@ -136,7 +141,8 @@ func TestEventsRefused(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"no count":              {1, 2, 3},
 		"count beyond the body": le.AppendUint32(nil, math.MaxUint32),
-		"unknown mask bit":      append(le.AppendUint32(nil, 1), 0, 0x04, 0),
+		"unknown mask bit":      append(le.AppendUint32(nil, 1), 0, 0x10, 0),
+		"refused, cut short":    append(le.AppendUint32(nil, 1), 0, 0x08, 1, 't'),
 		"field beyond the body": append(le.AppendUint32(nil, 1), 0, 0, 9),
 		"length overflows":      append(le.AppendUint32(nil, 1), 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255),
 		"time cut short":        append(le.AppendUint32(nil, 1), 0, 0x02, 0, 1, 2, 3),

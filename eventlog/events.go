@@ -27,9 +27,22 @@ type Event struct {
 	// when HasTime is set (imports); other events happen at log time.
 	TimeMs  int64
 	HasTime bool
+	// Redacted says that the event was a person's who was erased: its identifiers are
+	// masked or another's, and it is part of no history.
+	Redacted bool
+	// Refused says that the event was refused, or is to be, because of an identifier
+	// of a person who was erased. RefusedKind is the identifier's kind; nothing else
+	// is left of the event but its type and time.
+	Refused     bool
+	RefusedKind uint8
 }
 
-const hasTimeBit = 1 << 9
+const (
+	hasTimeBit  = 1 << 9
+	redactedBit = 1 << 10
+	refusedBit  = 1 << 11
+	knownBits   = refusedBit<<1 - 1
+)
 
 // fields lists the optional byte fields in their order on disk; bit i of the
 // presence mask is field i.
@@ -52,6 +65,12 @@ func AppendEvent(dst []byte, e *Event) []byte {
 	if e.HasTime {
 		mask |= hasTimeBit
 	}
+	if e.Redacted {
+		mask |= redactedBit
+	}
+	if e.Refused {
+		mask |= refusedBit
+	}
 	dst = binary.LittleEndian.AppendUint16(dst, mask)
 	dst = appendBytes(dst, e.Type)
 	for _, f := range fields {
@@ -61,6 +80,9 @@ func AppendEvent(dst []byte, e *Event) []byte {
 	}
 	if e.HasTime {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(e.TimeMs))
+	}
+	if e.Refused {
+		dst = append(dst, e.RefusedKind)
 	}
 	return dst
 }
@@ -123,7 +145,7 @@ func (r *EventsReader) Next(e *Event) bool {
 	}
 	mask := binary.LittleEndian.Uint16(r.rest)
 	r.rest = r.rest[2:]
-	if mask >= hasTimeBit<<1 {
+	if mask&^knownBits != 0 {
 		return r.fail("unknown field in an event")
 	}
 	*e = Event{}
@@ -143,9 +165,19 @@ func (r *EventsReader) Next(e *Event) bool {
 		e.TimeMs = int64(binary.LittleEndian.Uint64(r.rest))
 		r.rest = r.rest[8:]
 	}
+	e.Redacted = mask&redactedBit != 0
+	if e.Refused = mask&refusedBit != 0; e.Refused {
+		if len(r.rest) < 1 {
+			return r.fail("refused event cut short")
+		}
+		e.RefusedKind, r.rest = r.rest[0], r.rest[1:]
+	}
 	r.left--
 	return true
 }
+
+// Rest is the number of bytes behind the events that were read.
+func (r *EventsReader) Rest() int { return len(r.rest) }
 
 // Err is the fault that ended reading, nil at a proper end. It wraps
 // [ErrFormat].

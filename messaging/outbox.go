@@ -274,6 +274,7 @@ func (o *Outbox) drop(account uint64, w *resolver.OutboxWork) {
 // cannot be recorded is carried out again, after a pause.
 func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d resolver.OutboxDone) {
 	d.Seq, d.Attempt, d.Epoch = w.Seq, w.Attempt, w.Epoch
+	d.Ordinal, d.ItemName = w.Ordinal, w.ItemName
 	err := record(ctx, o.opts.Node, o.opts.Sleep, account, resolver.CommandOutboxDone, d)
 	switch {
 	case resolver.IsSuperseded(err):

@@ -19,6 +19,9 @@ import (
 // foldedHash hashes the folded form of an e-mail, apart from all identifiers.
 // other tells whether that is another than the normal form.
 func (a *account) foldedHash(m *Machine, email []byte) (h hash128, other bool) {
+	if x, ok := unmaskEmail(email); ok {
+		return x[mailAlike], x[mailFoldedIdentity] != x[mailIdentity]
+	}
 	m.normal = identity.AppendNormalEmail(m.normal[:0], email)
 	n := len(m.normal)
 	m.normal = identity.AppendFoldedEmail(append(m.normal, 0xfc), email)
@@ -28,7 +31,7 @@ func (a *account) foldedHash(m *Machine, email []byte) (h hash128, other bool) {
 // noteAlike notes that an e-mail is on file, h being its identity. It costs
 // nothing for the e-mails whose folded form is the normal one, as good as all.
 func (m *Machine) noteAlike(a *account, email []byte, h hash128) {
-	if isASCII(email) {
+	if isASCII(email) && !isMasked(email) {
 		return
 	}
 	f, other := a.foldedHash(m, email)
@@ -42,7 +45,7 @@ func (m *Machine) noteAlike(a *account, email []byte, h hash128) {
 
 // forgetAlike forgets an e-mail that is not on file any more.
 func (m *Machine) forgetAlike(a *account, email []byte, h hash128) {
-	if isASCII(email) {
+	if isASCII(email) && !isMasked(email) {
 		return
 	}
 	f, _ := a.foldedHash(m, email)
@@ -80,11 +83,10 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 	if slices.ContainsFunc(a.alike[f], held) {
 		return true
 	}
-	folded := string(identity.AppendFoldedEmail(nil, []byte(email)))
-	if h, _ = a.hasher.identityHash(IdentityEmail, []byte(folded), &m.normal); held(h) {
+	if held(a.foldedIdentity(m, email)) {
 		return true
 	}
-	for _, r := range [...]hash128{m.reservationOf(email), m.reservationOf(folded), m.foldedReservationOf(email)} {
+	for _, r := range m.namesToCheck(a, email) {
 		if owner, reserved := m.reservations[r]; reserved && owner != a.number {
 			return true
 		}
@@ -92,14 +94,42 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 	return false
 }
 
+// foldedIdentity hashes the folded form of an e-mail as an identifier.
+func (a *account) foldedIdentity(m *Machine, email string) hash128 {
+	if x, ok := unmaskEmail([]byte(email)); ok {
+		return x[mailFoldedIdentity]
+	}
+	h, _ := a.hasher.identityHash(IdentityEmail, identity.AppendFoldedEmail(nil, []byte(email)), &m.normal)
+	return h
+}
+
+// namesToCheck are the names of which another account may have none, or the e-mail is
+// taken.
+func (m *Machine) namesToCheck(a *account, email string) [3]hash128 {
+	own, all := m.reservationOf(a, email), m.foldedReservationOf(a, email)
+	if x, ok := unmaskEmail([]byte(email)); ok {
+		if x[mailFoldedIdentity] == x[mailIdentity] {
+			return [3]hash128{own, own, all}
+		}
+		return [3]hash128{own, a.blind(x[mailIdentity], mailReservationOfFolded, x[mailReservationOfFolded]), all}
+	}
+	return [3]hash128{own, m.reservationOf(a, string(identity.AppendFoldedEmail(nil, []byte(email)))), all}
+}
+
 // reservationOf names an e-mail among all accounts.
-func (m *Machine) reservationOf(email string) hash128 {
+func (m *Machine) reservationOf(a *account, email string) hash128 {
+	if x, ok := unmaskEmail([]byte(email)); ok {
+		return a.blind(x[mailIdentity], mailReservation, x[mailReservation])
+	}
 	m.normal = identity.AppendNormalEmail(append(m.normal[:0], 'r'), []byte(email))
 	return reservationHasher.sum(m.normal)
 }
 
 // foldedReservationOf names all e-mails with one folded form among all accounts.
-func (m *Machine) foldedReservationOf(email string) hash128 {
+func (m *Machine) foldedReservationOf(a *account, email string) hash128 {
+	if x, ok := unmaskEmail([]byte(email)); ok {
+		return a.blind(x[mailIdentity], mailFoldedReservation, x[mailFoldedReservation])
+	}
 	m.normal = identity.AppendFoldedEmail(append(m.normal[:0], 'f'), []byte(email))
 	return reservationHasher.sum(m.normal)
 }
@@ -111,9 +141,9 @@ var reservationHasher = newHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' 
 // reservationsOf are the names that a contact's e-mail reserves: its own, and that
 // of all with its folded form where that is another than the normal one.
 func (m *Machine) reservationsOf(a *account, email string) []hash128 {
-	out := []hash128{m.reservationOf(email)}
+	out := []hash128{m.reservationOf(a, email)}
 	if _, other := a.foldedHash(m, []byte(email)); other {
-		out = append(out, m.foldedReservationOf(email))
+		out = append(out, m.foldedReservationOf(a, email))
 	}
 	return out
 }

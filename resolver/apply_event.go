@@ -19,6 +19,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		out.Status, out.Refusal = EventRefused, r
 		return nil
 	}
+	if ev.Refused {
+		return refuse(refuseErased(min(IdentityKind(ev.RefusedKind), identityKinds-1)))
+	}
 	at := m.logTime
 	if ev.HasTime {
 		if at = ev.TimeMs; at > m.logTime {
@@ -62,7 +65,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		m.keys.put(p.key, idempotencyValue{m.logTime, winner})
 	}
 	a.count(ev.Type, at)
-	appendRow(rows, a.number, offset, index, winner, at, ev)
+	if !ev.Redacted { // history is rid of those
+		appendRow(rows, a.number, offset, index, winner, at, ev)
+	}
 	if len(a.flows.byNumber) > 0 {
 		// Each event has its effect before the next.
 		m.flowEvent(a, winner, ev.Type, ev.Properties)
@@ -111,7 +116,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 		if p.blank[k] {
 			return r, emptyIdentifier(k), nil
 		}
-		if p.junk[k] || a.placeholders.has(raw[k]) && (need == someIdentifier || k != IdentityEmail) {
+		if p.junk[k] || m.isPlaceholder(a, k, raw[k], p.hashes[k]) && (need == someIdentifier || k != IdentityEmail) {
 			return r, invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]), nil
 		}
 		o := p.owner[k]
@@ -119,7 +124,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 			o = a.ids.owner(p.hashes[k])
 		}
 		if o == noOrdinal && a.erased(p.hashes[k]) {
-			return r, refuseErased(k), nil
+			return r, m.refuseErased(k), nil
 		}
 		owner[k] = o
 		if winner == noOrdinal {
@@ -234,7 +239,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 			return r, nil, err
 		}
 		if differs {
-			if len(merged) > maxObjectBytes {
+			if tooLarge(merged) {
 				return r, atLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, maxObjectBytes), nil
 			}
 			*f.dst = merged

@@ -101,6 +101,9 @@ type command struct {
 	args    []byte
 	rows    *query.Batch
 	out     *Outcome
+	// redacted says that what concerns an erased person was taken out of the
+	// arguments: identifiers may be masked.
+	redacted bool
 }
 
 // commandTable says what each command does. A handler sets the outcome's
@@ -125,6 +128,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandContactErase:  handle((*Machine).eraseContact),
 	CommandErasureDone:   handle((*Machine).finishErasures),
 	CommandErasureLift:   handle((*Machine).liftErasure),
+	commandRefused:       handle((*Machine).refuse),
 	CommandConsentSet:    handle((*Machine).setConsent),
 	CommandBlockSet:      handle((*Machine).setBlock),
 
@@ -194,6 +198,9 @@ func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *comm
 func (c *command) reply(v any) { c.out.Reply = mustJSON(v) }
 
 func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
+	if of, ok := strings.CutPrefix(name, redactedPrefix); ok {
+		name, m.rec.redacted = of, true
+	}
 	switch name {
 	case CommandBootstrap, CommandCompanyCreate:
 		return m.openAccount(env, name, args, out)

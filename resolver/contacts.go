@@ -60,7 +60,7 @@ type ContactReply struct {
 
 func (m *Machine) createContact(cmd *command, c ContactCreate) *Refusal {
 	a := cmd.account
-	if r := checkContact(&c); r != nil {
+	if r := checkContact(cmd, &c); r != nil {
 		return r
 	}
 	if a.hasEmail(m, c.Email, noOrdinal) {
@@ -84,7 +84,7 @@ func duplicateEmail() *Refusal {
 
 // checkContact says what cannot be stored of a contact. The e-mail is taken as
 // it is.
-func checkContact(c *ContactCreate) *Refusal {
+func checkContact(cmd *command, c *ContactCreate) *Refusal {
 	for _, f := range [...]struct {
 		name  string
 		value *string
@@ -93,6 +93,9 @@ func checkContact(c *ContactCreate) *Refusal {
 		{"email", &c.Email, maxIdentifierBytes}, {"phone", &c.Phone, maxIdentifierBytes}, {"external_id", &c.ExternalID, maxIdentifierBytes},
 		{"first_name", &c.FirstName, maxPersonNameBytes}, {"last_name", &c.LastName, maxPersonNameBytes},
 	} {
+		if cmd.redacted && isMasked(*f.value) {
+			continue
+		}
 		if len(*f.value) > f.limit {
 			return invalid(f.name, "%s must have at most %d bytes", f.name, f.limit)
 		}
@@ -188,7 +191,7 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 	if l == nil {
 		return noList()
 	}
-	if r := checkContact(&c.Create); r != nil {
+	if r := checkContact(cmd, &c.Create); r != nil {
 		return r
 	}
 	o := noOrdinal
@@ -254,7 +257,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		return *s
 	}
 	x := ContactCreate{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}
-	if r := checkContact(&x); r != nil {
+	if r := checkContact(cmd, &x); r != nil {
 		return r
 	}
 	// Judge everything before anything is changed.
@@ -284,9 +287,9 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		case notGiven != nil:
 			return notGiven
 		case a.erased(h):
-			return ownField(refuseErased(kind))
+			return ownField(m.refuseErased(kind))
 		default:
-			if kind != IdentityEmail && a.placeholders.has([]byte(v)) {
+			if kind != IdentityEmail && m.isPlaceholder(a, kind, []byte(v), h) {
 				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
 			}
 			if len(d.idents)+1 > a.Settings.IdentifierCap {
@@ -300,6 +303,9 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		name string
 		raw  *json.RawMessage
 	}{{"geo", &c.Geo}, {"attributes", &c.Attributes}} {
+		if cmd.redacted && bytes.HasPrefix(*f.raw, []byte("{")) {
+			continue // it was canonical before it was masked
+		}
 		if refusal = canonicalObject(f.name, f.raw); refusal != nil {
 			return refusal
 		}
@@ -317,7 +323,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		switch {
 		case err != nil:
 			return invalid(f.name, "%s: %s", f.name, err)
-		case len(merged) > maxObjectBytes:
+		case tooLarge(merged):
 			return atLimit(f.name, "%s would grow past %d bytes; remove keys by sending null for them", f.name, maxObjectBytes)
 		case differs:
 			*f.dst = bytes.Clone(merged)

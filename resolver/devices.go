@@ -64,25 +64,36 @@ type DeviceReply struct {
 // deviceHash names an address in the account's index of identifiers, apart from
 // all of them.
 func (m *Machine) deviceHash(a *account, kind byte, address []byte) hash128 {
+	if h, ok := unmask(maskDevice, address, 1); ok {
+		return h[0]
+	}
 	m.normal = append(append(m.normal[:0], 0xfd, kind), address...)
 	return a.hasher.sum(m.normal)
 }
 
 func noDevice() *Refusal { return notFound("device", "the contact has no such device") }
 
-// addDevice registers a device. What the profile had under the name or the
-// address before goes.
-func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
-	a := cmd.account
-	kind := slices.Index(deviceKinds, c.Kind)
+// checkDevice says what cannot be stored of a device.
+func checkDevice(c *DeviceAdd) *Refusal {
 	switch {
-	case kind < 0:
+	case !slices.Contains(deviceKinds, c.Kind):
 		return invalid("kind", "kind Input should be %s", orList(deviceKinds))
 	case c.Address == "" || len(c.Address) > maxDeviceAddressBytes || !utf8.ValidString(c.Address):
 		return invalid("address", "address must be a text of 1 to %d bytes", maxDeviceAddressBytes)
 	case len(c.Device) > maxDeviceIDBytes || !utf8.ValidString(c.Device) || strings.ContainsFunc(c.Device, func(r rune) bool { return r < ' ' || r == '/' || r == 0x7f }):
 		return invalid("device", "device must be a text of at most %d bytes without slashes", maxDeviceIDBytes)
 	}
+	return nil
+}
+
+// addDevice registers a device. What the profile had under the name or the
+// address before goes.
+func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
+	a := cmd.account
+	if r := checkDevice(&c); r != nil && !(cmd.redacted && isMasked(c.Address)) {
+		return r
+	}
+	kind := slices.Index(deviceKinds, c.Kind)
 	o, _, refusal := m.profileOf(a, c.Profile)
 	if refusal != nil {
 		return refusal
@@ -97,7 +108,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	}
 	d := &m.doc
 	cmd.reply(DeviceReply{a.headers.get(o).id.String(), c.Device})
-	if slices.ContainsFunc(d.devices, func(x device) bool { return v.same(x) && bytes.Equal(x.id, v.id) }) {
+	if slices.ContainsFunc(d.devices, func(x device) bool { return m.sameDevice(a, &v, &x) && bytes.Equal(x.id, v.id) }) {
 		return nil
 	}
 	var events []ownEvent
@@ -107,7 +118,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	}
 	d.devices = slices.DeleteFunc(d.devices, func(x device) bool {
 		switch {
-		case v.same(x): // it has another name now
+		case m.sameDevice(a, &v, &x): // it has another name now
 			return true
 		case bytes.Equal(x.id, v.id):
 			gone(x, retiredReplaced)
@@ -141,7 +152,7 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
 	if err := m.load(a, o, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	i := slices.IndexFunc(d.devices, v.same)
+	i := slices.IndexFunc(d.devices, func(x device) bool { return m.sameDevice(a, v, &x) })
 	if i < 0 {
 		return
 	}
@@ -151,7 +162,11 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
 	m.amend(cmd, o, d, 0, x)
 }
 
-func (v *device) same(x device) bool {
+// sameDevice tells whether two devices have one address, one of which may be masked.
+func (m *Machine) sameDevice(a *account, v, x *device) bool {
+	if isMasked(v.address) != isMasked(x.address) {
+		return m.deviceHash(a, v.kind, v.address) == m.deviceHash(a, x.kind, x.address)
+	}
 	return v.kind == x.kind && bytes.Equal(v.address, x.address)
 }
 

@@ -126,6 +126,9 @@ func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields,
 func (m *Machine) profileOf(a *account, id string) (o uint32, d *document, refusal *Refusal) {
 	o, ok := a.resolveText(id)
 	if !ok {
+		if o, ok := a.ordinalOf(id); ok && a.gone(o) {
+			m.refusedErased = true
+		}
 		return 0, nil, noProfile()
 	}
 	if err := m.load(a, o, &m.doc); err != nil {

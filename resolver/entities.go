@@ -134,6 +134,7 @@ type account struct {
 	erasures    map[hash128]Erasure
 	lifted      map[hash128]Erasure    // what was refused before an erasure that was lifted, see recall
 	erasing     []*erasing             // the oldest first
+	refused     refusedRange           // what was refused because of erased persons
 	credentials map[string]*Credential // by group/name
 
 	outbox         outbox

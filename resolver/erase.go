@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -45,6 +46,9 @@ type ContactErase struct {
 // ErasureDone says that history has erased what was erased below an offset.
 type ErasureDone struct {
 	UpTo int64 `json:"up_to"`
+	// RefusedUpTo says that nothing is left below an offset of what was refused because
+	// of erased persons.
+	RefusedUpTo int64 `json:"refused_up_to,omitempty"`
 }
 
 // ErasureLift lets an identifier be stored again. It is named by its hash, or
@@ -61,6 +65,9 @@ type Erasure struct {
 	Hash string `json:"hash,omitempty"`
 	Kind string `json:"kind"`
 	AtMs int64  `json:"at_ms"`
+	// At is the offset of the record that erased the person: what comes later and
+	// has the identifier is refused.
+	At int64 `json:"at,omitempty"`
 	// Refused is what the person, or the account, had refused by then. It holds
 	// again for whoever the identifier is stored with after the mark was lifted.
 	Refused []refused `json:"refused,omitempty"`
@@ -119,12 +126,22 @@ func (m *Machine) recall(a *account, d *document, h hash128) (changed bool) {
 type erasing struct {
 	UpTo     int64    `json:"up_to"` // rows of the ordinals are below
 	Ordinals []uint32 `json:"ordinals"`
+	// Hashes are those of the person's identifiers, in hexadecimal.
+	Hashes []string `json:"hashes,omitempty"`
+}
+
+// refusedRange says that what was refused because of erased persons may be in the
+// log, from an offset on.
+type refusedRange struct {
+	From int64 `json:"from"`
+	UpTo int64 `json:"up_to"`
 }
 
 // The names of entities of kind entityErased.
 const (
-	erasedMark = 'h' // a hash
-	erasedTask = 't' // an offset
+	erasedMark    = 'h' // a hash
+	erasedTask    = 't' // an offset
+	erasedRefused = 'r' // nothing
 )
 
 func erasedKey(account uint64, what byte, name []byte) string {
@@ -151,6 +168,42 @@ func refuseErased(k IdentityKind) *Refusal {
 	return &Refusal{Code: "forbidden", Field: "user." + k.String(), Message: "user." + k.String() + ": " + MessageErased}
 }
 
+// refuseErased is refuseErased of a record whose text is to leave the log.
+func (m *Machine) refuseErased(k IdentityKind) *Refusal {
+	m.refusedErased = true
+	return refuseErased(k)
+}
+
+// noteErased notes that the record's text is to leave the log if it names an erased
+// person.
+func (m *Machine) noteErased(a *account, h hash128) {
+	if a.erased(h) {
+		m.refusedErased = true
+	}
+}
+
+// noteRefused notes that the record at the offset was refused because of an erased
+// person.
+func (m *Machine) noteRefused(a *account, offset int64) {
+	if !m.refusedErased {
+		return
+	}
+	m.refusedErased = false
+	if a.refused.UpTo == 0 {
+		a.refused.From = offset
+	}
+	a.refused.UpTo = offset + 1
+	m.saveRefused(a)
+}
+
+func (m *Machine) saveRefused(a *account) {
+	var b []byte
+	if a.refused.UpTo != 0 {
+		b = mustJSON(a.refused)
+	}
+	m.store.putEntity(erasedKey(a.number, erasedRefused, nil), b)
+}
+
 // eraseContact forgets a profile. What one may have is bounded, and so is this,
 // but for the sets it may be in, which are looked at one by one.
 func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
@@ -171,7 +224,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	for _, p := range d.merged {
 		task.Ordinals = append(task.Ordinals, p.ordinal)
 	}
-	m.keepOut(a, d)
+	m.keepOut(a, d, task)
+	m.forgetTexts(a, d)
 	for _, v := range d.devices {
 		a.ids.remove(m.deviceHash(a, v.kind, v.address))
 	}
@@ -206,7 +260,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 }
 
 // keepOut frees a profile's identifiers and marks them.
-func (m *Machine) keepOut(a *account, d *document) {
+func (m *Machine) keepOut(a *account, d *document, task *erasing) {
 	refused := d.refusals()
 	for _, id := range d.idents {
 		h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
@@ -214,7 +268,8 @@ func (m *Machine) keepOut(a *account, d *document) {
 			continue
 		}
 		a.ids.remove(h)
-		x := Erasure{Kind: id.kind.String(), AtMs: m.logTime, Refused: refused}
+		task.Hashes = append(task.Hashes, hex.EncodeToString(h[:]))
+		x := Erasure{Kind: id.kind.String(), AtMs: m.logTime, At: task.UpTo - 1, Refused: refused}
 		a.erasures[h] = x
 		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
 		if id.kind != IdentityEmail {
@@ -222,6 +277,29 @@ func (m *Machine) keepOut(a *account, d *document) {
 		}
 		m.forgetAlike(a, id.value, h)
 		m.unreserve(a, string(id.value))
+	}
+}
+
+// forgetTexts removes errors that name the profile from what is known of campaigns
+// and endpoints: what a relay or a receiver answers often has the address in it.
+func (m *Machine) forgetTexts(a *account, d *document) {
+	names := func(text string) bool {
+		return slices.ContainsFunc(d.idents, func(id ident) bool {
+			return len(id.value) > 2 && strings.Contains(strings.ToLower(text), strings.ToLower(string(id.value)))
+		})
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.runs)) {
+		r := a.runs[id]
+		if kept := slices.DeleteFunc(slices.Clone(r.Errors), names); len(kept) != len(r.Errors) {
+			r.Errors = kept
+			a.touchRun(r)
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.endpoints)) {
+		if e := a.endpoints[id]; names(e.LastError) {
+			e.LastError = ""
+			m.touchEndpoint(a, e)
+		}
 	}
 }
 
@@ -254,6 +332,15 @@ func (m *Machine) finishErasures(cmd *command, c ErasureDone) *Refusal {
 	for len(a.erasing) > 0 && a.erasing[0].UpTo <= c.UpTo {
 		m.store.putEntity(a.erasing[0].key(a.number), nil)
 		a.erasing = a.erasing[1:]
+	}
+	switch r := &a.refused; {
+	case r.UpTo == 0 || c.RefusedUpTo <= r.From:
+	case c.RefusedUpTo >= r.UpTo:
+		*r = refusedRange{}
+		m.saveRefused(a)
+	default:
+		r.From = c.RefusedUpTo
+		m.saveRefused(a)
 	}
 	return nil
 }
@@ -323,6 +410,8 @@ func (a *account) loadErased(name string, value []byte) error {
 		err := json.Unmarshal(value, t)
 		a.erasing = append(a.erasing, t)
 		return err
+	case erasedRefused:
+		return json.Unmarshal(value, &a.refused)
 	}
 	return fmt.Errorf("%w: erasure of kind %q", ErrNewer, name[0])
 }
@@ -338,6 +427,9 @@ func (a *account) hashErased(put func([]byte)) {
 	}
 	for _, t := range a.erasing {
 		put(mustJSON(t))
+	}
+	if a.refused.UpTo != 0 {
+		put(mustJSON(a.refused))
 	}
 }
 
@@ -375,13 +467,16 @@ type erasureBatch struct {
 	account  uint64
 	query    query.EraseQuery
 	erasures int
+	tasks    []*erasing
+	refused  refusedRange
 }
 
 // maxErasureOrdinals bounds what history is asked to erase at once.
 const maxErasureOrdinals = 1000
 
-// nextErasures are the oldest erasures that history has not confirmed.
-func (m *Machine) nextErasures(partition int) (b erasureBatch, ok bool) {
+// nextErasures are the oldest erasures that history has not confirmed, and what was
+// refused because of erased persons where the log can be redacted.
+func (m *Machine) nextErasures(partition int, redacts bool) (b erasureBatch, ok bool) {
 	list := slices.SortedFunc(maps.Values(m.accounts), func(x, y *account) int { return cmp.Compare(x.number, y.number) })
 	for _, a := range list {
 		for _, t := range a.erasing {
@@ -391,8 +486,10 @@ func (m *Machine) nextErasures(partition int) (b erasureBatch, ok bool) {
 			b.account, b.erasures = a.number, b.erasures+1
 			b.query.Cut, b.query.Account = query.Cut{Partition: partition, UpTo: t.UpTo}, a.number
 			b.query.Ordinals = append(b.query.Ordinals, t.Ordinals...)
+			b.tasks = append(b.tasks, t)
 		}
-		if b.erasures > 0 {
+		if b.erasures > 0 || a.refused.UpTo > 0 && redacts {
+			b.account, b.refused = a.number, a.refused
 			return b, true
 		}
 	}

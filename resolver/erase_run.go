@@ -18,22 +18,17 @@ const (
 	eraseRetryMax = time.Minute            // after a failure
 )
 
-// roller is a log that can begin a new file, so that trimming removes what was
-// stored before.
-type roller interface {
-	Roll(partition int) error
-}
-
 // eraseLoop sees to it that what was erased leaves history, the log and the
 // checkpoints. Each erasure is a task in the state until history has confirmed
 // it, so that it goes on after a crash.
 func (p *partition) eraseLoop(ctx context.Context) {
 	defer p.done.Done()
+	_, redacts := p.node.opts.Log.(redactingLog)
 	wait := erasePause
 	for ctx.Err() == nil {
 		changed := p.progress.wait()
 		p.mu.RLock()
-		b, ok := p.mu.m.nextErasures(p.id)
+		b, ok := p.mu.m.nextErasures(p.id, redacts)
 		p.mu.RUnlock()
 		if _, reigns := p.reigns(); !reigns {
 			ok = false // its owner sees to it
@@ -57,39 +52,46 @@ func (p *partition) eraseLoop(ctx context.Context) {
 			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.erasures, "retry_in", wait, "error", err)
 			p.pause(ctx, wait)
 		default:
-			p.log.Info("erased", "profiles", b.erasures)
+			p.log.Info("erased", "profiles", b.erasures, "refused_up_to", b.refused.UpTo)
 			wait = erasePause
 		}
 	}
 }
 
-// erase does so for a batch. The order matters: the task may go only when
-// history is rid of the rows, and the record by which it goes is the one that
-// makes a second checkpoint without the erased possible. With that, the last
-// checkpoint that has them is dropped, and the log's files below with it.
+// erase does so for a batch. The order matters: the task may go only when history
+// is rid of the rows and the log of the texts, and the record by which it goes is
+// the one that makes a second checkpoint without the erased possible. With that, the
+// last checkpoint that has them is dropped.
 func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 	upTo := b.query.Cut.UpTo
-	if err := p.feed.waitStored(ctx, upTo); err != nil {
-		return err
-	}
-	if err := p.node.opts.History.Erase(ctx, b.query); err != nil {
-		return err
-	}
-	if r, ok := p.node.opts.Log.(roller); ok {
-		if err := r.Roll(p.id); err != nil {
-			return fmt.Errorf("begin a new file of the log: %w", err)
+	if b.erasures > 0 {
+		if err := p.feed.waitStored(ctx, upTo); err != nil {
+			return err
+		}
+		if err := p.node.opts.History.Erase(ctx, b.query); err != nil {
+			return err
 		}
 	}
-	if err := p.checkpointBeyond(ctx, upTo); err != nil {
-		return err
+	if log, ok := p.node.opts.Log.(redactingLog); ok {
+		if err := p.redact(ctx, log, b); err != nil {
+			return fmt.Errorf("redact the log: %w", err)
+		}
+	}
+	if b.erasures > 0 {
+		if err := p.checkpointBeyond(ctx, upTo); err != nil {
+			return err
+		}
 	}
 	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: b.account}
 	if err := p.node.stamp(&env); err != nil {
 		return err
 	}
 	var out Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, mustJSON(ErasureDone{upTo})), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, mustJSON(ErasureDone{upTo, b.refused.UpTo})), &out); err != nil {
 		return err
+	}
+	if b.erasures == 0 {
+		return nil
 	}
 	return p.checkpointBeyond(ctx, out.Offset+1)
 }

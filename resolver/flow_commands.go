@@ -395,10 +395,9 @@ func (m *Machine) triggerFlow(cmd *command, c FlowTrigger) *Refusal {
 		return noFlow()
 	case f.def.Trigger.Type != flows.TriggerAPI:
 		return conflicts("id", "the flow is not triggered by calls: its trigger is %s", f.def.Trigger.Type)
-	case len(c.Key) > maxSendKeyBytes:
-		return invalid("idempotency_key", "idempotency_key must have at most %d bytes", maxSendKeyBytes)
-	case len(c.Data) > maxFlowEvent:
-		return invalid("data", "data must have at most %d bytes", maxFlowEvent)
+	}
+	if r := c.checkLengths(); r != nil {
+		return r
 	}
 	o, refusal := m.known(a, &c)
 	if refusal != nil {
@@ -406,7 +405,7 @@ func (m *Machine) triggerFlow(cmd *command, c FlowTrigger) *Refusal {
 	}
 	var key hash128
 	if c.Key != "" {
-		key = a.hasher.idempotencyHash([]byte("flow\x00"+c.ID+"\x00"+c.Key), &m.normal)
+		key = flowKeyHash(a, &c, &m.normal)
 		switch v, ok, err := m.keys.get(key); {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
@@ -437,6 +436,25 @@ func (m *Machine) triggerFlow(cmd *command, c FlowTrigger) *Refusal {
 	return nil
 }
 
+// checkLengths says what is too long.
+func (c *FlowTrigger) checkLengths() *Refusal {
+	switch {
+	case len(c.Key) > maxSendKeyBytes:
+		return invalid("idempotency_key", "idempotency_key must have at most %d bytes", maxSendKeyBytes)
+	case len(c.Data) > maxFlowEvent:
+		return invalid("data", "data must have at most %d bytes", maxFlowEvent)
+	}
+	return nil
+}
+
+// flowKeyHash names the key of a call.
+func flowKeyHash(a *account, c *FlowTrigger, buf *[]byte) hash128 {
+	if h, ok := unmask(maskKey, []byte(c.Key), 1); ok {
+		return h[0]
+	}
+	return a.hasher.idempotencyHash([]byte("flow\x00"+c.ID+"\x00"+c.Key), buf)
+}
+
 // known finds the profile of the first identifier that is on file.
 func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
 	given := false
@@ -449,6 +467,7 @@ func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
 			if o := a.ids.owner(h); o != noOrdinal {
 				return o, nil
 			}
+			m.noteErased(a, h)
 		}
 	}
 	if !given {

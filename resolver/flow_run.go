@@ -474,7 +474,7 @@ func (h *flowHost) amend(patch []byte) flows.Result {
 		field engine.Fields
 	}{{&next.geo, p.Geo, engine.FieldGeo}, {&next.attributes, p.Attributes, engine.FieldAttributes}} {
 		merged, differs, err := m.merger.merge(*x.dst, x.src, mergeOverwrite)
-		if err != nil || len(merged) > maxObjectBytes {
+		if err != nil || tooLarge(merged) {
 			return flows.Refused
 		}
 		if differs {

@@ -50,6 +50,10 @@ func (h hasher) sum(b []byte) (out hash128) {
 // when nothing is left of the value (a phone without digits).
 func (h hasher) identityHash(kind IdentityKind, raw []byte, buf *[]byte) (sum hash128, ok bool) {
 	b := append((*buf)[:0], byte(kind))
+	if sum, ok = unmaskIdentity(kind, raw); ok {
+		*buf = append(b, raw...)
+		return sum, true
+	}
 	switch kind {
 	case IdentityEmail:
 		b = identity.AppendNormalEmail(b, raw)
@@ -81,6 +85,9 @@ func isBlank(b []byte) bool {
 
 // idempotencyHash hashes an idempotency key, apart from all identifiers.
 func (h hasher) idempotencyHash(key []byte, buf *[]byte) hash128 {
+	if m, ok := unmask(maskKey, key, 1); ok {
+		return m[0]
+	}
 	b := append((*buf)[:0], 0xff)
 	b = append(b, key...)
 	*buf = b

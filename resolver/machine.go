@@ -61,6 +61,13 @@ type Machine struct {
 	// campaign was started.
 	queued, started bool
 
+	// refusedErased means that the record being applied was refused, or a part of it,
+	// because of an identifier of an erased person.
+	refusedErased bool
+
+	// named counts the items that the record has queued, by profile.
+	named map[uint32]uint32
+
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
 
@@ -181,6 +188,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		m.react(&m.rec)
 		m.finishPublishing(a)
 		m.rest(a)
+		m.noteRefused(a, offset)
 	}
 	return nil
 }
@@ -189,6 +197,8 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 func (m *Machine) begin(c command) {
 	m.enrolBudget = m.flowEnrolments
 	m.rec, m.transition, m.row, m.quiet, m.reporting, m.flowBudget = c, 0, 0, false, false, m.flowSteps
+	m.refusedErased = false
+	clear(m.named)
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		m.row = ownRows // the record's events come first
 	}

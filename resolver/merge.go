@@ -33,7 +33,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	if err != nil {
 		return 0, err
 	}
-	if len(geo) > maxObjectBytes || len(attributes) > maxObjectBytes {
+	if tooLarge(geo) || tooLarge(attributes) {
 		return conflictTooLarge, nil
 	}
 

@@ -266,6 +266,15 @@ func (n *Node) Submit(ctx context.Context, account uint64, rec []byte, out *Outc
 	if err != nil {
 		return err
 	}
+	rec, refusal, err := p.keepOut(env, rec)
+	switch {
+	case err != nil:
+		return err
+	case refusal != nil:
+		out.reset(-1)
+		out.Refusal = refusal
+		return nil
+	}
 	return p.carryOut(ctx, env, rec, out)
 }
 
@@ -314,8 +323,15 @@ func (n *Node) SubmitCommand(ctx context.Context, partition int, rec []byte) (re
 		return nil, notOwner(partition)
 	}
 	env.StampMs = n.opts.Now().UnixMilli()
+	rec, refusal, err := p.keepOut(env, append(env.Append(nil), body...))
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal != nil:
+		return nil, refusal
+	}
 	var out Outcome
-	if err := p.carryOut(ctx, env, append(env.Append(nil), body...), &out); err != nil {
+	if err := p.carryOut(ctx, env, rec, &out); err != nil {
 		return nil, err
 	}
 	if out.Refusal != nil {

@@ -55,8 +55,35 @@ type OutboxItem struct {
 	// Flow and Step say which step of which flow wants it.
 	Flow string `json:"flow,omitempty"`
 	Step string `json:"step,omitempty"`
+	ItemName
 
 	at int // place in the heap, −1 for none
+}
+
+// ItemName names an item of one profile by where it came from. Unlike its number it
+// does not depend on what was queued for others: a log from which a person was taken
+// out may queue less, or more, for that person when it is replayed, and the numbers of
+// all later items differ.
+type ItemName struct {
+	// Queued is the offset behind the record that queued it first, 0 for items of
+	// before they had names.
+	Queued int64 `json:"queued,omitempty"`
+	// Nth is how many the record had queued for the profile before.
+	Nth uint32 `json:"nth,omitempty"`
+}
+
+// item finds the item that is reported on: by its name, if the report has one.
+func (b *outbox) item(seq uint64, ordinal uint32, name ItemName) *OutboxItem {
+	it := b.items[seq]
+	if name.Queued == 0 || it != nil && it.ItemName == name && it.Ordinal == ordinal {
+		return it
+	}
+	for _, it := range b.items { // at most one
+		if it.ItemName == name && it.Ordinal == ordinal {
+			return it
+		}
+	}
+	return nil
 }
 
 // Send is the id of the item's message.
@@ -188,6 +215,11 @@ func (m *Machine) queue(a *account, it OutboxItem, payload []byte) (seq uint64, 
 		return 0, refusal
 	}
 	it.Seq = m.nextSeq(a)
+	it.ItemName = ItemName{m.rec.out.Offset + 1, m.named[it.Ordinal]}
+	if m.named == nil {
+		m.named = map[uint32]uint32{}
+	}
+	m.named[it.Ordinal]++
 	it.Origin, it.CreatedMs, it.DueMs, it.Attempt = it.Seq, m.logTime, m.logTime, 0
 	m.store.putPayload(payloadKey(a.number, it.Origin), payload)
 	a.outbox.enter(&it)

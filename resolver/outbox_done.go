@@ -40,13 +40,17 @@ type OutboxDone struct {
 	// Epoch is the one under which the item was claimed. When it is over, only that
 	// something was sent is taken note of.
 	Epoch uint64 `json:"epoch,omitempty"`
+	// Ordinal and ItemName are the item's. They say which it is where its number is
+	// another's in a replay.
+	Ordinal uint32 `json:"ordinal,omitempty"`
+	ItemName
 }
 
 // doneOutbox removes an item, lets it wait, or makes it a dead letter. What is
 // reported twice counts once.
 func (m *Machine) doneOutbox(cmd *command, c OutboxDone) *Refusal {
 	a := cmd.account
-	it := a.outbox.items[c.Seq]
+	it := a.outbox.item(c.Seq, c.Ordinal, c.ItemName)
 	if it == nil || it.Attempt != c.Attempt {
 		return nil
 	}

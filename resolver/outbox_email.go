@@ -113,10 +113,23 @@ func (a *account) checkMail(c *EmailSend) *Refusal {
 	switch {
 	case strings.TrimSpace(c.To) == "":
 		return invalid("to", "to Field required")
-	case len(c.To) > maxIdentifierBytes:
-		return invalid("to", "to must have at most %d bytes", maxIdentifierBytes)
 	case a.templates[c.TemplateID] == nil:
 		return noTemplate()
+	}
+	if r := c.checkLengths(); r != nil {
+		return r
+	}
+	if a.EmailCredits < 1 && c.Key == "" {
+		return noCredits()
+	}
+	return a.mayBeSender(c.Sender)
+}
+
+// checkLengths says what is too long, and what is no object.
+func (c *EmailSend) checkLengths() *Refusal {
+	switch {
+	case len(c.To) > maxIdentifierBytes:
+		return invalid("to", "to must have at most %d bytes", maxIdentifierBytes)
 	case len(c.Subject) > maxSubjectBytes || len(c.SenderName) > maxSubjectBytes:
 		return invalid("subject", "subject must have at most %d bytes", maxSubjectBytes)
 	case len(c.Data) > maxEmailData:
@@ -125,10 +138,8 @@ func (a *account) checkMail(c *EmailSend) *Refusal {
 		return invalid("data", "data Input should be a valid object")
 	case len(c.Key) > maxSendKeyBytes:
 		return invalid("idempotency_key", "idempotency_key must have at most %d bytes", maxSendKeyBytes)
-	case a.EmailCredits < 1 && c.Key == "":
-		return noCredits()
 	}
-	return a.mayBeSender(c.Sender)
+	return nil
 }
 
 func noCredits() *Refusal {
@@ -207,6 +218,9 @@ const (
 )
 
 func (m *Machine) sendHash(a *account, key string, part byte) hash128 {
+	if h, ok := unmask(maskKey, []byte(key), sendWhat+1); ok {
+		return h[part]
+	}
 	return a.hasher.idempotencyHash(append([]byte{'s', 'e', 'n', 'd', 0, part}, key...), &m.normal)
 }
 

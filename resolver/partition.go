@@ -91,6 +91,7 @@ type partition struct {
 	keyCount       atomic.Int64
 	reservedCount  atomic.Int64 // e-mails
 	releaseCount   atomic.Int64 // e-mails
+	erasedCount    atomic.Int64 // identifiers that are kept out
 }
 
 // waiter is a request that waits for its record to be applied.

@@ -51,12 +51,14 @@ func panicked(r any) error {
 func (p *partition) observe(m *Machine) {
 	c := m.counters
 	p.counters.Store(&c)
-	var profiles, identities, waiting int64
+	var profiles, identities, waiting, erased int64
 	for _, a := range m.byIndex {
+		erased += int64(len(a.erasures))
 		waiting += int64(a.flows.queue.next - a.flows.queue.first)
 		profiles += int64(a.headers.n)
 		identities += int64(a.ids.size())
 	}
+	p.erasedCount.Store(erased)
 	p.profileCount.Store(profiles)
 	p.waitingCount.Store(waiting)
 	p.identityCount.Store(identities)

@@ -237,8 +237,8 @@ func (s *emailSim) check() {
 		}
 	}
 	const folded = "strasse@x.io" // of several e-mails
-	one, own := owner[directory.reservationOf(folded)]
-	other, of := owner[directory.foldedReservationOf(folded)]
+	one, own := owner[directory.reservationOf(nil, folded)]
+	other, of := owner[directory.foldedReservationOf(nil, folded)]
 	if own && of && one != other {
 		s.fatalf("M1: accounts %d and %d hold e-mails that differ in case alone", one, other)
 	}
@@ -269,7 +269,7 @@ func (s *emailSim) has(account uint64, email string) bool {
 // emailNamesOf are all names that an e-mail may meet.
 func emailNamesOf(m *Machine, email string) []EmailName {
 	folded := string(identity.AppendFoldedEmail(nil, []byte(email)))
-	return []EmailName{EmailName(m.reservationOf(email)), EmailName(m.reservationOf(folded)), EmailName(m.foldedReservationOf(email))}
+	return []EmailName{EmailName(m.reservationOf(nil, email)), EmailName(m.reservationOf(nil, folded)), EmailName(m.foldedReservationOf(nil, email))}
 }
 
 // simWay is the emailWay of one call.

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/identity"
 )
 
 // reserveFor is for how long an e-mail is reserved that is not confirmed.
@@ -84,8 +83,7 @@ func (m *Machine) missing(account uint64, c *emailCommand) (take, check []EmailN
 	if take = m.namesToReserve(a, email); len(take) == 0 {
 		return nil, nil
 	}
-	folded := string(identity.AppendFoldedEmail(nil, []byte(email)))
-	for _, n := range [...]hash128{m.reservationOf(email), m.reservationOf(folded), m.foldedReservationOf(email)} {
+	for _, n := range m.namesToCheck(a, email) {
 		check = append(check, EmailName(n))
 	}
 	return take, check

@@ -261,6 +261,9 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 		p.Merged = append(p.Merged, Merged{v.ProfileID(m.ordinal), m.atMs})
 	}
 	for _, c := range d.conflicts {
+		if isMasked(c.value) {
+			c.value = []byte(erasedText) // replayed from a redacted record
+		}
 		x := Conflict{Kind: c.kind, Value: string(c.value), Reason: conflictReasons[c.reason], AtMs: c.atMs}
 		if c.other != noOrdinal {
 			id := v.ProfileID(v.a.root(c.other))

@@ -24,6 +24,9 @@ type block struct {
 // Guarded by partition.mu.
 type chain struct {
 	head, tail *block
+	// from is the oldest offset that may be read from the chain: what is before
+	// may have been redacted on disk.
+	from int64
 	// bytes is the size of all blocks in the chain.
 	bytes int64
 	// free are blocks to use again, at most maxFree.
@@ -85,7 +88,7 @@ func (c *chain) release(b *block) {
 // it is older than the chain.
 func (c *chain) find(offset int64) *block {
 	b := c.head
-	if b == nil || b.durable == 0 || offset < b.first {
+	if b == nil || b.durable == 0 || offset < b.first || offset < c.from {
 		return nil
 	}
 	for b.next != nil && b.next.durable > 0 && b.next.first <= offset {

@@ -6,6 +6,8 @@
 //	meta                          partition count and identity of the log
 //	p0/start                      offset of the oldest segment kept (after a trim)
 //	p0/00000000000000000000.log   segment: records from the offset in its name
+//	p0/00000000000000000000.redacted
+//	                              what stands in the place of bytes redacted in it
 //
 // A partition has one writer goroutine. It takes every record that waits (up
 // to a few MiB), writes them as one batch and makes them durable with one
@@ -45,6 +47,21 @@
 // links to each other; their records are checked when they are read. A sealed
 // last segment means that its successor is missing.
 //
+// # Redaction
+//
+// Redact takes bytes out of records of segments that are no longer written. What
+// is to be read in their place is made durable first, in a file beside the segment
+// (the sidecar, replaced whole): with its name the new content holds, which is
+// composed of the bytes that are kept and those in the sidecar, and has a checksum
+// there. Then the bytes are overwritten with zeros where they stand, the bytes
+// around them are not changed. So a crash at any instant leaves the record as it
+// was, or as it is to be, however much of it was overwritten. An empty file
+// (.redacting) is there from before until all is overwritten: start-up and the next
+// redaction overwrite again what the sidecar lists.
+//
+// A record with bytes taken out ends with another checksum than a whole one, so
+// that a sidecar that is missing is noticed and named.
+//
 // # Limits
 //
 // After a power loss the newest batch may lack its mark. Damage to exactly
@@ -77,5 +94,6 @@
 //
 // # Locks
 //
-// partition.trimMu comes before partition.mu; no other locks are held together.
+// partition.trimMu comes before partition.redactMu and partition.mu; no other
+// locks are held together.
 package file

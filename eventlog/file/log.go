@@ -360,14 +360,20 @@ func isLocked(err error) bool {
 		strings.Contains(err.Error(), "held by current process")
 }
 
+// segmentSuffix ends the names of segment files.
+const segmentSuffix = ".log"
+
 // segmentName is the file name of the segment whose first record has this
 // offset.
-func segmentName(first int64) string { return fmt.Sprintf("%020d.log", first) }
+func segmentName(first int64) string { return fmt.Sprintf("%020d", first) + segmentSuffix }
 
 // parseSegmentName returns the offset in a segment's file name.
-func parseSegmentName(name string) (first int64, ok bool) {
+func parseSegmentName(name string) (first int64, ok bool) { return parseName(name, segmentSuffix) }
+
+// parseName returns the offset in the name of a file that ends with suffix.
+func parseName(name, suffix string) (first int64, ok bool) {
 	const digits = 20
-	if len(name) != digits+len(".log") || !strings.HasSuffix(name, ".log") {
+	if len(name) != digits+len(suffix) || !strings.HasSuffix(name, suffix) {
 		return 0, false
 	}
 	for _, c := range name[:digits] {

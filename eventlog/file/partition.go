@@ -34,8 +34,12 @@ type partition struct {
 	// rollNext asks the writer for a new segment, see Roll.
 	rollNext atomic.Bool
 
-	// trimMu lets one Trim run at a time. It is taken before mu.
+	// trimMu lets one Trim or Redact run at a time. It is taken before mu.
 	trimMu sync.Mutex
+
+	// redactMu is held while the bytes of a segment are redacted, and by readers
+	// that look up what was. It is taken behind trimMu, without mu.
+	redactMu sync.RWMutex
 
 	mu struct {
 		sync.Mutex

@@ -135,6 +135,10 @@ func (r *Reader) fileError(err error) error {
 	switch {
 	case err == errMark || err == errSeal:
 		flt = &fault{pos: r.scan.batchPos, reason: "the records end before their time"}
+	case errors.As(err, new(*eventlog.CorruptError)): // a sidecar
+		r.err = err
+		r.closeFile()
+		return err
 	case !errors.As(err, &flt):
 		path := r.seg.path
 		// The place may be found again when the fault passes.
@@ -254,6 +258,7 @@ func (r *Reader) enterFile(seg *segment, at indexEntry, limit, until int64) erro
 	r.file, r.seg, r.until = f, seg, until
 	r.scan.reset(f, seg.header.salt, at.pos, at.offset)
 	r.scan.limit = limit
+	r.scan.lookUp, r.scan.endLook = r.p.sidecarOf(seg)
 	return nil
 }
 

@@ -89,7 +89,7 @@ func (p *partition) recover() error {
 		}
 	}
 	p.found = found{}
-	return nil
+	return p.finishRedactions()
 }
 
 // begin makes seg, which is open as f, the one that takes records.
@@ -132,7 +132,9 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 			firsts = append(firsts, first)
 			continue
 		}
-		if !ok && !strings.HasSuffix(name, tmpSuffix) {
+		if of, is := sidecarName(name); is && of >= start {
+			continue
+		} else if !ok && !is && !strings.HasSuffix(name, tmpSuffix) {
 			if name != startName {
 				p.log.opts.Logger.Warn("ignoring an unknown file in the log", "dir", p.dir, "file", name)
 			}

@@ -33,6 +33,16 @@ type scanner struct {
 	batchPos int64
 	batch    batchHeader
 	left     uint32
+	// size is the length of the newest record with its frame.
+	size int
+
+	// redacted are records of which bytes were taken out, as far as it is known.
+	// What does not fit is looked up again with the first of these functions, which
+	// the second ends; both are nil where nothing can have been redacted.
+	redacted sidecar
+	lookUp   func() (sidecar, error)
+	endLook  func()
+	composed []byte
 }
 
 // fault is bytes that are not what must stand there.
@@ -56,7 +66,7 @@ var (
 // reset makes the scanner start at a batch head at position pos, where offset
 // is expected. The buffer is kept.
 func (s *scanner) reset(f vfs.File, salt uint64, pos, offset int64) {
-	*s = scanner{file: f, salt: salt, limit: math.MaxInt64, next: offset, buf: s.buf, at: pos, batchPos: pos}
+	*s = scanner{file: f, salt: salt, limit: math.MaxInt64, next: offset, buf: s.buf, composed: s.composed, at: pos, batchPos: pos}
 }
 
 // pos is the byte position of the next byte to use.
@@ -127,16 +137,57 @@ func (s *scanner) record() ([]byte, error) {
 	if len(b) < size {
 		return nil, s.fault("record cut short by the end of the file")
 	}
-	if le32(b[size-4:]) != checksum(b[:size-4]) {
-		return nil, s.fault("checksum of the record does not match")
+	data, ok := s.content(b)
+	if !ok {
+		if data, err = s.contentAgain(b); err != nil {
+			return nil, err
+		}
 	}
 	if offset != s.next {
 		return nil, s.fault(fmt.Sprintf("record has offset %d, expected %d", offset, s.next))
 	}
 	s.r += size
+	s.size = size
 	s.left--
 	s.next++
-	return b[frameHeadSize : size-4 : size-4], nil
+	return data, nil
+}
+
+// content is the record in a frame, with what was redacted left out.
+func (s *scanner) content(frame []byte) (data []byte, ok bool) {
+	end := len(frame) - 4
+	data = frame[frameHeadSize:end:end]
+	if r := s.redacted[s.next]; r != nil {
+		s.composed, ok = r.compose(s.composed[:0], data)
+		return s.composed, ok
+	}
+	return data, le32(frame[end:]) == checksum(frame[:end])
+}
+
+// contentAgain is content for a frame that does not fit what is known: it may have
+// been redacted since, also between two reads of its bytes. The frame is read
+// again while nothing is redacted.
+func (s *scanner) contentAgain(frame []byte) ([]byte, error) {
+	bad := s.fault("checksum of the record does not match")
+	if s.lookUp == nil {
+		return nil, bad
+	}
+	list, err := s.lookUp()
+	defer s.endLook()
+	if err != nil {
+		return nil, err
+	}
+	s.redacted = list
+	if _, err := s.file.ReadAt(frame, s.pos()); err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	if data, ok := s.content(frame); ok {
+		return data, nil
+	}
+	if end := len(frame) - 4; list[s.next] == nil && le32(frame[end:]) == checksum(frame[:end])^redactedMask {
+		bad.reason = "bytes of the record were redacted, and the file beside it that holds what is left (" + redactedSuffix[1:] + ") is missing or does not name the record; put it back"
+	}
+	return nil, bad
 }
 
 // peekFrame is peek for a record of size bytes. It looks whether the file is

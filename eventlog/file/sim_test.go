@@ -19,7 +19,7 @@ import (
 )
 
 // TestSimulationL1 runs seeded histories of one log against a model: appends,
-// group commits, trims and readers, with crashes before any operation on the
+// group commits, trims, redactions and readers, with crashes before any operation on the
 // file system (also during recovery), failed writes and fsyncs, full disks, kills
 // and clean stops. After each start every record that was acknowledged or read is
 // there, in order, without a gap, none that was refused for want of space is, and
@@ -58,7 +58,7 @@ func TestSimulationL1(t *testing.T) {
 	// A simulation that meets none of these proves nothing.
 	if total.Acked == 0 || total.Crashes == 0 || total.RecoveryCrashes == 0 || total.Failures == 0 ||
 		total.Cuts == 0 || total.Trims == 0 || total.Unacked == 0 || total.Rolls == 0 || total.Unborn == 0 ||
-		total.Refused == 0 || total.Again == 0 || total.FullStarts == 0 {
+		total.Refused == 0 || total.Again == 0 || total.FullStarts == 0 || total.Redacted == 0 || total.Unredacted == 0 {
 		t.Fatal("the simulation misses a kind of event")
 	}
 }
@@ -69,6 +69,9 @@ type simStats struct {
 	// Refused counts batches without space, Again the stores after such, FullStarts
 	// starts that a full disk ended.
 	Refused, Again, FullStarts int
+	// Redacted counts records that were redacted, Unredacted those of which that is not
+	// certain.
+	Redacted, Unredacted int
 }
 
 func (s *simStats) add(o simStats) {
@@ -83,6 +86,8 @@ func (s *simStats) add(o simStats) {
 	s.Trims += o.Trims
 	s.Rolls += o.Rolls
 	s.Unborn += o.Unborn
+	s.Redacted += o.Redacted
+	s.Unredacted += o.Unredacted
 	s.Refused += o.Refused
 	s.Again += o.Again
 	s.FullStarts += o.FullStarts
@@ -117,6 +122,9 @@ type sim struct {
 type simPartition struct {
 	// records holds all that was ever appended, by offset.
 	records [][]byte
+	// redacting are records of which it is not known whether they are redacted:
+	// what they are if so.
+	redacting map[int64][]byte
 	// acked follows the newest record that was acknowledged or read.
 	acked int64
 	// trimmed is the largest offset Trim was asked for.
@@ -293,6 +301,8 @@ func (s *sim) act(l *Log) error {
 		if len(m.waiting) == 0 {
 			p.idle()
 		}
+	case n < 18 && m.acked > 0 && s.rng.IntN(2) == 0:
+		return s.redact(l, i)
 	case n < 18 && s.rng.IntN(2) == 0:
 		// Often by less than what is written ahead, often by more.
 		s.free = -1
@@ -358,6 +368,45 @@ func (s *sim) step(l *Log, i int) error {
 	return nil
 }
 
+// redact takes bytes out of some records. A record that was not redacted for certain
+// stays as it is to be, or as it was.
+func (s *sim) redact(l *Log, i int) error {
+	m, p := &s.parts[i], l.partitions[i]
+	start, end := p.mu.start, p.last().header.first
+	if start == end {
+		return nil
+	}
+	var list []eventlog.Redaction
+	for off := start + s.rng.Int64N(end-start); off < end && len(list) < 4; off += 1 + s.rng.Int64N(3) {
+		if m.redacting[off] == nil {
+			list = append(list, eventlog.Redaction{Offset: off, Splices: randomSplices(s.rng, len(m.records[off]))})
+		}
+	}
+	if m.redacting == nil {
+		m.redacting = map[int64][]byte{}
+	}
+	for _, r := range list {
+		m.redacting[r.Offset], _ = r.Apply([]byte{}, m.records[r.Offset])
+	}
+	err := l.Redact(context.Background(), i, list)
+	switch {
+	case err == nil:
+		if s.crashed != nil {
+			return errors.New("a dead log has redacted")
+		}
+		for _, r := range list {
+			m.records[r.Offset] = m.redacting[r.Offset]
+			delete(m.redacting, r.Offset)
+			s.stats.Redacted++
+		}
+	case s.crashed == nil && !s.injected && !errors.Is(err, syscall.ENOSPC):
+		return fmt.Errorf("redact: %w", err)
+	default:
+		s.stats.Unredacted += len(list)
+	}
+	return nil
+}
+
 // read compares a stretch of the log with the model. It never sees more than
 // what was acknowledged.
 func (s *sim) read(l *Log, i int) error {
@@ -387,6 +436,11 @@ func (s *sim) compare(l *Log, i int, from, to int64) error {
 		e, err := r.Next(context.Background())
 		if err != nil {
 			return fmt.Errorf("partition %d: read offset %d: %w", i, off, err)
+		}
+		if redacted := s.parts[i].redacting[off]; redacted != nil && bytes.Equal(e.Data, redacted) {
+			// It may be read as it was by readers that were there before, and only by them.
+			s.parts[i].records[off] = redacted
+			delete(s.parts[i].redacting, off)
 		}
 		if e.Offset != off || !bytes.Equal(e.Data, s.parts[i].records[off]) {
 			return fmt.Errorf("partition %d: read %d %.20q, want %d %.20q", i, e.Offset, e.Data, off, s.parts[i].records[off])

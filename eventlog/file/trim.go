@@ -40,7 +40,7 @@ func (l *Log) Trim(partition int, before int64) error {
 	}
 	p.mu.Lock()
 	for _, seg := range p.mu.segments[:drop] {
-		p.mu.garbage = append(p.mu.garbage, seg.path)
+		p.mu.garbage = append(p.mu.garbage, seg.path, seg.sidecarPath(redactingSuffix), seg.sidecarPath(redactedSuffix))
 	}
 	p.mu.segments = append([]*segment(nil), p.mu.segments[drop:]...)
 	p.mu.start = start

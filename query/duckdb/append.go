@@ -89,6 +89,8 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
 	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	w := &s.writer

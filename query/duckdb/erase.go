@@ -4,21 +4,37 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
+	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
 )
 
 // Erase implements [query.History]. Each table is a transaction of its own: a
-// crash between leaves some of it, which the repetition finds.
-//
-// A deleted row stays where it was until its row group is written anew, so the
-// texts of what goes are overwritten first: that makes the checkpoint write
-// them. The blocks they were in are free from then on, and written over (see
-// scrub) unless there are too many, or a statement under way keeps them.
+// crash between leaves some of it, which the repetition finds. Then the file is
+// written anew, see rewrite: nothing else takes out of it what was deleted.
 func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 	if len(q.Ordinals) == 0 {
 		return nil
 	}
+	s.changing.Lock()
+	wait := time.Until(s.nextRewrite)
+	s.changing.Unlock()
+	if err := pause.For(ctx, wait); err != nil {
+		return err
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if err := s.eraseRows(ctx, q); err != nil {
+		return err
+	}
+	if err := s.rewrite(ctx); err != nil {
+		return fmt.Errorf("history: write %s anew: %w", s.path, err)
+	}
+	return nil
+}
+
+func (s *Store) eraseRows(ctx context.Context, q query.EraseQuery) error {
 	s.writer.Lock()
 	defer s.writer.Unlock()
 	w := &s.writer
@@ -33,57 +49,10 @@ func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 	if err := s.erase(ctx, q); err != nil {
 		return fmt.Errorf("history: erase in account %d: %w", q.Account, err)
 	}
-	return s.scrub(ctx)
-}
-
-// maxScrubBytes bounds how much of the file's free space is written over.
-const maxScrubBytes = 1 << 30
-
-// scrub writes over the free blocks of the file, which still hold what was in
-// them: a table takes them, and goes again.
-func (s *Store) scrub(ctx context.Context) error {
-	w := &s.writer
-	// Refused while a statement is under way elsewhere. Then what was deleted is
-	// in the file still, out of reach, until a later checkpoint and its reuse.
-	if w.exec("CHECKPOINT") != nil {
-		return nil
-	}
-	free := int64(0)
-	err := w.query(ctx, "SELECT CAST(free_blocks * block_size AS BIGINT) FROM pragma_database_size()", nil, func(ch chunk) error {
-		free = column[int64](ch, 0)[0]
-		return nil
-	})
-	if err != nil || free == 0 {
-		return err
-	}
-	values := min(free, maxScrubBytes)/8 + 1
-	for _, sql := range []string{
-		"CREATE OR REPLACE TABLE scrub (x BIGINT USING COMPRESSION uncompressed)",
-		fmt.Sprintf("INSERT INTO scrub SELECT range FROM range(%d)", values),
-	} {
-		if err := w.exec(sql); err != nil {
-			return err
-		}
-	}
-	_ = w.exec("CHECKPOINT")
-	if err := w.exec("DROP TABLE scrub"); err != nil {
-		return err
-	}
-	_ = w.exec("CHECKPOINT")
 	return nil
 }
 
 func (s *Store) erase(ctx context.Context, q query.EraseQuery) error {
-	for _, verb := range []string{
-		"UPDATE events_sealed SET properties = '', idempotency_key = ''",
-		"UPDATE events_recent SET properties = '', idempotency_key = ''",
-	} {
-		if err := s.eraseStep(ctx, verb, "", q); err != nil {
-			return err
-		}
-	}
-	// Before they are deleted: else they would not be written anew.
-	_ = s.writer.exec("CHECKPOINT")
 	for _, verb := range []string{"DELETE FROM events_sealed", "DELETE FROM events_recent", "DELETE FROM transitions"} {
 		if err := s.eraseStep(ctx, verb, "", q); err != nil {
 			return err

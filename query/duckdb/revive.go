@@ -42,6 +42,13 @@ func (s *Store) revive() (err error) {
 	if err != nil {
 		return err
 	}
+	return s.reopen(conns, func() {})
+}
+
+// reopen closes the file, calls between, and opens the file again. The writer's lock
+// is held, and conns are all other connections. An error leaves connections that
+// answer it; revive tries again.
+func (s *Store) reopen(conns []gathered, between func()) (err error) {
 	all := []*conn{s.writer.conn}
 	for _, c := range conns {
 		all = append(all, c.conn)
@@ -53,6 +60,7 @@ func (s *Store) revive() (err error) {
 		bindings.Close(&s.db)
 		s.db = bindings.Database{}
 	}
+	between()
 	defer func() {
 		if err == nil {
 			return

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 
@@ -24,6 +25,11 @@ type Store struct {
 	// groupRows, tailBytes, pieceRows and exportPiece are fullGroup, maxTailBytes,
 	// maxPieceRows and the constant of that name but in tests.
 	groupRows, tailBytes, pieceRows, exportPiece int
+
+	// changing is held by what appends and erases, before the writer's lock.
+	changing sync.Mutex
+	// nextRewrite is when the file may be written anew again. Guarded by changing.
+	nextRewrite time.Time
 
 	writer struct {
 		sync.Mutex
@@ -61,6 +67,9 @@ func Open(path string, opts Options) (*Store, error) {
 
 func (s *Store) open() error {
 	opts := s.opts
+	if err := removeDatabase(s.path + rewriteSuffix); err != nil {
+		return err
+	}
 	if err := openDatabase(s.path, opts, &s.db); err != nil {
 		return err
 	}
@@ -196,10 +205,12 @@ func (s *Store) checkpointIfDue() {
 // Close waits for what is running, moves the write-ahead log into the file and
 // closes it. Calls after the first return [ErrClosed].
 func (s *Store) Close() error {
+	s.changing.Lock()
 	s.writer.Lock()
 	closed := s.writer.closed
 	s.writer.closed = true
 	s.writer.Unlock()
+	s.changing.Unlock()
 	if closed {
 		return ErrClosed
 	}

@@ -119,7 +119,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		return e, err
 	}
 	node := resolver.Options{
-		FS: fs, Dir: filepath.Join(o.Dir, "state"), TrimLog: true,
+		FS: fs, Dir: filepath.Join(o.Dir, "state"),
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
 		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,

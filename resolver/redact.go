@@ -1,0 +1,556 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// redactedPrefix begins the name of a command that was redacted.
+const redactedPrefix = "redacted:"
+
+// commandRefused stands for a command that was refused because of its own arguments,
+// of which nothing is left.
+const commandRefused = "refused"
+
+func (m *Machine) refuse(*command, struct{}) *Refusal {
+	return &Refusal{Code: "invalid", Message: "the command was refused, and is redacted"}
+}
+
+// erasedText stands for a text that is gone where one must be.
+const erasedText = "(erased)"
+
+// redactor takes erased persons of one account out of records. What replay needs
+// stays, see masked.go: which identifiers belong together, when, and by which type
+// of event; the texts go.
+//
+// An identifier belongs to one profile until it is erased, so who an event was of
+// can be told from who has its identifiers now: it was of the owner of the first one
+// that has any.
+type redactor struct {
+	account uint64
+	// scratch has the account's key and no other state.
+	scratch *Machine
+	a       *account
+	// below says up to which offset an identifier was a person's who is erased now.
+	below map[hash128]int64
+	// placeholders are the account's.
+	placeholders []string
+	// marked says behind which offset what has the identifier was refused.
+	marked func(h hash128) (at int64, ok bool)
+	// owner is the live profile that has an identifier, or noOrdinal.
+	owner func(h hash128) uint32
+	// whose is the profile that an id names, merged or erased; gone tells whether an
+	// ordinal is of one that was erased.
+	whose    func(id string) (uint32, bool)
+	gone     func(ordinal uint32) bool
+	ordinals *roaring.Bitmap // of those to be erased
+	plain    command         // one that is redacted
+
+	// What the newest record was found to be: of somebody whose identifier keeps it out.
+	keptOut     bool
+	keptOutKind IdentityKind
+	// invalid says that the command was refused because of its own arguments, and
+	// might not be without what is taken out.
+	invalid bool
+}
+
+func newRedactor(a *account) *redactor {
+	return &redactor{
+		account: a.number, scratch: new(Machine), plain: command{redacted: true}, a: &account{number: a.number, hasher: a.hasher}, placeholders: a.Settings.Placeholders,
+		below: map[hash128]int64{}, ordinals: roaring.New(),
+	}
+}
+
+// erase adds the persons of tasks. marks are the account's, for tasks of before they
+// had hashes.
+func (r *redactor) erase(tasks []*erasing, marks map[hash128]Erasure) error {
+	for _, t := range tasks {
+		r.ordinals.AddMany(t.Ordinals)
+		for _, text := range t.Hashes {
+			var h hash128
+			if err := unhex(h[:], []byte(text)); err != nil {
+				return err
+			}
+			r.below[h] = max(r.below[h], t.UpTo)
+		}
+		if len(t.Hashes) == 0 {
+			for h := range marks {
+				r.below[h] = max(r.below[h], t.UpTo)
+			}
+		}
+	}
+	return nil
+}
+
+// record returns what is to be taken out of a record, nil for nothing.
+func (r *redactor) record(offset int64, data []byte) ([]eventlog.Splice, error) {
+	env, body, err := eventlog.DecodeEnvelope(data)
+	if err != nil || env.Account != r.account {
+		return nil, err
+	}
+	r.keptOut = false
+	switch env.Kind {
+	case eventlog.KindEvents:
+		return r.events(offset, data, body)
+	case eventlog.KindImport:
+		_, events, err := eventlog.DecodeImportHead(body)
+		if err != nil {
+			return nil, err
+		}
+		return r.events(offset, data, events)
+	case eventlog.KindCommand:
+		name, args, err := eventlog.DecodeCommand(body)
+		if err != nil {
+			return nil, err
+		}
+		name = strings.TrimPrefix(name, redactedPrefix)
+		r.invalid = false
+		now, changed, err := r.command(offset, name, args)
+		if err != nil || !changed || bytes.Equal(now, args) && !r.invalid {
+			return nil, err
+		}
+		if r.invalid {
+			name, now = commandRefused, []byte("{}")
+		}
+		return []eventlog.Splice{{At: eventlog.EnvelopeSize, Len: len(body), New: eventlog.AppendCommand(nil, redactedPrefix+name, now)}}, nil
+	}
+	return nil, nil
+}
+
+// identifiers are those of one event or command.
+type identifiers struct {
+	raw    [identityKinds][]byte
+	hashes [identityKinds]hash128
+	has    [identityKinds]bool // something to be hashed
+	mine   [identityKinds]bool // of an erased person
+	out    [identityKinds]bool // of an erased person before: it was refused
+	any    bool                // one is an erased person's
+	// whole says that what they stand in was an erased person's.
+	whole bool
+	// refused says that it was refused because of one of the kind.
+	refused bool
+	kind    IdentityKind
+}
+
+// look finds out whose identifiers are.
+func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers) {
+	x.raw = raw
+	for k := range identityKinds {
+		if len(raw[k]) == 0 {
+			continue
+		}
+		if x.hashes[k], x.has[k] = r.a.hasher.identityHash(k, raw[k], &r.scratch.normal); !x.has[k] {
+			continue
+		}
+		if at, ok := r.marked(x.hashes[k]); ok && offset > at {
+			if x.out[k] = true; !x.refused {
+				x.refused, x.kind = true, k
+			}
+		}
+		if offset < r.below[x.hashes[k]] {
+			x.mine[k], x.any = true, true
+		}
+	}
+	if !x.any {
+		return x
+	}
+	for k := range identityKinds {
+		if x.mine[k] {
+			x.whole = true
+			return x
+		}
+		if x.has[k] && r.owner(x.hashes[k]) != noOrdinal {
+			return x
+		}
+	}
+	return x
+}
+
+// isPlaceholder tells whether a value is one of the account's. The set is made when it
+// is needed: it has scratch memory, and the account's own is in use.
+func (r *redactor) isPlaceholder(raw []byte) bool {
+	if r.a.placeholders.values == nil {
+		r.a.placeholders = newPlaceholderSet(r.placeholders)
+	}
+	return r.a.placeholders.has(raw)
+}
+
+// masked are the identifiers with those of erased persons masked, and in what was
+// theirs those that are nobody's.
+func (r *redactor) masked(x *identifiers) (out [identityKinds][]byte) {
+	out = x.raw
+	for k := range identityKinds {
+		switch {
+		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused for what it is
+		case x.mine[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == noOrdinal:
+			out[k] = r.scratch.mask(r.a, k, x.raw[k])
+		case x.whole && !x.has[k] && k == IdentityPhone:
+			out[k] = []byte("-") // no number either, and refused alike
+		}
+	}
+	return out
+}
+
+func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splice, err error) {
+	list, err := eventlog.NewEventsReader(body)
+	if err != nil {
+		return nil, err
+	}
+	var ev eventlog.Event
+	for {
+		begin := len(data) - list.Rest()
+		if !list.Next(&ev) {
+			return out, list.Err()
+		}
+		if ev.Refused {
+			continue
+		}
+		x := r.look(offset, [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone})
+		switch {
+		case x.refused:
+			ev = eventlog.Event{Type: ev.Type, HasTime: ev.HasTime, TimeMs: ev.TimeMs, Refused: true, RefusedKind: uint8(x.kind)}
+		case x.any:
+			m := r.masked(&x)
+			ev.Email, ev.ExternalID, ev.Phone = m[IdentityEmail], m[IdentityExternalID], m[IdentityPhone]
+			if x.whole {
+				ev.FirstName, ev.LastName, ev.Properties, ev.Redacted = nil, nil, nil, true
+				ev.Geo, ev.Attributes = r.a.maskObject(ev.Geo), r.a.maskObject(ev.Attributes)
+				ev.IdempotencyKey = r.key(ev.IdempotencyKey)
+			}
+		default:
+			continue
+		}
+		end := len(data) - list.Rest()
+		if now := eventlog.AppendEvent(nil, &ev); !bytes.Equal(now, data[begin:end]) {
+			out = append(out, eventlog.Splice{At: begin, Len: end - begin, New: now})
+		}
+	}
+}
+
+// key masks an idempotency key.
+func (r *redactor) key(key []byte) []byte {
+	if len(key) == 0 || isMasked(key) {
+		return key
+	}
+	return maskOf(maskKey, r.a.hasher.idempotencyHash(key, &r.scratch.normal))
+}
+
+// erased tells whether an id names a person who is erased.
+func (r *redactor) erased(id string) bool {
+	o, ok := r.whose(id)
+	return ok && r.isErased(o)
+}
+
+func (r *redactor) isErased(ordinal uint32) bool {
+	return r.ordinals.Contains(ordinal) || r.gone(ordinal)
+}
+
+// rewrite reads a command's arguments and writes them anew where fn says that it has
+// changed them.
+func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
+	var c T
+	if err := json.Unmarshal(args, &c); err != nil {
+		return nil, false, err
+	}
+	if !fn(&c) {
+		return args, false, nil
+	}
+	return mustJSON(c), true, nil
+}
+
+// command takes erased persons out of a command's arguments.
+func (r *redactor) command(offset int64, name string, args []byte) (out []byte, changed bool, err error) {
+	switch name {
+	case CommandContactCreate:
+		return rewrite(args, func(c *ContactCreate) bool { return r.contact(offset, c) })
+	case CommandListAdd:
+		return rewrite(args, func(c *ListAdd) bool { return r.contact(offset, &c.Create) })
+	case CommandContactUpdate:
+		return rewrite(args, func(c *ContactUpdate) bool { return r.update(offset, c) })
+	case CommandConsentSet:
+		return rewrite(args, func(c *ConsentSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
+	case CommandBlockSet:
+		return rewrite(args, func(c *BlockSet) bool { return r.erased(c.ID) && r.source(&c.Source) })
+	case CommandDeviceAdd:
+		return rewrite(args, func(c *DeviceAdd) bool { return r.erased(c.Profile) && r.device(c) })
+	case CommandDeviceRemove:
+		return rewrite(args, func(c *DeviceRemove) bool {
+			c.Device = r.a.maskText(maskDevice, c.Device)
+			return r.erased(c.Profile)
+		})
+	case CommandEmailSend:
+		return rewrite(args, func(c *EmailSend) bool { return r.mail(offset, c) })
+	case CommandFlowTrigger:
+		return rewrite(args, func(c *FlowTrigger) bool { return r.call(offset, c) })
+	case CommandEngagement:
+		return rewrite(args, func(c *EngagementRecord) bool { return r.engagement(c) })
+	case CommandOutboxDone:
+		return rewrite(args, func(c *OutboxDone) bool { return r.text(offset, &c.Reason) })
+	case CommandCampaignResult:
+		return rewrite(args, func(c *CampaignResult) bool { return r.result(offset, c) })
+	case CommandCampaignFinish:
+		return rewrite(args, func(c *CampaignFinish) bool { return r.text(offset, &c.Stopped) })
+	case CommandErasureLift:
+		return rewrite(args, func(c *ErasureLift) bool { return r.lift(offset, c) })
+	}
+	return args, false, nil
+}
+
+// source takes out who or what said something.
+func (r *redactor) source(text *string) bool {
+	r.invalid = len(*text) > maxSourceBytes
+	return blank(text)
+}
+
+// blank empties texts; it returns whether there was any.
+func blank(texts ...*string) (changed bool) {
+	for _, t := range texts {
+		changed = changed || *t != ""
+		*t = ""
+	}
+	return changed
+}
+
+// named looks at the identifiers of a command, and masks them. It returns whether
+// the command was an erased person's, or was refused as one's; but one is nobody
+// else's if another of its identifiers is only where that is said.
+func (r *redactor) named(offset int64, others bool, email, externalID, phone *string) (whole, changed bool) {
+	texts := [identityKinds]*string{email, externalID, phone}
+	var raw [identityKinds][]byte
+	for k, t := range texts {
+		if t != nil {
+			raw[k] = []byte(*t)
+		}
+	}
+	x := r.look(offset, raw)
+	if x.refused && !x.any {
+		x.mine, x.any, x.whole = x.out, true, true
+		for k := range identityKinds {
+			if others && x.has[k] && r.owner(x.hashes[k]) != noOrdinal {
+				x.whole = false
+			}
+		}
+		r.keptOut, r.keptOutKind = x.whole, x.kind
+	}
+	if !x.any {
+		return false, false
+	}
+	for k, v := range r.masked(&x) {
+		if texts[k] != nil && *texts[k] != string(v) {
+			*texts[k], changed = string(v), true
+		}
+	}
+	return x.whole, changed
+}
+
+func (r *redactor) contact(offset int64, c *ContactCreate) bool {
+	invalid := checkContact(&r.plain, c) != nil
+	whole, changed := r.named(offset, false, &c.Email, &c.ExternalID, &c.Phone)
+	if whole {
+		changed = blank(&c.FirstName, &c.LastName) || changed
+	}
+	r.invalid = changed && invalid
+	return changed
+}
+
+func (r *redactor) update(offset int64, c *ContactUpdate) bool {
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	invalid := checkContact(&r.plain, &ContactCreate{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}) != nil
+	if !r.erased(c.ID) {
+		_, changed := r.named(offset, true, c.Email, c.ExternalID, c.Phone)
+		r.keptOut, r.invalid = false, invalid && changed
+		return changed
+	}
+	r.invalid = invalid
+	for k, t := range [identityKinds]*string{c.Email, c.ExternalID, c.Phone} {
+		if t == nil || *t == "" {
+			continue
+		}
+		// What another has was refused, and is not this person's.
+		if h, ok := r.a.hasher.identityHash(IdentityKind(k), []byte(*t), &r.scratch.normal); !ok || r.owner(h) == noOrdinal {
+			*t = string(r.scratch.mask(r.a, IdentityKind(k), []byte(*t)))
+		}
+	}
+	for _, t := range []*string{c.FirstName, c.LastName} {
+		if t != nil {
+			*t = ""
+		}
+	}
+	for _, o := range []*json.RawMessage{&c.Geo, &c.Attributes} {
+		switch {
+		case len(*o) == 0:
+		case canonicalObject("", o) == nil:
+			*o = r.a.maskObject(*o)
+		case !bytes.Contains(*o, []byte(maskedKey)): // it was refused, and is again
+			*o = mustJSON(erasedText)
+		}
+	}
+	return true
+}
+
+func (r *redactor) device(c *DeviceAdd) bool {
+	was := *c
+	kind := slices.Index(deviceKinds, c.Kind)
+	if isMasked(c.Address) {
+		return false
+	}
+	if checkDevice(c) != nil {
+		r.invalid = true
+		return true
+	}
+	c.Device = r.a.maskText(maskDevice, c.Device)
+	c.Address = string(maskOf(maskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(c.Address))))
+	return *c != was
+}
+
+func (r *redactor) mail(offset int64, c *EmailSend) bool {
+	invalid := c.checkLengths() != nil
+	whole, changed := r.named(offset, false, &c.To, nil, nil)
+	if !whole {
+		return changed
+	}
+	if r.invalid = invalid; invalid {
+		return true
+	}
+	if c.Key != "" && !isMasked(c.Key) {
+		var parts [sendWhat + 1]hash128
+		for i := range parts {
+			parts[i] = r.scratch.sendHash(r.a, c.Key, byte(i))
+		}
+		c.Key, changed = string(maskOf(maskKey, parts[:]...)), true
+	}
+	changed = changed || len(c.Data)+len(c.Event) > 0
+	c.Data, c.Event = nil, nil
+	return blank(&c.Subject, &c.SenderName, &c.HTML, &c.Text, &c.ReplyTo) || changed
+}
+
+func (r *redactor) call(offset int64, c *FlowTrigger) bool {
+	invalid := c.checkLengths() != nil
+	whole, changed := r.named(offset, true, &c.Email, &c.ExternalID, &c.Phone)
+	if !whole {
+		return changed
+	}
+	if r.invalid = invalid; invalid {
+		return true
+	}
+	if c.Key != "" && !isMasked(c.Key) {
+		c.Key, changed = string(maskOf(maskKey, flowKeyHash(r.a, c, &r.scratch.normal))), true
+	}
+	changed = changed || len(c.Data) > 0
+	c.Data = nil
+	return changed
+}
+
+func (r *redactor) engagement(c *EngagementRecord) bool {
+	mine := c.Profile != "" && r.erased(c.Profile)
+	if _, o, _, ok := c.Send.Campaign(); ok && r.isErased(o) {
+		mine = true
+	}
+	if _, o, ok := c.Send.Outbox(); ok && r.isErased(o) {
+		mine = true
+	}
+	return mine && blank(&c.URL, &c.Reason, &c.Source)
+}
+
+func (r *redactor) result(offset int64, c *CampaignResult) bool {
+	if !r.isErased(c.Ordinal) {
+		return r.text(offset, &c.Reason)
+	}
+	changed := false
+	if c.Reason != "" && c.Reason != erasedText {
+		c.Reason, changed = erasedText, true
+	}
+	var retired []string
+	for _, address := range c.Retired {
+		if isMasked(address) {
+			retired = append(retired, address)
+			continue
+		}
+		for kind := range deviceKinds {
+			retired = append(retired, string(maskOf(maskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(address)))))
+		}
+		changed = true
+	}
+	c.Retired = retired
+	return changed
+}
+
+func (r *redactor) lift(offset int64, c *ErasureLift) bool {
+	for k := range identityKinds {
+		if c.Value == "" || isMasked(c.Value) || c.Kind != "" && c.Kind != k.String() {
+			continue
+		}
+		h, ok := r.a.hasher.identityHash(k, []byte(c.Value), &r.scratch.normal)
+		if !ok || offset >= r.below[h] {
+			continue
+		}
+		c.Hash, c.Kind, c.Value = hex.EncodeToString(h[:]), "", ""
+		return true
+	}
+	return false
+}
+
+// text takes the addresses of erased persons out of a text, such as what a relay
+// answered.
+func (r *redactor) text(offset int64, text *string) bool {
+	changed := false
+	out := splitWords(*text, func(word string) string {
+		kind := IdentityEmail
+		switch {
+		case strings.Contains(word, "@"):
+		case len(word) > 6 && strings.IndexFunc(word, func(c rune) bool { return !unicode.IsDigit(c) && c != '+' }) < 0:
+			kind = IdentityPhone
+		case len(word) > 2:
+			kind = IdentityExternalID
+		default:
+			return word
+		}
+		h, ok := r.a.hasher.identityHash(kind, []byte(word), &r.scratch.normal)
+		if !ok || offset >= r.below[h] {
+			return word
+		}
+		changed = true
+		return erasedText
+	})
+	if changed {
+		*text = out
+	}
+	return changed
+}
+
+// splitWords calls fn for the words of a text, without the punctuation around them,
+// and puts in their place what it returns.
+func splitWords(text string, fn func(string) string) string {
+	const around = `<>()[]{}"',;:!?`
+	isBreak := func(c rune) bool { return unicode.IsSpace(c) || strings.ContainsRune(around, c) }
+	var out strings.Builder
+	for text != "" {
+		i := strings.IndexFunc(text, isBreak)
+		if i < 0 {
+			i = len(text)
+		}
+		word := strings.TrimRight(text[:i], ".")
+		out.WriteString(fn(word))
+		out.WriteString(text[len(word):i])
+		n := strings.IndexFunc(text[i:], func(c rune) bool { return !isBreak(c) })
+		if n < 0 {
+			n = len(text) - i
+		}
+		out.WriteString(text[i : i+n])
+		text = text[i+n:]
+	}
+	return out.String()
+}

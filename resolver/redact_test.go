@@ -1,0 +1,432 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+)
+
+// redactWorld is a machine with the log that it has applied.
+type redactWorld struct {
+	*recorder
+	rng     *rand.Rand
+	log     [][]byte
+	stored  [][]byte // the log as it was before it was redacted
+	account uint64
+	checked int // records that were looked at before they were stored
+}
+
+// submit stores a record, now and then after looking at it as a node does.
+func (w *redactWorld) submit(env eventlog.Envelope, rec []byte) *Outcome {
+	w.t.Helper()
+	if w.rng.IntN(2) == 0 {
+		p := &partition{}
+		p.erasedCount.Store(1)
+		p.mu.m = w.m
+		now, refusal, err := p.keepOut(env, rec)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if refusal != nil {
+			w.checked++
+			w.out.reset(-1)
+			w.out.Refusal = refusal
+			return &w.out
+		}
+		if !bytes.Equal(now, rec) {
+			w.checked++
+		}
+		rec = now
+	}
+	w.log, w.stored = append(w.log, rec), append(w.stored, rec)
+	w.apply(rec)
+	return &w.out
+}
+
+func (w *redactWorld) env(kind eventlog.Kind) eventlog.Envelope {
+	env := w.envelope(kind)
+	env.Account = w.account
+	return env
+}
+
+func (w *redactWorld) do(name string, args any) *Outcome {
+	w.t.Helper()
+	env := w.env(eventlog.KindCommand)
+	return w.submit(env, eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+}
+
+// redact does to the log what a partition does when something is to be redacted.
+func (w *redactWorld) redact() {
+	w.t.Helper()
+	for {
+		b, ok := w.m.nextErasures(0, true)
+		if !ok {
+			return
+		}
+		p := &partition{}
+		p.mu.m = w.m
+		r, err := p.redactor(&b)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for offset, rec := range w.log {
+			x := eventlog.Redaction{}
+			if x.Splices, err = r.record(int64(offset), rec); err != nil {
+				w.t.Fatalf("record %d: %v", offset, err)
+			}
+			now, ok := x.Apply(nil, rec)
+			if !ok {
+				w.t.Fatalf("record %d: %+v does not fit", offset, x)
+			}
+			if again, err := r.record(int64(offset), now); err != nil || again != nil {
+				w.t.Fatalf("record %d is redacted again: %q, then %+v (%v)", offset, now, again, err)
+			}
+			w.log[offset] = now
+		}
+		was := w.account
+		w.account = b.account
+		w.do(CommandErasureDone, ErasureDone{b.query.Cut.UpTo, b.refused.UpTo})
+		w.account = was
+	}
+}
+
+// redactPerson draws the identifiers of one of a small world, in some spelling.
+func redactPerson(rng *rand.Rand, world int) (email, externalID, phone string) {
+	n := rng.IntN(world)
+	return fmt.Sprintf(pick(rng, "u%d@x.io", "U%d@X.io", "straße%d@x.io", "STRASSE%d@x.io"), n), fmt.Sprintf("id-%d", rng.IntN(world)), fmt.Sprintf("+49 30 1234%d", rng.IntN(world))
+}
+
+func (w *redactWorld) act(world int) {
+	rng, a := w.rng, w.m.accounts[w.account]
+	w.now += rng.Int64N(1000)
+	some := func(s string) string {
+		if rng.IntN(2) == 0 {
+			return ""
+		}
+		return s
+	}
+	email, externalID, phone := redactPerson(rng, world)
+	id := "prf_none"
+	if a.headers.n > 0 {
+		id = a.headers.get(uint32(rng.IntN(int(a.headers.n)))).id.String()
+	}
+	switch rng.IntN(24) {
+	case 0, 1:
+		w.do(CommandContactCreate, ContactCreate{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2)))})
+	case 2:
+		w.do(CommandListAdd, ListAdd{ListID: a.listIDs[0], Create: ContactCreate{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
+	case 3, 4:
+		c := ContactUpdate{ID: id, Attributes: pick(rng, []byte(nil), []byte(`{"Secret-key":"Secret-value"}`), []byte(`{"Secret-key":null,"n":7,"o":{"Secret-key":[1,{"a":"Secret-value"}]}}`), []byte(`"wrong"`))}
+		text := some(email)
+		c.Email = &text
+		if rng.IntN(2) == 0 {
+			c.Phone = &phone
+		}
+		name := some("Secret-first")
+		c.FirstName = &name
+		w.do(CommandContactUpdate, c)
+	case 5:
+		w.do(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: pick(rng, "subscribed", "unsubscribed"), Source: "Secret-source"})
+	case 6:
+		w.do(CommandBlockSet, BlockSet{ID: id, Channel: "email", Reason: pick(rng, "bounced", ""), Source: "Secret-source"})
+	case 7, 8:
+		w.do(CommandDeviceAdd, DeviceAdd{Profile: id, Device: pick(rng, "", "Secret-phone", "Secret/tablet"), Kind: pick(rng, "fcm", "apns", "pigeon"), Address: fmt.Sprintf("Secret-token-%d", rng.IntN(world))})
+	case 9:
+		w.do(CommandDeviceRemove, DeviceRemove{Profile: id, Device: "Secret-phone"})
+	case 10:
+		w.do(CommandEmailSend, EmailSend{OutboxMail: OutboxMail{To: email, TemplateID: "none", Subject: "Secret-subject", Data: []byte(`{"a":"Secret-value"}`)}, Key: some("Secret-key")})
+	case 11:
+		w.do(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: "click", URL: "https://x.io/?u=Secret-url", Reason: "Secret-reason", Source: "Secret-source", Key: some(fmt.Sprint(rng.IntN(9)))})
+	case 12:
+		if rng.IntN(2) == 0 {
+			w.do(CommandErasureLift, ErasureLift{Kind: "email", Value: email})
+			return
+		}
+		w.do(CommandErasureLift, ErasureLift{Value: externalID})
+	case 13:
+		w.do(CommandContactErase, ContactErase{ID: id})
+	case 14:
+		if rng.IntN(3) == 0 {
+			w.redact()
+		}
+	default:
+		env := w.env(eventlog.KindEvents)
+		var evs []eventlog.Event
+		for range 1 + rng.IntN(3) {
+			ev := randomEvent(rng, world, w.now)
+			if len(ev.Email) > 0 && rng.IntN(2) == 0 {
+				ev.Email = []byte(email)
+			}
+			if len(ev.Properties) > 0 {
+				ev.Properties = []byte(`{"Secret-key":"Secret-value"}`)
+			}
+			if rng.IntN(4) == 0 {
+				// Of a size that decides who is merged.
+				ev.Attributes = fmt.Appendf(nil, `{"Secret-%d":"%s","n":%d}`, rng.IntN(3), strings.Repeat("Secret-", 4678), rng.IntN(100))
+			}
+			evs = append(evs, ev)
+		}
+		w.submit(env, appendEvents(env.Append(nil), evs))
+	}
+}
+
+// parts says at which record a replay of the redacted log goes another way.
+func (w *redactWorld) parts() string {
+	a, b := testMachine(w.t), testMachine(w.t)
+	var rows query.Batch
+	var out, other Outcome
+	for offset := range w.log {
+		if err := a.Apply(int64(offset), w.stored[offset], &rows, &out); err != nil {
+			w.t.Fatal(err)
+		}
+		if err := b.Apply(int64(offset), w.log[offset], &rows, &other); err != nil {
+			w.t.Fatal(err)
+		}
+		for number, x := range a.accounts {
+			y := b.accounts[number]
+			same := x.headers.n == y.headers.n && x.ids.size() == y.ids.size()
+			x.ids.each(func(h hash128, o uint32) { same = same && y.ids.owner(h) == o })
+			if !same || (out.Refusal == nil) != (other.Refusal == nil) {
+				return fmt.Sprintf("record %d: %.1200q\nredacted: %.900q\n%+v %v\n%+v %v", offset, w.stored[offset], w.log[offset], out, out.Refusal, other, other.Refusal)
+			}
+		}
+	}
+	return "nowhere"
+}
+
+// TestReplayOfRedactedLog: a log from which persons were taken out replays to the same
+// state to the byte: the same profiles with the same ids, the same merges, conflicts
+// and reservations, over two accounts; and of who was erased nothing is in it.
+func TestReplayOfRedactedLog(t *testing.T) {
+	erased, checked, whole, conflicts := 0, 0, 0, uint64(0)
+	for seed := range uint64(60) {
+		rng := rand.New(rand.NewPCG(seed, 77))
+		w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rng}
+		settings := DefaultSettings()
+		settings.IdentifierCap = 6
+		for i, account := range []uint64{testAccount, testAccount + 1} {
+			w.account = account
+			b := testBootstrap(settings)
+			b.HashKey = hex.EncodeToString(bytes.Repeat([]byte{byte(i + 1)}, 16))
+			name := CommandBootstrap
+			if i > 0 {
+				name = CommandCompanyCreate
+			}
+			w.do(name, b)
+			w.do(CommandListCreate, ListSave{Name: "L"})
+		}
+		for range 150 {
+			w.account = testAccount + uint64(rng.IntN(2))
+			w.act(6)
+		}
+		// In the end everybody is erased but some, and what is left is looked through.
+		for _, account := range []uint64{testAccount, testAccount + 1} {
+			w.account = account
+			a := w.m.accounts[account]
+			for o := range a.headers.n {
+				if h := a.headers.get(o); h.winner == o && h.flags&flagErased == 0 && (seed%2 == 0 || rng.IntN(2) == 0) {
+					w.do(CommandContactErase, ContactErase{ID: h.id.String()})
+				}
+			}
+		}
+		w.redact()
+
+		replayed := testMachine(t)
+		var rows query.Batch
+		var out Outcome
+		for offset, rec := range w.log {
+			if err := replayed.Apply(int64(offset), rec, &rows, &out); err != nil {
+				t.Fatalf("seed %d: record %d: %v", seed, offset, err)
+			}
+		}
+		for number, a := range w.m.accounts {
+			b := replayed.accounts[number]
+			if a.headers.n != b.headers.n {
+				t.Fatalf("seed %d: %d profiles, %d after a replay; %s", seed, a.headers.n, b.headers.n, w.parts())
+			}
+			for o := range a.headers.n {
+				if x, y := *a.headers.get(o), *b.headers.get(o); x != y {
+					t.Fatalf("seed %d: profile %d is %+v, %+v after a replay; %s", seed, o, x, y, w.parts())
+				}
+				if a.gone(o) {
+					erased++
+				}
+			}
+			if a.ids.size() != b.ids.size() {
+				t.Fatalf("seed %d: %d identifiers, %d after a replay; %s", seed, a.ids.size(), b.ids.size(), w.parts())
+			}
+			a.ids.each(func(h hash128, o uint32) {
+				if b.ids.owner(h) != o {
+					t.Fatalf("seed %d: an identifier of profile %d is of %d after a replay", seed, o, b.ids.owner(h))
+				}
+			})
+		}
+		same := true
+		for number, a := range w.m.accounts {
+			for o := range a.headers.n {
+				if a.headers.get(o).winner != o || a.gone(o) {
+					continue
+				}
+				var x, y document
+				for _, of := range []struct {
+					m *Machine
+					d *document
+				}{{w.m, &x}, {replayed, &y}} {
+					if err := of.m.load(of.m.accounts[number], o, of.d); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for i := range y.conflicts {
+					// A conflict that the erased one did not know of is not found at once.
+					if i < len(x.conflicts) && isMasked(y.conflicts[i].value) {
+						same, y.conflicts[i].value = false, x.conflicts[i].value
+					}
+				}
+				if x, y := x.append(nil), y.append(nil); !bytes.Equal(x, y) {
+					t.Fatalf("seed %d: profile %d is %.1500q, %.1500q after a replay", seed, o, x, y)
+				}
+			}
+		}
+		if !same {
+			continue
+		}
+		whole++
+		if x, y := hashOf(t, w.m), hashOf(t, replayed); x != y {
+			t.Fatalf("seed %d: the state differs after a replay; %s", seed, w.parts())
+		}
+		for i, o := range rows.Ordinal {
+			// What came with an identifier of two persons counts as that of the one whose
+			// identifier ranks higher, which is wrong where that was attached later.
+			if w.m.accounts[rows.Account[i]].gone(o) && bytes.Contains(rows.Properties.At(i), []byte("Secret")) && !w.mixed(rows.Offset[i]) {
+				t.Fatalf("seed %d: history gets %s of an erased person, %d, from record %d: %.500q", seed, rows.Properties.At(i), o, rows.Offset[i], w.log[rows.Offset[i]])
+			}
+		}
+		checked += w.checked
+		conflicts += w.m.counters.Conflicts
+		if seed%2 != 0 {
+			continue
+		}
+		for offset, rec := range w.log {
+			for _, secret := range []string{"Secret", "@x.io", "@X.io", "id-", "1234", "Ada", "Paris"} {
+				if bytes.Contains(rec, []byte(secret)) && !mayStay(w, rec) {
+					t.Errorf("seed %d: record %d has %q: %.300q", seed, offset, secret, rec)
+				}
+			}
+		}
+		if t.Failed() {
+			return
+		}
+	}
+	t.Logf("%d erased profiles, %d records looked at before, %d conflicts, %d states that are the same to the byte", erased, checked, conflicts, whole)
+	if erased == 0 || checked == 0 || conflicts == 0 || whole < 30 {
+		t.Fatal("the test misses a kind of event")
+	}
+}
+
+// mixed tells whether an event of the record names an erased person and another.
+func (w *redactWorld) mixed(offset int64) bool {
+	env, body, _ := eventlog.DecodeEnvelope(w.log[offset])
+	if env.Kind != eventlog.KindEvents {
+		return false
+	}
+	r, _ := eventlog.NewEventsReader(body)
+	var ev eventlog.Event
+	for r.Next(&ev) {
+		masked, clear := 0, 0
+		for _, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone} {
+			if isMasked(raw) {
+				masked++
+			} else if len(raw) > 0 {
+				clear++
+			}
+		}
+		if masked > 0 && clear > 0 && !ev.Redacted {
+			return true
+		}
+	}
+	return false
+}
+
+// mayStay tells whether a record names nobody who was ever stored.
+func mayStay(w *redactWorld, rec []byte) bool {
+	env, body, _ := eventlog.DecodeEnvelope(rec)
+	a := w.m.accounts[env.Account]
+	known := func(kind IdentityKind, text []byte) bool {
+		h, ok := a.hasher.identityHash(kind, text, &w.m.normal)
+		return ok && a.erased(h)
+	}
+	switch env.Kind {
+	case eventlog.KindCommand:
+		name, args, _ := eventlog.DecodeCommand(body)
+		switch name {
+		case CommandContactErase, CommandErasureLift, CommandListCreate, CommandBootstrap, CommandCompanyCreate:
+			return true
+		case CommandContactUpdate, CommandConsentSet, CommandBlockSet, CommandDeviceAdd, CommandDeviceRemove, CommandEngagement:
+			return bytes.Contains(args, []byte("prf_none"))
+		}
+		for k, texts := range [][]string{{"u%d@x.io", "U%d@X.io", "straße%d@x.io", "STRASSE%d@x.io"}, {"id-%d"}, {"+49 30 1234%d"}} {
+			for i := range 6 {
+				for _, f := range texts {
+					text := fmt.Appendf(nil, f, i)
+					if bytes.Contains(args, text) && known(IdentityKind(k), text) {
+						return false
+					}
+				}
+			}
+		}
+		return true
+	case eventlog.KindEvents:
+		r, _ := eventlog.NewEventsReader(body)
+		var ev eventlog.Event
+		for r.Next(&ev) {
+			for k, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone} {
+				if known(IdentityKind(k), raw) && !isMasked(raw) {
+					return false
+				}
+			}
+			if ev.Redacted && bytes.Contains(slices.Concat(ev.FirstName, ev.Attributes, ev.Properties), []byte("Secret")) {
+				return false
+			}
+		}
+		return true
+	}
+	return true
+}
+
+// TestOutcomeFindsItsItem: where a replay has queued less, what is reported of an item
+// is of that item still, whatever its number is, and of one that is not there of none.
+func TestOutcomeFindsItsItem(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	template := r.template()
+	var done []OutboxDone
+	for _, to := range []string{"gone@x.io", "here@x.io", "last@x.io"} {
+		r.must(CommandEmailSend, mailTo(to, template))
+	}
+	for _, w := range r.due(OutboxEmail) {
+		done = append(done, OutboxDone{Seq: w.Seq, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: ResultSent})
+	}
+	again := newRecorder(t, DefaultSettings())
+	again.template()
+	again.must(CommandContactCreate, ContactCreate{Email: "gone@x.io"}) // it takes the record, and sends nothing
+	for _, to := range []string{"here@x.io", "last@x.io"} {
+		again.must(CommandEmailSend, mailTo(to, template))
+	}
+	if w := again.due(OutboxEmail); len(w) != 2 || w[0].Seq != done[0].Seq || w[0].ItemName != done[1].ItemName {
+		t.Fatalf("the numbers do not differ: %+v, %+v", w, done)
+	}
+	again.must(CommandOutboxDone, done[0])
+	if w := again.due(OutboxEmail); len(w) != 2 {
+		t.Fatalf("the outcome of an item that is not there took another: %+v", w)
+	}
+	again.must(CommandOutboxDone, done[1])
+	if w := again.due(OutboxEmail); len(w) != 1 || w[0].ItemName != done[2].ItemName {
+		t.Fatalf("left are %+v", w)
+	}
+}
