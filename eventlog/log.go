@@ -44,7 +44,7 @@ type CorruptError struct {
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s is damaged at byte %d (record offset %d): %s", e.File, e.Position, e.Offset, e.Reason)
+	return fmt.Sprintf("%s is damaged at byte %d (record offset %d): %s. Restore it from a backup; see \"When something is damaged\" in docs/operations.md", e.File, e.Position, e.Offset, e.Reason)
 }
 
 // Entry is one record as read from a log.

@@ -23,7 +23,7 @@ func eraseNode(t *testing.T, fs vfs.FS, history *modelHistory) (*Node, func()) {
 		t.Fatal(err)
 	}
 	now := time.UnixMilli(1_000_000_000_000)
-	n, err := Open(context.Background(), Options{FS: fs, Dir: "state", TrimLog: true, Log: log, History: history, Rand: &seededReader{rng: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))},
+	n, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: history, Rand: &seededReader{rng: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))},
 		Now: func() time.Time { return now }, CheckpointInterval: time.Hour, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)

@@ -16,6 +16,7 @@ type engineFlags struct {
 	historyThreads, maxBacklog              *int
 	checkpointInterval                      *time.Duration
 	skip                                    skipRecords
+	trimLog                                 *bool
 	remote                                  remoteFlags
 	checkpoints                             *string
 }
@@ -33,6 +34,7 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	e.spool = f.Size("spool-bytes", 8<<30, "`BYTES` that may wait on disk while history is down; then events are refused")
 	e.maxBacklog = f.Int("max-backlog", 50_000, "`NUMBER` of records that may be stored but not applied; then events are refused")
 	e.checkpoints = f.String("checkpoints", "", "`URL` of storage that all nodes reach, where checkpoints are left for each other: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION")
+	e.trimLog = f.Bool("trim-log", false, "let a log in --data drop records that both checkpoints are beyond; without it the log keeps everything, and what is damaged is rebuilt from it")
 	e.remote.add(f)
 	f.Var(e.skip, "skip-record", "pass over the record at `PARTITION:OFFSET`, which cannot be applied (repeatable; see docs/operations.md)")
 	return e
@@ -49,6 +51,6 @@ func (p *process) engineOptions(e *engineFlags, log *slog.Logger, maxRecordBytes
 		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads,
 		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
 		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
-		Checkpoints: *e.checkpoints, End: ender(p.stderr),
+		Checkpoints: *e.checkpoints, TrimLog: *e.trimLog, End: ender(p.stderr),
 	}, nil
 }

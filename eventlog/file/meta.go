@@ -87,33 +87,8 @@ func readSmall(fsys vfs.FS, path string, magic [8]byte) (s small, found bool, er
 
 // writeSmall replaces a small file; when it returns nil the new content is
 // durable. dir is the directory the file is in.
-func writeSmall(fsys vfs.FS, dir, name string, s small) (err error) {
-	path := fsys.PathJoin(dir, name)
-	tmp := path + tmpSuffix
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("write %s: %w", path, err)
-		}
-	}()
-	f, err := fsys.Create(tmp, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(s.encode())
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = fsys.Rename(tmp, path)
-	}
-	if err != nil {
-		_ = fsys.Remove(tmp) // the next start removes it as well
-		return err
-	}
-	return syncDir(fsys, dir)
+func writeSmall(fsys vfs.FS, dir, name string, s small) error {
+	return replaceFile(fsys, dir, name, s.encode())
 }
 
 // syncDir makes the directory's entries durable.

@@ -54,6 +54,9 @@ func (p *partition) look() error {
 	if err := p.checkUnborn(end, last, unborn); err != nil {
 		return err
 	}
+	if err := p.checkEnd(last, end); err != nil {
+		return err
+	}
 	p.found.end, p.found.unborn = end, unborn
 	p.mu.next, p.mu.durable, p.mu.durablePos = end.next, end.next, end.pos
 	return nil
@@ -135,7 +138,7 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 		if of, is := sidecarName(name); is && of >= start {
 			continue
 		} else if !ok && !is && !strings.HasSuffix(name, tmpSuffix) {
-			if name != startName {
+			if name != startName && name != endName {
 				p.log.opts.Logger.Warn("ignoring an unknown file in the log", "dir", p.dir, "file", name)
 			}
 			continue

@@ -42,6 +42,8 @@ type Options struct {
 	MaxBacklog         int64
 	SpoolBytes         int64
 	Skip               map[int][]int64
+	// TrimLog lets a log in Dir drop records that the checkpoints are beyond.
+	TrimLog bool
 
 	// LockUntil is until when Open waits for another process to leave Dir; zero is
 	// not to wait.
@@ -122,7 +124,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		FS: fs, Dir: filepath.Join(o.Dir, "state"),
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
-		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
+		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip, TrimLog: o.TrimLog,
 	}
 	if err := node.Validate(); err != nil {
 		return e, err
