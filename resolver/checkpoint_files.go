@@ -24,8 +24,10 @@ type fileSum struct {
 	// Path is relative to the checkpoint's directory, with slashes.
 	Path string `json:"path"`
 	Size int64  `json:"size"`
-	// CRC32C is the checksum of the content (Castagnoli).
-	CRC32C uint32 `json:"crc32c"`
+	// CRC32 is the checksum of the content with the IEEE polynomial. Not with
+	// Castagnoli's: some files end with that checksum of themselves, and over a message
+	// with its checksum any two files of one length have the same.
+	CRC32 uint32 `json:"crc32"`
 }
 
 // errDamaged means that files of the state are not what was written. What is
@@ -94,8 +96,8 @@ func (c *checkpoints) verify(f manifest) error {
 			return fmt.Errorf("%w: %w", errDamaged, err)
 		case got.Size != want.Size:
 			return damagedFile(path, "it has %d bytes instead of %d", got.Size, want.Size)
-		case got.CRC32C != want.CRC32C:
-			return damagedFile(path, "its checksum is %08x instead of %08x", got.CRC32C, want.CRC32C)
+		case got.CRC32 != want.CRC32:
+			return damagedFile(path, "its checksum is %08x instead of %08x", got.CRC32, want.CRC32)
 		}
 		return nil
 	})
@@ -138,10 +140,10 @@ func sumFile(fsys vfs.FS, path string) (s fileSum, err error) {
 	if err != nil {
 		return s, err
 	}
-	h := crc32.New(castagnoli)
+	h := crc32.NewIEEE()
 	// WriterTo and ReaderFrom would bring their own, smaller buffers.
 	s.Size, err = io.CopyBuffer(h, struct{ io.Reader }{f}, make([]byte, sumBuffer))
-	s.CRC32C = h.Sum32()
+	s.CRC32 = h.Sum32()
 	return s, errors.Join(err, f.Close())
 }
 

@@ -235,6 +235,11 @@ func (p *partition) waitApplied(ctx context.Context, offset int64) error {
 			if p.applied.Load() >= offset {
 				return nil
 			}
+			select {
+			case <-p.failed: // before it ended
+				return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
+			default:
+			}
 			return p.gone()
 		case <-p.failed:
 			return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)

@@ -184,7 +184,7 @@ func (r *Resilient) use(ctx context.Context, need *query.Cut) (*opened, error) {
 		return nil, ErrClosed
 	case o == nil || o.suspect != nil:
 		r.mu.Unlock()
-		return nil, fmt.Errorf("%w: its file is being looked at, because it seems to be damaged", query.ErrUnavailable)
+		return nil, errInspected
 	}
 	o.users++
 	at, known := int64(0), true
@@ -230,7 +230,7 @@ func (r *Resilient) done(o *opened, err error) error {
 			o.suspect = err
 			r.work.Go(func() { r.inspect(o) })
 		}
-		err = fmt.Errorf("%w: %w", query.ErrUnavailable, err)
+		err = fmt.Errorf("%w: %w", errInspected, err)
 	}
 	if o.suspect != nil && o.users == 0 {
 		close(o.drained)
@@ -348,14 +348,35 @@ func (r *Resilient) Close() error {
 	return r.setAside()
 }
 
-// Position implements [query.History].
+// Position implements [query.History]. It waits for a while where the file is being
+// looked at: whoever begins with a history has to know how far it is.
 func (r *Resilient) Position(ctx context.Context, partition int) (at int64, err error) {
-	err = r.with(ctx, nil, func(s *Store) error {
-		at, err = s.Position(ctx, partition)
-		return err
-	})
+	tick := time.NewTicker(inspectLook)
+	defer tick.Stop()
+	for range inspectLooks {
+		err = r.with(ctx, nil, func(s *Store) error {
+			at, err = s.Position(ctx, partition)
+			return err
+		})
+		if !errors.Is(err, errInspected) {
+			return at, err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		}
+	}
 	return at, err
 }
+
+const (
+	inspectLook  = 10 * time.Millisecond
+	inspectLooks = 3000
+)
+
+// errInspected means that the file is out of use because it seems to be damaged.
+var errInspected = fmt.Errorf("%w: its file is being looked at, because it seems to be damaged", query.ErrUnavailable)
 
 // Append implements [query.History].
 func (r *Resilient) Append(ctx context.Context, b *query.Batch) error {
