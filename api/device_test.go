@@ -244,7 +244,7 @@ func TestInventedDevicesAreBounded(t *testing.T) {
 // TestFloodLeavesRoom (Q1): a flood of sign-ins does not use the computations that
 // known devices have.
 func TestFloodLeavesRoom(t *testing.T) {
-	s := newSignsInFrom(t, func(o *Options) { o.PasswordChecks, o.PasswordQueue, o.ReadTimeout = 1, 1, 200*time.Millisecond })
+	s := newSignsInFrom(t, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
 	token := s.known()
 	release, err := s.api.strangersPasswords.acquire(t.Context())
 	ok(t, err)

@@ -247,7 +247,7 @@ func TestBuildingOnLive(t *testing.T) {
 // its sample only when it has a turn; without, the rest of it is answered.
 func TestSampleWaitsItsTurn(t *testing.T) {
 	h := &memHistory{}
-	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 50 * time.Millisecond })
+	s := newService(t, h, nil)
 	s.fill(4)
 	s.live(s.segment("In Berlin", berlin).ID)
 	defer h.holdReplays()()
@@ -258,6 +258,8 @@ func TestSampleWaitsItsTurn(t *testing.T) {
 		ok(t, err)
 		defer release()
 	}
+	// The count has to be there in this time, and the sample waits it out.
+	s.api.opts.EvaluationTimeout = 2 * time.Second
 	var p previewAnswer
 	a := s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, &p)
 	if asked, read := h.questions(); p.Count != 2 || len(p.Sample) != 2 || p.Sample[0].Segments != nil || a.Message == "" || asked+read != 0 {

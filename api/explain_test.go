@@ -302,15 +302,17 @@ func TestExplainManyEvents(t *testing.T) {
 // TestExplainHistoryDown: history is needed for activity conditions alone.
 func TestExplainHistoryDown(t *testing.T) {
 	h := &memHistory{}
-	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 300 * time.Millisecond })
+	s := newService(t, h, nil)
 	id := s.fill(1)[0]
 	inBerlin := s.segment("In Berlin", berlin).ID
 	bought := s.segment("Buyers", buyers).ID
 	through := s.segment("Through", `{"kind":"segment","segment_id":"`+bought+`"}`).ID
-	check := func(t *testing.T) {
+	without := func(t *testing.T) {
 		if got, message := s.explain(inBerlin, id); !got.Member || message != "" {
 			t.Errorf("without activity: %+v %q", got, message)
 		}
+	}
+	with := func(t *testing.T) {
 		for _, x := range []string{bought, through} {
 			if status, a := s.get("/segments/" + x + "/explain?profile_id=" + id); status != 503 || a.header.Get("Retry-After") == "" {
 				t.Errorf("with activity: %d %s", status, a.Message)
@@ -318,10 +320,16 @@ func TestExplainHistoryDown(t *testing.T) {
 		}
 	}
 	h.set(errors.New("disk on fire"), nil)
-	t.Run("failing", check)
+	t.Run("failing, without activity", without)
+	t.Run("failing, with activity", with)
 	hold := make(chan struct{})
 	h.set(nil, hold)
-	t.Run("slow", check)
+	t.Run("slow, without activity", without)
+	// Little time only for what must not be answered in time.
+	was := s.api.opts
+	s.api.opts.EvaluationTimeout = 300 * time.Millisecond
+	t.Run("slow, with activity", with)
+	s.api.opts = was
 	h.set(nil, nil)
 	close(hold)
 	if got, _ := s.explain(through, id); !got.Member || !got.Definition.Facts.Definition.Holds {

@@ -192,7 +192,7 @@ func TestClockBehind(t *testing.T) {
 // with what is missing said; what is nothing without it is 503.
 func TestHistoryDown(t *testing.T) {
 	h := &memHistory{}
-	s := newService(t, h, func(o *Options) { o.EvaluationTimeout = 300 * time.Millisecond; o.ListTimeout = 100 * time.Millisecond })
+	s := newService(t, h, nil)
 	id := s.fill(4)[0]
 	city := s.segment("In Berlin", berlin)
 	s.live(city.ID)
@@ -218,10 +218,6 @@ func TestHistoryDown(t *testing.T) {
 		if a := s.want("GET", "/profiles/"+id, "", &p); p.ProfileID != id || p.Segments != nil || a.Message == "" {
 			t.Errorf("profile: %+v %q", p, a.Message)
 		}
-		var m membersAnswer
-		if s.want("GET", "/segments/"+city.ID+"/members", "", &m); len(m.Members) != 2 {
-			t.Errorf("members of a live segment: %+v", m)
-		}
 		for _, path := range []string{"/segments/" + seg.ID + "/members", "/profiles/" + id + "/events"} {
 			if status, a := s.get(path); status != 503 || a.header.Get("Retry-After") == "" {
 				t.Errorf("%s: %d %s", path, status, a.Message)
@@ -231,11 +227,23 @@ func TestHistoryDown(t *testing.T) {
 			t.Errorf("preview: %d", status)
 		}
 	}
+	members := func(t *testing.T) {
+		var m membersAnswer
+		if s.want("GET", "/segments/"+city.ID+"/members", "", &m); len(m.Members) != 2 {
+			t.Errorf("members of a live segment: %+v", m)
+		}
+	}
 	h.set(errors.New("disk on fire"), nil)
 	t.Run("failing", check)
+	t.Run("failing, live", members)
 	hold := make(chan struct{})
 	h.set(nil, hold)
+	t.Run("slow, live", members)
+	// Little time only for what must not be answered in time.
+	was := s.api.opts
+	s.api.opts.EvaluationTimeout, s.api.opts.ListTimeout = 300*time.Millisecond, 100*time.Millisecond
 	t.Run("slow", check)
+	s.api.opts = was
 	h.set(nil, nil)
 	close(hold)
 	var got segmentAnswer

@@ -115,7 +115,7 @@ func TestSignInPauses(t *testing.T) {
 // TestPasswordChecksBounded (Q1): no more than so many computations at once, and
 // no more than so many that wait.
 func TestPasswordChecksBounded(t *testing.T) {
-	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue, o.ReadTimeout = 1, 1, 200*time.Millisecond })
+	s := newService(t, &memHistory{}, func(o *Options) { o.PasswordChecks, o.PasswordQueue = 1, 1 })
 	release, err := s.api.strangersPasswords.acquire(t.Context())
 	ok(t, err)
 	defer release()
@@ -125,6 +125,7 @@ func TestPasswordChecksBounded(t *testing.T) {
 		t.Errorf("with a full queue: %d %s", status, a.Message)
 	}
 	s.api.strangersPasswords.waiting.Add(-1)
+	s.api.opts.ReadTimeout = 200 * time.Millisecond
 	for range 10 { // more than may fail without a pause: these are not judged
 		if status, a = s.do("POST", "/session", `{"email":"a@x.io","password":"x"}`); status != 503 {
 			t.Fatalf("who waits in vain is answered %d %s", status, a.Message)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,40 +100,48 @@ func TestQ1OtherHandlersShareMemory(t *testing.T) {
 }
 
 // TestQ1AnswersHoldMemory: what a handler holds of its answer is given back when the
-// client has read it, and when it is gone without.
+// client has read it, and when it is gone without or does not read in time.
 func TestQ1AnswersHoldMemory(t *testing.T) {
 	const answer = 8 << 20
-	opts := testOptions()
-	opts.Memory = NewMemory(20 << 20)
-	opts.WriteTimeout = 400 * time.Millisecond
-	addr, _ := listen(t, newFakeNode(), opts, func(*Handler) fasthttp.RequestHandler {
-		return func(ctx *fasthttp.RequestCtx) {
-			if !opts.Memory.Hold(ctx, answer) {
-				ctx.SetStatusCode(503)
-				return
+	serve := func(writeTimeout time.Duration) (memory *Memory, held *atomic.Int64, deaf func() *conn, addr string) {
+		opts := testOptions()
+		opts.Memory, opts.WriteTimeout = NewMemory(20<<20), writeTimeout
+		held = &atomic.Int64{}
+		addr, _ = listen(t, newFakeNode(), opts, func(*Handler) fasthttp.RequestHandler {
+			return func(ctx *fasthttp.RequestCtx) {
+				if !opts.Memory.Hold(ctx, answer) {
+					ctx.SetStatusCode(503)
+					return
+				}
+				held.Add(1)
+				ctx.Response.SetBodyRaw(make([]byte, answer))
 			}
-			ctx.Response.SetBodyRaw(make([]byte, answer))
-		}
-	})
-	var deaf []*conn
-	for range 2 {
-		c := dial(t, addr)
-		c.Conn.(*net.TCPConn).SetReadBuffer(4096)
-		c.write("GET /api/v1/x HTTP/1.1\r\nHost: m\r\n\r\n")
-		deaf = append(deaf, c)
+		})
+		return opts.Memory, held, func() *conn {
+			c := dial(t, addr)
+			c.Conn.(*net.TCPConn).SetReadBuffer(4096)
+			c.write("GET /api/v1/x HTTP/1.1\r\nHost: m\r\n\r\n")
+			return c
+		}, addr
 	}
-	waitFor(t, "two answers wait", func() bool { return opts.Memory.Used() == 2*answer })
+	memory, _, deaf, addr := serve(time.Hour)
+	gone := []*conn{deaf(), deaf()}
+	waitFor(t, "two answers wait", func() bool { return memory.Used() == 2*answer })
 	c := dial(t, addr)
 	c.write("GET /api/v1/x HTTP/1.1\r\nHost: m\r\n\r\n")
 	head := make([]byte, 12)
 	if _, err := io.ReadFull(c, head); err != nil || string(head) != "HTTP/1.1 503" {
 		t.Errorf("%q, %v", head, err)
 	}
-	// Who does not read is cut off.
-	waitFor(t, "the memory is free", func() bool { return opts.Memory.Used() == 0 })
-	for _, c := range deaf {
+	for _, c := range gone {
 		c.Close()
 	}
+	waitFor(t, "the memory of those who are gone is free", func() bool { return memory.Used() == 0 })
+	// Who does not read is cut off.
+	memory, held, deaf, _ := serve(400 * time.Millisecond)
+	c = deaf()
+	waitFor(t, "an answer was held and is given back", func() bool { return held.Load() == 1 && memory.Used() == 0 })
+	c.Close()
 }
 
 // TestBodyTime: a body has a time for all and what its size takes, a minute at most.

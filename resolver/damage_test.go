@@ -24,7 +24,7 @@ import (
 // waitHistory waits until history holds what the cut may see, also while it is being
 // rebuilt.
 func waitHistory(node *Node, cut query.Cut) error {
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	for {
 		err := node.WaitHistory(ctx, cut)
@@ -229,7 +229,7 @@ func (d *damageFixture) note(t *testing.T, n *Node) {
 func eventually(t *testing.T, check func() error) {
 	t.Helper()
 	var err error
-	for begun := time.Now(); time.Since(begun) < 30*time.Second; time.Sleep(time.Millisecond) {
+	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
 		if err = check(); err == nil {
 			return
 		}
@@ -478,7 +478,7 @@ func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
 	p.ckpt.damaged(damagedFile("000007.sst", "checksum"))
 	select {
 	case <-n.Failed():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the node goes on")
 	}
 	if err := n.Err(); !errors.Is(err, ErrStateDamaged) {

@@ -70,7 +70,7 @@ func (f *scarceFile) Write(b []byte) (int, error) {
 
 func comesTo(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it did not come to this: %s", what)
 		}
@@ -99,14 +99,14 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	sent := 0
-	send := func() error {
+	sendWithin := func(patience time.Duration) error {
 		env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount}
 		if err := n.stamp(&env); err != nil {
 			t.Fatal(err)
 		}
 		e := ev("external_id", fmt.Sprint("person ", sent))
 		e.Attributes = fmt.Appendf(nil, `{"a":%q}`, strings.Repeat("x", 4000))
-		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
 		var out Outcome
 		err := n.Submit(ctx, testAccount, appendEvents(env.Append(nil), []eventlog.Event{e}), &out)
@@ -115,6 +115,7 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 		}
 		return err
 	}
+	send := func() error { return sendWithin(time.Minute) }
 	stats := func() Stats { return n.Stats()[0] }
 	for range 2 {
 		for range 10 {
@@ -127,7 +128,7 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 		disk.full.Store(true)
 		taken := 0
 		comesTo(t, "events are refused", func() bool {
-			err := send()
+			err := sendWithin(200 * time.Millisecond) // some wait for space
 			if err == nil {
 				taken++
 			}
@@ -140,7 +141,7 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 			t.Fatal(c, err)
 		}
 		disk.full.Store(false)
-		comesTo(t, "events are taken again", func() bool { return send() == nil })
+		comesTo(t, "events are taken again", func() bool { return sendWithin(200*time.Millisecond) == nil })
 		comesTo(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied && !stats().DiskFull })
 	}
 	// A stop on a full disk leaves no checkpoint, and no half of one.

@@ -139,7 +139,7 @@ func TestErasedPersonStaysOut(t *testing.T) {
 // there.
 func await(t *testing.T, n *Node) {
 	t.Helper()
-	for range 2000 {
+	for range 12_000 {
 		pending := 1
 		_ = n.Read(context.Background(), testAccount, func(v *View) error { pending = v.ErasuresPending(); return nil })
 		if p := n.partitions[0].Load(); pending == 0 && p.lastCheckpoint.Load() == p.applied.Load() && !p.checkpoint.running.Load() {

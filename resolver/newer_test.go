@@ -60,7 +60,7 @@ func (c *testCluster) stopped(n *Node, what string) {
 	c.t.Helper()
 	select {
 	case <-n.Failed():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		c.t.Fatalf("%s: the node goes on", what)
 	}
 	err := n.Err()

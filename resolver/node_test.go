@@ -93,7 +93,7 @@ func TestL3RecordThatCannotBeApplied(t *testing.T) {
 	}
 	select {
 	case <-n.Failed():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the node must stop")
 	}
 	if err := n.Err(); !strings.Contains(err.Error(), "record 1 of partition 0") {

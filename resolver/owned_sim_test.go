@@ -504,7 +504,7 @@ func (s *ownedSim) verify() {
 			s.fatal("S1: %d members, %d events: %v", members, count, err)
 		}
 		err := n.WaitHistory(ctx, cut)
-		for begun := time.Now(); err != nil && time.Since(begun) < 10*time.Second; err = n.WaitHistory(ctx, cut) {
+		for begun := time.Now(); err != nil && time.Since(begun) < time.Minute; err = n.WaitHistory(ctx, cut) {
 			time.Sleep(time.Millisecond) // it failed until just now
 		}
 		if err != nil {

@@ -335,14 +335,14 @@ func TestM3NodesSettle(t *testing.T) {
 			t.Fatalf("%s: %v %v", email, err, out.Refusal)
 		}
 	}
-	create := func(email string) error {
-		soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	create := func(email string, within time.Duration) error {
+		soon, cancel := context.WithTimeout(ctx, within)
 		defer cancel()
 		_, err := c.nodes[0].Command(soon, clusterAccount(2), CommandContactCreate, ContactCreate{Email: email})
 		return err
 	}
 	for _, email := range []string{before, behind} {
-		if err := create(email); !errors.Is(err, ErrUnavailable) {
+		if err := create(email, 300*time.Millisecond); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s is not settled: %v", email, err)
 		}
 	}
@@ -350,11 +350,11 @@ func TestM3NodesSettle(t *testing.T) {
 	if held, _ := c.settled(); held != 1 {
 		t.Errorf("M3: %d e-mails are held, expected that of the contact that was made", held)
 	}
-	if err := create(before); err != nil {
+	if err := create(before, time.Minute); err != nil {
 		t.Errorf("M3: nobody has %s, and it is refused: %v", before, err)
 	}
 	var refusal *Refusal
-	if err := create(behind); !errors.As(err, &refusal) || refusal.Message != MessageDuplicateEmail {
+	if err := create(behind, time.Minute); !errors.As(err, &refusal) || refusal.Message != MessageDuplicateEmail {
 		t.Errorf("M1: %s is on file: %v", behind, err)
 	}
 }

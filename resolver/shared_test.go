@@ -168,13 +168,13 @@ func (p *pair) state(n *Node) string {
 
 func within(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 2000 {
+	for range 12_000 {
 		if ok() {
 			return
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
-	t.Fatalf("not within 10 s: %s", what)
+	t.Fatalf("not within a minute: %s", what)
 }
 
 // TestR1SharedCheckpointIsTaken: a node without state has the same as the one that

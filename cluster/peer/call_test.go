@@ -16,7 +16,7 @@ import (
 // TestCommand: a record reaches the owner once, and what it answers comes back:
 // replies, refusals and errors.
 func TestCommand(t *testing.T) {
-	x, router, owner := two(t, 400*time.Millisecond)
+	x, router, owner := two(t, time.Minute)
 	calls := 0
 	var answer error
 	submit := func(partition int, record []byte) ([]byte, error) {
@@ -48,10 +48,12 @@ func TestCommand(t *testing.T) {
 	}
 	// What the state says of an owner that was is tried again, and nothing else.
 	answer = fmt.Errorf("x: %w", resolver.ErrNotOwner)
+	router.peers.opts.Wait = time.Second
 	if _, err := command(); !errors.Is(err, resolver.ErrNotOwner) || errors.Is(err, resolver.ErrUnavailable) || calls < 2 {
 		t.Errorf("not the owner: %v, %d calls", err, calls)
 	}
 	answer = nil
+	router.peers.opts.Wait = time.Minute
 	owner.state.own(1, false)
 	go func() {
 		time.Sleep(100 * time.Millisecond)
@@ -71,7 +73,7 @@ func TestCommand(t *testing.T) {
 
 // TestAsk: each partition is answered for once, by whoever owns it at last.
 func TestAsk(t *testing.T) {
-	x, router, owner := two(t, 2*time.Second)
+	x, router, owner := two(t, time.Minute)
 	third := newMember(t, x, "third", secret, time.Second)
 	answered := make(chan string, 100)
 	for _, m := range []*member{router, owner, third} {
@@ -113,6 +115,7 @@ func TestAsk(t *testing.T) {
 		t.Errorf("%s %v", have, err)
 	}
 	third.state.own(2, false)
+	router.peers.opts.Wait = time.Second
 	if have, err := ask(); !errors.Is(err, resolver.ErrNotOwner) {
 		t.Errorf("a partition nobody owns: %s %v", have, err)
 	}

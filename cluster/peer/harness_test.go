@@ -199,7 +199,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	x.change(func() { x.all = append(x.all, m.Node) })
 	t.Cleanup(func() {
 		m.peers.Close()
-		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 		defer cancel()
 		m.http.ShutdownWithContext(ctx)
 		<-served

@@ -59,7 +59,7 @@ func envelopePart() part {
 				conn, err := net.Dial("tcp", strings.TrimPrefix(c.server.origin, "http://"))
 				ok(c.T, err)
 				defer conn.Close()
-				ok(c.T, conn.SetDeadline(time.Now().Add(10*time.Second)))
+				ok(c.T, conn.SetDeadline(time.Now().Add(time.Minute)))
 				_, err = io.WriteString(conn, head)
 				ok(c.T, err)
 				res, err := http.ReadResponse(bufio.NewReader(conn), nil)

@@ -70,7 +70,7 @@ func flowStatusPart() part {
 			from := func(id, next string) obj {
 				return step(id, "email", next, obj{"subject": "S", "body": "<p>B</p>", "sender": id + "@" + domain})
 			}
-			flow := x.live(onEvent(kind), waitStep("wait", "one", 2), from("one", "two"), from("two", ""))
+			flow := x.live(onEvent(kind), waitStep("wait", "one", 5), from("one", "two"), from("two", ""))
 			e := x.mail("half")
 			x.contact(obj{"email": e})
 			walker := x.event(kind, obj{"email": e}, nil)

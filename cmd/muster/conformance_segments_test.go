@@ -212,7 +212,7 @@ func segmentReadPart() part {
 			if got := c.members(seg); !slices.Equal(got, []string{id}) && time.Since(began) < time.Second {
 				c.Errorf("after the event it holds %v", got)
 			}
-			c.within(5*time.Second, "the window passes", func() bool { return len(c.members(seg)) == 0 })
+			c.until("the window passes", func() bool { return len(c.members(seg)) == 0 })
 			if time.Since(began) < 1500*time.Millisecond {
 				c.Errorf("the profile left after %v", time.Since(began))
 			}

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,11 +142,12 @@ func flowsSurviveKills(t *testing.T, args []string) {
 	c := &crashed{server: serve(t, dir, args...)}
 	ids := makeFlows(c.server, sink.url)
 
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute+time.Duration(kills)*10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(kills)*20*time.Second)
 	defer cancel()
 	finish := make(chan struct{})
 	load, ctx := errgroup.WithContext(ctx)
 	people := make([][]flowPerson, 3)
+	var came atomic.Int64
 	for w := range people {
 		load.Go(func() error {
 			for n := 0; ; n++ {
@@ -159,6 +161,7 @@ func flowsSurviveKills(t *testing.T, args []string) {
 					return err
 				}
 				people[w] = append(people[w], p)
+				came.Add(1)
 			}
 		})
 	}
@@ -166,6 +169,9 @@ func flowsSurviveKills(t *testing.T, args []string) {
 	killed := make([]time.Time, kills)
 	for i := range kills {
 		time.Sleep(200*time.Millisecond + time.Duration(rng.Int64N(int64(700*time.Millisecond))))
+		for ctx.Err() == nil && came.Load() < int64(5*(i+1)) {
+			time.Sleep(10 * time.Millisecond)
+		}
 		if ctx.Err() != nil {
 			break // somebody's request was refused
 		}
@@ -258,7 +264,7 @@ func (c *crashed) introduce(ctx context.Context, callFlow, name string, gold boo
 // drain waits until nobody is on the way any more and nothing is to be sent.
 func (s *server) drain(ids map[string]string) {
 	s.t.Helper()
-	deadline := time.Now().Add(time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for name, id := range ids {
 		for {
 			var f struct {

@@ -84,7 +84,7 @@ func TestFilesRunOut(t *testing.T) {
 			} {
 				var conns []net.Conn
 				for range tt.files + 100 {
-					c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.origin, "http://"), 20*time.Second)
+					c, err := net.DialTimeout("tcp", strings.TrimPrefix(s.origin, "http://"), time.Minute)
 					if err != nil {
 						continue // what the system does not take either
 					}
@@ -93,7 +93,7 @@ func TestFilesRunOut(t *testing.T) {
 				}
 				turnedAway := 0
 				for _, c := range conns[len(conns)-50:] { // the last came to a full house
-					ok(t, c.SetReadDeadline(time.Now().Add(20*time.Second)))
+					ok(t, c.SetReadDeadline(time.Now().Add(time.Minute)))
 					res, err := http.ReadResponse(bufio.NewReader(c), nil)
 					if err != nil || res.StatusCode == 503 {
 						turnedAway++

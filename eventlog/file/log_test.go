@@ -210,7 +210,7 @@ func gated(t *testing.T, opts Options) (*Log, *slowFS) {
 // eventually waits for something another goroutine does soon.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for range 5000 {
+	for range 60_000 {
 		if ok() {
 			return
 		}

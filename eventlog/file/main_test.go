@@ -108,7 +108,7 @@ func mustHold(t testing.TB, l *Log, part int, start int64, want [][]byte) {
 // mustNext fails when Next takes long.
 func mustNext(t testing.TB, r eventlog.Reader) eventlog.Entry {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	e, err := r.Next(ctx)
 	if err != nil {

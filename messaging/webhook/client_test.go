@@ -241,7 +241,7 @@ func TestW4SlowReceivers(t *testing.T) {
 	if res.Class != Retry || res.Aborted || !strings.Contains(res.Reason, "50ms") {
 		t.Errorf("silent: %+v", res)
 	}
-	res = c.Deliver(context.Background(), Request{ID: "m", URL: dripping.URL, Timeout: time.Second})
+	res = c.Deliver(context.Background(), Request{ID: "m", URL: dripping.URL, Timeout: 3 * time.Second})
 	if res.Class != Delivered || res.Answer != "so far" {
 		t.Errorf("dripping: %+v", res)
 	}

@@ -73,7 +73,7 @@ func TestFullDisk(t *testing.T) {
 		if err := os.Remove(weight); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 			err := s.Append(t.Context(), records(1, at, at+200))
 			if err == nil {
 				break

@@ -125,7 +125,7 @@ func TestReplayHoldsNobodyUp(t *testing.T) {
 	log, emptied := int64(0), 0
 	err := s.Replay(context.Background(), q, func(b *query.ReplayBlock) error {
 		got += len(b.Ordinal)
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		done := make(chan error, 1)
 		go func() {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/musterhq/muster/cluster"
@@ -198,7 +199,9 @@ func (n *partitions) did(t *testing.T, want ...string) {
 // TestKeeper follows four partitions through generations: what is assigned is
 // taken, anew in each; what is not is released; what cannot be taken is tried
 // again; what leaves while it is loaded is given up.
-func TestKeeper(t *testing.T) {
+func TestKeeper(t *testing.T) { synctest.Test(t, keeperFollows) }
+
+func keeperFollows(t *testing.T) {
 	g, n := &group{changed: make(chan struct{})}, newPartitions()
 	g.assign(0, 1)
 	k := newKeeper(n, g, 4, slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -280,7 +283,9 @@ func TestKeeper(t *testing.T) {
 // TestH1KeeperIsNotWarmAfterAFailure: taking what is warm fails, because it was
 // given to another node meanwhile; it is not said to be warm when it is planned
 // again, until it is.
-func TestH1KeeperIsNotWarmAfterAFailure(t *testing.T) {
+func TestH1KeeperIsNotWarmAfterAFailure(t *testing.T) { synctest.Test(t, keeperIsNotWarmAfterAFailure) }
+
+func keeperIsNotWarmAfterAFailure(t *testing.T) {
 	g, n := &group{changed: make(chan struct{})}, newPartitions()
 	g.assign(0)
 	k := newKeeper(n, g, 3, slog.New(slog.NewTextHandler(t.Output(), nil)))
@@ -317,7 +322,9 @@ func TestH1KeeperIsNotWarmAfterAFailure(t *testing.T) {
 // TestH1H3KeeperWarms: what is planned is warmed, told of, and taken when it is
 // assigned; given up when it is planned no more; tried again when it fails; and
 // what is assigned waits for none of it.
-func TestH1H3KeeperWarms(t *testing.T) {
+func TestH1H3KeeperWarms(t *testing.T) { synctest.Test(t, keeperWarms) }
+
+func keeperWarms(t *testing.T) {
 	g, n := &group{changed: make(chan struct{})}, newPartitions()
 	g.assign(0)
 	k := newKeeper(n, g, 8, slog.New(slog.NewTextHandler(t.Output(), nil)))
