@@ -61,6 +61,8 @@ type partition struct {
 		running    atomic.Bool
 		// hasty is how many wait for one, or need one.
 		hasty atomic.Int32
+		// pruning is held while checkpoints are removed or linked.
+		pruning sync.Mutex
 	}
 	pending chan struct{} // the machine has tasks
 	ended   chan struct{} // closed when nothing is applied any more

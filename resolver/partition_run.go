@@ -387,7 +387,9 @@ func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time) e
 		return err
 	}
 	p.offerShared(f)
+	p.checkpoint.pruning.Lock()
 	oldest, err := p.ckpt.prune(p.sharing.pinned())
+	p.checkpoint.pruning.Unlock()
 	if err != nil {
 		return err
 	}

@@ -239,12 +239,12 @@ var fileDamage = []struct {
 	{"emptied", func([]byte) []byte { return []byte{} }},
 	{"last byte lost", func(b []byte) []byte { return b[:max(0, len(b)-1)] }},
 	{"half lost", func(b []byte) []byte { return b[:len(b)/2] }},
-	{"first byte flipped", func(b []byte) []byte { return flipAt(b, 0) }},
-	{"middle byte flipped", func(b []byte) []byte { return flipAt(b, len(b)/2) }},
-	{"last byte flipped", func(b []byte) []byte { return flipAt(b, len(b)-1) }},
+	{"first byte flipped", func(b []byte) []byte { return flippedAt(b, 0) }},
+	{"middle byte flipped", func(b []byte) []byte { return flippedAt(b, len(b)/2) }},
+	{"last byte flipped", func(b []byte) []byte { return flippedAt(b, len(b)-1) }},
 }
 
-func flipAt(b []byte, at int) []byte {
+func flippedAt(b []byte, at int) []byte {
 	if len(b) == 0 {
 		return []byte("x")
 	}

@@ -239,6 +239,8 @@ func (p *partition) scanLast(f vfs.File, seg *segment) (segmentEnd, error) {
 	end := segmentEnd{pos: segmentHeaderSize, next: seg.header.first}
 	var s scanner
 	s.reset(f, seg.header.salt, end.pos, end.next)
+	// The copy of a log may have redactions in its last segment: see Log.Link.
+	s.lookUp, s.endLook = p.sidecarOf(seg)
 	var flt *fault
 	for {
 		_, err := s.record()

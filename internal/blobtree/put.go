@@ -2,6 +2,7 @@ package blobtree
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -29,11 +30,36 @@ type Sent struct {
 	Files, Objects int
 }
 
+// Source is a file to be stored.
+type Source struct {
+	// Path is the file's in the tree, From where its content is now.
+	Path, From string
+	// Size is how many of its bytes are stored, from the first on; -1 is all there are.
+	Size int64
+}
+
 // Put stores a tree as the version of that name: the files below dir, or those of
 // them that are listed. No file may change meanwhile. A version of the same
 // name is replaced. When Put fails the version is not there, unless it was
 // before, but for failures to tell how the last step ended.
 func (s *Set) Put(ctx context.Context, name string, meta any, dir string, files []string) (sent Sent, err error) {
+	if files == nil {
+		if files, err = Files(s.opts.FS, dir); err != nil {
+			return sent, err
+		}
+	}
+	sources := make([]Source, len(files))
+	for i, path := range files {
+		sources[i] = Source{path, s.opts.FS.PathJoin(dir, path), -1}
+	}
+	return s.PutSources(ctx, name, meta, sources, nil)
+}
+
+// PutSources is Put of files that may be anywhere. Their first bytes, as many as
+// their size says, may be overwritten meanwhile: each piece is stored as it was at
+// some time. last is called when they are stored and names files to store behind
+// them; nil is none.
+func (s *Set) PutSources(ctx context.Context, name string, meta any, sources []Source, last func() ([]Source, error)) (sent Sent, err error) {
 	if s.opts.Keep > 0 {
 		// Objects may be named for half of Keep, and the other half is for this.
 		var cancel context.CancelFunc
@@ -44,26 +70,29 @@ func (s *Set) Put(ctx context.Context, name string, meta any, dir string, files 
 	if err != nil {
 		return sent, err
 	}
-	if files == nil {
-		if files, err = Files(s.opts.FS, dir); err != nil {
-			return sent, err
-		}
-	}
-	p := put{set: s, dir: dir, now: now, names: map[hash]string{}, sums: map[string]fileSums{}}
-	m := Manifest{Version: manifestVersion, PieceBytes: s.opts.PieceBytes, Files: make([]File, len(files))}
+	p := put{set: s, now: now, names: map[hash]string{}, absent: map[string]bool{}, sums: map[string]fileSums{}}
+	m := Manifest{Version: manifestVersion, PieceBytes: s.opts.PieceBytes}
 	if m.Meta, err = json.Marshal(meta); err != nil {
 		return sent, err
 	}
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(s.opts.Parallel)
-	for i, path := range slices.Sorted(slices.Values(files)) {
-		g.Go(func() (err error) {
-			m.Files[i], err = p.file(gctx, path)
-			return err
-		})
+	if m.Files, err = p.files(ctx, sources); err != nil {
+		return sent, err
 	}
-	if err := g.Wait(); err != nil {
-		return sent, errors.Join(err, context.Cause(ctx))
+	if last != nil {
+		if sources, err = last(); err != nil {
+			return sent, err
+		}
+		more, err := p.files(ctx, sources)
+		if err != nil {
+			return sent, err
+		}
+		m.Files = append(m.Files, more...)
+		slices.SortFunc(m.Files, func(a, b File) int { return cmp.Compare(a.Path, b.Path) })
+	}
+	for i := range m.Files {
+		if slices.ContainsFunc(m.Files[i].Pieces, func(name string) bool { return p.absent[name] }) {
+			return sent, fmt.Errorf("%s: %w", m.Files[i].Path, errChanged)
+		}
 	}
 	body, err := m.encode()
 	if err != nil {
@@ -78,7 +107,7 @@ func (s *Set) Put(ctx context.Context, name string, meta any, dir string, files 
 		return sent, err
 	}
 	s.remember(&p)
-	return Sent{Bytes: m.Bytes(), SentBytes: p.mu.bytes + int64(len(body)), Files: len(files), Objects: p.mu.sent + 1}, nil
+	return Sent{Bytes: m.Bytes(), SentBytes: p.mu.bytes + int64(len(body)), Files: len(m.Files), Objects: p.mu.sent + 1}, nil
 }
 
 // inTime takes back a version that came too late, as from a process that stood
@@ -137,7 +166,6 @@ func (s *Set) remember(p *put) {
 // put is a Put under way.
 type put struct {
 	set *Set
-	dir string
 	now time.Time
 
 	mu struct {
@@ -149,6 +177,9 @@ type put struct {
 	// guards them.
 	names map[hash]string
 	sums  map[string]fileSums
+	// absent are names of pieces whose storing failed. Another file may have taken the
+	// name before. mu guards it.
+	absent map[string]bool
 }
 
 // fileSums are the hashes of a file's pieces.
@@ -165,9 +196,26 @@ type fileID struct {
 	inode          uint64
 }
 
-func (p *put) file(ctx context.Context, path string) (File, error) {
-	full := p.set.opts.FS.PathJoin(p.dir, path)
-	f, err := p.set.opts.FS.Open(full)
+// files stores files, several at once, and describes them in order of their paths.
+func (p *put) files(ctx context.Context, sources []Source) ([]File, error) {
+	sources = slices.SortedFunc(slices.Values(sources), func(a, b Source) int { return cmp.Compare(a.Path, b.Path) })
+	out := make([]File, len(sources))
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(p.set.opts.Parallel)
+	for i, source := range sources {
+		g.Go(func() (err error) {
+			out[i], err = p.file(gctx, source)
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	return out, nil
+}
+
+func (p *put) file(ctx context.Context, source Source) (File, error) {
+	f, err := p.set.opts.FS.Open(source.From)
 	if err != nil {
 		return File{}, err
 	}
@@ -176,10 +224,16 @@ func (p *put) file(ctx context.Context, path string) (File, error) {
 	if err != nil {
 		return File{}, err
 	}
-	out := File{Path: path, Size: info.Size(), Pieces: []string{}}
-	id := fileID{info.Size(), info.ModTime().UnixNano(), inode(info)}
+	out := File{Path: source.Path, Size: info.Size(), Pieces: []string{}}
+	if source.Size >= 0 {
+		if out.Size < source.Size {
+			return out, fmt.Errorf("%s has %d bytes, %d were to be stored", source.From, out.Size, source.Size)
+		}
+		out.Size = source.Size
+	}
+	id := fileID{out.Size, info.ModTime().UnixNano(), inode(info)}
 	p.set.mu.Lock()
-	known, ok := p.set.mu.sums[path]
+	known, ok := p.set.mu.sums[source.Path]
 	p.set.mu.Unlock()
 	sums := fileSums{id: id}
 	for at := int64(0); at < out.Size; at += p.set.opts.PieceBytes {
@@ -188,23 +242,39 @@ func (p *put) file(ctx context.Context, path string) (File, error) {
 		}
 		part := io.NewSectionReader(f, at, min(p.set.opts.PieceBytes, out.Size-at))
 		var h hash
-		if ok && known.id == id {
+		hashed := ok && known.id == id
+		if hashed {
 			h = known.hashes[len(sums.hashes)]
-		} else if h, err = sum(part); err != nil {
-			return out, fmt.Errorf("%s: %w", full, err)
+		}
+		var name string
+		for again := 0; ; again++ {
+			if !hashed {
+				if h, err = p.sum(ctx, part); err != nil {
+					return out, fmt.Errorf("%s: %w", source.From, err)
+				}
+			}
+			if name, err = p.piece(ctx, h, part); !errors.Is(err, errChanged) || source.Size < 0 || again == maxChanged {
+				break
+			}
+			hashed = false
+		}
+		if err != nil {
+			return out, fmt.Errorf("%s: %w", source.From, err)
 		}
 		sums.hashes = append(sums.hashes, h)
-		name, err := p.piece(ctx, h, part)
-		if err != nil {
-			return out, fmt.Errorf("%s: %w", full, err)
-		}
 		out.Pieces = append(out.Pieces, name)
 	}
 	p.mu.Lock()
-	p.sums[path] = sums
+	p.sums[source.Path] = sums
 	p.mu.Unlock()
 	return out, nil
 }
+
+// errChanged means that a piece has other content than when its hash was computed.
+var errChanged = errors.New("the file has changed while it was stored")
+
+// maxChanged bounds how often a piece that may change is stored again.
+const maxChanged = 10
 
 // piece returns the name of a piece that is stored, after storing it if need be.
 func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string, error) {
@@ -236,12 +306,16 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 		return "", err
 	}
 	check := sha256.New()
-	if err := s.bucket.Put(ctx, s.pieceKey(name), &checkedReader{r: body, sum: func(b []byte) { check.Write(b) }, end: func() error {
+	if err := s.bucket.Put(ctx, s.pieceKey(name), &checkedReader{r: p.paced(ctx, body), sum: func(b []byte) { check.Write(b) }, end: func() error {
 		if hash(check.Sum(nil)) != h {
-			return errors.New("the file has changed while it was stored")
+			return errChanged
 		}
 		return nil
 	}}); err != nil {
+		p.mu.Lock()
+		delete(p.names, h)
+		p.absent[name] = true
+		p.mu.Unlock()
 		return "", err
 	}
 	s.stats.sent.Add(1)
@@ -257,15 +331,40 @@ func (p *put) piece(ctx context.Context, h hash, body *io.SectionReader) (string
 	return name, nil
 }
 
-func sum(r io.Reader) (h hash, err error) {
+func (p *put) sum(ctx context.Context, part *io.SectionReader) (h hash, err error) {
+	if _, err = part.Seek(0, io.SeekStart); err != nil {
+		return h, err
+	}
 	d := sha256.New()
-	if _, err = io.CopyBuffer(onlyWriter{d}, r, make([]byte, 256<<10)); err == nil {
+	if _, err = io.CopyBuffer(onlyWriter{d}, p.paced(ctx, part), make([]byte, 256<<10)); err == nil {
 		d.Sum(h[:0])
 	}
 	return h, err
 }
 
 type onlyWriter struct{ io.Writer }
+
+// paced reads as fast as [Options.Pace] lets it.
+func (p *put) paced(ctx context.Context, r io.Reader) io.Reader {
+	if p.set.opts.Pace == nil {
+		return r
+	}
+	return &pacedReader{ctx, r, p.set.opts.Pace}
+}
+
+type pacedReader struct {
+	ctx  context.Context
+	r    io.Reader
+	pace func(ctx context.Context, bytes int) error
+}
+
+func (r *pacedReader) Read(b []byte) (int, error) {
+	n, err := r.r.Read(b[:min(len(b), 256<<10)])
+	if e := r.pace(r.ctx, n); e != nil {
+		return n, e
+	}
+	return n, err
+}
 
 // checkedReader hands what it reads to sum, and asks end at the end.
 type checkedReader struct {

@@ -27,6 +27,9 @@ type Options struct {
 	// PieceBytes is the size of the pieces that files are cut into (default
 	// 64 MiB).
 	PieceBytes int64
+	// Pace is called for the bytes of files that were read and returns when the next
+	// ones may be; nil reads as fast as that goes.
+	Pace func(ctx context.Context, bytes int) error
 	// Parallel is how many objects are sent or read at once (default 4).
 	Parallel int
 }
@@ -99,6 +102,14 @@ func (s *Set) pieceDir() string                   { return s.prefix + "/files" }
 func (s *Set) pieceKey(name string) string        { return s.pieceDir() + "/" + name }
 func (s *Set) since(at, now time.Time) bool       { return now.Sub(at) < s.opts.Keep/2 }
 func (s *Set) usable(p piece, now time.Time) bool { return s.opts.Keep == 0 || s.since(p.stored, now) }
+
+// Forget makes the next Put ask the storage what is there. Hashes of files are kept.
+func (s *Set) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.seeded = false
+	clear(s.mu.there)
+}
 
 // Names lists the versions, in order of their names.
 func (s *Set) Names(ctx context.Context) ([]string, error) {

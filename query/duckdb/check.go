@@ -10,10 +10,13 @@ import (
 // from moving its write-ahead log into the file while it runs.
 const checkRows = 1_000_000
 
+// checkedTables are all with rows of events.
+var checkedTables = []string{"events_sealed", "events_recent", "aliases", "transitions", "progress"}
+
 // check reads all tables, whose blocks DuckDB compares with their checksums, and
 // moves the write-ahead log into the file.
 func (s *Store) check(ctx context.Context) error {
-	for _, table := range []string{"events_sealed", "events_recent", "aliases", "transitions", "progress"} {
+	for _, table := range checkedTables {
 		if err := s.checkTable(ctx, table); err != nil {
 			return fmt.Errorf("history: check %s: %w", table, err)
 		}
@@ -35,6 +38,11 @@ func (s *Store) checkTable(ctx context.Context, table string) error {
 		return err
 	}
 	defer done()
+	return checkRowsOf(ctx, c, table)
+}
+
+// checkRowsOf reads all columns of all rows of a table.
+func checkRowsOf(ctx context.Context, c *conn, table string) error {
 	last := int64(-1)
 	one := func(ch chunk) error {
 		last = column[int64](ch, 0)[0]

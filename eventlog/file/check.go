@@ -1,0 +1,315 @@
+package file
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// Finding is what [Check] says of one file of a log.
+type Finding struct {
+	// Path is the file's.
+	Path string
+	// Err is what is wrong with it, nil when nothing is. It says at which byte and from
+	// which offset on.
+	Err error
+	// Note describes a file that is whole.
+	Note string
+	// Repairable tells that the file follows from the others.
+	Repairable bool
+}
+
+// Checked is what [Check] found.
+type Checked struct {
+	// ID is the log's identity, by its meta file or, where that is damaged, by its
+	// segments.
+	ID uint64
+	// Starts and Ends are the bounds of the partitions: of the records that can be read
+	// one after the other from the start on.
+	Starts, Ends []int64
+	Findings     []Finding
+}
+
+// Whole tells that nothing is damaged.
+func (c *Checked) Whole() bool {
+	return !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Err != nil })
+}
+
+// Check reads all of a log that nobody has open, and changes nothing. The error says
+// that reading itself failed; what is wrong with the log is among the findings.
+func Check(fsys vfs.FS, dir string) (out Checked, err error) {
+	c := checker{fs: fsys, dir: dir, out: &out}
+	meta, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
+	partitions := int(meta.number)
+	if err == nil && !found {
+		err = &eventlog.CorruptError{File: fsys.PathJoin(dir, metaName), Reason: "the file is missing"}
+	}
+	switch {
+	case err == nil:
+		out.ID = meta.value
+		c.found(Finding{Path: fsys.PathJoin(dir, metaName), Note: fmt.Sprintf("log %016x, %d partitions", meta.value, partitions)})
+	case isCorrupt(err):
+		again, e := metaFromSegments(fsys, dir)
+		if e == nil {
+			out.ID, partitions = again.value, int(again.number)
+		}
+		c.found(Finding{Path: fsys.PathJoin(dir, metaName), Err: err, Repairable: e == nil})
+		if e != nil {
+			return out, nil
+		}
+	default:
+		return out, err
+	}
+	l := &Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: out.ID}
+	for i := range partitions {
+		p := l.newPartition(i)
+		start, end, err := c.partition(p)
+		if err != nil {
+			return out, err
+		}
+		out.Starts, out.Ends = append(out.Starts, start), append(out.Ends, end)
+	}
+	return out, nil
+}
+
+type checker struct {
+	fs  vfs.FS
+	dir string
+	out *Checked
+}
+
+func (c *checker) found(f Finding) { c.out.Findings = append(c.out.Findings, f) }
+
+func (c *checker) damaged(path string, err error) {
+	c.found(Finding{Path: path, Err: err})
+}
+
+func isCorrupt(err error) bool {
+	var corrupt *eventlog.CorruptError
+	return errors.As(err, &corrupt)
+}
+
+// partition checks the files of a partition and returns the bounds of what can be read.
+func (c *checker) partition(p *partition) (start, end int64, err error) {
+	startPath := c.fs.PathJoin(p.dir, startName)
+	start, err = p.readStart()
+	if isCorrupt(err) {
+		c.damaged(startPath, err)
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	if start > 0 {
+		c.found(Finding{Path: startPath, Note: fmt.Sprintf("the log was trimmed below record %d", start)})
+	}
+	names, err := c.fs.List(p.dir)
+	if isNotExist(err) {
+		c.damaged(p.dir, &eventlog.CorruptError{File: p.dir, Reason: "the partition's directory is missing"})
+		return start, start, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	var firsts []int64
+	for _, name := range names {
+		first, ok := parseSegmentName(name)
+		switch {
+		case ok && first >= start:
+			firsts = append(firsts, first)
+		case ok:
+			c.found(Finding{Path: c.fs.PathJoin(p.dir, name), Note: "left by a trim; a start removes it"})
+		case strings.HasSuffix(name, tmpSuffix):
+			c.found(Finding{Path: c.fs.PathJoin(p.dir, name), Note: "left by a write that was cut off; a start removes it"})
+		case name != startName && name != endName && !isSidecar(name):
+			c.found(Finding{Path: c.fs.PathJoin(p.dir, name), Note: "not a file of the log; it is passed over"})
+		}
+	}
+	slices.Sort(firsts)
+	var unborn *segment
+	if n := len(firsts); n > 1 {
+		if unborn, err = c.unborn(p.segmentPath(firsts[n-1])); err != nil {
+			return 0, 0, err
+		}
+		if unborn != nil {
+			unborn.header.first = firsts[n-1]
+			firsts = firsts[:n-1]
+			c.found(Finding{Path: unborn.path, Note: "its creation was cut off; a start removes it"})
+		}
+	}
+	end = start // where the next segment must begin
+	whole := true
+	for i, first := range firsts {
+		path := p.segmentPath(first)
+		if first != end && whole {
+			c.damaged(p.segmentPath(end), &eventlog.CorruptError{File: p.segmentPath(end), Offset: end, Reason: fmt.Sprintf("the segment file is missing: the next one there begins with record %d", first)})
+			whole = false
+		}
+		prev := int64(-1)
+		if i > 0 {
+			prev = firsts[i-1]
+		}
+		next, note, err := c.segment(p, first, prev, unborn, append(firsts, -1)[i+1])
+		switch {
+		case isCorrupt(err):
+			c.damaged(path, err)
+		case err != nil:
+			return 0, 0, err
+		default:
+			c.found(Finding{Path: path, Note: note})
+		}
+		if whole {
+			end = next
+		}
+		whole = whole && err == nil
+	}
+	if len(firsts) == 0 {
+		c.damaged(p.segmentPath(start), &eventlog.CorruptError{File: p.segmentPath(start), Offset: start, Reason: "the segment file is missing"})
+	}
+	return start, end, nil
+}
+
+// unborn returns a segment file whose creation was cut off, nil where it is whole or
+// damaged.
+func (c *checker) unborn(path string) (*segment, error) {
+	_, _, reason, err := readHeader(c.fs, path)
+	if err != nil || reason == "" {
+		return nil, err
+	}
+	if blank, err := blankBehind(c.fs, path, segmentHeaderSize); err != nil || !blank {
+		return nil, err
+	}
+	return &segment{path: path}, nil
+}
+
+// segment checks one segment file, and returns the offset behind its last record that
+// can be read. prev and following are the first offsets of the files before and behind
+// it, -1 without one. Behind the last one there may be one whose creation was cut off.
+func (c *checker) segment(p *partition, first, prev int64, unborn *segment, following int64) (next int64, note string, err error) {
+	seg := &segment{path: p.segmentPath(first), index: []indexEntry{{first, segmentHeaderSize}}}
+	corrupt := func(pos, offset int64, reason string) error {
+		return &eventlog.CorruptError{File: seg.path, Position: pos, Offset: offset, Reason: reason}
+	}
+	h, size, reason, err := readHeader(c.fs, seg.path)
+	if err != nil {
+		return first, "", err
+	}
+	seg.header, seg.bytes = h, size
+	switch {
+	case reason != "":
+		return first, "", corrupt(0, first, reason)
+	case h.first != first:
+		return first, "", corrupt(0, first, fmt.Sprintf("the header says that its first offset is %d", h.first))
+	case h.partition != p.id:
+		return first, "", corrupt(0, first, "the file belongs to another partition")
+	case h.logID != p.log.id:
+		return first, "", corrupt(0, first, "the file belongs to another log")
+	case prev >= 0 && h.prev != prev:
+		return first, "", corrupt(0, first, fmt.Sprintf("the header says that the segment before starts at offset %d, it starts at %d", h.prev, prev))
+	}
+	f, err := c.fs.Open(seg.path)
+	if err != nil {
+		return first, "", err
+	}
+	defer f.Close()
+	if _, err := readSidecar(c.fs, seg); err != nil {
+		return first, "", err
+	}
+	var s scanner
+	s.reset(f, h.salt, segmentHeaderSize, first)
+	s.lookUp, s.endLook = p.sidecarOf(seg)
+	for err == nil {
+		_, err = s.record()
+	}
+	var flt *fault
+	switch {
+	case errors.As(err, &flt), err == errMark, err == errSeal:
+	default:
+		return s.next, "", fmt.Errorf("read %s: %w", seg.path, err)
+	}
+	next = s.next
+	if following >= 0 {
+		if next != following {
+			if flt == nil {
+				flt = &fault{pos: s.batchPos, reason: "the records end before their time"}
+			}
+			return next, "", corrupt(flt.pos, next, flt.reason)
+		}
+		return next, fmt.Sprintf("records %d to %d", first, next), nil
+	}
+	end, err := p.scanLast(f, seg)
+	if err == nil {
+		err = p.checkUnborn(end, seg, unborn)
+	}
+	if err == nil {
+		err = p.checkEnd(seg, end)
+	}
+	if err != nil {
+		return min(next, end.next), "", err
+	}
+	note = fmt.Sprintf("records %d to %d", first, end.next)
+	if end.junk > end.junkFrom {
+		note += fmt.Sprintf(", and a write that was cut off and never acknowledged at byte %d; a start removes it", end.junkFrom)
+	}
+	return end.next, note, nil
+}
+
+// isSidecar tells whether a file stands beside a segment because of redactions.
+func isSidecar(name string) bool {
+	_, is := sidecarName(name)
+	return is
+}
+
+// metaFromSegments is what the meta file must say by the headers of the segments.
+func metaFromSegments(fsys vfs.FS, dir string) (m small, err error) {
+	l := &Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir}
+	known := false
+	for i := 0; ; i++ {
+		p := l.newPartition(i)
+		names, err := fsys.List(p.dir)
+		if isNotExist(err) {
+			break
+		}
+		if err != nil {
+			return m, err
+		}
+		for _, name := range names {
+			if _, ok := parseSegmentName(name); !ok {
+				continue
+			}
+			path := fsys.PathJoin(p.dir, name)
+			h, _, reason, err := readHeader(fsys, path)
+			if err != nil {
+				return m, err
+			}
+			if reason != "" {
+				continue // damaged, or never finished
+			}
+			if known && h.logID != m.value || h.partition != i {
+				return m, &eventlog.CorruptError{File: path, Reason: "the segment file belongs to another log or partition than those beside it"}
+			}
+			known, m.value = true, h.logID
+		}
+		m.number = uint32(i + 1)
+	}
+	if !known {
+		return m, &eventlog.CorruptError{File: fsys.PathJoin(dir, metaName), Reason: "there is no segment file that says which log it is"}
+	}
+	m.magic = metaMagic
+	return m, nil
+}
+
+// RepairMeta writes the meta file of a log anew, from the headers of its segments.
+// Nobody may have the log open.
+func RepairMeta(fsys vfs.FS, dir string) error {
+	m, err := metaFromSegments(fsys, dir)
+	if err != nil {
+		return err
+	}
+	return writeSmall(fsys, dir, metaName, m)
+}

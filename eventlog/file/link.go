@@ -1,0 +1,161 @@
+package file
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+)
+
+// Linked is a file of the directory that [Log.Link] made.
+type Linked struct {
+	// Path is relative to the directory, with slashes.
+	Path string
+	// Size is how many of its bytes belong to the log as it was: what is behind them may
+	// be half written. -1 is all.
+	Size int64
+}
+
+// Links are the files of a log at one instant.
+type Links struct {
+	Files []Linked
+	// Starts and Ends are the bounds of the partitions.
+	Starts, Ends []int64
+}
+
+// Link makes dir, which must not be there and must be on the same file system, a log
+// of hard links: all records that are durable at the instant of the call stay in it,
+// whatever is trimmed meanwhile. Bytes may still be overwritten by redactions: who
+// copies the files calls [Log.LinkSidecars] behind that.
+func (l *Log) Link(dir string) (out Links, err error) {
+	fsys := l.opts.FS
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+		return out, fmt.Errorf("link the log: %w", err)
+	}
+	for _, p := range l.partitions {
+		if err := p.link(fsys.PathJoin(dir, p.name()), &out); err != nil {
+			return out, fmt.Errorf("link partition %d of the log: %w", p.id, err)
+		}
+	}
+	err = writeSmall(fsys, dir, metaName, small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id})
+	out.Files = append(out.Files, Linked{metaName, -1})
+	return out, err
+}
+
+func (p *partition) name() string { return fmt.Sprintf("p%d", p.id) }
+
+func (p *partition) link(dir string, out *Links) error {
+	fsys := p.log.opts.FS
+	if err := fsys.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	p.trimMu.Lock() // the files stay meanwhile
+	defer p.trimMu.Unlock()
+	p.mu.Lock()
+	start, end, pos := p.mu.start, p.mu.durable, p.mu.durablePos
+	segs := append([]*segment(nil), p.mu.segments...)
+	p.mu.Unlock()
+	for i, seg := range segs {
+		name := segmentName(seg.header.first)
+		if err := fsys.Link(seg.path, fsys.PathJoin(dir, name)); err != nil {
+			return err
+		}
+		size := int64(-1)
+		if i == len(segs)-1 {
+			size = pos
+		}
+		out.Files = append(out.Files, Linked{p.name() + "/" + name, size})
+		linked := segment{path: fsys.PathJoin(dir, name)}
+		if err := fsys.Link(seg.sidecarPath(redactedSuffix), linked.sidecarPath(redactedSuffix)); err != nil && !isNotExist(err) {
+			return err
+		}
+	}
+	if start > 0 {
+		if err := writeSmall(fsys, dir, startName, small{magic: startMagic, number: uint32(p.id), value: uint64(start)}); err != nil {
+			return err
+		}
+		out.Files = append(out.Files, Linked{p.name() + "/" + startName, -1})
+	}
+	out.Starts, out.Ends = append(out.Starts, start), append(out.Ends, end)
+	return nil
+}
+
+// LinkSidecars completes the directory that Link made once its segments were copied:
+// by what stands now in the place of bytes that were redacted before or meanwhile.
+// A segment may have been copied before, while or after its bytes were overwritten: a
+// log that is opened from the copy overwrites them again. It returns the files that it
+// adds.
+func (l *Log) LinkSidecars(dir string, links Links) (out []Linked, err error) {
+	for _, p := range l.partitions {
+		if out, err = p.linkSidecars(l.opts.FS.PathJoin(dir, p.name()), links.Ends[p.id], out); err != nil {
+			return nil, fmt.Errorf("link what was redacted in partition %d of the log: %w", p.id, err)
+		}
+	}
+	return out, nil
+}
+
+func (p *partition) linkSidecars(dir string, end int64, out []Linked) ([]Linked, error) {
+	fsys := p.log.opts.FS
+	p.trimMu.Lock() // nothing is redacted meanwhile
+	defer p.trimMu.Unlock()
+	names, err := fsys.List(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		first, ok := parseSegmentName(name)
+		if !ok {
+			continue
+		}
+		now, then := &segment{path: p.segmentPath(first)}, &segment{path: fsys.PathJoin(dir, name)}
+		var reason string
+		if then.header, _, reason, err = readHeader(fsys, then.path); err != nil || reason != "" {
+			return nil, errors.Join(err, errors.New(reason))
+		}
+		now.header = then.header
+		list, pending, err := p.redactedSince(now, then)
+		if err != nil {
+			return nil, err
+		}
+		// Of the segment that was written then, the copy lacks the records since.
+		maps.DeleteFunc(list, func(offset int64, _ *redacted) bool { return offset >= end })
+		if len(list) == 0 {
+			continue
+		}
+		for suffix, b := range map[string][]byte{redactedSuffix: encodeSidecar(&then.header, list), redactingSuffix: nil} {
+			if suffix == redactingSuffix && !pending {
+				continue
+			}
+			path := then.sidecarPath(suffix)
+			if err := fsys.RemoveAll(path); err != nil { // not to be written to: it is a link
+				return nil, err
+			}
+			if err := writeDurable(fsys, path, b); err != nil {
+				return nil, err
+			}
+			out = append(out, Linked{p.name() + "/" + fsys.PathBase(path), -1})
+		}
+	}
+	return out, nil
+}
+
+// redactedSince returns what is redacted of a segment, and whether its copy may still
+// hold bytes of that. now is the segment, then its link. What was trimmed meanwhile is
+// as it was then.
+func (p *partition) redactedSince(now, then *segment) (list sidecar, pending bool, err error) {
+	if list, err = readSidecar(p.log.opts.FS, now); err != nil {
+		return nil, false, err
+	}
+	before, err := readSidecar(p.log.opts.FS, then)
+	if err != nil {
+		return nil, false, err
+	}
+	if list == nil {
+		return before, true, nil
+	}
+	if pending, err = p.redacting(now); err != nil {
+		return nil, false, err
+	}
+	same := bytes.Equal(encodeSidecar(&now.header, list), encodeSidecar(&now.header, before))
+	return list, pending || !same, nil
+}

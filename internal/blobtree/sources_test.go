@@ -1,0 +1,98 @@
+package blobtree_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/internal/blobtree"
+	"github.com/musterhq/muster/internal/blobtree/blobtest"
+)
+
+// TestSources: of files that grow, as many bytes are stored as were asked for; a piece
+// that is overwritten between its hash and its sending is stored as it is then; what is
+// asked for last comes behind all others; and reading keeps to its pace.
+func TestSources(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	write := func(path, text string) {
+		t.Helper()
+		f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Write([]byte(text))
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overwrite := func(path string, at int64, text string) {
+		t.Helper()
+		f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.WriteAt([]byte(text), at)
+		if err := errors.Join(err, f.Close()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("grows", "0123456789abcdefghij")
+	write("whole", "whole")
+	write("late", "early")
+	bucket := blobtest.New()
+	paced := 0
+	set, err := blobtree.NewSet(bucket, "x", blobtree.Options{FS: fs, Rand: rand.Reader, PieceBytes: 4, Parallel: 1, Pace: func(ctx context.Context, n int) error {
+		// After the hash of the first piece, before it is sent.
+		if paced++; paced == 2 {
+			overwrite("grows", 1, "XX")
+		}
+		return ctx.Err()
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sent, err := set.PutSources(ctx, "one", nil, []blobtree.Source{{Path: "log/a", From: "grows", Size: 10}, {Path: "b", From: "whole", Size: -1}}, func() ([]blobtree.Source, error) {
+		overwrite("late", 0, "LATER")
+		return []blobtree.Source{{Path: "late", From: "late", Size: -1}}, nil
+	})
+	if err != nil || sent.Files != 3 {
+		t.Fatalf("%+v %v", sent, err)
+	}
+	m, err := set.Manifest(ctx, "one")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Fetch(ctx, m, "out"); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"out/log/a": "0XX3456789", "out/b": "whole", "out/late": "LATER"} {
+		f, err := fs.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		_, err = io.Copy(&b, f)
+		if err := errors.Join(err, f.Close()); err != nil || b.String() != want {
+			t.Errorf("%s: %q %v", path, b.String(), err)
+		}
+	}
+	if _, err := set.PutSources(ctx, "two", nil, []blobtree.Source{{Path: "b", From: "whole", Size: 6}}, nil); err == nil {
+		t.Error("more bytes were stored than there are")
+	}
+	// What the storage has lost meanwhile is sent again.
+	for _, key := range bucket.Keys("x/files/") {
+		if err := bucket.Delete(ctx, key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set.Forget()
+	if sent, err := set.PutSources(ctx, "three", nil, []blobtree.Source{{Path: "b", From: "whole", Size: -1}}, nil); err != nil || sent.Objects != 3 {
+		t.Errorf("%+v %v", sent, err)
+	}
+}
