@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -11,13 +12,14 @@ import (
 
 	"github.com/musterhq/muster/cmd/muster/internal/backup"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/cmd/muster/internal/control"
 	"github.com/musterhq/muster/internal/blobtree"
 )
 
-// backup copies a stopped data directory to storage.
+// backup copies a data directory to storage: by itself, or by the server that has it.
 func (p *process) backup(ctx context.Context) error {
-	f := cli.New("muster backup", "muster backup copies a stopped data directory to storage.", p.stderr)
-	dir := f.String("data", "", "`DIR` to back up; no process may have it")
+	f := cli.New("muster backup", "muster backup copies a data directory to storage. A server that has it makes the backup while it serves.", p.stderr)
+	dir := f.String("data", "", "`DIR` to back up")
 	to := f.String("to", "", "`URL` of the storage: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION. What an earlier backup there has is not sent again")
 	rest, err := f.Parse(p.args, p.env)
 	switch {
@@ -36,11 +38,26 @@ func (p *process) backup(ctx context.Context) error {
 	}
 	defer closeBucket()
 	done, err := backup.Make(ctx, o)
+	if errors.Is(err, backup.ErrInUse) {
+		return p.backupRunning(ctx, *dir, *to, err)
+	}
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(p.stdout, "backup %s: %d files of %d bytes; %d bytes were sent\n", done.Name, done.Files, done.Bytes, done.SentBytes)
+	fmt.Fprintln(p.stdout, backupLine(done))
 	return nil
+}
+
+// backupRunning has the server make the backup. inUse says that there is one.
+func (p *process) backupRunning(ctx context.Context, dir, to string, inUse error) error {
+	done, err := control.Call(ctx, dir, control.Request{Backup: to}, func(note string) { fmt.Fprintln(p.stderr, note) })
+	if errors.Is(err, control.ErrNoServer) {
+		return fmt.Errorf("%w. If it is a server that starts, try again when it is ready (%w)", inUse, err)
+	}
+	if err == nil {
+		fmt.Fprintln(p.stdout, done)
+	}
+	return err
 }
 
 // restore copies a backup to a new data directory.
@@ -49,6 +66,7 @@ func (p *process) restore(ctx context.Context) error {
 	dir := f.String("data", "", "`DIR` that is empty or not there")
 	from := f.String("from", "", "`URL` that was given to muster backup --to")
 	name := f.String("backup", "", "`NAME` of the backup; the newest when empty")
+	log := f.String("log", "", "`DIR` with what is left of the log that was backed up, such as OLD-DIR/log: its records behind the backup are restored as well")
 	list := f.Bool("list", false, "list the backups and restore nothing")
 	rest, err := f.Parse(p.args, p.env)
 	switch {
@@ -69,6 +87,7 @@ func (p *process) restore(ctx context.Context) error {
 	if *list {
 		return p.listBackups(ctx, o)
 	}
+	o.Log = *log
 	done, err := backup.Restore(ctx, o, *name)
 	if err != nil {
 		return err
@@ -77,6 +96,9 @@ func (p *process) restore(ctx context.Context) error {
 		return fmt.Errorf("--data: everything is restored, but others may look into it: %w", err)
 	}
 	fmt.Fprintf(p.stdout, "restored backup %s to %s: %d files of %d bytes\n", done.Name, *dir, done.Files, done.Bytes)
+	if *log != "" {
+		fmt.Fprintf(p.stdout, "the log in %s had %d records behind the backup, which are restored as well\n", *log, done.Records)
+	}
 	return nil
 }
 

@@ -20,8 +20,10 @@ const usage = `muster serves a customer-engagement service from one data directo
   muster export  write profiles, segments or events as JSON lines
   muster import  bring in files of past events
   muster migrate move a data directory to Kafka and ClickHouse
-  muster backup  copy a stopped data directory to storage
+  muster backup  copy a data directory to storage, also while it is served
   muster restore copy a backup to a new data directory
+  muster check   tell whether a stopped data directory is whole
+  muster repair  make damaged state and history anew from the log
   muster admin   manage companies, users and API keys of a server
   muster health  tell whether the server on this machine serves
   muster version print the version
@@ -96,6 +98,10 @@ func (p *process) run(ctx context.Context) int {
 		err = p.backup(ctx)
 	case "restore":
 		err = p.restore(ctx)
+	case "check":
+		err = p.check(ctx)
+	case "repair":
+		err = p.repair(ctx)
 	case "admin":
 		err = p.admin(ctx)
 	case "health":
@@ -110,6 +116,7 @@ func (p *process) run(ctx context.Context) int {
 		err = wrongUsage("there is no command %q\n\n%s", command, usage)
 	}
 	var wrong usageError
+	var coded exitError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -119,6 +126,9 @@ func (p *process) run(ctx context.Context) int {
 			fmt.Fprintf(p.stderr, "muster %s --help lists the flags\n", command)
 		}
 		return exitUsage
+	case errors.As(err, &coded):
+		fmt.Fprintln(p.stderr, "muster:", err)
+		return coded.code
 	}
 	p.failed(explain(err))
 	return exitFailed

@@ -35,6 +35,7 @@ type serveConfig struct {
 	ingest       ingest.Options
 	messaging    messagingConfig
 	network      networkConfig
+	backup       backupConfig
 }
 
 func (p *process) serveConfig() (*serveConfig, error) {
@@ -52,6 +53,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections; fewer if the limit of open files is lower")
 	perAddress := f.Int("max-connections-per-address", 0, "`NUMBER` of connections that one address (or IPv6 /64 network) may hold before a request on them is authenticated; 0: a quarter of --max-connections, at most 1024. Loopback is exempt")
 	readMessaging := addMessagingFlags(f)
+	readBackup := addBackupFlags(f)
 	var several clusterFlags
 	several.add(f)
 	var network networkFlags
@@ -81,6 +83,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	if c.network, err = network.read(c.log); err != nil {
 		return nil, err
 	}
+	if c.backup, err = readBackup(); err != nil {
+		return nil, err
+	}
 	maxRecord := max(16<<20, int(*body)+1<<20)
 	if c.engine, err = p.engineOptions(e, c.log, maxRecord); err != nil {
 		return nil, err
@@ -94,6 +99,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	c.ingest.Uncounted = c.network.proxies.Trust
 	if err := several.read(c); err != nil {
 		return nil, err
+	}
+	if c.backup.to != "" && c.engine.Kafka != nil {
+		return nil, wrongUsage("--backup-to is for a log in --data; with --kafka back up Kafka's disks and ClickHouse")
 	}
 	c.engine.Mine = []string{c.credentials}
 	if c.engine.Peer != nil {
@@ -187,6 +195,11 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	reportSkipped(c, eng)
+	stopBackups, err := (&backupService{c, eng}).start(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stopBackups()) }()
 	services, err := c.open(ctx, eng, c.network.origin(ln.Addr()))
 	if err != nil {
 		return err

@@ -24,6 +24,14 @@ type Options struct {
 	Bucket blobtree.Bucket
 	Rand   io.Reader
 	Now    func() time.Time
+	// Pace is that of package blobtree; nil is as fast as it goes.
+	Pace func(ctx context.Context, bytes int) error
+	// Log is the directory of what is left of the log that was backed up, for [Restore];
+	// empty for none.
+	Log string
+	// Parallel is how many files are read or sent at once; 0 is the default of package
+	// blobtree.
+	Parallel int
 }
 
 // ErrInUse means that a process has the data directory.
@@ -41,13 +49,16 @@ const (
 )
 
 func (o *Options) set() (*blobtree.Set, error) {
-	return blobtree.NewSet(o.Bucket, prefix, blobtree.Options{FS: o.FS, Rand: o.Rand, PieceBytes: pieceBytes})
+	return blobtree.NewSet(o.Bucket, prefix, blobtree.Options{FS: o.FS, Rand: o.Rand, PieceBytes: pieceBytes, Pace: o.Pace, Parallel: o.Parallel})
 }
 
 // about is what a manifest says of a backup.
 type about struct {
 	// Log is the identity of the log, in hexadecimal.
 	Log string `json:"log"`
+	// Ends are the offsets behind the last records, by partition. Those of a stopped
+	// directory are not looked up.
+	Ends []int64 `json:"ends,omitempty"`
 }
 
 // Done tells of a backup that was made.
@@ -80,22 +91,27 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	if err != nil {
 		return done, err
 	}
-	have, err := set.Names(ctx)
-	if err != nil {
-		return done, err
-	}
-	if err := sameLog(ctx, set, have, id); err != nil {
-		return done, err
-	}
-	if done.Name, err = nextName(have, o.Now()); err != nil {
+	if done.Name, err = o.name(ctx, set, id); err != nil {
 		return done, err
 	}
 	files, err := o.files()
 	if err != nil {
 		return done, err
 	}
-	done.Sent, err = set.Put(ctx, done.Name, about{id}, o.Dir, files)
+	done.Sent, err = set.Put(ctx, done.Name, about{Log: id}, o.Dir, files)
 	return done, err
+}
+
+// name is that of the next backup, in a place that has backups of this log or none.
+func (o *Options) name(ctx context.Context, set *blobtree.Set, id string) (string, error) {
+	have, err := set.Names(ctx)
+	if err != nil {
+		return "", err
+	}
+	if err := sameLog(ctx, set, have, id); err != nil {
+		return "", err
+	}
+	return nextName(have, o.Now())
 }
 
 // nextName names a backup made now, behind all that there are: by the second, and

@@ -34,6 +34,8 @@ type Backup struct {
 	Files int
 	Bytes int64
 	Err   error // why it cannot be read, nil when it can
+	// Records is how many the left log had behind the backup's.
+	Records int64
 }
 
 // List describes the backups, oldest first.
@@ -96,10 +98,16 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 	if err := set.Fetch(ctx, m, o.Dir); err != nil {
 		return done, fmt.Errorf("backup %s: %w", name, err)
 	}
+	var records int64
+	if o.Log != "" {
+		if records, err = o.continueLog(); err != nil {
+			return done, err
+		}
+	}
 	if err := errors.Join(o.FS.Remove(o.FS.PathJoin(o.Dir, fileRestoring)), o.sync(o.Dir)); err != nil {
 		return done, err
 	}
-	return Backup{Name: name, Files: len(m.Files), Bytes: m.Bytes()}, nil
+	return Backup{Name: name, Files: len(m.Files), Bytes: m.Bytes(), Records: records}, nil
 }
 
 // clear marks the directory and removes what an earlier restore left in it.

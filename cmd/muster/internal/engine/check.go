@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-func (o *Options) historyFile() string { return filepath.Join(o.Dir, historyFile) }
+func (o *Options) historyFile() string { return filepath.Join(o.Dir, HistoryFile) }
 
 func (o *Options) duckdb() duckdb.Options {
 	return duckdb.Options{MemoryLimitBytes: o.HistoryMemory, Threads: o.HistoryThreads}

@@ -78,7 +78,9 @@ type Engine struct {
 	History query.History
 	Node    *resolver.Node
 
-	lock io.Closer
+	lock    io.Closer
+	dir     string
+	backups backups
 	// file or topic is Log, by its kind.
 	file  *file.Log
 	topic *kafka.Log
@@ -100,7 +102,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("data directory: %w", err)
 	}
-	e = &Engine{}
+	e = &Engine{dir: o.Dir}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, e.Close(context.Background()))
@@ -159,6 +161,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if e.Node, err = resolver.Open(ctx, node); err != nil {
 		return e, fmt.Errorf("open the state: %w", err)
 	}
+	if err := os.RemoveAll(filepath.Join(o.Dir, BackupDir)); err != nil {
+		return e, fmt.Errorf("remove what a backup left: %w", err)
+	}
 	e.join(o.Logger)
 	return e, nil
 }
@@ -184,6 +189,9 @@ func (e *Engine) openFiles(ctx context.Context, fs vfs.FS, o Options) (err error
 	e.Log, e.identity = e.file, fileIdentity(e.file.ID())
 	return nil
 }
+
+// LogName names a log in files of that identity, as its checkpoints and its history do.
+func LogName(id uint64) string { return fileIdentity(id) }
 
 // fileIdentity names a log in files, whatever directory it is in.
 func fileIdentity(id uint64) string {

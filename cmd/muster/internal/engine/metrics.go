@@ -21,6 +21,7 @@ func (e *Engine) WriteLogMetrics(w io.Writer) {
 	if e.file != nil {
 		s := e.file.Stats()
 		writeFiles(w, s)
+		e.backups.write(w)
 		full = full || s.NoSpace
 	}
 	metrics.WriteGaugeFloat64(w, "muster_disk_full", flag(full))

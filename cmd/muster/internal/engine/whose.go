@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// historyFile is the database of history in a data directory.
-const historyFile = "history.duckdb"
+// HistoryFile is the database of history in a data directory.
+const HistoryFile = "history.duckdb"
 
 // ErrNoLog means that a directory has what follows from a log, but no log.
 var ErrNoLog = errors.New("the log is missing")
@@ -35,10 +35,10 @@ func checkWhose(dir string, mine []string) error {
 	}
 	for _, e := range entries {
 		switch name := e.Name(); {
-		case name == "state" || name == historyFile || name == historyFile+".wal":
+		case name == "state" || name == HistoryFile || name == HistoryFile+".wal":
 			return fmt.Errorf("%w: %s has %s, but no records in %s. Put the log back that belongs to it, restore a backup, or name an empty directory with --data",
 				ErrNoLog, dir, name, filepath.Join(dir, "log"))
-		case name == "LOCK" || name == "log" || name == "outbox" || name == "lost+found" || strings.HasPrefix(name, historyFile), strings.HasSuffix(name, ".tmp"):
+		case name == "LOCK" || name == "log" || name == "outbox" || name == "lost+found" || strings.HasPrefix(name, HistoryFile), strings.HasSuffix(name, ".tmp"):
 		case isMine(filepath.Join(dir, name), mine):
 		default:
 			return fmt.Errorf("%w: %s is not empty, it has %s. Name an empty directory with --data, or one that is not there", ErrNotOurs, dir, name)

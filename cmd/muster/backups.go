@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/cmd/muster/internal/backup"
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/cmd/muster/internal/control"
+	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/internal/blobtree"
+	"github.com/musterhq/muster/internal/pause"
+)
+
+// backupConfig is what the flags of serve say about backups of the running service.
+type backupConfig struct {
+	to       string // the URL of a place; empty without a schedule
+	interval time.Duration
+	rate     int64 // bytes a second, 0 without bound
+}
+
+const (
+	// leastBackupInterval keeps the names of backups, which are by the second, apart.
+	leastBackupInterval = time.Second
+	// backupRetry is the longest pause after a backup that failed.
+	backupRetry = 5 * time.Minute
+	// backupNotes is the pause between two lines about how far a backup is.
+	backupNotes = time.Second
+	// backupParallel is how many files are read at once: the service needs the disk.
+	backupParallel = 2
+)
+
+// addBackupFlags adds the flags; read reads them once they are parsed.
+func addBackupFlags(f *cli.Flags) (read func() (backupConfig, error)) {
+	to := f.String("backup-to", "", "`URL` of the storage that backups go to while the service runs: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION; without one only muster backup makes any")
+	interval := f.Duration("backup-interval", time.Hour, "`TIME` between backups with --backup-to")
+	rate := f.Size("backup-rate", 32<<20, "`BYTES` a second that a backup of the running service reads; 0: no bound")
+	return func() (backupConfig, error) {
+		if *interval < leastBackupInterval {
+			return backupConfig{}, wrongUsage("--backup-interval must be at least %v, have %v", leastBackupInterval, *interval)
+		}
+		return backupConfig{*to, *interval, int64(*rate)}, nil
+	}
+}
+
+// backupService makes backups of the running service, when told and by schedule.
+type backupService struct {
+	c   *serveConfig
+	eng *engine.Engine
+}
+
+// handle carries out what a command asks for.
+func (b *backupService) handle(ctx context.Context, r control.Request, note func(string)) (string, error) {
+	if r.Backup == "" {
+		return "", fmt.Errorf("the server knows no such request; it is %s", version())
+	}
+	place, closeBucket, read, err := b.place(ctx, r.Backup)
+	if err != nil {
+		return "", err
+	}
+	defer closeBucket()
+	telling, end := context.WithCancel(ctx)
+	told := make(chan struct{})
+	go func() {
+		defer close(told)
+		for pause.For(telling, backupNotes) == nil {
+			note(fmt.Sprintf("read %d MiB", read.Load()>>20))
+		}
+	}()
+	done, err := b.eng.Backup(ctx, place, func(bytes int64) { note(fmt.Sprintf("the running service has %d MiB to back up", bytes>>20)) })
+	end()
+	<-told
+	if err != nil {
+		b.c.log.Error("a backup failed", "to", r.Backup, "error", err)
+		return "", err
+	}
+	b.c.log.Info("made a backup", "to", r.Backup, "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes)
+	return backupLine(done), nil
+}
+
+// backupLine tells of a backup that was made.
+func backupLine(done backup.Done) string {
+	return fmt.Sprintf("backup %s: %d files of %d bytes; %d bytes were sent", done.Name, done.Files, done.Bytes, done.SentBytes)
+}
+
+// place opens a place for backups; read counts the bytes that are read for them.
+func (b *backupService) place(ctx context.Context, url string) (p *backup.Place, closeBucket func(), read *atomic.Int64, err error) {
+	bucket, err := blobtree.OpenBucket(ctx, url)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	read = &atomic.Int64{}
+	p, err = backup.OpenPlace(backup.Options{
+		FS: vfs.Default, Bucket: bucket, Rand: rand.Reader, Now: time.Now, Parallel: backupParallel,
+		Pace: engine.Pace(b.c.backup.rate, time.Now, func(n int) { read.Add(int64(n)) }),
+	})
+	return p, func() { _ = bucket.Close() }, read, err
+}
+
+// start listens for commands and begins the schedule; stop ends both.
+func (b *backupService) start(ctx context.Context) (stop func() error, err error) {
+	b.eng.BackupInterval(b.c.backup.interval, b.c.backup.to != "")
+	var place *backup.Place
+	closeBucket := func() {}
+	if b.c.backup.to != "" {
+		if place, closeBucket, _, err = b.place(ctx, b.c.backup.to); err != nil {
+			return nil, usageError{fmt.Errorf("--backup-to: %w", err)}
+		}
+	}
+	// What came in before the stop is not served longer for a backup.
+	ctx, end := context.WithCancel(context.WithoutCancel(ctx))
+	server, err := control.Listen(b.c.engine.Dir, b.handle, b.c.log)
+	if err != nil {
+		end()
+		closeBucket()
+		return nil, err
+	}
+	var running sync.WaitGroup
+	if place != nil {
+		running.Go(func() { b.schedule(ctx, place) })
+	}
+	return func() error {
+		end()
+		running.Wait()
+		closeBucket()
+		return server.Close()
+	}, nil
+}
+
+// schedule makes backups until ctx ends: the first once the newest one there is as old
+// as the interval.
+func (b *backupService) schedule(ctx context.Context, place *backup.Place) {
+	log := b.c.log.With("to", b.c.backup.to)
+	due := time.Time{} // not known yet
+	retry := backupNotes
+	for {
+		err := error(nil)
+		if due.IsZero() {
+			var newest time.Time
+			if newest, err = place.Newest(ctx); err == nil {
+				b.eng.NoteBackup(newest)
+				due = newest.Add(b.c.backup.interval)
+			}
+		}
+		if err == nil {
+			if pause.For(ctx, time.Until(due)) != nil {
+				return
+			}
+			begun := time.Now()
+			var done backup.Done
+			if done, err = b.eng.Backup(ctx, place, nil); err == nil {
+				log.Info("made a backup", "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes, "took", time.Since(begun))
+				b.eng.NoteBackup(begun)
+				due, retry = begun.Add(b.c.backup.interval), backupNotes
+				continue
+			}
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		log.Error("a backup by schedule failed; trying again", "retry_in", retry, "error", err)
+		if pause.For(ctx, retry) != nil {
+			return
+		}
+		retry = min(2*retry, backupRetry, b.c.backup.interval)
+	}
+}

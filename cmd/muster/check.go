@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"path/filepath"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/cmd/muster/internal/cli"
+	"github.com/musterhq/muster/cmd/muster/internal/datacheck"
+	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/eventlog/file"
+)
+
+// Exit codes of check and repair; 1 says that they could not be done.
+const (
+	exitDamaged = 3 // muster repair mends it
+	exitLost    = 4 // only a backup has it
+)
+
+// exitError ends the process with a code of its own.
+type exitError struct {
+	code int
+	error
+}
+
+func (e exitError) Unwrap() error { return e.error }
+
+// check tells whether a stopped data directory is whole.
+func (p *process) check(ctx context.Context) error {
+	f := cli.New("muster check", "muster check reads all of a stopped data directory and tells what is damaged. It changes nothing.\nExit status: 0 whole, 1 it could not be checked, 3 damaged, and muster repair mends it, 4 lost: restore a backup.", p.stderr)
+	dir := f.String("data", "", "`DIR` to check; no process may have it")
+	asJSON := f.Bool("json", false, "print JSON")
+	if err := p.onlyFlags(f, "check", dir); err != nil {
+		return err
+	}
+	r, err := lockedCheck(ctx, *dir)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		if err := json.NewEncoder(p.stdout).Encode(r); err != nil {
+			return err
+		}
+	} else {
+		for _, f := range r.Findings {
+			fmt.Fprintln(p.stdout, f)
+		}
+	}
+	return p.verdict(*dir, r)
+}
+
+// onlyFlags parses the flags of a command that takes a directory and no arguments.
+func (p *process) onlyFlags(f *cli.Flags, command string, dir *string) error {
+	rest, err := f.Parse(p.args, p.env)
+	switch {
+	case err != nil:
+		return usageError{err}
+	case len(rest) > 0:
+		return wrongUsage("%s takes no arguments, have %q", command, rest)
+	case *dir == "":
+		return wrongUsage("--data is empty; name the data directory")
+	}
+	return nil
+}
+
+// lockedCheck checks a directory while nobody else has it.
+func lockedCheck(ctx context.Context, dir string) (*datacheck.Report, error) {
+	lock, err := lockData(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	return datacheck.Directory(ctx, dir)
+}
+
+// lockData takes the lock of a data directory that is there.
+func lockData(dir string) (io.Closer, error) {
+	path := filepath.Join(dir, "LOCK")
+	if _, err := vfs.Default.Stat(dir); err != nil {
+		return nil, fmt.Errorf("data directory: %w", err)
+	}
+	lock, err := vfs.Default.Lock(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s is held by another muster process: stop it first, or make a backup of it with muster backup and check what muster restore makes of that (%w)", dir, err)
+	}
+	return lock, nil
+}
+
+// verdict prints the summary and returns what the process ends with.
+func (p *process) verdict(dir string, r *datacheck.Report) error {
+	counts := map[datacheck.Verdict]int{}
+	for _, f := range r.Findings {
+		counts[f.Verdict]++
+	}
+	switch r.Verdict() {
+	case datacheck.Repairable:
+		return exitError{exitDamaged, fmt.Errorf("%s is damaged in %d places, and nothing is lost: muster repair mends it", dir, counts[datacheck.Repairable])}
+	case datacheck.Lost:
+		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew, in %d places: see docs/operations.md, \"When something is damaged\"", dir, counts[datacheck.Lost])}
+	}
+	fmt.Fprintf(p.stderr, "%s is whole: %d files and checkpoints were checked\n", dir, counts[datacheck.Whole])
+	return nil
+}
+
+// repair does to a stopped directory what a start does, and serves nothing.
+func (p *process) repair(ctx context.Context) error {
+	f := cli.New("muster repair", "muster repair makes damaged state and history of a stopped data directory anew from its log, as a start does.\nExit status: 0 whole now, 1 it could not be repaired, 3 with --dry-run: there is something to repair, 4 lost: restore a backup.", p.stderr)
+	dir := f.String("data", "", "`DIR` to repair; no process may have it")
+	dry := f.Bool("dry-run", false, "say what would be done, and change nothing")
+	level := f.String("log-level", "info", "least `LEVEL` of log lines: debug, info, warn or error")
+	if err := p.onlyFlags(f, "repair", dir); err != nil {
+		return err
+	}
+	log, err := logger(p.stderr, *level, "text")
+	if err != nil {
+		return err
+	}
+	r, err := lockedCheck(ctx, *dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range r.Findings {
+		switch f.Verdict {
+		case datacheck.Repairable:
+			fmt.Fprintf(p.stdout, "will make anew: %s: %s\n", f.Path, f.Text)
+		case datacheck.Lost:
+			fmt.Fprintln(p.stdout, f)
+		}
+	}
+	if v := r.Verdict(); *dry || v != datacheck.Repairable {
+		return p.verdict(*dir, r)
+	}
+	if r.RepairMeta {
+		if err := repairMeta(*dir); err != nil {
+			return err
+		}
+		// What follows from the log can only be judged now.
+		if r, err = lockedCheck(ctx, *dir); err != nil {
+			return err
+		}
+		if r.Verdict() == datacheck.Lost {
+			return p.verdict(*dir, r)
+		}
+	}
+	eng, err := engine.Open(ctx, engine.Options{Dir: *dir, Logger: log})
+	if err != nil {
+		return err
+	}
+	err = eng.Rebuilt(ctx)
+	closing, cancel := context.WithTimeout(context.Background(), repairClose)
+	defer cancel()
+	if e := eng.Close(closing); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	if r, err = lockedCheck(ctx, *dir); err != nil {
+		return err
+	}
+	return p.verdict(*dir, r)
+}
+
+// repairClose bounds how long the last checkpoint and history may take.
+const repairClose = time.Hour
+
+func repairMeta(dir string) error {
+	lock, err := lockData(dir)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	return file.RepairMeta(vfs.Default, filepath.Join(dir, "log"))
+}

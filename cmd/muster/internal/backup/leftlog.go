@@ -1,0 +1,155 @@
+package backup
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog/file"
+)
+
+// continueLog makes the restored log that of the backup with the records behind it
+// that are left in o.Log, and returns how many those are. A file that both have is
+// taken from where it is whole. The left log is not changed.
+func (o *Options) continueLog() (records int64, err error) {
+	to := o.FS.PathJoin(o.Dir, "log")
+	before, err := o.wholeLog(to, "the log of the backup is not whole: restore another one, see --list")
+	if err != nil {
+		return 0, err
+	}
+	lock := o.FS.PathJoin(o.Log, fileLock)
+	if _, err := o.FS.Stat(lock); err == nil {
+		held, err := o.FS.Lock(lock)
+		if err != nil {
+			return 0, fmt.Errorf("--log: %s is in use by another process; stop it first (%w)", o.Log, err)
+		}
+		defer held.Close()
+	}
+	left, err := file.Check(o.FS, o.Log)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, fmt.Errorf("--log: %w", err)
+	case err != nil:
+		return 0, fmt.Errorf("--log: %s: %w", o.Log, err)
+	case len(left.Ends) != len(before.Ends):
+		return 0, fmt.Errorf("--log: %s has %d partitions, the backup has %d; it is not the log that was backed up", o.Log, len(left.Ends), len(before.Ends))
+	case left.ID != before.ID:
+		return 0, fmt.Errorf("--log: %s is log %016x, the backup is of log %016x", o.Log, left.ID, before.ID)
+	}
+	damaged := map[string]bool{}
+	for _, f := range left.Findings {
+		damaged[f.Path] = f.Err != nil
+	}
+	for i := range left.Ends {
+		if err := o.continuePartition(fmt.Sprintf("p%d", i), damaged); err != nil {
+			return 0, fmt.Errorf("--log: %w", err)
+		}
+	}
+	after, err := o.wholeLog(to, fmt.Sprintf("what is left in %s does not continue the backup. Without --log what the backup has is restored", o.Log))
+	if err != nil {
+		return 0, err
+	}
+	for i, end := range after.Ends {
+		if end < before.Ends[i] {
+			return 0, fmt.Errorf("--log: %s ends at record %d, before the backup at %d: restore without it", o.Log, end, before.Ends[i])
+		}
+		records += end - before.Ends[i]
+	}
+	return records, nil
+}
+
+// wholeLog checks a log, which must be whole.
+func (o *Options) wholeLog(dir, otherwise string) (file.Checked, error) {
+	c, err := file.Check(o.FS, dir)
+	for _, f := range c.Findings {
+		if err = cmp.Or(err, f.Err); err != nil {
+			return c, fmt.Errorf("%s: %w", otherwise, err)
+		}
+	}
+	return c, err
+}
+
+// continuePartition brings the files of a partition of the left log.
+func (o *Options) continuePartition(name string, damaged map[string]bool) error {
+	from, to := o.FS.PathJoin(o.Log, name), o.FS.PathJoin(o.Dir, "log", name)
+	names, err := o.FS.List(from)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		first, kind, _ := strings.Cut(n, ".")
+		if strings.Trim(first, "0123456789") != "" || kind != "log" && kind != "redacted" && kind != "redacting" {
+			continue
+		}
+		src, dst := o.FS.PathJoin(from, n), o.FS.PathJoin(to, n)
+		_, err := o.FS.Stat(o.FS.PathJoin(to, first+".log"))
+		if both := err == nil; both && kind == "log" && damaged[src] {
+			// The same bytes as far as the backup has them: a segment only grows. What was
+			// redacted since is overwritten by the start.
+			err = errors.Join(o.splice(src, dst), o.mark(o.FS.PathJoin(from, first+".redacted"), o.FS.PathJoin(to, first+".redacting")))
+		} else {
+			err = vfs.Copy(o.FS, src, dst)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return o.sync(to)
+}
+
+// mark makes an empty file where there is another.
+func (o *Options) mark(where, path string) error {
+	if _, err := o.FS.Stat(where); err != nil {
+		return nil
+	}
+	f, err := o.FS.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+// splice adds what src has behind the end of dst.
+func (o *Options) splice(src, dst string) (err error) {
+	have, err := o.FS.Stat(dst)
+	if err != nil {
+		return err
+	}
+	in, err := o.FS.Open(src)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	size, err := in.Stat()
+	if err != nil || size.Size() <= have.Size() {
+		return err
+	}
+	out, err := o.FS.OpenReadWrite(dst, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	buf := make([]byte, 1<<20)
+	for at := have.Size(); at < size.Size(); {
+		n, err := in.ReadAt(buf[:min(int64(len(buf)), size.Size()-at)], at)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if n == 0 {
+			return fmt.Errorf("%s: %w", src, io.ErrUnexpectedEOF)
+		}
+		if _, err := out.WriteAt(buf[:n], at); err != nil {
+			return err
+		}
+		at += int64(n)
+	}
+	return out.Sync()
+}

@@ -1,0 +1,64 @@
+package backup
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"github.com/musterhq/muster/internal/blobtree"
+)
+
+// Running is a data directory that a process has: its files at one instant.
+type Running struct {
+	// Log is the identity of the log.
+	Log uint64
+	// Ends are the offsets behind the last records of Sources, by partition.
+	Ends []int64
+	// Sources are the files, by their paths in the data directory.
+	Sources []blobtree.Source
+	// Last names files to store when the others are, see [blobtree.Set.PutSources].
+	Last func() ([]blobtree.Source, error)
+}
+
+// Place is where backups of one running service go. It remembers what it sent, so that
+// files which have not changed are not read again. Its backups are made one at a time.
+type Place struct {
+	o   Options
+	set *blobtree.Set
+}
+
+// OpenPlace opens the place of o.Bucket. o.Dir is not used.
+func OpenPlace(o Options) (*Place, error) {
+	set, err := o.set()
+	return &Place{o, set}, err
+}
+
+// Make stores a running directory. A backup that is cut off is none.
+func (p *Place) Make(ctx context.Context, r Running) (done Done, err error) {
+	p.set.Forget() // somebody may have emptied the place
+	if done.Name, err = p.o.name(ctx, p.set, logName(r.Log)); err != nil {
+		return done, err
+	}
+	done.Sent, err = p.set.PutSources(ctx, done.Name, about{logName(r.Log), r.Ends}, r.Sources, r.Last)
+	return done, err
+}
+
+// logName is the identity of a log as its meta file has it, in hexadecimal.
+func logName(id uint64) string {
+	return hex.EncodeToString(binary.LittleEndian.AppendUint64(nil, id))
+}
+
+// Newest is when the newest backup there was made, the zero time when there is none.
+func (p *Place) Newest(ctx context.Context) (time.Time, error) {
+	names, err := p.set.Names(ctx)
+	if err != nil || len(names) == 0 {
+		return time.Time{}, err
+	}
+	name := names[len(names)-1]
+	at, err := time.Parse(nameLayout, name[:min(len(name), len(nameLayout))])
+	if err != nil {
+		return time.Time{}, nil // not ours; the next backup is refused or not
+	}
+	return at, nil
+}

@@ -1,0 +1,221 @@
+// Package datacheck looks whether a stopped data directory is whole, and changes nothing.
+package datacheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/cmd/muster/internal/backup"
+	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/query/duckdb"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Verdict is what is to be done about something, in the order of how bad it is.
+type Verdict string
+
+const (
+	Whole Verdict = "ok"
+	// Note is something that a start removes or passes over.
+	Note Verdict = "note"
+	// Repairable follows from what else is there: a start makes it anew.
+	Repairable Verdict = "damaged"
+	// Lost can only come from a backup, or from where else it is kept.
+	Lost Verdict = "lost"
+)
+
+// Finding is what a check says of one thing.
+type Finding struct {
+	Verdict Verdict `json:"verdict"`
+	// Path is the file or directory.
+	Path string `json:"path"`
+	// Text says what is there, or what is wrong and where.
+	Text string `json:"text"`
+	// Remedy says what to do, empty where nothing is.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+func (f Finding) String() string {
+	s := fmt.Sprintf("%-7s  %s: %s", f.Verdict, f.Path, f.Text)
+	if f.Remedy != "" {
+		s += ". " + f.Remedy
+	}
+	return s
+}
+
+// Report is what a check found, in the order of the directory's layers.
+type Report struct {
+	Findings []Finding `json:"findings"`
+	// Log names the log; Starts and Ends are the bounds of its partitions.
+	Log    string  `json:"log"`
+	Starts []int64 `json:"starts"`
+	Ends   []int64 `json:"ends"`
+	// RepairMeta tells that the log's meta file is to be made from its segments.
+	RepairMeta bool `json:"-"`
+}
+
+// Verdict is the worst of all findings.
+func (r *Report) Verdict() Verdict {
+	worst := Whole
+	for _, f := range r.Findings {
+		if f.Verdict == Lost || f.Verdict == Repairable && worst != Lost {
+			worst = f.Verdict
+		}
+	}
+	return worst
+}
+
+func (r *Report) add(v Verdict, path, text, remedy string) {
+	r.Findings = append(r.Findings, Finding{v, path, text, remedy})
+}
+
+const (
+	remedyStart  = "A start or muster repair makes it anew from the log"
+	remedyBackup = "Restore a backup: muster restore, with --log for what is left of the log"
+)
+
+// Directory checks the data directory, whose lock the caller holds. The error says that
+// reading itself failed; what is wrong is in the report.
+func Directory(ctx context.Context, dir string) (*Report, error) {
+	r := &Report{}
+	fsys := vfs.Default
+	if _, err := os.Stat(filepath.Join(dir, "log.json")); err == nil {
+		return nil, errors.New("the log of the directory is in Kafka: this checks directories with a log of their own")
+	}
+	if err := backup.CheckWhole(fsys, dir); err != nil {
+		r.add(Lost, dir, err.Error(), "")
+		return r, nil
+	}
+	if err := r.layout(dir); err != nil {
+		return nil, err
+	}
+	logDir := filepath.Join(dir, "log")
+	if _, err := os.Stat(logDir); errors.Is(err, fs.ErrNotExist) {
+		r.add(Lost, logDir, "the log is missing", remedyBackup)
+		return r, nil
+	}
+	checked, err := file.Check(fsys, logDir)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range checked.Findings {
+		switch {
+		case f.Err == nil:
+			r.add(Whole, f.Path, f.Note, "")
+		case f.Repairable:
+			r.RepairMeta = true
+			r.add(Repairable, f.Path, f.Err.Error(), "muster repair makes it anew from the segment files")
+		default:
+			r.add(Lost, f.Path, f.Err.Error(), remedyBackup)
+		}
+	}
+	if len(checked.Ends) == 0 {
+		return r, nil
+	}
+	r.Log, r.Starts, r.Ends = engine.LogName(checked.ID), checked.Starts, checked.Ends
+	state := filepath.Join(dir, "state")
+	for i := range r.Ends {
+		found, err := resolver.InspectState(fsys, state, r.Log, i, r.Starts[i], r.Ends[i])
+		if err != nil {
+			return nil, err
+		}
+		for _, f := range found {
+			switch {
+			case f.Err == nil && f.Offset < 0:
+				r.add(Note, f.Path, f.Note, "")
+			case f.Err == nil:
+				r.add(Whole, f.Path, f.Note, "")
+			case f.Repairable && checked.Whole():
+				r.add(Repairable, f.Path, f.Err.Error(), remedyStart)
+			case f.Repairable:
+				r.add(Repairable, f.Path, f.Err.Error(), "An older checkpoint serves, once the log is whole again")
+			default:
+				r.add(Lost, f.Path, f.Err.Error(), remedyBackup)
+			}
+		}
+	}
+	return r, r.history(ctx, dir)
+}
+
+// known are the names in a data directory.
+var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", "outbox", "moved.json", "migration.json", "control.sock", engine.BackupDir}
+
+// layout looks at the names in the directory.
+func (r *Report) layout(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("data directory: %w", err)
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		switch name := e.Name(); {
+		case name == engine.BackupDir:
+			r.add(Note, path, "left by a backup that was cut off; a start removes it", "")
+		case name == "moved.json":
+			r.add(Note, path, "the directory was moved by muster migrate, and is not served any more", "")
+		case strings.HasPrefix(name, engine.HistoryFile+".damaged-"):
+			r.add(Note, path, "set aside as damaged by an earlier start; it may be removed", "")
+		case !slices.Contains(known, name):
+			r.add(Note, path, "not a file of muster's; it is passed over", "")
+		}
+	}
+	return nil
+}
+
+// history checks the history file against the log and the state.
+func (r *Report) history(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, engine.HistoryFile)
+	whole := !slices.ContainsFunc(r.Starts, func(start int64) bool { return start > 0 })
+	wrong := func(text string) {
+		if whole {
+			r.add(Repairable, path, text, remedyStart)
+		} else {
+			r.add(Lost, path, text+", and the log was trimmed", remedyBackup)
+		}
+	}
+	switch _, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		wrong("the file is missing, unless history is in ClickHouse")
+		return nil
+	case err != nil:
+		return err
+	}
+	found, err := duckdb.Inspect(ctx, path, r.Log, duckdb.Options{})
+	if err != nil {
+		if !duckdb.Damaged(err) {
+			return err
+		}
+		wrong(err.Error())
+		return nil
+	}
+	for i, end := range r.Ends {
+		stored := func() (int64, error) { return found.Positions[i], nil }
+		if err := resolver.CheckStart(vfs.Default, filepath.Join(dir, "state"), r.Log, i, r.Starts[i], end, stored); err != nil {
+			r.add(Lost, path, err.Error(), "")
+			return nil
+		}
+	}
+	text := fmt.Sprintf("%d events, of all records below %s", found.Rows, offsets(found.Positions, len(r.Ends)))
+	if info, err := os.Stat(path + ".wal"); err == nil && info.Size() > 0 {
+		text += fmt.Sprintf("; %d bytes of it in %s.wal, which the next start moves into the file", info.Size(), filepath.Base(path))
+	}
+	r.add(Whole, path, text, "")
+	return nil
+}
+
+func offsets(positions map[int]int64, partitions int) string {
+	var out []string
+	for i := range partitions {
+		out = append(out, fmt.Sprint(positions[i]))
+	}
+	return strings.Join(out, ", ")
+}
