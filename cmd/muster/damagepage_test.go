@@ -46,7 +46,7 @@ func TestDamagePageAsWritten(t *testing.T) {
 		}
 		switch i {
 		case 3: // the log is damaged from here on, where the backup has it
-			flipAt(t, one(t, data+"/log/p0/*.log"), 2000)
+			damageByte(t, one(t, data+"/log/p0/*.log"), 2000)
 			ok(t, os.RemoveAll(data+"/state"))
 		case 4:
 			if code, _, errs := muster(t, "", "repair", "--data", restoredTo); code != 0 {

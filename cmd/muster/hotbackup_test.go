@@ -249,7 +249,7 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 	for name, damage := range map[string]func(log string){
 		"only the log is left":              func(string) {},
 		"and its meta file is lost":         func(log string) { ok(t, os.Remove(filepath.Join(log, "meta"))) },
-		"and a record of before is damaged": func(log string) { flipAt(t, filepath.Join(log, "p0", filepath.Base(segment)), 2000) },
+		"and a record of before is damaged": func(log string) { damageByte(t, filepath.Join(log, "p0", filepath.Base(segment)), 2000) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := filepath.Join(t.TempDir(), "log")
@@ -278,7 +278,7 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 	}
 	// A record behind the backup, well before the end of the log.
 	behind := int64(strings.Index(string(b), "later-2@x.io"))
-	refused(func(log string) { flipAt(t, filepath.Join(log, "p0", filepath.Base(segment)), behind) }, "does not continue the backup")
+	refused(func(log string) { damageByte(t, filepath.Join(log, "p0", filepath.Base(segment)), behind) }, "does not continue the backup")
 	other := t.TempDir()
 	serve(t, other).stop()
 	refused(func(log string) {
@@ -287,8 +287,8 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 	}, "the backup is of log")
 }
 
-// flipAt damages a byte of a file.
-func flipAt(t *testing.T, path string, at int64) {
+// damageByte damages a byte of a file.
+func damageByte(t *testing.T, path string, at int64) {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	ok(t, err)
