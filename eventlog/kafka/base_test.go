@@ -116,7 +116,7 @@ func TestBaseOutlivesItsRecord(t *testing.T) {
 	deleteRecords(t, l, 0, 11) // of Kafka's offsets: 510
 	l = mustOpen(t, opts)
 	wantBounds(t, l, 0, 510, 520)
-	got, err := logtest.ReadAll(within(t, 10*time.Second), l, 0, 510, 520)
+	got, err := logtest.ReadAll(within(t, time.Minute), l, 0, 510, 520)
 	if err != nil || !bytes.Equal(got[9], logtest.Payload(19, 50)) {
 		t.Fatal(err)
 	}
@@ -175,7 +175,7 @@ func TestBegin(t *testing.T) {
 	wantBounds(t, l, 0, 77, 78)
 	wantBounds(t, l, 2, 77, 77)
 	// The second one is a record like any other, a tick that does nothing.
-	got, err := logtest.ReadAll(within(t, 10*time.Second), l, 0, 77, 78)
+	got, err := logtest.ReadAll(within(t, time.Minute), l, 0, 77, 78)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestBaseBehindAnOpenLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	var damage *eventlog.CorruptError
-	if _, err := r.Next(within(t, 10*time.Second)); !errors.As(err, &damage) || !strings.Contains(err.Error(), "moved to this topic") {
+	if _, err := r.Next(within(t, time.Minute)); !errors.As(err, &damage) || !strings.Contains(err.Error(), "moved to this topic") {
 		t.Fatal(err)
 	}
 }

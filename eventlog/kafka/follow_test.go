@@ -202,7 +202,7 @@ func TestNothingUnacknowledgedIsHandedOverL1(t *testing.T) {
 	}
 	defer r.Close()
 	mustAppend(t, l, 0, []byte("first"))
-	if e, err := r.Next(within(t, 10*time.Second)); err != nil || string(e.Data) != "first" {
+	if e, err := r.Next(within(t, time.Minute)); err != nil || string(e.Data) != "first" {
 		t.Fatalf("%q, %v", e.Data, err)
 	}
 	second := logtest.Payload(2, 50_000)
@@ -222,7 +222,7 @@ func TestNothingUnacknowledgedIsHandedOverL1(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	if e, err := r.Next(within(t, 10*time.Second)); err != nil || string(e.Data) != string(second) || e.Offset != 1 {
+	if e, err := r.Next(within(t, time.Minute)); err != nil || string(e.Data) != string(second) || e.Offset != 1 {
 		t.Fatalf("%d %.20q, %v", e.Offset, e.Data, err)
 	}
 }
@@ -251,7 +251,7 @@ func TestWokenNodeReadsWhatOthersWroteL2(t *testing.T) {
 			catchUp := func() {
 				t.Helper()
 				for ; next < len(want); next++ {
-					if e, err := r.Next(within(t, 10*time.Second)); err != nil || e.Offset != int64(next) || string(e.Data) != want[next] {
+					if e, err := r.Next(within(t, time.Minute)); err != nil || e.Offset != int64(next) || string(e.Data) != want[next] {
 						t.Fatalf("record %d: %d, %q, %v, want %q", next, e.Offset, e.Data, err, want[next])
 					}
 				}
@@ -298,7 +298,7 @@ func TestMemoryIsBoundedWhileNobodyReadsQ1(t *testing.T) {
 	}
 	defer r.Close()
 	mustAppend(t, l, 0, []byte("x"))
-	if _, err := r.Next(within(t, 10*time.Second)); err != nil {
+	if _, err := r.Next(within(t, time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -317,7 +317,7 @@ func TestMemoryIsBoundedWhileNobodyReadsQ1(t *testing.T) {
 		t.Fatalf("%d bytes are kept, the limit is %d", kept, opts.OwnBytes)
 	}
 	for i := range int64(60) {
-		e, err := r.Next(within(t, 10*time.Second))
+		e, err := r.Next(within(t, time.Minute))
 		if err != nil || e.Offset != i+1 || string(e.Data) != string(logtest.Payload(i, 5000)) {
 			t.Fatalf("record %d: %d, %v", i, e.Offset, err)
 		}
@@ -340,7 +340,7 @@ func TestRetentionUnderAFollowerL2(t *testing.T) {
 	read := func(upTo int64) {
 		t.Helper()
 		for ; next < upTo; next++ {
-			e, err := r.Next(within(t, 10*time.Second))
+			e, err := r.Next(within(t, time.Minute))
 			if err != nil || e.Offset != next || string(e.Data) != string(logtest.Payload(next, 100)) {
 				t.Fatalf("record %d: %d, %v", next, e.Offset, err)
 			}

@@ -22,7 +22,7 @@ import (
 // kafka-go does not speak it.
 func deleteRecords(t testing.TB, l *Log, partition int, before int64) {
 	t.Helper()
-	c, err := l.connect(within(t, 10*time.Second), l.partitions[partition].leader.present().addr)
+	c, err := l.connect(within(t, time.Minute), l.partitions[partition].leader.present().addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +82,7 @@ func TestRetentionL1(t *testing.T) {
 	}
 	// It may hand out what it has.
 	for off := int64(11); ; off++ {
-		e, err := inside.Next(within(t, 10*time.Second))
+		e, err := inside.Next(within(t, time.Minute))
 		if errors.Is(err, eventlog.ErrTrimmed) {
 			break
 		}
@@ -90,7 +90,7 @@ func TestRetentionL1(t *testing.T) {
 			t.Fatal(e.Offset, err)
 		}
 	}
-	got, err := logtest.ReadAll(within(t, 10*time.Second), l, 0, 30, 50)
+	got, err := logtest.ReadAll(within(t, time.Minute), l, 0, 30, 50)
 	if err != nil || string(got[0]) != string(logtest.Payload(30, 500)) {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestWrittenByOthers(t *testing.T) {
 		}
 		w.Close()
 	}
-	got, err := logtest.ReadAll(within(t, 10*time.Second), l, 0, 0, int64(len(want)))
+	got, err := logtest.ReadAll(within(t, time.Minute), l, 0, 0, int64(len(want)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +152,7 @@ func TestOthersReadIt(t *testing.T) {
 		}
 		r := kgo.NewReader(kgo.ReaderConfig{Brokers: opts.Brokers, Topic: opts.Topic, MaxWait: 50 * time.Millisecond, MaxBytes: 1 << 20})
 		for i := range want {
-			m, err := r.ReadMessage(within(t, 10*time.Second))
+			m, err := r.ReadMessage(within(t, time.Minute))
 			if err != nil || string(m.Value) != want[i] || m.Key != nil || len(m.Headers) > 0 || m.Offset != int64(i) {
 				t.Fatalf("%s: %d: %.20q, %v, want %.20q", compression, m.Offset, m.Value, err, want[i])
 			}
@@ -162,7 +162,7 @@ func TestOthersReadIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := own.Next(within(t, 10*time.Second)); err != nil {
+		if _, err := own.Next(within(t, time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		// Retention counts from this time, the latest of a batch.

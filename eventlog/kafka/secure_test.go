@@ -159,7 +159,7 @@ func TestSecureKafka(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, err := r.Next(within(t, 10*time.Second))
+		e, err := r.Next(within(t, time.Minute))
 		if err != nil || string(e.Data) != mechanism {
 			t.Fatalf("%q, %v", e.Data, err)
 		}

@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	case "burn":
 		fmt.Println("ready")
 		memory := make([]byte, 64<<20)
-		for end := time.Now().Add(10 * time.Second); time.Now().Before(end); {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 			for i := range memory {
 				memory[i]++
 			}
@@ -57,7 +57,7 @@ func specFor(t *testing.T, role string) Spec {
 		Path: self, Env: []string{roleVariable + "=" + role},
 		LogFile:      filepath.Join(t.TempDir(), "child.log"),
 		Ready:        func(line string) bool { return strings.HasPrefix(line, "ready") },
-		ReadyTimeout: 10 * time.Second,
+		ReadyTimeout: time.Minute,
 	}
 }
 
@@ -126,7 +126,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	for range 100 {
+	for range 1000 {
 		u, err := UsageOf(p.PID())
 		if err != nil {
 			t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/signal"
@@ -73,9 +74,12 @@ func runFake(flaw string) error {
 	}
 	stopped := make(chan os.Signal, 1)
 	signal.Notify(stopped, syscall.SIGTERM)
+	ln, err := net.Listen("tcp", *listen)
+	if err != nil {
+		return err
+	}
 	failed := make(chan error, 1)
-	go func() { failed <- http.ListenAndServe(*listen, f.mux()) }()
-	time.Sleep(20 * time.Millisecond)
+	go func() { failed <- http.Serve(ln, f.mux()) }()
 	fmt.Println("ready on", *listen)
 	select {
 	case <-stopped:

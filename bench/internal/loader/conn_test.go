@@ -58,11 +58,11 @@ func TestConnReadsAnswers(t *testing.T) {
 		{"cut short", []string{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nok"}, "", 0, "EOF"},
 		{"endless head", []string{"HTTP/1.1 200 OK\r\nX: " + long}, "", 0, "head"},
 	} {
-		conn, err := Dial(serveRaw(t, c.pieces...), time.Second)
+		conn, err := Dial(serveRaw(t, c.pieces...), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := conn.SetDeadline(time.Now().Add(5 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		answer, err := conn.Do([]byte("GET / HTTP/1.1\r\n\r\n"))

@@ -51,7 +51,7 @@ func serveFunc(t *testing.T, h fasthttp.RequestHandler) string {
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(l) }()
 	t.Cleanup(func() {
-		ctx, stop := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 		defer stop()
 		if err := s.ShutdownWithContext(ctx); err != nil {
 			t.Error(err)
