@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -20,7 +22,21 @@ type Ops struct {
 	inner   atomic.Pointer[inner]
 	state   atomic.Int32
 	loading atomic.Pointer[func() []int]
+	opens   sync.Once
+	opened  chan struct{} // closed by Open
+	held    atomic.Int32  // requests that wait for it
+	// patience is startPatience but in tests.
+	patience time.Duration
 }
+
+const (
+	// startPatience is how long a request that comes while the service starts waits for
+	// it before it is refused. Clients that try again at once would otherwise take the
+	// processor that the start needs.
+	startPatience = 500 * time.Millisecond
+	// maxHeld bounds the requests that wait; more are refused at once.
+	maxHeld = 4096
+)
 
 type inner struct {
 	handler fasthttp.RequestHandler
@@ -43,7 +59,7 @@ func NewOps(set *metrics.Set, refuse Refuser) *Ops {
 	if refuse == nil {
 		refuse = func(ctx *fasthttp.RequestCtx, _ string, status int, text string) { Refuse(ctx, status, text) }
 	}
-	return &Ops{metrics: set, refuse: refuse}
+	return &Ops{metrics: set, refuse: refuse, opened: make(chan struct{}), patience: startPatience}
 }
 
 // Open lets requests through to handler. failed says why the service cannot go
@@ -51,6 +67,21 @@ func NewOps(set *metrics.Set, refuse Refuser) *Ops {
 func (o *Ops) Open(handler fasthttp.RequestHandler, failed func() error) {
 	o.inner.Store(&inner{handler, failed})
 	o.state.Store(opsServing)
+	o.opens.Do(func() { close(o.opened) })
+}
+
+// await waits for Open for a while, and returns what it opened, nil if it did not.
+func (o *Ops) await() *inner {
+	defer o.held.Add(-1)
+	if o.held.Add(1) <= maxHeld {
+		t := time.NewTimer(o.patience)
+		defer t.Stop()
+		select {
+		case <-o.opened:
+		case <-t.C:
+		}
+	}
+	return o.inner.Load()
 }
 
 // Loading has /readyz tell which partitions of the log are being loaded: a
@@ -81,6 +112,9 @@ func (o *Ops) Handle(ctx *fasthttp.RequestCtx) {
 		metrics.WriteProcessMetrics(&samples)
 		exposition.Write(ctx, samples.Bytes()) //nolint:errcheck // it writes to memory
 	default:
+		if in == nil {
+			in = o.await()
+		}
 		if in == nil {
 			o.refuse(ctx, string(ctx.Path()), fasthttp.StatusServiceUnavailable, "the server is starting; try again in a moment")
 			ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, "2")

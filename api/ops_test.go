@@ -35,6 +35,42 @@ func TestOps(t *testing.T) {
 	want("/healthz", 200, "alive")
 }
 
+// TestRequestsWaitForTheStart: a request that comes while the service starts is held for
+// a while, so that clients that try again at once do not keep it from starting: it is
+// answered when the service opens, and refused when that takes longer.
+func TestRequestsWaitForTheStart(t *testing.T) {
+	ask := func(o *Ops) (status int, took time.Duration) {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.SetRequestURI("/api/v1/events")
+		begun := time.Now()
+		o.Handle(&ctx)
+		return ctx.Response.StatusCode(), time.Since(begun)
+	}
+	if status, took := ask(NewOps(nil, nil)); status != 503 || took < startPatience {
+		t.Errorf("while it starts: %d after %v", status, took)
+	}
+	o := NewOps(nil, nil)
+	o.patience = time.Hour
+	answers := make(chan int, 1)
+	go func() {
+		status, _ := ask(o)
+		answers <- status
+	}()
+	for o.held.Load() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	o.Open(func(ctx *fasthttp.RequestCtx) { ctx.SetStatusCode(202) }, func() error { return nil })
+	if status := <-answers; status != 202 {
+		t.Errorf("a request that waited: %d", status)
+	}
+	o = NewOps(nil, nil)
+	o.patience = time.Hour
+	o.held.Store(maxHeld)
+	if status, _ := ask(o); status != 503 {
+		t.Errorf("one too many: %d", status)
+	}
+}
+
 func TestMetrics(t *testing.T) {
 	h := &memHistory{}
 	s := newService(t, h, nil)
