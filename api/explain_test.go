@@ -326,10 +326,10 @@ func TestExplainHistoryDown(t *testing.T) {
 	h.set(nil, hold)
 	t.Run("slow, without activity", without)
 	// Little time only for what must not be answered in time.
-	was := s.api.opts
+	was := s.api.opts.EvaluationTimeout
 	s.api.opts.EvaluationTimeout = 300 * time.Millisecond
 	t.Run("slow, with activity", with)
-	s.api.opts = was
+	s.api.opts.EvaluationTimeout = was
 	h.set(nil, nil)
 	close(hold)
 	if got, _ := s.explain(through, id); !got.Member || !got.Definition.Facts.Definition.Holds {

@@ -243,7 +243,7 @@ func TestHistoryDown(t *testing.T) {
 	was := s.api.opts
 	s.api.opts.EvaluationTimeout, s.api.opts.ListTimeout = 300*time.Millisecond, 100*time.Millisecond
 	t.Run("slow", check)
-	s.api.opts = was
+	s.api.opts.EvaluationTimeout, s.api.opts.ListTimeout = was.EvaluationTimeout, was.ListTimeout
 	h.set(nil, nil)
 	close(hold)
 	var got segmentAnswer
