@@ -172,7 +172,8 @@ type rebuild struct {
 // openRebuild loads the newest state of a rebuilding that was cut off, if history
 // has all rows below it, or the empty state.
 func (p *partition) openRebuild(stored int64) (*rebuild, error) {
-	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoints{fs: p.ckpt.fs, dir: p.ckpt.path(dirRebuild), log: p.ckpt.log, damaged: p.ckpt.damaged}}
+	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoints{fs: p.ckpt.fs, dir: p.ckpt.path(dirRebuild), log: p.ckpt.log,
+		damaged: p.ckpt.damaged, disk: p.ckpt.disk, fatal: p.ckpt.fatal}}
 	offsets, err := b.ckpt.list()
 	if err != nil {
 		return nil, err
