@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/api"
+)
+
+// batch sends a batch of events of a type, of a hundred people.
+func (s *server) batch(kind string, first, n int) {
+	s.t.Helper()
+	var b strings.Builder
+	b.WriteString(`{"events":[`)
+	for i := range n {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, `{"event_type":%q,"user":{"email":"p%d@x.io"},"properties":{"n":%d}}`, kind, (first+i)%100, first+i)
+	}
+	b.WriteString(`]}`)
+	var a struct{ Accepted int }
+	if status := s.call("POST", "/api/v1/events/batch", b.String(), &a, "X-App-Id", s.creds.AppID, "X-App-Secret", s.creds.AppSecret); status != 202 || a.Accepted != n {
+		s.t.Fatalf("batch: %d, %d accepted", status, a.Accepted)
+	}
+}
+
+// exported counts the events that the export writes, each once, when history has all;
+// ok is false while it is being rebuilt, and the answer then says so.
+func (s *server) exported() (n int, ok bool) {
+	s.t.Helper()
+	var in struct{ Data struct{ Token string } }
+	if s.token == "" {
+		s.call("POST", api.Prefix+"/session", fmt.Sprintf(`{"email":%q,"password":%q}`, s.creds.ConsoleEmail, s.creds.ConsolePassword), &in)
+		s.token = in.Data.Token
+	}
+	req, err := http.NewRequestWithContext(s.t.Context(), "GET", s.origin+api.Prefix+"/export/events", nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+s.token)
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	switch {
+	case res.StatusCode == http.StatusServiceUnavailable:
+		if !strings.Contains(string(b), "history is") || res.Header.Get("Retry-After") == "" {
+			s.t.Fatalf("while history is rebuilt: %s, Retry-After %q", b, res.Header.Get("Retry-After"))
+		}
+		return 0, false
+	case err != nil || res.StatusCode != http.StatusOK:
+		return 0, false // damage was met in the middle of the answer
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(string(b)) {
+		at := strings.Index(line, `"properties":`)
+		key := line[at : strings.Index(line[at:], "}")+at]
+		if seen[key] {
+			s.t.Fatalf("exported twice: %s", line)
+		}
+		seen[key] = true
+	}
+	return len(seen), true
+}
+
+// TestL2KilledWhileHistoryIsRebuilt: history is lost at each start, events go on
+// arriving, and the server is killed at any moment of the rebuilding: in the end
+// history has each event once (L1, L2). Until then whatever asks it is told so.
+func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
+	t.Parallel()
+	kills := 4
+	if os.Getenv("MUSTER_LONG") != "" {
+		kills = 20
+	}
+	dir := t.TempDir()
+	rng := rand.New(rand.NewPCG(7, 7))
+	s := serve(t, dir, "--checkpoint-interval", "100ms")
+	sent := 0
+	for range 20 {
+		s.batch("seen", sent, 1000)
+		sent += 1000
+	}
+	for range kills {
+		s.kill()
+		for _, name := range []string{"history.duckdb", "history.duckdb.wal"} {
+			if err := os.Remove(filepath.Join(dir, "data", name)); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+		}
+		s = serve(t, dir, "--checkpoint-interval", "100ms")
+		s.batch("seen", sent, 10)
+		sent += 10
+		time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond) // the moment of a kill is random
+	}
+	s.kill()
+	s = serve(t, dir)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	for {
+		n, whole := s.exported()
+		if whole && n == sent {
+			break
+		}
+		if whole && n != sent || ctx.Err() != nil {
+			t.Fatalf("%d events in history, want %d\n%s", n, sent, s.log())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if n := s.events("seen"); n != sent {
+		t.Errorf("%d events in the state, want %d", n, sent)
+	}
+	s.stop()
+}
