@@ -39,6 +39,7 @@ func busy(what string) *problem {
 // service's own and belongs in its log.
 func classify(err error) (p *problem, ours bool) {
 	var refusal *resolver.Refusal
+	var rebuilding *query.RebuildingError
 	switch {
 	case errors.As(err, &p):
 		return p, false
@@ -51,6 +52,8 @@ func classify(err error) (p *problem, ours bool) {
 	case errors.Is(err, resolver.ErrNotOwner):
 		return &problem{status: http.StatusServiceUnavailable, retryAfter: time.Second,
 			message: "the account is moving between nodes; nothing was changed, try again in a moment"}, false
+	case errors.As(err, &rebuilding):
+		return &problem{status: http.StatusServiceUnavailable, retryAfter: 5 * time.Second, message: rebuilding.Error()}, false
 	case errors.Is(err, query.ErrUnavailable):
 		return &problem{status: http.StatusServiceUnavailable, retryAfter: 5 * time.Second,
 			message: "history is not available at present; events are stored, live segments counted; try again later"}, true

@@ -1,9 +1,21 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
 )
+
+// TestRebuildingIsTold: whoever asks history while it is rebuilt learns how far it is.
+func TestRebuildingIsTold(t *testing.T) {
+	p, ours := classify(fmt.Errorf("%w: %w", resolver.ErrUnavailable, &query.RebuildingError{Done: 12, Total: 50}))
+	if p.status != 503 || ours || p.retryAfter == 0 || !strings.Contains(p.message, "12 of 50 records") {
+		t.Errorf("%+v", p)
+	}
+}
 
 // TestErrors is the table of what is refused: by whom, with which status and
 // which field.

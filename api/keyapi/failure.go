@@ -80,6 +80,7 @@ func tooMany(wait time.Duration) error {
 func classify(err error) (f *failure, ours bool) {
 	var refusal *resolver.Refusal
 	var event *ingest.EventError
+	var rebuilding *query.RebuildingError
 	switch {
 	case errors.As(err, &f):
 		return f, false
@@ -93,6 +94,9 @@ func classify(err error) (f *failure, ours bool) {
 		return &failure{code: codeUnavailable, message: "The server is overloaded; nothing was changed. Try again in a moment.", retryAfter: 2}, false
 	case errors.Is(err, resolver.ErrNotOwner):
 		return &failure{code: codeUnavailable, message: "The account is moving between nodes; nothing was changed. Try again in a moment.", retryAfter: 1}, false
+	case errors.As(err, &rebuilding):
+		return &failure{code: codeUnavailable, retryAfter: 5, message: fmt.Sprintf(
+			"History is being rebuilt from the log: %d of %d records are done. Events are stored and live segments counted. Try again later.", rebuilding.Done, rebuilding.Total)}, false
 	case errors.Is(err, query.ErrUnavailable):
 		return &failure{code: codeUnavailable, message: "History is not available at present. Events are stored and live segments counted. Try again later.", retryAfter: 5}, true
 	case errors.Is(err, context.DeadlineExceeded):

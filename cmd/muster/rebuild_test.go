@@ -56,7 +56,7 @@ func (s *server) exported() (n int, ok bool) {
 	b, err := io.ReadAll(res.Body)
 	switch {
 	case res.StatusCode == http.StatusServiceUnavailable:
-		if !strings.Contains(string(b), "history is") || res.Header.Get("Retry-After") == "" {
+		if !strings.Contains(string(b), "history is being rebuilt from the log: ") && !strings.Contains(string(b), "history is not available") || res.Header.Get("Retry-After") == "" {
 			s.t.Fatalf("while history is rebuilt: %s, Retry-After %q", b, res.Header.Get("Retry-After"))
 		}
 		return 0, false
