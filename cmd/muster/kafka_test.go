@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api"
 	servers "github.com/musterhq/muster/internal/services"
 )
 
@@ -320,7 +321,16 @@ func TestWhatDoesNotBelongTogether(t *testing.T) {
 
 	run("files")
 	refuse("--kafka", "not in Kafka", "files/data", append(otherTopic[:4:4], clickHouse...)...)
-	refuse("a new history for an old state", "rows are missing", "files/data", clickHouse...)
+	// A new history for an old state is filled from the log.
+	s := serve(t, filepath.Join(dir, "files"), clickHouse...)
+	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
+	until(t, "all events in the new history", func() bool {
+		var x struct{ Data struct{ Events []any } }
+		s.console("GET", "/catalog", "", nil) // signs in
+		status := s.call("GET", api.Prefix+"/profiles/"+profile+"/events", "", &x, "Authorization", "Bearer "+s.token)
+		return status == 200 && len(x.Data.Events) == 2
+	})
+	s.stop()
 
 	// The log in files with history in ClickHouse.
 	mixed := clickHouseArgs(t)
