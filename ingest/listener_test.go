@@ -212,7 +212,7 @@ func TestSlowHeadIsCut(t *testing.T) {
 		"nothing":              "",
 		"half a line":          "POST /api",
 		"half a head":          "POST /api/v1/events HTTP/1.1\r\nHost: x\r\n",
-		"half of a small body": "POST /api/v1/events HTTP/1.1\r\n" + credentials + "Content-Length: 50\r\n\r\n{",
+		"half of a small body": "POST /api/v1/events HTTP/1.1\r\n" + credentials + "Content-Length: 5000\r\n\r\n{",
 		"a request, then half": post("events", goodEvent) + "POST /api/v1/events HTTP/1.1\r\nHost: x\r\n",
 	}
 	t.Run("slow", func(t *testing.T) { // all at once

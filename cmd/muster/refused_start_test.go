@@ -76,6 +76,7 @@ func TestRefusedStart(t *testing.T) {
 	until(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 20 })
 	s.kill()
 	data := filepath.Join(base, "data")
+	ok(t, os.Remove(filepath.Join(data, "control.sock"))) // a socket cannot be copied
 	segment := filepath.Join("log", "p0", fmt.Sprintf("%020d.log", 0))
 	tear(t, filepath.Join(data, segment))
 	ok(t, os.MkdirAll(filepath.Join(data, "state", "p0", "checkpoints", "tmp-1"), 0o755))
@@ -152,7 +153,7 @@ func TestRefusedStart(t *testing.T) {
 			ok(t, os.WriteFile(filepath.Join(dir, "data", "log.json"), []byte(`{"kind":"kafka","cluster":"c","topic":"t","node":"n"}`), 0o600))
 		}, nil, "--kafka"},
 		{"kafka", nil, []string{"--kafka", "127.0.0.1:1", "--kafka-topic", "t", "--clickhouse", "clickhouse://127.0.0.1:1/x", "--cluster-secret", strings.Repeat("s", 40), "--advertise", "127.0.0.1:1"}, ""},
-		{"port taken", nil, []string{"--listen", blocked.Addr().String()}, "--listen"},
+		{"port taken", nil, []string{"--listen", blocked.Addr().String(), "--start-timeout", "100ms"}, "--listen"},
 		{"wrong TLS mode", nil, []string{"--smtp", "127.0.0.1:25", "--smtp-tls", "perhaps"}, "smtp tls"},
 		{"negative interval", nil, []string{"--checkpoint-interval", "-1s"}, ""},
 		{"too little memory", nil, []string{"--history-memory", "1KiB"}, "MemoryLimitBytes"},

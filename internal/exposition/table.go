@@ -90,6 +90,11 @@ var Metrics = []Metric{
 	// History.
 	{"muster_history_failing", Gauge, "", "1 while history refuses rows."},
 	{"muster_history_rebuilding", Gauge, "", "1 while rows that history lost are made anew from the log."},
+	{"muster_backups_total", Counter, "", "Backups of the running service by result."},
+	{"muster_backup_sent_bytes_total", Counter, "bytes", "Bytes sent to the storage of backups."},
+	{"muster_backup_newest_timestamp_seconds", Gauge, "seconds", "When the newest backup of this process was begun, in Unix time."},
+	{"muster_backup_interval_seconds", Gauge, "seconds", "Time between backups on a schedule (--backup-interval)."},
+	{"muster_backup_running", Gauge, "", "1 while a backup is made."},
 	{"muster_repairs_total", Counter, "", "Damaged checkpoints passed over, and rebuildings of history begun."},
 	{"muster_history_offset", Gauge, "", "Offset up to which history has all rows."},
 	{"muster_history_lag_records", Gauge, "", "Records applied that history lacks."},
