@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -74,7 +75,52 @@ func (p *process) signal(sig syscall.Signal) error {
 }
 
 // freeze stops its time: connections stay, nothing is answered.
-func (p *process) freeze() error { return p.signal(syscall.SIGSTOP) }
+// freeze stops its time: connections stay, nothing is answered. It returns once every thread of the process has stopped: the signal takes a
+// moment, in which a server may still answer.
+func (p *process) freeze() error {
+	if err := p.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	cmd := p.mu.cmd
+	p.mu.Unlock()
+	if cmd == nil {
+		return nil
+	}
+	for end := time.Now().Add(freezeTime); ; time.Sleep(time.Millisecond) {
+		stopped, err := allStopped(cmd.Process.Pid)
+		if err != nil || stopped {
+			return err
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("%s: process %d does not stop", p.name, cmd.Process.Pid)
+		}
+	}
+}
+
+const freezeTime = 30 * time.Second
+
+// allStopped reports whether the kernel has stopped all threads of a process.
+func allStopped(pid int) (bool, error) {
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil {
+		return false, err
+	}
+	for _, path := range tasks {
+		b, err := os.ReadFile(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // the thread has ended
+		}
+		if err != nil {
+			return false, err
+		}
+		// The state follows the name, which is in brackets and may hold any.
+		if i := strings.LastIndexByte(string(b), ')'); i < 0 || i+2 >= len(b) || b[i+2] != 'T' && b[i+2] != 'Z' {
+			return false, nil
+		}
+	}
+	return true, nil
+}
 
 // thaw ends freeze.
 func (p *process) thaw() error { return p.signal(syscall.SIGCONT) }
