@@ -268,6 +268,14 @@ func (a *API) exportEvents(c *call) (any, error) {
 	if t := string(c.QueryArgs().Peek("event_type")); t != "" {
 		types = []string{t}
 	}
+	// A history that cannot answer is told before the answer begins.
+	var cut query.Cut
+	if err := a.read(c, func(v *resolver.View) error { cut = v.Cut(); return nil }); err != nil {
+		return nil, err
+	}
+	if err := a.opts.Node.WaitHistory(c.ctx, cut); err != nil {
+		return nil, err
+	}
 	return a.export(c, func(ctx context.Context, e *Exporter, w io.Writer) error { return e.Events(ctx, account, types, w) })
 }
 

@@ -1,6 +1,7 @@
 package eventlog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -41,10 +42,17 @@ type CorruptError struct {
 	Offset int64
 	// Reason says what was expected and what was found.
 	Reason string
+	// Remedy is what to do, a clause; empty for what only a backup can bring back.
+	Remedy string
 }
 
 func (e *CorruptError) Error() string {
-	return fmt.Sprintf("%s is damaged at byte %d (record offset %d): %s. Restore it from a backup; see \"When something is damaged\" in docs/operations.md", e.File, e.Position, e.Offset, e.Reason)
+	place := ""
+	if e.Position != 0 || e.Offset != 0 {
+		place = fmt.Sprintf(" at byte %d (record offset %d)", e.Position, e.Offset)
+	}
+	return fmt.Sprintf("%s is damaged%s: %s. %s; see \"When something is damaged\" in docs/operations.md",
+		e.File, place, e.Reason, cmp.Or(e.Remedy, "Restore it from a backup"))
 }
 
 // Entry is one record as read from a log.

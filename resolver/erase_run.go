@@ -81,6 +81,9 @@ func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 		if err := p.checkpointBeyond(ctx, upTo); err != nil {
 			return err
 		}
+		if err := p.ckpt.removeSetAside(); err != nil { // they may have the erased
+			return err
+		}
 	}
 	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: b.account}
 	if err := p.node.stamp(&env); err != nil {

@@ -214,16 +214,9 @@ func (p *partition) setAside(offsets []int64) error {
 		return nil
 	}
 	fs, dir := p.ckpt.fs, p.ckpt.path(dirCheckpoints)
-	names, err := fs.List(dir)
+	err := p.ckpt.removeSetAside()
 	if err != nil {
 		return err
-	}
-	for _, n := range names {
-		if strings.HasPrefix(n, damagedPrefix) {
-			if err := fs.RemoveAll(fs.PathJoin(dir, n)); err != nil {
-				return err
-			}
-		}
 	}
 	for i, o := range offsets {
 		from := fs.PathJoin(dir, checkpointName(o))
@@ -237,6 +230,22 @@ func (p *partition) setAside(offsets []int64) error {
 		}
 	}
 	return syncDir(fs, dir)
+}
+
+// removeSetAside removes the checkpoints that were set aside.
+func (c *checkpoints) removeSetAside() error {
+	names, err := c.fs.List(c.path(dirCheckpoints))
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, damagedPrefix) {
+			if err := c.fs.RemoveAll(c.path(dirCheckpoints, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 // ErrStateDamaged means that files of the state were found damaged while it was

@@ -446,6 +446,16 @@ func (p *partition) close(ctx context.Context) error {
 	return p.closeErr
 }
 
+// erasuresPending is how many erasures are not out of all files.
+func (p *partition) erasuresPending() (n int) {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	for _, a := range p.accountsByIndex() {
+		n += len(a.erasing)
+	}
+	return n
+}
+
 func (p *partition) closeOnce(ctx context.Context) error {
 	p.stop()
 	p.ckpt.disk.close()
@@ -472,6 +482,11 @@ func (p *partition) closeOnce(ctx context.Context) error {
 		} else if isFull(err) {
 			p.log.Warn("no checkpoint at shutdown, the disk is full: the next start replays the rest, and needs space", "error", err)
 			err = nil
+		} else if err != nil {
+			err = fmt.Errorf("no checkpoint could be written at the stop of partition %d; nothing is lost, the next start makes the state anew from the checkpoint before or from the log: %w", p.id, err)
+		}
+		if n := p.erasuresPending(); n > 0 {
+			p.log.Warn("erasures are not out of all files yet; the next start goes on with them", "erasures", n)
 		}
 	}
 	p.feed.close()

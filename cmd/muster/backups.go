@@ -133,6 +133,16 @@ func (b *backupService) start(ctx context.Context) (stop func() error, err error
 	}, nil
 }
 
+// reachable refuses a place that is not there any more, such as a directory on a disk
+// that was unmounted: it would be made anew on the disk below.
+func (b *backupService) reachable(ctx context.Context) error {
+	bucket, err := blobtree.OpenBucket(ctx, b.c.backup.to)
+	if err != nil {
+		return err
+	}
+	return bucket.Close()
+}
+
 // schedule makes backups until ctx ends: the first once the newest one there is as old
 // as the interval.
 func (b *backupService) schedule(ctx context.Context, place *backup.Place) {
@@ -154,7 +164,10 @@ func (b *backupService) schedule(ctx context.Context, place *backup.Place) {
 			}
 			begun := time.Now()
 			var done backup.Done
-			if done, err = b.eng.Backup(ctx, place, nil); err == nil {
+			if err = b.reachable(ctx); err == nil {
+				done, err = b.eng.Backup(ctx, place, nil)
+			}
+			if err == nil {
 				log.Info("made a backup", "name", done.Name, "files", done.Files, "bytes", done.Bytes, "sent_bytes", done.SentBytes, "took", time.Since(begun))
 				b.eng.NoteBackup(begun)
 				due, retry = begun.Add(b.c.backup.interval), backupNotes

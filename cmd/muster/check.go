@@ -99,9 +99,9 @@ func (p *process) verdict(dir string, r *datacheck.Report) error {
 	}
 	switch r.Verdict() {
 	case datacheck.Repairable:
-		return exitError{exitDamaged, fmt.Errorf("%s is damaged in %d places, and nothing is lost: muster repair mends it", dir, counts[datacheck.Repairable])}
+		return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: muster repair mends it", dir, counts[datacheck.Repairable])}
 	case datacheck.Lost:
-		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew, in %d places: see docs/operations.md, \"When something is damaged\"", dir, counts[datacheck.Lost])}
+		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew (places: %d): see docs/operations.md, \"When something is damaged\"", dir, counts[datacheck.Lost])}
 	}
 	fmt.Fprintf(p.stderr, "%s is whole: %d files and checkpoints were checked\n", dir, counts[datacheck.Whole])
 	return nil

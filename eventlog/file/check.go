@@ -57,6 +57,7 @@ func Check(fsys vfs.FS, dir string) (out Checked, err error) {
 		again, e := metaFromSegments(fsys, dir)
 		if e == nil {
 			out.ID, partitions = again.value, int(again.number)
+			err = withMetaRemedy(err)
 		}
 		c.found(Finding{Path: fsys.PathJoin(dir, metaName), Err: err, Repairable: e == nil})
 		if e != nil {

@@ -139,9 +139,9 @@ func (r *Resilient) open(ctx context.Context) (*Store, error) {
 // setAside renames the file and its write-ahead log. Earlier ones that were set aside
 // are removed: they are for looking at, and the disk is bounded.
 func (r *Resilient) setAside() error {
-	old, err := filepath.Glob(r.path + setAsideMark + "*")
+	old, err := r.asides()
 	if err != nil {
-		return fmt.Errorf("history: %w", err)
+		return err
 	}
 	aside := r.path + setAsideMark + r.now().UTC().Format("20060102T150405.000Z")
 	for _, suffix := range []string{"", ".wal"} {
@@ -156,6 +156,21 @@ func (r *Resilient) setAside() error {
 		return fmt.Errorf("history: set the damaged file aside: %w", err)
 	}
 	return nil
+}
+
+// asides are the files that were set aside.
+func (r *Resilient) asides() ([]string, error) {
+	names, err := os.ReadDir(filepath.Dir(r.path))
+	if err != nil {
+		return nil, fmt.Errorf("history: %w", err)
+	}
+	var out []string
+	for _, n := range names {
+		if strings.HasPrefix(n.Name(), filepath.Base(r.path)+setAsideMark) {
+			out = append(out, filepath.Join(filepath.Dir(r.path), n.Name()))
+		}
+	}
+	return out, nil
 }
 
 // Replaced is how many files were set aside since the start.
@@ -449,9 +464,19 @@ func (r *Resilient) Moves(ctx context.Context, q query.MovesQuery) (out []query.
 	return out, err
 }
 
-// Erase implements [query.History].
+// Erase implements [query.History]. Files that were set aside go: they may have what
+// is erased.
 func (r *Resilient) Erase(ctx context.Context, q query.EraseQuery) error {
-	return r.with(ctx, nil, func(s *Store) error { return s.Erase(ctx, q) })
+	if err := r.with(ctx, nil, func(s *Store) error { return s.Erase(ctx, q) }); err != nil {
+		return err
+	}
+	asides, err := r.asides()
+	for _, path := range asides {
+		if e := os.Remove(path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, fmt.Errorf("history: erase: %w", e))
+		}
+	}
+	return err
 }
 
 // Usage implements [query.History].

@@ -261,6 +261,13 @@ func TestDamageWhileOpen(t *testing.T) {
 	if aside, err := filepath.Glob(path + setAsideMark + "*"); err != nil || len(aside) != 1 || !strings.HasSuffix(aside[0], "20010909T014640.000Z") {
 		t.Errorf("set aside: %v %v", aside, err)
 	}
+	// It may have what is erased.
+	if err := r.Erase(ctx, query.EraseQuery{Cut: cut, Account: 7, Ordinals: []uint32{1}}); err != nil {
+		t.Fatal(err)
+	}
+	if aside, err := filepath.Glob(path + setAsideMark + "*"); err != nil || len(aside) != 0 {
+		t.Errorf("after an erasure: %v %v", aside, err)
+	}
 }
 
 func errOf[T any](_ T, err error) error { return err }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/cmd/muster/internal/backup"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
@@ -113,9 +114,9 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 			r.add(Whole, f.Path, f.Note, "")
 		case f.Repairable:
 			r.RepairMeta = true
-			r.add(Repairable, f.Path, f.Err.Error(), "muster repair makes it anew from the segment files")
+			r.add(Repairable, f.Path, f.Err.Error(), unlessSaid(f.Err, "muster repair makes it anew from the segment files"))
 		default:
-			r.add(Lost, f.Path, f.Err.Error(), remedyBackup)
+			r.add(Lost, f.Path, f.Err.Error(), unlessSaid(f.Err, remedyBackup))
 		}
 	}
 	if len(checked.Ends) == 0 {
@@ -144,6 +145,15 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 		}
 	}
 	return r, r.history(ctx, dir)
+}
+
+// unlessSaid is a remedy, or nothing where the error names one itself.
+func unlessSaid(err error, remedy string) string {
+	var damaged *eventlog.CorruptError
+	if errors.As(err, &damaged) {
+		return ""
+	}
+	return remedy
 }
 
 // known are the names in a data directory.

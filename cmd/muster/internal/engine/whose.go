@@ -6,7 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
+	"syscall"
 )
 
 // HistoryFile is the database of history in a data directory.
@@ -33,35 +36,99 @@ func checkWhose(dir string, mine []string) error {
 	if _, found, err := readLogName(dir); err != nil || found {
 		return err
 	}
+	foreign := ""
 	for _, e := range entries {
-		switch name := e.Name(); {
-		case name == "state" || name == HistoryFile || name == HistoryFile+".wal":
+		path := filepath.Join(dir, e.Name())
+		switch whose, err := whoseEntry(path, e); {
+		case err != nil:
+			return err
+		case whose == leftOver:
 			return fmt.Errorf("%w: %s has %s, but no records in %s. Put the log back that belongs to it, restore a backup, or name an empty directory with --data",
-				ErrNoLog, dir, name, filepath.Join(dir, "log"))
-		case name == "LOCK" || name == "log" || name == "outbox" || name == "lost+found" || strings.HasPrefix(name, HistoryFile), strings.HasSuffix(name, ".tmp"):
-		case isMine(filepath.Join(dir, name), mine):
-		default:
-			return fmt.Errorf("%w: %s is not empty, it has %s. Name an empty directory with --data, or one that is not there", ErrNotOurs, dir, name)
+				ErrNoLog, dir, e.Name(), filepath.Join(dir, "log"))
+		case whose == somebodys && foreign == "" && !isMine(path, mine):
+			foreign = e.Name()
 		}
+	}
+	if foreign != "" {
+		return fmt.Errorf("%w: %s is not empty, it has %s. Name an empty directory with --data, or one that is not there", ErrNotOurs, dir, foreign)
 	}
 	return nil
 }
 
+// Whose an entry of a directory without a log is.
+const (
+	harmless  = iota // a start that was cut off leaves it
+	leftOver         // of a data directory whose log is gone
+	somebodys        // not muster's
+)
+
+func whoseEntry(path string, e fs.DirEntry) (whose int, err error) {
+	switch name := e.Name(); {
+	case name == "state" || name == "control.sock" || name == BackupDir || strings.HasPrefix(name, HistoryFile):
+		return leftOver, nil
+	case name == "outbox" && e.IsDir():
+		inside, err := os.ReadDir(path)
+		if err != nil {
+			return 0, fmt.Errorf("data directory: %w", err)
+		}
+		if len(inside) > 0 {
+			return leftOver, nil
+		}
+		return harmless, nil
+	case name == "log" && e.IsDir():
+		return whoseLog(path)
+	case name == "LOCK" || name == "lost+found" || name == logFile+".tmp":
+		return harmless, nil
+	}
+	return somebodys, nil
+}
+
+// whoseLog judges a directory log that has neither a meta file nor a segment.
+func whoseLog(path string) (whose int, err error) {
+	inside, err := os.ReadDir(path)
+	if err != nil {
+		return 0, fmt.Errorf("data directory: %w", err)
+	}
+	for _, e := range inside {
+		name := e.Name()
+		if name != "LOCK" && name != "meta.tmp" && !partitionDir.MatchString(name) {
+			return somebodys, nil
+		}
+	}
+	return harmless, nil
+}
+
+var (
+	partitionDir = regexp.MustCompile(`^p[0-9]+$`)
+	segmentFile  = regexp.MustCompile(`^[0-9]{20}\.log$`)
+)
+
 // hasLog reports whether a directory has a log of its own, or the part of one: its
 // meta file, or a segment.
 func hasLog(dir string) (bool, error) {
-	for _, pattern := range []string{"log/meta", "log/p*/*.log"} {
-		found, err := filepath.Glob(filepath.Join(escapeGlob(dir), pattern))
-		if err != nil || len(found) > 0 {
-			return len(found) > 0, err
+	inside, err := os.ReadDir(filepath.Join(dir, "log"))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("data directory: %w", err)
+	}
+	for _, e := range inside {
+		if e.Name() == "meta" {
+			return true, nil
+		}
+		if !partitionDir.MatchString(e.Name()) || !e.IsDir() {
+			continue
+		}
+		files, err := os.ReadDir(filepath.Join(dir, "log", e.Name()))
+		if err != nil {
+			return false, fmt.Errorf("data directory: %w", err)
+		}
+		if slices.ContainsFunc(files, func(f fs.DirEntry) bool { return segmentFile.MatchString(f.Name()) }) {
+			return true, nil
 		}
 	}
 	return false, nil
-}
-
-// escapeGlob quotes what has a meaning in a pattern.
-func escapeGlob(path string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(path)
 }
 
 func isMine(path string, mine []string) bool {
