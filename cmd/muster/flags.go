@@ -51,6 +51,6 @@ func (p *process) engineOptions(e *engineFlags, log *slog.Logger, maxRecordBytes
 		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads,
 		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
 		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
-		Checkpoints: *e.checkpoints, TrimLog: *e.trimLog, End: ender(p.stderr),
+		Checkpoints: *e.checkpoints, TrimLog: *e.trimLog, End: p.end,
 	}, nil
 }

@@ -2,8 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,13 +44,5 @@ func mountOf(file string) string {
 			return dir
 		}
 		dir = up
-	}
-}
-
-// ender ends the process at once, with one line.
-func ender(w io.Writer) func(why string) {
-	return func(why string) {
-		fmt.Fprintln(w, "muster:", explain(errors.New(why)))
-		os.Exit(exitFailed)
 	}
 }

@@ -127,7 +127,6 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	c.log.Info("starting", "data", c.engine.Dir, "listen", c.listen)
-	c.engine.End = p.end
 	c.engine.LockUntil = time.Now().Add(c.startTimeout)
 	ln, err := c.openListener(ctx)
 	if err != nil || ln == nil {
