@@ -37,7 +37,7 @@ func eventsB() group {
 
 var event = named("Event", object(
 	req("event_type", text("item_purchased", "What happened: a key in snake case.").bytes(1, 128).with("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
-	req("user", object(
+	req("user", named("EventUser", object(
 		opt("email", text("ann@example.com", "").bytes(0, 512).orNull()),
 		opt("external_id", text("42", "The caller's own identifier.").bytes(0, 512).orNull()),
 		opt("phone", text("+491701234567", "").bytes(0, 512).orNull()),
@@ -45,7 +45,7 @@ var event = named("Event", object(
 		opt("last_name", text("Lee", "").bytes(0, 512).orNull()),
 		opt("geo", geo("Updates the profile. At most 64 KiB.").orNull()),
 		opt("attributes", attributes("Updates the profile. At most 64 KiB.").orNull()),
-	).says("Who did it: at least one of `email`, `external_id` and `phone`, and one that is not a placeholder such as \"null\".").with("minProperties", 1)),
+	).says("Who did it: at least one of `email`, `external_id` and `phone`, and one that is not a placeholder such as \"null\".").with("minProperties", 1))),
 	opt("properties", freeObject(ordered{{"value", 79.9}, {"currency", "EUR"}, {"product_id", "sku-7"}}, "What the event says. At most 64 KiB, and 32 levels deep.").orNull()),
 	opt("idempotency_key", text("order-1001", "Makes a repeat harmless.").bytes(0, 256).orNull()),
 ))
