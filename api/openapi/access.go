@@ -82,7 +82,7 @@ func keysConsole() group {
 		req("created_by", userID("")), req("created_at", instant("")), req("last_used_at", instant("").orNull()),
 		req("revoked", boolean(false, "A revoked key keeps its record.")), req("revoked_at", instant("").orNull()),
 	)
-	one := named("APIKey", key)
+	one := named("APIKeyRecord", key)
 	return group{surface: surfaceConsole, tag: "Console: API keys", title: "API keys", about: "A key is shown once, when it is made; only its hash is kept.", ops: []operation{
 		{method: "GET", path: "/api-keys", permission: "api_keys:read", id: "listAPIKeys", summary: "List API keys", about: "The oldest first, also those revoked.", data: list(one, ""), paged: true},
 		{method: "POST", path: "/api-keys", permission: "api_keys:write", id: "createAPIKey", summary: "Make an API key",

@@ -56,5 +56,5 @@ var messageCounts = named("MessageCounts", object(
 	req("delivery_rate", number(0.99, "Delivered of those sent.").with("minimum", 0)), req("open_rate", number(0.43, "Unique opens of those sent.").with("minimum", 0)),
 	req("click_rate", number(0.08, "Unique clicks of those sent.").with("minimum", 0)), req("bounce_rate", number(0.006, "Bounces of those tried.").with("minimum", 0)),
 	req("complaint_rate", number(0, "Complaints of those sent.").with("minimum", 0)), req("unsubscribe_rate", number(0.002, "Unsubscribes of those sent.").with("minimum", 0)),
-	req("bounce_rate_ok", boolean(true, "Below 2 %.")), req("complaint_rate_ok", boolean(true, "Below 0.1 %.")),
+	req("bounce_rate_healthy", boolean(true, "Below 2 %.")), req("complaint_rate_healthy", boolean(true, "Below 0.1 %.")),
 ))

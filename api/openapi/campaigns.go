@@ -81,7 +81,7 @@ var campaign = named("Campaign", object(
 	req("_id", campaignID("Id of the campaign.")),
 	req("name", text("January sale", "")),
 	req("channel", integer(2, "1 is omni-channel, 2 is single-channel.").with("enum", []int{1, 2})),
-	req("type", integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").with("enum", []any{1, 2, 3, 4, nil}).orNull()),
+	req("type", integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").with("enum", []any{1, 2, 3, 4}).orNull()),
 	req("date", text("2026-01-31T09:00:00Z", "As given.").orNull()),
 	req("subject", text("Our January sale", "")),
 	opt("body", text("<p>Hello {{first_name}}</p>", "Not in lists of campaigns.")),

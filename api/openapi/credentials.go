@@ -15,16 +15,16 @@ func credentialsConsole() group {
 		body                  *schema
 	}{
 		{"/push-credentials", "PushCredential", "push credentials", "", oneOf(
-			object(req("public_key", text("BNcR…", "VAPID, 65 bytes in base64url.")), req("private_key", text("tBHI…", "32 bytes in base64url.")), req("subject", text("mailto:push@example.com", "A mailto: or https: contact."))).strict().says("webpush: a key pair."),
-			object(req("generate", boolean(true, "").with("const", true)), req("subject", text("mailto:push@example.com", ""))).strict().says("webpush: have a key pair made. Browsers subscribe with `details.public_key`."),
-			object(req("type", text("service_account", "").with("const", "service_account")), req("project_id", text("demo-1", "")), req("private_key", text("-----BEGIN PRIVATE KEY-----…", "")),
-				req("client_email", text("a@demo-1.iam.gserviceaccount.com", "")), opt("token_uri", text("https://oauth2.googleapis.com/token", "")), opt("private_key_id", text("k1", ""))).says("fcm: a service account's key file, as it was downloaded.").with("additionalProperties", true),
-			object(req("key_id", text("ABC123DEFG", "")), req("team_id", text("DEF123GHIJ", "")), req("private_key", text("-----BEGIN PRIVATE KEY-----…", "Content of the .p8 file.")),
-				req("topic", text("com.example.app", "The app's bundle id.")), opt("sandbox", boolean(false, "For development builds."))).strict().says("apns: a signing key."),
+			named("WebPushKeys", object(req("public_key", text("BNcR…", "VAPID, 65 bytes in base64url.")), req("private_key", text("tBHI…", "32 bytes in base64url.")), req("subject", text("mailto:push@example.com", "A mailto: or https: contact."))).strict().says("webpush: a key pair.")),
+			named("WebPushGeneration", object(req("generate", boolean(true, "Always true.")), req("subject", text("mailto:push@example.com", ""))).strict().says("webpush: have a key pair made. Browsers subscribe with `details.public_key`.")),
+			named("FCMServiceAccount", object(req("type", word("", "service_account")), req("project_id", text("demo-1", "")), req("private_key", text("-----BEGIN PRIVATE KEY-----…", "")),
+				req("client_email", text("a@demo-1.iam.gserviceaccount.com", "")), opt("token_uri", text("https://oauth2.googleapis.com/token", "")), opt("private_key_id", text("k1", ""))).says("fcm: a service account's key file, as it was downloaded.").with("additionalProperties", true)),
+			named("APNsKey", object(req("key_id", text("ABC123DEFG", "")), req("team_id", text("DEF123GHIJ", "")), req("private_key", text("-----BEGIN PRIVATE KEY-----…", "Content of the .p8 file.")),
+				req("topic", text("com.example.app", "The app's bundle id.")), opt("sandbox", boolean(false, "For development builds."))).strict().says("apns: a signing key.")),
 		)},
 		{"/message-providers", "MessageProvider", "a provider of texts", "", oneOf(
-			object(req("preset", text("twilio", "").with("const", "twilio")), req("account_sid", text("AC1234", "")), req("auth_token", text("secret", "")), req("from", text("+15005550006", "Number, name or, beginning with MG, a messaging service."))).strict(),
-			object(req("preset", text("whatsapp_cloud", "").with("const", "whatsapp_cloud")), req("version", text("v21.0", "")), req("phone_number_id", text("1062840", "")), req("token", text("secret", ""))).strict(),
+			named("TwilioProvider", object(req("preset", only("TwilioPreset", "twilio")), req("account_sid", text("AC1234", "")), req("auth_token", text("secret", "")), req("from", text("+15005550006", "Number, name or, beginning with MG, a messaging service."))).strict()),
+			named("WhatsAppCloudProvider", object(req("preset", only("WhatsAppCloudPreset", "whatsapp_cloud")), req("version", text("v21.0", "")), req("phone_number_id", text("1062840", "")), req("token", text("secret", ""))).strict()),
 			textProvider(),
 		)},
 		{"/inbound-providers", "InboundProvider", "what a provider proves itself with", "The answer has the `path` that the provider is to call, in `details`.", object(
@@ -51,9 +51,9 @@ func credentialsConsole() group {
 // textProvider describes any provider of texts with an API over HTTP.
 func textProvider() *schema {
 	fields := func(about string) *schema {
-		return list(object(req("name", text("To", "").bytes(1, 128)), req("value", text("{{to}}", "").bytes(0, 8192))).strict(), about).entries(0, 100)
+		return list(named("NameAndValue", object(req("name", text("To", "").bytes(1, 128)), req("value", text("{{to}}", "").bytes(0, 8192))).strict()), about).entries(0, 100)
 	}
-	return object(
+	return named("TextProvider", object(
 		req("url", text("https://sms.example.com/send", "Where texts are sent; https.").bytes(1, 2048)),
 		opt("method", word("", "POST", "PUT").def("POST")),
 		opt("username", text("user", "HTTP basic authentication.")), opt("password", text("secret", "HTTP basic authentication.")), opt("token", text("secret", "Or a bearer token.")),
@@ -66,5 +66,5 @@ func textProvider() *schema {
 		opt("max_body", integer(1600, "Longest text, in characters.").between(0, 65536).def(1600)),
 		opt("id_path", text("messages.0.id", "Where the answer has the message's id.")), opt("code_path", text("code", "Where it has an error's code.")), opt("error_path", text("message", "Where it has its text.")),
 		opt("codes", mapOf(word("", "accepted", "permanent", "hard", "opted_out", "temporary", "refused"), "What error codes mean.").like(ordered{{"21211", "hard"}})),
-	).strict().says("Any provider with an API over HTTP.")
+	).strict().says("Any provider with an API over HTTP."))
 }

@@ -3,6 +3,7 @@ package openapi
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -58,7 +59,10 @@ func Document() ([]byte, error) {
 					op.body.closed = op.body.kind == "object" && !op.body.free
 				}
 				collect(op.body)
-				collect(op.data)
+				collect(op.envelope())
+				if s == surfaceA {
+					collect(op.outcome())
+				}
 				p := &paths[at[path]]
 				p.value = append(p.value.(ordered), member{strings.ToLower(op.method), op.render(g)})
 			}
@@ -80,6 +84,7 @@ func Document() ([]byte, error) {
 			{"version", "v1"},
 			{"summary", "Events in, profiles and segments out, messages to people."},
 			{"description", intro},
+			{"license", ordered{{"name", "Apache-2.0"}, {"identifier", "Apache-2.0"}}},
 		}},
 		{"jsonSchemaDialect", "https://json-schema.org/draft/2020-12/schema"},
 		{"servers", []ordered{{{"url", "/"}, {"description", "This server"}}}},
@@ -158,6 +163,10 @@ func (op *operation) parameters() (out []ordered) {
 		if s.about != "" {
 			o = append(o, member{"description", s.about})
 			s.about = ""
+		}
+		if s.absent != nil {
+			s.more = append(slices.Clone(s.more), member{"default", s.absent})
+			s.absent = nil
 		}
 		if p.required {
 			o = append(o, member{"required", true})

@@ -1,5 +1,7 @@
 package openapi
 
+import "strings"
+
 func flowsA() group {
 	const none = "there is no flow with this id"
 	return group{surface: surfaceA, tag: "Flows", title: "Flows", about: "Automation: what happens, one after the other, with each person whom something brings into a flow. Flows are made in the console.",
@@ -101,22 +103,25 @@ func flowDefinition() *schema {
 }
 
 // kinds are the fields of each type of trigger or step, told apart by type.
-func kind(name, about string, fields ...field) *schema {
-	return object(append([]field{req("type", text(name, "").with("const", name))}, fields...)...).strict().says(about)
+func kind(of, name, about string, fields ...field) *schema {
+	for word := range strings.SplitSeq(name, "_") {
+		of += strings.ToUpper(word[:1]) + word[1:]
+	}
+	return named(of, object(append([]field{req("type", only(of+"Type", name))}, fields...)...).strict().says(about))
 }
 
 func trigger() *schema {
 	return named("FlowTrigger", oneOf(
-		kind("segment_entered", "Who is in a segment when the flow is published, and then whoever enters.", opt("segment_id", segmentID(""))),
-		kind("segment_exited", "Who leaves a segment.", opt("segment_id", segmentID(""))),
-		kind("list_joined", "Who joins a list.", opt("list_id", listID(""))),
-		kind("event", "Who performs an event.", opt("event", text("item_purchased", "The `event_type`.")),
+		kind("FlowTrigger", "segment_entered", "Who is in a segment when the flow is published, and then whoever enters.", opt("segment_id", segmentID(""))),
+		kind("FlowTrigger", "segment_exited", "Who leaves a segment.", opt("segment_id", segmentID(""))),
+		kind("FlowTrigger", "list_joined", "Who joins a list.", opt("list_id", listID(""))),
+		kind("FlowTrigger", "event", "Who performs an event.", opt("event", text("item_purchased", "The `event_type`.")),
 			opt("where", list(freeObject(ordered{{"property", "category"}, {"op", "="}, {"value", "shoes"}}, "A filter, as those of segments."), "Filters that must all hold.").entries(0, 20))),
-		kind("date", "Who reaches a date.", opt("field", text("attributes.renewal", "Where the date is: a path below `attributes.` or `geo.`, or `created_at`.")),
+		kind("FlowTrigger", "date", "Who reaches a date.", opt("field", text("attributes.renewal", "Where the date is: a path below `attributes.` or `geo.`, or `created_at`.")),
 			opt("offset_days", integer(-3, "Days after it; negative is before.").between(-3650, 3650).def(0)), opt("at", text("09:00", "Local time.").def("00:00")),
 			opt("repeat", word("", "once", "yearly").def("once")), opt("timezone", text("Europe/Berlin", "").def("UTC"))),
-		kind("api", "Whom a call enrols."),
-	).says("What brings people into the flow. Drafts may lack what is not required here.").like(ordered{{"type", "segment_entered"}, {"segment_id", "seg_9c1f0e7ad24b4f6c8f3b5a2d7e60c481"}}))
+		kind("FlowTrigger", "api", "Whom a call enrols."),
+	).by("type").says("What brings people into the flow. Drafts may lack what is not required here.").like(ordered{{"type", "segment_entered"}, {"segment_id", "seg_9c1f0e7ad24b4f6c8f3b5a2d7e60c481"}}))
 }
 
 // step is a step of a flow.
@@ -125,7 +130,7 @@ var step = func() *schema {
 		return text("later", about+" Id of a step; null is the end.").orNull()
 	}
 	of := func(name, about string, fields ...field) *schema {
-		return kind(name, about, append([]field{req("id", text("welcome", "Unique in the flow.").bytes(1, 64))}, fields...)...)
+		return kind("FlowStep", name, about, append([]field{req("id", text("welcome", "Unique in the flow.").bytes(1, 64))}, fields...)...)
 	}
 	on := func(name, about string, fields ...field) *schema {
 		return of(name, about, append(fields, opt("next", next("What follows.")))...)
@@ -137,14 +142,14 @@ var step = func() *schema {
 		on("sms", "Sends a text message.", opt("text", text("Hello {{first_name}}", "").bytes(0, 4096))),
 		on("wait", "Waits for a time, or until a local time.", opt("seconds", integer(86400, "").between(1, 100*365*86400)), opt("until", text("09:00", "A time of the day, or a day and a time.")), opt("timezone", text("Europe/Berlin", "").def("UTC"))),
 		of("condition", "Goes on by whether somebody belongs to a segment's definition.", opt("if", definition), opt("yes", next("Where it holds.")), opt("no", next("Where it does not."))),
-		of("split", "Sends people different ways, in proportion to weights.", opt("branches", list(object(opt("weight", integer(1, "").between(1, 1000000)), opt("next", next(""))).strict(), "").entries(0, 20))),
+		of("split", "Sends people different ways, in proportion to weights.", opt("branches", list(named("FlowBranch", object(opt("weight", integer(1, "").between(1, 1000000)), opt("next", next(""))).strict()), "").entries(0, 20))),
 		on("tag", "Adds and removes tags.", opt("add", list(text("customer", ""), "").entries(0, 50)), opt("remove", list(text("lead", ""), "").entries(0, 50))),
 		on("update_contact", "Sets fields; null removes.", opt("set", freeObject(ordered{{"attributes.plan", "gold"}}, "`first_name`, `last_name`, and paths below `attributes.` and `geo.`"))),
 		on("webhook", "Calls a URL.", opt("url", text("https://hooks.example.com/x", "").bytes(0, 2048)), opt("method", word("", "POST", "PUT", "PATCH", "GET", "DELETE").def("POST")),
 			opt("headers", mapOf(text("k", ""), "").like(ordered{{"X-Key", "k"}})), opt("body", anything(ordered{{"email", "{{email}}"}}, "A text, an object or an array.")),
 			opt("timeout_seconds", integer(10, "Of an attempt.").between(1, 30).def(10)), opt("attempts", integer(5, "").between(1, 10).def(5)), opt("on_failure", word("What happens when all attempts failed.", "continue", "exit").def("continue"))),
 		of("exit", "Ends the way through the flow.", opt("next", next("None."))),
-	).says("One step. Texts may have merge tags. Drafts may lack what is not required here.").like(ordered{{"id", "welcome"}, {"type", "email"}, {"subject", "Welcome"}, {"body", "<p>Hello</p>"}, {"next", nil}}))
+	).by("type").says("One step. Texts may have merge tags. Drafts may lack what is not required here.").like(ordered{{"id", "welcome"}, {"type", "email"}, {"subject", "Welcome"}, {"body", "<p>Hello</p>"}, {"next", nil}}))
 }()
 
 var flowCounts = named("FlowCounts", object(

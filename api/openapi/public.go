@@ -68,7 +68,7 @@ var inboundEvent = named("InboundEvent", object(
 	opt("reason", text("no such user", "Of a bounce.")),
 	opt("url", text("https://example.com/sale", "Of a click.")),
 	opt("user_agent", text("Mozilla/5.0", "Of opens and clicks.")), opt("ip", text("192.0.2.7", "Of opens and clicks.")), opt("machine", boolean(false, "Whether a machine opened or clicked ahead.")),
-	opt("timestamp", anything("2026-01-31T09:00:00Z", "RFC 3339, or Unix milliseconds.").with("type", []string{"string", "integer"})),
+	opt("timestamp", moment("2026-01-31T09:00:00Z", "RFC 3339, or Unix milliseconds.")),
 	opt("id", text("evt-1", "Makes a repeat harmless; left out, the content does.")),
 ))
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 )
 
 // ordered is a JSON object that keeps the order of its members: people read the
@@ -51,6 +53,8 @@ type schema struct {
 	values   *schema
 	free     bool // any value, or an object with any fields
 	choices  []*schema
+	apart    string // the field that tells the choices apart, each of which is a component then
+	absent   any    // the default
 	example  any
 	shown    bool // the example is part of the document
 }
@@ -69,10 +73,10 @@ func text(example, about string) *schema {
 	return &schema{kind: "string", about: about, example: example, shown: example != ""}
 }
 func integer(example int64, about string) *schema {
-	return &schema{kind: "integer", about: about, example: example, shown: true}
+	return (&schema{kind: "integer", about: about, example: example, shown: true}).with("format", "int64")
 }
 func number(example float64, about string) *schema {
-	return &schema{kind: "number", about: about, example: example, shown: true}
+	return (&schema{kind: "number", about: about, example: example, shown: true}).with("format", "double")
 }
 func boolean(example bool, about string) *schema {
 	return &schema{kind: "boolean", about: about, example: example}
@@ -81,6 +85,16 @@ func boolean(example bool, about string) *schema {
 // word is one of a few texts; the first is the example.
 func word(about string, values ...string) *schema {
 	return (&schema{kind: "string", about: about, example: values[0]}).with("enum", values)
+}
+
+// only is a text of one value, as in a field that tells alternatives apart. It is
+// an enumeration with a name: of those alone every generator makes a type that
+// refuses other values.
+func only(name, value string) *schema { return named(name, word("", value)) }
+
+// moment is a time as requests give it: a text or a number.
+func moment(example, about string) *schema {
+	return oneOf(text(example, "RFC 3339."), integer(1769850000000, "Unix milliseconds.")).says(about).like(example)
 }
 
 // instant is a time as answers write it.
@@ -117,6 +131,12 @@ func anything(example any, about string) *schema {
 // oneOf is exactly one of the schemas.
 func oneOf(choices ...*schema) *schema { return &schema{choices: choices} }
 
+// by names the field that tells the choices apart.
+func (s *schema) by(field string) *schema {
+	s.apart = field
+	return s
+}
+
 // nothing is the data of an answer that has nothing to say.
 func nothing() *schema {
 	return &schema{kind: "object", closed: true, about: "Empty."}
@@ -129,8 +149,15 @@ func named(name string, s *schema) *schema {
 	return &c
 }
 
-// with adds a keyword.
+// with sets a keyword.
 func (s *schema) with(keyword string, value any) *schema {
+	for i, m := range s.more {
+		if m.name == keyword {
+			s.more = slices.Clone(s.more)
+			s.more[i].value = value
+			return s
+		}
+	}
 	s.more = append(s.more, member{keyword, value})
 	return s
 }
@@ -158,8 +185,12 @@ func (s *schema) entries(low, high int) *schema {
 	return s.with("maxItems", high)
 }
 
-// def is the default.
-func (s *schema) def(v any) *schema { return s.with("default", v) }
+// def is the default. The description of a field tells it: of the keyword,
+// generators make fields that must be given. Parameters have the keyword.
+func (s *schema) def(v any) *schema {
+	s.absent = v
+	return s
+}
 
 // orNull takes null as well.
 func (s *schema) orNull() *schema {
@@ -202,13 +233,19 @@ func (s *schema) MarshalJSON() ([]byte, error) {
 	}
 	ref := ordered{{"$ref", "#/components/schemas/" + s.name}}
 	if s.nullable {
-		return ordered{{"anyOf", []ordered{ref, {{"type", "null"}}}}}.MarshalJSON()
+		return ordered{{"oneOf", []ordered{ref, {{"type", "null"}}}}}.MarshalJSON()
 	}
 	return ref.MarshalJSON()
 }
 
 // body is the schema itself.
 func (s *schema) body() ordered {
+	if s.nullable && s.name == "" && s.enumerated() {
+		// Null beside an enumeration, not in it: not all generators know null as a value.
+		value := *s
+		value.nullable, value.about, value.absent = false, "", nil
+		return append(s.description(nil), member{"oneOf", []any{&value, ordered{{"type", "null"}}}})
+	}
 	var o ordered
 	switch {
 	case s.kind != "" && s.nullable && s.name == "":
@@ -216,21 +253,12 @@ func (s *schema) body() ordered {
 	case s.kind != "":
 		o = append(o, member{"type", s.kind})
 	}
-	if s.about != "" {
-		o = append(o, member{"description", s.about})
-	}
-	for _, m := range s.more {
-		if values, is := m.value.([]string); is && m.name == "enum" && s.nullable && s.name == "" {
-			all := []any{}
-			for _, v := range values {
-				all = append(all, v)
-			}
-			m.value = append(all, nil)
-		}
-		o = append(o, m)
-	}
+	o = append(s.description(o), s.more...)
 	if len(s.choices) > 0 {
 		o = append(o, member{"oneOf", s.choices})
+	}
+	if s.apart != "" {
+		o = append(o, member{"discriminator", ordered{{"propertyName", s.apart}, {"mapping", s.mapping()}}})
 	}
 	if s.items != nil {
 		o = append(o, member{"items", s.items})
@@ -261,6 +289,38 @@ func (s *schema) body() ordered {
 		o = append(o, member{"examples", []any{s.example}})
 	}
 	return o
+}
+
+func (s *schema) description(o ordered) ordered {
+	about := s.about
+	if s.absent != nil {
+		v, err := json.Marshal(s.absent)
+		if err != nil {
+			panic(err) // a literal of this package
+		}
+		about = strings.TrimSpace(about + " Default: `" + string(v) + "`.")
+	}
+	if about == "" {
+		return o
+	}
+	return append(o, member{"description", about})
+}
+
+func (s *schema) enumerated() bool {
+	return slices.ContainsFunc(s.more, func(m member) bool { return m.name == "enum" })
+}
+
+// mapping tells which value of the field that tells choices apart stands for
+// which component.
+func (s *schema) mapping() (out ordered) {
+	for _, c := range s.choices {
+		for _, f := range c.fields {
+			if f.name == s.apart {
+				out = append(out, member{f.schema.example.(string), "#/components/schemas/" + c.name})
+			}
+		}
+	}
+	return out
 }
 
 // sample is an example of the schema, made of those of its parts.

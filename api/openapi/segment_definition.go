@@ -11,52 +11,53 @@ var (
 // definitions.
 var definition = func() *schema {
 	node := &schema{name: "SegmentDefinition"}
+	scalar := named("ConditionScalar", oneOf(text("DE", "").with("maxLength", 1024), number(100, ""), boolean(true, "")))
 	value := named("ConditionValue", oneOf(
 		text("DE", "").with("maxLength", 1024), number(100, ""), boolean(true, ""),
-		list(oneOf(text("DE", "").with("maxLength", 1024), number(100, ""), boolean(true, "")), "For `in` and `not_in` 1 to 1,000 values; for `between` low and high, both included.").entries(1, 1000),
+		list(scalar, "For `in` and `not_in` 1 to 1,000 values; for `between` low and high, both included.").entries(1, 1000),
 	).says("What is compared with. None for `exists` and `not_exists`; a number of days for `in_last_days` and `not_in_last_days`; a time such as `2026-01-31` for `before` and `after`; a list for `in`, `not_in` and `between`."))
 	compared := func() *schema {
-		return oneOf(number(100, ""), list(number(100, ""), "For `in`, `not_in` and `between`.").entries(1, 1000)).says("A number, with at most 6 decimals; a list for `in`, `not_in` and `between`.").like(100)
+		return named("ComparedNumber", oneOf(number(100, ""), list(number(100, ""), "For `in`, `not_in` and `between`.").entries(1, 1000)).says("A number, with at most 6 decimals; a list for `in`, `not_in` and `between`.").like(100))
 	}
 	op := func(ops []string) *schema { return word("How the values are compared.", ops...) }
 	property := func() *schema { return text("value", "Property of the event; dots lead into objects.").bytes(1, 512) }
 	group := named("SegmentGroup", object(
-		opt("kind", text("group", "May be left out of groups.").with("const", "group")),
+		opt("kind", only("SegmentGroupKind", "group")),
 		req("match", word("Whether all conditions must hold, or any.", "all", "any")),
 		req("conditions", list(node, "Conditions, and groups of them. In all at most 500 and 16 levels.").entries(1, 500)),
-	).strict().says("Conditions joined by AND (`all`) or OR (`any`)."))
+	).strict().says("Conditions joined by AND (`all`) or OR (`any`). `kind` may be left out."))
 	activity := named("ActivityCondition", object(
-		req("kind", text("activity", "").with("const", "activity")),
+		req("kind", only("ActivityConditionKind", "activity")),
 		req("event", text("item_purchased", "The `event_type` that counts.").bytes(1, 128)),
 		opt("did", boolean(true, "False for people of whom the rest does not hold.").def(true)),
-		opt("window", oneOf(
-			object(req("last_days", number(30, "The last so many days, sliding; fractions of a day are taken.").with("exclusiveMinimum", 0).with("maximum", 36500))).strict(),
-			object(req("all_time", boolean(true, "").with("const", true))).strict(),
-		).says("Which time counts; left out, all of it.")),
-		opt("where", list(object(
+		opt("window", named("TimeWindow", oneOf(
+			named("LastDays", object(req("last_days", number(30, "The last so many days, sliding; fractions of a day are taken.").with("exclusiveMinimum", 0).with("maximum", 36500))).strict()),
+			named("AllTime", object(req("all_time", boolean(true, "Always true."))).strict()),
+		).says("Which time counts; left out, all of it."))),
+		opt("where", list(named("EventFilter", object(
 			req("property", property()), req("op", op(anyOps)), opt("value", value),
-		).strict(), "Filters: events count of which all hold.").entries(0, 20).like([]any{ordered{{"property", "category"}, {"op", "="}, {"value", "shoes"}}})),
-		opt("count", object(req("op", op(numberOps)), req("value", compared())).strict().says("How many events there must be; left out, at least one. Not together with `aggregate`.").like(ordered{{"op", ">="}, {"value", 3}})),
-		opt("aggregate", object(
+		).strict()), "Filters: events count of which all hold.").entries(0, 20).like([]any{ordered{{"property", "category"}, {"op", "="}, {"value", "shoes"}}})),
+		opt("count", named("EventCount", object(req("op", op(numberOps)), req("value", compared())).strict().says("How many events there must be; left out, at least one. Not together with `aggregate`.").like(ordered{{"op", ">="}, {"value", 3}}))),
+		opt("aggregate", named("EventAggregate", object(
 			req("fn", word("What is made of the property's values.", "sum", "avg", "min", "max", "distinct")),
 			req("property", property()), req("op", op(numberOps)), req("value", compared()),
-		).strict().says("A number made of a property of the events.")),
+		).strict().says("A number made of a property of the events."))),
 	).strict().says("What a person did, or did not do.").like(ordered{{"kind", "activity"}, {"event", "item_purchased"}, {"window", ordered{{"last_days", 30}}},
 		{"aggregate", ordered{{"fn", "sum"}, {"property", "value"}, {"op", ">="}, {"value", 100}}}}))
 	attribute := named("AttributeCondition", object(
-		req("kind", text("attribute", "").with("const", "attribute")),
+		req("kind", only("AttributeConditionKind", "attribute")),
 		req("field", text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, `tags`, or a path below `geo.` or `attributes.`").bytes(1, 512)),
 		req("op", op(anyOps)), opt("value", value),
 	).strict().says("What is known of a person."))
 	consent := named("ConsentCondition", object(
-		req("kind", text("consent", "").with("const", "consent")),
+		req("kind", only("ConsentConditionKind", "consent")),
 		req("channel", channel("")),
 		req("status", word("", "subscribed", "unsubscribed", "never_subscribed")),
 		opt("since", text("2026-01-01", "Subscribed from this time on.")),
 		opt("until", text("2026-02-01", "Subscribed before this time.")),
 	).strict().says("Consent to a channel."))
 	membership := func(name, about string, id field) *schema {
-		return named(name, object(req("kind", text(id.name[:len(id.name)-3], "").with("const", id.name[:len(id.name)-3])), id,
+		return named(name, object(req("kind", only(name+"Kind", id.name[:len(id.name)-3])), id,
 			opt("member", boolean(true, "False for those who are not.").def(true))).strict().says(about))
 	}
 	*node = *named("SegmentDefinition", oneOf(group, activity, attribute, consent,

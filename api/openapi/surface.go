@@ -164,6 +164,11 @@ var retryAfter = header("Retry-After", "Seconds to wait before the next try.", "
 
 var nextCursor = text("BBgYAAAAAAAA", "Cursor of the next page: send it as `cursor`. Absent on the last page.")
 
+var (
+	success = only("SuccessStatus", "success")
+	failure = only("FailureStatus", "failure")
+)
+
 // envelope is the answer of Surface A and the console.
 func (op *operation) envelope() *schema {
 	data := op.data
@@ -171,7 +176,7 @@ func (op *operation) envelope() *schema {
 		data = nothing()
 	}
 	fields := []field{
-		req("status", text("success", "").with("const", "success")),
+		req("status", success),
 		req("message", text("", "Empty, or something to say about the data.")),
 		req("data", data),
 	}
@@ -182,23 +187,39 @@ func (op *operation) envelope() *schema {
 }
 
 var failureA = named("Failure", object(
-	req("status", text("failure", "").with("const", "failure")),
+	req("status", failure),
 	req("message", text("email Field required", "The reason, naming the field at fault.")),
 	req("data", nothing()),
 ))
 
 var tooManyA = named("TooManyRequests", object(
 	req("message", text("Too many requests. Try again in 7 seconds.", "")),
-	req("success", boolean(false, "").with("const", false)),
+	req("success", boolean(false, "Always false.")),
 ))
 
 func failureSample(message string) ordered {
 	return ordered{{"status", "failure"}, {"message", message}, {"data", ordered{}}}
 }
 
+// outcome is success or failure, as Surface A answers both with status 200.
+func (op *operation) outcome() *schema {
+	name := strings.ToUpper(op.id[:1]) + op.id[1:]
+	failed := failureA
+	if op.failData {
+		var fields []field
+		for _, f := range op.data.fields {
+			fields = append(fields, opt(f.name, f.schema))
+		}
+		failed = named(name+"Failure", object(
+			req("status", failure), req("message", text("the account is out of e-mail credits; top up and send again", "The reason.")),
+			req("data", object(fields...).strict().says("What was done until then; empty where nothing was.")),
+		))
+	}
+	return oneOf(named(name+"Success", op.envelope()), failed).by("status")
+}
+
 func answersA(op *operation) ordered {
-	success := op.envelope()
-	examples := []member{{"success", success.sample()}}
+	examples := []member{{"success", op.envelope().sample()}}
 	fails := op.fails
 	if len(fails) == 0 {
 		fails = []string{"You don't have permission to perform this action"}
@@ -210,13 +231,7 @@ func answersA(op *operation) ordered {
 		}
 		examples = append(examples, member{name, failureSample(m)})
 	}
-	answers := []*schema{success, failureA}
-	if op.failData {
-		answers = append(answers, object(
-			req("status", text("failure", "").with("const", "failure")), req("message", text("the account is out of e-mail credits; top up and send again", "The reason.")), req("data", op.data),
-		))
-	}
-	out := ordered{{"200", response("Success, or a failure: test `status`.", oneOf(answers...), nil, examples...)}}
+	out := ordered{{"200", response("Success, or a failure: test `status`.", op.outcome(), nil, examples...)}}
 	return append(out, sharedA...)
 }
 
@@ -230,7 +245,7 @@ var sharedA = ordered{
 }
 
 var refusalB = named("EventRefusal", object(
-	req("success", boolean(false, "").with("const", false)),
+	req("success", boolean(false, "Always false.")),
 	req("profile_id", text("", "Empty.")),
 	req("error", text("event_type is missing; name what happened, such as \"item_viewed\"", "What is wrong, and what to do.")),
 ))
@@ -273,7 +288,7 @@ var failureC = func() *schema {
 		codes = append(codes, e.code)
 	}
 	return named("Error", object(
-		req("status", text("error", "").with("const", "error")),
+		req("status", only("ErrorStatus", "error")),
 		req("code", word("What kind of error; the list never changes.", codes...)),
 		req("message", text("email Field required", "The reason, naming the field at fault.")),
 		req("request_id", requestID),
@@ -281,7 +296,7 @@ var failureC = func() *schema {
 }()
 
 func answersC(op *operation) ordered {
-	out := ordered{{"200", response("Success.", object(req("status", text("success", "").with("const", "success")), req("data", op.data), req("request_id", requestID)), ordered{requestIDHeader})}}
+	out := ordered{{"200", response("Success.", object(req("status", success), req("data", op.data), req("request_id", requestID)), ordered{requestIDHeader})}}
 	return append(out, sharedC...)
 }
 
@@ -300,7 +315,7 @@ var sharedC = func() (out ordered) {
 var requestIDHeader = header("X-Request-Id", "Names the request.", "req_0f8fad5bd9cb469fa16570867728950e")
 
 var failureConsole = named("ConsoleFailure", object(
-	req("status", text("failure", "").with("const", "failure")),
+	req("status", failure),
 	req("message", text("name is missing; name the segment", "The reason and the remedy.")),
 	req("data", object(opt("field", text("name", "The field at fault, where it is one."))).strict()),
 ))
