@@ -263,6 +263,11 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 
 // close ends the node's partitions, those being taken and released among them.
 func (n *Node) close(ctx context.Context) (err error) {
+	for i := range n.partitions {
+		if p := n.partitions[i].Load(); p != nil {
+			p.waitErased(ctx)
+		}
+	}
 	n.endLife()
 	for i := range n.slots {
 		n.slots[i].turn <- struct{}{} // and kept: nothing is taken any more
