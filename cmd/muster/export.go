@@ -66,7 +66,7 @@ func (p *process) export(ctx context.Context) error {
 	return errors.Join(err, out.Flush())
 }
 
-// exportData reads a directory that nobody has open.
+// exportData reads a directory that no process has open.
 func (c *importConfig) exportData(ctx context.Context, kind, id, eventType string, w io.Writer) (err error) {
 	if err := checkDirectory("data", c.engine.Dir, true); err != nil {
 		return err

@@ -133,7 +133,7 @@ func (f *founder) foundAlone(ctx context.Context) error {
 	return f.found(ctx)
 }
 
-// checkEmpty refuses to make a company beside somebody's data: the log may hold no
+// checkEmpty refuses to make a company beside existing data: the log may hold no
 // record of an account.
 func (f *founder) checkEmpty(ctx context.Context) error {
 	start, end, err := f.eng.Log.Bounds(ctx, directoryPartition)

@@ -280,7 +280,7 @@ var errFailed = errors.New("muster cannot go on")
 
 var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a broken disk) is gone")
 
-// wait returns when the service is to end: nil when it is told to, else why it
+// wait returns when the service is to end: nil for a signal to stop, else why it
 // cannot go on.
 func (c *serveConfig) wait(ctx context.Context, eng *engine.Engine, served <-chan error) error {
 	check := time.NewTicker(logCheck)

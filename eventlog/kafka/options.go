@@ -115,7 +115,7 @@ type Options struct {
 	// Logger receives start-up lines and what went wrong with brokers; nil
 	// means silent.
 	Logger *slog.Logger
-	// OnProduce is told how long each acknowledged produce request took. It is
+	// OnProduce receives how long each acknowledged produce request took. It is
 	// called by the partition's senders and must not block.
 	OnProduce func(partition int, took time.Duration)
 	// Now is the clock for OnProduce, Stats and the age of what waits;

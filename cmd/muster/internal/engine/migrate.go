@@ -34,7 +34,7 @@ type MigrateOptions struct {
 	To string
 	// Partitions is how many a topic that is made has.
 	Partitions int
-	// Report is told what was done; nil is silent.
+	// Report is called with what was done; nil is silent.
 	Report func(format string, args ...any)
 }
 
@@ -301,7 +301,7 @@ func (m *migration) readAll(ctx context.Context, from, to int64) error {
 
 func (m *migration) state() string { return filepath.Join(m.o.Dir, "state") }
 
-// ready tells whether the newest checkpoint and history are at the end.
+// ready reports whether the newest checkpoint and history are at the end.
 func (m *migration) ready(ctx context.Context, end int64) (bool, error) {
 	at, err := resolver.NewestCheckpoint(vfs.Default, m.state(), 0)
 	if err != nil || at != end {
