@@ -69,6 +69,7 @@ var contact = named("Contact", object(
 	req("geo", geo("")),
 	req("attributes", attributes("")),
 	req("created_at", instant("When the profile was made.")),
+	opt("warning", text("phone not added: the profile may have no more identifiers; see its conflicts", "Identifiers beyond those that a profile may have, which stand among its `conflicts`. Only in the answer that makes the contact, and absent when all were added.")),
 ))
 
 var contactExport = named("ContactExport", object(
