@@ -281,6 +281,15 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 	refused(func(log string) { damageByte(t, filepath.Join(log, "p0", filepath.Base(segment)), behind) }, "does not continue the backup")
 	other := t.TempDir()
 	serve(t, other).stop()
+	// Closed, so that it says how far it went, and then cut short in a record that the
+	// backup lacks.
+	s = serve(t, base)
+	s.stop()
+	refused(func(log string) {
+		b, err := os.ReadFile(segment)
+		ok(t, err)
+		ok(t, os.Truncate(filepath.Join(log, "p0", filepath.Base(segment)), int64(strings.Index(string(b), "later-20@x.io"))))
+	}, "when the log was closed")
 	refused(func(log string) {
 		ok(t, os.RemoveAll(log))
 		ok(t, os.CopyFS(log, os.DirFS(filepath.Join(other, "data/log"))))
