@@ -122,7 +122,11 @@ func (p *process) verdict(dir string, r *datacheck.Report) error {
 	}
 	switch r.Verdict() {
 	case datacheck.Repairable:
-		return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: muster repair mends it", dir, counts[datacheck.Repairable])}
+		repair := "muster repair"
+		if r.Stale.Any() {
+			repair += " --deep"
+		}
+		return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: %s mends it", dir, counts[datacheck.Repairable], repair)}
 	case datacheck.Lost:
 		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew (places: %d): see docs/operations.md, \"When something is damaged\"", dir, counts[datacheck.Lost])}
 	}

@@ -60,6 +60,9 @@ func (r *Report) Deep(ctx context.Context, dir string, o DeepOptions) (err error
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(temp)) }()
 	for i := range r.Ends {
+		if o.Note != nil {
+			o.Note(fmt.Sprintf("replaying the %d records of partition %d in %s", r.Ends[i]-r.Starts[i], i, temp))
+		}
 		if err := r.deepPartition(ctx, dir, filepath.Join(temp, fmt.Sprintf("p%d", i)), i, o); err != nil {
 			return fmt.Errorf("replay the log: %w", err)
 		}
