@@ -75,7 +75,10 @@ type ResilientOptions struct {
 var _ query.History = (*Resilient)(nil)
 
 // setAsideMark stands in the name of a file that was set aside, before the time.
-const setAsideMark = ".damaged-"
+const (
+	setAsideMark = ".damaged-"
+	setAsideTime = "20060102T150405.000Z"
+)
 
 // OpenResilient opens the file. It fails for reasons that are not in the file: it is
 // in use, it was written by a newer version, the disk is full.
@@ -103,6 +106,17 @@ func (r *Resilient) openWhole(ctx context.Context) (*Store, error) {
 			if err := r.setAside(); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if err := checkWAL(r.path + ".wal"); err != nil {
+		if !inFile(err) {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+		// DuckDB would take it for one that is to be continued.
+		r.logger.Error("the write-ahead log of history is set aside; rows that it had are made anew from the log", "reason", err)
+		aside := r.path + setAsideMark + r.now().UTC().Format(setAsideTime) + ".wal"
+		if err := os.Rename(r.path+".wal", aside); err != nil {
+			return nil, fmt.Errorf("history: set the damaged file aside: %w", err)
 		}
 	}
 	s, err := r.open(ctx)
@@ -148,7 +162,7 @@ func SetAside(path string, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	aside := path + setAsideMark + now.UTC().Format("20060102T150405.000Z")
+	aside := path + setAsideMark + now.UTC().Format(setAsideTime)
 	for _, suffix := range []string{"", ".wal"} {
 		if e := os.Rename(path+suffix, aside+suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
