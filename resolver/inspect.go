@@ -90,10 +90,7 @@ func InspectHistory(fs vfs.FS, dir, name string, partition int, start, end, stor
 			break
 		}
 	}
-	from := f.Next
-	if len(f.Spool) > 0 {
-		from = f.Spool[0].From
-	}
+	from := f.historyFrom()
 	return stored < from, checkStored(stored, from, start, end)
 }
 
