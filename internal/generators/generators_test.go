@@ -103,7 +103,9 @@ func TestGenerators(t *testing.T) {
 			// Pages and health checks have no errors of the caller's.
 			report, err := output(dir, "node", filepath.Join(with.modules, "@redocly/cli/bin/cli.js"), "lint", "--extends", "recommended",
 				"--skip-rule", "operation-4xx-response", "--format", "json", document)
-			var problems struct{ Totals struct{ Errors, Warnings int } }
+			var problems struct {
+				Totals struct{ Errors, Warnings int }
+			}
 			if err := json.Unmarshal([]byte(report), &problems); err != nil {
 				t.Fatalf("no report: %v\n%s", err, report)
 			}
