@@ -193,9 +193,16 @@ for p in enrolment.path:
 show("tags", f"[{' '.join(call('get_profile', console, profile).data.tags)}]")
 paused = success("pause_flow", keyed, flow)
 show("paused", paused.status, paused.counts.in_progress)
-extra = m.SetFlowStatusBody(m.SetFlowStatusBodyStatus("live"))
-extra["name"] = "Thanks"
-refused = call("set_flow_status", keyed, flow, body=extra)
+
+
+class Renaming(m.SetFlowStatusBody):
+    """A body with a field that the model does not have."""
+
+    def to_dict(self):
+        return super().to_dict() | {"name": "Thanks"}
+
+
+refused = call("set_flow_status", keyed, flow, body=Renaming(m.SetFlowStatusBodyStatus("live")))
 show("refused", refused.status, refused.message.split(":")[0])
 show("resumed", success("resume_flow", keyed, flow).status)
 
