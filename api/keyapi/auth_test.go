@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -168,7 +169,7 @@ func TestNeverList(t *testing.T) {
 		}
 	}
 	// A route that asks for such a permission is a fault found at the start.
-	x := surface{name: "a", routes: []route{{method: "GET", path: "/x", permission: "users:read", handle: func(*call) (any, error) { return nil, nil }}}}
+	x := surface{Surface: operation.SurfaceA, name: "a", routes: []route{{func(*call) (any, error) { return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: "users:read"}}}}
 	if err := x.check(api.KeyPermissions()); err == nil || !strings.Contains(err.Error(), "users:read") {
 		t.Errorf("have %v", err)
 	}

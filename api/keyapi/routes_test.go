@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -25,13 +26,13 @@ func requestWith(authorization string) *fasthttp.RequestCtx {
 
 // pathOf is a path that a route takes.
 func pathOf(s *surface, r route) string {
-	parts := strings.Split(r.path, "/")
+	parts := strings.Split(r.Path, "/")
 	for i, p := range parts {
 		if strings.HasPrefix(p, "{") {
 			parts[i] = "none"
 		}
 	}
-	return s.prefix + strings.Join(parts, "/")
+	return s.Prefix + strings.Join(parts, "/")
 }
 
 // TestPermissionMatrix walks every route with a key of every single permission,
@@ -43,7 +44,7 @@ func TestPermissionMatrix(t *testing.T) {
 	entered := ""
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for i := range x.routes {
-			name := x.routes[i].method + " " + x.routes[i].path
+			name := x.routes[i].Method + " " + x.routes[i].Path
 			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
 		}
 	}
@@ -62,7 +63,7 @@ func TestPermissionMatrixNarrowed(t *testing.T) {
 	entered := ""
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for i := range x.routes {
-			name := x.routes[i].method + " " + x.routes[i].path
+			name := x.routes[i].Method + " " + x.routes[i].Path
 			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
 		}
 	}
@@ -105,9 +106,9 @@ func walk(t *testing.T, s *service, key, p string, entered *string) {
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for _, r := range x.routes {
 			*entered = ""
-			res, b := s.with(key, r.method, pathOf(x, r), "")
-			name := r.method + " " + r.path
-			if r.permission == p {
+			res, b := s.with(key, r.Method, pathOf(x, r), "")
+			name := r.Method + " " + r.Path
+			if r.Permission == p {
 				if *entered != name || res.StatusCode != 200 || !strings.Contains(b, `"status":"success"`) {
 					t.Errorf("%s %s with %s: %d %s", x.name, name, p, res.StatusCode, b)
 				}
@@ -129,7 +130,7 @@ func walk(t *testing.T, s *service, key, p string, entered *string) {
 func TestFailuresOfA(t *testing.T) {
 	var fail error
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000; o.PerMinute = 1000 },
-		route{method: "POST", path: "/test/{id}", permission: "lists:write", handle: func(c *call) (any, error) {
+		route{Operation: operation.Operation{Method: "POST", Path: "/test/{id}", Permission: "lists:write"}, handle: func(c *call) (any, error) {
 			var in struct {
 				Name  string   `json:"name"`
 				Count int      `json:"count"`
@@ -145,8 +146,8 @@ func TestFailuresOfA(t *testing.T) {
 			}
 			return reply{data: c.param("id"), message: "done"}, fail
 		}},
-		route{method: "POST", path: "/panic", permission: "lists:write", handle: func(*call) (any, error) { panic("on purpose") }},
-		route{method: "PATCH", path: "/test/{id}", permission: "lists:write", handle: func(c *call) (any, error) {
+		route{Operation: operation.Operation{Method: "POST", Path: "/panic", Permission: "lists:write"}, handle: func(*call) (any, error) { panic("on purpose") }},
+		route{Operation: operation.Operation{Method: "PATCH", Path: "/test/{id}", Permission: "lists:write"}, handle: func(c *call) (any, error) {
 			var in struct {
 				Name string `json:"name"`
 			}
@@ -255,7 +256,7 @@ func TestFailuresOfA(t *testing.T) {
 func TestFailuresOfC(t *testing.T) {
 	var fail error
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000 },
-		route{method: "POST", path: "/test", permission: "lists:write", handle: func(c *call) (any, error) {
+		route{Operation: operation.Operation{Method: "POST", Path: "/test", Permission: "lists:write"}, handle: func(c *call) (any, error) {
 			var in struct {
 				Name string `json:"name"`
 			}
@@ -368,12 +369,12 @@ func TestMatchPath(t *testing.T) {
 func TestCheckRoutes(t *testing.T) {
 	h := func(*call) (any, error) { return nil, nil }
 	for _, list := range [][]route{
-		{{method: "GET", path: "/a", permission: "", handle: h}},
-		{{method: "GET", path: "/a", permission: "lists:read"}},
-		{{method: "GET", path: "a", permission: "lists:read", handle: h}},
-		{{method: "GET", path: "/a", permission: "lists:read", handle: h}, {method: "GET", path: "/a", permission: "lists:write", handle: h}},
+		{{h, operation.Operation{Method: "GET", Path: "/a", Permission: ""}}},
+		{{nil, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}},
+		{{h, operation.Operation{Method: "GET", Path: "a", Permission: "lists:read"}}},
+		{{h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}, {h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:write"}}},
 	} {
-		if err := (&surface{routes: list}).check(api.KeyPermissions()); err == nil {
+		if err := (&surface{Surface: operation.SurfaceA, routes: list}).check(api.KeyPermissions()); err == nil {
 			t.Errorf("%v is taken", list)
 		}
 	}

@@ -72,10 +72,10 @@ func (a *API) run(s *surface, rc *fasthttp.RequestCtx) (at int, data any, err er
 	}
 	at, c.params = found, params
 	r := &s.routes[at]
-	if !slices.Contains(c.key.Permissions, r.permission) {
+	if !slices.Contains(c.key.Permissions, r.Permission) {
 		return at, nil, errForbidden
 	}
-	timeout := r.timeout
+	timeout := r.Timeout
 	if timeout == 0 {
 		timeout = a.opts.Timeout
 	}

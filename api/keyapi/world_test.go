@@ -347,10 +347,10 @@ func (e entry) String() string { return e.method + " " + e.path }
 func (w *world) entries() (out []entry) {
 	for _, s := range []*surface{w.api.surfaceA, w.api.surfaceC} {
 		for _, r := range s.routes {
-			out = append(out, entry{r.method, s.prefix + r.path})
+			out = append(out, entry{r.Method, s.Prefix + r.Path})
 		}
 	}
-	behind := []string{w.api.surfaceA.prefix, w.api.surfaceC.prefix}
+	behind := []string{w.api.surfaceA.Prefix, w.api.surfaceC.Prefix}
 	for method, paths := range w.router.List() {
 		for _, p := range paths {
 			// What the surfaces find by their tables.

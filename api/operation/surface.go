@@ -1,0 +1,55 @@
+package operation
+
+import "github.com/musterhq/muster/api/shape"
+
+// Surface is one of the ways in.
+type Surface struct {
+	ID, Title, About string
+	// Prefix begins all its paths.
+	Prefix   string
+	security string // name of the scheme, "" for none
+	// open is what x-permission says where an operation names no permission.
+	open string
+	// answers are those of an operation.
+	answers func(*Operation) shape.Ordered
+	// seal refuses unknown fields in requests.
+	seal bool
+}
+
+// The surfaces.
+var SurfaceA = &Surface{
+	ID: "A", Title: "Surface A", Prefix: "/api/v1", security: "apiKey",
+	About: "Contacts, lists, campaigns, push and analytics, for programs that hold an API key. At most 120 requests of a key in any 60 seconds. " +
+		"All failures but 401, 429 and faults of the server are HTTP 200 with `status` `failure`: test `status`, not the HTTP code. Unknown fields are passed over.",
+}
+
+var SurfaceB = &Surface{
+	ID: "B", Title: "Surface B", Prefix: "/api/v1", security: "appID,appSecret", open: AppSecret,
+	About: "Behavioural events, with the account's App ID and App Secret. A 202 means that the request was understood: look at `success` and `error`. " +
+		"An event that is answered with `success` is durable and part of every read from then on. Bodies may be compressed (`Content-Encoding: gzip` or `zstd`).",
+}
+
+var SurfaceC = &Surface{
+	ID: "C", Title: "Surface C", Prefix: "/v1", security: "apiKey",
+	About: "A short way in for programs that hold an API key, the same as Surface A's, with real HTTP statuses and error codes. At most 600 requests of a key in any 60 seconds, " +
+		"unless the account's setting says otherwise.",
+}
+
+var SurfaceConsole = &Surface{
+	ID: "console", Title: "Console API", Prefix: "/console/api/v1", security: "session", open: Anybody, seal: true,
+	About: "What the web console is made of, for signed-in people. Real HTTP statuses; a failure names the field at fault in `data.field`. Unknown fields of a request are refused. " +
+		"A session in a cookie needs the header `X-CSRF-Token` for every call that changes something.",
+}
+
+var SurfacePublic = &Surface{
+	ID: "public", Title: "Public and operations", open: Anybody,
+	About: "What recipients of messages, providers, mail servers and monitoring call.",
+}
+
+func init() {
+	SurfaceA.answers, SurfaceB.answers, SurfaceC.answers = answersA, answersB, answersC
+	SurfaceConsole.answers = answersConsole
+	SurfacePublic.answers = func(op *Operation) shape.Ordered { return op.Other }
+}
+
+var surfaces = []*Surface{SurfaceA, SurfaceB, SurfaceC, SurfaceConsole, SurfacePublic}
