@@ -33,6 +33,8 @@ type call struct {
 	// the session is in a header.
 	csrf      string
 	expiresMs int64 // end of the session
+	op        *operation.Operation
+	payload   []byte // the body, empty where there is none
 }
 
 // serve runs the chain that all calls share.
@@ -78,6 +80,10 @@ func (a *API) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 	}
 	if field := target.Check(rc); field != "" {
 		return nil, badField(field, "%s must be %s", field, target.Reason)
+	}
+	c.op = &r.Operation
+	if err := a.check(c); err != nil {
+		return nil, err
 	}
 	return r.handle(c)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -18,7 +19,7 @@ func (a *API) campaignOperations() group {
 		{a.listOutbox, operation.Operation{Method: "GET", Path: "/outbox", Permission: "campaigns:read", ID: "listOutbox", Summary: "List captured messages",
 			About: "Without a relay or provider messages are kept instead of sent; here they are, the newest first. A page may have fewer entries than `limit` and still have a `next`. 404 when nothing is captured.",
 			Query: []operation.Parameter{operation.Query("channel", shape.Channel("Those of a channel alone.")), operation.Query("to", shape.Text("ann@example.com", "Those to an address alone."))},
-			Data:  shape.List(capturedMessageShape, ""), Paged: true, Limit: 50, Most: 500, Also: []int{404}}},
+			Data:  shape.List(capturedMessageShape, ""), Paged: true, Limit: capture.DefaultPage, Most: capture.MaxPage, Also: []int{404}}},
 	}}
 }
 

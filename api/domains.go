@@ -166,10 +166,8 @@ func (a *API) verifyDomain(c *call) (any, error) {
 	var in struct {
 		Force bool `json:"force"`
 	}
-	if len(c.Request.Body()) > 0 || c.Request.IsBodyStream() && c.Request.Header.ContentLength() != 0 {
-		if err := a.decode(c, &in); err != nil {
-			return nil, err
-		}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
 	}
 	d, err := a.domainOf(c, c.param("id"))
 	if err != nil {

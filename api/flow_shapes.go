@@ -11,7 +11,7 @@ func flowDefinitionShape() *shape.Schema {
 		shape.Opt("trigger", shapes.FlowTrigger().OrNull()),
 		shape.Opt("reentry", shapes.FlowReentry().Default("once")),
 		shape.Opt("steps", shape.List(shapes.FlowStep, "The first is the entry.").Entries(0, 200)),
-	)
+	).Parsed()
 }
 
 var enrolmentShape = shape.Named("Enrolment", shape.Object(

@@ -102,12 +102,8 @@ func (a *API) updateFlow(c *call) (any, error) {
 
 // saveFlow saves the definition in the body.
 func (a *API) saveFlow(c *call, command, id string) (any, error) {
-	body, err := a.jsonBody(c)
-	if err != nil {
-		return nil, err
-	}
 	// What cannot be parsed needs no record in the log.
-	def, err := flows.Parse(body)
+	def, err := flows.Parse(c.payload)
 	if err != nil {
 		return nil, formFault(err)
 	}
@@ -145,11 +141,7 @@ func (a *API) changeFlow(command string) func(*call) (any, error) {
 
 // setFlowStatus answers PATCH /flows/{id}.
 func (a *API) setFlowStatus(c *call) (any, error) {
-	body, err := a.jsonBody(c)
-	if err != nil {
-		return nil, err
-	}
-	status, err := flowbody.Status(body)
+	status, err := flowbody.Status(c.payload)
 	if err != nil {
 		return nil, formFault(err)
 	}
@@ -243,11 +235,7 @@ func (a *API) webhookGuard() webhook.Guard { return webhook.Guard{AllowPrivate: 
 // triggerFlow answers POST /flows/{id}/trigger: it enrols a contact in a flow
 // whose trigger is the API.
 func (a *API) triggerFlow(c *call) (any, error) {
-	body, err := a.jsonBody(c)
-	if err != nil {
-		return nil, err
-	}
-	args, err := flowbody.Trigger(c.id(), body, true)
+	args, err := flowbody.Trigger(c.id(), c.payload)
 	if err != nil {
 		return nil, formFault(err)
 	}

@@ -22,7 +22,7 @@ func (a *API) segmentOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: segments", Title: "Segments",
 		About: "A segment is a saved definition. Counts and members are exact at the moment of reading: every acknowledged event is in them."}, []route{
 		{a.listSegments, operation.Operation{Method: "GET", Path: "/segments", Permission: "segments:read", ID: "listSegments", Summary: "List segments", About: "The oldest first; all counts are of one instant.",
-			Data: shape.List(segmentRecordShape, ""), Paged: true, Limit: 1000}},
+			Data: shape.List(segmentRecordShape, ""), Paged: true, Limit: paging.MaxLimit}},
 		{a.createSegment, operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
 			Body: body(), Data: segmentRecordShape}},
 		{a.preview, operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count who a definition holds", About: "Without saving it.",
@@ -319,7 +319,7 @@ func (p *segmentPage) building() (roots []*segment.Node) {
 // the answers to conditions and a bound on time; what is over it has a null
 // count.
 func (a *API) listSegments(c *call) (any, error) {
-	limit, err := c.number("limit", 1, paging.MaxLimit, paging.MaxLimit)
+	limit, err := c.limit()
 	if err != nil {
 		return nil, err
 	}

@@ -216,7 +216,7 @@ func TestAPIKeys(t *testing.T) {
 		`{"name":"x","permissions":[]}`: "empty",
 		`{"name":"x","permissions":["segments:read","x"]}`:   "permissions[1]",
 		`{"name":"x","permissions":"segments:read"}`:         "array",
-		`{"name":"x","permissions":["segments:read"],"a":1}`: "no field",
+		`{"name":"x","permissions":["segments:read"],"a":1}`: "a is not a field of this call",
 	} {
 		if res, b := s.send("POST", api.Prefix+"/api-keys", body, "Authorization", "Bearer "+s.token); res.StatusCode != 400 || !strings.Contains(b, message) {
 			t.Errorf("%s: %d %s", body, res.StatusCode, b)

@@ -364,7 +364,7 @@ func (c *call) sending(in *sendFields) (x resolver.Campaign, start resolver.Camp
 // sendCampaign answers POST /campaign/{id}/send when the campaign has been sent.
 func (a *API) sendCampaign(c *call) (any, error) {
 	var in sendFields
-	if err := c.decodeOptional(&in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	x, start, content, err := c.sending(&in)

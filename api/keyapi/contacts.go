@@ -136,7 +136,7 @@ func (f *contactFields) create() resolver.ContactCreate {
 // body.
 func (a *API) createContact(c *call) (any, error) {
 	var in contactFields
-	if err := c.decodeOptional(&in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	var out resolver.ContactReply

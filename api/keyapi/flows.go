@@ -77,23 +77,10 @@ func changeFlow(command string) func(*call) (any, error) {
 	}
 }
 
-// flowBody is the body of a call about flows, which must not be missing.
-func (c *call) flowBody() ([]byte, error) {
-	body, err := c.body()
-	if err == nil && len(body) == 0 {
-		err = Fail("body Field required")
-	}
-	return body, err
-}
-
 // setFlowStatus answers PATCH /custom-flows/{id}, which changes nothing but the
 // status.
 func (a *API) setFlowStatus(c *call) (any, error) {
-	body, err := c.flowBody()
-	if err != nil {
-		return nil, err
-	}
-	status, err := flowbody.Status(body)
+	status, err := flowbody.Status(c.payload)
 	if err != nil {
 		return nil, Fail("%s", err)
 	}
@@ -106,11 +93,7 @@ func (a *API) setFlowStatus(c *call) (any, error) {
 // triggerFlow answers POST /custom-flows/{id}/trigger: it enrols a contact in a
 // flow whose trigger is the API.
 func (a *API) triggerFlow(c *call) (any, error) {
-	body, err := c.flowBody()
-	if err != nil {
-		return nil, err
-	}
-	args, err := flowbody.Trigger(c.param("id"), body, false)
+	args, err := flowbody.Trigger(c.param("id"), c.payload)
 	if err != nil {
 		return nil, Fail("%s", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/target"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
@@ -24,6 +25,9 @@ type call struct {
 	// params are the texts in place of the parts of the path in braces.
 	params map[string]string
 	now    time.Time // when the request came
+	op     *operation.Operation
+	// payload is the body without white space around it, empty where there is none.
+	payload []byte
 }
 
 // serve runs the chain that all requests of a surface share.
@@ -74,6 +78,10 @@ func (a *API) run(s *surface, rc *fasthttp.RequestCtx) (at int, data any, err er
 	r := &s.routes[at]
 	if !slices.Contains(c.key.Permissions, r.Permission) {
 		return at, nil, errForbidden
+	}
+	c.op = &r.Operation
+	if err := c.check(); err != nil {
+		return at, nil, err
 	}
 	timeout := r.Timeout
 	if timeout == 0 {

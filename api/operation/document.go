@@ -45,7 +45,7 @@ func Document(all []Group) ([]byte, error) {
 					at[path] = len(paths)
 					paths = append(paths, shape.Pair(path, shape.Pairs()))
 				}
-				if op.Body != nil && s.seal && op.Media == "" {
+				if op.Body != nil && s.strict && op.Media == "" {
 					op.Body.Sealed()
 				}
 				collect(op.Body)
@@ -164,13 +164,7 @@ func (op *Operation) parameters() (out []shape.Ordered) {
 		add("query", p)
 	}
 	if op.Paged {
-		absent, most := op.Limit, op.Most
-		if absent == 0 {
-			absent = 100
-		}
-		if most == 0 {
-			most = 1000
-		}
+		absent, most := op.Page()
 		add("query", Query("limit", shape.Integer(int64(absent), "How many entries a page may have.").Between(1, most).Default(absent)))
 		add("query", Query("cursor", shape.Text("BBgYAAAAAAAA", "Where the page begins: `next` of the page before. Left out, at the beginning.")))
 	}

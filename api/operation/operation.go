@@ -26,7 +26,10 @@ type Operation struct {
 	Body *shape.Schema
 	// Optional says that the body may be left out.
 	Optional bool
-	Media    string // of the body; "" is application/json
+	// Raw says that the handler reads query and body itself: they are not JSON, or not
+	// in one form.
+	Raw   bool
+	Media string // of the body; "" is application/json
 	// Data is what the envelope carries, or the answer itself on surfaces without
 	// one; nil is nothing.
 	Data  *shape.Schema

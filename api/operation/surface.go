@@ -12,15 +12,15 @@ type Surface struct {
 	open string
 	// answers are those of an operation.
 	answers func(*Operation) shape.Ordered
-	// seal refuses unknown fields in requests.
-	seal bool
+	// strict says that fields of bodies that are not described are refused.
+	strict bool
 }
 
 // The surfaces.
 var SurfaceA = &Surface{
-	ID: "A", Title: "Surface A", Prefix: "/api/v1", security: "apiKey",
+	ID: "A", Title: "Surface A", Prefix: "/api/v1", security: "apiKey", strict: true,
 	About: "Contacts, lists, campaigns, push and analytics, for programs that hold an API key. At most 120 requests of a key in any 60 seconds. " +
-		"All failures but 401, 429 and faults of the server are HTTP 200 with `status` `failure`: test `status`, not the HTTP code. Unknown fields are passed over.",
+		"All failures but 401, 429 and faults of the server are HTTP 200 with `status` `failure`: test `status`, not the HTTP code. Unknown fields of a body and unknown parameters of a query are refused.",
 }
 
 var SurfaceB = &Surface{
@@ -30,14 +30,14 @@ var SurfaceB = &Surface{
 }
 
 var SurfaceC = &Surface{
-	ID: "C", Title: "Surface C", Prefix: "/v1", security: "apiKey",
+	ID: "C", Title: "Surface C", Prefix: "/v1", security: "apiKey", strict: true,
 	About: "A short way in for programs that hold an API key, the same as Surface A's, with real HTTP statuses and error codes. At most 600 requests of a key in any 60 seconds, " +
 		"unless the account's setting says otherwise.",
 }
 
 var SurfaceConsole = &Surface{
-	ID: "console", Title: "Console API", Prefix: "/console/api/v1", security: "session", open: Anybody, seal: true,
-	About: "What the web console is made of, for signed-in people. Real HTTP statuses; a failure names the field at fault in `data.field`. Unknown fields of a request are refused. " +
+	ID: "console", Title: "Console API", Prefix: "/console/api/v1", security: "session", open: Anybody, strict: true,
+	About: "What the web console is made of, for signed-in people. Real HTTP statuses; a failure names the field at fault in `data.field`. Unknown fields of a body and unknown parameters of a query are refused. " +
 		"A session in a cookie needs the header `X-CSRF-Token` for every call that changes something.",
 }
 

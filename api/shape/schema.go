@@ -15,6 +15,8 @@ type Schema struct {
 	closed   bool // no other fields
 	values   *Schema
 	free     bool // any value, or an object with any fields
+	open     bool // other fields than those described, too
+	parsed   bool // see Parsed
 	choices  []*Schema
 	example  any
 	shown    bool // the example is part of the document
@@ -169,6 +171,19 @@ func (s *Schema) Says(about string) *Schema {
 	return &c
 }
 
+// Open takes other fields than those described.
+func (s *Schema) Open() *Schema {
+	s.open = true
+	return s
+}
+
+// Parsed says that what reads the value tells unknown fields by itself, in its own
+// words: [Schema.Unknown] does not look into it.
+func (s *Schema) Parsed() *Schema {
+	s.parsed = true
+	return s
+}
+
 // Sealed is s, or where s is an object with listed fields, s refusing others.
 func (s *Schema) Sealed() *Schema {
 	s.closed = s.kind == "object" && !s.free
@@ -242,7 +257,7 @@ func (s *Schema) Body() Ordered {
 		o = append(o, Member{"additionalProperties", s.values})
 	case s.closed:
 		o = append(o, Member{"additionalProperties", false})
-	case s.free && s.kind == "object":
+	case s.open, s.free && s.kind == "object":
 		o = append(o, Member{"additionalProperties", true})
 	}
 	if s.shown {

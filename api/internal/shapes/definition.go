@@ -66,7 +66,7 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 		membership("ListCondition", "Who is on a static list.", shape.Req("list_id", shape.ListID(""))),
 		membership("SegmentCondition", "Who is in another segment. Segments may not refer to each other in a circle.", shape.Req("segment_id", shape.SegmentID(""))),
 	).Says("Who belongs to a segment: a condition, or a group of them. At most 256 KiB.").Like(shape.Pairs("match", "all", "conditions", []any{
-		activity.Sample(), shape.Pairs("kind", "attribute", "field", "geo.country", "op", "=", "value", "DE")}))
+		activity.Sample(), shape.Pairs("kind", "attribute", "field", "geo.country", "op", "=", "value", "DE")})).Parsed()
 })
 
 // Explained is a node of a definition with its answer.

@@ -15,7 +15,7 @@ var Flow = shape.Named("Flow", shape.Object(
 
 // FlowStatus is the body that pauses and resumes a flow.
 func FlowStatus() *shape.Schema {
-	return shape.Object(shape.Req("status", shape.Word("", "paused", "live")))
+	return shape.Object(shape.Req("status", shape.Word("", "paused", "live"))).Parsed()
 }
 
 // FlowEnrolment is the body that enrols a contact.
