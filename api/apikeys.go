@@ -17,7 +17,7 @@ func (a *API) apiKeyOperations() group {
 		shape.Req("created_by", shape.UserID("")), shape.Req("created_at", shape.Instant("")), shape.Req("last_used_at", shape.Instant("").OrNull()),
 		shape.Req("revoked", shape.Boolean(false, "A revoked key keeps its record.")), shape.Req("revoked_at", shape.Instant("").OrNull()),
 	)
-	one := shape.Named("APIKey", key)
+	one := shape.Named("APIKeyRecord", key)
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: API keys", Title: "API keys", About: "A key is shown once, when it is made; only its hash is kept."}, []route{
 		{a.listAPIKeys, operation.Operation{Method: "GET", Path: "/api-keys", Permission: "api_keys:read", ID: "listAPIKeys", Summary: "List API keys", About: "The oldest first, also those revoked.", Data: shape.List(one, ""), Paged: true}},
 		{a.createAPIKey, operation.Operation{Method: "POST", Path: "/api-keys", Permission: "api_keys:write", ID: "createAPIKey", Summary: "Make an API key",

@@ -21,16 +21,16 @@ func (a *API) credentialOperations() group {
 		body                  *shape.Schema
 	}{
 		{pushCredentials, "/push-credentials", "PushCredential", "push credentials", "", shape.OneOf(
-			shape.Object(shape.Req("public_key", shape.Text("BNcR…", "VAPID, 65 bytes in base64url.")), shape.Req("private_key", shape.Text("tBHI…", "32 bytes in base64url.")), shape.Req("subject", shape.Text("mailto:push@example.com", "A mailto: or https: contact."))).Strict().Says("webpush: a key pair."),
-			shape.Object(shape.Req("generate", shape.Boolean(true, "").With("const", true)), shape.Req("subject", shape.Text("mailto:push@example.com", ""))).Strict().Says("webpush: have a key pair made. Browsers subscribe with `details.public_key`."),
-			shape.Object(shape.Req("type", shape.Text("service_account", "").With("const", "service_account")), shape.Req("project_id", shape.Text("demo-1", "")), shape.Req("private_key", shape.Text("-----BEGIN PRIVATE KEY-----…", "")),
-				shape.Req("client_email", shape.Text("a@demo-1.iam.gserviceaccount.com", "")), shape.Opt("token_uri", shape.Text("https://oauth2.googleapis.com/token", "")), shape.Opt("private_key_id", shape.Text("k1", ""))).Says("fcm: a service account's key file, as it was downloaded.").Open(),
-			shape.Object(shape.Req("key_id", shape.Text("ABC123DEFG", "")), shape.Req("team_id", shape.Text("DEF123GHIJ", "")), shape.Req("private_key", shape.Text("-----BEGIN PRIVATE KEY-----…", "Content of the .p8 file.")),
-				shape.Req("topic", shape.Text("com.example.app", "The app's bundle id.")), shape.Opt("sandbox", shape.Boolean(false, "For development builds."))).Strict().Says("apns: a signing key."),
+			shape.Named("WebPushKeys", shape.Object(shape.Req("public_key", shape.Text("BNcR…", "VAPID, 65 bytes in base64url.")), shape.Req("private_key", shape.Text("tBHI…", "32 bytes in base64url.")), shape.Req("subject", shape.Text("mailto:push@example.com", "A mailto: or https: contact."))).Strict().Says("webpush: a key pair.")),
+			shape.Named("WebPushGeneration", shape.Object(shape.Req("generate", shape.Boolean(true, "Always true.")), shape.Req("subject", shape.Text("mailto:push@example.com", ""))).Strict().Says("webpush: have a key pair made. Browsers subscribe with `details.public_key`.")),
+			shape.Named("FCMServiceAccount", shape.Object(shape.Req("type", shape.Word("", "service_account")), shape.Req("project_id", shape.Text("demo-1", "")), shape.Req("private_key", shape.Text("-----BEGIN PRIVATE KEY-----…", "")),
+				shape.Req("client_email", shape.Text("a@demo-1.iam.gserviceaccount.com", "")), shape.Opt("token_uri", shape.Text("https://oauth2.googleapis.com/token", "")), shape.Opt("private_key_id", shape.Text("k1", ""))).Says("fcm: a service account's key file, as it was downloaded.").Open()),
+			shape.Named("APNsKey", shape.Object(shape.Req("key_id", shape.Text("ABC123DEFG", "")), shape.Req("team_id", shape.Text("DEF123GHIJ", "")), shape.Req("private_key", shape.Text("-----BEGIN PRIVATE KEY-----…", "Content of the .p8 file.")),
+				shape.Req("topic", shape.Text("com.example.app", "The app's bundle id.")), shape.Opt("sandbox", shape.Boolean(false, "For development builds."))).Strict().Says("apns: a signing key.")),
 		)},
 		{messageProviders, "/message-providers", "MessageProvider", "a provider of texts", "", shape.OneOf(
-			shape.Object(shape.Req("preset", shape.Text("twilio", "").With("const", "twilio")), shape.Req("account_sid", shape.Text("AC1234", "")), shape.Req("auth_token", shape.Text("secret", "")), shape.Req("from", shape.Text("+15005550006", "Number, name or, beginning with MG, a messaging service."))).Strict(),
-			shape.Object(shape.Req("preset", shape.Text("whatsapp_cloud", "").With("const", "whatsapp_cloud")), shape.Req("version", shape.Text("v21.0", "")), shape.Req("phone_number_id", shape.Text("1062840", "")), shape.Req("token", shape.Text("secret", ""))).Strict(),
+			shape.Named("TwilioProvider", shape.Object(shape.Req("preset", shape.Only("TwilioPreset", "twilio")), shape.Req("account_sid", shape.Text("AC1234", "")), shape.Req("auth_token", shape.Text("secret", "")), shape.Req("from", shape.Text("+15005550006", "Number, name or, beginning with MG, a messaging service."))).Strict()),
+			shape.Named("WhatsAppCloudProvider", shape.Object(shape.Req("preset", shape.Only("WhatsAppCloudPreset", "whatsapp_cloud")), shape.Req("version", shape.Text("v21.0", "")), shape.Req("phone_number_id", shape.Text("1062840", "")), shape.Req("token", shape.Text("secret", ""))).Strict()),
 			textProviderShape(),
 		)},
 		{inboundProviders, "/inbound-providers", "InboundProvider", "what a provider proves itself with", "The answer has the `path` that the provider is to call, in `details`.", shape.Object(
@@ -57,9 +57,9 @@ func (a *API) credentialOperations() group {
 // textProvider describes any provider of texts with an API over HTTP.
 func textProviderShape() *shape.Schema {
 	fields := func(about string) *shape.Schema {
-		return shape.List(shape.Object(shape.Req("name", shape.Text("To", "").Bytes(1, 128)), shape.Req("value", shape.Text("{{to}}", "").Bytes(0, 8192))).Strict(), about).Entries(0, 100)
+		return shape.List(shape.Named("NameAndValue", shape.Object(shape.Req("name", shape.Text("To", "").Bytes(1, 128)), shape.Req("value", shape.Text("{{to}}", "").Bytes(0, 8192))).Strict()), about).Entries(0, 100)
 	}
-	return shape.Object(
+	return shape.Named("TextProvider", shape.Object(
 		shape.Req("url", shape.Text("https://sms.example.com/send", "Where texts are sent; https.").Bytes(1, 2048)),
 		shape.Opt("method", shape.Word("", "POST", "PUT").Default("POST")),
 		shape.Opt("username", shape.Text("user", "HTTP basic authentication.")), shape.Opt("password", shape.Text("secret", "HTTP basic authentication.")), shape.Opt("token", shape.Text("secret", "Or a bearer token.")),
@@ -72,5 +72,5 @@ func textProviderShape() *shape.Schema {
 		shape.Opt("max_body", shape.Integer(1600, "Longest text, in characters.").Between(0, 65536).Default(1600)),
 		shape.Opt("id_path", shape.Text("messages.0.id", "Where the answer has the message's id.")), shape.Opt("code_path", shape.Text("code", "Where it has an error's code.")), shape.Opt("error_path", shape.Text("message", "Where it has its text.")),
 		shape.Opt("codes", shape.MapOf(shape.Word("", "accepted", "permanent", "hard", "opted_out", "temporary", "refused"), "What error codes mean.").Like(shape.Pairs("21211", "hard"))),
-	).Strict().Says("Any provider with an API over HTTP.")
+	).Strict().Says("Any provider with an API over HTTP."))
 }

@@ -12,6 +12,6 @@ var inboundEventShape = shape.Named("InboundEvent", shape.Object(
 	shape.Opt("reason", shape.Text("no such user", "Of a bounce.")),
 	shape.Opt("url", shape.Text("https://example.com/sale", "Of a click.")),
 	shape.Opt("user_agent", shape.Text("Mozilla/5.0", "Of opens and clicks.")), shape.Opt("ip", shape.Text("192.0.2.7", "Of opens and clicks.")), shape.Opt("machine", shape.Boolean(false, "Whether a machine opened or clicked ahead.")),
-	shape.Opt("timestamp", shape.Anything("2026-01-31T09:00:00Z", "RFC 3339, or Unix milliseconds.").With("type", []string{"string", "integer"})),
+	shape.Opt("timestamp", shape.Moment("2026-01-31T09:00:00Z", "RFC 3339, or Unix milliseconds.")),
 	shape.Opt("id", shape.Text("evt-1", "Makes a repeat harmless; left out, the content does.")),
 ))

@@ -231,8 +231,8 @@ type messageCounts struct {
 	BounceRate      float64 `json:"bounce_rate"`
 	ComplaintRate   float64 `json:"complaint_rate"`
 	UnsubscribeRate float64 `json:"unsubscribe_rate"`
-	BounceRateOK    bool    `json:"bounce_rate_ok"`
-	ComplaintRateOK bool    `json:"complaint_rate_ok"`
+	BounceRateOK    bool    `json:"bounce_rate_healthy"`
+	ComplaintRateOK bool    `json:"complaint_rate_healthy"`
 }
 
 func (t *tally) body() messageCounts {

@@ -29,7 +29,7 @@ var messageCountsShape = shape.Named("MessageCounts", shape.Object(
 	shape.Req("delivery_rate", shape.Number(0.99, "Delivered of those sent.").With("minimum", 0)), shape.Req("open_rate", shape.Number(0.43, "Unique opens of those sent.").With("minimum", 0)),
 	shape.Req("click_rate", shape.Number(0.08, "Unique clicks of those sent.").With("minimum", 0)), shape.Req("bounce_rate", shape.Number(0.006, "Bounces of those tried.").With("minimum", 0)),
 	shape.Req("complaint_rate", shape.Number(0, "Complaints of those sent.").With("minimum", 0)), shape.Req("unsubscribe_rate", shape.Number(0.002, "Unsubscribes of those sent.").With("minimum", 0)),
-	shape.Req("bounce_rate_ok", shape.Boolean(true, "Below 2 %.")), shape.Req("complaint_rate_ok", shape.Boolean(true, "Below 0.1 %.")),
+	shape.Req("bounce_rate_healthy", shape.Boolean(true, "Below 2 %.")), shape.Req("complaint_rate_healthy", shape.Boolean(true, "Below 0.1 %.")),
 ))
 
 // Analytics of flows.

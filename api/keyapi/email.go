@@ -28,7 +28,7 @@ func (a *API) emailOperations() group {
 				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless: it gets the first answer.").Bytes(0, 256)),
 			), Data: shape.Object(
 				shape.Req("message_id", shape.Text("<3f9a.1@muster.local>", "The Message-ID.")),
-				shape.Req("status", shape.Text("queued", "").With("const", "queued")),
+				shape.Req("status", shape.Word("", "queued")),
 				shape.Req("to", shape.Text("ann@example.com", "")),
 				shape.Req("template_id", shape.TemplateID("")),
 				shape.Req("profile_id", shape.ProfileID("The profile of the address.")),

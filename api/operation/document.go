@@ -49,7 +49,10 @@ func Document(all []Group) ([]byte, error) {
 					op.Body.Sealed()
 				}
 				collect(op.Body)
-				collect(op.Data)
+				collect(op.envelope())
+				if s == SurfaceA {
+					collect(op.outcome())
+				}
 				p := &paths[at[path]]
 				p.Value = append(p.Value.(shape.Ordered), shape.Pair(strings.ToLower(op.Method), op.render(g)))
 			}
@@ -71,6 +74,7 @@ func Document(all []Group) ([]byte, error) {
 			"version", "v1",
 			"summary", "Events in, profiles and segments out, messages to people.",
 			"description", intro,
+			"license", shape.Pairs("name", "Apache-2.0", "identifier", "Apache-2.0"),
 		),
 		"jsonSchemaDialect", "https://json-schema.org/draft/2020-12/schema",
 		"servers", []shape.Ordered{shape.Pairs("url", "/", "description", "This server")},

@@ -1,6 +1,11 @@
 package shape
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Schema is the shape of a value. Schemas are made by the functions below and not
 // changed afterwards, but by the methods that follow them at once.
@@ -18,6 +23,8 @@ type Schema struct {
 	open     bool // other fields than those described, too
 	parsed   bool // see Parsed
 	choices  []*Schema
+	apart    string // the field that tells the choices apart, each of which is a component then
+	absent   any    // the default
 	example  any
 	shown    bool // the example is part of the document
 }
@@ -45,12 +52,12 @@ func Text(example, about string) *Schema {
 
 // Integer is a whole number.
 func Integer(example int64, about string) *Schema {
-	return &Schema{kind: "integer", about: about, example: example, shown: true}
+	return (&Schema{kind: "integer", about: about, example: example, shown: true}).With("format", "int64")
 }
 
 // Number is any number.
 func Number(example float64, about string) *Schema {
-	return &Schema{kind: "number", about: about, example: example, shown: true}
+	return (&Schema{kind: "number", about: about, example: example, shown: true}).With("format", "double")
 }
 
 // Boolean is true or false.
@@ -61,6 +68,16 @@ func Boolean(example bool, about string) *Schema {
 // Word is one of a few texts; the first is the example.
 func Word(about string, values ...string) *Schema {
 	return (&Schema{kind: "string", about: about, example: values[0]}).With("enum", values)
+}
+
+// Only is a text of one value, as in a field that tells alternatives apart. It is
+// an enumeration with a name: of those alone every generator makes a type that
+// refuses other values.
+func Only(name, value string) *Schema { return Named(name, Word("", value)) }
+
+// Moment is a time as requests give it: a text or a number.
+func Moment(example, about string) *Schema {
+	return OneOf(Text(example, "RFC 3339."), Integer(1769850000000, "Unix milliseconds.")).Says(about).Like(example)
 }
 
 // Instant is a time as answers write it.
@@ -100,6 +117,12 @@ func Anything(example any, about string) *Schema {
 // OneOf is exactly one of the schemas.
 func OneOf(choices ...*Schema) *Schema { return &Schema{choices: choices} }
 
+// By names the field that tells the choices apart.
+func (s *Schema) By(field string) *Schema {
+	s.apart = field
+	return s
+}
+
 // Nothing is the data of an answer that has nothing to say.
 func Nothing() *Schema {
 	return &Schema{kind: "object", closed: true, about: "Empty."}
@@ -112,8 +135,15 @@ func Named(name string, s *Schema) *Schema {
 	return &c
 }
 
-// With adds a keyword.
+// With sets a keyword.
 func (s *Schema) With(keyword string, value any) *Schema {
+	for i, m := range s.more {
+		if m.Name == keyword {
+			s.more = slices.Clone(s.more)
+			s.more[i].Value = value
+			return s
+		}
+	}
 	s.more = append(s.more, Member{keyword, value})
 	return s
 }
@@ -142,8 +172,12 @@ func (s *Schema) Entries(low, high int) *Schema {
 	return s.With("maxItems", high)
 }
 
-// Default is the default.
-func (s *Schema) Default(v any) *Schema { return s.With("default", v) }
+// Default is the default. The description of a field tells it: of the keyword,
+// generators make fields that must be given. Parameters have the keyword.
+func (s *Schema) Default(v any) *Schema {
+	s.absent = v
+	return s
+}
 
 // OrNull takes null as well.
 func (s *Schema) OrNull() *Schema {
@@ -205,13 +239,19 @@ func (s *Schema) MarshalJSON() ([]byte, error) {
 	}
 	ref := Ordered{{"$ref", "#/components/schemas/" + s.name}}
 	if s.nullable {
-		return Ordered{{"anyOf", []Ordered{ref, {{"type", "null"}}}}}.MarshalJSON()
+		return Ordered{{"oneOf", []Ordered{ref, {{"type", "null"}}}}}.MarshalJSON()
 	}
 	return ref.MarshalJSON()
 }
 
 // Body is the schema itself.
 func (s *Schema) Body() Ordered {
+	if s.nullable && s.name == "" && s.enumerated() {
+		// Null beside an enumeration, not in it: not all generators know null as a value.
+		value := *s
+		value.nullable, value.about, value.absent = false, "", nil
+		return append(s.description(nil), Member{"oneOf", []any{&value, Ordered{{"type", "null"}}}})
+	}
 	var o Ordered
 	switch {
 	case s.kind != "" && s.nullable && s.name == "":
@@ -219,21 +259,12 @@ func (s *Schema) Body() Ordered {
 	case s.kind != "":
 		o = append(o, Member{"type", s.kind})
 	}
-	if s.about != "" {
-		o = append(o, Member{"description", s.about})
-	}
-	for _, m := range s.more {
-		if values, is := m.Value.([]string); is && m.Name == "enum" && s.nullable && s.name == "" {
-			all := []any{}
-			for _, v := range values {
-				all = append(all, v)
-			}
-			m.Value = append(all, nil)
-		}
-		o = append(o, m)
-	}
+	o = append(s.description(o), s.more...)
 	if len(s.choices) > 0 {
 		o = append(o, Member{"oneOf", s.choices})
+	}
+	if s.apart != "" {
+		o = append(o, Member{"discriminator", Ordered{{"propertyName", s.apart}, {"mapping", s.mapping()}}})
 	}
 	if s.items != nil {
 		o = append(o, Member{"items", s.items})
@@ -264,6 +295,38 @@ func (s *Schema) Body() Ordered {
 		o = append(o, Member{"examples", []any{s.example}})
 	}
 	return o
+}
+
+func (s *Schema) description(o Ordered) Ordered {
+	about := s.about
+	if s.absent != nil {
+		v, err := json.Marshal(s.absent)
+		if err != nil {
+			panic(err) // a literal of this package
+		}
+		about = strings.TrimSpace(about + " Default: `" + string(v) + "`.")
+	}
+	if about == "" {
+		return o
+	}
+	return append(o, Member{"description", about})
+}
+
+func (s *Schema) enumerated() bool {
+	return slices.ContainsFunc(s.more, func(m Member) bool { return m.Name == "enum" })
+}
+
+// mapping tells which value of the field that tells choices apart stands for
+// which component.
+func (s *Schema) mapping() (out Ordered) {
+	for _, c := range s.choices {
+		for _, f := range c.fields {
+			if f.name == s.apart {
+				out = append(out, Member{f.schema.example.(string), "#/components/schemas/" + c.name})
+			}
+		}
+	}
+	return out
 }
 
 // Sample is an example of the schema, made of those of its parts.
@@ -309,12 +372,25 @@ func (s *Schema) Walk(seen map[string]bool, fn func(*Schema)) {
 // Component is the name of the component that s is, "" for none.
 func (s *Schema) Component() string { return s.name }
 
-// Split takes the meaning off a schema, for a document that has another place for
-// it.
+// Split takes the meaning off the schema of a parameter, which has another place for
+// it, and tells the default by the keyword.
 func (s *Schema) Split() (about string, rest *Schema) {
 	c := *s
 	c.about = ""
+	if c.absent != nil {
+		c.more = append(slices.Clone(c.more), Member{"default", c.absent})
+		c.absent = nil
+	}
 	return s.about, &c
+}
+
+// Partial is an object with the same fields, none of which must be there.
+func (s *Schema) Partial() *Schema {
+	var fields []Field
+	for _, f := range s.fields {
+		fields = append(fields, Opt(f.name, f.schema))
+	}
+	return Object(fields...)
 }
 
 // Recursive is a component that refers to itself: build gets it unfinished, and

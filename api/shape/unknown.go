@@ -1,9 +1,6 @@
 package shape
 
 import (
-	"bytes"
-	"encoding/json"
-
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsontext"
 )
@@ -94,32 +91,31 @@ func (s *Schema) takes(raw []byte) (fields map[string]*Schema, open bool) {
 	return fields, false
 }
 
-// chosen reports whether an object has a field with the constant by which s is told
-// apart from other choices.
+// chosen reports whether an object has the values by which s is told apart from other
+// choices: those of fields that take one text only.
 func (s *Schema) chosen(raw []byte) bool {
 	found := false
 	for _, f := range s.fields {
-		for _, k := range f.schema.more {
-			if k.Name != "const" {
-				continue
-			}
-			want, err := json.Marshal(k.Value)
-			if err != nil {
-				return false
-			}
-			jsontext.Each(raw, func(key, value []byte) bool {
-				if name, _ := jsontext.Unquote(nil, key); string(name) == f.name {
-					found = bytes.Equal(value, want)
-					return false
-				}
-				return true
-			})
-			if !found {
-				return false
-			}
+		only := f.schema.only()
+		if only == "" {
+			continue
+		}
+		value, _ := jsontext.Lookup(raw, []string{f.name})
+		if found = value != nil && jsontext.Equal(value, only); !found {
+			return false
 		}
 	}
 	return found
+}
+
+// only is the one text that a value may be, "" where it may be others.
+func (s *Schema) only() string {
+	for _, m := range s.more {
+		if values, is := m.Value.([]string); is && m.Name == "enum" && len(values) == 1 {
+			return values[0]
+		}
+	}
+	return ""
 }
 
 // names lists fields.

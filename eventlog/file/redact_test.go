@@ -135,8 +135,14 @@ func TestRedaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer open.Close()
-	if err := l.Redact(ctx, 0, []eventlog.Redaction{anna(6)}); !errors.Is(err, eventlog.ErrBeingWritten) {
-		t.Fatalf("redacting the segment that takes records: %v", err)
+	whole := readRecords(t, l)
+	for _, list := range [][]eventlog.Redaction{{anna(6)}, {anna(1), anna(6)}} {
+		if err := l.Redact(ctx, 0, list); !errors.Is(err, eventlog.ErrBeingWritten) {
+			t.Fatalf("redacting the segment that takes records: %v", err)
+		}
+		if got := readRecords(t, l); !slices.Equal(got, whole) {
+			t.Fatalf("after it was refused: %q", got)
+		}
 	}
 	if err := l.Redact(ctx, 0, []eventlog.Redaction{{Offset: 1, Splices: []eventlog.Splice{{At: 20, Len: 100}}}}); err == nil {
 		t.Fatal("a redaction beyond its record was taken")

@@ -8,7 +8,7 @@ func TestNear(t *testing.T) {
 		"list_ids": "list_id", "listId": "list_id", "LIST_ID": "list_id", "list-id": "list_id", "segmentID": "segmentId", "segment_id": "segmentId", "segmentIds": "segment_ids",
 		"dry_run": "dryRun", "dryrun": "dryRun", "batchsize": "batch_size", "batch_szie": "batch_size", "template_sorce": "template_source", "tos": "to",
 		"nam": "name", "namess": "names", "delay": "", "cc": "", "x": "", "": "", "list": "", "list_id_of_mine": "", "of": "", "t": "",
-		"namee": "", "nmes": "",
+		"namee": "", "nmes": "names",
 	} {
 		if have := Near(name, known); have != want {
 			t.Errorf("%q: %q, want %q", name, have, want)

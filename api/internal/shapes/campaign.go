@@ -7,7 +7,7 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("_id", shape.CampaignID("Id of the campaign.")),
 	shape.Req("name", shape.Text("January sale", "")),
 	shape.Req("channel", shape.Integer(2, "1 is omni-channel, 2 is single-channel.").With("enum", []int{1, 2})),
-	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").With("enum", []any{1, 2, 3, 4, nil}).OrNull()),
+	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").With("enum", []any{1, 2, 3, 4}).OrNull()),
 	shape.Req("date", shape.Text("2026-01-31T09:00:00Z", "As given.").OrNull()),
 	shape.Req("subject", shape.Text("Our January sale", "")),
 	shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "Not in lists of campaigns.")),

@@ -12,54 +12,55 @@ var (
 // Definition is the language of segments. It refers to itself: a group holds
 // definitions.
 var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *shape.Schema {
+	scalar := shape.Named("ConditionScalar", shape.OneOf(shape.Text("DE", "").With("maxLength", 1024), shape.Number(100, ""), shape.Boolean(true, "")))
 	value := shape.Named("ConditionValue", shape.OneOf(
 		shape.Text("DE", "").With("maxLength", 1024), shape.Number(100, ""), shape.Boolean(true, ""),
-		shape.List(shape.OneOf(shape.Text("DE", "").With("maxLength", 1024), shape.Number(100, ""), shape.Boolean(true, "")), "For `in` and `not_in` 1 to 1,000 values; for `between` low and high, both included.").Entries(1, 1000),
+		shape.List(scalar, "For `in` and `not_in` 1 to 1,000 values; for `between` low and high, both included.").Entries(1, 1000),
 	).Says("What is compared with. None for `exists` and `not_exists`; a number of days for `in_last_days` and `not_in_last_days`; a time such as `2026-01-31` for `before` and `after`; a list for `in`, `not_in` and `between`."))
 	compared := func() *shape.Schema {
-		return shape.OneOf(shape.Number(100, ""), shape.List(shape.Number(100, ""), "For `in`, `not_in` and `between`.").Entries(1, 1000)).Says("A number, with at most 6 decimals; a list for `in`, `not_in` and `between`.").Like(100)
+		return shape.Named("ComparedNumber", shape.OneOf(shape.Number(100, ""), shape.List(shape.Number(100, ""), "For `in`, `not_in` and `between`.").Entries(1, 1000)).Says("A number, with at most 6 decimals; a list for `in`, `not_in` and `between`.").Like(100))
 	}
 	op := func(ops []string) *shape.Schema { return shape.Word("How the values are compared.", ops...) }
 	property := func() *shape.Schema {
 		return shape.Text("value", "Property of the event; dots lead into objects.").Bytes(1, 512)
 	}
 	group := shape.Named("SegmentGroup", shape.Object(
-		shape.Opt("kind", shape.Text("group", "May be left out of groups.").With("const", "group")),
+		shape.Opt("kind", shape.Only("SegmentGroupKind", "group")),
 		shape.Req("match", shape.Word("Whether all conditions must hold, or any.", "all", "any")),
 		shape.Req("conditions", shape.List(node, "Conditions, and groups of them. In all at most 500 and 16 levels.").Entries(1, 500)),
-	).Strict().Says("Conditions joined by AND (`all`) or OR (`any`)."))
+	).Strict().Says("Conditions joined by AND (`all`) or OR (`any`). `kind` may be left out."))
 	activity := shape.Named("ActivityCondition", shape.Object(
-		shape.Req("kind", shape.Text("activity", "").With("const", "activity")),
+		shape.Req("kind", shape.Only("ActivityConditionKind", "activity")),
 		shape.Req("event", shape.Text("item_purchased", "The `event_type` that counts.").Bytes(1, 128)),
 		shape.Opt("did", shape.Boolean(true, "False for people of whom the rest does not hold.").Default(true)),
-		shape.Opt("window", shape.OneOf(
-			shape.Object(shape.Req("last_days", shape.Number(30, "The last so many days, sliding; fractions of a day are taken.").With("exclusiveMinimum", 0).With("maximum", 36500))).Strict(),
-			shape.Object(shape.Req("all_time", shape.Boolean(true, "").With("const", true))).Strict(),
-		).Says("Which time counts; left out, all of it.")),
-		shape.Opt("where", shape.List(shape.Object(
+		shape.Opt("window", shape.Named("TimeWindow", shape.OneOf(
+			shape.Named("LastDays", shape.Object(shape.Req("last_days", shape.Number(30, "The last so many days, sliding; fractions of a day are taken.").With("exclusiveMinimum", 0).With("maximum", 36500))).Strict()),
+			shape.Named("AllTime", shape.Object(shape.Req("all_time", shape.Boolean(true, "Always true."))).Strict()),
+		).Says("Which time counts; left out, all of it."))),
+		shape.Opt("where", shape.List(shape.Named("EventFilter", shape.Object(
 			shape.Req("property", property()), shape.Req("op", op(anyOps)), shape.Opt("value", value),
-		).Strict(), "Filters: events count of which all hold.").Entries(0, 20).Like([]any{shape.Pairs("property", "category", "op", "=", "value", "shoes")})),
-		shape.Opt("count", shape.Object(shape.Req("op", op(numberOps)), shape.Req("value", compared())).Strict().Says("How many events there must be; left out, at least one. Not together with `aggregate`.").Like(shape.Pairs("op", ">=", "value", 3))),
-		shape.Opt("aggregate", shape.Object(
+		).Strict()), "Filters: events count of which all hold.").Entries(0, 20).Like([]any{shape.Pairs("property", "category", "op", "=", "value", "shoes")})),
+		shape.Opt("count", shape.Named("EventCount", shape.Object(shape.Req("op", op(numberOps)), shape.Req("value", compared())).Strict().Says("How many events there must be; left out, at least one. Not together with `aggregate`.").Like(shape.Pairs("op", ">=", "value", 3)))),
+		shape.Opt("aggregate", shape.Named("EventAggregate", shape.Object(
 			shape.Req("fn", shape.Word("What is made of the property's values.", "sum", "avg", "min", "max", "distinct")),
 			shape.Req("property", property()), shape.Req("op", op(numberOps)), shape.Req("value", compared()),
-		).Strict().Says("A number made of a property of the events.")),
+		).Strict().Says("A number made of a property of the events."))),
 	).Strict().Says("What a person did, or did not do.").Like(shape.Pairs("kind", "activity", "event", "item_purchased", "window", shape.Pairs("last_days", 30),
 		"aggregate", shape.Pairs("fn", "sum", "property", "value", "op", ">=", "value", 100))))
 	attribute := shape.Named("AttributeCondition", shape.Object(
-		shape.Req("kind", shape.Text("attribute", "").With("const", "attribute")),
+		shape.Req("kind", shape.Only("AttributeConditionKind", "attribute")),
 		shape.Req("field", shape.Text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, `tags`, or a path below `geo.` or `attributes.`").Bytes(1, 512)),
 		shape.Req("op", op(anyOps)), shape.Opt("value", value),
 	).Strict().Says("What is known of a person."))
 	consent := shape.Named("ConsentCondition", shape.Object(
-		shape.Req("kind", shape.Text("consent", "").With("const", "consent")),
+		shape.Req("kind", shape.Only("ConsentConditionKind", "consent")),
 		shape.Req("channel", shape.Channel("")),
 		shape.Req("status", shape.Word("", "subscribed", "unsubscribed", "never_subscribed")),
 		shape.Opt("since", shape.Text("2026-01-01", "Subscribed from this time on.")),
 		shape.Opt("until", shape.Text("2026-02-01", "Subscribed before this time.")),
 	).Strict().Says("Consent to a channel."))
 	membership := func(name, about string, id shape.Field) *shape.Schema {
-		return shape.Named(name, shape.Object(shape.Req("kind", shape.Text(id.Name()[:len(id.Name())-3], "").With("const", id.Name()[:len(id.Name())-3])), id,
+		return shape.Named(name, shape.Object(shape.Req("kind", shape.Only(name+"Kind", id.Name()[:len(id.Name())-3])), id,
 			shape.Opt("member", shape.Boolean(true, "False for those who are not.").Default(true))).Strict().Says(about))
 	}
 	return shape.OneOf(group, activity, attribute, consent,

@@ -1,25 +1,25 @@
-package contest
+package console
 
 import (
 	"context"
 	"fmt"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
 
-// define creates the segments that are kept while events come in.
-func (o Options) define(ctx context.Context, s *server.Server) error {
-	if o.Segments == 0 {
+// CreateLiveSegments signs in and saves the first n of
+// [segmenttest.LiveSegments], which the server then keeps while events come in.
+func CreateLiveSegments(ctx context.Context, credentials server.Credentials, n int) error {
+	if n == 0 {
 		return nil
 	}
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := SignIn(ctx, credentials)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	for i := range o.Segments {
+	for i := range n {
 		if _, err := c.CreateSegment(ctx, fmt.Sprintf("live %d", i+1), segmenttest.LiveSegments[i]); err != nil {
 			return err
 		}
