@@ -165,7 +165,7 @@ func (a *API) source(ctx context.Context, c *call) (*source, error) {
 	return s, err
 }
 
-// letsIn tells whether who hands over mail has the token: in the path, or in the
+// letsIn reports whether who hands over mail has the token: in the path, or in the
 // header Authorization.
 func (s *source) letsIn(c *call) bool {
 	token, ok := c.param("token"), false

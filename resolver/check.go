@@ -27,11 +27,28 @@ func CheckStart(fsys vfs.FS, dir, logName string, partition int, start, end int6
 	if err != nil {
 		return err
 	}
-	from := f.Next
-	if len(f.Spool) > 0 {
-		from = f.Spool[0].From
+	return checkStored(have, f.historyFrom(), start, end)
+}
+
+// HistoryFrom returns the offset from which on a start gives records to history by
+// itself: rows below it that history lacks must be rebuilt from the log. It reads the
+// manifests that [CheckStart] does.
+func HistoryFrom(fsys vfs.FS, dir, logName string, partition int, start, end int64) (int64, error) {
+	p := newPartition(&Node{opts: Options{FS: fsys, Dir: dir, LogName: logName, Logger: slog.New(slog.DiscardHandler)}}, partition)
+	f, err := p.likely(start, end)
+	if err != nil {
+		return 0, fmt.Errorf("partition %d: %w", partition, err)
 	}
-	return checkStored(have, from, start, end)
+	return f.historyFrom(), nil
+}
+
+// historyFrom is the first record whose rows are in the spool, or come from the log
+// behind the checkpoint.
+func (f *manifest) historyFrom() int64 {
+	if len(f.Spool) > 0 {
+		return f.Spool[0].From
+	}
+	return f.Next
 }
 
 // likely is the manifest that the state is loaded from unless files behind it turn out

@@ -153,7 +153,7 @@ type checkpoints struct {
 	dir  string  // of the partition
 	log  string  // names the log that the state follows from
 	took *phases // of the opening; nil when none is under way
-	// damaged is told of damage to the store's files that is found while it is open.
+	// damaged is called with damage to the store's files that is found while it is open.
 	damaged func(error)
 	// sums are the files of the checkpoint loaded or written last, by path. Used by
 	// one goroutine: the one that loads, then the one that writes.

@@ -23,7 +23,7 @@ type StateFinding struct {
 	Offset int64
 }
 
-// InspectState reads all files of a partition's checkpoints in dir, which nobody has
+// InspectState reads all files of a partition's checkpoints in dir, which no process has
 // open, and changes nothing. name is the log's, start and end are the bounds of its
 // records. Files outside of checkpoints are made anew by each start. The error says
 // that reading itself failed.

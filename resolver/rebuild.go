@@ -186,6 +186,7 @@ func (p *partition) openRebuild(stored int64) (*rebuild, error) {
 		if err != nil || offset > stored {
 			continue
 		}
+		p.log.Info("the rebuilding of history goes on where it was cut off", "records", offset)
 		return b, b.load(candidate{f, ids})
 	}
 	// Its checkpoints are of no use, but it stays: it is a mark, too.

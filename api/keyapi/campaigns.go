@@ -142,7 +142,7 @@ func (f *campaignFields) apply(x *resolver.Campaign) error {
 	return nil
 }
 
-// isTime tells whether a text is a time in one of the usual forms of ISO 8601.
+// isTime reports whether a text is a time in one of the usual forms of ISO 8601.
 func isTime(s string) bool {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700"} {
 		if _, err := time.Parse(layout, s); err == nil {
@@ -226,10 +226,10 @@ const (
 	maxDelay     = 60
 )
 
-// isGiven tells whether the body has a field.
+// isGiven reports whether the body has a field.
 func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// start is what the state machine is told: audience and pace.
+// start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err error) {
 	s = resolver.CampaignStart{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay}
 	if f.ListID == nil && f.SegmentIDs == nil {

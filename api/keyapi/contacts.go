@@ -59,6 +59,9 @@ type contact struct {
 	Geo             json.RawMessage `json:"geo"`
 	Attributes      json.RawMessage `json:"attributes"`
 	CreatedAt       string          `json:"created_at"`
+	// Warning is only in the answer that made the contact, if there is something to
+	// warn of.
+	Warning string `json:"warning,omitempty"`
 }
 
 type smsConsent struct {
@@ -143,7 +146,14 @@ func (a *API) createContact(c *call) (any, error) {
 	if err := c.command(resolver.CommandContactCreate, in.create(), &out); err != nil {
 		return nil, err
 	}
-	return c.contactOf(out.ID)
+	return c.contactMade(&out)
+}
+
+// contactMade is the contact of a reply, with its warning.
+func (c *call) contactMade(reply *resolver.ContactReply) (any, error) {
+	x, err := c.contactOf(reply.ID)
+	x.Warning = reply.Warning
+	return x, err
 }
 
 func (a *API) getContact(c *call) (any, error) { return c.contactOf(c.param("id")) }

@@ -114,7 +114,7 @@ func (a *API) addToList(c *call) (any, error) {
 	if err := c.command(resolver.CommandListAdd, args, &out); err != nil {
 		return nil, err
 	}
-	return c.contactOf(out.ID)
+	return c.contactMade(&out)
 }
 
 func (a *API) removeFromList(c *call) (any, error) {

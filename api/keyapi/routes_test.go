@@ -257,6 +257,10 @@ func TestFailuresOfA(t *testing.T) {
 	if !strings.Contains(s.log.String(), "a secret of ours") {
 		t.Error("a fault of ours is not in the log")
 	}
+	// Paths may have personal data in them.
+	if log := s.log.String(); !strings.Contains(log, "route=/test/{id}") || strings.Contains(log, "/abc") {
+		t.Errorf("a failed request is not logged by the pattern of its route:\n%s", log)
+	}
 	if status, b := post("/panic", `{}`); status != 500 || !strings.HasPrefix(b, `{"status":"failure",`) || !strings.Contains(s.log.String(), "on purpose") {
 		t.Errorf("a panic: %d %s", status, b)
 	}

@@ -43,7 +43,12 @@ func (a *API) serve(s *surface) fasthttp.RequestHandler {
 		}
 		f, ours := classify(err)
 		if ours {
-			a.opts.Logger.Error("request failed", "surface", s.name, "method", string(rc.Method()), "path", string(rc.Path()), "error", err)
+			// The pattern: the path itself may hold an e-mail or a phone number.
+			pattern := ""
+			if at >= 0 {
+				pattern = s.routes[at].Path
+			}
+			a.opts.Logger.Error("request failed", "surface", s.name, "method", string(rc.Method()), "route", pattern, "error", err)
 		}
 		s.envelope.failure(rc, f)
 		s.metrics.answered(at, f)

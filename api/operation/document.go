@@ -95,7 +95,7 @@ func Document(all []Group) ([]byte, error) {
 }
 
 const intro = "All bodies are JSON (`Content-Type: application/json`), all times ISO 8601 in UTC, all ids opaque texts. " +
-	"Lists come in pages: `limit` bounds one, `next` of the answer is the `cursor` of the following. A page ends early at about 4 MiB: only `next` tells whether there is more. " +
+	"Lists come in pages: `limit` bounds one, `next` of the answer is the `cursor` of the following. A page ends early at about 4 MiB: only `next` says whether there is more. " +
 	"A path that is not there is answered 404, a method that a path does not take 405 with the header `Allow`, in the envelope of the surface. " +
 	"The extension `x-permission` of an operation names the permission it needs; `none`, `signed-in`, `system-admin` and `app-secret` stand for what is no permission."
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/datacheck"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/dirlock"
 )
 
 // Exit codes of check and repair; 1 says that they could not be done.
@@ -30,7 +32,7 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// check tells whether a stopped data directory is whole.
+// check reports whether a stopped data directory is whole.
 func (p *process) check(ctx context.Context) error {
 	f := cli.New("muster check", "muster check reads all of a stopped data directory and tells what is damaged. It changes nothing.\nExit status: 0 whole, 1 it could not be checked, 3 damaged, and muster repair mends it, 4 lost: restore a backup.", p.stderr)
 	dir := f.String("data", "", "`DIR` to check; no process may have it")
@@ -81,14 +83,19 @@ func lockedCheck(ctx context.Context, dir string) (*datacheck.Report, error) {
 // lockData takes the lock of a data directory that is there.
 func lockData(dir string) (io.Closer, error) {
 	path := filepath.Join(dir, "LOCK")
-	if _, err := vfs.Default.Stat(dir); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+	if err := checkDirectory("data", dir, true); err != nil {
+		var wrong usageError
+		if errors.As(err, &wrong) {
+			err = wrong.error // status 1 says that it could not be checked
+		}
+		return nil, err
 	}
-	lock, err := vfs.Default.Lock(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s is held by another muster process: stop it first, or make a backup of it with muster backup and check what muster restore makes of that (%w)", dir, err)
+	lock, err := dirlock.Lock(vfs.Default, path)
+	var held *dirlock.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("%w; stop it first, or make a backup of it with muster backup and check what muster restore makes of that", err)
 	}
-	return lock, nil
+	return lock, err
 }
 
 // verdict prints the summary and returns what the process ends with.

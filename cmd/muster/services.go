@@ -52,26 +52,33 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 	password := f.String("smtp-password", "", "`PASSWORD` of the relay; better set as MUSTER_SMTP_PASSWORD")
 	mode := f.String("smtp-tls", "starttls", "`HOW` the relay is spoken to: starttls, tls or none")
 	connections := f.Int("smtp-connections", 4, "`NUMBER` of connections to the relay at once")
+	f.Range("smtp-connections", 1, 64)
 	bounces := f.String("bounce-domain", "", "`DOMAIN` that bounces are sent to, as bounce+<id>@DOMAIN; without one they go to the sender")
 	private := f.Bool("allow-private-webhooks", false, "let webhooks go to private and loopback addresses: who may register one then reaches into this network")
 	dns := f.String("dns", "", "`HOST:PORT` of the DNS server asked about sender domains; the default is the system's")
 	return func() (messagingConfig, error) {
 		c := messagingConfig{publicURL: strings.TrimSuffix(*public, "/"), allowPrivate: *private}
 		if *dns != "" {
-			if _, _, err := net.SplitHostPort(*dns); err != nil {
-				return c, wrongUsage("--dns must be HOST:PORT: %s", err)
+			if _, _, err := checkHostPort("dns", *dns, "192.0.2.53:53"); err != nil {
+				return c, err
 			}
 			c.dns = dnsAt(*dns)
 		}
 		if u, err := url.Parse(c.publicURL); c.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			return c, wrongUsage("--public-url must be an address such as https://mail.example.com, have %q", *public)
 		}
+		if err := oneOf("smtp-tls", *mode, string(email.StartTLS), string(email.ImplicitTLS), string(email.NoTLS)); err != nil {
+			return c, err
+		}
+		if strings.ContainsAny(*bounces, "@ /:") {
+			return c, wrongUsage("--bounce-domain is %q; use a domain, such as bounces.example.com", *bounces)
+		}
 		if *relay == "" {
 			return c, nil
 		}
-		host, port, err := net.SplitHostPort(*relay)
+		host, port, err := checkHostPort("smtp", *relay, "smtp.example.com:587")
 		if err != nil {
-			return c, wrongUsage("--smtp must be HOST:PORT: %s", err)
+			return c, err
 		}
 		c.smtp = email.Options{Host: host, Username: *user, Password: *password, TLS: email.TLSMode(*mode), Connections: *connections, BounceDomain: *bounces}
 		if c.smtp.Port, err = strconv.Atoi(port); err != nil {

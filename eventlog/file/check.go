@@ -40,7 +40,7 @@ func (c *Checked) Whole() bool {
 	return !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Err != nil })
 }
 
-// Check reads all of a log that nobody has open, and changes nothing. The error says
+// Check reads all of a log that no process has open, and changes nothing. The error says
 // that reading itself failed; what is wrong with the log is among the findings.
 func Check(fsys vfs.FS, dir string) (out Checked, err error) {
 	c := checker{fs: fsys, dir: dir, out: &out}
@@ -260,7 +260,7 @@ func (c *checker) segment(p *partition, first, prev int64, unborn *segment, foll
 	return end.next, note, nil
 }
 
-// isSidecar tells whether a file stands beside a segment because of redactions.
+// isSidecar reports whether a file stands beside a segment because of redactions.
 func isSidecar(name string) bool {
 	_, is := sidecarName(name)
 	return is

@@ -80,7 +80,7 @@ func open(dir string, opts Options) (_ *Log, err error) {
 	if l.lock, err = fsys.Lock(fsys.PathJoin(dir, lockName)); err != nil {
 		l.lock = nil
 		if isLocked(err) {
-			return nil, fmt.Errorf("%w: stop it or choose another directory (%w)", ErrInUse, err)
+			return nil, fmt.Errorf("%w: stop it or choose another directory", ErrInUse)
 		}
 		return nil, fmt.Errorf("lock the directory: %w", err)
 	}

@@ -115,7 +115,7 @@ func (p *partition) redactSegment(seg *segment, end int64, list []eventlog.Redac
 	return errors.Join(p.carryOut(seg, f, now, at), f.Close())
 }
 
-// redacting tells whether a redaction of the segment was not ended.
+// redacting reports whether a redaction of the segment was not ended.
 func (p *partition) redacting(seg *segment) (bool, error) {
 	_, err := p.log.opts.FS.Stat(seg.sidecarPath(redactingSuffix))
 	if isNotExist(err) {
@@ -254,7 +254,7 @@ func (p *partition) sidecarOf(seg *segment) (look func() (sidecar, error), end f
 	}, p.redactMu.RUnlock
 }
 
-// sidecarName tells whether a file is a sidecar, and of which segment.
+// sidecarName reports whether a file is a sidecar, and of which segment.
 func sidecarName(name string) (first int64, ok bool) {
 	if first, ok = parseName(name, redactedSuffix); ok {
 		return first, true

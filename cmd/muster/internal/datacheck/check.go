@@ -214,6 +214,16 @@ func (r *Report) history(ctx context.Context, dir string) error {
 			return nil
 		}
 	}
+	for i, end := range r.Ends {
+		from, err := resolver.HistoryFrom(vfs.Default, filepath.Join(dir, "state"), r.Log, i, r.Starts[i], end)
+		if err != nil {
+			return err
+		}
+		if have := found.Positions[i]; have < from {
+			wrong(fmt.Sprintf("it lacks the events of the records from %d to %d of partition %d; its rebuilding was not finished", have, from-1, i))
+			return nil
+		}
+	}
 	text := fmt.Sprintf("%d events, of all records below %s", found.Rows, offsets(found.Positions, len(r.Ends)))
 	if info, err := os.Stat(path + ".wal"); err == nil && info.Size() > 0 {
 		text += fmt.Sprintf("; %d bytes of it in %s.wal, which the next start moves into the file", info.Size(), filepath.Base(path))

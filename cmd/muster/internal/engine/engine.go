@@ -217,7 +217,7 @@ func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	return err
 }
 
-// LogFailed tells whether the log has failed for good. One in Kafka never does:
+// LogFailed reports whether the log has failed for good. One in Kafka never does:
 // it goes on when Kafka is back.
 func (e *Engine) LogFailed() bool { return e.file != nil && e.file.Stats().Failed }
 
