@@ -25,7 +25,7 @@ func (a *API) companyOperations() group {
 		{a.getCompany, operation.Operation{Method: "GET", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "getCompany", Summary: "Read a company", Data: one}},
 		{a.updateCompany, operation.Operation{Method: "PATCH", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "updateCompany", Summary: "Change a company", About: "What is left out stays.",
 			Body: shape.Object(shape.Opt("name", shape.Text("Example Ltd", "").Bytes(1, 200)), shape.Opt("api_access", shape.Boolean(true, "Let API keys in.")), shape.Opt("active", shape.Boolean(true, "Let anybody in.")),
-				shape.Opt("surface_c_per_minute", shape.Integer(600, "Requests of a key on Surface C in any 60 seconds.").Between(1, 1000000))), Data: one}},
+				shape.Opt("surface_c_per_minute", shape.Integer(600, "Requests of a key under `/v1` in any 60 seconds.").Between(1, 1000000))), Data: one}},
 		{a.addCredits, operation.Operation{Method: "POST", Path: "/companies/{id}/credits", Permission: operation.SystemAdmin, ID: "addCredits", Summary: "Top up e-mail credits",
 			Body: shape.Object(shape.Req("amount", shape.Integer(10000, "How many to add.").Between(1, 1000000000))), Data: shape.Object(shape.Req("email_credits", shape.Integer(19800, "How many there are now.")))}},
 	}}

@@ -19,7 +19,7 @@ func (a *API) settingsOperations() group {
 			shape.Req("idempotency_hours", shape.Integer(72, "How long an idempotency key holds, in hours.").Between(72, 2160)),
 			shape.Req("double_opt_in", shape.Boolean(false, "Who subscribes to e-mail must confirm it first.")),
 			shape.Req("require_opt_in", shape.Boolean(false, "Campaigns go to subscribers only, not also to who never said yes or no.")),
-			shape.Req("surface_c_per_minute", shape.Integer(600, "Requests of a key on Surface C in any 60 seconds. Only administrators of the system raise it.").Between(1, 1000000)),
+			shape.Req("surface_c_per_minute", shape.Integer(600, "Requests of a key under `/v1` in any 60 seconds. Only administrators of the system raise it.").Between(1, 1000000)),
 			shape.Opt("confirm_template_id", shape.TemplateID("Template of the message that asks to confirm a subscription; left out, the service has its own words.")),
 		)
 	}

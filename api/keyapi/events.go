@@ -11,7 +11,7 @@ import (
 )
 
 func (a *API) eventOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceC, Tag: "Events (v1)", Title: "Events", About: "Events by e-mail, under the rules of Surface B."}, []route{
+	return group{operation.Group{Surface: operation.SurfaceC, Tag: "Events (v1)", Title: "Events", About: "Events by e-mail. The rules are those of `POST /api/v1/events`."}, []route{
 		{a.recordEvent, operation.Operation{Method: "POST", Path: "/events", Permission: "events:write", ID: "v1RecordEvent", Summary: "Record an event",
 			Body: shape.Object(
 				shape.Req("email", shape.Text("ann@example.com", "Who did it.").Bytes(1, 512)),

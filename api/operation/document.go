@@ -46,7 +46,7 @@ func Document(all []Group) ([]byte, error) {
 					paths = append(paths, shape.Pair(path, shape.Pairs()))
 				}
 				if op.Body != nil && s.strict && op.Media == "" {
-					op.Body.Sealed()
+					op.Body.Seal()
 				}
 				collect(op.Body)
 				collect(op.envelope())
@@ -95,9 +95,9 @@ func Document(all []Group) ([]byte, error) {
 }
 
 const intro = "All bodies are JSON (`Content-Type: application/json`), all times ISO 8601 in UTC, all ids opaque texts. " +
-	"Lists come in pages: `limit` bounds one, `next` of the answer is the `cursor` of the following. A page ends early at about 4 MiB: only `next` says whether there is more. " +
-	"A path that is not there is answered 404, a method that a path does not take 405 with the header `Allow`, in the envelope of the surface. " +
-	"The extension `x-permission` of an operation names the permission it needs; `none`, `signed-in`, `system-admin` and `app-secret` stand for what is no permission."
+	"Lists are paginated. Pass the `next` value of one page as `cursor` to get the following page; `limit` sets the page size. A page ends early at about 4 MiB: only `next` says whether there is more. " +
+	"A path that is not there is answered 404, a method that a path does not take 405 with the header `Allow`, in the form of the chapter; calls by API key under `/api/v1` answer both as they do other failures, with HTTP 200. " +
+	"The extension `x-permission` of an operation names the permission it needs. Some calls need no permission: `none` is open to anybody, `signed-in` to every signed-in person, `system-admin` to administrators of the system, `app-secret` to who sends the App Secret."
 
 var securitySchemes = shape.Pairs(
 	"apiKey", shape.Pairs("type", "http", "scheme", "bearer", "bearerFormat", "svc_live_…",

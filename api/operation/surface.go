@@ -18,20 +18,20 @@ type Surface struct {
 
 // The surfaces.
 var SurfaceA = &Surface{
-	ID: "A", Title: "Surface A", Prefix: "/api/v1", security: "apiKey", strict: true,
-	About: "Contacts, lists, campaigns, push and analytics, for programs that hold an API key. At most 120 requests of a key in any 60 seconds. " +
-		"All failures but 401, 429 and faults of the server are HTTP 200 with `status` `failure`: test `status`, not the HTTP code. Unknown fields of a body and unknown parameters of a query are refused.",
+	ID: "A", Title: "Contacts and campaigns by API key", Prefix: "/api/v1", security: "apiKey", strict: true,
+	About: "Surface A: contacts, lists, campaigns, push, flows and analytics, for programs that hold an API key. At most 120 requests of a key in any 60 seconds. " +
+		"All failures but 401, 429 and faults of the server are HTTP 200 with `status` `failure`, an unknown path or method too: test `status`, not the HTTP code. Unknown fields of a body and unknown parameters of a query are refused.",
 }
 
 var SurfaceB = &Surface{
-	ID: "B", Title: "Surface B", Prefix: "/api/v1", security: "appID,appSecret", open: AppSecret,
-	About: "Behavioural events, with the account's App ID and App Secret. A 202 means that the request was understood: look at `success` and `error`. " +
+	ID: "B", Title: "Sending events", Prefix: "/api/v1", security: "appID,appSecret", open: AppSecret,
+	About: "Surface B: behavioural events, with the account's App ID and App Secret. A 202 means that the request was understood: look at `success` and `error`. " +
 		"An event that is answered with `success` is durable and part of every read from then on. Bodies may be compressed (`Content-Encoding: gzip` or `zstd`).",
 }
 
 var SurfaceC = &Surface{
-	ID: "C", Title: "Surface C", Prefix: "/v1", security: "apiKey", strict: true,
-	About: "A short way in for programs that hold an API key, the same as Surface A's, with real HTTP statuses and error codes. At most 600 requests of a key in any 60 seconds, " +
+	ID: "C", Title: "Single events and e-mails by API key", Prefix: "/v1", security: "apiKey", strict: true,
+	About: "Surface C: events and e-mails with the same API key, with real HTTP statuses and error codes. Unknown fields of a body and unknown parameters of a query are refused. At most 600 requests of a key in any 60 seconds, " +
 		"unless the account's setting says otherwise.",
 }
 
@@ -42,7 +42,7 @@ var SurfaceConsole = &Surface{
 }
 
 var SurfacePublic = &Surface{
-	ID: "public", Title: "Public and operations", open: Anybody,
+	ID: "public", Title: "Links, reports of providers, operations", open: Anybody,
 	About: "What recipients of messages, providers, mail servers and monitoring call.",
 }
 

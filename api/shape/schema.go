@@ -218,10 +218,21 @@ func (s *Schema) Parsed() *Schema {
 	return s
 }
 
-// Sealed is s, or where s is an object with listed fields, s refusing others.
-func (s *Schema) Sealed() *Schema {
-	s.closed = s.kind == "object" && !s.free
-	return s
+// Seal makes s, and the objects within that are no components, refuse fields that are
+// not described.
+func (s *Schema) Seal() {
+	if s.kind == "object" && !s.free && !s.open && s.values == nil {
+		s.closed = true
+	}
+	within := append([]*Schema{s.items, s.values}, s.choices...)
+	for _, f := range s.fields {
+		within = append(within, f.schema)
+	}
+	for _, x := range within {
+		if x != nil && x.name == "" {
+			x.Seal()
+		}
+	}
 }
 
 // Plus is an object with more fields, and without a name.
