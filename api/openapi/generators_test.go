@@ -1,4 +1,4 @@
-package openapi
+package openapi_test
 
 import (
 	"bytes"
@@ -7,12 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/api/operation"
 )
 
 // TestKeysAreUnique: no object has a key twice. Parsers of YAML, which most
 // generators read JSON with, refuse that.
 func TestKeysAreUnique(t *testing.T) {
-	b, err := Document()
+	b, err := operation.Document(groups())
 	ok(t, err)
 	d := json.NewDecoder(bytes.NewReader(b))
 	var value func(path string)

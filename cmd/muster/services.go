@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/api/openapi"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/cluster/peer"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
@@ -218,16 +220,18 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 
 // route says who answers what.
 func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handler) error {
-	// The handler answers other methods itself, in its own form.
-	r.ANY("/api/v1/events", events.Event)
-	r.ANY("/api/v1/events/batch", events.Batch)
-	r.ANY("/api/v1/events/import", events.Import)
+	events.Register(r.ANY)
 	s.console.Register(r)
 	s.keys.Register(r) // all else under /api/v1, and /v1
 	if c.pprof {
 		addPprof(r)
 	}
-	return openapi.Register(r)
+	return openapi.Register(r, operations(s.keys, events, s.console))
+}
+
+// operations are those of the document, in its order.
+func operations(keys *keyapi.API, events *ingest.Handler, console *api.API) []operation.Group {
+	return slices.Concat(keys.Operations(), events.Operations(), console.Operations())
 }
 
 // drain ends what requests wait for, so that they end.
