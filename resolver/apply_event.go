@@ -27,6 +27,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		if at = ev.TimeMs; at > m.logTime {
 			return refuse(invalid("timestamp", "timestamp must not be in the future"))
 		}
+		if rules.aged() && at < m.logTime-a.Settings.maxEventAgeMs() {
+			return refuse(invalid("timestamp", "timestamp is more than %d hours ago, the most that max_event_age_hours of the settings allows; bring in older events by an import, and check the unit (Unix milliseconds)", a.Settings.Shown().MaxEventAgeHours))
+		}
 	}
 
 	if len(ev.IdempotencyKey) > 0 {
@@ -69,9 +72,11 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	if !ev.Redacted { // history is rid of those
 		appendRow(rows, a.number, offset, index, winner, at, ev)
 	}
-	if len(a.flows.byNumber) > 0 {
+	if stale := ev.HasTime && rules.aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); len(a.flows.byNumber) > 0 {
 		// Each event has its effect before the next.
-		m.flowEvent(a, winner, ev.Type, ev.Properties)
+		if !stale {
+			m.flowEvent(a, winner, ev.Type, ev.Properties)
+		}
 		m.react(&m.rec)
 	}
 	return nil

@@ -11,6 +11,9 @@ func (r eventRules) identifiers() identifierRules {
 	return identifierRules{drop: r.version >= 1, noteSecond: r.version >= 1}
 }
 
+// aged reports whether an event with a time of its own is judged by its age.
+func (r eventRules) aged() bool { return r.live && r.version >= 1 }
+
 // identifierRules say how a record's identifiers lead to a profile. Records of
 // different kinds and ages have different ones.
 type identifierRules struct {

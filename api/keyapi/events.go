@@ -3,9 +3,12 @@ package keyapi
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/resolver"
 )
 
 func (a *API) eventRoutes() []route {
@@ -17,12 +20,21 @@ func (a *API) eventRoutes() []route {
 // recordEvent answers POST /events of Surface C: one event by e-mail, under the
 // rules of Surface B.
 func (a *API) recordEvent(c *call) (any, error) {
+	var given map[string]json.RawMessage
+	if err := c.decode(&given); err != nil {
+		return nil, err
+	}
+	if err := c.unknownEventField(given); err != nil {
+		return nil, err
+	}
 	var in struct {
 		Email      json.RawMessage `json:"email"`
 		Event      json.RawMessage `json:"event"`
 		Properties json.RawMessage `json:"properties"`
 		// IdempotencyKey is our own: it makes a retry safe as it does on Surface B.
 		IdempotencyKey json.RawMessage `json:"idempotency_key"`
+		// Timestamp is our own, too: when the event happened, as on Surface B.
+		Timestamp json.RawMessage `json:"timestamp"`
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
@@ -35,7 +47,7 @@ func (a *API) recordEvent(c *call) (any, error) {
 			return nil, Fail("%s Field required", f.name)
 		}
 	}
-	event, err := json.Marshal(eventB{in.Event, userB{in.Email}, in.Properties, in.IdempotencyKey})
+	event, err := json.Marshal(eventB{in.Event, userB{in.Email}, in.Properties, in.IdempotencyKey, in.Timestamp})
 	if err != nil {
 		return nil, err
 	}
@@ -60,6 +72,23 @@ type eventB struct {
 	User           userB           `json:"user"`
 	Properties     json.RawMessage `json:"properties,omitempty"`
 	IdempotencyKey json.RawMessage `json:"idempotency_key,omitempty"`
+	Timestamp      json.RawMessage `json:"timestamp,omitempty"`
+}
+
+// unknownEventField refuses a field that an event of Surface C does not have, unless the
+// account's settings ignore those.
+func (c *call) unknownEventField(given map[string]json.RawMessage) error {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains([]string{"email", "event", "properties", "idempotency_key", "timestamp"}, name) {
+			continue
+		}
+		ignore := false
+		if err := c.read(func(v *resolver.View) error { ignore = v.Settings().IgnoreUnknownFields; return nil }); err != nil || ignore {
+			return err
+		}
+		return Fail("%s", fieldsOfC(ingest.UnknownField(name)))
+	}
+	return nil
 }
 
 type userB struct {
@@ -72,6 +101,7 @@ func fieldsOfC(message string) string {
 		if rest, ok := strings.CutPrefix(message, b); ok {
 			return c + rest
 		}
+		message = strings.Replace(message, "did you mean "+b+"?", "did you mean "+c+"?", 1)
 	}
 	return message
 }
