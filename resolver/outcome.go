@@ -52,8 +52,8 @@ type EventOutcome struct {
 	// Dropped are identifiers that are none, such as placeholders; the event was stored
 	// by the others.
 	Dropped KindSet
-	Profile  ProfileID
-	Refusal  *Refusal
+	Profile ProfileID
+	Refusal *Refusal
 }
 
 // Refusal is a reason the caller can act on.

@@ -30,12 +30,18 @@ func eventsB() group {
 				req("file", text("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "SHA-256 of the file's content, in hexadecimal: names the import.").with("pattern", "^[0-9a-fA-F]{64}$")),
 				req("first_row", count(0, "Number of the first row in `events`, from 0.")),
 				opt("trigger_flows", boolean(false, "Whether the events may start flows.").def(false)),
-				req("events", list(event.plus(req("timestamp", anything("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future.").with("type", []string{"string", "integer"}))), "").entries(0, 10000)),
+				req("events", list(eventBase.plus(req("timestamp", anything("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future.").with("type", []string{"string", "integer"}))), "").entries(0, 10000)),
 			), data: batch(req("next_row", count(1, "The row to go on with.")), req("error", text("", "Why the import as a whole was refused; null otherwise.").orNull()))},
 	}}
 }
 
-var event = named("Event", object(
+// event is an event as it is sent when it happens, or soon after.
+var event = named("Event", eventBase.plus(eventTime))
+
+var eventTime = opt("timestamp", anything("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future, and at most `max_event_age_hours` of the settings ago (720). Left out, it happens when it arrives. "+
+	"Windows count it by this time; flows' event triggers take it only up to `flow_event_age_hours` (24).").with("type", []string{"string", "integer"}))
+
+var eventBase = object(
 	req("event_type", text("item_purchased", "What happened: a key in snake case.").bytes(1, 128).with("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
 	req("user", object(
 		opt("email", text("ann@example.com", "").bytes(0, 512).orNull()),
@@ -50,7 +56,7 @@ var event = named("Event", object(
 	})),
 	opt("properties", freeObject(ordered{{"value", 79.9}, {"currency", "EUR"}, {"product_id", "sku-7"}}, "What the event says. At most 64 KiB, and 32 levels deep.").orNull()),
 	opt("idempotency_key", text("order-1001", "Makes a repeat harmless.").bytes(0, 256).orNull()),
-))
+)
 
 func eventsC() group {
 	return group{surface: surfaceC, tag: "Events (v1)", title: "Events", about: "Events by e-mail, under the rules of Surface B.", ops: []operation{
@@ -59,7 +65,7 @@ func eventsC() group {
 				req("email", text("ann@example.com", "Who did it.").bytes(1, 512)),
 				req("event", text("item_purchased", "What happened: a key in snake case.").bytes(1, 128).with("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
 				opt("properties", freeObject(ordered{{"value", 79.9}}, "What the event says. At most 64 KiB.")),
-				opt("idempotency_key", text("order-1001", "Makes a repeat harmless.").bytes(0, 256)),
+				opt("idempotency_key", text("order-1001", "Makes a repeat harmless.").bytes(0, 256)), eventTime,
 			), data: object(req("profile_id", profileID("The profile it was recorded against.")),
 				opt("warning", text("email not added: the profile may have no more identifiers; see its conflicts", "What of the event was not taken over. Absent when there is nothing to tell.")))},
 	}}

@@ -9,6 +9,9 @@ func settingsConsole() group {
 			req("double_opt_in", boolean(false, "Who subscribes to e-mail must confirm it first.")),
 			req("require_opt_in", boolean(false, "Campaigns go to subscribers only, not also to who never said yes or no.")),
 			req("surface_c_per_minute", integer(600, "Requests of a key on Surface C in any 60 seconds. Only administrators of the system raise it.").between(1, 1000000)),
+			opt("ignore_unknown_event_fields", boolean(false, "Events may have top-level fields that are not known; else they are refused.")),
+			opt("max_event_age_hours", integer(720, "How old the timestamp of an event may be, in hours.").between(0, 87840)),
+			opt("flow_event_age_hours", integer(24, "Up to which age an event triggers flows, in hours.").between(0, 87840)),
 			opt("confirm_template_id", templateID("Template of the message that asks to confirm a subscription; left out, the service has its own words.")),
 		)
 	}
