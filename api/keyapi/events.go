@@ -95,6 +95,9 @@ func (c *call) unknownEventField(given map[string]json.RawMessage) error {
 		if err := c.read(func(v *resolver.View) error { ignore = v.Settings().IgnoreUnknownFields; return nil }); err != nil || ignore {
 			return err
 		}
+		if name == "event_type" {
+			return Fail("event_type is not a field of an event; did you mean event?")
+		}
 		return Fail("%s", fieldsOfC(ingest.UnknownField(name)))
 	}
 	return nil

@@ -509,7 +509,7 @@ func TestEventC(t *testing.T) {
 		}
 		return a.Data.ProfileID
 	}
-	_, b := post(`{"email":"Ann@x.io","event":"item_viewed","properties":{"value":1.50,"<x>":"&"}}`)
+	_, b := post(`{"email":"Ann@x.io","event":"item_viewed","properties":{"value":1.50,"<x>":"&"},"timestamp":null}`)
 	first := profile(b)
 	_, b = post(`{"email":" ann@X.io ","event":"item_viewed","properties":null}`)
 	if profile(b) != first {
@@ -542,6 +542,9 @@ func TestEventC(t *testing.T) {
 		`{"email":"a@x.io"}`:                                        "event Field required",
 		`{"email":5,"event":"x"}`:                                   "email must be a string",
 		`{"email":"a@x.io","event":5}`:                              "event must be a string",
+		`{"email":"a@x.io","event":"x","propertys":{}}`:             "did you mean properties?",
+		`{"email":"a@x.io","event_type":"x"}`:                       "event_type is not a field of an event; did you mean event?",
+		`{"email":"a@x.io","event":"x","timestamp":99999999999999}`: "timestamp is in the future",
 		`{"email":"a@x.io","event":"Item Viewed"}`:                  "event must be a key in snake case",
 		`{"email":"a@x.io","event":"x","properties":[1]}`:           "properties must be a JSON object",
 		`{"email":"a@x.io","event":"x","properties":{"a":1,"a":2}}`: "properties.a Input should be given only once",
