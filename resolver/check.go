@@ -30,18 +30,6 @@ func CheckStart(fsys vfs.FS, dir, logName string, partition int, start, end int6
 	return checkStored(have, f.historyFrom(), start, end)
 }
 
-// HistoryFrom returns the offset from which on a start gives records to history by
-// itself: rows below it that history lacks must be rebuilt from the log. It reads the
-// manifests that [CheckStart] does.
-func HistoryFrom(fsys vfs.FS, dir, logName string, partition int, start, end int64) (int64, error) {
-	p := newPartition(&Node{opts: Options{FS: fsys, Dir: dir, LogName: logName, Logger: slog.New(slog.DiscardHandler)}}, partition)
-	f, err := p.likely(start, end)
-	if err != nil {
-		return 0, fmt.Errorf("partition %d: %w", partition, err)
-	}
-	return f.historyFrom(), nil
-}
-
 // historyFrom is the first record whose rows are in the spool, or come from the log
 // behind the checkpoint.
 func (f *manifest) historyFrom() int64 {

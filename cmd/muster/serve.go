@@ -207,6 +207,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	reportSkipped(c, eng)
+	eng.Scrub(c.log)
 	stopBackups, err := (&backupService{c, eng}).start(ctx)
 	if err != nil {
 		return err

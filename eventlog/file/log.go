@@ -86,11 +86,11 @@ func open(dir string, opts Options) (_ *Log, err error) {
 	}
 	meta, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
 	if err != nil {
-		return nil, withMetaRemedy(err)
+		return nil, withSmallRemedy(err)
 	}
 	if !found {
 		if err := l.checkUnfinished(); err != nil {
-			return nil, withMetaRemedy(err)
+			return nil, withSmallRemedy(err)
 		}
 		if !isNew {
 			if err := l.check(); err != nil {
@@ -129,8 +129,8 @@ func open(dir string, opts Options) (_ *Log, err error) {
 	return l, nil
 }
 
-// withMetaRemedy says what to do about a meta file that is lost or damaged.
-func withMetaRemedy(err error) error {
+// withSmallRemedy says what to do about a small file that is lost or damaged.
+func withSmallRemedy(err error) error {
 	var damaged *eventlog.CorruptError
 	if errors.As(err, &damaged) {
 		damaged.Remedy = "muster repair makes it anew from the segment files, if they are whole"

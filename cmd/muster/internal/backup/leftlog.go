@@ -51,6 +51,17 @@ func (o *Options) continueLog() (records int64, err error) {
 			return 0, fmt.Errorf("--log: %w", err)
 		}
 	}
+	// The restored log says how far the left one went, so that what it lacks is noticed.
+	for i := range left.Ends {
+		closed, err := file.ClosedAt(o.FS, o.Log, left.ID, i)
+		if err == nil && closed > before.Ends[i] {
+			name := o.FS.PathJoin(fmt.Sprintf("p%d", i), "end")
+			err = vfs.Copy(o.FS, o.FS.PathJoin(o.Log, name), o.FS.PathJoin(to, name))
+		}
+		if err != nil {
+			return 0, fmt.Errorf("--log: %w", err)
+		}
+	}
 	after, err := o.wholeLog(to, fmt.Sprintf("what is left in %s does not continue the backup. Without --log what the backup has is restored", o.Log))
 	if err != nil {
 		return 0, err
