@@ -20,6 +20,9 @@ func (a *API) settingsOperations() group {
 			shape.Req("double_opt_in", shape.Boolean(false, "Who subscribes to e-mail must confirm it first.")),
 			shape.Req("require_opt_in", shape.Boolean(false, "Campaigns go to subscribers only, not also to who never said yes or no.")),
 			shape.Req("surface_c_per_minute", shape.Integer(600, "Requests of a key under `/v1` in any 60 seconds. Only administrators of the system raise it.").Between(1, 1000000)),
+			shape.Opt("ignore_unknown_event_fields", shape.Boolean(false, "Events may have top-level fields that are not known; else they are refused.")),
+			shape.Opt("max_event_age_hours", shape.Integer(720, "How old the timestamp of an event may be, in hours.").Between(0, 87840)),
+			shape.Opt("flow_event_age_hours", shape.Integer(24, "Up to which age an event triggers flows, in hours.").Between(0, 87840)),
 			shape.Opt("confirm_template_id", shape.TemplateID("Template of the message that asks to confirm a subscription; left out, the service has its own words.")),
 		)
 	}
@@ -60,11 +63,25 @@ func (a *API) getSettings(c *call) (any, error) {
 		s = v.Settings()
 		return nil
 	})
-	return s, err
+	return shownSettings(s), err
+}
+
+// settings are the settings as they are answered, also those that have their defaults.
+type settings struct {
+	resolver.Settings
+	IgnoreUnknownFields bool `json:"ignore_unknown_event_fields"`
+	MaxEventAgeHours    int  `json:"max_event_age_hours"`
+	FlowEventAgeHours   int  `json:"flow_event_age_hours"`
+}
+
+func shownSettings(s resolver.Settings) settings {
+	s = s.Shown()
+	return settings{s, s.IgnoreUnknownFields, s.MaxEventAgeHours, s.FlowEventAgeHours}
 }
 
 // setSettings answers PUT /settings, which takes them whole: a setting that is
-// left out would otherwise fall back in silence.
+// left out would otherwise fall back in silence. Those that came later may be left out,
+// and stay as they are.
 func (a *API) setSettings(c *call) (any, error) {
 	fields := map[string]json.RawMessage{}
 	if err := a.decode(c, &fields); err != nil {
@@ -98,6 +115,15 @@ func (a *API) setSettings(c *call) (any, error) {
 	if err := a.read(c, func(v *resolver.View) error { old = v.Settings(); return nil }); err != nil {
 		return nil, err
 	}
+	for name, keep := range map[string]func(){
+		"ignore_unknown_event_fields": func() { s.IgnoreUnknownFields = old.IgnoreUnknownFields },
+		"max_event_age_hours":         func() { s.MaxEventAgeHours = old.MaxEventAgeHours },
+		"flow_event_age_hours":        func() { s.FlowEventAgeHours = old.FlowEventAgeHours },
+	} {
+		if _, given := fields[name]; !given {
+			keep()
+		}
+	}
 	if s.SurfaceCPerMinute > old.SurfaceCPerMinute && !c.user.Admin {
 		return nil, &problem{status: http.StatusForbidden, field: "surface_c_per_minute",
 			message: "surface_c_per_minute: only a system administrator raises it"}
@@ -105,5 +131,5 @@ func (a *API) setSettings(c *call) (any, error) {
 	if err := a.command(c, resolver.CommandSettingsSet, s, nil); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return shownSettings(s), nil
 }

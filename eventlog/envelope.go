@@ -15,6 +15,10 @@ const EnvelopeSize = 34
 // ErrFormat means a record's bytes are not of a known layout.
 var ErrFormat = errors.New("record has a bad format")
 
+// ErrNewerRules means that a record was made under rules that this build does not
+// know. It comes with [ErrFormat].
+var ErrNewerRules = errors.New("record of a newer version of muster")
+
 // Kind says what a record's body holds.
 type Kind uint8
 

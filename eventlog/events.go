@@ -24,7 +24,7 @@ type Event struct {
 	// IdempotencyKey makes a retry safe.
 	IdempotencyKey []byte
 	// TimeMs is the event's own time in Unix milliseconds. It is read only
-	// when HasTime is set (imports); other events happen at log time.
+	// when HasTime is set; other events happen at log time.
 	TimeMs  int64
 	HasTime bool
 	// Redacted says that the event was a person's who was erased: its identifiers are
@@ -92,23 +92,46 @@ func appendBytes(dst, b []byte) []byte {
 	return append(dst, b...)
 }
 
-// AppendEventCount appends the head of an events body: how many events follow.
-// It always takes four bytes, so that a writer can put it in front of events
-// it has not counted yet (see [PutEventCount]).
+// EventRules is the version of the rules by which the state machine reads the events
+// of a body. Each body carries the version it was written under, so that an old log
+// keeps its meaning. The versions:
+//
+//	0  an identifier that is a placeholder or blank refuses the event
+//	1  it is left out when the event has another one; a second e-mail or external id
+//	   that a lower-ranked identifier attaches is noted as a conflict; an event with a
+//	   time of its own that is too old is refused, and one that is older than a day
+//	   starts no flow
+const EventRules = 1
+
+// maxBodyEvents is how many events a body can count: the fourth byte of the count is
+// the version of the rules.
+const maxBodyEvents = 1<<24 - 1
+
+// AppendEventCount appends the head of an events body: how many events follow, at most
+// 16,777,215, and [EventRules]. It always takes four bytes, so that a writer can put it
+// in front of events it has not counted yet (see [PutEventCount]).
 func AppendEventCount(dst []byte, n int) []byte {
-	return binary.LittleEndian.AppendUint32(dst, uint32(n))
+	return binary.LittleEndian.AppendUint32(dst, eventCount(n))
 }
 
 // PutEventCount overwrites a count that [AppendEventCount] wrote at b[0:4].
 func PutEventCount(b []byte, n int) {
-	binary.LittleEndian.PutUint32(b, uint32(n))
+	binary.LittleEndian.PutUint32(b, eventCount(n))
+}
+
+func eventCount(n int) uint32 {
+	if n < 0 || n > maxBodyEvents {
+		panic(fmt.Sprintf("eventlog: a body of %d events", n))
+	}
+	return uint32(n) | EventRules<<24
 }
 
 // EventsReader reads an events body event by event.
 type EventsReader struct {
-	rest []byte
-	left int
-	err  error
+	rest  []byte
+	left  int
+	rules uint8
+	err   error
 }
 
 // NewEventsReader starts reading an events body. The error wraps [ErrFormat].
@@ -117,13 +140,21 @@ func NewEventsReader(body []byte) (EventsReader, error) {
 		return EventsReader{}, fmt.Errorf("%w: events body of %d bytes", ErrFormat, len(body))
 	}
 	n := binary.LittleEndian.Uint32(body)
+	rules := uint8(n >> 24)
+	if n &= maxBodyEvents; rules > EventRules {
+		return EventsReader{}, fmt.Errorf("%w: %w: version %d of the rules for events, this build has version %d", ErrFormat, ErrNewerRules, rules, EventRules)
+	}
 	// The smallest event takes three bytes: a count that cannot fit is damage,
 	// and must not size anybody's slice.
 	if int64(n)*3 > int64(len(body)-4) {
 		return EventsReader{}, fmt.Errorf("%w: %d events in %d bytes", ErrFormat, n, len(body))
 	}
-	return EventsReader{rest: body[4:], left: int(n)}, nil
+	return EventsReader{rest: body[4:], left: int(n), rules: rules}, nil
 }
+
+// Rules is the version of the rules that the body was written under, at most
+// [EventRules].
+func (r *EventsReader) Rules() uint8 { return r.rules }
 
 // Len is the number of events not read yet.
 func (r *EventsReader) Len() int { return r.left }

@@ -11,6 +11,9 @@ import (
 // with them.
 const invalidCredentials = "invalid app credentials; check the headers X-App-Id and X-App-Secret"
 
+// keyCredentials takes its place where a request has an API key and no App ID.
+const keyCredentials = "invalid app credentials; this endpoint takes the headers X-App-Id and X-App-Secret, not an API key; with a key, send single events to POST /v1/events"
+
 // appendFailure appends the answer that refuses a single event or, with a
 // status other than 202, any request.
 func appendFailure(dst []byte, text string) []byte {
@@ -108,16 +111,16 @@ func appendImportTail(dst []byte, nextRow uint64, refusal *resolver.Refusal) []b
 	return append(dst, '}')
 }
 
-// appendDenied appends the answer to bad credentials.
-func appendDenied(dst []byte, e endpoint) []byte {
+// appendDenied appends the answer to bad credentials, text.
+func appendDenied(dst []byte, e endpoint, text string) []byte {
 	if e == endpointEvent {
-		return appendFailure(dst, invalidCredentials)
+		return appendFailure(dst, text)
 	}
 	dst = append(dst, `{"success":false,"accepted":0,"total":0,"results":[]`...)
 	if e == endpointImport {
 		dst = append(dst, `,"next_row":0`...)
 	}
 	dst = append(dst, `,"error":`...)
-	dst = jsonscan.AppendQuoted(dst, []byte(invalidCredentials))
+	dst = jsonscan.AppendQuoted(dst, []byte(text))
 	return append(dst, '}')
 }

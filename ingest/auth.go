@@ -24,33 +24,41 @@ type Apps interface {
 // authenticate checks the credentials of a request. An unknown id, a wrong or
 // missing secret and an inactive account take the same steps: hash, look up,
 // compare, whatever came out before.
-func (h *Handler) authenticate(header *fasthttp.RequestHeader) (account uint64, ok bool) {
+func (h *Handler) authenticate(header *fasthttp.RequestHeader) (app resolver.App, ok bool) {
 	secret := header.Peek(headerAppSecret)
 	hash := sha256.Sum256(secret)
 	app, found := h.apps.App(header.Peek(headerAppID))
 	equal := subtle.ConstantTimeCompare(hash[:], app.SecretHash[:])
 	good := equal & bit(found) & bit(app.Active) & bit(len(secret) > 0)
-	return app.Account, good == 1
+	return app, good == 1
 }
 
 // current checks the credentials of a request against a state that is not out of
 // date: a node that was frozen must not let in whom another has locked out, nor
 // lock out whom another has let in. Nobody is refused on anything but the present.
-func (h *Handler) current(header *fasthttp.RequestHeader) (account uint64, ok bool, err error) {
+func (h *Handler) current(header *fasthttp.RequestHeader) (app resolver.App, ok bool, err error) {
 	named, is := resolver.ParseAppID(header.Peek(headerAppID))
 	if h.opts.Current == nil || !is {
-		account, ok = h.authenticate(header)
-		return account, ok, nil
+		app, ok = h.authenticate(header)
+		return app, ok, nil
 	}
 	for _, exactly := range []bool{false, true} {
 		if err := h.opts.Current(context.Background(), named, exactly); err != nil {
-			return 0, false, err
+			return app, false, err
 		}
-		if account, ok = h.authenticate(header); ok {
+		if app, ok = h.authenticate(header); ok {
 			break
 		}
 	}
-	return account, ok, nil
+	return app, ok, nil
+}
+
+// hasAPIKey reports whether a request without an App ID carries an API key, or another
+// bearer token. It depends on the request alone and tells nothing of any account.
+func hasAPIKey(header *fasthttp.RequestHeader) bool {
+	const bearer = "Bearer "
+	auth := header.Peek(fasthttp.HeaderAuthorization)
+	return len(header.Peek(headerAppID)) == 0 && len(auth) > len(bearer) && equalFold(auth[:len(bearer)], "bearer ")
 }
 
 func bit(b bool) int {

@@ -38,7 +38,7 @@ func BenchmarkDecodeBatch100(b *testing.B) {
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := d.batch(body, eventlog.KindEvents, 0); err != nil || d.events != 100 {
+		if err := d.batch(body, eventlog.KindEvents, testNow.UnixMilli()); err != nil || d.events != 100 {
 			b.Fatal(err, d.events)
 		}
 		d.Finish(&eventlog.Envelope{})

@@ -25,10 +25,11 @@ func (d *Decoder) badJSON() *requestError {
 }
 
 // single reads the body of one event.
-func (d *Decoder) single(body []byte) *requestError {
+func (d *Decoder) single(body []byte, nowMs int64) *requestError {
 	d.reserve(body)
 	d.start(eventlog.KindEvents)
-	i, refused := d.open(body)
+	d.nowMs = nowMs
+	i, refused := d.open(body, endpointEvent)
 	if refused != nil {
 		return refused
 	}
@@ -46,8 +47,11 @@ func (d *Decoder) single(body []byte) *requestError {
 	return nil
 }
 
+// compressed are the first bytes of compressed bodies.
+var compressed = []struct{ magic, coding string }{{"\x1f\x8b", "gzip"}, {"\x28\xb5\x2f\xfd", "zstd"}}
+
 // open starts on a body, which must be an object; it returns where.
-func (d *Decoder) open(body []byte) (int, *requestError) {
+func (d *Decoder) open(body []byte, e endpoint) (int, *requestError) {
 	s := d.scan
 	s.Reset(body)
 	i := s.Space(0)
@@ -57,12 +61,23 @@ func (d *Decoder) open(body []byte) (int, *requestError) {
 	if bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) {
 		return 0, badRequest("the body is not valid JSON at byte 0: it begins with a byte order mark; send UTF-8 without one")
 	}
+	for _, c := range compressed {
+		if bytes.HasPrefix(body, []byte(c.magic)) {
+			return 0, badRequest("the body is compressed with %s and no header says so; set Content-Encoding: %s", c.coding, c.coding)
+		}
+	}
 	if s.Byte(i) != '{' {
+		first := s.Byte(i)
 		if i = s.Skip(i); i >= 0 {
 			i = s.End(i)
 		}
-		if i < 0 {
+		switch {
+		case i < 0:
 			return 0, d.badJSON()
+		case first == '[' && e == endpointEvent:
+			return 0, badRequest(`the body must be a JSON object, one event; send several to POST /api/v1/events/batch as {"events": [...]}`)
+		case first == '[':
+			return 0, badRequest(`the body must be a JSON object, and is an array; put it into one as {"events": [...]}`)
 		}
 		return 0, badRequest("the body must be a JSON object")
 	}
@@ -104,13 +119,18 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 	d.reserve(body)
 	d.start(kind)
 	d.head, d.nowMs = eventlog.ImportHead{}, nowMs
-	i, refused := d.open(body)
+	e := endpointBatch
+	if kind == eventlog.KindImport {
+		e = endpointImport
+	}
+	i, refused := d.open(body, e)
 	if refused != nil {
 		return refused
 	}
 	s := d.scan
 	var seen uint
 	var unknown jsonscan.Object
+	oneEvent := false // it has what an event has
 	more := true
 	if i = s.Space(i + 1); s.Byte(i) == '}' {
 		i, more = i+1, false
@@ -121,6 +141,7 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 			return d.badJSON()
 		}
 		m := bodyMember(name, kind)
+		oneEvent = oneEvent || string(name) == "event_type"
 		var wrong *requestError
 		switch {
 		case s.HasFault():
@@ -168,6 +189,8 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 	switch {
 	case refused != nil:
 		return refused
+	case seen&(1<<bodyEvents) == 0 && oneEvent:
+		return badRequest(`events is missing, and the body looks like one event; send it to POST /api/v1/events, or as {"events": [...]}`)
 	case seen&(1<<bodyEvents) == 0:
 		return badRequest("events is missing; send an array of events")
 	case kind != eventlog.KindImport:

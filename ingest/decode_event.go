@@ -67,6 +67,7 @@ func userMember(name []byte) uint {
 func (d *Decoder) event(i int) int {
 	s := d.scan
 	s.DropText()
+	d.unknownText = d.unknownText[:0]
 	if s.Byte(i) != '{' {
 		d.malformed(`an event must be a JSON object such as {"event_type": "item_viewed", "user": {"email": "…"}}`)
 		return s.Skip(i)
@@ -88,12 +89,12 @@ func (d *Decoder) event(i int) int {
 			i = s.Skip(v)
 		} else {
 			m := eventMember(name)
-			if m == memberTimestamp && d.kind != eventlog.KindImport {
-				m = memberUnknown
-			}
 			if m != memberUnknown && seen&(1<<m) == 0 {
 				seen |= 1 << m
 			} else {
+				if m == memberUnknown && !d.ignoreUnknown {
+					d.refuseUnknown(name)
+				}
 				d.unknown(m, &d.eventNames, name, "")
 				m = memberUnknown
 			}
@@ -121,9 +122,9 @@ func (d *Decoder) event(i int) int {
 	}
 	switch {
 	case seen&(1<<memberType) == 0:
-		d.malformed(`event_type is missing; name what happened, such as "item_viewed"`)
+		d.malformed(`event_type is missing; name what happened, such as "item_viewed"%s`, d.unknownText)
 	case seen&(1<<memberUser) == 0:
-		d.malformed(`user is missing; say who did it, such as {"email": "…"}`)
+		d.malformed(`user is missing; say who did it, such as {"email": "…"}%s`, d.unknownText)
 	case d.fault.set:
 	case len(ev.Email)+len(ev.ExternalID)+len(ev.Phone) == 0:
 		d.refuse("user has no identifier; send at least one of user.email, user.external_id and user.phone, not empty")

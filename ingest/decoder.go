@@ -35,8 +35,12 @@ type Decoder struct {
 	fault fault
 	// eventNames and userNames hold the unknown keys of the event at hand.
 	eventNames, userNames jsonscan.Object
-	// nowMs is the present, for imports.
+	// nowMs is the present, which no event is later than.
 	nowMs int64
+	// ignoreUnknown lets events have top-level fields that are not understood.
+	ignoreUnknown bool
+	// unknownText says what is wrong with the first of them of the event at hand.
+	unknownText []byte
 }
 
 // result is what the decoder found of one event: without a text, it is in the
@@ -57,6 +61,10 @@ func NewDecoder(limits Limits) (*Decoder, error) {
 func newDecoder(limits Limits) *Decoder {
 	return &Decoder{limits: limits, scan: jsonscan.New(limits.Depth, limits.ObjectBytes)}
 }
+
+// IgnoreUnknown sets whether events may have top-level fields that are not understood;
+// by default they are refused.
+func (d *Decoder) IgnoreUnknown(ignore bool) { d.ignoreUnknown = ignore }
 
 // RowError says why a row was refused, and what to do about it.
 type RowError struct {

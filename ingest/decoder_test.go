@@ -44,7 +44,7 @@ func TestDecodeAllocations(t *testing.T) {
 	}
 	one := []byte(`{"event_type": "a", "user": {"email": "x@y.z"}, "properties": {"value": 1, "s": "\u00e9"}}`)
 	if n := testing.AllocsPerRun(100, func() {
-		if err := d.single(one); err != nil || d.events != 1 {
+		if err := d.single(one, testNow.UnixMilli()); err != nil || d.events != 1 {
 			t.Fatal(err)
 		}
 		d.Finish(&eventlog.Envelope{})
@@ -169,6 +169,7 @@ func TestSnakeCase(t *testing.T) {
 // is bounded (Q1).
 func TestUnknownFieldsAreBounded(t *testing.T) {
 	d := newDecoder(Limits{}.withDefaults())
+	d.IgnoreUnknown(true)
 	fields := func(n int) string {
 		var b strings.Builder
 		for i := range n {
@@ -181,7 +182,7 @@ func TestUnknownFieldsAreBounded(t *testing.T) {
 			`{` + fields(n) + `"event_type":"a","user":{"phone":"1"}}`,
 			`{"event_type":"a","user":{` + fields(n) + `"phone":"1"}}`,
 		} {
-			if err := d.single([]byte(body)); err != nil || !strings.Contains(string(d.errorText(0)), want) || want == "" && d.events != 1 {
+			if err := d.single([]byte(body), testNow.UnixMilli()); err != nil || !strings.Contains(string(d.errorText(0)), want) || want == "" && d.events != 1 {
 				t.Errorf("%d: %v, %s", n, err, d.texts)
 			}
 		}
@@ -256,7 +257,7 @@ func FuzzDecodeEvent(f *testing.F) {
 	}
 	d := newDecoder(Limits{Depth: 8, ObjectBytes: 200}.withDefaults())
 	f.Fuzz(func(t *testing.T, body []byte) {
-		err := d.single(body)
+		err := d.single(body, testNow.UnixMilli())
 		valid := json.Valid(body) && utf8.Valid(body)
 		if deep(body) || len(bytes.TrimSpace(body)) == 0 {
 			return

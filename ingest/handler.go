@@ -177,17 +177,21 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx, w *work, e endpoint) int {
 	status := 202
 	enc, refused := checkHead(&ctx.Request.Header)
 	if refused == nil {
-		account, ok, err := h.current(&ctx.Request.Header)
+		app, ok, err := h.current(&ctx.Request.Header)
 		switch {
 		case err != nil:
 			refused = h.submitError(err)
 		case ok:
 			Authenticated(ctx)
-			refused = h.process(ctx, w, e, enc, account)
+			refused = h.process(ctx, w, e, enc, app)
 		default:
 			h.counters.authFailures.Inc()
 			refusal.Mark(ctx, refusal.Unauthorized)
-			w.answer = appendDenied(w.answer[:0], e)
+			text := invalidCredentials
+			if hasAPIKey(&ctx.Request.Header) {
+				text = keyCredentials
+			}
+			w.answer = appendDenied(w.answer[:0], e, text)
 		}
 	}
 	if refused != nil {
@@ -209,7 +213,7 @@ func (h *Handler) answer(ctx *fasthttp.RequestCtx, w *work, e endpoint) int {
 }
 
 // process reads, decodes, submits and answers a request that may come in.
-func (h *Handler) process(ctx *fasthttp.RequestCtx, w *work, e endpoint, enc encoding, account uint64) *requestError {
+func (h *Handler) process(ctx *fasthttp.RequestCtx, w *work, e endpoint, enc encoding, app resolver.App) *requestError {
 	body, refused := h.readBody(ctx, w, enc)
 	if refused != nil {
 		return refused
@@ -217,13 +221,15 @@ func (h *Handler) process(ctx *fasthttp.RequestCtx, w *work, e endpoint, enc enc
 	if !w.lease.need(w.lease.held + int64(len(body)+recordHead)) {
 		return h.noMemory()
 	}
+	w.dec.IgnoreUnknown(app.IgnoreUnknownFields)
+	nowMs := h.opts.Now().UnixMilli()
 	switch e {
 	case endpointEvent:
-		refused = w.dec.single(body)
+		refused = w.dec.single(body, nowMs)
 	case endpointBatch:
-		refused = w.dec.batch(body, eventlog.KindEvents, 0)
+		refused = w.dec.batch(body, eventlog.KindEvents, nowMs)
 	case endpointImport:
-		refused = w.dec.batch(body, eventlog.KindImport, h.opts.Now().UnixMilli())
+		refused = w.dec.batch(body, eventlog.KindImport, nowMs)
 	}
 	if refused != nil {
 		return refused
@@ -240,7 +246,7 @@ func (h *Handler) process(ctx *fasthttp.RequestCtx, w *work, e endpoint, enc enc
 	if cap(w.unpacked) > keepBytes {
 		w.unpacked = nil
 	}
-	if refused = h.submit(w, e, account); refused != nil {
+	if refused = h.submit(w, e, app.Account); refused != nil {
 		return refused
 	}
 	if h.answerOutcome(w, e) {

@@ -63,22 +63,33 @@ func (h *Handler) operations() (operation.Group, []served) {
 				shape.Req("file", shape.Text("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "SHA-256 of the file's content, in hexadecimal: names the import.").With("pattern", "^[0-9a-fA-F]{64}$")),
 				shape.Req("first_row", shape.Count(0, "Number of the first row in `events`, from 0.")),
 				shape.Opt("trigger_flows", shape.Boolean(false, "Whether the events may start flows.").Default(false)),
-				shape.Req("events", shape.List(eventShape.Plus(shape.Req("timestamp", shape.Moment("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future."))), "").Entries(0, 10000)),
+				shape.Req("events", shape.List(bareEvent().Plus(shape.Req("timestamp", shape.Moment("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future."))), "").Entries(0, 10000)),
 			), Data: batch(shape.Req("next_row", shape.Count(1, "The row to go on with.")), shape.Req("error", shape.Text("", "Why the import as a whole was refused; null otherwise.").OrNull()))}},
 	}
 }
 
-var eventShape = shape.Named("Event", shape.Object(
-	shape.Req("event_type", shape.Text("item_purchased", "What happened: a key in snake case.").Bytes(1, 128).With("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
-	shape.Req("user", shape.Named("EventUser", shape.Object(
-		shape.Opt("email", shape.Text("ann@example.com", "").Bytes(0, 512).OrNull()),
-		shape.Opt("external_id", shape.Text("42", "The caller's own identifier.").Bytes(0, 512).OrNull()),
-		shape.Opt("phone", shape.Text("+491701234567", "").Bytes(0, 512).OrNull()),
-		shape.Opt("first_name", shape.Text("Ann", "").Bytes(0, 512).OrNull()),
-		shape.Opt("last_name", shape.Text("Lee", "").Bytes(0, 512).OrNull()),
-		shape.Opt("geo", shape.Geo("Updates the profile. At most 64 KiB.").OrNull()),
-		shape.Opt("attributes", shape.Attributes("Updates the profile. At most 64 KiB.").OrNull()),
-	).Says("Who did it: at least one of `email`, `external_id` and `phone`, and one that is not a placeholder such as \"null\".").With("minProperties", 1))),
-	shape.Opt("properties", shape.FreeObject(shape.Pairs("value", 79.9, "currency", "EUR", "product_id", "sku-7"), "What the event says. At most 64 KiB, and 32 levels deep.").OrNull()),
-	shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless.").Bytes(0, 256).OrNull()),
-))
+// eventShape is an event as it is sent when it happens, or soon after.
+var eventShape = shape.Named("Event", bareEvent().Plus(EventTime()))
+
+// EventTime is the time of an event that need not be imported.
+func EventTime() shape.Field {
+	return shape.Opt("timestamp", shape.Moment("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future, and at most `max_event_age_hours` of the settings ago (720). Left out, it happens when it arrives. "+
+		"Windows count it by this time; flows' event triggers take it only up to `flow_event_age_hours` (24)."))
+}
+
+func bareEvent() *shape.Schema {
+	return shape.Object(
+		shape.Req("event_type", shape.Text("item_purchased", "What happened: a key in snake case.").Bytes(1, 128).With("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
+		shape.Req("user", shape.Named("EventUser", shape.Object(
+			shape.Opt("email", shape.Text("ann@example.com", "").Bytes(0, 512).OrNull()),
+			shape.Opt("external_id", shape.Text("42", "The caller's own identifier.").Bytes(0, 512).OrNull()),
+			shape.Opt("phone", shape.Text("+491701234567", "").Bytes(0, 512).OrNull()),
+			shape.Opt("first_name", shape.Text("Ann", "").Bytes(0, 512).OrNull()),
+			shape.Opt("last_name", shape.Text("Lee", "").Bytes(0, 512).OrNull()),
+			shape.Opt("geo", shape.Geo("Updates the profile. At most 64 KiB.").OrNull()),
+			shape.Opt("attributes", shape.Attributes("Updates the profile. At most 64 KiB.").OrNull()),
+		).Says("Who did it: at least one of `email`, `external_id` and `phone`, and one that is not a placeholder such as \"null\".").With("minProperties", 1))),
+		shape.Opt("properties", shape.FreeObject(shape.Pairs("value", 79.9, "currency", "EUR", "product_id", "sku-7"), "What the event says. At most 64 KiB, and 32 levels deep.").OrNull()),
+		shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless.").Bytes(0, 256).OrNull()),
+	)
+}

@@ -155,7 +155,7 @@ func TestBodyTooLarge(t *testing.T) {
 		c.expect(202, `"success":true`, false)
 	}
 	// At the limit exactly.
-	full := `{"event_type":"a","user":{"phone":"1"},"x":"` + strings.Repeat("x", opts.BodyBytes-len(goodEvent)-7) + `"}`
+	full := `{"event_type":"a","user":{"phone":"1","x":"` + strings.Repeat("x", opts.BodyBytes-len(goodEvent)-7) + `"}}`
 	if len(full) != opts.BodyBytes {
 		t.Fatal(len(full))
 	}
@@ -332,7 +332,7 @@ func TestInFlightLimit(t *testing.T) {
 	opts.BodyBytes = 256 << 10
 	opts.InFlightBytes = 1 << 20
 	addr, h := listen(t, node, opts, route)
-	big := `{"event_type":"a","user":{"phone":"1"},"x":"` + strings.Repeat("x", 200<<10) + `"}`
+	big := `{"event_type":"a","user":{"phone":"1","x":"` + strings.Repeat("x", 200<<10) + `"}}`
 	var conns []*conn
 	for range 4 {
 		c := dial(t, addr)

@@ -28,7 +28,9 @@ func (h *Handler) Record(account uint64, event []byte) (profile resolver.Profile
 	if !w.lease.need(int64(len(event) + recordHead)) {
 		return profile, "", h.noMemory().eventError()
 	}
-	if refused := w.dec.single(event); refused != nil {
+	// Whoever authenticated the request has judged its fields.
+	w.dec.IgnoreUnknown(true)
+	if refused := w.dec.single(event, h.opts.Now().UnixMilli()); refused != nil {
 		return profile, "", refused.eventError()
 	}
 	if text := w.dec.errorText(0); len(text) > 0 {

@@ -2,11 +2,15 @@ package ingest
 
 import "github.com/musterhq/muster/eventlog"
 
-// timestamp reads the member timestamp of an imported event at i.
+// looksLikeSeconds reports whether a number of ten digits, a time in early 1970 in
+// milliseconds, was rather meant as Unix seconds, which have ten from 2001 to 2286.
+func looksLikeSeconds(n int64) bool { return n >= 1_000_000_000 && n < 10_000_000_000 }
+
+// timestamp reads the member timestamp of an event at i.
 func (d *Decoder) timestamp(i int, ev *eventlog.Event) int {
 	s := d.scan
 	var ms int64
-	ok := false
+	ok, seconds := false, false
 	var next int
 	switch c := s.Byte(i); {
 	case c == '"':
@@ -21,6 +25,9 @@ func (d *Decoder) timestamp(i int, ev *eventlog.Event) int {
 			return next
 		}
 		ms, ok = parseMillis(text)
+		seconds = ok && looksLikeSeconds(ms)
+	case c == 'n' && d.kind != eventlog.KindImport:
+		return s.Skip(i) // as good as absent
 	default:
 		next = s.Skip(i)
 	}
@@ -28,8 +35,10 @@ func (d *Decoder) timestamp(i int, ev *eventlog.Event) int {
 	case next < 0:
 	case !ok || ms < 0:
 		d.refuse(`timestamp must be a time since 1970 in RFC 3339 ("2024-05-31T12:30:00Z") or whole Unix milliseconds (1717158600000)`)
+	case seconds:
+		d.refuse("timestamp is in Unix seconds, it seems; send milliseconds, %d000, or RFC 3339", ms)
 	case ms > d.nowMs:
-		d.refuse("timestamp is in the future; import past events only, and check the clock and the unit (Unix milliseconds)")
+		d.refuse("timestamp is in the future; send past events only, and check the clock and the unit (Unix milliseconds)")
 	default:
 		ev.TimeMs, ev.HasTime = ms, true
 	}

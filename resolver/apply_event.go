@@ -13,7 +13,7 @@ import (
 // applyEvent resolves one event to a profile and records it. It first works
 // everything out in scratch memory and then commits: a refused event changes
 // nothing.
-func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch, out *EventOutcome) error {
+func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch, out *EventOutcome) error {
 	ev := &p.ev
 	refuse := func(r *Refusal) error {
 		out.Status, out.Refusal = EventRefused, r
@@ -27,6 +27,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		if at = ev.TimeMs; at > m.logTime {
 			return refuse(invalid("timestamp", "timestamp must not be in the future"))
 		}
+		if rules.aged() && at < m.logTime-a.Settings.maxEventAgeMs() {
+			return refuse(invalid("timestamp", "timestamp is more than %d hours ago, the most that max_event_age_hours of the settings allows; bring in older events by an import, and check the unit (Unix milliseconds)", a.Settings.Shown().MaxEventAgeHours))
+		}
 	}
 
 	if len(ev.IdempotencyKey) > 0 {
@@ -36,6 +39,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		}
 		if ok && v.atMs > a.keysFromMs(m.logTime) {
 			out.Status, out.Profile = EventDuplicate, a.headers.get(v.ordinal).id
+			out.Dropped = m.droppedOf(a, p, rules.identifiers())
 			out.NotAdded, err = m.notAddedBefore(a, p, a.root(v.ordinal))
 			return err
 		}
@@ -44,7 +48,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
 	}
 
-	r, refusal, err := m.resolve(a, p, at, someIdentifier)
+	r, refusal, err := m.resolve(a, p, at, rules.identifiers())
 	if err != nil {
 		return err
 	}
@@ -57,7 +61,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	a.engine.Settle(winner)
 	h := a.headers.edit(winner)
 	h.lastEvent = max(r.lastEvent, at)
-	out.Status, out.Profile, out.NotAdded = EventAccepted, h.id, r.notAdded
+	out.Status, out.Profile, out.NotAdded, out.Dropped = EventAccepted, h.id, r.notAdded, r.dropped
 	if err := m.storeResolved(a, &r); err != nil {
 		return err
 	}
@@ -68,9 +72,11 @@ func (m *Machine) applyEvent(a *account, p *prepared, record eventlog.RecordID, 
 	if !ev.Redacted { // history is rid of those
 		appendRow(rows, a.number, offset, index, winner, at, ev)
 	}
-	if len(a.flows.byNumber) > 0 {
+	if stale := ev.HasTime && rules.aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); len(a.flows.byNumber) > 0 {
 		// Each event has its effect before the next.
-		m.flowEvent(a, winner, ev.Type, ev.Properties)
+		if !stale {
+			m.flowEvent(a, winner, ev.Type, ev.Properties)
+		}
 		m.react(&m.rec)
 	}
 	return nil
@@ -86,38 +92,37 @@ type resolved struct {
 	lastEvent int64
 	attach    [identityKinds]bool
 	notAdded  KindSet // beyond the cap
+	dropped   KindSet // no identifiers, and left out
+	shared    KindSet // shown, but another profile's
 }
-
-// whose says which identifiers must lead to a profile.
-type whose bool
-
-const (
-	someIdentifier whose = false // an event names a profile
-	anyIdentifiers whose = true  // a contact may have none, and any text for an e-mail
-)
 
 // resolve finds the profile of the identifiers in p, or begins a new one, and
 // works out in scratch memory what becomes of its document: identifiers that are
 // new to it, profiles that turn out to be the same, fields and attributes. A
 // refusal has changed nothing.
-func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r resolved, refusal *Refusal, err error) {
+func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules) (r resolved, refusal *Refusal, err error) {
 	ev := &p.ev
 	m.merger.reset()
 	// Which profiles hold the event's identifiers?
 	raw := [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
 	owner := [identityKinds]uint32{noOrdinal, noOrdinal, noOrdinal}
 	winner := noOrdinal
+	by := identityKinds // the kind that led to the winner
 	none := true
 	for k := range identityKinds {
 		if len(raw[k]) == 0 {
 			continue
 		}
-		none = false
-		if p.blank[k] {
-			return r, emptyIdentifier(k), nil
-		}
-		if p.junk[k] || m.isPlaceholder(a, k, raw[k], p.hashes[k]) && (need == someIdentifier || k != IdentityEmail) {
-			return r, invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw[k]), nil
+		if no := m.noIdentifier(a, p, k, raw[k], how); no != nil {
+			if !how.drop {
+				return r, no, nil
+			}
+			if refusal == nil {
+				refusal = no
+			}
+			r.dropped.add(k)
+			raw[k] = nil
+			continue
 		}
 		o := p.owner[k]
 		if p.version != a.ids.version {
@@ -127,13 +132,18 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 			return r, m.refuseErased(k), nil
 		}
 		owner[k] = o
-		if winner == noOrdinal {
-			winner = o
+		if winner == noOrdinal && (none || !how.firstOnly) {
+			winner, by = o, k
 		}
+		none = false
 	}
-	if none && need == someIdentifier {
+	switch {
+	case none && refusal != nil:
+		return r, refusal, nil
+	case none && !how.optional:
 		return r, invalid("user", "user must carry at least one of email, external_id, phone"), nil
 	}
+	refusal = nil
 
 	d := &m.doc
 	r.created = winner == noOrdinal
@@ -168,21 +178,35 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, need whose) (r reso
 				r.notAdded.add(k)
 				continue
 			}
+			if how.noteSecond && k < by && d.has(k) {
+				d.note(conflict{k, conflictSecond, noOrdinal, m.logTime, raw[k]})
+				m.counters.Conflicts++
+			}
+			a.dropShared(m, d, k, p.hashes[k])
 			r.attach[k] = true
 			changed = true
 			fields |= engine.FieldEmail << k
 			if past {
 				d.idents = append(d.idents, ident{})
 				copy(d.idents[1:], d.idents)
-				d.idents[0] = ident{k, raw[k]}
+				d.idents[0] = ident{kind: k, value: raw[k]}
 			} else {
-				d.idents = append(d.idents, ident{k, raw[k]})
+				d.idents = append(d.idents, ident{kind: k, value: raw[k]})
 			}
 		case o == winner || m.losing(o):
 			if !past && m.renew(a, d, k, raw[k], p.hashes[k]) {
 				changed = true
 				fields |= engine.FieldEmail << k
 			}
+		case how.firstOnly:
+			if a.share(m, d, k, raw[k], p.hashes[k]) {
+				fields |= engine.FieldEmail << k
+			}
+			changed = true
+			r.shared.add(k)
+			m.counters.Conflicts++
+			d.note(conflict{k, conflictHeld, o, m.logTime, raw[k]})
+			m.strange = append(m.strange, strangeConflict{o, conflict{k, conflictHeld, winner, m.logTime, raw[k]}})
 		default:
 			reason, err := m.fold(a, d, o, k)
 			if err != nil {
@@ -399,6 +423,6 @@ func (m *Machine) renew(a *account, d *document, kind IdentityKind, raw []byte, 
 		return false
 	}
 	copy(d.idents[at:], d.idents[at+1:])
-	d.idents[len(d.idents)-1] = ident{kind, raw}
+	d.idents[len(d.idents)-1] = ident{kind: kind, value: raw}
 	return true
 }

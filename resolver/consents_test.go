@@ -59,14 +59,26 @@ type way struct {
 func ways() []way {
 	text := func(s string) *string { return &s }
 	return []way{
-		{"contact.create with the phone", []string{"email", "sms"}, func(r *recorder, _, _ string) {
-			r.contact(ContactCreate{Email: "bert@x.io", Phone: "+49 1"})
+		{"contact.create with the phone", []string{"sms"}, func(r *recorder, _, _ string) {
+			r.contact(ContactCreate{Phone: "+49 1"})
 		}},
-		{"contact.create with the external id", []string{"email"}, func(r *recorder, _, _ string) {
-			r.contact(ContactCreate{Email: "bert@x.io", ExternalID: "anna"})
+		{"contact.create with the external id", nil, func(r *recorder, _, _ string) {
+			r.contact(ContactCreate{ExternalID: "anna"})
 		}},
-		{"list.add, which makes a contact", []string{"email", "sms"}, func(r *recorder, _, list string) {
+		{"contact.create with another e-mail and the phone", nil, func(r *recorder, _, _ string) {
+			r.contact(ContactCreate{Email: "bert@x.io", Phone: "+49 1", ExternalID: "anna"})
+		}},
+		{"contact.create of before version 8 with another e-mail and the phone", []string{"email", "sms"}, func(r *recorder, _, _ string) {
+			r.must(commandContactCreate1, ContactCreate{Email: "bert@x.io", Phone: "+49 1"})
+		}},
+		{"contact.create of before version 8 with another e-mail and the external id", []string{"email"}, func(r *recorder, _, _ string) {
+			r.must(commandContactCreate1, ContactCreate{Email: "bert@x.io", ExternalID: "anna"})
+		}},
+		{"list.add with another e-mail and the phone", nil, func(r *recorder, _, list string) {
 			r.must(CommandListAdd, ListAdd{ListID: list, Create: ContactCreate{Email: "bert@x.io", Phone: "+49 1"}})
+		}},
+		{"list.add of before version 8, which makes a contact", []string{"email", "sms"}, func(r *recorder, _, list string) {
+			r.must(commandListAdd1, ListAdd{ListID: list, Create: ContactCreate{Email: "bert@x.io", Phone: "+49 1"}})
 		}},
 		{"list.add of who is on file", nil, func(r *recorder, _, list string) {
 			r.must(CommandListAdd, ListAdd{ListID: list, Create: ContactCreate{Email: "anna@x.io", Phone: "+49 1"}})

@@ -3,6 +3,7 @@ package resolver
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,9 +14,19 @@ import (
 // The commands of contacts. A contact is a profile that was made, or taken on,
 // by name and not by an event.
 const (
-	CommandContactCreate = "contact.create"
+	CommandContactCreate = "contact.create.2"
 	CommandContactUpdate = "contact.update"
+
+	// commandContactCreate1 is [CommandContactCreate] in logs of before version 8 of the
+	// rules. Its phone and external id lead to a profile as those of an event do, and
+	// merge.
+	commandContactCreate1 = "contact.create"
 )
+
+// contactRules are the rules for the identifiers of a command that makes a contact.
+func contactRules(command string) identifierRules {
+	return identifierRules{optional: true, firstOnly: command != commandContactCreate1 && command != commandListAdd1}
+}
 
 // MessageDuplicateEmail is the refusal of an e-mail that is on file already.
 const MessageDuplicateEmail = "Contact with this email already exists"
@@ -121,7 +132,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		p.ev.Email = nil
 	}
 	m.lookUp(a, p)
-	r, refusal, err := m.resolve(a, p, m.logTime, anyIdentifiers)
+	r, refusal, err := m.resolve(a, p, m.logTime, contactRules(cmd.name))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -151,7 +162,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 			events = append(events, m.askToConfirm(cmd, o, d)...)
 		}
 	}
-	if c.Phone != "" {
+	if c.Phone != "" && !(r.shared.Has(IdentityPhone) && m.refusesSMS(a, p.hashes[IdentityPhone])) {
 		assume(channelSMS)
 	}
 	if l != nil {
@@ -170,8 +181,17 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)
 	}
-	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded], "user.", "")})
+	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped], "user.", "")})
 	return nil
+}
+
+// refusesSMS reports whether the profile that a phone identifies wants no SMS, or is to
+// get none: then nobody else who shows the number is taken to want them.
+func (m *Machine) refusesSMS(a *account, phone hash128) bool {
+	if err := m.load(a, a.ids.owner(phone), &m.other); err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	return slices.ContainsFunc(m.other.refusals(), func(x refused) bool { return x.Channel == channelSMS })
 }
 
 // takeOn makes a profile a contact.
@@ -286,6 +306,9 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			if kind == IdentityEmail {
 				return duplicateEmail()
 			}
+			if a.shown(m, d, kind, h) >= 0 {
+				continue // shared, and it stays so
+			}
 			return &Refusal{Code: "conflict", Field: kind.String(), Message: kind.String() + ": another contact has this value"}
 		case notGiven != nil:
 			return notGiven
@@ -350,7 +373,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		switch {
 		case attach[k]:
 			a.ids.set(hashes[k], o)
-			d.idents = append(d.idents, ident{IdentityKind(k), []byte(v)})
+			a.dropShared(m, d, IdentityKind(k), hashes[k])
+			d.idents = append(d.idents, ident{kind: IdentityKind(k), value: []byte(v)})
 			fields |= engine.FieldEmail << k
 			if m.recall(a, d, hashes[k]) {
 				fields |= engine.FieldConsents

@@ -44,7 +44,11 @@ func checkDevices(t *testing.T, m *Machine) {
 				t.Fatal(err)
 			}
 			for _, id := range d.idents {
-				if h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal); ok {
+				h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
+				switch {
+				case ok && id.shared && a.ids.owner(h) == o:
+					t.Fatalf("R2: %q identifies profile %d, which is said to share it", id.value, o)
+				case ok && !id.shared:
 					hashes[h] = true
 				}
 			}

@@ -8,4 +8,6 @@ type App struct {
 	SecretHash [32]byte
 	// Active is false while the account is deactivated.
 	Active bool
+	// IgnoreUnknownFields is the account's setting of that name.
+	IgnoreUnknownFields bool
 }

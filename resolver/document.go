@@ -17,7 +17,13 @@ var errDocument = errors.New("profile document is damaged")
 type ident struct {
 	kind  IdentityKind
 	value []byte
+	// shared says that the value identifies another profile, which held it first:
+	// this one shows it, and no look-up by it leads here. See share.go.
+	shared bool
 }
+
+// sharedBit marks a shared identifier in an encoded document, beside its kind.
+const sharedBit = 1 << 7
 
 // consentState is what is known of one channel.
 type consentState struct {
@@ -36,7 +42,7 @@ type mergedProfile struct {
 }
 
 // conflict is an identifier that was seen with this profile and stayed
-// elsewhere, or was not attached.
+// elsewhere, was not attached, or is in doubt.
 type conflict struct {
 	kind   IdentityKind
 	reason conflictReason
@@ -55,12 +61,19 @@ const (
 	conflictTooMany
 	// conflictTooLarge: the merged attributes would be too large.
 	conflictTooLarge
+	// conflictHeld: a contact was made with it, and another profile held it first.
+	conflictHeld
+	// conflictSecond: a lower-ranked identifier led to the profile, which has a value
+	// of this kind already. The new one is attached all the same.
+	conflictSecond
 )
 
 var conflictReasons = map[conflictReason]string{
 	conflictHigherRank: "both profiles hold a different identifier of a higher rank",
 	conflictTooMany:    "the profile would hold too many identifiers",
 	conflictTooLarge:   "the merged attributes would be too large",
+	conflictHeld:       "another profile held the identifier first, and is identified by it",
+	conflictSecond:     "a lower-ranked identifier attached a second value to the profile",
 }
 
 // maxConflicts is how many conflicts a profile keeps, the newest.
@@ -103,7 +116,11 @@ func (d *document) append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(d.createdMs))
 	dst = binary.AppendUvarint(dst, uint64(len(d.idents)))
 	for _, id := range d.idents {
-		dst = wire.AppendBlock(append(dst, byte(id.kind)), id.value)
+		kind := byte(id.kind)
+		if id.shared {
+			kind |= sharedBit
+		}
+		dst = wire.AppendBlock(append(dst, kind), id.value)
 	}
 	for _, b := range [...][]byte{d.firstName, d.lastName, d.geo, d.attributes} {
 		dst = wire.AppendBlock(dst, b)
@@ -140,11 +157,12 @@ func (d *document) decode(b []byte) error {
 	}
 	d.createdMs = int64(r.U64())
 	for n := r.Count(2); n > 0; n-- {
-		k := IdentityKind(r.U8())
+		b := r.U8()
+		k := IdentityKind(b &^ sharedBit)
 		if k >= identityKinds {
 			return errDocument
 		}
-		d.idents = append(d.idents, ident{k, r.Block()})
+		d.idents = append(d.idents, ident{k, r.Block(), b&sharedBit != 0})
 	}
 	d.firstName, d.lastName = r.Block(), r.Block()
 	d.geo, d.attributes = r.Block(), r.Block()

@@ -264,7 +264,7 @@ func (m *Machine) keepOut(a *account, d *document, task *erasing) {
 	refused := d.refusals()
 	for _, id := range d.idents {
 		h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
-		if !ok {
+		if !ok || id.shared {
 			continue
 		}
 		a.ids.remove(h)

@@ -202,8 +202,8 @@ func TestF1MergingEventEnrolsAtResume(t *testing.T) {
 	}
 }
 
-// TestF1MergingContactEnrols: creating a contact may bring two together as well,
-// and gives consents and puts on a list.
+// TestF1MergingContactEnrols: creating a contact brought two together as well before
+// version 8 of the rules, and gave consents and put on a list.
 func TestF1MergingContactEnrols(t *testing.T) {
 	s := &stitch{recorder: newRecorder(t, DefaultSettings())}
 	l := s.list("l")
@@ -217,7 +217,7 @@ func TestF1MergingContactEnrols(t *testing.T) {
 		live = append(live, s.onSegment("segment_entered", id))
 	}
 	s.rows.Reset()
-	s.contact(ContactCreate{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
+	s.must(commandContactCreate1, ContactCreate{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
 	if o, _ := s.view().Resolve(seen); o != s.visitor.ordinal() {
 		t.Fatal("the two are not one")
 	}

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -89,6 +90,7 @@ func (n *naiveProfile) clone() *naiveProfile {
 	c.geo, c.attrs, c.merged = map[string]any{}, map[string]any{}, slices.Clone(n.merged)
 	naiveMerge(c.geo, n.geo, false)
 	naiveMerge(c.attrs, n.attrs, false)
+	c.shared = maps.Clone(n.shared)
 	return &c
 }
 
@@ -255,29 +257,20 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 		o.settle(p, segment.CauseProfile)
 		return false
 	}
-	ev := eventlog.Event{Email: []byte(c.Email), Phone: []byte(c.Phone), FirstName: []byte(c.FirstName)}
-	known := -1
-	if x, ok := o.who.owner[IdentityPhone.String()+"\x00"+normal(IdentityPhone, c.Phone)]; ok && c.Phone != "" {
-		known = x
-	}
-	last := int64(0)
-	if known >= 0 {
-		last = o.who.profiles[known].lastEvent
-	}
-	p, status := o.resolve(&ev)
-	if status != EventAccepted {
+	phone := IdentityPhone.String() + "\x00" + normal(IdentityPhone, c.Phone)
+	holder, held := o.who.owner[phone]
+	if o.erased[IdentityEmail.String()+"\x00"+normal(IdentityEmail, c.Email)] || c.Phone != "" && !held && o.erased[phone] {
 		return true
 	}
-	// It is no event.
-	o.who.rows = o.who.rows[:len(o.who.rows)-1]
-	o.who.counts[""]--
-	o.who.profiles[p].lastEvent = -1 << 63
-	if known >= 0 {
-		o.who.profiles[p].lastEvent = last
-	}
-	for _, channel := range []string{"email", "sms"} {
-		if (channel == "email" || c.Phone != "") && o.people[p].consents[channel].status == 0 { // only who has said nothing
-			o.consent(p, channel, "subscribed", sourceManual)
+	p = o.who.contact(c)
+	o.meet()
+	o.dates(p)
+	o.consent(p, "email", "subscribed", sourceManual)
+	if c.Phone != "" {
+		// Whoever had the number before may not want SMS to it.
+		refused := held && (o.people[holder].consents["sms"].status == consentUnsubscribed || o.people[holder].blocks["sms"] > blockPending)
+		if !refused {
+			o.consent(p, "sms", "subscribed", sourceManual)
 		}
 	}
 	if c.ListID != "" {

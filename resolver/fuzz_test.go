@@ -11,7 +11,7 @@ import (
 )
 
 func FuzzDocument(f *testing.F) {
-	d := document{createdMs: 1, idents: []ident{{IdentityEmail, []byte("a@x.io")}}, attributes: []byte(`{"a":1}`),
+	d := document{createdMs: 1, idents: []ident{{kind: IdentityEmail, value: []byte("a@x.io")}, {kind: IdentityPhone, value: []byte("+1"), shared: true}}, attributes: []byte(`{"a":1}`),
 		merged: []mergedProfile{{1, 2}}, conflicts: []conflict{{IdentityPhone, conflictTooMany, 3, 4, []byte("1")}},
 		consents: []consentState{{1, 1, 5, []byte("manual"), 4}},
 		contactExtra: contactExtra{isContact: true, lists: []uint32{3}, blocks: []block{{0, blockBounced, 6}},

@@ -15,8 +15,11 @@ const (
 	CommandListCreate = "list.create"
 	CommandListUpdate = "list.update"
 	CommandListDelete = "list.delete"
-	CommandListAdd    = "list.add"
+	CommandListAdd    = "list.add.2"
 	CommandListRemove = "list.remove"
+
+	// commandListAdd1 is [CommandListAdd] in logs of before version 8 of the rules.
+	commandListAdd1 = "list.add"
 )
 
 const (

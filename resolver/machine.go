@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
@@ -12,7 +13,7 @@ import (
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 7
+const ApplyVersion = 8
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -253,15 +254,19 @@ func (m *Machine) applyEvents(env eventlog.Envelope, body []byte, rows *query.Ba
 
 func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
 	r, err := eventlog.NewEventsReader(body)
+	if errors.Is(err, eventlog.ErrNewerRules) {
+		return fmt.Errorf("%w: %w", ErrNewer, err)
+	}
 	if err != nil {
 		return err
 	}
+	rules := eventRules{version: r.Rules(), live: env.Kind == eventlog.KindEvents}
 	for i := uint32(0); ; {
 		n := m.prepare(a, &r)
 		for w := range m.window[:n] {
 			out.Events = append(out.Events, EventOutcome{})
 			o := &out.Events[i]
-			if err := m.applyEvent(a, &m.window[w], env.ID, out.Offset, i, rows, o); err != nil {
+			if err := m.applyEvent(a, &m.window[w], rules, env.ID, out.Offset, i, rows, o); err != nil {
 				return fmt.Errorf("event %d: %w", i, err)
 			}
 			switch o.Status {

@@ -3,6 +3,7 @@ package resolver
 import (
 	"encoding/binary"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -73,6 +74,18 @@ func (r *recorder) command(name string, args any) *Outcome {
 	return &r.out
 }
 
+// eventsUnder is events of a record that was made under older rules.
+func (r *recorder) eventsUnder(rules uint8, evs ...eventlog.Event) *Outcome {
+	r.t.Helper()
+	env := r.envelope(eventlog.KindEvents)
+	rec := env.Append(nil)
+	at := len(rec)
+	rec = appendEvents(rec, evs)
+	rec[at+3] = rules
+	r.apply(rec)
+	return &r.out
+}
+
 func (r *recorder) events(evs ...eventlog.Event) *Outcome {
 	r.t.Helper()
 	env := r.envelope(eventlog.KindEvents)
@@ -135,6 +148,27 @@ func randomEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 	return ev
 }
 
+// randomContact draws from the world of [randomEvent].
+func randomContact(rng *rand.Rand, world int) (c ContactCreate) {
+	maybe := func(p int) bool { return rng.IntN(100) < p }
+	if maybe(70) {
+		c.Email = fmt.Sprintf(pick(rng, "u%d@x.io", "U%d@X.io", "c%d@x.io"), rng.IntN(2*world))
+	}
+	if maybe(40) {
+		c.ExternalID = fmt.Sprintf("id-%d", rng.IntN(world))
+	}
+	if maybe(60) {
+		c.Phone = fmt.Sprintf(pick(rng, "+49 30 %d", "+4930-%d"), rng.IntN(world))
+	}
+	if maybe(3) {
+		c.Phone = "+"
+	}
+	if maybe(50) {
+		c.FirstName = pick(rng, "Ada", "Grace")
+	}
+	return c
+}
+
 // TestR2ResolutionMatchesNaive compares the machine with the naive oracle over
 // random histories, and the identity map with the documents (R2).
 func TestR2ResolutionMatchesNaive(t *testing.T) {
@@ -161,7 +195,24 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 		for range 1 + rng.IntN(6) {
 			evs = append(evs, randomEvent(rng, world, r.now))
 		}
-		out := r.events(evs...)
+		if rng.IntN(3) == 0 {
+			c := randomContact(rng, world)
+			p, out := n.contact(c), r.command(CommandContactCreate, c)
+			if (p < 0) != (out.Refusal != nil) {
+				t.Fatalf("contact %+v: profile %d, refusal %v", c, p, out.Refusal)
+			}
+			var reply ContactReply
+			if p >= 0 {
+				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].headers.get(uint32(p)).id.String() {
+					t.Fatalf("contact %+v: %s, naive says profile %d", c, out.Reply, p)
+				}
+			}
+			compareWithNaive(t, r.m, n)
+			r.rows.Reset() // the service's own events
+			n.rows = n.rows[:0]
+		}
+		n.rules = uint8(rng.IntN(eventlog.EventRules + 1))
+		out := r.eventsUnder(n.rules, evs...)
 		for i := range evs {
 			p, status := n.event(&evs[i])
 			got := out.Events[i]
@@ -234,8 +285,11 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		for _, id := range d.idents {
 			idents[id.kind] = append(idents[id.kind], string(id.value))
 			h, _ := a.hasher.identityHash(id.kind, id.value, &m.normal)
-			if got, ok := a.ids.get(h); !ok || got != o {
-				t.Fatalf("R2: identifier %q of profile %d is mapped to %d", id.value, o, got)
+			if got, ok := a.ids.get(h); id.shared == (ok && got == o) || !ok && !id.shared {
+				t.Fatalf("R2: identifier %q of profile %d, shared %v, is mapped to %d", id.value, o, id.shared, got)
+			}
+			if id.shared != p.shared[id.kind.String()+"\x00"+normal(id.kind, string(id.value))] {
+				t.Fatalf("identifier %q of profile %d: shared is %v", id.value, o, id.shared)
 			}
 		}
 		for k := range identityKinds {

@@ -14,10 +14,10 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	if err := m.load(a, other, o); err != nil {
 		return 0, err
 	}
-	// Two people: both hold an identifier that ranks above the one they share.
-	// Identifiers belong to one profile each, so the values differ.
+	// Two people: both hold a different identifier that ranks above the one that brings
+	// them together.
 	for k := range kind {
-		if d.has(k) && o.has(k) {
+		if d.has(k) && o.has(k) && !a.haveInCommon(m, d, o, k) {
 			return conflictHigherRank, nil
 		}
 	}
@@ -40,7 +40,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged), slices.Clone(o.lists), slices.Clone(o.devices)})
 	d.geo, d.attributes = geo, attributes
 	// The winner's identifiers stay the newest.
-	m.idents = append(append(m.idents[:0], o.idents...), d.idents...)
+	m.idents = a.mergeIdents(m, m.idents[:0], d, o)
 	d.idents = append(d.idents[:0], m.idents...)
 	if len(d.firstName) == 0 {
 		d.firstName = o.firstName
@@ -138,6 +138,9 @@ func (c *consentState) over(o *consentState) bool {
 func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, index uint32, rows *query.Batch) {
 	m.counters.Merges++
 	for _, id := range l.idents {
+		if id.shared {
+			continue // it identifies somebody else
+		}
 		if h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal); ok {
 			a.ids.set(h, winner)
 		}

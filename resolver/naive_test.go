@@ -18,6 +18,8 @@ type naive struct {
 	counts   map[string]uint64
 	rows     []naiveRow
 	settings Settings
+	// rules is the version of the rules for events.
+	rules uint8
 }
 
 type naiveProfile struct {
@@ -30,6 +32,18 @@ type naiveProfile struct {
 	lastEvent  int64
 	merged     []int
 	conflicts  int
+	shared     map[string]bool // of idents by kind and normal form: another's, who had it first
+}
+
+// drop takes out a value, however it is written.
+func (p *naiveProfile) drop(k IdentityKind, norm string) {
+	p.idents[k] = slices.DeleteFunc(p.idents[k], func(v string) bool { return k.String()+"\x00"+normal(k, v) == norm })
+	delete(p.shared, norm)
+}
+
+// has tells whether a value is among the identifiers, however it is written.
+func (p *naiveProfile) has(k IdentityKind, norm string) bool {
+	return slices.ContainsFunc(p.idents[k], func(v string) bool { return k.String()+"\x00"+normal(k, v) == norm })
 }
 
 type naiveKey struct {
@@ -44,7 +58,7 @@ type naiveRow struct {
 }
 
 func newNaive(s Settings) *naive {
-	return &naive{owner: map[string]int{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, settings: s}
+	return &naive{owner: map[string]int{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, settings: s, rules: eventlog.EventRules}
 }
 
 func normal(kind IdentityKind, raw string) string {
@@ -85,30 +99,27 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	}
 	raw := [identityKinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}
 	var norm [identityKinds]string
-	winner := -1
+	winner, by := -1, identityKinds
 	for k := range identityKinds {
 		if raw[k] == "" {
 			continue
 		}
-		if slices.Contains(n.settings.Placeholders, strings.ToLower(strings.TrimSpace(raw[k]))) {
-			return -1, EventRefused
+		if n.isNone(k, raw[k]) {
+			if n.rules == 0 {
+				return -1, EventRefused
+			}
+			continue // left out
 		}
-		norm[k] = normal(k, raw[k])
-		if norm[k] == "" {
-			return -1, EventRefused
-		}
-		norm[k] = k.String() + "\x00" + norm[k]
+		norm[k] = k.String() + "\x00" + normal(k, raw[k])
 		if o, ok := n.owner[norm[k]]; ok && winner < 0 {
-			winner = o
+			winner, by = o, k
 		}
 	}
 	if norm == [identityKinds]string{} {
 		return -1, EventRefused
 	}
 	if winner < 0 {
-		winner = len(n.profiles)
-		n.profiles = append(n.profiles, &naiveProfile{winner: winner, created: n.logTime, lastEvent: -1 << 63,
-			geo: map[string]any{}, attrs: map[string]any{}})
+		winner, by = n.create(), 0
 	}
 	w := n.profiles[winner]
 	for k := range identityKinds {
@@ -122,7 +133,11 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 				w.conflicts++
 				continue
 			}
+			if n.rules >= 1 && k < by && len(w.idents[k]) > 0 {
+				w.conflicts++ // a second value, by a lower-ranked identifier
+			}
 			n.owner[norm[k]] = winner
+			w.drop(k, norm[k])
 			if past {
 				w.idents[k] = append([]string{raw[k]}, w.idents[k]...)
 			} else {
@@ -137,7 +152,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 		}
 		past = ev.HasTime && at < w.lastEvent
 		if !past {
-			w.idents[k] = slices.DeleteFunc(w.idents[k], func(v string) bool { return k.String()+"\x00"+normal(k, v) == norm[k] })
+			w.drop(k, norm[k])
 			w.idents[k] = append(w.idents[k], raw[k])
 		}
 	}
@@ -160,10 +175,84 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	return winner, EventAccepted
 }
 
+// isNone tells whether a value identifies nobody.
+func (n *naive) isNone(k IdentityKind, raw string) bool {
+	return slices.Contains(n.settings.Placeholders, strings.ToLower(strings.TrimSpace(raw))) || normal(k, raw) == ""
+}
+
+func (n *naive) create() int {
+	n.profiles = append(n.profiles, &naiveProfile{winner: len(n.profiles), created: n.logTime, lastEvent: -1 << 63,
+		geo: map[string]any{}, attrs: map[string]any{}, shared: map[string]bool{}})
+	return len(n.profiles) - 1
+}
+
+// contact makes a contact and returns its profile, -1 when it is refused: the first
+// identifier that it has says who it is, and what is another's stays with that one and is
+// shown here, too.
+func (n *naive) contact(c ContactCreate) int {
+	raw := [identityKinds]string{c.Email, c.ExternalID, c.Phone}
+	var norm [identityKinds]string
+	who, first := -1, true
+	for k := range identityKinds {
+		if raw[k] == "" {
+			continue
+		}
+		if k != IdentityEmail && n.isNone(k, raw[k]) {
+			return -1
+		}
+		norm[k] = k.String() + "\x00" + normal(k, raw[k])
+		o, known := n.owner[norm[k]]
+		if known && k == IdentityEmail {
+			return -1
+		}
+		if known && first {
+			who = o
+		}
+		first = false
+	}
+	if who < 0 {
+		who = n.create()
+	}
+	w := n.profiles[who]
+	for k := range identityKinds {
+		if raw[k] == "" {
+			continue
+		}
+		o, known := n.owner[norm[k]]
+		switch {
+		case known && o == who:
+			w.drop(k, norm[k])
+			w.idents[k] = append(w.idents[k], raw[k])
+		case known:
+			w.conflicts++
+			n.profiles[o].conflicts++
+			if w.has(k, norm[k]) || n.total(w) < n.settings.IdentifierCap {
+				w.drop(k, norm[k])
+				w.idents[k] = append(w.idents[k], raw[k])
+				w.shared[norm[k]] = true
+			}
+		case n.total(w) >= n.settings.IdentifierCap:
+			w.conflicts++
+		default:
+			w.drop(k, norm[k])
+			n.owner[norm[k]] = who
+			w.idents[k] = append(w.idents[k], raw[k])
+		}
+	}
+	if c.FirstName != "" {
+		w.first = c.FirstName
+	}
+	if c.LastName != "" {
+		w.last = c.LastName
+	}
+	return who
+}
+
 func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool {
 	l := n.profiles[loser]
 	for k := range by {
-		if len(w.idents[k]) > 0 && len(l.idents[k]) > 0 {
+		inCommon := slices.ContainsFunc(l.idents[k], func(v string) bool { return w.has(k, k.String()+"\x00"+normal(k, v)) })
+		if len(w.idents[k]) > 0 && len(l.idents[k]) > 0 && !inCommon {
 			return false
 		}
 	}
@@ -171,7 +260,20 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 		return false
 	}
 	for k := range identityKinds {
-		w.idents[k] = append(slices.Clone(l.idents[k]), w.idents[k]...)
+		var older []string
+		for _, v := range l.idents[k] {
+			norm := k.String() + "\x00" + normal(k, v)
+			switch {
+			case !w.has(k, norm):
+				older = append(older, v)
+				if l.shared[norm] {
+					w.shared[norm] = true
+				}
+			case !l.shared[norm]:
+				delete(w.shared, norm)
+			}
+		}
+		w.idents[k] = append(older, w.idents[k]...)
 	}
 	if w.first == "" {
 		w.first = l.first

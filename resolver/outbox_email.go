@@ -170,7 +170,7 @@ func (m *Machine) mailable(cmd *command, to string) (o uint32, refusal *Refusal)
 	p.ev.Email, p.ev.ExternalID, p.ev.Phone, p.ev.FirstName, p.ev.LastName = []byte(to), nil, nil, nil, nil
 	p.ev.Geo, p.ev.Attributes, p.ev.HasTime = nil, nil, false
 	m.lookUp(a, p)
-	r, refusal, err := m.resolve(a, p, m.logTime, someIdentifier)
+	r, refusal, err := m.resolve(a, p, m.logTime, identifierRules{})
 	if err != nil {
 		panic(err)
 	}

@@ -49,8 +49,11 @@ type EventOutcome struct {
 	// NotAdded are identifiers that the profile had no room for; the event was stored
 	// all the same, and the profile's conflicts have them.
 	NotAdded KindSet
-	Profile  ProfileID
-	Refusal  *Refusal
+	// Dropped are identifiers that are none, such as placeholders; the event was stored
+	// by the others.
+	Dropped KindSet
+	Profile ProfileID
+	Refusal *Refusal
 }
 
 // Refusal is a reason the caller can act on.

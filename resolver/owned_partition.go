@@ -106,7 +106,7 @@ func (p *partition) publishApps() {
 	list := p.accountsByIndex()
 	apps := make(map[uint64]App, len(list))
 	for _, a := range list {
-		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: !a.Deactivated}
+		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: !a.Deactivated, IgnoreUnknownFields: a.Settings.IgnoreUnknownFields}
 	}
 	p.mu.RUnlock()
 	p.apps.Store(&apps)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"unicode"
@@ -47,6 +48,12 @@ type redactor struct {
 	marked func(h hash128) (at int64, ok bool)
 	// owner is the live profile that has an identifier, or noOrdinal.
 	owner func(h hash128) uint32
+	// shows reports whether a live profile shows an identifier, its own or another's.
+	shows func(ordinal uint32, kind IdentityKind, h hash128) (bool, error)
+	// err is that of shows, which ends everything: what is redacted cannot be undone.
+	err error
+	// firstOnly: the record at hand has the rule of that name, see identifierRules.
+	firstOnly bool
 	// whose is the profile that an id names, merged or erased; gone reports whether an
 	// ordinal is of one that was erased.
 	whose    func(id string) (uint32, bool)
@@ -114,7 +121,7 @@ func (r *redactor) record(offset int64, data []byte) ([]eventlog.Splice, error) 
 		name = strings.TrimPrefix(name, redactedPrefix)
 		r.invalid = false
 		now, changed, err := r.command(offset, name, args)
-		if err != nil || !changed || bytes.Equal(now, args) && !r.invalid {
+		if err = errors.Join(err, r.err); err != nil || !changed || bytes.Equal(now, args) && !r.invalid {
 			return nil, err
 		}
 		if r.invalid {
@@ -135,6 +142,9 @@ type identifiers struct {
 	any    bool                // one is an erased person's
 	// whole says that what they stand in was an erased person's.
 	whole bool
+	// shown are those that identified an erased person, and that the contact which the
+	// command made shows as its own.
+	shown [identityKinds]bool
 	// refused says that it was refused because of one of the kind.
 	refused bool
 	kind    IdentityKind
@@ -167,7 +177,15 @@ func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers)
 			x.whole = true
 			return x
 		}
-		if x.has[k] && r.owner(x.hashes[k]) != noOrdinal {
+		if !x.has[k] {
+			continue
+		}
+		if o := r.owner(x.hashes[k]); o != noOrdinal {
+			for j := k + 1; r.firstOnly && j < identityKinds; j++ {
+				if x.mine[j] && r.err == nil {
+					x.shown[j], r.err = r.shows(o, j, x.hashes[j])
+				}
+			}
 			return x
 		}
 	}
@@ -189,7 +207,8 @@ func (r *redactor) masked(x *identifiers) (out [identityKinds][]byte) {
 	out = x.raw
 	for k := range identityKinds {
 		switch {
-		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused for what it is
+		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused or left out for what it is
+		case x.shown[k]: // it is the contact's too, see share.go
 		case x.mine[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == noOrdinal:
 			out[k] = r.scratch.mask(r.a, k, x.raw[k])
 		case x.whole && !x.has[k] && k == IdentityPhone:
@@ -269,10 +288,10 @@ func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
 // command takes erased persons out of a command's arguments.
 func (r *redactor) command(offset int64, name string, args []byte) (out []byte, changed bool, err error) {
 	switch name {
-	case CommandContactCreate:
-		return rewrite(args, func(c *ContactCreate) bool { return r.contact(offset, c) })
-	case CommandListAdd:
-		return rewrite(args, func(c *ListAdd) bool { return r.contact(offset, &c.Create) })
+	case CommandContactCreate, commandContactCreate1:
+		return rewrite(args, func(c *ContactCreate) bool { return r.contact(offset, name, c) })
+	case CommandListAdd, commandListAdd1:
+		return rewrite(args, func(c *ListAdd) bool { return r.contact(offset, name, &c.Create) })
 	case CommandContactUpdate:
 		return rewrite(args, func(c *ContactUpdate) bool { return r.update(offset, c) })
 	case CommandConsentSet:
@@ -351,9 +370,11 @@ func (r *redactor) named(offset int64, others bool, email, externalID, phone *st
 	return x.whole, changed
 }
 
-func (r *redactor) contact(offset int64, c *ContactCreate) bool {
+func (r *redactor) contact(offset int64, command string, c *ContactCreate) bool {
 	invalid := checkContact(&r.plain, c) != nil
+	r.firstOnly = contactRules(command).firstOnly
 	whole, changed := r.named(offset, false, &c.Email, &c.ExternalID, &c.Phone)
+	r.firstOnly = false
 	if whole {
 		changed = blank(&c.FirstName, &c.LastName) || changed
 	}

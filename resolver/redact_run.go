@@ -126,6 +126,10 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 		look(func(a *account) { o = a.ids.owner(h) })
 		return o
 	}
+	r.shows = func(o uint32, kind IdentityKind, h hash128) (shows bool, err error) {
+		look(func(a *account) { shows, err = p.mu.m.shows(a, o, kind, h) })
+		return shows, err
+	}
 	r.whose = func(id string) (o uint32, ok bool) {
 		look(func(a *account) { o, ok = a.ordinalOf(id) })
 		return o, ok
@@ -143,6 +147,19 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 		return at, ok
 	}
 	return r, r.erase(b.tasks, a.erasures)
+}
+
+// shows reports whether a live profile shows an identifier. It uses no scratch of m.
+func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h hash128) (bool, error) {
+	b, err := m.store.peek(a, o)
+	if err != nil {
+		return false, err
+	}
+	var d document
+	if err := d.decode(b); err != nil {
+		return false, err
+	}
+	return a.shown(&Machine{}, &d, kind, h) >= 0, nil
 }
 
 // isGone is gone of an ordinal that need not be one.
@@ -176,6 +193,7 @@ func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal
 	}
 	r := newRedactor(a)
 	r.owner = a.ids.owner
+	r.shows = func(o uint32, kind IdentityKind, h hash128) (bool, error) { return p.mu.m.shows(a, o, kind, h) }
 	r.whose, r.gone = a.ordinalOf, a.isGone
 	r.marked = func(h hash128) (int64, bool) {
 		x, ok := a.erasures[h]

@@ -29,6 +29,15 @@ type Settings struct {
 	// SurfaceCPerMinute is how many requests of Surface C an API key may make
 	// in any 60 seconds.
 	SurfaceCPerMinute int `json:"surface_c_per_minute"`
+	// IgnoreUnknownFields says that events may have top-level fields that no rule knows.
+	// Else they are refused.
+	IgnoreUnknownFields bool `json:"ignore_unknown_event_fields,omitempty"`
+	// MaxEventAgeHours is how old an event with a timestamp may be when it is sent, in
+	// hours of log time; 0 means 720. Imports take events of any age.
+	MaxEventAgeHours int `json:"max_event_age_hours,omitempty"`
+	// FlowEventAgeHours is up to which age an event triggers flows, in hours of log time;
+	// 0 means 24.
+	FlowEventAgeHours int `json:"flow_event_age_hours,omitempty"`
 }
 
 // DefaultSettings are written into the record that makes an account.
@@ -52,6 +61,10 @@ const (
 	maxIdentifierCap    = 500
 	maxIdempotencyHours = 24 * 90
 
+	defaultMaxEventAgeHours  = 24 * 30
+	defaultFlowEventAgeHours = 24
+	maxEventAgeHours         = 24 * 366 * 10
+
 	defaultSurfaceCPerMinute = 600
 	maxSurfaceCPerMinute     = 1_000_000
 )
@@ -62,6 +75,22 @@ func (s *Settings) fill() {
 		s.SurfaceCPerMinute = defaultSurfaceCPerMinute
 	}
 }
+
+// Shown returns the settings as clients see them: what is 0 has its default. The state
+// keeps the 0, so that records of before a setting existed lead to the same state.
+func (s Settings) Shown() Settings {
+	if s.MaxEventAgeHours == 0 {
+		s.MaxEventAgeHours = defaultMaxEventAgeHours
+	}
+	if s.FlowEventAgeHours == 0 {
+		s.FlowEventAgeHours = defaultFlowEventAgeHours
+	}
+	return s
+}
+
+func (s *Settings) maxEventAgeMs() int64 { return int64(s.Shown().MaxEventAgeHours) * 3_600_000 }
+
+func (s *Settings) flowEventAgeMs() int64 { return int64(s.Shown().FlowEventAgeHours) * 3_600_000 }
 
 // Validate says what is wrong with the settings, nil if nothing is.
 func (s *Settings) Validate() *Refusal {
@@ -81,6 +110,12 @@ func (s *Settings) Validate() *Refusal {
 	}
 	if s.SurfaceCPerMinute < 1 || s.SurfaceCPerMinute > maxSurfaceCPerMinute {
 		return invalid("surface_c_per_minute", "surface_c_per_minute must be between 1 and %d", maxSurfaceCPerMinute)
+	}
+	if s.MaxEventAgeHours < 0 || s.MaxEventAgeHours > maxEventAgeHours {
+		return invalid("max_event_age_hours", "max_event_age_hours must be between 1 and %d, or 0 for %d", maxEventAgeHours, defaultMaxEventAgeHours)
+	}
+	if s.FlowEventAgeHours < 0 || s.FlowEventAgeHours > maxEventAgeHours {
+		return invalid("flow_event_age_hours", "flow_event_age_hours must be between 1 and %d, or 0 for %d", maxEventAgeHours, defaultFlowEventAgeHours)
 	}
 	return nil
 }

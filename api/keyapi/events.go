@@ -3,11 +3,14 @@ package keyapi
 import (
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/resolver"
 )
 
 func (a *API) eventOperations() group {
@@ -17,8 +20,8 @@ func (a *API) eventOperations() group {
 				shape.Req("email", shape.Text("ann@example.com", "Who did it.").Bytes(1, 512)),
 				shape.Req("event", shape.Text("item_purchased", "What happened: a key in snake case.").Bytes(1, 128).With("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
 				shape.Opt("properties", shape.FreeObject(shape.Pairs("value", 79.9), "What the event says. At most 64 KiB.")),
-				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless.").Bytes(0, 256)),
-			), Data: shape.Object(shape.Req("profile_id", shape.ProfileID("The profile it was recorded against.")),
+				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless.").Bytes(0, 256)), ingest.EventTime(),
+			).Open(), Data: shape.Object(shape.Req("profile_id", shape.ProfileID("The profile it was recorded against.")),
 				shape.Opt("warning", shape.Text("email not added: the profile may have no more identifiers; see its conflicts", "What of the event was not taken over. Absent when there is nothing to tell.")))}},
 	}}
 }
@@ -26,12 +29,21 @@ func (a *API) eventOperations() group {
 // recordEvent answers POST /events of Surface C: one event by e-mail, under the
 // rules of Surface B.
 func (a *API) recordEvent(c *call) (any, error) {
+	var given map[string]json.RawMessage
+	if err := c.decode(&given); err != nil {
+		return nil, err
+	}
+	if err := c.unknownEventField(given); err != nil {
+		return nil, err
+	}
 	var in struct {
 		Email      json.RawMessage `json:"email"`
 		Event      json.RawMessage `json:"event"`
 		Properties json.RawMessage `json:"properties"`
 		// IdempotencyKey is our own: it makes a retry safe as it does on Surface B.
 		IdempotencyKey json.RawMessage `json:"idempotency_key"`
+		// Timestamp is our own, too: when the event happened, as on Surface B.
+		Timestamp json.RawMessage `json:"timestamp"`
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
@@ -44,7 +56,7 @@ func (a *API) recordEvent(c *call) (any, error) {
 			return nil, Fail("%s Field required", f.name)
 		}
 	}
-	event, err := json.Marshal(eventB{in.Event, userB{in.Email}, in.Properties, in.IdempotencyKey})
+	event, err := json.Marshal(eventB{in.Event, userB{in.Email}, in.Properties, in.IdempotencyKey, in.Timestamp})
 	if err != nil {
 		return nil, err
 	}
@@ -69,6 +81,23 @@ type eventB struct {
 	User           userB           `json:"user"`
 	Properties     json.RawMessage `json:"properties,omitempty"`
 	IdempotencyKey json.RawMessage `json:"idempotency_key,omitempty"`
+	Timestamp      json.RawMessage `json:"timestamp,omitempty"`
+}
+
+// unknownEventField refuses a field that an event of Surface C does not have, unless the
+// account's settings ignore those.
+func (c *call) unknownEventField(given map[string]json.RawMessage) error {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		if slices.Contains([]string{"email", "event", "properties", "idempotency_key", "timestamp"}, name) {
+			continue
+		}
+		ignore := false
+		if err := c.read(func(v *resolver.View) error { ignore = v.Settings().IgnoreUnknownFields; return nil }); err != nil || ignore {
+			return err
+		}
+		return Fail("%s", fieldsOfC(ingest.UnknownField(name)))
+	}
+	return nil
 }
 
 type userB struct {
@@ -81,6 +110,7 @@ func fieldsOfC(message string) string {
 		if rest, ok := strings.CutPrefix(message, b); ok {
 			return c + rest
 		}
+		message = strings.Replace(message, "did you mean "+b+"?", "did you mean "+c+"?", 1)
 	}
 	return message
 }

@@ -21,6 +21,9 @@ func TestStrangeFieldsAreRefused(t *testing.T) {
 				if r.ID == "setFlowStatus" && !strings.Contains(q.Path, "?") {
 					continue // it has words of its own: TestFlowTransitions
 				}
+				if r.ID == "v1RecordEvent" && !strings.Contains(q.Path, "?") {
+					continue // the account's settings decide, which the handler looks up
+				}
 				entered = ""
 				res, b := s.with(s.creds.APIKey, q.Method, q.Path, q.Body)
 				if m := failureOf(t, res.StatusCode, b); entered != "" || !strings.HasPrefix(m, q.Names) || x.name == "c" && (res.StatusCode != 400 || !strings.Contains(b, `"code":"invalid_request"`)) {

@@ -27,6 +27,7 @@ type importConfig struct {
 	ca           *string // file of certificates to trust, empty for the system's
 	format       string
 	account      string
+	columns      importer.CSVOptions
 	triggerFlows bool
 	strict       bool
 	engine       engine.Options
@@ -45,6 +46,9 @@ itself, which no server may have at that time.`, p.stderr)
 	f.StringVar(&c.account, "account", "", "`ACCOUNT` id, for --data when there are several")
 	f.BoolVar(&c.triggerFlows, "trigger-flows", false, "let the events enrol profiles into flows")
 	f.BoolVar(&c.strict, "strict", false, "end with status 1 when a row was refused")
+	var columns, names string
+	f.StringVar(&columns, "columns", "", "types of CSV columns, such as `properties.zip:text,properties.n:number`; by default a column is of numbers when all its cells are")
+	f.StringVar(&names, "map", "", "names of CSV columns, such as `customer_no=external_id,when=timestamp`")
 	var err error
 	if c.files, err = f.Parse(p.args, p.env); err != nil {
 		return nil, usageError{err}
@@ -66,6 +70,9 @@ itself, which no server may have at that time.`, p.stderr)
 		return nil, wrongUsage("--to needs --credentials, the file that muster serve wrote")
 	case len(c.files) == 0:
 		return nil, wrongUsage("name the files to import")
+	}
+	if c.columns, err = importer.ParseCSVOptions(columns, names); err != nil {
+		return nil, usageError{err}
 	}
 	for _, name := range c.files {
 		if _, err := formatOf(c.format, name); err != nil {
@@ -117,7 +124,7 @@ func (p *process) importFiles(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		sum, err := p.importFile(ctx, target, c.to != "", format, name)
+		sum, err := p.importFile(ctx, target, c, format, name)
 		refused += sum.RefusedRows
 		if err != nil {
 			return err
@@ -214,13 +221,14 @@ func baseURL(to string) (string, error) {
 	return u.Scheme + "://" + u.Host + path, nil
 }
 
-func (p *process) importFile(ctx context.Context, target importer.Target, remote bool, format importer.Format, name string) (importer.Summary, error) {
+func (p *process) importFile(ctx context.Context, target importer.Target, c *importConfig, format importer.Format, name string) (importer.Summary, error) {
 	src, err := importer.Open(ctx, name, p.stdin, os.TempDir())
 	if err != nil {
 		return importer.Summary{}, err
 	}
 	defer src.Close()
-	r := &progress{out: p.stderr, name: name, remote: remote, size: src.Bytes, began: time.Now()}
+	src.CSV = c.columns
+	r := &progress{out: p.stderr, name: name, remote: c.to != "", size: src.Bytes, began: time.Now()}
 	r.last = r.began
 	sum, err := importer.Run(ctx, src, format, target, r.update)
 	if err != nil && sum.Rows == 0 {

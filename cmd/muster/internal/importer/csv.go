@@ -19,6 +19,7 @@ type csvRows struct {
 	columns int
 	root    []*csvField
 	buf     bytes.Buffer
+	fault   string // why the row at hand is no event
 }
 
 // csvField is a member of the event: a cell, or an object of members.
@@ -33,9 +34,11 @@ type csvField struct {
 type cellKind int
 
 const (
-	textCell cellKind = iota // always a string
-	timeCell                 // digits are Unix milliseconds, else a string
-	freeCell                 // number, true or false if it reads as one in JSON, else a string
+	textCell    cellKind = iota // always a string
+	timeCell                    // digits are Unix milliseconds, else a string
+	freeCell                    // number, true or false if it is one, else a string
+	numberCell                  // a number, or the row is refused
+	booleanCell                 // true or false, or the row is refused
 )
 
 // The columns outside of properties., attributes. and geo.
@@ -52,7 +55,7 @@ var csvColumns = map[string][]string{
 
 var errRowTooLong = fmt.Errorf("a row is longer than %d bytes; close its quotation marks", maxRowBytes)
 
-func newCSV(r io.Reader) (*csvRows, error) {
+func newCSV(r io.Reader, o CSVOptions) (*csvRows, error) {
 	b := &boundedReader{r: r, left: maxRowBytes}
 	c := &csvRows{in: csv.NewReader(b), bounded: b}
 	c.in.ReuseRecord = true
@@ -64,24 +67,47 @@ func newCSV(r io.Reader) (*csvRows, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the first row, which names the columns: %w", err)
 	}
-	return c, c.setColumns(header)
+	return c, c.setColumns(header, o)
 }
 
-func (c *csvRows) setColumns(header []string) error {
+func (c *csvRows) setColumns(header []string, o CSVOptions) error {
 	c.columns = len(header)
-	seen := map[string]bool{}
+	seen, given := map[string]bool{}, map[string]bool{}
 	for i, name := range header {
 		name = strings.TrimSpace(name)
+		given[name] = true
+		if to, ok := o.Map[name]; ok {
+			name = to
+		}
 		if seen[name] {
 			return fmt.Errorf("column %q stands twice in the first row; remove one", name)
 		}
 		seen[name] = true
 		path, kind, err := columnPath(name)
+		if kind == freeCell && i < len(o.found) {
+			kind = o.found[i]
+		}
+		if declared, ok := o.Types[name]; ok && err == nil {
+			if kind == timeCell || path[0] != "properties" && len(path) < 3 && declared != "text" {
+				return fmt.Errorf("--columns: %s has a type of its own; leave it out", name)
+			}
+			kind = cellKinds[declared]
+		}
 		if err == nil {
 			c.root, err = addField(c.root, path, i, kind)
 		}
 		if err != nil {
 			return fmt.Errorf("column %q: %w", name, err)
+		}
+	}
+	for name := range o.Map {
+		if !given[name] {
+			return fmt.Errorf("--map: there is no column %q in the first row", name)
+		}
+	}
+	for name := range o.Types {
+		if !seen[name] {
+			return fmt.Errorf("--columns: there is no column %q; use the names after --map", name)
 		}
 	}
 	for _, name := range []string{"event_type", "timestamp"} {
@@ -105,7 +131,7 @@ func columnPath(name string) ([]string, cellKind, error) {
 	}
 	path := strings.Split(name, ".")
 	if len(path) < 2 || slices.Contains(path, "") {
-		return nil, 0, errors.New("it is not known; columns are event_type, timestamp, idempotency_key, email, external_id, phone, first_name, last_name, properties.x, attributes.x and geo.x")
+		return nil, 0, errors.New("it is not known; columns are event_type, timestamp, idempotency_key, email, external_id, phone, first_name, last_name, properties.x, attributes.x and geo.x; --map NAME=FIELD says what another name stands for")
 	}
 	switch path[0] {
 	case "properties":
@@ -156,8 +182,11 @@ func (c *csvRows) next(r *row) error {
 		return nil
 	}
 	c.buf.Reset()
+	c.fault = ""
 	c.object(c.root, cells)
-	r.json = c.buf.Bytes()
+	if r.json = c.buf.Bytes(); c.fault != "" {
+		r.json, r.fault = nil, c.fault
+	}
 	return nil
 }
 
@@ -193,10 +222,19 @@ func (c *csvRows) value(f *csvField, cells []string) bool {
 		return c.object(f.members, cells)
 	}
 	cell := cells[f.column]
+	if f.kind == timeCell && cell != "" {
+		cell = timeText(cell)
+	}
+	boolean := cell == "true" || cell == "false"
 	switch {
 	case cell == "":
 		return false
-	case f.kind == timeCell && isDigits(cell), f.kind == freeCell && isLiteral(cell):
+	case f.kind == numberCell && !isNumber(cell), f.kind == booleanCell && !boolean:
+		if c.fault == "" {
+			c.fault = fmt.Sprintf("%s is declared as %s, and the cell in column %d is none; declare it as text, or mend the row", f.name, map[cellKind]string{numberCell: "number", booleanCell: "boolean"}[f.kind], f.column+1)
+		}
+		return false
+	case f.kind == timeCell && isDigits(cell), f.kind == freeCell && (boolean || isNumber(cell)), f.kind == numberCell, f.kind == booleanCell:
 		c.buf.WriteString(cell)
 	default:
 		writeString(&c.buf, cell)

@@ -19,7 +19,7 @@ func FuzzCSV(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		r, err := newRowReader(CSV, strings.NewReader(text))
+		r, err := newRowReader(CSV, strings.NewReader(text), CSVOptions{})
 		if err != nil {
 			return
 		}

@@ -157,7 +157,19 @@ func source(t *testing.T, name, content string) *Source {
 // rowsOf reads all rows of a text.
 func rowsOf(t *testing.T, f Format, text string) ([]row, error) {
 	t.Helper()
-	r, err := newRowReader(f, strings.NewReader(text))
+	return rowsWith(t, f, text, CSVOptions{})
+}
+
+// rowsWith reads a file as Run does, after a look at its columns.
+func rowsWith(t *testing.T, f Format, text string, o CSVOptions) ([]row, error) {
+	t.Helper()
+	if f == CSV {
+		var err error
+		if o.found, err = kindsOf(strings.NewReader(strings.TrimPrefix(text, "\xef\xbb\xbf")), o); err != nil {
+			return nil, err
+		}
+	}
+	r, err := newRowReader(f, strings.NewReader(text), o)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,12 @@ func (t *nodeTarget) next(ctx context.Context, file [32]byte) (next uint64, err 
 
 func (t *nodeTarget) store(ctx context.Context, file [32]byte, c *chunk) (result, error) {
 	var r result
+	if err := t.node.Read(ctx, t.account, func(v *resolver.View) error {
+		t.decoder.IgnoreUnknown(v.Settings().IgnoreUnknownFields)
+		return nil
+	}); err != nil {
+		return r, err
+	}
 	t.decoder.StartImport(file, c.first, t.triggerFlows)
 	nowMs := t.now().UnixMilli()
 	var stored []int // places of the rows that are events of the record

@@ -36,7 +36,7 @@ type rowReader interface {
 	next(*row) error
 }
 
-func newRowReader(f Format, r io.Reader) (rowReader, error) {
+func newRowReader(f Format, r io.Reader, o CSVOptions) (rowReader, error) {
 	in := bufio.NewReaderSize(r, 256<<10)
 	if head, _ := in.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
 		in.Discard(3) //nolint:errcheck // it was peeked at
@@ -45,7 +45,7 @@ func newRowReader(f Format, r io.Reader) (rowReader, error) {
 	case JSONLines:
 		return &jsonLines{in: in}, nil
 	case CSV:
-		return newCSV(in)
+		return newCSV(in, o)
 	}
 	return nil, fmt.Errorf("format %q is not known; use jsonl or csv", f)
 }

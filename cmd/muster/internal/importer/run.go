@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -56,10 +57,30 @@ type Summary struct {
 // ErrChanged means that a file's content changed while it was read.
 var ErrChanged = errors.New("the file changed while it was imported; import it again when it is complete")
 
+// each opens the file for fn, without a byte order mark.
+func (s *Source) each(fn func(io.Reader) error) error {
+	in, err := s.open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	b := bufio.NewReaderSize(in, 256<<10)
+	if head, _ := b.Peek(3); bytes.Equal(head, []byte("\xef\xbb\xbf")) {
+		b.Discard(3) //nolint:errcheck // it was peeked at
+	}
+	return fn(b)
+}
+
 // Run imports a file from where an earlier import of it ended. progress is told
 // after each chunk; it may be nil.
 func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summary)) (Summary, error) {
 	var sum Summary
+	columns := s.CSV
+	if f == CSV {
+		if err := s.each(func(r io.Reader) (err error) { columns.found, err = kindsOf(r, columns); return err }); err != nil {
+			return sum, fmt.Errorf("%s: %w", s.Name, err)
+		}
+	}
 	skip, err := t.next(ctx, s.Hash)
 	if err != nil {
 		return sum, err
@@ -71,7 +92,7 @@ func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summa
 	defer in.Close()
 	hash := sha256.New()
 	counted := &countingReader{r: io.TeeReader(in, hash)}
-	rows, err := newRowReader(f, counted)
+	rows, err := newRowReader(f, counted, columns)
 	if err != nil {
 		return sum, fmt.Errorf("%s: %w", s.Name, err)
 	}

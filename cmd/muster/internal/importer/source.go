@@ -21,6 +21,8 @@ type Source struct {
 	// decompression.
 	Hash  [32]byte
 	Bytes int64
+	// CSV says how the columns of a CSV file are read.
+	CSV CSVOptions
 
 	path  string
 	spool string // file to remove, "" for none

@@ -1,0 +1,54 @@
+package resolver
+
+// eventRules are the rules that an event was made under.
+type eventRules struct {
+	version uint8 // eventlog.EventRules of its body
+	live    bool  // it was sent when it happened or soon after, and not imported
+}
+
+// identifiers are the rules for the event's identifiers.
+func (r eventRules) identifiers() identifierRules {
+	return identifierRules{drop: r.version >= 1, noteSecond: r.version >= 1}
+}
+
+// aged reports whether an event with a time of its own is judged by its age.
+func (r eventRules) aged() bool { return r.live && r.version >= 1 }
+
+// identifierRules say how a record's identifiers lead to a profile. Records of
+// different kinds and ages have different ones.
+type identifierRules struct {
+	// optional: there may be none, and any text is an e-mail. A contact may be made so.
+	optional bool
+	// drop: what is no identifier is left out beside one that is. Else it is a refusal.
+	drop bool
+	// noteSecond: a conflict is noted where a lower-ranked identifier attaches a second
+	// value of a kind.
+	noteSecond bool
+	// firstOnly: the highest-ranked identifier alone says whose the record is. Nobody is
+	// merged, and the others stay with whom they identify, see share.go.
+	firstOnly bool
+}
+
+// noIdentifier says why a value identifies nobody, nil if it may.
+func (m *Machine) noIdentifier(a *account, p *prepared, k IdentityKind, raw []byte, how identifierRules) *Refusal {
+	if p.blank[k] {
+		return emptyIdentifier(k)
+	}
+	if p.junk[k] || m.isPlaceholder(a, k, raw, p.hashes[k]) && (!how.optional || k != IdentityEmail) {
+		return invalid("user."+k.String(), "user.%s %q is a placeholder, not an identifier; leave it out when the person is not known", k, raw)
+	}
+	return nil
+}
+
+// droppedOf are the identifiers of an event that are left out.
+func (m *Machine) droppedOf(a *account, p *prepared, how identifierRules) (s KindSet) {
+	if !how.drop {
+		return 0
+	}
+	for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+		if len(raw) > 0 && m.noIdentifier(a, p, IdentityKind(k), raw, how) != nil {
+			s.add(IdentityKind(k))
+		}
+	}
+	return s
+}

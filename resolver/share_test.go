@@ -1,0 +1,199 @@
+package resolver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// conflictsOf are a profile's conflicts, each as its kind, value and the other profile.
+func (r *recorder) conflictsOf(id string) (out []string) {
+	r.t.Helper()
+	for _, c := range r.profile(id).Conflicts {
+		other := "nobody"
+		if c.Other != nil {
+			other = c.Other.String()
+		}
+		out = append(out, fmt.Sprintf("%s %s %s: %s", c.Kind, c.Value, other, c.Reason))
+	}
+	return out
+}
+
+// TestColleaguesWithOneNumberAreContactsOfTheirOwn: five colleagues gave the number of
+// one switchboard, and three a customer number.
+func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	l := r.list("news")
+	bySMS := r.segment(`{"kind":"consent","channel":"sms","status":"subscribed"}`)
+	byPhone := r.segment(`{"kind":"attribute","field":"phone","op":"=","value":"+49301"}`)
+	var ids []string
+	for i, name := range []string{"Ada", "Grace", "Alan", "Edsger", "Barbara"} {
+		c := ContactCreate{Email: strings.ToLower(name) + "@x.io", FirstName: name, Phone: "+49 30 1", ListID: l}
+		if i < 3 {
+			c.ExternalID = "acme"
+		}
+		ids = append(ids, r.contact(c))
+	}
+	for i, id := range ids {
+		p := r.profile(id)
+		if p.ID.String() != id || p.FirstName != []string{"Ada", "Grace", "Alan", "Edsger", "Barbara"}[i] {
+			t.Errorf("contact %d is %s %q", i, p.ID, p.FirstName)
+		}
+		if p.Newest(IdentityPhone) != "+49 30 1" || (p.Newest(IdentityExternalID) == "acme") != (i < 3) || p.Consent("sms").Status != "subscribed" {
+			t.Errorf("contact %d shows %+v, SMS %+v", i, p.Identities, p.Consent("sms"))
+		}
+		if i == 0 {
+			continue
+		}
+		const why = "another profile held the identifier first, and is identified by it"
+		want := []string{"phone +49 30 1 " + ids[0] + ": " + why}
+		if i < 3 {
+			want = append([]string{"external_id acme " + ids[0] + ": " + why}, want...)
+		}
+		if got := r.conflictsOf(id); !slices.Equal(got, want) {
+			t.Errorf("contact %d has the conflicts %q, expected %q", i, got, want)
+		}
+	}
+	if got := r.conflictsOf(ids[0]); len(got) != 6 || !strings.HasPrefix(got[0], "external_id acme "+ids[1]) {
+		t.Errorf("the first contact has the conflicts %q", got)
+	}
+	if n := r.countIn(bySMS); n != 5 {
+		t.Errorf("%d subscribed to SMS", n)
+	}
+	if n := r.countIn(byPhone); n != 5 {
+		t.Errorf("%d with the number", n)
+	}
+	// It identifies the first only.
+	if got := r.events(ev("phone", "+49301")).Events[0].Profile.String(); got != ids[0] {
+		t.Errorf("an event with the number went to %s", got)
+	}
+	if got := r.events(ev("email", "grace@x.io", "phone", "+49 30 1", "external_id", "acme")).Events[0].Profile.String(); got != ids[1] || r.m.counters.Merges != 0 {
+		t.Errorf("Grace's event went to %s after %d merges", got, r.m.counters.Merges)
+	}
+	// Without an e-mail, too, the first identifier says who it is.
+	one := r.contact(ContactCreate{ExternalID: "no-mail", Phone: "+49 30 1"})
+	if again := r.contact(ContactCreate{ExternalID: "no-mail", Phone: "+49 30 1", LastName: "L"}); again != one || slices.Contains(ids, one) {
+		t.Errorf("the contact without an e-mail is %s, then %s", one, again)
+	}
+	if got := r.contact(ContactCreate{Phone: "+49 30 1"}); got != ids[0] {
+		t.Errorf("the number alone led to %s", got)
+	}
+	// A contact's own value is no conflict when it is given again.
+	phone := "+4930 1"
+	r.must(CommandContactUpdate, ContactUpdate{ID: ids[3], Phone: &phone})
+	// From version 1 of the rules to here nothing has been moved.
+	if r.m.counters.Merges != 0 {
+		t.Errorf("%d merges", r.m.counters.Merges)
+	}
+}
+
+// TestSharedNumberOfSomebodyErased: who shows a number keeps it when the one whom it
+// identified is erased; who showed it gives up nothing of the other's.
+func TestSharedNumberOfSomebodyErased(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	first := r.contact(ContactCreate{Email: "ada@x.io", Phone: "+49 30 1"})
+	second := r.contact(ContactCreate{Email: "grace@x.io", Phone: "+49 30 1"})
+	third := r.contact(ContactCreate{Email: "alan@x.io", Phone: "+49 30 1"})
+	r.must(CommandContactErase, ContactErase{ID: third})
+	if got := r.events(ev("phone", "+49 30 1")).Events[0].Profile.String(); got != first {
+		t.Fatalf("the number leads to %s", got)
+	}
+	r.must(CommandContactErase, ContactErase{ID: first})
+	if p := r.profile(second); p.Newest(IdentityPhone) != "+49 30 1" || len(p.Conflicts) != 0 {
+		t.Errorf("Grace shows %+v, conflicts %+v", p.Identities, p.Conflicts)
+	}
+	r.refuses(MessageErased, CommandContactCreate, ContactCreate{Email: "barbara@x.io", Phone: "+49 30 1"})
+	// Free again, it identifies whom it comes with.
+	r.must(CommandErasureLift, ErasureLift{Value: "+49 30 1"})
+	if got := r.events(ev("email", "grace@x.io", "phone", "+49 (30) 1")).Events[0].Profile.String(); got != second {
+		t.Fatalf("Grace's event went to %s", got)
+	}
+	if got := r.events(ev("phone", "+49301")).Events[0].Profile.String(); got != second {
+		t.Errorf("the number leads to %s", got)
+	}
+	if p := r.profile(second); len(p.Identities) != 2 || p.Newest(IdentityPhone) != "+49301" {
+		t.Errorf("Grace shows %+v", p.Identities)
+	}
+}
+
+// TestSharedNumberOfSomebodyWhoWantsNoSMS: nobody is subscribed to SMS by a number that
+// has refused them (C1).
+func TestSharedNumberOfSomebodyWhoWantsNoSMS(t *testing.T) {
+	for what, refuse := range map[string]func(r *recorder, id string){
+		"unsubscribed": func(r *recorder, id string) {
+			r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed", Source: "STOP"})
+		},
+		"suppressed": func(r *recorder, id string) {
+			r.must(CommandBlockSet, BlockSet{ID: id, Channel: "sms", Reason: "suppressed"})
+		},
+	} {
+		r := newRecorder(t, DefaultSettings())
+		first := r.contact(ContactCreate{Email: "ada@x.io", Phone: "+49 30 1"})
+		refuse(r, first)
+		r.now++
+		second := r.profile(r.contact(ContactCreate{Email: "grace@x.io", Phone: "+49 30 1"}))
+		if got := second.Consent("sms").Status; got != "never_subscribed" || second.Consent("email").Status != "subscribed" {
+			t.Errorf("%s: the second contact is %s to SMS", what, got)
+		}
+	}
+}
+
+// TestSecondIdentifierThroughALowerRankedOne: an e-mail that is not on file comes with
+// the phone of somebody who has another. The event is that one's, by the order of
+// identifiers, and the doubt is on record.
+func TestSecondIdentifierThroughALowerRankedOne(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	id := r.events(ev("email", "ada@x.io", "external_id", "1", "phone", "+49 30 1")).Events[0].Profile.String()
+	for _, e := range [][]string{
+		{"email", "grace@x.io", "phone", "+49 30 1"}, {"external_id", "2", "phone", "+49 30 1"}, {"email", "alan@x.io", "external_id", "2"},
+	} {
+		if got := r.events(ev(e...)).Events[0].Profile.String(); got != id {
+			t.Fatalf("%v went to %s", e, got)
+		}
+	}
+	const why = " nobody: a lower-ranked identifier attached a second value to the profile"
+	want := []string{"email grace@x.io" + why, "external_id 2" + why, "email alan@x.io" + why}
+	if got := r.conflictsOf(id); !slices.Equal(got, want) {
+		t.Errorf("conflicts %q, expected %q", got, want)
+	}
+	// A second one by a higher-ranked identifier, or by none, is in no doubt.
+	r.events(ev("email", "ada@x.io", "external_id", "3"), ev("email", "ada@x.io", "phone", "+49 30 2"), ev("external_id", "9"), ev("email", "new@x.io", "external_id", "9"))
+	if got := r.conflictsOf(id); len(got) != 3 {
+		t.Errorf("conflicts %q", got)
+	}
+}
+
+// TestWhatIsNoIdentifierIsLeftOut: beside a good one it does not refuse the event, and
+// the answer says so, also when the event is repeated.
+func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	for _, c := range []struct {
+		event   []string
+		warning string
+	}{
+		{[]string{"email", "ada@x.io", "external_id", "null", "key", "1"}, "user.external_id left out"},
+		{[]string{"email", "ada@x.io", "external_id", "undefined", "phone", "N/A", "key", "2"}, "user.external_id, user.phone left out"},
+		{[]string{"email", "N/A", "external_id", "7", "phone", "0"}, "user.email, user.phone left out"},
+		{[]string{"email", " ", "external_id", "7"}, "user.email left out"},
+		{[]string{"email", "ada@x.io", "phone", "+49 30 7"}, ""},
+	} {
+		for range 2 {
+			o := r.events(ev(c.event...)).Events[0]
+			if o.Status == EventRefused || !strings.HasPrefix(o.Warning(), c.warning) || (o.Warning() == "") != (c.warning == "") {
+				t.Errorf("%v: %v, warning %q, expected %q", c.event, o.Refusal, o.Warning(), c.warning)
+			}
+		}
+	}
+	if n := r.m.accounts[testAccount].ids.size(); n != 3 {
+		t.Errorf("%d identifiers, expected 3", n)
+	}
+	for _, e := range [][]string{{"email", "N/A", "external_id", "null"}, {"phone", "none"}} {
+		if o := r.events(ev(e...)).Events[0]; o.Status != EventRefused {
+			t.Errorf("%v: status %d, nothing is left to identify anybody", e, o.Status)
+		}
+		if o := r.eventsUnder(0, ev(append(e, "email", "ada@x.io")...)).Events[0]; o.Status != EventRefused {
+			t.Errorf("%v: under the old rules it is refused", e)
+		}
+	}
+}
