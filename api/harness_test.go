@@ -20,6 +20,8 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/operation/operationtest"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
@@ -196,6 +198,7 @@ func (s *service) do(method, path, body string, headers ...string) (int, answer)
 		s.t.Fatalf("%s %s: %d %s: %v", method, path, res.StatusCode, b, err)
 	}
 	a.header = res.Header
+	s.judge(method, path, body, res, b)
 	if want := map[bool]string{true: "success", false: "failure"}[res.StatusCode < 300]; a.Status != want {
 		s.t.Errorf("%s %s: HTTP %d with status %q", method, path, res.StatusCode, a.Status)
 	}
@@ -203,6 +206,36 @@ func (s *service) do(method, path, body string, headers ...string) (int, answer)
 		s.t.Errorf("%s %s: HTTP %d without a message", method, path, res.StatusCode)
 	}
 	return res.StatusCode, a
+}
+
+// described is the document of the console's calls.
+var described = sync.OnceValues(func() (*operationtest.Document, error) {
+	b, err := operation.Document(new(API).Operations())
+	if err != nil {
+		return nil, err
+	}
+	return operationtest.ReadDocument(b)
+})
+
+// judge checks an exchange against the document: the answer, and a body that was
+// accepted.
+func (s *service) judge(method, path, body string, res *http.Response, answer []byte) {
+	s.t.Helper()
+	doc, err := described()
+	ok(s.t, err)
+	path, _, _ = strings.Cut(path, "?")
+	o := doc.Find(method, path)
+	if o == nil || res.StatusCode == http.StatusNotFound {
+		return // a path of the test's own, or none
+	}
+	if err := doc.CheckAnswer(o, res.StatusCode, res.Header.Get("Content-Type"), answer); err != nil {
+		s.t.Errorf("%s, answered %d: %v", o.Name(), res.StatusCode, err)
+	}
+	if res.StatusCode < 300 {
+		if err := doc.CheckRequest(o, "application/json", body); err != nil {
+			s.t.Errorf("%s: %v", o.Name(), err)
+		}
+	}
 }
 
 func (s *service) get(path string) (int, answer) { return s.do("GET", path, "") }

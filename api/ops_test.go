@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 )
 
@@ -149,5 +150,27 @@ func TestMetrics(t *testing.T) {
 	until(`muster_flow_enrolments_total{partition="0"} 10` + "\n") // all members of the segment
 	if !strings.Contains(text, `muster_flow_loops_cut_total{partition="0"} 0`+"\n") {
 		t.Error("no loops are told of")
+	}
+}
+
+// TestOpsOperations: what is documented as answered by Ops is, before the service is
+// open and after.
+func TestOpsOperations(t *testing.T) {
+	o := NewOps(metrics.NewSet(), nil)
+	o.patience = time.Millisecond
+	entered := false
+	for _, open := range []bool{false, true} {
+		if open {
+			o.Open(func(*fasthttp.RequestCtx) { entered = true }, func() error { return nil })
+		}
+		for _, op := range opsOperations().Operations {
+			rc := &fasthttp.RequestCtx{}
+			rc.Request.Header.SetMethod(op.Method)
+			rc.Request.SetRequestURI(op.Path)
+			o.Handle(rc)
+			if entered || !strings.HasPrefix(string(rc.Response.Header.ContentType()), "text/plain") {
+				t.Errorf("%s %s, open %v: %d %s", op.Method, op.Path, open, rc.Response.StatusCode(), rc.Response.Body())
+			}
+		}
 	}
 }

@@ -222,9 +222,7 @@ var Problems = []struct {
 	Status, About, Message, field string
 	when                          func(*Operation) bool
 }{
-	{"400", "The request is not valid.", "limit must be a whole number from 1 to 1000", "limit", func(op *Operation) bool {
-		return op.Body != nil || op.Paged || len(op.Query) > 0
-	}},
+	{"400", "The request is not valid.", "limit must be a whole number from 1 to 1000", "limit", func(*Operation) bool { return true }},
 	{"401", "No session, or one that has ended.", `sign in first: POST /console/api/v1/session, and send its token as "Authorization: Bearer <token>"`, "", func(*Operation) bool { return true }},
 	{"403", "The person lacks the permission, or the CSRF token is missing.", "you need the permission settings:write for this; ask who manages your account", "", func(op *Operation) bool {
 		return op.Permission != Anybody && (op.Permission != SignedIn || op.Method != "GET")

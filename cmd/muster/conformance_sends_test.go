@@ -145,10 +145,15 @@ func sendPart() part {
 			x.send(x.campaign(nil), x.list(gone)).fails("no such user").eq("data.success", false).eq("data.emails_sent", 0).eq("data.total_members", 1).length("data.errors", 1)
 			x.send(x.campaign(nil), x.list(alive, x.mail("gone"))).success().eq("data.success", true).eq("data.emails_sent", 1).eq("data.total_members", 2).length("data.errors", 1)
 		}},
-		{"there is no dry run: what asks for one is real", func(c *check) {
+		{"there is no dry run: what asks for one is refused, and nothing is sent", func(c *check) {
 			e := c.mail("nodry")
 			list := c.list(e)
-			c.a("POST", "/campaign/"+c.campaign(nil)+"/send", obj{"list_id": []string{list}, "dryRun": true, "dry_run": true}).success().eq("data.emails_sent", 1)
+			id := c.campaign(nil)
+			c.a("POST", "/campaign/"+id+"/send", obj{"list_id": []string{list}, "dryRun": true}).fails("dryRun is not a field of this call")
+			if n := len(c.relay.to(e)); n != 0 {
+				c.Errorf("%d messages came", n)
+			}
+			c.send(id, list).success().eq("data.emails_sent", 1)
 			if n := len(c.relay.to(e)); n != 1 {
 				c.Errorf("%d messages came", n)
 			}

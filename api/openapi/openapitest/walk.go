@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation/operationtest"
 )
 
 // Step is one request.
@@ -49,22 +50,22 @@ func Walk(t *testing.T, origin string, creds api.Credentials, story []Step) {
 	w.listen()
 	_, _, text := w.send("GET", "/openapi.json", "", nil)
 	var err error
-	if w.doc, err = readDocument(text); err != nil {
+	if w.doc, err = operationtest.ReadDocument(text); err != nil {
 		t.Fatal(err)
 	}
 	for i := range story {
 		w.step(&story[i])
 	}
 	w.refusals()
-	for _, o := range w.doc.operations {
-		if !o.succeeded {
-			t.Errorf("%s: the story has no success of it", o.name())
+	for _, o := range w.doc.Operations {
+		if !o.Succeeded {
+			t.Errorf("%s: the story has no success of it", o.Name())
 		}
-		if !o.failed && len(asList(o.node["security"])) > 0 {
-			t.Errorf("%s: the story has no failure of it", o.name())
+		if !o.Failed && len(asList(o.Node["security"])) > 0 {
+			t.Errorf("%s: the story has no failure of it", o.Name())
 		}
-		if list := w.doc.unsent(o); len(list) > 0 {
-			t.Errorf("%s: described, and never sent: %s", o.name(), strings.Join(list, ", "))
+		if list := w.doc.Unsent(o); len(list) > 0 {
+			t.Errorf("%s: described, and never sent: %s", o.Name(), strings.Join(list, ", "))
 		}
 	}
 }
@@ -73,7 +74,7 @@ type walker struct {
 	t      *testing.T
 	origin string
 	client *http.Client
-	doc    *document
+	doc    *operationtest.Document
 	kept   map[string]string
 	calls  int // of the present key
 }
@@ -119,12 +120,12 @@ func (w *walker) send(method, path, body string, headers map[string]string) (sta
 }
 
 // headers are those by which a surface knows the caller.
-func (w *walker) headers(o *operation, body string) map[string]string {
+func (w *walker) headers(o *operationtest.Described, body string) map[string]string {
 	h := map[string]string{}
 	if body != "" {
 		h["Content-Type"] = "application/json"
 	}
-	switch o.surface {
+	switch o.Surface {
 	case "A", "C":
 		if w.calls++; w.calls > 100 { // before the key's rate is reached
 			w.calls = 1
@@ -134,7 +135,7 @@ func (w *walker) headers(o *operation, body string) map[string]string {
 	case "B":
 		h["X-App-Id"], h["X-App-Secret"] = w.kept["app"], w.kept["secret"]
 	case "console":
-		if o.needs != "none" {
+		if o.Needs != "none" {
 			h["Authorization"] = "Bearer " + w.kept["session"]
 		}
 	}
@@ -153,7 +154,7 @@ func (w *walker) step(s *Step) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	o := w.doc.find(method, u.EscapedPath())
+	o := w.doc.Find(method, u.EscapedPath())
 	if o == nil {
 		w.t.Errorf("%s: no such operation is described", s.Request)
 		return
@@ -174,7 +175,7 @@ func (w *walker) step(s *Step) {
 	if s.Until != "" && !strings.Contains(string(answer), s.Until) {
 		w.t.Errorf("%s: %d %.500s has never %q", s.Request, status, answer, s.Until)
 	}
-	if good := succeeds(status, contentType, answer); good == s.Fails {
+	if good := operationtest.Succeeds(status, contentType, answer); good == s.Fails {
 		w.t.Errorf("%s %s: %d %.500s", s.Request, body, status, answer)
 		return
 	}
@@ -183,24 +184,24 @@ func (w *walker) step(s *Step) {
 }
 
 // judge checks one exchange against the document.
-func (w *walker) judge(o *operation, u *url.URL, media, body string, status int, contentType string, answer []byte) {
+func (w *walker) judge(o *operationtest.Described, u *url.URL, media, body string, status int, contentType string, answer []byte) {
 	w.t.Helper()
 	if os.Getenv("MUSTER_OPENAPI_TRACE") != "" {
-		w.t.Logf("%s %d %.200s", o.name(), status, answer)
+		w.t.Logf("%s %d %.200s", o.Name(), status, answer)
 	}
-	if err := w.doc.checkAnswer(o, status, contentType, answer); err != nil {
-		w.t.Errorf("%s, answered %d: %v", o.name(), status, err)
+	if err := w.doc.CheckAnswer(o, status, contentType, answer); err != nil {
+		w.t.Errorf("%s, answered %d: %v", o.Name(), status, err)
 	}
-	if !succeeds(status, contentType, answer) {
-		o.failed = true
+	if !operationtest.Succeeds(status, contentType, answer) {
+		o.Failed = true
 		return
 	}
-	o.succeeded = true
-	if err := w.doc.checkRequest(o, media, body); err != nil {
-		w.t.Errorf("%s: %v", o.name(), err)
+	o.Succeeded = true
+	if err := w.doc.CheckRequest(o, media, body); err != nil {
+		w.t.Errorf("%s: %v", o.Name(), err)
 	}
-	if err := o.checkQuery(u.Query()); err != nil {
-		w.t.Errorf("%s: %v", o.name(), err)
+	if err := o.CheckQuery(u.Query()); err != nil {
+		w.t.Errorf("%s: %v", o.Name(), err)
 	}
 }
 
@@ -244,32 +245,32 @@ func (w *walker) keep(s *Step, answer []byte) {
 func (w *walker) refusals() {
 	w.step(&Step{Request: "POST /console/api/v1/api-keys", Body: `{"name":"weak","permissions":["templates:read"]}`, Keep: "weak=data.key"})
 	weak := 0
-	for _, o := range w.doc.operations {
-		if len(asList(o.node["security"])) == 0 {
+	for _, o := range w.doc.Operations {
+		if len(asList(o.Node["security"])) == 0 {
 			continue
 		}
-		path := regexp.MustCompile(`\{[^}]+\}`).ReplaceAllString(o.path, "none")
+		path := regexp.MustCompile(`\{[^}]+\}`).ReplaceAllString(o.Path, "none")
 		u := &url.URL{Path: path}
 		try := func(body string, headers map[string]string) {
 			w.t.Helper()
-			status, contentType, answer := w.send(o.method, path, body, headers)
-			if succeeds(status, contentType, answer) {
-				w.t.Errorf("%s is let in with %v and %q: %d %.300s", o.name(), headers, body, status, answer)
+			status, contentType, answer := w.send(o.Method, path, body, headers)
+			if operationtest.Succeeds(status, contentType, answer) {
+				w.t.Errorf("%s is let in with %v and %q: %d %.300s", o.Name(), headers, body, status, answer)
 				return
 			}
 			w.judge(o, u, headers["Content-Type"], body, status, contentType, answer)
 		}
 		try("", nil)
-		if o.surface == "A" || o.surface == "C" {
+		if o.Surface == "A" || o.Surface == "C" {
 			if weak++; weak > 100 {
 				w.t.Fatal("the key without permissions is at its rate: make another")
 			}
 			try("", map[string]string{"Authorization": "Bearer " + w.kept["weak"]})
 		}
-		if body, _ := o.node["requestBody"].(map[string]any); body != nil {
+		if body, _ := o.Node["requestBody"].(map[string]any); body != nil {
 			headers := w.headers(o, "x")
 			try(`{"`, headers)
-			if o.surface != "B" {
+			if o.Surface != "B" {
 				try(`{"no_such_field":1}`, w.headers(o, "x"))
 			}
 			headers["Content-Type"] = "text/plain"
@@ -279,7 +280,7 @@ func (w *walker) refusals() {
 	// At last a key comes to its rate.
 	headers := map[string]string{"Authorization": "Bearer " + w.kept["weak"]}
 	for _, path := range []string{"/api/v1/lists"} {
-		o := w.doc.find("GET", path)
+		o := w.doc.Find("GET", path)
 		for range 121 {
 			status, contentType, answer := w.send("GET", path, "", headers)
 			w.judge(o, &url.URL{}, "", "", status, contentType, answer)
@@ -299,4 +300,9 @@ func sign(headers map[string]string, secret, body string) {
 	mac.Write([]byte(id + "." + at + "." + body))
 	headers["webhook-id"], headers["webhook-timestamp"] = id, at
 	headers["webhook-signature"] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
+}
+
+func asList(v any) []any {
+	l, _ := v.([]any)
+	return l
 }

@@ -1,4 +1,3 @@
-// Package operationtest makes requests that operations must refuse.
 package operationtest
 
 import (

@@ -1,4 +1,4 @@
-package openapitest
+package operationtest
 
 import (
 	"bytes"
@@ -7,32 +7,36 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// document is the OpenAPI document of a service, with all shapes closed.
-type document struct {
+// Document is the OpenAPI document of a service, with all shapes closed. It is safe
+// for concurrent use.
+type Document struct {
 	root       map[string]any
+	mu         sync.Mutex // guards the compiler and what is remembered
 	compiler   *jsonschema.Compiler
-	operations []*operation
+	Operations []*Described
 }
 
-// operation is one of the document, with what became of it.
-type operation struct {
-	method, path   string
-	node           map[string]any
-	succeeded      bool
-	failed         bool
-	sent           map[string]bool // fields of accepted bodies
-	surface, needs string
+// Described is an operation of the document, with what became of it.
+type Described struct {
+	Method, Path      string
+	Node              map[string]any
+	Succeeded, Failed bool
+	Sent              map[string]bool // fields of accepted bodies
+	Surface, Needs    string
 }
 
-func (o *operation) name() string { return o.method + " " + o.path }
+// Name is the method and the path.
+func (o *Described) Name() string { return o.Method + " " + o.Path }
 
 const documentURL = "muster:openapi.json"
 
-func readDocument(text []byte) (*document, error) {
+// ReadDocument reads a document.
+func ReadDocument(text []byte) (*Document, error) {
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, err
@@ -42,7 +46,7 @@ func readDocument(text []byte) (*document, error) {
 		return nil, fmt.Errorf("the document is no object")
 	}
 	closeShapes(root)
-	d := &document{root: root, compiler: jsonschema.NewCompiler()}
+	d := &Document{root: root, compiler: jsonschema.NewCompiler()}
 	d.compiler.DefaultDraft(jsonschema.Draft2020)
 	d.compiler.AssertFormat()
 	if err := d.compiler.AddResource(documentURL, root); err != nil {
@@ -51,13 +55,13 @@ func readDocument(text []byte) (*document, error) {
 	for path, item := range root["paths"].(map[string]any) {
 		for method, node := range item.(map[string]any) {
 			n := node.(map[string]any)
-			d.operations = append(d.operations, &operation{
-				method: strings.ToUpper(method), path: path, node: n, sent: map[string]bool{},
-				surface: n["x-surface"].(string), needs: n["x-permission"].(string),
+			d.Operations = append(d.Operations, &Described{
+				Method: strings.ToUpper(method), Path: path, Node: n, Sent: map[string]bool{},
+				Surface: n["x-surface"].(string), Needs: n["x-permission"].(string),
 			})
 		}
 	}
-	slices.SortFunc(d.operations, func(a, b *operation) int { return strings.Compare(a.name(), b.name()) })
+	slices.SortFunc(d.Operations, func(a, b *Described) int { return strings.Compare(a.Name(), b.Name()) })
 	return d, nil
 }
 
@@ -83,15 +87,15 @@ func closeShapes(v any) {
 	}
 }
 
-// find finds the operation of a request: of several templates that fit, the one
+// Find finds the operation of a request: of several templates that fit, the one
 // with the fewest parts in braces.
-func (d *document) find(method, path string) (best *operation) {
+func (d *Document) Find(method, path string) (best *Described) {
 	fewest := 0
-	for _, o := range d.operations {
-		if o.method != method {
+	for _, o := range d.Operations {
+		if o.Method != method {
 			continue
 		}
-		if n, fits := fit(o.path, path); fits && (best == nil || n < fewest) {
+		if n, fits := fit(o.Path, path); fits && (best == nil || n < fewest) {
 			best, fewest = o, n
 		}
 	}
@@ -115,7 +119,7 @@ func fit(template, path string) (braces int, fits bool) {
 }
 
 // get goes down by keys, through references.
-func (d *document) get(v any, keys ...string) (any, []string) {
+func (d *Document) get(v any, keys ...string) (any, []string) {
 	var at []string
 	for _, k := range keys {
 		m, _ := v.(map[string]any)
@@ -130,24 +134,26 @@ func (d *document) get(v any, keys ...string) (any, []string) {
 }
 
 // check judges a value by the shape at a place.
-func (d *document) check(at []string, value any) error {
+func (d *Document) check(at []string, value any) error {
 	var pointer strings.Builder
 	for _, p := range at {
 		p = strings.NewReplacer("~", "~0", "/", "~1").Replace(p)
 		pointer.WriteString("/" + strings.NewReplacer("%", "%25", "{", "%7B", "}", "%7D").Replace(p))
 	}
+	d.mu.Lock()
 	s, err := d.compiler.Compile(documentURL + "#" + pointer.String())
+	d.mu.Unlock()
 	if err != nil {
 		return err
 	}
 	return s.Validate(value)
 }
 
-// checkAnswer judges an answer.
-func (d *document) checkAnswer(o *operation, status int, contentType string, body []byte) error {
-	base := []string{"paths", o.path, strings.ToLower(o.method)}
+// CheckAnswer judges an answer.
+func (d *Document) CheckAnswer(o *Described, status int, contentType string, body []byte) error {
+	base := []string{"paths", o.Path, strings.ToLower(o.Method)}
 	code := fmt.Sprint(status)
-	r, at := d.get(o.node, "responses", code)
+	r, at := d.get(o.Node, "responses", code)
 	at = append(slices.Clone(base), at...)
 	if r == nil {
 		return fmt.Errorf("the status is not described; the body is %.300s", body)
@@ -180,12 +186,12 @@ func (d *document) checkAnswer(o *operation, status int, contentType string, bod
 	return nil
 }
 
-// checkRequest judges a body that was accepted, and remembers its fields.
-func (d *document) checkRequest(o *operation, media, body string) error {
+// CheckRequest judges a body that was accepted, and remembers its fields.
+func (d *Document) CheckRequest(o *Described, media, body string) error {
 	if body == "" {
 		return nil
 	}
-	schema, at := d.get(o.node, "requestBody", "content", media, "schema")
+	schema, at := d.get(o.Node, "requestBody", "content", media, "schema")
 	if schema == nil {
 		return fmt.Errorf("a body of type %q is accepted and not described", media)
 	}
@@ -200,23 +206,25 @@ func (d *document) checkRequest(o *operation, media, body string) error {
 	if !is {
 		all = []any{v}
 	}
+	d.mu.Lock()
 	for _, x := range all {
 		m, _ := x.(map[string]any)
 		for k := range m {
-			o.sent[k] = true
+			o.Sent[k] = true
 		}
 	}
-	if err := d.check(append([]string{"paths", o.path, strings.ToLower(o.method)}, at...), v); err != nil {
+	d.mu.Unlock()
+	if err := d.check(append([]string{"paths", o.Path, strings.ToLower(o.Method)}, at...), v); err != nil {
 		return fmt.Errorf("the request %.1000s is accepted and does not fit: %w", body, err)
 	}
 	return nil
 }
 
-// unsent lists the described fields of the body that no request had.
-func (d *document) unsent(o *operation) (out []string) {
-	schema, _ := d.get(o.node, "requestBody", "content", "application/json", "schema")
+// Unsent lists the described fields of the body that no request had.
+func (d *Document) Unsent(o *Described) (out []string) {
+	schema, _ := d.get(o.Node, "requestBody", "content", "application/json", "schema")
 	d.fields(schema, func(name string) {
-		if !o.sent[name] {
+		if !o.Sent[name] {
 			out = append(out, name)
 		}
 	})
@@ -225,7 +233,7 @@ func (d *document) unsent(o *operation) (out []string) {
 
 // fields calls fn with the names of a body's fields, in all of its forms. Of an
 // array they are those of its entries.
-func (d *document) fields(schema any, fn func(string)) {
+func (d *Document) fields(schema any, fn func(string)) {
 	m, _ := schema.(map[string]any)
 	if m == nil {
 		return
@@ -243,10 +251,10 @@ func (d *document) fields(schema any, fn func(string)) {
 	}
 }
 
-// checkQuery says which parameter of a query is not described.
-func (o *operation) checkQuery(query map[string][]string) error {
+// CheckQuery says which parameter of a query is not described.
+func (o *Described) CheckQuery(query map[string][]string) error {
 	for name := range query {
-		known := slices.ContainsFunc(asList(o.node["parameters"]), func(p any) bool {
+		known := slices.ContainsFunc(asList(o.Node["parameters"]), func(p any) bool {
 			m := p.(map[string]any)
 			return m["name"] == name && m["in"] == "query"
 		})
@@ -262,8 +270,8 @@ func asList(v any) []any {
 	return l
 }
 
-// succeeds tells whether an answer is a success in the form of its surface.
-func succeeds(status int, contentType string, body []byte) bool {
+// Succeeds tells whether an answer is a success in the form of its surface.
+func Succeeds(status int, contentType string, body []byte) bool {
 	if status >= 400 {
 		return false
 	}
