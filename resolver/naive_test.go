@@ -28,6 +28,7 @@ type naiveProfile struct {
 	geo, attrs map[string]any
 	created    int64
 	lastEvent  int64
+	firstSeen  int64
 	merged     []int
 	conflicts  int
 }
@@ -107,7 +108,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	}
 	if winner < 0 {
 		winner = len(n.profiles)
-		n.profiles = append(n.profiles, &naiveProfile{winner: winner, created: n.logTime, lastEvent: -1 << 63,
+		n.profiles = append(n.profiles, &naiveProfile{winner: winner, created: n.logTime, firstSeen: n.logTime, lastEvent: -1 << 63,
 			geo: map[string]any{}, attrs: map[string]any{}})
 	}
 	w := n.profiles[winner]
@@ -152,6 +153,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	naiveMerge(w.geo, decodeObject(ev.Geo), past)
 	naiveMerge(w.attrs, decodeObject(ev.Attributes), past)
 	w.lastEvent = max(w.lastEvent, at)
+	w.firstSeen = min(w.firstSeen, at)
 	if key != "" {
 		n.keys[key] = naiveKey{n.logTime, winner}
 	}
@@ -182,6 +184,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 	naiveMerge(w.geo, l.geo, true)
 	naiveMerge(w.attrs, l.attrs, true)
 	w.created = min(w.created, l.created)
+	w.firstSeen = min(w.firstSeen, l.firstSeen)
 	w.lastEvent = max(w.lastEvent, l.lastEvent)
 	w.conflicts += l.conflicts
 	w.merged = append(append(w.merged, l.merged...), loser)

@@ -26,7 +26,7 @@ const (
 // tellProfile tells the segment engine that the profile in d has changed.
 func (m *Machine) tellProfile(a *account, ordinal uint32, d *document) {
 	a.engine.Touch(ordinal)
-	d.facts(&m.facts, a.listIDs)
+	d.facts(&m.facts, a.listIDs, a.headers.get(ordinal).lastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	m.datesOf(a, ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)

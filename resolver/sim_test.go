@@ -384,7 +384,9 @@ func simulate(t *testing.T, seed uint64) {
 		verify(t, seed, node, log, history, told)
 		verifyHistory(t, seed, node, history, told)
 		for range 3 {
-			verifySegments(t, seed, node, history, clock.Add(rng.Int64N(20_000)))
+			// Reads look ahead, also at what time makes of statuses and scores.
+			later := int64(pick(rng, 0, 1, 3, 8)) * 30 * dayMs
+			verifySegments(t, seed, node, history, clock.Add(rng.Int64N(20_000))+later)
 		}
 	}
 	stop(node, log)

@@ -13,21 +13,13 @@ func helped(n *Node, p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 	if depth > 4 { // a segment that leads back to itself has no members
 		return false
 	}
-	fields := &Fields{
-		Emails: bytesOf(p.Emails), Phones: bytesOf(p.Phones), ExternalIDs: bytesOf(p.ExternalIDs),
-		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName),
-		Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedAtMs,
-	}
+	facts := p.Facts()
 	return n.Eval(func(leaf *Node) bool {
 		switch leaf.Kind {
 		case KindAttribute:
-			return leaf.Attribute.Match(fields, atMs)
+			return leaf.Attribute.Match(facts, atMs)
 		case KindConsent:
-			c := p.Consents[leaf.Consent.Channel]
-			if c.SubscribedMs == nil {
-				return leaf.Consent.Match(c.Status, 0, false)
-			}
-			return leaf.Consent.Match(c.Status, *c.SubscribedMs, true)
+			return leaf.Consent.Match(facts)
 		}
 		var holds bool
 		switch leaf.Kind {
@@ -41,14 +33,6 @@ func helped(n *Node, p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 		}
 		return holds != leaf.Negated()
 	})
-}
-
-func bytesOf(values []string) [][]byte {
-	var out [][]byte
-	for _, v := range values {
-		out = append(out, []byte(v))
-	}
-	return out
 }
 
 // helpedActivity ignores did.

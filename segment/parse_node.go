@@ -87,7 +87,7 @@ func (d *decoder) group(o *jsonform.Object, depth int) (*Node, error) {
 // The channels and statuses of consent.
 var (
 	channels = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
-	statuses = []string{StatusSubscribed, StatusUnsubscribed, StatusNeverSubscribed}
+	statuses = []string{StatusSubscribed, StatusPending, StatusUnsubscribed, StatusNeverSubscribed}
 )
 
 func consent(o *jsonform.Object) (*Consent, error) {
