@@ -71,6 +71,9 @@ func randomDefinition(rng *rand.Rand, ids, lists []string) string {
 				`"status","op":"in","value":["Subscribed","Pending"]`, `"status","op":"!=","value":"Engaged"`, `"status.sms","op":"exists"`,
 				`"first_seen_at","op":"in_last_days","value":0.0001`, `"last_event_at","op":"in_last_days","value":0.00005`, `"last_event_at","op":"exists"`,
 				`"engagement_score","op":">","value":0`, `"engagement_score","op":"between","value":[5,20]`, `"push_devices","op":"exists"`, `"push_devices","op":"=","value":"fcm"`)
+			if rng.IntN(4) == 0 {
+				return fmt.Sprintf(`{"kind":"attribute","field":"event_count","op":%q,"value":%d}`, pick(rng, ">=", "=", "<"), rng.IntN(5))
+			}
 			return `{"kind":"attribute","field":` + field + `}`
 		}
 		return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"count":{"op":%q,"value":%d}}`, event, window, where, did, pick(rng, ">=", "<=", "="), rng.IntN(4))

@@ -114,7 +114,7 @@ func (h *modelHistory) Replay(_ context.Context, q query.ReplayQuery, fn func(*q
 	roots := h.roots(q.Cut)
 	var b query.ReplayBlock
 	for _, r := range h.rows {
-		if r.offset >= q.Cut.UpTo || r.typ != q.EventType || q.AfterMs != nil && r.timeMs <= *q.AfterMs {
+		if r.offset >= q.Cut.UpTo || !segment.OfType(q.EventType, r.typ) || q.AfterMs != nil && r.timeMs <= *q.AfterMs {
 			continue
 		}
 		if slices.ContainsFunc(q.Where, func(p segment.Predicate) bool { return !p.Match(r.props, 0) }) {

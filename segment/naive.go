@@ -166,7 +166,7 @@ func (n *Node) naive(p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 func (a *Activity) naive(p *NaiveProfile, atMs int64) bool {
 	var matching []any // the properties of the events that match
 	for _, e := range p.Events {
-		if e.Type != a.Event || e.TimeMs > atMs {
+		if e.TimeMs > atMs || a.Event != "*" && a.Event != e.Type || a.Event == "*" && slices.Contains(OwnEvents(), e.Type) {
 			continue
 		}
 		if a.WindowMs != 0 && e.TimeMs <= atMs-a.WindowMs {

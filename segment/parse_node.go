@@ -35,7 +35,9 @@ func (d *decoder) node(path string, raw []byte, depth int) (*Node, error) {
 	case KindActivity:
 		n.Activity, err = d.activity(o)
 	case KindAttribute:
-		n.Attribute, err = d.attribute(o)
+		if n.Attribute, n.Activity, err = d.attribute(o); n.Activity != nil {
+			n.Kind = KindActivity
+		}
 	case KindConsent:
 		n.Consent, err = consent(o)
 	case KindList:

@@ -68,15 +68,23 @@ func channelField(at string, path []string) (*fieldType, error) {
 	return &yesOrNo, nil
 }
 
-func (d *decoder) attribute(o *jsonform.Object) (*Attribute, error) {
+// attribute reads a condition on a field. The number of events is one on what a
+// profile has done.
+func (d *decoder) attribute(o *jsonform.Object) (*Attribute, *Activity, error) {
 	if err := o.Only("an attribute condition", "kind", "field", "op", "value"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	name, err := o.NeedText("field", d.limits.PathBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	switch name {
+	case FieldEventCount:
+		c, err := d.compare(o, "a number of events", true)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, &Activity{Event: AnyEvent, Did: true, Count: c}, nil
 	case FieldTags:
 		name = FieldAttributes + "." + FieldTags
 	case FieldStatus:
@@ -84,21 +92,21 @@ func (d *decoder) attribute(o *jsonform.Object) (*Attribute, error) {
 	}
 	path, err := d.path(o.At("field"), name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	typ := profileOps[name]
 	if path[0] == FieldStatus || path[0] == FieldSuppressed {
 		if typ, err = channelField(o.At("field"), path); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if typ == nil {
 		if path[0] != FieldGeo && path[0] != FieldAttributes {
-			return nil, jsonform.Faultf(o.At("field"), "must be email, phone, external_id, first_name, last_name, created_at, first_seen_at, "+
-				"last_event_at, tags, status, subscribed, engagement_score, push_devices, or begin with status., suppressed., geo. or attributes.")
+			return nil, nil, jsonform.Faultf(o.At("field"), "must be email, phone, external_id, first_name, last_name, created_at, first_seen_at, "+
+				"last_event_at, event_count, tags, status, subscribed, engagement_score, push_devices, or begin with status., suppressed., geo. or attributes.")
 		}
 		if len(path) == 1 {
-			return nil, jsonform.Faultf(o.At("field"), "must go on behind %s, as in %s", name, map[string]string{
+			return nil, nil, jsonform.Faultf(o.At("field"), "must go on behind %s, as in %s", name, map[string]string{
 				FieldGeo: "geo.country", FieldAttributes: "attributes.plan",
 			}[name])
 		}
@@ -106,9 +114,9 @@ func (d *decoder) attribute(o *jsonform.Object) (*Attribute, error) {
 	}
 	p, err := d.predicate(o, path, typ)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &Attribute{Field: name, Predicate: *p}, nil
+	return &Attribute{Field: name, Predicate: *p}, nil, nil
 }
 
 // path splits a dotted path.

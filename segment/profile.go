@@ -27,6 +27,8 @@ const (
 	FieldFirstSeen  = "first_seen_at"
 	FieldLastEvent  = "last_event_at"
 	FieldScore      = "engagement_score"
+	// FieldEventCount makes an activity condition: see [AnyEvent].
+	FieldEventCount = "event_count"
 	// FieldPushDevices are the kinds of the profile's devices.
 	FieldPushDevices = "push_devices"
 )

@@ -30,6 +30,7 @@ type Engine struct {
 
 	universe *roaring.Bitmap // profiles that are not merged into another
 	types    map[string]*kin // by type of events
+	every    *kin            // of events of all types but the service's own; nil for none
 	spans    *kin            // of timed attributes
 	sources  map[string]*source
 	lookups  map[string]*lookup // by path
@@ -196,11 +197,24 @@ func turnsOf(n *segment.Node, f *segment.Facts) []span {
 
 // Event tells that a profile did something. The time is not after the engine's.
 func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
-	k := e.types[string(eventType)]
-	if k == nil {
+	k, every := e.types[string(eventType)], e.every
+	if every != nil && segment.OwnEvent(eventType) {
+		every = nil
+	}
+	if k == nil && every == nil {
 		return
 	}
 	e.events++
+	if k != nil {
+		e.count(k, o, atMs, properties)
+	}
+	if every != nil {
+		e.count(every, o, atMs, properties)
+	}
+}
+
+// count folds the event at hand into the values of the states that count it.
+func (e *Engine) count(k *kin, o uint32, atMs int64, properties []byte) {
 	var st *state
 	add := func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) }
 	for _, g := range k.groups {

@@ -300,7 +300,7 @@ func (w *world) define() {
 		return
 	}
 	w.defs[id] = root
-	seen := map[string]bool{}
+	seen := map[string]bool{segment.AnyEvent: len(w.rows) > 0}
 	for _, r := range w.rows {
 		seen[r.event.Type] = true
 	}
@@ -437,7 +437,7 @@ func (w *world) makeChunk() {
 			}
 		}
 		for _, r := range w.rows {
-			pass := r.offset < st.UpTo && r.event.Type == st.Event && (st.AfterMs == nil || r.event.TimeMs > *st.AfterMs)
+			pass := r.offset < st.UpTo && segment.OfType(st.Event, r.event.Type) && (st.AfterMs == nil || r.event.TimeMs > *st.AfterMs)
 			for i := range st.Where {
 				pass = pass && st.Where[i].Match(r.event.Properties, 0)
 			}

@@ -336,7 +336,10 @@ func (g *Gen) profileField() []byte {
 	yes := func() {
 		op, value = pick(g, []segment.Op{segment.OpEq, segment.OpNe}), pick(g, []string{"true", "false"})
 	}
-	switch g.r.IntN(9) {
+	switch g.r.IntN(10) {
+	case 9:
+		fields := g.compare(func() string { return pick(g, []string{"0", "1", "2", "3e0", "5"}) })
+		return g.object(append(fields, [2]string{"kind", `"attribute"`}, [2]string{"field", quote(segment.FieldEventCount)})...)
 	case 0:
 		return g.instant(segment.FieldFirstSeen)
 	case 1:
