@@ -45,13 +45,17 @@ var definition = func() *schema {
 		{"aggregate", ordered{{"fn", "sum"}, {"property", "value"}, {"op", ">="}, {"value", 100}}}}))
 	attribute := named("AttributeCondition", object(
 		req("kind", text("attribute", "").with("const", "attribute")),
-		req("field", text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, `tags`, or a path below `geo.` or `attributes.`").bytes(1, 512)),
+		req("field", text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, a path below `geo.` or `attributes.`, `tags` (short for `attributes.tags`), "+
+			"or one of the fields that the service keeps: see the description of the condition.").bytes(1, 512)),
 		req("op", op(anyOps)), opt("value", value),
-	).strict().says("What is known of a person."))
+	).strict().says("What is known of a person. Fields that the service keeps, beside `created_at`: `status` or `status.<channel>` (`Pending`, `Subscribed`, `Engaged`, `At risk`, `Unsubscribed`, `Bounced`, `Complained`, `Suppressed`; "+
+		"missing for who never subscribed; `status` is that of e-mail), `subscribed` and `suppressed.<channel>` (true or false), `engagement_score` (a number from 0 to 100), `event_count` (how many events were sent of the person, those that the service records itself not among them), "+
+		"`first_seen_at` (creation, or the first event if that is earlier), `last_event_at` (the newest event that was sent), `push_devices` (kinds of devices: `webpush`, `fcm`, `apns`). "+
+		"Times take all operators on times, such as `in_last_days`; numbers `=` to `between`; texts `=`, `!=`, `in`, `not_in`, `exists` and `not_exists`; true and false `=` and `!=`. The customer's own attributes of such a name are below `attributes.`."))
 	consent := named("ConsentCondition", object(
 		req("kind", text("consent", "").with("const", "consent")),
 		req("channel", channel("")),
-		req("status", word("", "subscribed", "unsubscribed", "never_subscribed")),
+		req("status", word("`pending` are those of the subscribed who were asked to confirm and have not: `subscribed` holds for them too.", "subscribed", "pending", "unsubscribed", "never_subscribed")),
 		opt("since", text("2026-01-01", "Subscribed from this time on.")),
 		opt("until", text("2026-02-01", "Subscribed before this time.")),
 	).strict().says("Consent to a channel."))
@@ -84,7 +88,7 @@ var explained = func() *schema {
 			opt("oldest_at", instant("Time of the first matching event.").orNull()),
 			opt("window_start", instant("After which events count; absent for all time.")),
 			opt("value_bytes", count(70000, "Length of a value too long to be shown.")),
-			opt("status", word("Of a consent condition.", "subscribed", "unsubscribed", "never_subscribed")),
+			opt("status", word("Of a consent condition.", "subscribed", "pending", "unsubscribed", "never_subscribed")),
 			opt("subscribed_at", instant("Of a consent condition.").orNull()),
 			opt("member", boolean(true, "Of list and segment conditions.")),
 			opt("name", text("Customers", "Of a segment condition; null when there is no such segment.").orNull()),

@@ -96,9 +96,13 @@ func (g *Gen) standing(p *segment.NaiveProfile) {
 func (g *Gen) Events(n int) []segment.NaiveEvent {
 	var events []segment.NaiveEvent
 	for range n {
+		typ := eventTypes[g.r.IntN(1+g.r.IntN(len(eventTypes)))]
+		if g.chance(8) {
+			typ = "email_opened" // which event_count leaves out
+		}
 		events = append(events, segment.NaiveEvent{
 			TimeMs:     g.when(),
-			Type:       eventTypes[g.r.IntN(1+g.r.IntN(len(eventTypes)))],
+			Type:       typ,
 			Properties: g.jsonObject(45),
 		})
 	}
