@@ -89,6 +89,16 @@ func TestS1ProfileFieldsAreLive(t *testing.T) {
 				}
 			}
 		}
+		for typ := range r.m.accounts[testAccount].types {
+			if typ != "viewed" && !segment.OwnEvent(typ) {
+				t.Errorf("event_count takes %s for an event that was sent: name it in segment/own_events.go", typ)
+			}
+		}
+	}
+	for _, typ := range []string{typeFlowEntered, typeFlowCompleted, typeFlowExited, typeListJoined, typeListLeft} {
+		if !segment.OwnEvent(typ) {
+			t.Errorf("event_count takes %s for an event that was sent: name it in segment/own_events.go", typ)
+		}
 	}
 	for _, d := range profileFieldDefinitions() {
 		for _, is := range []bool{true, false} {
