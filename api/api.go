@@ -37,8 +37,6 @@ type API struct {
 	// watchTransitions is the node's, but where a test has slower ones.
 	watchTransitions func(account uint64, segment string) (transitionWatch, bool)
 
-	routes []Route // filled by Register
-
 	stop    chan struct{} // closed when the service stops: streams end
 	stopped sync.Once
 
@@ -89,64 +87,6 @@ func New(opts Options) (*API, error) {
 func (a *API) Close() {
 	a.stopped.Do(func() { close(a.stop) })
 	a.tracker.close()
-}
-
-// Register adds the console's routes.
-func (a *API) Register(r *router.Router) {
-	for _, x := range []struct {
-		method, path string
-		access       access
-		handle       func(*call) (any, error)
-	}{
-		{"POST", "/session", public, a.signIn},
-		{"GET", "/session", signedIn, a.getSession},
-		{"DELETE", "/session", signedIn, a.signOut},
-		{"PUT", "/password", signedIn, a.changePassword},
-
-		{"GET", "/users", "users:read", a.listUsers},
-		{"POST", "/users", "users:write", a.createUser},
-		{"GET", "/users/{id}", "users:read", a.getUser},
-		{"PATCH", "/users/{id}", "users:write", a.updateUser},
-		{"DELETE", "/users/{id}", "users:write", a.deleteUser},
-
-		{"GET", "/companies", systemAdmin, a.listCompanies},
-		{"POST", "/companies", systemAdmin, a.createCompany},
-		{"GET", "/companies/{id}", systemAdmin, a.getCompany},
-		{"PATCH", "/companies/{id}", systemAdmin, a.updateCompany},
-		{"POST", "/companies/{id}/credits", systemAdmin, a.addCredits},
-
-		{"GET", "/api-keys", "api_keys:read", a.listAPIKeys},
-		{"POST", "/api-keys", "api_keys:write", a.createAPIKey},
-		{"DELETE", "/api-keys/{id}", "api_keys:write", a.revokeAPIKey},
-
-		{"GET", "/segments", "segments:read", a.listSegments},
-		{"POST", "/segments", "segments:write", a.createSegment},
-		{"POST", "/segments/preview", "segments:read", a.preview},
-		{"GET", "/segments/{id}", "segments:read", a.getSegment},
-		{"PUT", "/segments/{id}", "segments:write", a.updateSegment},
-		{"DELETE", "/segments/{id}", "segments:write", a.deleteSegment},
-		{"GET", "/segments/{id}/members", "segments:read", a.members},
-		{"GET", "/segments/{id}/explain", "segments:read", a.explain},
-		{"GET", "/segments/{id}/transitions", "segments:read", a.transitions},
-
-		{"GET", "/profiles", "contacts:read", a.findProfile},
-		{"GET", "/profiles/{id}", "contacts:read", a.getProfile},
-		{"GET", "/profiles/{id}/events", "events:read", a.timeline},
-
-		{"GET", "/catalog", "events:read", a.listCatalog},
-		{"POST", "/catalog", "events:write", a.defineEvent},
-		{"GET", "/events/live", "events:read", a.live},
-
-		{"POST", "/app-secret", "settings:write", a.newAppSecret},
-		{"GET", "/settings", "settings:read", a.getSettings},
-		{"PUT", "/settings", "settings:write", a.setSettings},
-	} {
-		r.Handle(x.method, Prefix+x.path, a.serve(x.method+" "+x.path, x.access, x.handle))
-	}
-	a.registerMessaging(r)
-	a.registerWebhooks(r)
-	a.registerContents(r)
-	a.registerFlows(r)
 }
 
 // NewRouter returns a router that answers unknown paths and methods in the

@@ -6,8 +6,26 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) apiKeyOperations() group {
+	key := shape.Object(
+		shape.Req("_id", shape.KeyID("")), shape.Req("name", shape.Text("Shop", "")), shape.Req("permissions", permissionsShape("What the key was given; it may do what of that its creator may do at the time.")),
+		shape.Req("created_by", shape.UserID("")), shape.Req("created_at", shape.Instant("")), shape.Req("last_used_at", shape.Instant("").OrNull()),
+		shape.Req("revoked", shape.Boolean(false, "A revoked key keeps its record.")), shape.Req("revoked_at", shape.Instant("").OrNull()),
+	)
+	one := shape.Named("APIKeyRecord", key)
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: API keys", Title: "API keys", About: "A key is shown once, when it is made; only its hash is kept."}, []route{
+		{a.listAPIKeys, operation.Operation{Method: "GET", Path: "/api-keys", Permission: "api_keys:read", ID: "listAPIKeys", Summary: "List API keys", About: "The oldest first, also those revoked.", Data: shape.List(one, ""), Paged: true}},
+		{a.createAPIKey, operation.Operation{Method: "POST", Path: "/api-keys", Permission: "api_keys:write", ID: "createAPIKey", Summary: "Make an API key",
+			Body: shape.Object(shape.Req("name", shape.Text("Shop", "What it is for.").Bytes(1, 200)), shape.Opt("permissions", permissionsShape("What it may do; left out, all that you may do and keys may hold.").Entries(1, 100))),
+			Data: key.Plus(shape.Req("key", shape.Text("svc_live_Zm9v…", "The key itself, this once.")))}},
+		{a.revokeAPIKey, operation.Operation{Method: "DELETE", Path: "/api-keys/{id}", Permission: "api_keys:write", ID: "revokeAPIKey", Summary: "Revoke an API key", About: "It stops working at once.", Data: one}},
+	}}
+}
 
 // apiKey is an API key as it is answered.
 type apiKey struct {

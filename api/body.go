@@ -13,24 +13,62 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
 )
 
-// decode reads a call's body, a JSON object with known fields only, into v.
-func (a *API) decode(c *call, v any) error {
-	body, err := a.jsonBody(c)
-	if err != nil {
+// check reads the body of a call and refuses what its operation does not take.
+func (a *API) check(c *call) error {
+	if c.op.Raw {
+		return nil
+	}
+	var parameter *operation.UnknownParameter
+	if errors.As(c.op.CheckQuery(c.QueryArgs()), &parameter) {
+		return badField(parameter.Name, "%s", parameter)
+	}
+	switch {
+	case c.op.Body != nil:
+	case c.IsGet() || c.IsHead() || !c.isJSON():
+		return nil // and nobody reads a body
+	}
+	var err error
+	if c.payload, err = a.body(c); err != nil {
 		return err
 	}
-	return decodeStrict(body, v)
+	if len(bytes.TrimSpace(c.payload)) == 0 {
+		if c.op.Body != nil && !c.op.Optional {
+			return badField("", "the body is empty; send a JSON object")
+		}
+		c.payload = nil
+		return nil
+	}
+	text, err := jsonform.Canonical(c.payload)
+	if err == nil {
+		err = c.op.CheckBody(text)
+	}
+	return bodyFault(err)
 }
 
-// jsonBody reads a call's body, which says that it is JSON.
-func (a *API) jsonBody(c *call) ([]byte, error) {
-	contentType, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
-	if !strings.EqualFold(strings.TrimSpace(contentType), "application/json") {
+// decode reads a call's body, a JSON object with known fields only, into v, which
+// stays as it is where an optional body is missing.
+func (a *API) decode(c *call, v any) error {
+	if len(c.payload) == 0 {
+		return nil
+	}
+	return decodeStrict(c.payload, v)
+}
+
+func (c *call) isJSON() bool {
+	kind, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
+}
+
+// body reads a call's body, which says that it is JSON unless there need not be one.
+func (a *API) body(c *call) ([]byte, error) {
+	empty := !c.Request.IsBodyStream() && len(c.Request.Body()) == 0 || c.Request.Header.ContentLength() == 0
+	if !c.isJSON() && !(empty && c.op.Optional) {
 		return nil, &problem{status: http.StatusUnsupportedMediaType, message: "Content-Type must be application/json; set it and send the body as JSON"}
 	}
 	if coding := c.Request.Header.ContentEncoding(); len(coding) > 0 && !bytes.EqualFold(coding, []byte("identity")) {
@@ -73,7 +111,11 @@ func decodeStrict(body []byte, v any) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return badField("", "the body is empty; send a JSON object")
 	}
-	err := jsonform.Decode(body, v, jsonform.Refuse)
+	return bodyFault(jsonform.Decode(body, v, jsonform.Refuse))
+}
+
+// bodyFault is what is wrong with a body.
+func bodyFault(err error) error {
 	var syntax *jsonscan.SyntaxError
 	var fault *jsonform.Error
 	var unknown *jsonform.UnknownError
@@ -123,14 +165,10 @@ func jsonName(kind reflect.Kind) string {
 
 // limit reads the query's limit.
 func (c *call) limit() (int, error) {
-	return c.number("limit", 1, paging.MaxLimit, paging.DefaultLimit)
-}
-
-// number reads a number of the query.
-func (c *call) number(name string, low, high, absent int) (int, error) {
-	n, ok := paging.Number(c.QueryArgs().Peek(name), low, high, absent)
+	absent, most := c.op.Page()
+	n, ok := paging.Number(c.QueryArgs().Peek("limit"), 1, most, absent)
 	if !ok {
-		return 0, badField(name, "%s must be a whole number from %d to %d", name, low, high)
+		return 0, badField("limit", "limit must be a whole number from 1 to %d", most)
 	}
 	return n, nil
 }

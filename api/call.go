@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -13,19 +14,10 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/target"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
-)
-
-// access says who may make a call: anybody, anybody signed in, administrators of
-// the system, or who has the permission it names.
-type access string
-
-const (
-	public      access = ""
-	signedIn    access = "*"
-	systemAdmin access = "!"
 )
 
 // call is one request.
@@ -41,22 +33,23 @@ type call struct {
 	// the session is in a header.
 	csrf      string
 	expiresMs int64 // end of the session
+	op        *operation.Operation
+	payload   []byte // the body, empty where there is none
 }
 
 // serve runs the chain that all calls share.
-func (a *API) serve(route string, need access, handle func(*call) (any, error)) fasthttp.RequestHandler {
-	method, path, _ := strings.Cut(route, " ")
-	a.routes = append(a.routes, Route{method, path, need.name()})
-	statuses := newStatusCounters(a.opts.Metrics, route)
+func (a *API) serve(r *route) fasthttp.RequestHandler {
+	name := r.Method + " " + r.Path
+	statuses := newStatusCounters(a.opts.Metrics, name)
 	return func(rc *fasthttp.RequestCtx) {
-		data, err := a.run(rc, need, handle)
+		data, err := a.run(rc, r)
 		if err == nil && data != streaming {
 			err = writeData(rc, a.opts.Memory, data)
 		}
 		if err != nil {
 			p, ours := classify(err)
 			if ours {
-				a.opts.Logger.Error("console call failed", "route", route, "error", err)
+				a.opts.Logger.Error("console call failed", "route", name, "error", err)
 			}
 			writeProblem(rc, p)
 		}
@@ -67,39 +60,43 @@ func (a *API) serve(route string, need access, handle func(*call) (any, error)) 
 // streaming is what a handler returns that writes its own answer.
 var streaming any = &struct{ int }{}
 
-func (a *API) run(rc *fasthttp.RequestCtx, need access, handle func(*call) (any, error)) (data any, err error) {
+func (a *API) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 	defer func() {
-		if r := recover(); r != nil {
-			err = panics.Count(a.opts.Metrics, r)
+		if fault := recover(); fault != nil {
+			err = panics.Count(a.opts.Metrics, fault)
 		}
 	}()
-	ctx, cancel := context.WithTimeout(context.Background(), a.opts.ReadTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(r.Timeout, a.opts.ReadTimeout))
 	defer cancel()
 	c := &call{RequestCtx: rc, ctx: ctx}
-	if need != public {
+	if r.Permission != operation.Anybody {
 		if err := a.authenticate(c); err != nil {
 			return nil, err
 		}
 		ingest.Authenticated(rc)
-		if err := c.may(need); err != nil {
+		if err := c.may(r.Permission); err != nil {
 			return nil, err
 		}
 	}
 	if field := target.Check(rc); field != "" {
 		return nil, badField(field, "%s must be %s", field, target.Reason)
 	}
-	return handle(c)
+	c.op = &r.Operation
+	if err := a.check(c); err != nil {
+		return nil, err
+	}
+	return r.handle(c)
 }
 
 // may refuses who has not got what a call needs.
-func (c *call) may(need access) error {
+func (c *call) may(need string) error {
 	switch {
-	case need == signedIn, need == systemAdmin && c.user.Admin, c.user.Can(string(need)):
+	case need == operation.SignedIn, need == operation.SystemAdmin && c.user.Admin, c.user.Can(need):
 		return nil
-	case need == systemAdmin:
+	case need == operation.SystemAdmin:
 		return &problem{status: http.StatusForbidden, message: "only administrators of the system may do this"}
 	}
-	return &problem{status: http.StatusForbidden, message: "you need the permission " + string(need) + " for this; ask who manages your account"}
+	return &problem{status: http.StatusForbidden, message: "you need the permission " + need + " for this; ask who manages your account"}
 }
 
 // The one answer to a token that does not hold, whatever is wrong with it.

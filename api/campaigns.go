@@ -3,8 +3,25 @@ package api
 import (
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) campaignOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: campaigns", Title: "Campaigns", About: "Campaigns with their numbers, e-mail credits, and captured messages."}, []route{
+		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaigns", Permission: "campaigns:read", ID: "consoleListCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
+		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaigns/{id}", Permission: "campaigns:read", ID: "consoleGetCampaign", Summary: "Read a campaign", Data: shapes.Campaign}},
+		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaigns/{id}/stats", Permission: "campaigns:read", ID: "consoleCampaignStats", Summary: "How a campaign went", Data: campaignNumbersShape}},
+		{a.getCredits, operation.Operation{Method: "GET", Path: "/credits", Permission: operation.SignedIn, ID: "getCredits", Summary: "E-mail credits that are left", Data: shape.Object(shape.Req("email_credits", shape.Integer(9800, "Each e-mail takes one.")))}},
+		{a.listOutbox, operation.Operation{Method: "GET", Path: "/outbox", Permission: "campaigns:read", ID: "listOutbox", Summary: "List captured messages",
+			About: "Without a relay or provider messages are kept instead of sent; here they are, the newest first. A page may have fewer entries than `limit` and still have a `next`. 404 when nothing is captured.",
+			Query: []operation.Parameter{operation.Query("channel", shape.Channel("Those of a channel alone.")), operation.Query("to", shape.Text("ann@example.com", "Those to an address alone."))},
+			Data:  shape.List(capturedMessageShape, ""), Paged: true, Limit: capture.DefaultPage, Most: capture.MaxPage, Also: []int{404}}},
+	}}
+}
 
 var errNoCampaign = missing("there is no campaign with this id")
 

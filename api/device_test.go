@@ -142,7 +142,7 @@ func TestDeviceCookie(t *testing.T) {
 }
 
 // TestDeviceIsNobodyElses: what is no device of this person does not help, and
-// neither tells whether the e-mail is somebody's.
+// neither reports whether the e-mail is somebody's.
 func TestDeviceIsNobodyElses(t *testing.T) {
 	s := newSignsInFrom(t, nil)
 	token := s.known()

@@ -3,41 +3,21 @@ package api
 import (
 	"net/url"
 
-	"github.com/fasthttp/router"
-
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
 )
 
-// registerMessaging adds the calls about devices and about the keys to the
-// services that messages go through, and what the public may call.
-func (a *API) registerMessaging(r *router.Router) {
-	for _, x := range []struct {
-		method, path string
-		access       access
-		handle       func(*call) (any, error)
-	}{
-		{"GET", "/profiles/{id}/devices", "contacts:read", a.listDevices},
-		{"POST", "/profiles/{id}/devices", "contacts:write", a.addDevice},
-		{"DELETE", "/profiles/{id}/devices/{device}", "contacts:write", a.removeDevice},
-
-		// No API key reaches the console, and none can hold settings:write.
-		{"GET", "/push-credentials", "settings:write", a.listCredentials(pushCredentials)},
-		{"PUT", "/push-credentials/{id}", "settings:write", a.setCredential(pushCredentials)},
-		{"DELETE", "/push-credentials/{id}", "settings:write", a.deleteCredential(pushCredentials)},
-		{"GET", "/message-providers", "settings:write", a.listCredentials(messageProviders)},
-		{"PUT", "/message-providers/{id}", "settings:write", a.setCredential(messageProviders)},
-		{"DELETE", "/message-providers/{id}", "settings:write", a.deleteCredential(messageProviders)},
-		{"GET", "/inbound-providers", "settings:write", a.listCredentials(inboundProviders)},
-		{"PUT", "/inbound-providers/{id}", "settings:write", a.setCredential(inboundProviders)},
-		{"DELETE", "/inbound-providers/{id}", "settings:write", a.deleteCredential(inboundProviders)},
-	} {
-		r.Handle(x.method, Prefix+x.path, a.serve(x.method+" "+x.path, x.access, x.handle))
-	}
-	a.registerTracking(r)
-	a.registerInbound(r)
+func (a *API) deviceOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: devices", Title: "Devices", About: "Devices that push messages go to."}, []route{
+		{a.listDevices, operation.Operation{Method: "GET", Path: "/profiles/{id}/devices", Permission: "contacts:read", ID: "consoleListDevices", Summary: "List a profile's devices", About: "The oldest first.", Data: shape.List(shapes.Device, "")}},
+		{a.addDevice, operation.Operation{Method: "POST", Path: "/profiles/{id}/devices", Permission: "contacts:write", ID: "consoleAddDevice", Summary: "Register a device", Body: shapes.DeviceBody(), Data: shapes.Device}},
+		{a.removeDevice, operation.Operation{Method: "DELETE", Path: "/profiles/{id}/devices/{device}", Permission: "contacts:write", ID: "consoleRemoveDevice", Summary: "Remove a device"}},
+	}}
 }
 
 // listDevices answers GET /profiles/{id}/devices, the oldest first.

@@ -6,9 +6,32 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) domainOperations() group {
+	domain := shape.Named("SenderDomain", shape.Object(
+		shape.Req("domain", shape.Text("mail.example.com", "")), shape.Req("verified", shape.Boolean(true, "")), shape.Req("verified_at", shape.Instant("").OrNull()),
+		shape.Req("verified_by", shape.Word("", "dns", "administrator").OrNull()), shape.Req("created_at", shape.Instant("")),
+		shape.Req("records", shape.List(shape.Object(
+			shape.Req("type", shape.Text("TXT", "")), shape.Req("name", shape.Text("muster1._domainkey.mail.example.com", "")), shape.Req("value", shape.Text("v=DKIM1; k=ed25519; p=…", "")),
+			shape.Req("purpose", shape.Text("dkim", "ownership, dkim or dmarc.")), shape.Req("required", shape.Boolean(true, "Whether the domain is verified only with it.")),
+			shape.Opt("ok", shape.Boolean(true, "After a verification: whether it is published.")), shape.Opt("problem", shape.Text("", "After a verification: what is wrong; empty when nothing is.")),
+		), "What DNS must say. It may take up to 48 hours to be seen everywhere.")),
+	))
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: sender domains", Title: "Sender domains", About: "Domains that e-mails may come from."}, []route{
+		{a.listDomains, operation.Operation{Method: "GET", Path: "/sender-domains", Permission: "settings:read", ID: "listDomains", Summary: "List sender domains", Data: shape.List(domain, "")}},
+		{a.addDomain, operation.Operation{Method: "POST", Path: "/sender-domains", Permission: "settings:write", ID: "addDomain", Summary: "Add a sender domain", About: "The answer has the records to publish.",
+			Body: shape.Object(shape.Req("domain", shape.Text("mail.example.com", ""))), Data: domain}},
+		{a.getDomain, operation.Operation{Method: "GET", Path: "/sender-domains/{id}", Permission: "settings:read", ID: "getDomain", Summary: "Read a sender domain", Data: domain}},
+		{a.verifyDomain, operation.Operation{Method: "POST", Path: "/sender-domains/{id}/verify", Permission: "settings:write", ID: "verifyDomain", Summary: "Verify a sender domain", About: "DNS is asked. Where records are missing or wrong, the message and the records say so.",
+			Body: shape.Object(shape.Opt("force", shape.Boolean(false, "An administrator of the system vouches for the domain, and DNS is not asked.").Default(false))), Optional: true, Data: domain}},
+		{a.deleteDomain, operation.Operation{Method: "DELETE", Path: "/sender-domains/{id}", Permission: "settings:write", ID: "deleteDomain", Summary: "Remove a sender domain"}},
+	}}
+}
 
 const (
 	domainSelector = "muster1"
@@ -143,10 +166,8 @@ func (a *API) verifyDomain(c *call) (any, error) {
 	var in struct {
 		Force bool `json:"force"`
 	}
-	if len(c.Request.Body()) > 0 || c.Request.IsBodyStream() && c.Request.Header.ContentLength() != 0 {
-		if err := a.decode(c, &in); err != nil {
-			return nil, err
-		}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
 	}
 	d, err := a.domainOf(c, c.param("id"))
 	if err != nil {

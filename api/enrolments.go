@@ -81,7 +81,7 @@ func (a *API) listEnrolments(c *call) (any, error) {
 		if !ok {
 			return errNoFlow
 		}
-		// Each has at least one, so that one more profile than enrolments tells whether
+		// Each has at least one, so that one more profile than enrolments reports whether
 		// there is a next page.
 		for _, o := range v.EnrolmentPage(f.ID, ended, from, limit+1) {
 			ways, err := v.EnrolmentsOf(f.ID, o)

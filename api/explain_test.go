@@ -215,7 +215,8 @@ func TestExplainErrors(t *testing.T) {
 	}{
 		{"GET", path, 400, "profile_id", "profile_id is missing"},
 		{"GET", path + "?profile_id=", 400, "profile_id", "profile_id is missing"},
-		{"GET", path + "?profile=" + profile, 400, "profile_id", "profile_id is missing"},
+		{"GET", path + "?profile=" + profile, 400, "profile", "Did you mean profile_id?"},
+		{"GET", path, 400, "profile_id", "profile_id is missing"},
 		{"GET", path + "?profile_id=none", 404, "", "no profile"},
 		{"GET", path + "?profile_id=" + profile + "0", 404, "", "no profile"},
 		{"GET", path + "?profile_id=" + profile[:len(profile)-1], 404, "", "no profile"},

@@ -13,11 +13,26 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) exportOperations() group {
+	lines := func(about, example string) shape.Ordered {
+		return shape.Pairs("200", operation.Plain(about+" One JSON object a line. A fault in the middle breaks the answer off.", "application/x-ndjson", example, nil))
+	}
+	person := "{\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",…}\n"
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: exports", Title: "Exports", About: "All that the account holds, as JSON lines. `muster export` does the same."}, []route{
+		{a.exportProfiles, operation.Operation{Method: "GET", Path: "/export/profiles", Permission: "contacts:read", ID: "exportProfiles", Summary: "Export all profiles", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person)}},
+		{a.exportSegment, operation.Operation{Method: "GET", Path: "/export/segments/{id}", Permission: "contacts:read", ID: "exportSegment", Summary: "Export the members of a segment", Other: lines("Profiles, as `GET /profiles/{id}` has them.", person), Also: []int{409}}},
+		{a.exportEvents, operation.Operation{Method: "GET", Path: "/export/events", Permission: "events:read", ID: "exportEvents", Summary: "Export all events", Query: []operation.Parameter{operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))},
+			Other: lines("Events, type by type. `idempotency_key` is null where there was none.", "{\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",\"event_type\":\"item_purchased\",\"timestamp\":\"2026-01-31T09:00:00.000Z\",\"properties\":{\"value\":79.9},\"idempotency_key\":\"order-1001\"}\n")}},
+	}}
+}
 
 // exportPage is how many profiles are read from the state at once.
 const exportPage = 200

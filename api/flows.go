@@ -6,11 +6,12 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/fasthttp/router"
-
 	"github.com/musterhq/muster/api/internal/flowbody"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -21,31 +22,38 @@ import (
 // has gone live.
 const publishPoll = 20 * time.Millisecond
 
-// registerFlows adds the calls about flows.
-func (a *API) registerFlows(r *router.Router) {
-	for _, x := range []struct {
-		method, path string
-		access       access
-		handle       func(*call) (any, error)
-	}{
-		{"GET", "/flows", "flows:read", a.listFlows},
-		{"POST", "/flows", "flows:write", a.createFlow},
-		{"GET", "/flows/{id}", "flows:read", a.getFlow},
-		{"PUT", "/flows/{id}", "flows:write", a.updateFlow},
-		{"PATCH", "/flows/{id}", "flows:write", a.setFlowStatus},
-		{"DELETE", "/flows/{id}", "flows:write", a.deleteFlow},
-		{"GET", "/flows/{id}/validate", "flows:read", a.validateFlow},
-		{"POST", "/flows/{id}/publish", "flows:write", a.publishFlow},
-		{"POST", "/flows/{id}/pause", "flows:write", a.changeFlow(resolver.CommandFlowPause)},
-		{"POST", "/flows/{id}/resume", "flows:write", a.changeFlow(resolver.CommandFlowResume)},
-		{"PATCH", "/flows/{id}/toggle", "flows:write", a.changeFlow(resolver.CommandFlowToggle)},
-		{"POST", "/flows/{id}/duplicate", "flows:write", a.changeFlow(resolver.CommandFlowDuplicate)},
-		{"POST", "/flows/{id}/trigger", "flows:write", a.triggerFlow},
-		{"GET", "/flows/{id}/enrolments", "flows:read", a.listEnrolments},
-		{"GET", "/flows/{id}/enrolments/{profile}", "flows:read", a.getEnrolments},
-	} {
-		r.Handle(x.method, Prefix+x.path, a.serve(x.method+" "+x.path, x.access, x.handle))
-	}
+func (a *API) flowOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: flows", Title: "Flows", About: "Automation: drafts, their publication, and who is in a flow."}, []route{
+		{a.listFlows, operation.Operation{Method: "GET", Path: "/flows", Permission: "flows:read", ID: "consoleListFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
+		{a.createFlow, operation.Operation{Method: "POST", Path: "/flows", Permission: "flows:write", ID: "createFlow", Summary: "Create a draft", About: "A draft may lack anything but a name.", Body: flowDefinitionShape(), Data: shapes.Flow}},
+		{a.getFlow, operation.Operation{Method: "GET", Path: "/flows/{id}", Permission: "flows:read", ID: "consoleGetFlow", Summary: "Read a flow", Data: shapes.Flow}},
+		{a.updateFlow, operation.Operation{Method: "PUT", Path: "/flows/{id}", Permission: "flows:write", ID: "updateFlow", Summary: "Replace a draft", About: "What was published is locked: duplicate it, change the copy and publish that.", Body: flowDefinitionShape(), Data: shapes.Flow, Also: []int{409}}},
+		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/flows/{id}", Permission: "flows:write", ID: "consoleSetFlowStatus", Summary: "Pause or resume a flow", Body: shapes.FlowStatus(), Data: shapes.Flow, Also: []int{409}}},
+		{a.deleteFlow, operation.Operation{Method: "DELETE", Path: "/flows/{id}", Permission: "flows:write", ID: "deleteFlow", Summary: "Delete a flow", About: "With who was in it. Refused while it is live.", Also: []int{409}}},
+		{a.validateFlow, operation.Operation{Method: "GET", Path: "/flows/{id}/validate", Permission: "flows:read", ID: "validateFlow", Summary: "What keeps a flow from going live",
+			Data: shape.Object(shape.Req("valid", shape.Boolean(false, "Whether nothing does.")), shape.Req("faults", shape.List(shape.Object(
+				shape.Req("step", shape.Text("welcome", "Id of the step; null for the flow itself.").OrNull()), shape.Req("path", shape.Text("steps[0].subject", "JSON path of what is at fault; empty for what the definition does not have.")),
+				shape.Req("message", shape.Text("is missing", "Continues a sentence that begins with the path.")),
+			), "In the order of the definition.")))}},
+		{a.publishFlow, operation.Operation{Method: "POST", Path: "/flows/{id}/publish", Permission: "flows:write", ID: "publishFlow", Summary: "Publish a draft",
+			About: "Answers when the flow is live, or after 30 seconds, while the conditions of its steps are still being built; it then goes live by itself. Webhooks to private addresses are refused, unless the server was started with `--allow-private-webhooks`.", Data: shapes.Flow,
+			Other: shape.Pairs("200", operation.Response("It is live.", operation.Envelope(shapes.Flow), nil), "202", operation.Response("Its conditions are still being built.", operation.Envelope(shapes.Flow), nil)), Also: []int{400, 409}}},
+		{a.changeFlow(resolver.CommandFlowPause), operation.Operation{Method: "POST", Path: "/flows/{id}/pause", Permission: "flows:write", ID: "consolePauseFlow", Summary: "Pause a flow", Data: shapes.Flow, Also: []int{409}}},
+		{a.changeFlow(resolver.CommandFlowResume), operation.Operation{Method: "POST", Path: "/flows/{id}/resume", Permission: "flows:write", ID: "consoleResumeFlow", Summary: "Resume a flow", Data: shapes.Flow, Also: []int{400, 409}}},
+		{a.changeFlow(resolver.CommandFlowToggle), operation.Operation{Method: "PATCH", Path: "/flows/{id}/toggle", Permission: "flows:write", ID: "consoleToggleFlow", Summary: "Pause a live flow, resume a paused one", Data: shapes.Flow, Also: []int{400, 409}}},
+		{a.changeFlow(resolver.CommandFlowDuplicate), operation.Operation{Method: "POST", Path: "/flows/{id}/duplicate", Permission: "flows:write", ID: "consoleDuplicateFlow", Summary: "Copy a flow to a draft", Data: shapes.Flow, Also: []int{409}}},
+		{a.triggerFlow, operation.Operation{Method: "POST", Path: "/flows/{id}/trigger", Permission: "flows:write", ID: "consoleTriggerFlow", Summary: "Enrol a contact", About: "In a live flow whose trigger is `api`.", Body: shapes.FlowEnrolment(), Data: shapes.FlowEnrolled, Also: []int{409}}},
+		{a.listEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments", Permission: "flows:read", ID: "listEnrolments", Summary: "List who is or was in a flow",
+			About: "In the order in which profiles were made; of a profile that was in it several times the newest last.",
+			Query: append(operation.PageQuery(), operation.Query("status", shape.Word("Which.", "all", "in_progress").Default("all"))),
+			Data:  shape.Object(shape.Req("enrolments", shape.List(enrolmentShape, "")), shape.Req("next", shape.NextCursor.OrNull()))}},
+		{a.getEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments/{profile}", Permission: "flows:read", ID: "getEnrolments", Summary: "A profile's ways through a flow", About: "The newest last; of those that have ended the newest ten.",
+			Data: shape.Object(shape.Req("enrolments", shape.List(enrolmentShape.Plus(shape.Req("path", shape.List(shape.Object(
+				shape.Req("id", shape.Text("welcome", "Id of the step.")), shape.Req("type", shapes.FlowStepType()), shape.Req("at", shape.Instant("When the profile came there.")),
+				shape.Req("result", shapes.FlowStepResult("What became of it; `pending` while it lasts.")), shape.Req("branch", shape.Count(0, "Index of the branch that a split chose; null for other steps.").OrNull()),
+				shape.Req("reason", shape.Text("connection refused", "Why the step failed, 200 bytes at most; null for other results, and for webhooks that failed before reasons were kept.").OrNull()),
+			), "In the order in which the profile came to them."))), "")))}},
+	}}
 }
 
 var errNoFlow = missing("there is no flow with this id")
@@ -94,12 +102,8 @@ func (a *API) updateFlow(c *call) (any, error) {
 
 // saveFlow saves the definition in the body.
 func (a *API) saveFlow(c *call, command, id string) (any, error) {
-	body, err := a.jsonBody(c)
-	if err != nil {
-		return nil, err
-	}
 	// What cannot be parsed needs no record in the log.
-	def, err := flows.Parse(body)
+	def, err := flows.Parse(c.payload)
 	if err != nil {
 		return nil, formFault(err)
 	}
@@ -137,11 +141,7 @@ func (a *API) changeFlow(command string) func(*call) (any, error) {
 
 // setFlowStatus answers PATCH /flows/{id}.
 func (a *API) setFlowStatus(c *call) (any, error) {
-	body, err := a.jsonBody(c)
-	if err != nil {
-		return nil, err
-	}
-	status, err := flowbody.Status(body)
+	status, err := flowbody.Status(c.payload)
 	if err != nil {
 		return nil, formFault(err)
 	}
@@ -235,11 +235,7 @@ func (a *API) webhookGuard() webhook.Guard { return webhook.Guard{AllowPrivate: 
 // triggerFlow answers POST /flows/{id}/trigger: it enrols a contact in a flow
 // whose trigger is the API.
 func (a *API) triggerFlow(c *call) (any, error) {
-	body, err := a.jsonBody(c)
-	if err != nil {
-		return nil, err
-	}
-	args, err := flowbody.Trigger(c.id(), body, true)
+	args, err := flowbody.Trigger(c.id(), c.payload)
 	if err != nil {
 		return nil, formFault(err)
 	}

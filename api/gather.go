@@ -133,7 +133,7 @@ func (a *API) companies(ctx context.Context, q companiesQuery) ([]resolver.Compa
 	return list[:min(len(list), q.Limit)], nil
 }
 
-// HasCompany tells whether there is a company on any node.
+// HasCompany reports whether there is a company on any node.
 func (a *API) HasCompany(ctx context.Context) (bool, error) {
 	list, err := a.companies(ctx, companiesQuery{Limit: 1})
 	return len(list) > 0, err

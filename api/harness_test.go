@@ -104,8 +104,7 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	h, err := ingest.New(s.node, s.node, in)
 	ok(t, err)
 	r := NewRouter()
-	r.ANY("/api/v1/events", h.Event)
-	r.ANY("/api/v1/events/batch", h.Batch)
+	h.Register(r.ANY)
 	s.api.Register(r)
 	s.handler = r.Handler
 	s.ops = NewOps(set, nil)

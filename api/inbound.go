@@ -15,9 +15,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -36,10 +37,39 @@ const (
 	inboundChunk   = 200 // events that are looked up in one view
 )
 
-// registerInbound adds what providers and mail servers call.
-func (a *API) registerInbound(r *router.Router) {
-	r.POST(inboundPath+"{account}/{provider}", a.serve("POST /inbound/{account}/{provider}", public, a.inbound))
-	r.POST(inboundPath+"{account}/mail/{token}", a.serve("POST /inbound/{account}/mail/{token}", public, a.inbound))
+// inboundOperations are what providers and mail servers call.
+func (a *API) inboundOperations() group {
+	result := shape.Named("InboundResult", shape.Object(
+		shape.Req("events", shape.Count(2, "Events in the report.")),
+		shape.Req("recorded", shape.Count(2, "Those that concern a message or contact of the account; the same again changes nothing.")),
+		shape.Req("ignored", shape.Count(0, "")),
+	))
+	envelope := operation.Envelope(result)
+	answers := shape.Pairs("200", operation.Response("Taken. The message says so when nothing in it was understood.", envelope, nil))
+	for _, p := range operation.Problems {
+		switch p.Status {
+		case "400", "401", "413", "415", "500", "503":
+			message, about := p.Message, p.About
+			if p.Status == "401" {
+				message, about = "the request is not authenticated: set the provider's keys with PUT /console/api/v1/inbound-providers/{provider}, and call the address that it answers", "Who calls does not prove who they are; the answer is the same for all cases."
+			}
+			var headers shape.Ordered
+			if p.Status == "503" {
+				headers = shape.Ordered{operation.RetryAfter}
+			}
+			answers = append(answers, shape.Pair(p.Status, operation.Response(about, operation.FailureConsole, headers, shape.Pair("answer", operation.FailureSample(message)))))
+		}
+	}
+	report := shape.OneOf(shape.List(inboundEventShape, "").Entries(0, 10000), inboundEventShape).Says("generic: events, signed as Standard Webhooks with one of the secrets. Other providers send their own forms. At most 1 MiB.")
+	return group{operation.Group{Surface: operation.SurfacePublic, Tag: "Reports of providers", Title: "Reports of providers",
+		About: "Bounces, complaints, deliveries, opens, clicks and unsubscribes, from who delivers messages. Each provider proves itself in its own way; the console sets the keys."}, []route{
+		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundReport", Summary: "Report what became of messages", Body: report, Data: result, Other: answers,
+			Query: []operation.Parameter{operation.Query("secret", shape.Text("a-long-enough-secret", "postmark, ses: the secret, where they do not sign."))},
+			Header: []operation.Parameter{operation.Query("webhook-id", shape.Text("msg_1", "generic: id of the report.")), operation.Query("webhook-timestamp", shape.Text("1769850000", "generic: when it was signed, in Unix seconds.")),
+				operation.Query("webhook-signature", shape.Text("v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", "generic: the signature."))}}},
+		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/mail/{token}", Permission: operation.Anybody, Raw: true, ID: "inboundMail", Summary: "Hand over a bounce or a complaint as mail", About: "For mail servers: a DSN, an ARF report or an unsubscribe mail, as it came. The provider `mail` with the token in `Authorization` does the same.",
+			Body: shape.Text("From: MAILER-DAEMON@example.com\r\n\r\n…", "The mail, of at most 1 MiB."), Media: "message/rfc822", Data: result, Other: answers}},
+	}}
 }
 
 // The one answer to whoever does not prove who he is, whatever is wrong.
@@ -135,7 +165,7 @@ func (a *API) source(ctx context.Context, c *call) (*source, error) {
 	return s, err
 }
 
-// letsIn tells whether who hands over mail has the token: in the path, or in the
+// letsIn reports whether who hands over mail has the token: in the path, or in the
 // header Authorization.
 func (s *source) letsIn(c *call) bool {
 	token, ok := c.param("token"), false

@@ -3,8 +3,24 @@ package api
 import (
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) listOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: lists", Title: "Lists", About: "Static lists of contacts."}, []route{
+		{a.listLists, operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "consoleListLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
+		{a.createList, operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "consoleCreateList", Summary: "Create a list", Body: shapes.ListBody(true), Data: shapes.List}},
+		{a.getList, operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "consoleGetList", Summary: "Read a list", Data: shapes.List}},
+		{a.updateList, operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", Body: shapes.ListBody(true), Data: shapes.List}},
+		{a.deleteList, operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleDeleteList", Summary: "Delete a list", About: "Refused while a segment or a campaign that was not sent uses it."}},
+		{a.listMembers, operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List who is on a list",
+			Query: operation.PageQuery(), Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "Profiles, in the order in which they were made.")), shape.Req("next", shape.NextCursor.OrNull()))}},
+		{a.removeMember, operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Take a profile off a list"}},
+	}}
+}
 
 var errNoList = missing("there is no list with this id")
 

@@ -11,8 +11,26 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/exposition"
 )
+
+// opsOperations are what [Ops] answers by itself.
+func opsOperations() operation.Group {
+	line := func(status, about, example string) shape.Member {
+		var headers shape.Ordered
+		if status == "503" {
+			headers = shape.Ordered{operation.RetryAfter}
+		}
+		return shape.Pair(status, operation.Plain(about, "text/plain", example, headers))
+	}
+	return operation.Group{Surface: operation.SurfacePublic, Tag: "Operations", Title: "Operations", About: "Health, metrics, and this reference.", Operations: []operation.Operation{
+		{Method: "GET", Path: "/healthz", ID: "healthz", Summary: "Is the process alive?", Other: shape.Ordered{line("200", "It is.", "alive\n")}},
+		{Method: "GET", Path: "/readyz", ID: "readyz", Summary: "May requests be sent here?", Other: shape.Ordered{line("200", "They may.", "ready\n"), line("503", "Starting, stopping, or failed; the text says which.", "starting\n")}},
+		{Method: "GET", Path: "/metrics", ID: "metrics", Summary: "Metrics for Prometheus", Other: shape.Ordered{line("200", "In the text format of Prometheus.", "muster_ready 1\n")}},
+	}}
+}
 
 // Ops answers /healthz, /readyz and /metrics from the moment the service
 // listens. Until it is opened every other path is answered 503.

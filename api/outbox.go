@@ -25,7 +25,7 @@ func (a *API) listOutbox(c *call) (any, error) {
 	if a.opts.Captured == nil {
 		return nil, &problem{status: http.StatusNotFound, message: "this server captures no messages: all of its senders are configured"}
 	}
-	limit, err := c.number("limit", 1, capture.MaxPage, capture.DefaultPage)
+	limit, err := c.limit()
 	if err != nil {
 		return nil, err
 	}

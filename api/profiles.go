@@ -5,8 +5,31 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) profileOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: profiles", Title: "Profiles", About: "People: who they are, what they did, what they consented to."}, []route{
+		{a.findProfile, operation.Operation{Method: "GET", Path: "/profiles", Permission: "contacts:read", ID: "findProfile", Summary: "Find a profile", About: "By exactly one identifier.",
+			Query: []operation.Parameter{operation.Query("email", shape.Text("ann@example.com", "")), operation.Query("external_id", shape.Text("42", "")), operation.Query("phone", shape.Text("+491701234567", ""))}, Data: profileShape, Also: []int{404}}},
+		{a.getProfile, operation.Operation{Method: "GET", Path: "/profiles/{id}", Permission: "contacts:read", ID: "getProfile", Summary: "Read a profile", Data: profileShape}},
+		{a.updateProfile, operation.Operation{Method: "PATCH", Path: "/profiles/{id}", Permission: "contacts:write", ID: "updateProfile", Summary: "Change a profile",
+			About: "What is given is changed: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null.",
+			Body:  shape.Object(append(shapes.ContactFields(), shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...), Data: profileShape}},
+		{a.eraseProfile, operation.Operation{Method: "DELETE", Path: "/profiles/{id}", Permission: "contacts:write", ID: "eraseProfile", Summary: "Erase a profile", About: "With its events; hashes of its identifiers keep it out."}},
+		{a.timeline, operation.Operation{Method: "GET", Path: "/profiles/{id}/events", Permission: "events:read", ID: "profileEvents", Summary: "List a profile's events", About: "The newest first.", Query: operation.PageQuery(),
+			Data: shape.Object(shape.Req("events", shape.List(shapes.ProfileEvent, "")), shape.Req("next", shape.NextCursor.OrNull()))}},
+		{a.setConsent, operation.Operation{Method: "POST", Path: "/profiles/{id}/consent", Permission: "contacts:write", ID: "setConsent", Summary: "Record a consent",
+			Body: shape.Object(shape.Req("channel", shape.Channel("")), shape.Req("status", shape.Word("", "subscribed", "unsubscribed")), shape.Opt("source", shape.Text("console", "Where it comes from.").Bytes(0, 100).Default("console"))), Data: profileShape}},
+		{a.suppress, operation.Operation{Method: "POST", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "suppress", Summary: "Block a channel",
+			Body: shape.Object(shape.Req("channel", shape.Channel("")), shape.Opt("reason", shape.Word("", "suppressed", "bounced", "complained").Default("suppressed"))), Data: profileShape}},
+		{a.unsuppress, operation.Operation{Method: "DELETE", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "unsuppress", Summary: "Lift the block of a channel",
+			Query: []operation.Parameter{operation.Must("channel", shape.Channel("The channel."))}, Data: profileShape}},
+	}}
+}
 
 // profile is a profile as it is answered.
 type profile struct {

@@ -1,27 +1,54 @@
 package api
 
-// Route is a call that the API answers.
-type Route struct {
-	Method string
-	// Path is behind [Prefix], or whole where it begins with /inbound/.
-	Path string
-	// Permission is what the caller must hold: a permission, or "none",
-	// "signed-in" or "system-admin".
-	Permission string
+import (
+	"github.com/fasthttp/router"
+
+	"github.com/musterhq/muster/api/operation"
+)
+
+// route is an operation with what answers it.
+type route struct {
+	handle func(*call) (any, error)
+	operation.Operation
 }
 
-// Routes lists the calls that Register added, but for the links of messages.
-func (a *API) Routes() []Route { return a.routes }
+// group is the operations of a noun.
+type group struct {
+	operation.Group
+	routes []route
+}
 
-// name is the access as [Route.Permission] has it.
-func (x access) name() string {
-	switch x {
-	case public:
-		return "none"
-	case signedIn:
-		return "signed-in"
-	case systemAdmin:
-		return "system-admin"
+// groups are the nouns, in the order in which they are documented.
+func (a *API) groups() []group {
+	return []group{
+		a.sessionOperations(), a.userOperations(), a.companyOperations(), a.apiKeyOperations(),
+		a.segmentOperations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(),
+		a.listOperations(), a.templateOperations(), a.campaignOperations(), a.flowOperations(), a.domainOperations(),
+		a.webhookOperations(), a.credentialOperations(), a.settingsOperations(), a.exportOperations(),
+		{linkOperations(), nil}, // answered by one handler
+		a.inboundOperations(),
 	}
-	return string(x)
+}
+
+// Operations lists what Register adds, and what [Ops] answers. It needs no options:
+// those of a zero API are the same.
+func (a *API) Operations() (out []operation.Group) {
+	for _, g := range a.groups() {
+		for i := range g.routes {
+			g.Operations = append(g.Operations, g.routes[i].Operation)
+		}
+		out = append(out, g.Group)
+	}
+	return append(out, opsOperations())
+}
+
+// Register adds the console's calls, what links of messages lead to, and what
+// providers report to.
+func (a *API) Register(r *router.Router) {
+	for _, g := range a.groups() {
+		for i := range g.routes {
+			r.Handle(g.routes[i].Method, g.Surface.Prefix+g.routes[i].Path, a.serve(&g.routes[i]))
+		}
+	}
+	a.registerLinks(r)
 }

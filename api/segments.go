@@ -8,9 +8,44 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
+
+func (a *API) segmentOperations() group {
+	body := func() *shape.Schema {
+		return shape.Object(shape.Req("name", shape.Text("Customers", "Name of the segment.").Bytes(1, 200)), shape.Req("definition", shapes.Definition))
+	}
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: segments", Title: "Segments",
+		About: "A segment is a saved definition. Counts and members are exact at the moment of reading: every acknowledged event is in them."}, []route{
+		{a.listSegments, operation.Operation{Method: "GET", Path: "/segments", Permission: "segments:read", ID: "listSegments", Summary: "List segments", About: "The oldest first; all counts are of one instant.",
+			Data: shape.List(segmentRecordShape, ""), Paged: true, Limit: paging.MaxLimit}},
+		{a.createSegment, operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
+			Body: body(), Data: segmentRecordShape}},
+		{a.preview, operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count who a definition holds", About: "Without saving it.",
+			Body: shape.Object(shape.Req("definition", shapes.Definition)),
+			Data: shape.Object(shape.Req("count", shape.Count(512, "")), shape.Req("as_of", shape.Instant("The instant of the count.")), shape.Req("sample", shape.List(profileShape, "Some of them, 10 at most."))), Also: []int{503}}},
+		{a.getSegment, operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
+		{a.updateSegment, operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Body: body(), Data: segmentRecordShape}},
+		{a.deleteSegment, operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
+		{a.members, operation.Operation{Method: "GET", Path: "/segments/{id}/members", Permission: "segments:read", ID: "segmentMembers", Summary: "List members",
+			About: "In the order in which profiles were made. Each page is of its own instant; who is a member all the time is on exactly one.", Query: operation.PageQuery(),
+			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},
+		{a.explain, operation.Operation{Method: "GET", Path: "/segments/{id}/explain", Permission: "segments:read", ID: "explainSegment", Summary: "Why a profile is in a segment, or not",
+			Query: []operation.Parameter{operation.Must("profile_id", shape.ProfileID("The profile."))},
+			Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "")),
+				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
+		{a.transitions, operation.Operation{Method: "GET", Path: "/segments/{id}/transitions", Permission: "segments:read", ID: "segmentTransitions", Summary: "Watch who enters and leaves",
+			About:  "A stream of server-sent events, `entered` and `left`, in the order in which they were made, each once. The id of a message is its position: send it as `after`, or in `Last-Event-ID`, to go on behind it.",
+			Query:  []operation.Parameter{operation.Query("after", shape.Text("0-0", "Position to go on behind; 0-0 is the beginning. Left out, from now on."))},
+			Header: []operation.Parameter{operation.Query("Last-Event-ID", shape.Text("1042-3", "As `after`; browsers send it by themselves."))},
+			Other: shape.Pairs("200", operation.Plain("Entries and exits.", "text/event-stream",
+				": watching\nid: 7-0\n\nid: 8-1\nevent: left\ndata: {\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",\"segment_id\":\"seg_9c1f0e7ad24b4f6c8f3b5a2d7e60c481\",\"cause\":\"event\",\"at\":\"2026-01-31T09:00:00.000Z\",\"position\":\"8-1\"}\n\n", nil))}},
+	}}
+}
 
 // segmentRecord is a saved segment as it is answered.
 type segmentRecord struct {
@@ -284,7 +319,7 @@ func (p *segmentPage) building() (roots []*segment.Node) {
 // the answers to conditions and a bound on time; what is over it has a null
 // count.
 func (a *API) listSegments(c *call) (any, error) {
-	limit, err := c.number("limit", 1, paging.MaxLimit, paging.MaxLimit)
+	limit, err := c.limit()
 	if err != nil {
 		return nil, err
 	}

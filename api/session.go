@@ -9,9 +9,37 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) sessionOperations() group {
+	session := func(more ...shape.Field) *shape.Schema {
+		return shape.Object(append(more,
+			shape.Req("expires_at", shape.Instant("When it ends.")), shape.Req("account_id", shape.AccountID("")), shape.Req("app_id", shape.AppID("")), shape.Req("user_id", shape.UserID("")),
+			shape.Req("email", shape.Text("owner@example.com", "")), shape.Req("name", shape.Text("Ann Lee", "")), shape.Req("permissions", permissionsShape("What the person may do.")),
+			shape.Req("admin", shape.Boolean(false, "Whether the person administers the whole system.")),
+		)...)
+	}
+	csrf := shape.Opt("csrf_token", shape.Text("Yk3…", "For a session in a cookie: to be sent as `X-CSRF-Token` with every call that changes something."))
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: session", Title: "Session", About: "Signing in and out."}, []route{
+		{a.signIn, operation.Operation{Method: "POST", Path: "/session", Permission: operation.Anybody, ID: "signIn", Summary: "Sign in", About: "After failed attempts the wait grows: for all attempts from the same address, and for attempts with the same e-mail from there. Failures elsewhere hold nobody up. A browser or program that shows that the person signed in with it before (`device_token`, or the cookie `muster_device`) waits for its own failures only.",
+			Body: shape.Object(
+				shape.Req("email", shape.Text("owner@example.com", "").Bytes(1, 512)), shape.Req("password", shape.Text("correct horse battery", "").Bytes(1, 1024)),
+				shape.Opt("account_id", shape.AccountID("Which account, where the e-mail is known in several.")),
+				shape.Opt("cookie", shape.Boolean(false, "Keep the tokens in cookies that scripts cannot read, instead of answering them.").Default(false)),
+				shape.Opt("device_token", shape.Text("dev_Zm9v…", "What an earlier sign-in answered. One that is not valid is ignored.")),
+			),
+			Data: session(shape.Opt("token", shape.Text("ses_3f9a7c2e5d1b8046_Zm9v…", "The session's token; absent where it is in a cookie.")),
+				shape.Opt("device_token", shape.Text("dev_Zm9v…", "To be sent with the next sign-in of this person: failures of others do not hold it up then. It is valid for a year, or until the password changes. Absent where it is in a cookie.")), csrf), Also: []int{429}}},
+		{a.getSession, operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Who is signed in", Data: session(csrf)}},
+		{a.signOut, operation.Operation{Method: "DELETE", Path: "/session", Permission: operation.SignedIn, ID: "signOut", Summary: "Sign out"}},
+		{a.changePassword, operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change one's password", About: "All other sessions of the person end.",
+			Body: shape.Object(shape.Req("current_password", shape.Text("correct horse battery", "").Bytes(0, 1024)), shape.Req("password", passwordShape("a longer battery staple", "The new one."))), Also: []int{429}}},
+	}}
+}
 
 // A token is this prefix, the account's number in 16 hexadecimal digits, an
 // underscore and 256 random bits.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/internal/password"
 )
 
@@ -162,10 +163,10 @@ func TestBearer(t *testing.T) {
 // TestPermissions: a call is made only by who has the permission it needs.
 func TestPermissions(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
-	for need, want := range map[access]int{"segments:write": 200, "nothing:read": 403, signedIn: 200} {
+	for need, want := range map[string]int{"segments:write": 200, "nothing:read": 403, operation.SignedIn: 200} {
 		called := false
 		r := NewRouter()
-		r.GET("/console/x", s.api.serve("GET /x", need, func(*call) (any, error) { called = true; return nil, nil }))
+		r.GET("/console/x", s.api.serve(&route{func(*call) (any, error) { called = true; return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: need}}))
 		s.ops.Open(r.Handler, s.node.Err)
 		status, a := s.get("/console/x")
 		if status != want || called != (want == 200) {
@@ -178,7 +179,7 @@ func TestPermissions(t *testing.T) {
 func TestPanic(t *testing.T) {
 	s := newService(t, &memHistory{}, nil)
 	r := NewRouter()
-	r.GET("/console/x", s.api.serve("GET /x", signedIn, func(*call) (any, error) { panic("on purpose") }))
+	r.GET("/console/x", s.api.serve(&route{func(*call) (any, error) { panic("on purpose") }, operation.Operation{Method: "GET", Path: "/x", Permission: operation.SignedIn}}))
 	s.ops.Open(r.Handler, s.node.Err)
 	if status, a := s.get("/console/x"); status != 500 || a.Message != "the server failed to answer; its log has the reason" {
 		t.Errorf("%d %s", status, a.Message)

@@ -6,8 +6,31 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) settingsOperations() group {
+	settings := func() *shape.Schema {
+		return shape.Object(
+			shape.Req("placeholders", shape.List(shape.Text("anonymous", "").With("maxLength", 256), "Values that are no identifiers, compared trimmed and in lower case.").Entries(0, 1000)),
+			shape.Req("identifier_cap", shape.Integer(50, "Identifiers a profile may hold.").Between(1, 500)),
+			shape.Req("idempotency_hours", shape.Integer(72, "How long an idempotency key holds, in hours.").Between(72, 2160)),
+			shape.Req("double_opt_in", shape.Boolean(false, "Who subscribes to e-mail must confirm it first.")),
+			shape.Req("require_opt_in", shape.Boolean(false, "Campaigns go to subscribers only, not also to who never said yes or no.")),
+			shape.Req("surface_c_per_minute", shape.Integer(600, "Requests of a key under `/v1` in any 60 seconds. Only administrators of the system raise it.").Between(1, 1000000)),
+			shape.Opt("confirm_template_id", shape.TemplateID("Template of the message that asks to confirm a subscription; left out, the service has its own words.")),
+		)
+	}
+	answer := shape.Named("Settings", settings())
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: settings", Title: "Settings", About: "Settings of the account."}, []route{
+		{a.getSettings, operation.Operation{Method: "GET", Path: "/settings", Permission: "settings:read", ID: "getSettings", Summary: "Read the settings", Data: answer}},
+		{a.setSettings, operation.Operation{Method: "PUT", Path: "/settings", Permission: "settings:write", ID: "setSettings", Summary: "Replace the settings", About: "All of them must be given.", Body: settings(), Data: answer}},
+		{a.newAppSecret, operation.Operation{Method: "POST", Path: "/app-secret", Permission: "settings:write", ID: "newAppSecret", Summary: "Make a new App Secret", About: "From the answer on only the new one holds. The App ID stays.",
+			Data: shape.Object(shape.Req("app_id", shape.AppID("")), shape.Req("app_secret", shape.Text("sk_live_Zm9v…", "Shown this once.")))}},
+	}}
+}
 
 // SecretPrefix begins every App Secret.
 const SecretPrefix = "sk_live_"

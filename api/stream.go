@@ -100,7 +100,7 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// signedIn tells whether the session still stands.
+// signedIn reports whether the session still stands.
 func (s *stream) signedIn() (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.api.opts.ReadTimeout)
 	defer cancel()

@@ -5,9 +5,35 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) templateOperations() group {
+	body := func() *shape.Schema {
+		return shape.Object(
+			shape.Req("name", shape.Text("Order confirmation", "").Bytes(1, 200)),
+			shape.Opt("source", shape.Word("LIST is a saved template, DRAFT a draft of the builder.", "LIST", "DRAFT").Default("LIST")),
+			shape.Opt("subject", shape.Text("Your order {{order}}", "").Bytes(0, 998)),
+			shape.Opt("html", shape.Text("<p>Hello {{first_name}}</p>", "HTML of an e-mail. With `text` at most 1 MiB.")),
+			shape.Opt("text", shape.Text("Hello {{first_name}}", "Plain text; left out, it is made of the HTML.")),
+		)
+	}
+	template := shape.Named("Template", shape.Object(
+		shape.Req("_id", shape.TemplateID("")), shape.Req("name", shape.Text("Order confirmation", "")), shape.Req("source", shape.Word("", "LIST", "DRAFT")),
+		shape.Req("subject", shape.Text("Your order {{order}}", "")), shape.Opt("html", shape.Text("<p>Hello {{first_name}}</p>", "Not in lists of templates.")), shape.Opt("text", shape.Text("Hello {{first_name}}", "Not in lists of templates.")),
+		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")),
+	))
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: templates", Title: "Templates", About: "Texts that are sent more than once."}, []route{
+		{a.listTemplates, operation.Operation{Method: "GET", Path: "/templates", Permission: "templates:read", ID: "listTemplates", Summary: "List templates", About: "The oldest first.", Data: shape.List(template, ""), Paged: true}},
+		{a.saveTemplate, operation.Operation{Method: "POST", Path: "/templates", Permission: "templates:write", ID: "createTemplate", Summary: "Save a template", Body: body(), Data: template}},
+		{a.getTemplate, operation.Operation{Method: "GET", Path: "/templates/{id}", Permission: "templates:read", ID: "getTemplate", Summary: "Read a template", Data: template}},
+		{a.saveTemplate, operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Body: body(), Data: template}},
+		{a.deleteTemplate, operation.Operation{Method: "DELETE", Path: "/templates/{id}", Permission: "templates:write", ID: "deleteTemplate", Summary: "Delete a template", About: "Refused while a campaign that was not sent uses it."}},
+	}}
+}
 
 // template is a template as it is answered.
 type template struct {

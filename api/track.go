@@ -9,6 +9,8 @@ import (
 	"github.com/fasthttp/router"
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/messaging"
@@ -20,10 +22,35 @@ import (
 // nothing that is not in its path.
 const maxFormBytes = 64 << 10
 
-// registerTracking adds what the links of messages lead to. Anybody may call it:
-// a token that we signed says what it is about.
-func (a *API) registerTracking(r *router.Router) {
+// registerLinks adds what the links of messages lead to. Anybody may call it: a token
+// that we signed says what it is about. The handler answers other methods itself.
+func (a *API) registerLinks(r *router.Router) {
 	r.ANY(tracking.Path+"{token:*}", a.track)
+}
+
+// linkOperations are what [API.track] answers.
+func linkOperations() operation.Group {
+	page := func(status, about string) shape.Member {
+		var headers shape.Ordered
+		if status == "503" {
+			headers = shape.Ordered{operation.RetryAfter}
+		}
+		return shape.Pair(status, operation.Plain(about, "text/html", "", headers))
+	}
+	return operation.Group{Surface: operation.SurfacePublic, Tag: "Links of messages", Title: "Links of messages",
+		About: "Messages lead here. What a link does, and for whom, is in its token, which the service signed; a forged or incomplete one is answered 404.", Operations: []operation.Operation{
+			{Method: "GET", Path: "/t/{token}", ID: "followLink", Summary: "Follow a link", About: "The pixel of an open, the redirect of a click, the page of an unsubscribe or a confirmation. HEAD counts nothing.",
+				Other: shape.Ordered{
+					shape.Pair("200", shape.Pairs("description", "The open pixel, or a page with one button.", "content", shape.Pairs("image/gif", shape.Pairs(), "text/html", shape.Pairs("schema", shape.Pairs("type", "string"))))),
+					shape.Pair("302", operation.Plain("A click: on to where the link leads.", "", "", shape.Ordered{operation.Header("Location", "Where to.", "https://example.com/sale")})),
+					page("404", "No link of ours."), page("503", "Not just now."),
+				}},
+			{Method: "POST", Path: "/t/{token}", ID: "confirmLink", Summary: "Unsubscribe or confirm", About: "The button of the page, or a mail program's one-click unsubscribe (RFC 8058).",
+				Body: shape.Object(shape.Opt("List-Unsubscribe", shape.Text("One-Click", "Sent by mail programs."))), Optional: true, Media: "application/x-www-form-urlencoded",
+				Other: shape.Ordered{page("200", "Done."), page("404", "No link of ours."),
+					shape.Pair("405", operation.Plain("A link that takes GET alone.", "text/html", "", shape.Ordered{operation.Header("Allow", "The methods that the link takes.", "GET, HEAD")})),
+					page("413", "Too much was sent."), page("503", "Not just now.")}},
+		}}
 }
 
 // followed is a link of a message with what it leads to.

@@ -256,7 +256,7 @@ func (t *transitionSource) send(s *stream, e resolver.TransitionEvent) {
 	s.message(event, data)
 }
 
-// exists tells whether the segment is still there, as far as is known.
+// exists reports whether the segment is still there, as far as is known.
 func (t *transitionSource) exists() bool {
 	ctx, cancel := context.WithTimeout(t.ctx, t.api.opts.ReadTimeout)
 	defer cancel()
@@ -274,7 +274,7 @@ func (t *transitionSource) close() {
 	t.w.close()
 }
 
-// beyond tells whether a comes after b.
+// beyond reports whether a comes after b.
 func beyond(a, b query.TransitionKey) bool {
 	return a.Offset > b.Offset || a.Offset == b.Offset && a.Seq > b.Seq
 }

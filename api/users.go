@@ -6,9 +6,25 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 )
+
+func (a *API) userOperations() group {
+	email := shape.Text("ann@example.com", "What the person signs in with.").Bytes(1, 512)
+	rest := []shape.Field{shape.Opt("name", shape.Text("Ann Lee", "").Bytes(0, 200)), shape.Opt("admin", shape.Boolean(false, "Only administrators of the system make others so."))}
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: users", Title: "Users", About: "People of the account. Nobody gives what they have not got, and nobody rises above who raises them."}, []route{
+		{a.listUsers, operation.Operation{Method: "GET", Path: "/users", Permission: "users:read", ID: "listUsers", Summary: "List users", About: "The oldest first.", Data: shape.List(userShape, ""), Paged: true}},
+		{a.createUser, operation.Operation{Method: "POST", Path: "/users", Permission: "users:write", ID: "createUser", Summary: "Add a user",
+			Body: shape.Object(append([]shape.Field{shape.Req("email", email), shape.Req("password", passwordShape("correct horse battery", "")), shape.Req("permissions", permissionsShape("What the person may do."))}, rest...)...), Data: userShape}},
+		{a.getUser, operation.Operation{Method: "GET", Path: "/users/{id}", Permission: "users:read", ID: "getUser", Summary: "Read a user", Data: userShape}},
+		{a.updateUser, operation.Operation{Method: "PATCH", Path: "/users/{id}", Permission: "users:write", ID: "updateUser", Summary: "Change a user", About: "What is left out stays. API keys that the person made narrow with their permissions.",
+			Body: shape.Object(append([]shape.Field{shape.Opt("email", email), shape.Opt("password", passwordShape("correct horse battery", "")), shape.Opt("permissions", permissionsShape(""))}, rest...)...), Data: userShape}},
+		{a.deleteUser, operation.Operation{Method: "DELETE", Path: "/users/{id}", Permission: "users:write", ID: "deleteUser", Summary: "Remove a user", About: "The person's sessions end, and keys they made stop working."}},
+	}}
+}
 
 // user is a person as they are answered.
 type user struct {

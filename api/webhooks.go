@@ -3,36 +3,52 @@ package api
 import (
 	"strings"
 
-	"github.com/fasthttp/router"
-
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 )
 
-// registerWebhooks adds the routes of webhook endpoints. Where an account's
-// events go is a setting of it, so the permissions are those of settings.
-func (a *API) registerWebhooks(r *router.Router) {
-	for _, x := range []struct {
-		method, path string
-		access       access
-		handle       func(*call) (any, error)
-	}{
-		{"GET", "/webhooks", "settings:read", a.listWebhooks},
-		{"POST", "/webhooks", "settings:write", a.createWebhook},
-		{"GET", "/webhooks/events", "settings:read", a.listWebhookEvents},
-		{"GET", "/webhooks/{id}", "settings:read", a.getWebhook},
-		{"PATCH", "/webhooks/{id}", "settings:write", a.updateWebhook},
-		{"DELETE", "/webhooks/{id}", "settings:write", a.deleteWebhook},
-		{"POST", "/webhooks/{id}/rotate", "settings:write", a.rotateWebhook},
-		{"POST", "/webhooks/{id}/test", "settings:write", a.testWebhook},
-		{"GET", "/webhooks/{id}/dead-letters", "settings:read", a.listDeadLetters},
-		{"POST", "/webhooks/{id}/dead-letters/replay", "settings:write", a.replayDeadLetters},
-		{"POST", "/webhooks/{id}/dead-letters/{seq}/replay", "settings:write", a.replayDeadLetters},
-	} {
-		r.Handle(x.method, Prefix+x.path, a.serve(x.method+" "+x.path, x.access, x.handle))
+func (a *API) webhookOperations() group {
+	hook := shape.Object(
+		shape.Req("_id", shape.WebhookID("")), shape.Req("url", shape.Text("https://example.com/hooks", "")), shape.Req("events", shape.List(shape.Text("email.opened", ""), "")), shape.Req("description", shape.Text("CRM", "")),
+		shape.Req("status", shape.Word("disabled is by a person; gone when the receiver answered 410, until a person makes it active.", "active", "disabled", "gone")), shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")),
+		shape.Req("delivered", shape.Count(812, "Deliveries, over all time.")), shape.Req("failures", shape.Count(2, "Attempts that failed, over all time.")), shape.Req("failing", shape.Count(0, "Attempts that failed since the last success.")),
+		shape.Req("dropped", shape.Count(0, "Events for which there was no room.")), shape.Req("waiting", shape.Count(0, "")), shape.Req("dead_letters", shape.Count(1, "")),
+		shape.Req("last_error", shape.Text("HTTP 503", "Empty for none.")), shape.Req("last_failed_at", shape.Instant("").OrNull()), shape.Req("last_delivered_at", shape.Instant("").OrNull()),
+	)
+	one := shape.Named("Webhook", hook)
+	withSecret := hook.Plus(shape.Req("secret", shape.Text("whsec_Zm9vYmFy…", "Signs deliveries (Standard Webhooks). Shown this once.")))
+	fields := func(create bool) *shape.Schema {
+		url := shape.Text("https://example.com/hooks", "Where events are sent. Private addresses are refused, unless the server is set otherwise.").Bytes(1, 2048)
+		events := shape.List(shape.Text("email.opened", ""), "Names of events, groups such as `email.*`, or `*`.").Entries(1, 50)
+		first := []shape.Field{shape.Opt("url", url), shape.Opt("events", events)}
+		if create {
+			first = []shape.Field{shape.Req("url", url), shape.Req("events", events)}
+		}
+		return shape.Object(append(first, shape.Opt("description", shape.Text("CRM", "").Bytes(0, 2000)), shape.Opt("status", shape.Word("A disabled endpoint keeps what waits for it.", "active", "disabled")))...)
 	}
+	replayed := shape.Object(shape.Req("replayed", shape.Count(1, "How many are queued again.")), shape.Req("left", shape.Count(0, "How many are left.")))
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: webhooks", Title: "Webhooks",
+		About: "Endpoints that hear of events. Deliveries are signed, in order, tried again over three days, and kept as dead letters when they are given up."}, []route{
+		{a.listWebhooks, operation.Operation{Method: "GET", Path: "/webhooks", Permission: "settings:read", ID: "listWebhooks", Summary: "List endpoints", Data: shape.List(one, "")}},
+		{a.createWebhook, operation.Operation{Method: "POST", Path: "/webhooks", Permission: "settings:write", ID: "createWebhook", Summary: "Register an endpoint", Body: fields(true), Data: withSecret}},
+		{a.listWebhookEvents, operation.Operation{Method: "GET", Path: "/webhooks/events", Permission: "settings:read", ID: "listWebhookEvents", Summary: "List the names of events",
+			Data: shape.List(shape.Object(shape.Req("name", shape.Text("email.opened", "")), shape.Req("description", shape.Text("An email was opened.", ""))), "")}},
+		{a.getWebhook, operation.Operation{Method: "GET", Path: "/webhooks/{id}", Permission: "settings:read", ID: "getWebhook", Summary: "Read an endpoint", Data: one}},
+		{a.updateWebhook, operation.Operation{Method: "PATCH", Path: "/webhooks/{id}", Permission: "settings:write", ID: "updateWebhook", Summary: "Change an endpoint", About: "What is left out stays. One that is made active again gets what waited for it.", Body: fields(false), Data: one}},
+		{a.deleteWebhook, operation.Operation{Method: "DELETE", Path: "/webhooks/{id}", Permission: "settings:write", ID: "deleteWebhook", Summary: "Remove an endpoint"}},
+		{a.rotateWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/rotate", Permission: "settings:write", ID: "rotateWebhook", Summary: "Make a new secret", About: "The old one signs beside it for a day.", Data: withSecret}},
+		{a.testWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/test", Permission: "settings:write", ID: "testWebhook", Summary: "Send a test event", About: "It is queued behind what waits.",
+			Data: shape.Object(shape.Req("status", shape.Word("", "queued")), shape.Req("seq", shape.Count(17, "")))}},
+		{a.listDeadLetters, operation.Operation{Method: "GET", Path: "/webhooks/{id}/dead-letters", Permission: "settings:read", ID: "listDeadLetters", Summary: "List dead letters", About: "In the order in which they were given up.",
+			Data: shape.List(shape.Object(shape.Req("seq", shape.Count(17, "")), shape.Req("webhook_id", shape.Text("msg_3f9a7c2e5d1b8046_17", "The header webhook-id of all its attempts.")), shape.Req("event", shape.Text("email.opened", "")), shape.Req("attempts", shape.Count(12, "")),
+				shape.Req("reason", shape.Text("HTTP 410", "")), shape.Req("created_at", shape.Instant("")), shape.Req("died_at", shape.Instant(""))), ""), Paged: true}},
+		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/replay", Permission: "settings:write", ID: "replayDeadLetters", Summary: "Send all dead letters again", Data: replayed}},
+		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/{seq}/replay", Permission: "settings:write", ID: "replayDeadLetter", Summary: "Send a dead letter again", Data: replayed}},
+	}}
 }
 
 // hook is a webhook endpoint as it is answered.

@@ -29,7 +29,9 @@ type command struct {
 func commands() []command {
 	return []command{
 		{name: "ingest", what: "load a server beside baseline servers and check each event counts once", run: ingest},
+		{name: "soak", what: "load a server for long at half its rate and sample memory, files, disk and latencies", run: soakRun},
 		{name: "crash", what: "kill a server under load and check nothing is lost or doubled", run: crashRun},
+		{name: "recovery", what: "kill a server under clients that retry at once and measure when it takes events again", run: recoveryRun},
 		{name: "chaos", what: "kill, freeze and cut off nodes, Kafka and ClickHouse under load and check the same", run: chaosRun},
 		{name: "segments", what: "grow an account and measure the segment engine at each size, checked against SQL", run: segmentsRun},
 		{name: "flows", what: "measure flows under load and what sleeping enrolments cost", run: flowsRun},

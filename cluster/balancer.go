@@ -36,14 +36,14 @@ func (b *balancer) UserData() ([]byte, error) {
 	return b.mu.claim.encode()
 }
 
-// untold tells whether the group is to be entered again, because of news.
+// untold reports whether the group is to be entered again, because of news.
 func (b *balancer) untold() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.mu.told < b.mu.news
 }
 
-// warmed sets which partitions are warm, and tells whether another one is.
+// warmed sets which partitions are warm, and reports whether another one is.
 func (b *balancer) warmed(partitions []int) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -56,7 +56,7 @@ func (c *claim) owns(partition int) bool { return slices.Contains(c.Owns, partit
 
 func (c *claim) warm(partition int) bool { return slices.Contains(c.Warm, partition) }
 
-// shares tells whether the member may own partitions beside another one.
+// shares reports whether the member may own partitions beside another one.
 func (c *claim) shares(other *claim) bool { return c.Key != "" && c.Key == other.Key }
 
 // kinship is what a claim is to this process's own.

@@ -81,7 +81,7 @@ type Member struct {
 type Stats struct {
 	// Generation is the group's, of the last time the partitions were assigned.
 	Generation int32
-	// Confirmed tells whether Kafka counts the node as a member at present, as
+	// Confirmed reports whether Kafka counts the node as a member at present, as
 	// far as it knows.
 	Confirmed bool
 	// Rejoins counts how often the group was entered again.

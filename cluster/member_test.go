@@ -61,7 +61,7 @@ type site struct {
 	key        string
 	// cold members get nothing warm by themselves.
 	cold bool
-	// knock tells whether a node listens; nil for all do.
+	// knock reports whether a node listens; nil for all do.
 	knock func(id string) error
 }
 

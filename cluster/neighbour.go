@@ -129,7 +129,7 @@ func (m *Member) remove(ctx context.Context, c candidate) {
 	m.tell()
 }
 
-// knock tells whether somebody listens at an address.
+// knock reports whether somebody listens at an address.
 func knock(ctx context.Context, address string) error {
 	c, err := (&net.Dialer{Timeout: knockTimeout}).DialContext(ctx, "tcp", address)
 	if err == nil {

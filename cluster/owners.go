@@ -26,7 +26,7 @@ type owners struct {
 	of    map[int]Node
 	// settled is false from a new generation on, until Kafka has told of it.
 	settled bool
-	// heirs tells whether other nodes may own this one's partitions and are not
+	// heirs reports whether other nodes may own this one's partitions and are not
 	// about to go.
 	heirs bool
 }
@@ -154,7 +154,7 @@ func (m *Member) plan(all []candidate) (out []int) {
 	return out
 }
 
-// hadTwin notes that a member is under this node's id, and tells whether that has
+// hadTwin notes that a member is under this node's id, and reports whether that has
 // been so for longer than the session of a process lasts that died. The lock is
 // held.
 func (m *Member) hadTwin() bool {

@@ -151,11 +151,11 @@ type Enrolment struct {
 	Event     []byte // what started it: a JSON object, empty for none
 }
 
-// Heard tells whether it waits only for its paused flow to go on with what became
+// Heard reports whether it waits only for its paused flow to go on with what became
 // of Item.
 func (e *Enrolment) Heard() bool { return e.Phase == HeardDelivered || e.Phase == HeardFailed }
 
-// Timed tells whether it goes on by itself at DueMs.
+// Timed reports whether it goes on by itself at DueMs.
 func (e *Enrolment) Timed() bool { return e.Status == InProgress && e.Phase != Awaiting }
 
 // ErrFormat means that stored enrolments are not of a known layout.

@@ -3,10 +3,10 @@ package flows
 // Host is the world as far as a way through a flow reaches it. Every call is
 // about the profile whose way it is, and is made once for a step.
 type Host interface {
-	// Live tells whether the flow still is: a step may have ended that, by spending
+	// Live reports whether the flow still is: a step may have ended that, by spending
 	// the last credit.
 	Live() bool
-	// Matches tells whether the profile satisfies the condition at a step.
+	// Matches reports whether the profile satisfies the condition at a step.
 	Matches(step int) bool
 	// Random is 64 uniform bits, the same for the same way and step.
 	Random(step int) uint64
@@ -22,7 +22,7 @@ type Host interface {
 	Tag(step int, x *Tag) Result
 	// Update changes the profile's fields.
 	Update(step int, x *Update) Result
-	// Arrived is told of each step come to, and Left what became of it when the way
+	// Arrived is called with each step reached, and Left with its outcome when the way
 	// goes on or ends.
 	Arrived(step int)
 	Left(step int, r Result)
@@ -142,7 +142,7 @@ func (f *Flow) answered(e *Enrolment, atMs int64, h Host) {
 // Stop ends a way for a reason from outside.
 func (e *Enrolment) Stop(r Reason, atMs int64, h Host) { e.end(Exited, r, Stopped, 0, atMs, h) }
 
-// Further tells whether a way is further than another: it came to more steps, or
+// Further reports whether a way is further than another: it came to more steps, or
 // to as many and began earlier.
 func (e *Enrolment) Further(than *Enrolment) bool {
 	if len(e.Path) != len(than.Path) {

@@ -55,7 +55,7 @@ func checkHead(header *fasthttp.RequestHeader) (encoding, *requestError) {
 	return 0, &requestError{415, "Content-Encoding must be gzip, zstd or absent; only one encoding may be used"}
 }
 
-// isJSON tells whether a Content-Type is application/json, with or without
+// isJSON reports whether a Content-Type is application/json, with or without
 // parameters.
 func isJSON(contentType []byte) bool {
 	if i := bytes.IndexByte(contentType, ';'); i >= 0 {

@@ -292,7 +292,7 @@ func (f *framing) inValue(c byte) bool {
 	return true
 }
 
-// headEnds tells whether a head as a whole is in order, and what follows it.
+// headEnds reports whether a head as a whole is in order, and what follows it.
 func (f *framing) headEnds() bool {
 	switch {
 	case f.trailer:

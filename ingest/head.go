@@ -45,7 +45,7 @@ func unspaced(b []byte) int {
 	return 1
 }
 
-// longHead tells whether a head is over a limit. Most are far below any, and not
+// longHead reports whether a head is over a limit. Most are far below any, and not
 // looked at: writing one out makes it three times as long at most.
 func longHead(h *fasthttp.RequestHeader, limit int) bool {
 	if 3*(len(h.Method())+len(h.RequestURI())+len(h.Protocol())+len("  \r\n")+len(h.RawHeaders())) <= limit {

@@ -114,7 +114,7 @@ func TestPauseEndsWithTheListener(t *testing.T) {
 	}
 }
 
-// turnedAway tells whether a connection was closed with a 503.
+// turnedAway reports whether a connection was closed with a 503.
 func (c *conn) turnedAway() bool {
 	c.t.Helper()
 	b, err := io.ReadAll(c)

@@ -146,7 +146,7 @@ func TestQ1AnswersHoldMemory(t *testing.T) {
 
 // TestBodyTime: a body has a time for all and what its size takes, a minute at most.
 func TestBodyTime(t *testing.T) {
-	for n, want := range map[int]time.Duration{0: 10 * time.Second, 64 << 10: 11 * time.Second, 1 << 20: 26 * time.Second, 8 << 20: time.Minute, maxBody: time.Minute} {
+	for n, want := range map[int]time.Duration{0: 10 * time.Second, 64 << 10: 11 * time.Second, 1 << 20: 26 * time.Second, 8 << 20: time.Minute, MaxBodyBytes: time.Minute} {
 		if got := bodyTime(n, time.Minute); got != want {
 			t.Errorf("%d bytes: %v, want %v", n, got, want)
 		}

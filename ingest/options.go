@@ -184,8 +184,8 @@ func (o *Options) validate() error {
 		return errors.New("ingest: Options.Now is nil; pass the wall clock, such as time.Now")
 	case o.Rand == nil:
 		return errors.New("ingest: Options.Rand is nil; pass a source of randomness, such as crypto/rand.Reader")
-	case o.BodyBytes < 1024 || o.BodyBytes > maxBody:
-		return fmt.Errorf("ingest: Options.BodyBytes is %d; it must be from 1024 to %d bytes", o.BodyBytes, maxBody)
+	case o.BodyBytes < 1024 || o.BodyBytes > MaxBodyBytes:
+		return fmt.Errorf("ingest: Options.BodyBytes is %d; it must be from 1024 to %d bytes", o.BodyBytes, MaxBodyBytes)
 	case o.RecordBytes < o.BodyBytes+recordHead:
 		// An encoded event is shorter than its JSON, so that this is enough.
 		return fmt.Errorf("ingest: Options.RecordBytes is %d; it must be at least BodyBytes + %d = %d bytes, or a body could make a record the log refuses",
@@ -205,8 +205,9 @@ func (o *Options) validate() error {
 }
 
 const (
-	// maxBody keeps positions in a body within what the scanner addresses.
-	maxBody = 512 << 20
+	// MaxBodyBytes is the greatest Options.BodyBytes: positions in a body stay within
+	// what the scanner addresses.
+	MaxBodyBytes = 512 << 20
 	// recordHead is at least the length of a record before its events.
 	recordHead = 128
 )

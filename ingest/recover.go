@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"strings"
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
@@ -21,7 +22,7 @@ func recovering(opts Options, handler fasthttp.RequestHandler) fasthttp.RequestH
 		defer func() {
 			if r := recover(); r != nil {
 				path := string(ctx.Path())
-				panics.Report(opts.Metrics, opts.Logger, string(ctx.Method())+" "+path, r)
+				panics.Report(opts.Metrics, opts.Logger, string(ctx.Method())+" "+withoutValues(path), r)
 				ctx.Response.Reset()
 				opts.Refuse(ctx, path, fasthttp.StatusInternalServerError, textPanic)
 				ctx.SetConnectionClose() // the body may not be read to its end
@@ -29,6 +30,26 @@ func recovering(opts Options, handler fasthttp.RequestHandler) fasthttp.RequestH
 		}()
 		handler(ctx)
 	}
+}
+
+// withoutValues cuts a path behind the name of what it is about, since what follows may
+// be an id, an e-mail or a token.
+func withoutValues(path string) string {
+	keep := 1
+	for prefix, parts := range map[string]int{"/console/api/v1/": 4, "/api/v1/": 3, "/v1/": 2} {
+		if strings.HasPrefix(path, prefix) {
+			keep = parts
+		}
+	}
+	for i := range path {
+		if path[i] != '/' || i == 0 {
+			continue
+		}
+		if keep--; keep == 0 {
+			return path[:i] + "/…"
+		}
+	}
+	return path
 }
 
 // GuardStream returns a body for an answer which is read after its handler has

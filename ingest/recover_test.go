@@ -102,6 +102,23 @@ func TestPanicDoesNotEndTheProcess(t *testing.T) {
 	c.expect(202, `"success":true`, false)
 }
 
+func TestPathsWithoutValues(t *testing.T) {
+	for path, want := range map[string]string{
+		"/api/v1/contacts/ann@example.com/devices": "/api/v1/contacts/…",
+		"/api/v1/contacts":                         "/api/v1/contacts",
+		"/console/api/v1/profiles/prf_1":           "/console/api/v1/profiles/…",
+		"/v1/email/send":                           "/v1/email/…",
+		"/t/abc":                                   "/t/…",
+		"/healthz":                                 "/healthz",
+		"/":                                        "/",
+		"":                                         "",
+	} {
+		if got := withoutValues(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
 // TestPanicGivesMemoryBack: a request of Surface B that panics keeps no memory.
 func TestPanicGivesMemoryBack(t *testing.T) {
 	node := submitFunc(func(*resolver.Outcome) { panic("the submitter is broken") })

@@ -57,7 +57,7 @@ func (d *Dispatcher) takeUp() error {
 	return nil
 }
 
-// knows tells whether a campaign is being sent here, or is about to be.
+// knows reports whether a campaign is being sent here, or is about to be.
 func (d *Dispatcher) knows(key runKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -105,7 +105,7 @@ func (r *run) send(ctx context.Context) {
 	}
 }
 
-// moved tells whether an error means that another node goes on with the run, or
+// moved reports whether an error means that another node goes on with the run, or
 // this one when the log is back. Embedded there is neither.
 func (r *run) moved(err error) bool {
 	return r.epoch != 0 && (resolver.IsSuperseded(err) || errors.Is(err, errMoved) || errors.Is(err, resolver.ErrNotOwner) ||

@@ -17,7 +17,7 @@ import (
 //   - reservations, by both forms.
 
 // foldedHash hashes the folded form of an e-mail, apart from all identifiers.
-// other tells whether that is another than the normal form.
+// other reports whether that is another than the normal form.
 func (a *account) foldedHash(m *Machine, email []byte) (h hash128, other bool) {
 	if x, ok := unmaskEmail(email); ok {
 		return x[mailAlike], x[mailFoldedIdentity] != x[mailIdentity]
@@ -67,7 +67,7 @@ func alikeKey(account uint64, f, h hash128) string {
 	return entityKey(account, entityAlike, string(f[:])+string(h[:]))
 }
 
-// hasEmail tells whether an e-mail, or one that differs from it in case alone, is
+// hasEmail reports whether an e-mail, or one that differs from it in case alone, is
 // on file: with a profile of the account other than except, or as the e-mail of a
 // contact of another account.
 func (a *account) hasEmail(m *Machine, email string, except uint32) bool {

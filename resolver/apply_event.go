@@ -96,7 +96,7 @@ type resolved struct {
 type whose bool
 
 const (
-	someIdentifier whose = false // an event is somebody's
+	someIdentifier whose = false // an event names a profile
 	anyIdentifiers whose = true  // a contact may have none, and any text for an e-mail
 )
 

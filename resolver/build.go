@@ -222,7 +222,7 @@ func (p *partition) scanProfiles(ctx context.Context, account uint64, w *engine.
 	return p.appendChunk(ctx, account, chunk)
 }
 
-// wants tells whether one of the leaves or states is still being built.
+// wants reports whether one of the leaves or states is still being built.
 func (p *partition) wants(account uint64, ids ...uint32) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -132,7 +132,7 @@ func (m *Machine) returnCredits(a *account, x *Campaign, r *CampaignRun) {
 	r.Returned = n
 }
 
-// takePaid tells whether the credit of one more pending message is still paid, and
+// takePaid reports whether the credit of one more pending message is still paid, and
 // has not been given back.
 func (r *CampaignRun) takePaid() bool {
 	if r.Returned == 0 {

@@ -129,7 +129,7 @@ type VariantCounts struct {
 	Clicked uint64 `json:"clicked"`
 }
 
-// Busy tells whether the run goes on.
+// Busy reports whether the run goes on.
 func (r *CampaignRun) Busy() bool {
 	return r != nil && (r.Status == RunSending || r.Status == RunTesting)
 }
@@ -354,7 +354,7 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 	return nil
 }
 
-// sentToPast tells whether somebody who became part of the profile was sent to.
+// sentToPast reports whether somebody who became part of the profile was sent to.
 func sentToPast(sent *roaring.Bitmap, d *document) bool {
 	return slices.ContainsFunc(d.merged, func(p mergedProfile) bool { return sent.Contains(p.ordinal) })
 }

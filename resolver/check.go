@@ -27,11 +27,16 @@ func CheckStart(fsys vfs.FS, dir, logName string, partition int, start, end int6
 	if err != nil {
 		return err
 	}
-	from := f.Next
+	return checkStored(have, f.historyFrom(), start, end)
+}
+
+// historyFrom is the first record whose rows are in the spool, or come from the log
+// behind the checkpoint.
+func (f *manifest) historyFrom() int64 {
 	if len(f.Spool) > 0 {
-		from = f.Spool[0].From
+		return f.Spool[0].From
 	}
-	return checkStored(have, from, start, end)
+	return f.Next
 }
 
 // likely is the manifest that the state is loaded from unless files behind it turn out

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -149,11 +150,13 @@ type written struct {
 
 // checkpoints writes and opens the checkpoints of one partition.
 type checkpoints struct {
-	fs   vfs.FS
-	dir  string  // of the partition
-	log  string  // names the log that the state follows from
-	took *phases // of the opening; nil when none is under way
-	// damaged is told of damage to the store's files that is found while it is open.
+	fs  vfs.FS
+	dir string // of the partition
+	// source is the partition's directory that checkpoints are loaded from; empty is dir.
+	source string
+	log    string  // names the log that the state follows from
+	took   *phases // of the opening; nil when none is under way
+	// damaged is called with damage to the store's files that is found while it is open.
 	damaged func(error)
 	// sums are the files of the checkpoint loaded or written last, by path. Used by
 	// one goroutine: the one that loads, then the one that writes.
@@ -490,7 +493,7 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 // are linked, others copied. The zero manifest is the empty state.
 func (c *checkpoints) restore(f manifest) error {
 	c.keepSums(f.Files)
-	from := c.path(dirCheckpoints, checkpointName(f.Next))
+	from := c.fs.PathJoin(cmp.Or(c.source, c.dir), dirCheckpoints, checkpointName(f.Next))
 	if err := c.fs.MkdirAll(c.path(dirLive), 0o700); err != nil {
 		return err
 	}

@@ -56,6 +56,9 @@ type ContactUpdate struct {
 type ContactReply struct {
 	ID      string `json:"id"`
 	Created bool   `json:"created"` // the profile was made by this command
+	// Warning names identifiers that were not added because the profile may have no
+	// more; "" when all were.
+	Warning string `json:"warning,omitempty"`
 }
 
 func (m *Machine) createContact(cmd *command, c ContactCreate) *Refusal {
@@ -167,7 +170,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)
 	}
-	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created})
+	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded], "user.", "")})
 	return nil
 }
 

@@ -162,7 +162,7 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
 	m.amend(cmd, o, d, engine.FieldDevices, x)
 }
 
-// sameDevice tells whether two devices have one address, one of which may be masked.
+// sameDevice reports whether two devices have one address, one of which may be masked.
 func (m *Machine) sameDevice(a *account, v, x *device) bool {
 	if isMasked(v.address) != isMasked(x.address) {
 		return m.deviceHash(a, v.kind, v.address) == m.deviceHash(a, x.kind, x.address)

@@ -31,12 +31,12 @@ type disk struct {
 
 func newDisk(log *slog.Logger) *disk { return &disk{log: log, closing: make(chan struct{})} }
 
-// isFull tells whether the error is that of a full file system or of a quota used up.
+// isFull reports whether the error is that of a full file system or of a quota used up.
 func isFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// full tells whether there was no space at the last try.
+// full reports whether there was no space at the last try.
 func (d *disk) full() bool { return d != nil && (d.store.Load() || d.checkpoint.Load()) }
 
 // storeErr is why Pebble cannot write at present, nil if it can.
@@ -47,7 +47,7 @@ func (d *disk) storeErr() error {
 	return fmt.Errorf("the state's store waits for space: %w", syscall.ENOSPC)
 }
 
-// sayEvery is how often the log is told that the disk is full.
+// sayEvery is how often a log line says that the disk is full.
 const sayEvery = 60
 
 // note remembers that a try has failed, and tells the log once in a while.

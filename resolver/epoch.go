@@ -135,7 +135,7 @@ type tenure struct {
 	}
 }
 
-// reigns tells whether the newest epoch is this node's, and which it is. Embedded
+// reigns reports whether the newest epoch is this node's, and which it is. Embedded
 // there is none: its number is 0. A partition that has known epochs is a
 // cluster's, and not of a node without an id.
 func (p *partition) reigns() (epoch uint64, ok bool) {
@@ -144,7 +144,7 @@ func (p *partition) reigns() (epoch uint64, ok bool) {
 	return own, own == newest && (own != 0) == (p.node.opts.NodeID != "")
 }
 
-// acts tells whether this node acts for the partition, and under which epoch.
+// acts reports whether this node acts for the partition, and under which epoch.
 func (p *partition) acts() (epoch uint64, ok bool) {
 	epoch, ok = p.reigns()
 	return epoch, ok && !p.tenure.ended.Load()
@@ -227,7 +227,7 @@ func (n *Node) Epoch(partition int) (e Epoch, ok bool) {
 	return p.mu.m.epoch, p.mu.m.epoch.Number != 0
 }
 
-// Acts tells whether this node acts for a partition: it is here and the newest
+// Acts reports whether this node acts for a partition: it is here and the newest
 // epoch is this node's. [Node.Changed] says when that may have changed. One that
 // is here for which the node does not act was taken by another: whoever decides
 // on ownership gives it back, or takes it again once it is sure.
@@ -243,6 +243,6 @@ func (n *Node) Acts(partition int) bool {
 	return ok
 }
 
-// Clustered tells whether several nodes reach the log: partitions come and go, and
+// Clustered reports whether several nodes reach the log: partitions come and go, and
 // what the node carries out is claimed.
 func (n *Node) Clustered() bool { return n.opts.NodeID != "" }

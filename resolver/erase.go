@@ -152,10 +152,10 @@ func (t *erasing) key(account uint64) string {
 	return erasedKey(account, erasedTask, binary.BigEndian.AppendUint64(nil, uint64(t.UpTo)))
 }
 
-// gone tells whether nothing is left of a profile.
+// gone reports whether nothing is left of a profile.
 func (a *account) gone(ordinal uint32) bool { return a.headers.get(ordinal).flags&flagErased != 0 }
 
-// erased tells whether an identifier is kept out.
+// erased reports whether an identifier is kept out.
 func (a *account) erased(h hash128) bool {
 	if len(a.erasures) == 0 {
 		return false

@@ -48,12 +48,42 @@ func (p *partition) eraseLoop(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
+			p.eraseFailed.Store(true)
+			p.progress.signal()
 			wait = min(2*wait, eraseRetryMax)
 			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.erasures, "retry_in", wait, "error", err)
 			p.pause(ctx, wait)
 		default:
+			p.eraseFailed.Store(false)
 			p.log.Info("erased", "profiles", b.erasures, "refused_up_to", b.refused.UpTo)
 			wait = erasePause
+		}
+	}
+}
+
+// waitErased waits until what was erased is out of history, the log and all
+// checkpoints but the last one that a stop replaces. It returns early when ctx ends,
+// when an attempt fails, and where another node sees to it.
+func (p *partition) waitErased(ctx context.Context) {
+	_, redacts := p.node.opts.Log.(redactingLog)
+	for ctx.Err() == nil {
+		changed := p.progress.wait()
+		p.mu.RLock()
+		pending := false
+		if p.mu.m != nil {
+			_, pending = p.mu.m.nextErasures(p.id, redacts)
+		}
+		p.mu.RUnlock()
+		if _, leads := p.reigns(); !pending || !leads || p.eraseFailed.Load() {
+			return
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		case <-p.failed:
+			return
+		case <-p.left:
+			return
 		}
 	}
 }

@@ -152,7 +152,7 @@ func await(t *testing.T, n *Node) {
 	t.Fatal("the erasure does not end")
 }
 
-// fileHolds tells whether a file below the root holds the text.
+// fileHolds reports whether a file below the root holds the text.
 func fileHolds(t *testing.T, fs vfs.FS, text string) bool {
 	t.Helper()
 	var walk func(dir string) bool

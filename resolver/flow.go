@@ -228,7 +228,7 @@ func fieldOf(path string) engine.Fields {
 // soon notes that something of a live flow may be due earlier than known.
 func (x *flowSet) soon(ms int64) { x.due = min(x.due, ms) }
 
-// busy tells whether there is work for the next record.
+// busy reports whether there is work for the next record.
 func (a *account) flowsBusy(nowMs int64) bool {
 	x := &a.flows
 	if x.queue.waiting() {

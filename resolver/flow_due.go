@@ -51,7 +51,7 @@ func (m *Machine) advanceFlows(c *command, budget int) int {
 	return 0
 }
 
-// mayCatchUp tells whether the outbox has room for those who are pending: events
+// mayCatchUp reports whether the outbox has room for those who are pending: events
 // and waits go first.
 func (a *account) mayCatchUp() bool { return len(a.outbox.items) < maxOutbox/2 }
 

@@ -186,7 +186,7 @@ func (o *flowOracle) merge(winner, loser int) {
 	}
 }
 
-// consent records an opt-in or opt-out, and tells whether it changed anything.
+// consent records an opt-in or opt-out, and reports whether it changed anything.
 func (o *flowOracle) consent(p int, channel, status, source string) bool {
 	x := o.people[p]
 	number := byte(slices.Index(consentStatuses, status))
@@ -239,7 +239,7 @@ func (o *flowOracle) ownerOf(email string) int {
 	return -1
 }
 
-// contact makes a contact or, with a list, puts one on it. It tells whether that
+// contact makes a contact or, with a list, puts one on it. It reports whether that
 // is refused.
 func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 	p := o.ownerOf(c.Email)

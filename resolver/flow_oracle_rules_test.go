@@ -354,7 +354,7 @@ func (o *flowOracle) named(c FlowTrigger) int {
 	return -1
 }
 
-// call enrols somebody by name. It tells whether that is refused, or was done by
+// call enrols somebody by name. It reports whether that is refused, or was done by
 // the same key before.
 func (o *flowOracle) call(f *oracleFlow, c FlowTrigger) (refused, repeated bool) {
 	p := o.named(c)

@@ -177,7 +177,7 @@ func (o *flowOracle) carryOn(f *oracleFlow, p int, w *flows.Enrolment, at int64)
 	}
 }
 
-// step carries out the step a way stands at, and tells whether it may go on.
+// step carries out the step a way stands at, and reports whether it may go on.
 func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bool {
 	s := &f.def.Steps[w.Step]
 	x := o.people[p]

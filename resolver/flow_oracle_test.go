@@ -246,7 +246,7 @@ func (o *flowOracle) rank(id string) (r int) {
 	return r
 }
 
-// there tells whether a person is one of their own and not erased.
+// there reports whether a person is one of their own and not erased.
 func (o *flowOracle) there(p int) bool { return o.who.profiles[p].winner == p && !o.people[p].gone }
 
 func (o *flowOracle) member(root *segment.Node, p int, at int64) bool {

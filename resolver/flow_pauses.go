@@ -2,7 +2,7 @@ package resolver
 
 import "slices"
 
-// wasPaused tells whether the flow was paused at an instant. What is due with the
+// wasPaused reports whether the flow was paused at an instant. What is due with the
 // record that pauses comes before the pause, what is due with the one that resumes
 // after it.
 func (f *flowState) wasPaused(ms int64) bool {

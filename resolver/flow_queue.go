@@ -84,7 +84,7 @@ func waitingKey(account, seq uint64) string {
 	return entityKey(account, entityWaiting, string(binary.BigEndian.AppendUint64(nil, seq)))
 }
 
-// mustWait tells whether somebody is to be enrolled by a later record.
+// mustWait reports whether somebody is to be enrolled by a later record.
 func (m *Machine) mustWait(a *account, t *flowTrigger) bool {
 	return !t.own && !t.call && !m.draining && (m.enrolBudget <= 0 || a.flows.queue.waiting())
 }

@@ -118,7 +118,7 @@ func (m *Machine) react(c *command) {
 	m.triggers = m.triggers[:0]
 }
 
-// enrol begins somebody's way through a flow and carries it on.
+// enrol begins a profile's way through a flow and carries it on.
 func (m *Machine) enrol(c *command, t *flowTrigger) {
 	a, f, o := c.account, t.f, c.account.root(t.o)
 	switch {
@@ -156,7 +156,7 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 	m.carryOn(c, f, o, e, t.atMs)
 }
 
-// missed notes that somebody's turn finds the flow paused: by the last credit, it
+// missed notes that a profile's turn finds the flow paused: by the last credit, it
 // may be, which an enrolment before it took in the same record. Of a segment it
 // counts as having entered (or left) during the pause; other triggers are missed.
 func (f *flowState) missed(o uint32) {

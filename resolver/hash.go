@@ -117,37 +117,56 @@ func hashMap[V any](put func([]byte), entities map[string]V) {
 	}
 }
 
-// hashKeys hashes the idempotency keys that still count for some account.
+// hashKeys hashes the idempotency keys that still count for some account, in order. It
+// holds those in memory that are in no run.
 func (m *Machine) hashKeys(put func([]byte)) error {
-	all := map[hash128]idempotencyValue{}
-	for _, r := range m.keys.runs {
-		c, err := r.cursor()
-		for ; err == nil && !c.done; err = c.next() {
-			all[c.cur.hash] = c.cur.idempotencyValue
-		}
-		if err != nil {
-			return err
-		}
-	}
-	for _, k := range []answers{m.keys.sealing, m.keys.recent} {
-		k.each(func(h hash128, v idempotencyValue) { all[h] = v })
-	}
 	from := m.logTime
 	for _, a := range m.accounts {
 		from = min(from, a.keysFromMs(m.logTime))
 	}
-	keys := make([]hash128, 0, len(all))
-	for k, v := range all {
-		if v.atMs > from {
-			keys = append(keys, k)
+	newest := map[hash128]idempotencyValue{}
+	for _, k := range []answers{m.keys.sealing, m.keys.recent} {
+		k.each(func(h hash128, v idempotencyValue) { newest[h] = v })
+	}
+	inMemory := slices.SortedFunc(maps.Keys(newest), func(x, y hash128) int { return slices.Compare(x[:], y[:]) })
+	var cursors []*runCursor // oldest first
+	for _, r := range m.keys.runs {
+		c, err := r.cursor()
+		if err != nil {
+			return err
+		}
+		cursors = append(cursors, c)
+	}
+	for {
+		var best *runCursor
+		for _, c := range cursors {
+			// Of equal hashes the one in the newest run counts.
+			if !c.done && (best == nil || slices.Compare(c.cur.hash[:], best.cur.hash[:]) <= 0) {
+				best = c
+			}
+		}
+		var e runEntry
+		switch {
+		case len(inMemory) > 0 && (best == nil || slices.Compare(inMemory[0][:], best.cur.hash[:]) <= 0):
+			e = runEntry{inMemory[0], newest[inMemory[0]]}
+			inMemory = inMemory[1:]
+		case best != nil:
+			e = best.cur
+		default:
+			return nil
+		}
+		for _, c := range cursors {
+			for !c.done && c.cur.hash == e.hash {
+				if err := c.next(); err != nil {
+					return err
+				}
+			}
+		}
+		if e.atMs > from {
+			put(e.hash[:])
+			put(mustJSON([2]int64{e.atMs, int64(e.ordinal)}))
 		}
 	}
-	slices.SortFunc(keys, func(x, y hash128) int { return slices.Compare(x[:], y[:]) })
-	for _, k := range keys {
-		put(k[:])
-		put(mustJSON([2]int64{all[k].atMs, int64(all[k].ordinal)}))
-	}
-	return nil
 }
 
 // StateHash returns the hash of a partition's state and the offset it belongs

@@ -69,7 +69,7 @@ func (h hasher) identityHash(kind IdentityKind, raw []byte, buf *[]byte) (sum ha
 	return h.sum(b), true
 }
 
-// isBlank tells whether nothing of a value can be seen: white space and
+// isBlank reports whether nothing of a value can be seen: white space and
 // characters of no width only.
 func isBlank(b []byte) bool {
 	if b[0] > ' ' && b[0] < utf8.RuneSelf {

@@ -70,7 +70,7 @@ func unmask(letter byte, text []byte, n int) (hashes [mailHashes]hash128, ok boo
 	return hashes, true
 }
 
-// isMasked tells whether a text is a masked value, whatever it stands for.
+// isMasked reports whether a text is a masked value, whatever it stands for.
 func isMasked[T string | []byte](text T) bool { return len(text) > 0 && text[0] == maskByte }
 
 // unmaskIdentity is the hash of a masked identifier.
@@ -142,7 +142,7 @@ func (a *account) maskText(letter byte, text string) string {
 	return string(maskOf(letter, a.hasher.sum(append([]byte{0xfa, letter}, text...))))
 }
 
-// isPlaceholder tells whether an identifier of an event is a placeholder; of a masked
+// isPlaceholder reports whether an identifier of an event is a placeholder; of a masked
 // one its hash tells.
 func (m *Machine) isPlaceholder(a *account, kind IdentityKind, raw []byte, h hash128) bool {
 	if !isMasked(raw) {
@@ -210,7 +210,7 @@ func (a *account) maskValue(out, v []byte) []byte {
 	return append(out, '"')
 }
 
-// tooLarge tells whether an object is, by the length that it had before it was masked.
+// tooLarge reports whether an object is, by the length that it had before it was masked.
 func tooLarge(obj []byte) bool { return len(obj) > maxObjectBytes && unmaskedLen(obj) > maxObjectBytes }
 
 // unmaskedLen is the length of an object before it was masked.

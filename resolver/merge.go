@@ -97,7 +97,7 @@ func (d *document) foldConsents(o *document) {
 	}
 }
 
-// onlyComplained tells whether a complaint is all that was said of a channel.
+// onlyComplained reports whether a complaint is all that was said of a channel.
 func (d *document) onlyComplained(channel byte) bool {
 	return d.blocked(channel) == blockComplained && d.consentOf(channel) == nil
 }
@@ -121,7 +121,7 @@ func (d *document) foldConsent(c consentState) {
 	d.consents = append(d.consents, c)
 }
 
-// over tells whether c holds rather than o when two profiles become one.
+// over reports whether c holds rather than o when two profiles become one.
 func (c *consentState) over(o *consentState) bool {
 	refused, other := c.status == consentUnsubscribed, o.status == consentUnsubscribed
 	switch {

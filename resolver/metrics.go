@@ -16,7 +16,7 @@ type Stats struct {
 	Checkpoints, CheckpointNanoseconds, FreezeMaxNanoseconds int64
 	// LastCheckpoint is the offset of the newest checkpoint.
 	LastCheckpoint int64
-	// Shared tells whether checkpoints are published; SharedOffset is the offset of
+	// Shared reports whether checkpoints are published; SharedOffset is the offset of
 	// the newest one known to be (-1 for none), SharedFailures how often that
 	// failed, SharedFailing whether it did the last time.
 	Shared                       bool

@@ -28,7 +28,7 @@ type Remote interface {
 // slot is the place of a partition in a node, whether it is here or not.
 type slot struct {
 	// turn is held while the partition is taken, released or closing. It is a
-	// channel because who waits for it has a context.
+	// channel because callers wait for it with a context.
 	turn chan struct{}
 	mu   struct {
 		sync.Mutex
@@ -90,7 +90,7 @@ func (n *Node) Partitions() int { return len(n.partitions) }
 // PartitionOf is the partition of an account.
 func (n *Node) PartitionOf(account uint64) int { return int(account % uint64(len(n.partitions))) }
 
-// Owns tells whether the partition is loaded and answers here.
+// Owns reports whether the partition is loaded and answers here.
 func (n *Node) Owns(partition int) bool {
 	return partition >= 0 && partition < len(n.partitions) && n.partitions[partition].Load() != nil
 }
@@ -263,6 +263,11 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 
 // close ends the node's partitions, those being taken and released among them.
 func (n *Node) close(ctx context.Context) (err error) {
+	for i := range n.partitions {
+		if p := n.partitions[i].Load(); p != nil {
+			p.waitErased(ctx)
+		}
+	}
 	n.endLife()
 	for i := range n.slots {
 		n.slots[i].turn <- struct{}{} // and kept: nothing is taken any more

@@ -281,7 +281,7 @@ func (s *ownedSim) patience(rng *rand.Rand) (context.Context, context.CancelFunc
 	return context.WithTimeout(context.Background(), pick(rng, time.Millisecond, 20*time.Millisecond, time.Second))
 }
 
-// expected tells whether an error is one that clients are to try again after.
+// expected reports whether an error is one that clients are to try again after.
 func (s *ownedSim) expected(err error) bool {
 	both := errors.Is(err, ErrNotOwner) && errors.Is(err, ErrUnavailable)
 	return !both && (errors.Is(err, ErrNotOwner) || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOverloaded) || errors.Is(err, context.DeadlineExceeded))

@@ -28,6 +28,9 @@ type partition struct {
 	applied  atomic.Int64 // offset of the next record to apply
 	appended atomic.Int64 // offset behind the newest record this node appended
 	progress *broadcast
+	// eraseFailed says that the newest attempt to take the erased out of all files
+	// failed. The erase loop sets it; a stop reads it.
+	eraseFailed atomic.Bool
 	// currentMs is when the newest barrier began that was passed (Unix ms).
 	currentMs atomic.Int64
 	// published is written while mu is held and read without it.

@@ -158,7 +158,7 @@ func (p *partition) promising(offset, start, end int64) (c candidate, err error)
 	case errors.Is(err, ErrNewer):
 		return c, err
 	case errors.Is(err, errOtherLog):
-		// A whole one is somebody's state, and not to be thrown away.
+		// A whole one belongs to another log, and is not to be thrown away.
 		if damage := p.ckpt.verify(c.manifest); damage != nil {
 			return c, damage
 		}

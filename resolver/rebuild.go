@@ -186,6 +186,7 @@ func (p *partition) openRebuild(stored int64) (*rebuild, error) {
 		if err != nil || offset > stored {
 			continue
 		}
+		p.log.Info("the rebuilding of history goes on where it was cut off", "records", offset)
 		return b, b.load(candidate{f, ids})
 	}
 	// Its checkpoints are of no use, but it stays: it is a mark, too.
@@ -310,8 +311,15 @@ func (p *partition) eraseAgain(ctx context.Context, upTo int64) error {
 func (p *partition) erasedProfiles() map[uint64][]uint32 {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
+	if p.mu.m == nil {
+		return nil
+	}
+	return p.mu.m.erasedProfiles()
+}
+
+func (m *Machine) erasedProfiles() map[uint64][]uint32 {
 	out := map[uint64][]uint32{}
-	for _, a := range p.accountsByIndex() {
+	for _, a := range m.byIndex {
 		for o := range a.headers.n {
 			if a.gone(o) {
 				out[a.number] = append(out[a.number], o)

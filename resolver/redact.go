@@ -47,7 +47,7 @@ type redactor struct {
 	marked func(h hash128) (at int64, ok bool)
 	// owner is the live profile that has an identifier, or noOrdinal.
 	owner func(h hash128) uint32
-	// whose is the profile that an id names, merged or erased; gone tells whether an
+	// whose is the profile that an id names, merged or erased; gone reports whether an
 	// ordinal is of one that was erased.
 	whose    func(id string) (uint32, bool)
 	gone     func(ordinal uint32) bool
@@ -174,7 +174,7 @@ func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers)
 	return x
 }
 
-// isPlaceholder tells whether a value is one of the account's. The set is made when it
+// isPlaceholder reports whether a value is one of the account's. The set is made when it
 // is needed: it has scratch memory, and the account's own is in use.
 func (r *redactor) isPlaceholder(raw []byte) bool {
 	if r.a.placeholders.values == nil {
@@ -243,7 +243,7 @@ func (r *redactor) key(key []byte) []byte {
 	return maskOf(maskKey, r.a.hasher.idempotencyHash(key, &r.scratch.normal))
 }
 
-// erased tells whether an id names a person who is erased.
+// erased reports whether an id names a person who is erased.
 func (r *redactor) erased(id string) bool {
 	o, ok := r.whose(id)
 	return ok && r.isErased(o)

@@ -330,7 +330,7 @@ func TestReplayOfRedactedLog(t *testing.T) {
 	}
 }
 
-// mixed tells whether an event of the record names an erased person and another.
+// mixed reports whether an event of the record names an erased person and another.
 func (w *redactWorld) mixed(offset int64) bool {
 	env, body, _ := eventlog.DecodeEnvelope(w.log[offset])
 	if env.Kind != eventlog.KindEvents {
@@ -354,7 +354,7 @@ func (w *redactWorld) mixed(offset int64) bool {
 	return false
 }
 
-// mayStay tells whether a record names nobody who was ever stored.
+// mayStay reports whether a record names nobody who was ever stored.
 func mayStay(w *redactWorld, rec []byte) bool {
 	env, body, _ := eventlog.DecodeEnvelope(rec)
 	a := w.m.accounts[env.Account]

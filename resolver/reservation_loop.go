@@ -122,7 +122,7 @@ func settleDue(ctx context.Context, due map[uint64][]EmailNames, partitionOf fun
 	return faults
 }
 
-// settle settles reservations of one account. reached tells whether the account's
+// settle settles reservations of one account. reached reports whether the account's
 // partition answered.
 func settle(ctx context.Context, account uint64, list []EmailNames, accounts, directory ask) (reached bool, err error) {
 	reply, err := accounts(ctx, account, CommandEmailSettle, EmailSettle{list})

@@ -251,7 +251,7 @@ func (s *emailSim) look() {
 	}
 }
 
-// has tells whether an e-mail is on file with the account, or with another as the
+// has reports whether an e-mail is on file with the account, or with another as the
 // directory knows.
 func (s *emailSim) has(account uint64, email string) bool {
 	m, directory := s.part(account).m, s.parts[0].m

@@ -22,7 +22,7 @@ type emailCommand struct {
 	add    ListAdd
 }
 
-// takesEmail tells whether a command may give a contact an e-mail. These are all:
+// takesEmail reports whether a command may give a contact an e-mail. These are all:
 // events reserve nothing, and flows set no identifiers.
 func takesEmail(name string) bool {
 	return name == CommandContactCreate || name == CommandContactUpdate || name == CommandListAdd

@@ -32,7 +32,7 @@ type frozenEngine struct {
 	state   *engine.Frozen
 }
 
-// wholeSegments tells whether the next file should hold all values: when the
+// wholeSegments reports whether the next file should hold all values: when the
 // later files have outgrown the first, or are too many.
 func wholeSegments(chain []segmentFile) bool {
 	if len(chain) == 0 || len(chain) >= maxSegmentFiles {

@@ -42,7 +42,7 @@ func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*sto
 }
 
 // openStoreOn is openStore on a disk that may be full; nil is one that is not.
-// damaged, unless it is nil, is told of every damage to the store's files that is
+// damaged, unless it is nil, is called with every damage to the store's files that is
 // found later, from any goroutine.
 func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger, damaged func(error)) (*store, error) {
 	if d != nil {

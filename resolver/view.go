@@ -152,7 +152,7 @@ func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 func (v *View) Resolve(id ProfileID) (ordinal uint32, ok bool) { return v.a.resolve(id) }
 
 // ResolveText is [View.Resolve] of an id as clients send it. Text that is no id
-// is an id nobody has.
+// is an id that no profile has.
 func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.resolveText(id) }
 
 // ProfileID is the id of an ordinal of the state. For one that history tells of, see

@@ -5,6 +5,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -19,16 +22,36 @@ const (
 	maxSpans = 2000
 )
 
-func (a *API) analyticsRoutes() []route {
-	var out []route
-	for path, handle := range map[string]func(*call) (any, error){
-		"overview": a.analyticsOverview, "performance": a.analyticsPerformance, "flows/overview": a.analyticsFlows,
-		"campaigns": a.analyticsCampaigns, "events": a.analyticsEvents, "segments": a.analyticsSegments, "contacts": a.analyticsContacts,
-	} {
-		out = append(out, route{method: "GET", path: "/analytics/" + path, permission: "analytics:read", handle: handle, timeout: historyTimeout})
-	}
-	// Behind the overview, so that it is not taken for an id.
-	return append(out, route{method: "GET", path: "/analytics/flows/{id}", permission: "analytics:read", handle: a.analyticsFlow, timeout: historyTimeout})
+func (a *API) analyticsOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Analytics", Title: "Analytics",
+		About: "Numbers out of history, in a range of time. Opens and clicks of machines do not count."}, append(a.flowAnalytics(), []route{
+		{a.analyticsOverview, operation.Operation{Method: "GET", Path: "/analytics/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsOverview", Summary: "All of the account", Query: spanQueryShape(),
+			Data: shape.Object(shape.Req("range", timeRangeShape),
+				shape.Req("contacts", shape.Object(shape.Req("total", shape.Count(1204, "Profiles there are now.")), shape.Req("new", shape.Count(31, "Made in the range.")),
+					shape.Req("subscribed", shape.Count(1100, "Subscribed to e-mail now; null when they are too many to be counted.").OrNull()))),
+				shape.Req("lists", shape.Count(4, "")), shape.Req("segments", shape.Count(9, "")), shape.Req("campaigns", shape.Count(12, "")), shape.Req("flows", shape.Count(3, "")),
+				shape.Req("events", shape.Count(20412, "Events in the range.")), shape.Req("messages", messageCountsShape)),
+			Fails: []string{"from Input should be before to"}}},
+		{a.analyticsPerformance, operation.Operation{Method: "GET", Path: "/analytics/performance", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsPerformance", Summary: "Messages over time",
+			Query: append(spanQueryShape(), operation.Query("campaign_id", shape.CampaignID("Those of a campaign alone."))),
+			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
+			Fails: []string{"granularity Input should be 'hour', 'day', 'week' or 'month'"}}},
+		{a.analyticsCampaigns, operation.Operation{Method: "GET", Path: "/analytics/campaigns", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsCampaigns", Summary: "Messages by campaign", About: "The oldest campaign first.", Query: spanQueryShape(),
+			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.RunStatus())), ""), Paged: true}},
+		{a.analyticsEvents, operation.Operation{Method: "GET", Path: "/analytics/events", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsEvents", Summary: "Events by type",
+			Query: append(spanQueryShape(), operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))),
+			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("events", shape.List(shape.Object(
+				shape.Req("event_type", shape.Text("item_purchased", "")), shape.Req("events", shape.Count(210, "")), shape.Req("contacts", shape.Count(180, "People who did it.")),
+				shape.Req("series", shape.List(shape.Object(spanStartShape(), shape.Req("events", shape.Count(12, "")), shape.Req("contacts", shape.Count(11, ""))), "Spans with events.")),
+			), "")))}},
+		{a.analyticsSegments, operation.Operation{Method: "GET", Path: "/analytics/segments", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsSegments", Summary: "Sizes and moves of segments", Query: spanQueryShape(),
+			Data: shape.List(shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("name", shape.Text("Customers", "")),
+				shape.Req("size", shape.Count(512, "Members now; null while the segment is being built.").OrNull()),
+				shape.Req("entered", shape.Count(40, "Entries in the range.")), shape.Req("exited", shape.Count(7, "Exits in the range."))), ""), Paged: true}},
+		{a.analyticsContacts, operation.Operation{Method: "GET", Path: "/analytics/contacts", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsContacts", Summary: "Growth of contacts", About: "Of those there are now; at most 800 spans.", Query: spanQueryShape(),
+			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("new", shape.Count(31, "Made in the range.")), shape.Req("total", shape.Count(1204, "At its end.")),
+				shape.Req("series", shape.List(shape.Object(spanStartShape(), shape.Req("new", shape.Count(3, "")), shape.Req("total", shape.Count(1204, "At the end of the span."))), "")))}},
+	}...)}
 }
 
 // span is the time that an answer is about: from ≤ t < to.
@@ -208,8 +231,8 @@ type messageCounts struct {
 	BounceRate      float64 `json:"bounce_rate"`
 	ComplaintRate   float64 `json:"complaint_rate"`
 	UnsubscribeRate float64 `json:"unsubscribe_rate"`
-	BounceRateOK    bool    `json:"bounce_rate_ok"`
-	ComplaintRateOK bool    `json:"complaint_rate_ok"`
+	BounceRateOK    bool    `json:"bounce_rate_healthy"`
+	ComplaintRateOK bool    `json:"complaint_rate_healthy"`
 }
 
 func (t *tally) body() messageCounts {

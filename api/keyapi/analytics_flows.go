@@ -2,10 +2,27 @@ package keyapi
 
 import (
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
+
+func (a *API) flowAnalytics() []route {
+	steps := shape.List(shapes.FlowStepCount.Plus(
+		shape.Req("messages", messageCountsShape.OrNull()), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "Spans with messages.")),
+	), "In the order of the definition; messages are those of the range, null for steps that send none.")
+	return []route{
+		{a.analyticsFlows, operation.Operation{Method: "GET", Path: "/analytics/flows/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsFlows", Summary: "Flows", About: "Counts are since flows went live, of those there are; `in_range` and `series` also of those deleted since.", Query: spanQueryShape(),
+			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("total", shape.Count(3, "Flows.")), shape.Req("draft", shape.Count(1, "")), shape.Req("live", shape.Count(2, "")), shape.Req("paused", shape.Count(0, "")),
+				shape.Req("counts", shapes.FlowCounts), shape.Req("in_range", flowMovesShape), shape.Req("series", flowSeriesShape()), shape.Req("flows", shape.List(flowLineShape(), "The oldest first.")))}},
+		{a.analyticsFlow, operation.Operation{Method: "GET", Path: "/analytics/flows/{id}", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsFlow", Summary: "A flow and its steps", Query: spanQueryShape(),
+			Data:  flowLineShape(shape.Req("range", timeRangeShape), shape.Req("series", flowSeriesShape()), shape.Req("steps", steps)),
+			Fails: []string{"there is no flow with this id"}}},
+	}
+}
 
 // moveTypes are the events of entering and leaving flows, in the order of
 // [flowMoves].

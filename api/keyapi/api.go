@@ -28,14 +28,10 @@ func New(opts Options) (*API, error) {
 		return nil, err
 	}
 	a := &API{opts: opts, uses: newUses(), stop: make(chan struct{})}
-	a.surfaceA = &surface{
-		name: "a", prefix: "/api/v1", routes: a.routesA(), envelope: envelopeA{opts.Memory}, limiter: newLimiter(opts.Now),
-		perMinute: a.perMinuteA,
-	}
-	a.surfaceC = &surface{
-		name: "c", prefix: "/v1", routes: a.routesC(), envelope: envelopeC{opts.Rand, opts.Memory}, limiter: newLimiter(opts.Now),
-		perMinute: perMinuteC,
-	}
+	a.surfaceA = newSurface("a", a.groupsA(), opts.Now)
+	a.surfaceA.envelope, a.surfaceA.perMinute = envelopeA{opts.Memory}, a.perMinuteA
+	a.surfaceC = newSurface("c", a.groupsC(), opts.Now)
+	a.surfaceC.envelope, a.surfaceC.perMinute = envelopeC{opts.Rand, opts.Memory}, perMinuteC
 	known := api.KeyPermissions()
 	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
 		if err := s.check(known); err != nil {
@@ -59,7 +55,7 @@ func (a *API) Close() {
 func (a *API) Register(r *router.Router) {
 	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
 		h := a.serve(s)
-		r.ANY(s.prefix, h)
-		r.ANY(s.prefix+"/{path:*}", h)
+		r.ANY(s.Prefix, h)
+		r.ANY(s.Prefix+"/{path:*}", h)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -168,7 +169,7 @@ func TestNeverList(t *testing.T) {
 		}
 	}
 	// A route that asks for such a permission is a fault found at the start.
-	x := surface{name: "a", routes: []route{{method: "GET", path: "/x", permission: "users:read", handle: func(*call) (any, error) { return nil, nil }}}}
+	x := surface{Surface: operation.SurfaceA, name: "a", routes: []route{{func(*call) (any, error) { return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: "users:read"}}}}
 	if err := x.check(api.KeyPermissions()); err == nil || !strings.Contains(err.Error(), "users:read") {
 		t.Errorf("have %v", err)
 	}
@@ -215,7 +216,7 @@ func TestAPIKeys(t *testing.T) {
 		`{"name":"x","permissions":[]}`: "empty",
 		`{"name":"x","permissions":["segments:read","x"]}`:   "permissions[1]",
 		`{"name":"x","permissions":"segments:read"}`:         "array",
-		`{"name":"x","permissions":["segments:read"],"a":1}`: "no field",
+		`{"name":"x","permissions":["segments:read"],"a":1}`: "a is not a field of this call",
 	} {
 		if res, b := s.send("POST", api.Prefix+"/api-keys", body, "Authorization", "Bearer "+s.token); res.StatusCode != 400 || !strings.Contains(b, message) {
 			t.Errorf("%s: %d %s", body, res.StatusCode, b)

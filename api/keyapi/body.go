@@ -15,26 +15,46 @@ import (
 	"github.com/musterhq/muster/internal/jsonscan"
 )
 
-// decode reads the body, a JSON object, into v. Fields that v does not have are
-// passed over. A fault names the field in the form "channel Input should be …".
-func (c *call) decode(v any) error {
-	body, err := c.body()
+// check reads the body of a call and refuses what its operation does not take.
+func (c *call) check() error {
+	if err := c.op.CheckQuery(c.QueryArgs()); err != nil {
+		return Fail("%s", err)
+	}
+	switch {
+	case c.op.Body != nil:
+	case c.IsGet() || c.IsHead() || !c.isJSON():
+		return nil // and nobody reads a body
+	}
+	var err error
+	c.payload, err = c.body()
 	switch {
 	case err != nil:
 		return err
-	case len(body) == 0:
+	case len(c.payload) > 0:
+		text, err := jsonform.Canonical(c.payload)
+		if err == nil {
+			err = c.op.CheckBody(text)
+		}
+		return bodyFault(err)
+	case c.op.Body != nil && !c.op.Optional:
 		return Fail("body Field required")
 	}
-	return decodeObject(body, v)
+	return nil
 }
 
-// decodeOptional is decode where the body may be missing: v then stays as it is.
-func (c *call) decodeOptional(v any) error {
-	body, err := c.body()
-	if err != nil || len(body) == 0 {
-		return err
+// decode reads the body, a JSON object, into v, which stays as it is where an
+// optional body is missing. A fault names the field in the form "channel Input should
+// be …".
+func (c *call) decode(v any) error {
+	if len(c.payload) == 0 {
+		return nil
 	}
-	return decodeObject(body, v)
+	return decodeObject(c.payload, v)
+}
+
+func (c *call) isJSON() bool {
+	kind, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "application/json")
 }
 
 const textTooLarge = "body Input should have at most %d bytes"
@@ -56,8 +76,7 @@ func (c *call) body() ([]byte, error) {
 	}
 	body = bytes.TrimSpace(body)
 	// What has no body needs no type.
-	kind, _, _ := strings.Cut(string(c.Request.Header.ContentType()), ";")
-	if kind = strings.TrimSpace(kind); len(body) > 0 && !strings.EqualFold(kind, "application/json") {
+	if len(body) > 0 && !c.isJSON() {
 		return nil, failWith(codeMediaType, "Content-Type should be application/json")
 	}
 	return body, nil
@@ -65,7 +84,12 @@ func (c *call) body() ([]byte, error) {
 
 // decodeObject reads an object strictly: exact names, each once, and valid texts.
 func decodeObject(body []byte, v any) error {
-	err := jsonform.Decode(body, v, jsonform.Ignore)
+	return bodyFault(jsonform.Decode(body, v, jsonform.Ignore))
+}
+
+// bodyFault is what is wrong with a body.
+func bodyFault(err error) error {
+	var unknown *jsonform.UnknownError
 	var syntax *jsonscan.SyntaxError
 	var fault *jsonform.Error
 	var mistyped *json.UnmarshalTypeError
@@ -75,6 +99,8 @@ func decodeObject(body []byte, v any) error {
 		return nil
 	case errors.As(err, &f):
 		return f // a type of ours that decodes itself
+	case errors.As(err, &unknown):
+		return Fail("%s", unknown)
 	case errors.As(err, &syntax):
 		return Fail("body Input should be valid JSON, see byte %d: %s", syntax.Offset, syntax.Reason)
 	case errors.As(err, &fault) && fault.Path == "":
@@ -162,9 +188,10 @@ func orList(list []string) string {
 
 // limit reads the query's limit.
 func (c *call) limit() (int, error) {
-	n, ok := paging.Number(c.QueryArgs().Peek("limit"), 1, paging.MaxLimit, paging.DefaultLimit)
+	absent, most := c.op.Page()
+	n, ok := paging.Number(c.QueryArgs().Peek("limit"), 1, most, absent)
 	if !ok {
-		return 0, Fail("limit Input should be a whole number from 1 to %d", paging.MaxLimit)
+		return 0, Fail("limit Input should be a whole number from 1 to %d", most)
 	}
 	return n, nil
 }

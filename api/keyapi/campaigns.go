@@ -10,6 +10,9 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
@@ -25,18 +28,40 @@ type Campaigns interface {
 // goes on after it.
 const sendTimeout = 12 * time.Hour
 
-func (a *API) campaignRoutes() []route {
-	return []route{
-		{method: "POST", path: "/campaign", permission: "campaigns:write", handle: a.createCampaign},
-		{method: "GET", path: "/campaign", permission: "campaigns:read", handle: a.listCampaigns},
-		{method: "GET", path: "/campaign/{id}", permission: "campaigns:read", handle: a.getCampaign},
-		{method: "PATCH", path: "/campaign/{id}", permission: "campaigns:write", handle: a.updateCampaign},
-		{method: "DELETE", path: "/campaign/{id}", permission: "campaigns:write", handle: a.deleteCampaign},
-		{method: "POST", path: "/campaign/{id}/send", permission: "campaigns:write", handle: a.sendCampaign, timeout: sendTimeout},
-		{method: "GET", path: "/campaign/{id}/stats", permission: "campaigns:read", handle: a.campaignStats},
-		{method: "GET", path: "/campaign/{id}/recipients/activity", permission: "campaigns:read", handle: a.campaignActivity},
-		{method: "POST", path: "/campaign/{id}/ab-test/start", permission: "campaigns:write", handle: a.startABTest},
-	}
+func (a *API) campaignOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
+		About: "A campaign is one message to many. It goes to each person once, and never to who unsubscribed, bounced, complained, is suppressed or has not confirmed."}, []route{
+		{a.createCampaign, operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
+			About: "With channel 2, `type` and `date` are required. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
+			Body:  shape.Object(campaignFieldsShape(true)...), Data: shapes.Campaign,
+			Fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}}},
+		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
+		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
+		{a.updateCampaign, operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "What is left out stays. Refused while it is being sent.",
+			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
+		{a.deleteCampaign, operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
+			Fails: []string{"there is no campaign with this id"}}},
+		{a.sendCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
+			About: "It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
+				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
+			Body: shape.Object(sendFieldsShape()...), Optional: true, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "sender: example.org is not a verified domain of this account"}}},
+		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "How a campaign went", Data: campaignStatsShape,
+			Fails: []string{"There is no campaign with this id"}}},
+		{a.campaignActivity, operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "What each recipient did",
+			Data: shape.List(recipientActivityShape, ""), Paged: true, Fails: []string{"There is no campaign with this id"}}},
+		{a.startABTest, operation.Operation{Method: "POST", Path: "/campaign/{id}/ab-test/start", Permission: "campaigns:write", ID: "startABTest", Summary: "Start an A/B test",
+			About: "It answers at once. A part of the audience gets the variants, each person one; after the wait the best goes to the rest. The numbers are in the campaign's statistics.",
+			Body: shape.Object(append([]shape.Field{
+				shape.Req("variants", shape.List(shape.Object(
+					shape.Opt("subject", shape.Text("Only today", "Instead of the campaign's.").Bytes(0, 998)),
+					shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "Instead of the campaign's.")),
+					shape.Opt("sender_name", shape.Text("Ann of Example", "Instead of the campaign's.")),
+				), "What is compared.").Entries(2, 10).Like([]any{shape.Pairs("subject", "Only today"), shape.Pairs("subject", "A present for you")})),
+				shape.Opt("test_percent", shape.Integer(20, "How much of the audience takes part, in percent.").Between(1, 100).Default(20)),
+				shape.Opt("metric", shape.Word("By what the winner is chosen: unique opens or unique clicks, of those sent.", "opens", "clicks").Default("opens")),
+				shape.Opt("wait_seconds", shape.Integer(14400, "How long to wait, in seconds, before the choice.").Between(0, 2592000).Default(14400)),
+			}, sendFieldsShape()...)...), Data: campaignStatsShape, Fails: []string{"variants Input should have 2 to 10 entries"}}},
+	}}
 }
 
 var errNoCampaign = failWith(codeNotFound, "There is no campaign with this id")
@@ -117,7 +142,7 @@ func (f *campaignFields) apply(x *resolver.Campaign) error {
 	return nil
 }
 
-// isTime tells whether a text is a time in one of the usual forms of ISO 8601.
+// isTime reports whether a text is a time in one of the usual forms of ISO 8601.
 func isTime(s string) bool {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700"} {
 		if _, err := time.Parse(layout, s); err == nil {
@@ -201,10 +226,10 @@ const (
 	maxDelay     = 60
 )
 
-// isGiven tells whether the body has a field.
+// isGiven reports whether the body has a field.
 func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// start is what the state machine is told: audience and pace.
+// start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err error) {
 	s = resolver.CampaignStart{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay}
 	if f.ListID == nil && f.SegmentIDs == nil {
@@ -339,7 +364,7 @@ func (c *call) sending(in *sendFields) (x resolver.Campaign, start resolver.Camp
 // sendCampaign answers POST /campaign/{id}/send when the campaign has been sent.
 func (a *API) sendCampaign(c *call) (any, error) {
 	var in sendFields
-	if err := c.decodeOptional(&in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	x, start, content, err := c.sending(&in)

@@ -5,18 +5,41 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) contactRoutes() []route {
-	return []route{
-		{method: "POST", path: "/contacts", permission: "contacts:write", handle: a.createContact},
-		{method: "GET", path: "/contacts", permission: "contacts:read", handle: a.listContacts},
-		{method: "GET", path: "/contacts/{id}", permission: "contacts:read", handle: a.getContact},
-		{method: "DELETE", path: "/contacts/{id}", permission: "contacts:write", handle: a.eraseContact},
-		{method: "GET", path: "/contacts/{id}/export", permission: "contacts:read", handle: a.exportContact, timeout: historyTimeout},
-		{method: "PATCH", path: "/contacts/{id}", permission: "contacts:write", handle: a.updateContact},
-	}
+func (a *API) contactOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Contacts", Title: "Contacts",
+		About: "A contact is a profile: a person with identifiers, consents, lists and a history of events. `_id` is the `profile_id` of events."}, []route{
+		{a.createContact, operation.Operation{Method: "POST", Path: "/contacts", Permission: "contacts:write", ID: "createContact", Summary: "Create a contact",
+			About: "All fields are optional, and so is the body. The e-mail is unique in the whole system, compared trimmed and without regard to case. " +
+				"A phone records consent to SMS with the source `manual`. An `external_id` or `phone` on file leads to its profile, which becomes the contact.",
+			Body: shape.Object(append(shapes.ContactFields(), shape.Opt("list_id", shape.ListID("Puts the contact on this list in the same step.")))...), Optional: true,
+			Data: contactShape, Fails: []string{"Contact with this email already exists", "list_id: there is no such list"}}},
+		{a.listContacts, operation.Operation{Method: "GET", Path: "/contacts", Permission: "contacts:read", ID: "listContacts", Summary: "List contacts",
+			About: "All profiles in the order in which they were made, or the one with an identifier, or those on a list.",
+			Query: []operation.Parameter{
+				operation.Query("email", shape.Text("ann@example.com", "The profile with this e-mail alone.")),
+				operation.Query("external_id", shape.Text("42", "The profile with this external id alone.")),
+				operation.Query("phone", shape.Text("+491701234567", "The profile with this phone number alone.")),
+				operation.Query("list_id", shape.ListID("Those on this list alone.")),
+			}, Data: shape.List(contactShape, ""), Paged: true, Fails: []string{"limit Input should be a whole number from 1 to 1000"}}},
+		{a.getContact, operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
+			Data: contactShape, Fails: []string{"There is no contact with this id"}}},
+		{a.updateContact, operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
+			About: "What is given is changed: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges nobody: an identifier of somebody else is refused.",
+			Body: shape.Object(append(shapes.ContactFields(),
+				shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...),
+			Data: contactShape, Fails: []string{"phone: another contact has this value"}}},
+		{a.eraseContact, operation.Operation{Method: "DELETE", Path: "/contacts/{id}", Permission: "contacts:write", ID: "eraseContact", Summary: "Erase a contact",
+			About: "The person is forgotten: profile, events in history and log, checkpoints. Hashes of the identifiers are kept, so that they do not come back; an administrator may lift that.",
+			Fails: []string{"There is no contact with this id"}}},
+		{a.exportContact, operation.Operation{Method: "GET", Path: "/contacts/{id}/export", Permission: "contacts:read", Timeout: historyTimeout, ID: "exportContact", Summary: "Export all that is known of a contact",
+			Data: contactExportShape, Fails: []string{"There is no contact with this id"}}},
+	}}
 }
 
 // contact is a contact as it is answered. Fields that are not known are null.
@@ -36,6 +59,9 @@ type contact struct {
 	Geo             json.RawMessage `json:"geo"`
 	Attributes      json.RawMessage `json:"attributes"`
 	CreatedAt       string          `json:"created_at"`
+	// Warning is only in the answer that made the contact, if there is something to
+	// warn of.
+	Warning string `json:"warning,omitempty"`
 }
 
 type smsConsent struct {
@@ -105,14 +131,21 @@ func (f *contactFields) create() resolver.ContactCreate {
 // body.
 func (a *API) createContact(c *call) (any, error) {
 	var in contactFields
-	if err := c.decodeOptional(&in); err != nil {
+	if err := c.decode(&in); err != nil {
 		return nil, err
 	}
 	var out resolver.ContactReply
 	if err := c.command(resolver.CommandContactCreate, in.create(), &out); err != nil {
 		return nil, err
 	}
-	return c.contactOf(out.ID)
+	return c.contactMade(&out)
+}
+
+// contactMade is the contact of a reply, with its warning.
+func (c *call) contactMade(reply *resolver.ContactReply) (any, error) {
+	x, err := c.contactOf(reply.ID)
+	x.Warning = reply.Warning
+	return x, err
 }
 
 func (a *API) getContact(c *call) (any, error) { return c.contactOf(c.param("id")) }

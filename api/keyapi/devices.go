@@ -2,17 +2,24 @@ package keyapi
 
 import (
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) deviceRoutes() []route {
-	return []route{
-		{method: "POST", path: "/contacts/{id}/devices", permission: "contacts:write", handle: a.addDevice},
-		{method: "GET", path: "/contacts/{id}/devices", permission: "contacts:read", handle: a.listDevices},
-		{method: "DELETE", path: "/contacts/{id}/devices/{device}", permission: "contacts:write", handle: a.removeDevice},
-	}
+func (a *API) deviceOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Devices", Title: "Devices", About: "Devices that push messages go to. A person may have 20; the oldest makes room."}, []route{
+		{a.addDevice, operation.Operation{Method: "POST", Path: "/contacts/{id}/devices", Permission: "contacts:write", ID: "addDevice", Summary: "Register a device",
+			About: "The same address again changes nothing. An address that is another contact's moves to this one. A device brings consent to push.",
+			Body:  shapes.DeviceBody(), Data: shapes.Device, Fails: []string{"kind Input should be 'webpush', 'fcm' or 'apns'"}}},
+		{a.listDevices, operation.Operation{Method: "GET", Path: "/contacts/{id}/devices", Permission: "contacts:read", ID: "listDevices", Summary: "List a contact's devices",
+			About: "The oldest first.", Data: shape.List(shapes.Device, ""), Fails: []string{"There is no contact with this id"}}},
+		{a.removeDevice, operation.Operation{Method: "DELETE", Path: "/contacts/{id}/devices/{device}", Permission: "contacts:write", ID: "removeDevice", Summary: "Remove a device",
+			Fails: []string{"There is no contact with this id"}}},
+	}}
 }
 
 // addDevice answers POST /contacts/{id}/devices. The same address again changes

@@ -10,15 +10,15 @@
 // service's own faults are HTTP 200 with status "failure", on Surface C they have
 // real HTTP statuses and codes.
 //
-// # Adding a route
+// # Adding an operation
 //
-// Each noun has its file with a function that lists its routes; routes.go puts
-// the lists together. A [route] names the permission it needs, which must be one
-// that keys can hold: New refuses any other. A handler reads its body with
-// call.decode, the state with call.read, changes it with call.command, and
-// returns data, a [reply] (data with a message or a cursor), or an error: [Fail]
-// for what the caller did wrong, a [*resolver.Refusal] as it is, anything else for
-// faults of the service. classify (failure.go) is the one place where errors
+// Each noun has its file with a function that lists its operations beside what
+// answers them; routes.go puts the lists together. An operation names the permission
+// it needs, which must be one that keys can hold: New refuses any other. A handler
+// reads its body with call.decode, the state with call.read, changes it with
+// call.command, and returns data, a [reply] (data with a message or a cursor), or an
+// error: [Fail] for what the caller did wrong, a [*resolver.Refusal] as it is, anything
+// else for faults of the service. classify (failure.go) is the one place where errors
 // become answers.
 //
 // # Invariants

@@ -6,15 +6,34 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) emailRoutes() []route {
-	return []route{
-		{method: "POST", path: "/email/send", permission: "campaigns:write", handle: a.sendEmail},
-	}
+func (a *API) emailOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceC, Tag: "E-mail (v1)", Title: "E-mail", About: "Single e-mails from templates."}, []route{
+		{a.sendEmail, operation.Operation{Method: "POST", Path: "/email/send", Permission: "campaigns:write", ID: "sendEmail", Summary: "Send an e-mail",
+			About: "The message is queued durably and tried for 12 hours; what becomes of it is an event of the profile. An address that is not on file becomes a profile, without a consent. " +
+				"It goes to who can be reached, subscribed or not, and not to addresses that bounced, complained or are suppressed.",
+			Body: shape.Object(
+				shape.Req("to", shape.Text("ann@example.com", "The address.").Bytes(1, 512)),
+				shape.Req("template_id", shape.TemplateID("The template.")),
+				shape.Opt("data", shape.FreeObject(shape.Pairs("order", "1001"), "Values of the template's merge tags. At most 128 KiB.")),
+				shape.Opt("subject", shape.Text("Your order", "Instead of the template's.").Bytes(0, 998)),
+				shape.Opt("sender", shape.Text("shop@muster.local", "An address of a verified domain; left out, `no-reply@` the first of them.")),
+				shape.Opt("sender_name", shape.Text("Example", "Name of the sender.")),
+				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless: it gets the first answer.").Bytes(0, 256)),
+			), Data: shape.Object(
+				shape.Req("message_id", shape.Text("<3f9a.1@muster.local>", "The Message-ID.")),
+				shape.Req("status", shape.Word("", "queued")),
+				shape.Req("to", shape.Text("ann@example.com", "")),
+				shape.Req("template_id", shape.TemplateID("")),
+				shape.Req("profile_id", shape.ProfileID("The profile of the address.")),
+			)}},
+	}}
 }
 
 // sendEmail answers POST /email/send of Surface C: one e-mail from a template to

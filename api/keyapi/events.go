@@ -5,13 +5,22 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
 )
 
-func (a *API) eventRoutes() []route {
-	return []route{
-		{method: "POST", path: "/events", permission: "events:write", handle: a.recordEvent},
-	}
+func (a *API) eventOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceC, Tag: "Events (v1)", Title: "Events", About: "Events by e-mail. The rules are those of `POST /api/v1/events`."}, []route{
+		{a.recordEvent, operation.Operation{Method: "POST", Path: "/events", Permission: "events:write", ID: "v1RecordEvent", Summary: "Record an event",
+			Body: shape.Object(
+				shape.Req("email", shape.Text("ann@example.com", "Who did it.").Bytes(1, 512)),
+				shape.Req("event", shape.Text("item_purchased", "What happened: a key in snake case.").Bytes(1, 128).With("pattern", "^[a-z0-9]+(_[a-z0-9]+)*$")),
+				shape.Opt("properties", shape.FreeObject(shape.Pairs("value", 79.9), "What the event says. At most 64 KiB.")),
+				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless.").Bytes(0, 256)),
+			), Data: shape.Object(shape.Req("profile_id", shape.ProfileID("The profile it was recorded against.")),
+				shape.Opt("warning", shape.Text("email not added: the profile may have no more identifiers; see its conflicts", "What of the event was not taken over. Absent when there is nothing to tell.")))}},
+	}}
 }
 
 // recordEvent answers POST /events of Surface C: one event by e-mail, under the

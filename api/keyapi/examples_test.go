@@ -139,12 +139,16 @@ var examples = map[string][]example{
 	},
 
 	// Surface B: whoever is not let in is answered alike.
-	"* /api/v1/events": {
+	"POST /api/v1/events": {
 		{target: "/api/v1/events", body: `{"event_type":"bought","user":{"email":"‹newemail›","external_id":"‹newext›","phone":"‹newphone›","first_name":"A","geo":{"city":"B"},"attributes":{"a":[1,{"b":null}]}},"properties":{"value":1.5},"idempotency_key":"‹newkey›"}`,
 			headers: []string{"X-App-Id", "«appid»"}},
 		{target: "/api/v1/events", body: `{"event_type":"bought","user":{"email":"‹newemail›"},"idempotency_key":"«usedkey»"}`, loose: "every person has an id of their own"},
 	},
-	"* /api/v1/events/batch": {
+	"POST /api/v1/events/import": {
+		{target: "/api/v1/events/import", body: `{"file":"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855","first_row":0,"trigger_flows":false,"events":[{"event_type":"bought","user":{"email":"‹newemail›"},"timestamp":"2024-05-31T12:30:00Z"}]}`,
+			headers: []string{"X-App-Id", "«appid»"}},
+	},
+	"POST /api/v1/events/batch": {
 		{target: "/api/v1/events/batch", body: `{"events":[{"event_type":"bought","user":{"email":"‹newemail›"},"properties":{"a":"b"}},{"event_type":"seen","user":{"phone":"‹newphone›"}}]}`,
 			headers: []string{"X-App-Id", "«appid»"}},
 	},
@@ -330,7 +334,10 @@ var examples = map[string][]example{
 		{target: "/inbound/‹accountid›/mail/«mailtoken»", body: "Subject: lunch?\r\n\r\nAt noon?\r\n"},
 		{target: "/inbound/‹accountid›/mail/‹mailtoken›", body: "To: unsubscribe+«sendid»@in.example\r\nFrom: a@b.example\r\nSubject: unsubscribe\r\n\r\nplease\r\n"},
 	},
-	"* /t/{token:*}": {
+	"GET /t/{token}": {
+		{target: "/t/«forged»"},
+	},
+	"POST /t/{token}": {
 		{target: "/t/«forged»", form: true, body: "List-Unsubscribe=One-Click"},
 	},
 }

@@ -4,20 +4,31 @@ import (
 	"github.com/musterhq/muster/api/internal/flowbody"
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) flowRoutes() []route {
-	return []route{
-		{method: "GET", path: "/custom-flows", permission: "flows:read", handle: a.listFlows},
-		{method: "GET", path: "/custom-flows/{id}", permission: "flows:read", handle: a.getFlow},
-		{method: "PATCH", path: "/custom-flows/{id}", permission: "flows:write", handle: a.setFlowStatus},
-		{method: "POST", path: "/custom-flows/{id}/pause", permission: "flows:write", handle: changeFlow(resolver.CommandFlowPause)},
-		{method: "POST", path: "/custom-flows/{id}/resume", permission: "flows:write", handle: changeFlow(resolver.CommandFlowResume)},
-		{method: "PATCH", path: "/custom-flows/{id}/toggle", permission: "flows:write", handle: changeFlow(resolver.CommandFlowToggle)},
-		{method: "POST", path: "/custom-flows/{id}/duplicate", permission: "flows:write", handle: changeFlow(resolver.CommandFlowDuplicate)},
-		{method: "POST", path: "/custom-flows/{id}/trigger", permission: "flows:write", handle: a.triggerFlow},
-	}
+func (a *API) flowOperations() group {
+	const none = "there is no flow with this id"
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Flows", Title: "Flows", About: "Automation: what happens, one after the other, with each person whom something brings into a flow. Flows are made in the console."}, []route{
+		{a.listFlows, operation.Operation{Method: "GET", Path: "/custom-flows", Permission: "flows:read", ID: "listFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
+		{a.getFlow, operation.Operation{Method: "GET", Path: "/custom-flows/{id}", Permission: "flows:read", ID: "getFlow", Summary: "Read a flow", Data: shapes.Flow, Fails: []string{none}}},
+		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}", Permission: "flows:write", ID: "setFlowStatus", Summary: "Pause or resume a flow",
+			About: "The body has the status and nothing else: any other field is refused, and nothing changes.", Body: shapes.FlowStatus(), Data: shapes.Flow,
+			Fails: []string{"name must not be given: this call changes nothing but the status; to change what a flow does, duplicate it, change the copy and publish that"}}},
+		{changeFlow(resolver.CommandFlowPause), operation.Operation{Method: "POST", Path: "/custom-flows/{id}/pause", Permission: "flows:write", ID: "pauseFlow", Summary: "Pause a flow",
+			About: "Nobody is enrolled and nothing advances; who is in it stays where he is. A flow that is paused stays as it is.", Data: shapes.Flow, Fails: []string{"the flow is a draft; only a flow that was published can be paused"}}},
+		{changeFlow(resolver.CommandFlowResume), operation.Operation{Method: "POST", Path: "/custom-flows/{id}/resume", Permission: "flows:write", ID: "resumeFlow", Summary: "Resume a flow",
+			About: "People go on where they stopped. Refused while the flow lacks something, which the message lists, or while the account has no e-mail credits. A flow that is live stays as it is.", Data: shapes.Flow,
+			Fails: []string{"the flow is not complete: steps[1] (welcome): sender cannot be used: the domain shop.example is not verified; add it to the sender domains and publish its DNS records",
+				"the account is out of e-mail credits; top up and try again"}}},
+		{changeFlow(resolver.CommandFlowToggle), operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}/toggle", Permission: "flows:write", ID: "toggleFlow", Summary: "Pause a live flow, resume a paused one", Data: shapes.Flow, Fails: []string{"the flow is a draft; publish it first"}}},
+		{changeFlow(resolver.CommandFlowDuplicate), operation.Operation{Method: "POST", Path: "/custom-flows/{id}/duplicate", Permission: "flows:write", ID: "duplicateFlow", Summary: "Copy a flow to a draft", About: "The source stays as it is.", Data: shapes.Flow, Fails: []string{none}}},
+		{a.triggerFlow, operation.Operation{Method: "POST", Path: "/custom-flows/{id}/trigger", Permission: "flows:write", ID: "triggerFlow", Summary: "Enrol a contact", About: "In a live flow whose trigger is `api`.",
+			Body: shapes.FlowEnrolment(), Data: shapes.FlowEnrolled, Fails: []string{"no contact has these identifiers; create it first"}}},
+	}}
 }
 
 var errNoFlow = failWith(codeNotFound, "there is no flow with this id")
@@ -66,23 +77,10 @@ func changeFlow(command string) func(*call) (any, error) {
 	}
 }
 
-// flowBody is the body of a call about flows, which must not be missing.
-func (c *call) flowBody() ([]byte, error) {
-	body, err := c.body()
-	if err == nil && len(body) == 0 {
-		err = Fail("body Field required")
-	}
-	return body, err
-}
-
 // setFlowStatus answers PATCH /custom-flows/{id}, which changes nothing but the
 // status.
 func (a *API) setFlowStatus(c *call) (any, error) {
-	body, err := c.flowBody()
-	if err != nil {
-		return nil, err
-	}
-	status, err := flowbody.Status(body)
+	status, err := flowbody.Status(c.payload)
 	if err != nil {
 		return nil, Fail("%s", err)
 	}
@@ -95,11 +93,7 @@ func (a *API) setFlowStatus(c *call) (any, error) {
 // triggerFlow answers POST /custom-flows/{id}/trigger: it enrols a contact in a
 // flow whose trigger is the API.
 func (a *API) triggerFlow(c *call) (any, error) {
-	body, err := c.flowBody()
-	if err != nil {
-		return nil, err
-	}
-	args, err := flowbody.Trigger(c.param("id"), body, false)
+	args, err := flowbody.Trigger(c.param("id"), c.payload)
 	if err != nil {
 		return nil, Fail("%s", err)
 	}

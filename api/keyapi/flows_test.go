@@ -215,7 +215,7 @@ func testFlowTransitions(t *testing.T, f *flowCalls) {
 		for body, says := range map[string]string{
 			`{"status":"paused","name":"n"}`: "name must not be given", `{"status":"live","steps":[]}`: "steps must not be given", `{"name":"n"}`: "name must not be given",
 			`{"status":"live","trigger":null}`: "trigger must not be given", `{"status":"live","Status":"paused"}`: "Status must not be given", `{"reentry":"once"}`: "reentry must not be given",
-			`{"status":"live","status":"paused"}`: "status must be given only once", `{"status":"live","paused_for":""}`: "paused_for must not be given",
+			`{"status":"live","status":"paused"}`: "be given only once", `{"status":"live","paused_for":""}`: "paused_for must not be given",
 			`{}`: "status must be given", `{"status":null}`: "status must be", `{"status":"draft"}`: "status must be one of paused, live", `{"status":1}`: "status must be a string",
 			`["live"]`: "body must be an object", `{"status":"live"`: "valid JSON",
 		} {

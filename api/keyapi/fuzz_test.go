@@ -85,9 +85,6 @@ func FuzzRequests(f *testing.F) {
 		w.t = t
 		defer func() { w.t = f }()
 		method := e.method
-		if method == "*" {
-			method = "POST"
-		}
 		target = "/" + target
 		w.clock.advance(time.Second)
 		res := w.raw(method, target, string(body), append(c.headers(target), "Content-Type", "application/json")...)

@@ -129,9 +129,6 @@ func (a *attack) request(e entry) {
 	if body != "" || a.IntN(10) == 0 {
 		body = a.body(body)
 	}
-	if method == "*" {
-		method = "POST"
-	}
 	if a.IntN(40) == 0 {
 		method = pick1(a.hostile, methods)
 	}
@@ -159,7 +156,7 @@ func (a *attack) request(e entry) {
 func (a *attack) judge(e entry, method, target, body string, malformed bool, headers []string) {
 	a.t.Helper()
 	res := a.raw(method, target, body, headers...)
-	if method != e.method && e.method != "*" || method == "DELETE" {
+	if method != e.method || method == "DELETE" {
 		a.own = newSetting(a.company, a.company) // what was there may be gone
 	}
 	a.statuses[res.status]++
@@ -246,9 +243,6 @@ func (a *attack) field(e entry, x *example, field int, value, id string) {
 		n := 0
 		replaceValue(&b, v, field, value, &n)
 		body = b.String()
-	}
-	if method == "*" {
-		method = "POST"
 	}
 	headers := who.headers(target)
 	if x.secret != "" {

@@ -47,9 +47,6 @@ func (x *example) request(c *company, method string, own, tried func(string) str
 	if x.secret != "" {
 		headers = append(headers, signed(c, fill(x.secret, own, tried), body)...)
 	}
-	if method == "*" {
-		method = "POST"
-	}
 	return c.raw(method, target, body, headers...)
 }
 

@@ -3,19 +3,30 @@ package keyapi
 import (
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) listRoutes() []route {
-	return []route{
-		{method: "POST", path: "/lists", permission: "lists:write", handle: a.createList},
-		{method: "GET", path: "/lists", permission: "lists:read", handle: a.lists},
-		{method: "GET", path: "/lists/{id}", permission: "lists:read", handle: a.getList},
-		{method: "PATCH", path: "/lists/{id}", permission: "lists:write", handle: a.updateList},
-		{method: "DELETE", path: "/lists/{id}", permission: "lists:write", handle: a.deleteList},
-		{method: "POST", path: "/lists/{id}/contacts", permission: "lists:write", handle: a.addToList},
-		{method: "DELETE", path: "/lists/{id}/contacts/{contact}", permission: "lists:write", handle: a.removeFromList},
-	}
+func (a *API) listOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Lists", Title: "Lists", About: "A list is static: who was put on it is on it."}, []route{
+		{a.createList, operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "createList", Summary: "Create a list", About: "An account has at most 10,000 lists.",
+			Body: shapes.ListBody(true), Data: shapes.List, Fails: []string{"name Field required"}}},
+		{a.lists, operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "listLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},
+		{a.getList, operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "getList", Summary: "Read a list", Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
+		{a.updateList, operation.Operation{Method: "PATCH", Path: "/lists/{id}", Permission: "lists:write", ID: "updateList", Summary: "Change a list", About: "What is left out stays.",
+			Body: shapes.ListBody(false), Data: shapes.List, Fails: []string{"list_id: there is no such list"}}},
+		{a.deleteList, operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "deleteList", Summary: "Delete a list",
+			About: "Refused while a segment or a campaign that was not sent uses it; the message names them. Its contacts stay.",
+			Fails: []string{"list_id: there is no such list"}}},
+		{a.addToList, operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Put a contact on a list",
+			About: "The contact is made if its e-mail is not on file. Of a contact on file, names that are missing are filled in and nothing is changed.",
+			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...),
+			Data:  contactShape, Fails: []string{"email Field required"}}},
+		{a.removeFromList, operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Take a contact off a list",
+			Fails: []string{"There is no contact with this id"}}},
+	}}
 }
 
 func (c *call) listOf(id string) (x record.List, err error) {
@@ -103,7 +114,7 @@ func (a *API) addToList(c *call) (any, error) {
 	if err := c.command(resolver.CommandListAdd, args, &out); err != nil {
 		return nil, err
 	}
-	return c.contactOf(out.ID)
+	return c.contactMade(&out)
 }
 
 func (a *API) removeFromList(c *call) (any, error) {

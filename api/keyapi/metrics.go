@@ -25,7 +25,7 @@ func newSurfaceMetrics(set *metrics.Set, s *surface) *surfaceMetrics {
 		m.routes = append(m.routes, routeMetrics{counter("success"), counter("failure")})
 	}
 	for _, r := range s.routes {
-		add(r.method + " " + r.path)
+		add(r.Method + " " + r.Path)
 	}
 	add("none")
 	for _, c := range codes {

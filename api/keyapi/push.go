@@ -6,15 +6,28 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
 
-func (a *API) pushRoutes() []route {
-	return []route{
-		{method: "GET", path: "/push/segments", permission: "segments:read", handle: a.pushSegments},
-		{method: "POST", path: "/push/send", permission: "campaigns:write", handle: a.sendPush, timeout: sendTimeout},
-	}
+func (a *API) pushOperations() group {
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Push", Title: "Push", About: "Messages to devices over Web Push, FCM and APNs."}, []route{
+		{a.pushSegments, operation.Operation{Method: "GET", Path: "/push/segments", Permission: "segments:read", ID: "pushSegments", Summary: "List segments to send to", About: "The oldest first.",
+			Data: shape.List(pushSegmentShape, ""), Paged: true}},
+		{a.sendPush, operation.Operation{Method: "POST", Path: "/push/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendPush", Summary: "Send a push message",
+			About: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered. " +
+				"When it was stopped, or no device took it, that is a failure with the same `data`. " +
+				"`campaignId` stays on record until the account has 100,000 campaigns; then the oldest push message gives way.",
+			Body: shape.Object(
+				shape.Req("title", shape.Text("Our January sale", "Title of the message.")),
+				shape.Opt("body", shape.Text("It ends on Friday", "Text of the message.")),
+				shape.Opt("segmentId", shape.SegmentID("Who gets it; left out, every live device of the account.")),
+				shape.Opt("link", shape.Text("https://example.com/sale", "What the message opens.")),
+				shape.Opt("dryRun", shape.Boolean(true, "Check and count, and deliver nothing.").Default(false)),
+			), Data: pushResultShape, FailData: true, Fails: []string{"title Field required"}}},
+	}}
 }
 
 // pushSegment is a segment as a push message may be sent to it.

@@ -7,46 +7,51 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/resolver"
 )
 
-// route is one endpoint of a surface.
+// route is an operation with what answers it.
 type route struct {
-	method string
-	// path is behind the surface's prefix; a part in braces takes any text.
-	path       string
-	permission string
-	handle     func(*call) (any, error)
-	// timeout bounds the request; 0 is the default.
-	timeout time.Duration
+	handle func(*call) (any, error)
+	operation.Operation
 }
 
-// routesA are the endpoints of Surface A, one list per noun.
-func (a *API) routesA() []route {
-	return slices.Concat(
-		a.contactRoutes(),
-		a.deviceRoutes(),
-		a.listRoutes(),
-		a.analyticsRoutes(),
-		a.campaignRoutes(),
-		a.pushRoutes(),
-		a.flowRoutes(),
-	)
+// group is the operations of a noun.
+type group struct {
+	operation.Group
+	routes []route
 }
 
-// routesC are the endpoints of Surface C.
-func (a *API) routesC() []route {
-	return slices.Concat(
-		a.eventRoutes(),
-		a.emailRoutes(),
-	)
+// groupsA are the nouns of Surface A, in the order in which they are documented.
+func (a *API) groupsA() []group {
+	return []group{
+		a.contactOperations(), a.deviceOperations(), a.listOperations(), a.campaignOperations(), a.pushOperations(), a.flowOperations(),
+		a.analyticsOperations(),
+	}
+}
+
+// groupsC are those of Surface C.
+func (a *API) groupsC() []group {
+	return []group{a.eventOperations(), a.emailOperations()}
+}
+
+// Operations lists the operations of both surfaces. It needs no options: those of a
+// zero API are the same.
+func (a *API) Operations() (out []operation.Group) {
+	for _, g := range slices.Concat(a.groupsA(), a.groupsC()) {
+		for i := range g.routes {
+			g.Operations = append(g.Operations, g.routes[i].Operation)
+		}
+		out = append(out, g.Group)
+	}
+	return out
 }
 
 // surface is one of the two ways in.
 type surface struct {
+	*operation.Surface
 	name      string // in metrics
-	prefix    string
 	routes    []route
 	envelope  envelope
 	limiter   *limiter
@@ -58,17 +63,25 @@ func (a *API) perMinuteA(*resolver.KeyAccess) int { return a.opts.PerMinute }
 
 func perMinuteC(k *resolver.KeyAccess) int { return k.SurfaceCPerMinute }
 
+func newSurface(name string, groups []group, now func() time.Time) *surface {
+	s := &surface{name: name, Surface: groups[0].Surface, limiter: newLimiter(now)}
+	for _, g := range groups {
+		s.routes = append(s.routes, g.routes...)
+	}
+	return s
+}
+
 // check refuses routes that no key may be let in to, or that nobody can reach.
 func (s *surface) check(known []string) error {
 	seen := map[string]bool{}
 	for _, r := range s.routes {
-		name := r.method + " " + s.prefix + r.path
+		name := r.Method + " " + s.Prefix + r.Path
 		switch {
-		case !slices.Contains(known, r.permission):
-			return fmt.Errorf("keyapi: %s needs %q, which no API key can hold", name, r.permission)
+		case !slices.Contains(known, r.Permission):
+			return fmt.Errorf("keyapi: %s needs %q, which no API key can hold", name, r.Permission)
 		case seen[name]:
 			return fmt.Errorf("keyapi: %s is listed twice", name)
-		case r.handle == nil || !strings.HasPrefix(r.path, "/"):
+		case r.handle == nil || !strings.HasPrefix(r.Path, "/"):
 			return fmt.Errorf("keyapi: %s has no handler, or its path no slash", name)
 		}
 		seen[name] = true
@@ -76,30 +89,20 @@ func (s *surface) check(known []string) error {
 	return nil
 }
 
-// Routes lists the endpoints of both surfaces, with their whole paths.
-func (a *API) Routes() (out []api.Route) {
-	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
-		for _, r := range s.routes {
-			out = append(out, api.Route{Method: r.method, Path: s.prefix + r.path, Permission: r.permission})
-		}
-	}
-	return out
-}
-
 // find finds the route of a request and the texts that its path has in place of
 // those in braces. path is as it was sent: an escaped slash belongs to a text. Of several, the one listed first is taken. Where there is
 // none, allowed are the methods that the path takes.
 func (s *surface) find(method, path string) (at int, params map[string]string, allowed []string) {
-	rest := strings.TrimPrefix(path, s.prefix)
+	rest := strings.TrimPrefix(path, s.Prefix)
 	for i := range s.routes {
 		r := &s.routes[i]
-		p, ok := matchPath(r.path, rest)
+		p, ok := matchPath(r.Path, rest)
 		switch {
 		case !ok:
-		case r.method == method:
+		case r.Method == method:
 			return i, p, nil
-		case !slices.Contains(allowed, r.method):
-			allowed = append(allowed, r.method)
+		case !slices.Contains(allowed, r.Method):
+			allowed = append(allowed, r.Method)
 		}
 	}
 	return -1, nil, allowed

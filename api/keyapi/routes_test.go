@@ -14,6 +14,8 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -25,13 +27,13 @@ func requestWith(authorization string) *fasthttp.RequestCtx {
 
 // pathOf is a path that a route takes.
 func pathOf(s *surface, r route) string {
-	parts := strings.Split(r.path, "/")
+	parts := strings.Split(r.Path, "/")
 	for i, p := range parts {
 		if strings.HasPrefix(p, "{") {
 			parts[i] = "none"
 		}
 	}
-	return s.prefix + strings.Join(parts, "/")
+	return s.Prefix + strings.Join(parts, "/")
 }
 
 // TestPermissionMatrix walks every route with a key of every single permission,
@@ -43,7 +45,7 @@ func TestPermissionMatrix(t *testing.T) {
 	entered := ""
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for i := range x.routes {
-			name := x.routes[i].method + " " + x.routes[i].path
+			name := x.routes[i].Method + " " + x.routes[i].Path
 			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
 		}
 	}
@@ -62,7 +64,7 @@ func TestPermissionMatrixNarrowed(t *testing.T) {
 	entered := ""
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for i := range x.routes {
-			name := x.routes[i].method + " " + x.routes[i].path
+			name := x.routes[i].Method + " " + x.routes[i].Path
 			x.routes[i].handle = func(*call) (any, error) { entered = name; return nil, nil }
 		}
 	}
@@ -99,15 +101,26 @@ func newMaker(t *testing.T, s *service, permissions []string) (call func(method,
 	return theirs.console1, u.ID
 }
 
+// sample is a body that an operation takes.
+func sample(t *testing.T, s *shape.Schema) string {
+	t.Helper()
+	if s == nil {
+		return ""
+	}
+	b, err := json.Marshal(s.Sample())
+	ok(t, err)
+	return string(b)
+}
+
 // walk makes a request of every route with a key that may do p only.
 func walk(t *testing.T, s *service, key, p string, entered *string) {
 	t.Helper()
 	for _, x := range []*surface{s.api.surfaceA, s.api.surfaceC} {
 		for _, r := range x.routes {
 			*entered = ""
-			res, b := s.with(key, r.method, pathOf(x, r), "")
-			name := r.method + " " + r.path
-			if r.permission == p {
+			res, b := s.with(key, r.Method, pathOf(x, r), sample(t, r.Body))
+			name := r.Method + " " + r.Path
+			if r.Permission == p {
 				if *entered != name || res.StatusCode != 200 || !strings.Contains(b, `"status":"success"`) {
 					t.Errorf("%s %s with %s: %d %s", x.name, name, p, res.StatusCode, b)
 				}
@@ -128,8 +141,11 @@ func walk(t *testing.T, s *service, key, p string, entered *string) {
 // in data.
 func TestFailuresOfA(t *testing.T) {
 	var fail error
+	name := shape.Opt("name", shape.Text("x", ""))
+	body := shape.Object(name, shape.Opt("count", shape.Integer(1, "")), shape.Opt("tags", shape.List(shape.Text("x", ""), "")), shape.Opt("on", shape.Boolean(true, "")),
+		shape.Opt("rate", shape.Number(1, "")), shape.Opt("user", shape.Object(shape.Opt("email", shape.Text("x", "")))))
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000; o.PerMinute = 1000 },
-		route{method: "POST", path: "/test/{id}", permission: "lists:write", handle: func(c *call) (any, error) {
+		route{Operation: operation.Operation{Method: "POST", Path: "/test/{id}", Permission: "lists:write", Body: body}, handle: func(c *call) (any, error) {
 			var in struct {
 				Name  string   `json:"name"`
 				Count int      `json:"count"`
@@ -145,12 +161,12 @@ func TestFailuresOfA(t *testing.T) {
 			}
 			return reply{data: c.param("id"), message: "done"}, fail
 		}},
-		route{method: "POST", path: "/panic", permission: "lists:write", handle: func(*call) (any, error) { panic("on purpose") }},
-		route{method: "PATCH", path: "/test/{id}", permission: "lists:write", handle: func(c *call) (any, error) {
+		route{Operation: operation.Operation{Method: "POST", Path: "/panic", Permission: "lists:write"}, handle: func(*call) (any, error) { panic("on purpose") }},
+		route{Operation: operation.Operation{Method: "PATCH", Path: "/test/{id}", Permission: "lists:write", Body: shape.Object(name), Optional: true}, handle: func(c *call) (any, error) {
 			var in struct {
 				Name string `json:"name"`
 			}
-			if err := c.decodeOptional(&in); err != nil || in.Name == "" {
+			if err := c.decode(&in); err != nil || in.Name == "" {
 				return nil, err
 			}
 			var out resolver.EventType
@@ -169,7 +185,7 @@ func TestFailuresOfA(t *testing.T) {
 		}
 		return res.StatusCode, b
 	}
-	if status, b := post("/test/abc", `{"name":"x","unknown":{"a":[1]},"count":2,"user":{"email":"e"}}`); status != 200 || b != `{"status":"success","message":"done","data":"abc"}` {
+	if status, b := post("/test/abc", `{"name":"x","tags":["a"],"count":2,"user":{"email":"e"}}`); status != 200 || b != `{"status":"success","message":"done","data":"abc"}` {
 		t.Errorf("%d %s", status, b)
 	}
 	if res, b := s.with(s.creds.APIKey, "PATCH", "/api/v1/test/abc", ""); res.StatusCode != 200 || b != `{"status":"success","message":"","data":{}}` {
@@ -241,6 +257,10 @@ func TestFailuresOfA(t *testing.T) {
 	if !strings.Contains(s.log.String(), "a secret of ours") {
 		t.Error("a fault of ours is not in the log")
 	}
+	// Paths may have personal data in them.
+	if log := s.log.String(); !strings.Contains(log, "route=/test/{id}") || strings.Contains(log, "/abc") {
+		t.Errorf("a failed request is not logged by the pattern of its route:\n%s", log)
+	}
 	if status, b := post("/panic", `{}`); status != 500 || !strings.HasPrefix(b, `{"status":"failure",`) || !strings.Contains(s.log.String(), "on purpose") {
 		t.Errorf("a panic: %d %s", status, b)
 	}
@@ -255,7 +275,7 @@ func TestFailuresOfA(t *testing.T) {
 func TestFailuresOfC(t *testing.T) {
 	var fail error
 	s := newService(t, func(o *Options) { o.BodyBytes = 2000 },
-		route{method: "POST", path: "/test", permission: "lists:write", handle: func(c *call) (any, error) {
+		route{Operation: operation.Operation{Method: "POST", Path: "/test", Permission: "lists:write", Body: shape.Object(shape.Opt("name", shape.Text("x", "")))}, handle: func(c *call) (any, error) {
 			var in struct {
 				Name string `json:"name"`
 			}
@@ -368,12 +388,12 @@ func TestMatchPath(t *testing.T) {
 func TestCheckRoutes(t *testing.T) {
 	h := func(*call) (any, error) { return nil, nil }
 	for _, list := range [][]route{
-		{{method: "GET", path: "/a", permission: "", handle: h}},
-		{{method: "GET", path: "/a", permission: "lists:read"}},
-		{{method: "GET", path: "a", permission: "lists:read", handle: h}},
-		{{method: "GET", path: "/a", permission: "lists:read", handle: h}, {method: "GET", path: "/a", permission: "lists:write", handle: h}},
+		{{h, operation.Operation{Method: "GET", Path: "/a", Permission: ""}}},
+		{{nil, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}},
+		{{h, operation.Operation{Method: "GET", Path: "a", Permission: "lists:read"}}},
+		{{h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:read"}}, {h, operation.Operation{Method: "GET", Path: "/a", Permission: "lists:write"}}},
 	} {
-		if err := (&surface{routes: list}).check(api.KeyPermissions()); err == nil {
+		if err := (&surface{Surface: operation.SurfaceA, routes: list}).check(api.KeyPermissions()); err == nil {
 			t.Errorf("%v is taken", list)
 		}
 	}
@@ -489,7 +509,7 @@ func TestEventC(t *testing.T) {
 		}
 		return a.Data.ProfileID
 	}
-	_, b := post(`{"email":"Ann@x.io","event":"item_viewed","properties":{"value":1.50,"<x>":"&"},"more":1}`)
+	_, b := post(`{"email":"Ann@x.io","event":"item_viewed","properties":{"value":1.50,"<x>":"&"}}`)
 	first := profile(b)
 	_, b = post(`{"email":" ann@X.io ","event":"item_viewed","properties":null}`)
 	if profile(b) != first {

@@ -9,6 +9,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/target"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
@@ -24,6 +25,9 @@ type call struct {
 	// params are the texts in place of the parts of the path in braces.
 	params map[string]string
 	now    time.Time // when the request came
+	op     *operation.Operation
+	// payload is the body without white space around it, empty where there is none.
+	payload []byte
 }
 
 // serve runs the chain that all requests of a surface share.
@@ -39,7 +43,12 @@ func (a *API) serve(s *surface) fasthttp.RequestHandler {
 		}
 		f, ours := classify(err)
 		if ours {
-			a.opts.Logger.Error("request failed", "surface", s.name, "method", string(rc.Method()), "path", string(rc.Path()), "error", err)
+			// The pattern: the path itself may hold an e-mail or a phone number.
+			pattern := ""
+			if at >= 0 {
+				pattern = s.routes[at].Path
+			}
+			a.opts.Logger.Error("request failed", "surface", s.name, "method", string(rc.Method()), "route", pattern, "error", err)
 		}
 		s.envelope.failure(rc, f)
 		s.metrics.answered(at, f)
@@ -72,10 +81,14 @@ func (a *API) run(s *surface, rc *fasthttp.RequestCtx) (at int, data any, err er
 	}
 	at, c.params = found, params
 	r := &s.routes[at]
-	if !slices.Contains(c.key.Permissions, r.permission) {
+	if !slices.Contains(c.key.Permissions, r.Permission) {
 		return at, nil, errForbidden
 	}
-	timeout := r.timeout
+	c.op = &r.Operation
+	if err := c.check(); err != nil {
+		return at, nil, err
+	}
+	timeout := r.Timeout
 	if timeout == 0 {
 		timeout = a.opts.Timeout
 	}

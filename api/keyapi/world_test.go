@@ -24,6 +24,7 @@ import (
 	"github.com/valyala/fasthttp/fasthttputil"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
@@ -49,6 +50,7 @@ type world struct {
 	log        eventlog.Log
 	node       *resolver.Node
 	api        *API
+	operations []operation.Group
 	router     *router.Router
 	ln         *fasthttputil.InmemoryListener
 	conn       net.Conn
@@ -120,9 +122,9 @@ func (w *world) open(dir string) {
 	console, err := api.New(api.Options{Node: w.node, History: w.history, Now: w.clock.Now, Rand: rand.Reader, Logger: logger, Captured: w.capture,
 		Heartbeat: 20 * time.Millisecond, DNS: noDNS{}, SNS: inbound.NewSNS(noFetcher{}), KeyLastUsed: w.api.LastUsed})
 	ok(t, err)
+	w.operations = slices.Concat(w.api.Operations(), events.Operations(), console.Operations())
 	w.router = api.NewRouter()
-	w.router.ANY("/api/v1/events", events.Event)
-	w.router.ANY("/api/v1/events/batch", events.Batch)
+	events.Register(w.router.ANY)
 	console.Register(w.router)
 	w.api.Register(w.router)
 	server := ingest.NewServer(in, w.router.Handler)
@@ -342,22 +344,13 @@ type entry struct{ method, path string }
 
 func (e entry) String() string { return e.method + " " + e.path }
 
-// entries are all endpoints there are: those of the surfaces' own tables, and
-// whatever else the router knows.
+// entries are all operations there are, but for health and metrics.
 func (w *world) entries() (out []entry) {
-	for _, s := range []*surface{w.api.surfaceA, w.api.surfaceC} {
-		for _, r := range s.routes {
-			out = append(out, entry{r.method, s.prefix + r.path})
-		}
-	}
-	behind := []string{w.api.surfaceA.prefix, w.api.surfaceC.prefix}
-	for method, paths := range w.router.List() {
-		for _, p := range paths {
-			// What the surfaces find by their tables.
-			if method == router.MethodWild && (slices.Contains(behind, p) || slices.Contains(behind, strings.TrimSuffix(p, "/{path:*}"))) {
-				continue
+	for _, g := range w.operations {
+		for i := range g.Operations {
+			if g.Tag != "Operations" {
+				out = append(out, entry{g.Operations[i].Method, g.Surface.Prefix + g.Operations[i].Path})
 			}
-			out = append(out, entry{method, p})
 		}
 	}
 	slices.SortFunc(out, func(a, b entry) int { return strings.Compare(a.path+" "+a.method, b.path+" "+b.method) })

@@ -1,4 +1,4 @@
-package openapi
+package openapi_test
 
 import (
 	"bytes"
@@ -10,6 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi"
+	"github.com/musterhq/muster/api/openapi"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/ingest"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -25,9 +31,14 @@ func ok(t *testing.T, err error) {
 	}
 }
 
+// groups are all nouns of the service.
+func groups() []operation.Group {
+	return append(slices.Concat(new(keyapi.API).Operations(), new(ingest.Handler).Operations(), new(api.API).Operations()), openapi.Operations())
+}
+
 func read(t *testing.T) (doc map[string]any) {
 	t.Helper()
-	b, err := Document()
+	b, err := operation.Document(groups())
 	ok(t, err)
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	ok(t, err)
@@ -214,19 +225,19 @@ func asList(v any) []any {
 func TestComponentsAreOneThing(t *testing.T) {
 	bodies := map[string]string{}
 	for _, g := range groups() {
-		for _, op := range g.ops {
-			for _, s := range []*schema{op.body, op.data} {
+		for _, op := range g.Operations {
+			for _, s := range []*shape.Schema{op.Body, op.Data} {
 				// A fresh memory each time, or the second of a name would not be seen.
-				s.walk(map[string]bool{}, func(s *schema) {
-					if s.name == "" {
+				s.Walk(map[string]bool{}, func(s *shape.Schema) {
+					if s.Component() == "" {
 						return
 					}
-					b, err := json.Marshal(s.body())
+					b, err := json.Marshal(s.Body())
 					ok(t, err)
-					if old, known := bodies[s.name]; known && old != string(b) {
-						t.Errorf("%s has two shapes:\n%s\n%s", s.name, old, b)
+					if old, known := bodies[s.Component()]; known && old != string(b) {
+						t.Errorf("%s has two shapes:\n%s\n%s", s.Component(), old, b)
 					}
-					bodies[s.name] = string(b)
+					bodies[s.Component()] = string(b)
 				})
 			}
 		}

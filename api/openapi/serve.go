@@ -5,9 +5,12 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/fasthttp/router"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/valyala/fasthttp"
 )
 
@@ -20,9 +23,21 @@ var page embed.FS
 // else from anywhere.
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Register adds the document at /openapi.json and the page at /reference.
-func Register(r *router.Router) error {
-	document, err := Document()
+// Operations lists what Register adds.
+func Operations() operation.Group {
+	return operation.Group{Surface: operation.SurfacePublic, Tag: "Operations", Title: "Operations", Operations: []operation.Operation{
+		{Method: "GET", Path: "/openapi.json", ID: "openapi", Summary: "This document", About: "With an ETag; `If-None-Match` is answered 304.",
+			Header: []operation.Parameter{operation.Query("If-None-Match", shape.Text(`"3f9a7c2e"`, "The ETag that is known."))},
+			Other: shape.Pairs("200", shape.Pairs("description", "OpenAPI 3.1.", "headers", shape.Ordered{operation.Header("ETag", "Changes with the document.", `"3f9a7c2e"`)}, "content", shape.Pairs("application/json", shape.Pairs("schema", shape.Pairs("type", "object")))),
+				"304", operation.Plain("Unchanged.", "", "", nil))},
+		{Method: "GET", Path: "/reference", ID: "reference", Summary: "The reference as a page", Other: shape.Pairs("200", operation.Plain("For a browser; it loads nothing from elsewhere.", "text/html", "", nil))},
+	}}
+}
+
+// Register adds the document of all operations at /openapi.json and the page at
+// /reference. The groups are those of the service's other parts.
+func Register(r *router.Router, groups []operation.Group) error {
+	document, err := operation.Document(append(slices.Clone(groups), Operations()))
 	if err != nil {
 		return fmt.Errorf("openapi: %w", err)
 	}

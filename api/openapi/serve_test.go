@@ -1,10 +1,11 @@
-package openapi
+package openapi_test
 
 import (
 	"strings"
 	"testing"
 
 	"github.com/fasthttp/router"
+	"github.com/musterhq/muster/api/openapi"
 	"github.com/valyala/fasthttp"
 )
 
@@ -21,7 +22,7 @@ func get(t *testing.T, r *router.Router, path string, headers ...string) *fastht
 
 func TestServed(t *testing.T) {
 	r := router.New()
-	ok(t, Register(r))
+	ok(t, openapi.Register(r, groups()))
 	for path, media := range map[string]string{
 		"/openapi.json": "application/json", "/reference": "text/html; charset=utf-8",
 		"/reference/reference.css": "text/css; charset=utf-8", "/reference/reference.js": "text/javascript; charset=utf-8",
@@ -46,7 +47,7 @@ func TestServed(t *testing.T) {
 // or style that its own policy would refuse.
 func TestPageIsSelfContained(t *testing.T) {
 	r := router.New()
-	ok(t, Register(r))
+	ok(t, openapi.Register(r, groups()))
 	res := get(t, r, "/reference")
 	policy := string(res.Header.Peek("Content-Security-Policy"))
 	if !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "unsafe") {

@@ -72,7 +72,7 @@ func (s *Store) newest(ctx context.Context, set *blobtree.Set, partition int, di
 	return -1, nil
 }
 
-// gone tells whether a version that cannot be read was removed meanwhile: then
+// gone reports whether a version that cannot be read was removed meanwhile: then
 // its files may be missing too.
 func (s *Store) gone(ctx context.Context, set *blobtree.Set, v version, why error) (bool, error) {
 	if errors.Is(why, blobtree.ErrMissing) && !errors.Is(why, blobtree.ErrDamaged) {

@@ -174,7 +174,7 @@ func (x *conn) dial(addr string) (net.Conn, error) {
 	return over, nil
 }
 
-// cut breaks all connections: whoever waits on one is told.
+// cut breaks all connections: calls that wait on one fail.
 func (x *conn) cut() {
 	x.client.CloseIdleConnections()
 	x.mu.Lock()

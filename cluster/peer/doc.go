@@ -28,8 +28,8 @@
 // to be wrong. A node that is asked for what it does not own, or has not loaded
 // yet, answers 421 and has done nothing. So has one that cannot be connected to.
 // Both are tried again, at the owner of that moment, for Options.Wait. Whatever
-// may have reached an owner is not repeated: the caller is told that it is not
-// known what became of it. Connections to a node that has left the cluster are
+// may have reached an owner is not repeated: the caller gets an error that says
+// that its outcome is not known. Connections to a node that has left the cluster are
 // cut, so that nobody waits for a node that is frozen.
 //
 // # Clients' requests

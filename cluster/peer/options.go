@@ -39,7 +39,7 @@ type Table interface {
 // Node is this node's state: a [*resolver.Node].
 type Node interface {
 	Partitions() int
-	// Owns tells whether the partition is loaded and answers here; Changed is
+	// Owns reports whether the partition is loaded and answers here; Changed is
 	// closed when that changed for some.
 	Owns(partition int) bool
 	Changed() <-chan struct{}

@@ -170,7 +170,7 @@ func (p *Peers) atOwner(ctx context.Context, partition int, here func() attempt,
 	}
 }
 
-// turnedAway tells whether an answer, or its failing to come, means that nothing
+// turnedAway reports whether an answer, or its failing to come, means that nothing
 // was done.
 func (p *Peers) turnedAway(resp *fasthttp.Response, err error) bool {
 	switch {

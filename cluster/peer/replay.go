@@ -33,7 +33,7 @@ type window struct {
 	seen [windowCalls / 64]uint64 // which came of those up to top, by number modulo windowCalls
 }
 
-// fresh tells whether a call has not come before, and remembers it. Calls of which
+// fresh reports whether a call has not come before, and remembers it. Calls of which
 // that is not known are not fresh.
 func (r *replays) fresh(stream string, number uint64, now time.Time) bool {
 	r.mu.Lock()
@@ -65,7 +65,7 @@ func (r *replays) prune(now time.Time) {
 	}
 }
 
-// take notes a number, from 1 on, and tells whether it is new.
+// take notes a number, from 1 on, and reports whether it is new.
 func (w *window) take(number uint64) bool {
 	switch {
 	case number == 0, number+windowCalls <= w.top:

@@ -34,7 +34,7 @@ func (Secret) String() string { return "cluster secret" }
 // GoString hides the secret from %#v.
 func (Secret) GoString() string { return "cluster secret" }
 
-// IsZero tells whether there is no secret.
+// IsZero reports whether there is no secret.
 func (s Secret) IsZero() bool { return s.key == nil }
 
 // Fingerprint tells secrets apart that nodes of a topic were given, and nothing
@@ -92,7 +92,7 @@ func (s Secret) seal(c call, stamp string) []byte {
 	return mac(s.key, c.method, c.uri, stamp, c.client, c.body)
 }
 
-// verify tells whether a call was signed with the secret within a minute of now, and
+// verify reports whether a call was signed with the secret within a minute of now, and
 // what its stamp is.
 func (s Secret) verify(c call, signed string, now time.Time) (t stamp, ok bool) {
 	end := strings.LastIndexByte(signed, ' ')

@@ -43,7 +43,7 @@ func NewServer(p *Peers, notFound fasthttp.RequestHandler) *Server {
 // Open lets clients' requests and questions in.
 func (s *Server) Open(router *Router, answer Answer) { s.open.Store(&opened{router, answer}) }
 
-// Is tells whether a request is a call between nodes.
+// Is reports whether a request is a call between nodes.
 func Is(rc *fasthttp.RequestCtx) bool {
 	return bytes.HasPrefix(rc.Request.Header.RequestURI(), []byte(Prefix))
 }

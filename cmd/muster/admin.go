@@ -65,9 +65,9 @@ func (p *process) admin(ctx context.Context) error {
 	c := consoleClient{}
 	password, _ := p.env(adminPassword)
 	if *file != "" {
-		creds, err := api.LoadCredentials(*file)
+		creds, err := loadCredentials(*file)
 		if err != nil {
-			return fmt.Errorf("--credentials: %w", err)
+			return err
 		}
 		c.base = strings.TrimSuffix(creds.ConsoleURL, "/console") + api.Prefix
 		if *email == "" {
@@ -251,7 +251,7 @@ func (c *consoleClient) call(ctx context.Context, method, path string, body any)
 	}
 	res, err := c.client.Do(req)
 	if err != nil {
-		return nil, "", err
+		return nil, "", unreachable(strings.TrimSuffix(c.base, api.Prefix), "to", err)
 	}
 	defer res.Body.Close()
 	const maxAnswer = 16 << 20

@@ -32,6 +32,9 @@ func (p *process) backup(ctx context.Context) error {
 	case *to == "":
 		return wrongUsage("--to is empty; name the storage that backups go to")
 	}
+	if err := checkDirectory("data", *dir, true); err != nil {
+		return err
+	}
 	o, closeBucket, err := backupOptions(ctx, *dir, "to", *to)
 	if err != nil {
 		return err

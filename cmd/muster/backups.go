@@ -41,10 +41,9 @@ func addBackupFlags(f *cli.Flags) (read func() (backupConfig, error)) {
 	to := f.String("backup-to", "", "`URL` of the storage that backups go to while the service runs: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION; without one only muster backup makes any")
 	interval := f.Duration("backup-interval", time.Hour, "`TIME` between backups with --backup-to")
 	rate := f.Size("backup-rate", 32<<20, "`BYTES` a second that a backup of the running service reads; 0: no bound")
+	f.Range("backup-interval", int64(leastBackupInterval), int64(366*mostTime))
+	f.ZeroOrRange("backup-rate", 64<<10, mostBytes)
 	return func() (backupConfig, error) {
-		if *interval < leastBackupInterval {
-			return backupConfig{}, wrongUsage("--backup-interval must be at least %v, have %v", leastBackupInterval, *interval)
-		}
 		return backupConfig{*to, *interval, int64(*rate)}, nil
 	}
 }

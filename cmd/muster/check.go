@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/datacheck"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/dirlock"
 )
 
 // Exit codes of check and repair; 1 says that they could not be done.
@@ -30,15 +32,16 @@ type exitError struct {
 
 func (e exitError) Unwrap() error { return e.error }
 
-// check tells whether a stopped data directory is whole.
+// check reports whether a stopped data directory is whole.
 func (p *process) check(ctx context.Context) error {
 	f := cli.New("muster check", "muster check reads all of a stopped data directory and tells what is damaged. It changes nothing.\nExit status: 0 whole, 1 it could not be checked, 3 damaged, and muster repair mends it, 4 lost: restore a backup.", p.stderr)
 	dir := f.String("data", "", "`DIR` to check; no process may have it")
 	asJSON := f.Bool("json", false, "print JSON")
+	deep := p.addDeepFlags(f, "compare state and history with what it makes")
 	if err := p.onlyFlags(f, "check", dir); err != nil {
 		return err
 	}
-	r, err := lockedCheck(ctx, *dir)
+	r, err := lockedCheck(ctx, *dir, deep)
 	if err != nil {
 		return err
 	}
@@ -68,27 +71,54 @@ func (p *process) onlyFlags(f *cli.Flags, command string, dir *string) error {
 	return nil
 }
 
-// lockedCheck checks a directory while nobody else has it.
-func lockedCheck(ctx context.Context, dir string) (*datacheck.Report, error) {
+// deepFlags say whether the log is replayed.
+type deepFlags struct {
+	on   *bool
+	temp *string
+	skip skipRecords
+	note func(string)
+}
+
+// addDeepFlags adds the flags; what says what is done with what it makes.
+func (p *process) addDeepFlags(f *cli.Flags, what string) *deepFlags {
+	d := &deepFlags{skip: skipRecords{}, note: func(text string) { fmt.Fprintln(p.stderr, text) }}
+	d.on = f.Bool("deep", false, "replay the whole log in another place, and "+what+"; takes as long as a rebuilding")
+	d.temp = f.String("temp", "", "`DIR` for files with --deep, as large as state and history; empty: that of the system")
+	f.Var(d.skip, "skip-record", "with --deep pass over the record at `PARTITION:OFFSET`, as a start was told to (repeatable)")
+	return d
+}
+
+// lockedCheck checks a directory while nobody else has it; deep is nil for the files
+// alone.
+func lockedCheck(ctx context.Context, dir string, deep *deepFlags) (*datacheck.Report, error) {
 	lock, err := lockData(dir)
 	if err != nil {
 		return nil, err
 	}
 	defer lock.Close()
-	return datacheck.Directory(ctx, dir)
+	r, err := datacheck.Directory(ctx, dir)
+	if err != nil || deep == nil || !*deep.on {
+		return r, err
+	}
+	return r, r.Deep(ctx, dir, datacheck.DeepOptions{Temp: *deep.temp, Skip: deep.skip, Note: deep.note, Now: time.Now})
 }
 
 // lockData takes the lock of a data directory that is there.
 func lockData(dir string) (io.Closer, error) {
 	path := filepath.Join(dir, "LOCK")
-	if _, err := vfs.Default.Stat(dir); err != nil {
-		return nil, fmt.Errorf("data directory: %w", err)
+	if err := checkDirectory("data", dir, true); err != nil {
+		var wrong usageError
+		if errors.As(err, &wrong) {
+			err = wrong.error // status 1 says that it could not be checked
+		}
+		return nil, err
 	}
-	lock, err := vfs.Default.Lock(path)
-	if err != nil {
-		return nil, fmt.Errorf("%s is held by another muster process: stop it first, or make a backup of it with muster backup and check what muster restore makes of that (%w)", dir, err)
+	lock, err := dirlock.Lock(vfs.Default, path)
+	var held *dirlock.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("%w; stop it first, or make a backup of it with muster backup and check what muster restore makes of that", err)
 	}
-	return lock, nil
+	return lock, err
 }
 
 // verdict prints the summary and returns what the process ends with.
@@ -99,7 +129,11 @@ func (p *process) verdict(dir string, r *datacheck.Report) error {
 	}
 	switch r.Verdict() {
 	case datacheck.Repairable:
-		return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: muster repair mends it", dir, counts[datacheck.Repairable])}
+		repair := "muster repair"
+		if r.Stale.Any() {
+			repair += " --deep"
+		}
+		return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: %s mends it", dir, counts[datacheck.Repairable], repair)}
 	case datacheck.Lost:
 		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew (places: %d): see docs/operations.md, \"When something is damaged\"", dir, counts[datacheck.Lost])}
 	}
@@ -113,6 +147,7 @@ func (p *process) repair(ctx context.Context) error {
 	dir := f.String("data", "", "`DIR` to repair; no process may have it")
 	dry := f.Bool("dry-run", false, "say what would be done, and change nothing")
 	level := f.String("log-level", "info", "least `LEVEL` of log lines: debug, info, warn or error")
+	deep := p.addDeepFlags(f, "make state and history anew where they are not what it makes")
 	if err := p.onlyFlags(f, "repair", dir); err != nil {
 		return err
 	}
@@ -120,14 +155,18 @@ func (p *process) repair(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r, err := lockedCheck(ctx, *dir)
+	r, err := lockedCheck(ctx, *dir, deep)
 	if err != nil {
 		return err
 	}
 	for _, f := range r.Findings {
 		switch f.Verdict {
 		case datacheck.Repairable:
-			fmt.Fprintf(p.stdout, "will make anew: %s: %s\n", f.Path, f.Text)
+			first := ""
+			if f.Aside {
+				first = "set aside and "
+			}
+			fmt.Fprintf(p.stdout, "will %smake anew: %s: %s\n", first, f.Path, f.Text)
 		case datacheck.Lost:
 			fmt.Fprintln(p.stdout, f)
 		}
@@ -135,19 +174,19 @@ func (p *process) repair(ctx context.Context) error {
 	if v := r.Verdict(); *dry || v != datacheck.Repairable {
 		return p.verdict(*dir, r)
 	}
-	if r.RepairMeta {
-		if err := repairMeta(*dir); err != nil {
+	for r.RepairLog || r.Foreign || r.Stale.Any() {
+		if err := prepareRepair(*dir, r); err != nil {
 			return err
 		}
-		// What follows from the log can only be judged now.
-		if r, err = lockedCheck(ctx, *dir); err != nil {
+		// What follows from the log, and what from the rest, can only be judged now.
+		if r, err = lockedCheck(ctx, *dir, deep); err != nil {
 			return err
 		}
 		if r.Verdict() == datacheck.Lost {
 			return p.verdict(*dir, r)
 		}
 	}
-	eng, err := engine.Open(ctx, engine.Options{Dir: *dir, Logger: log})
+	eng, err := engine.Open(ctx, engine.Options{Dir: *dir, Logger: log, Skip: deep.skip})
 	if err != nil {
 		return err
 	}
@@ -160,7 +199,7 @@ func (p *process) repair(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if r, err = lockedCheck(ctx, *dir); err != nil {
+	if r, err = lockedCheck(ctx, *dir, nil); err != nil {
 		return err
 	}
 	return p.verdict(*dir, r)
@@ -169,11 +208,16 @@ func (p *process) repair(ctx context.Context) error {
 // repairClose bounds how long the last checkpoint and history may take.
 const repairClose = time.Hour
 
-func repairMeta(dir string) error {
+// prepareRepair does what a start does not do by itself: it makes small files of the log
+// anew, or sets aside what is of another log or not what the log makes.
+func prepareRepair(dir string, r *datacheck.Report) error {
 	lock, err := lockData(dir)
 	if err != nil {
 		return err
 	}
 	defer lock.Close()
-	return file.RepairMeta(vfs.Default, filepath.Join(dir, "log"))
+	if r.RepairLog {
+		return file.Repair(vfs.Default, filepath.Join(dir, "log"))
+	}
+	return r.SetAside(dir, time.Now())
 }

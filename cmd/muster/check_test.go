@@ -8,9 +8,17 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/duckdb"
 )
 
 // filled serves a directory, fills it with events and ends it.
@@ -67,6 +75,10 @@ func TestCheckAndRepair(t *testing.T) {
 	base := t.TempDir()
 	filled(t, base, (*server).stop)
 	data := filepath.Join(base, "data")
+	other := t.TempDir()
+	s := serve(t, other)
+	s.event(`{"event_type":"seen","user":{"email":"other@x.io"}}`)
+	s.stop()
 	for _, x := range []struct {
 		name   string
 		damage func(data string)
@@ -78,6 +90,17 @@ func TestCheckAndRepair(t *testing.T) {
 		{"the manifest of the newest checkpoint", func(d string) { flip(t, one(t, d+"/state/p0/checkpoints/0*/MANIFEST")) }, 3, "MANIFEST"},
 		{"all of the state", func(d string) { ok(t, os.RemoveAll(d+"/state")) }, 0, "history.duckdb"},
 		{"history cut short", func(d string) { ok(t, os.Truncate(d+"/history.duckdb", 20_000)) }, 3, "history.duckdb"},
+		{"a write-ahead log of history that is none", func(d string) {
+			ok(t, os.WriteFile(d+"/history.duckdb.wal", []byte(strings.Repeat("garbage ", 100)), 0o600))
+		}, 3, "does not begin as a write-ahead log"},
+		{"the state of another log", func(d string) {
+			ok(t, os.RemoveAll(d+"/state"))
+			ok(t, os.CopyFS(d+"/state", os.DirFS(filepath.Join(other, "data/state"))))
+		}, 3, "muster repair sets the checkpoint aside"},
+		{"one checkpoint of another log", func(d string) {
+			from := one(t, filepath.Join(other, "data/state/p0/checkpoints/0*"))
+			ok(t, os.CopyFS(d+"/state/p0/checkpoints/"+filepath.Base(from), os.DirFS(from)))
+		}, 3, "muster repair sets the checkpoint aside"},
 		{"history missing", func(d string) { ok(t, os.Remove(d+"/history.duckdb")) }, 3, "is missing"},
 		{"the log's meta file missing", func(d string) { ok(t, os.Remove(d+"/log/meta")) }, 3, "makes it anew from the segment files"},
 		{"the log's meta file damaged", func(d string) { flip(t, d+"/log/meta") }, 3, "log/meta is damaged"},
@@ -108,7 +131,7 @@ func TestCheckAndRepair(t *testing.T) {
 				t.Errorf("check: %d\n%s%s", code, out, errs)
 			}
 			dry, told, _ := muster(t, "", "repair", "--data", data, "--dry-run")
-			if dry != x.code || (x.code == 3) != strings.Contains(told, "will make anew") {
+			if dry != x.code || (x.code == 3) != strings.Contains(told, "make anew: ") {
 				t.Errorf("dry run: %d %s", dry, told)
 			}
 			if after := contents(t, data); fmt.Sprint(after) != fmt.Sprint(before) {
@@ -153,6 +176,99 @@ func TestCheckAndRepair(t *testing.T) {
 	}
 	if code, _, _ := muster(t, "", "check", "--data", filepath.Join(base, "nowhere")); code != 1 {
 		t.Errorf("no directory: %d", code)
+	}
+}
+
+// TestDeepCheck: check --deep finds state and history that are not what the log makes,
+// though their checksums are right; repair --deep makes them anew.
+func TestDeepCheck(t *testing.T) {
+	base := t.TempDir()
+	filled(t, base, (*server).stop)
+	// The same log, continued in two ways.
+	other := t.TempDir()
+	ok(t, os.CopyFS(other, os.DirFS(base)))
+	more := func(dir, kind string, n int) {
+		t.Helper()
+		s := serve(t, dir)
+		for i := range n {
+			s.event(fmt.Sprintf(`{"event_type":%q,"user":{"email":"%d@x.io"}}`, kind, i))
+		}
+		id := s.event(`{"event_type":"last","user":{"email":"erased@x.io"}}`)
+		var erased struct{ Status string }
+		s.console("DELETE", "/profiles/"+id, "", &erased)
+		s.event(`{"event_type":"last","user":{"email":"1@x.io"}}`)
+		s.stop()
+	}
+	more(other, "other", 5)
+	more(base, "more", 60)
+	deep := func(data string, want int, says ...string) {
+		t.Helper()
+		before := contents(t, data)
+		code, out, errs := muster(t, "", "check", "--data", data, "--deep", "--temp", t.TempDir())
+		if code != want {
+			t.Errorf("%d instead of %d\n%s%s", code, want, out, errs)
+		}
+		for _, text := range says {
+			if !strings.Contains(out, text) {
+				t.Errorf("no %q in\n%s", text, out)
+			}
+		}
+		if after := contents(t, data); fmt.Sprint(after) != fmt.Sprint(before) {
+			t.Error("files were changed")
+		}
+	}
+	deep(filepath.Join(base, "data"), 0, "it is what the records from 0 on make", "are what the log makes")
+	for _, x := range []struct {
+		name   string
+		damage func(data string)
+		says   string
+	}{
+		{"a state of other records", func(d string) {
+			ok(t, os.RemoveAll(d+"/state"))
+			ok(t, os.CopyFS(d+"/state", os.DirFS(filepath.Join(other, "data/state"))))
+		}, "it is not the state that the records from 0 on make"},
+		{"history lacks rows", func(d string) {
+			c, err := file.Check(vfs.Default, d+"/log")
+			ok(t, err)
+			s, err := duckdb.Open(d+"/history.duckdb", duckdb.Options{})
+			ok(t, err)
+			creds, err := api.LoadCredentials(filepath.Join(base, "credentials.json"))
+			ok(t, err)
+			account, err := strconv.ParseUint(strings.TrimPrefix(creds.AccountID, "acc_"), 16, 64)
+			ok(t, err)
+			var of []uint32
+			cut := query.Cut{UpTo: c.Ends[0]}
+			ok(t, s.Replay(t.Context(), query.ReplayQuery{Cut: cut, Account: account, EventType: "seen"}, func(b *query.ReplayBlock) error {
+				of = append(of, b.Ordinal...)
+				return nil
+			}))
+			ok(t, s.Erase(t.Context(), query.EraseQuery{Cut: cut, Account: account, Ordinals: of[:1]}))
+			ok(t, s.Close())
+		}, "it is not what the log makes: it has"},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			dir := t.TempDir()
+			ok(t, os.CopyFS(dir, os.DirFS(base)))
+			data := filepath.Join(dir, "data")
+			x.damage(data)
+			if code, out, errs := muster(t, "", "check", "--data", data); code != 0 {
+				t.Fatalf("found without --deep: %d\n%s%s", code, out, errs)
+			}
+			deep(data, 3, x.says, "muster repair --deep")
+			if code, out, errs := muster(t, "", "repair", "--data", data, "--deep", "--dry-run"); code != 3 || !strings.Contains(out, "will set aside and make anew") {
+				t.Errorf("dry run: %d %s%s", code, out, errs)
+			}
+			if code, out, errs := muster(t, "", "repair", "--data", data, "--deep"); code != 0 {
+				t.Fatalf("repair: %d %s%s", code, out, errs)
+			}
+			deep(data, 0)
+			s := serve(t, dir)
+			if seen, more := s.events("seen"), s.events("more"); seen != 60 || more != 60 {
+				t.Errorf("%d and %d events", seen, more)
+			}
+			s.untilMembers("seen", 20)
+			s.stop()
+		})
 	}
 }
 

@@ -52,11 +52,11 @@ func analyticsPart() part {
 				good = append(good, x.mail("ok"))
 			}
 			x.send(x.campaign(nil), x.list(good...)).success()
-			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.bounce_rate_ok", true).eq("data.totals.complaint_rate_ok", true)
+			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.bounce_rate_healthy", true).eq("data.totals.complaint_rate_healthy", true)
 			x.send(x.campaign(nil), x.list(bad)).fails("no such user")
-			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.bounce_rate_ok", false)
+			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.bounce_rate_healthy", false)
 			x.report(obj{"type": "complaint", "recipient": good[0]})
-			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.complaint_rate_ok", false)
+			x.a("GET", "/analytics/performance", nil).success().eq("data.totals.complaint_rate_healthy", false)
 		}},
 		{"a time or a granularity that is none is refused by its name", func(c *check) {
 			for query, field := range map[string]string{"from=x": "from ", "to=x": "to ", "granularity=minute": "granularity ", "from=2026-02-01&to=2026-01-01": "from "} {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 )
@@ -30,6 +31,19 @@ func contactPart() part {
 			for _, e := range []string{"  Spaces.And.CASE" + c.mail("") + " ", c.name("no address at all "), c.name("two@@at"), `"quo ted"` + c.mail(""), c.name("münchen@ü.example")} {
 				a := c.a("POST", "/contacts", obj{"email": e}).success().eq("data.email", e)
 				c.a("GET", "/contacts/"+a.str("data._id"), nil).success().eq("data.email", e)
+			}
+		}},
+		{"identifiers beyond those a profile may have are named in a warning, and none is in later answers", func(c *check) {
+			e := c.mail("full")
+			var fill []obj
+			for i := range 49 { // and the e-mail is the 50th
+				fill = append(fill, obj{"event_type": "seen", "user": obj{"email": e, "external_id": fmt.Sprintf("%s-%d", e, i)}})
+			}
+			c.b("/events/batch", obj{"events": fill}).http(202).eq("success", true)
+			in := obj{"external_id": e + "-7", "phone": "+49 30 7419 55 20"}
+			made := c.a("POST", "/contacts", in).success().eq("data.warning", "phone not added: the profile may have no more identifiers; see its conflicts")
+			if _, found := c.a("GET", "/contacts/"+made.str("data._id"), nil).success().at("data.warning"); found {
+				c.Error("a contact that was read has a warning")
 			}
 		}},
 		{"a second contact with an e-mail is refused with the fixed message, as HTTP 200", func(c *check) {

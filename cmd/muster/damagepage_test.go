@@ -21,7 +21,7 @@ func TestDamagePageAsWritten(t *testing.T) {
 	want := []struct {
 		begins string
 		code   int
-	}{{"check", exitDamaged}, {"repair", exitDamaged}, {"repair", exitOK}, {"restore", exitOK}, {"restore", exitOK}, {"repair", exitOK}, {"check", exitOK}}
+	}{{"check", exitDamaged}, {"check", exitDamaged}, {"repair", exitDamaged}, {"repair", exitOK}, {"restore", exitOK}, {"restore", exitOK}, {"repair", exitOK}, {"check", exitOK}}
 	if !found || len(commands) != len(want) {
 		t.Fatalf("the page has the commands %q", commands)
 	}
@@ -45,10 +45,10 @@ func TestDamagePageAsWritten(t *testing.T) {
 			t.Fatalf("command %d of the page is %q", i, c)
 		}
 		switch i {
-		case 3: // the log is damaged from here on, where the backup has it
+		case 4: // the log is damaged from here on, where the backup has it
 			damageByte(t, one(t, data+"/log/p0/*.log"), 2000)
 			ok(t, os.RemoveAll(data+"/state"))
-		case 4:
+		case 5:
 			if code, _, errs := muster(t, "", "repair", "--data", restoredTo); code != 0 {
 				t.Fatalf("%d %s", code, errs)
 			}

@@ -217,3 +217,38 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 		}
 	}
 }
+
+// TestStopFinishesErasures: a stop right after an erasure ends when the person's data is
+// in no file any more, which otherwise would wait for the next start.
+func TestStopFinishesErasures(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	s := serve(t, dir, "--drain-timeout", "1m")
+	p := erasedPerson{"stopped"}
+	event := func(user, properties obj) string {
+		b, err := json.Marshal(obj{"event_type": "seen", "user": user, "properties": properties})
+		ok(t, err)
+		return s.event(string(b))
+	}
+	id := event(p.user("email", "external_id"), p.properties())
+	for i := range 20 {
+		event(obj{"email": fmt.Sprintf("other%d@x.io", i)}, obj{"n": i})
+	}
+	data := filepath.Join(dir, "data")
+	if len(holds(t, data, p.tag)) == 0 {
+		t.Fatal("nothing is to be erased")
+	}
+	s.console("DELETE", "/profiles/"+id, "", nil)
+	s.stop()
+	if in := holds(t, data, p.tag); len(in) > 0 {
+		t.Errorf("after the stop the person is in %v\n%s", in, s.log())
+	}
+	if strings.Contains(s.log(), "erasures are not out of all files yet") {
+		t.Errorf("%s", s.log())
+	}
+	s = serve(t, dir)
+	if n := s.events("seen"); n != 21 && n != 20 {
+		t.Errorf("%d events", n)
+	}
+	s.stop()
+}

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/query"
 )
 
 const exportAbout = `muster export writes profiles, the members of a segment, or events, as JSON lines.
@@ -65,8 +66,11 @@ func (p *process) export(ctx context.Context) error {
 	return errors.Join(err, out.Flush())
 }
 
-// exportData reads a directory that nobody has open.
+// exportData reads a directory that no process has open.
 func (c *importConfig) exportData(ctx context.Context, kind, id, eventType string, w io.Writer) (err error) {
+	if err := checkDirectory("data", c.engine.Dir, true); err != nil {
+		return err
+	}
 	eng, err := engine.Open(ctx, c.engine)
 	if errors.Is(err, engine.ErrInUse) {
 		return fmt.Errorf("%w. To export while it runs, use --to URL with --credentials FILE", err)
@@ -92,17 +96,23 @@ func (c *importConfig) exportData(ctx context.Context, kind, id, eventType strin
 		return x.Profiles(ctx, account, w)
 	case kind == "segments":
 		return x.Segment(ctx, account, id, w)
-	case eventType != "":
-		return x.Events(ctx, account, []string{eventType}, w)
 	}
-	return x.Events(ctx, account, nil, w)
+	var types []string // all
+	if eventType != "" {
+		types = []string{eventType}
+	}
+	err = x.Events(ctx, account, types, w)
+	if errors.Is(err, query.ErrUnavailable) {
+		return fmt.Errorf("%w; run muster repair --data %s, which waits until that is done, and export again", err, c.engine.Dir)
+	}
+	return err
 }
 
 // exportFrom asks a server, as the person of the credentials.
 func exportFrom(ctx context.Context, c *importConfig, what, eventType string, w io.Writer) error {
-	creds, err := api.LoadCredentials(c.credentials)
+	creds, err := loadCredentials(c.credentials)
 	if err != nil {
-		return fmt.Errorf("--credentials: %w", err)
+		return err
 	}
 	u, err := url.Parse(c.to)
 	if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
@@ -157,7 +167,7 @@ func consoleCall(ctx context.Context, client *http.Client, method, to, token str
 	}
 	res, err := client.Do(req)
 	if err != nil {
-		return err
+		return unreachable(req.URL.Scheme+"://"+req.URL.Host, "to", err)
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {

@@ -6,6 +6,13 @@ import (
 
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/query/duckdb"
+)
+
+// Bounds of flags that have no limit of their own: what is beyond is a mistake.
+const (
+	mostBytes = 1 << 50
+	mostTime  = 24 * time.Hour
 )
 
 // engineFlags are the flags of every command that opens a data directory.
@@ -26,13 +33,20 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	e.dir = f.String("data", dir, "`DIR` that holds everything; it is made when there is none")
 	e.logLevel = f.String("log-level", "info", "least `LEVEL` of log lines: debug, info, warn or error")
 	e.logFormat = f.String("log-format", formatText, "`FORMAT` of log lines: text or json")
-	e.historyMemory = f.Size("history-memory", 1<<30, "`BYTES` of memory for history in --data (DuckDB); more spills to disk")
+	e.historyMemory = f.Size("history-memory", 1<<30, "`BYTES` of memory for history in --data (DuckDB), at least 64 MiB; more spills to disk")
+	f.Range("history-memory", duckdb.LeastMemoryBytes, mostBytes)
 	e.historyThreads = f.Int("history-threads", 0, "`NUMBER` of threads for history in --data; 0: the CPUs, at most 2")
+	f.Range("history-threads", 0, 1024)
 	e.checkpointInterval = f.Duration("checkpoint-interval", 30*time.Second, "longest `TIME` between checkpoints while events arrive")
+	f.Range("checkpoint-interval", int64(10*time.Millisecond), int64(mostTime))
 	e.generation = f.Size("generation-bytes", 256<<20, "`BYTES` of changed state in memory at which a checkpoint is written; at twice as much events wait")
+	f.Range("generation-bytes", 1<<20, mostBytes)
 	e.cache = f.Size("cache-bytes", 256<<20, "`BYTES` of profiles kept in memory")
+	f.Range("cache-bytes", 1<<20, mostBytes)
 	e.spool = f.Size("spool-bytes", 8<<30, "`BYTES` that may wait on disk while history is down; then events are refused")
+	f.Range("spool-bytes", 1<<20, mostBytes)
 	e.maxBacklog = f.Int("max-backlog", 50_000, "`NUMBER` of records that may be stored but not applied; then events are refused")
+	f.Range("max-backlog", 1, 1e9)
 	e.checkpoints = f.String("checkpoints", "", "`URL` of storage that all nodes reach, where checkpoints are left for each other: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION")
 	e.trimLog = f.Bool("trim-log", false, "let a log in --data drop records that both checkpoints are beyond; without it the log keeps everything, and what is damaged is rebuilt from it")
 	e.remote.add(f)

@@ -18,13 +18,14 @@ func addCA(f *cli.Flags) *string {
 // the system's certificates alone.
 func clientTransport(file string) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
+	dialWithin(t)
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if file == "" {
 		return t, nil
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
-		return nil, wrongUsage("--ca: %w", err)
+		return nil, wrongUsage("--ca: %s cannot be read: %w; name a file of certificates in PEM", file, cause(err))
 	}
 	roots, err := x509.SystemCertPool()
 	if err != nil {

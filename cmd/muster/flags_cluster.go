@@ -34,8 +34,12 @@ func (x *clusterFlags) read(c *serveConfig) error {
 	}
 	c.engine.Address = *x.advertise
 	if *x.advertise != "" {
-		if host, port, err := net.SplitHostPort(*x.advertise); err != nil || host == "" || port == "" || port == "0" {
-			return wrongUsage("--advertise must be HOST:PORT, have %q", *x.advertise)
+		host, port, err := checkHostPort("advertise", *x.advertise, "10.0.0.7:8080")
+		if err != nil {
+			return err
+		}
+		if host == "" || port == "0" {
+			return wrongUsage("--advertise is %q; use HOST:PORT where other nodes reach this one, such as 10.0.0.7:8080", *x.advertise)
 		}
 	}
 	if *x.secret == "" {

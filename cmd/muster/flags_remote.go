@@ -2,6 +2,7 @@ package main
 
 import (
 	"crypto/tls"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,19 +26,42 @@ func (r *remoteFlags) add(f *cli.Flags) {
 	r.brokers = f.String("kafka", "", "`BROKERS` of Apache Kafka, HOST:PORT with commas between them, that keep the log; without them it is in --data. Needs --clickhouse")
 	r.topic = f.String("kafka-topic", kafka.DefaultTopic, "`NAME` of the topic of the log; it is made when there is none")
 	r.replication = f.Int("kafka-replication", 0, "`NUMBER` of replicas of a topic that is made, and the least of one there is; 0: 3, or the brokers if they are fewer")
+	f.Range("kafka-replication", 0, 32767)
 	r.partitions = f.Int("kafka-partitions", 0, "`NUMBER` of partitions of the log, which is fixed when its topic is made; 0: what it has, and of a new one 6 with --cluster-secret, else 1")
+	f.Range("kafka-partitions", 0, 4096)
 	r.compression = f.String("kafka-compression", "none", "`HOW` records are compressed: none, lz4, zstd, snappy or gzip")
 	r.tls = f.Bool("kafka-tls", false, "speak TLS to the brokers, whose certificates the system must trust (or SSL_CERT_FILE)")
 	r.sasl = f.String("kafka-sasl", "", "`MECHANISM` to log in to the brokers with: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
 	r.user = f.String("kafka-user", "", "`NAME` to log in to the brokers with")
 	r.password = f.String("kafka-password", "", "`PASSWORD` for the brokers; better set as MUSTER_KAFKA_PASSWORD")
 	r.session = f.Duration("kafka-session-timeout", cluster.DefaultSessionTimeout, "`TIME` of silence after which another node may take over the log; the brokers allow 6 s to 30 min")
+	f.Range("kafka-session-timeout", int64(time.Second), int64(mostTime))
 	r.dsn = f.String("clickhouse", "", "`DSN` of the ClickHouse that keeps history, clickhouse://USER:PASSWORD@HOST:9000/DATABASE; without one it is in --data")
 	r.ttlDays = f.Int("clickhouse-ttl-days", 0, "`DAYS` after which events leave history in ClickHouse, by their own time; 0: never")
+	f.Range("clickhouse-ttl-days", 0, 7300)
+}
+
+// kafkaFlags names flags in what kafka.Options says of its fields.
+var kafkaFlags = strings.NewReplacer("option Brokers", "--kafka", "option Topic", "--kafka-topic", "option SASL", "--kafka-sasl")
+
+// oneOf refuses a value that is none of those allowed; "" among them is not shown.
+func oneOf(flag, value string, allowed ...string) error {
+	if slices.Contains(allowed, value) {
+		return nil
+	}
+	allowed = slices.DeleteFunc(allowed, func(s string) bool { return s == "" })
+	last := len(allowed) - 1
+	return wrongUsage("--%s is %q; use %s or %s", flag, value, strings.Join(allowed[:last], ", "), allowed[last])
 }
 
 // read returns nil for what stays in --data.
 func (r *remoteFlags) read() (*kafka.Options, *clickhouse.Options, error) {
+	if err := oneOf("kafka-compression", *r.compression, "none", "lz4", "zstd", "snappy", "gzip"); err != nil {
+		return nil, nil, err
+	}
+	if err := oneOf("kafka-sasl", *r.sasl, "", "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"); err != nil {
+		return nil, nil, err
+	}
 	var history *clickhouse.Options
 	switch {
 	case *r.dsn != "":
@@ -65,7 +89,7 @@ func (r *remoteFlags) read() (*kafka.Options, *clickhouse.Options, error) {
 		return nil, nil, wrongUsage("--kafka-user and --kafka-password need --kafka-sasl, such as SCRAM-SHA-512")
 	}
 	if err := k.Validate(); err != nil {
-		return nil, nil, wrongUsage("--kafka: %w", err)
+		return nil, nil, wrongUsage("%s", kafkaFlags.Replace(err.Error()))
 	}
 	return k, history, nil
 }

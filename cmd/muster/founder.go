@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"github.com/musterhq/muster/api"
@@ -95,8 +96,8 @@ func (f *founder) found(ctx context.Context) error {
 	return nil
 }
 
-// checkCredentials refuses a credentials file that a new directory would be refused
-// for, before the directory is made.
+// checkCredentials refuses a credentials file that could not be read or written for a
+// new directory, before the directory is made.
 func (c *serveConfig) checkCredentials() error {
 	if c.credentials == "" || c.engine.Kafka != nil {
 		return nil // or another node may have made the company
@@ -104,10 +105,16 @@ func (c *serveConfig) checkCredentials() error {
 	if _, err := os.Stat(filepath.Join(c.engine.Dir, "log")); !errors.Is(err, os.ErrNotExist) {
 		return nil // there is a company, or whatever is wrong is said later
 	}
-	if _, err := api.LoadCredentials(c.credentials); err != nil && !errors.Is(err, os.ErrNotExist) {
+	switch _, err := api.LoadCredentials(c.credentials); {
+	case err == nil:
+		return nil
+	case !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.EISDIR) && !errors.Is(err, syscall.ENOTDIR):
 		return badCredentials(err)
 	}
-	return nil
+	if filepath.Clean(filepath.Dir(c.credentials)) == filepath.Clean(c.engine.Dir) {
+		return nil // the start makes it
+	}
+	return checkFileToMake("credentials", c.credentials)
 }
 
 func badCredentials(err error) error {
@@ -126,7 +133,7 @@ func (f *founder) foundAlone(ctx context.Context) error {
 	return f.found(ctx)
 }
 
-// checkEmpty refuses to make a company beside somebody's data: the log may hold no
+// checkEmpty refuses to make a company beside existing data: the log may hold no
 // record of an account.
 func (f *founder) checkEmpty(ctx context.Context) error {
 	start, end, err := f.eng.Log.Bounds(ctx, directoryPartition)

@@ -94,7 +94,7 @@ func (s *server) try(i int, padding int) (status int, retryAfter, fault string) 
 	return res.StatusCode, res.Header.Get("Retry-After"), fault
 }
 
-// has tells whether a person is known.
+// has reports whether a person is known.
 func (s *server) has(i int) bool {
 	s.t.Helper()
 	if s.token == "" {

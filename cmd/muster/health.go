@@ -22,18 +22,17 @@ func (p *process) health(ctx context.Context) error {
 	cert := f.String("tls-cert", "", "`FILE` that serve was given as --tls-cert; the server is asked over TLS then. It is this machine's own, so any certificate is taken")
 	alive := f.Bool("alive", false, "ask whether it answers at all, also while it starts or stops")
 	timeout := f.Duration("timeout", 3*time.Second, "longest `TIME` to wait")
+	f.Range("timeout", int64(time.Millisecond), int64(mostTime))
 	rest, err := f.Parse(p.args, p.env)
 	switch {
 	case err != nil:
 		return usageError{err}
 	case len(rest) > 0:
 		return wrongUsage("health takes no arguments, have %q", rest)
-	case *timeout <= 0:
-		return wrongUsage("--timeout must be greater than 0")
 	}
-	host, port, err := net.SplitHostPort(*listen)
+	host, port, err := checkHostPort("listen", *listen, "127.0.0.1:8080")
 	if err != nil {
-		return wrongUsage("--listen must be HOST:PORT: %s", err)
+		return err
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		host = "localhost"
@@ -56,7 +55,7 @@ func (p *process) health(ctx context.Context) error {
 	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	res, err := client.Do(req)
 	if err != nil {
-		return err
+		return unreachable("the server at "+*listen, "listen", err)
 	}
 	defer res.Body.Close()
 	said, _ := io.ReadAll(io.LimitReader(res.Body, 1<<10)) // for the message alone

@@ -26,7 +26,7 @@ func TestHealth(t *testing.T) {
 	_, port, _ := net.SplitHostPort(at)
 	ask(exitOK, "ready", "--listen", "0.0.0.0:"+port)
 	s.kill()
-	ask(exitFailed, "refused", "--listen", at)
+	ask(exitFailed, "does not answer: nothing listens there", "--listen", at)
 
 	starting := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/readyz" {
@@ -43,7 +43,7 @@ func TestHealth(t *testing.T) {
 	ok(t, err)
 	defer frozen.Close()
 	began := time.Now()
-	ask(exitFailed, "deadline", "--listen", frozen.Addr().String(), "--timeout", "200ms")
+	ask(exitFailed, "does not answer: no answer in time", "--listen", frozen.Addr().String(), "--timeout", "200ms")
 	if took := time.Since(began); took > 20*time.Second {
 		t.Errorf("it took %v", took)
 	}

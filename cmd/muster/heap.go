@@ -17,11 +17,11 @@ import (
 // when the state grows.
 func heapLimit(m heapUse, inFlightLimit int64) int64 {
 	others := max(0, m.live-m.inFlight)
-	return inFlightLimit + inFlightLimit/8 + 2*others + m.overhead + heapSlack
+	return inFlightLimit + inFlightLimit/16 + 2*others + m.overhead + heapSlack
 }
 
 // heapSlack is what the heap may have at least beyond what lives, in bytes.
-const heapSlack = 64 << 20
+const heapSlack = 24 << 20
 
 // heapUse is what memory is used for, in bytes.
 type heapUse struct {
@@ -68,7 +68,7 @@ func (c *serveConfig) adjustHeap(ctx context.Context) {
 	defer check.Stop()
 	for {
 		// Setting it stops the process for a moment: only for a difference.
-		if limit := heapLimit(readHeapUse(c.ingest.Memory.Used()), c.ingest.InFlightBytes); limit > set+set/32 || limit < set-set/8 {
+		if limit := heapLimit(readHeapUse(c.ingest.Memory.Used()), c.ingest.InFlightBytes); limit > set+set/32 || limit < set-set/32 {
 			debug.SetMemoryLimit(limit)
 			set = limit
 		}

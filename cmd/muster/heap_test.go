@@ -21,10 +21,10 @@ func TestHeapLimit(t *testing.T) {
 		use  heapUse
 		most int64
 	}{
-		{"nothing under way", heapUse{live: 50 * mib, overhead: 20 * mib}, (288 + 100 + 20 + 64) * mib},
-		{"full of bodies", heapUse{live: 306 * mib, overhead: 20 * mib, inFlight: 256 * mib}, (288 + 100 + 20 + 64) * mib},
-		{"much state", heapUse{live: 8000 * mib, overhead: 20 * mib, inFlight: 100 * mib}, (288 + 2*7900 + 20 + 64) * mib},
-		{"more under way than lived at the last collection", heapUse{live: 50 * mib, inFlight: 200 * mib}, (288 + 64) * mib},
+		{"nothing under way", heapUse{live: 50 * mib, overhead: 20 * mib}, (272 + 100 + 20 + 24) * mib},
+		{"full of bodies", heapUse{live: 306 * mib, overhead: 20 * mib, inFlight: 256 * mib}, (272 + 100 + 20 + 24) * mib},
+		{"much state", heapUse{live: 8000 * mib, overhead: 20 * mib, inFlight: 100 * mib}, (272 + 2*7900 + 20 + 24) * mib},
+		{"more under way than lived at the last collection", heapUse{live: 50 * mib, inFlight: 200 * mib}, (272 + 24) * mib},
 	} {
 		if limit := heapLimit(tt.use, 256*mib); limit != tt.most {
 			t.Errorf("%s: %d MiB, want %d", tt.name, limit/mib, tt.most/mib)
@@ -59,7 +59,9 @@ func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
 }
 
 // TestBodiesTakeWhatTheFlagSays: the process grows by --max-inflight-bytes and little
-// more when as many bytes of bodies are under way.
+// more when as many bytes of bodies are under way: 1.04 to 1.2 times as much on a quiet
+// machine. Where processors are taken the collector is late while bodies arrive: 1.0 to
+// 1.5 were seen then. Without the memory limit it was 1.66 and 2.18.
 func TestBodiesTakeWhatTheFlagSays(t *testing.T) {
 	const limit, body = 256 << 20, 8_000_000
 	s := serve(t, t.TempDir(), "--max-inflight-bytes", "256MiB")
@@ -79,8 +81,8 @@ func TestBodiesTakeWhatTheFlagSays(t *testing.T) {
 		}
 	}
 	grown := (resident - before) / limit
-	if full == 0 || grown > 1.4 {
+	if full == 0 || grown > 1.6 {
 		t.Errorf("full %d times of 20; the process grew by %.2f × the limit", full, grown)
 	}
-	t.Logf("resident %.0f MB, %.2f × the limit; it grew by %.2f × the limit", resident/1e6, resident/limit, grown)
+	t.Logf("it took %.0f MB before and grew by %.2f × the limit", before/1e6, grown)
 }

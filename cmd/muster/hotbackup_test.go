@@ -150,6 +150,72 @@ func TestHotBackup(t *testing.T) {
 	}
 }
 
+// TestHotBackupOfATrimmedLog: history cannot be made from a log that lacks its beginning,
+// so a backup of a running server has a copy of it, of one instant with the rest.
+func TestHotBackupOfATrimmedLog(t *testing.T) {
+	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
+	data := filepath.Join(dir, "data")
+	s := serve(t, dir, "--trim-log", "--checkpoint-interval", "100ms")
+	for i := range 40 {
+		s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"%d@x.io"},"properties":{"n":%d}}`, i%20, i))
+	}
+	// An erasure begins a new segment, so that the first one is trimmed once the
+	// checkpoints are beyond it.
+	s.console("DELETE", "/profiles/"+s.event(`{"event_type":"gone","user":{"email":"gone@x.io"}}`), "", nil)
+	more := 0
+	for deadline := time.Now().Add(60 * time.Second); ; more++ {
+		s.event(fmt.Sprintf(`{"event_type":"more","user":{"email":"%d@x.io"}}`, more%20))
+		if _, err := os.Stat(filepath.Join(data, "log/p0/start")); err == nil {
+			more++
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the log was not trimmed\n%s", s.log())
+		}
+	}
+	events := s.send("busy", 2)
+	for range 2 {
+		before := int(events.acknowledged.Load())
+		if code, out, errs := muster(t, "", "backup", "--data", data, "--to", store); code != 0 {
+			t.Fatalf("%d %s %s", code, out, errs)
+		}
+		restoredTo := t.TempDir()
+		if code, out, errs := muster(t, "", "restore", "--from", store, "--data", filepath.Join(restoredTo, "data")); code != 0 {
+			t.Fatalf("restore: %d %s %s", code, out, errs)
+		}
+		if code, out, errs := muster(t, "", "check", "--data", filepath.Join(restoredTo, "data"), "--deep", "--temp", t.TempDir()); code != 0 {
+			t.Errorf("what was restored: %d %s %s", code, out, errs)
+		}
+		r := restored(t, filepath.Join(dir, "credentials.json"), store)
+		if n, m := r.events("seen"), r.events("more"); n != 40 || m != more {
+			t.Errorf("%d events, and %d of %d", n, m, more)
+		}
+		r.untilEvents("busy", before)
+		r.untilMembers("seen", 20)
+		r.untilMembers("more", min(more, 20))
+		r.untilMetric(fmt.Sprintf("muster_history_rows %d", 40+more+r.events("busy")))
+		if strings.Contains(r.log(), "lacks events") {
+			t.Errorf("history was made anew\n%s", r.log())
+		}
+		r.stop()
+	}
+	events.stop()
+	s.stop()
+	// Where the log begins follows from its segments.
+	flip(t, filepath.Join(data, "log/p0/start"))
+	if code, out, errs := muster(t, "", "check", "--data", data); code != 3 || !strings.Contains(out, "log/p0/start is damaged") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	if code, out, errs := muster(t, "", "repair", "--data", data); code != 0 {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	// History has to be there: the log lacks its rows.
+	ok(t, os.Truncate(filepath.Join(data, "history.duckdb"), 20_000))
+	if code, out, errs := muster(t, "", "check", "--data", data); code != 4 || !strings.Contains(out, "the log was trimmed") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+}
+
 // TestBackupSchedule: a server with --backup-to makes backups by itself.
 func TestBackupSchedule(t *testing.T) {
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
@@ -281,6 +347,15 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 	refused(func(log string) { damageByte(t, filepath.Join(log, "p0", filepath.Base(segment)), behind) }, "does not continue the backup")
 	other := t.TempDir()
 	serve(t, other).stop()
+	// Closed, so that it says how far it went, and then cut short in a record that the
+	// backup lacks.
+	s = serve(t, base)
+	s.stop()
+	refused(func(log string) {
+		b, err := os.ReadFile(segment)
+		ok(t, err)
+		ok(t, os.Truncate(filepath.Join(log, "p0", filepath.Base(segment)), int64(strings.Index(string(b), "later-20@x.io"))))
+	}, "when the log was closed")
 	refused(func(log string) {
 		ok(t, os.RemoveAll(log))
 		ok(t, os.CopyFS(log, os.DirFS(filepath.Join(other, "data/log"))))

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
@@ -133,9 +132,9 @@ func (p *process) importFiles(ctx context.Context) (err error) {
 // target opens what is imported to.
 func (c *importConfig) target(ctx context.Context) (_ importer.Target, closeTarget func() error, err error) {
 	if c.to != "" {
-		creds, err := api.LoadCredentials(c.credentials)
+		creds, err := loadCredentials(c.credentials)
 		if err != nil {
-			return nil, nil, fmt.Errorf("--credentials: %w", err)
+			return nil, nil, err
 		}
 		base, err := baseURL(c.to)
 		if err != nil {
@@ -148,6 +147,9 @@ func (c *importConfig) target(ctx context.Context) (_ importer.Target, closeTarg
 		client := &http.Client{Transport: transport}
 		t := importer.ToServer(client, base, creds.AppID, creds.AppSecret, c.triggerFlows)
 		return t, func() error { client.CloseIdleConnections(); return nil }, nil
+	}
+	if err := checkDirectory("data", c.engine.Dir, true); err != nil {
+		return nil, nil, err
 	}
 	eng, err := engine.Open(ctx, c.engine)
 	if errors.Is(err, engine.ErrInUse) {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"crypto/rand"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,9 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/api/openapi"
+	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 )
@@ -43,14 +44,10 @@ func TestEveryRouteIsLocated(t *testing.T) {
 		"/healthz": anybody, "/readyz": anybody, "/metrics": anybody, "/openapi.json": anybody, "/reference": anybody,
 		"/t/{token}": byPath,
 	}
-	document, err := openapi.Document()
-	ok(t, err)
-	var doc struct{ Paths map[string]map[string]any }
-	ok(t, json.Unmarshal(document, &doc))
 	subjects := map[api.Subject]int{}
-	for path, item := range doc.Paths {
-		for method := range item {
-			method = strings.ToUpper(method)
+	for _, g := range append(operations(new(keyapi.API), new(ingest.Handler), new(api.API)), openapi.Operations()) {
+		for i := range g.Operations {
+			method, path := g.Operations[i].Method, g.Surface.Prefix+g.Operations[i].Path
 			want, known := paths[path]
 			switch {
 			case known:

@@ -37,7 +37,7 @@ func (f facts) tell(i int, c *check, paths ...string) {
 }
 
 // cutOff runs muster migrate and has it killed when it says what begins so. It
-// tells whether it was.
+// reports whether it was.
 func cutOff(t *testing.T, said string, args ...string) bool {
 	t.Helper()
 	cmd := command(append([]string{"migrate"}, args...)...)

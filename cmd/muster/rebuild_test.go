@@ -16,7 +16,7 @@ import (
 	"github.com/musterhq/muster/api"
 )
 
-// batch sends a batch of events of a type, of a hundred people.
+// batch sends a batch of events of a type, of ten thousand people in turn.
 func (s *server) batch(kind string, first, n int) {
 	s.t.Helper()
 	var b strings.Builder
@@ -25,13 +25,24 @@ func (s *server) batch(kind string, first, n int) {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, `{"event_type":%q,"user":{"email":"p%d@x.io"},"properties":{"n":%d}}`, kind, (first+i)%100, first+i)
+		fmt.Fprintf(&b, `{"event_type":%q,"user":{"email":"p%d@x.io"},"properties":{"n":%d}}`, kind, (first+i)%10_000, first+i)
 	}
 	b.WriteString(`]}`)
 	var a struct{ Accepted int }
 	if status := s.call("POST", "/api/v1/events/batch", b.String(), &a, "X-App-Id", s.creds.AppID, "X-App-Secret", s.creds.AppSecret); status != 202 || a.Accepted != n {
 		s.t.Fatalf("batch: %d, %d accepted", status, a.Accepted)
 	}
+}
+
+// untilRebuildCheckpoint waits until the rebuilding of history has left a checkpoint
+// of its own, or is done.
+func (s *server) untilRebuildCheckpoint(data string) {
+	s.t.Helper()
+	until(s.t, "a checkpoint of the rebuilding", func() bool {
+		names, err := filepath.Glob(filepath.Join(data, "state", "p0", "rebuild", "checkpoints", "0*", "MANIFEST"))
+		ok(s.t, err)
+		return len(names) > 0 || strings.Contains(s.log(), "history is complete again")
+	})
 }
 
 // exported counts the events that the export writes, each once, when history has all;
@@ -75,9 +86,11 @@ func (s *server) exported() (n int, ok bool) {
 	return len(seen), true
 }
 
-// TestL2KilledWhileHistoryIsRebuilt: history is lost at each start, events go on
-// arriving, and the server is killed at any moment of the rebuilding: in the end
-// history has each event once (L1, L2). Until then whatever asks it is told so.
+// TestL2KilledWhileHistoryIsRebuilt: history is lost at every other start, events go
+// on arriving, and the server is killed at any moment of the rebuilding: in the end
+// history has each event once (L1, L2). A rebuilding that was cut off goes on from its
+// own checkpoint only while history has the rows below that. Until history is complete
+// requests that need it get a 503 that says so.
 func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
 	t.Parallel()
 	kills := 4
@@ -86,25 +99,40 @@ func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
 	}
 	dir := t.TempDir()
 	rng := rand.New(rand.NewPCG(7, 7))
-	s := serve(t, dir, "--checkpoint-interval", "100ms")
+	// Small generations: the rebuilding leaves checkpoints, too.
+	args := []string{"--checkpoint-interval", "100ms", "--generation-bytes", "1MiB"}
+	s := serve(t, dir, args...)
 	sent := 0
-	for range 20 {
+	for range 40 {
 		s.batch("seen", sent, 1000)
 		sent += 1000
 	}
-	for range kills {
+	wentOn := 0
+	kill := func() {
 		s.kill()
+		if strings.Contains(s.log(), "the rebuilding of history goes on where it was cut off") {
+			wentOn++
+		}
+	}
+	for i := range kills {
+		kill()
 		for _, name := range []string{"history.duckdb", "history.duckdb.wal"} {
+			if i%2 == 1 {
+				break // it has what was rebuilt before the kill
+			}
 			if err := os.Remove(filepath.Join(dir, "data", name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Fatal(err)
 			}
 		}
-		s = serve(t, dir, "--checkpoint-interval", "100ms")
+		s = serve(t, dir, args...)
 		s.batch("seen", sent, 10)
 		sent += 10
-		time.Sleep(time.Duration(rng.IntN(400)) * time.Millisecond) // the moment of a kill is random
+		if i%2 == 0 {
+			s.untilRebuildCheckpoint(filepath.Join(dir, "data"))
+		}
+		time.Sleep(time.Duration(rng.IntN(1+i%2*400)) * time.Millisecond) // the moment of a kill is random
 	}
-	s.kill()
+	kill()
 	s = serve(t, dir)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -122,4 +150,7 @@ func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
 		t.Errorf("%d events in the state, want %d", n, sent)
 	}
 	s.stop()
+	if wentOn == 0 {
+		t.Error("no rebuilding went on from a checkpoint of its own")
+	}
 }

@@ -154,9 +154,9 @@ func TestRefusedStart(t *testing.T) {
 		}, nil, "--kafka"},
 		{"kafka", nil, []string{"--kafka", "127.0.0.1:1", "--kafka-topic", "t", "--clickhouse", "clickhouse://127.0.0.1:1/x", "--cluster-secret", strings.Repeat("s", 40), "--advertise", "127.0.0.1:1"}, ""},
 		{"port taken", nil, []string{"--listen", blocked.Addr().String(), "--start-timeout", "100ms"}, "--listen"},
-		{"wrong TLS mode", nil, []string{"--smtp", "127.0.0.1:25", "--smtp-tls", "perhaps"}, "smtp tls"},
-		{"negative interval", nil, []string{"--checkpoint-interval", "-1s"}, ""},
-		{"too little memory", nil, []string{"--history-memory", "1KiB"}, "MemoryLimitBytes"},
+		{"wrong TLS mode", nil, []string{"--smtp", "127.0.0.1:25", "--smtp-tls", "perhaps"}, "--smtp-tls"},
+		{"negative interval", nil, []string{"--checkpoint-interval", "-1s"}, "of --checkpoint-interval: use at least 10ms"},
+		{"too little memory", nil, []string{"--history-memory", "32MiB"}, "of --history-memory: use at least 64MiB"},
 		{"no such storage", nil, []string{"--checkpoints", "file:///no/such/directory"}, "--checkpoints"},
 		{"unknown flag", nil, []string{"--no-such-flag"}, ""},
 	} {

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/eventlog/kafka"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/refusal"
 )
@@ -46,12 +47,19 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	f.StringVar(&c.credentials, "credentials", "", "`FILE` that the credentials of a new company are written to")
 	f.BoolVar(&c.pprof, "pprof", false, "serve /debug/pprof/, which shows the inside of the process to everybody who can connect")
 	f.DurationVar(&c.drainTimeout, "drain-timeout", 10*time.Second, "how much `TIME` requests under way are given at a stop, and again history")
+	f.Range("drain-timeout", 0, int64(mostTime))
 	f.DurationVar(&c.startTimeout, "start-timeout", 15*time.Second, "`TIME` to wait at a start for the address and the directory while another process holds them")
+	f.Range("start-timeout", 0, int64(mostTime))
 	body := f.Size("max-body-bytes", 8<<20, "`BYTES` of the longest body of events, also after decompression; bodies of other calls may have 1 MiB")
+	f.Range("max-body-bytes", 1<<10, ingest.MaxBodyBytes)
 	events := f.Int("max-batch-events", 10_000, "`NUMBER` of events in a batch")
+	f.Range("max-batch-events", 1, 1e6)
 	inFlight := f.Size("max-inflight-bytes", 256<<20, "`BYTES` of memory for the bodies and large answers of all requests under way, at least 16 MiB; more are answered 503")
+	f.Range("max-inflight-bytes", leastInFlight, mostBytes)
 	connections := f.Int("max-connections", 16<<10, "`NUMBER` of connections; fewer if the limit of open files is lower")
+	f.Range("max-connections", 1, 1<<20)
 	perAddress := f.Int("max-connections-per-address", 0, "`NUMBER` of connections that one address (or IPv6 /64 network) may hold before a request on them is authenticated; 0: a quarter of --max-connections, at most 1024. Loopback is exempt")
+	f.Range("max-connections-per-address", 0, 1<<20)
 	readMessaging := addMessagingFlags(f)
 	readBackup := addBackupFlags(f)
 	var several clusterFlags
@@ -64,12 +72,8 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, usageError{err}
 	case len(rest) > 0:
 		return nil, wrongUsage("serve takes no arguments, have %q", rest)
-	case *inFlight < leastInFlight:
-		return nil, wrongUsage("--max-inflight-bytes must be at least %d MiB, or no large request finds room", leastInFlight>>20)
-	case *connections < 1:
-		return nil, wrongUsage("--max-connections must be at least 1, have %d", *connections)
-	case *perAddress < 0:
-		return nil, wrongUsage("--max-connections-per-address must not be negative, have %d", *perAddress)
+	case *inFlight < requestShare**body:
+		return nil, wrongUsage("--max-inflight-bytes must be at least four times --max-body-bytes, which is the most that one request takes: set it to %d, or --max-body-bytes to %d", requestShare**body, *inFlight/requestShare)
 	case *e.dir == "":
 		return nil, wrongUsage("--data is empty; name a directory")
 	}
@@ -77,6 +81,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, err
 	}
 	p.logThrough(c.log, *e.logFormat)
+	if _, _, err := checkHostPort("listen", c.listen, "127.0.0.1:8080"); err != nil {
+		return nil, err
+	}
 	if c.messaging, err = readMessaging(); err != nil {
 		return nil, err
 	}
@@ -89,6 +96,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	maxRecord := max(16<<20, int(*body)+1<<20)
 	if c.engine, err = p.engineOptions(e, c.log, maxRecord); err != nil {
 		return nil, err
+	}
+	if c.engine.Kafka != nil && maxRecord > kafka.MostRecordBytes {
+		return nil, wrongUsage("--max-body-bytes must be at most %d with --kafka, which takes no larger records", kafka.MostRecordBytes-1<<20)
 	}
 	c.ingest = ingest.Options{
 		Limits:    ingest.Limits{Events: *events},
@@ -114,13 +124,16 @@ func (p *process) serveConfig() (*serveConfig, error) {
 // of memory that requests of anybody share.
 const leastInFlight = 16 << 20
 
+// requestShare is how many times the longest body one request takes of the memory.
+const requestShare = 4
+
 // serve runs until ctx ends or something fails.
 func (p *process) serve(ctx context.Context) (err error) {
 	c, err := p.serveConfig()
 	if err != nil {
 		return err
 	}
-	if err := c.checkCredentials(); err != nil {
+	if err := c.checkPaths(ctx); err != nil {
 		return err
 	}
 	if err := c.limitConnections(); err != nil {
@@ -194,6 +207,7 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	reportSkipped(c, eng)
+	eng.Scrub(c.log)
 	stopBackups, err := (&backupService{c, eng}).start(ctx)
 	if err != nil {
 		return err
@@ -267,7 +281,7 @@ var errFailed = errors.New("muster cannot go on")
 
 var errLogFailed = errors.New("the log cannot store records any more; its own log line above says why. Nothing was acknowledged since; a start recovers once the cause (such as a broken disk) is gone")
 
-// wait returns when the service is to end: nil when it is told to, else why it
+// wait returns when the service is to end: nil for a signal to stop, else why it
 // cannot go on.
 func (c *serveConfig) wait(ctx context.Context, eng *engine.Engine, served <-chan error) error {
 	check := time.NewTicker(logCheck)

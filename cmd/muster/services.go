@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/api/openapi"
+	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/cluster/peer"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
@@ -50,26 +52,33 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 	password := f.String("smtp-password", "", "`PASSWORD` of the relay; better set as MUSTER_SMTP_PASSWORD")
 	mode := f.String("smtp-tls", "starttls", "`HOW` the relay is spoken to: starttls, tls or none")
 	connections := f.Int("smtp-connections", 4, "`NUMBER` of connections to the relay at once")
+	f.Range("smtp-connections", 1, 64)
 	bounces := f.String("bounce-domain", "", "`DOMAIN` that bounces are sent to, as bounce+<id>@DOMAIN; without one they go to the sender")
 	private := f.Bool("allow-private-webhooks", false, "let webhooks go to private and loopback addresses: who may register one then reaches into this network")
 	dns := f.String("dns", "", "`HOST:PORT` of the DNS server asked about sender domains; the default is the system's")
 	return func() (messagingConfig, error) {
 		c := messagingConfig{publicURL: strings.TrimSuffix(*public, "/"), allowPrivate: *private}
 		if *dns != "" {
-			if _, _, err := net.SplitHostPort(*dns); err != nil {
-				return c, wrongUsage("--dns must be HOST:PORT: %s", err)
+			if _, _, err := checkHostPort("dns", *dns, "192.0.2.53:53"); err != nil {
+				return c, err
 			}
 			c.dns = dnsAt(*dns)
 		}
 		if u, err := url.Parse(c.publicURL); c.publicURL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {
 			return c, wrongUsage("--public-url must be an address such as https://mail.example.com, have %q", *public)
 		}
+		if err := oneOf("smtp-tls", *mode, string(email.StartTLS), string(email.ImplicitTLS), string(email.NoTLS)); err != nil {
+			return c, err
+		}
+		if strings.ContainsAny(*bounces, "@ /:") {
+			return c, wrongUsage("--bounce-domain is %q; use a domain, such as bounces.example.com", *bounces)
+		}
 		if *relay == "" {
 			return c, nil
 		}
-		host, port, err := net.SplitHostPort(*relay)
+		host, port, err := checkHostPort("smtp", *relay, "smtp.example.com:587")
 		if err != nil {
-			return c, wrongUsage("--smtp must be HOST:PORT: %s", err)
+			return c, err
 		}
 		c.smtp = email.Options{Host: host, Username: *user, Password: *password, TLS: email.TLSMode(*mode), Connections: *connections, BounceDomain: *bounces}
 		if c.smtp.Port, err = strconv.Atoi(port); err != nil {
@@ -211,16 +220,18 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 
 // route says who answers what.
 func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handler) error {
-	// The handler answers other methods itself, in its own form.
-	r.ANY("/api/v1/events", events.Event)
-	r.ANY("/api/v1/events/batch", events.Batch)
-	r.ANY("/api/v1/events/import", events.Import)
+	events.Register(r.ANY)
 	s.console.Register(r)
 	s.keys.Register(r) // all else under /api/v1, and /v1
 	if c.pprof {
 		addPprof(r)
 	}
-	return openapi.Register(r)
+	return openapi.Register(r, operations(s.keys, events, s.console))
+}
+
+// operations are those of the document, in its order.
+func operations(keys *keyapi.API, events *ingest.Handler, console *api.API) []operation.Group {
+	return slices.Concat(keys.Operations(), events.Operations(), console.Operations())
 }
 
 // drain ends what requests wait for, so that they end.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"syscall"
@@ -29,7 +28,7 @@ func (c *serveConfig) openListener(ctx context.Context) (net.Listener, error) {
 		}
 		left := time.Until(c.engine.LockUntil)
 		if !errors.Is(err, syscall.EADDRINUSE) || left <= 0 {
-			return nil, fmt.Errorf("--listen: %w", err)
+			return nil, listenError(c.listen, err)
 		}
 		if !told {
 			told = true

@@ -40,7 +40,7 @@ func (c *Checked) Whole() bool {
 	return !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Err != nil })
 }
 
-// Check reads all of a log that nobody has open, and changes nothing. The error says
+// Check reads all of a log that no process has open, and changes nothing. The error says
 // that reading itself failed; what is wrong with the log is among the findings.
 func Check(fsys vfs.FS, dir string) (out Checked, err error) {
 	c := checker{fs: fsys, dir: dir, out: &out}
@@ -57,7 +57,7 @@ func Check(fsys vfs.FS, dir string) (out Checked, err error) {
 		again, e := metaFromSegments(fsys, dir)
 		if e == nil {
 			out.ID, partitions = again.value, int(again.number)
-			err = withMetaRemedy(err)
+			err = withSmallRemedy(err)
 		}
 		c.found(Finding{Path: fsys.PathJoin(dir, metaName), Err: err, Repairable: e == nil})
 		if e != nil {
@@ -99,14 +99,21 @@ func isCorrupt(err error) bool {
 func (c *checker) partition(p *partition) (start, end int64, err error) {
 	startPath := c.fs.PathJoin(p.dir, startName)
 	start, err = p.readStart()
-	if isCorrupt(err) {
-		c.damaged(startPath, err)
-		return 0, 0, nil
-	}
-	if err != nil {
+	switch {
+	case isCorrupt(err):
+		from, e := p.startFromSegments()
+		if e != nil && !isCorrupt(e) {
+			return 0, 0, e
+		}
+		c.found(Finding{Path: startPath, Err: err, Repairable: e == nil})
+		if e != nil {
+			c.damaged(e.(*eventlog.CorruptError).File, e)
+			return 0, 0, nil
+		}
+		start = from
+	case err != nil:
 		return 0, 0, err
-	}
-	if start > 0 {
+	case start > 0:
 		c.found(Finding{Path: startPath, Note: fmt.Sprintf("the log was trimmed below record %d", start)})
 	}
 	names, err := c.fs.List(p.dir)
@@ -148,7 +155,11 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 	for i, first := range firsts {
 		path := p.segmentPath(first)
 		if first != end && whole {
-			c.damaged(p.segmentPath(end), &eventlog.CorruptError{File: p.segmentPath(end), Offset: end, Reason: fmt.Sprintf("the segment file is missing: the next one there begins with record %d", first)})
+			reason := fmt.Sprintf("the segment file is missing: the next one there begins with record %d", first)
+			if i == 0 && start == 0 {
+				reason += fmt.Sprintf(". If the log was trimmed (--trim-log), the file %s beside it is what is missing", startName)
+			}
+			c.damaged(p.segmentPath(end), &eventlog.CorruptError{File: p.segmentPath(end), Offset: end, Reason: reason})
 			whole = false
 		}
 		prev := int64(-1)
@@ -260,7 +271,7 @@ func (c *checker) segment(p *partition, first, prev int64, unborn *segment, foll
 	return end.next, note, nil
 }
 
-// isSidecar tells whether a file stands beside a segment because of redactions.
+// isSidecar reports whether a file stands beside a segment because of redactions.
 func isSidecar(name string) bool {
 	_, is := sidecarName(name)
 	return is
@@ -305,12 +316,70 @@ func metaFromSegments(fsys vfs.FS, dir string) (m small, err error) {
 	return m, nil
 }
 
-// RepairMeta writes the meta file of a log anew, from the headers of its segments.
-// Nobody may have the log open.
-func RepairMeta(fsys vfs.FS, dir string) error {
-	m, err := metaFromSegments(fsys, dir)
+// startFromSegments is the offset that the start file must name by the headers of the
+// segments: that of the oldest one, if each of the others names the one before it. Files
+// that a trim which was cut off has left there are kept then.
+func (p *partition) startFromSegments() (int64, error) {
+	fsys := p.log.opts.FS
+	names, err := fsys.List(p.dir)
+	if err != nil {
+		return 0, err
+	}
+	var firsts []int64
+	for _, name := range names {
+		if first, ok := parseSegmentName(name); ok {
+			firsts = append(firsts, first)
+		}
+	}
+	slices.Sort(firsts)
+	if len(firsts) == 0 {
+		return 0, &eventlog.CorruptError{File: p.dir, Reason: "there is no segment file that says where the records begin"}
+	}
+	for i, first := range firsts {
+		path := p.segmentPath(first)
+		h, _, reason, err := readHeader(fsys, path)
+		switch {
+		case err != nil:
+			return 0, err
+		case reason != "" && i > 0 && i == len(firsts)-1:
+			continue // damaged, or never finished: it is judged for itself
+		case reason == "" && (h.first != first || h.partition != p.id || h.logID != p.log.id):
+			reason = "the file belongs to another log or partition, or to another place in it"
+		case reason == "" && i > 0 && h.prev != firsts[i-1]:
+			reason = fmt.Sprintf("the segment before it, which begins with record %d, is missing", h.prev)
+		}
+		if reason != "" {
+			return 0, &eventlog.CorruptError{File: path, Offset: first, Reason: reason}
+		}
+	}
+	return firsts[0], nil
+}
+
+// Repair writes the damaged ones of the small files of a log anew, from the headers of
+// its segments: its meta file, and where partitions begin. Nobody may have the log open.
+func Repair(fsys vfs.FS, dir string) error {
+	m, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
+	if isCorrupt(err) || err == nil && !found {
+		if m, err = metaFromSegments(fsys, dir); err == nil {
+			err = writeSmall(fsys, dir, metaName, m)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	return writeSmall(fsys, dir, metaName, m)
+	l := &Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: m.value}
+	for i := range int(m.number) {
+		p := l.newPartition(i)
+		_, err := p.readStart()
+		if isCorrupt(err) {
+			var start int64
+			if start, err = p.startFromSegments(); err == nil {
+				err = writeSmall(fsys, p.dir, startName, small{magic: startMagic, number: uint32(i), value: uint64(start)})
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -95,7 +95,7 @@ func TestRepairMeta(t *testing.T) {
 		if err != nil || got.Whole() || !got.Findings[0].Repairable {
 			t.Fatalf("%+v %v", got, err)
 		}
-		if err := RepairMeta(fsys, "log"); err != nil {
+		if err := Repair(fsys, "log"); err != nil {
 			t.Fatal(err)
 		}
 		if b := readFile(t, fsys, "log/meta"); !slices.Equal(b, files["log/meta"]) {
@@ -109,8 +109,98 @@ func TestRepairMeta(t *testing.T) {
 	if err := fsys.MkdirAll("log", 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := RepairMeta(fsys, "log"); err == nil {
+	if err := Repair(fsys, "log"); err == nil {
 		t.Error("made from nothing")
+	}
+}
+
+// TestRepairStart: where the records of a trimmed log begin follows from its segments, if
+// these are all there.
+func TestRepairStart(t *testing.T) {
+	files, start, want, _ := damageLog(t, killed)
+	const path = "log/p0/start"
+	for _, b := range [][]byte{nil, []byte("damaged"), slices.Concat(files[path][:20], []byte{1, 2, 3, 4}, files[path][24:])} {
+		fsys := restore(t, mapsWith(files, path, b))
+		got, err := Check(fsys, "log")
+		if err != nil || got.Whole() || got.Starts[0] != start || got.Ends[0] != start+int64(len(want)) {
+			t.Fatalf("%+v %v", got, err)
+		}
+		for _, f := range got.Findings {
+			if (f.Path == path) != (f.Err != nil) || f.Err != nil && (!f.Repairable || !strings.Contains(f.Err.Error(), "muster repair")) {
+				t.Errorf("%+v", f)
+			}
+		}
+		if _, _, err := inspect(fsys); err == nil || !strings.Contains(err.Error(), "muster repair") {
+			t.Errorf("opened: %v", err)
+		}
+		if err := Repair(fsys, "log"); err != nil {
+			t.Fatal(err)
+		}
+		if b := readFile(t, fsys, path); !slices.Equal(b, files[path]) {
+			t.Errorf("another file: %x, was %x", b, files[path])
+		}
+		if at, have, err := inspect(fsys); err != nil || at != start || len(have) != len(want) {
+			t.Errorf("%d %d %v", at, len(have), err)
+		}
+	}
+	// Without one of the segments in between nobody knows.
+	fsys := vfs.NewMem()
+	l := mustOpen(t, "log", smallOptions(fsys))
+	for i := range int64(200) {
+		mustAppend(t, l, 0, payload(i, 150))
+	}
+	if err := l.Trim(0, 60); err != nil {
+		t.Fatal(err)
+	}
+	var segments []string
+	for _, s := range l.partitions[0].mu.segments {
+		segments = append(segments, s.path)
+	}
+	mustClose(t, l)
+	if len(segments) < 3 {
+		t.Fatalf("%d segments are too few for this test", len(segments))
+	}
+	torn := mapsWith(snapshot(t, fsys, "log"), path, nil)
+	delete(torn, segments[1])
+	fsys = restore(t, torn)
+	got, err := Check(fsys, "log")
+	if err != nil || len(got.Findings) < 2 || slices.ContainsFunc(got.Findings, func(f Finding) bool { return f.Repairable }) {
+		t.Errorf("%+v %v", got, err)
+	}
+	if err := Repair(fsys, "log"); err == nil || !strings.Contains(err.Error(), "is missing") {
+		t.Errorf("repaired: %v", err)
+	}
+}
+
+// TestReplay: a stopped log is read from any of its records on, with what was redacted
+// left out, and stays as it is.
+func TestReplay(t *testing.T) {
+	for _, how := range []stage{unmarked, killed} {
+		files, start, want, _ := damageLog(t, how)
+		fsys := restore(t, files)
+		c, err := Check(fsys, "log")
+		if err != nil || !c.Whole() {
+			t.Fatalf("%+v %v", c, err)
+		}
+		for from := start; from <= c.Ends[0]; from++ {
+			next := from
+			err := Replay(t.Context(), fsys, "log", c.ID, 0, from, c.Ends[0], func(offset int64, data []byte) error {
+				if offset != next || !slices.Equal(data, want[offset-start]) {
+					t.Fatalf("record %d at %d", offset, next)
+				}
+				next++
+				return nil
+			})
+			if err != nil || next != c.Ends[0] {
+				t.Fatalf("from %d: %d of %d, %v", from, next, c.Ends[0], err)
+			}
+		}
+		if err := Replay(t.Context(), fsys, "log", c.ID, 0, start, c.Ends[0]+1, func(int64, []byte) error { return nil }); err == nil {
+			t.Error("a record that is not there")
+		}
+		if after := snapshot(t, fsys, "log"); fmt.Sprint(after) != fmt.Sprint(files) {
+			t.Error("files were changed")
+		}
 	}
 }
 

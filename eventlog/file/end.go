@@ -48,25 +48,46 @@ func decodeEnd(b []byte, partition int, logID uint64) (next int64, ok bool) {
 	return next, next >= 0
 }
 
-// checkEnd compares the end that was found with the one that the file names.
-func (p *partition) checkEnd(last *segment, found segmentEnd) error {
-	fsys := p.log.opts.FS
-	path := fsys.PathJoin(p.dir, endName)
+// readEnd returns the offset that the file of a partition of a log names; ok is false
+// where it is damaged, there where there is one.
+func readEnd(fsys vfs.FS, path string, partition int, logID uint64) (next int64, ok, there bool, err error) {
 	f, err := fsys.Open(path)
 	if isNotExist(err) {
-		return nil
+		return 0, false, false, nil
 	}
 	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+		return 0, false, false, fmt.Errorf("open %s: %w", path, err)
 	}
 	defer f.Close()
 	b := make([]byte, endBytes+1)
 	n, err := f.ReadAt(b, 0)
 	if err != nil && !errors.Is(err, io.EOF) {
-		return fmt.Errorf("read %s: %w", path, err)
+		return 0, false, true, fmt.Errorf("read %s: %w", path, err)
 	}
-	next, ok := decodeEnd(b[:n], p.id, p.log.id)
+	next, ok = decodeEnd(b[:n], partition, logID)
+	return next, ok, true, nil
+}
+
+// ClosedAt returns how far the records of a partition went when the log in dir, which
+// has this identity, was closed last; 0 where nothing says so.
+func ClosedAt(fsys vfs.FS, dir string, id uint64, partition int) (next int64, err error) {
+	p := (&Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: id}).newPartition(partition)
+	next, ok, _, err := readEnd(fsys, fsys.PathJoin(p.dir, endName), partition, id)
+	if !ok {
+		next = 0
+	}
+	return next, err
+}
+
+// checkEnd compares the end that was found with the one that the file names.
+func (p *partition) checkEnd(last *segment, found segmentEnd) error {
+	fsys := p.log.opts.FS
+	path := fsys.PathJoin(p.dir, endName)
+	next, ok, there, err := readEnd(fsys, path, p.id, p.log.id)
 	switch {
+	case err != nil:
+		return err
+	case !there:
 	case !ok:
 		p.log.opts.Logger.Warn("ignoring a damaged file of the log; the next stop writes it anew", "file", path)
 	case found.next < next:

@@ -80,17 +80,17 @@ func open(dir string, opts Options) (_ *Log, err error) {
 	if l.lock, err = fsys.Lock(fsys.PathJoin(dir, lockName)); err != nil {
 		l.lock = nil
 		if isLocked(err) {
-			return nil, fmt.Errorf("%w: stop it or choose another directory (%w)", ErrInUse, err)
+			return nil, fmt.Errorf("%w: stop it or choose another directory", ErrInUse)
 		}
 		return nil, fmt.Errorf("lock the directory: %w", err)
 	}
 	meta, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
 	if err != nil {
-		return nil, withMetaRemedy(err)
+		return nil, withSmallRemedy(err)
 	}
 	if !found {
 		if err := l.checkUnfinished(); err != nil {
-			return nil, withMetaRemedy(err)
+			return nil, withSmallRemedy(err)
 		}
 		if !isNew {
 			if err := l.check(); err != nil {
@@ -129,8 +129,8 @@ func open(dir string, opts Options) (_ *Log, err error) {
 	return l, nil
 }
 
-// withMetaRemedy says what to do about a meta file that is lost or damaged.
-func withMetaRemedy(err error) error {
+// withSmallRemedy says what to do about a small file that is lost or damaged.
+func withSmallRemedy(err error) error {
 	var damaged *eventlog.CorruptError
 	if errors.As(err, &damaged) {
 		damaged.Remedy = "muster repair makes it anew from the segment files, if they are whole"

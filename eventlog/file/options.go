@@ -49,7 +49,7 @@ type Options struct {
 	TailBytes int64
 	// Logger receives start-up, cut and failure lines; nil means silent.
 	Logger *slog.Logger
-	// OnSync is told how long each fsync of a batch took. It is called by the
+	// OnSync receives how long each fsync of a batch took. It is called by the
 	// partition's writer and must not block.
 	OnSync func(partition int, took time.Duration)
 	// Now is the clock for OnSync, Stats and the pause between tries on a full

@@ -145,7 +145,7 @@ const (
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan error, 1)} }}
 
-// enqueue puts the record into the queue. The waiter is told when it is
+// enqueue puts the record into the queue. The waiter is notified when it is
 // durable or never will be.
 func (p *partition) enqueue(data []byte) (*waiter, int64, error) {
 	size := len(data) + frameOverhead

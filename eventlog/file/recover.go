@@ -108,11 +108,11 @@ func (p *partition) begin(f vfs.File, seg *segment, next int64) {
 func (p *partition) readStart() (int64, error) {
 	path := p.log.opts.FS.PathJoin(p.dir, startName)
 	s, found, err := readSmall(p.log.opts.FS, path, startMagic)
-	if err != nil || !found {
-		return 0, err
+	if err == nil && found && (int64(s.number) != int64(p.id) || int64(s.value) < 0) {
+		err = &eventlog.CorruptError{File: path, Reason: fmt.Sprintf("belongs to partition %d", s.number)}
 	}
-	if int64(s.number) != int64(p.id) || int64(s.value) < 0 {
-		return 0, &eventlog.CorruptError{File: path, Reason: fmt.Sprintf("belongs to partition %d", s.number)}
+	if err != nil || !found {
+		return 0, withSmallRemedy(err)
 	}
 	return int64(s.value), nil
 }

@@ -16,8 +16,9 @@ import (
 // Redact takes bytes out of records for good. list is in order of offsets and has
 // each once; records below the start of the log are passed over. The records must
 // be in segments that are no longer written, else the error is [eventlog.ErrBeingWritten]
-// and nothing of their segment is changed. After an error some of the list may
-// have been carried out.
+// and nothing is changed: the same list may come again. After another error some of
+// the list may have been carried out; its places then no longer fit, and a list must
+// be made of the records as they are read now.
 //
 // Readers get each record as it was or as it is to be; those that come to it after
 // Redact has returned nil, as it is to be. The bytes are then out of the files.
@@ -28,6 +29,14 @@ func (l *Log) Redact(ctx context.Context, partition int, list []eventlog.Redacti
 	}
 	p.trimMu.Lock()
 	defer p.trimMu.Unlock()
+	if n := len(list); n > 0 {
+		p.mu.Lock()
+		written := list[n-1].Offset >= p.last().header.first
+		p.mu.Unlock()
+		if written {
+			return fmt.Errorf("redact offset %d of partition %d: %w", list[n-1].Offset, p.id, eventlog.ErrBeingWritten)
+		}
+	}
 	for len(list) > 0 {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -44,11 +53,7 @@ func (l *Log) Redact(ctx context.Context, partition int, list []eventlog.Redacti
 			continue
 		}
 		seg, end := p.locate(list[0].Offset)
-		written := seg == p.last()
 		p.mu.Unlock()
-		if written {
-			return fmt.Errorf("redact offset %d of partition %d: %w", list[0].Offset, p.id, eventlog.ErrBeingWritten)
-		}
 		n := len(list)
 		if i := slices.IndexFunc(list, func(r eventlog.Redaction) bool { return r.Offset >= end }); i >= 0 {
 			n = i
@@ -110,7 +115,7 @@ func (p *partition) redactSegment(seg *segment, end int64, list []eventlog.Redac
 	return errors.Join(p.carryOut(seg, f, now, at), f.Close())
 }
 
-// redacting tells whether a redaction of the segment was not ended.
+// redacting reports whether a redaction of the segment was not ended.
 func (p *partition) redacting(seg *segment) (bool, error) {
 	_, err := p.log.opts.FS.Stat(seg.sidecarPath(redactingSuffix))
 	if isNotExist(err) {
@@ -249,7 +254,7 @@ func (p *partition) sidecarOf(seg *segment) (look func() (sidecar, error), end f
 	}, p.redactMu.RUnlock
 }
 
-// sidecarName tells whether a file is a sidecar, and of which segment.
+// sidecarName reports whether a file is a sidecar, and of which segment.
 func sidecarName(name string) (first int64, ok bool) {
 	if first, ok = parseName(name, redactedSuffix); ok {
 		return first, true

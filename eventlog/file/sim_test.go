@@ -529,7 +529,7 @@ func (s *sim) restart() {
 	}
 }
 
-// hasBlankSegment tells whether some partition's last file has no header.
+// hasBlankSegment reports whether some partition's last file has no header.
 func (s *sim) hasBlankSegment() bool {
 	for i := range s.parts {
 		dir := fmt.Sprintf("data/log/p%d", i)

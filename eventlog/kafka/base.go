@@ -206,7 +206,7 @@ func (l *Log) Begin(ctx context.Context, base int64) error {
 	return nil
 }
 
-// CanBegin tells whether Begin would find what it needs. A base below 0 is none:
+// CanBegin reports whether Begin would find what it needs. A base below 0 is none:
 // then the topic must have no records at all. The error is as that of Begin.
 func (l *Log) CanBegin(ctx context.Context, base int64) error {
 	ctx, cancel := context.WithTimeout(ctx, l.opts.AppendTimeout)
@@ -229,7 +229,7 @@ func (l *Log) empty(ctx context.Context, base int64) (list []*partition, err err
 	return list, nil
 }
 
-// begun tells whether the partition begins with the base already. It fails with
+// begun reports whether the partition begins with the base already. It fails with
 // ErrNotEmpty when there is anything else.
 func (p *partition) begun(ctx context.Context, base int64) (bool, error) {
 	// A topic made just now may have no leader yet.

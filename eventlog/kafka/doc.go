@@ -41,13 +41,13 @@
 //     twice, a start, a batch that found no room: all are gaps and are fetched.
 //     A node that was frozen and wakes up may have anything in memory; what others
 //     wrote meanwhile lies between, and is read first.
-//   - Nobody waits for memory alone. A follower that is told of an offset beyond its
+//   - Nobody waits for memory alone. A follower that learns of an offset beyond its
 //     own, by an acknowledgement or a barrier, and has not got it from memory fetches
 //     at once, or 5 ms later if answers are due that may bring it. Without news it
 //     asks the broker 200 ms after its last batch, and from then on as any reader.
 //   - Options.OwnBytes bounds what is kept, buffers counted whole and the batch in the
 //     follower's hand aside. What finds no room is fetched.
-//   - A leader that is replaced takes nothing back that it has acknowledged (see
+//   - A leader that is replaced withdraws nothing that it has acknowledged (see
 //     Limits). Retention may take what is in memory; the follower still hands it over.
 //
 // A topic that a log was moved to counts from the offset that log ended at

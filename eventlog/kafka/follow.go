@@ -22,7 +22,7 @@ const (
 )
 
 // fromMemory takes the next batch from memory, or waits for it while that is
-// worthwhile. It tells whether Next should look again; otherwise the broker is to
+// worthwhile. It reports whether Next should look again; otherwise the broker is to
 // be asked.
 func (r *Reader) fromMemory(ctx context.Context) (again bool, err error) {
 	known := r.p.known.Load()
@@ -84,7 +84,7 @@ func (r *Reader) takeOwn(interrupt func()) bool {
 	r.scan.own(b)
 	r.hand, r.ownAt = b, time.Now()
 	r.fetching, r.gapSince = false, time.Time{}
-	// The broker is not at fault for an answer that nobody has waited for.
+	// The broker is not at fault for an answer that no caller waited for.
 	r.deadline = time.Time{}
 	r.p.counters.ownBatches.Add(1)
 	r.p.counters.ownRecords.Add(uint64(b.end - max(b.base, r.next)))
@@ -100,7 +100,7 @@ func (r *Reader) putBack() {
 	}
 }
 
-// sending tells whether produce requests are under way.
+// sending reports whether produce requests are under way.
 func (p *partition) sending() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -36,10 +36,10 @@ const (
 
 const (
 	maxPartitions = 4096
-	// maxRecordLimit keeps a produce request below Kafka's largest
+	// MostRecordBytes is the greatest Options.MaxRecordBytes. It keeps a produce request below Kafka's largest
 	// (socket.request.max.bytes, 100 MiB).
-	maxRecordLimit = 64 << 20
-	maxFetchBytes  = 256 << 20
+	MostRecordBytes = 64 << 20
+	maxFetchBytes   = 256 << 20
 	// keepForever is Kafka's word for no bound on a retention.
 	keepForever = -1
 )
@@ -115,7 +115,7 @@ type Options struct {
 	// Logger receives start-up lines and what went wrong with brokers; nil
 	// means silent.
 	Logger *slog.Logger
-	// OnProduce is told how long each acknowledged produce request took. It is
+	// OnProduce receives how long each acknowledged produce request took. It is
 	// called by the partition's senders and must not block.
 	OnProduce func(partition int, took time.Duration)
 	// Now is the clock for OnProduce, Stats and the age of what waits;
@@ -229,8 +229,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("option MinRetention is %v, must not be negative", o.MinRetention)
 	case o.MinRetentionBytes < 0:
 		return fmt.Errorf("option MinRetentionBytes is %d, must not be negative", o.MinRetentionBytes)
-	case o.MaxRecordBytes < 1 || o.MaxRecordBytes > maxRecordLimit:
-		return fmt.Errorf("option MaxRecordBytes is %d, must be between 1 and %d", o.MaxRecordBytes, maxRecordLimit)
+	case o.MaxRecordBytes < 1 || o.MaxRecordBytes > MostRecordBytes:
+		return fmt.Errorf("option MaxRecordBytes is %d, must be between 1 and %d", o.MaxRecordBytes, MostRecordBytes)
 	case o.QueueBytes < least:
 		return fmt.Errorf("option QueueBytes is %d, must be at least MaxRecordBytes + %d = %d, or the largest record never fits",
 			o.QueueBytes, maxFraming, least)

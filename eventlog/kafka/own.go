@@ -35,7 +35,7 @@ type own struct {
 	}
 }
 
-// follow makes r the follower unless there is one; it tells whether r is it.
+// follow makes r the follower unless there is one; it reports whether r is it.
 func (o *own) follow(r *Reader) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -55,7 +55,7 @@ func (o *own) leave(r *Reader) {
 	}
 }
 
-// add keeps a batch that Kafka has acknowledged. It tells whether the buffer is
+// add keeps a batch that Kafka has acknowledged. It reports whether the buffer is
 // kept.
 func (o *own) add(b ownBatch) bool {
 	o.mu.Lock()

@@ -176,7 +176,7 @@ func (p *partition) await(b *batch) {
 	})
 }
 
-// mayTake tells whether a sender may take the oldest batch. mu is held.
+// mayTake reports whether a sender may take the oldest batch. mu is held.
 func (p *partition) mayTake() bool {
 	switch len(p.mu.queue) {
 	case 0:

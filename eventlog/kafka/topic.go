@@ -289,7 +289,7 @@ func (l *Log) faults(topic kgo.Topic, brokers int, found map[string]string) (fau
 	if least := int64(l.messageBytes() + requestRoom); request < least {
 		add(setMaxRequest+" of a broker", found[setMaxRequest], fmt.Sprintf("at least %d", least), "raise it in the brokers' server.properties and restart them")
 	}
-	return faults, int(min(message, request-requestRoom, maxRecordLimit+requestRoom))
+	return faults, int(min(message, request-requestRoom, MostRecordBytes+requestRoom))
 }
 
 func withDuration(value string, ms int64) string {

@@ -83,7 +83,7 @@ func openDirectory(u *url.URL) (Bucket, error) {
 		return nil, fmt.Errorf("%s names the machine %q: a directory is written with three slashes, as in file:///mnt/muster", u, u.Host)
 	}
 	if u.RawQuery != "" {
-		return nil, fmt.Errorf("%s: a directory takes nothing behind a question mark", u)
+		return nil, fmt.Errorf("%s: the URL of a directory has no parameters; drop the question mark and what follows", u)
 	}
 	dir := filepath.FromSlash(u.Path)
 	if !filepath.IsAbs(dir) {

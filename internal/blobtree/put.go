@@ -188,7 +188,7 @@ type fileSums struct {
 	hashes []hash
 }
 
-// fileID tells whether a file is the one that was hashed before, as far as it
+// fileID reports whether a file is the one that was hashed before, as far as it
 // can be told without reading it: a checkpoint's large files are links to those
 // of the one before.
 type fileID struct {

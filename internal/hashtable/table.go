@@ -164,7 +164,7 @@ func (t *Table) insert(p []bucket, i uint, entry []byte) []byte {
 	}
 }
 
-// Delete removes a key and tells whether it was there.
+// Delete removes a key and reports whether it was there.
 func (t *Table) Delete(k *Key) bool {
 	p, home := t.page(k)
 	lo, hi := binary.LittleEndian.Uint64(k[:]), binary.LittleEndian.Uint64(k[8:])

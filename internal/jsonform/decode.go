@@ -39,7 +39,7 @@ var scanners = sync.Pool{New: func() any { return jsonscan.New(decodeDepth, deco
 // The error is a [*jsonscan.SyntaxError], an [*Error] with the place, or one of
 // encoding/json's about types.
 func Decode(data []byte, v any, unknown Unknown) error {
-	text, err := canonical(data)
+	text, err := Canonical(data)
 	if err != nil {
 		return err
 	}
@@ -53,8 +53,9 @@ func Decode(data []byte, v any, unknown Unknown) error {
 	return json.Unmarshal(f.out, v)
 }
 
-// canonical checks a text and answers it in canonical form.
-func canonical(data []byte) ([]byte, error) {
+// Canonical checks a JSON text as [Decode] does and returns it in canonical form. The
+// error is a [*jsonscan.SyntaxError], or an [*Error] with the place.
+func Canonical(data []byte) ([]byte, error) {
 	s := scanners.Get().(*jsonscan.Scanner)
 	defer func() {
 		s.Shrink(keepScratch)
@@ -111,9 +112,9 @@ func (f *filter) value(path string, raw []byte, t reflect.Type) error {
 	switch {
 	case t.Implements(unmarshaler), reflect.PointerTo(t).Implements(unmarshaler):
 	case t.Kind() == reflect.Struct && kind == jsontext.Object:
-		return f.object(path, raw, func(name string) (reflect.Type, bool) { return fieldOf(t, name) })
+		return f.object(path, raw, func(name string) (reflect.Type, bool) { return fieldOf(t, name) }, func() []string { return namesOf(t) })
 	case t.Kind() == reflect.Map && kind == jsontext.Object:
-		return f.object(path, raw, func(string) (reflect.Type, bool) { return t.Elem(), true })
+		return f.object(path, raw, func(string) (reflect.Type, bool) { return t.Elem(), true }, nil)
 	case (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && kind == jsontext.Array:
 		return f.array(path, raw, t.Elem())
 	}
@@ -121,7 +122,8 @@ func (f *filter) value(path string, raw []byte, t reflect.Type) error {
 	return nil
 }
 
-func (f *filter) object(path string, raw []byte, field func(name string) (reflect.Type, bool)) (err error) {
+// object copies an object whose fields are those that field finds; names lists them.
+func (f *filter) object(path string, raw []byte, field func(name string) (reflect.Type, bool), names func() []string) (err error) {
 	f.out = append(f.out, '{')
 	empty := true
 	jsontext.Each(raw, func(key, value []byte) bool {
@@ -130,7 +132,7 @@ func (f *filter) object(path string, raw []byte, field func(name string) (reflec
 		t, known := field(name)
 		if !known {
 			if f.unknown == Refuse {
-				err = &UnknownError{Join(path, name)}
+				err = NoField(path, name, names())
 			}
 			return err == nil
 		}
@@ -185,7 +187,24 @@ func fieldOf(t reflect.Type, name string) (reflect.Type, bool) {
 	return nil, false
 }
 
-// UnknownError says that there is no field at a path.
-type UnknownError struct{ Path string }
-
-func (e *UnknownError) Error() string { return e.Path + " is no field of this request; leave it out" }
+// namesOf lists the fields that fieldOf finds.
+func namesOf(t reflect.Type) (out []string) {
+	for i := range t.NumField() {
+		x := t.Field(i)
+		tag, _, _ := strings.Cut(x.Tag.Get("json"), ",")
+		inner := x.Type
+		if inner.Kind() == reflect.Pointer {
+			inner = inner.Elem()
+		}
+		switch {
+		case tag == "" && x.Anonymous && inner.Kind() == reflect.Struct:
+			out = append(out, namesOf(inner)...)
+		case !x.IsExported() || tag == "-":
+		case tag == "":
+			out = append(out, x.Name)
+		default:
+			out = append(out, tag)
+		}
+	}
+	return out
+}

@@ -95,7 +95,11 @@ func (o *Object) Need(name string) ([]byte, error) {
 func (o *Object) Only(what string, names ...string) error {
 	for _, f := range o.fields {
 		if !slices.Contains(names, f.name) {
-			return Faultf(o.At(f.name), "must not be given: %s has the fields %s", what, List(names))
+			hint := ""
+			if near := Near(f.name, names); near != "" {
+				hint = "; did you mean " + near + "?"
+			}
+			return Faultf(o.At(f.name), "must not be given: %s has the fields %s%s", what, List(names), hint)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ const (
 	EmailDelivered    = "email.delivered"    // the receiving server took it
 	EmailOpened       = "email.opened"       // the open pixel was fetched
 	EmailClicked      = "email.clicked"      // a tracked link was followed
-	EmailBounced      = "email.bounced"      // refused or returned; data.hard tells whether for good
+	EmailBounced      = "email.bounced"      // refused or returned; data.hard says whether for good
 	EmailComplained   = "email.complained"   // the recipient called it spam
 	EmailUnsubscribed = "email.unsubscribed" // unsubscribed by a link or a mail of a message
 	EmailFailed       = "email.failed"       // not handed over, for good

@@ -14,7 +14,7 @@ type Type string
 
 // The types of events; the words are those of the generic webhook.
 const (
-	Bounce      Type = "bounce"      // refused or returned; Hard tells whether for good
+	Bounce      Type = "bounce"      // refused or returned; Hard says whether for good
 	Complaint   Type = "complaint"   // called spam by the recipient
 	Delivery    Type = "delivery"    // taken by the receiving server
 	Open        Type = "open"        // opened, as the provider saw it

@@ -82,7 +82,7 @@ func (c Claims) bounded() Claims {
 	return c
 }
 
-// carries tells whether the claims need the longer layout.
+// carries reports whether the claims need the longer layout.
 func (c *Claims) carries() bool { return c.Flow != "" || c.Step != "" || c.URL != "" }
 
 // Key signs the tokens of one account.

@@ -88,7 +88,7 @@ func (s *Store) query(ctx context.Context, limit time.Duration, sql string, row 
 	}
 }
 
-// queryOnce is query on one connection; begun tells whether row was called.
+// queryOnce is query on one connection; begun reports whether row was called.
 func (s *Store) queryOnce(ctx context.Context, limit time.Duration, sql string, row func(driver.Rows) error) (begun bool, err error) {
 	if s.closed.Load() {
 		return false, ErrClosed

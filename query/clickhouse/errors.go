@@ -74,14 +74,14 @@ func classify(ctx context.Context, err error) error {
 // textOvertaken is what the server says of a commit that another one overtook.
 const textOvertaken = "the records were stored by another writer meanwhile"
 
-// overtaken tells whether an append was refused because others have stored its
+// overtaken reports whether an append was refused because others have stored its
 // records, or the first of them, meanwhile.
 func overtaken(err error) bool {
 	var refused *clickhouse.Exception
 	return errors.As(err, &refused) && strings.Contains(refused.Message, textOvertaken)
 }
 
-// lost tells whether an error is that of a connection that was there and broke,
+// lost reports whether an error is that of a connection that was there and broke,
 // as against one of the server or of connecting to it.
 func lost(err error) bool {
 	var refused *clickhouse.Exception

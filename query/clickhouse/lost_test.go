@@ -84,6 +84,7 @@ func (w *way) carry(x *stretch) {
 		}
 		if broken {
 			w.mu.resets++
+			delete(w.mu.open, x)
 		}
 		w.mu.Unlock()
 		if broken || err != nil {
@@ -100,12 +101,17 @@ func (w *way) carry(x *stretch) {
 }
 
 // breakOpen breaks what is open.
-func (w *way) breakOpen() (open int) {
+func (w *way) breakOpen() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for x := range w.mu.open {
 		x.broken = true
 	}
+}
+
+func (w *way) opened() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return len(w.mu.open)
 }
 
@@ -163,10 +169,13 @@ func TestL2LostConnections(t *testing.T) {
 	}
 	position := int64(0)
 	for range 3 {
-		fill()
-		if open := w.breakOpen(); open < 3 {
-			t.Fatalf("%d connections are open", open)
+		// The driver now and then closes a connection of which an answer was just read.
+		for end := time.Now().Add(time.Minute); w.opened() < 3; {
+			if fill(); time.Now().After(end) {
+				t.Fatalf("%d connections are open", w.opened())
+			}
 		}
+		w.breakOpen()
 		before := w.resets()
 		if have := scalar(t, s, "SELECT 42"); have != 42 {
 			t.Errorf("a question is answered %d", have)

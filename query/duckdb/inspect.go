@@ -14,6 +14,9 @@ type Inspection struct {
 	Rows int64
 	// Positions are how far partitions are stored.
 	Positions map[int]int64
+	// WAL is what is wrong with the write-ahead log where that is passed over as a whole:
+	// rows that it may have had are missing. nil when nothing is.
+	WAL error
 }
 
 // Damaged reports whether an error of this package is the fault of the file: that it is
@@ -35,9 +38,12 @@ func Inspect(ctx context.Context, path, log string, opts Options) (out Inspectio
 	}
 	opts.readOnly = true
 	if out, err = inspect(ctx, path, log, opts); err != nil {
-		err = fmt.Errorf("history: %s: %w", path, err)
+		return out, fmt.Errorf("history: %s: %w", path, err)
 	}
-	return out, err
+	if out.WAL = checkWAL(path + ".wal"); out.WAL != nil && !inFile(out.WAL) {
+		return out, fmt.Errorf("history: %w", out.WAL)
+	}
+	return out, nil
 }
 
 func inspect(ctx context.Context, path, log string, opts Options) (out Inspection, err error) {

@@ -10,7 +10,7 @@ import (
 type Options struct {
 	// MemoryLimitBytes bounds DuckDB's memory: block cache, query operators and
 	// uncommitted rows. Queries that need more spill to TempDir. Default 2 GB,
-	// at least 64 MB.
+	// at least LeastMemoryBytes.
 	MemoryLimitBytes int64
 	// Threads bounds the threads that work on queries and appends, over all
 	// connections. Default: the number of CPUs, at most 2.
@@ -34,6 +34,9 @@ type Options struct {
 	// readOnly opens the file without changing it.
 	readOnly bool
 }
+
+// LeastMemoryBytes is the least MemoryLimitBytes.
+const LeastMemoryBytes = 64 << 20
 
 const (
 	mb = 1_000_000
@@ -72,7 +75,7 @@ func (o Options) validate() error {
 			errs = append(errs, fmt.Errorf("%s is %d, must be at least %d", name, have, least))
 		}
 	}
-	atLeast("MemoryLimitBytes", o.MemoryLimitBytes, 64*mb)
+	atLeast("MemoryLimitBytes", o.MemoryLimitBytes, LeastMemoryBytes)
 	atLeast("Threads", int64(o.Threads), 1)
 	atLeast("TempLimitBytes", o.TempLimitBytes, mb)
 	atLeast("CheckpointBytes", o.CheckpointBytes, mb)

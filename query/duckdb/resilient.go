@@ -75,7 +75,10 @@ type ResilientOptions struct {
 var _ query.History = (*Resilient)(nil)
 
 // setAsideMark stands in the name of a file that was set aside, before the time.
-const setAsideMark = ".damaged-"
+const (
+	setAsideMark = ".damaged-"
+	setAsideTime = "20060102T150405.000Z"
+)
 
 // OpenResilient opens the file. It fails for reasons that are not in the file: it is
 // in use, it was written by a newer version, the disk is full.
@@ -103,6 +106,17 @@ func (r *Resilient) openWhole(ctx context.Context) (*Store, error) {
 			if err := r.setAside(); err != nil {
 				return nil, err
 			}
+		}
+	}
+	if err := checkWAL(r.path + ".wal"); err != nil {
+		if !inFile(err) {
+			return nil, fmt.Errorf("history: %w", err)
+		}
+		// DuckDB would take it for one that is to be continued.
+		r.logger.Error("the write-ahead log of history is set aside; rows that it had are made anew from the log", "reason", err)
+		aside := r.path + setAsideMark + r.now().UTC().Format(setAsideTime) + ".wal"
+		if err := os.Rename(r.path+".wal", aside); err != nil {
+			return nil, fmt.Errorf("history: set the damaged file aside: %w", err)
 		}
 	}
 	s, err := r.open(ctx)
@@ -136,16 +150,21 @@ func (r *Resilient) open(ctx context.Context) (*Store, error) {
 	return s, nil
 }
 
-// setAside renames the file and its write-ahead log. Earlier ones that were set aside
-// are removed: they are for looking at, and the disk is bounded.
-func (r *Resilient) setAside() error {
-	old, err := r.asides()
+// setAside is [SetAside] of the file. Those from before are for looking at, and the disk
+// is bounded.
+func (r *Resilient) setAside() error { return SetAside(r.path, r.now()) }
+
+// SetAside renames the file at path, which nobody has open, and its write-ahead log, as
+// is done with damaged ones: the next start makes another. Earlier ones that were set
+// aside are removed.
+func SetAside(path string, now time.Time) error {
+	old, err := asides(path)
 	if err != nil {
 		return err
 	}
-	aside := r.path + setAsideMark + r.now().UTC().Format("20060102T150405.000Z")
+	aside := path + setAsideMark + now.UTC().Format(setAsideTime)
 	for _, suffix := range []string{"", ".wal"} {
-		if e := os.Rename(r.path+suffix, aside+suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		if e := os.Rename(path+suffix, aside+suffix); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, e)
 		}
 	}
@@ -159,15 +178,15 @@ func (r *Resilient) setAside() error {
 }
 
 // asides are the files that were set aside.
-func (r *Resilient) asides() ([]string, error) {
-	names, err := os.ReadDir(filepath.Dir(r.path))
+func asides(path string) ([]string, error) {
+	names, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, fmt.Errorf("history: %w", err)
 	}
 	var out []string
 	for _, n := range names {
-		if strings.HasPrefix(n.Name(), filepath.Base(r.path)+setAsideMark) {
-			out = append(out, filepath.Join(filepath.Dir(r.path), n.Name()))
+		if strings.HasPrefix(n.Name(), filepath.Base(path)+setAsideMark) {
+			out = append(out, filepath.Join(filepath.Dir(path), n.Name()))
 		}
 	}
 	return out, nil
@@ -470,8 +489,8 @@ func (r *Resilient) Erase(ctx context.Context, q query.EraseQuery) error {
 	if err := r.with(ctx, nil, func(s *Store) error { return s.Erase(ctx, q) }); err != nil {
 		return err
 	}
-	asides, err := r.asides()
-	for _, path := range asides {
+	old, err := asides(r.path)
+	for _, path := range old {
 		if e := os.Remove(path); e != nil && !errors.Is(e, fs.ErrNotExist) {
 			err = errors.Join(err, fmt.Errorf("history: erase: %w", e))
 		}

@@ -61,7 +61,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"", Options{}, "path is empty"},
 		{garbage, Options{}, "garbage"},
 		{filepath.Join(dir, "no", "such", "dir"), Options{}, "no/such/dir"},
-		{filepath.Join(dir, "a"), Options{MemoryLimitBytes: 5}, "MemoryLimitBytes is 5, must be at least 64000000"},
+		{filepath.Join(dir, "a"), Options{MemoryLimitBytes: 5}, "MemoryLimitBytes is 5, must be at least 67108864"},
 		{filepath.Join(dir, "b"), Options{Threads: -1, Readers: -1}, "Readers is -1"},
 	} {
 		if s, err := Open(c.path, c.opts); err == nil || !strings.Contains(err.Error(), c.want) {

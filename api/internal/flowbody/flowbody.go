@@ -27,14 +27,11 @@ func Status(body []byte) (string, error) {
 	return jsonform.OneOf(o, "status", []string{resolver.FlowPaused, resolver.FlowLive})
 }
 
-// Trigger reads who is to be enrolled in a flow, and with what. Unless strict,
-// fields that it does not know are passed over.
-func Trigger(flow string, body []byte, strict bool) (t resolver.FlowTrigger, err error) {
+// Trigger reads who is to be enrolled in a flow, and with what. Fields that it does
+// not know are passed over.
+func Trigger(flow string, body []byte) (t resolver.FlowTrigger, err error) {
 	t.ID = flow
 	o, err := object(body)
-	if err == nil && strict {
-		err = o.Only("this call", "email", "external_id", "phone", "data", "idempotency_key")
-	}
 	if err != nil {
 		return t, err
 	}

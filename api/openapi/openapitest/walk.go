@@ -239,7 +239,8 @@ func (w *walker) keep(s *Step, answer []byte) {
 }
 
 // refusals makes requests that every operation must refuse in its surface's way:
-// without credentials, without the permission, and with a body that is no JSON.
+// without credentials, without the permission, with a body that is no JSON, and with a
+// field that it does not take.
 func (w *walker) refusals() {
 	w.step(&Step{Request: "POST /console/api/v1/api-keys", Body: `{"name":"weak","permissions":["templates:read"]}`, Keep: "weak=data.key"})
 	weak := 0
@@ -268,6 +269,9 @@ func (w *walker) refusals() {
 		if body, _ := o.node["requestBody"].(map[string]any); body != nil {
 			headers := w.headers(o, "x")
 			try(`{"`, headers)
+			if o.surface != "B" {
+				try(`{"no_such_field":1}`, w.headers(o, "x"))
+			}
 			headers["Content-Type"] = "text/plain"
 			try(`{}`, headers)
 		}

@@ -31,8 +31,8 @@ function resolve(s) {
 
 // unwrap takes null off a schema that may be null.
 function unwrap(s) {
-  if (s.anyOf && s.anyOf.some((x) => x.type === "null") && !s.properties) {
-    return { schema: s.anyOf.find((x) => x.type !== "null"), nullable: true };
+  if (s.oneOf && s.oneOf.length === 2 && s.oneOf[1].type === "null") {
+    return { schema: s.oneOf[0], nullable: true };
   }
   return { schema: s, nullable: Array.isArray(s.type) && s.type.includes("null") };
 }
@@ -43,7 +43,7 @@ function typeName(raw) {
   let t;
   if (s.oneOf) t = name || s.oneOf.map(typeName).join(" or ");
   else if (s.type === "array" || (Array.isArray(s.type) && s.type.includes("array"))) t = "array of " + (s.items ? typeName(s.items) : "anything");
-  else if (s.const !== undefined) t = JSON.stringify(s.const);
+  else if (s.enum && s.enum.length === 1) t = JSON.stringify(s.enum[0]);
   else if (name) t = name;
   else if (Array.isArray(s.type)) t = s.type.filter((x) => x !== "null").join(" or ");
   else t = s.type || "anything";
@@ -53,7 +53,7 @@ function typeName(raw) {
 
 function bounds(s) {
   const out = [];
-  if (s.enum) out.push("one of " + s.enum.filter((v) => v !== null).map((v) => (typeof v === "string" ? v : JSON.stringify(v))).join(", "));
+  if (s.enum && s.enum.length > 1) out.push("one of " + s.enum.map((v) => (typeof v === "string" ? v : JSON.stringify(v))).join(", "));
   if (s.minimum !== undefined && s.maximum !== undefined) out.push(`from ${s.minimum} to ${s.maximum}`);
   else if (s.minimum !== undefined && s.minimum !== 0) out.push(`at least ${s.minimum}`);
   else if (s.maximum !== undefined) out.push(`${s.exclusiveMinimum !== undefined ? "above " + s.exclusiveMinimum + ", " : ""}at most ${s.maximum}`);

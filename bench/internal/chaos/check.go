@@ -98,7 +98,7 @@ func (r *run) historyIsThere(ctx context.Context) error {
 	}
 }
 
-// caughtUp tells whether a node's history has what it has applied.
+// caughtUp reports whether a node's history has what it has applied.
 func caughtUp(ctx context.Context, c *surface.Client) error {
 	text, err := c.Once(ctx, surface.BySession, "GET", "/metrics", nil)
 	if err != nil {

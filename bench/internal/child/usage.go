@@ -96,3 +96,12 @@ func parseStat(text string) (time.Duration, error) {
 	}
 	return busy, nil
 }
+
+// OpenFiles is how many files and connections a process has open (Linux only).
+func OpenFiles(pid int) (int, error) {
+	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil {
+		return 0, fmt.Errorf("counting open files: %w", err)
+	}
+	return len(entries), nil
+}

@@ -37,7 +37,7 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	if err := o.define(ctx, s); err != nil {
+	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
 	target, err := s.Credentials.Target(m.Batch > 0)

@@ -68,7 +68,7 @@ const (
 	formPhone
 )
 
-// has tells whether events of a form carry another form's identifier.
+// has reports whether events of a form carry another form's identifier.
 func (f form) has(other form) bool {
 	return f == other || f == formAll || f == formBoth && other != formPhone
 }

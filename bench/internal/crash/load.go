@@ -70,7 +70,7 @@ type Sources struct {
 	Keys func(visit func(history.Key) error) error
 }
 
-// IsKey tells whether a key is one of a load's.
+// IsKey reports whether a key is one of a load's.
 func IsKey(key string) bool { return len(key) > 1 && key[0] == 'k' && key[1] >= '0' && key[1] <= '9' }
 
 // Check compares profiles, segments and history with the ledgers. Nothing is

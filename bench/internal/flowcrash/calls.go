@@ -13,7 +13,7 @@ type call struct {
 	arrived bool
 }
 
-// began tells whether a call may have begun a way at an instant. An acknowledged
+// began reports whether a call may have begun a way at an instant. An acknowledged
 // one did so before its answer. A request without an answer may lie in the socket
 // of a frozen process for long, and be carried out when its caller has made others
 // or was refused meanwhile.
@@ -21,7 +21,7 @@ func (c *call) began(atMs int64) bool {
 	return (!c.refused || c.repeated) && atMs >= c.fromMs && (!c.acked || atMs <= c.toMs)
 }
 
-// must tells whether a call has begun a way for certain.
+// must reports whether a call has begun a way for certain.
 func (c *call) must() bool { return c.acked || c.arrived }
 
 // called finds for each of somebody's ways the call that began it: each

@@ -25,7 +25,7 @@ const (
 	refuses                  // answers an error for good
 )
 
-// fine tells whether the sender hears of a success in the end.
+// fine reports whether the sender hears of a success in the end.
 func (m manner) fine() bool { return m < errorEver }
 
 // arrival is one time that an id came.
@@ -46,7 +46,7 @@ type delivery struct {
 	strange []effect
 }
 
-// taken tells whether the last arrival was.
+// taken reports whether the last arrival was.
 func (d *delivery) taken() bool { return d.arrivals[len(d.arrivals)-1].ok }
 
 // desk keeps the deliveries of the receivers of one kind.

@@ -15,6 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/internal/blobtree"
+	"github.com/musterhq/muster/internal/dirlock"
 )
 
 // Options say what is copied where.
@@ -157,11 +158,12 @@ func sameLog(ctx context.Context, set *blobtree.Set, have []string, id string) e
 }
 
 func (o *Options) lock() (io.Closer, error) {
-	lock, err := o.FS.Lock(o.FS.PathJoin(o.Dir, fileLock))
-	if err != nil {
-		return nil, fmt.Errorf("%w: %s is held by another muster process; stop it first (%w)", ErrInUse, o.Dir, err)
+	lock, err := dirlock.Lock(o.FS, o.FS.PathJoin(o.Dir, fileLock))
+	var held *dirlock.HeldError
+	if errors.As(err, &held) {
+		return nil, fmt.Errorf("%w: %w; stop it first", ErrInUse, err)
 	}
-	return lock, nil
+	return lock, err
 }
 
 // logID reads the identity of the log out of its meta file (docs/formats.md).

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/dirlock"
 )
 
 // continueLog makes the restored log that of the backup with the records behind it
@@ -24,9 +25,9 @@ func (o *Options) continueLog() (records int64, err error) {
 	}
 	lock := o.FS.PathJoin(o.Log, fileLock)
 	if _, err := o.FS.Stat(lock); err == nil {
-		held, err := o.FS.Lock(lock)
+		held, err := dirlock.Lock(o.FS, lock)
 		if err != nil {
-			return 0, fmt.Errorf("--log: %s is in use by another process; stop it first (%w)", o.Log, err)
+			return 0, fmt.Errorf("--log: %w; stop it first", err)
 		}
 		defer held.Close()
 	}
@@ -47,6 +48,17 @@ func (o *Options) continueLog() (records int64, err error) {
 	}
 	for i := range left.Ends {
 		if err := o.continuePartition(fmt.Sprintf("p%d", i), damaged); err != nil {
+			return 0, fmt.Errorf("--log: %w", err)
+		}
+	}
+	// The restored log says how far the left one went, so that what it lacks is noticed.
+	for i := range left.Ends {
+		closed, err := file.ClosedAt(o.FS, o.Log, left.ID, i)
+		if err == nil && closed > before.Ends[i] {
+			name := o.FS.PathJoin(fmt.Sprintf("p%d", i), "end")
+			err = vfs.Copy(o.FS, o.FS.PathJoin(o.Log, name), o.FS.PathJoin(to, name))
+		}
+		if err != nil {
 			return 0, fmt.Errorf("--log: %w", err)
 		}
 	}

@@ -106,7 +106,7 @@ func inOurWords(err error) error {
 	return err
 }
 
-// Given tells whether a flag stood in the arguments.
+// Given reports whether a flag stood in the arguments.
 func (f *Flags) Given(name string) bool { return f.given[name] }
 
 // Repeated marks flags that may be given several times; their environment

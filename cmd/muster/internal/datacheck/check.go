@@ -43,6 +43,8 @@ type Finding struct {
 	Text string `json:"text"`
 	// Remedy says what to do, empty where nothing is.
 	Remedy string `json:"remedy,omitempty"`
+	// Aside tells that muster repair gives it another name.
+	Aside bool `json:"-"`
 }
 
 func (f Finding) String() string {
@@ -60,8 +62,17 @@ type Report struct {
 	Log    string  `json:"log"`
 	Starts []int64 `json:"starts"`
 	Ends   []int64 `json:"ends"`
-	// RepairMeta tells that the log's meta file is to be made from its segments.
-	RepairMeta bool `json:"-"`
+	// RepairLog tells that small files of the log are to be made from its segments.
+	RepairLog bool `json:"-"`
+	// Foreign tells that checkpoints of other logs are to be set aside.
+	Foreign bool  `json:"-"`
+	Stale   Stale `json:"-"`
+
+	// What Deep needs: the log's identity, whether it is whole, and how far history is, nil
+	// where it cannot be compared.
+	logID     uint64
+	logWhole  bool
+	inspected *duckdb.Inspection
 }
 
 // Verdict is the worst of all findings.
@@ -76,12 +87,18 @@ func (r *Report) Verdict() Verdict {
 }
 
 func (r *Report) add(v Verdict, path, text, remedy string) {
-	r.Findings = append(r.Findings, Finding{v, path, text, remedy})
+	r.Findings = append(r.Findings, Finding{Verdict: v, Path: path, Text: text, Remedy: remedy})
+}
+
+// addAside is add of something that is to be set aside, and made anew.
+func (r *Report) addAside(path, text, remedy string) {
+	r.Findings = append(r.Findings, Finding{Repairable, path, text, remedy, true})
 }
 
 const (
-	remedyStart  = "A start or muster repair makes it anew from the log"
-	remedyBackup = "Restore a backup: muster restore, with --log for what is left of the log"
+	remedyStart   = "A start or muster repair makes it anew from the log"
+	remedyForeign = "If this log is the right one, muster repair sets the checkpoint aside and makes the state anew; else put the log back that belongs to it. A start is refused until then"
+	remedyBackup  = "Restore a backup: muster restore, with --log for what is left of the log"
 )
 
 // Directory checks the data directory, whose lock the caller holds. The error says that
@@ -113,7 +130,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 		case f.Err == nil:
 			r.add(Whole, f.Path, f.Note, "")
 		case f.Repairable:
-			r.RepairMeta = true
+			r.RepairLog = true
 			r.add(Repairable, f.Path, f.Err.Error(), unlessSaid(f.Err, "muster repair makes it anew from the segment files"))
 		default:
 			r.add(Lost, f.Path, f.Err.Error(), unlessSaid(f.Err, remedyBackup))
@@ -122,6 +139,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	if len(checked.Ends) == 0 {
 		return r, nil
 	}
+	r.logID, r.logWhole = checked.ID, checked.Whole()
 	r.Log, r.Starts, r.Ends = engine.LogName(checked.ID), checked.Starts, checked.Ends
 	state := filepath.Join(dir, "state")
 	for i := range r.Ends {
@@ -135,6 +153,9 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 				r.add(Note, f.Path, f.Note, "")
 			case f.Err == nil:
 				r.add(Whole, f.Path, f.Note, "")
+			case f.Foreign && f.Repairable:
+				r.Foreign = true
+				r.addAside(f.Path, f.Err.Error(), remedyForeign)
 			case f.Repairable && checked.Whole():
 				r.add(Repairable, f.Path, f.Err.Error(), remedyStart)
 			case f.Repairable:
@@ -208,11 +229,22 @@ func (r *Report) history(ctx context.Context, dir string) error {
 		return nil
 	}
 	for i, end := range r.Ends {
-		stored := func() (int64, error) { return found.Positions[i], nil }
-		if err := resolver.CheckStart(vfs.Default, filepath.Join(dir, "state"), r.Log, i, r.Starts[i], end, stored); err != nil {
+		at := found.Positions[i]
+		behind, err := resolver.InspectHistory(vfs.Default, filepath.Join(dir, "state"), r.Log, i, r.Starts[i], end, at)
+		if err != nil {
 			r.add(Lost, path, err.Error(), "")
 			return nil
 		}
+		if behind {
+			r.add(Repairable, path, fmt.Sprintf("it has the rows of all records below %d only, and lacks rows of later ones that the state is beyond", at), remedyStart)
+			return nil
+		}
+	}
+	r.inspected = &found
+	if found.WAL != nil {
+		// Whatever it had, the log has from the state on.
+		r.add(Repairable, path+".wal", found.WAL.Error(), "A start or muster repair passes over it, and makes rows that it had anew from the log")
+		return nil
 	}
 	text := fmt.Sprintf("%d events, of all records below %s", found.Rows, offsets(found.Positions, len(r.Ends)))
 	if info, err := os.Stat(path + ".wal"); err == nil && info.Size() > 0 {

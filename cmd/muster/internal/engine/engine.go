@@ -81,6 +81,7 @@ type Engine struct {
 	lock    io.Closer
 	dir     string
 	backups backups
+	scrub   *scrubber // nil unless the log is looked at, see Scrub
 	// file or topic is Log, by its kind.
 	file  *file.Log
 	topic *kafka.Log
@@ -217,7 +218,7 @@ func (e *Engine) openHistory(ctx context.Context, o Options) error {
 	return err
 }
 
-// LogFailed tells whether the log has failed for good. One in Kafka never does:
+// LogFailed reports whether the log has failed for good. One in Kafka never does:
 // it goes on when Kafka is back.
 func (e *Engine) LogFailed() bool { return e.file != nil && e.file.Stats().Failed }
 
@@ -225,6 +226,9 @@ func (e *Engine) LogFailed() bool { return e.file != nil && e.file.Stats().Faile
 // opening. ctx bounds how long history may take to catch up.
 func (e *Engine) Close(ctx context.Context) error {
 	var err error
+	if e.scrub != nil {
+		e.scrub.stop()
+	}
 	if e.keeper != nil {
 		e.keeper.close()
 	}

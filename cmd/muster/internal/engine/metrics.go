@@ -22,6 +22,9 @@ func (e *Engine) WriteLogMetrics(w io.Writer) {
 		s := e.file.Stats()
 		writeFiles(w, s)
 		e.backups.write(w)
+		if e.scrub != nil {
+			e.scrub.write(w)
+		}
 		full = full || s.NoSpace
 	}
 	metrics.WriteGaugeFloat64(w, "muster_disk_full", flag(full))

@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/eventlog/kafka"
 	"github.com/musterhq/muster/internal/blobtree"
+	"github.com/musterhq/muster/internal/dirlock"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/clickhouse"
 	"github.com/musterhq/muster/query/duckdb"
@@ -33,7 +34,7 @@ type MigrateOptions struct {
 	To string
 	// Partitions is how many a topic that is made has.
 	Partitions int
-	// Report is told what was done; nil is silent.
+	// Report is called with what was done; nil is silent.
 	Report func(format string, args ...any)
 }
 
@@ -89,9 +90,9 @@ func Migrate(ctx context.Context, o MigrateOptions) (res Migrated, err error) {
 	if _, err := os.Stat(filepath.Join(o.Dir, "log")); err != nil {
 		return res, fmt.Errorf("%s is no data directory with a log of its own: %w", o.Dir, err)
 	}
-	lock, err := vfs.Default.Lock(filepath.Join(o.Dir, "LOCK"))
+	lock, err := dirlock.Lock(vfs.Default, filepath.Join(o.Dir, "LOCK"))
 	if err != nil {
-		return res, fmt.Errorf("%w: %s is held by another muster process; stop it first (%w)", ErrInUse, o.Dir, err)
+		return res, fmt.Errorf("%w: %w; stop it first", ErrInUse, err)
 	}
 	defer func() { err = errors.Join(err, m.close(), lock.Close()) }()
 	if err := makePrivate(o.Dir, o.Logger); err != nil {
@@ -300,7 +301,7 @@ func (m *migration) readAll(ctx context.Context, from, to int64) error {
 
 func (m *migration) state() string { return filepath.Join(m.o.Dir, "state") }
 
-// ready tells whether the newest checkpoint and history are at the end.
+// ready reports whether the newest checkpoint and history are at the end.
 func (m *migration) ready(ctx context.Context, end int64) (bool, error) {
 	at, err := resolver.NewestCheckpoint(vfs.Default, m.state(), 0)
 	if err != nil || at != end {

@@ -1,0 +1,39 @@
+package shapes
+
+import "github.com/musterhq/muster/api/shape"
+
+// Campaign is a campaign.
+var Campaign = shape.Named("Campaign", shape.Object(
+	shape.Req("_id", shape.CampaignID("Id of the campaign.")),
+	shape.Req("name", shape.Text("January sale", "")),
+	shape.Req("channel", shape.Integer(2, "1 is omni-channel, 2 is single-channel.").With("enum", []int{1, 2})),
+	shape.Req("type", shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push; null for none.").With("enum", []any{1, 2, 3, 4}).OrNull()),
+	shape.Req("date", shape.Text("2026-01-31T09:00:00Z", "As given.").OrNull()),
+	shape.Req("subject", shape.Text("Our January sale", "")),
+	shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "Not in lists of campaigns.")),
+	shape.Req("sender", shape.Text("news@mail.example.com", "")),
+	shape.Req("sender_name", shape.Text("Example", "")),
+	shape.Req("reply_to", shape.Text("help@example.com", "")),
+	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens.").OrNull()),
+	shape.Req("template_id", shape.TemplateID("").OrNull()),
+	shape.Req("list_id", shape.List(shape.ListID(""), "")),
+	shape.Req("segment_ids", shape.List(shape.SegmentID(""), "")),
+	shape.Req("status", RunStatus()),
+	shape.Req("created_at", shape.Instant("When it was made.")),
+	shape.Req("updated_at", shape.Instant("When it was changed last.")),
+))
+
+// CampaignType is the number of a channel.
+func CampaignType(about string) *shape.Schema {
+	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push. "+about).With("enum", []any{1, 2, 3, 4})
+}
+
+// RunStatus is how far a campaign is.
+func RunStatus() *shape.Schema {
+	return shape.Word("draft before it is sent; sending, testing (an A/B test), sent or stopped.", "draft", "sending", "testing", "sent", "stopped")
+}
+
+// Skipped counts recipients who were passed over, by reason.
+func Skipped() *shape.Schema {
+	return shape.MapOf(shape.Count(17, ""), "Recipients who were passed over, by reason.").Like(shape.Pairs("unsubscribed", 17))
+}

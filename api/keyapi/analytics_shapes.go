@@ -1,0 +1,46 @@
+package keyapi
+
+import (
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+)
+
+func spanQueryShape() []operation.Parameter {
+	return []operation.Parameter{
+		operation.Query("from", shape.Text("2026-01-01", "Begin of the range, included: a date, or a date and a time with its zone. Default: 30 days before `to`.")),
+		operation.Query("to", shape.Text("2026-02-01T00:00:00Z", "End of the range, not included. Default: now.")),
+		operation.Query("granularity", shape.Word("Width of a span. At most 2,000 spans.", "day", "hour", "week", "month").Default("day")),
+	}
+}
+
+func spanStartShape() shape.Field { return shape.Req("start", shape.Instant("Begin of the span.")) }
+
+var timeRangeShape = shape.Named("TimeRange", shape.Object(
+	shape.Req("from", shape.Instant("Begin, included.")), shape.Req("to", shape.Instant("End, not included.")),
+	shape.Req("granularity", shape.Word("", "day", "hour", "week", "month")),
+))
+
+var messageCountsShape = shape.Named("MessageCounts", shape.Object(
+	shape.Req("sent", shape.Count(1187, "")), shape.Req("delivered", shape.Count(1180, "")),
+	shape.Req("opens", shape.Count(640, "")), shape.Req("unique_opens", shape.Count(512, "A person counts once for each channel.")),
+	shape.Req("clicks", shape.Count(130, "")), shape.Req("unique_clicks", shape.Count(101, "")),
+	shape.Req("bounces", shape.Count(7, "")), shape.Req("complaints", shape.Count(0, "")), shape.Req("unsubscribes", shape.Count(3, "")),
+	shape.Req("delivery_rate", shape.Number(0.99, "Delivered of those sent.").With("minimum", 0)), shape.Req("open_rate", shape.Number(0.43, "Unique opens of those sent.").With("minimum", 0)),
+	shape.Req("click_rate", shape.Number(0.08, "Unique clicks of those sent.").With("minimum", 0)), shape.Req("bounce_rate", shape.Number(0.006, "Bounces of those tried.").With("minimum", 0)),
+	shape.Req("complaint_rate", shape.Number(0, "Complaints of those sent.").With("minimum", 0)), shape.Req("unsubscribe_rate", shape.Number(0.002, "Unsubscribes of those sent.").With("minimum", 0)),
+	shape.Req("bounce_rate_healthy", shape.Boolean(true, "Below 2 %.")), shape.Req("complaint_rate_healthy", shape.Boolean(true, "Below 0.1 %.")),
+))
+
+// Analytics of flows.
+
+var flowMovesShape = shape.Named("FlowMoves", shape.Object(shape.Req("entered", shape.Count(12, "")), shape.Req("completed", shape.Count(7, "")), shape.Req("exited", shape.Count(1, ""))))
+
+func flowLineShape(more ...shape.Field) *shape.Schema {
+	return shape.Object(append([]shape.Field{shape.Req("flow_id", shape.FlowID("")), shape.Req("name", shape.Text("Welcome", "")), shape.Req("status", shape.Word("", "live", "draft", "paused")),
+		shape.Req("counts", shapes.FlowCounts), shape.Req("in_range", flowMovesShape)}, more...)...)
+}
+
+func flowSeriesShape() *shape.Schema {
+	return shape.List(flowMovesShape.Plus(spanStartShape()), "One entry for each span.")
+}

@@ -1,0 +1,106 @@
+package keyapi
+
+import (
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/shape"
+)
+
+func campaignFieldsShape(create bool) []shape.Field {
+	name := shape.Text("January sale", "Name of the campaign.").Bytes(1, 200)
+	ch := shape.Integer(2, "1 is omni-channel, 2 is single-channel. Names are refused.").With("enum", []int{1, 2})
+	first := []shape.Field{shape.Opt("name", name), shape.Opt("channel", ch)}
+	if create {
+		first = []shape.Field{shape.Req("name", name), shape.Req("channel", ch)}
+	}
+	return append(first,
+		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
+		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601. Required with channel 2. Nothing is sent by it.")),
+		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push message. May hold merge tags.").Bytes(0, 998)),
+		shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "HTML of an e-mail, text on other channels. May hold merge tags such as `{{first_name}}`.").With("maxLength", 1048576)),
+		shape.Opt("sender", shape.Text("news@mail.example.com", "An address of a verified domain; left out, `no-reply@` the first of them.")),
+		shape.Opt("sender_name", shape.Text("Example", "Name of the sender.")),
+		shape.Opt("reply_to", shape.Text("help@example.com", "Where answers go.")),
+		shape.Opt("link", shape.Text("https://example.com/sale", "What a push message opens.")),
+		shape.Opt("template_id", shape.TemplateID("Template to be sent in place of the body.")),
+		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists it goes to. With `segment_ids` at most 1,000.").Entries(0, 1000)),
+		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments it goes to. Neither lists nor segments: all contacts.").Entries(0, 1000)),
+	)
+}
+
+func sendFieldsShape() []shape.Field {
+	return []shape.Field{
+		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists to send to, an array even for one. With neither lists nor segments it is the campaign's own audience.").Entries(0, 1000)),
+		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments to send to, an array even for one.").Entries(0, 1000)),
+		shape.Opt("template_source", shape.Word("Where the template comes from: LIST is a saved template, DRAFT a draft of the builder. Left out, the campaign's own body or template.", "LIST", "DRAFT")),
+		shape.Opt("template_id", shape.TemplateID("The template; left out, the campaign's.")),
+		shape.Opt("batch_size", shape.Integer(100, "Messages in a batch.").Between(1, 1000).Default(100)),
+		shape.Opt("delay_between_batches", shape.Number(1, "Pause between batches, in seconds.").Between(0.1, 60).Default(1.0)),
+	}
+}
+
+var sendResultShape = shape.Named("SendResult", shape.Object(
+	shape.Req("success", shape.Boolean(true, "Whether all of it was sent.")),
+	shape.Req("message", shape.Text("sent", "`sent`, or why it stopped.")),
+	shape.Req("total_members", shape.Count(1204, "People in the audience, each once.")),
+	shape.Req("emails_sent", shape.Count(1187, "Messages handed over, of any channel.")),
+	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
+	shape.Req("started_at", shape.Instant("")),
+	shape.Req("finished_at", shape.Instant("").OrNull()),
+))
+
+var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
+	shape.Req("campaign_id", shape.CampaignID("")),
+	shape.Req("status", shapes.RunStatus()),
+	shape.Req("total_members", shape.Count(1204, "People in the audience of the last send.")),
+	shape.Req("remaining", shape.Count(0, "Those still to be sent to.")),
+	shape.Req("emails_sent", shape.Count(1187, "Messages handed over, of any channel.")),
+	shape.Req("failed", shape.Count(0, "Messages that could not be handed over.")),
+	shape.Req("skipped", shapes.Skipped()),
+	shape.Req("delivered", shape.Count(1180, "Reported as delivered.")),
+	shape.Req("opens", shape.Count(640, "Opens, machines and repeats included.")),
+	shape.Req("unique_opens", shape.Count(512, "People who opened it.")),
+	shape.Req("clicks", shape.Count(130, "Clicks, machines and repeats included.")),
+	shape.Req("unique_clicks", shape.Count(101, "People who clicked.")),
+	shape.Req("bounces", shape.Count(7, "")),
+	shape.Req("complaints", shape.Count(0, "")),
+	shape.Req("unsubscribes", shape.Count(3, "")),
+	shape.Req("open_rate", shape.Share("Unique opens of those sent.")),
+	shape.Req("click_rate", shape.Share("Unique clicks of those sent.")),
+	shape.Req("bounce_rate", shape.Share("Bounces of those tried.")),
+	shape.Req("complaint_rate", shape.Share("Complaints of those sent.")),
+	shape.Req("unsubscribe_rate", shape.Share("Unsubscribes of those sent.")),
+	shape.Req("links", shape.List(shape.Object(shape.Req("url", shape.Text("https://example.com/sale", "")), shape.Req("clicks", shape.Count(130, ""))), "Links of the message.")),
+	shape.Req("ab_test", shape.Object(
+		shape.Req("metric", shape.Word("", "opens", "clicks")),
+		shape.Req("variants", shape.List(shape.Object(
+			shape.Req("variant", shape.Count(0, "Its place in `variants` of the request, from 0.")),
+			shape.Req("emails_sent", shape.Count(120, "")),
+			shape.Req("unique_opens", shape.Count(60, "")),
+			shape.Req("unique_clicks", shape.Count(11, "")),
+		), "")),
+		shape.Req("winner", shape.Count(1, "Place of the winning variant, null before the choice.").OrNull()),
+		shape.Req("ends_at", shape.Instant("When the choice is made.").OrNull()),
+	).Says("Null without an A/B test.").OrNull()),
+	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
+	shape.Req("resumed", shape.Count(0, "How often sending went on after a stop of the service.")),
+	shape.Req("started_at", shape.Instant("").OrNull()),
+	shape.Req("finished_at", shape.Instant("").OrNull()),
+))
+
+var recipientActivityShape = shape.Named("RecipientActivity", shape.Object(
+	shape.Req("contact_id", shape.ProfileID("")),
+	shape.Req("email", shape.Text("ann@example.com", "").OrNull()),
+	shape.Req("sent", shape.Boolean(true, "")), shape.Req("failed", shape.Boolean(false, "")), shape.Req("delivered", shape.Boolean(true, "")),
+	shape.Req("opened", shape.Boolean(true, "")), shape.Req("clicked", shape.Boolean(true, "")), shape.Req("bounced", shape.Boolean(false, "")),
+	shape.Req("complained", shape.Boolean(false, "")), shape.Req("unsubscribed", shape.Boolean(false, "")),
+	shape.Req("opens", shape.Count(2, "How often a person opened it; machines that open ahead do not count.")),
+	shape.Req("opened_at", shape.Instant("The first time.").OrNull()),
+	shape.Req("clicks", shape.Count(1, "How often a person clicked.")),
+	shape.Req("clicked_at", shape.Instant("The first time.").OrNull()),
+	shape.Req("links", shape.List(shape.Object(
+		shape.Req("url", shape.Text("https://example.com/sale", "")),
+		shape.Req("clicks", shape.Count(1, "")),
+		shape.Req("first_clicked_at", shape.Instant("")),
+		shape.Req("last_clicked_at", shape.Instant("")),
+	), "Links that were clicked.")),
+))

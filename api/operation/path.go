@@ -1,0 +1,50 @@
+package operation
+
+import "github.com/musterhq/muster/api/shape"
+
+// pathParameter is what a part of a path in braces takes, behind another part.
+func pathParameter(behind, part string) *shape.Schema {
+	switch behind {
+	case "contacts", "profiles", "members", "enrolments":
+		return shape.ProfileID("Id of the person. That of a profile that was merged leads to the one it was merged into.")
+	case "devices":
+		return shape.DeviceID("Id of the device.")
+	case "lists":
+		return shape.ListID("Id of the list.")
+	case "segments":
+		return shape.SegmentID("Id of the segment.")
+	case "flows", "custom-flows":
+		return shape.FlowID("Id of the flow.")
+	case "campaign", "campaigns":
+		return shape.CampaignID("Id of the campaign.")
+	case "templates":
+		return shape.TemplateID("Id of the template.")
+	case "users":
+		return shape.UserID("Id of the user.")
+	case "companies":
+		return shape.CompanyID("Id of the company.")
+	case "api-keys":
+		return shape.KeyID("Id of the key; not the key itself.")
+	case "webhooks":
+		return shape.WebhookID("Id of the endpoint.")
+	case "dead-letters":
+		return shape.Text("17", "Number of the dead letter, its `seq`.")
+	case "erasures":
+		return shape.Text("ann@example.com", "The hash of the identifier, or the identifier itself.")
+	case "sender-domains":
+		return shape.Text("mail.example.com", "The domain.")
+	case "push-credentials":
+		return shape.Word("The push service.", "webpush", "fcm", "apns")
+	case "message-providers":
+		return shape.Word("The channel.", "sms", "whatsapp", "im")
+	case "inbound-providers":
+		return shape.Word("The provider.", "generic", "mail", "mailgun", "postmark", "sendgrid", "ses")
+	case "inbound":
+		return shape.AccountID("Id of the account.")
+	case "mail":
+		return shape.Text("cGx1bWJ1cy1lc3Qtbm9tZW4", "The token that lets in who hands over mail.")
+	case "t":
+		return shape.Text("AQEAAAAAAAAAAQ", "A token that the service signed: what it stands for, and for whom.")
+	}
+	return shape.Text("ses", "Name of the provider: generic, mail, mailgun, postmark, sendgrid or ses.")
+}

@@ -1,0 +1,18 @@
+package api
+
+import (
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/shape"
+)
+
+var segmentRecordShape = shape.Named("Segment", shape.Object(
+	shape.Req("_id", shape.SegmentID("Id of the segment.")),
+	shape.Req("name", shape.Text("Customers", "")),
+	shape.Req("definition", shapes.Definition),
+	shape.Req("status", shape.Word("building until its members are kept up to date by the engine, live from then on.", "live", "building")),
+	shape.Req("progress", shape.Number(1, "How much of that is done.").Between(0, 1)),
+	shape.Req("count", shape.Count(512, "Members; null when they could not be counted in time, which the message says.").OrNull()),
+	shape.Req("as_of", shape.Instant("The instant of the count.")),
+	shape.Req("created_at", shape.Instant("When it was made.")),
+	shape.Req("updated_at", shape.Instant("When it was changed last.")),
+))

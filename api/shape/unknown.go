@@ -1,0 +1,127 @@
+package shape
+
+import (
+	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/internal/jsontext"
+)
+
+// Unknown finds a field of a JSON value that the shape does not have, at any depth.
+// The text is canonical (see [jsonform.Canonical]). The error is a
+// [*jsonform.UnknownError]. What a value is otherwise is not looked at.
+func (s *Schema) Unknown(text []byte) error { return s.unknown("", text) }
+
+func (s *Schema) unknown(path string, raw []byte) (err error) {
+	if s.parsed {
+		return nil
+	}
+	switch jsontext.KindOf(raw) {
+	case jsontext.Array:
+		n, items := 0, s.entry()
+		jsontext.EachElement(raw, func(value []byte) bool {
+			if items != nil {
+				err = items.unknown(jsonform.Index(path, n), value)
+			}
+			n++
+			return err == nil
+		})
+	case jsontext.Object:
+		fields, open := s.takes(raw)
+		if open {
+			return nil
+		}
+		jsontext.Each(raw, func(key, value []byte) bool {
+			b, _ := jsontext.Unquote(nil, key) // canonical: it is valid
+			name := string(b)
+			f, known := fields[name]
+			switch {
+			case s.values != nil:
+				err = s.values.unknown(jsonform.Join(path, name), value)
+			case !known:
+				err = jsonform.NoField(path, name, names(fields))
+			case f != nil:
+				err = f.unknown(jsonform.Join(path, name), value)
+			}
+			return err == nil
+		})
+	}
+	return err
+}
+
+// entry is the shape of an array's entries, nil for any.
+func (s *Schema) entry() *Schema {
+	for _, c := range s.choices {
+		if c.items != nil {
+			return c.items
+		}
+	}
+	return s.items
+}
+
+// takes are the fields of an object of the shape, nil for one that several choices
+// have; open says that it may have any.
+func (s *Schema) takes(raw []byte) (fields map[string]*Schema, open bool) {
+	if len(s.choices) == 0 {
+		fields = map[string]*Schema{}
+		for _, f := range s.fields {
+			fields[f.name] = f.schema
+		}
+		return fields, s.free || s.open || s.kind != "object"
+	}
+	for _, c := range s.choices {
+		if c.chosen(raw) {
+			return c.takes(raw)
+		}
+	}
+	fields = map[string]*Schema{}
+	for _, c := range s.choices {
+		if c.kind != "object" && len(c.choices) == 0 {
+			continue // the value is an object
+		}
+		more, any := c.takes(raw)
+		if any {
+			return nil, true
+		}
+		for name, f := range more {
+			if _, twice := fields[name]; twice {
+				f = nil
+			}
+			fields[name] = f
+		}
+	}
+	return fields, false
+}
+
+// chosen reports whether an object has the values by which s is told apart from other
+// choices: those of fields that take one text only.
+func (s *Schema) chosen(raw []byte) bool {
+	found := false
+	for _, f := range s.fields {
+		only := f.schema.only()
+		if only == "" {
+			continue
+		}
+		value, _ := jsontext.Lookup(raw, []string{f.name})
+		if found = value != nil && jsontext.Equal(value, only); !found {
+			return false
+		}
+	}
+	return found
+}
+
+// only is the one text that a value may be, "" where it may be others.
+func (s *Schema) only() string {
+	for _, m := range s.more {
+		if values, is := m.Value.([]string); is && m.Name == "enum" && len(values) == 1 {
+			return values[0]
+		}
+	}
+	return ""
+}
+
+// names lists fields.
+func names(fields map[string]*Schema) (out []string) {
+	for name := range fields {
+		out = append(out, name)
+	}
+	return out
+}

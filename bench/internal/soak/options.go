@@ -1,0 +1,68 @@
+package soak
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/segment/segmenttest"
+)
+
+// Limits of [Options].
+const (
+	maxDuration = 24 * time.Hour
+	maxMerges   = 1000
+)
+
+// Options say what is loaded and for how long.
+type Options struct {
+	// Duration is the length of the open loop, Interval that of one sample.
+	Duration time.Duration `json:"duration_ns"`
+	Interval time.Duration `json:"interval_ns"`
+	// RatePerSecond is in events; 0 is half of what a closed loop reaches.
+	RatePerSecond float64 `json:"rate_per_second"`
+	// MergesPerSecond is how many pairs of profiles are merged beside the load.
+	MergesPerSecond float64 `json:"merges_per_second"`
+	// Connections is how many send; Batch the events of a request, 0 for single ones.
+	Connections int `json:"connections"`
+	Batch       int `json:"batch"`
+	// Profiles, NewRatio, EventBytes and Seed are those of [payload.Spec].
+	Profiles   int     `json:"profiles"`
+	NewRatio   float64 `json:"new_ratio"`
+	EventBytes int     `json:"event_bytes"`
+	Seed       uint64  `json:"seed"`
+	// Segments is how many segments are live.
+	Segments int `json:"segments"`
+
+	// Binary is the path of muster, ServerArgs further arguments of `muster serve`.
+	Binary     string   `json:"-"`
+	ServerArgs []string `json:"server_args"`
+	// Dir is the directory of data and logs; it must be empty or absent.
+	Dir string `json:"-"`
+	// Log receives progress.
+	Log func(format string, args ...any) `json:"-"`
+}
+
+// Validate reports the first fault of the options.
+func (o Options) Validate() error {
+	switch {
+	case o.Duration <= 0 || o.Duration > maxDuration:
+		return fmt.Errorf("duration must be over 0 and at most %v, not %v", maxDuration, o.Duration)
+	case o.Interval < time.Second || o.Interval > o.Duration:
+		return fmt.Errorf("interval must be from 1s to the duration, not %v", o.Interval)
+	case !(o.RatePerSecond >= 0):
+		return fmt.Errorf("rate must be 0 (half of the greatest) or more events per second, not %v", o.RatePerSecond)
+	case !(o.MergesPerSecond >= 0 && o.MergesPerSecond <= maxMerges):
+		return fmt.Errorf("merges must be 0 to %d a second, not %v", maxMerges, o.MergesPerSecond)
+	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
+		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
+	case o.Binary == "":
+		return errors.New("binary is missing; name the muster binary")
+	}
+	return o.spec().Validate()
+}
+
+func (o Options) spec() payload.Spec {
+	return payload.Spec{Seed: o.Seed, Batch: o.Batch, Profiles: o.Profiles, NewRatio: o.NewRatio, EventBytes: o.EventBytes}
+}

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/recovery"
+	"github.com/musterhq/muster/bench/internal/soak"
+)
+
+// L1, L2: a short soak and two kills under clients that retry at once: each
+// acknowledged event is in history once, and every sample is there.
+func TestSoakAndRecovery(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts the real binary; not with -short")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	binary := musterBinary(ctx, t)
+	soaked, err := soak.Run(ctx, soak.Options{
+		Duration: 2 * time.Second, Interval: time.Second, RatePerSecond: 100, MergesPerSecond: 10, Connections: 4,
+		Profiles: 200, EventBytes: 320, Segments: 3, Binary: binary, Dir: filepath.Join(t.TempDir(), "soak"), Log: t.Logf,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(soaked.Samples) < 2 || soaked.Merges == 0 || soaked.Once.Acked == 0 {
+		t.Errorf("the soak did too little to prove anything: %+v", soaked)
+	}
+	for _, s := range soaked.Samples {
+		if s.EventsPerSecond == 0 || s.RSSBytes == 0 || s.OpenFiles == 0 || s.DiskBytes["log"] == 0 || s.StoredEvents == 0 {
+			t.Errorf("sample %+v lacks a figure", s)
+		}
+	}
+	recovered, err := recovery.Run(ctx, recovery.Options{
+		Events: 1000, Profiles: 200, Segments: 3, Clients: 4, Rounds: 2,
+		Binary: binary, Dir: filepath.Join(t.TempDir(), "recovery"), Log: t.Logf,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(recovered.Rounds) != 2 || recovered.Rounds[1].FirstSeconds <= 0 || recovered.Refused == 0 {
+		t.Errorf("the kills did too little to prove anything: %+v", recovered)
+	}
+}

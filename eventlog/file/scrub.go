@@ -1,0 +1,115 @@
+package file
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// Scrub reads the segments that are closed, one after the other, and compares their
+// checksums. pace is asked before each read of so many bytes and may wait; its error ends
+// it. found is told of each file that is damaged, by a [*eventlog.CorruptError]. Nothing
+// waits for it: what is trimmed or redacted meanwhile is no damage.
+func (l *Log) Scrub(ctx context.Context, pace func(ctx context.Context, bytes int) error, found func(error)) error {
+	c := checker{fs: pacedFS{l.opts.FS, func(bytes int) error { return pace(ctx, bytes) }}, dir: l.dir}
+	for _, p := range l.partitions {
+		prev := int64(-1)
+		segs := p.kept()
+		for i, seg := range segs[:len(segs)-1] {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if !p.keeps(seg) {
+				prev = -1
+				continue
+			}
+			_, _, err := c.segment(p, seg.header.first, prev, nil, segs[i+1].header.first)
+			prev = seg.header.first
+			switch {
+			case err == nil:
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case !p.keeps(seg):
+				prev = -1
+			case isNotExist(err): // see Missing
+				prev = -1
+			case isCorrupt(err):
+				found(err)
+			default:
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Missing lists what is not there any more of the files of the log, by a
+// [*eventlog.CorruptError] each. They are only looked up.
+func (l *Log) Missing() (out []error, err error) {
+	meta := l.opts.FS.PathJoin(l.dir, metaName)
+	if _, err := l.opts.FS.Stat(meta); isNotExist(err) {
+		out = append(out, withSmallRemedy(&eventlog.CorruptError{File: meta, Reason: "the file was removed while the log is in use"}))
+	} else if err != nil {
+		return out, err
+	}
+	for _, p := range l.partitions {
+		for _, seg := range p.kept() {
+			_, err := l.opts.FS.Stat(seg.path)
+			switch {
+			case err == nil:
+			case !isNotExist(err):
+				return out, err
+			case p.keeps(seg):
+				out = append(out, missing(seg))
+			}
+		}
+	}
+	return out, nil
+}
+
+func missing(seg *segment) error {
+	return &eventlog.CorruptError{File: seg.path, Offset: seg.header.first, Reason: "the segment file was removed while the log is in use"}
+}
+
+// kept are the segments there are now.
+func (p *partition) kept() []*segment {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return append([]*segment(nil), p.mu.segments...)
+}
+
+// keeps reports whether a segment was not trimmed.
+func (p *partition) keeps(seg *segment) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.mu.segments) > 0 && p.mu.segments[0].header.first <= seg.header.first
+}
+
+// pacedFS asks before it reads from a file.
+type pacedFS struct {
+	vfs.FS
+	pace func(bytes int) error
+}
+
+func (fs pacedFS) Open(name string, opts ...vfs.OpenOption) (vfs.File, error) {
+	f, err := fs.FS.Open(name, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return pacedFile{f, fs.pace}, nil
+}
+
+type pacedFile struct {
+	vfs.File
+	pace func(bytes int) error
+}
+
+func (f pacedFile) ReadAt(b []byte, at int64) (int, error) {
+	if err := f.pace(len(b)); err != nil {
+		return 0, fmt.Errorf("wait to read: %w", err)
+	}
+	return f.File.ReadAt(b, at)
+}
