@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/segment"
@@ -87,6 +88,10 @@ func newExplainedNode(x *segment.Explanation, atMs int64, names map[string]strin
 	out.Condition = n.Canonical()
 	switch n.Kind {
 	case segment.KindActivity:
+		if n.Activity.Event == segment.AnyEvent { // the attribute event_count
+			out.Kind, out.Facts = segment.KindAttribute, newCountFacts(x.Activity)
+			break
+		}
 		out.Facts = newActivityFacts(x.Activity, n.Activity, atMs)
 	case segment.KindAttribute:
 		out.Facts = attributeFacts{x.Attribute.Value, x.Attribute.Bytes}
@@ -109,6 +114,14 @@ func newExplainedNode(x *segment.Explanation, atMs int64, names map[string]strin
 		out.Facts = facts
 	}
 	return out
+}
+
+// newCountFacts is nil without facts.
+func newCountFacts(f *segment.ActivityFacts) *attributeFacts {
+	if f == nil {
+		return nil
+	}
+	return &attributeFacts{Value: strconv.AppendUint(nil, f.Matching, 10)}
 }
 
 // newActivityFacts is nil without facts.

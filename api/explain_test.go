@@ -65,6 +65,18 @@ func TestExplain(t *testing.T) {
 	ok(t, err)
 	var list struct{ ID string }
 	ok(t, json.Unmarshal(reply, &list))
+	for _, c := range []struct {
+		name string
+		args any
+	}{
+		{resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "whatsapp", Status: "unsubscribed", Source: "form"}},
+		{resolver.CommandBlockSet, resolver.BlockSet{ID: id, Channel: "im", Reason: "suppressed"}},
+		{resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: "email", Kind: resolver.EngagementClick}},
+		{resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: id, Kind: "apns", Address: "x"}},
+	} {
+		_, err := s.node.Command(t.Context(), account, c.name, c.args)
+		ok(t, err)
+	}
 	leaves := []struct{ definition, holds, facts string }{
 		{buyers, "true", `{"matching_events":4,"value":4,"newest_at":"2025-03-01T15:00:00.000Z","oldest_at":"2025-03-01T12:00:00.000Z"}`},
 		{purchases(`"did":false,"window":{"last_days":0.125}`), "false",
@@ -86,6 +98,15 @@ func TestExplain(t *testing.T) {
 		{`{"kind":"attribute","field":"attributes.deep","op":"=","value":1.5}`, "false", `{"value":{"n":1.50}}`},
 		{`{"kind":"attribute","field":"created_at","op":"<","value":"2025-03-02T00:00:00.000Z"}`, "true", `{"value":"2025-03-01T12:00:00.000Z"}`},
 		{`{"kind":"consent","channel":"sms","status":"subscribed"}`, "false", `{"status":"never_subscribed","subscribed_at":null}`},
+		{`{"kind":"attribute","field":"status.whatsapp","op":"=","value":"Unsubscribed"}`, "true", `{"value":"Unsubscribed"}`},
+		{`{"kind":"attribute","field":"status.email","op":"exists"}`, "false", `{"value":null}`},
+		{`{"kind":"attribute","field":"subscribed","op":"=","value":true}`, "false", `{"value":false}`},
+		{`{"kind":"attribute","field":"suppressed.im","op":"=","value":true}`, "true", `{"value":true}`},
+		{`{"kind":"attribute","field":"first_seen_at","op":"in_last_days","value":1}`, "true", `{"value":"2025-03-01T12:00:00.000Z"}`},
+		{`{"kind":"attribute","field":"last_event_at","op":"not_in_last_days","value":1}`, "false", `{"value":"2025-03-01T16:00:00.000Z"}`},
+		{`{"kind":"attribute","field":"event_count","op":">=","value":6}`, "false", `{"value":5}`},
+		{`{"kind":"attribute","field":"engagement_score","op":">","value":14}`, "true", `{"value":15}`},
+		{`{"kind":"attribute","field":"push_devices","op":"in","value":["apns","fcm"]}`, "true", `{"value":["apns"]}`},
 		{`{"kind":"list","list_id":"` + list.ID + `","member":false}`, "true", `{"member":false}`},
 		{`{"kind":"segment","segment_id":"` + inner.ID + `","member":false}`, "false",
 			`{"name":"In Berlin","member":true,"definition":{"kind":"attribute","holds":true,"condition":` + berlin + `,"facts":{"value":"Berlin"}}}`},
@@ -136,6 +157,8 @@ func TestExplainAgreesWithMembers(t *testing.T) {
 	nested := add(fmt.Sprintf(`{"match":"any","conditions":[{"kind":"segment","segment_id":%q,"member":false},%s]}`, spenders, berlin))
 	add(fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q},{"kind":"segment","segment_id":%q}]}`, nested, spenders))
 	add(`{"kind":"attribute","field":"external_id","op":"not_exists"}`)
+	add(`{"kind":"attribute","field":"event_count","op":">","value":1}`)
+	add(`{"kind":"attribute","field":"last_event_at","op":">","value":"2025-03-01T12:00:00.000Z"}`)
 	check := func(winner map[string]string) {
 		t.Helper()
 		mixed := 0
@@ -260,6 +283,7 @@ func TestExplainManyEvents(t *testing.T) {
 	others := s.segment("Others", `{"match":"all","conditions":[`+strings.Join([]string{
 		`{"kind":"activity","event":"never","did":false}`, `{"kind":"activity","event":"item_purchased","count":{"op":"=","value":1}}`,
 		`{"kind":"activity","event":"item_purchased","count":{"op":"<=","value":0},"did":false}`, `{"kind":"attribute","field":"email","op":"exists"}`,
+		`{"kind":"attribute","field":"event_count","op":"=","value":1}`,
 	}, ",")+`]}`).ID
 	for _, x := range []struct{ extra, read int }{{0, 0}, {1, 1}, {explainPage, explainPage}, {explainEvents, explainEvents}, {explainEvents + 1, explainEvents + 1}, {2 * explainEvents, explainEvents + explainPage}} {
 		h.extra = x.extra
@@ -282,7 +306,7 @@ func TestExplainManyEvents(t *testing.T) {
 		}
 		// What history says of the one event it knows.
 		for i, c := range conditions {
-			if !c.Holds || (c.Facts == nil) != (c.Kind == "activity") {
+			if !c.Holds || (c.Facts == nil) != (i < 3 || i == 4) {
 				t.Errorf("%d events: condition %d is %+v", x.extra, i, c)
 			}
 		}

@@ -251,7 +251,7 @@ func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*q
 	h.mu.Lock()
 	blocks := []*query.ReplayBlock{{}}
 	for _, r := range h.rows {
-		if r.account != q.Account || r.entry.EventType != q.EventType || r.entry.Key.Offset >= q.Cut.UpTo ||
+		if r.account != q.Account || !segment.OfType(q.EventType, r.entry.EventType) || r.entry.Key.Offset >= q.Cut.UpTo ||
 			q.AfterMs != nil && r.entry.Key.TimeMs <= *q.AfterMs {
 			continue
 		}

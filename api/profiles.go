@@ -125,16 +125,12 @@ func (x *person) answer(segments []string) profile {
 		}
 		out.Conflicts = append(out.Conflicts, x)
 	}
-	if hasEvents(p) {
+	if p.HasEvent() {
 		at := record.Time(p.LastEventMs)
 		out.LastEventAt = &at
 	}
 	return out
 }
-
-// hasEvents tells whether the profile has done anything: before that the time
-// of its last event is before all times.
-func hasEvents(p *resolver.Profile) bool { return p.LastEventMs >= 0 }
 
 // findProfile answers GET /profiles with one identifier.
 func (a *API) findProfile(c *call) (any, error) {

@@ -103,8 +103,9 @@ type ActivityQuery struct {
 
 // ReplayQuery asks for the past events of one type.
 type ReplayQuery struct {
-	Cut       Cut
-	Account   uint64
+	Cut     Cut
+	Account uint64
+	// EventType may be [segment.AnyEvent].
 	EventType string
 	// AfterMs, when set, leaves out events at or before it (Unix milliseconds).
 	AfterMs *int64

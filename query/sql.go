@@ -158,8 +158,9 @@ func (b *builder) statement(q ActivityQuery) string {
 
 // selection is which events a statement reads.
 type selection struct {
-	cut       Cut
-	account   uint64
+	cut     Cut
+	account uint64
+	// eventType may be [segment.AnyEvent].
 	eventType string
 	// eventTypes, when not nil, are the types in place of eventType; without any
 	// in it, all are read.
@@ -187,6 +188,8 @@ func (b *builder) rows(q selection) string {
 		b.d.Latest("winner", "record_offset", "record_index", "seq"), account, partition, upTo, b.d.Stored(""))
 	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s%s`, account, partition, upTo, b.d.Stored("e"))
 	switch {
+	case q.eventTypes == nil && q.eventType == segment.AnyEvent:
+		s.WriteString(" AND NOT (true" + oneOf(b, "e.event_type", segment.OwnEvents()) + ")")
 	case q.eventTypes == nil:
 		s.WriteString(" AND e.event_type = " + b.bind(q.eventType))
 	case len(q.eventTypes) > 0:

@@ -55,12 +55,16 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	if refusal != nil {
 		return refuse(refusal)
 	}
+	if at > r.lastEvent {
+		r.lastEvent = at
+		r.fields |= engine.FieldLastEvent
+	}
 	winner := m.settle(a, p, &r, record, offset, index, rows)
 	m.introduce(a, &r)
 	a.engine.Event(winner, at, ev.Type, ev.Properties)
 	a.engine.Settle(winner)
 	h := a.headers.edit(winner)
-	h.lastEvent = max(r.lastEvent, at)
+	h.lastEvent = r.lastEvent
 	out.Status, out.Profile, out.NotAdded, out.Dropped = EventAccepted, h.id, r.notAdded, r.dropped
 	if err := m.storeResolved(a, &r); err != nil {
 		return err
@@ -147,7 +151,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 
 	d := &m.doc
 	r.created = winner == noOrdinal
-	lastEvent := int64(-1 << 63)
+	lastEvent := noEvent
 	if r.created {
 		if a.headers.n >= maxProfiles {
 			return r, atLimit("user", "user: this account has %d profiles, the most it can have", maxProfiles), nil
@@ -231,11 +235,15 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	}
 
 	if len(m.losers) > 0 {
-		if err := m.noteMerged(a, d, winner); err != nil {
+		if err := m.noteMerged(a, d, winner, lastEvent); err != nil {
 			return r, nil, err
 		}
 	}
 
+	if d.seen(at) {
+		changed = true
+		fields |= engine.FieldFirstSeen
+	}
 	// Fields and attributes: the latest event wins; an older one fills gaps.
 	mode := mergeOverwrite
 	if past {
@@ -344,7 +352,7 @@ func (m *Machine) create(a *account, record eventlog.RecordID, index uint32) uin
 	id := ProfileID(a.hasher.sum(m.normal))
 	o, h := a.headers.add()
 	binary.LittleEndian.PutUint32(id[12:], id.mask()^o)
-	h.id = id
+	h.id, h.lastEvent = id, noEvent
 	m.counters.ProfilesCreated++
 	return o
 }

@@ -77,6 +77,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 		r.variantCounts(c.Variant).Sent++
 		d.engaged.sent++
 		d.engaged.lastSentMs = m.logTime
+		fields |= engine.FieldEngagement
 		event.typ = sentType(medium)
 	case ResultBounced:
 		a.set(campaignSet(x.Number, setBounced)).add(o)
@@ -104,6 +105,9 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	r.Accepted += c.Accepted
 	r.Retired += uint64(len(c.Retired))
 	events := append([]ownEvent{event}, m.dropDevices(a, o, d, retiredDead, func(v *device) bool { return slices.Contains(c.Retired, string(v.address)) })...)
+	if len(events) > 1 {
+		fields |= engine.FieldDevices
+	}
 	m.amend(cmd, o, d, fields, events...)
 	return nil
 }

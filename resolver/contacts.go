@@ -145,7 +145,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	}
 	o := m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
 	a.headers.edit(o).lastEvent = r.lastEvent
-	a.takeOn(o, d)
+	r.fields |= a.takeOn(o, d)
 	r.changed = true
 	var events []ownEvent
 	assume := func(channel byte) {
@@ -194,10 +194,14 @@ func (m *Machine) refusesSMS(a *account, phone hash128) bool {
 	return slices.ContainsFunc(m.other.refusals(), func(x refused) bool { return x.Channel == channelSMS })
 }
 
-// takeOn makes a profile a contact.
-func (a *account) takeOn(o uint32, d *document) {
+// takeOn makes a profile a contact; it returns which fields that changed.
+func (a *account) takeOn(o uint32, d *document) (changed engine.Fields) {
+	if !d.isContact {
+		changed = engine.FieldContact
+	}
 	d.isContact = true
 	a.set(setContacts).add(o)
+	return changed
 }
 
 // ownField names fields as a contact has them: an event has them in user.
@@ -255,10 +259,9 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 		fields |= engine.FieldLists
 		events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
 	}
-	taken := !d.isContact
-	a.takeOn(o, d)
-	m.amend(cmd, o, d, fields, events...)
-	if taken {
+	taken := a.takeOn(o, d)
+	m.amend(cmd, o, d, fields|taken, events...)
+	if taken != 0 {
 		m.tellContact(a, o, webhookevent.ContactCreated)
 	}
 	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
@@ -392,7 +395,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		fields |= engine.FieldConsents
 		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": sourceManual}})
 	}
-	a.takeOn(o, d)
+	fields |= a.takeOn(o, d)
 	m.amend(cmd, o, d, fields, events...)
 	m.tellContact(a, o, webhookevent.ContactUpdated)
 	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})

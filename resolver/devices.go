@@ -136,7 +136,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	events = append(events, v.event(typeDeviceRegistered, ""))
 	// Who lets a device be written to has been asked by it; a refusal that is on
 	// record stays.
-	fields := engine.Fields(0)
+	fields := engine.FieldDevices
 	push := byte(slices.Index(consentChannels, mediumPush))
 	if m.assume(d, push, sourceDevice) {
 		fields |= engine.FieldConsents
@@ -159,7 +159,7 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
 	x := d.devices[i].event(typeDeviceRetired, retiredMoved)
 	d.devices = slices.Delete(d.devices, i, i+1)
 	a.keepDevices(o, d)
-	m.amend(cmd, o, d, 0, x)
+	m.amend(cmd, o, d, engine.FieldDevices, x)
 }
 
 // sameDevice reports whether two devices have one address, one of which may be masked.
@@ -197,7 +197,7 @@ func (m *Machine) removeDevice(cmd *command, c DeviceRemove) *Refusal {
 	if len(events) == 0 {
 		return noDevice()
 	}
-	m.amend(cmd, o, d, 0, events...)
+	m.amend(cmd, o, d, engine.FieldDevices, events...)
 	return nil
 }
 

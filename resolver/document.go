@@ -99,6 +99,24 @@ func (d *document) reset() {
 		contactExtra: contactExtra{lists: d.lists[:0], blocks: d.blocks[:0], devices: d.devices[:0], soft: d.soft[:0]}}
 }
 
+// firstSeen is when the profile was created, or the time of its first event if
+// that is earlier.
+func (d *document) firstSeen() int64 {
+	if d.earlier.known {
+		return d.earlier.ms
+	}
+	return d.createdMs
+}
+
+// seen notes the time of an event; it returns whether none was earlier.
+func (d *document) seen(ms int64) bool {
+	if ms >= d.firstSeen() {
+		return false
+	}
+	d.earlier = earlier{ms, true}
+	return true
+}
+
 // newest is the identifier of the kind that is shown, nil if there is none.
 func (d *document) newest(kind IdentityKind) []byte {
 	for i := len(d.idents) - 1; i >= 0; i-- {

@@ -19,6 +19,13 @@ type contactExtra struct {
 	engaged   engagement
 	soft      []int64 // times of the last soft bounces of e-mail, see softBounce
 	caused    caused
+	earlier   earlier
+}
+
+// earlier is the time of an event from before the profile was created.
+type earlier struct {
+	ms    int64 // Unix milliseconds
+	known bool
 }
 
 // block keeps a channel from being sent to, whatever the consent.
@@ -65,6 +72,7 @@ const (
 	extraEngaged
 	extraSoft
 	extraCaused
+	extraEarlier
 	extraAll = 1<<iota - 1
 )
 
@@ -73,7 +81,7 @@ func (x *contactExtra) append(dst []byte) []byte {
 	for _, f := range [...]struct {
 		has bool
 		bit byte
-	}{{x.isContact, extraContact}, {len(x.lists) > 0, extraLists}, {len(x.blocks) > 0, extraBlocks}, {len(x.devices) > 0, extraDevices}, {x.engaged != (engagement{}), extraEngaged}, {len(x.soft) > 0, extraSoft}, {x.caused.n > 0, extraCaused}} {
+	}{{x.isContact, extraContact}, {len(x.lists) > 0, extraLists}, {len(x.blocks) > 0, extraBlocks}, {len(x.devices) > 0, extraDevices}, {x.engaged != (engagement{}), extraEngaged}, {len(x.soft) > 0, extraSoft}, {x.caused.n > 0, extraCaused}, {x.earlier.known, extraEarlier}} {
 		if f.has {
 			mask |= f.bit
 		}
@@ -117,6 +125,9 @@ func (x *contactExtra) append(dst []byte) []byte {
 	if x.caused.n > 0 {
 		dst = append(binary.AppendUvarint(dst, uint64(x.caused.minute)), x.caused.n)
 	}
+	if x.earlier.known {
+		dst = le.AppendUint64(dst, uint64(x.earlier.ms))
+	}
 	return dst
 }
 
@@ -154,6 +165,9 @@ func (x *contactExtra) decode(r *wire.Reader) {
 	}
 	if mask&extraCaused != 0 {
 		x.caused = caused{int64(r.Uvarint()), r.U8()}
+	}
+	if mask&extraEarlier != 0 {
+		x.earlier = earlier{int64(r.U64()), true}
 	}
 }
 

@@ -60,7 +60,7 @@ func (m *Machine) introduce(a *account, r *resolved) {
 		m.introduceMerged(a, r.ordinal)
 	}
 	if e.Looks(fields) {
-		m.doc.facts(&m.facts, a.listIDs)
+		m.doc.facts(&m.facts, a.listIDs, r.lastEvent)
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
 	m.datesOf(a, r.ordinal, &m.doc, fields)
@@ -111,7 +111,7 @@ func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields,
 	m.save(a, o, d)
 	a.engine.Touch(o)
 	if a.engine.Looks(fields) {
-		d.facts(&m.facts, a.listIDs)
+		d.facts(&m.facts, a.listIDs, a.headers.get(o).lastEvent)
 		a.engine.Profile(o, &m.facts, fields)
 	}
 	m.datesOf(a, o, d, fields)

@@ -181,6 +181,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		d.soft = d.soft[:0]
 		d.engaged.opened++
 		d.engaged.lastOpenMs = m.logTime
+		fields |= engine.FieldEngagement
 	case EngagementClick:
 		if suspect {
 			break
@@ -188,6 +189,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		d.soft = d.soft[:0]
 		d.engaged.clicked++
 		d.engaged.lastClick = m.logTime
+		fields |= engine.FieldEngagement
 	case EngagementBounce:
 		if d.block(block{channel, blockBounced, m.logTime}) {
 			fields |= engine.FieldConsents
@@ -205,7 +207,9 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		if m.consent(d, channel, consentUnsubscribed, c.Source) {
 			fields |= engine.FieldConsents
 		}
-		d.unblock(channel, blockPending)
+		if d.unblock(channel, blockPending) {
+			fields |= engine.FieldConsents
+		}
 	}
 	m.amend(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
 	return nil

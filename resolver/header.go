@@ -17,10 +17,17 @@ const (
 	headerSize = 32
 )
 
+// noEvent is the time of the newest event of a profile that has none.
+const noEvent = int64(-1 << 63)
+
+// hasEvent tells such a time from that of an event. 0 has the profile that older
+// rules made for the address of a single e-mail.
+func hasEvent(lastEvent int64) bool { return lastEvent != noEvent && lastEvent != 0 }
+
 // header is the fixed part of a profile.
 type header struct {
 	id        ProfileID
-	lastEvent int64  // Unix ms of the newest event, by the event's own time
+	lastEvent int64  // Unix ms of the newest event, by the event's own time; noEvent before the first
 	winner    uint32 // own ordinal, or the profile this one was merged into
 	flags     uint32 // flagErased
 }

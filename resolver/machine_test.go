@@ -297,6 +297,9 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 				t.Fatalf("profile %d: %v %q, naive has %q", i, k, idents[k], p.idents[k])
 			}
 		}
+		if d.firstSeen() != p.firstSeen {
+			t.Fatalf("profile %d was first seen at %d, naive has %d", i, d.firstSeen(), p.firstSeen)
+		}
 		if string(d.firstName) != p.first || string(d.lastName) != p.last || d.createdMs != p.created || a.headers.get(o).lastEvent != p.lastEvent {
 			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.firstName, d.lastName, d.createdMs, a.headers.get(o).lastEvent, p)
 		}

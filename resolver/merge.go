@@ -48,7 +48,9 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	if len(d.lastName) == 0 {
 		d.lastName = o.lastName
 	}
-	d.createdMs = min(d.createdMs, o.createdMs)
+	seen := min(d.firstSeen(), o.firstSeen())
+	d.createdMs, d.earlier = min(d.createdMs, o.createdMs), earlier{}
+	d.seen(seen)
 	d.foldConsents(o)
 	d.merged = append(d.merged, o.merged...)
 	d.merged = append(d.merged, mergedProfile{other, m.logTime})
@@ -67,7 +69,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 // noteMerged notes what conditions look at of the profile in d as it is by the
 // merge alone: with the identifiers of all, without those that the event or
 // command brings. The fields that it sets are not in d yet.
-func (m *Machine) noteMerged(a *account, d *document, winner uint32) error {
+func (m *Machine) noteMerged(a *account, d *document, winner uint32, lastEvent int64) error {
 	if err := m.load(a, winner, &m.other); err != nil {
 		return err
 	}
@@ -78,7 +80,7 @@ func (m *Machine) noteMerged(a *account, d *document, winner uint32) error {
 	m.idents = append(m.idents, m.other.idents...)
 	own := d.idents
 	d.idents = m.idents
-	d.facts(&m.merged, a.listIDs)
+	d.facts(&m.merged, a.listIDs, lastEvent)
 	d.idents = own
 	return nil
 }

@@ -30,6 +30,7 @@ type naiveProfile struct {
 	geo, attrs map[string]any
 	created    int64
 	lastEvent  int64
+	firstSeen  int64
 	merged     []int
 	conflicts  int
 	shared     map[string]bool // of idents by kind and normal form: another's, who had it first
@@ -167,6 +168,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	naiveMerge(w.geo, decodeObject(ev.Geo), past)
 	naiveMerge(w.attrs, decodeObject(ev.Attributes), past)
 	w.lastEvent = max(w.lastEvent, at)
+	w.firstSeen = min(w.firstSeen, at)
 	if key != "" {
 		n.keys[key] = naiveKey{n.logTime, winner}
 	}
@@ -181,7 +183,7 @@ func (n *naive) isNone(k IdentityKind, raw string) bool {
 }
 
 func (n *naive) create() int {
-	n.profiles = append(n.profiles, &naiveProfile{winner: len(n.profiles), created: n.logTime, lastEvent: -1 << 63,
+	n.profiles = append(n.profiles, &naiveProfile{winner: len(n.profiles), created: n.logTime, firstSeen: n.logTime, lastEvent: -1 << 63,
 		geo: map[string]any{}, attrs: map[string]any{}, shared: map[string]bool{}})
 	return len(n.profiles) - 1
 }
@@ -284,6 +286,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 	naiveMerge(w.geo, l.geo, true)
 	naiveMerge(w.attrs, l.attrs, true)
 	w.created = min(w.created, l.created)
+	w.firstSeen = min(w.firstSeen, l.firstSeen)
 	w.lastEvent = max(w.lastEvent, l.lastEvent)
 	w.conflicts += l.conflicts
 	w.merged = append(append(w.merged, l.merged...), loser)

@@ -111,6 +111,7 @@ func (m *Machine) recordSend(cmd *command, it *OutboxItem, c *OutboxDone) {
 	case ResultSent:
 		d.engaged.sent++
 		d.engaged.lastSentMs = m.logTime
+		fields |= engine.FieldEngagement
 		event.typ = sentType(it.Kind)
 		if c.ProviderID != "" {
 			event.properties["provider_id"] = c.ProviderID

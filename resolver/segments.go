@@ -26,7 +26,7 @@ const (
 // tellProfile tells the segment engine that the profile in d has changed.
 func (m *Machine) tellProfile(a *account, ordinal uint32, d *document) {
 	a.engine.Touch(ordinal)
-	d.facts(&m.facts, a.listIDs)
+	d.facts(&m.facts, a.listIDs, a.headers.get(ordinal).lastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	m.datesOf(a, ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)
@@ -119,6 +119,14 @@ func (m *Machine) define(a *account, s *Segment, offset int64) { m.defineRoot(a,
 
 func (m *Machine) defineRoot(a *account, id string, root *segment.Node, offset int64) {
 	a.engine.Define(id, root, offset, func(eventType string) bool {
+		if eventType == segment.AnyEvent {
+			for _, t := range a.types {
+				if t.Count > 0 {
+					return true
+				}
+			}
+			return false
+		}
 		t := a.types[eventType]
 		return t != nil && t.Count > 0
 	})

@@ -47,7 +47,7 @@ func randomDefinition(rng *rand.Rand, ids, lists []string) string {
 		window := pick(rng, "", fmt.Sprintf(`,"window":{"last_days":%g}`, float64(1+rng.IntN(20_000))/86_400_000))
 		where := pick(rng, "", "", fmt.Sprintf(`,"where":[{"property":"value","op":"<","value":%d}]`, rng.IntN(1000)))
 		did := pick(rng, "", "", `,"did":false`)
-		switch rng.IntN(9) {
+		switch rng.IntN(11) {
 		case 0:
 			return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"aggregate":{"fn":%q,"property":"value","op":">","value":%d}}`,
 				event, window, where, did, pick(rng, "sum", "avg", "min", "max"), rng.IntN(1000))
@@ -65,7 +65,16 @@ func randomDefinition(rng *rand.Rand, ids, lists []string) string {
 				return fmt.Sprintf(`{"kind":"list","list_id":%q,"member":%t}`, lists[rng.IntN(len(lists))], rng.IntN(3) > 0)
 			}
 		case 5:
-			return fmt.Sprintf(`{"kind":"consent","channel":%q,"status":%q}`, pick(rng, "email", "sms"), pick(rng, "subscribed", "unsubscribed", "never_subscribed"))
+			return fmt.Sprintf(`{"kind":"consent","channel":%q,"status":%q}`, pick(rng, "email", "sms"), pick(rng, "subscribed", "pending", "unsubscribed", "never_subscribed"))
+		case 6, 7:
+			field := pick(rng, `"subscribed","op":"=","value":true`, `"subscribed","op":"!=","value":true`, `"suppressed.email","op":"=","value":true`,
+				`"status","op":"in","value":["Subscribed","Pending"]`, `"status","op":"!=","value":"Engaged"`, `"status.sms","op":"exists"`,
+				`"first_seen_at","op":"in_last_days","value":0.0001`, `"last_event_at","op":"in_last_days","value":0.00005`, `"last_event_at","op":"exists"`,
+				`"engagement_score","op":">","value":0`, `"engagement_score","op":"between","value":[5,20]`, `"push_devices","op":"exists"`, `"push_devices","op":"=","value":"fcm"`)
+			if rng.IntN(4) == 0 {
+				return fmt.Sprintf(`{"kind":"attribute","field":"event_count","op":%q,"value":%d}`, pick(rng, ">=", "=", "<"), rng.IntN(5))
+			}
+			return `{"kind":"attribute","field":` + field + `}`
 		}
 		return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"count":{"op":%q,"value":%d}}`, event, window, where, did, pick(rng, ">=", "<=", "="), rng.IntN(4))
 	}

@@ -126,7 +126,7 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 		if err := d.decode(b); err != nil {
 			return fmt.Errorf("profile %d: %w", o, err)
 		}
-		d.facts(&f, s.lists)
+		d.facts(&f, s.lists, s.pages[o/pageRows].rows[o%pageRows].lastEvent)
 		if err := fn(o, &f); err != nil {
 			return err
 		}
@@ -135,8 +135,8 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 }
 
 // facts fills in what conditions look at; f's slices point into the document.
-// lists has the ids of lists by number.
-func (d *document) facts(f *segment.Facts, lists map[uint32]string) {
+// lists has the ids of lists by number; lastEvent is that of the header.
+func (d *document) facts(f *segment.Facts, lists map[uint32]string, lastEvent int64) {
 	x := &f.Fields
 	x.Emails, x.ExternalIDs, x.Phones = x.Emails[:0], x.ExternalIDs[:0], x.Phones[:0]
 	for _, id := range d.idents {
@@ -150,10 +150,21 @@ func (d *document) facts(f *segment.Facts, lists map[uint32]string) {
 		}
 	}
 	x.FirstName, x.LastName, x.Geo, x.Attributes, x.CreatedAtMs = d.firstName, d.lastName, d.geo, d.attributes, d.createdMs
+	x.FirstSeenMs, x.LastEventMs, x.HasEvent, x.IsContact = d.firstSeen(), lastEvent, hasEvent(lastEvent), d.isContact
+	x.Engagement = d.engaged.facts()
+	x.PushDevices = x.PushDevices[:0]
+	for i := range d.devices {
+		x.PushDevices = append(x.PushDevices, deviceKinds[d.devices[i].kind])
+	}
 	f.Consents = f.Consents[:0]
-	for _, c := range d.consents {
-		k := consent(c)
-		f.Consents = append(f.Consents, segment.ConsentFact{Channel: k.Channel, Status: k.Status, SubscribedMs: k.SubscribedMs, HasDate: k.SubscribedMs != 0})
+	for i := range d.consents {
+		c := &d.consents[i]
+		f.Consents = append(f.Consents, segment.ConsentFact{Channel: nameOf(consentChannels, c.channel), Status: nameOf(consentStatuses, c.status),
+			SubscribedMs: c.subscribedMs, HasDate: c.subscribedMs != 0})
+	}
+	f.Blocks = f.Blocks[:0]
+	for _, b := range d.blocks {
+		f.Blocks = append(f.Blocks, segment.BlockFact{Channel: nameOf(consentChannels, b.channel), Reason: b.reason.String()})
 	}
 	f.Lists = f.Lists[:0]
 	for _, n := range d.lists {

@@ -207,6 +207,10 @@ type Profile struct {
 	ContactInfo
 }
 
+// HasEvent reports whether an event was sent to the service of the profile:
+// LastEventMs means nothing before.
+func (p *Profile) HasEvent() bool { return hasEvent(p.LastEventMs) }
+
 // Newest is the identifier of a kind that is shown, "" if there is none.
 func (p *Profile) Newest(kind IdentityKind) string {
 	for i := len(p.Identities) - 1; i >= 0; i-- {
@@ -282,11 +286,12 @@ var (
 )
 
 func consent(c consentState) Consent {
-	name := func(list []string, i byte) string {
-		if int(i) < len(list) {
-			return list[i]
-		}
-		return "unknown"
+	return Consent{nameOf(consentChannels, c.channel), nameOf(consentStatuses, c.status), string(c.source), c.sinceMs, c.subscribedMs}
+}
+
+func nameOf(list []string, i byte) string {
+	if int(i) < len(list) {
+		return list[i]
 	}
-	return Consent{name(consentChannels, c.channel), name(consentStatuses, c.status), string(c.source), c.sinceMs, c.subscribedMs}
+	return "unknown"
 }

@@ -1,5 +1,7 @@
 package resolver
 
+import "github.com/musterhq/muster/segment"
+
 // ContactInfo is what is known of a profile as somebody messages are sent to.
 type ContactInfo struct {
 	// IsContact says that the profile was made, or taken on, as a contact.
@@ -32,7 +34,12 @@ type Engagement struct {
 }
 
 // deviceKinds by their number on disk.
-var deviceKinds = []string{"webpush", "fcm", "apns"}
+var deviceKinds = []string{segment.DeviceWebPush, segment.DeviceFCM, segment.DeviceAPNs}
+
+// facts is the part of it that segments and statuses look at.
+func (e *engagement) facts() segment.Engagement {
+	return segment.Engagement{Sent: e.sent, Opened: e.opened, Clicked: e.clicked, LastOpenMs: e.lastOpenMs, LastClickMs: e.lastClick}
+}
 
 func (v *View) contactInfo(d *document) ContactInfo {
 	x := ContactInfo{IsContact: d.isContact, Engagement: Engagement{

@@ -26,7 +26,7 @@ func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
 		return nil, err
 	}
 	f := &segment.Facts{}
-	d.facts(f, v.a.listIDs) // documents are never changed in place
+	d.facts(f, v.a.listIDs, v.a.headers.get(ordinal).lastEvent) // documents are never changed in place
 	return f, nil
 }
 

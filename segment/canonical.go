@@ -41,6 +41,10 @@ func appendNode(dst []byte, n *Node) []byte {
 }
 
 func appendActivity(dst []byte, a *Activity) []byte {
+	if a.Event == AnyEvent {
+		dst = append(dst, `{"kind":"attribute","field":"event_count",`...)
+		return append(appendCompare(dst, a.Count), '}')
+	}
 	dst = append(dst, `{"kind":"activity","event":`...)
 	dst = jsontext.AppendString(dst, a.Event)
 	if !a.Did {

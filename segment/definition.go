@@ -96,6 +96,8 @@ type Predicate struct {
 
 // Activity is a condition on what a profile has done.
 type Activity struct {
+	// Event is the type of the events, or AnyEvent: the condition is then written
+	// as one on the attribute event_count, of which only Count is set.
 	Event string
 	// Did false is the complement of the same condition with true.
 	Did bool

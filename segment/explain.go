@@ -84,7 +84,7 @@ func (e *explainer) explain(n *Node) *Explanation {
 	case KindActivity:
 		x.Holds, x.Activity = e.Activity(n.Activity)
 	case KindAttribute:
-		x.Holds, x.Attribute = e.Facts.Holds(n, e.AtMs), n.Attribute.facts(&e.Facts.Fields)
+		x.Holds, x.Attribute = e.Facts.Holds(n, e.AtMs), n.Attribute.facts(e.Facts, e.AtMs)
 	case KindConsent:
 		x.Holds, x.Consent = e.Facts.Holds(n, e.AtMs), e.Facts.consent(n.Consent.Channel)
 	case KindList:
@@ -158,15 +158,17 @@ func (e *explainer) member(id string) bool {
 }
 
 // consent is what is known of a channel; without a record it is never
-// subscribed.
+// subscribed. Of who has not confirmed a subscription it says that.
 func (f *Facts) consent(channel string) *ConsentFact {
-	for i := range f.Consents {
-		if c := f.Consents[i]; c.Channel == channel {
-			if c.Status == "" {
-				c.Status = StatusNeverSubscribed
-			}
-			return &c
-		}
+	out := ConsentFact{Channel: channel, Status: StatusNeverSubscribed}
+	if c := f.consentOf(channel); c != nil {
+		out = *c
 	}
-	return &ConsentFact{Channel: channel, Status: StatusNeverSubscribed}
+	switch {
+	case out.Status == "":
+		out.Status = StatusNeverSubscribed
+	case out.Status == StatusSubscribed && f.Blocked(channel) == BlockPending:
+		out.Status = StatusPending
+	}
+	return &out
 }

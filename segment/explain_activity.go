@@ -82,7 +82,11 @@ func (t *Tallies) AfterMs() (ms int64, ok bool) {
 // properties, a JSON object in canonical text or empty. After an error, which
 // is [ErrTallyFull], the tallies are of no use.
 func (t *Tallies) Add(eventType string, timeMs int64, properties []byte) error {
-	for _, x := range t.byEvent[eventType] {
+	list := t.byEvent[eventType]
+	if every := t.byEvent[AnyEvent]; len(every) > 0 && !OwnEvent(eventType) {
+		list = append(every[:len(every):len(every)], list...)
+	}
+	for _, x := range list {
 		if !x.leaf.matches(timeMs, properties, t.atMs) {
 			continue
 		}

@@ -2,7 +2,9 @@ package segment
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/big"
+	"strings"
 )
 
 // NaiveFacts is what the oracle's way of looking finds behind an activity
@@ -82,7 +84,7 @@ func NaiveActivityFacts(a *Activity, p *NaiveProfile, atMs int64) NaiveFacts {
 }
 
 // NaiveAttributeValue is what an attribute condition looks at, decoded.
-func NaiveAttributeValue(a *Attribute, p *NaiveProfile) any {
+func NaiveAttributeValue(a *Attribute, p *NaiveProfile, atMs int64) any {
 	texts := func(values []string) any {
 		var out []any
 		for _, v := range values {
@@ -108,6 +110,29 @@ func NaiveAttributeValue(a *Attribute, p *NaiveProfile) any {
 		return name
 	case FieldCreatedAt:
 		return string(AppendTime(nil, p.CreatedAtMs))
+	case FieldFirstSeen:
+		return string(AppendTime(nil, p.FirstSeenMs))
+	case FieldLastEvent:
+		if p.LastEventMs == nil {
+			return nil
+		}
+		return string(AppendTime(nil, *p.LastEventMs))
+	case FieldSubscribed:
+		yes := Attribute{Field: FieldSubscribed, Predicate: Predicate{Op: OpEq, Values: []Value{{Kind: ValueBool, Bool: true}}}}
+		return yes.naive(p, atMs)
+	case FieldScore:
+		return json.Number(fmt.Sprint(p.naiveScore(atMs)))
+	case FieldPushDevices:
+		return texts(p.PushDevices)
+	}
+	if channel, ok := strings.CutPrefix(a.Field, "status."); ok {
+		if status := p.naiveStatus(channel, atMs); status != "" {
+			return status
+		}
+		return nil
+	}
+	if channel, ok := strings.CutPrefix(a.Field, "suppressed."); ok {
+		return p.Blocks[channel] != "" && p.Blocks[channel] != "pending"
 	}
 	return naiveLookup(map[string]any{FieldGeo: naiveJSON(p.Geo), FieldAttributes: naiveJSON(p.Attributes)}, a.Predicate.Path)
 }
@@ -116,24 +141,7 @@ func NaiveAttributeValue(a *Attribute, p *NaiveProfile) any {
 func NaiveDecode(raw []byte) any { return naiveJSON(raw) }
 
 // FactsOf is a profile as the state hands it over.
-func FactsOf(p *NaiveProfile) *Facts {
-	f := &Facts{
-		Fields: Fields{
-			Emails: bytesOf(p.Emails), Phones: bytesOf(p.Phones), ExternalIDs: bytesOf(p.ExternalIDs),
-			FirstName: []byte(p.FirstName), LastName: []byte(p.LastName),
-			Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedAtMs,
-		},
-		Lists: p.Lists,
-	}
-	for channel, c := range p.Consents {
-		fact := ConsentFact{Channel: channel, Status: c.Status}
-		if c.SubscribedMs != nil {
-			fact.SubscribedMs, fact.HasDate = *c.SubscribedMs, true
-		}
-		f.Consents = append(f.Consents, fact)
-	}
-	return f
-}
+func FactsOf(p *NaiveProfile) *Facts { return p.Facts() }
 
 // The bounds of an explanation.
 const (

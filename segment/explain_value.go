@@ -62,8 +62,8 @@ type AttributeFacts struct {
 // maxShownBytes bounds a value that an explanation shows.
 const maxShownBytes = 4 << 10
 
-func (a *Attribute) facts(f *Fields) *AttributeFacts {
-	value := a.value(f)
+func (a *Attribute) facts(f *Facts, atMs int64) *AttributeFacts {
+	value := a.value(f, atMs)
 	if len(value) > maxShownBytes {
 		return &AttributeFacts{Value: []byte("null"), Bytes: len(value)}
 	}
@@ -71,7 +71,8 @@ func (a *Attribute) facts(f *Fields) *AttributeFacts {
 }
 
 // value is what the condition looks at, as JSON.
-func (a *Attribute) value(f *Fields) []byte {
+func (a *Attribute) value(facts *Facts, atMs int64) []byte {
+	f := &facts.Fields
 	switch a.Field {
 	case FieldEmail:
 		return textsJSON(f.Emails)
@@ -84,7 +85,30 @@ func (a *Attribute) value(f *Fields) []byte {
 	case FieldLastName:
 		return nameJSON(f.LastName)
 	case FieldCreatedAt:
-		return append(AppendTime([]byte{'"'}, f.CreatedAtMs), '"')
+		return timeJSON(f.CreatedAtMs)
+	case FieldFirstSeen:
+		return timeJSON(f.FirstSeenMs)
+	case FieldLastEvent:
+		if !f.HasEvent {
+			return []byte("null")
+		}
+		return timeJSON(f.LastEventMs)
+	case FieldSubscribed:
+		return strconv.AppendBool(nil, facts.Subscribed())
+	case FieldScore:
+		return strconv.AppendInt(nil, int64(f.Engagement.Score(atMs)), 10)
+	case FieldPushDevices:
+		kinds := make([][]byte, len(f.PushDevices))
+		for i, kind := range f.PushDevices {
+			kinds[i] = []byte(kind)
+		}
+		return textsJSON(kinds)
+	}
+	switch a.Predicate.Path[0] {
+	case FieldStatus:
+		return nameJSON([]byte(facts.Status(a.Predicate.Path[1], atMs)))
+	case FieldSuppressed:
+		return strconv.AppendBool(nil, facts.suppressed(a.Predicate.Path[1]))
 	}
 	root := f.Attributes
 	if a.Predicate.Path[0] == FieldGeo {
@@ -96,6 +120,8 @@ func (a *Attribute) value(f *Fields) []byte {
 	}
 	return raw
 }
+
+func timeJSON(ms int64) []byte { return append(AppendTime([]byte{'"'}, ms), '"') }
 
 func textsJSON(values [][]byte) []byte {
 	if len(values) == 0 {

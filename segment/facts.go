@@ -3,8 +3,15 @@ package segment
 // Facts is what conditions other than activity look at.
 type Facts struct {
 	Fields   Fields
-	Consents []ConsentFact
-	Lists    []string // ids of the lists the profile is on
+	Consents []ConsentFact // at most one for a channel
+	Blocks   []BlockFact   // at most one for a channel
+	Lists    []string      // ids of the lists the profile is on
+}
+
+// BlockFact says why a channel is not sent to, whatever the consent.
+type BlockFact struct {
+	Channel string
+	Reason  string // one of [BlockPending] and its kin
 }
 
 // ConsentFact is the consent of one channel.
@@ -22,14 +29,9 @@ type ConsentFact struct {
 func (f *Facts) Holds(leaf *Node, atMs int64) bool {
 	switch leaf.Kind {
 	case KindAttribute:
-		return leaf.Attribute.Match(&f.Fields, atMs)
+		return leaf.Attribute.Match(f, atMs)
 	case KindConsent:
-		for _, c := range f.Consents {
-			if c.Channel == leaf.Consent.Channel {
-				return leaf.Consent.Match(c.Status, c.SubscribedMs, c.HasDate)
-			}
-		}
-		return leaf.Consent.Match("", 0, false)
+		return leaf.Consent.Match(f)
 	case KindList:
 		for _, id := range f.Lists {
 			if id == leaf.List.ListID {

@@ -13,21 +13,13 @@ func helped(n *Node, p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 	if depth > 4 { // a segment that leads back to itself has no members
 		return false
 	}
-	fields := &Fields{
-		Emails: bytesOf(p.Emails), Phones: bytesOf(p.Phones), ExternalIDs: bytesOf(p.ExternalIDs),
-		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName),
-		Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedAtMs,
-	}
+	facts := p.Facts()
 	return n.Eval(func(leaf *Node) bool {
 		switch leaf.Kind {
 		case KindAttribute:
-			return leaf.Attribute.Match(fields, atMs)
+			return leaf.Attribute.Match(facts, atMs)
 		case KindConsent:
-			c := p.Consents[leaf.Consent.Channel]
-			if c.SubscribedMs == nil {
-				return leaf.Consent.Match(c.Status, 0, false)
-			}
-			return leaf.Consent.Match(c.Status, *c.SubscribedMs, true)
+			return leaf.Consent.Match(facts)
 		}
 		var holds bool
 		switch leaf.Kind {
@@ -43,14 +35,6 @@ func helped(n *Node, p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 	})
 }
 
-func bytesOf(values []string) [][]byte {
-	var out [][]byte
-	for _, v := range values {
-		out = append(out, []byte(v))
-	}
-	return out
-}
-
 // helpedActivity ignores did.
 func helpedActivity(a *Activity, events []NaiveEvent, atMs int64) bool {
 	var matching, numbers uint64
@@ -58,7 +42,7 @@ func helpedActivity(a *Activity, events []NaiveEvent, atMs int64) bool {
 	distinct := map[string]bool{}
 next:
 	for _, e := range events {
-		if e.Type != a.Event || e.TimeMs > atMs || a.WindowMs > 0 && e.TimeMs <= atMs-a.WindowMs {
+		if !OfType(a.Event, e.Type) || e.TimeMs > atMs || a.WindowMs > 0 && e.TimeMs <= atMs-a.WindowMs {
 			continue
 		}
 		for i := range a.Where {

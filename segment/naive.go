@@ -36,7 +36,14 @@ type NaiveProfile struct {
 	FirstName, LastName         string          // missing when empty
 	Geo, Attributes             json.RawMessage // JSON objects; empty for none
 	CreatedAtMs                 int64           // Unix milliseconds
+	FirstSeenMs                 int64           // Unix milliseconds
+	LastEventMs                 *int64          // Unix milliseconds; nil before the first
 	Consents                    map[string]NaiveConsent
+	Blocks                      map[string]string // why a channel is blocked
+	IsContact                   bool
+	Sent, Opened, Clicked       uint64 // messages
+	LastOpenMs, LastClickMs     *int64 // Unix milliseconds; nil for never
+	PushDevices                 []string
 	Lists                       []string
 	Events                      []NaiveEvent // in any order
 }
@@ -54,8 +61,22 @@ func NaiveOf(f *Facts, events []NaiveEvent) *NaiveProfile {
 	p := &NaiveProfile{
 		Emails: texts(x.Emails), Phones: texts(x.Phones), ExternalIDs: texts(x.ExternalIDs),
 		FirstName: string(x.FirstName), LastName: string(x.LastName), CreatedAtMs: x.CreatedAtMs,
-		Geo: bytes.Clone(x.Geo), Attributes: bytes.Clone(x.Attributes),
-		Consents: map[string]NaiveConsent{}, Lists: slices.Clone(f.Lists), Events: events,
+		Geo: bytes.Clone(x.Geo), Attributes: bytes.Clone(x.Attributes), FirstSeenMs: x.FirstSeenMs,
+		Consents: map[string]NaiveConsent{}, Blocks: map[string]string{}, Lists: slices.Clone(f.Lists), Events: events,
+		IsContact: x.IsContact, PushDevices: slices.Clone(x.PushDevices),
+		Sent: x.Engagement.Sent, Opened: x.Engagement.Opened, Clicked: x.Engagement.Clicked,
+	}
+	if last := x.LastEventMs; x.HasEvent {
+		p.LastEventMs = &last
+	}
+	if at := x.Engagement.LastOpenMs; at != 0 {
+		p.LastOpenMs = &at
+	}
+	if at := x.Engagement.LastClickMs; at != 0 {
+		p.LastClickMs = &at
+	}
+	for _, b := range f.Blocks {
+		p.Blocks[b.Channel] = b.Reason
 	}
 	for _, c := range f.Consents {
 		consent := NaiveConsent{Status: c.Status}
@@ -65,6 +86,42 @@ func NaiveOf(f *Facts, events []NaiveEvent) *NaiveProfile {
 		p.Consents[c.Channel] = consent
 	}
 	return p
+}
+
+// Facts is the profile as the state hands it over, the inverse of [NaiveOf].
+func (p *NaiveProfile) Facts() *Facts {
+	list := func(in []string) (out [][]byte) {
+		for _, s := range in {
+			out = append(out, []byte(s))
+		}
+		return out
+	}
+	f := &Facts{Lists: p.Lists, Fields: Fields{
+		Emails: list(p.Emails), Phones: list(p.Phones), ExternalIDs: list(p.ExternalIDs),
+		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName), Geo: p.Geo, Attributes: p.Attributes,
+		CreatedAtMs: p.CreatedAtMs, FirstSeenMs: p.FirstSeenMs, IsContact: p.IsContact, PushDevices: p.PushDevices,
+		Engagement: Engagement{Sent: p.Sent, Opened: p.Opened, Clicked: p.Clicked},
+	}}
+	if p.LastEventMs != nil {
+		f.Fields.LastEventMs, f.Fields.HasEvent = *p.LastEventMs, true
+	}
+	if p.LastOpenMs != nil {
+		f.Fields.Engagement.LastOpenMs = *p.LastOpenMs
+	}
+	if p.LastClickMs != nil {
+		f.Fields.Engagement.LastClickMs = *p.LastClickMs
+	}
+	for channel, reason := range p.Blocks {
+		f.Blocks = append(f.Blocks, BlockFact{Channel: channel, Reason: reason})
+	}
+	for channel, c := range p.Consents {
+		x := ConsentFact{Channel: channel, Status: c.Status}
+		if c.SubscribedMs != nil {
+			x.SubscribedMs, x.HasDate = *c.SubscribedMs, true
+		}
+		f.Consents = append(f.Consents, x)
+	}
+	return f
 }
 
 // Naive tells whether the profile is a member at atMs, by scanning all its
@@ -109,7 +166,7 @@ func (n *Node) naive(p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 func (a *Activity) naive(p *NaiveProfile, atMs int64) bool {
 	var matching []any // the properties of the events that match
 	for _, e := range p.Events {
-		if e.Type != a.Event || e.TimeMs > atMs {
+		if e.TimeMs > atMs || a.Event != "*" && a.Event != e.Type || a.Event == "*" && slices.Contains(OwnEvents(), e.Type) {
 			continue
 		}
 		if a.WindowMs != 0 && e.TimeMs <= atMs-a.WindowMs {
@@ -261,8 +318,33 @@ func (a *Attribute) naive(p *NaiveProfile, atMs int64) bool {
 	case FieldLastName:
 		value = name(p.LastName)
 	case FieldCreatedAt:
-		return a.naiveCreatedAt(p.CreatedAtMs, atMs)
+		return a.naiveInstant(&p.CreatedAtMs, atMs)
+	case FieldFirstSeen:
+		return a.naiveInstant(&p.FirstSeenMs, atMs)
+	case FieldLastEvent:
+		return a.naiveInstant(p.LastEventMs, atMs)
+	case FieldSubscribed:
+		switch p.naiveStatus("email", atMs) {
+		case "Pending", "Subscribed", "Engaged", "At risk":
+			value = true
+		case "":
+			value = p.IsContact
+		default:
+			value = false
+		}
+	case FieldScore:
+		value = json.Number(strconv.FormatInt(p.naiveScore(atMs), 10))
+	case FieldPushDevices:
+		value = array(p.PushDevices, func(s string) string { return s })
 	default:
+		if channel, ok := strings.CutPrefix(a.Field, "status."); ok {
+			value = name(p.naiveStatus(channel, atMs))
+			break
+		}
+		if channel, ok := strings.CutPrefix(a.Field, "suppressed."); ok {
+			value = slices.Contains([]string{"bounced", "complained", "suppressed"}, p.Blocks[channel])
+			break
+		}
 		value = naiveLookup(map[string]any{
 			FieldGeo:        naiveJSON(p.Geo),
 			FieldAttributes: naiveJSON(p.Attributes),
@@ -288,7 +370,79 @@ func naivePhone(s string) string {
 	return digits
 }
 
-func (a *Attribute) naiveCreatedAt(createdMs, atMs int64) bool {
+// naiveStatus is the status on a channel, "" for who never subscribed.
+func (p *NaiveProfile) naiveStatus(channel string, atMs int64) string {
+	block, consent := p.Blocks[channel], p.Consents[channel]
+	if block == "suppressed" {
+		return "Suppressed"
+	}
+	if block == "complained" {
+		return "Complained"
+	}
+	if block == "bounced" {
+		return "Bounced"
+	}
+	if consent.Status == "unsubscribed" {
+		return "Unsubscribed"
+	}
+	if consent.Status != "subscribed" {
+		return ""
+	}
+	if block == "pending" {
+		return "Pending"
+	}
+	if channel != "email" {
+		return "Subscribed"
+	}
+	reacted, since := false, int64(0) // quiet since
+	if consent.SubscribedMs != nil {
+		since = *consent.SubscribedMs
+	}
+	for _, at := range []*int64{p.LastOpenMs, p.LastClickMs} {
+		if at != nil && (!reacted || *at > since) {
+			reacted, since = true, *at
+		}
+	}
+	days := func(n int) *big.Int {
+		return big.NewInt(int64((time.Duration(n) * 24 * time.Hour) / time.Millisecond))
+	}
+	quiet := new(big.Int).Sub(big.NewInt(atMs), big.NewInt(since))
+	if reacted && quiet.Cmp(days(30)) < 0 {
+		return "Engaged"
+	}
+	if p.Sent >= 5 && quiet.Cmp(days(90)) >= 0 {
+		return "At risk"
+	}
+	return "Subscribed"
+}
+
+// naiveScore is 5 for each open and 15 for each click, at most 100 in all, halved
+// for every 30 days since the last of them.
+func (p *NaiveProfile) naiveScore(atMs int64) int64 {
+	points := new(big.Int).Mul(new(big.Int).SetUint64(p.Opened), big.NewInt(5))
+	points.Add(points, new(big.Int).Mul(new(big.Int).SetUint64(p.Clicked), big.NewInt(15)))
+	score := int64(100)
+	if points.Cmp(big.NewInt(score)) < 0 {
+		score = points.Int64()
+	}
+	last := int64(0)
+	for _, at := range []*int64{p.LastOpenMs, p.LastClickMs} {
+		if at != nil && *at > last {
+			last = *at
+		}
+	}
+	for at := last + 30*86_400_000; at <= atMs && score > 0; at += 30 * 86_400_000 {
+		score /= 2
+	}
+	return score
+}
+
+// naiveInstant judges a field that is a time; nil is none.
+func (a *Attribute) naiveInstant(value *int64, atMs int64) bool {
+	if value == nil {
+		return a.Predicate.Op == OpNe || a.Predicate.Op == OpNotExists || a.Predicate.Op == OpNotInLastDays
+	}
+	ms := *value
 	constants := make([]int64, len(a.Predicate.Values))
 	for i, v := range a.Predicate.Values {
 		constants[i], _ = naiveTime(v.Str)
@@ -296,23 +450,23 @@ func (a *Attribute) naiveCreatedAt(createdMs, atMs int64) bool {
 	windowMs := a.Predicate.WindowMs
 	switch a.Predicate.Op {
 	case OpEq:
-		return createdMs == constants[0]
+		return ms == constants[0]
 	case OpNe:
-		return createdMs != constants[0]
+		return ms != constants[0]
 	case OpGt, OpAfter:
-		return createdMs > constants[0]
+		return ms > constants[0]
 	case OpGe:
-		return createdMs >= constants[0]
+		return ms >= constants[0]
 	case OpLt, OpBefore:
-		return createdMs < constants[0]
+		return ms < constants[0]
 	case OpLe:
-		return createdMs <= constants[0]
+		return ms <= constants[0]
 	case OpBetween:
-		return createdMs >= constants[0] && createdMs <= constants[1]
+		return ms >= constants[0] && ms <= constants[1]
 	case OpInLastDays:
-		return createdMs > atMs-windowMs && createdMs <= atMs
+		return ms > atMs-windowMs && ms <= atMs
 	case OpNotInLastDays:
-		return createdMs <= atMs-windowMs || createdMs > atMs
+		return ms <= atMs-windowMs || ms > atMs
 	case OpExists:
 		return true
 	}
@@ -324,7 +478,11 @@ func (c *Consent) naive(p *NaiveProfile) bool {
 	if consent.Status == "" {
 		consent.Status = StatusNeverSubscribed
 	}
-	if consent.Status != c.Status {
+	if c.Status == "pending" {
+		if consent.Status != "subscribed" || p.Blocks[c.Channel] != "pending" {
+			return false
+		}
+	} else if consent.Status != c.Status {
 		return false
 	}
 	if c.SinceMs == nil && c.UntilMs == nil {

@@ -35,7 +35,9 @@ func (d *decoder) node(path string, raw []byte, depth int) (*Node, error) {
 	case KindActivity:
 		n.Activity, err = d.activity(o)
 	case KindAttribute:
-		n.Attribute, err = d.attribute(o)
+		if n.Attribute, n.Activity, err = d.attribute(o); n.Activity != nil {
+			n.Kind = KindActivity
+		}
 	case KindConsent:
 		n.Consent, err = consent(o)
 	case KindList:
@@ -87,7 +89,7 @@ func (d *decoder) group(o *jsonform.Object, depth int) (*Node, error) {
 // The channels and statuses of consent.
 var (
 	channels = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
-	statuses = []string{StatusSubscribed, StatusUnsubscribed, StatusNeverSubscribed}
+	statuses = []string{StatusSubscribed, StatusPending, StatusUnsubscribed, StatusNeverSubscribed}
 )
 
 func consent(o *jsonform.Object) (*Consent, error) {

@@ -13,8 +13,9 @@ import (
 type fieldType struct {
 	what string
 	ops  []Op
-	// only, when set, is the one kind of value.
-	only ValueKind
+	// only, when set, is the one kind of value, words the only texts.
+	only  ValueKind
+	words []string
 	// instants marks a field that is a time: its values are times throughout.
 	instants bool
 	// normal brings a value into the form the field is compared in.
@@ -35,7 +36,11 @@ var (
 		OpBefore, OpAfter, OpInLastDays, OpNotInLastDays,
 	}
 
+	wordOps = []Op{OpEq, OpNe, OpIn, OpNotIn, OpExists, OpNotExists}
+
 	freeField  = fieldType{what: "a property", ops: anyOps}
+	status     = fieldType{what: "a status", ops: wordOps, only: ValueString, words: ContactStatuses}
+	yesOrNo    = fieldType{what: "a boolean", ops: []Op{OpEq, OpNe}, only: ValueBool}
 	profileOps = map[string]*fieldType{
 		FieldEmail:      {what: "an e-mail address", ops: textOps, only: ValueString, normal: identity.NormalizeEmail},
 		FieldPhone:      {what: "a phone number", ops: textOps, only: ValueString, normal: identity.NormalizePhone},
@@ -43,32 +48,65 @@ var (
 		FieldFirstName:  {what: "a text", ops: textOps, only: ValueString},
 		FieldLastName:   {what: "a text", ops: textOps, only: ValueString},
 		FieldCreatedAt:  {what: "a time", ops: timeOps, instants: true},
+		FieldFirstSeen:  {what: "a time", ops: timeOps, instants: true},
+		FieldLastEvent:  {what: "a time", ops: timeOps, instants: true},
+		FieldSubscribed: &yesOrNo,
+		FieldScore:      {what: "a number", ops: countOps, only: ValueNumber},
+		FieldPushDevices: {what: "a kind of device", ops: wordOps, only: ValueString,
+			words: []string{DeviceWebPush, DeviceFCM, DeviceAPNs}},
 	}
 )
 
-func (d *decoder) attribute(o *jsonform.Object) (*Attribute, error) {
+// channelField is the type of a field that goes on with a channel.
+func channelField(at string, path []string) (*fieldType, error) {
+	if len(path) != 2 || !slices.Contains(channels, path[1]) {
+		return nil, jsonform.Faultf(at, "must go on behind %s with a channel: %s", path[0], jsonform.Choice(channels))
+	}
+	if path[0] == FieldStatus {
+		return &status, nil
+	}
+	return &yesOrNo, nil
+}
+
+// attribute reads a condition on a field. The number of events is one on what a
+// profile has done.
+func (d *decoder) attribute(o *jsonform.Object) (*Attribute, *Activity, error) {
 	if err := o.Only("an attribute condition", "kind", "field", "op", "value"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	name, err := o.NeedText("field", d.limits.PathBytes)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if name == FieldTags {
+	switch name {
+	case FieldEventCount:
+		c, err := d.compare(o, "a number of events", true)
+		if err != nil {
+			return nil, nil, err
+		}
+		return nil, &Activity{Event: AnyEvent, Did: true, Count: c}, nil
+	case FieldTags:
 		name = FieldAttributes + "." + FieldTags
+	case FieldStatus:
+		name = FieldStatus + "." + channelEmail
 	}
 	path, err := d.path(o.At("field"), name)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	typ := profileOps[name]
+	if path[0] == FieldStatus || path[0] == FieldSuppressed {
+		if typ, err = channelField(o.At("field"), path); err != nil {
+			return nil, nil, err
+		}
+	}
 	if typ == nil {
 		if path[0] != FieldGeo && path[0] != FieldAttributes {
-			return nil, jsonform.Faultf(o.At("field"), "must be email, phone, external_id, first_name, last_name, created_at, tags, "+
-				"or begin with geo. or attributes.")
+			return nil, nil, jsonform.Faultf(o.At("field"), "must be email, phone, external_id, first_name, last_name, created_at, first_seen_at, "+
+				"last_event_at, event_count, tags, status, subscribed, engagement_score, push_devices, or begin with status., suppressed., geo. or attributes.")
 		}
 		if len(path) == 1 {
-			return nil, jsonform.Faultf(o.At("field"), "must go on behind %s, as in %s", name, map[string]string{
+			return nil, nil, jsonform.Faultf(o.At("field"), "must go on behind %s, as in %s", name, map[string]string{
 				FieldGeo: "geo.country", FieldAttributes: "attributes.plan",
 			}[name])
 		}
@@ -76,9 +114,9 @@ func (d *decoder) attribute(o *jsonform.Object) (*Attribute, error) {
 	}
 	p, err := d.predicate(o, path, typ)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &Attribute{Field: name, Predicate: *p}, nil
+	return &Attribute{Field: name, Predicate: *p}, nil, nil
 }
 
 // path splits a dotted path.
@@ -164,8 +202,13 @@ func (d *decoder) value(path string, raw []byte, p *Predicate, typ *fieldType) (
 			return Value{}, jsonform.Faultf(path, "must be a number or a string for %s, not %s", p.Op, jsonform.KindName(raw))
 		}
 	}
-	if typ.only == ValueString && kind != jsontext.String {
+	switch {
+	case typ.only == ValueString && kind != jsontext.String:
 		return Value{}, jsonform.Faultf(path, "must be a string, because the field is %s", typ.what)
+	case typ.only == ValueNumber && kind != jsontext.Number:
+		return Value{}, jsonform.Faultf(path, "must be a number, because the field is %s", typ.what)
+	case typ.only == ValueBool && kind != jsontext.True && kind != jsontext.False:
+		return Value{}, jsonform.Faultf(path, "must be true or false, because the field is %s", typ.what)
 	}
 	switch kind {
 	case jsontext.True, jsontext.False:
@@ -177,6 +220,9 @@ func (d *decoder) value(path string, raw []byte, p *Predicate, typ *fieldType) (
 	s, err := jsonform.Text(path, raw, d.limits.StringBytes)
 	if err != nil {
 		return Value{}, err
+	}
+	if typ.words != nil && !slices.Contains(typ.words, s) {
+		return Value{}, jsonform.Faultf(path, "must be one of %s", jsonform.Choice(typ.words))
 	}
 	if typ.normal != nil {
 		if s = typ.normal(s); s == "" {

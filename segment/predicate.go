@@ -73,8 +73,7 @@ func (p *Predicate) matchScalar(op Op, raw []byte, atMs int64) bool {
 		f, ok := jsontext.Float(raw)
 		return ok && p.matchNumber(op, f)
 	case jsontext.True, jsontext.False:
-		return (op == OpEq || op == OpIn) &&
-			slices.Contains(p.Values, Value{Kind: ValueBool, Bool: kind == jsontext.True})
+		return p.matchBool(op, kind == jsontext.True)
 	}
 	return false
 }
@@ -127,6 +126,21 @@ func (p *Predicate) matchTime(op Op, ms, atMs int64) bool {
 		return ms > p.TimeMs
 	}
 	return ms > atMs-p.WindowMs && ms <= atMs
+}
+
+// matchInstant judges a field that is a time.
+func (p *Predicate) matchInstant(op Op, ms, atMs int64) bool {
+	switch op {
+	case OpBefore, OpAfter, OpInLastDays:
+		return p.matchTime(op, ms, atMs)
+	}
+	// Constants have the fixed-width form too, whose order is time's.
+	var buf [32]byte
+	return p.matchText(op, AppendTime(buf[:0], ms), atMs)
+}
+
+func (p *Predicate) matchBool(op Op, b bool) bool {
+	return (op == OpEq || op == OpIn) && slices.Contains(p.Values, Value{Kind: ValueBool, Bool: b})
 }
 
 func (p *Predicate) matchNumber(op Op, f float64) bool {

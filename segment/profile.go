@@ -18,6 +18,19 @@ const (
 	FieldAttributes = "attributes"
 	// FieldTags is short for attributes.tags, which is how it is kept.
 	FieldTags = "tags"
+
+	// FieldStatus and FieldSuppressed go on with a channel behind a dot. The
+	// status alone is that of e-mail.
+	FieldStatus     = "status"
+	FieldSuppressed = "suppressed"
+	FieldSubscribed = "subscribed"
+	FieldFirstSeen  = "first_seen_at"
+	FieldLastEvent  = "last_event_at"
+	FieldScore      = "engagement_score"
+	// FieldEventCount makes an activity condition: see [AnyEvent].
+	FieldEventCount = "event_count"
+	// FieldPushDevices are the kinds of the profile's devices.
+	FieldPushDevices = "push_devices"
 )
 
 // The statuses of consent.
@@ -25,6 +38,9 @@ const (
 	StatusSubscribed      = "subscribed"
 	StatusUnsubscribed    = "unsubscribed"
 	StatusNeverSubscribed = "never_subscribed"
+	// StatusPending is of those subscribed who have not confirmed it yet. They
+	// are subscribed too.
+	StatusPending = "pending"
 )
 
 // Fields is what attribute conditions look at in a profile.
@@ -39,18 +55,31 @@ type Fields struct {
 	Geo, Attributes []byte
 	// CreatedAtMs is when the profile was created, in Unix milliseconds.
 	CreatedAtMs int64
+	// FirstSeenMs is the same, or the time of the first event if that is earlier.
+	FirstSeenMs int64
+	// LastEventMs is the time of the newest event that was sent to the service, in
+	// Unix milliseconds, when HasEvent is set.
+	LastEventMs int64
+	HasEvent    bool
+	// IsContact says that the profile was made, or taken on, as a contact.
+	IsContact bool
+	// Engagement is what the profile did with messages.
+	Engagement Engagement
+	// PushDevices are the kinds of the profile's devices. One that has several of
+	// a kind may name it several times.
+	PushDevices []string
 }
 
 // Match tells whether the condition holds for a profile at atMs. It does not
 // allocate for identifiers of up to 128 bytes.
-func (a *Attribute) Match(f *Fields, atMs int64) bool {
+func (a *Attribute) Match(f *Facts, atMs int64) bool {
 	p := &a.Predicate
 	op, negated := p.Op.positive()
 	return a.match(op, f, atMs) != negated
 }
 
-func (a *Attribute) match(op Op, f *Fields, atMs int64) bool {
-	p := &a.Predicate
+func (a *Attribute) match(op Op, facts *Facts, atMs int64) bool {
+	p, f := &a.Predicate, &facts.Fields
 	var buf [128]byte
 	switch a.Field {
 	case FieldEmail:
@@ -79,12 +108,29 @@ func (a *Attribute) match(op Op, f *Fields, atMs int64) bool {
 	case FieldLastName:
 		return len(f.LastName) > 0 && p.matchText(op, f.LastName, atMs)
 	case FieldCreatedAt:
-		switch op {
-		case OpBefore, OpAfter, OpInLastDays:
-			return p.matchTime(op, f.CreatedAtMs, atMs)
+		return p.matchInstant(op, f.CreatedAtMs, atMs)
+	case FieldFirstSeen:
+		return p.matchInstant(op, f.FirstSeenMs, atMs)
+	case FieldLastEvent:
+		return f.HasEvent && p.matchInstant(op, f.LastEventMs, atMs)
+	case FieldSubscribed:
+		return p.matchBool(op, facts.Subscribed())
+	case FieldScore:
+		return p.matchNumber(op, float64(f.Engagement.Score(atMs)))
+	case FieldPushDevices:
+		for _, kind := range f.PushDevices {
+			if p.matchText(op, append(buf[:0], kind...), atMs) {
+				return true
+			}
 		}
-		// Constants have the fixed-width form too, whose order is time's.
-		return p.matchText(op, AppendTime(buf[:0], f.CreatedAtMs), atMs)
+		return false
+	}
+	switch p.Path[0] {
+	case FieldStatus:
+		status := facts.Status(p.Path[1], atMs)
+		return status != "" && p.matchText(op, append(buf[:0], status...), atMs)
+	case FieldSuppressed:
+		return p.matchBool(op, facts.suppressed(p.Path[1]))
 	}
 	root := f.Attributes
 	if p.Path[0] == FieldGeo {
@@ -94,30 +140,47 @@ func (a *Attribute) match(op Op, f *Fields, atMs int64) bool {
 	return p.matchAny(op, raw, atMs)
 }
 
-// Match tells whether the condition holds for a channel's consent: its status,
-// where "" means never_subscribed, and the date of the last subscription in
-// Unix milliseconds, if there was one.
-func (c *Consent) Match(status string, subscribedMs int64, hasDate bool) bool {
-	if status == "" {
-		status = StatusNeverSubscribed
+// Match tells whether the condition holds for what a profile has said of the
+// channel. No record is never_subscribed.
+func (c *Consent) Match(f *Facts) bool {
+	have := f.consentOf(c.Channel)
+	if have == nil {
+		have = &ConsentFact{}
 	}
-	if status != c.Status {
+	switch {
+	case c.Status == StatusPending:
+		if have.Status != StatusSubscribed || f.Blocked(c.Channel) != BlockPending {
+			return false
+		}
+	case have.Status == "":
+		if c.Status != StatusNeverSubscribed {
+			return false
+		}
+	case have.Status != c.Status:
 		return false
 	}
-	if c.SinceMs != nil && (!hasDate || subscribedMs < *c.SinceMs) {
+	if c.SinceMs != nil && (!have.HasDate || have.SubscribedMs < *c.SinceMs) {
 		return false
 	}
-	return c.UntilMs == nil || hasDate && subscribedMs < *c.UntilMs
+	return c.UntilMs == nil || have.HasDate && have.SubscribedMs < *c.UntilMs
 }
 
-// EachTime calls fn for the times that a timed condition looks at in a profile:
-// see [Predicate.EachTime].
+// EachTime calls fn for the times that a condition with in_last_days or
+// not_in_last_days looks at in a profile: see [Predicate.EachTime].
 func (a *Attribute) EachTime(f *Fields, fn func(ms int64)) {
 	p := &a.Predicate
 	root := f.Attributes
 	switch {
 	case a.Field == FieldCreatedAt:
 		fn(f.CreatedAtMs)
+		return
+	case a.Field == FieldFirstSeen:
+		fn(f.FirstSeenMs)
+		return
+	case a.Field == FieldLastEvent:
+		if f.HasEvent {
+			fn(f.LastEventMs)
+		}
 		return
 	case p.Path[0] == FieldGeo:
 		root = f.Geo

@@ -316,15 +316,24 @@ func TestNoAllocation(t *testing.T) {
 	}
 	email := mustParse(t, `{"kind":"attribute","field":"email","op":"ends_with","value":"@x.de"}`).Attribute
 	created := mustParse(t, `{"kind":"attribute","field":"created_at","op":">","value":"2024-01-01"}`).Attribute
-	fields := &Fields{Emails: [][]byte{[]byte("Änne@x.de")}, CreatedAtMs: 1_710_504_000_000}
+	status := mustParse(t, `{"kind":"attribute","field":"status","op":"in","value":["Engaged","Pending"]}`).Attribute
+	seen := mustParse(t, `{"kind":"attribute","field":"last_event_at","op":">","value":"2024-01-01"}`).Attribute
+	devices := mustParse(t, `{"kind":"attribute","field":"push_devices","op":"=","value":"apns"}`).Attribute
+	facts := &Facts{
+		Fields: Fields{Emails: [][]byte{[]byte("Änne@x.de")}, CreatedAtMs: 1_710_504_000_000, LastEventMs: 1_710_504_000_000, HasEvent: true,
+			Engagement: Engagement{Opened: 1, LastOpenMs: 1}, PushDevices: []string{"fcm", "apns"}},
+		Consents: []ConsentFact{{Channel: "sms"}, {Channel: "email", Status: StatusSubscribed}},
+	}
 	if n := testing.AllocsPerRun(100, func() {
 		for _, p := range predicates {
 			if !p.Match(object, 1_710_504_000_000) {
 				t.Fatal(p.Path)
 			}
 		}
-		if !email.Match(fields, 0) || !created.Match(fields, 0) {
-			t.Fatal("attribute")
+		for _, a := range []*Attribute{email, created, status, seen, devices} {
+			if !a.Match(facts, 2) {
+				t.Fatal(a.Field)
+			}
 		}
 		MicrosOf(12345.6789125)
 	}); n != 0 {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -167,7 +168,7 @@ func TestS1Members(t *testing.T) {
 		words := strings.Fields(rest)
 		switch word {
 		case "profile":
-			p = &NaiveProfile{Consents: map[string]NaiveConsent{}}
+			p = &NaiveProfile{Consents: map[string]NaiveConsent{}, Blocks: map[string]string{}}
 		case "segment":
 			id, definition, _ := strings.Cut(rest, " ")
 			segments[id] = mustParse(t, definition)
@@ -187,6 +188,25 @@ func TestS1Members(t *testing.T) {
 			p.Attributes = []byte(rest)
 		case "created":
 			p.CreatedAtMs = mustTime(t, rest)
+		case "first_seen":
+			p.FirstSeenMs = mustTime(t, rest)
+		case "last_event":
+			ms := mustTime(t, rest)
+			p.LastEventMs = &ms
+		case "contact":
+			p.IsContact = true
+		case "block":
+			p.Blocks[words[0]] = words[1]
+		case "sent":
+			p.Sent = mustNumber(t, rest)
+		case "opened":
+			ms := mustTime(t, words[1])
+			p.Opened, p.LastOpenMs = mustNumber(t, words[0]), &ms
+		case "clicked":
+			ms := mustTime(t, words[1])
+			p.Clicked, p.LastClickMs = mustNumber(t, words[0]), &ms
+		case "device":
+			p.PushDevices = append(p.PushDevices, rest)
 		case "consent":
 			c := NaiveConsent{Status: words[1]}
 			if len(words) == 3 {
@@ -219,6 +239,15 @@ func mustParse(t testing.TB, definition string) *Node {
 	n, err := Parse([]byte(definition), Limits{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, definition)
+	}
+	return n
+}
+
+func mustNumber(t testing.TB, text string) uint64 {
+	t.Helper()
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return n
 }

@@ -78,18 +78,10 @@ func toContact(p *resolver.Profile, atMs int64) contact {
 		ExternalID: record.TextOrNull(p.Newest(resolver.IdentityExternalID)), FirstName: record.TextOrNull(p.FirstName), LastName: record.TextOrNull(p.LastName),
 		SMSConsent: smsConsent{sms.Status, record.TextOrNull(sms.Source)}, Status: record.TextOrNull(status),
 		EngagementScore: p.Score(atMs), Lists: p.Lists, Geo: record.Object(p.Geo), Attributes: record.Object(p.Attributes),
-		CreatedAt: record.Time(p.CreatedMs),
+		CreatedAt: record.Time(p.CreatedMs), Subscribed: p.Subscribed(),
 	}
 	if x.Lists == nil {
 		x.Lists = []string{}
-	}
-	switch status {
-	case resolver.StatusUnsubscribed, resolver.StatusBounced, resolver.StatusComplained, resolver.StatusSuppressed:
-	case "":
-		// Who was made a contact without an e-mail has refused nothing.
-		x.Subscribed = p.IsContact
-	default:
-		x.Subscribed = true
 	}
 	return x
 }

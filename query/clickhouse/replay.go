@@ -7,6 +7,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
 )
 
 const (
@@ -109,10 +110,14 @@ func (r *replay) buckets(from, to, width int64) (out []bucket, err error) {
 	if r.query.AfterMs != nil {
 		after = fmt.Sprintf(" AND time_ms > %d", *r.query.AfterMs)
 	}
+	types := "event_type = " + quote(r.query.EventType)
+	if r.query.EventType == segment.AnyEvent {
+		types = "true" // one that the service records itself makes a bucket look larger
+	}
 	err = r.store.query(r.ctx, r.store.opts.QueryTimeout, fmt.Sprintf(
-		`SELECT toInt64(intDiv(record_offset - %d, %d)) AS b, toInt64(count()) FROM events WHERE account = %d AND "partition" = %d AND event_type = %s%s
+		`SELECT toInt64(intDiv(record_offset - %d, %d)) AS b, toInt64(count()) FROM events WHERE account = %d AND "partition" = %d AND %s%s
 			AND record_offset >= %d AND record_offset < %d AND %s GROUP BY b ORDER BY b`,
-		from, width, r.query.Account, r.query.Cut.Partition, quote(r.query.EventType), after, from, to, c.condition("")),
+		from, width, r.query.Account, r.query.Cut.Partition, types, after, from, to, c.condition("")),
 		func(rows driver.Rows) error {
 			var number, n int64
 			if err := rows.Scan(&number, &n); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"container/heap"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -29,6 +30,7 @@ type Engine struct {
 
 	universe *roaring.Bitmap // profiles that are not merged into another
 	types    map[string]*kin // by type of events
+	every    *kin            // of events of all types but the service's own; nil for none
 	spans    *kin            // of timed attributes
 	sources  map[string]*source
 	lookups  map[string]*lookup // by path
@@ -145,16 +147,23 @@ func (e *Engine) respan(l *leaf, o uint32, f *segment.Facts) {
 	if !l.ready {
 		l.seen.Add(o)
 	}
-	v := spansOf(l.node.Attribute, f, e.now)
+	v := spansOf(l.node, f, e.now)
 	e.change(l.state, o, segment.CauseProfile, func([]byte) []byte { return v })
 }
 
-// spansOf is the value of a timed attribute: when its positive holds.
-func spansOf(a *segment.Attribute, f *segment.Facts, nowMs int64) []byte {
+// spansOf is the value of a timed attribute: when its answer is not that for a
+// profile of whom nothing is known.
+func spansOf(n *segment.Node, f *segment.Facts, nowMs int64) []byte {
+	a := n.Attribute
 	var list []span
-	a.EachTime(&f.Fields, func(ms int64) { list = append(list, span{ms, ms + a.Predicate.WindowMs}) })
+	if a.Predicate.Timed() {
+		a.EachTime(&f.Fields, func(ms int64) { list = append(list, span{ms, ms + a.Predicate.WindowMs}) })
+		list = join(list)
+	} else {
+		list = turnsOf(n, f)
+	}
 	var v []byte
-	for _, s := range join(list) {
+	for _, s := range list {
 		if s.to > nowMs {
 			v = appendSpan(v, s, &occurrence{})
 		}
@@ -162,13 +171,50 @@ func spansOf(a *segment.Attribute, f *segment.Facts, nowMs int64) []byte {
 	return v
 }
 
+// turnsOf is spansOf for a field that changes with time: it is judged once
+// between any two instants at which it may.
+func turnsOf(n *segment.Node, f *segment.Facts) []span {
+	turns := []int64{0} // nobody asks about what was before 1970
+	n.Attribute.EachTurn(f, func(ms int64) {
+		if ms > 0 {
+			turns = append(turns, ms)
+		}
+	})
+	slices.Sort(turns)
+	base := blankHolds(n)
+	var list []span
+	for i, from := range turns {
+		to := never
+		if i+1 < len(turns) {
+			to = turns[i+1]
+		}
+		if from < to && f.Holds(n, from) != base {
+			list = append(list, span{from, to})
+		}
+	}
+	return join(list)
+}
+
 // Event tells that a profile did something. The time is not after the engine's.
 func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
-	k := e.types[string(eventType)]
-	if k == nil {
+	k, every := e.types[string(eventType)], e.every
+	if every != nil && segment.OwnEvent(eventType) {
+		every = nil
+	}
+	if k == nil && every == nil {
 		return
 	}
 	e.events++
+	if k != nil {
+		e.count(k, o, atMs, properties)
+	}
+	if every != nil {
+		e.count(every, o, atMs, properties)
+	}
+}
+
+// count folds the event at hand into the values of the states that count it.
+func (e *Engine) count(k *kin, o uint32, atMs int64, properties []byte) {
 	var st *state
 	add := func(v []byte) []byte { return st.fold.add(v, &e.scratch, e.now) }
 	for _, g := range k.groups {

@@ -15,8 +15,13 @@ const (
 	FieldCreatedAt
 	FieldGeo
 	FieldAttributes
-	FieldConsents
+	FieldConsents // blocks of channels too
 	FieldLists
+	FieldEngagement
+	FieldFirstSeen
+	FieldLastEvent
+	FieldContact
+	FieldDevices
 
 	AllFields Fields = 1<<iota - 1
 )
@@ -46,6 +51,23 @@ func fieldsOf(n *segment.Node) Fields {
 			return FieldGeo
 		case segment.FieldAttributes:
 			return FieldAttributes
+		case segment.FieldStatus:
+			if n.Attribute.Timed() {
+				return FieldConsents | FieldEngagement
+			}
+			return FieldConsents
+		case segment.FieldSuppressed:
+			return FieldConsents
+		case segment.FieldSubscribed:
+			return FieldConsents | FieldContact
+		case segment.FieldScore:
+			return FieldEngagement
+		case segment.FieldFirstSeen:
+			return FieldFirstSeen
+		case segment.FieldLastEvent:
+			return FieldLastEvent
+		case segment.FieldPushDevices:
+			return FieldDevices
 		}
 	}
 	return AllFields

@@ -66,7 +66,7 @@ func newLeaf(id uint32, key string, n *segment.Node) *leaf {
 
 // blankHolds is the answer for a profile of which no field is known.
 func blankHolds(n *segment.Node) bool {
-	if timedAttribute(n) {
+	if n.Kind == segment.KindAttribute && n.Attribute.Predicate.Timed() {
 		return n.Attribute.Predicate.Op == segment.OpNotInLastDays
 	}
 	return (&segment.Facts{}).Holds(n, 0)
@@ -74,7 +74,7 @@ func blankHolds(n *segment.Node) bool {
 
 // timedAttribute tells whether time alone can change the answer.
 func timedAttribute(n *segment.Node) bool {
-	return n.Kind == segment.KindAttribute && n.Attribute.Predicate.Timed()
+	return n.Kind == segment.KindAttribute && n.Attribute.Timed()
 }
 
 func (l *leaf) timed() bool {

@@ -119,7 +119,7 @@ func (s *Scanner) Add(o uint32, f *segment.Facts) {
 	}
 	for i, n := range s.work.nodes {
 		if timedAttribute(n) {
-			if v := spansOf(n.Attribute, f, s.work.nowMs); v != nil {
+			if v := spansOf(n, f, s.work.nowMs); v != nil {
 				s.spans[i].add(o, v)
 				s.size += len(v) + 4
 			}

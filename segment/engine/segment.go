@@ -295,6 +295,7 @@ func (e *Engine) announceSome(budget int) {
 // arrange makes the lists anew that follow from the definitions.
 func (e *Engine) arrange() {
 	e.looks, e.pub.fresh = 0, false
+	e.every = e.types[segment.AnyEvent]
 	e.profile, e.timed, e.byState, e.byRank, e.first = nil, nil, nil, nil, nil
 	for _, l := range e.byID {
 		l.segs = l.segs[:0]

@@ -82,26 +82,7 @@ func (w *world) fatalf(format string, args ...any) {
 	w.t.Fatalf("seed %d, offset %d, now %d: %s", w.seed, w.offset, w.now, fmt.Sprintf(format, args...))
 }
 
-func facts(p *segment.NaiveProfile) *segment.Facts {
-	list := func(in []string) (out [][]byte) {
-		for _, s := range in {
-			out = append(out, []byte(s))
-		}
-		return out
-	}
-	f := &segment.Facts{Lists: p.Lists, Fields: segment.Fields{
-		Emails: list(p.Emails), Phones: list(p.Phones), ExternalIDs: list(p.ExternalIDs),
-		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName), Geo: p.Geo, Attributes: p.Attributes, CreatedAtMs: p.CreatedAtMs,
-	}}
-	for channel, c := range p.Consents {
-		x := segment.ConsentFact{Channel: channel, Status: c.Status}
-		if c.SubscribedMs != nil {
-			x.SubscribedMs, x.HasDate = *c.SubscribedMs, true
-		}
-		f.Consents = append(f.Consents, x)
-	}
-	return f
-}
+func facts(p *segment.NaiveProfile) *segment.Facts { return p.Facts() }
 
 // some draws a profile that is not merged into another.
 func (w *world) some() uint32 {
@@ -319,7 +300,7 @@ func (w *world) define() {
 		return
 	}
 	w.defs[id] = root
-	seen := map[string]bool{}
+	seen := map[string]bool{segment.AnyEvent: len(w.rows) > 0}
 	for _, r := range w.rows {
 		seen[r.event.Type] = true
 	}
@@ -344,7 +325,15 @@ func (w *world) definition() *segment.Node {
 	}
 	switch k := w.rng.IntN(10); {
 	case k < 2:
-		field := []string{"created_at", "attributes.when", "attributes.any"}[w.rng.IntN(3)]
+		switch w.rng.IntN(4) {
+		case 0:
+			return parse(fmt.Sprintf(`{"kind":"attribute","field":"engagement_score","op":%q,"value":%d}`,
+				[]string{">", "<=", "=", "!="}[w.rng.IntN(4)], []int{0, 1, 5, 7, 12, 15, 25}[w.rng.IntN(7)]))
+		case 1:
+			return parse(fmt.Sprintf(`{"kind":"attribute","field":"status","op":"%sin","value":[%q,%q]}`, not,
+				[]string{"Engaged", "Subscribed", "At risk"}[w.rng.IntN(3)], []string{"Pending", "Engaged"}[w.rng.IntN(2)]))
+		}
+		field := []string{"created_at", "attributes.when", "attributes.any", "first_seen_at", "last_event_at"}[w.rng.IntN(5)]
 		return parse(fmt.Sprintf(`{"kind":"attribute","field":%q,"op":"%sin_last_days","value":%s}`, field, not, days))
 	case k < 4:
 		n := &segment.Node{Kind: segment.KindGroup, Match: []segment.Match{segment.MatchAll, segment.MatchAny}[w.rng.IntN(2)]}
@@ -448,7 +437,7 @@ func (w *world) makeChunk() {
 			}
 		}
 		for _, r := range w.rows {
-			pass := r.offset < st.UpTo && r.event.Type == st.Event && (st.AfterMs == nil || r.event.TimeMs > *st.AfterMs)
+			pass := r.offset < st.UpTo && segment.OfType(st.Event, r.event.Type) && (st.AfterMs == nil || r.event.TimeMs > *st.AfterMs)
 			for i := range st.Where {
 				pass = pass && st.Where[i].Match(r.event.Properties, 0)
 			}

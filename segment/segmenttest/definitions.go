@@ -60,7 +60,7 @@ func (g *Gen) membership(kind, field string, from []string) []byte {
 }
 
 func (g *Gen) consent() []byte {
-	status := pick(g, []string{segment.StatusSubscribed, segment.StatusUnsubscribed, segment.StatusNeverSubscribed})
+	status := pick(g, []string{segment.StatusSubscribed, segment.StatusUnsubscribed, segment.StatusNeverSubscribed, segment.StatusPending})
 	since, until := "", ""
 	if status != segment.StatusNeverSubscribed {
 		a, b := g.when(), g.when()
@@ -249,6 +249,9 @@ func (g *Gen) constantTime() string {
 func (g *Gen) attribute() []byte {
 	field, op, value := "", segment.OpEq, ""
 	draw := g.text
+	if g.chance(40) {
+		return g.profileField()
+	}
 	switch g.r.IntN(10) {
 	case 0:
 		field, draw = "email", func() string { return pick(g, emails) }
@@ -261,7 +264,7 @@ func (g *Gen) attribute() []byte {
 	case 4:
 		field, draw = "last_name", func() string { return pick(g, names) }
 	case 5:
-		return g.createdAt()
+		return g.instant("created_at")
 	case 6:
 		p := property{path: "geo." + pick(g, []string{"country", "city", "loc.lat", "loc"}), kind: segment.ValueString}
 		return g.object(append(g.predicate(p), [2]string{"kind", `"attribute"`}, [2]string{"field", quote(p.path)})...)
@@ -296,7 +299,7 @@ func (g *Gen) attribute() []byte {
 	)
 }
 
-func (g *Gen) createdAt() []byte {
+func (g *Gen) instant(field string) []byte {
 	op := pick(g, []segment.Op{
 		segment.OpEq, segment.OpNe, segment.OpGt, segment.OpGe, segment.OpLt, segment.OpLe, segment.OpExists,
 		segment.OpNotExists, segment.OpBetween, segment.OpBefore, segment.OpAfter, segment.OpInLastDays, segment.OpNotInLastDays,
@@ -315,7 +318,56 @@ func (g *Gen) createdAt() []byte {
 	}
 	return g.object(
 		[2]string{"kind", `"attribute"`},
-		[2]string{"field", `"created_at"`},
+		[2]string{"field", quote(field)},
+		[2]string{"op", quote(string(op))},
+		[2]string{"value", value},
+	)
+}
+
+// profileField draws a condition on a field that the service keeps itself.
+func (g *Gen) profileField() []byte {
+	field, op, value := "", segment.OpEq, ""
+	word := func(words []string) {
+		op = pick(g, []segment.Op{segment.OpEq, segment.OpNe, segment.OpIn, segment.OpNotIn, segment.OpExists, segment.OpNotExists})
+		if op != segment.OpExists && op != segment.OpNotExists {
+			value = g.operands(op, func() string { return quote(pick(g, words)) }, nil)
+		}
+	}
+	yes := func() {
+		op, value = pick(g, []segment.Op{segment.OpEq, segment.OpNe}), pick(g, []string{"true", "false"})
+	}
+	switch g.r.IntN(10) {
+	case 9:
+		fields := g.compare(func() string { return pick(g, []string{"0", "1", "2", "3e0", "5"}) })
+		return g.object(append(fields, [2]string{"kind", `"attribute"`}, [2]string{"field", quote(segment.FieldEventCount)})...)
+	case 0:
+		return g.instant(segment.FieldFirstSeen)
+	case 1:
+		return g.instant(segment.FieldLastEvent)
+	case 2:
+		field = segment.FieldSubscribed
+		yes()
+	case 3:
+		field = segment.FieldSuppressed + "." + pick(g, channels)
+		yes()
+	case 4:
+		field = segment.FieldPushDevices
+		word(deviceKinds)
+	case 5:
+		field = segment.FieldStatus + "." + pick(g, channels)
+		word(segment.ContactStatuses)
+	case 6:
+		field = pick(g, []string{"status", "status.email"})
+		word([]string{segment.ContactSubscribed, segment.ContactEngaged, segment.ContactAtRisk, segment.ContactPending})
+	default:
+		fields := g.compare(func() string {
+			return pick(g, []string{"0", "1", "3", "5", "12", "15", "2e1", "25", "50", "100", "7.5"})
+		})
+		return g.object(append(fields, [2]string{"kind", `"attribute"`}, [2]string{"field", quote(segment.FieldScore)})...)
+	}
+	return g.object(
+		[2]string{"kind", `"attribute"`},
+		[2]string{"field", quote(field)},
 		[2]string{"op", quote(string(op))},
 		[2]string{"value", value},
 	)

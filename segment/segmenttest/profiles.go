@@ -48,19 +48,61 @@ func (g *Gen) Profile() *segment.NaiveProfile {
 			p.Consents[channel] = c
 		}
 	}
+	g.standing(p)
 	if !g.chance(10) {
 		p.Events = g.Events(g.r.IntN(9))
 	}
 	return p
 }
 
+// standing draws what a profile is to those who write to it.
+func (g *Gen) standing(p *segment.NaiveProfile) {
+	p.FirstSeenMs = min(p.CreatedAtMs, g.when())
+	p.IsContact = g.chance(40)
+	moment := func(percent int) *int64 {
+		if !g.chance(percent) {
+			return nil
+		}
+		at := g.when()
+		if g.chance(50) { // about the edges of statuses and halvings
+			at = BaseMs - int64(g.r.IntN(8))*30*86_400_000 + int64(g.r.IntN(3)) - 1
+		}
+		return &at
+	}
+	p.LastEventMs = moment(80)
+	if p.LastOpenMs = moment(40); p.LastOpenMs != nil {
+		p.Opened = uint64(1 + g.r.IntN(1+g.r.IntN(30)))
+	}
+	if p.LastClickMs = moment(30); p.LastClickMs != nil {
+		p.Clicked = uint64(1 + g.r.IntN(8))
+	}
+	p.Sent = uint64(g.r.IntN(9))
+	p.Blocks = map[string]string{}
+	for _, channel := range channels {
+		if g.chance(25) {
+			p.Blocks[channel] = pick(g, blocks)
+		}
+	}
+	p.PushDevices = g.some(deviceKinds)
+	// Statuses that time changes are those of who is subscribed to e-mail.
+	if g.chance(50) {
+		c := segment.NaiveConsent{Status: segment.StatusSubscribed, SubscribedMs: moment(90)}
+		p.Consents["email"] = c
+		delete(p.Blocks, "email")
+	}
+}
+
 // Events draws n events in any order of time.
 func (g *Gen) Events(n int) []segment.NaiveEvent {
 	var events []segment.NaiveEvent
 	for range n {
+		typ := eventTypes[g.r.IntN(1+g.r.IntN(len(eventTypes)))]
+		if g.chance(8) {
+			typ = "email_opened" // which event_count leaves out
+		}
 		events = append(events, segment.NaiveEvent{
 			TimeMs:     g.when(),
-			Type:       eventTypes[g.r.IntN(1+g.r.IntN(len(eventTypes)))],
+			Type:       typ,
 			Properties: g.jsonObject(45),
 		})
 	}

@@ -6,10 +6,12 @@ import "github.com/musterhq/muster/segment"
 const BaseMs = 1_710_504_000_000
 
 var (
-	eventTypes = []string{"item_purchased", "page_viewed", "signup"}
-	listIDs    = []string{"lst_news", "lst_vip", "lst_'quoted'"}
-	segmentIDs = []string{"seg_a", "seg_b", "seg_gone"}
-	channels   = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
+	eventTypes  = []string{"item_purchased", "page_viewed", "signup"}
+	listIDs     = []string{"lst_news", "lst_vip", "lst_'quoted'"}
+	segmentIDs  = []string{"seg_a", "seg_b", "seg_gone"}
+	channels    = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
+	blocks      = []string{segment.BlockPending, segment.BlockPending, segment.BlockBounced, segment.BlockComplained, segment.BlockSuppressed}
+	deviceKinds = []string{segment.DeviceWebPush, segment.DeviceFCM, segment.DeviceAPNs}
 
 	// windows are widths in days as people write them, with their
 	// milliseconds.

@@ -49,13 +49,17 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 		"aggregate", shape.Pairs("fn", "sum", "property", "value", "op", ">=", "value", 100))))
 	attribute := shape.Named("AttributeCondition", shape.Object(
 		shape.Req("kind", shape.Only("AttributeConditionKind", "attribute")),
-		shape.Req("field", shape.Text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, `tags`, or a path below `geo.` or `attributes.`").Bytes(1, 512)),
+		shape.Req("field", shape.Text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, a path below `geo.` or `attributes.`, `tags` (short for `attributes.tags`), "+
+			"or one of the fields that the service keeps: see the description of the condition.").Bytes(1, 512)),
 		shape.Req("op", op(anyOps)), shape.Opt("value", value),
-	).Strict().Says("What is known of a person."))
+	).Strict().Says("What is known of a person. Fields that the service keeps, beside `created_at`: `status` or `status.<channel>` (`Pending`, `Subscribed`, `Engaged`, `At risk`, `Unsubscribed`, `Bounced`, `Complained`, `Suppressed`; "+
+		"missing for who never subscribed; `status` is that of e-mail), `subscribed` and `suppressed.<channel>` (true or false), `engagement_score` (a number from 0 to 100), `event_count` (how many events were sent of the person, those that the service records itself not among them), "+
+		"`first_seen_at` (creation, or the first event if that is earlier), `last_event_at` (the newest event that was sent), `push_devices` (kinds of devices: `webpush`, `fcm`, `apns`). "+
+		"Times take all operators on times, such as `in_last_days`; numbers `=` to `between`; texts `=`, `!=`, `in`, `not_in`, `exists` and `not_exists`; true and false `=` and `!=`. The customer's own attributes of such a name are below `attributes.`."))
 	consent := shape.Named("ConsentCondition", shape.Object(
 		shape.Req("kind", shape.Only("ConsentConditionKind", "consent")),
 		shape.Req("channel", shape.Channel("")),
-		shape.Req("status", shape.Word("", "subscribed", "unsubscribed", "never_subscribed")),
+		shape.Req("status", shape.Word("`pending` are those of the subscribed who were asked to confirm and have not: `subscribed` holds for them too.", "subscribed", "pending", "unsubscribed", "never_subscribed")),
 		shape.Opt("since", shape.Text("2026-01-01", "Subscribed from this time on.")),
 		shape.Opt("until", shape.Text("2026-02-01", "Subscribed before this time.")),
 	).Strict().Says("Consent to a channel."))
@@ -86,7 +90,7 @@ var Explained = shape.Recursive("ExplainedNode", func(node *shape.Schema) *shape
 			shape.Opt("oldest_at", shape.Instant("Time of the first matching event.").OrNull()),
 			shape.Opt("window_start", shape.Instant("After which events count; absent for all time.")),
 			shape.Opt("value_bytes", shape.Count(70000, "Length of a value too long to be shown.")),
-			shape.Opt("status", shape.Word("Of a consent condition.", "subscribed", "unsubscribed", "never_subscribed")),
+			shape.Opt("status", shape.Word("Of a consent condition.", "subscribed", "pending", "unsubscribed", "never_subscribed")),
 			shape.Opt("subscribed_at", shape.Instant("Of a consent condition.").OrNull()),
 			shape.Opt("member", shape.Boolean(true, "Of list and segment conditions.")),
 			shape.Opt("name", shape.Text("Customers", "Of a segment condition; null when there is no such segment.").OrNull()),

@@ -139,6 +139,13 @@ const whole = `{"kind":"group","match":"any","conditions":[
 	{"kind":"activity","event":"item_purchased","did":true,"window":{"last_days":30},"where":[{"property":"value","op":">","value":1},{"property":"tags","op":"exists"}],"count":{"op":"between","value":[1,9]}},
 	{"kind":"activity","event":"item_purchased","did":false,"window":{"all_time":true},"aggregate":{"fn":"avg","property":"value","op":">=","value":100}},
 	{"kind":"attribute","field":"geo.country","op":"in","value":["DE","AT"]},
+	{"kind":"attribute","field":"status.email","op":"in","value":["Subscribed","Engaged"]},
+	{"kind":"attribute","field":"suppressed.sms","op":"=","value":true},
+	{"kind":"attribute","field":"engagement_score","op":"between","value":[20,100]},
+	{"kind":"attribute","field":"last_event_at","op":"not_in_last_days","value":90},
+	{"kind":"attribute","field":"event_count","op":">=","value":3},
+	{"kind":"attribute","field":"push_devices","op":"exists"},
+	{"kind":"consent","channel":"email","status":"pending"},
 	{"kind":"consent","channel":"email","status":"subscribed","since":"2020-01-01","until":"2090-01-01"},
 	{"kind":"list","list_id":"$list","member":true},
 	{"kind":"segment","segment_id":"$buyers","member":false}]}`

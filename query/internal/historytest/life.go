@@ -95,10 +95,15 @@ type life struct {
 	node  *resolver.Node
 	clock atomic.Int64
 
-	events  []lived
-	cases   int
-	members int
+	events []lived
+	// engagedMs are the times of opens and clicks.
+	engagedMs []int64
+	cases     int
+	members   int
 }
+
+// nobody is what an erased profile is.
+const nobody = ^uint32(0)
 
 type lived struct {
 	profile resolver.ProfileID
@@ -162,8 +167,10 @@ func (w *life) fatalf(format string, args ...any) {
 
 func (w *life) step() {
 	switch n := w.rng.IntN(100); {
-	case n < 50:
+	case n < 42:
 		w.happen()
+	case n < 50:
+		w.manage()
 	case n < 62:
 		w.define()
 	case n < 80:
@@ -238,6 +245,44 @@ func (w *life) happen() {
 	}
 }
 
+// manage changes by a command what is known of somebody: consents, blocks,
+// engagement, devices, or all of it at once by an erasure.
+func (w *life) manage() {
+	id := ""
+	if len(w.events) > 0 {
+		id = w.events[w.rng.IntN(len(w.events))].profile.String()
+	}
+	pick := func(list ...string) string { return list[w.rng.IntN(len(list))] }
+	channel, name, args := pick("email", "email", "sms", "push"), "", any(nil)
+	switch w.rng.IntN(16) {
+	case 0, 1:
+		name, args = resolver.CommandContactCreate, resolver.ContactCreate{Email: fmt.Sprintf("p%d@example.com", w.rng.IntN(40))}
+	case 2, 3, 4, 5:
+		name, args = resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: channel, Status: pick("subscribed", "subscribed", "unsubscribed"), Source: "form"}
+	case 6, 7:
+		name, args = resolver.CommandBlockSet, resolver.BlockSet{ID: id, Channel: channel, Reason: pick("", "bounced", "complained", "suppressed")}
+	case 8, 9, 10, 11:
+		name, args = resolver.CommandEngagement, resolver.EngagementRecord{Profile: id, Channel: channel,
+			Kind: pick(resolver.EngagementOpen, resolver.EngagementClick, resolver.EngagementComplaint)}
+		w.engagedMs = append(w.engagedMs, w.clock.Load())
+	case 12, 13:
+		name, args = resolver.CommandDeviceAdd, resolver.DeviceAdd{Profile: id, Kind: pick("webpush", "fcm", "apns"), Address: pick("a", "b", "c")}
+	case 14:
+		s := resolver.DefaultSettings()
+		s.DoubleOptIn = w.rng.IntN(2) == 0
+		name, args = resolver.CommandSettingsSet, s
+	default:
+		if w.rng.IntN(3) > 0 {
+			return
+		}
+		name, args = resolver.CommandContactErase, resolver.ContactErase{ID: id}
+	}
+	_, err := w.node.Command(context.Background(), account, name, args)
+	if _, refused := err.(*resolver.Refusal); err != nil && !refused { //nolint:errorlint // Command returns it bare
+		w.fatalf("%s: %v", name, err)
+	}
+}
+
 func (w *life) segments() (list []resolver.Segment) {
 	err := w.node.Read(context.Background(), account, func(v *resolver.View) error {
 		list = v.Segments()
@@ -290,10 +335,21 @@ func (w *life) pass() {
 
 // edge is an instant beside which some event leaves some window, or now.
 func (w *life) edge(now int64) int64 {
+	if len(w.engagedMs) > 0 && w.rng.IntN(4) == 0 { // a status or a score may change
+		at := w.engagedMs[w.rng.IntN(len(w.engagedMs))] + int64(1+w.rng.IntN(4))*30*86_400_000 + int64(w.rng.IntN(3)) - 1
+		if at >= now {
+			return at
+		}
+	}
 	var windows []int64
 	for _, s := range w.segments() {
 		for _, a := range s.Root.Activities() {
 			windows = append(windows, a.WindowMs)
+		}
+		for _, leaf := range s.Root.Leaves() {
+			if leaf.Kind == segment.KindAttribute && leaf.Attribute.Predicate.Timed() {
+				windows = append(windows, leaf.Attribute.Predicate.WindowMs)
+			}
 		}
 	}
 	if len(windows) == 0 || len(w.events) == 0 {
@@ -332,7 +388,10 @@ func (w *life) moment(atMs int64) *moment {
 			}
 		}
 		for _, e := range w.events {
-			o, _ := v.Resolve(e.profile)
+			o, ok := v.Resolve(e.profile)
+			if !ok {
+				o = nobody // erased
+			}
 			m.roots = append(m.roots, o)
 		}
 		m.snap = v.Snapshot()
@@ -410,8 +469,9 @@ func (w *life) people(m *moment) map[uint32]*segment.NaiveProfile {
 		w.fatalf("scan: %v", err)
 	}
 	for i, e := range w.events {
-		p := people[m.roots[i]]
-		p.Events = append(p.Events, e.event)
+		if p := people[m.roots[i]]; p != nil {
+			p.Events = append(p.Events, e.event)
+		}
 	}
 	return people
 }

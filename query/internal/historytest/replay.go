@@ -20,7 +20,7 @@ func Replays(t *testing.T, open Open, histories int) {
 		histories = 60
 	}
 	if testing.Short() {
-		histories = 2
+		histories = 3
 	}
 	rows, filtered, mapped := 0, 0, 0
 	for seed := range uint64(histories) {
@@ -58,6 +58,9 @@ func (w *world) drawReplay() query.ReplayQuery {
 		Cut: query.Cut{UpTo: w.first + w.rng.Int64N(w.end-w.first+1)}}
 	if w.rng.IntN(3) == 0 {
 		q.Cut.UpTo = w.end
+	}
+	if w.rng.IntN(5) == 0 {
+		q.EventType = segment.AnyEvent
 	}
 	if w.rng.IntN(2) == 0 {
 		after := w.rows[w.rng.IntN(len(w.rows))].event.TimeMs + w.rng.Int64N(3) - 1

@@ -180,28 +180,11 @@ func (p *people) Universe() *roaring.Bitmap {
 }
 
 func (p *people) Scan(_ context.Context, fn func(uint32, *segment.Facts) error) error {
-	bytes := func(list []string) (out [][]byte) {
-		for _, s := range list {
-			out = append(out, []byte(s))
-		}
-		return out
-	}
 	for o, x := range p.profiles {
 		if x == nil {
 			continue
 		}
-		f := segment.Facts{Lists: x.Lists, Fields: segment.Fields{
-			Emails: bytes(x.Emails), Phones: bytes(x.Phones), ExternalIDs: bytes(x.ExternalIDs),
-			FirstName: []byte(x.FirstName), LastName: []byte(x.LastName), Geo: x.Geo, Attributes: x.Attributes, CreatedAtMs: x.CreatedAtMs,
-		}}
-		for channel, c := range x.Consents {
-			fact := segment.ConsentFact{Channel: channel, Status: c.Status}
-			if c.SubscribedMs != nil {
-				fact.SubscribedMs, fact.HasDate = *c.SubscribedMs, true
-			}
-			f.Consents = append(f.Consents, fact)
-		}
-		if err := fn(uint32(o), &f); err != nil {
+		if err := fn(uint32(o), x.Facts()); err != nil {
 			return fmt.Errorf("scan: %w", err)
 		}
 	}
