@@ -42,7 +42,7 @@ func access() []Step {
 func settings() []Step {
 	return []Step{
 		{Request: "GET " + c + "/settings"},
-		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":""}`},
+		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false}`},
 		{Request: "PUT " + c + "/settings", Body: `{"placeholders":[]}`, Fails: true},
 		{Request: "GET " + c + "/settings"},
 		{Request: "POST " + c + "/app-secret", Keep: "secret=data.app_secret"},
@@ -54,6 +54,7 @@ func events() []Step {
 		"properties":{"value":79.9,"tags":["a"]},"idempotency_key":"k-1"}`
 	return []Step{
 		{Request: "POST " + a + "/events", Body: ann, Keep: "ann=profile_id"},
+		{Request: "POST " + a + "/events", Body: `{"event_type":"item_viewed","user":{"email":"ann@example.com"},"timestamp":"2026-01-31T09:00:00Z"}`},
 		{Request: "POST " + a + "/events", Body: `{"event_type":"Item Purchased","user":{"email":"ann@example.com"}}`, Fails: true},
 		{Request: "POST " + a + "/events", Body: `{"event_type":"item_purchased"}`, Fails: true},
 		{Request: "POST " + a + "/events", Body: ann, Headers: map[string]string{"X-App-Secret": "sk_live_wrong"}, Fails: true},
@@ -66,6 +67,7 @@ func events() []Step {
 		{Request: "POST " + a + "/events/import", Body: `{"file":"x","first_row":0,"events":[]}`, Fails: true},
 		{Request: "POST " + a + "/events/import", Body: `{}`, Headers: map[string]string{"X-App-Id": "app_0"}, Fails: true},
 		{Request: "POST /v1/events", Body: `{"email":"bob@example.com","event":"item_viewed","properties":{"value":1},"idempotency_key":"k-2"}`},
+		{Request: "POST /v1/events", Body: `{"email":"bob@example.com","event":"item_viewed","timestamp":"2026-01-31T09:00:00Z"}`},
 		{Request: "POST /v1/events", Body: `{"email":"bob@example.com"}`, Fails: true},
 		{Request: "POST " + c + "/catalog", Body: `{"name":"Item returned"}`},
 		{Request: "POST " + c + "/catalog", Body: `{"name":""}`, Fails: true},
