@@ -240,7 +240,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		}
 	}
 
-	if d.seen(at) {
+	if how.noteEarlier && d.seen(at) {
 		changed = true
 		fields |= engine.FieldFirstSeen
 	}
@@ -352,7 +352,7 @@ func (m *Machine) create(a *account, record eventlog.RecordID, index uint32) uin
 	id := ProfileID(a.hasher.sum(m.normal))
 	o, h := a.headers.add()
 	binary.LittleEndian.PutUint32(id[12:], id.mask()^o)
-	h.id, h.lastEvent = id, noEvent
+	h.id = id
 	m.counters.ProfilesCreated++
 	return o
 }

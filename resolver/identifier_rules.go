@@ -8,7 +8,7 @@ type eventRules struct {
 
 // identifiers are the rules for the event's identifiers.
 func (r eventRules) identifiers() identifierRules {
-	return identifierRules{drop: r.version >= 1, noteSecond: r.version >= 1}
+	return identifierRules{drop: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1}
 }
 
 // aged reports whether an event with a time of its own is judged by its age.
@@ -24,6 +24,9 @@ type identifierRules struct {
 	// noteSecond: a conflict is noted where a lower-ranked identifier attaches a second
 	// value of a kind.
 	noteSecond bool
+	// noteEarlier: an event from before its profile was made is noted as the instant
+	// when the person was first seen.
+	noteEarlier bool
 	// firstOnly: the highest-ranked identifier alone says whose the record is. Nobody is
 	// merged, and the others stay with whom they identify, see share.go.
 	firstOnly bool

@@ -168,7 +168,9 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	naiveMerge(w.geo, decodeObject(ev.Geo), past)
 	naiveMerge(w.attrs, decodeObject(ev.Attributes), past)
 	w.lastEvent = max(w.lastEvent, at)
-	w.firstSeen = min(w.firstSeen, at)
+	if n.rules >= 1 {
+		w.firstSeen = min(w.firstSeen, at)
+	}
 	if key != "" {
 		n.keys[key] = naiveKey{n.logTime, winner}
 	}
