@@ -196,6 +196,12 @@ func (c *checkpoints) prepare() error {
 	if err := c.fs.MkdirAll(c.dir, 0o700); err != nil {
 		return err
 	}
+	// The names of the directories above must last, too: what is synced in a directory
+	// goes with it when a machine fails before its name was.
+	above := c.fs.PathDir(c.dir)
+	if err := errors.Join(syncDir(c.fs, above), syncDir(c.fs, c.fs.PathDir(above))); err != nil {
+		return err
+	}
 	for _, d := range []string{dirCheckpoints, dirKeys, dirSegments, dirSpool} {
 		if err := c.fs.MkdirAll(c.path(d), 0o700); err != nil {
 			return err
