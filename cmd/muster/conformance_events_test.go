@@ -309,7 +309,7 @@ func credentialPart() part {
 			want := ""
 			other := c.other()
 			for _, headers := range [][]string{{}, {"X-App-Id", c.app}, {"X-App-Secret", c.secret}, {"X-App-Id", c.app, "X-App-Secret", "sk_live_wrong"}, {"X-App-Id", "app_none", "X-App-Secret", c.secret},
-				{"X-App-Id", c.app, "X-App-Secret", other.secret}, {"X-App-Id", c.secret, "X-App-Secret", c.app}, {"Authorization", "Bearer " + c.freshKey()}} {
+				{"X-App-Id", c.app, "X-App-Secret", other.secret}, {"X-App-Id", c.secret, "X-App-Secret", c.app}} {
 				e := c.mail("bad")
 				a := c.do(c.T, "POST", "/api/v1/events", event(e), headers...).http(202).only("", "success", "profile_id", "error").eq("success", false).eq("profile_id", "")
 				if a.str("error"); want == "" {
@@ -318,6 +318,22 @@ func credentialPart() part {
 					a.fault("expected %s", want)
 				}
 				c.do(c.T, "POST", "/api/v1/events/batch", obj{"events": []obj{event(e)}}, headers...).http(202).eq("success", false).eq("accepted", 0)
+				c.a("GET", "/contacts?email="+e, nil).success().length("data", 0)
+			}
+		}},
+		{"an API key, one that holds or not, is refused alike, and the answer says where keys are for", func(c *check) {
+			want := ""
+			for _, key := range []string{c.freshKey(), "svc_live_none"} {
+				e := c.mail("bad")
+				a := c.do(c.T, "POST", "/api/v1/events", event(e), "Authorization", "Bearer "+key).http(202).only("", "success", "profile_id", "error").eq("success", false).eq("profile_id", "")
+				if text := a.str("error"); !strings.Contains(text, "X-App-Secret") || !strings.Contains(text, "API key") {
+					a.fault("expected where an API key is for")
+				}
+				if want == "" {
+					want = string(a.raw)
+				} else if string(a.raw) != want {
+					a.fault("expected %s", want)
+				}
 				c.a("GET", "/contacts?email="+e, nil).success().length("data", 0)
 			}
 		}},
