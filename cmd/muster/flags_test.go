@@ -63,6 +63,8 @@ func TestFlagsWithoutSense(t *testing.T) {
 		{"smtp-connections", "65", "use at most 64"},
 		{"smtp-tls", "perhaps", "use starttls, tls or none"},
 		{"smtp", "relay", "use HOST:PORT"},
+		{"smtp", "relay.example.com:587", "--public-url is missing"},
+		{"smtp", "192.0.2.1:25", "--public-url is missing"},
 		{"bounce-domain", "a@b", "use a domain"},
 		{"dns", "192.0.2.1", "use HOST:PORT"},
 		{"backup-interval", "0s", "use at least 1s"},

@@ -46,7 +46,7 @@ type messagingConfig struct {
 
 // addMessagingFlags adds the flags; read reads them once they are parsed.
 func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
-	public := f.String("public-url", "", "`URL` under which recipients of messages reach this service, such as https://mail.example.com; the default is the address listened on")
+	public := f.String("public-url", "", "`URL` under which recipients of messages reach this service, such as https://mail.example.com; the default is the address listened on; needed with --smtp to another machine")
 	relay := f.String("smtp", "", "`HOST:PORT` of the SMTP relay that e-mails go through; without one they are captured, see GET /console/api/v1/outbox")
 	user := f.String("smtp-user", "", "`NAME` to log in to the relay with")
 	password := f.String("smtp-password", "", "`PASSWORD` of the relay; better set as MUSTER_SMTP_PASSWORD")
@@ -80,6 +80,9 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 		if err != nil {
 			return c, err
 		}
+		if c.publicURL == "" && !isLoopback(host) {
+			return c, wrongUsage("--smtp %s sends to people on other machines, and --public-url is missing: the links of their messages would lead to the address listened on. Set it to the URL under which they reach this service, such as https://mail.example.com", *relay)
+		}
 		c.smtp = email.Options{Host: host, Username: *user, Password: *password, TLS: email.TLSMode(*mode), Connections: *connections, BounceDomain: *bounces}
 		if c.smtp.Port, err = strconv.Atoi(port); err != nil {
 			return c, wrongUsage("--smtp must be HOST:PORT, have the port %q", port)
@@ -92,6 +95,12 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 		sender.Close()
 		return c, nil
 	}
+}
+
+// isLoopback reports whether a host is this machine, by its name alone.
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // dnsAt asks one DNS server.
