@@ -287,3 +287,17 @@ func TestExportWithoutHistory(t *testing.T) {
 		t.Errorf("after the repair: %d, %d events, %s", code, strings.Count(out, "\n"), errs)
 	}
 }
+
+// TestFileBesideTheData: a directory that is made with the data directory may have the
+// credentials, too.
+func TestFileBesideTheData(t *testing.T) {
+	dir := t.TempDir()
+	for _, x := range []struct{ data, credentials string }{{"new/data", "new/c.json"}, {"new", "new/c.json"}, {"a/b/c", "a/c.json"}} {
+		if err := checkFileToMake("credentials", filepath.Join(dir, x.credentials), filepath.Join(dir, x.data)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := checkFileToMake("credentials", filepath.Join(dir, "other/c.json"), filepath.Join(dir, "new/data")); err == nil {
+		t.Error("a directory that nobody makes was accepted")
+	}
+}

@@ -114,7 +114,7 @@ func (c *serveConfig) checkCredentials() error {
 	if filepath.Clean(filepath.Dir(c.credentials)) == filepath.Clean(c.engine.Dir) {
 		return nil // the start makes it
 	}
-	return checkFileToMake("credentials", c.credentials)
+	return checkFileToMake("credentials", c.credentials, c.engine.Dir)
 }
 
 func badCredentials(err error) error {

@@ -278,12 +278,12 @@ func TestClusterFlags(t *testing.T) {
 	t.Parallel()
 	kafka := []string{"--kafka", "127.0.0.1:1", "--clickhouse", "clickhouse://127.0.0.1:1/x"}
 	for says, args := range map[string][]string{
-		"--cluster-secret needs --kafka":   {"--cluster-secret", clusterSecret},
-		"--advertise needs --kafka":        {"--advertise", "a:1"},
-		"give at least 16":                 append(slices.Clone(kafka), "--cluster-secret", "short"),
-		"--advertise must be HOST:PORT":    append(slices.Clone(kafka), "--cluster-secret", clusterSecret, "--advertise", "a"),
-		"add --advertise HOST:PORT":        append(slices.Clone(kafka), "--cluster-secret", clusterSecret, "--listen", "0.0.0.0:0"),
-		"option Partitions is -1, must be": append(slices.Clone(kafka), "--kafka-partitions", "-1"),
+		"--cluster-secret needs --kafka":      {"--cluster-secret", clusterSecret},
+		"--advertise needs --kafka":           {"--advertise", "a:1"},
+		"give at least 16":                    append(slices.Clone(kafka), "--cluster-secret", "short"),
+		"--advertise is \"a\"; use HOST:PORT": append(slices.Clone(kafka), "--cluster-secret", clusterSecret, "--advertise", "a"),
+		"add --advertise HOST:PORT":           append(slices.Clone(kafka), "--cluster-secret", clusterSecret, "--listen", "0.0.0.0:0"),
+		"--kafka-partitions: use at least 0":  append(slices.Clone(kafka), "--kafka-partitions", "-1"),
 	} {
 		code, _, errs := muster(t, "", append([]string{"serve", "--data", filepath.Join(t.TempDir(), "data")}, args...)...)
 		if code != exitUsage || !strings.Contains(errs, says) {

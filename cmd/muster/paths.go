@@ -46,12 +46,22 @@ func checkWritable(flag, dir string) error {
 	return nil
 }
 
-// checkFileToMake refuses the name of a file that cannot be made or replaced.
-func checkFileToMake(flag, file string) error {
+// checkFileToMake refuses the name of a file that cannot be made or replaced. Its
+// directory must exist, unless it is made with the directory data.
+func checkFileToMake(flag, file, data string) error {
 	if info, err := os.Stat(file); err == nil && info.IsDir() {
 		return wrongUsage("--%s: %s is a directory; name a file", flag, file)
 	}
-	return checkDirectory(flag, filepath.Dir(file), true)
+	dir := filepath.Dir(file)
+	return checkDirectory(flag, dir, !isAbove(dir, data))
+}
+
+// isAbove reports whether a directory is another one, or above it.
+func isAbove(dir, other string) bool {
+	a, err := filepath.Abs(dir)
+	b, errOther := filepath.Abs(other)
+	rel, errRel := filepath.Rel(a, b)
+	return err == nil && errOther == nil && errRel == nil && filepath.IsLocal(rel)
 }
 
 // checkStorage refuses the URL of storage that cannot be used, as far as that shows

@@ -62,7 +62,7 @@ func TestServe(t *testing.T) {
 	}
 	// Nobody else can have the directory.
 	code, _, errs := muster(t, "", "serve", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--start-timeout", "0s")
-	if code != 1 || !strings.Contains(errs, "another muster process") {
+	if code != 1 || !strings.Contains(errs, "is held by ") {
 		t.Errorf("a second server: %d %s", code, errs)
 	}
 	s.stop()
@@ -179,7 +179,7 @@ func TestUsage(t *testing.T) {
 		{"serve extra", 2, "extra"},
 		{"serve --kafka localhost:9092", 2, "--kafka needs --clickhouse"},
 		{"serve --kafka localhost --clickhouse clickhouse://localhost", 2, "HOST:PORT"},
-		{"serve --kafka localhost:9092 --kafka-topic a/b --clickhouse clickhouse://localhost", 2, "Topic"},
+		{"serve --kafka localhost:9092 --kafka-topic a/b --clickhouse clickhouse://localhost", 2, "--kafka-topic"},
 		{"serve --kafka localhost:9092 --kafka-user me --clickhouse clickhouse://localhost", 2, "--kafka-sasl"},
 		{"serve --kafka localhost:9092 --kafka-sasl NTLM --kafka-user me --kafka-password x --clickhouse clickhouse://localhost", 2, "SCRAM-SHA-512"},
 		{"serve --clickhouse-ttl-days 3", 2, "needs --clickhouse"},
@@ -193,15 +193,15 @@ func TestUsage(t *testing.T) {
 		{"serve --cache-bytes 1XB", 2, "use a number of bytes, such as 8388608 or 8MiB"},
 		{"serve --max-backlog many", 2, "use a whole number, such as 100\nmuster serve --help lists the flags\n"},
 		{"serve --skip-record 5", 2, "PARTITION:OFFSET"},
-		{"serve --max-body-bytes 10 --listen 127.0.0.1:0 --data " + dir + "/small", 1, "BodyBytes"},
-		{"serve --listen nonsense --data " + dir, 1, "--listen"},
+		{"serve --max-body-bytes 10 --listen 127.0.0.1:0 --data " + dir + "/small", 2, "--max-body-bytes"},
+		{"serve --listen nonsense --data " + dir, 2, "--listen"},
 		{"import", 2, "--data"},
 		{"import --data x --to http://y f.csv", 2, "do not go together"},
 		{"import --to http://y f.csv", 2, "--credentials"},
 		{"import --data x", 2, "name the files"},
 		{"import --data x file.txt", 2, "--format"},
 		{"import --data x --format xml file.txt", 2, "xml"},
-		{"import --data " + dir + "/none f.csv", 1, "no account yet"},
+		{"import --data " + dir + "/none f.csv", 2, "does not exist"},
 	} {
 		code, _, errs := muster(t, "", strings.Fields(x.args)...)
 		if code != x.code || !strings.Contains(errs, x.says) {

@@ -73,7 +73,7 @@ func TestLogFormat(t *testing.T) {
 	s := serve(t, dir, "--log-format", "json")
 	s.call("GET", "/nothing", "", nil)
 	s.stop()
-	code, _, failed := muster(t, "", "serve", "--data", filepath.Join(dir, "data"), "--listen", "nonsense", "--log-format", "json")
+	code, _, failed := muster(t, "", "serve", "--data", filepath.Join(dir, "data"), "--listen", "192.0.2.1:1", "--start-timeout", "0s", "--log-format", "json") // an address of no machine
 	if code != exitFailed {
 		t.Errorf("status %d", code)
 	}

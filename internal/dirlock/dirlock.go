@@ -22,7 +22,11 @@ type HeldError struct {
 	// Command is how that process was started, such as "muster serve"; "" when the
 	// system does not say.
 	Command string
+	cause   error
 }
+
+// Unwrap returns what the system said.
+func (e *HeldError) Unwrap() error { return e.cause }
 
 func (e *HeldError) Error() string {
 	switch {
@@ -45,7 +49,7 @@ func Lock(fs vfs.FS, name string) (io.Closer, error) {
 	if errors.As(err, &open) {
 		return nil, fmt.Errorf("the lock file %s cannot be opened: %w", name, open.Err)
 	}
-	held := &HeldError{Dir: filepath.Dir(name)}
+	held := &HeldError{Dir: filepath.Dir(name), cause: err}
 	var refused syscall.Errno
 	// Without a number this process holds it, and would lose it by closing the file.
 	if errors.As(err, &refused) {
