@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -53,9 +54,18 @@ func (h *Handler) current(header *fasthttp.RequestHeader) (app resolver.App, ok 
 	return app, ok, nil
 }
 
-// hasAPIKey reports whether a request without an App ID carries an API key, or another
-// bearer token. It depends on the request alone and tells nothing of any account.
+// apiKeyPrefix begins every API key.
+const apiKeyPrefix = "svc_live_"
+
+// hasAPIKey reports whether a request carries an API key where the App ID or the App
+// Secret should be, or has no App ID and a bearer token. It depends on the request alone
+// and tells nothing of any account.
 func hasAPIKey(header *fasthttp.RequestHeader) bool {
+	for _, name := range []string{headerAppID, headerAppSecret} {
+		if bytes.HasPrefix(header.Peek(name), []byte(apiKeyPrefix)) {
+			return true
+		}
+	}
 	const bearer = "Bearer "
 	auth := header.Peek(fasthttp.HeaderAuthorization)
 	return len(header.Peek(headerAppID)) == 0 && len(auth) > len(bearer) && equalFold(auth[:len(bearer)], "bearer ")

@@ -323,9 +323,9 @@ func credentialPart() part {
 		}},
 		{"an API key, one that holds or not, is refused alike, and the answer says where keys are for", func(c *check) {
 			want := ""
-			for _, key := range []string{c.freshKey(), "svc_live_none"} {
+			for _, headers := range [][]string{{"Authorization", "Bearer " + c.freshKey()}, {"Authorization", "Bearer svc_live_none"}, {"X-App-Id", c.app, "X-App-Secret", c.freshKey()}} {
 				e := c.mail("bad")
-				a := c.do(c.T, "POST", "/api/v1/events", event(e), "Authorization", "Bearer "+key).http(202).only("", "success", "profile_id", "error").eq("success", false).eq("profile_id", "")
+				a := c.do(c.T, "POST", "/api/v1/events", event(e), headers...).http(202).only("", "success", "profile_id", "error").eq("success", false).eq("profile_id", "")
 				if text := a.str("error"); !strings.Contains(text, "X-App-Secret") || !strings.Contains(text, "API key") {
 					a.fault("expected where an API key is for")
 				}
