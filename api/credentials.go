@@ -33,23 +33,20 @@ type Credentials struct {
 	ConsolePassword string `json:"console_password"`
 }
 
-// APIKeyPrefix begins every API key. Behind it stand the number of the account
-// and random bytes.
-const APIKeyPrefix = "svc_live_"
-
-// NewAPIKey draws a key of an account.
+// NewAPIKey draws a key of an account: the prefix, then the number of the account and
+// random bytes.
 func NewAPIKey(rand io.Reader, account uint64) (string, error) {
 	b := make([]byte, 8+secretRandom)
 	binary.BigEndian.PutUint64(b, account)
 	if _, err := io.ReadFull(rand, b[8:]); err != nil {
 		return "", fmt.Errorf("source of randomness: %w", err)
 	}
-	return APIKeyPrefix + base64.RawURLEncoding.EncodeToString(b), nil
+	return resolver.APIKeyPrefix + base64.RawURLEncoding.EncodeToString(b), nil
 }
 
 // ParseAPIKey reads the number of the account out of a key.
 func ParseAPIKey(key string) (account uint64, ok bool) {
-	text, ok := strings.CutPrefix(key, APIKeyPrefix)
+	text, ok := strings.CutPrefix(key, resolver.APIKeyPrefix)
 	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(8+secretRandom) {
 		return 0, false
 	}

@@ -23,13 +23,13 @@ import (
 const publishPoll = 20 * time.Millisecond
 
 func (a *API) flowOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: flows", Title: "Flows", About: "Automation: drafts, their publication, and who is in a flow."}, []route{
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: flows", Title: "Flows", About: "Automation: drafts, their publication, and the enrolments of a flow."}, []route{
 		{a.listFlows, operation.Operation{Method: "GET", Path: "/flows", Permission: "flows:read", ID: "consoleListFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
 		{a.createFlow, operation.Operation{Method: "POST", Path: "/flows", Permission: "flows:write", ID: "createFlow", Summary: "Create a draft", About: "A draft may lack anything but a name.", Body: flowDefinitionShape(), Data: shapes.Flow}},
 		{a.getFlow, operation.Operation{Method: "GET", Path: "/flows/{id}", Permission: "flows:read", ID: "consoleGetFlow", Summary: "Read a flow", Data: shapes.Flow}},
 		{a.updateFlow, operation.Operation{Method: "PUT", Path: "/flows/{id}", Permission: "flows:write", ID: "updateFlow", Summary: "Replace a draft", About: "What was published is locked: duplicate it, change the copy and publish that.", Body: flowDefinitionShape(), Data: shapes.Flow, Also: []int{409}}},
 		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/flows/{id}", Permission: "flows:write", ID: "consoleSetFlowStatus", Summary: "Pause or resume a flow", Body: shapes.FlowStatus(), Data: shapes.Flow, Also: []int{409}}},
-		{a.deleteFlow, operation.Operation{Method: "DELETE", Path: "/flows/{id}", Permission: "flows:write", ID: "deleteFlow", Summary: "Delete a flow", About: "With who was in it. Refused while it is live.", Also: []int{409}}},
+		{a.deleteFlow, operation.Operation{Method: "DELETE", Path: "/flows/{id}", Permission: "flows:write", ID: "deleteFlow", Summary: "Delete a flow", About: "Its enrolments are deleted, too. Refused while it is live.", Also: []int{409}}},
 		{a.validateFlow, operation.Operation{Method: "GET", Path: "/flows/{id}/validate", Permission: "flows:read", ID: "validateFlow", Summary: "What keeps a flow from going live",
 			Data: shape.Object(shape.Req("valid", shape.Boolean(false, "Whether nothing does.")), shape.Req("faults", shape.List(shape.Object(
 				shape.Req("step", shape.Text("welcome", "Id of the step; null for the flow itself.").OrNull()), shape.Req("path", shape.Text("steps[0].subject", "JSON path of what is at fault; empty for what the definition does not have.")),
@@ -43,7 +43,7 @@ func (a *API) flowOperations() group {
 		{a.changeFlow(resolver.CommandFlowToggle), operation.Operation{Method: "PATCH", Path: "/flows/{id}/toggle", Permission: "flows:write", ID: "consoleToggleFlow", Summary: "Pause a live flow, resume a paused one", Data: shapes.Flow, Also: []int{400, 409}}},
 		{a.changeFlow(resolver.CommandFlowDuplicate), operation.Operation{Method: "POST", Path: "/flows/{id}/duplicate", Permission: "flows:write", ID: "consoleDuplicateFlow", Summary: "Copy a flow to a draft", Data: shapes.Flow, Also: []int{409}}},
 		{a.triggerFlow, operation.Operation{Method: "POST", Path: "/flows/{id}/trigger", Permission: "flows:write", ID: "consoleTriggerFlow", Summary: "Enrol a contact", About: "In a live flow whose trigger is `api`.", Body: shapes.FlowEnrolment(), Data: shapes.FlowEnrolled, Also: []int{409}}},
-		{a.listEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments", Permission: "flows:read", ID: "listEnrolments", Summary: "List who is or was in a flow",
+		{a.listEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments", Permission: "flows:read", ID: "listEnrolments", Summary: "List the enrolments of a flow",
 			About: "In the order in which profiles were made; of a profile that was in it several times the newest last.",
 			Query: append(operation.PageQuery(), operation.Query("status", shape.Word("Which.", "all", "in_progress").Default("all"))),
 			Data:  shape.Object(shape.Req("enrolments", shape.List(enrolmentShape, "")), shape.Req("next", shape.NextCursor.OrNull()))}},

@@ -34,7 +34,7 @@ func (a *API) sessionOperations() group {
 			),
 			Data: session(shape.Opt("token", shape.Text("ses_3f9a7c2e5d1b8046_Zm9v…", "The session's token; absent where it is in a cookie.")),
 				shape.Opt("device_token", shape.Text("dev_Zm9v…", "To be sent with the next sign-in of this person: failures of others do not hold it up then. It is valid for a year, or until the password changes. Absent where it is in a cookie.")), csrf), Also: []int{429}}},
-		{a.getSession, operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Who is signed in", Data: session(csrf)}},
+		{a.getSession, operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Read the session", Data: session(csrf)}},
 		{a.signOut, operation.Operation{Method: "DELETE", Path: "/session", Permission: operation.SignedIn, ID: "signOut", Summary: "Sign out"}},
 		{a.changePassword, operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change one's password", About: "All other sessions of the person end.",
 			Body: shape.Object(shape.Req("current_password", shape.Text("correct horse battery", "").Bytes(0, 1024)), shape.Req("password", passwordShape("a longer battery staple", "The new one."))), Also: []int{429}}},

@@ -15,7 +15,7 @@ import (
 func (a *API) userOperations() group {
 	email := shape.Text("ann@example.com", "What the person signs in with.").Bytes(1, 512)
 	rest := []shape.Field{shape.Opt("name", shape.Text("Ann Lee", "").Bytes(0, 200)), shape.Opt("admin", shape.Boolean(false, "Only administrators of the system make others so."))}
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: users", Title: "Users", About: "People of the account. Nobody gives what they have not got, and nobody rises above who raises them."}, []route{
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: users", Title: "Users", About: "People of the account. A user can grant only permissions that they have."}, []route{
 		{a.listUsers, operation.Operation{Method: "GET", Path: "/users", Permission: "users:read", ID: "listUsers", Summary: "List users", About: "The oldest first.", Data: shape.List(userShape, ""), Paged: true}},
 		{a.createUser, operation.Operation{Method: "POST", Path: "/users", Permission: "users:write", ID: "createUser", Summary: "Add a user",
 			Body: shape.Object(append([]shape.Field{shape.Req("email", email), shape.Req("password", passwordShape("correct horse battery", "")), shape.Req("permissions", permissionsShape("What the person may do."))}, rest...)...), Data: userShape}},

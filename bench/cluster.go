@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -55,10 +54,7 @@ func clusterRun(ctx context.Context, s streams, args []string) (err error) {
 	}
 	o.Dir, o.Binary = t.dir, t.binary
 	report, err := cluster.Run(ctx, o)
-	if report == nil {
-		return t.close(err, nil)
-	}
-	return errors.Join(t.close(err, report), report.Print(s.out))
+	return finish(t, report, err)
 }
 
 // modesOf reads the names of modes; connections of 0 are the usual ones.

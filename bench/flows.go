@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/flows"
@@ -33,8 +32,5 @@ func flowsRun(ctx context.Context, s streams, args []string) (err error) {
 	}
 	o.Dir, o.Binary = t.dir, t.binary
 	report, err := flows.Run(ctx, o)
-	if report == nil {
-		return t.close(err, nil)
-	}
-	return errors.Join(t.close(err, report), report.Print(s.out))
+	return finish(t, report, err)
 }

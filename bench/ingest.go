@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -57,10 +56,7 @@ func ingest(ctx context.Context, s streams, args []string) error {
 		o.Binary = t.binary
 	}
 	report, err := contest.Run(ctx, o)
-	if report == nil {
-		return t.close(err, nil)
-	}
-	return errors.Join(t.close(err, report), report.Print(s.out))
+	return finish(t, report, err)
 }
 
 func orDefault(n, otherwise int) int {

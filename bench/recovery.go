@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"path/filepath"
 
 	"github.com/musterhq/muster/bench/internal/recovery"
@@ -25,8 +24,5 @@ func recoveryRun(ctx context.Context, s streams, args []string) error {
 	}
 	o.Dir, o.Binary, o.ServerArgs, o.Log = filepath.Join(t.dir, "server"), t.binary, t.serverArgs(), s.logf
 	report, err := recovery.Run(ctx, o)
-	if report == nil {
-		return t.close(err, nil)
-	}
-	return errors.Join(t.close(err, report), report.Print(s.out))
+	return finish(t, report, err)
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -75,6 +76,21 @@ func (t *trial) close(err error, report any) error {
 		return err
 	}
 	return errors.Join(err, writeJSON(t.json, report))
+}
+
+// report is what a command measured.
+type report[T any] interface {
+	*T
+	Print(io.Writer) error
+}
+
+// finish closes the trial and prints the report, if there is one: what was measured
+// before the error err is worth having.
+func finish[T any, R report[T]](t *trial, r R, err error) error {
+	if r == nil {
+		return t.close(err, nil)
+	}
+	return errors.Join(t.close(err, r), r.Print(t.streams.out))
 }
 
 // workDir makes a directory to work in, below the given one or the system's

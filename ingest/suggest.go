@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
 )
 
@@ -28,39 +29,7 @@ func suggestion(name string) string {
 	if field, ok := meant[plain]; ok {
 		return field
 	}
-	best, least := "", 3
-	for _, field := range eventFields {
-		// A name of few letters is not like another of which half are different.
-		if n := distance(strings.ToLower(name), field); n < least && 3*n <= len(field) {
-			best, least = field, n
-		}
-	}
-	return best
-}
-
-// distance is how many letters must be put in, taken out or changed to make b of a.
-func distance(a, b string) int {
-	const longest = 40
-	if len(a) > longest {
-		return longest
-	}
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return jsonform.Near(name, eventFields)
 }
 
 // UnknownField says that a name is not a field of an event, and which one was meant.

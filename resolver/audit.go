@@ -229,19 +229,7 @@ func (a *auditor) flush(ctx context.Context) error {
 }
 
 // checkpoint writes what changed to files, which frees its memory.
-func (a *auditor) checkpoint() error {
-	f := a.m.freeze()
-	w, err := a.ckpt.write(f, a.m.store.db, nil, nil)
-	if err != nil {
-		return err
-	}
-	a.m.thaw(w)
-	if err := errors.Join(a.ckpt.discardRuns(f.runs, w.runs), a.ckpt.discardSegments(f.segments, w.segments)); err != nil {
-		return err
-	}
-	_, err = a.ckpt.prune(-1)
-	return err
-}
+func (a *auditor) checkpoint() error { return a.ckpt.moveOn(a.m, nil) }
 
 // linkOrCopy copies files to another file system instead of linking them.
 type linkOrCopy struct{ vfs.FS }

@@ -221,6 +221,23 @@ func (c *checkpoints) prepare() error {
 	return errors.Join(syncDir(c.fs, c.dir), c.fs.RemoveAll(c.path(dirLive)))
 }
 
+// moveOn writes a checkpoint of a machine that serves no requests, which frees the memory of
+// what changed, and prunes those before. feed has the rows that are not stored yet, nil
+// for none.
+func (c *checkpoints) moveOn(m *Machine, feed *feed) error {
+	f := m.freeze()
+	w, err := c.write(f, m.store.db, feed, nil)
+	if err != nil {
+		return err
+	}
+	m.thaw(w)
+	if err := errors.Join(c.discardRuns(f.runs, w.runs), c.discardSegments(f.segments, w.segments)); err != nil {
+		return err
+	}
+	_, err = c.prune(-1)
+	return err
+}
+
 // write makes the checkpoint durable. Called by one goroutine.
 // Without rests it is written as fast as that goes. After an error it has removed
 // what it made, and may be called again.

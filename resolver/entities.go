@@ -233,6 +233,9 @@ func (a *account) touch(t *EventType) {
 	}
 }
 
+// APIKeyPrefix begins every API key.
+const APIKeyPrefix = "svc_live_"
+
 // AppID is an account's public identifier on Surface B.
 func AppID(account uint64) string { return fmt.Sprintf("app_%016x", account) }
 

@@ -42,7 +42,7 @@ func (p *naiveProfile) drop(k IdentityKind, norm string) {
 	delete(p.shared, norm)
 }
 
-// has tells whether a value is among the identifiers, however it is written.
+// has reports whether a value is among the identifiers, however it is written.
 func (p *naiveProfile) has(k IdentityKind, norm string) bool {
 	return slices.ContainsFunc(p.idents[k], func(v string) bool { return k.String()+"\x00"+normal(k, v) == norm })
 }
@@ -179,7 +179,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	return winner, EventAccepted
 }
 
-// isNone tells whether a value identifies nobody.
+// isNone reports whether a value is not an identifier.
 func (n *naive) isNone(k IdentityKind, raw string) bool {
 	return slices.Contains(n.settings.Placeholders, strings.ToLower(strings.TrimSpace(raw))) || normal(k, raw) == ""
 }

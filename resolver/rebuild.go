@@ -266,19 +266,7 @@ func (b *rebuild) store(ctx context.Context) error {
 
 // checkpoint writes what changed to the machine's files, which frees its memory,
 // and leaves a state to go on from.
-func (b *rebuild) checkpoint() error {
-	f := b.m.freeze()
-	w, err := b.ckpt.write(f, b.m.store.db, b.p.feed, nil)
-	if err != nil {
-		return err
-	}
-	b.m.thaw(w)
-	if err := errors.Join(b.ckpt.discardRuns(f.runs, w.runs), b.ckpt.discardSegments(f.segments, w.segments)); err != nil {
-		return err
-	}
-	_, err = b.ckpt.prune(-1)
-	return err
-}
+func (b *rebuild) checkpoint() error { return b.ckpt.moveOn(b.m, b.p.feed) }
 
 // gap tells the feed when history has lost its rows once more.
 func (b *rebuild) gap(err error) error {

@@ -124,7 +124,7 @@ func (p *NaiveProfile) Facts() *Facts {
 	return f
 }
 
-// Naive tells whether the profile is a member at atMs, by scanning all its
+// Naive reports whether the profile is a member at atMs, by scanning all its
 // events for every activity. refs finds the segments the definition refers to;
 // nobody is a member of one that is not found, or that leads back to itself.
 func (n *Node) Naive(p *NaiveProfile, atMs int64, refs func(segmentID string) (*Node, bool)) bool {

@@ -70,7 +70,7 @@ type Fields struct {
 	PushDevices []string
 }
 
-// Match tells whether the condition holds for a profile at atMs. It does not
+// Match reports whether the condition holds for a profile at atMs. It does not
 // allocate for identifiers of up to 128 bytes.
 func (a *Attribute) Match(f *Facts, atMs int64) bool {
 	p := &a.Predicate
@@ -140,7 +140,7 @@ func (a *Attribute) match(op Op, facts *Facts, atMs int64) bool {
 	return p.matchAny(op, raw, atMs)
 }
 
-// Match tells whether the condition holds for what a profile has said of the
+// Match reports whether the condition holds for what a profile has said of the
 // channel. No record is never_subscribed.
 func (c *Consent) Match(f *Facts) bool {
 	have := f.consentOf(c.Channel)

@@ -17,7 +17,7 @@ var contactShape = shape.Named("Contact", shape.Object(
 		shape.Req("status", shape.Word("", "subscribed", "unsubscribed", "never_subscribed")),
 		shape.Req("source", shape.Text("manual", "Where the consent comes from.").OrNull()),
 	).Says("Consent to SMS.")),
-	shape.Req("status", shape.ContactStatus("Status on the channel email; null for somebody who never subscribed.").OrNull()),
+	shape.Req("status", shape.ContactStatus("Status on the channel email; null for a contact that never subscribed.").OrNull()),
 	shape.Req("engagement_score", shape.Count(20, "5 for each open and 15 for each click, halved for every 30 days since the last.").With("maximum", 100)),
 	shape.Req("lists", shape.List(shape.ListID(""), "Lists that the contact is on.")),
 	shape.Req("geo", shape.Geo("")),

@@ -30,7 +30,7 @@ func (a *API) contactOperations() group {
 		{a.getContact, operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
 			Data: contactShape, Fails: []string{"There is no contact with this id"}}},
 		{a.updateContact, operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
-			About: "What is given is changed: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges nobody: an identifier of somebody else is refused.",
+			About: "What is given is changed: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges no profiles: an identifier of another contact is refused.",
 			Body: shape.Object(append(shapes.ContactFields(),
 				shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...),
 			Data: contactShape, Fails: []string{"phone: another contact has this value"}}},

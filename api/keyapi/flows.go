@@ -19,7 +19,7 @@ func (a *API) flowOperations() group {
 			About: "The body has the status and nothing else: any other field is refused, and nothing changes.", Body: shapes.FlowStatus(), Data: shapes.Flow,
 			Fails: []string{"name must not be given: this call changes nothing but the status; to change what a flow does, duplicate it, change the copy and publish that"}}},
 		{changeFlow(resolver.CommandFlowPause), operation.Operation{Method: "POST", Path: "/custom-flows/{id}/pause", Permission: "flows:write", ID: "pauseFlow", Summary: "Pause a flow",
-			About: "Nobody is enrolled and nothing advances; who is in it stays where he is. A flow that is paused stays as it is.", Data: shapes.Flow, Fails: []string{"the flow is a draft; only a flow that was published can be paused"}}},
+			About: "No profile is enrolled and no enrolment advances; each stays at its step. A flow that is paused stays as it is.", Data: shapes.Flow, Fails: []string{"the flow is a draft; only a flow that was published can be paused"}}},
 		{changeFlow(resolver.CommandFlowResume), operation.Operation{Method: "POST", Path: "/custom-flows/{id}/resume", Permission: "flows:write", ID: "resumeFlow", Summary: "Resume a flow",
 			About: "People go on where they stopped. Refused while the flow lacks something, which the message lists, or while the account has no e-mail credits. A flow that is live stays as it is.", Data: shapes.Flow,
 			Fails: []string{"the flow is not complete: steps[1] (welcome): sender cannot be used: the domain shop.example is not verified; add it to the sender domains and publish its DNS records",

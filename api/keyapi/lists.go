@@ -10,7 +10,7 @@ import (
 )
 
 func (a *API) listOperations() group {
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Lists", Title: "Lists", About: "A list is static: who was put on it is on it."}, []route{
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Lists", Title: "Lists", About: "A list is static: it has the contacts that were added to it."}, []route{
 		{a.createList, operation.Operation{Method: "POST", Path: "/lists", Permission: "lists:write", ID: "createList", Summary: "Create a list", About: "An account has at most 10,000 lists.",
 			Body: shapes.ListBody(true), Data: shapes.List, Fails: []string{"name Field required"}}},
 		{a.lists, operation.Operation{Method: "GET", Path: "/lists", Permission: "lists:read", ID: "listLists", Summary: "List lists", About: "The oldest first.", Data: shape.List(shapes.List, ""), Paged: true}},

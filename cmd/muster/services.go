@@ -80,7 +80,7 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 		if err != nil {
 			return c, err
 		}
-		if c.publicURL == "" && !isLoopback(host) {
+		if c.publicURL == "" && !email.IsLoopback(host) {
 			return c, wrongUsage("--smtp %s sends to people on other machines, and --public-url is missing: the links of their messages would lead to the address listened on. Set it to the URL under which they reach this service, such as https://mail.example.com", *relay)
 		}
 		c.smtp = email.Options{Host: host, Username: *user, Password: *password, TLS: email.TLSMode(*mode), Connections: *connections, BounceDomain: *bounces}
@@ -95,12 +95,6 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 		sender.Close()
 		return c, nil
 	}
-}
-
-// isLoopback reports whether a host is this machine, by its name alone.
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
 // dnsAt asks one DNS server.

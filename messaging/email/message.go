@@ -107,7 +107,7 @@ func (m *Message) Validate() error {
 		return fmt.Errorf("body has %d bytes, at most %d are allowed", n, MaxMessage/2)
 	}
 	if m.Unsubscribe.URL != "" {
-		if u, err := url.Parse(m.Unsubscribe.URL); err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && isLoopback(u.Hostname())) || len(m.Unsubscribe.URL) > 900 || strings.ContainsFunc(m.Unsubscribe.URL, notInURL) {
+		if u, err := url.Parse(m.Unsubscribe.URL); err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && IsLoopback(u.Hostname())) || len(m.Unsubscribe.URL) > 900 || strings.ContainsFunc(m.Unsubscribe.URL, notInURL) {
 			return errors.New("unsubscribe url must be an absolute https URL of at most 900 bytes in ASCII (http on this machine only): one-click unsubscribing requires it")
 		}
 	}
@@ -139,8 +139,9 @@ func (m *Message) Validate() error {
 	return nil
 }
 
-// isLoopback tells whether a host is this machine.
-func isLoopback(host string) bool {
+// IsLoopback reports whether a host, a name or an IP address, is this machine by its
+// form alone: nothing is looked up.
+func IsLoopback(host string) bool {
 	if a, err := netip.ParseAddr(host); err == nil {
 		return a.Unmap().IsLoopback()
 	}

@@ -27,7 +27,7 @@ func Status(body []byte) (string, error) {
 	return jsonform.OneOf(o, "status", []string{resolver.FlowPaused, resolver.FlowLive})
 }
 
-// Trigger reads who is to be enrolled in a flow, and with what. Fields that it does
+// Trigger reads the contact to enrol in a flow, and the data of the enrolment. Fields that it does
 // not know are passed over.
 func Trigger(flow string, body []byte) (t resolver.FlowTrigger, err error) {
 	t.ID = flow

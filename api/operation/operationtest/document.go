@@ -270,7 +270,7 @@ func asList(v any) []any {
 	return l
 }
 
-// Succeeds tells whether an answer is a success in the form of its surface.
+// Succeeds reports whether an answer is a success in the form of its surface.
 func Succeeds(status int, contentType string, body []byte) bool {
 	if status >= 400 {
 		return false

@@ -40,11 +40,7 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
-	target, err := s.Credentials.Target(m.Batch > 0)
-	if err != nil {
-		return nil, err
-	}
-	fleet, err := loader.NewFleet(target, o.spec(m), m.Connections)
+	fleet, err := s.Credentials.Fleet(o.spec(m), m.Connections)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ func (c *client) run(ctx context.Context) error {
 	return nil
 }
 
-// send tells whether the event was acknowledged.
+// send sends the event once. It reports whether it was acknowledged.
 func (c *client) send(request []byte) (bool, error) {
 	var err error
 	if c.conn == nil {

@@ -25,7 +25,7 @@ const (
 	fillBatch, fillConnections = 100, 16
 	// between kills the clients send for this long.
 	between = 3 * time.Second
-	// look is how often it is looked whether clients were acknowledged.
+	// look is the time between two looks at whether clients were acknowledged.
 	look       = 2 * time.Millisecond
 	eventBytes = 320
 )
@@ -161,11 +161,7 @@ func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, er
 	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
-	target, err := s.Credentials.Target(true)
-	if err != nil {
-		return nil, err
-	}
-	fleet, err := loader.NewFleet(target, o.spec(fillBatch), fillConnections)
+	fleet, err := s.Credentials.Fleet(o.spec(fillBatch), fillConnections)
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/payload"
 )
 
 // Credentials is the file a new server writes.
@@ -78,6 +79,15 @@ func (c Credentials) Target(batch bool) (loader.Target, error) {
 		Address: u.Host, Path: path, Expect: loader.ExpectOutcome,
 		Header: [][2]string{{"X-App-Id", c.AppID}, {"X-App-Secret", c.AppSecret}},
 	}, nil
+}
+
+// Fleet prepares connections that send what spec says.
+func (c Credentials) Fleet(spec payload.Spec, connections int) (*loader.Fleet, error) {
+	target, err := c.Target(spec.Batch > 0)
+	if err != nil {
+		return nil, err
+	}
+	return loader.NewFleet(target, spec, connections)
 }
 
 // At returns the credentials with the addresses of another node, http://HOST:PORT.

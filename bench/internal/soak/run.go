@@ -53,11 +53,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
-	target, err := s.Credentials.Target(o.Batch > 0)
-	if err != nil {
-		return nil, err
-	}
-	fleet, err := loader.NewFleet(target, o.spec(), o.Connections)
+	fleet, err := s.Credentials.Fleet(o.spec(), o.Connections)
 	if err != nil {
 		return nil, err
 	}
