@@ -18,7 +18,7 @@ func (a *API) settingsOperations() group {
 			shape.Req("identifier_cap", shape.Integer(50, "Identifiers a profile may hold.").Between(1, 500)),
 			shape.Req("idempotency_hours", shape.Integer(72, "How long an idempotency key holds, in hours.").Between(72, 2160)),
 			shape.Req("double_opt_in", shape.Boolean(false, "Who subscribes to e-mail must confirm it first.")),
-			shape.Req("require_opt_in", shape.Boolean(false, "Campaigns go to subscribers only, not also to who never said yes or no.")),
+			shape.Req("require_opt_in", shape.Boolean(true, "Campaigns and e-mails of flows go to subscribers only, not also to people who never said yes or no, such as those known from events alone. New companies have true.")),
 			shape.Req("surface_c_per_minute", shape.Integer(600, "Requests of a key under `/v1` in any 60 seconds. Only administrators of the system raise it.").Between(1, 1000000)),
 			shape.Opt("ignore_unknown_event_fields", shape.Boolean(false, "Events may have top-level fields that are not known; else they are refused.")),
 			shape.Opt("max_event_age_hours", shape.Integer(720, "How old the timestamp of an event may be, in hours.").Between(0, 87840)),

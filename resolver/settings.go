@@ -23,8 +23,8 @@ type Settings struct {
 	// ConfirmTemplateID is the template of the message that asks for it; without
 	// one the service has its own words.
 	ConfirmTemplateID string `json:"confirm_template_id,omitempty"`
-	// RequireOptIn says that campaigns go to subscribers only, not also to those
-	// who never said yes or no.
+	// RequireOptIn says that campaigns and e-mails of flows go to subscribers only, not
+	// also to those who never said yes or no.
 	RequireOptIn bool `json:"require_opt_in"`
 	// SurfaceCPerMinute is how many requests of Surface C an API key may make
 	// in any 60 seconds.
@@ -40,7 +40,8 @@ type Settings struct {
 	FlowEventAgeHours int `json:"flow_event_age_hours,omitempty"`
 }
 
-// DefaultSettings are written into the record that makes an account.
+// DefaultSettings are written into the record that makes an account, so accounts keep
+// those they were made with.
 func DefaultSettings() Settings {
 	return Settings{
 		Placeholders: []string{
@@ -50,6 +51,7 @@ func DefaultSettings() Settings {
 		},
 		IdentifierCap:     50,
 		IdempotencyHours:  72,
+		RequireOptIn:      true,
 		SurfaceCPerMinute: defaultSurfaceCPerMinute,
 	}
 }

@@ -23,14 +23,15 @@ func campaignFieldsShape(create bool) []shape.Field {
 		shape.Opt("link", shape.Text("https://example.com/sale", "What a push message opens.")),
 		shape.Opt("template_id", shape.TemplateID("Template to be sent in place of the body.")),
 		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists it goes to. With `segment_ids` at most 1,000.").Entries(0, 1000)),
-		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments it goes to. Neither lists nor segments: all contacts.").Entries(0, 1000)),
+		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments it goes to. Without lists and segments the send must name its audience.").Entries(0, 1000)),
 	)
 }
 
 func sendFieldsShape() []shape.Field {
 	return []shape.Field{
-		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists to send to, an array even for one. With neither lists nor segments it is the campaign's own audience.").Entries(0, 1000)),
+		shape.Opt("list_id", shape.List(shape.ListID(""), "Lists to send to, an array even for one. Without lists and segments it is the campaign's own audience; a send without any audience is refused.").Entries(0, 1000)),
 		shape.Opt("segment_ids", shape.List(shape.SegmentID(""), "Segments to send to, an array even for one.").Entries(0, 1000)),
+		shape.Opt("all_contacts", shape.Boolean(false, "Sends to all contacts, instead of lists and segments.").Default(false)),
 		shape.Opt("template_source", shape.Word("Where the template comes from: LIST is a saved template, DRAFT a draft of the builder. Left out, the campaign's own body or template.", "LIST", "DRAFT")),
 		shape.Opt("template_id", shape.TemplateID("The template; left out, the campaign's.")),
 		shape.Opt("batch_size", shape.Integer(100, "Messages in a batch.").Between(1, 1000).Default(100)),

@@ -30,7 +30,7 @@ const sendTimeout = 12 * time.Hour
 
 func (a *API) campaignOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
-		About: "A campaign is one message to many. It goes to each person once, and never to who unsubscribed, bounced, complained, is suppressed or has not confirmed."}, []route{
+		About: "A campaign is one message to many. It goes to each person once, and never to people who unsubscribed, bounced, complained, are suppressed or have not confirmed. Unless the setting `require_opt_in` was turned off, e-mail goes only to people who subscribed."}, []route{
 		{a.createCampaign, operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
 			About: "With channel 2, `type` and `date` are required. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
 			Body:  shape.Object(campaignFieldsShape(true)...), Data: shapes.Campaign,
@@ -42,9 +42,9 @@ func (a *API) campaignOperations() group {
 		{a.deleteCampaign, operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
 		{a.sendCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
-			About: "It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
+			About: "A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
-			Body: shape.Object(sendFieldsShape()...), Optional: true, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "sender: example.org is not a verified domain of this account"}}},
+			Body: shape.Object(sendFieldsShape()...), Optional: true, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
 		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "How a campaign went", Data: campaignStatsShape,
 			Fails: []string{"There is no campaign with this id"}}},
 		{a.campaignActivity, operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "What each recipient did",
@@ -212,6 +212,7 @@ func (a *API) listCampaigns(c *call) (any, error) {
 type sendFields struct {
 	ListID              []string        `json:"list_id"`
 	SegmentIDs          []string        `json:"segment_ids"`
+	AllContacts         bool            `json:"all_contacts"`
 	TemplateSource      json.RawMessage `json:"template_source"`
 	TemplateID          string          `json:"template_id"`
 	BatchSize           json.RawMessage `json:"batch_size"`
@@ -232,12 +233,8 @@ func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "
 // start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err error) {
 	s = resolver.CampaignStart{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay}
-	if f.ListID == nil && f.SegmentIDs == nil {
-		// The campaign's own audience; one that has none goes to all contacts.
-		s.ListIDs, s.SegmentIDs = x.ListIDs, x.SegmentIDs
-		s.Everybody = len(x.ListIDs)+len(x.SegmentIDs) == 0
-	} else if len(f.ListID)+len(f.SegmentIDs) == 0 {
-		return s, Fail("list_id or segment_ids should name at least one list or segment; leave both out to use the campaign's own audience")
+	if err = f.audience(x, &s); err != nil {
+		return s, err
 	}
 	if s.TemplateSource, _, err = word("template_source", f.TemplateSource, resolver.TemplateList, resolver.TemplateDraft); err != nil {
 		return s, err
@@ -261,7 +258,28 @@ func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err 
 		}
 		s.DelayMs = int64(math.Round(d * 1000))
 	}
+	if !s.Everybody && len(s.ListIDs)+len(s.SegmentIDs) == 0 {
+		// A name that was mistyped or forgotten must not reach everybody.
+		return s, Fail("list_id Field required: the campaign has no audience; name lists (list_id) or segments (segment_ids) here or in the campaign, or send with \"all_contacts\": true")
+	}
 	return s, nil
+}
+
+// audience is whom a send goes to: whom it names, or else the campaign's own audience,
+// which may be empty.
+func (f *sendFields) audience(x *resolver.Campaign, s *resolver.CampaignStart) error {
+	named := len(f.ListID)+len(f.SegmentIDs) > 0
+	switch {
+	case f.AllContacts && named:
+		return Fail("all_contacts Input should be left out where list_id or segment_ids names the audience")
+	case f.AllContacts:
+		s.ListIDs, s.SegmentIDs, s.Everybody = nil, nil, true
+	case !named && (f.ListID != nil || f.SegmentIDs != nil):
+		return Fail("list_id or segment_ids should name at least one list or segment; leave both out to use the campaign's own audience")
+	case !named:
+		s.ListIDs, s.SegmentIDs = x.ListIDs, x.SegmentIDs
+	}
+	return nil
 }
 
 // content is what a campaign sends: its own texts, or those of the template.

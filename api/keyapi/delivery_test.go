@@ -329,7 +329,7 @@ func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 		t.Helper()
 		var c record.Campaign
 		x.call("success", "POST", "/campaign", `{"name":"n","subject":"Hi {{first_name}}","body":"Dear {{first_name | default: \"you\"}}","date":"2026-01-01",`+fields+`}`, &c)
-		x.call("success", "POST", "/campaign/"+c.ID+"/send", nil, &out)
+		x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, &out)
 		return out
 	}
 	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: ada, Channel: "im", Status: "subscribed"})))
@@ -372,7 +372,89 @@ func TestPaceOfASendIsRefusedByItsField(t *testing.T) {
 			}
 		}
 	}
-	x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"batch_size":null,"delay_between_batches":null}`, nil)
+	x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"batch_size":null,"delay_between_batches":null,"all_contacts":true}`, nil)
+}
+
+// TestSendWithoutAudienceIsRefused: what a forgotten or mistyped field leaves out must not
+// reach everybody.
+func TestSendWithoutAudienceIsRefused(t *testing.T) {
+	x := newSending(t)
+	x.contact(`{"email":"ada@x.io"}`)
+	var list, c struct {
+		ID string `json:"_id"`
+	}
+	x.call("success", "POST", "/lists", `{"name":"News"}`, &list)
+	x.call("success", "POST", "/campaign", `{"name":"n","channel":1,"subject":"s","body":"b"}`, &c)
+	for body, want := range map[string]string{
+		``:                                 "list_id Field required: the campaign has no audience",
+		`{}`:                               "list_id Field required: the campaign has no audience",
+		`{"list_id":null}`:                 "list_id Field required: the campaign has no audience",
+		`{"all_contacts":false}`:           "list_id Field required: the campaign has no audience",
+		`{"list_id":[]}`:                   "list_id or segment_ids should name at least one",
+		`{"list_ids":["` + list.ID + `"]}`: "list_ids is not a field of this call. Did you mean list_id?",
+		`{"segment_id":["seg_1"]}`:         "segment_id is not a field of this call. Did you mean segment_ids?",
+		`{"list_id":["` + list.ID + `"],"all_contacts":true}`: "all_contacts Input should be left out",
+	} {
+		for _, call := range []string{"/send", "/ab-test/start"} {
+			if body == "" && call != "/send" {
+				continue // a test needs a body
+			}
+			if m := x.call("failure", "POST", "/campaign/"+c.ID+call, body, nil); !strings.HasPrefix(m, want) {
+				t.Errorf("%s with %s: %s", call, body, m)
+			}
+		}
+	}
+	for body, want := range map[string]string{
+		`{"name":"n","channel":1,"list_ids":["` + list.ID + `"]}`: "list_ids is not a field of this call. Did you mean list_id?",
+		`{"name":"n","channel":1,"segment_id":["seg_1"]}`:         "segment_id is not a field of this call. Did you mean segment_ids?",
+	} {
+		if m := x.call("failure", "POST", "/campaign", body, nil); m != want {
+			t.Errorf("%s: %s", body, m)
+		}
+	}
+	if m := x.call("failure", "POST", "/push/send", `{"title":"t","segmentID":"seg_1"}`, nil); m != "segmentID is not a field of this call. Did you mean segmentId?" {
+		t.Error(m)
+	}
+	if got := x.captured("email"); len(got) != 0 {
+		t.Errorf("captured %+v", got)
+	}
+	// The campaign's own audience will do, and all contacts when that is said.
+	var out sendResult
+	x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, &out)
+	if out.EmailsSent != 1 {
+		t.Errorf("%+v", out)
+	}
+	x.call("success", "POST", "/lists/"+list.ID+"/contacts", `{"email":"bob@x.io"}`, nil)
+	x.call("success", "PATCH", "/campaign/"+c.ID, `{"list_id":["`+list.ID+`"]}`, nil)
+	if x.call("success", "POST", "/campaign/"+c.ID+"/send", ``, &out); out.EmailsSent != 1 || out.TotalMembers != 1 {
+		t.Errorf("%+v", out)
+	}
+}
+
+// TestOnlySubscribersGetCampaigns: people whom events made have said nothing, so in a new
+// company no campaign reaches them, whatever list or segment they are in.
+func TestOnlySubscribersGetCampaigns(t *testing.T) {
+	x := newSending(t)
+	x.contact(`{"email":"subscribed@x.io"}`)
+	for i := range 6 {
+		res, b := x.with(x.creds.APIKey, "POST", "/v1/events", fmt.Sprintf(`{"email":"visitor%d@x.io","event":"page_viewed"}`, i))
+		if res.StatusCode != 200 {
+			t.Fatal(b)
+		}
+	}
+	var seg, c struct {
+		ID string `json:"_id"`
+	}
+	x.console1("POST", "/segments", `{"name":"All of them","definition":{"match":"all","conditions":[{"kind":"attribute","field":"email","op":"exists"}]}}`, &seg)
+	waitLive(t, x.service, seg.ID)
+	x.call("success", "POST", "/campaign", `{"name":"n","channel":1,"subject":"s","body":"b"}`, &c)
+	var out sendResult
+	x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"segment_ids":["`+seg.ID+`"]}`, &out)
+	var stats campaignStats
+	x.call("success", "GET", "/campaign/"+c.ID+"/stats", nil, &stats)
+	if out.TotalMembers != 7 || out.EmailsSent != 1 || stats.Skipped["not subscribed"] != 6 || len(x.captured("email")) != 1 {
+		t.Errorf("%+v, skipped %v", out, stats.Skipped)
+	}
 }
 
 // TestStopDoesNotInviteToSendTwice: whoever waits for the end of what is being sent

@@ -117,7 +117,7 @@ var examples = map[string][]example{
 		{target: "/api/v1/campaign/«campaign»/ab-test/start", body: `{` + variants + `}`},
 		{target: "/api/v1/campaign/‹campaign›/ab-test/start", body: `{"list_id":["«list»"],` + variants + `}`},
 		{target: "/api/v1/campaign/‹campaign›/ab-test/start", body: `{"segment_ids":["«segment»"],` + variants + `}`},
-		{target: "/api/v1/campaign/‹campaign›/ab-test/start", body: `{"template_source":"LIST","template_id":"«template»",` + variants + `}`},
+		{target: "/api/v1/campaign/‹campaign›/ab-test/start", body: `{"all_contacts":true,"template_source":"LIST","template_id":"«template»",` + variants + `}`},
 	},
 	"GET /api/v1/push/segments": {{target: "/api/v1/push/segments?limit=1&cursor=«cursor:/api/v1/push/segments»"}},
 	"POST /api/v1/push/send": {

@@ -70,6 +70,8 @@ func sendPart() part {
 			e := x.mail("own")
 			x.contact(obj{"email": e})
 			id := x.campaign(obj{"subject": "Own subject", "body": "<p>Own body</p>"})
+			x.a("POST", "/campaign/"+id+"/send", nil).fails("the campaign has no audience")
+			x.a("PATCH", "/campaign/"+id, obj{"list_id": []string{x.list(e)}}).success()
 			x.a("POST", "/campaign/"+id+"/send", nil).success().eq("data.total_members", 1).eq("data.emails_sent", 1)
 			if got := x.relay.to(e); len(got) != 1 || got[0].subject != "Own subject" || !strings.Contains(got[0].html, "Own body") {
 				c.Errorf("came %+v", got)
@@ -165,7 +167,7 @@ func sendPart() part {
 			x.a("POST", "/contacts/"+id+"/devices", obj{"kind": "fcm", "address": "token-1234567890-ghijkl"}).success()
 			for kind, channel := range map[int]string{2: "sms", 3: "im", 4: "push"} {
 				campaign := x.campaign(obj{"type": kind, "subject": "Hi {{first_name}}", "body": "To {{first_name}} by " + channel})
-				x.a("POST", "/campaign/"+campaign+"/send", obj{}).success().eq("data.total_members", 1).eq("data.emails_sent", 1)
+				x.a("POST", "/campaign/"+campaign+"/send", obj{"all_contacts": true}).success().eq("data.total_members", 1).eq("data.emails_sent", 1)
 				x.console("GET", "/outbox?channel="+channel, nil).http(200).length("data", 1).eq("data.0.body", "To Ada by "+channel)
 			}
 		}},
