@@ -19,11 +19,13 @@ func (a *API) templateOperations() group {
 			shape.Opt("subject", shape.Text("Your order {{order}}", "").Bytes(0, 998)),
 			shape.Opt("html", shape.Text("<p>Hello {{first_name}}</p>", "HTML of an e-mail. With `text` at most 1 MiB.")),
 			shape.Opt("text", shape.Text("Hello {{first_name}}", "Plain text; left out, it is made of the HTML.")),
+			shape.Opt("transactional", shape.Boolean(true, "Marks a message that people expect who have unsubscribed, too, such as a receipt or a new password. `POST /v1/email/send` refuses to send other templates to people who have unsubscribed. Campaigns and flows are marketing whatever their template.").Default(false)),
 		)
 	}
 	template := shape.Named("Template", shape.Object(
 		shape.Req("_id", shape.TemplateID("")), shape.Req("name", shape.Text("Order confirmation", "")), shape.Req("source", shape.Word("", "LIST", "DRAFT")),
 		shape.Req("subject", shape.Text("Your order {{order}}", "")), shape.Opt("html", shape.Text("<p>Hello {{first_name}}</p>", "Not in lists of templates.")), shape.Opt("text", shape.Text("Hello {{first_name}}", "Not in lists of templates.")),
+		shape.Req("transactional", shape.Boolean(true, "Whether `POST /v1/email/send` sends it to people who have unsubscribed, too.")),
 		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")),
 	))
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: templates", Title: "Templates", About: "Texts that are sent more than once."}, []route{
@@ -37,18 +39,20 @@ func (a *API) templateOperations() group {
 
 // template is a template as it is answered.
 type template struct {
-	ID        string  `json:"_id"`
-	Name      string  `json:"name"`
-	Source    string  `json:"source"` // LIST or DRAFT
-	Subject   string  `json:"subject"`
-	HTML      *string `json:"html,omitempty"` // not in lists, nor is the text
-	Text      *string `json:"text,omitempty"`
-	CreatedAt string  `json:"created_at"`
-	UpdatedAt string  `json:"updated_at"`
+	ID      string  `json:"_id"`
+	Name    string  `json:"name"`
+	Source  string  `json:"source"` // LIST or DRAFT
+	Subject string  `json:"subject"`
+	HTML    *string `json:"html,omitempty"` // not in lists, nor is the text
+	Text    *string `json:"text,omitempty"`
+	// Transactional templates go to people who have unsubscribed, too.
+	Transactional bool   `json:"transactional"`
+	CreatedAt     string `json:"created_at"`
+	UpdatedAt     string `json:"updated_at"`
 }
 
 func newTemplate(_ *resolver.View, t *resolver.Template) template {
-	return template{ID: t.ID, Name: t.Name, Source: t.Source, Subject: t.Subject, CreatedAt: record.Time(t.CreatedMs), UpdatedAt: record.Time(t.UpdatedMs)}
+	return template{ID: t.ID, Name: t.Name, Source: t.Source, Subject: t.Subject, Transactional: t.Transactional, CreatedAt: record.Time(t.CreatedMs), UpdatedAt: record.Time(t.UpdatedMs)}
 }
 
 // wholeTemplate is a template with the texts that it comes with.
@@ -86,6 +90,8 @@ func (a *API) saveTemplate(c *call) (any, error) {
 		Subject string `json:"subject"`
 		HTML    string `json:"html"`
 		Text    string `json:"text"`
+
+		Transactional bool `json:"transactional"`
 	}{Source: resolver.TemplateList}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
@@ -97,7 +103,7 @@ func (a *API) saveTemplate(c *call) (any, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	err := a.command(c, resolver.CommandTemplateSave, resolver.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text}, &t)
+	err := a.command(c, resolver.CommandTemplateSave, resolver.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}, &t)
 	if err != nil {
 		return nil, err
 	}

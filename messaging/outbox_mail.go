@@ -182,6 +182,9 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 			case !ok:
 				return errors.New("the template was deleted before the message went out")
 			}
+			if !in.Advertising && !in.Confirm && !t.Transactional && p.Consent(mediumEmail).Status == "unsubscribed" {
+				return errBarred(resolver.UnsubscribedReason)
+			}
 			content = resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
 		} else if !in.Confirm {
 			content = resolver.CampaignContent{HTML: in.HTML, Text: in.Text}

@@ -276,6 +276,38 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 	})
 }
 
+// TestUnsubscribedBeforeItGoesOut: who unsubscribes while a message waits does not get it,
+// unless its template is transactional, and its credit is given back.
+func TestUnsubscribedBeforeItGoesOut(t *testing.T) {
+	w := newWorld(t)
+	var mu sync.Mutex
+	var to []string
+	marketing := w.template("<p>Hello")
+	var receipt resolver.Template
+	ok(t, json.Unmarshal(w.must(resolver.CommandTemplateSave, resolver.Template{Name: "r", Source: resolver.TemplateList, Subject: "Receipt", HTML: "<p>Paid", Transactional: true}), &receipt))
+	var ada struct{ ID string }
+	ok(t, json.Unmarshal(w.must(resolver.CommandContactCreate, resolver.ContactCreate{Email: "ada@x.io"}), &ada))
+	w.send("ada@x.io", marketing)
+	w.send("ada@x.io", receipt.ID)
+	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: ada.ID, Channel: "email", Status: "unsubscribed"})
+	var before int64
+	ok(t, w.node.Read(t.Context(), w.account, func(v *resolver.View) error { before = credits(v); return nil }))
+	defer w.outbox(messaging.MailerFunc(func(m *email.Message) outcome.Result {
+		mu.Lock()
+		defer mu.Unlock()
+		to = append(to, m.Subject)
+		return outcome.New(outcome.Accepted, "250", "ok")
+	}))()
+	w.until("both are on record", func(v *resolver.View) bool {
+		return v.OutboxSize() == 0 && count(v, "email_sent") == 1 && count(v, "email_failed") == 1 && credits(v) == before+1
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if len(to) != 1 || to[0] != "Receipt" {
+		t.Errorf("sent: %v", to)
+	}
+}
+
 // TestR1OutboxMailIsRepeatedAfterACrash: what was handed over but is not on
 // record is handed over again, under the same id, and nothing else is.
 func TestR1OutboxMailIsRepeatedAfterACrash(t *testing.T) {

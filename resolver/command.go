@@ -149,6 +149,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandEngagement:     handle((*Machine).recordEngagement),
 
 	CommandEmailSend:     handle((*Machine).sendEmail),
+	commandEmailSend1:    handle((*Machine).sendEmail),
 	CommandOutboxDone:    handle((*Machine).doneOutbox),
 	CommandOutboxClaim:   handle((*Machine).claimOutbox),
 	CommandWebhookCreate: handle((*Machine).createWebhook),

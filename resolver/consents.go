@@ -130,6 +130,12 @@ func (d *document) subscribed(channel byte) bool {
 	return c != nil && c.status == consentSubscribed
 }
 
+// unsubscribed reports whether the person has withdrawn a channel's consent.
+func (d *document) unsubscribed(channel byte) bool {
+	c := d.consentOf(channel)
+	return c != nil && c.status == consentUnsubscribed
+}
+
 // assumed tells whether a subscription was not said but assumed, see
 // [Machine.assume].
 func (c *consentState) assumed() bool {

@@ -40,7 +40,7 @@ func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
 	} {
 		for _, most := range []int{flowEnrolments, 1} { // enrolments of a record
 			t.Run(fmt.Sprint(c.trigger, most), func(t *testing.T) {
-				r := newRecorder(t, DefaultSettings())
+				r := newRecorder(t, withoutOptIn())
 				r.m.flowEnrolments = most
 				seg := r.segment(proPlan)
 				if c.trigger == "segment_exited" {
@@ -64,7 +64,7 @@ func TestF1WhoEntersWithTheLastCreditEnrolsAtTheTopUp(t *testing.T) {
 // TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol: who entered with the last credit is
 // like who entered during the pause.
 func TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	seg := r.segment(proPlan)
 	r.flow(mailOn("segment_entered", seg))
 	second := r.flow(mailOn("segment_entered", seg))
@@ -82,7 +82,7 @@ func TestF1WhoLeavesBeforeTheTopUpDoesNotEnrol(t *testing.T) {
 func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
 	for _, most := range []int{flowEnrolments, 3} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			n := newFlowNode(t, 5, flowSteps, flowScan)
+			n := newFlowNode(t, withoutOptIn(), 5, flowSteps, flowScan)
 			defer n.close()
 			n.budget, n.m.flowEnrolments = most, most
 			command := func(name string, args, reply any) {
@@ -131,7 +131,7 @@ func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
 // TestF1EventsMissedWithTheLastCreditStayMissed: an event behind the e-mail that
 // takes the last credit finds its flow paused, in the same record too.
 func TestF1EventsMissedWithTheLastCreditStayMissed(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(loopFlow("x", "viewed", mailStep))
 	r.m.accounts[testAccount].EmailCredits = 2
 	r.events(eventlog.Event{Type: []byte("viewed"), Email: []byte("a@x.io")}, eventlog.Event{Type: []byte("viewed"), Email: []byte("b@x.io")}, eventlog.Event{Type: []byte("viewed"), Email: []byte("c@x.io")})

@@ -49,7 +49,7 @@ func (r *recorder) expectCut(entered, cut uint64, flows ...string) {
 }
 
 func TestF1LoopThroughSentMailIsCut(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	first := r.flow(loopFlow("first", "viewed", mailStep))
 	loop := r.flow(loopFlow("loop", "email_sent", mailStep))
 	r.events(ev("email", "a@x.io"))
@@ -83,7 +83,7 @@ func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
 }
 
 func TestF1LoopsDoNotBreed(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	r.flow(loopFlow("first", "viewed", tagStep))
 	a := r.flow(loopFlow("a", typeFlowCompleted, mailStep))
 	b := r.flow(loopFlow("b", typeFlowCompleted, mailStep))

@@ -215,7 +215,7 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 			r = flows.NoAddress
 		case x.blocks[channel] != 0:
 			r = flows.Blocked
-		case consent == consentUnsubscribed || channel == "sms" && consent != consentSubscribed:
+		case consent == consentUnsubscribed || (o.optIn || channel == "sms") && consent != consentSubscribed:
 			r = flows.NotSubscribed
 		case channel == "email" && o.credits == 0:
 			o.outOfCredits()

@@ -22,6 +22,7 @@ type flowOracle struct {
 	erased  map[string]bool
 	now     int64 // log time
 	at      int64 // the instant at hand, not after it
+	optIn   bool  // e-mail goes to subscribers only
 	segs    map[string]*oracleSegment
 	flows   []*oracleFlow // by number
 	credits int64
@@ -96,8 +97,8 @@ type oracleFlow struct {
 	counts                        FlowCounts
 }
 
-func newFlowOracle(t testing.TB, credits int64, scan int) *flowOracle {
-	return &flowOracle{t: t, scan: scan, who: newNaive(DefaultSettings()), erased: map[string]bool{}, segs: map[string]*oracleSegment{},
+func newFlowOracle(t testing.TB, settings Settings, credits int64, scan int) *flowOracle {
+	return &flowOracle{t: t, scan: scan, optIn: settings.RequireOptIn, who: newNaive(settings), erased: map[string]bool{}, segs: map[string]*oracleSegment{},
 		credits: credits, outbox: map[uint64]*oracleItem{}, keys: map[string]naiveKey{}}
 }
 

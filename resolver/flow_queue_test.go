@@ -119,7 +119,7 @@ func TestF1WhoWaitsIsJudgedWhenEnrolled(t *testing.T) {
 // checkpoint, and compares with a machine whose records have room for all.
 func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 	run := func(budget int, crash bool) string {
-		n := newFlowNode(t, 0, flowSteps, flowScan)
+		n := newFlowNode(t, withoutOptIn(), 0, flowSteps, flowScan)
 		defer func() { n.close() }()
 		n.budget = budget
 		n.m.flowEnrolments = budget

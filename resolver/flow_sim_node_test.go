@@ -33,10 +33,10 @@ type flowNode struct {
 	saved   int64 // offset of the newest checkpoint
 }
 
-func newFlowNode(t testing.TB, credits int64, steps, scan int) *flowNode {
+func newFlowNode(t testing.TB, settings Settings, credits int64, steps, scan int) *flowNode {
 	n := &flowNode{t: t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: credits, now: 1_000_000_000_000, steps: steps, budget: steps, scan: scan}
 	n.open()
-	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(testBootstrap(DefaultSettings()))))
+	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(testBootstrap(settings))))
 	return n
 }
 

@@ -124,7 +124,11 @@ func newFlowSim(t *testing.T, seed uint64) *flowSim {
 	if tight {
 		steps = pick(rng, 1, 2, 5, 20)
 	}
-	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, credits, steps, scan), o: newFlowOracle(t, credits, scan), world: pick(rng, 5, 9, 15, 25), exact: true, tight: tight, queued: map[uint32]uint64{}, deleted: map[uint32]bool{}, still: map[uint32]stillFlow{}}
+	settings := DefaultSettings()
+	if seed%2 == 1 {
+		settings = withoutOptIn()
+	}
+	s := &flowSim{t: t, seed: seed, rng: rng, n: newFlowNode(t, settings, credits, steps, scan), o: newFlowOracle(t, settings, credits, scan), world: pick(rng, 5, 9, 15, 25), exact: true, tight: tight, queued: map[uint32]uint64{}, deleted: map[uint32]bool{}, still: map[uint32]stillFlow{}}
 	s.o.now = s.n.now
 	s.o.at = s.n.now
 	s.w = &flowWords{rng: rng, now: s.n.now, loops: loops}

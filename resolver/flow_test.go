@@ -107,7 +107,7 @@ const signUpFlow = `{"name":"Welcome","trigger":{"type":"event","event":"signed_
 	{"id":"end","type":"exit"}]}`
 
 func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(signUpFlow)
 	other := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("b@x.io"), Properties: []byte(`{"plan":"free"}`)}).Events[0].Profile
 	ada := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io"), FirstName: []byte("Ada"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
@@ -140,7 +140,7 @@ func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
 }
 
 func TestF1ConditionIsJudgedAtTheInstantTheWaitEnds(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(signUpFlow)
 	sign := func(mail string) ProfileID {
 		return r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte(mail), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
@@ -191,7 +191,7 @@ func TestF1SegmentFlowsEnrolMembersAndWhoEnters(t *testing.T) {
 }
 
 func TestF1PausedFlowMovesNobody(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	flow := r.flow(signUpFlow)
 	ada := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
 	r.must(CommandFlowPause, FlowID{flow})
@@ -206,7 +206,7 @@ func TestF1PausedFlowMovesNobody(t *testing.T) {
 }
 
 func TestF1CreditsPauseAndTopUpResumes(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
+	r := newRecorder(t, withoutOptIn())
 	a := r.m.accounts[testAccount]
 	a.EmailCredits = 1
 	mail := r.flow(`{"name":"m","trigger":{"type":"event","event":"viewed"},"reentry":"after_exit","steps":[{"id":"m","type":"email","subject":"s","body":"b","next":"n"},{"id":"n","type":"email","subject":"s","body":"b","next":null}]}`)

@@ -29,6 +29,14 @@ func testMachine(t testing.TB) *Machine {
 	return newMachine(s)
 }
 
+// withoutOptIn are the settings of an account whose campaigns and flows go to people who
+// have said nothing, too.
+func withoutOptIn() Settings {
+	s := DefaultSettings()
+	s.RequireOptIn = false
+	return s
+}
+
 func testBootstrap(s Settings) Bootstrap {
 	return Bootstrap{
 		ApplyVersion: ApplyVersion, Company: Company{ID: "com_1", Name: "Test"},

@@ -12,7 +12,11 @@ import (
 )
 
 // CommandEmailSend queues one e-mail to one address.
-const CommandEmailSend = "email.send"
+const CommandEmailSend = "email.send.2"
+
+// commandEmailSend1 is [CommandEmailSend] in logs of before templates were marked
+// transactional: it goes to people who have unsubscribed, too, whatever the template.
+const commandEmailSend1 = "email.send"
 
 // RefConfirmation is the [OutboxItem.Ref] of a message that asks for the
 // confirmation of a subscription.
@@ -66,9 +70,9 @@ type EmailSendReply struct {
 	Sender    string `json:"sender"`
 }
 
-// sendEmail queues a transactional message: it goes to whoever can be reached,
-// subscribed or not, but not to addresses that bounced, complained or are
-// suppressed.
+// sendEmail queues one message: it goes to whoever can be reached, but not to addresses
+// that bounced, complained or are suppressed. People who have unsubscribed get it only
+// when its template is transactional.
 func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	a := cmd.account
 	if c.Sender == "" {
@@ -90,7 +94,7 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
 		return refusal
 	}
-	o, refusal := m.mailable(cmd, c.To)
+	o, refusal := m.mailable(cmd, c.To, cmd.name == commandEmailSend1 || a.templates[c.TemplateID].Transactional)
 	if refusal != nil {
 		return refusal
 	}
@@ -146,9 +150,14 @@ func noCredits() *Refusal {
 	return &Refusal{Code: "conflict", Message: "the account is out of e-mail credits; top up and send again"}
 }
 
+// UnsubscribedReason is why an address does not get a message of a template that is not
+// transactional, and what to do.
+const UnsubscribedReason = "the person has unsubscribed from e-mail; only templates that are marked transactional (\"transactional\": true) are sent to people who have unsubscribed"
+
 // mailable finds the profile of an address, or makes one, and judges whether it
-// may be sent to. It is the last thing that may refuse.
-func (m *Machine) mailable(cmd *command, to string) (o uint32, refusal *Refusal) {
+// may be sent to; transactional messages go to people who have unsubscribed, too. It is
+// the last thing that may refuse.
+func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint32, refusal *Refusal) {
 	a := cmd.account
 	if a.EmailCredits < 1 {
 		return 0, noCredits()
@@ -163,6 +172,9 @@ func (m *Machine) mailable(cmd *command, to string) (o uint32, refusal *Refusal)
 		}
 		if reason := m.doc.blocked(channelEmail); slices.Contains(Undeliverable, reason.String()) {
 			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: the address is blocked (" + reason.String() + "); lift the block first"}
+		}
+		if !transactional && m.doc.unsubscribed(channelEmail) {
+			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: " + UnsubscribedReason}
 		}
 		return o, nil
 	}

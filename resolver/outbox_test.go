@@ -90,6 +90,12 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.n, len(a.outbox.items))
 	}
 
+	// Marketing does not go to people who have unsubscribed.
+	r.refuses("to: the person has unsubscribed from e-mail; only templates that are marked transactional", CommandEmailSend, mailTo("left@x.io", tpl))
+	if a.EmailCredits != 3 || len(a.outbox.items) != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d items", a.EmailCredits, len(a.outbox.items))
+	}
+	r.must(CommandTemplateSave, Template{ID: tpl, Name: "Receipt", Source: TemplateList, Subject: "s", HTML: "<p>h</p>", Transactional: true})
 	r.must(CommandEmailSend, mailTo("Left@X.io", tpl))
 	fresh := answer[EmailSendReply](t, r.must(CommandEmailSend, mailTo("new@x.io", tpl)))
 	p := r.profile(fresh.Profile)

@@ -305,7 +305,7 @@ func (r *redactor) command(offset int64, name string, args []byte) (out []byte, 
 			c.Device = r.a.maskText(maskDevice, c.Device)
 			return r.erased(c.Profile)
 		})
-	case CommandEmailSend:
+	case CommandEmailSend, commandEmailSend1:
 		return rewrite(args, func(c *EmailSend) bool { return r.mail(offset, c) })
 	case CommandFlowTrigger:
 		return rewrite(args, func(c *FlowTrigger) bool { return r.call(offset, c) })

@@ -141,7 +141,7 @@ func (w *redactWorld) act(world int) {
 	case 9:
 		w.do(CommandDeviceRemove, DeviceRemove{Profile: id, Device: "Secret-phone"})
 	case 10:
-		w.do(CommandEmailSend, EmailSend{OutboxMail: OutboxMail{To: email, TemplateID: "none", Subject: "Secret-subject", Data: []byte(`{"a":"Secret-value"}`)}, Key: some("Secret-key")})
+		w.do([...]string{CommandEmailSend, commandEmailSend1}[w.seq%2], EmailSend{OutboxMail: OutboxMail{To: email, TemplateID: "none", Subject: "Secret-subject", Data: []byte(`{"a":"Secret-value"}`)}, Key: some("Secret-key")})
 	case 11:
 		w.do(CommandEngagement, EngagementRecord{Profile: id, Channel: "email", Kind: "click", URL: "https://x.io/?u=Secret-url", Reason: "Secret-reason", Source: "Secret-source", Key: some(fmt.Sprint(rng.IntN(9)))})
 	case 12:

@@ -38,6 +38,9 @@ type Template struct {
 	UpdatedMs int64  `json:"updated_ms"`
 	// TextBytes is what the texts take up in the store.
 	TextBytes int `json:"text_bytes,omitempty"`
+	// Transactional marks a text that people expect who have unsubscribed, too, such as a
+	// receipt. It concerns single e-mails alone, see [CommandEmailSend].
+	Transactional bool `json:"transactional,omitempty"`
 	// Confirms says that the texts have the link that confirms a subscription.
 	Confirms bool `json:"confirms,omitempty"`
 }

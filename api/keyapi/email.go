@@ -17,7 +17,8 @@ func (a *API) emailOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceC, Tag: "E-mail (v1)", Title: "E-mail", About: "Single e-mails from templates."}, []route{
 		{a.sendEmail, operation.Operation{Method: "POST", Path: "/email/send", Permission: "campaigns:write", ID: "sendEmail", Summary: "Send an e-mail",
 			About: "The message is queued durably and tried for 12 hours; what becomes of it is an event of the profile. An address that is not on file becomes a profile, without a consent. " +
-				"It goes to who can be reached, subscribed or not, and not to addresses that bounced, complained or are suppressed.",
+				"It does not go to addresses that bounced, complained or are suppressed. People who have unsubscribed get it only when its template is marked `transactional`: " +
+				"a receipt, a new password, whatever they asked for or must be told. Any other template is refused for them (`conflict`, field `to`), and nothing is queued.",
 			Body: shape.Object(
 				shape.Req("to", shape.Text("ann@example.com", "The address.").Bytes(1, 512)),
 				shape.Req("template_id", shape.TemplateID("The template.")),

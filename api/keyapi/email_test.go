@@ -114,6 +114,21 @@ func TestEmailSendC(t *testing.T) {
 			t.Errorf("%s: %s, expected %s", body, got, want)
 		}
 	}
+	// People who have unsubscribed get transactional messages alone.
+	_, err = s.node.Command(t.Context(), s.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: first.Data["profile_id"], Channel: "email", Status: "unsubscribed"})
+	ok(t, err)
+	toAda := fmt.Sprintf(`{"to":"ada@x.io","template_id":%q}`, tpl)
+	res, b = s.with(key, "POST", "/v1/email/send", toAda)
+	if m := failureOf(t, res.StatusCode, b); res.StatusCode != 409 || m != `to: the person has unsubscribed from e-mail; only templates that are marked transactional ("transactional": true) are sent to people who have unsubscribed` {
+		t.Errorf("%d %s", res.StatusCode, b)
+	}
+	s.console1("PUT", "/templates/"+tpl, `{"name":"t","subject":"Your receipt","html":"<p>{{code}}</p>","transactional":true}`, nil)
+	if res, b = s.with(key, "POST", "/v1/email/send", toAda); res.StatusCode != 200 {
+		t.Errorf("%d %s", res.StatusCode, b)
+	}
+	if m := <-box; m.Subject != "Your receipt" {
+		t.Errorf("%+v", m)
+	}
 	if res, _ := s.with(s.newKey("events:write").Key, "POST", "/v1/email/send", body); res.StatusCode != 403 {
 		t.Errorf("without campaigns:write: %d", res.StatusCode)
 	}
