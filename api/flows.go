@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/api/internal/flowbody"
@@ -14,6 +15,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 )
@@ -167,7 +169,7 @@ func (a *API) validateFlow(c *call) (any, error) {
 		if !ok {
 			return errNoFlow
 		}
-		for _, x := range append(v.FlowFaults(f.ID), f.Def.TargetFaults(a.webhookGuard())...) {
+		for _, x := range slices.Concat(v.FlowFaults(f.ID), f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)) {
 			out = append(out, flowFault{record.TextOrNull(x.Step), x.Path, x.Message})
 		}
 		if f.Def.SendsEmail() && v.CompanyState().EmailCredits < 1 {
@@ -215,12 +217,12 @@ func (a *API) publishFlow(c *call) (any, error) {
 }
 
 // checkTargets refuses to publish a flow with a webhook to a place that this server
-// does not call. What else is wrong with the flow is found when the record is applied.
+// does not call, or with messages whose merge tags have no value. What else is wrong with the flow is found when the record is applied.
 func (a *API) checkTargets(c *call) error {
 	var faults flows.Faults
 	err := a.read(c, func(v *resolver.View) error {
 		if f, ok := v.Flow(c.id()); ok && f.Status == resolver.FlowDraft {
-			faults = f.Def.TargetFaults(a.webhookGuard())
+			faults = append(f.Def.TargetFaults(a.webhookGuard()), messaging.FlowTagFaults(v, f.Def)...)
 		}
 		return nil
 	})

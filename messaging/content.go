@@ -17,6 +17,8 @@ const (
 	tagClick = "muster_click"
 	// TagUnsubscribe is for authors: the recipient's link to unsubscribe.
 	TagUnsubscribe = "unsubscribe_url"
+	// tagCompany is the company's name, in messages that ask for a confirmation.
+	tagCompany = "company_name"
 )
 
 // ContentError says what is wrong with a text, by the field it stands in; without
@@ -55,7 +57,7 @@ func PrepareEmail(c resolver.CampaignContent) (resolver.CampaignContent, error) 
 	}
 	c, err := takeLinks(c)
 	if err == nil {
-		_, err = compile(c)
+		err = checkText(c)
 	}
 	return c, err
 }
@@ -76,7 +78,10 @@ func CheckCampaign(x *resolver.Campaign) error {
 // CheckTemplate says what is wrong with the texts of a template: a
 // [*ContentError] by the template's own fields.
 func CheckTemplate(t *resolver.Template) error {
-	_, err := compile(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
+	x, err := compile(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text})
+	if err == nil {
+		err = x.check(templateTags())
+	}
 	var fault *ContentError
 	if errors.As(err, &fault) && fault.Field == "body" {
 		fault.Field = "html"
@@ -106,8 +111,7 @@ func takeLinks(c resolver.CampaignContent) (resolver.CampaignContent, error) {
 
 // PrepareText checks the text of a message without markup.
 func PrepareText(c resolver.CampaignContent) (resolver.CampaignContent, error) {
-	_, err := compile(c)
-	return c, err
+	return c, checkText(c)
 }
 
 // compiled is a content whose texts are parsed.

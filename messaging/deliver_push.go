@@ -144,7 +144,7 @@ func PreparePush(c resolver.CampaignContent) (resolver.CampaignContent, error) {
 	if strings.TrimSpace(c.Subject) == "" {
 		return c, &ContentError{"title", fault("Field required")}
 	}
-	if _, err := compile(c); err != nil {
+	if err := checkText(c); err != nil {
 		return c, err
 	}
 	if c.Link != "" && !strings.HasPrefix(c.Link, "http://") && !strings.HasPrefix(c.Link, "https://") {

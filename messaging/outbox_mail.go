@@ -256,7 +256,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 				if in.Confirm {
 					return links.ConfirmURL(w.Root), true
 				}
-			case "company_name":
+			case tagCompany:
 				if in.Confirm {
 					return company.Name, true
 				}
@@ -322,12 +322,19 @@ func withPixel(html string) string {
 	return html + pixel
 }
 
-// CheckMail says what is wrong with the texts of a template for a single e-mail:
-// a [*ContentError].
-func CheckMail(t resolver.Template, subject, senderName string) error {
+// CheckMail says what is wrong with the texts of a template for a single e-mail with the
+// data, an object or nothing: a [*ContentError].
+func CheckMail(t resolver.Template, subject, senderName string, data []byte) error {
 	if subject == "" {
 		subject = t.Subject
 	}
-	_, err := compile(resolver.CampaignContent{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
+	x, err := compile(resolver.CampaignContent{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
+	if err == nil {
+		err = x.check(mailTags(data))
+	}
+	var fault *ContentError
+	if errors.As(err, &fault) {
+		fault.Err = missingData(fault.Err)
+	}
 	return err
 }

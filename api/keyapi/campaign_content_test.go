@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/internal/record"
 )
 
 // badContents are texts and addresses that could be sent to nobody, with what the
@@ -79,4 +82,69 @@ func TestCampaignFaultsAreToldWhenItIsSaved(t *testing.T) {
 	}
 	// A message without markup may hold what HTML may not.
 	s.a("POST", "/campaign", `{"name":"n","channel":2,"type":2,"date":"2026-01-01","body":"a <a href={{first_name}}> b","sender":"Muster"}`, nil)
+}
+
+// TestUnknownMergeTagsAreRefused: a tag that nothing can fill in would leave a hole in
+// every message.
+func TestUnknownMergeTagsAreRefused(t *testing.T) {
+	x := newSending(t)
+	campaign := func(fields string) string { return `{"name":"n","channel":1,` + fields + `}` }
+	for body, want := range map[string]string{
+		campaign(`"subject":"Hi {{frist_name}}","body":"b"`):                            "subject: {{frist_name}} is not a merge tag of this text. Did you mean {{first_name}}?",
+		campaign(`"subject":"s","body":"<p>{{order}}</p>"`):                             "body: {{order}} is not a merge tag of this text; write first_name,",
+		campaign(`"subject":"s","body":"<a href=\"https://x.io/?p={{pone}}\">x</a>"`):   "{{pone}} is not a merge tag of this text. Did you mean {{phone}}?",
+		campaign(`"subject":"s","body":"b","sender_name":"{{company_name}}"`):           "sender_name: {{company_name}} is not a merge tag of this text;",
+		`{"name":"n","channel":2,"type":2,"date":"2026-01-01","body":"{{event.code}}"}`: "{{event.code}} is not a merge tag of this text;",
+	} {
+		if m := x.call("failure", "POST", "/campaign", body, nil); !strings.Contains(m, want) {
+			t.Errorf("%s: %s", body, m)
+		}
+	}
+	if m := x.call("failure", "POST", "/push/send", `{"title":"Hi {{name}}"}`, nil); !strings.HasPrefix(m, "title {{name}} is not a merge tag of this text;") {
+		t.Error(m)
+	}
+	var list []record.Campaign
+	if x.call("success", "GET", "/campaign", nil, &list); len(list) != 0 {
+		t.Errorf("%d campaigns were made", len(list))
+	}
+	x.call("success", "POST", "/campaign", campaign(`"subject":"Hi {{first_name}} {{attributes.plan}}","body":"<p>{{order | default: \"nothing\"}} {{unsubscribe_url}}</p>"`), nil)
+
+	// Templates may have values of data and of events; where they are used these must be there.
+	template := func(html string) string {
+		return `{"name":"n","subject":"s","html":"` + html + `"}`
+	}
+	res, b := x.send("POST", api.Prefix+"/templates", template("<p>{{frist_name}}</p>"), "Authorization", "Bearer "+x.token)
+	if res.StatusCode != 400 || !strings.Contains(b, "html: {{frist_name}} is not a merge tag of this text. Did you mean {{first_name}}?") {
+		t.Errorf("%d %s", res.StatusCode, b)
+	}
+	var order, event struct {
+		ID string `json:"_id"`
+	}
+	x.console1("POST", "/templates", template("<p>{{order.id}}</p>"), &order)
+	x.console1("POST", "/templates", template("<p>{{event.code}}</p>"), &event)
+	var c struct {
+		ID string `json:"_id"`
+	}
+	x.call("success", "POST", "/campaign", campaign(`"subject":"s","body":"b"`), &c)
+	if m := x.call("failure", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true,"template_source":"LIST","template_id":"`+order.ID+`"}`, nil); !strings.Contains(m, "{{order.id}} is not a merge tag") {
+		t.Error(m)
+	}
+	if res, b := x.with(x.creds.APIKey, "POST", "/v1/email/send", `{"to":"a@x.io","template_id":"`+event.ID+`"}`); res.StatusCode != 400 || !strings.Contains(b, "{{event.code}} has a value in flows alone") {
+		t.Errorf("%d %s", res.StatusCode, b)
+	}
+	flow := func(template string) (status int, body string) {
+		var f struct {
+			ID string `json:"_id"`
+		}
+		x.console1("POST", "/flows", `{"name":"f","trigger":{"type":"event","event":"e"},"steps":[{"id":"m","type":"email","template_id":"`+template+`"},{"id":"o","type":"sms","text":"{{event.x}}"}]}`, &f)
+		res, b := x.send("POST", api.Prefix+"/flows/"+f.ID+"/publish", "", "Authorization", "Bearer "+x.token)
+		return res.StatusCode, b
+	}
+	if status, b := flow(order.ID); status != 400 || !strings.Contains(b, "steps[0] (m): template_id cannot be filled in: {{order.id}} is not a merge tag") {
+		t.Errorf("%d %s", status, b)
+	}
+	_, b = flow(event.ID)
+	if strings.Contains(b, "merge tag") {
+		t.Error(b)
+	}
 }

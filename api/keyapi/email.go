@@ -93,7 +93,7 @@ func (a *API) sendEmail(c *call) (any, error) {
 		return nil, err
 	}
 	var content *messaging.ContentError
-	if err := messaging.CheckMail(t, in.Subject, in.SenderName); errors.As(err, &content) {
+	if err := messaging.CheckMail(t, in.Subject, in.SenderName, in.Data); errors.As(err, &content) {
 		return nil, Fail("template_id: the template cannot be sent: %s", content)
 	} else if err != nil {
 		return nil, err

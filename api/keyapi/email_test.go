@@ -96,15 +96,17 @@ func TestEmailSendC(t *testing.T) {
 		t.Errorf("sent twice: %+v", m)
 	default:
 	}
+	const data = `"data":{"code":1,"order":{"id":2}}`
 	for body, want := range map[string]string{
-		fmt.Sprintf(`{"template_id":%q}`, tpl):                      "400 invalid_request to Field required",
-		fmt.Sprintf(`{"to":"no address","template_id":%q}`, tpl):    "400 invalid_request to Input should be",
-		fmt.Sprintf(`{"to":"a@x.io,b@x.io","template_id":%q}`, tpl): "400 invalid_request to Input should be",
+		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":{"code":1}}`, tpl): "400 invalid_request template_id: the template cannot be sent: body: {{order.id}} has no value; give data.order.id, or a default in the template",
+		fmt.Sprintf(`{"template_id":%q}`, tpl):                                 "400 invalid_request to Field required",
+		fmt.Sprintf(`{"to":"no address","template_id":%q}`, tpl):               "400 invalid_request to Input should be",
+		fmt.Sprintf(`{"to":"a@x.io,b@x.io","template_id":%q}`, tpl):            "400 invalid_request to Input should be",
 		`{"to":"a@x.io"}`:                                                                          "400 invalid_request template_id Field required",
 		`{"to":"a@x.io","template_id":"tpl_0"}`:                                                    "404 not_found template_id",
 		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":[1]}`, tpl):                            "400 invalid_request data Input should be a valid object",
-		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"sender":"a@other.com"}`, tpl):                "409 conflict sender: the domain",
-		fmt.Sprintf(`{"to":"b@x.io","template_id":%q,"idempotency_key":"k1"}`, tpl):                "409 conflict idempotency_key",
+		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"sender":"a@other.com",`+data+`}`, tpl):       "409 conflict sender: the domain",
+		fmt.Sprintf(`{"to":"b@x.io","template_id":%q,"idempotency_key":"k1",`+data+`}`, tpl):       "409 conflict idempotency_key",
 		fmt.Sprintf(`{"to":"a@x.io","template_id":%q}`, s.template(`<p onclick="{{code}}">x</p>`)): "400 invalid_request template_id: the template cannot be sent",
 	} {
 		res, b := s.with(key, "POST", "/v1/email/send", body)
@@ -117,14 +119,14 @@ func TestEmailSendC(t *testing.T) {
 	// People who have unsubscribed get transactional messages alone.
 	_, err = s.node.Command(t.Context(), s.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: first.Data["profile_id"], Channel: "email", Status: "unsubscribed"})
 	ok(t, err)
-	toAda := fmt.Sprintf(`{"to":"ada@x.io","template_id":%q}`, tpl)
+	toAda := fmt.Sprintf(`{"to":"ada@x.io","template_id":%q,"data":{"code":1,"order":{"id":2}}}`, tpl)
 	res, b = s.with(key, "POST", "/v1/email/send", toAda)
 	if m := failureOf(t, res.StatusCode, b); res.StatusCode != 409 || m != `to: the person has unsubscribed from e-mail; only templates that are marked transactional ("transactional": true) are sent to people who have unsubscribed` {
 		t.Errorf("%d %s", res.StatusCode, b)
 	}
 	s.console1("PUT", "/templates/"+tpl, `{"name":"t","subject":"Your receipt","html":"<p>{{code}}</p>","transactional":true}`, nil)
 	if res, b = s.with(key, "POST", "/v1/email/send", toAda); res.StatusCode != 200 {
-		t.Errorf("%d %s", res.StatusCode, b)
+		t.Fatalf("%d %s", res.StatusCode, b)
 	}
 	if m := <-box; m.Subject != "Your receipt" {
 		t.Errorf("%+v", m)

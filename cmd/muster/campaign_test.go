@@ -118,6 +118,7 @@ func TestL1CampaignSurvivesKills(t *testing.T) {
 	relay := newRelay(t)
 	args := []string{"--smtp", relay.addr, "--smtp-tls", "none"}
 	s := serve(t, dir, args...)
+	s.sendToAll()
 
 	var rows bytes.Buffer
 	for i := range people {
@@ -220,4 +221,16 @@ func (s *server) peakMemory() string {
 		return strings.TrimSpace(string(m[1]))
 	}
 	return "unknown"
+}
+
+// sendToAll lets the company send to people who never subscribed, such as those whom
+// events and imports make.
+func (s *server) sendToAll() {
+	s.t.Helper()
+	settings := map[string]any{}
+	s.console("GET", "/settings", "", &settings)
+	settings["require_opt_in"] = false
+	b, err := json.Marshal(settings)
+	ok(s.t, err)
+	s.console("PUT", "/settings", string(b), nil)
 }

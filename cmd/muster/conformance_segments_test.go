@@ -229,8 +229,10 @@ func segmentReadPart() part {
 			seg := c.segment(obj{"kind": "activity", "event": "subscribed_news"})
 			campaign := c.campaign(nil)
 			e := c.mail("audience")
+			c.contact(obj{"email": e})
+			c.event("subscribed_news", obj{"email": c.mail("visitor")}, nil) // who never subscribed gets nothing
 			c.event("subscribed_news", obj{"email": e}, nil)
-			c.a("POST", "/campaign/"+campaign+"/send", obj{"segment_ids": []string{seg}}).success().eq("data.total_members", 1).eq("data.emails_sent", 1)
+			c.a("POST", "/campaign/"+campaign+"/send", obj{"segment_ids": []string{seg}}).success().eq("data.total_members", 2).eq("data.emails_sent", 1)
 			if n := len(c.relay.to(e)); n != 1 {
 				c.Errorf("%d messages came", n)
 			}

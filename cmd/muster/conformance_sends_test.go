@@ -21,6 +21,7 @@ func sendPart() part {
 		{"lists and segments together reach each person once", func(c *check) {
 			both, listed, found := c.mail("both"), c.mail("listed"), c.mail("found")
 			first, second := c.list(both, listed), c.list(both)
+			c.contact(obj{"email": found})
 			tag := c.name("tag")
 			for _, e := range []string{both, found} {
 				c.event("tagged", obj{"email": e, "attributes": obj{"tag": tag}}, nil)

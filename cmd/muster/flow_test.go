@@ -140,6 +140,7 @@ func flowsSurviveKills(t *testing.T, args []string) {
 	dir, relay, sink := t.TempDir(), newRelay(t), newHookSink(t)
 	args = append(args, "--smtp", relay.addr, "--smtp-tls", "none", "--allow-private-webhooks", "--checkpoint-interval", "300ms")
 	c := &crashed{server: serve(t, dir, args...)}
+	c.sendToAll()
 	ids := makeFlows(c.server, sink.url)
 
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute+time.Duration(kills)*20*time.Second)

@@ -298,3 +298,28 @@ func FuzzJSON(f *testing.F) {
 		}
 	})
 }
+
+func TestCheckFindsTagsThatNeverHaveAValue(t *testing.T) {
+	known := Profile("unsubscribe_url")
+	for text, want := range map[string]string{
+		`{{first_name}} {{ attributes.plan }} {{geo.country}} {{unsubscribe_url}} {{"{{"}}`: "",
+		`{{frist_name}}`:                  "{{frist_name}} is not a merge tag of this text. Did you mean {{first_name}}?",
+		`{{FirstName}}`:                   "{{FirstName}} is not a merge tag of this text. Did you mean {{first_name}}?",
+		`{{atributes.plan}}`:              "{{atributes.plan}} is not a merge tag of this text. Did you mean {{attributes.plan}}?",
+		`{{frist_name | default: "you"}}`: "",
+		`{{frist_name|you}}`:              "",
+		`{{frist_name | default: ""}}`:    "",
+		`{{attributes}}`:                  "{{attributes}} is not a merge tag of this text; write first_name,",
+		`{{contact.first_name}}`:          "{{contact.first_name}} is not a merge tag of this text; write first_name,",
+		`{{order}}`:                       `or give it a default: {{order | default: "…"}}`,
+	} {
+		tpl, err := Parse(text, Text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = tpl.Check(known)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}

@@ -55,7 +55,9 @@ type part struct {
 	literal  string
 	path     []string // nil for a string tag
 	fallback string
-	escape   escaper
+	// defaulted says that the tag has a default, which may be empty.
+	defaulted bool
+	escape    escaper
 }
 
 // Lookup returns the value a path names and whether there is one.
@@ -104,6 +106,7 @@ func Parse(text string, mode Mode) (*Template, error) {
 		inner, end, reason := cutTag(text, open, mode)
 		if reason == "" {
 			p.path, p.fallback, reason = parseTag(inner)
+			p.defaulted = p.path != nil && strings.Contains(inner, "|") // no name has one
 		}
 		if reason == "" {
 			p.escape, reason = place.tag()

@@ -122,9 +122,9 @@ func contacts() []Step {
 
 func templates() []Step {
 	return []Step{
-		{Request: "POST " + c + "/templates", Body: `{"name":"Order","source":"LIST","subject":"Your order {{order}}","html":"<p>Hello {{first_name}} <a href=\"https://example.com/x\">look</a></p>","text":"Hello"}`, Keep: "template=data._id"},
+		{Request: "POST " + c + "/templates", Body: `{"name":"Order","source":"LIST","subject":"Your order {{order}}","html":"<p>Hello {{first_name}} <a href=\"https://example.com/x\">look</a></p>","text":"Hello","transactional":false}`, Keep: "template=data._id"},
 		{Request: "POST " + c + "/templates", Body: `{"name":"Order","source":"list"}`, Fails: true},
-		{Request: "PUT " + c + "/templates/$template", Body: `{"name":"Order 2","source":"LIST","subject":"Your order","html":"<p>Hello {{first_name}} <a href=\"https://example.com/x\">look</a></p>","text":""}`},
+		{Request: "PUT " + c + "/templates/$template", Body: `{"name":"Order 2","source":"LIST","subject":"Your order","html":"<p>Hello {{first_name}} <a href=\"https://example.com/x\">look</a></p>","text":"","transactional":true}`},
 		{Request: "GET " + c + "/templates/$template"},
 		{Request: "GET " + c + "/templates"},
 		{Request: "POST " + c + "/sender-domains", Body: `{"domain":"mail.example.invalid"}`},
@@ -230,13 +230,13 @@ func campaigns() []Step {
 		{Request: "GET " + a + "/campaign/$campaign"},
 		{Request: "GET " + a + "/campaign/$campaign/stats"},
 		{Request: "GET " + c + "/campaigns/$campaign/stats"},
-		{Request: "POST " + a + "/campaign/$campaign/send", Body: `{"batch_size":0}`, Fails: true},
+		{Request: "POST " + a + "/campaign/$campaign/send", Body: `{"all_contacts":true,"batch_size":0}`, Fails: true},
 		{Request: "POST " + a + "/campaign/$campaign/send", Body: `{"list_id":["$list"],"segment_ids":["$buyers"],"template_source":"LIST","template_id":"$template","batch_size":10,"delay_between_batches":0.1}`},
 		{Request: "GET " + a + "/campaign/$campaign/stats"},
 		{Request: "GET " + c + "/campaigns/$campaign/stats"},
 		{Request: "POST " + a + "/campaign/$test/ab-test/start", Body: `{"variants":[{"subject":"A","body":"<p>A</p>","sender_name":"A"},{"subject":"B"}],"test_percent":50,"metric":"clicks","wait_seconds":3600,
 			"list_id":["$list"],"segment_ids":["$buyers"],"template_source":"LIST","template_id":"$template","batch_size":10,"delay_between_batches":0.5}`},
-		{Request: "POST " + a + "/campaign/$test/ab-test/start", Body: `{"variants":[]}`, Fails: true},
+		{Request: "POST " + a + "/campaign/$test/ab-test/start", Body: `{"variants":[],"all_contacts":true}`, Fails: true},
 		{Request: "GET " + a + "/campaign/$test/stats"},
 		{Request: "GET " + c + "/campaigns"},
 		{Request: "GET " + c + "/campaigns/$campaign"},

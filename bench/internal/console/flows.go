@@ -89,13 +89,22 @@ func (c *Client) Enrolments(ctx context.Context, flow, profile string) ([]Enrolm
 	return data.Enrolments, err
 }
 
-// SetUpEmail gives the first company a sender domain, vouched for, and credits.
+// SetUpEmail gives the first company a sender domain, vouched for, and credits, and lets it
+// send to people who have not subscribed: those whom events made.
 func (c *Client) SetUpEmail(ctx context.Context, domain string, credits int64) error {
 	var ignored json.RawMessage
 	if err := c.call(ctx, http.MethodPost, "/sender-domains", map[string]string{"domain": domain}, &ignored); err != nil {
 		return err
 	}
 	if err := c.call(ctx, http.MethodPost, "/sender-domains/"+domain+"/verify", map[string]bool{"force": true}, &ignored); err != nil {
+		return err
+	}
+	var settings map[string]any
+	if err := c.call(ctx, http.MethodGet, "/settings", nil, &settings); err != nil {
+		return err
+	}
+	settings["require_opt_in"] = false
+	if err := c.call(ctx, http.MethodPut, "/settings", settings, &ignored); err != nil {
 		return err
 	}
 	var companies []struct {

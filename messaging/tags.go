@@ -1,0 +1,83 @@
+package messaging
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/resolver"
+)
+
+// campaignTags are the merge tags of campaigns: the profile and its link to unsubscribe.
+// The service's own tags stand in the texts that it prepares.
+func campaignTags() *merge.Known {
+	k := merge.Profile(TagUnsubscribe)
+	k.Other = ownTag
+	return k
+}
+
+// ownTag reports whether a merge tag is one that the service puts into texts itself.
+func ownTag(path []string) bool { return path[0] == tagOpen || path[0] == tagClick }
+
+// templateTags are the merge tags of templates. What a template is for is not known when
+// it is saved: tags event.… are filled in by flows, and names that are like no known one
+// by the data of a single e-mail. Where it is used, its tags are checked again.
+func templateTags() *merge.Known {
+	k := merge.Profile(TagUnsubscribe, resolver.TagConfirm, tagCompany)
+	k.Groups = append(k.Groups, "event")
+	k.Other = func(path []string) bool { return ownTag(path) || k.Near(path) == "" }
+	return k
+}
+
+// mailTags are the merge tags of a single e-mail with the data.
+func mailTags(data []byte) *merge.Known {
+	k := merge.Profile(TagUnsubscribe)
+	k.Other = func(path []string) bool {
+		value, given := jsontext.Lookup(data, path)
+		kind := jsontext.KindOf(value)
+		return ownTag(path) || given && kind != jsontext.Object && kind != jsontext.Array
+	}
+	return k
+}
+
+// check finds merge tags that have neither a value nor a default, by their field.
+func (c *compiled) check(known *merge.Known) error {
+	for _, f := range []struct {
+		field string
+		t     *merge.Template
+	}{{"subject", c.subject}, {"sender_name", c.name}, {"body", c.html}, {"text", c.text}, {"link", c.link}} {
+		if err := f.t.Check(known); err != nil {
+			return &ContentError{f.field, err}
+		}
+	}
+	for i, t := range c.links {
+		if err := t.Check(known); err != nil {
+			return &ContentError{"body", fmt.Errorf("link %q: %w", c.Links[i], err)}
+		}
+	}
+	return nil
+}
+
+// checkText says what is wrong with a content whose merge tags are those of campaigns.
+func checkText(c resolver.CampaignContent) error {
+	x, err := compile(c)
+	if err != nil {
+		return err
+	}
+	return x.check(campaignTags())
+}
+
+// missingData makes of a merge tag without a value what the caller of a single e-mail is
+// to do.
+func missingData(err error) error {
+	var unknown *merge.UnknownTagError
+	if !errors.As(err, &unknown) || unknown.Near != "" {
+		return err
+	}
+	if strings.HasPrefix(unknown.Tag, "event.") {
+		return fmt.Errorf("{{%s}} has a value in flows alone; give it a default in the template", unknown.Tag)
+	}
+	return fmt.Errorf("{{%s}} has no value; give data.%[1]s, or a default in the template", unknown.Tag)
+}

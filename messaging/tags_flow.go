@@ -1,0 +1,60 @@
+package messaging
+
+import (
+	"errors"
+
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/jsonform"
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/resolver"
+)
+
+// flowTags are the merge tags of messages that flows send.
+func flowTags() *merge.Known {
+	k := merge.Profile(TagUnsubscribe)
+	k.Groups = append(k.Groups, "event")
+	return k
+}
+
+// FlowTagFaults lists the messages of a flow, and the templates that it sends, with merge
+// tags that never have a value. It is beside [flows.Flow.Validate], which is a rule of
+// the state machine: flows that were published before this check go on. Texts that cannot
+// be parsed are left to Validate.
+func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
+	for i := range def.Steps {
+		s := &def.Steps[i]
+		find := func(c resolver.CampaignContent, fields map[string]string) {
+			x, err := compile(c)
+			if err == nil {
+				err = x.check(flowTags())
+			}
+			var fault *ContentError
+			var unknown *merge.UnknownTagError
+			if errors.As(err, &fault) && errors.As(err, &unknown) {
+				field := fault.Field
+				if of := fields[field]; of != "" {
+					field = of
+				}
+				faults = append(faults, flows.Fault{Step: s.ID, Path: jsonform.Join(jsonform.Index("steps", i), field), Message: "cannot be filled in: " + unknown.Error()})
+			}
+		}
+		switch {
+		case s.SMS != nil:
+			find(resolver.CampaignContent{Text: s.SMS.Text}, nil)
+		case s.Email != nil:
+			find(resolver.CampaignContent{Subject: s.Email.Subject, SenderName: s.Email.SenderName, HTML: s.Email.Body, Text: s.Email.Text}, nil)
+			if s.Email.TemplateID == "" {
+				break
+			}
+			if t, ok, err := v.WholeTemplate(s.Email.TemplateID); ok && err == nil {
+				subject := t.Subject
+				if s.Email.Subject != "" {
+					subject = "" // the step's own
+				}
+				const of = "template_id"
+				find(resolver.CampaignContent{Subject: subject, HTML: t.HTML, Text: t.Text}, map[string]string{"subject": of, "body": of, "text": of})
+			}
+		}
+	}
+	return faults
+}
