@@ -22,6 +22,7 @@ var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("unsubscribes", shape.Count(3, "")),
 	shape.Req("skipped", shapes.Skipped()),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
+	shape.Req("runs", shapes.CampaignRuns()),
 	shape.Req("started_at", shape.Instant("").OrNull()),
 	shape.Req("finished_at", shape.Instant("").OrNull()),
 ))

@@ -63,8 +63,10 @@ type campaignNumbers struct {
 	Unsubscribes uint64         `json:"unsubscribes"`
 	Skipped      map[string]int `json:"skipped"`
 	Errors       []string       `json:"errors"`
-	StartedAt    *string        `json:"started_at"`
-	FinishedAt   *string        `json:"finished_at"`
+
+	Runs       []record.CampaignRun `json:"runs"` // the oldest first
+	StartedAt  *string              `json:"started_at"`
+	FinishedAt *string              `json:"finished_at"`
 }
 
 // campaignStats answers GET /campaigns/{id}/stats.
@@ -78,7 +80,7 @@ func (a *API) campaignStats(c *call) (any, error) {
 		n := v.CampaignNumbers(x)
 		out = campaignNumbers{ID: x.ID, Status: "draft", Remaining: n.Audience + n.Pending, Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
 			UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
-			Skipped: map[string]int{}, Errors: []string{}}
+			Skipped: map[string]int{}, Errors: []string{}, Runs: record.CampaignRuns(v, x)}
 		if r, ok := v.CampaignRun(x.ID); ok {
 			out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
 			out.StartedAt, out.FinishedAt = record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)

@@ -9,11 +9,15 @@ import (
 
 // The commands with which a campaign is sent.
 const (
-	CommandCampaignStart  = "campaign.start"
+	CommandCampaignStart  = "campaign.start.2"
 	CommandCampaignBatch  = "campaign.batch"
 	CommandCampaignResult = "campaign.result"
 	CommandCampaignFinish = "campaign.finish"
 	CommandCampaignResume = "campaign.resume"
+
+	// commandCampaignStart1 is [CommandCampaignStart] in logs of before runs were kept: the
+	// run that is over is not put on record.
+	commandCampaignStart1 = "campaign.start"
 )
 
 const (
@@ -112,6 +116,9 @@ type CampaignRun struct {
 	Retired   uint64          `json:"retired,omitempty"`
 	Devices   uint64          `json:"devices,omitempty"` // addressed
 	VariantOf []VariantCounts `json:"variant_of,omitempty"`
+
+	// Past are the runs before this one, the oldest first; see [Machine.keepRun].
+	Past []PastRun `json:"past,omitempty"`
 
 	// Links is how many links each variant has.
 	Links []int `json:"links,omitempty"`
@@ -228,6 +235,12 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	}
 	if old != nil {
 		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.Devices, old.VariantOf
+	}
+	switch {
+	case old != nil && cmd.name != commandCampaignStart1:
+		r.Past = m.keepRun(a, x, old)
+	case old != nil:
+		r.Past = old.Past
 	}
 	if c.Devices {
 		r.Members = members

@@ -216,6 +216,7 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 	}
 	m.putText(a, textCampaign, x.ID, x.BodyBytes, nil)
 	if r := a.runs[x.ID]; r != nil {
+		m.dropRunSets(a, x, r)
 		m.keepContents(a, r, r, nil, nil)
 	}
 	delete(a.campaigns, x.ID)

@@ -3,6 +3,7 @@ package resolver
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -349,4 +350,74 @@ func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
 	a.runs[c.ID].stop(r.now, "refused")
 	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 6})
 	expect(98)
+}
+
+// TestEachRunKeepsItsRecord: a campaign that is sent again keeps what is known of the send
+// before, and what its recipients do later counts for the run that reached them.
+func TestEachRunKeepsItsRecord(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.m.accounts[testAccount].EmailCredits = 100
+	first, second := r.list("first"), r.list("second")
+	r.contact(ContactCreate{Email: "a@x.io", ListID: first})
+	r.contact(ContactCreate{Email: "b@x.io", ListID: first})
+	r.contact(ContactCreate{Email: "c@x.io", ListID: second})
+	c := r.campaign()
+	send := func(run int, list string, results ...string) {
+		r.now += 1000
+		r.start(CampaignStart{ID: c.ID, ListIDs: []string{list}, BatchSize: 10})
+		b := r.batch(c.ID, run)
+		if len(b.Recipients) != len(results) {
+			t.Fatalf("run %d goes to %d people", run, len(b.Recipients))
+		}
+		for i, x := range b.Recipients {
+			r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: run, Ordinal: x.Ordinal, Result: results[i], Reason: "no such user"})
+		}
+		r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: run})
+	}
+	send(1, first, ResultSent, ResultBounced)
+	send(2, second, ResultSent)
+	x, _ := r.view().Campaign(c.ID)
+	open := func(ordinal uint32) {
+		r.must(CommandEngagement, EngagementRecord{Send: CampaignSend(x.Number, ordinal, 0), Channel: "email", Kind: EngagementOpen})
+	}
+	open(0)
+	check := func(want ...RunNumbers) {
+		t.Helper()
+		got := r.view().CampaignRuns(x)
+		for i := range got {
+			got[i].ListIDs, got[i].SegmentIDs, got[i].StartedMs, got[i].FinishedMs, got[i].Skipped, got[i].Errors = nil, nil, 0, 0, nil, nil
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("%+v, want %+v", got, want)
+		}
+	}
+	one := RunNumbers{PastRun: PastRun{Run: 1, Status: RunDone, Total: 2, Sent: 1, Failed: 1, Bounced: 1}, Opened: 1}
+	two := RunNumbers{PastRun: PastRun{Run: 2, Status: RunDone, Total: 1, Sent: 1}}
+	check(one, two)
+	open(2)
+	two.Opened = 1
+	check(one, two)
+	if run := r.run(c.ID); len(run.Past) != 1 || run.Past[0].StartedMs >= run.StartedMs || run.Past[0].Errors[0] != "no such user" || run.Past[0].ListIDs[0] != first {
+		t.Fatalf("%+v", run.Past)
+	}
+	// More runs than are kept: the first stays.
+	for n := 3; n <= maxPastRuns+10; n++ {
+		send(n, second)
+	}
+	run := r.run(c.ID)
+	if len(run.Past) != maxPastRuns || run.Past[0].Run != 1 || run.Past[1].Run != 11 {
+		t.Fatalf("%d runs, %+v", len(run.Past), run.Past[:2])
+	}
+	if all := r.view().CampaignRuns(x); all[0].Opened != 1 || all[len(all)-1].Opened != 0 {
+		t.Fatalf("%+v", all)
+	}
+	// A log of before runs were kept leads to the state that it led to.
+	r.must(commandCampaignStart1, CampaignStart{ID: r.campaign().ID, ListIDs: []string{first}, BatchSize: 1, Variants: []CampaignContent{content}})
+	r.now += keptSentMs
+	r.must(CommandCampaignDelete, CampaignID{ID: c.ID})
+	for name := range r.m.accounts[testAccount].sets {
+		if strings.HasPrefix(name, campaignSet(x.Number, "")) {
+			t.Errorf("the set %s is left", name)
+		}
+	}
 }

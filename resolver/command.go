@@ -142,6 +142,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandCampaignSave:   handle((*Machine).saveCampaign),
 	CommandCampaignDelete: handle((*Machine).deleteCampaign),
 	CommandCampaignStart:  handle((*Machine).startCampaign),
+	commandCampaignStart1: handle((*Machine).startCampaign),
 	CommandCampaignBatch:  handle((*Machine).batchCampaign),
 	CommandCampaignResult: handle((*Machine).resultCampaign),
 	CommandCampaignFinish: handle((*Machine).finishCampaign),

@@ -294,6 +294,10 @@ func (m *Machine) forgetTexts(a *account, d *document) {
 			r.Errors = kept
 			a.touchRun(r)
 		}
+		if past, changed := forgetPast(r.Past, names); changed {
+			r.Past = past
+			a.touchRun(r)
+		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.endpoints)) {
 		if e := a.endpoints[id]; names(e.LastError) {

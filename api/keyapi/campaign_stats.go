@@ -35,9 +35,11 @@ type campaignStats struct {
 	Links           []linkStats `json:"links"`
 	ABTest          *abStats    `json:"ab_test"`
 	Errors          []string    `json:"errors"`
-	Resumed         int         `json:"resumed"` // how often sending went on after a stop of the service
-	StartedAt       *string     `json:"started_at"`
-	FinishedAt      *string     `json:"finished_at"`
+	// Runs are the sends, the oldest first.
+	Runs       []record.CampaignRun `json:"runs"`
+	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
+	StartedAt  *string              `json:"started_at"`
+	FinishedAt *string              `json:"finished_at"`
 }
 
 type linkStats struct {
@@ -74,12 +76,13 @@ func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
 		OpenRate: share(n.Opened, n.Sent), ClickRate: share(n.Clicked, n.Sent), BounceRate: share(n.Bounced, n.Sent+n.Failed),
 		ComplaintRate: share(n.Complained, n.Sent), UnsubscribeRate: share(n.Unsubscribed, n.Sent),
-		Links: []linkStats{}, Errors: []string{},
+		Links: []linkStats{}, Errors: []string{}, Runs: []record.CampaignRun{},
 	}
 	r, ok := v.CampaignRun(x.ID)
 	if !ok {
 		return out, nil
 	}
+	out.Runs = record.CampaignRuns(v, x)
 	out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
 	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = record.Texts(r.Errors), r.Resumed, record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 	if r.Skipped != nil {

@@ -1,0 +1,130 @@
+package resolver
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/RoaringBitmap/roaring/v2"
+)
+
+const (
+	maxPastRuns   = 50 // of a campaign: the first, and the newest of the others
+	maxPastErrors = 5  // of a run that is over
+)
+
+// PastRun is the record of a run that another one has followed.
+type PastRun struct {
+	Run            int            `json:"run"`
+	Status         string         `json:"status"`
+	ListIDs        []string       `json:"list_ids,omitempty"`
+	SegmentIDs     []string       `json:"segment_ids,omitempty"`
+	TemplateSource string         `json:"template_source,omitempty"`
+	TemplateID     string         `json:"template_id,omitempty"`
+	StartedMs      int64          `json:"started_ms"`
+	FinishedMs     int64          `json:"finished_ms,omitempty"`
+	Total          uint64         `json:"total"`
+	Sent           uint64         `json:"sent"`
+	Failed         uint64         `json:"failed"`
+	Skipped        map[string]int `json:"skipped,omitempty"`
+	Errors         []string       `json:"errors,omitempty"`
+	// Bounced is how many of the failed have an address that does not exist.
+	Bounced uint64 `json:"bounced,omitempty"`
+}
+
+// RunNumbers are a run's record and what its recipients did, each counted once. People who
+// became one with others since are counted in the campaign's numbers alone.
+type RunNumbers struct {
+	PastRun
+	Delivered, Opened, Clicked, Complained, Unsubscribed uint64
+}
+
+// runSet names the set of those whom a run was sent to; run 0 stands for those of runs
+// that are not on record any more.
+func runSet(number uint32, run int) string {
+	return campaignSet(number, "run/"+strconv.Itoa(run))
+}
+
+// record is what is kept of a run.
+func (a *account) record(x *Campaign, r *CampaignRun) PastRun {
+	p := PastRun{
+		Run: r.Run, Status: r.Status, ListIDs: r.ListIDs, SegmentIDs: r.SegmentIDs, TemplateSource: r.TemplateSource, TemplateID: r.TemplateID,
+		StartedMs: r.StartedMs, FinishedMs: r.FinishedMs, Total: r.Total, Sent: r.Sent, Failed: r.Failed, Skipped: maps.Clone(r.Skipped),
+		Errors: slices.Clone(r.Errors[:min(len(r.Errors), maxPastErrors)]),
+	}
+	failed := roaring.And(a.members(campaignSet(x.Number, setFailed)), a.members(campaignSet(x.Number, setBounced)))
+	failed.AndNot(a.members(campaignSet(x.Number, setSent)))
+	p.Bounced = failed.GetCardinality()
+	for _, before := range r.Past {
+		p.Bounced -= min(p.Bounced, before.Bounced)
+	}
+	return p
+}
+
+// sentBy are those whom the present run was sent to: who was sent to and is in no set of
+// another run. Of runs before each had a set of its own, these are of the first that has.
+func (a *account) sentBy(x *Campaign, r *CampaignRun) *roaring.Bitmap {
+	out := a.members(campaignSet(x.Number, setSent)).Clone()
+	out.AndNot(a.members(runSet(x.Number, 0)))
+	for _, p := range r.Past {
+		out.AndNot(a.members(runSet(x.Number, p.Run)))
+	}
+	return out
+}
+
+// keepRun puts the run that is over on record, behind those before it. The first stays,
+// and of the others the newest.
+func (m *Machine) keepRun(a *account, x *Campaign, old *CampaignRun) []PastRun {
+	a.set(runSet(x.Number, old.Run)).assign(a.sentBy(x, old))
+	past := append(slices.Clone(old.Past), a.record(x, old))
+	for len(past) > maxPastRuns {
+		gone := runSet(x.Number, past[1].Run)
+		a.set(runSet(x.Number, 0)).assign(roaring.Or(a.members(runSet(x.Number, 0)), a.members(gone)))
+		m.dropSet(a, gone)
+		past = slices.Delete(past, 1, 2)
+	}
+	return past
+}
+
+// forgetPast returns the runs without the errors that names holds of, and whether there
+// were any.
+func forgetPast(past []PastRun, names func(string) bool) ([]PastRun, bool) {
+	changed := false
+	for i := range past {
+		if kept := slices.DeleteFunc(slices.Clone(past[i].Errors), names); len(kept) != len(past[i].Errors) {
+			if !changed {
+				past, changed = slices.Clone(past), true // views may have the others
+			}
+			past[i].Errors = kept
+		}
+	}
+	return past, changed
+}
+
+// dropRunSets removes the sets of a campaign's runs.
+func (m *Machine) dropRunSets(a *account, x *Campaign, r *CampaignRun) {
+	m.dropSet(a, runSet(x.Number, 0))
+	for _, p := range r.Past {
+		m.dropSet(a, runSet(x.Number, p.Run))
+	}
+}
+
+// CampaignRuns lists the runs of a campaign that are on record, the oldest first, the
+// present or last one at the end.
+func (v *View) CampaignRuns(x Campaign) (out []RunNumbers) {
+	r := v.a.runs[x.ID]
+	if r == nil {
+		return nil
+	}
+	add := func(p PastRun, sent *roaring.Bitmap) {
+		of := func(which string) uint64 { return sent.AndCardinality(v.a.members(campaignSet(x.Number, which))) }
+		p.Bounced += of(setBounced)
+		out = append(out, RunNumbers{p, of(setDelivered), of(setOpened), of(setClicked), of(setComplained), of(setUnsubscribed)})
+	}
+	for _, p := range r.Past {
+		p.Skipped = maps.Clone(p.Skipped)
+		add(p, v.a.members(runSet(x.Number, p.Run)))
+	}
+	add(v.a.record(&x, r), v.a.sentBy(&x, r))
+	return out
+}
