@@ -166,6 +166,9 @@ type PushPlan struct {
 	Members   uint64 // of the segment; without one, those with a device
 	Reachable uint64 // of them, those with a device who may be sent to
 	Devices   uint64
+
+	// samples are devices whose service can check a message, maxPushSamples at most.
+	samples []pushSample
 }
 
 // PlanPush works out whom a push message to a segment, or to all with an empty
@@ -206,6 +209,9 @@ func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment strin
 				plan.Devices += uint64(len(devices))
 				for _, x := range devices {
 					kinds[x.Kind] = true
+					if have[x.Kind] && x.Kind == "fcm" && len(plan.samples) < maxPushSamples {
+						plan.samples = append(plan.samples, pushSample{v.Root(o), x})
+					}
 				}
 			}
 			return nil

@@ -22,6 +22,7 @@ type Campaigns interface {
 	Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error)
 	Start(ctx context.Context, account uint64, start resolver.CampaignStart) error
 	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
+	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content resolver.CampaignContent) error
 }
 
 // sendTimeout bounds how long a request waits for a campaign to be sent. Sending

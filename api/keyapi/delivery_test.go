@@ -41,6 +41,8 @@ type sending struct {
 	mu   sync.Mutex
 	got  []string // what the endpoint was sent, by path
 	dead []string // what it calls dead: parts of paths and bodies
+	// refused is what FCM says of every message, "" when it takes them.
+	refused string
 }
 
 func newSending(t *testing.T) *sending {
@@ -91,6 +93,9 @@ func (x *sending) answer(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		w.WriteHeader(410)
+	case fcm && x.refused != "":
+		w.WriteHeader(400)
+		fmt.Fprintf(w, `{"error":{"status":"INVALID_ARGUMENT","message":%q}}`, x.refused)
 	case fcm:
 		fmt.Fprint(w, `{"name":"projects/p/messages/1"}`)
 	default:
@@ -320,6 +325,41 @@ func TestPushDryRunValidatesEverythingAndDeliversNothing(t *testing.T) {
 	}
 }
 
+// TestPushDryRunAsksFCM: FCM checks the message and delivers nothing; what it refuses is
+// the answer.
+func TestPushDryRunAsksFCM(t *testing.T) {
+	x := newSending(t)
+	x.put("push", "fcm", x.firebase())
+	ada := x.contact(`{"email":"ada@x.io","first_name":"Ada"}`)
+	x.addDevice(ada, "phone", "fcm", fcmOne)
+	x.addDevice(ada, "old", "fcm", fcmTwo)
+	x.dead = []string{fcmTwo}
+	var got pushResult
+	if m := x.call("success", "POST", "/push/send", `{"title":"Hi {{first_name}}","dryRun":true}`, &got); m != "dry run" || got.Total != 2 || got.Accepted != 0 || got.Retired != 0 || got.CampaignID != "" {
+		t.Errorf("%q %+v", m, got)
+	}
+	if len(x.got) != 2 {
+		t.Fatalf("FCM was asked %q", x.got)
+	}
+	for _, asked := range x.got {
+		if !strings.Contains(asked, `"validate_only":true`) || !strings.Contains(asked, "Hi Ada") {
+			t.Errorf("FCM was asked %s", asked)
+		}
+	}
+	if left := x.deviceIDs(ada); len(left) != 2 {
+		t.Errorf("a dry run removed devices: %v are left", left)
+	}
+	x.refused = "The message is not valid"
+	if m := x.call("failure", "POST", "/push/send", `{"title":"Hi","dryRun":true}`, nil); !strings.HasPrefix(m, "fcm does not take the message: ") || !strings.Contains(m, x.refused) {
+		t.Error(m)
+	}
+	x.refused, x.got = "", nil
+	x.call("success", "POST", "/push/send", `{"title":"Hi"}`, &got)
+	if got.Accepted != 1 || len(x.got) != 2 || strings.Contains(strings.Join(x.got, ""), "validate_only") {
+		t.Errorf("%+v, FCM was sent %q", got, x.got)
+	}
+}
+
 func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 	x := newSending(t)
 	ada := x.contact(`{"email":"ada@x.io","first_name":"Ada","phone":"+49 (30) 1234567"}`)
@@ -428,6 +468,12 @@ func TestSendWithoutAudienceIsRefused(t *testing.T) {
 	x.call("success", "PATCH", "/campaign/"+c.ID, `{"list_id":["`+list.ID+`"]}`, nil)
 	if x.call("success", "POST", "/campaign/"+c.ID+"/send", ``, &out); out.EmailsSent != 1 || out.TotalMembers != 1 {
 		t.Errorf("%+v", out)
+	}
+	// Each send keeps its record.
+	var stats campaignStats
+	x.call("success", "GET", "/campaign/"+c.ID+"/stats", nil, &stats)
+	if r := stats.Runs; len(r) != 2 || stats.EmailsSent != 2 || r[0].Run != 1 || r[0].EmailsSent != 1 || len(r[0].ListID) != 0 || r[1].Run != 2 || r[1].EmailsSent != 1 || len(r[1].ListID) != 1 || r[0].StartedAt == nil || r[0].Status != "sent" {
+		t.Errorf("%+v", stats)
 	}
 }
 

@@ -17,7 +17,7 @@ func (a *API) pushOperations() group {
 		{a.pushSegments, operation.Operation{Method: "GET", Path: "/push/segments", Permission: "segments:read", ID: "pushSegments", Summary: "List segments to send to", About: "The oldest first.",
 			Data: shape.List(pushSegmentShape, ""), Paged: true}},
 		{a.sendPush, operation.Operation{Method: "POST", Path: "/push/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendPush", Summary: "Send a push message",
-			About: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered. " +
+			About: "It answers when the message was sent, with the message `sent`. With `dryRun` all is checked and counted, and nothing is kept or delivered; FCM is asked to check the message for up to 5 of its devices (`validate_only`), and what it refuses is a failure. " +
 				"When it was stopped, or no device took it, that is a failure with the same `data`. " +
 				"`campaignId` stays on record until the account has 100,000 campaigns; then the oldest push message gives way.",
 			Body: shape.Object(
@@ -119,6 +119,9 @@ func (a *API) sendPush(c *call) (any, error) {
 		return nil, err
 	}
 	if in.DryRun {
+		if err := a.opts.Campaigns.ValidatePush(c.ctx, c.key.Account, plan, content); err != nil {
+			return nil, err
+		}
 		out.ContactsInSegment, out.ReachableContacts, out.Total = plan.Members, plan.Reachable, plan.Devices
 		return reply{data: out, message: "dry run"}, nil
 	}

@@ -97,11 +97,14 @@ func (f *FCM) CheckToken(token string) error {
 
 // Check implements Sender.
 func (f *FCM) Check(n *Notification) error {
-	_, err := f.payload("token-of-a-device", n)
+	_, err := f.payload("token-of-a-device", n, false)
 	return err
 }
 
 type fcmMessage struct {
+	// ValidateOnly checks the message and the token, and delivers nothing.
+	ValidateOnly bool `json:"validate_only,omitempty"`
+
 	Message struct {
 		Token        string            `json:"token"`
 		Notification fcmNotification   `json:"notification"`
@@ -137,11 +140,11 @@ type fcmWeb struct {
 	} `json:"fcm_options"`
 }
 
-func (f *FCM) payload(token string, n *Notification) ([]byte, error) {
+func (f *FCM) payload(token string, n *Notification, validateOnly bool) ([]byte, error) {
 	if err := n.check(true); err != nil {
 		return nil, err
 	}
-	var m fcmMessage
+	m := fcmMessage{ValidateOnly: validateOnly}
 	m.Message.Token = token
 	m.Message.Notification = fcmNotification{n.Title, n.Body, n.Image}
 	m.Message.Data = make(map[string]string, len(n.Data)+2)
@@ -183,10 +186,19 @@ func (f *FCM) payload(token string, n *Notification) ([]byte, error) {
 
 // Send implements Sender.
 func (f *FCM) Send(ctx context.Context, token string, n *Notification) outcome.Result {
+	return f.post(ctx, token, n, false)
+}
+
+// Validate implements Validator.
+func (f *FCM) Validate(ctx context.Context, token string, n *Notification) outcome.Result {
+	return f.post(ctx, token, n, true)
+}
+
+func (f *FCM) post(ctx context.Context, token string, n *Notification, validateOnly bool) outcome.Result {
 	if err := f.CheckToken(token); err != nil {
 		return outcome.Failed(outcome.Permanent, "invalid_token", err)
 	}
-	body, err := f.payload(token, n)
+	body, err := f.payload(token, n, validateOnly)
 	if err != nil {
 		return outcome.Failed(outcome.Permanent, "invalid_message", err)
 	}

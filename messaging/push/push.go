@@ -38,6 +38,12 @@ type Sender interface {
 	Close()
 }
 
+// Validator is a [Sender] whose service checks a message without delivering it.
+type Validator interface {
+	// Validate does what Send does, and the device gets nothing.
+	Validate(ctx context.Context, token string, n *Notification) outcome.Result
+}
+
 // Urgency lets a device that saves power wait.
 type Urgency string
 
