@@ -23,12 +23,13 @@ type group struct {
 	routes []route
 }
 
-// groupsA are the nouns of Surface A, in the order in which they are documented.
+// groupsA are the nouns of Surface A, in the order in which they are documented: its
+// own, and what it shares with the console.
 func (a *API) groupsA() []group {
-	return []group{
+	return append([]group{
 		a.contactOperations(), a.deviceOperations(), a.listOperations(), a.campaignOperations(), a.pushOperations(), a.flowOperations(),
 		a.analyticsOperations(),
-	}
+	}, a.sharedOperations()...)
 }
 
 // groupsC are those of Surface C.

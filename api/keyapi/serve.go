@@ -34,7 +34,7 @@ type call struct {
 func (a *API) serve(s *surface) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		at, data, err := a.run(s, rc)
-		if err == nil {
+		if err == nil && data != streamed {
 			err = s.envelope.success(rc, toReply(data))
 		}
 		if err == nil {
