@@ -22,7 +22,6 @@ type SharedGroup struct {
 // and answer, and the same code behind it.
 type SharedCall struct {
 	operation.Operation
-	api    *API
 	handle func(*call) (any, error)
 }
 
@@ -94,7 +93,7 @@ var keyNouns = map[string]string{"flows": "custom-flows", "campaigns": "campaign
 
 // SharedGroups lists the calls that API keys have because people have them: all of
 // the console's whose permission a key may hold, but for those that keys have one of
-// their own for. The calls of a zero API are the same, and must not be run.
+// their own for. The calls of a zero API are the same, but must not be run.
 func (a *API) SharedGroups() (out []SharedGroup) {
 	known := KeyPermissions()
 	for _, g := range a.groups() {
@@ -103,7 +102,7 @@ func (a *API) SharedGroups() (out []SharedGroup) {
 		for i := range g.routes {
 			r := &g.routes[i]
 			if g.Surface == operation.SurfaceConsole && slices.Contains(known, r.Permission) && ownOfKeys[r.Method+" "+r.Path] == "" {
-				s.Calls = append(s.Calls, a.share(r))
+				s.Calls = append(s.Calls, share(r))
 			}
 		}
 		if len(s.Calls) > 0 {
@@ -121,17 +120,26 @@ func keyTag(title string) string {
 	return title
 }
 
-// share is a call of the console as keys have it.
-func (a *API) share(r *route) SharedCall {
-	s := SharedCall{Operation: r.Operation, api: a, handle: r.handle}
-	noun, rest, deeper := strings.Cut(r.Path[1:], "/")
+// CallOfKeys names the call of Surface A that does what a call of the console does, by
+// method and path. Whether keys have it is for the permission to say.
+func CallOfKeys(method, path string) string {
+	if own := ownOfKeys[method+" "+path]; own != "" {
+		return own
+	}
+	noun, rest, deeper := strings.Cut(path[1:], "/")
 	if own := keyNouns[noun]; own != "" {
 		noun = own
 	}
-	s.Path = "/" + noun
 	if deeper {
-		s.Path += "/" + rest
+		noun += "/" + rest
 	}
+	return method + " /" + noun
+}
+
+// share is a call of the console as keys have it.
+func share(r *route) SharedCall {
+	s := SharedCall{Operation: r.Operation, handle: r.handle}
+	_, s.Path, _ = strings.Cut(CallOfKeys(r.Method, r.Path), " ")
 	name := strings.TrimPrefix(r.ID, "console")
 	s.ID = strings.ToLower(name[:1]) + name[1:] + "ByKey"
 	// Surface A answers 200 where the console answers 202, and most failures too.
