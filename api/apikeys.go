@@ -13,7 +13,8 @@ import (
 
 func (a *API) apiKeyOperations() group {
 	key := shape.Object(
-		shape.Req("_id", shape.KeyID("")), shape.Req("name", shape.Text("Shop", "")), shape.Req("permissions", permissionsShape("What the key was given; it may do what of that its creator may do at the time.")),
+		shape.Req("_id", shape.KeyID("")), shape.Req("name", shape.Text("Shop", "")), shape.Req("permissions", permissionsShape("What the key was given.")),
+		shape.Req("effective_permissions", permissionsShape("What it may do now: what it was given and its creator may do at present. Empty for a key that was revoked, or whose creator was removed.")),
 		shape.Req("created_by", shape.UserID("")), shape.Req("created_at", shape.Instant("")), shape.Req("last_used_at", shape.Instant("").OrNull()),
 		shape.Req("revoked", shape.Boolean(false, "A revoked key keeps its record.")), shape.Req("revoked_at", shape.Instant("").OrNull()),
 	)
@@ -33,9 +34,10 @@ type apiKey struct {
 	// Key is the key itself, at its creation only.
 	Key  string `json:"key,omitempty"`
 	Name string `json:"name"`
-	// Permissions are what the key was given; it may do what of that its creator
-	// may do at the time.
+	// Permissions are what the key was given, Effective what of that its creator may do
+	// now.
 	Permissions []string `json:"permissions"`
+	Effective   []string `json:"effective_permissions"`
 	CreatedBy   string   `json:"created_by"` // id of the user
 	CreatedAt   string   `json:"created_at"`
 	LastUsedAt  *string  `json:"last_used_at"`
@@ -43,13 +45,16 @@ type apiKey struct {
 	RevokedAt   *string  `json:"revoked_at"`
 }
 
-func (a *API) newAPIKey(account uint64, k *resolver.APIKey) apiKey {
+func (a *API) newAPIKey(v *resolver.View, account uint64, k *resolver.APIKey) apiKey {
 	out := apiKey{
-		ID: k.ID, Name: k.Name, Permissions: k.Permissions, CreatedBy: k.CreatorID, CreatedAt: record.Time(k.CreatedMs),
+		ID: k.ID, Name: k.Name, Permissions: k.Permissions, Effective: v.EffectivePermissions(k), CreatedBy: k.CreatorID, CreatedAt: record.Time(k.CreatedMs),
 		Revoked: k.RevokedMs != 0, RevokedAt: record.TimeOrNull(k.RevokedMs),
 	}
 	if out.Permissions == nil {
 		out.Permissions = []string{}
+	}
+	if out.Effective == nil {
+		out.Effective = []string{}
 	}
 	out.LastUsedAt = record.TimeOrNull(max(k.LastUsedMs, a.opts.KeyLastUsed(account, k.ID)))
 	return out
@@ -58,7 +63,7 @@ func (a *API) newAPIKey(account uint64, k *resolver.APIKey) apiKey {
 // listAPIKeys answers GET /api-keys, the oldest first, also those revoked.
 func (a *API) listAPIKeys(c *call) (any, error) {
 	return aged(a, c, (*resolver.View).APIKeys, func(k *resolver.APIKey) paging.Age { return paging.Age{CreatedMs: k.CreatedMs, ID: k.ID} },
-		func(_ *resolver.View, k *resolver.APIKey) apiKey { return a.newAPIKey(c.account, k) })
+		func(v *resolver.View, k *resolver.APIKey) apiKey { return a.newAPIKey(v, c.account, k) })
 }
 
 // createAPIKey answers POST /api-keys.
@@ -114,7 +119,7 @@ func (a *API) apiKey(c *call, id string) (out apiKey, err error) {
 		if !ok {
 			return missing("there is no API key with this id")
 		}
-		out = a.newAPIKey(c.account, &k)
+		out = a.newAPIKey(v, c.account, &k)
 		return nil
 	})
 	return out, err
