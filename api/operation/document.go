@@ -50,7 +50,7 @@ func Document(all []Group) ([]byte, error) {
 				}
 				collect(op.Body)
 				collect(op.envelope())
-				if s == SurfaceA {
+				if s == SurfaceA && op.Other == nil {
 					collect(op.outcome())
 				}
 				p := &paths[at[path]]
