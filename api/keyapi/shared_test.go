@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -285,7 +286,9 @@ func TestStreamsByKey(t *testing.T) {
 	} {
 		var key keyRecord
 		maker("POST", "/api-keys", `{"name":"k","permissions":["`+x.permission+`"]}`, &key)
-		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://muster.test/api/v1"+path, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		req, err := http.NewRequestWithContext(ctx, "GET", "http://muster.test/api/v1"+path, nil)
 		ok(t, err)
 		req.Header.Set("Authorization", "Bearer "+key.Key)
 		res, err := k.client.Do(req)
@@ -305,8 +308,8 @@ func TestStreamsByKey(t *testing.T) {
 			ended = ended || strings.Contains(lines.Text(), "event: end")
 		}
 		ok(t, res.Body.Close())
-		if !seen || ended {
-			t.Errorf("%s: seen is %t, ended is %t", path, seen, ended)
+		if !seen || ended || ctx.Err() != nil {
+			t.Errorf("%s: seen is %t, ended is %t, %v", path, seen, ended, ctx.Err())
 		}
 	}
 }
