@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,6 +36,19 @@ func TestEffectivePermissions(t *testing.T) {
 			if x.ID == key.ID && (fmt.Sprint(x.Permissions) != "[lists:read segments:read]" || x.Effective == nil || !slices.Equal(x.Effective, effective)) {
 				t.Errorf("%s: %+v, want %v", when, x, effective)
 			}
+		}
+		// The key says the same of itself.
+		var own struct {
+			Status string
+			Data   struct {
+				ID        string   `json:"_id"`
+				Effective []string `json:"effective_permissions"`
+				Key       *string
+			}
+		}
+		_, b := s.with(key.Key, "GET", "/api/v1/key", "")
+		if ok(t, json.Unmarshal([]byte(b), &own)); own.Status != "success" || own.Data.ID != key.ID || own.Data.Key != nil || !slices.Equal(own.Data.Effective, effective) {
+			t.Errorf("%s: the key has %s, want %v", when, b, effective)
 		}
 		for path, needs := range map[string]string{"/lists": "lists:read", "/segments": "segments:read"} {
 			res, b := s.with(key.Key, "GET", "/api/v1"+path, "")

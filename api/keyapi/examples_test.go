@@ -156,6 +156,8 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/push/send", body: `{"title":"Hi {{first_name}}","segmentId":"«segment»"}`},
 	},
 
+	"GET /api/v1/key": {{target: "/api/v1/key"}},
+
 	"GET /api/v1/analytics/flows/{id}":         {{target: "/api/v1/analytics/flows/«live»?" + wide}},
 	"GET /api/v1/custom-flows":                 {{target: "/api/v1/custom-flows?limit=1&cursor=«cursor:/api/v1/custom-flows»"}},
 	"GET /api/v1/custom-flows/{id}":            {{target: "/api/v1/custom-flows/«flow»"}},

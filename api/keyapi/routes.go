@@ -28,7 +28,7 @@ type group struct {
 func (a *API) groupsA() []group {
 	return append([]group{
 		a.contactOperations(), a.deviceOperations(), a.listOperations(), a.campaignOperations(), a.pushOperations(), a.flowOperations(),
-		a.analyticsOperations(),
+		a.analyticsOperations(), a.keyOperations(),
 	}, a.sharedOperations()...)
 }
 
@@ -78,7 +78,7 @@ func (s *surface) check(known []string) error {
 	for _, r := range s.routes {
 		name := r.Method + " " + s.Prefix + r.Path
 		switch {
-		case !slices.Contains(known, r.Permission):
+		case r.Permission != operation.AnyKey && !slices.Contains(known, r.Permission):
 			return fmt.Errorf("keyapi: %s needs %q, which no API key can hold", name, r.Permission)
 		case seen[name]:
 			return fmt.Errorf("keyapi: %s is listed twice", name)

@@ -163,6 +163,7 @@ func keyPart() part {
 			c.with(key, "POST", "/api/v1/contacts", obj{}).failure(denied)
 			c.with(key, "POST", "/api/v1/lists", obj{"name": "l"}).failure(denied)
 			c.with(key, "GET", "/api/v1/contacts", nil).success()
+			c.with(key, "GET", "/api/v1/key", nil).success().eq("data.effective_permissions", []string{"contacts:read"}).eq("data.permissions", []string{"contacts:read", "contacts:write", "lists:write"})
 			// It has what its creator has now, and never more than it was given.
 			c.console("PATCH", "/users/"+creator.id, obj{"permissions": append([]string{"campaigns:read"}, all...)}).http(200)
 			c.with(key, "POST", "/api/v1/contacts", obj{}).success()

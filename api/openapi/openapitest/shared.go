@@ -3,6 +3,7 @@ package openapitest
 // keys makes the calls with an API key that people have in the console.
 func keys() []Step {
 	return []Step{
+		{Request: "GET " + a + "/key"},
 		{Request: "POST " + a + "/segments", Body: `{"name":"By key","definition":` + whole + `}`, Keep: "bykey=data._id"},
 		{Request: "POST " + a + "/segments", Body: `{"name":"Bad","definition":{"kind":"activity"}}`, Fails: true},
 		{Request: "POST " + a + "/segments/preview", Body: `{"definition":` + whole + `}`},

@@ -264,7 +264,7 @@ func (w *walker) refusals() {
 			w.judge(o, u, headers["Content-Type"], body, status, contentType, answer)
 		}
 		try("", nil)
-		if o.Surface == "A" || o.Surface == "C" {
+		if (o.Surface == "A" || o.Surface == "C") && o.Needs != "any-key" {
 			if weak++; weak%100 == 0 { // before the key's rate is reached
 				makeWeak()
 			}
