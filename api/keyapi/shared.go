@@ -1,10 +1,10 @@
 package keyapi
 
 import (
-	"context"
 	"crypto/sha256"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/valyala/fasthttp"
 
@@ -37,7 +37,7 @@ func shared(s *api.SharedCall) func(*call) (any, error) {
 		a, account, hash := c.api, c.key.Account, sha256.Sum256([]byte(bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization))))
 		out, err := s.Run(&api.Caller{
 			RequestCtx: c.RequestCtx, Context: c.ctx, Account: account, Params: c.params, Payload: c.payload,
-			Holds: func(context.Context) (bool, error) {
+			Holds: func() (bool, error) {
 				access, ok, err := a.opts.Node.KeyAccess(account, hash)
 				return ok && slices.Contains(access.Permissions, s.Permission), err
 			},
@@ -54,7 +54,7 @@ func shared(s *api.SharedCall) func(*call) (any, error) {
 
 // ofConsole is a refusal of a shared call. Surface A names the field in the message.
 func ofConsole(r *api.Refusal) *failure {
-	f := &failure{code: codeInvalid, message: r.Message, retryAfter: int(r.RetryAfter.Seconds())}
+	f := &failure{code: codeInvalid, message: r.Message, retryAfter: int((r.RetryAfter + time.Second - 1) / time.Second)}
 	if r.Field != "" && !strings.HasPrefix(r.Message, r.Field) {
 		f.message = r.Field + ": " + r.Message
 	}
