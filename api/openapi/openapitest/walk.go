@@ -181,6 +181,30 @@ func (w *walker) step(s *Step) {
 	}
 	w.judge(o, u, headers["Content-Type"], body, status, contentType, answer)
 	w.keep(s, answer)
+	if o.Surface == "console" && strings.HasSuffix(o.Needs, ":read") && !s.Fails {
+		w.byKey(o, u, body)
+	}
+}
+
+// byKey makes a call of the console that reads with a key, where keys share it.
+func (w *walker) byKey(o *operationtest.Described, u *url.URL, body string) {
+	w.t.Helper()
+	_, path, _ := strings.Cut(api.CallOfKeys(o.Method, strings.TrimPrefix(u.EscapedPath(), api.Prefix)), " ")
+	shared := w.doc.Find(o.Method, a+path)
+	if shared == nil || !strings.HasSuffix(shared.Node["operationId"].(string), "ByKey") {
+		return
+	}
+	target := a + path
+	if u.RawQuery != "" {
+		target += "?" + u.RawQuery
+	}
+	headers := w.headers(shared, body)
+	status, contentType, answer := w.send(o.Method, target, body, headers)
+	if !operationtest.Succeeds(status, contentType, answer) {
+		w.t.Errorf("%s %s by key: %d %.500s", o.Method, target, status, answer)
+		return
+	}
+	w.judge(shared, u, headers["Content-Type"], body, status, contentType, answer)
 }
 
 // judge checks one exchange against the document.
