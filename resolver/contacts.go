@@ -61,7 +61,8 @@ type ContactUpdate struct {
 	ExternalID *string         `json:"external_id,omitempty"`
 	Geo        json.RawMessage `json:"geo,omitempty"`        // object; null values remove
 	Attributes json.RawMessage `json:"attributes,omitempty"` // likewise
-	Grant      *EmailGrant     `json:"grant,omitempty"`      // the node's to set
+	Consents   []ConsentChange `json:"consents,omitempty"`
+	Grant      *EmailGrant     `json:"grant,omitempty"` // the node's to set
 }
 
 // ContactReply answers commands that make or change a contact.
@@ -345,6 +346,9 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			return refusal
 		}
 	}
+	if refusal = checkConsents(d, c.Consents); refusal != nil {
+		return refusal
+	}
 	geo, attributes := d.geo, d.attributes
 	fields := engine.Fields(0)
 	m.merger.reset()
@@ -377,7 +381,6 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			fields |= f.field
 		}
 	}
-	var events []ownEvent
 	for k, v := range [identityKinds]string{x.Email, x.ExternalID, x.Phone} {
 		switch {
 		case attach[k]:
@@ -396,6 +399,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			fields |= engine.FieldEmail << k
 		}
 	}
+	said, events := m.changeConsents(cmd, o, d, c.Consents)
+	fields |= said
 	// A phone that is added to a contact is a consent, as it is at creation.
 	if attach[IdentityPhone] && m.assume(d, channelSMS, sourceManual) {
 		fields |= engine.FieldConsents

@@ -432,6 +432,11 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 			*t = ""
 		}
 	}
+	for i := range c.Consents {
+		source := &c.Consents[i].Source
+		r.invalid = r.invalid || len(*source) > maxSourceBytes
+		*source = ""
+	}
 	for _, o := range []*json.RawMessage{&c.Geo, &c.Attributes} {
 		switch {
 		case len(*o) == 0:
