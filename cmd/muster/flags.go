@@ -20,6 +20,7 @@ type engineFlags struct {
 	dir                                     *string
 	logLevel, logFormat                     *string
 	historyMemory, generation, cache, spool *cli.Size
+	queryCache                              *cli.Size
 	historyThreads, maxBacklog              *int
 	checkpointInterval                      *time.Duration
 	skip                                    skipRecords
@@ -37,6 +38,8 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	f.Range("history-memory", duckdb.LeastMemoryBytes, mostBytes)
 	e.historyThreads = f.Int("history-threads", 0, "`NUMBER` of threads for history in --data; 0: the CPUs, at most 2")
 	f.Range("history-threads", 0, 1024)
+	e.queryCache = f.Size("query-cache", 128<<20, "`BYTES` of memory for what history has answered, from which previews and analytics are answered again; 0: none")
+	f.Range("query-cache", 0, mostBytes)
 	e.checkpointInterval = f.Duration("checkpoint-interval", 30*time.Second, "longest `TIME` between checkpoints while events arrive")
 	f.Range("checkpoint-interval", int64(10*time.Millisecond), int64(mostTime))
 	e.generation = f.Size("generation-bytes", 256<<20, "`BYTES` of changed state in memory at which a checkpoint is written; at twice as much events wait")
@@ -62,7 +65,7 @@ func (p *process) engineOptions(e *engineFlags, log *slog.Logger, maxRecordBytes
 	return engine.Options{
 		Kafka: topic, ClickHouse: history, SessionTimeout: *e.remote.session,
 		Dir: *e.dir, Logger: log, MaxRecordBytes: maxRecordBytes,
-		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads,
+		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads, QueryCacheBytes: int64(*e.queryCache),
 		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
 		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
 		Checkpoints: *e.checkpoints, TrimLog: *e.trimLog, End: p.end,

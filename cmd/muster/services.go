@@ -214,6 +214,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 		return s, err
 	}
 	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.WriteLogMetrics, eng.History, time.Now))
+	c.ingest.Metrics.RegisterMetricsWriter(eng.History.WriteMetrics)
 	s.handler = r.Handler
 	if eng.Peers() != nil {
 		s.router = routed(eng.Peers(), eng.Node, r.Handler)

@@ -106,6 +106,9 @@ var Metrics = []Metric{
 	{"muster_history_spool_bytes", Gauge, "bytes", "Disk of rows that wait for history."},
 	{"muster_history_rows", Gauge, "", "Events in history."},
 	{"muster_history_disk_bytes", Gauge, "bytes", "Size of history."},
+	{"muster_query_cache_answers_total", Counter, "", "Answers about history by where they came from."},
+	{"muster_query_cache_bytes", Gauge, "bytes", "What the cache of history holds."},
+	{"muster_query_cache_limit_bytes", Gauge, "bytes", "What the cache of history may hold, --query-cache."},
 	{"muster_history_bytes_per_event", Gauge, "bytes per event", "Size of history divided by its events."},
 
 	// All surfaces.

@@ -442,6 +442,11 @@ func (r *Resilient) Activity(ctx context.Context, q query.ActivityQuery) (out *r
 	return out, err
 }
 
+// Matches is that of [Store].
+func (r *Resilient) Matches(ctx context.Context, q query.MatchQuery, fn func(*query.MatchBlock) error) error {
+	return r.with(ctx, &q.Cut, func(s *Store) error { return s.Matches(ctx, q, fn) })
+}
+
 // Replay implements [query.History].
 func (r *Resilient) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
 	return r.with(ctx, &q.Cut, func(s *Store) error { return s.Replay(ctx, q, fn) })

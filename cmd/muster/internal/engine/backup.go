@@ -127,7 +127,7 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 		}
 		whole = whole && start == 0
 	}
-	if history, here := e.History.(copier); here && !whole {
+	if history, here := e.History.Backend.(copier); here && !whole {
 		if err := history.CopyTo(ctx, filepath.Join(dir, HistoryFile)); err != nil {
 			return r, err
 		}

@@ -20,7 +20,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/eventlog/kafka"
-	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/cache"
 	"github.com/musterhq/muster/query/clickhouse"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
@@ -31,11 +31,13 @@ import (
 type Options struct {
 	Dir string
 	// Mine are paths of files that may be in Dir before there is a log.
-	Mine               []string
-	Logger             *slog.Logger
-	MaxRecordBytes     int
-	HistoryMemory      int64
-	HistoryThreads     int
+	Mine           []string
+	Logger         *slog.Logger
+	MaxRecordBytes int
+	HistoryMemory  int64
+	HistoryThreads int
+	// QueryCacheBytes bounds what is kept of history's answers; 0 keeps nothing.
+	QueryCacheBytes    int64
 	CheckpointInterval time.Duration
 	GenerationBytes    int64
 	CacheBytes         int64
@@ -74,8 +76,9 @@ var ErrInUse = errors.New("already in use")
 
 // Engine is an open data directory.
 type Engine struct {
-	Log     eventlog.Log
-	History query.History
+	Log eventlog.Log
+	// History is the back end behind its cache.
+	History *cache.History
 	Node    *resolver.Node
 
 	lock    io.Closer
@@ -200,22 +203,26 @@ func fileIdentity(id uint64) string {
 }
 
 func (e *Engine) openHistory(ctx context.Context, o Options) error {
+	store, err := e.openBackend(ctx, o)
+	if err != nil {
+		return err
+	}
+	e.History, err = cache.New(store, cache.Options{Bytes: o.QueryCacheBytes, Now: time.Now, Logger: o.Logger})
+	if err != nil {
+		return errors.Join(err, store.Close())
+	}
+	return nil
+}
+
+func (e *Engine) openBackend(ctx context.Context, o Options) (cache.Backend, error) {
 	if o.ClickHouse == nil {
-		store, err := duckdb.OpenResilient(duckdb.ResilientOptions{
+		return duckdb.OpenResilient(duckdb.ResilientOptions{
 			Options: o.duckdb(), Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
 		})
-		if err == nil {
-			e.History = store
-		}
-		return err
 	}
 	c := *o.ClickHouse
 	c.Owner, c.Logger = e.identity, o.Logger
-	store, err := clickhouse.Open(ctx, c)
-	if err == nil {
-		e.History = store
-	}
-	return err
+	return clickhouse.Open(ctx, c)
 }
 
 // LogFailed reports whether the log has failed for good. One in Kafka never does:

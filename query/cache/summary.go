@@ -1,0 +1,206 @@
+package cache
+
+import (
+	"math"
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/segment"
+)
+
+// summary is what the matching events of each profile come to at an instant:
+// what a comparison is judged by. It is never changed.
+type summary struct {
+	id  uint64
+	cut int64
+	// It holds at the instants atMs ≤ t < untilMs.
+	atMs, untilMs int64
+	fn            segment.Fn // "" counts
+	pages         []*page
+	events        uint64
+	bytes         int64
+}
+
+const (
+	pageBits = 8
+	pageSize = 1 << pageBits
+	pageMask = pageSize - 1
+)
+
+// page is the profiles of as many ordinals, column by column.
+type page struct {
+	n    [pageSize]uint32 // matching events
+	some []uint32         // those with a value, or the different ones
+	sum  []segment.Int128
+	ext  []int64 // the least or greatest value
+}
+
+func newPage(fn segment.Fn) *page {
+	p := &page{}
+	if fn != "" {
+		p.some = make([]uint32, pageSize)
+	}
+	switch fn {
+	case segment.FnSum, segment.FnAvg:
+		p.sum = make([]segment.Int128, pageSize)
+	case segment.FnMin, segment.FnMax:
+		p.ext = make([]int64, pageSize)
+	}
+	return p
+}
+
+func (p *page) clone() *page {
+	return &page{n: p.n, some: slices.Clone(p.some), sum: slices.Clone(p.sum), ext: slices.Clone(p.ext)}
+}
+
+func (p *page) bytes() int64 {
+	return int64(4*pageSize + 4*len(p.some) + 16*len(p.sum) + 8*len(p.ext) + 96)
+}
+
+// summing makes a summary out of another, nil for none, and further events.
+type summing struct {
+	s     summary
+	own   map[int]bool // pages that are its own; nil for all
+	pairs []uint64     // profiles and scalars, for distinct
+	limit int64
+}
+
+func newSumming(fn segment.Fn, base *summary, limit int64) *summing {
+	if base == nil {
+		return &summing{s: summary{fn: fn}, limit: limit}
+	}
+	s := *base
+	s.pages = slices.Clone(base.pages)
+	return &summing{s: s, own: map[int]bool{}, limit: limit}
+}
+
+func (u *summing) page(ordinal uint32) *page {
+	i := int(ordinal >> pageBits)
+	if i >= len(u.s.pages) {
+		u.s.bytes += int64(8 * (i + 1 - len(u.s.pages)))
+		u.s.pages = append(u.s.pages, make([]*page, i+1-len(u.s.pages))...)
+	}
+	p := u.s.pages[i]
+	switch {
+	case p == nil:
+		p = newPage(u.s.fn)
+		u.s.bytes += p.bytes()
+	case u.own == nil || u.own[i]:
+		return p
+	default:
+		p = p.clone()
+	}
+	u.s.pages[i] = p
+	if u.own != nil {
+		u.own[i] = true
+	}
+	return p
+}
+
+// add takes events into account. values are as in [block].
+func (u *summing) add(ordinals []uint32, values []int64) error {
+	u.s.events += uint64(len(ordinals))
+	if u.s.events > math.MaxUint32 {
+		return errTooLarge
+	}
+	for i, o := range ordinals {
+		p, at := u.page(o), o&pageMask
+		p.n[at]++
+		if u.s.fn == "" || values[i] == query.NoMicros {
+			continue
+		}
+		v := values[i]
+		switch u.s.fn {
+		case segment.FnSum, segment.FnAvg:
+			p.sum[at] = p.sum[at].Add(segment.Micros(v))
+		case segment.FnMin:
+			if p.some[at] == 0 || v < p.ext[at] {
+				p.ext[at] = v
+			}
+		case segment.FnMax:
+			if p.some[at] == 0 || v > p.ext[at] {
+				p.ext[at] = v
+			}
+		case segment.FnDistinct:
+			u.pairs = append(u.pairs, uint64(o)<<32|uint64(v))
+			continue
+		}
+		p.some[at]++
+	}
+	if u.s.bytes > u.limit {
+		return errTooLarge
+	}
+	return nil
+}
+
+func (u *summing) finish(id uint64, cut, atMs, untilMs int64) *summary {
+	slices.Sort(u.pairs)
+	for i, pair := range u.pairs {
+		if i == 0 || pair != u.pairs[i-1] {
+			o := uint32(pair >> 32)
+			u.page(o).some[o&pageMask]++
+		}
+	}
+	s := u.s
+	s.id, s.cut, s.atMs, s.untilMs = id, cut, atMs, untilMs
+	return &s
+}
+
+// who are the profiles with matching events for which the comparison holds, or
+// with negate does not.
+func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
+	words := make([]uint64, len(s.pages)*pageSize/64)
+	counts := countTable{compare: c}
+	for i, p := range s.pages {
+		if p == nil {
+			continue
+		}
+		for at := range p.n {
+			if p.n[at] == 0 {
+				continue
+			}
+			holds := false
+			switch s.fn {
+			case "":
+				holds = counts.holds(p.n[at])
+			case segment.FnDistinct:
+				holds = counts.holds(p.some[at])
+			case segment.FnSum:
+				holds = c.Holds(p.sum[at])
+			case segment.FnAvg:
+				holds = p.some[at] > 0 && c.HoldsRatio(p.sum[at], uint64(p.some[at]))
+			case segment.FnMin, segment.FnMax:
+				holds = p.some[at] > 0 && c.Holds(segment.Micros(p.ext[at]))
+			}
+			if holds != negate {
+				words[i*(pageSize/64)+at/64] |= 1 << (at % 64)
+			}
+		}
+	}
+	if len(words) == 0 {
+		return roaring.New()
+	}
+	return roaring.FromDense(words, true)
+}
+
+// countTable judges small numbers once.
+type countTable struct {
+	compare *segment.Compare
+	known   [64]int8 // 1 holds, −1 does not
+}
+
+func (t *countTable) holds(n uint32) bool {
+	if n < uint32(len(t.known)) && t.known[n] != 0 {
+		return t.known[n] > 0
+	}
+	holds := t.compare.Holds(segment.Micros(int64(n) * segment.MicrosPerUnit))
+	if n < uint32(len(t.known)) {
+		t.known[n] = -1
+		if holds {
+			t.known[n] = 1
+		}
+	}
+	return holds
+}
