@@ -6,59 +6,37 @@ import (
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
 func (a *API) apiKeyOperations() group {
-	key := shape.Object(
-		shape.Req("_id", shape.KeyID("")), shape.Req("name", shape.Text("Shop", "")), shape.Req("permissions", permissionsShape("What the key was given; it may do what of that its creator may do at the time.")),
-		shape.Req("created_by", shape.UserID("")), shape.Req("created_at", shape.Instant("")), shape.Req("last_used_at", shape.Instant("").OrNull()),
-		shape.Req("revoked", shape.Boolean(false, "A revoked key keeps its record.")), shape.Req("revoked_at", shape.Instant("").OrNull()),
-	)
-	one := shape.Named("APIKeyRecord", key)
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: API keys", Title: "API keys", About: "A key is shown once, when it is made; only its hash is kept."}, []route{
-		{a.listAPIKeys, operation.Operation{Method: "GET", Path: "/api-keys", Permission: "api_keys:read", ID: "listAPIKeys", Summary: "List API keys", About: "The oldest first, also those revoked.", Data: shape.List(one, ""), Paged: true}},
+		{a.listAPIKeys, operation.Operation{Method: "GET", Path: "/api-keys", Permission: "api_keys:read", ID: "listAPIKeys", Summary: "List API keys", About: "The oldest first, also those revoked.", Data: shape.List(shapes.Key, ""), Paged: true}},
 		{a.createAPIKey, operation.Operation{Method: "POST", Path: "/api-keys", Permission: "api_keys:write", ID: "createAPIKey", Summary: "Make an API key",
-			Body: shape.Object(shape.Req("name", shape.Text("Shop", "What it is for.").Bytes(1, 200)), shape.Opt("permissions", permissionsShape("What it may do; left out, all that you may do and keys may hold.").Entries(1, 100))),
-			Data: key.Plus(shape.Req("key", shape.Text("svc_live_Zm9v…", "The key itself, this once.")))}},
-		{a.revokeAPIKey, operation.Operation{Method: "DELETE", Path: "/api-keys/{id}", Permission: "api_keys:write", ID: "revokeAPIKey", Summary: "Revoke an API key", About: "It stops working at once.", Data: one}},
+			Body: shape.Object(shape.Req("name", shape.Text("Shop", "What it is for.").Bytes(1, 200)), shape.Opt("permissions", shapes.Permissions("What it may do; left out, all that you may do and keys may hold.").Entries(1, 100))),
+			Data: shapes.Key.Plus(shape.Req("key", shape.Text("svc_live_Zm9v…", "The key itself, this once.")))}},
+		{a.revokeAPIKey, operation.Operation{Method: "DELETE", Path: "/api-keys/{id}", Permission: "api_keys:write", ID: "revokeAPIKey", Summary: "Revoke an API key", About: "It stops working at once.", Data: shapes.Key}},
 	}}
 }
 
 // apiKey is an API key as it is answered.
 type apiKey struct {
-	ID string `json:"_id"`
-	// Key is the key itself, at its creation only.
-	Key  string `json:"key,omitempty"`
-	Name string `json:"name"`
-	// Permissions are what the key was given; it may do what of that its creator
-	// may do at the time.
-	Permissions []string `json:"permissions"`
-	CreatedBy   string   `json:"created_by"` // id of the user
-	CreatedAt   string   `json:"created_at"`
-	LastUsedAt  *string  `json:"last_used_at"`
-	Revoked     bool     `json:"revoked"`
-	RevokedAt   *string  `json:"revoked_at"`
+	record.Key
+	// Secret is the key itself, at its creation only.
+	Secret string `json:"key,omitempty"`
 }
 
-func (a *API) newAPIKey(account uint64, k *resolver.APIKey) apiKey {
-	out := apiKey{
-		ID: k.ID, Name: k.Name, Permissions: k.Permissions, CreatedBy: k.CreatorID, CreatedAt: record.Time(k.CreatedMs),
-		Revoked: k.RevokedMs != 0, RevokedAt: record.TimeOrNull(k.RevokedMs),
-	}
-	if out.Permissions == nil {
-		out.Permissions = []string{}
-	}
-	out.LastUsedAt = record.TimeOrNull(max(k.LastUsedMs, a.opts.KeyLastUsed(account, k.ID)))
-	return out
+func (a *API) newAPIKey(v *resolver.View, account uint64, k *resolver.APIKey) apiKey {
+	return apiKey{Key: record.NewKey(v, k, a.opts.KeyLastUsed(account, k.ID))}
 }
 
 // listAPIKeys answers GET /api-keys, the oldest first, also those revoked.
 func (a *API) listAPIKeys(c *call) (any, error) {
 	return aged(a, c, (*resolver.View).APIKeys, func(k *resolver.APIKey) paging.Age { return paging.Age{CreatedMs: k.CreatedMs, ID: k.ID} },
-		func(_ *resolver.View, k *resolver.APIKey) apiKey { return a.newAPIKey(c.account, k) })
+		func(v *resolver.View, k *resolver.APIKey) apiKey { return a.newAPIKey(v, c.account, k) })
 }
 
 // createAPIKey answers POST /api-keys.
@@ -94,7 +72,7 @@ func (a *API) createAPIKey(c *call) (any, error) {
 		return nil, err
 	}
 	out, err := a.apiKey(c, id)
-	out.Key = key
+	out.Secret = key
 	return out, err
 }
 
@@ -114,7 +92,7 @@ func (a *API) apiKey(c *call, id string) (out apiKey, err error) {
 		if !ok {
 			return missing("there is no API key with this id")
 		}
-		out = a.newAPIKey(c.account, &k)
+		out = a.newAPIKey(v, c.account, &k)
 		return nil
 	})
 	return out, err

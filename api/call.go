@@ -35,6 +35,8 @@ type call struct {
 	expiresMs int64 // end of the session
 	op        *operation.Operation
 	payload   []byte // the body, empty where there is none
+	// shared is set for a caller with an API key instead of a session.
+	shared *sharing
 }
 
 // serve runs the chain that all calls share.
@@ -174,6 +176,9 @@ func (a *API) command(c *call, name string, args, v any) error {
 
 // id is the path's parameter.
 func (c *call) id() string {
+	if c.shared != nil {
+		return c.shared.params["id"]
+	}
 	s, _ := c.UserValue("id").(string)
 	return s
 }

@@ -69,7 +69,7 @@ func (a *API) setConsent(c *call) (any, error) {
 		return nil, err
 	}
 	if in.Source == "" {
-		in.Source = "console"
+		in.Source = c.source()
 	}
 	if err := a.command(c, resolver.CommandConsentSet, resolver.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
 		return nil, err
@@ -101,7 +101,7 @@ func (a *API) block(c *call, channel, reason string) (any, error) {
 	if channel == "" {
 		return nil, badField("channel", "channel is missing; name the channel, such as email")
 	}
-	if err := a.command(c, resolver.CommandBlockSet, resolver.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: "console"}, nil); err != nil {
+	if err := a.command(c, resolver.CommandBlockSet, resolver.BlockSet{ID: c.id(), Channel: channel, Reason: reason, Source: c.source()}, nil); err != nil {
 		return nil, err
 	}
 	return a.getProfile(c)

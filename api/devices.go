@@ -78,6 +78,9 @@ func (a *API) removeDevice(c *call) (any, error) {
 // param is what the path has in place of a part in braces, "" if it has not got
 // one.
 func (c *call) param(name string) string {
+	if c.shared != nil {
+		return c.shared.params[name]
+	}
 	text, _ := c.UserValue(name).(string)
 	if plain, err := url.PathUnescape(text); err == nil {
 		return plain

@@ -21,6 +21,9 @@
 // guards: guesses.go (against guessing passwords), device.go (known devices), slots.go (how many costly
 // things run at once).
 //
+// API keys have the calls whose permission they may hold as well (shared.go): package
+// keyapi lets the key in, checks the request, and runs the same handler.
+//
 // [Ops] serves /healthz, /readyz and /metrics and answers everything else with
 // 503 until the service is ready. [Bootstrap] makes the first account.
 //

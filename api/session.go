@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/password"
@@ -19,7 +20,7 @@ func (a *API) sessionOperations() group {
 	session := func(more ...shape.Field) *shape.Schema {
 		return shape.Object(append(more,
 			shape.Req("expires_at", shape.Instant("When it ends.")), shape.Req("account_id", shape.AccountID("")), shape.Req("app_id", shape.AppID("")), shape.Req("user_id", shape.UserID("")),
-			shape.Req("email", shape.Text("owner@example.com", "")), shape.Req("name", shape.Text("Ann Lee", "")), shape.Req("permissions", permissionsShape("What the person may do.")),
+			shape.Req("email", shape.Text("owner@example.com", "")), shape.Req("name", shape.Text("Ann Lee", "")), shape.Req("permissions", shapes.Permissions("What the person may do.")),
 			shape.Req("admin", shape.Boolean(false, "Whether the person administers the whole system.")),
 		)...)
 	}

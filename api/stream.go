@@ -25,17 +25,17 @@ type streamSource interface {
 
 // stream is an answer of server-sent events. The server reads it and writes
 // what it read, in one goroutine; each read gives whole messages or waits for
-// one. It ends when the watcher goes, signs out, or the service stops, which
+// one. It ends when the watcher goes, signs out or loses the key, or the service stops, which
 // the message "end" says; comments are signs of life.
 type stream struct {
-	api       *API
-	account   uint64
-	tokenHash string
-	conn      net.Conn
-	beat      *time.Ticker
-	pending   []byte
-	ended     bool
-	source    streamSource
+	api     *API
+	conn    net.Conn
+	beat    *time.Ticker
+	pending []byte
+	ended   bool
+	source  streamSource
+	// holds reports whether the watcher may still watch.
+	holds func(ctx context.Context) (bool, error)
 }
 
 // stream answers with the messages of a source, which it closes at the end.
@@ -45,9 +45,13 @@ func (a *API) stream(c *call, source streamSource, hello string) any {
 	c.Response.Header.Set("Cache-Control", "no-store")
 	c.Response.Header.Set("X-Accel-Buffering", "no")
 	c.Response.ImmediateHeaderFlush = true
+	// The request is gone when the stream asks.
+	account, tokenHash, shared := c.account, c.tokenHash, c.shared
 	c.Response.SetBodyStream(ingest.GuardStream(a.opts.Metrics, a.opts.Logger, "a live stream", &stream{
-		api: a, account: c.account, tokenHash: c.tokenHash, conn: c.Conn(), source: source,
-		beat: time.NewTicker(a.opts.Heartbeat), pending: []byte(hello),
+		api: a, conn: c.Conn(), source: source, beat: time.NewTicker(a.opts.Heartbeat), pending: []byte(hello),
+		holds: func(ctx context.Context) (bool, error) {
+			return a.holds(&call{ctx: ctx, account: account, tokenHash: tokenHash, shared: shared})
+		},
 	}), -1)
 	return streaming
 }
@@ -76,10 +80,10 @@ func (s *stream) message(event string, data []byte) {
 // be told, as when the account is another node's by now, the stream ends with the
 // message that says so.
 func (s *stream) alive() bool {
-	switch signedIn, err := s.signedIn(); {
+	switch may, err := s.mayWatch(); {
 	case err != nil:
 		return s.end()
-	case !signedIn:
+	case !may:
 		return false
 	}
 	s.pending = append(s.pending, ": alive\n\n"...)
@@ -100,9 +104,9 @@ func (s *stream) Close() error {
 	return nil
 }
 
-// signedIn reports whether the session still stands.
-func (s *stream) signedIn() (bool, error) {
+// mayWatch reports whether the session, or the permission of the key, still stands.
+func (s *stream) mayWatch() (bool, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), s.api.opts.ReadTimeout)
 	defer cancel()
-	return s.api.findSession(&call{ctx: ctx, account: s.account, tokenHash: s.tokenHash})
+	return s.holds(ctx)
 }

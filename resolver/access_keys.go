@@ -225,15 +225,31 @@ func (n *Node) KeyAccess(account uint64, hash [32]byte) (access KeyAccess, ok bo
 	if good != 1 {
 		return access, false, nil
 	}
-	access = KeyAccess{Account: account, KeyID: k.ID, SurfaceCPerMinute: a.Settings.SurfaceCPerMinute}
-	if creator := a.users[k.CreatorID]; creator != nil {
-		for _, x := range k.Permissions {
-			if creator.Can(x) {
-				access.Permissions = append(access.Permissions, x)
-			}
+	return KeyAccess{Account: account, KeyID: k.ID, SurfaceCPerMinute: a.Settings.SurfaceCPerMinute, Permissions: a.permissionsOf(k)}, true, nil
+}
+
+// permissionsOf are those of a key that its creator has now, nil where the creator was
+// removed.
+func (a *account) permissionsOf(k *APIKey) (out []string) {
+	creator := a.users[k.CreatorID]
+	if creator == nil {
+		return nil
+	}
+	for _, x := range k.Permissions {
+		if creator.Can(x) {
+			out = append(out, x)
 		}
 	}
-	return access, true, nil
+	return out
+}
+
+// EffectivePermissions are what a key may do now: its permissions that its creator
+// has, and nothing once it is revoked.
+func (v *View) EffectivePermissions(k *APIKey) []string {
+	if k.RevokedMs != 0 {
+		return nil
+	}
+	return v.a.permissionsOf(k)
 }
 
 func bit(b bool) int {

@@ -39,7 +39,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		}
 		if ok && v.atMs > a.keysFromMs(m.logTime) {
 			out.Status, out.Profile = EventDuplicate, a.headers.get(v.ordinal).id
-			out.Dropped = m.droppedOf(a, p, rules.identifiers())
+			out.Dropped, out.Erased = m.leftOut(a, p, rules.identifiers())
 			out.NotAdded, err = m.notAddedBefore(a, p, a.root(v.ordinal))
 			return err
 		}
@@ -65,7 +65,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	a.engine.Settle(winner)
 	h := a.headers.edit(winner)
 	h.lastEvent = r.lastEvent
-	out.Status, out.Profile, out.NotAdded, out.Dropped = EventAccepted, h.id, r.notAdded, r.dropped
+	out.Status, out.Profile, out.NotAdded, out.Dropped, out.Erased = EventAccepted, h.id, r.notAdded, r.dropped, r.erased
 	if err := m.storeResolved(a, &r); err != nil {
 		return err
 	}
@@ -97,6 +97,7 @@ type resolved struct {
 	attach    [identityKinds]bool
 	notAdded  KindSet // beyond the cap
 	dropped   KindSet // no identifiers, and left out
+	erased    KindSet // of erased persons, and left out
 	shared    KindSet // shown, but another profile's
 }
 
@@ -133,7 +134,15 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			o = a.ids.owner(p.hashes[k])
 		}
 		if o == noOrdinal && a.erased(p.hashes[k]) {
-			return r, m.refuseErased(k), nil
+			if none || !how.dropErased {
+				return r, m.refuseErased(k), nil
+			}
+			if !isMasked(raw[k]) { // it came before the mark, see [partition.keepOut]
+				m.refusedErased = true
+			}
+			r.erased.add(k)
+			raw[k] = nil
+			continue
 		}
 		owner[k] = o
 		if winner == noOrdinal && (none || !how.firstOnly) {
@@ -406,8 +415,8 @@ func (m *Machine) losing(ordinal uint32) bool {
 	return false
 }
 
-// renew makes a known identifier the newest of its kind, as given now. It
-// returns whether that changed anything.
+// renew makes a known identifier the newest of its kind, as given now; what is shared
+// stays so. It returns whether that changed anything.
 func (m *Machine) renew(a *account, d *document, kind IdentityKind, raw []byte, h hash128) bool {
 	newest := -1
 	at := -1
@@ -430,7 +439,8 @@ func (m *Machine) renew(a *account, d *document, kind IdentityKind, raw []byte, 
 	if at < 0 {
 		return false
 	}
+	shared := d.idents[at].shared
 	copy(d.idents[at:], d.idents[at+1:])
-	d.idents[len(d.idents)-1] = ident{kind: kind, value: raw}
+	d.idents[len(d.idents)-1] = ident{kind: kind, value: raw, shared: shared}
 	return true
 }

@@ -147,24 +147,49 @@ func (m *Machine) said(d *document, channel byte, source string) bool {
 	return true
 }
 
+// checkConsent reads a channel and what is said of it.
+func checkConsent(channelName, statusName, source string) (channel, status byte, refusal *Refusal) {
+	if channel, refusal = channelOf(channelName); refusal != nil {
+		return 0, 0, refusal
+	}
+	status = byte(slices.Index(consentStatuses, statusName))
+	switch {
+	case status != consentSubscribed && status != consentUnsubscribed:
+		refusal = invalid("status", "status Input should be subscribed or unsubscribed")
+	case len(source) > maxSourceBytes:
+		refusal = invalid("source", "source must have at most %d bytes", maxSourceBytes)
+	}
+	return channel, status, refusal
+}
+
 func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
-	channel, refusal := channelOf(c.Channel)
-	if refusal != nil {
+	if _, _, refusal := checkConsent(c.Channel, c.Status, c.Source); refusal != nil {
 		return refusal
-	}
-	status := byte(slices.Index(consentStatuses, c.Status))
-	if status != consentSubscribed && status != consentUnsubscribed {
-		return invalid("status", "status Input should be subscribed or unsubscribed")
-	}
-	if len(c.Source) > maxSourceBytes {
-		return invalid("source", "source must have at most %d bytes", maxSourceBytes)
 	}
 	o, d, refusal := m.profileOf(cmd.account, c.ID)
 	if refusal != nil {
 		return refusal
 	}
-	changed := m.consent(d, channel, status, c.Source)
-	said := !changed && status == consentSubscribed && m.said(d, channel, c.Source)
+	changed, said, events := m.decideConsent(cmd, o, d, &c)
+	switch {
+	case changed:
+		m.amend(cmd, o, d, engine.FieldConsents, events...)
+	case said:
+		m.save(cmd.account, o, d)
+	}
+	return nil
+}
+
+// decideConsent records in a document what somebody said of a channel. It returns
+// whether that changed what may be sent, or made a subscription that was assumed one
+// that was said, and the events of it.
+func (m *Machine) decideConsent(cmd *command, o uint32, d *document, c *ConsentSet) (changed, said bool, events []ownEvent) {
+	channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
+	if refusal != nil {
+		panic(refusal) // it was checked before
+	}
+	changed = m.consent(d, channel, status, c.Source)
+	said = !changed && status == consentSubscribed && m.said(d, channel, c.Source)
 	var failed []ownEvent
 	switch {
 	case status == consentUnsubscribed:
@@ -178,10 +203,7 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 		}
 	}
 	if !changed {
-		if said {
-			m.save(cmd.account, o, d)
-		}
-		return nil
+		return false, said, nil
 	}
 	x := ownEvent{typeSubscribed, properties{"channel": c.Channel, "source": c.Source}}
 	if status == consentUnsubscribed {
@@ -190,8 +212,7 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 	if c.Campaign != "" {
 		x.properties["campaign_id"] = c.Campaign
 	}
-	m.amend(cmd, o, d, engine.FieldConsents, append([]ownEvent{x}, failed...)...)
-	return nil
+	return true, said, append([]ownEvent{x}, failed...)
 }
 
 func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {

@@ -25,7 +25,8 @@ const (
 
 // contactRules are the rules for the identifiers of a command that makes a contact.
 func contactRules(command string) identifierRules {
-	return identifierRules{optional: true, firstOnly: command != commandContactCreate1 && command != commandListAdd1}
+	now := command != commandContactCreate1 && command != commandListAdd1
+	return identifierRules{optional: true, firstOnly: now, dropErased: now}
 }
 
 // MessageDuplicateEmail is the refusal of an e-mail that is on file already.
@@ -60,7 +61,8 @@ type ContactUpdate struct {
 	ExternalID *string         `json:"external_id,omitempty"`
 	Geo        json.RawMessage `json:"geo,omitempty"`        // object; null values remove
 	Attributes json.RawMessage `json:"attributes,omitempty"` // likewise
-	Grant      *EmailGrant     `json:"grant,omitempty"`      // the node's to set
+	Consents   []ConsentChange `json:"consents,omitempty"`
+	Grant      *EmailGrant     `json:"grant,omitempty"` // the node's to set
 }
 
 // ContactReply answers commands that make or change a contact.
@@ -162,7 +164,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 			events = append(events, m.askToConfirm(cmd, o, d)...)
 		}
 	}
-	if c.Phone != "" && !(r.shared.Has(IdentityPhone) && m.refusesSMS(a, p.hashes[IdentityPhone])) {
+	if c.Phone != "" && !r.erased.Has(IdentityPhone) && !(r.shared.Has(IdentityPhone) && m.refusesSMS(a, p.hashes[IdentityPhone])) {
 		assume(channelSMS)
 	}
 	if l != nil {
@@ -181,7 +183,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)
 	}
-	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped], "user.", "")})
+	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped][r.erased], "user.", "")})
 	return nil
 }
 
@@ -310,12 +312,17 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 				return duplicateEmail()
 			}
 			if a.shown(m, d, kind, h) >= 0 {
-				continue // shared, and it stays so
+				renew[k] = true // shared, and it stays so
+				break
 			}
 			return &Refusal{Code: "conflict", Field: kind.String(), Message: kind.String() + ": another contact has this value"}
 		case notGiven != nil:
 			return notGiven
 		case a.erased(h):
+			if a.shown(m, d, kind, h) >= 0 {
+				renew[k] = true // the erased person's, too
+				break
+			}
 			return ownField(m.refuseErased(kind))
 		default:
 			if kind != IdentityEmail && m.isPlaceholder(a, kind, []byte(v), h) {
@@ -338,6 +345,9 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		if refusal = canonicalObject(f.name, f.raw); refusal != nil {
 			return refusal
 		}
+	}
+	if refusal = checkConsents(d, c.Consents); refusal != nil {
+		return refusal
 	}
 	geo, attributes := d.geo, d.attributes
 	fields := engine.Fields(0)
@@ -371,7 +381,6 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			fields |= f.field
 		}
 	}
-	var events []ownEvent
 	for k, v := range [identityKinds]string{x.Email, x.ExternalID, x.Phone} {
 		switch {
 		case attach[k]:
@@ -390,6 +399,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			fields |= engine.FieldEmail << k
 		}
 	}
+	said, events := m.changeConsents(cmd, o, d, c.Consents)
+	fields |= said
 	// A phone that is added to a contact is a consent, as it is at creation.
 	if attach[IdentityPhone] && m.assume(d, channelSMS, sourceManual) {
 		fields |= engine.FieldConsents

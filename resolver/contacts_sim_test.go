@@ -82,7 +82,8 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 		if rng.IntN(4) == 0 {
 			send(CommandListDelete, ListDelete{ID: list()})
 		}
-		send(CommandContactUpdate, ContactUpdate{ID: pick(rng, people...), Phone: text("+49 30 %d"), Attributes: json.RawMessage(pick(rng, `{"plan":"pro"}`, `{"plan":null}`))})
+		send(CommandContactUpdate, ContactUpdate{ID: pick(rng, people...), Phone: text("+49 30 %d"), Attributes: json.RawMessage(pick(rng, `{"plan":"pro"}`, `{"plan":null}`)),
+			Consents: []ConsentChange{{Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form", Effective: rng.IntN(2) == 0}}})
 	case 7:
 		send(CommandConsentSet, ConsentSet{ID: pick(rng, people...), Channel: pick(rng, "email", "sms"), Status: pick(rng, "subscribed", "unsubscribed"), Source: "form"})
 	case 8:

@@ -93,10 +93,13 @@ func TestErasedPersonStaysOut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, e := range []eventlog.Event{event(" GONE-person@x.io", ""), event("", "gone-id"), event("stays-here@x.io", "gone-id")} {
+		for _, e := range []eventlog.Event{event(" GONE-person@x.io", ""), event("", "gone-id"), event("gone-person@x.io", "other-id")} {
 			if x := submitEvents(t, n, e)[0]; x.Status != EventRefused || !strings.Contains(x.Refusal.Message, MessageErased) {
 				t.Errorf("event of an erased person: %+v", x)
 			}
+		}
+		if x := submitEvents(t, n, event("stays-here@x.io", "gone-id"))[0]; x.Status != EventAccepted || x.Profile != out[2].Profile || x.Warning() == "" {
+			t.Errorf("event of somebody else that has an erased person's identifier: %+v", x)
 		}
 		if _, err := n.Command(ctx, testAccount, CommandContactCreate, ContactCreate{Email: "Gone-Person@x.io"}); !isRefused(err, MessageErased) {
 			t.Errorf("contact of an erased person: %v", err)

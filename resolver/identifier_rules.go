@@ -8,7 +8,7 @@ type eventRules struct {
 
 // identifiers are the rules for the event's identifiers.
 func (r eventRules) identifiers() identifierRules {
-	return identifierRules{drop: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1}
+	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1}
 }
 
 // aged reports whether an event with a time of its own is judged by its age.
@@ -21,6 +21,9 @@ type identifierRules struct {
 	optional bool
 	// drop: what is no identifier is left out beside one that is. Else it is a refusal.
 	drop bool
+	// dropErased: an identifier of an erased person is left out beside one that ranks
+	// higher and says who the record is of. Else it is a refusal.
+	dropErased bool
 	// noteSecond: a conflict is noted where a lower-ranked identifier attaches a second
 	// value of a kind.
 	noteSecond bool
@@ -43,15 +46,16 @@ func (m *Machine) noIdentifier(a *account, p *prepared, k IdentityKind, raw []by
 	return nil
 }
 
-// droppedOf are the identifiers of an event that are left out.
-func (m *Machine) droppedOf(a *account, p *prepared, how identifierRules) (s KindSet) {
-	if !how.drop {
-		return 0
-	}
+// leftOut are the identifiers of an event that are none, and those of erased persons.
+func (m *Machine) leftOut(a *account, p *prepared, how identifierRules) (dropped, erased KindSet) {
 	for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
-		if len(raw) > 0 && m.noIdentifier(a, p, IdentityKind(k), raw, how) != nil {
-			s.add(IdentityKind(k))
+		switch k := IdentityKind(k); {
+		case len(raw) == 0:
+		case how.drop && m.noIdentifier(a, p, k, raw, how) != nil:
+			dropped.add(k)
+		case how.dropErased && a.erased(p.hashes[k]):
+			erased.add(k)
 		}
 	}
-	return s
+	return dropped, erased
 }

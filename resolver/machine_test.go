@@ -211,6 +211,23 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 			r.rows.Reset() // the service's own events
 			n.rows = n.rows[:0]
 		}
+		if len(n.profiles) > 0 && rng.IntN(4) == 0 {
+			p := rng.IntN(len(n.profiles))
+			id := r.m.accounts[testAccount].headers.get(uint32(p)).id.String()
+			if rng.IntN(2) == 0 {
+				if done := n.erase(p); done != (r.command(CommandContactErase, ContactErase{ID: id}).Refusal == nil) {
+					t.Fatalf("profile %d is erased: %v, says naive", p, done)
+				}
+			} else {
+				phone := fmt.Sprintf(pick(rng, "+49 30 %d", "+4930-%d"), rng.IntN(world))
+				if done, out := n.patch(p, phone), r.command(CommandContactUpdate, ContactUpdate{ID: id, Phone: &phone}); done != (out.Refusal == nil) {
+					t.Fatalf("profile %d gets the phone %s: %v, says naive; %v", p, phone, done, out.Refusal)
+				}
+			}
+			compareWithNaive(t, r.m, n)
+			r.rows.Reset()
+			n.rows = n.rows[:0]
+		}
 		n.rules = uint8(rng.IntN(eventlog.EventRules + 1))
 		out := r.eventsUnder(n.rules, evs...)
 		for i := range evs {
@@ -277,6 +294,12 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if p.winner != i {
 			continue
 		}
+		if p.erased != a.gone(o) {
+			t.Fatalf("profile %d: erased %v, naive says %v", i, a.gone(o), p.erased)
+		}
+		if p.erased {
+			continue
+		}
 		var d document
 		if err := m.load(a, o, &d); err != nil {
 			t.Fatal(err)
@@ -313,8 +336,18 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if !slices.Equal(merged, p.merged) {
 			t.Fatalf("profile %d: merged %v, naive has %v", i, merged, p.merged)
 		}
-		if (len(d.conflicts) > 0) != (p.conflicts > 0) {
-			t.Fatalf("profile %d: %d conflicts, naive has %d", i, len(d.conflicts), p.conflicts)
+		got, want := (&View{m: m, a: a}).conflicts(o, &d), n.conflictsOf(p)
+		if len(got) > 0 && len(want) == 0 || len(got) == 0 && len(want) > 0 && len(d.conflicts) < maxConflicts {
+			t.Fatalf("profile %d: conflicts %+v, naive has %v", i, got, want)
+		}
+		for _, c := range got {
+			with := -1
+			if c.Other != nil {
+				with = int(c.Other.ordinal())
+			}
+			if !slices.ContainsFunc(want, func(o int) bool { return o == with || o >= 0 && n.profiles[o].winner == with }) {
+				t.Fatalf("profile %d: a conflict with %d, naive has %v", i, with, want)
+			}
 		}
 	}
 	for k, c := range n.counts {

@@ -13,7 +13,8 @@ import (
 type naive struct {
 	logTime  int64
 	profiles []*naiveProfile
-	owner    map[string]int // kind and normal form → profile
+	owner    map[string]int  // kind and normal form → profile
+	barred   map[string]bool // likewise: of erased persons
 	keys     map[string]naiveKey
 	counts   map[string]uint64
 	rows     []naiveRow
@@ -32,7 +33,8 @@ type naiveProfile struct {
 	lastEvent  int64
 	firstSeen  int64
 	merged     []int
-	conflicts  int
+	conflicts  []int // with whom, -1 for nobody
+	erased     bool
 	shared     map[string]bool // of idents by kind and normal form: another's, who had it first
 }
 
@@ -59,7 +61,7 @@ type naiveRow struct {
 }
 
 func newNaive(s Settings) *naive {
-	return &naive{owner: map[string]int{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, settings: s, rules: eventlog.EventRules}
+	return &naive{owner: map[string]int{}, barred: map[string]bool{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, settings: s, rules: eventlog.EventRules}
 }
 
 func normal(kind IdentityKind, raw string) string {
@@ -101,6 +103,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	raw := [identityKinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}
 	var norm [identityKinds]string
 	winner, by := -1, identityKinds
+	first := identityKinds
 	for k := range identityKinds {
 		if raw[k] == "" {
 			continue
@@ -112,6 +115,14 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			continue // left out
 		}
 		norm[k] = k.String() + "\x00" + normal(k, raw[k])
+		if n.barred[norm[k]] {
+			if n.rules == 0 || first == identityKinds {
+				return -1, EventRefused
+			}
+			norm[k] = "" // left out beside one that ranks higher
+			continue
+		}
+		first = min(first, k)
 		if o, ok := n.owner[norm[k]]; ok && winner < 0 {
 			winner, by = o, k
 		}
@@ -131,11 +142,11 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 		o, known := n.owner[norm[k]]
 		if !known {
 			if n.total(w) >= n.settings.IdentifierCap {
-				w.conflicts++
+				w.conflicts = append(w.conflicts, -1)
 				continue
 			}
 			if n.rules >= 1 && k < by && len(w.idents[k]) > 0 {
-				w.conflicts++ // a second value, by a lower-ranked identifier
+				w.conflicts = append(w.conflicts, -1) // a second value, by a lower-ranked identifier
 			}
 			n.owner[norm[k]] = winner
 			w.drop(k, norm[k])
@@ -147,8 +158,8 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			continue
 		}
 		if o != winner && !n.merge(w, winner, o, k) {
-			w.conflicts++
-			n.profiles[o].conflicts++
+			w.conflicts = append(w.conflicts, o)
+			n.profiles[o].conflicts = append(n.profiles[o].conflicts, winner)
 			continue
 		}
 		past = ev.HasTime && at < w.lastEvent
@@ -205,6 +216,13 @@ func (n *naive) contact(c ContactCreate) int {
 			return -1
 		}
 		norm[k] = k.String() + "\x00" + normal(k, raw[k])
+		if n.barred[norm[k]] {
+			if first {
+				return -1
+			}
+			raw[k] = "" // left out
+			continue
+		}
 		o, known := n.owner[norm[k]]
 		if known && k == IdentityEmail {
 			return -1
@@ -228,15 +246,15 @@ func (n *naive) contact(c ContactCreate) int {
 			w.drop(k, norm[k])
 			w.idents[k] = append(w.idents[k], raw[k])
 		case known:
-			w.conflicts++
-			n.profiles[o].conflicts++
+			w.conflicts = append(w.conflicts, o)
+			n.profiles[o].conflicts = append(n.profiles[o].conflicts, who)
 			if w.has(k, norm[k]) || n.total(w) < n.settings.IdentifierCap {
 				w.drop(k, norm[k])
 				w.idents[k] = append(w.idents[k], raw[k])
 				w.shared[norm[k]] = true
 			}
 		case n.total(w) >= n.settings.IdentifierCap:
-			w.conflicts++
+			w.conflicts = append(w.conflicts, -1)
 		default:
 			w.drop(k, norm[k])
 			n.owner[norm[k]] = who
@@ -250,6 +268,64 @@ func (n *naive) contact(c ContactCreate) int {
 		w.last = c.LastName
 	}
 	return who
+}
+
+// patch gives a profile a phone; it returns whether that is refused. What another has, or
+// had who is erased, it must show already.
+func (n *naive) patch(profile int, phone string) bool {
+	norm := IdentityPhone.String() + "\x00" + normal(IdentityPhone, phone)
+	w := n.profiles[n.profiles[profile].winner]
+	if w.erased || n.isNone(IdentityPhone, phone) {
+		return false
+	}
+	o, known := n.owner[norm]
+	switch {
+	case w.has(IdentityPhone, norm):
+		if w.idents[IdentityPhone][len(w.idents[IdentityPhone])-1] == phone {
+			return true
+		}
+		shared := w.shared[norm]
+		w.drop(IdentityPhone, norm)
+		if w.shared[norm] = shared && (known || n.barred[norm]); !w.shared[norm] {
+			delete(w.shared, norm)
+			n.owner[norm] = w.winner
+		}
+	case known && o != w.winner, n.barred[norm], n.total(w) >= n.settings.IdentifierCap:
+		return false
+	default:
+		n.owner[norm] = w.winner
+	}
+	w.idents[IdentityPhone] = append(w.idents[IdentityPhone], phone)
+	return true
+}
+
+// erase forgets a profile and bars what identified it.
+func (n *naive) erase(profile int) bool {
+	w := n.profiles[n.profiles[profile].winner]
+	if w.erased {
+		return false
+	}
+	for norm, o := range n.owner {
+		if o == w.winner {
+			delete(n.owner, norm)
+			n.barred[norm] = true
+		}
+	}
+	w.erased = true
+	return true
+}
+
+// conflictsOf are with whom a profile has conflicts, as things are now.
+func (n *naive) conflictsOf(p *naiveProfile) (out []int) {
+	for _, o := range p.conflicts {
+		if o >= 0 {
+			if o = n.profiles[o].winner; o == p.winner || n.profiles[o].erased {
+				continue
+			}
+		}
+		out = append(out, o)
+	}
+	return out
 }
 
 func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool {
@@ -290,7 +366,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 	w.created = min(w.created, l.created)
 	w.firstSeen = min(w.firstSeen, l.firstSeen)
 	w.lastEvent = max(w.lastEvent, l.lastEvent)
-	w.conflicts += l.conflicts
+	w.conflicts = append(w.conflicts, l.conflicts...)
 	w.merged = append(append(w.merged, l.merged...), loser)
 	for k, o := range n.owner {
 		if o == loser {

@@ -10,9 +10,10 @@ func (s *KindSet) add(k IdentityKind) { *s |= 1 << k }
 // Has reports whether the set has a kind.
 func (s KindSet) Has(k IdentityKind) bool { return s&(1<<k) != 0 }
 
-// warnings are the texts for all sets of kinds that were not added and were left out,
-// made once: answers to events allocate nothing.
-var warnings = func() (texts [1 << identityKinds][1 << identityKinds]string) {
+// warnings are the texts for all sets of kinds that were not added, that are no
+// identifiers, and that are of erased persons, made once: answers to events allocate
+// nothing.
+var warnings = func() (texts [1 << identityKinds][1 << identityKinds][1 << identityKinds]string) {
 	names := func(s int) string {
 		var list []string
 		for k := range identityKinds {
@@ -24,21 +25,26 @@ var warnings = func() (texts [1 << identityKinds][1 << identityKinds]string) {
 	}
 	for full := range texts {
 		for dropped := range texts[full] {
-			var parts []string
-			if full != 0 {
-				parts = append(parts, names(full)+" not added: the profile may have no more identifiers; see its conflicts")
+			for erased := range texts[full][dropped] {
+				var parts []string
+				if full != 0 {
+					parts = append(parts, names(full)+" not added: the profile may have no more identifiers; see its conflicts")
+				}
+				if dropped != 0 {
+					parts = append(parts, names(dropped)+" left out: a placeholder or blank is no identifier; send nothing when it is not known")
+				}
+				if erased != 0 {
+					parts = append(parts, names(erased)+" left out: it identified a person who was erased, and may not be stored again")
+				}
+				texts[full][dropped][erased] = strings.Join(parts, "; ")
 			}
-			if dropped != 0 {
-				parts = append(parts, names(dropped)+" left out: a placeholder or blank is no identifier; send nothing when it is not known")
-			}
-			texts[full][dropped] = strings.Join(parts, "; ")
 		}
 	}
 	return texts
 }()
 
 // Warning says what of a stored event was not taken over, "" when all was.
-func (o *EventOutcome) Warning() string { return warnings[o.NotAdded][o.Dropped] }
+func (o *EventOutcome) Warning() string { return warnings[o.NotAdded][o.Dropped][o.Erased] }
 
 // notAddedBefore tells of a repeated event which of its identifiers were beyond the
 // cap: those that are not the profile's and stand among its conflicts. It forgets what

@@ -52,6 +52,9 @@ type EventOutcome struct {
 	// Dropped are identifiers that are none, such as placeholders; the event was stored
 	// by the others.
 	Dropped KindSet
+	// Erased are identifiers of persons who were erased; the event was stored by one
+	// that ranks higher.
+	Erased  KindSet
 	Profile ProfileID
 	Refusal *Refusal
 }

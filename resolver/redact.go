@@ -48,12 +48,16 @@ type redactor struct {
 	marked func(h hash128) (at int64, ok bool)
 	// owner is the live profile that has an identifier, or noOrdinal.
 	owner func(h hash128) uint32
-	// shows reports whether a live profile shows an identifier, its own or another's.
+	// shows reports whether the live profile that an ordinal leads to shows an
+	// identifier, its own or another's.
 	shows func(ordinal uint32, kind IdentityKind, h hash128) (bool, error)
 	// err is that of shows, which ends everything: what is redacted cannot be undone.
 	err error
-	// firstOnly: the record at hand has the rule of that name, see identifierRules.
-	firstOnly bool
+	// rules are those of the record at hand.
+	rules identifierRules
+	// updates is the profile that the record at hand changes by its id, noOrdinal if it
+	// does not. What that one shows is no erased person's there.
+	updates uint32
 	// whose is the profile that an id names, merged or erased; gone reports whether an
 	// ordinal is of one that was erased.
 	whose    func(id string) (uint32, bool)
@@ -119,7 +123,7 @@ func (r *redactor) record(offset int64, data []byte) ([]eventlog.Splice, error) 
 			return nil, err
 		}
 		name = strings.TrimPrefix(name, redactedPrefix)
-		r.invalid = false
+		r.invalid, r.rules, r.updates = false, identifierRules{}, noOrdinal
 		now, changed, err := r.command(offset, name, args)
 		if err = errors.Join(err, r.err); err != nil || !changed || bytes.Equal(now, args) && !r.invalid {
 			return nil, err
@@ -138,8 +142,9 @@ type identifiers struct {
 	hashes [identityKinds]hash128
 	has    [identityKinds]bool // something to be hashed
 	mine   [identityKinds]bool // of an erased person
-	out    [identityKinds]bool // of an erased person before: it was refused
+	out    [identityKinds]bool // of an erased person before: it was refused, or left out
 	any    bool                // one is an erased person's
+	some   bool                // one was left out
 	// whole says that what they stand in was an erased person's.
 	whole bool
 	// shown are those that identified an erased person, and that the contact which the
@@ -153,6 +158,7 @@ type identifiers struct {
 // look finds out whose identifiers are.
 func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers) {
 	x.raw = raw
+	stands := false // an identifier that ranks higher says who the record is of
 	for k := range identityKinds {
 		if len(raw[k]) == 0 {
 			continue
@@ -160,12 +166,25 @@ func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers)
 		if x.hashes[k], x.has[k] = r.a.hasher.identityHash(k, raw[k], &r.scratch.normal); !x.has[k] {
 			continue
 		}
-		if at, ok := r.marked(x.hashes[k]); ok && offset > at {
-			if x.out[k] = true; !x.refused {
-				x.refused, x.kind = true, k
+		at, marked := r.marked(x.hashes[k])
+		out, mine := marked && offset > at, offset < r.below[x.hashes[k]]
+		if (out || mine) && r.updates != noOrdinal {
+			shows, err := r.shows(r.updates, k, x.hashes[k])
+			if r.err = errors.Join(r.err, err); shows {
+				continue
 			}
 		}
-		if offset < r.below[x.hashes[k]] {
+		if out {
+			switch x.out[k] = true; {
+			case stands && r.rules.dropErased:
+				x.some = true
+			case !x.refused:
+				x.refused, x.kind = true, k
+			}
+		} else if !stands {
+			stands = !r.isPlaceholder(raw[k]) || r.rules.optional && k == IdentityEmail
+		}
+		if mine {
 			x.mine[k], x.any = true, true
 		}
 	}
@@ -181,7 +200,7 @@ func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers)
 			continue
 		}
 		if o := r.owner(x.hashes[k]); o != noOrdinal {
-			for j := k + 1; r.firstOnly && j < identityKinds; j++ {
+			for j := k + 1; r.rules.firstOnly && j < identityKinds; j++ {
 				if x.mine[j] && r.err == nil {
 					x.shown[j], r.err = r.shows(o, j, x.hashes[j])
 				}
@@ -209,7 +228,7 @@ func (r *redactor) masked(x *identifiers) (out [identityKinds][]byte) {
 		switch {
 		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused or left out for what it is
 		case x.shown[k]: // it is the contact's too, see share.go
-		case x.mine[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == noOrdinal:
+		case x.mine[k], x.out[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == noOrdinal:
 			out[k] = r.scratch.mask(r.a, k, x.raw[k])
 		case x.whole && !x.has[k] && k == IdentityPhone:
 			out[k] = []byte("-") // no number either, and refused alike
@@ -223,6 +242,7 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 	if err != nil {
 		return nil, err
 	}
+	r.rules, r.updates = eventRules{version: list.Rules()}.identifiers(), noOrdinal
 	var ev eventlog.Event
 	for {
 		begin := len(data) - list.Rest()
@@ -236,7 +256,7 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 		switch {
 		case x.refused:
 			ev = eventlog.Event{Type: ev.Type, HasTime: ev.HasTime, TimeMs: ev.TimeMs, Refused: true, RefusedKind: uint8(x.kind)}
-		case x.any:
+		case x.any, x.some:
 			m := r.masked(&x)
 			ev.Email, ev.ExternalID, ev.Phone = m[IdentityEmail], m[IdentityExternalID], m[IdentityPhone]
 			if x.whole {
@@ -359,7 +379,7 @@ func (r *redactor) named(offset int64, others bool, email, externalID, phone *st
 		}
 		r.keptOut, r.keptOutKind = x.whole, x.kind
 	}
-	if !x.any {
+	if !x.any && !x.some {
 		return false, false
 	}
 	for k, v := range r.masked(&x) {
@@ -372,9 +392,8 @@ func (r *redactor) named(offset int64, others bool, email, externalID, phone *st
 
 func (r *redactor) contact(offset int64, command string, c *ContactCreate) bool {
 	invalid := checkContact(&r.plain, c) != nil
-	r.firstOnly = contactRules(command).firstOnly
+	r.rules = contactRules(command)
 	whole, changed := r.named(offset, false, &c.Email, &c.ExternalID, &c.Phone)
-	r.firstOnly = false
 	if whole {
 		changed = blank(&c.FirstName, &c.LastName) || changed
 	}
@@ -391,6 +410,9 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 	}
 	invalid := checkContact(&r.plain, &ContactCreate{Email: text(c.Email), Phone: text(c.Phone), ExternalID: text(c.ExternalID), FirstName: text(c.FirstName), LastName: text(c.LastName)}) != nil
 	if !r.erased(c.ID) {
+		if o, ok := r.whose(c.ID); ok {
+			r.updates = o
+		}
 		_, changed := r.named(offset, true, c.Email, c.ExternalID, c.Phone)
 		r.keptOut, r.invalid = false, invalid && changed
 		return changed
@@ -409,6 +431,11 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 		if t != nil {
 			*t = ""
 		}
+	}
+	for i := range c.Consents {
+		source := &c.Consents[i].Source
+		r.invalid = r.invalid || len(*source) > maxSourceBytes
+		*source = ""
 	}
 	for _, o := range []*json.RawMessage{&c.Geo, &c.Attributes} {
 		switch {

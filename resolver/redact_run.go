@@ -149,9 +149,10 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 	return r, r.erase(b.tasks, a.erasures)
 }
 
-// shows reports whether a live profile shows an identifier. It uses no scratch of m.
+// shows reports whether the live profile that an ordinal leads to shows an identifier. It
+// uses no scratch of m.
 func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h hash128) (bool, error) {
-	b, err := m.store.peek(a, o)
+	b, err := m.store.peek(a, a.root(o))
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,7 +104,32 @@ func TestSharedNumberOfSomebodyErased(t *testing.T) {
 	if p := r.profile(second); p.Newest(IdentityPhone) != "+49 30 1" || len(p.Conflicts) != 0 {
 		t.Errorf("Grace shows %+v, conflicts %+v", p.Identities, p.Conflicts)
 	}
-	r.refuses(MessageErased, CommandContactCreate, ContactCreate{Email: "barbara@x.io", Phone: "+49 30 1"})
+	// The number is kept out, and nobody who comes with it. Who shows it goes on to.
+	var made ContactReply
+	if err := json.Unmarshal(r.must(CommandContactCreate, ContactCreate{Email: "barbara@x.io", Phone: "+49 30 1"}).Reply, &made); err != nil {
+		t.Fatal(err)
+	}
+	if p := r.profile(made.ID); !made.Created || len(p.Identities) != 1 || p.Consent("sms").Status == "subscribed" || !strings.HasPrefix(made.Warning, "phone left out: it identified a person who was erased") {
+		t.Errorf("Barbara is %+v, %+v, warning %q", p.Identities, p.Consent("sms"), made.Warning)
+	}
+	if o := r.events(ev("email", "grace@x.io", "phone", "+49 30 1", "key", "k")).Events[0]; o.Profile.String() != second || !strings.HasPrefix(o.Warning(), "user.phone left out") {
+		t.Errorf("Grace's event: %+v %v", o, o.Refusal)
+	}
+	if o := r.events(ev("email", "grace@x.io", "phone", "+49 30 1", "key", "k")).Events[0]; o.Status != EventDuplicate || !strings.HasPrefix(o.Warning(), "user.phone left out") {
+		t.Errorf("Grace's event again: %+v %v", o, o.Refusal)
+	}
+	for _, e := range [][]string{{"phone", "+49 30 1"}, {"external_id", "null", "phone", "+49 30 1"}} {
+		if o := r.events(ev(e...)).Events[0]; o.Status != EventRefused || !strings.Contains(o.Refusal.Message, MessageErased) {
+			t.Errorf("%v: %+v", e, o)
+		}
+	}
+	r.refuses(MessageErased, CommandContactCreate, ContactCreate{Phone: "+49 30 1"})
+	other, phone := r.contact(ContactCreate{Email: "edsger@x.io"}), "+49301"
+	r.refuses(MessageErased, CommandContactUpdate, ContactUpdate{ID: other, Phone: &phone})
+	r.must(CommandContactUpdate, ContactUpdate{ID: second, Phone: &phone})
+	if p := r.profile(second); len(p.Identities) != 2 || p.Newest(IdentityPhone) != phone {
+		t.Errorf("Grace shows %+v", p.Identities)
+	}
 	// Free again, it identifies whom it comes with.
 	r.must(CommandErasureLift, ErasureLift{Value: "+49 30 1"})
 	if got := r.events(ev("email", "grace@x.io", "phone", "+49 (30) 1")).Events[0].Profile.String(); got != second {

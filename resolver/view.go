@@ -264,19 +264,36 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 	for _, m := range d.merged {
 		p.Merged = append(p.Merged, Merged{v.ProfileID(m.ordinal), m.atMs})
 	}
+	p.Conflicts = v.conflicts(ordinal, &d)
+	p.ContactInfo = v.contactInfo(&d)
+	return p, nil
+}
+
+// conflicts are those that a profile has with others as they are now: one with a profile
+// that was erased, or that is the same person since, is none, and of two with profiles
+// that became one the first is told.
+func (v *View) conflicts(ordinal uint32, d *document) (out []Conflict) {
 	for _, c := range d.conflicts {
 		if isMasked(c.value) {
 			c.value = []byte(erasedText) // replayed from a redacted record
 		}
 		x := Conflict{Kind: c.kind, Value: string(c.value), Reason: conflictReasons[c.reason], AtMs: c.atMs}
 		if c.other != noOrdinal {
-			id := v.ProfileID(v.a.root(c.other))
+			o := v.a.root(c.other)
+			if o == ordinal || v.a.gone(o) {
+				continue
+			}
+			id := v.ProfileID(o)
 			x.Other = &id
+			if slices.ContainsFunc(out, func(y Conflict) bool {
+				return y.Other != nil && *y.Other == id && y.Kind == x.Kind && y.Reason == x.Reason
+			}) {
+				continue
+			}
 		}
-		p.Conflicts = append(p.Conflicts, x)
+		out = append(out, x)
 	}
-	p.ContactInfo = v.contactInfo(&d)
-	return p, nil
+	return out
 }
 
 // Channels and consent statuses by their number on disk.

@@ -17,6 +17,11 @@ var contactShape = shape.Named("Contact", shape.Object(
 		shape.Req("status", shape.Word("", "subscribed", "unsubscribed", "never_subscribed")),
 		shape.Req("source", shape.Text("manual", "Where the consent comes from.").OrNull()),
 	).Says("Consent to SMS.")),
+	shape.Req("consents", shape.MapOf(shape.Object(
+		shape.Req("status", shape.Word("", "subscribed", "unsubscribed")),
+		shape.Req("source", shape.Text("manual", "Where the consent comes from.")),
+		shape.Req("since", shape.Instant("Since when.")),
+	), "Consents on record, by channel.").Like(shape.Pairs("email", shape.Pairs("status", "subscribed", "source", "manual", "since", "2026-01-31T09:00:00.000Z")))),
 	shape.Req("status", shape.ContactStatus("Status on the channel email; null for a contact that never subscribed.").OrNull()),
 	shape.Req("engagement_score", shape.Count(20, "5 for each open and 15 for each click, halved for every 30 days since the last.").With("maximum", 100)),
 	shape.Req("lists", shape.List(shape.ListID(""), "Lists that the contact is on.")),

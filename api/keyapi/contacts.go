@@ -30,10 +30,14 @@ func (a *API) contactOperations() group {
 		{a.getContact, operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
 			Data: contactShape, Fails: []string{"There is no contact with this id"}}},
 		{a.updateContact, operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
-			About: "What is given is changed: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges no profiles: an identifier of another contact is refused.",
+			About: "What is given is changed, all of it or nothing: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges no profiles: an identifier of another contact is refused. " +
+				"`subscribed` records a consent to e-mail or its withdrawal; `true` is refused while the contact is suppressed there, see `/profiles/{id}/suppression`.",
 			Body: shape.Object(append(shapes.ContactFields(),
+				shape.Opt("subscribed", shape.Boolean(true, "Whether the person wants e-mail, with the source `api`.")),
+				shape.Opt("consents", shape.MapOf(shape.Object(shape.Req("status", shape.Word("", "subscribed", "unsubscribed")), shape.Opt("source", shape.Text("form", "Where it comes from.").Bytes(0, 100).Default(sourceAPI))),
+					"Consents by channel; other channels stay as they are.").Like(shape.Pairs("sms", shape.Pairs("status", "unsubscribed", "source", "form")))),
 				shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...),
-			Data: contactShape, Fails: []string{"phone: another contact has this value"}}},
+			Data: contactShape, Fails: []string{"phone: another contact has this value", "subscribed: the contact is bounced on email; lift the suppression first"}}},
 		{a.eraseContact, operation.Operation{Method: "DELETE", Path: "/contacts/{id}", Permission: "contacts:write", ID: "eraseContact", Summary: "Erase a contact",
 			About: "The person is forgotten: profile, events in history and log, checkpoints. Hashes of the identifiers are kept, so that they do not come back; an administrator may lift that.",
 			Fails: []string{"There is no contact with this id"}}},
@@ -52,6 +56,8 @@ type contact struct {
 	ExternalID *string    `json:"external_id"`
 	Subscribed bool       `json:"subscribed"`
 	SMSConsent smsConsent `json:"sms_consent"`
+	// Consents are those on record, by channel.
+	Consents map[string]consent `json:"consents"`
 	// Status is that of e-mail, null for somebody who never subscribed.
 	Status          *string         `json:"status"`
 	EngagementScore int             `json:"engagement_score"`
@@ -76,7 +82,7 @@ func toContact(p *resolver.Profile, atMs int64) contact {
 		ID:    p.ID.String(),
 		Email: record.TextOrNull(p.Newest(resolver.IdentityEmail)), Phone: record.TextOrNull(p.Newest(resolver.IdentityPhone)),
 		ExternalID: record.TextOrNull(p.Newest(resolver.IdentityExternalID)), FirstName: record.TextOrNull(p.FirstName), LastName: record.TextOrNull(p.LastName),
-		SMSConsent: smsConsent{sms.Status, record.TextOrNull(sms.Source)}, Status: record.TextOrNull(status),
+		SMSConsent: smsConsent{sms.Status, record.TextOrNull(sms.Source)}, Consents: consentsOf(p), Status: record.TextOrNull(status),
 		EngagementScore: p.Score(atMs), Lists: p.Lists, Geo: record.Object(p.Geo), Attributes: record.Object(p.Attributes),
 		CreatedAt: record.Time(p.CreatedMs), Subscribed: p.Subscribed(),
 	}
@@ -150,14 +156,16 @@ func (c *call) contactMade(reply *resolver.ContactReply) (any, error) {
 
 func (a *API) getContact(c *call) (any, error) { return c.contactOf(c.param("id")) }
 
-// updateContact answers PATCH /contacts/{id}: what is given is changed. Names
-// are removed by "", attributes by null within attributes.
+// updateContact answers PATCH /contacts/{id}: what is given is changed, consents
+// too. Names are removed by "", attributes by null within attributes.
 func (a *API) updateContact(c *call) (any, error) {
 	var in struct {
 		contactFields
 		// Raw, so that numbers stay as they were written.
 		Geo        json.RawMessage `json:"geo"`
 		Attributes json.RawMessage `json:"attributes"`
+		Subscribed *bool           `json:"subscribed"`
+		Consents   json.RawMessage `json:"consents"`
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
@@ -168,6 +176,9 @@ func (a *API) updateContact(c *call) (any, error) {
 		return nil, err
 	}
 	if args.Attributes, err = object("attributes", in.Attributes); err != nil {
+		return nil, err
+	}
+	if args.Consents, err = consentChanges(in.Subscribed, in.Consents); err != nil {
 		return nil, err
 	}
 	var out resolver.ContactReply

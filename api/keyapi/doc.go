@@ -21,6 +21,10 @@
 // else for faults of the service. classify (failure.go) is the one place where errors
 // become answers.
 //
+// What people can do, keys can do: a call of the console whose permission a key may
+// hold is a call of Surface A as well, without a line here (shared.go, and SharedGroups
+// of package api). A noun is written here only where the interface describes its calls.
+//
 // # Invariants
 //
 //   - R2: the account is that of the key, and of nothing that a request says.

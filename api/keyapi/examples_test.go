@@ -1,6 +1,11 @@
 package keyapi
 
-import "strings"
+import (
+	"maps"
+	"strings"
+
+	"github.com/musterhq/muster/api"
+)
 
 // example is a request of an endpoint. ‹kind› stands for something of the
 // company that makes it, «kind» for an id that is to be tried with what another
@@ -41,10 +46,36 @@ const (
 	adminly  = "only administrators of the system get that far"
 )
 
-// examples has requests of every endpoint, by method and whole path. A route that
-// is not here fails the tests that walk them, and so does a part of a path in
-// braces that nothing tries.
-var examples = map[string][]example{
+// examples has requests of every endpoint, by method and whole path: those below, and
+// those of the console once more where keys have the call as well. A route that is not
+// here fails the tests that walk them, and so does a part of a path in braces that
+// nothing tries.
+var examples = withShared(ownExamples)
+
+func withShared(own map[string][]example) map[string][]example {
+	out := maps.Clone(own)
+	nouns := [][2]string{{"/flows", "/custom-flows"}, {"/campaigns", "/campaign"}}
+	for _, g := range new(api.API).SharedGroups() {
+		for _, s := range g.Calls {
+			from, to := "/console/api/v1", "/api/v1"
+			rest := s.Path
+			for _, noun := range nouns {
+				if behind, is := strings.CutPrefix(s.Path, noun[1]); is && (behind == "" || behind[0] == '/') {
+					from, to, rest = from+noun[0], to+noun[1], behind
+				}
+			}
+			var list []example
+			for _, x := range own[s.Method+" "+from+rest] {
+				x.target = to + strings.TrimPrefix(x.target, from)
+				list = append(list, x)
+			}
+			out[s.Method+" /api/v1"+s.Path] = list
+		}
+	}
+	return out
+}
+
+var ownExamples = map[string][]example{
 	// Surface A.
 	"POST /api/v1/contacts": {
 		{target: "/api/v1/contacts", body: `{"email":"‹newemail›","first_name":"Ada","last_name":"L","phone":"‹newphone›","external_id":"‹newext›","list_id":"«list»"}`},
@@ -124,6 +155,8 @@ var examples = map[string][]example{
 		{target: "/api/v1/push/send", body: `{"title":"T","body":"B","segmentId":"«segment»","link":"https://shop.example/","dryRun":true}`},
 		{target: "/api/v1/push/send", body: `{"title":"Hi {{first_name}}","segmentId":"«segment»"}`},
 	},
+
+	"GET /api/v1/key": {{target: "/api/v1/key"}},
 
 	"GET /api/v1/analytics/flows/{id}":         {{target: "/api/v1/analytics/flows/«live»?" + wide}},
 	"GET /api/v1/custom-flows":                 {{target: "/api/v1/custom-flows?limit=1&cursor=«cursor:/api/v1/custom-flows»"}},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
@@ -81,9 +82,12 @@ func classify(err error) (f *failure, ours bool) {
 	var refusal *resolver.Refusal
 	var event *ingest.EventError
 	var rebuilding *query.RebuildingError
+	var ofShared *api.Refusal
 	switch {
 	case errors.As(err, &f):
 		return f, false
+	case errors.As(err, &ofShared):
+		return ofConsole(ofShared), false
 	case errors.As(err, &refusal):
 		return ofRefusal(refusal), false
 	case errors.As(err, &event):

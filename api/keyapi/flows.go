@@ -12,7 +12,7 @@ import (
 
 func (a *API) flowOperations() group {
 	const none = "there is no flow with this id"
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Flows", Title: "Flows", About: "Automation: what happens, one after the other, with each person whom something brings into a flow. Flows are made in the console."}, []route{
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Flows", Title: "Flows", About: "Automation: what happens, one after the other, with each person whom something brings into a flow."}, []route{
 		{a.listFlows, operation.Operation{Method: "GET", Path: "/custom-flows", Permission: "flows:read", ID: "listFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
 		{a.getFlow, operation.Operation{Method: "GET", Path: "/custom-flows/{id}", Permission: "flows:read", ID: "getFlow", Summary: "Read a flow", Data: shapes.Flow, Fails: []string{none}}},
 		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}", Permission: "flows:write", ID: "setFlowStatus", Summary: "Pause or resume a flow",

@@ -295,7 +295,7 @@ var ours = regexp.MustCompile(`json: |strconv\.|Go (value|struct)|interface \{\}
 // faultOf says what is wrong with an answer, "" for nothing.
 func faultOf(method, target string, malformed bool, res *response) string {
 	path, _, _ := strings.Cut(target, "?")
-	surfaceA := strings.HasPrefix(path, "/api/v1/") && !strings.HasPrefix(path, "/api/v1/events")
+	surfaceA := strings.HasPrefix(path, "/api/v1/") && (!strings.HasPrefix(path, "/api/v1/events") || path == "/api/v1/events/live")
 	switch {
 	case res.status >= 500 && !(res.status == 501 && malformed):
 		return "a fault of ours"

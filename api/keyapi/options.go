@@ -11,6 +11,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -39,11 +40,13 @@ type History interface {
 	Timeline(ctx context.Context, q query.TimelineQuery) ([]query.TimelineEntry, error)
 }
 
-// Options configure an [API]. Node, Events, Now and Rand are required; a zero
+// Options configure an [API]. Node, Events, Console, Now and Rand are required; a zero
 // value elsewhere means the default.
 type Options struct {
-	Node      State
-	Events    Events
+	Node   State
+	Events Events
+	// Console answers the calls that keys share with people.
+	Console   *api.API
 	Campaigns Campaigns
 	// History answers what needs past events; without it such calls are not
 	// available.
@@ -96,8 +99,8 @@ func (o Options) withDefaults() Options {
 }
 
 func (o *Options) validate() error {
-	if o.Node == nil || o.Events == nil || o.Now == nil || o.Rand == nil {
-		return errors.New("keyapi: Options.Node, Events, Now and Rand must be set")
+	if o.Node == nil || o.Events == nil || o.Console == nil || o.Now == nil || o.Rand == nil {
+		return errors.New("keyapi: Options.Node, Events, Console, Now and Rand must be set")
 	}
 	for _, f := range []struct {
 		name  string

@@ -23,12 +23,13 @@ type group struct {
 	routes []route
 }
 
-// groupsA are the nouns of Surface A, in the order in which they are documented.
+// groupsA are the nouns of Surface A, in the order in which they are documented: its
+// own, and what it shares with the console.
 func (a *API) groupsA() []group {
-	return []group{
+	return append([]group{
 		a.contactOperations(), a.deviceOperations(), a.listOperations(), a.campaignOperations(), a.pushOperations(), a.flowOperations(),
-		a.analyticsOperations(),
-	}
+		a.analyticsOperations(), a.keyOperations(),
+	}, a.sharedOperations()...)
 }
 
 // groupsC are those of Surface C.
@@ -77,7 +78,7 @@ func (s *surface) check(known []string) error {
 	for _, r := range s.routes {
 		name := r.Method + " " + s.Prefix + r.Path
 		switch {
-		case !slices.Contains(known, r.Permission):
+		case r.Permission != operation.AnyKey && !slices.Contains(known, r.Permission):
 			return fmt.Errorf("keyapi: %s needs %q, which no API key can hold", name, r.Permission)
 		case seen[name]:
 			return fmt.Errorf("keyapi: %s is listed twice", name)

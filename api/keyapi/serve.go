@@ -34,7 +34,7 @@ type call struct {
 func (a *API) serve(s *surface) fasthttp.RequestHandler {
 	return func(rc *fasthttp.RequestCtx) {
 		at, data, err := a.run(s, rc)
-		if err == nil {
+		if err == nil && data != streamed {
 			err = s.envelope.success(rc, toReply(data))
 		}
 		if err == nil {
@@ -81,7 +81,7 @@ func (a *API) run(s *surface, rc *fasthttp.RequestCtx) (at int, data any, err er
 	}
 	at, c.params = found, params
 	r := &s.routes[at]
-	if !slices.Contains(c.key.Permissions, r.Permission) {
+	if r.Permission != operation.AnyKey && !slices.Contains(c.key.Permissions, r.Permission) {
 		return at, nil, errForbidden
 	}
 	c.op = &r.Operation

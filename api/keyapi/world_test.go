@@ -115,13 +115,14 @@ func (w *world) open(dir string) {
 	in := ingest.Options{Now: w.clock.Now, Rand: rand.Reader, Metrics: set, Logger: logger}
 	events, err := ingest.New(w.node, w.node, in)
 	ok(t, err)
-	w.api, err = New(Options{Node: w.node, History: w.history, Events: events, Campaigns: d, Now: w.clock.Now, Rand: rand.Reader, Metrics: set, Logger: logger,
+	console, err := api.New(api.Options{Node: w.node, History: w.history, Now: w.clock.Now, Rand: rand.Reader, Logger: logger, Captured: w.capture,
+		Heartbeat: 20 * time.Millisecond, DNS: noDNS{}, SNS: inbound.NewSNS(noFetcher{}),
+		KeyLastUsed: func(account uint64, key string) int64 { return w.api.LastUsed(account, key) }})
+	ok(t, err)
+	w.api, err = New(Options{Node: w.node, History: w.history, Events: events, Console: console, Campaigns: d, Now: w.clock.Now, Rand: rand.Reader, Metrics: set, Logger: logger,
 		FlushInterval: time.Hour, PerMinute: 1 << 20})
 	ok(t, err)
 	w.closers = append(w.closers, w.api.Close)
-	console, err := api.New(api.Options{Node: w.node, History: w.history, Now: w.clock.Now, Rand: rand.Reader, Logger: logger, Captured: w.capture,
-		Heartbeat: 20 * time.Millisecond, DNS: noDNS{}, SNS: inbound.NewSNS(noFetcher{}), KeyLastUsed: w.api.LastUsed})
-	ok(t, err)
 	w.operations = slices.Concat(w.api.Operations(), events.Operations(), console.Operations())
 	w.router = api.NewRouter()
 	events.Register(w.router.ANY)
@@ -279,7 +280,7 @@ func (c *company) headers(path string) []string {
 	switch {
 	case strings.HasPrefix(path, api.Prefix):
 		return []string{"Authorization", "Bearer " + c.token}
-	case strings.HasPrefix(path, "/api/v1/events"):
+	case strings.HasPrefix(path, "/api/v1/events") && !strings.HasPrefix(path, "/api/v1/events/live"):
 		return []string{"X-App-Id", c.AppID, "X-App-Secret", c.AppSecret}
 	case strings.HasPrefix(path, "/api/v1"), strings.HasPrefix(path, "/v1"):
 		return []string{"Authorization", "Bearer " + c.APIKey}

@@ -174,7 +174,7 @@ func asMap(v any) map[string]any {
 func TestOperations(t *testing.T) {
 	doc := read(t)
 	ids := map[string]string{}
-	permission := regexp.MustCompile(`^([a-z_]+:(read|write)|none|signed-in|system-admin|app-secret)$`)
+	permission := regexp.MustCompile(`^([a-z_]+:(read|write)|none|signed-in|system-admin|app-secret|any-key)$`)
 	var tags []string
 	for _, x := range doc["tags"].([]any) {
 		tags = append(tags, at(x, "name").(string))

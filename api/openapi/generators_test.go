@@ -123,6 +123,13 @@ func TestGeneratorsTakeTheSchemas(t *testing.T) {
 		}
 	}
 	walk("", doc)
+	b, err := json.Marshal(doc)
+	ok(t, err)
+	for name := range components {
+		if !bytes.Contains(b, []byte(`"#/components/schemas/`+name+`"`)) {
+			t.Errorf("the schema %s is never used", name)
+		}
+	}
 	if schemas < 1000 {
 		t.Errorf("only %d schemas were looked at", schemas)
 	}

@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/api/shape"
@@ -127,8 +128,32 @@ func answersA(op *Operation) shape.Ordered {
 		}
 		examples = append(examples, shape.Pair(name, FailureSample(m)))
 	}
+	if op.Other != nil {
+		return append(orFailure(op.Other, examples[1:]), sharedA...)
+	}
 	out := shape.Pairs("200", Response("Success, or a failure: test `status`.", op.outcome(), nil, examples...))
 	return append(out, sharedA...)
+}
+
+// orFailure is answers that are not JSON, with failures of Surface A beside success:
+// they have the same status and another content type.
+func orFailure(answers shape.Ordered, fails []shape.Member) (out shape.Ordered) {
+	failed := Response("", failureA, nil, fails...)
+	media := failed[len(failed)-1].Value.(shape.Ordered)
+	for _, r := range answers {
+		var parts shape.Ordered
+		for _, m := range r.Value.(shape.Ordered) {
+			switch m.Name {
+			case "description":
+				m.Value = m.Value.(string) + " A failure is `application/json`."
+			case "content":
+				m.Value = append(slices.Clone(m.Value.(shape.Ordered)), media...)
+			}
+			parts = append(parts, m)
+		}
+		out = append(out, shape.Pair(r.Name, parts))
+	}
+	return out
 }
 
 var sharedA = shape.Pairs(

@@ -50,7 +50,7 @@ func Document(all []Group) ([]byte, error) {
 				}
 				collect(op.Body)
 				collect(op.envelope())
-				if s == SurfaceA {
+				if s == SurfaceA && op.Other == nil {
 					collect(op.outcome())
 				}
 				p := &paths[at[path]]
@@ -97,7 +97,7 @@ func Document(all []Group) ([]byte, error) {
 const intro = "All bodies are JSON (`Content-Type: application/json`), all times ISO 8601 in UTC, all ids opaque texts. " +
 	"Lists are paginated. Pass the `next` value of one page as `cursor` to get the following page; `limit` sets the page size. A page ends early at about 4 MiB: only `next` says whether there is more. " +
 	"A path that is not there is answered 404, a method that a path does not take 405 with the header `Allow`, in the form of the chapter; calls by API key under `/api/v1` answer both as they do other failures, with HTTP 200. " +
-	"The extension `x-permission` of an operation names the permission it needs. Some calls need no permission: `none` is open to anybody, `signed-in` to every signed-in person, `system-admin` to administrators of the system, `app-secret` to who sends the App Secret."
+	"The extension `x-permission` of an operation names the permission it needs. Some calls need no permission: `none` is open to anybody, `signed-in` to every signed-in person, `system-admin` to administrators of the system, `app-secret` to who sends the App Secret, `any-key` to every API key."
 
 var securitySchemes = shape.Pairs(
 	"apiKey", shape.Pairs("type", "http", "scheme", "bearer", "bearerFormat", "svc_live_…",

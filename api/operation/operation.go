@@ -52,6 +52,7 @@ const (
 	SignedIn    = "signed-in"
 	SystemAdmin = "system-admin"
 	AppSecret   = "app-secret"
+	AnyKey      = "any-key"
 )
 
 // Group is the operations of a noun.

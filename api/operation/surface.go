@@ -19,7 +19,7 @@ type Surface struct {
 // The surfaces.
 var SurfaceA = &Surface{
 	ID: "A", Title: "Contacts and campaigns by API key", Prefix: "/api/v1", security: "apiKey", strict: true,
-	About: "Surface A: contacts, lists, campaigns, push, flows and analytics, for programs that hold an API key. At most 120 requests of a key in any 60 seconds. " +
+	About: "Surface A: what people do in the console, for programs that hold an API key: contacts, lists, segments, templates, campaigns, push, flows, events and analytics. At most 120 requests of a key in any 60 seconds. " +
 		"All failures but 401, 429 and faults of the server are HTTP 200 with `status` `failure`, an unknown path or method too: test `status`, not the HTTP code. Unknown fields of a body and unknown parameters of a query are refused.",
 }
 

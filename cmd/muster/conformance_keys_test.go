@@ -163,6 +163,7 @@ func keyPart() part {
 			c.with(key, "POST", "/api/v1/contacts", obj{}).failure(denied)
 			c.with(key, "POST", "/api/v1/lists", obj{"name": "l"}).failure(denied)
 			c.with(key, "GET", "/api/v1/contacts", nil).success()
+			c.with(key, "GET", "/api/v1/key", nil).success().eq("data.effective_permissions", []string{"contacts:read"}).eq("data.permissions", []string{"contacts:read", "contacts:write", "lists:write"})
 			// It has what its creator has now, and never more than it was given.
 			c.console("PATCH", "/users/"+creator.id, obj{"permissions": append([]string{"campaigns:read"}, all...)}).http(200)
 			c.with(key, "POST", "/api/v1/contacts", obj{}).success()
@@ -250,6 +251,38 @@ func neverPart() part {
 			c.with(key, "POST", "/api/v1/push/send", obj{"title": "T", "dryRun": true}).eq("status", "success")
 			c.with(key, "POST", "/v1/events", obj{"email": c.mail("e"), "event": "seen"}).http(200)
 		}},
+		{"segments, templates and flows are made, changed and used with a key alone", func(c *check) {
+			key, e := c.newKey(), c.mail("rule7")
+			call := func(method, path string, body any) *answer {
+				return c.with(key, method, "/api/v1"+path, body).success()
+			}
+			ann := call("POST", "/contacts", obj{"email": e}).str("data._id")
+			definition := obj{"kind": "attribute", "field": "email", "op": "=", "value": e}
+			call("POST", "/segments/preview", obj{"definition": definition}).eq("data.count", 1)
+			segment := call("POST", "/segments", obj{"name": "By key", "definition": definition}).str("data._id")
+			call("GET", "/segments/"+segment+"/members", nil).eq("data.members", []any{ann})
+			call("GET", "/segments/"+segment+"/explain?profile_id="+ann, nil).eq("data.member", true)
+			template := call("POST", "/templates", obj{"name": "By key", "subject": "Hi", "html": "<p>x</p>"}).str("data._id")
+			campaign := call("POST", "/campaign", campaignOf(obj{"template_id": template})).str("data._id")
+			call("PATCH", "/campaign/"+campaign, obj{"segment_ids": []string{segment}}).eq("data.segment_ids", []any{segment})
+			c.with(key, "DELETE", "/api/v1/segments/"+segment, nil).eq("status", "failure") // in use
+			flow := call("POST", "/custom-flows", obj{"name": "By key"}).str("data._id")
+			call("PUT", "/custom-flows/"+flow, obj{"name": "By key", "trigger": obj{"type": "api"}, "steps": []obj{tagStep("t", "", "by key")}}).eq("data.status", "draft")
+			call("POST", "/custom-flows/"+flow+"/publish", nil).eq("data.status", "live")
+			call("POST", "/custom-flows/"+flow+"/trigger", obj{"email": e})
+			call("GET", "/custom-flows/"+flow+"/enrolments/"+ann, nil).length("data.enrolments", 1)
+			call("GET", "/profiles/"+ann, nil).eq("data.segments", []any{segment})
+		}},
+		{"a key subscribes and unsubscribes a contact, which then says so", func(c *check) {
+			key := c.newKey("contacts:read", "contacts:write")
+			ann := c.with(key, "POST", "/api/v1/contacts", obj{"email": c.mail("consent")}).success().str("data._id")
+			for _, subscribed := range []bool{false, true, false} {
+				c.with(key, "PATCH", "/api/v1/contacts/"+ann, obj{"subscribed": subscribed}).success().eq("data.subscribed", subscribed)
+				c.with(key, "GET", "/api/v1/contacts/"+ann, nil).success().eq("data.subscribed", subscribed)
+			}
+			c.with(key, "PATCH", "/api/v1/contacts/"+ann, obj{"consents": obj{"sms": obj{"status": "subscribed", "source": "form"}}}).success().eq("data.sms_consent.status", "subscribed").eq("data.sms_consent.source", "form")
+			c.with(key, "PATCH", "/api/v1/contacts/"+ann, obj{"is_subscribed": true}).failure("is_subscribed is not a field of this call. Did you mean subscribed?")
+		}},
 	}}
 }
 
@@ -286,6 +319,34 @@ var endpoints = []endpoint{
 	{"GET", "/api/v1/analytics/flows/{id}", "analytics:read"},
 	{"POST", "/v1/email/send", "campaigns:write"},
 	{"POST", "/v1/events", "events:write"},
+
+	// What keys have because people have it; streams and exports aside.
+	{"GET", "/api/v1/segments", "segments:read"},
+	{"POST", "/api/v1/segments", "segments:write"},
+	{"POST", "/api/v1/segments/preview", "segments:read"},
+	{"GET", "/api/v1/segments/{id}", "segments:read"},
+	{"PUT", "/api/v1/segments/{id}", "segments:write"},
+	{"DELETE", "/api/v1/segments/{id}", "segments:write"},
+	{"GET", "/api/v1/segments/{id}/members", "segments:read"},
+	{"GET", "/api/v1/segments/{id}/explain", "segments:read"},
+	{"GET", "/api/v1/templates", "templates:read"},
+	{"POST", "/api/v1/templates", "templates:write"},
+	{"GET", "/api/v1/templates/{id}", "templates:read"},
+	{"PUT", "/api/v1/templates/{id}", "templates:write"},
+	{"DELETE", "/api/v1/templates/{id}", "templates:write"},
+	{"GET", "/api/v1/catalog", "events:read"},
+	{"POST", "/api/v1/catalog", "events:write"},
+	{"POST", "/api/v1/custom-flows", "flows:write"},
+	{"PUT", "/api/v1/custom-flows/{id}", "flows:write"},
+	{"DELETE", "/api/v1/custom-flows/{id}", "flows:write"},
+	{"GET", "/api/v1/custom-flows/{id}/validate", "flows:read"},
+	{"POST", "/api/v1/custom-flows/{id}/publish", "flows:write"},
+	{"GET", "/api/v1/custom-flows/{id}/enrolments", "flows:read"},
+	{"GET", "/api/v1/profiles/{id}", "contacts:read"},
+	{"GET", "/api/v1/profiles/{id}/events", "events:read"},
+	{"POST", "/api/v1/profiles/{id}/consent", "contacts:write"},
+	{"POST", "/api/v1/profiles/{id}/suppression", "contacts:write"},
+	{"DELETE", "/api/v1/profiles/{id}/suppression", "contacts:write"},
 }
 
 func permissionPart() part {
@@ -296,7 +357,8 @@ func permissionPart() part {
 	}
 	return part{"permissions", []rule{
 		{"each endpoint asks for its permission and for nothing else", func(c *check) {
-			for _, permission := range []string{"segments:read", "contacts:write", "contacts:read", "campaigns:write", "campaigns:read", "lists:write", "flows:read", "flows:write", "analytics:read", "events:write"} {
+			for _, permission := range []string{"segments:read", "contacts:write", "contacts:read", "campaigns:write", "campaigns:read", "lists:write", "flows:read", "flows:write", "analytics:read", "events:write",
+				"events:read", "segments:write", "templates:read", "templates:write"} {
 				with := c.newKey(permission)
 				without := c.newKey(slices.DeleteFunc(slices.Clone(all), func(p string) bool { return p == permission })...)
 				for _, e := range endpoints {
@@ -315,7 +377,7 @@ func permissionPart() part {
 			}
 		}},
 		{"the refusal is HTTP 200 on Surface A, with its fixed message, and changes nothing", func(c *check) {
-			key := c.newKey("templates:read")
+			key := c.newKey("push:read")
 			for _, e := range endpoints {
 				if strings.HasPrefix(e.path, "/api/v1") {
 					c.with(key, e.method, missing.ReplaceAllString(e.path, "none"), obj{"name": "x"}).failure(denied).only("", "status", "message", "data").only("data")

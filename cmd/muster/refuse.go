@@ -27,7 +27,7 @@ func refuse(ctx *fasthttp.RequestCtx, path string, status int, text string) {
 	refusal.MarkStatus(ctx, status)
 	below := func(prefix string) bool { return path == prefix || strings.HasPrefix(path, prefix+"/") }
 	switch {
-	case below("/api/v1/events"):
+	case below("/api/v1/events") && !below("/api/v1/events/live"): // which is by API key
 		ingest.Refuse(ctx, status, text)
 	case below("/api/v1"):
 		keyapi.RefuseA(ctx, status, text)

@@ -23,6 +23,7 @@ func TestStarting(t *testing.T) {
 		"/api/v1/events/batch":        {503, `\{"success":false,"profile_id":"","error":"` + text + `"\}`},
 		"/api/v1/events/import":       {503, `\{"success":false,"profile_id":"","error":"` + text + `"\}`},
 		"/api/v1/push/segments":       {503, `\{"status":"failure","message":"` + text + `","data":\{\}\}`},
+		"/api/v1/events/live":         {503, `\{"status":"failure","message":"` + text + `","data":\{\}\}`},
 		"/api/v1/eventsx":             {503, `\{"status":"failure","message":"` + text + `","data":\{\}\}`},
 		"/v1/events":                  {503, `\{"status":"error","code":"[a-z_]+","message":"` + text + `","request_id":"req_[0-9a-f]+"\}`},
 		"/console/api/v1/segments":    {503, `\{"status":"failure","message":"` + text + `","data":\{\}\}\n`},

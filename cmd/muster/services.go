@@ -189,13 +189,6 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	if err != nil {
 		return s, err
 	}
-	s.keys, err = keyapi.New(keyapi.Options{
-		Node: eng.Node, History: eng.History, Events: events, Campaigns: s.dispatcher, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
-	})
-	if err != nil {
-		return s, err
-	}
 	var others api.Peers
 	if eng.Peers() != nil {
 		others = eng.Peers()
@@ -203,7 +196,15 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	s.console, err = api.New(api.Options{
 		Peers: others,
 		Node:  eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		Captured: s.capture, DNS: c.messaging.dns, KeyLastUsed: s.keys.LastUsed, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
+		Captured: s.capture, DNS: c.messaging.dns, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
+		KeyLastUsed: func(account uint64, key string) int64 { return s.keys.LastUsed(account, key) },
+	})
+	if err != nil {
+		return s, err
+	}
+	s.keys, err = keyapi.New(keyapi.Options{
+		Node: eng.Node, History: eng.History, Events: events, Console: s.console, Campaigns: s.dispatcher, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+		AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
 	})
 	if err != nil {
 		return s, err

@@ -23,7 +23,7 @@ func surfaceOf(path []byte) int {
 		return ok && (len(rest) == 0 || rest[0] == '/')
 	}
 	switch {
-	case below("/api/v1/events"):
+	case below("/api/v1/events") && !below("/api/v1/events/live"): // which is by API key
 		return surfaceB
 	case below("/api/v1"):
 		return surfaceA

@@ -60,6 +60,8 @@ func TestRefusalsAreCountedOnce(t *testing.T) {
 	}{
 		{"/api/v1/events", status(202), ""},
 		{"/api/v1/events/batch", status(413), `surface="b",reason="too_large"`},
+		{"/api/v1/events/live", status(200), ""},
+		{"/api/v1/events/live", status(401), `surface="a",reason="unauthorized"`},
 		{"/api/v1/eventsx", status(404), `surface="a",reason="not_found"`},
 		{"/api/v1/events", func(rc *fasthttp.RequestCtx) { status(202)(rc); Mark(rc, Unauthorized) }, `surface="b",reason="unauthorized"`},
 		{"/api/v1/contacts", func(rc *fasthttp.RequestCtx) { MarkStatus(rc, 409) }, `surface="a",reason="conflict"`},

@@ -7,7 +7,7 @@ import "slices"
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), companies(), endings(), operations())
+		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), keys(), companies(), endings(), operations())
 }
 
 const (
@@ -114,7 +114,7 @@ func contacts() []Step {
 		{Request: "GET " + a + "/contacts?list_id=lst_none", Fails: true},
 		{Request: "GET " + a + "/contacts/$dee"},
 		{Request: "GET " + a + "/contacts/prf_none", Fails: true},
-		{Request: "PATCH " + a + "/contacts/$dee", Body: `{"email":"dee2@example.com","first_name":"Dee","last_name":"","phone":"+491704","external_id":"100","geo":{"city":"Bonn"},"attributes":{"seats":3}}`},
+		{Request: "PATCH " + a + "/contacts/$dee", Body: `{"email":"dee2@example.com","first_name":"Dee","last_name":"","phone":"+491704","external_id":"100","geo":{"city":"Bonn"},"attributes":{"seats":3},"subscribed":true,"consents":{"sms":{"status":"unsubscribed","source":"form"}}}`},
 		{Request: "PATCH " + a + "/contacts/$dee", Body: `{"external_id":"42"}`, Fails: true},
 		{Request: "GET " + a + "/contacts/$ann/export"},
 	}

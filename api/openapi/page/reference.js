@@ -146,7 +146,7 @@ function curl(o) {
   return el("pre", { tabindex: "0" }, el("code", null, lines.join(" \\\n  ")));
 }
 
-const permissions = { none: "open to all", "signed-in": "signed in", "system-admin": "system administrator", "app-secret": "App Secret" };
+const permissions = { none: "open to all", "signed-in": "signed in", "system-admin": "system administrator", "app-secret": "App Secret", "any-key": "any API key" };
 
 // details makes the inside of an operation.
 function details(o) {

@@ -1,0 +1,72 @@
+package keyapi
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/resolver"
+)
+
+// sourceAPI is the source of consents that a key records without naming one.
+const sourceAPI = "api"
+
+// consent is what a contact said of a channel.
+type consent struct {
+	Status string `json:"status"`
+	Source string `json:"source"`
+	Since  string `json:"since"`
+}
+
+// consentsOf are the consents on record, by channel.
+func consentsOf(p *resolver.Profile) map[string]consent {
+	out := map[string]consent{}
+	for _, c := range p.Consents {
+		out[c.Channel] = consent{c.Status, c.Source, record.Time(c.SinceMs)}
+	}
+	return out
+}
+
+// consentChanges reads the fields subscribed and consents of a contact to be changed.
+func consentChanges(subscribed *bool, consents json.RawMessage) (out []resolver.ConsentChange, err error) {
+	if subscribed != nil {
+		c := resolver.ConsentChange{Channel: "email", Status: "unsubscribed", Source: sourceAPI}
+		if *subscribed {
+			c.Status, c.Effective = "subscribed", true
+		}
+		out = append(out, c)
+	}
+	if consents, err = object("consents", consents); err != nil || consents == nil {
+		return out, err
+	}
+	var byChannel map[string]json.RawMessage
+	if err := decodeObject(consents, &byChannel); err != nil {
+		return nil, err
+	}
+	for _, channel := range slices.Sorted(maps.Keys(byChannel)) {
+		in := struct {
+			Status *string `json:"status"`
+			Source string  `json:"source"`
+		}{Source: sourceAPI}
+		field := "consents." + channel
+		raw, err := object(field, byChannel[channel])
+		switch {
+		case err != nil:
+			return nil, err
+		case raw == nil:
+			return nil, Fail("%s Input should be a valid object", field)
+		}
+		if err := decodeObject(raw, &in); err != nil {
+			return nil, Fail("%s.%s", field, err)
+		}
+		switch {
+		case in.Status == nil:
+			return nil, Fail("%s.status Field required", field)
+		case subscribed != nil && channel == "email":
+			return nil, Fail("subscribed and consents.email say the same; send one of them")
+		}
+		out = append(out, resolver.ConsentChange{Channel: channel, Status: *in.Status, Source: in.Source})
+	}
+	return out, nil
+}

@@ -1,0 +1,35 @@
+package openapitest
+
+// keys makes the calls with an API key that people have in the console and that change
+// something; the walker makes those that read, beside the console's.
+func keys() []Step {
+	return []Step{
+		{Request: "GET " + a + "/key"},
+		{Request: "POST " + a + "/segments", Body: `{"name":"By key","definition":` + whole + `}`, Keep: "bykey=data._id"},
+		{Request: "POST " + a + "/segments", Body: `{"name":"Bad","definition":{"kind":"activity"}}`, Fails: true},
+		{Request: "GET " + a + "/segments/$bykey", Until: `"status":"live"`},
+		{Request: "PUT " + a + "/segments/$bykey", Body: `{"name":"By a key","definition":` + whole + `}`},
+		{Request: "GET " + a + "/segments/$whole/transitions?after=x", Fails: true},
+		{Request: "GET " + a + "/export/segments/seg_none", Fails: true},
+		{Request: "DELETE " + a + "/segments/$bykey"},
+		{Request: "POST " + a + "/catalog", Body: `{"name":"Item kept"}`},
+		{Request: "POST " + a + "/profiles/$ann/consent", Body: `{"channel":"email","status":"subscribed","source":"form"}`},
+		{Request: "POST " + a + "/profiles/$ann/suppression", Body: `{"channel":"sms","reason":"complained"}`},
+		{Request: "DELETE " + a + "/profiles/$ann/suppression?channel=sms"},
+		{Request: "POST " + a + "/templates", Body: `{"name":"By key","source":"LIST","subject":"Hi","html":"<p>x</p>","text":"x"}`, Keep: "bykey=data._id"},
+		{Request: "POST " + a + "/templates", Body: `{"name":"By key","source":"list"}`, Fails: true},
+		{Request: "PUT " + a + "/templates/$bykey", Body: `{"name":"By a key","source":"DRAFT","subject":"Hi","html":"<p>x</p>","text":"x"}`},
+		{Request: "DELETE " + a + "/templates/$bykey"},
+		{Request: "POST " + a + "/custom-flows", Body: `{"name":"By key","trigger":{"type":"api"},"reentry":"once","steps":[{"id":"w","type":"wait","seconds":60}]}`, Keep: "bykey=data._id"},
+		{Request: "GET " + a + "/custom-flows/$bykey/validate"},
+		{Request: "PUT " + a + "/custom-flows/$bykey", Body: `{"name":"By a key","trigger":{"type":"api"},"reentry":"after_exit","steps":[{"id":"w","type":"wait","seconds":3600}]}`},
+		{Request: "POST " + a + "/custom-flows/$bykey/publish"},
+		{Request: "POST " + a + "/custom-flows/$bykey/trigger", Body: `{"email":"ann@example.com"}`},
+		{Request: "POST " + a + "/custom-flows/$bykey/trigger", Body: `{"external_id":"43"}`},
+		{Request: "GET " + a + "/custom-flows/$bykey/enrolments?limit=1&status=in_progress", Keep: "next=data.next"},
+		{Request: "GET " + a + "/custom-flows/$bykey/enrolments?limit=1&status=all&cursor=$next"},
+		{Request: "GET " + a + "/custom-flows/$bykey/enrolments/$ann"},
+		{Request: "POST " + a + "/custom-flows/$bykey/pause"},
+		{Request: "DELETE " + a + "/custom-flows/$bykey"},
+	}
+}

@@ -1,0 +1,202 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/api/operation"
+)
+
+// SharedGroup is the calls of a noun that people and API keys share.
+type SharedGroup struct {
+	operation.Group
+	Calls []SharedCall
+}
+
+// SharedCall is a call of the console as API keys have it: the same permission, body
+// and answer, and the same code behind it.
+type SharedCall struct {
+	operation.Operation
+	handle func(*call) (any, error)
+}
+
+// Caller is who makes a shared call, and what was read of the request.
+type Caller struct {
+	*fasthttp.RequestCtx
+	Context context.Context // ends with the call's time
+	Account uint64
+	Params  map[string]string // texts in place of the parts of the path in braces
+	Payload []byte            // the body, empty where there is none
+	// Holds reports whether the caller may still make the call. Streams ask it.
+	Holds func() (bool, error)
+}
+
+// Shared is what a shared call answers.
+type Shared struct {
+	Data    any
+	Message string
+	Next    string // cursor of the next page, "" at the end
+	// Streamed says that the answer is written already.
+	Streamed bool
+}
+
+// Refusal is why a shared call did nothing.
+type Refusal struct {
+	Status  int // of HTTP
+	Field   string
+	Message string
+	// RetryAfter is 0 where repeating the call later does not help.
+	RetryAfter time.Duration
+}
+
+func (r *Refusal) Error() string { return r.Message }
+
+// ownOfKeys are the calls of the console for which API keys have one of their own, by
+// method and path: the interface describes it, or it has the noun of one that it
+// describes. A call that belongs here and is missing makes keyapi.New fail where both
+// have the same path.
+var ownOfKeys = map[string]string{
+	"PATCH /profiles/{id}":  "PATCH /contacts/{id}",
+	"DELETE /profiles/{id}": "DELETE /contacts/{id}",
+
+	"GET /profiles/{id}/devices":             "GET /contacts/{id}/devices",
+	"POST /profiles/{id}/devices":            "POST /contacts/{id}/devices",
+	"DELETE /profiles/{id}/devices/{device}": "DELETE /contacts/{id}/devices/{device}",
+
+	"GET /lists":                           "GET /lists",
+	"POST /lists":                          "POST /lists",
+	"GET /lists/{id}":                      "GET /lists/{id}",
+	"PUT /lists/{id}":                      "PATCH /lists/{id}",
+	"DELETE /lists/{id}":                   "DELETE /lists/{id}",
+	"DELETE /lists/{id}/members/{profile}": "DELETE /lists/{id}/contacts/{contact}",
+
+	"GET /campaigns":            "GET /campaign",
+	"GET /campaigns/{id}":       "GET /campaign/{id}",
+	"GET /campaigns/{id}/stats": "GET /campaign/{id}/stats",
+
+	"GET /flows":                 "GET /custom-flows",
+	"GET /flows/{id}":            "GET /custom-flows/{id}",
+	"PATCH /flows/{id}":          "PATCH /custom-flows/{id}",
+	"POST /flows/{id}/pause":     "POST /custom-flows/{id}/pause",
+	"POST /flows/{id}/resume":    "POST /custom-flows/{id}/resume",
+	"PATCH /flows/{id}/toggle":   "PATCH /custom-flows/{id}/toggle",
+	"POST /flows/{id}/duplicate": "POST /custom-flows/{id}/duplicate",
+	"POST /flows/{id}/trigger":   "POST /custom-flows/{id}/trigger",
+}
+
+// keyNouns are the first parts of paths that Surface A names otherwise.
+var keyNouns = map[string]string{"flows": "custom-flows", "campaigns": "campaign"}
+
+// SharedGroups lists the calls that API keys have because people have them: all of
+// the console's whose permission a key may hold, but for those that keys have one of
+// their own for. The calls of a zero API are the same, but must not be run.
+func (a *API) SharedGroups() (out []SharedGroup) {
+	known := KeyPermissions()
+	for _, g := range a.groups() {
+		s := SharedGroup{Group: g.Group}
+		s.Surface, s.Tag = operation.SurfaceA, keyTag(g.Title)
+		for i := range g.routes {
+			r := &g.routes[i]
+			if g.Surface == operation.SurfaceConsole && slices.Contains(known, r.Permission) && ownOfKeys[r.Method+" "+r.Path] == "" {
+				s.Calls = append(s.Calls, share(r))
+			}
+		}
+		if len(s.Calls) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// keyTag is the tag of a noun of Surface A. That of events is Surface B's.
+func keyTag(title string) string {
+	if title == "Events" {
+		return "Events by API key"
+	}
+	return title
+}
+
+// CallOfKeys names the call of Surface A that does what a call of the console does, by
+// method and path. Whether keys have it is for the permission to say.
+func CallOfKeys(method, path string) string {
+	if own := ownOfKeys[method+" "+path]; own != "" {
+		return own
+	}
+	noun, rest, deeper := strings.Cut(path[1:], "/")
+	if own := keyNouns[noun]; own != "" {
+		noun = own
+	}
+	if deeper {
+		noun += "/" + rest
+	}
+	return method + " /" + noun
+}
+
+// share is a call of the console as keys have it.
+func share(r *route) SharedCall {
+	s := SharedCall{Operation: r.Operation, handle: r.handle}
+	_, s.Path, _ = strings.Cut(CallOfKeys(r.Method, r.Path), " ")
+	name := strings.TrimPrefix(r.ID, "console")
+	s.ID = strings.ToLower(name[:1]) + name[1:] + "ByKey"
+	// Surface A answers 200 where the console answers 202, and most failures too.
+	if s.Also = nil; s.Data != nil {
+		s.Other = nil
+	}
+	return s
+}
+
+// Run makes the call. What the caller did wrong is a [*Refusal]; other errors are
+// those of the state and of history.
+func (s *SharedCall) Run(who *Caller) (Shared, error) {
+	params := who.Params
+	if params == nil {
+		params = map[string]string{}
+	}
+	data, err := s.handle(&call{RequestCtx: who.RequestCtx, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds}})
+	var p *problem
+	switch {
+	case errors.As(err, &p):
+		return Shared{}, &Refusal{p.status, p.field, p.message, p.retryAfter}
+	case err != nil:
+		return Shared{}, err
+	}
+	switch d := data.(type) {
+	case note:
+		return Shared{Data: d.data, Message: d.message}, nil
+	case accepted:
+		return Shared{Data: d.data, Message: d.message}, nil
+	case page:
+		return Shared{Data: d.items, Message: d.message, Next: d.next}, nil
+	}
+	if data == streaming {
+		return Shared{Streamed: true}, nil
+	}
+	return Shared{Data: data}, nil
+}
+
+// sharing is what a call has of a caller who has no session.
+type sharing struct {
+	params map[string]string
+	holds  func() (bool, error)
+}
+
+// source is where a call says that what it changes comes from.
+func (c *call) source() string {
+	if c.shared != nil {
+		return "api"
+	}
+	return "console"
+}
+
+// holds reports whether the caller may still make the call.
+func (a *API) holds(c *call) (bool, error) {
+	if c.shared != nil {
+		return c.shared.holds()
+	}
+	return a.findSession(c)
+}

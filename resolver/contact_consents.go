@@ -1,0 +1,49 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// ConsentChange is an opt-in or opt-out of a channel in a [ContactUpdate].
+type ConsentChange struct {
+	Channel string `json:"channel"`
+	Status  string `json:"status"` // subscribed or unsubscribed
+	Source  string `json:"source,omitempty"`
+	// Effective refuses a subscription of a channel that is blocked, on which it would
+	// change nothing for the contact.
+	Effective bool `json:"effective,omitempty"`
+}
+
+// checkConsents says what is wrong with changes of a contact's consents.
+func checkConsents(d *document, changes []ConsentChange) *Refusal {
+	for i := range changes {
+		c := &changes[i]
+		channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
+		switch {
+		case refusal != nil:
+			refusal.Field, refusal.Message = "consents", "consents: "+refusal.Message
+			return refusal
+		case slices.ContainsFunc(changes[:i], func(x ConsentChange) bool { return x.Channel == c.Channel }):
+			return invalid("consents", "consents: %s is given twice", c.Channel)
+		}
+		if why := d.blocked(channel); c.Effective && status == consentSubscribed && why > blockPending {
+			return &Refusal{Code: "conflict", Field: "subscribed", Message: "subscribed: the contact is " + why.String() + " on " + c.Channel + "; lift the suppression first"}
+		}
+	}
+	return nil
+}
+
+// changeConsents makes changes that [checkConsents] has let pass.
+func (m *Machine) changeConsents(cmd *command, o uint32, d *document, changes []ConsentChange) (fields engine.Fields, events []ownEvent) {
+	for i := range changes {
+		c := &changes[i]
+		changed, said, more := m.decideConsent(cmd, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source})
+		if changed || said {
+			fields |= engine.FieldConsents
+		}
+		events = append(events, more...)
+	}
+	return fields, events
+}
