@@ -19,6 +19,9 @@ func recoveryRun(ctx context.Context, s streams, args []string) error {
 	if err := parse(f, args, 0); err != nil {
 		return err
 	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
 	if err := t.open(ctx); err != nil {
 		return err
 	}

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -43,5 +46,17 @@ func TestSoakAndRecovery(t *testing.T) {
 	}
 	if len(recovered.Rounds) != 2 || recovered.Rounds[1].FirstSeconds <= 0 || recovered.Refused == 0 {
 		t.Errorf("the kills did too little to prove anything: %+v", recovered)
+	}
+}
+
+// TestOptionsAreJudgedBeforeBuilding: a mistaken option is told before the server is
+// built.
+func TestOptionsAreJudgedBeforeBuilding(t *testing.T) {
+	for _, run := range []func(context.Context, streams, []string) error{soakRun, recoveryRun} {
+		var said bytes.Buffer
+		err := run(t.Context(), streams{out: io.Discard, err: &said}, []string{"--segments", "99"})
+		if err == nil || !strings.Contains(err.Error(), "segments must be") || strings.Contains(said.String(), "building") {
+			t.Errorf("%v, said %q; expected the mistake before the server is built", err, said.String())
+		}
 	}
 }

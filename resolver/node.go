@@ -41,6 +41,10 @@ type Options struct {
 	// CheckpointInterval is the longest time between checkpoints while records
 	// arrive (default 30 s).
 	CheckpointInterval time.Duration
+	// CheckpointLogBytes is how much log may come after a checkpoint before the next one
+	// is due, in bytes of records: a start after a crash replays it (default 64 MiB).
+	// Other nodes get the checkpoints of CheckpointInterval only.
+	CheckpointLogBytes int64
 	// GenerationBytes is how much may change in memory before a checkpoint is
 	// written; at twice as much Apply waits (default 256 MiB).
 	GenerationBytes int64
@@ -97,6 +101,7 @@ func (o *Options) withDefaults() (Options, error) {
 	if c.MaxStampAhead == 0 {
 		c.MaxStampAhead = 5 * time.Second
 	}
+	def(&c.CheckpointLogBytes, 64<<20)
 	def(&c.GenerationBytes, 256<<20)
 	def(&c.CacheBytes, 256<<20)
 	def(&c.MaxBacklog, 50_000)
@@ -116,7 +121,7 @@ func (o *Options) withDefaults() (Options, error) {
 
 // Validate refuses limits that no node can work with.
 func (c *Options) Validate() error {
-	if c.CheckpointInterval < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
+	if c.CheckpointInterval < 0 || c.CheckpointLogBytes < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
 		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
 		return errors.New("resolver: limits must not be negative")
 	}

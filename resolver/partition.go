@@ -59,6 +59,7 @@ type partition struct {
 	checkpoint struct {
 		sync.Mutex // held while one is written
 		due        chan struct{}
+		dueByLog   chan struct{} // heeded after a pause
 		finished   *broadcast
 		held       *frozen // is to be written before anything else is frozen
 		running    atomic.Bool
@@ -67,6 +68,7 @@ type partition struct {
 		// pruning is held while checkpoints are removed or linked.
 		pruning sync.Mutex
 	}
+	behind  behind
 	pending chan struct{} // the machine has tasks
 	ended   chan struct{} // closed when nothing is applied any more
 	// from is the manifest of the checkpoint that was loaded.
@@ -123,6 +125,7 @@ func newPartition(n *Node, id int) *partition {
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.sharing.due = make(chan struct{}, 1)
 	p.checkpoint.due = make(chan struct{}, 1)
+	p.checkpoint.dueByLog = make(chan struct{}, 1)
 	p.checkpoint.finished = newBroadcast()
 	p.feed = newFeed(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.path(dirSpool), p.log)
 	return p
@@ -295,6 +298,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	if queued {
 		p.node.queued.signal()
 	}
+	p.noteApplied(len(e.Data))
 	p.applied.Store(e.Offset + 1)
 	p.progress.signal()
 	if env.Kind == eventlog.KindEvents {

@@ -258,23 +258,47 @@ func (p *partition) requestCheckpoint() {
 	}
 }
 
-// checkpointLoop writes checkpoints when the generation is large or old.
+// checkpointLoop writes checkpoints when the generation is large or old, or much log
+// came since the last one. What is due by the log alone waits for a pause after the
+// checkpoint before.
 func (p *partition) checkpointLoop(ctx context.Context) {
 	defer p.done.Done()
-	rests := rests{take: func(d time.Duration) { p.rest(ctx, d) }, atMost: p.node.opts.CheckpointInterval / 3}
+	var rested time.Duration
+	rests := rests{atMost: p.node.opts.CheckpointInterval / 3, take: func(d time.Duration) {
+		begun := time.Now()
+		p.rest(ctx, d)
+		rested += time.Since(begun)
+	}}
 	t := time.NewTicker(p.node.opts.CheckpointInterval)
 	defer t.Stop()
-	wait := time.Duration(0) // after an attempt that found the disk full
+	between := time.NewTimer(leastBetween)
+	defer between.Stop()
+	var dueByLog <-chan struct{} // nil during the pause
+	wait := time.Duration(0)     // after an attempt that found the disk full
 	for {
+		publish := true
 		select {
 		case <-p.checkpoint.due:
 		case <-t.C:
+		case <-between.C:
+			dueByLog = p.checkpoint.dueByLog
+			continue
+		case <-dueByLog:
+			if !p.behind.due(p.node.opts.CheckpointLogBytes) {
+				continue // another one came in between
+			}
+			publish = false
 		case <-ctx.Done():
 			return
 		case <-p.failed:
 			return
 		}
-		switch err := p.writeCheckpointAt(&rests); {
+		begun := time.Now() // it is the processor's time that counts
+		rested = 0
+		err := p.writeCheckpointAt(&rests, publish)
+		dueByLog = nil
+		between.Reset(max(leastBetween, time.Since(begun)-rested))
+		switch {
 		case errors.Is(err, errLagging):
 			// Continue records are on their way; the next one asks again.
 		case isFull(err):
@@ -295,7 +319,10 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 
 // rest takes a rest of the checkpoint that is being written.
 func (p *partition) rest(ctx context.Context, d time.Duration) {
-	if size, _ := p.generationBytes(); p.checkpoint.hasty.Load() == 0 && size <= p.node.opts.GenerationBytes {
+	if p.checkpoint.hasty.Load() > 0 || p.behind.late(p.node.opts.CheckpointLogBytes) {
+		return
+	}
+	if size, _ := p.generationBytes(); size <= p.node.opts.GenerationBytes {
 		p.pause(ctx, d)
 	}
 }
@@ -309,11 +336,12 @@ var errLagging = errors.New("the segment engine is working off what fell due")
 func (p *partition) writeCheckpoint() error {
 	p.checkpoint.hasty.Add(1)
 	defer p.checkpoint.hasty.Add(-1)
-	return p.writeCheckpointAt(nil)
+	return p.writeCheckpointAt(nil, true)
 }
 
-// writeCheckpointAt is writeCheckpoint with rests.
-func (p *partition) writeCheckpointAt(rests *rests) error {
+// writeCheckpointAt is writeCheckpoint with rests. publish says whether other nodes
+// get it; one that they do not get may be published later.
+func (p *partition) writeCheckpointAt(rests *rests, publish bool) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
 	p.checkpoint.running.Store(true)
@@ -322,7 +350,7 @@ func (p *partition) writeCheckpointAt(rests *rests) error {
 
 	if f := p.checkpoint.held; f != nil && p.machine() != nil {
 		p.feed.hold()
-		if err := p.finishCheckpoint(f, rests, begun); err != nil {
+		if err := p.finishCheckpoint(f, rests, begun, publish); err != nil {
 			return err
 		}
 		p.checkpoint.running.Store(true)
@@ -343,14 +371,18 @@ func (p *partition) writeCheckpointAt(rests *rests) error {
 		if lagging {
 			return errLagging
 		}
+		if publish {
+			p.sharing.publishNewest()
+		}
 		return nil
 	}
 	f := p.mu.m.freeze()
+	p.behind.freeze()
 	f.items = p.feed.freeze()
 	p.mu.Unlock()
 	p.feed.mu.Unlock()
 	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
-	return p.finishCheckpoint(f, rests, begun)
+	return p.finishCheckpoint(f, rests, begun, publish)
 }
 
 // machine is the partition's, nil once it is closed.
@@ -362,7 +394,7 @@ func (p *partition) machine() *Machine {
 
 // finishCheckpoint writes what was frozen. When that fails it is held, and written
 // before anything else is frozen: what it has is nowhere else.
-func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time) error {
+func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time, publish bool) error {
 	p.checkpoint.held = f
 	w, err := p.ckpt.write(f, p.mu.m.store.db, p.feed, rests)
 	p.feed.thaw()
@@ -378,6 +410,7 @@ func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time) e
 	p.mu.m.thaw(w)
 	p.mu.Unlock()
 	p.lastCheckpoint.Store(f.Next)
+	p.behind.wrote()
 	p.checkpoints.Add(1)
 	p.checkpointNs.Add(int64(time.Since(begun)))
 	// In this order: who is woken may ask for the next one.
@@ -386,7 +419,7 @@ func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time) e
 	if err := errors.Join(p.ckpt.discardRuns(f.runs, w.runs), p.ckpt.discardSegments(f.segments, w.segments)); err != nil {
 		return err
 	}
-	p.offerShared(f)
+	p.offerShared(f, publish)
 	p.checkpoint.pruning.Lock()
 	oldest, err := p.ckpt.prune(p.sharing.pinned())
 	p.checkpoint.pruning.Unlock()

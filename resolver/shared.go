@@ -44,8 +44,10 @@ const (
 type sharing struct {
 	mu struct {
 		sync.Mutex
-		// offered is the newest checkpoint that was not published, if any.
-		offered *sharedCheckpoint
+		// newest is the newest checkpoint, nil before there is one. It is never pruned.
+		newest *sharedCheckpoint
+		// offered says that newest is to be published.
+		offered bool
 		// pinned is the one being published: its files must stay.
 		pinned *sharedCheckpoint
 	}
@@ -69,14 +71,26 @@ func (e *Epoch) number() uint64 {
 	return e.Number
 }
 
-// offer says that there is a checkpoint to publish. Call it before checkpoints
-// are pruned: the newest that was offered is never pruned then.
-func (s *sharing) offer(c sharedCheckpoint) {
+// note says that there is a checkpoint. Call it before checkpoints are pruned: what
+// is published is then the newest, or pinned.
+func (s *sharing) note(c sharedCheckpoint) {
 	s.mu.Lock()
-	if s.mu.offered == nil || s.mu.offered.offset < c.offset {
-		s.mu.offered = &c
+	defer s.mu.Unlock()
+	if s.mu.newest == nil || s.mu.newest.offset < c.offset {
+		s.mu.newest = &c
 	}
+}
+
+// publishNewest has the newest checkpoint published unless it is already, or there is
+// none.
+func (s *sharing) publishNewest() {
+	s.mu.Lock()
+	offered := s.mu.newest != nil && s.mu.newest.offset > s.offset.Load()
+	s.mu.offered = s.mu.offered || offered
 	s.mu.Unlock()
+	if !offered {
+		return
+	}
 	select {
 	case s.due <- struct{}{}:
 	default:
@@ -87,7 +101,10 @@ func (s *sharing) offer(c sharedCheckpoint) {
 func (s *sharing) take() *sharedCheckpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.pinned, s.mu.offered = s.mu.offered, nil
+	s.mu.pinned = nil
+	if s.mu.offered {
+		s.mu.pinned, s.mu.offered = s.mu.newest, false
+	}
 	return s.mu.pinned
 }
 
@@ -184,17 +201,22 @@ func (p *partition) startSharing(ctx context.Context, f manifest) {
 	if p.node.opts.Shared == nil {
 		return
 	}
-	if f.Version != 0 && f.Next > p.sharing.offset.Load() {
-		p.sharing.offer(sharedCheckpoint{f.Next, f.Epoch.number()})
+	if f.Version != 0 {
+		p.sharing.note(sharedCheckpoint{f.Next, f.Epoch.number()})
 	}
+	p.sharing.publishNewest()
 	p.sharing.ended = make(chan struct{})
 	go p.shareLoop(ctx)
 }
 
-// offerShared has the checkpoint published.
-func (p *partition) offerShared(f *frozen) {
-	if p.node.opts.Shared != nil {
-		p.sharing.offer(sharedCheckpoint{f.Next, f.Epoch.number()})
+// offerShared notes the checkpoint, and has it published if it is to be.
+func (p *partition) offerShared(f *frozen, publish bool) {
+	if p.node.opts.Shared == nil {
+		return
+	}
+	p.sharing.note(sharedCheckpoint{f.Next, f.Epoch.number()})
+	if publish {
+		p.sharing.publishNewest()
 	}
 }
 
@@ -225,7 +247,7 @@ func (p *partition) publishShared(ctx context.Context) error {
 	begun := time.Now() // for the log line only
 	err := p.node.opts.Shared.Publish(ctx, p.id, p.ckpt.path(dirCheckpoints, checkpointName(c.offset)), c.offset, c.epoch)
 	if err != nil {
-		p.sharing.offer(*c)
+		p.sharing.publishNewest()
 	}
 	p.sharing.unpin()
 	switch {
@@ -253,6 +275,7 @@ func (p *partition) endSharing(ctx context.Context) {
 		defer close(done)
 		<-p.sharing.ended
 		if ctx.Err() == nil {
+			p.sharing.publishNewest()
 			_ = p.publishShared(ctx) // told by its log line
 		}
 	}()

@@ -21,6 +21,7 @@ type engineFlags struct {
 	logLevel, logFormat                     *string
 	historyMemory, generation, cache, spool *cli.Size
 	queryCache                              *cli.Size
+	checkpointLog                           *cli.Size
 	historyThreads, maxBacklog              *int
 	checkpointInterval                      *time.Duration
 	skip                                    skipRecords
@@ -42,6 +43,8 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	f.Range("query-cache", 0, mostBytes)
 	e.checkpointInterval = f.Duration("checkpoint-interval", 30*time.Second, "longest `TIME` between checkpoints while events arrive")
 	f.Range("checkpoint-interval", int64(10*time.Millisecond), int64(mostTime))
+	e.checkpointLog = f.Size("checkpoint-log-bytes", 64<<20, "`BYTES` of log after a checkpoint at which the next one is written: a start after a crash replays them")
+	f.Range("checkpoint-log-bytes", 1<<20, mostBytes)
 	e.generation = f.Size("generation-bytes", 256<<20, "`BYTES` of changed state in memory at which a checkpoint is written; at twice as much events wait")
 	f.Range("generation-bytes", 1<<20, mostBytes)
 	e.cache = f.Size("cache-bytes", 256<<20, "`BYTES` of profiles kept in memory")
@@ -66,7 +69,7 @@ func (p *process) engineOptions(e *engineFlags, log *slog.Logger, maxRecordBytes
 		Kafka: topic, ClickHouse: history, SessionTimeout: *e.remote.session,
 		Dir: *e.dir, Logger: log, MaxRecordBytes: maxRecordBytes,
 		HistoryMemory: int64(*e.historyMemory), HistoryThreads: *e.historyThreads, QueryCacheBytes: int64(*e.queryCache),
-		CheckpointInterval: *e.checkpointInterval, GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
+		CheckpointInterval: *e.checkpointInterval, CheckpointLogBytes: int64(*e.checkpointLog), GenerationBytes: int64(*e.generation), CacheBytes: int64(*e.cache),
 		MaxBacklog: int64(*e.maxBacklog), SpoolBytes: int64(*e.spool), Skip: e.skip,
 		Checkpoints: *e.checkpoints, TrimLog: *e.trimLog, End: p.end,
 	}, nil

@@ -43,6 +43,7 @@ func TestFlagsWithoutSense(t *testing.T) {
 		{"history-threads", "-1", "use at least 0"},
 		{"checkpoint-interval", "0s", "use at least 10ms"},
 		{"checkpoint-interval", "25h", "use at most 24h"},
+		{"checkpoint-log-bytes", "1023KiB", "use at least 1MiB"},
 		{"generation-bytes", "0", "use at least 1MiB"},
 		{"cache-bytes", "0", "use at least 1MiB"},
 		{"cache-bytes", "2000TiB", "use at most 1024TiB"},

@@ -45,7 +45,8 @@ type Options struct {
 	Log        func(format string, args ...any) `json:"-"`
 }
 
-// Validate reports the first fault of the options.
+// Validate reports the first fault of the options. Binary may be missing: it can be
+// built once the others are right.
 func (o Options) Validate() error {
 	switch {
 	case o.Events < fillBatch || o.Events > 100_000_000:
@@ -56,8 +57,6 @@ func (o Options) Validate() error {
 		return fmt.Errorf("rounds must be 1 to 1000, not %d", o.Rounds)
 	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
 		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
-	case o.Binary == "":
-		return errors.New("binary is missing; name the muster binary")
 	}
 	return o.spec(fillBatch).Validate()
 }
@@ -84,6 +83,9 @@ type Report struct {
 func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
+	}
+	if o.Binary == "" {
+		return nil, errors.New("binary is missing; name the muster binary")
 	}
 	i, err := server.NewInstallation(o.Dir, o.Binary, o.ServerArgs)
 	if err != nil {

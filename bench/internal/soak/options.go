@@ -1,7 +1,6 @@
 package soak
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -44,7 +43,8 @@ type Options struct {
 	Log func(format string, args ...any) `json:"-"`
 }
 
-// Validate reports the first fault of the options.
+// Validate reports the first fault of the options. Binary may be missing: it can be
+// built once the others are right.
 func (o Options) Validate() error {
 	switch {
 	case o.Duration <= 0 || o.Duration > maxDuration:
@@ -57,8 +57,6 @@ func (o Options) Validate() error {
 		return fmt.Errorf("merges must be 0 to %d a second, not %v", maxMerges, o.MergesPerSecond)
 	case o.Segments < 0 || o.Segments > len(segmenttest.LiveSegments):
 		return fmt.Errorf("segments must be 0 to %d, not %d", len(segmenttest.LiveSegments), o.Segments)
-	case o.Binary == "":
-		return errors.New("binary is missing; name the muster binary")
 	}
 	return o.spec().Validate()
 }

@@ -41,6 +41,9 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if o.Binary == "" {
+		return nil, errors.New("binary is missing; name the muster binary")
+	}
 	installation, err := server.NewInstallation(o.Dir, o.Binary, o.ServerArgs)
 	if err != nil {
 		return nil, err

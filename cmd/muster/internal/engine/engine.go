@@ -39,6 +39,7 @@ type Options struct {
 	// QueryCacheBytes bounds what is kept of history's answers; 0 keeps nothing.
 	QueryCacheBytes    int64
 	CheckpointInterval time.Duration
+	CheckpointLogBytes int64
 	GenerationBytes    int64
 	CacheBytes         int64
 	MaxBacklog         int64
@@ -129,7 +130,7 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	node := resolver.Options{
 		FS: fs, Dir: filepath.Join(o.Dir, "state"),
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
-		CheckpointInterval: o.CheckpointInterval, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
+		CheckpointInterval: o.CheckpointInterval, CheckpointLogBytes: o.CheckpointLogBytes, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
 		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip, TrimLog: o.TrimLog,
 	}
 	if err := node.Validate(); err != nil {
