@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
@@ -25,19 +26,19 @@ const (
 func (a *API) analyticsOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Analytics", Title: "Analytics",
 		About: "Numbers out of history, in a range of time. Opens and clicks of machines do not count."}, append(a.flowAnalytics(), []route{
-		{a.analyticsOverview, operation.Operation{Method: "GET", Path: "/analytics/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsOverview", Summary: "All of the account", Query: spanQueryShape(),
+		{a.analyticsOverview, operation.Operation{Method: "GET", Path: "/analytics/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsOverview", Summary: "All of the account", About: "`messages` are e-mail alone, as `channels.email`.", Query: spanQueryShape(),
 			Data: shape.Object(shape.Req("range", timeRangeShape),
 				shape.Req("contacts", shape.Object(shape.Req("total", shape.Count(1204, "Profiles there are now.")), shape.Req("new", shape.Count(31, "Made in the range.")),
 					shape.Req("subscribed", shape.Count(1100, "Subscribed to e-mail now; null when they are too many to be counted.").OrNull()))),
 				shape.Req("lists", shape.Count(4, "")), shape.Req("segments", shape.Count(9, "")), shape.Req("campaigns", shape.Count(12, "")), shape.Req("flows", shape.Count(3, "")),
-				shape.Req("events", shape.Count(20412, "Events in the range.")), shape.Req("messages", messageCountsShape)),
+				shape.Req("events", shape.Count(20412, "Events in the range.")), shape.Req("messages", messageCountsShape), shape.Req("channels", channelCountsShape), shape.Req("webhooks", webhookCountsShape)),
 			Fails: []string{"from Input should be before to"}}},
-		{a.analyticsPerformance, operation.Operation{Method: "GET", Path: "/analytics/performance", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsPerformance", Summary: "Messages over time",
-			Query: append(spanQueryShape(), operation.Query("campaign_id", shape.CampaignID("Those of a campaign alone."))),
-			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
+		{a.analyticsPerformance, operation.Operation{Method: "GET", Path: "/analytics/performance", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsPerformance", Summary: "Messages over time", About: "Of one channel.",
+			Query: append(spanQueryShape(), operation.Query("campaign_id", shape.CampaignID("Those of a campaign alone.")), operation.Query("channel", channelShape("Default: the campaign's, or email."))),
+			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("channel", channelShape("")), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
 			Fails: []string{"granularity Input should be 'hour', 'day', 'week' or 'month'"}}},
 		{a.analyticsCampaigns, operation.Operation{Method: "GET", Path: "/analytics/campaigns", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsCampaigns", Summary: "Messages by campaign", About: "The oldest campaign first.", Query: spanQueryShape(),
-			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.RunStatus())), ""), Paged: true}},
+			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.RunStatus()), shape.Req("channel", channelShape("On which the campaign is sent."))), ""), Paged: true}},
 		{a.analyticsEvents, operation.Operation{Method: "GET", Path: "/analytics/events", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsEvents", Summary: "Events by type",
 			Query: append(spanQueryShape(), operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))),
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("events", shape.List(shape.Object(
@@ -166,87 +167,6 @@ func (c *call) wholeAndSpans(q query.SeriesQuery, s *span) (whole, spans []query
 	return whole, spans, err
 }
 
-// What happens to messages, by the last part of the event's type.
-var (
-	media = []string{"email", "sms", "whatsapp", "im", "push"}
-	acts  = []string{"sent", "delivered", "opened", "clicked", "bounced", "complained", "unsubscribed"}
-)
-
-// actOf tells which act an event is; −1 for none.
-var actOf = func() map[string]int {
-	out := map[string]int{"unsubscribed": len(acts) - 1} // by the account's own form or call
-	for i, act := range acts {
-		for _, m := range media {
-			out[m+"_"+act] = i
-		}
-	}
-	return out
-}()
-
-func actTypes() []string {
-	out := make([]string, 0, len(actOf))
-	for t := range actOf {
-		out = append(out, t)
-	}
-	return out
-}
-
-// people leaves out what machines opened and clicked.
-func people(also ...segment.Predicate) []segment.Predicate {
-	text := func(s string) segment.Value { return segment.Value{Kind: segment.ValueString, Str: s} }
-	return append(also, segment.Predicate{Path: []string{"agent"}, Op: segment.OpNotIn, Values: []segment.Value{text(resolver.AgentPrefetch), text(resolver.AgentMachine)}})
-}
-
-// tally is what became of messages.
-type tally struct{ n, unique [7]uint64 }
-
-func (t *tally) add(r *query.SeriesRow) {
-	i := actOf[r.Type]
-	t.n[i] += r.Events
-	t.unique[i] += r.Profiles
-}
-
-// The thresholds of the guidance: hard bounces below 2 %, complaints below
-// 0.1 %.
-const (
-	bounceLimit    = 0.02
-	complaintLimit = 0.001
-)
-
-// messageCounts is a tally as it is answered. Rates are shares of those sent,
-// from 0 to 1; unique numbers count a person once for each channel.
-type messageCounts struct {
-	Sent            uint64  `json:"sent"`
-	Delivered       uint64  `json:"delivered"`
-	Opens           uint64  `json:"opens"`
-	UniqueOpens     uint64  `json:"unique_opens"`
-	Clicks          uint64  `json:"clicks"`
-	UniqueClicks    uint64  `json:"unique_clicks"`
-	Bounces         uint64  `json:"bounces"`
-	Complaints      uint64  `json:"complaints"`
-	Unsubscribes    uint64  `json:"unsubscribes"`
-	DeliveryRate    float64 `json:"delivery_rate"`
-	OpenRate        float64 `json:"open_rate"`
-	ClickRate       float64 `json:"click_rate"`
-	BounceRate      float64 `json:"bounce_rate"`
-	ComplaintRate   float64 `json:"complaint_rate"`
-	UnsubscribeRate float64 `json:"unsubscribe_rate"`
-	BounceRateOK    bool    `json:"bounce_rate_healthy"`
-	ComplaintRateOK bool    `json:"complaint_rate_healthy"`
-}
-
-func (t *tally) body() messageCounts {
-	n, u := &t.n, &t.unique
-	out := messageCounts{Sent: n[0], Delivered: n[1], Opens: n[2], UniqueOpens: u[2], Clicks: n[3], UniqueClicks: u[3],
-		Bounces: n[4], Complaints: n[5], Unsubscribes: n[6],
-		DeliveryRate: share(n[1], n[0]), OpenRate: share(u[2], n[0]), ClickRate: share(u[3], n[0]),
-		// What bounced at once was never sent.
-		BounceRate: share(n[4], n[0]+n[4]), ComplaintRate: share(n[5], n[0]), UnsubscribeRate: share(n[6], n[0]),
-	}
-	out.BounceRateOK, out.ComplaintRateOK = out.BounceRate < bounceLimit, out.ComplaintRate < complaintLimit
-	return out
-}
-
 // analyticsOverview answers GET /analytics/overview.
 func (a *API) analyticsOverview(c *call) (any, error) {
 	s, err := c.span()
@@ -259,9 +179,11 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 		Subscribed *uint64 `json:"subscribed"`
 	}
 	var lists, segments, campaigns, flows int
+	var webhooks webhookCounts
 	cut, err := c.cut(func(v *resolver.View) error {
 		contacts.Total = v.Universe().GetCardinality()
 		lists, segments, campaigns, flows = len(v.Lists()), len(v.Segments()), len(v.Campaigns()), len(v.SavedFlows())
+		webhooks.count(v)
 		before, err := v.MadeBefore(s.fromMs)
 		if err != nil {
 			return err
@@ -284,16 +206,23 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 	for i := range all {
 		events += all[i].Events
 	}
-	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people()})
+	rows, err := c.messages(query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs})
 	if err != nil {
 		return nil, err
 	}
-	var t tally
+	tallies := map[string]*tally{}
+	for _, m := range media {
+		tallies[m] = &tally{}
+	}
 	for i := range rows {
-		t.add(&rows[i])
+		tallies[rows[i].medium].add(&rows[i])
+	}
+	channels := map[string]messageCounts{}
+	for m, t := range tallies {
+		channels[m] = t.body(m)
 	}
 	return map[string]any{"range": s.body(), "contacts": contacts, "lists": lists, "segments": segments, "campaigns": campaigns,
-		"flows": flows, "events": events, "messages": t.body()}, nil
+		"flows": flows, "events": events, "messages": channels[mediumEmail], "channels": channels, "webhooks": webhooks}, nil
 }
 
 // maxSubscribedScan is up to how many profiles are looked at one by one.
@@ -338,30 +267,51 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := query.SeriesQuery{Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people()}
+	q := query.SeriesQuery{FromMs: s.fromMs, ToMs: s.toMs}
+	medium := string(c.QueryArgs().Peek("channel"))
+	if medium != "" && !slices.Contains(media, medium) {
+		return nil, Fail("channel Input should be 'email', 'sms', 'whatsapp', 'im' or 'push'")
+	}
 	id := string(c.QueryArgs().Peek("campaign_id"))
 	if id != "" {
 		q.Where = append(q.Where, segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueString, Str: id}}})
 	}
 	q.Cut, err = c.cut(func(v *resolver.View) error {
-		if _, ok := v.Campaign(id); !ok && id != "" {
+		x, ok := v.Campaign(id)
+		switch {
+		case !ok && id != "":
 			return failWith(codeNotFound, "campaign_id: there is no such campaign")
+		case medium != "":
+		case ok:
+			medium = x.Medium()
+		default:
+			medium = mediumEmail
 		}
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	whole, rows, err := c.wholeAndSpans(q, &s)
+	whole, err := c.messages(q)
+	if err != nil {
+		return nil, err
+	}
+	q.Granularity = s.granularity
+	rows, err := c.messages(q)
 	if err != nil {
 		return nil, err
 	}
 	var totals tally
 	for i := range whole {
-		totals.add(&whole[i])
+		if whole[i].medium == medium {
+			totals.add(&whole[i])
+		}
 	}
 	spans := map[int64]*tally{}
 	for i := range rows {
+		if rows[i].medium != medium {
+			continue
+		}
 		t := spans[rows[i].StartMs]
 		if t == nil {
 			t = &tally{}
@@ -379,9 +329,9 @@ func (a *API) analyticsPerformance(c *call) (any, error) {
 		if t == nil {
 			t = &tally{}
 		}
-		series = append(series, point{record.Time(at), t.body()})
+		series = append(series, point{record.Time(at), t.body(medium)})
 	}
-	return map[string]any{"range": s.body(), "totals": totals.body(), "series": series}, nil
+	return map[string]any{"range": s.body(), "channel": medium, "totals": totals.body(medium), "series": series}, nil
 }
 
 // analyticsCampaigns answers GET /analytics/campaigns: what happened in the
@@ -392,9 +342,10 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 		return nil, err
 	}
 	type line struct {
-		ID     string `json:"campaign_id"`
-		Name   string `json:"name"`
-		Status string `json:"status"`
+		ID      string `json:"campaign_id"`
+		Name    string `json:"name"`
+		Status  string `json:"status"`
+		Channel string `json:"channel"`
 		messageCounts
 	}
 	among := segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpIn}
@@ -402,26 +353,23 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
 	out, next, err := agedCampaigns(c, read, func(v *resolver.View, x *resolver.Campaign) line {
 		among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
-		return line{ID: x.ID, Name: x.Name, Status: record.CampaignStatus(v, x.ID)}
+		return line{ID: x.ID, Name: x.Name, Status: record.CampaignStatus(v, x.ID), Channel: x.Medium()}
 	})
 	if err != nil || len(out) == 0 {
 		return reply{data: out}, err
 	}
-	rows, err := c.series(query.SeriesQuery{Cut: cut, Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people(among), By: among.Path})
+	rows, err := c.messages(query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs, Where: []segment.Predicate{among}, By: among.Path})
 	if err != nil {
 		return nil, err
 	}
-	tallies := map[string]*tally{}
 	for i := range out {
-		tallies[out[i].ID] = &tally{}
-	}
-	for i := range rows {
-		if t := tallies[rows[i].Value]; t != nil {
-			t.add(&rows[i])
+		var t tally
+		for k := range rows {
+			if r := &rows[k]; r.Value == out[i].ID && (r.medium == out[i].Channel || r.medium == "") {
+				t.add(r)
+			}
 		}
-	}
-	for i := range out {
-		out[i].messageCounts = tallies[out[i].ID].body()
+		out[i].messageCounts = t.body(out[i].Channel)
 	}
 	return reply{data: out, next: next}, nil
 }

@@ -188,8 +188,13 @@ func (a *API) analyticsFlow(c *call) (any, error) {
 
 // stepMessages are the steps of a flow, with their messages.
 func (c *call) stepMessages(s *span, cut query.Cut, f *resolver.FlowState, of segment.Predicate) ([]stepLine, error) {
-	q := query.SeriesQuery{Cut: cut, Types: actTypes(), FromMs: s.fromMs, ToMs: s.toMs, Where: people(of), By: []string{"step_id"}}
-	whole, rows, err := c.wholeAndSpans(q, s)
+	q := query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs, Where: []segment.Predicate{of}, By: []string{"step_id"}}
+	whole, err := c.messages(q)
+	if err != nil {
+		return nil, err
+	}
+	q.Granularity = s.granularity
+	rows, err := c.messages(q)
 	if err != nil {
 		return nil, err
 	}
@@ -220,12 +225,12 @@ func (c *call) stepMessages(s *span, cut query.Cut, f *resolver.FlowState, of se
 			t = &tally{}
 		}
 		if t != nil {
-			n := t.body()
+			n := t.body(x.Medium())
 			l.Messages = &n
 		}
 		for _, at := range starts {
 			if t := spans[place{x.ID, at}]; t != nil {
-				l.Series = append(l.Series, messagePoint{record.Time(at), t.body()})
+				l.Series = append(l.Series, messagePoint{record.Time(at), t.body(x.Medium())})
 			}
 		}
 		out = append(out, l)

@@ -22,14 +22,30 @@ var timeRangeShape = shape.Named("TimeRange", shape.Object(
 ))
 
 var messageCountsShape = shape.Named("MessageCounts", shape.Object(
-	shape.Req("sent", shape.Count(1187, "")), shape.Req("delivered", shape.Count(1180, "")),
-	shape.Req("opens", shape.Count(640, "")), shape.Req("unique_opens", shape.Count(512, "A person counts once for each channel.")),
+	shape.Req("sent", shape.Count(1187, "")), shape.Req("delivered", shape.Count(1180, "")), shape.Req("failed", shape.Count(2, "Not sent, for another reason than a bounce.")),
+	shape.Req("opens", shape.Count(640, "")), shape.Req("unique_opens", shape.Count(512, "A person counts once.")),
 	shape.Req("clicks", shape.Count(130, "")), shape.Req("unique_clicks", shape.Count(101, "")),
 	shape.Req("bounces", shape.Count(7, "")), shape.Req("complaints", shape.Count(0, "")), shape.Req("unsubscribes", shape.Count(3, "")),
 	shape.Req("delivery_rate", shape.Number(0.99, "Delivered of those sent.").With("minimum", 0)), shape.Req("open_rate", shape.Number(0.43, "Unique opens of those sent.").With("minimum", 0)),
 	shape.Req("click_rate", shape.Number(0.08, "Unique clicks of those sent.").With("minimum", 0)), shape.Req("bounce_rate", shape.Number(0.006, "Bounces of those tried.").With("minimum", 0)),
 	shape.Req("complaint_rate", shape.Number(0, "Complaints of those sent.").With("minimum", 0)), shape.Req("unsubscribe_rate", shape.Number(0.002, "Unsubscribes of those sent.").With("minimum", 0)),
-	shape.Req("bounce_rate_healthy", shape.Boolean(true, "Below 2 %.")), shape.Req("complaint_rate_healthy", shape.Boolean(true, "Below 0.1 %.")),
+	shape.Req("bounce_rate_healthy", shape.Boolean(true, "Below 2 %; null on other channels than e-mail.").OrNull()), shape.Req("complaint_rate_healthy", shape.Boolean(true, "Below 0.1 %; likewise.").OrNull()),
+))
+
+func channelShape(about string) *shape.Schema { return shape.Word(about, media...) }
+
+var channelCountsShape = shape.Named("ChannelCounts", func() *shape.Schema {
+	var fields []shape.Field
+	for _, m := range media {
+		fields = append(fields, shape.Req(m, messageCountsShape))
+	}
+	return shape.Object(fields...)
+}())
+
+var webhookCountsShape = shape.Named("WebhookCounts", shape.Object(
+	shape.Req("endpoints", shape.Count(2, "")), shape.Req("delivered", shape.Count(812, "Since the webhooks were made, as all of these.")),
+	shape.Req("failures", shape.Count(3, "Attempts.")), shape.Req("dropped", shape.Count(0, "Events for which there was no room.")),
+	shape.Req("waiting", shape.Count(1, "Now.")), shape.Req("dead_letters", shape.Count(0, "Now.")),
 ))
 
 // Analytics of flows.

@@ -206,7 +206,7 @@ func TestAnalytics(t *testing.T) {
 	}
 	s.a("GET", "/analytics/overview", "", &o)
 	m := o.Messages
-	if m.Sent != 100 || m.Opens != 2 || m.UniqueOpens != 1 || m.Clicks != 1 || m.Bounces != 3 || m.Unsubscribes != 1 || m.OpenRate != 0.01 || m.BounceRateOK || !m.ComplaintRateOK || o.Contacts.New != 101 {
+	if m.Sent != 100 || m.Opens != 2 || m.UniqueOpens != 1 || m.Clicks != 1 || m.Bounces != 3 || m.Unsubscribes != 1 || m.OpenRate != 0.01 || *m.BounceRateOK || !*m.ComplaintRateOK || o.Contacts.New != 101 {
 		t.Errorf("overview: %+v", o)
 	}
 	var p struct {
@@ -257,6 +257,86 @@ func TestAnalytics(t *testing.T) {
 		if res.StatusCode != 200 || !strings.HasPrefix(failureOf(t, res.StatusCode, b), says) {
 			t.Errorf("%s: %d %s", query, res.StatusCode, b)
 		}
+	}
+}
+
+// TestAnalyticsByChannel: what happens to messages of other channels changes no number
+// of e-mail, and the thresholds are those of e-mail.
+func TestAnalyticsByChannel(t *testing.T) {
+	s := newServiceWith(t, &rowHistory{}, nil)
+	var c struct {
+		ID string `json:"_id"`
+	}
+	s.a("POST", "/campaign", `{"name":"n","channel":2,"type":2,"date":"2025-01-01"}`, &c)
+	for i := range 100 {
+		s.happen(fmt.Sprintf("u%d@x.io", i), "email_sent", `{}`)
+	}
+	s.happen("u1@x.io", "email_bounced", `{}`)
+	mine := fmt.Sprintf(`{"campaign_id":%q}`, c.ID)
+	for i := range 10 {
+		s.happen(fmt.Sprintf("u%d@x.io", i), "sms_sent", mine)
+		s.happen(fmt.Sprintf("u%d@x.io", i), "sms_bounced", mine)
+		s.happen(fmt.Sprintf("u%d@x.io", i), "push_failed", `{}`)
+	}
+	s.happen("u1@x.io", "email_clicked", `{}`)
+	s.happen("u1@x.io", "sms_clicked", mine)
+	s.happen("u2@x.io", "unsubscribed", `{"channel":"sms"}`)
+	s.happen("u3@x.io", "unsubscribed", `{"channel":"push"}`)
+	s.happen("u4@x.io", "unsubscribed", `{"channel":"carrier pigeon"}`)
+	s.happen("u5@x.io", "unsubscribed", fmt.Sprintf(`{"channel":"sms","campaign_id":%q}`, c.ID))
+	s.clock.advance(time.Millisecond)
+	var o struct {
+		Messages messageCounts
+		Channels map[string]messageCounts
+		Webhooks webhookCounts
+	}
+	s.a("GET", "/analytics/overview", "", &o)
+	if m := o.Messages; m.Sent != 100 || m.Bounces != 1 || m.Clicks != 1 || m.Unsubscribes != 0 || !*m.BounceRateOK || !*m.ComplaintRateOK || len(o.Channels) != 5 || o.Channels["email"].Sent != 100 {
+		t.Errorf("e-mail: %+v", o)
+	}
+	if m := o.Channels["sms"]; m.Sent != 10 || m.Bounces != 10 || m.BounceRate != 0.5 || m.UniqueClicks != 1 || m.Unsubscribes != 2 || m.BounceRateOK != nil || m.ComplaintRateOK != nil {
+		t.Errorf("SMS: %+v", m)
+	}
+	if m := o.Channels["push"]; m.Sent != 0 || m.Failed != 10 || m.Unsubscribes != 1 || m.BounceRateOK != nil {
+		t.Errorf("push: %+v", m)
+	}
+	for query, want := range map[string]struct {
+		channel                     string
+		sent, bounces, unsubscribes uint64
+	}{
+		"": {"email", 100, 1, 0}, "?channel=sms": {"sms", 10, 10, 2}, "?channel=whatsapp": {"whatsapp", 0, 0, 0},
+		"?campaign_id=" + c.ID: {"sms", 10, 10, 1}, "?channel=email&campaign_id=" + c.ID: {"email", 0, 0, 0},
+	} {
+		var p struct {
+			Channel string
+			Totals  messageCounts
+			Series  []messageCounts
+		}
+		s.a("GET", "/analytics/performance"+query, "", &p)
+		var sum messageCounts
+		for _, x := range p.Series {
+			sum.Sent, sum.Bounces, sum.Unsubscribes = sum.Sent+x.Sent, sum.Bounces+x.Bounces, sum.Unsubscribes+x.Unsubscribes
+		}
+		for _, n := range []messageCounts{p.Totals, sum} {
+			if p.Channel != want.channel || n.Sent != want.sent || n.Bounces != want.bounces || n.Unsubscribes != want.unsubscribes {
+				t.Errorf("performance%s: %s %+v", query, p.Channel, n)
+			}
+		}
+		if (p.Totals.BounceRateOK != nil) != (want.channel == "email") {
+			t.Errorf("performance%s: thresholds %+v", query, p.Totals)
+		}
+	}
+	var lines []struct {
+		Channel string
+		messageCounts
+	}
+	s.a("GET", "/analytics/campaigns", "", &lines)
+	if len(lines) != 1 || lines[0].Channel != "sms" || lines[0].Sent != 10 || lines[0].Bounces != 10 || lines[0].Unsubscribes != 1 || lines[0].BounceRateOK != nil {
+		t.Errorf("campaigns: %+v", lines)
+	}
+	res, b := s.with(s.creds.APIKey, "GET", "/api/v1/analytics/performance?channel=fax", "")
+	if says := failureOf(t, res.StatusCode, b); !strings.HasPrefix(says, "channel Input should be") {
+		t.Error(says)
 	}
 }
 

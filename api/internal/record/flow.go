@@ -95,6 +95,17 @@ func (c *FlowCounts) Add(x *FlowCounts) {
 // Sends tells whether the step sends messages.
 func (c *StepCount) Sends() bool { return c.Type == flows.StepEmail || c.Type == flows.StepSMS }
 
+// Medium is the channel of the messages that the step sends, "" if it sends none.
+func (c *StepCount) Medium() string {
+	switch c.Type {
+	case flows.StepEmail:
+		return "email"
+	case flows.StepSMS:
+		return "sms"
+	}
+	return ""
+}
+
 // StepCounts are the counts of a flow's steps, in their order.
 func StepCounts(f *resolver.FlowState) []StepCount {
 	out := make([]StepCount, len(f.Counts.Steps))

@@ -277,6 +277,7 @@ func analytics() []Step {
 		{Request: "GET " + a + "/analytics/overview" + span},
 		{Request: "GET " + a + "/analytics/overview?from=x", Fails: true},
 		{Request: "GET " + a + "/analytics/performance" + span + "&campaign_id=$campaign"},
+		{Request: "GET " + a + "/analytics/performance" + span + "&channel=sms"},
 		{Request: "GET " + a + "/analytics/performance?granularity=minute", Fails: true},
 		{Request: "GET " + a + "/analytics/flows/overview" + span},
 		{Request: "GET " + a + "/analytics/flows/overview?from=x", Fails: true},

@@ -1,0 +1,181 @@
+package keyapi
+
+import (
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/segment"
+)
+
+// media are the channels of messages. What bounces on one says nothing of another, so
+// they are never counted together.
+var media = []string{mediumEmail, "sms", "whatsapp", "im", "push"}
+
+const mediumEmail = "email"
+
+// What happens to messages, by the last part of the event's type.
+const (
+	actSent = iota
+	actDelivered
+	actFailed
+	actOpened
+	actClicked
+	actBounced
+	actComplained
+	actUnsubscribed
+	countOfActs
+)
+
+var acts = [countOfActs]string{"sent", "delivered", "failed", "opened", "clicked", "bounced", "complained", "unsubscribed"}
+
+// unsubscribedEvent is the event of who unsubscribes by the account's own form or call.
+// Its channel is a property.
+const unsubscribedEvent = "unsubscribed"
+
+// messageAct is what an event tells of a message.
+type messageAct struct {
+	medium string // "" for unsubscribedEvent
+	act    int
+}
+
+var actOf = func() map[string]messageAct {
+	out := map[string]messageAct{unsubscribedEvent: {"", actUnsubscribed}}
+	for act, name := range acts {
+		for _, m := range media {
+			out[m+"_"+name] = messageAct{m, act}
+		}
+	}
+	return out
+}()
+
+// messageEvents are the types of the events of messages but unsubscribedEvent.
+func messageEvents() (out []string) {
+	for t := range actOf {
+		if t != unsubscribedEvent {
+			out = append(out, t)
+		}
+	}
+	return out
+}
+
+// people are conditions that leave out what machines opened and clicked.
+func people(also ...segment.Predicate) []segment.Predicate {
+	text := func(s string) segment.Value { return segment.Value{Kind: segment.ValueString, Str: s} }
+	return append(also, segment.Predicate{Path: []string{"agent"}, Op: segment.OpNotIn, Values: []segment.Value{text(resolver.AgentPrefetch), text(resolver.AgentMachine)}})
+}
+
+// messageRow is how many messages something happened to.
+type messageRow struct {
+	messageAct
+	query.SeriesRow
+}
+
+// messages asks history what happened to messages, machines apart. Where q tells events
+// apart by a property, who unsubscribed by a form or call has no channel.
+func (c *call) messages(q query.SeriesQuery) (out []messageRow, err error) {
+	ask := func() error {
+		rows, err := c.series(q)
+		for _, r := range rows {
+			out = append(out, messageRow{actOf[r.Type], r})
+		}
+		return err
+	}
+	q.Types, q.Where = messageEvents(), people(q.Where...)
+	if len(q.By) > 0 {
+		q.Types = append(q.Types, unsubscribedEvent)
+		return out, ask()
+	}
+	if err := ask(); err != nil {
+		return nil, err
+	}
+	q.Types, q.By = []string{unsubscribedEvent}, []string{"channel"}
+	first := len(out)
+	if err := ask(); err != nil {
+		return nil, err
+	}
+	kept := out[:first]
+	for _, r := range out[first:] {
+		if _, known := actOf[r.Value+"_"+acts[actSent]]; known { // not a channel without messages, or a customer's event
+			r.medium = r.Value
+			kept = append(kept, r)
+		}
+	}
+	return kept, nil
+}
+
+// tally is what became of the messages of a channel.
+type tally struct{ n, unique [countOfActs]uint64 }
+
+func (t *tally) add(r *messageRow) {
+	t.n[r.act] += r.Events
+	t.unique[r.act] += r.Profiles
+}
+
+// The thresholds of the guidance for e-mail: hard bounces below 2 %, complaints below
+// 0.1 %.
+const (
+	bounceLimit    = 0.02
+	complaintLimit = 0.001
+)
+
+// messageCounts is a tally as it is answered. Rates are shares of those sent,
+// from 0 to 1; unique numbers count a person once.
+type messageCounts struct {
+	Sent            uint64  `json:"sent"`
+	Delivered       uint64  `json:"delivered"`
+	Failed          uint64  `json:"failed"`
+	Opens           uint64  `json:"opens"`
+	UniqueOpens     uint64  `json:"unique_opens"`
+	Clicks          uint64  `json:"clicks"`
+	UniqueClicks    uint64  `json:"unique_clicks"`
+	Bounces         uint64  `json:"bounces"`
+	Complaints      uint64  `json:"complaints"`
+	Unsubscribes    uint64  `json:"unsubscribes"`
+	DeliveryRate    float64 `json:"delivery_rate"`
+	OpenRate        float64 `json:"open_rate"`
+	ClickRate       float64 `json:"click_rate"`
+	BounceRate      float64 `json:"bounce_rate"`
+	ComplaintRate   float64 `json:"complaint_rate"`
+	UnsubscribeRate float64 `json:"unsubscribe_rate"`
+	// Null on other channels than e-mail, which have no such thresholds.
+	BounceRateOK    *bool `json:"bounce_rate_healthy"`
+	ComplaintRateOK *bool `json:"complaint_rate_healthy"`
+}
+
+func (t *tally) body(medium string) messageCounts {
+	n, u := &t.n, &t.unique
+	sent := n[actSent]
+	out := messageCounts{Sent: sent, Delivered: n[actDelivered], Failed: n[actFailed], Opens: n[actOpened], UniqueOpens: u[actOpened], Clicks: n[actClicked], UniqueClicks: u[actClicked],
+		Bounces: n[actBounced], Complaints: n[actComplained], Unsubscribes: n[actUnsubscribed],
+		DeliveryRate: share(n[actDelivered], sent), OpenRate: share(u[actOpened], sent), ClickRate: share(u[actClicked], sent),
+		// What bounced at once was never sent.
+		BounceRate: share(n[actBounced], sent+n[actBounced]), ComplaintRate: share(n[actComplained], sent), UnsubscribeRate: share(n[actUnsubscribed], sent),
+	}
+	if medium == mediumEmail {
+		bounces, complaints := out.BounceRate < bounceLimit, out.ComplaintRate < complaintLimit
+		out.BounceRateOK, out.ComplaintRateOK = &bounces, &complaints
+	}
+	return out
+}
+
+// webhookCounts is what became of deliveries to the account's webhooks, since those were
+// made.
+type webhookCounts struct {
+	Endpoints   int    `json:"endpoints"`
+	Delivered   uint64 `json:"delivered"`
+	Failures    uint64 `json:"failures"`
+	Dropped     uint64 `json:"dropped"`
+	Waiting     int    `json:"waiting"`
+	DeadLetters int    `json:"dead_letters"`
+}
+
+func (w *webhookCounts) count(v *resolver.View) {
+	for _, e := range v.Endpoints() {
+		waiting, dead := v.EndpointQueue(e.ID)
+		w.Endpoints++
+		w.Delivered += e.Delivered
+		w.Failures += e.Failures
+		w.Dropped += e.Dropped
+		w.Waiting += waiting
+		w.DeadLetters += dead
+	}
+}
