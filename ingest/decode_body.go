@@ -131,6 +131,7 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 	var seen uint
 	var unknown jsonscan.Object
 	oneEvent := false // it has what an event has
+	strange := ""     // the first unknown name
 	more := true
 	if i = s.Space(i + 1); s.Byte(i) == '}' {
 		i, more = i+1, false
@@ -154,6 +155,9 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 		case unknown.Len() > maxUnknown:
 			// Stop here: the keys are held in memory.
 			return badRequest("the body has more than %d unknown fields; send the events in events", maxUnknown)
+		}
+		if m == bodyUnknown && wrong == nil && strange == "" {
+			strange = string(name)
 		}
 		seen |= 1 << m
 		switch m {
@@ -193,6 +197,8 @@ func (d *Decoder) batch(body []byte, kind eventlog.Kind, nowMs int64) *requestEr
 		return badRequest(`events is missing, and the body looks like one event; send it to POST /api/v1/events, or as {"events": [...]}`)
 	case seen&(1<<bodyEvents) == 0:
 		return badRequest("events is missing; send an array of events")
+	case strange != "" && !d.ignoreUnknown:
+		return unknownOfBody(strange, kind)
 	case kind != eventlog.KindImport:
 	case seen&(1<<bodyFile) == 0:
 		return badRequest("file is missing; send the SHA-256 of the file's content in 64 hexadecimal digits")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
 )
@@ -42,6 +43,20 @@ func UnknownField(name string) string {
 		return text + "; send several events to POST /api/v1/events/batch"
 	}
 	return text + "; put free-form data into properties, or let the settings ignore unknown fields"
+}
+
+// unknownOfBody says that a name is not a field of the body of a batch or of an import,
+// and which one was meant.
+func unknownOfBody(name string, kind eventlog.Kind) *requestError {
+	what, fields := "a batch", []string{"events"}
+	if kind == eventlog.KindImport {
+		what, fields = "an import", []string{"events", "file", "first_row", "trigger_flows"}
+	}
+	text := fmt.Sprintf("%s is not a field of %s", jsonscan.Clip([]byte(name), 80), what)
+	if field := jsonform.Near(name, fields); field != "" {
+		return badRequest("%s; did you mean %s?", text, field)
+	}
+	return badRequest("%s; leave it out, or let the settings ignore unknown fields", text)
 }
 
 // refuseUnknown refuses the event at hand for a top-level field that is none of an
