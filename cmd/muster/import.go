@@ -46,9 +46,8 @@ itself, which no server may have at that time.`, p.stderr)
 	f.StringVar(&c.account, "account", "", "`ACCOUNT` id, for --data when there are several")
 	f.BoolVar(&c.triggerFlows, "trigger-flows", false, "let the events enrol profiles into flows")
 	f.BoolVar(&c.strict, "strict", false, "end with status 1 when a row was refused")
-	var columns, names string
-	f.StringVar(&columns, "columns", "", "types of CSV columns, such as `properties.zip:text,properties.n:number`; by default a column is of numbers when all its cells are")
-	f.StringVar(&names, "map", "", "names of CSV columns, such as `customer_no=external_id,when=timestamp`")
+	columns := f.List("columns", "types of CSV columns, such as `properties.zip:text,properties.n:number`; by default a column is of numbers when all its cells are")
+	names := f.List("map", "names of CSV columns, such as `customer_no=external_id,when=timestamp`")
 	var err error
 	if c.files, err = f.Parse(p.args, p.env); err != nil {
 		return nil, usageError{err}
@@ -71,7 +70,7 @@ itself, which no server may have at that time.`, p.stderr)
 	case len(c.files) == 0:
 		return nil, wrongUsage("name the files to import")
 	}
-	if c.columns, err = importer.ParseCSVOptions(columns, names); err != nil {
+	if c.columns, err = importer.ParseCSVOptions(*columns, *names); err != nil {
 		return nil, usageError{err}
 	}
 	for _, name := range c.files {

@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"flag"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,24 @@ type list []string
 func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 func (l *list) String() string     { return strings.Join(*l, ",") }
 func (l *list) Repeated()          {}
+
+// TestList: values of a flag that is given several times come together, from the
+// environment too.
+func TestList(t *testing.T) {
+	for _, x := range []struct {
+		args []string
+		env  string
+		want string
+	}{
+		{nil, "", ""}, {[]string{"--map=a=b"}, "c=d", "a=b"}, {[]string{"--map=a=b,c=d", "--map", "e=f"}, "", "a=b,c=d,e=f"}, {nil, "a=b, c=d", "a=b,c=d"},
+	} {
+		f := New("test", "", io.Discard)
+		l := f.List("map", "names")
+		if _, err := f.Parse(x.args, func(string) (string, bool) { return x.env, x.env != "" }); err != nil || *l != x.want {
+			t.Errorf("%q, %q: %q %v, expected %q", x.args, x.env, *l, err, x.want)
+		}
+	}
+}
 
 func TestParse(t *testing.T) {
 	for _, x := range []struct {

@@ -26,6 +26,31 @@ func (f *Flags) Int(name string, value int, usage string) *int {
 	return n
 }
 
+// List adds a flag of values between commas, which may be given several times.
+func (f *Flags) List(name, usage string) *string {
+	l := new(commaList)
+	f.Var(l, name, usage)
+	return (*string)(l)
+}
+
+// commaList is values between commas.
+type commaList string
+
+// Repeated implements [Repeated].
+func (*commaList) Repeated() {}
+
+// String implements [flag.Value].
+func (l *commaList) String() string { return string(*l) }
+
+// Set implements [flag.Value]: it adds values to those there are.
+func (l *commaList) Set(text string) error {
+	if *l != "" {
+		*l += ","
+	}
+	*l += commaList(text)
+	return nil
+}
+
 // duration and number say what they want, which those of package flag do not.
 type (
 	duration time.Duration

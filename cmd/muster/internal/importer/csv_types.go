@@ -33,12 +33,18 @@ func ParseCSVOptions(columns, names string) (o CSVOptions, err error) {
 		if _, known := cellKinds[kind]; !ok || !known || name == "" {
 			return o, fmt.Errorf("--columns: %q; write NAME:TYPE with the type text, number or boolean, separated by commas", x)
 		}
+		if _, twice := o.Types[name]; twice {
+			return o, fmt.Errorf("--columns: %s occurs twice; name each column once", name)
+		}
 		o.Types[name] = kind
 	}
 	for _, x := range split(names) {
 		from, to, ok := strings.Cut(x, "=")
 		if from, to = strings.TrimSpace(from), strings.TrimSpace(to); !ok || from == "" || to == "" {
 			return o, fmt.Errorf("--map: %q; write NAME=FIELD, such as customer_no=external_id, separated by commas", x)
+		}
+		if _, twice := o.Map[from]; twice {
+			return o, fmt.Errorf("--map: %s occurs twice; name each column once", from)
 		}
 		o.Map[from] = to
 	}

@@ -37,7 +37,7 @@ func TestCSVColumnsHaveOneType(t *testing.T) {
 		})
 	}
 	for _, x := range [][3]string{
-		{"id", "", "NAME:TYPE"}, {"id:integer", "", "NAME:TYPE"}, {"", "a", "NAME=FIELD"}, {"", "a=", "NAME=FIELD"},
+		{"id", "", "NAME:TYPE"}, {"id:integer", "", "NAME:TYPE"}, {"", "a", "NAME=FIELD"}, {"", "a=", "NAME=FIELD"}, {"a:text,a:number", "", "--columns: a occurs twice"}, {"", "a=email,a=phone", "--map: a occurs twice"},
 		{"nobody:text", "", "no column"}, {"", "nobody=email", "no column"}, {"timestamp:text", "", "type of its own"}, {"external_id:number", "", "type of its own"},
 	} {
 		o, err := ParseCSVOptions(x[0], x[1])
