@@ -32,15 +32,6 @@ func (o *flowOracle) meet() {
 // the event brings: what changes by that is the merge's doing, what changes after
 // it the event's.
 func (o *flowOracle) resolve(ev *eventlog.Event) (p int, status EventStatus) {
-	for k, raw := range [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone} {
-		key := IdentityKind(k).String() + "\x00" + normal(IdentityKind(k), string(raw))
-		if _, known := o.who.owner[key]; len(raw) > 0 && !known && o.erased[key] {
-			if x, ok := o.who.keys[string(ev.IdempotencyKey)]; ok && len(ev.IdempotencyKey) > 0 && o.now-x.at < o.who.settings.idempotencyMs() {
-				return x.profile, EventDuplicate
-			}
-			return -1, EventRefused
-		}
-	}
 	before := make([]int, len(o.who.profiles))
 	for i, x := range o.who.profiles {
 		before[i] = x.winner
@@ -259,14 +250,13 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 	}
 	phone := IdentityPhone.String() + "\x00" + normal(IdentityPhone, c.Phone)
 	holder, held := o.who.owner[phone]
-	if o.erased[IdentityEmail.String()+"\x00"+normal(IdentityEmail, c.Email)] || c.Phone != "" && !held && o.erased[phone] {
+	if p = o.who.contact(c); p < 0 {
 		return true
 	}
-	p = o.who.contact(c)
 	o.meet()
 	o.dates(p)
 	o.consent(p, "email", "subscribed", sourceManual)
-	if c.Phone != "" {
+	if c.Phone != "" && !o.who.barred[phone] {
 		// Whoever had the number before may not want SMS to it.
 		refused := held && (o.people[holder].consents["sms"].status == consentUnsubscribed || o.people[holder].blocks["sms"] > blockPending)
 		if !refused {
@@ -283,12 +273,7 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 // erase forgets somebody.
 func (o *flowOracle) erase(p int) {
 	x := o.people[p]
-	for key, owner := range o.who.owner {
-		if owner == p {
-			delete(o.who.owner, key)
-			o.erased[key] = true
-		}
-	}
+	o.who.erase(p)
 	for _, f := range o.flows {
 		if f.deleted {
 			continue

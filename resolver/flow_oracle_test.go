@@ -19,10 +19,9 @@ type flowOracle struct {
 	t       testing.TB
 	who     *naive    // who is who
 	people  []*person // by ordinal
-	erased  map[string]bool
-	now     int64 // log time
-	at      int64 // the instant at hand, not after it
-	optIn   bool  // e-mail goes to subscribers only
+	now     int64     // log time
+	at      int64     // the instant at hand, not after it
+	optIn   bool      // e-mail goes to subscribers only
 	segs    map[string]*oracleSegment
 	flows   []*oracleFlow // by number
 	credits int64
@@ -98,7 +97,7 @@ type oracleFlow struct {
 }
 
 func newFlowOracle(t testing.TB, settings Settings, credits int64, scan int) *flowOracle {
-	return &flowOracle{t: t, scan: scan, optIn: settings.RequireOptIn, who: newNaive(settings), erased: map[string]bool{}, segs: map[string]*oracleSegment{},
+	return &flowOracle{t: t, scan: scan, optIn: settings.RequireOptIn, who: newNaive(settings), segs: map[string]*oracleSegment{},
 		credits: credits, outbox: map[uint64]*oracleItem{}, keys: map[string]naiveKey{}}
 }
 
