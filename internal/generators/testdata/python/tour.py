@@ -106,6 +106,8 @@ def show_segment():
 
 
 show_segment()
+# Transitions begin when the segment is live.
+eventually(lambda: True if call("get_segment", console, never).data.status == "live" else None)
 call("record_event", events, body=bought(5, email="bob@example.com"))
 show_segment()
 

@@ -80,6 +80,8 @@ const show = async () => {
   print("segment", s.name, s.count, back.event, back.did);
 };
 await show();
+// Transitions begin when the segment is live.
+await eventually(async () => (await ok(consoleAPI.GET("/console/api/v1/segments/{id}", { params: { path: { id: never } } }))).data.status === "live" || undefined);
 await record({ event_type: "item_purchased", user: { email: "bob@example.com" }, properties: { value: 5 } });
 await show();
 

@@ -137,6 +137,8 @@ func countMembers() {
 		fmt.Println("segment:", s.Name, *s.Count, back.Event, *back.Did)
 	}
 	show()
+	// Transitions begin when the segment is live.
+	eventually(func() bool { return must(console.GetSegmentWithResponse(ctx, segment)).JSON200.Data.Status == "live" })
 	must(events.RecordEventWithResponse(ctx, event("item_purchased", oapi.EventUser{Email: new("bob@example.com")}, map[string]any{"value": 5})))
 	show()
 	watch(segment)
