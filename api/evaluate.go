@@ -255,23 +255,37 @@ func (q *question) lookup(id string) (*segment.Node, bool) {
 
 // who finds the ordinals for which a definition holds that was gathered.
 func (q *question) who(ctx context.Context, root *segment.Node) (*roaring.Bitmap, error) {
+	b, _, err := q.evaluate(ctx, root, func(ctx context.Context, h query.History, e query.Evaluation) (*roaring.Bitmap, []query.Part, error) {
+		b, err := query.Evaluate(ctx, h, e)
+		return b, nil, err
+	})
+	return b, err
+}
+
+// whoByPart is who, with the counts of the definition's parts.
+func (q *question) whoByPart(ctx context.Context, root *segment.Node) (*roaring.Bitmap, []query.Part, error) {
+	return q.evaluate(ctx, root, query.EvaluateParts)
+}
+
+// evaluate asks for a definition that was gathered by one of the ways to do so.
+func (q *question) evaluate(ctx context.Context, root *segment.Node, by func(context.Context, query.History, query.Evaluation) (*roaring.Bitmap, []query.Part, error)) (*roaring.Bitmap, []query.Part, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	began := time.Now() // for the metric only
 	defer func() { q.api.evaluationTime.Observe(time.Since(began)) }()
 	if q.needsEvents(root, func(leaf *segment.Node) bool { _, ok := q.isKnown(leaf); return ok }) {
 		if err := q.api.opts.Node.WaitHistory(ctx, q.cut); err != nil {
-			return nil, historyError(err)
+			return nil, nil, historyError(err)
 		}
 	}
-	b, err := query.Evaluate(ctx, q.history, query.Evaluation{
+	b, parts, err := by(ctx, q.history, query.Evaluation{
 		Account: q.account, Cut: q.cut, AtMs: q.atMs, Root: root, Profiles: &q.people, Segments: q.lookup, Known: q.isKnown,
 	})
 	if err != nil {
-		return nil, historyError(err)
+		return nil, nil, historyError(err)
 	}
-	return b, nil
+	return b, parts, nil
 }
 
 // needsEvents tells whether a definition, beside conditions that are known,

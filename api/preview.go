@@ -29,7 +29,9 @@ func (a *API) preview(c *call) (any, error) {
 	if err != nil {
 		return nil, badField("definition", "%s", err)
 	}
+	warnings := []string{}
 	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
+		warnings = definitionWarnings(v, root)
 		if err := segment.CheckRefs("", root, q.lookup); err != nil {
 			return badField("definition", "%s", err)
 		}
@@ -43,11 +45,20 @@ func (a *API) preview(c *call) (any, error) {
 		return nil, err
 	}
 	defer q.close()
-	who, err := q.who(q.ctx, root)
+	who, parts, err := q.whoByPart(q.ctx, root)
 	if err != nil {
 		return nil, err
 	}
 	count, asOf := who.GetCardinality(), record.Time(q.atMs)
+	all := q.people.universe.GetCardinality()
+	share := 0.0
+	if all > 0 {
+		share = float64(count) / float64(all)
+	}
+	pieces := make([]previewPart, len(parts))
+	for i, p := range parts {
+		pieces[i] = previewPart(p)
+	}
 	var ordinals []uint32
 	for it := who.Iterator(); it.HasNext() && len(ordinals) < sampleSize; {
 		ordinals = append(ordinals, it.Next())
@@ -56,7 +67,14 @@ func (a *API) preview(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return note{map[string]any{"count": count, "as_of": asOf, "sample": sample}, message}, nil
+	return note{map[string]any{"count": count, "as_of": asOf, "profiles": all, "share": share, "parts": pieces, "warnings": warnings, "sample": sample}, message}, nil
+}
+
+// previewPart is a part of a definition as it is answered.
+type previewPart struct {
+	Path    string `json:"path"`
+	Count   uint64 `json:"count"`
+	Without uint64 `json:"without"`
 }
 
 // describe reads the profiles of a sample, and which segments hold them, from

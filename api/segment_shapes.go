@@ -15,4 +15,9 @@ var segmentRecordShape = shape.Named("Segment", shape.Object(
 	shape.Req("as_of", shape.Instant("The instant of the count.")),
 	shape.Req("created_at", shape.Instant("When it was made.")),
 	shape.Req("updated_at", shape.Instant("When it was changed last.")),
+	shape.Opt("warnings", definitionWarningsShape()),
 ))
+
+func definitionWarningsShape() *shape.Schema {
+	return shape.List(shape.Text("event: there has never been an event of the type bougth; did you mean bought?", ""), "What is probably a mistake in the definition; 20 at most. When a segment is read there are none.")
+}

@@ -27,7 +27,11 @@ func (a *API) segmentOperations() group {
 			Body: body(), Data: segmentRecordShape}},
 		{a.preview, operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count who a definition holds", About: "Without saving it.",
 			Body: shape.Object(shape.Req("definition", shapes.Definition)),
-			Data: shape.Object(shape.Req("count", shape.Count(512, "")), shape.Req("as_of", shape.Instant("The instant of the count.")), shape.Req("sample", shape.List(profileShape, "Some of them, 10 at most."))), Also: []int{503}}},
+			Data: shape.Object(shape.Req("count", shape.Count(512, "")), shape.Req("as_of", shape.Instant("The instant of the count.")),
+				shape.Req("profiles", shape.Count(1204, "All profiles.")), shape.Req("share", shape.Share("The count's share of them.")),
+				shape.Req("parts", shape.List(shape.Object(shape.Req("path", shape.Text("conditions[0]", "Where in the definition.")), shape.Req("count", shape.Count(700, "Profiles for which this part holds.")),
+					shape.Req("without", shape.Count(640, "The definition's count without it."))), "The groups and conditions in the order of the definition; none if there are more than 64.")),
+				shape.Req("warnings", definitionWarningsShape()), shape.Req("sample", shape.List(profileShape, "Some of them, 10 at most."))), Also: []int{503}}},
 		{a.getSegment, operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
 		{a.updateSegment, operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Body: body(), Data: segmentRecordShape}},
 		{a.deleteSegment, operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
@@ -63,6 +67,8 @@ type segmentRecord struct {
 	AsOf      string  `json:"as_of"`
 	CreatedAt string  `json:"created_at"`
 	UpdatedAt string  `json:"updated_at"`
+	// Warnings are of a definition that was just saved.
+	Warnings []string `json:"warnings,omitempty"`
 
 	root *segment.Node
 }
@@ -163,14 +169,22 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 		return nil, err
 	}
 	// What cannot be parsed needs no record in the log.
-	if _, err := segment.Parse(in.Definition, segment.Limits{}); err != nil {
+	root, err := segment.Parse(in.Definition, segment.Limits{})
+	if err != nil {
 		return nil, badField("definition", "%s", err)
 	}
-	id, err := a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: in.Definition})
+	if id, err = a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: in.Definition}); err != nil {
+		return nil, err
+	}
+	var warnings []string
+	err = a.read(c, func(v *resolver.View) error {
+		warnings = definitionWarnings(v, root)
+		return nil
+	})
 	if err != nil {
 		return nil, err
 	}
-	return a.answerSegment(c, id)
+	return a.answerSegment(c, id, warnings)
 }
 
 // deleteSegment answers DELETE /segments/{id}.
@@ -179,19 +193,23 @@ func (a *API) deleteSegment(c *call) (any, error) {
 }
 
 // getSegment answers GET /segments/{id}.
-func (a *API) getSegment(c *call) (any, error) { return a.answerSegment(c, c.id()) }
+func (a *API) getSegment(c *call) (any, error) { return a.answerSegment(c, c.id(), nil) }
 
 var errNoSegment = missing("there is no segment with this id")
 
 // answerSegment answers a segment with its count, from what is published if that
 // tells. While it is building history is asked; when that does not answer, the
-// segment itself is known.
-func (a *API) answerSegment(c *call, id string) (any, error) {
+// segment itself is known. warnings are those of a definition that was just saved.
+func (a *API) answerSegment(c *call, id string, warnings []string) (any, error) {
 	var r segmentRecord
+	answer := func() segmentRecord {
+		r.Warnings = warnings
+		return r
+	}
 	if s, atMs, ok := a.opts.Node.PublishedSegment(c.account, id, a.opts.Now().UnixMilli()); ok && s.Known {
 		r = newRecord(s.Segment, record.Time(atMs))
 		r.Count = &s.Members
-		return r, nil
+		return answer(), nil
 	}
 	find := func(v *resolver.View, atMs int64) error {
 		s, ok := v.Segment(id)
@@ -203,7 +221,7 @@ func (a *API) answerSegment(c *call, id string) (any, error) {
 	}
 	err := a.read(c, func(v *resolver.View) error { return find(v, a.instant(v)) })
 	if err != nil || !r.building() {
-		return r, err
+		return answer(), err
 	}
 	q, err := a.ask(c, func(q *question, v *resolver.View) error {
 		if err := find(v, q.atMs); err != nil {
@@ -228,9 +246,9 @@ func (a *API) answerSegment(c *call, id string) (any, error) {
 		if ours {
 			a.opts.Logger.Error("a segment could not be counted", "segment", id, "error", err)
 		}
-		return note{r, notCounted}, nil
+		return note{answer(), notCounted}, nil
 	}
-	return r, nil
+	return answer(), nil
 }
 
 // listBytes bounds the definitions in a page of segments.

@@ -169,6 +169,30 @@ func TestPreview(t *testing.T) {
 			t.Errorf("sample %d: %+v", i, x)
 		}
 	}
+	var whole struct {
+		Count, Profiles uint64
+		Share           float64
+		Parts           []previewPart
+		Warnings        []string
+	}
+	s.want("POST", "/segments/preview", `{"definition":{"match":"all","conditions":[`+buyers+`,`+berlin+`,{"match":"any","conditions":[{"kind":"activity","event":"item_purchase"}]}]}}`, &whole)
+	if whole.Count != 0 || whole.Profiles != 30 || whole.Share != 0 || len(whole.Parts) != 4 || whole.Parts[0].Path != "conditions[0]" || whole.Parts[0].Count != 15 ||
+		whole.Parts[2] != (previewPart{"conditions[2]", 0, whole.Parts[3].Without}) || whole.Parts[3].Path != "conditions[2].conditions[0]" || whole.Parts[3].Without == 0 {
+		t.Errorf("parts: %+v", whole)
+	}
+	const warning = "conditions[2].conditions[0].event: there has never been an event of the type item_purchase; did you mean item_purchased?"
+	if len(whole.Warnings) != 1 || whole.Warnings[0] != warning {
+		t.Errorf("warnings: %q", whole.Warnings)
+	}
+	s.want("POST", "/segments/preview", `{"definition":`+buyers+`}`, &whole)
+	if whole.Count != 15 || whole.Share != 0.5 || len(whole.Parts) != 0 || len(whole.Warnings) != 0 {
+		t.Errorf("one condition: %+v", whole)
+	}
+	var saved struct{ Warnings []string }
+	s.want("POST", "/segments", `{"name":"Typing","definition":{"kind":"activity","event":"item_purchasd"}}`, &saved)
+	if len(saved.Warnings) != 1 || !strings.HasSuffix(saved.Warnings[0], "did you mean item_purchased?") {
+		t.Errorf("warnings of a saved segment: %q", saved.Warnings)
+	}
 	s.want("POST", "/segments/preview", `{"definition":{"kind":"activity","event":"never"}}`, &p)
 	if p.Count != 0 || p.Sample == nil || len(p.Sample) != 0 {
 		t.Errorf("nobody: %+v", p)

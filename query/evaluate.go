@@ -39,18 +39,24 @@ const maxSegmentDepth = 1000
 // bitmaps. Without conditions to scan for, [Profiles.Scan] is not called. The
 // answer is the caller's to keep.
 func Evaluate(ctx context.Context, h History, e Evaluation) (*roaring.Bitmap, error) {
-	v := evaluator{Evaluation: e, ctx: ctx, history: h,
+	_, members, err := evaluate(ctx, h, e)
+	return members, err
+}
+
+// evaluate is [Evaluate]; the evaluator has the answers to all conditions then.
+func evaluate(ctx context.Context, h History, e Evaluation) (*evaluator, *roaring.Bitmap, error) {
+	v := &evaluator{Evaluation: e, ctx: ctx, history: h,
 		leaves: map[string]*roaring.Bitmap{}, segments: map[string]*roaring.Bitmap{}}
 	if err := v.prepare(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	b, err := v.eval(e.Root, 0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// History keeps the events of profiles that are gone.
 	b.And(e.Profiles.Universe())
-	return b, nil
+	return v, b, nil
 }
 
 type evaluator struct {

@@ -165,6 +165,75 @@ func TestEvaluateKnown(t *testing.T) {
 
 // TestEvaluateCycle: segments that refer to each other end in an error. Saving
 // refuses them, so this is a last line.
+// TestEvaluateParts: the counts of all parts, and of the whole without each, are those of
+// asking for them one by one, and no condition is asked for twice.
+func TestEvaluateParts(t *testing.T) {
+	definitions := []string{
+		did("12", ""), group("all", did("0123", ""), did("2345", "")),
+		group("any", did("01", ""), group("all", did("123", ""), did("235", ""), did("25", `,"did":false`)), did("4", "")),
+		group("all", group("any", group("all", did("5", ""))), did("1", `,"did":false`), did("5", "")),
+	}
+	for _, definition := range definitions {
+		root, h := parse(t, definition), &history{}
+		ask := func(n *segment.Node) uint64 {
+			b, err := query.Evaluate(context.Background(), &history{}, query.Evaluation{Root: n, Profiles: &profiles{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return b.GetCardinality()
+		}
+		members, parts, err := query.EvaluateParts(context.Background(), h, query.Evaluation{Root: root, Profiles: &profiles{}})
+		if err != nil || members.GetCardinality() != ask(root) {
+			t.Fatalf("%s: %v %v", definition, members, err)
+		}
+		i := 0
+		root.Walk(func(path string, n *segment.Node) {
+			if n == root {
+				return
+			}
+			want := query.Part{Path: path, Count: ask(n), Without: 6}
+			if rest := pruned(root, n); rest != nil {
+				want.Without = ask(rest)
+			}
+			if parts[i] != want {
+				t.Errorf("%s: %+v, expected %+v", definition, parts[i], want)
+			}
+			i++
+		})
+		if i != len(parts) || len(h.asked) > strings.Count(definition, `"event"`) {
+			t.Errorf("%s: %d parts, %d questions", definition, len(parts), len(h.asked))
+		}
+	}
+	many := make([]string, query.MaxParts+1)
+	for i := range many {
+		many[i] = did("1", "")
+	}
+	if _, parts, err := query.EvaluateParts(context.Background(), &history{}, query.Evaluation{Root: parse(t, group("any", many...)), Profiles: &profiles{}}); err != nil || parts != nil {
+		t.Errorf("%d parts, %v", len(parts), err)
+	}
+}
+
+// pruned is a definition without one of its nodes, nil if nothing is left.
+func pruned(n, left *segment.Node) *segment.Node {
+	if n == left || n.Kind != segment.KindGroup {
+		if n == left {
+			return nil
+		}
+		return n
+	}
+	kept := *n
+	kept.Conditions = nil
+	for _, c := range n.Conditions {
+		if c = pruned(c, left); c != nil {
+			kept.Conditions = append(kept.Conditions, c)
+		}
+	}
+	if kept.Conditions == nil {
+		return nil
+	}
+	return &kept
+}
+
 func TestEvaluateCycle(t *testing.T) {
 	a := parse(t, group("all", `{"kind":"segment","segment_id":"b"}`, `{"kind":"segment","segment_id":"b","member":false}`))
 	_, err := query.Evaluate(context.Background(), &history{}, query.Evaluation{Root: a, Profiles: &profiles{},
