@@ -47,7 +47,7 @@ const (
 )
 
 // examples has requests of every endpoint, by method and whole path: those below, and
-// those of the console once more where keys have the call as well. A route that is not
+// those of the console and of keys once more where the other has the call as well. A route that is not
 // here fails the tests that walk them, and so does a part of a path in braces that
 // nothing tries.
 var examples = withShared(ownExamples)
@@ -70,6 +70,21 @@ func withShared(own map[string][]example) map[string][]example {
 				list = append(list, x)
 			}
 			out[s.Method+" /api/v1"+s.Path] = list
+		}
+	}
+	for _, g := range new(API).SessionGroups() {
+		for _, k := range g.Calls {
+			method, path, _ := strings.Cut(api.CallOfKeys(k.Method, k.Path), " ")
+			from := "/v1"
+			if own[method+" "+from+path] == nil {
+				from = "/api/v1"
+			}
+			var list []example
+			for _, x := range own[method+" "+from+path] {
+				x.target = api.Prefix + api.PathOfPeople(strings.TrimPrefix(x.target, from))
+				list = append(list, x)
+			}
+			out[k.Method+" "+api.Prefix+k.Path] = list
 		}
 	}
 	return out

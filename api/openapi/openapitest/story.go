@@ -7,7 +7,7 @@ import "slices"
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), keys(), companies(), endings(), operations())
+		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
