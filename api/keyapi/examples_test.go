@@ -157,6 +157,7 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/campaign/‹campaign›/send", body: `{"list_id":["‹list›"],"template_source":"DRAFT","template_id":"«draft»"}`},
 		{target: "/api/v1/campaign/‹textcampaign›/send", body: `{"list_id":["‹list›"]}`},
 	},
+	"DELETE /api/v1/campaign/{id}/schedule":         {{target: "/api/v1/campaign/«campaign»/schedule"}},
 	"GET /api/v1/campaign/{id}/stats":               {{target: "/api/v1/campaign/«sent»/stats"}},
 	"GET /api/v1/campaign/{id}/recipients/activity": {{target: "/api/v1/campaign/«sent»/recipients/activity?limit=5"}},
 	"POST /api/v1/campaign/{id}/ab-test/start": {

@@ -28,6 +28,8 @@ func people() []Step {
 		{Request: "POST " + c + "/campaigns/$all/ab-test/start", Body: `{"variants":[{"subject":"A"},{"subject":"B"}],"wait_seconds":0,"all_contacts":true}`},
 		{Request: "POST " + c + "/campaigns", Body: `{"name":"All 4","channel":1,"subject":"All","body":"<p>Hi</p>"}`, Keep: "all=data._id"},
 		{Request: "POST " + c + "/campaigns/$all/send", Body: `{"all_contacts":true}`},
+		{Request: "DELETE " + c + "/campaigns/$later/schedule"},
+		{Request: "DELETE " + c + "/campaigns/cmp_none/schedule", Fails: true},
 		{Request: "POST " + c + "/campaigns", Body: `{"name":"Draft","channel":1}`, Keep: "draft=data._id"},
 		{Request: "DELETE " + c + "/campaigns/$draft"},
 	}

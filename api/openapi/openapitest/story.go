@@ -245,6 +245,9 @@ func campaigns() []Step {
 		{Request: "GET " + c + "/campaigns"},
 		{Request: "GET " + c + "/campaigns/$campaign"},
 		{Request: "GET " + c + "/credits"},
+		{Request: "POST " + a + "/campaign", Body: `{"name":"Later","channel":1,"date":"2090-01-31T09:00:00Z","list_id":["$list"]}`, Keep: "later=data._id"},
+		{Request: "DELETE " + a + "/campaign/$later/schedule"},
+		{Request: "DELETE " + a + "/campaign/cmp_none/schedule", Fails: true},
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Draft","channel":1}`, Keep: "draft=data._id"},
 		{Request: "DELETE " + a + "/campaign/$draft"},
 	}
