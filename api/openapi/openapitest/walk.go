@@ -184,7 +184,7 @@ func (w *walker) step(s *Step) {
 	if o.Surface == "console" && strings.HasSuffix(o.Needs, ":read") && !s.Fails {
 		w.byKey(o, u, body)
 	}
-	if o.Surface == "A" && strings.HasSuffix(o.Needs, ":read") {
+	if o.Surface == "A" && o.Method == "GET" {
 		w.bySession(o, u, s.Fails)
 	}
 }
