@@ -1,14 +1,15 @@
-//go:build unix
-
 package ingest
 
 import (
 	"net"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// Gone reports whether the client of a connection has closed it, also while nothing
-// is read from it. It is false where that cannot be told.
+// Gone reports whether the client of a connection has closed it, or its half of it.
+// Nothing is read to find out, and what was sent before does not hide it. It is false
+// where that cannot be told.
 func Gone(conn net.Conn) bool {
 	for {
 		inner, ok := conn.(interface{ NetConn() net.Conn })
@@ -27,9 +28,9 @@ func Gone(conn net.Conn) bool {
 	}
 	gone := false
 	err = raw.Control(func(fd uintptr) {
-		// What is there to be read stays there.
-		n, _, err := syscall.Recvfrom(int(fd), make([]byte, 1), syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		gone = n == 0 && err == nil || err == syscall.ECONNRESET
+		state := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(state, 0)
+		gone = err == nil && n > 0
 	})
 	return gone || err != nil // closed by this side
 }
