@@ -229,7 +229,7 @@ var ownExamples = map[string][]example{
 	},
 	"POST /console/api/v1/segments/preview": {
 		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byList + `}`}, {target: "/console/api/v1/segments/preview", body: `{"definition":` + bySegment + `}`},
-		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `}`},
+		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `,"segment_id":"«segment»"}`},
 	},
 	"GET /console/api/v1/segments/{id}": {{target: "/console/api/v1/segments/«segment»"}},
 	"PUT /console/api/v1/segments/{id}": {

@@ -165,6 +165,7 @@ func segments() []Step {
 		{Request: "GET " + c + "/segments?limit=1&cursor=$next"},
 		{Request: "PUT " + c + "/segments/$buyers", Body: `{"name":"All buyers","definition":{"match":"all","conditions":[{"kind":"activity","event":"item_purchased"}]}}`},
 		{Request: "GET " + c + "/segments/$buyers", Until: `"status":"live"`},
+		{Request: "POST " + c + "/segments/preview", Body: `{"definition":` + whole + `,"segment_id":"$buyers"}`},
 		{Request: "GET " + c + "/segments/$whole/members?limit=1", Keep: "next=data.next"},
 		{Request: "GET " + c + "/segments/$whole/members?limit=1&cursor=$next"},
 		{Request: "GET " + c + "/segments/$whole/explain?profile_id=$ann"},
