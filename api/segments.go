@@ -26,7 +26,7 @@ func (a *API) segmentOperations() group {
 		{a.createSegment, operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
 			Body: body(), Data: segmentRecordShape}},
 		{a.preview, operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count who a definition holds", About: "Without saving it.",
-			Body: shape.Object(shape.Req("definition", shapes.Definition), shape.Opt("segment_id", shape.SegmentID("The segment that is being edited, to learn who would enter and leave."))),
+			Body: shape.Named("PreviewSegmentRequest", shape.Object(shape.Req("definition", shapes.Definition), shape.Opt("segment_id", shape.SegmentID("The segment that is being edited, to learn who would enter and leave.")))),
 			Data: shape.Object(shape.Req("count", shape.Count(512, "")), shape.Req("as_of", shape.Instant("The instant of the count.")),
 				shape.Opt("entering", shape.Count(312, "With `segment_id`: who would become a member.")), shape.Opt("leaving", shape.Count(40, "With `segment_id`: who would be none any more.")),
 				shape.Req("profiles", shape.Count(1204, "All profiles.")), shape.Req("share", shape.Share("The count's share of them.")),
