@@ -136,7 +136,12 @@ func (w *searching) match(o uint32) (place ProfilePlace, ok bool, err error) {
 	if err := w.decode(o, &w.doc); err != nil {
 		return place, false, err
 	}
-	w.doc.searched(&w.buf, func(field byte, text []byte) {
+	place, ok = w.placeOf(o, &w.doc)
+	return place, ok, nil
+}
+
+func (w *searching) placeOf(o uint32, d *document) (place ProfilePlace, ok bool) {
+	d.searched(&w.buf, func(field byte, text []byte) {
 		want := w.texts[field]
 		if want == nil || !bytes.HasPrefix(text, want) {
 			return
@@ -146,7 +151,7 @@ func (w *searching) match(o uint32) (place ProfilePlace, ok bool, err error) {
 			place, ok = ProfilePlace{Field: field, Text: cut, Ordinal: o}, true
 		}
 	})
-	return place, ok, nil
+	return place, ok
 }
 
 // take shows the profile in w.doc, if it has the status. It returns whether the page
@@ -452,3 +457,23 @@ func (v *View) Holders(kind IdentityKind, value string, from uint32, limit int) 
 // ListMembers are the profiles on a list. The answer must not be changed, and is valid
 // as long as the view.
 func (v *View) ListMembers(l List) *roaring.Bitmap { return v.a.members(listSet(l.Number)) }
+
+// PlaceOf is the place of a profile that the search lists.
+func (s *ProfileSearch) PlaceOf(p *Profile) *ProfilePlace {
+	place := &ProfilePlace{Ordinal: p.Ordinal}
+	switch s.Order {
+	case OrderMatch:
+		d := document{firstName: []byte(p.FirstName), lastName: []byte(p.LastName)}
+		for _, id := range p.Identities {
+			d.idents = append(d.idents, ident{kind: id.Kind, value: []byte(id.Value)})
+		}
+		w := &searching{ProfileSearch: s}
+		w.normalize()
+		*place, _ = w.placeOf(p.Ordinal, &d)
+	case OrderLastEvent:
+		if place.AtMs = noEvent; p.HasEvent() {
+			place.AtMs = p.LastEventMs
+		}
+	}
+	return place
+}
