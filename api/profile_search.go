@@ -36,7 +36,7 @@ func (a *API) searchRoute() route {
 			operation.Query("sort", shape.Word("`match`, the default with `q`: by what matches, e-mails first, then external ids, phone numbers, names and last names. `newest`, the default without, and `oldest`: as the profiles were made. `last_event`: the latest event first.",
 				"match", "newest", "oldest", "last_event")),
 		},
-		Data: shape.List(profileRowShape, ""), Paged: true, Also: []int{404, 409}}}
+		Data: shape.List(profileRowShape, ""), Paged: true, Also: []int{404}}}
 }
 
 // profileFilter is what a search asks for.

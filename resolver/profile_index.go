@@ -231,8 +231,8 @@ func (m *Machine) indexProfile(a *account, ordinal uint32, old, now []byte) {
 	}
 }
 
-// removeDocument removes a profile's document, which others' has taken over or nobody's.
-// The keys that the index had of it are in m.indexed[0].
+// removeDocument removes the document of a profile that was merged into another or
+// erased. The keys that the index had of it are then in m.indexed[0].
 func (m *Machine) removeDocument(a *account, ordinal uint32) {
 	old, err := m.store.document(a, ordinal)
 	if err != nil {
