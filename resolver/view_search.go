@@ -2,7 +2,7 @@ package resolver
 
 import (
 	"bytes"
-	"container/heap"
+	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -347,19 +347,6 @@ func (w *searching) walkByAge() error {
 	return nil
 }
 
-// latest is a heap of places in OrderLastEvent, the last of them first.
-type latest []ProfilePlace
-
-func (l latest) Len() int           { return len(l) }
-func (l latest) Less(i, j int) bool { return l[i].earlier(&l[j]) }
-func (l latest) Swap(i, j int)      { l[i], l[j] = l[j], l[i] }
-func (l *latest) Push(x any)        { *l = append(*l, x.(ProfilePlace)) }
-func (l *latest) Pop() any {
-	x := (*l)[len(*l)-1]
-	*l = (*l)[:len(*l)-1]
-	return x
-}
-
 // earlier reports whether a place stands behind another in OrderLastEvent.
 func (p *ProfilePlace) earlier(q *ProfilePlace) bool {
 	return p.AtMs < q.AtMs || p.AtMs == q.AtMs && p.Ordinal < q.Ordinal
@@ -379,43 +366,60 @@ func (w *searching) walkByLastEvent() error {
 	if w.Status != "" || w.Text != "" {
 		room += searchDocuments
 	}
-	var best latest
-	var some [1024]uint32
-	for it := found.ManyIterator(); ; {
-		n := it.NextMany(some[:])
-		if n == 0 {
-			break
+	best := newBestPlaces(room)
+	// The latest made first: most of those who follow are then not among the best.
+	for it := found.ReverseIterator(); it.HasNext(); {
+		place := ProfilePlace{AtMs: noEvent, Ordinal: it.Next()}
+		if at := w.a.headers.get(place.Ordinal).lastEvent; hasEvent(at) {
+			place.AtMs = at
 		}
-		for _, o := range some[:n] {
-			place := ProfilePlace{AtMs: noEvent, Ordinal: o}
-			if at := w.a.headers.get(o).lastEvent; hasEvent(at) {
-				place.AtMs = at
-			}
-			switch {
-			case w.After != nil && !place.earlier(w.After):
-			case len(best) < room:
-				heap.Push(&best, place)
-			case best[0].earlier(&place):
-				best[0] = place
-				heap.Fix(&best, 0)
-			}
+		if w.After == nil || place.earlier(w.After) {
+			best.add(place)
 		}
 	}
-	slices.SortFunc(best, func(x, y ProfilePlace) int {
-		if x.earlier(&y) {
-			return 1
-		}
-		return -1 // no two are equal
-	})
-	for _, place := range best {
+	list := best.sorted()
+	for _, place := range list {
 		if more, err := w.look(place); err != nil || !more {
 			return err
 		}
 	}
-	if len(best) == room && room > 0 {
-		w.out.Next = &best[room-1]
+	if len(list) == room {
+		w.out.Next = &list[room-1]
 	}
 	return nil
+}
+
+// bestPlaces are the first places in OrderLastEvent, room of them.
+type bestPlaces struct {
+	room   int
+	list   []ProfilePlace // sorted now and then
+	full   bool           // list has as many, and
+	behind ProfilePlace   // what stands behind this one is not among them
+}
+
+func newBestPlaces(room int) *bestPlaces {
+	return &bestPlaces{room: room, list: make([]ProfilePlace, 0, 2*room+1024)}
+}
+
+func (b *bestPlaces) add(place ProfilePlace) {
+	if b.full && place.earlier(&b.behind) {
+		return
+	}
+	if b.list = append(b.list, place); len(b.list) == cap(b.list) {
+		b.sorted()
+	}
+}
+
+// sorted are the places in order.
+func (b *bestPlaces) sorted() []ProfilePlace {
+	slices.SortFunc(b.list, func(x, y ProfilePlace) int {
+		return cmp.Or(cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(y.Ordinal, x.Ordinal))
+	})
+	if len(b.list) >= b.room {
+		b.list = b.list[:b.room]
+		b.full, b.behind = true, b.list[b.room-1]
+	}
+	return b.list
 }
 
 // Holders lists the profiles that show an identifier, the one that it identifies and
