@@ -35,7 +35,8 @@ const (
 	// searchKeys is how many entries of the index are passed over, and how many
 	// profiles may match a text where they are to be sorted otherwise.
 	searchKeys = 20_000
-	// searchSorted is how many profiles are sorted by their last event.
+	// searchSorted is how many profiles an account may ever have had for them to be
+	// sorted by their last event.
 	searchSorted = 2 << 20
 )
 
@@ -359,7 +360,7 @@ func (w *searching) walkByLastEvent() error {
 	switch {
 	case err != nil:
 		return err
-	case found.GetCardinality() > searchSorted:
+	case w.a.headers.n > searchSorted:
 		return ErrTooManyProfiles
 	}
 	room := w.Limit
@@ -367,14 +368,22 @@ func (w *searching) walkByLastEvent() error {
 		room += searchDocuments
 	}
 	best := newBestPlaces(room)
-	// The latest made first: most of those who follow are then not among the best.
-	for it := found.ReverseIterator(); it.HasNext(); {
-		place := ProfilePlace{AtMs: noEvent, Ordinal: it.Next()}
-		if at := w.a.headers.get(place.Ordinal).lastEvent; hasEvent(at) {
-			place.AtMs = at
-		}
-		if w.After == nil || place.earlier(w.After) {
-			best.add(place)
+	// The latest made first: most of those who follow are then not among the best, which
+	// is asked before whether they were found.
+	for i := len(w.a.headers.pages) - 1; i >= 0; i-- {
+		rows := &w.a.headers.pages[i].rows
+		for j := pageRows - 1; j >= 0; j-- {
+			at := rows[j].lastEvent
+			if !hasEvent(at) {
+				at = noEvent
+			}
+			if best.full && at < best.behind.AtMs {
+				continue
+			}
+			place := ProfilePlace{AtMs: at, Ordinal: uint32(i*pageRows + j)}
+			if (w.After == nil || place.earlier(w.After)) && found.Contains(place.Ordinal) {
+				best.add(place)
+			}
 		}
 	}
 	list := best.sorted()
