@@ -377,10 +377,10 @@ func (w *searching) walkByLastEvent() error {
 			if !hasEvent(at) {
 				at = noEvent
 			}
-			if best.full && at < best.behind.AtMs {
+			place := ProfilePlace{AtMs: at, Ordinal: uint32(i*pageRows + j)}
+			if best.full && place.earlier(&best.behind) {
 				continue
 			}
-			place := ProfilePlace{AtMs: at, Ordinal: uint32(i*pageRows + j)}
 			if (w.After == nil || place.earlier(w.After)) && found.Contains(place.Ordinal) {
 				best.add(place)
 			}
