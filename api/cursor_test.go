@@ -45,6 +45,7 @@ func TestCursorKinds(t *testing.T) {
 		{paging.Outbox, "/outbox", 8},
 		{paging.ByOrdinal, "/lists/" + list.ID + "/members", 4},
 		{paging.Enrolments, "/flows/" + flow.ID + "/enrolments", enrolmentCursorBytes},
+		{paging.Profiles, "/profiles/search", searchCursorBytes},
 	} {
 		seen[x.kind] = true
 		for kind := paging.Kind(0); kind <= paging.End; kind++ {

@@ -76,6 +76,17 @@ func TestErrors(t *testing.T) {
 		{"GET", "/profiles?email=" + strings.Repeat("a", 513), "", 400, "email", "512"},
 		{"GET", "/profiles?phone=none", "", 404, "", "phone"},
 		{"GET", "/profiles?external_id=none", "", 404, "", "external_id"},
+		{"GET", "/profiles/search?sort=match", "", 400, "sort", "needs a q"},
+		{"GET", "/profiles/search?sort=up", "", 400, "sort", "newest"},
+		{"GET", "/profiles/search?status=Happy", "", 400, "status", "Subscribed"},
+		{"GET", "/profiles/search?channel=email", "", 400, "channel", "status"},
+		{"GET", "/profiles/search?status=Subscribed&channel=post", "", 400, "channel", "email"},
+		{"GET", "/profiles/search?segment_id=seg_none", "", 404, "", "no segment"},
+		{"GET", "/profiles/search?list_id=lst_none", "", 404, "", "no list"},
+		{"GET", "/profiles/search?limit=0", "", 400, "limit", "1 to 1000"},
+		{"GET", "/profiles/search?cursor=x", "", 400, "cursor", "cursor"},
+		{"GET", "/profiles/search?query=ann", "", 400, "query", "query"},
+		{"GET", "/profiles/search?q=" + strings.Repeat("a", 513), "", 400, "q", "512"},
 		{"GET", "/profiles/none", "", 404, "", "no profile"},
 		{"GET", "/profiles/prf_00000000000000000000000000000000", "", 404, "", "no profile"},
 		{"GET", "/profiles/none/events", "", 404, "", "no profile"},
@@ -103,7 +114,7 @@ func TestErrors(t *testing.T) {
 	// Every call but signing in needs a session.
 	s.token = ""
 	for _, x := range []string{"DELETE /session", "GET /segments", "POST /segments", "POST /segments/preview", "GET /segments/x", "PUT /segments/x", "DELETE /segments/x",
-		"GET /segments/x/members", "GET /segments/x/explain", "GET /segments/x/transitions", "GET /profiles", "GET /profiles/x", "GET /profiles/x/events", "GET /catalog", "POST /catalog", "GET /events/live",
+		"GET /segments/x/members", "GET /segments/x/explain", "GET /segments/x/transitions", "GET /profiles", "GET /profiles/search", "GET /profiles/x", "GET /profiles/x/events", "GET /catalog", "POST /catalog", "GET /events/live",
 		"POST /app-secret", "GET /settings", "PUT /settings"} {
 		method, path, _ := strings.Cut(x, " ")
 		if status, _ := s.do(method, path, ""); status != 401 {

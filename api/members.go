@@ -3,6 +3,7 @@ package api
 import (
 	"crypto/sha256"
 
+	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -12,7 +13,7 @@ import (
 type membersPage struct {
 	root   *segment.Node
 	behind []*segment.Node // the definitions that root refers to
-	ids    []resolver.ProfileID
+	rows   []profileRow
 	next   uint32 // where the next page begins, if there is more
 	more   bool
 	atMs   int64
@@ -50,7 +51,7 @@ func (a *API) members(c *call) (any, error) {
 				other, ok := v.Segment(id)
 				return other.Root, ok
 			})
-			p.take(v, ordinals, limit)
+			return p.take(v, ordinals, limit)
 		}
 		return nil
 	})
@@ -64,15 +65,15 @@ func (a *API) members(c *call) (any, error) {
 	if cursor != nil && cursor.definition != hash {
 		return nil, badField("cursor", "cursor belongs to an earlier definition of the segment; leave it out to start at the beginning")
 	}
-	ids := make([]string, len(p.ids))
-	for i, id := range p.ids {
-		ids[i] = id.String()
+	ids := make([]string, len(p.rows))
+	for i := range p.rows {
+		ids[i] = p.rows[i].ProfileID
 	}
 	next := ""
 	if p.more {
 		next = memberCursor{from: p.next, definition: hash}.encode()
 	}
-	return map[string]any{"members": ids, "next": cursorOrNull(next), "as_of": record.Time(p.atMs)}, nil
+	return map[string]any{"members": ids, "profiles": p.rows, "next": cursorOrNull(next), "as_of": record.Time(p.atMs)}, nil
 }
 
 // membersByHistory is a page of the members of a segment that is building.
@@ -100,24 +101,38 @@ func (a *API) membersByHistory(c *call, from uint32, limit int) (p membersPage, 
 	for it.HasNext() && len(ordinals) <= limit {
 		ordinals = append(ordinals, it.Next())
 	}
-	// The id of an ordinal never changes: a later state will do.
+	// The id of an ordinal never changes: a later state will do. Who was erased or merged
+	// since is left out.
 	err = a.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
-		p.take(v, ordinals, limit)
-		return nil
+		return p.take(v, ordinals, limit)
 	})
 	return p, err
 }
 
 // take takes the profiles of a page, limit at most.
-func (p *membersPage) take(v *resolver.View, ordinals []uint32, limit int) {
+func (p *membersPage) take(v *resolver.View, ordinals []uint32, limit int) error {
 	if p.more = len(ordinals) > limit; p.more {
 		ordinals = ordinals[:limit]
 		p.next = ordinals[limit-1] + 1
 	}
-	p.ids = make([]resolver.ProfileID, len(ordinals))
-	for i, o := range ordinals {
-		p.ids[i] = v.ProfileID(o)
+	p.rows = []profileRow{}
+	var room paging.Room
+	for _, o := range ordinals {
+		if !v.Has(o) {
+			continue
+		}
+		x, err := v.Profile(o)
+		if err != nil {
+			return err
+		}
+		row := newProfileRow(x, p.atMs)
+		if !room.Take(row) {
+			p.more, p.next = true, o
+			break
+		}
+		p.rows = append(p.rows, row)
 	}
+	return nil
 }
 
 // definitionHash is the start of a hash of a definition and of those behind it.

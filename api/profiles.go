@@ -13,8 +13,9 @@ import (
 
 func (a *API) profileOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: profiles", Title: "Profiles", About: "People: who they are, what they did, what they consented to."}, []route{
-		{a.findProfile, operation.Operation{Method: "GET", Path: "/profiles", Permission: "contacts:read", ID: "findProfile", Summary: "Find a profile", About: "By exactly one identifier.",
+		{a.findProfile, operation.Operation{Method: "GET", Path: "/profiles", Permission: "contacts:read", ID: "findProfile", Summary: "Find a profile", About: "By exactly one identifier. To list profiles, or to search by the beginning of an identifier or a name, see `/profiles/search`.",
 			Query: []operation.Parameter{operation.Query("email", shape.Text("ann@example.com", "")), operation.Query("external_id", shape.Text("42", "")), operation.Query("phone", shape.Text("+491701234567", ""))}, Data: profileShape, Also: []int{404}}},
+		a.searchRoute(),
 		{a.getProfile, operation.Operation{Method: "GET", Path: "/profiles/{id}", Permission: "contacts:read", ID: "getProfile", Summary: "Read a profile", Data: profileShape}},
 		{a.updateProfile, operation.Operation{Method: "PATCH", Path: "/profiles/{id}", Permission: "contacts:write", ID: "updateProfile", Summary: "Change a profile",
 			About: "What is given is changed: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null.",

@@ -38,7 +38,7 @@ func (a *API) segmentOperations() group {
 		{a.deleteSegment, operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
 		{a.members, operation.Operation{Method: "GET", Path: "/segments/{id}/members", Permission: "segments:read", ID: "segmentMembers", Summary: "List members",
 			About: "In the order in which profiles were made. Each page is of its own instant; a profile that is a member all the time is on exactly one.", Query: operation.PageQuery(),
-			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},
+			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("profiles", shape.List(profileRowShape, "The members, in the same order.")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},
 		{a.explain, operation.Operation{Method: "GET", Path: "/segments/{id}/explain", Permission: "segments:read", ID: "explainSegment", Summary: "Why a profile is in a segment, or not",
 			Query: []operation.Parameter{operation.Must("profile_id", shape.ProfileID("The profile."))},
 			Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "")),

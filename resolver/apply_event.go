@@ -318,7 +318,10 @@ func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.R
 
 // store stores the resolved document, and the conflicts noted on others.
 func (m *Machine) storeResolved(a *account, r *resolved) error {
-	if r.changed {
+	switch {
+	case r.created:
+		m.saveNew(a, r.ordinal, &m.doc)
+	case r.changed:
 		m.save(a, r.ordinal, &m.doc)
 	}
 	for _, s := range m.strange {
@@ -385,10 +388,27 @@ func (m *Machine) load(a *account, ordinal uint32, d *document) error {
 	return d.decode(b)
 }
 
-// save stores a profile's document.
+// save stores the document of a profile that has one, and what the index of profiles
+// has of it.
 func (m *Machine) save(a *account, ordinal uint32, d *document) {
+	old, err := m.store.document(a, ordinal)
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	m.replaceDocument(a, ordinal, old, d)
+}
+
+// saveNew is save for a profile of this record.
+func (m *Machine) saveNew(a *account, ordinal uint32, d *document) {
+	old, _ := m.store.changed(a.docKey(ordinal)) // if the record has stored it before
+	m.replaceDocument(a, ordinal, old, d)
+}
+
+func (m *Machine) replaceDocument(a *account, ordinal uint32, old []byte, d *document) {
 	m.normal = d.append(m.normal[:0])
-	m.store.putDocument(a, ordinal, append([]byte(nil), m.normal...))
+	now := append([]byte(nil), m.normal...)
+	m.store.putDocument(a, ordinal, now)
+	m.indexProfile(a, ordinal, old, now)
 }
 
 // note records a conflict once; it returns whether that was new. Of one with another

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/sortedkeys"
 )
 
 // A checkpoint is a directory that holds all state of a partition at one
@@ -51,14 +52,16 @@ type manifest struct {
 	Version      int `json:"version"`
 	ApplyVersion int `json:"apply_version"`
 	// Log names the log that the state follows from.
-	Log      string          `json:"log"`
-	Next     int64           `json:"next"`
-	LogTime  int64           `json:"log_time"`
-	NextTask uint64          `json:"next_task"`
-	Epoch    *Epoch          `json:"epoch,omitempty"`
-	Runs     []string        `json:"runs"`     // oldest first
-	Segments []string        `json:"segments"` // the whole one first
-	Spool    []manifestSpool `json:"spool"`
+	Log     string `json:"log"`
+	Next    int64  `json:"next"`
+	LogTime int64  `json:"log_time"`
+	// ProfileIndex is the version of the index of profiles, 0 where there is none.
+	ProfileIndex int             `json:"profile_index,omitempty"`
+	NextTask     uint64          `json:"next_task"`
+	Epoch        *Epoch          `json:"epoch,omitempty"`
+	Runs         []string        `json:"runs"`     // oldest first
+	Segments     []string        `json:"segments"` // the whole one first
+	Spool        []manifestSpool `json:"spool"`
 	// Files are all files of the checkpoint but the manifest, in order of paths.
 	Files []fileSum `json:"files"`
 }
@@ -84,6 +87,7 @@ type frozen struct {
 	numbers  []uint64 // account number by index
 	docs     map[docKey][]byte
 	entities map[string][]byte
+	index    *sortedkeys.Changes
 	keys     answers
 	runs     []*run
 	items    []*feedItem
@@ -107,7 +111,7 @@ type frozenAccount struct {
 func (m *Machine) freeze() *frozen {
 	f := &frozen{
 		segments: m.segmentFiles, wholeSegments: wholeSegments(m.segmentFiles),
-		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, Epoch: m.epochEntity()},
+		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: profileIndexVersion, Epoch: m.epochEntity()},
 		records:  m.records.list(),
 		runs:     slices.Clone(m.keys.runs),
 		dropKeys: m.logTime,
@@ -131,6 +135,7 @@ func (m *Machine) freeze() *frozen {
 		f.dropKeys = min(f.dropKeys, a.keysFromMs(m.logTime))
 	}
 	f.docs, f.entities = m.store.freeze()
+	f.index = m.store.frozenIndex
 	f.keys = m.keys.freeze()
 	return f
 }
@@ -296,6 +301,11 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	if err := scrubStore(db, f.scrub); err != nil {
 		return err
 	}
+	if len(f.scrub) > 0 {
+		if err := c.renewManifest(db, f.manifest); err != nil {
+			return err
+		}
+	}
 	if err := db.Checkpoint(c.path(dirCheckpoints, tmp, dirPebble)); err != nil {
 		return err
 	}
@@ -378,7 +388,7 @@ func (c *checkpoints) prune(pinned int64) (int64, error) {
 
 // size is how many keys a checkpoint writes to Pebble.
 func (f *frozen) size() int {
-	n := len(f.docs) + len(f.entities)
+	n := len(f.docs) + len(f.entities) + f.index.Len()
 	for _, a := range f.accounts {
 		n += len(a.identities) + len(a.pages)
 	}
@@ -410,6 +420,13 @@ func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *disk) error {
 	}
 	for _, k := range slices.Sorted(maps.Keys(f.entities)) {
 		w.set([]byte(k), f.entities[k])
+	}
+	for c := f.index.From(nil, nil); c.Valid(); c.Next() {
+		value := []byte{}
+		if c.Removed() {
+			value = nil
+		}
+		w.set(c.Key(), value)
 	}
 	return w.finish()
 }

@@ -18,6 +18,8 @@
 //     of the last event, the profile it was merged into;
 //   - documents: everything else of a profile as one block of bytes, in the
 //     store with a bounded cache;
+//   - the index of profiles: identifiers and names in order, in the store, by which
+//     a profile is found from their beginning;
 //   - idempotency keys: the newest in a map, older ones in immutable sorted
 //     files with a filter in memory;
 //   - entities: settings, users, sessions, segments, the event catalog.

@@ -246,7 +246,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		h.flags |= flagErased
 		h.lastEvent = 0
 	}
-	m.store.putDocument(a, o, nil)
+	m.removeDocument(a, o)
+	indexed := m.indexed[0].list()
 	if err := m.eraseOutbox(a, task.Ordinals...); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -255,7 +256,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.forgetConflicts(a, conflicts, all)
 	a.erasing = append(a.erasing, task)
 	m.store.putEntity(task.key(a.number), mustJSON(task))
-	m.scrub = append(m.scrub, scrubbed{a.number, task.Ordinals, flowKeys})
+	m.scrub = append(m.scrub, scrubbed{a.number, task.Ordinals, flowKeys, indexed})
 	return nil
 }
 
@@ -464,6 +465,7 @@ type scrubbed struct {
 	account  uint64
 	ordinals []uint32
 	keys     []string
+	indexed  []string // keys of the index of profiles
 }
 
 // erasureBatch is erasures that history is asked for at once.

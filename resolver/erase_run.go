@@ -192,6 +192,12 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 		}
 	}
 	for account, ordinals := range byAccount {
+		if len(ordinals) == 0 {
+			continue // nobody was erased
+		}
+		if err := scrubProfileIndex(ctx, db, account, list); err != nil {
+			return err
+		}
 		if ranges > maxScrubRanges {
 			from, to := noOrdinal, uint32(0)
 			for _, o := range ordinals {

@@ -95,6 +95,8 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := a.engine.Hash(put); err != nil {
 		return err
 	}
+	var indexed indexSum
+	var keys indexKeys
 	for o := range a.headers.n {
 		r := a.headers.get(o)
 		fmt.Fprintf(h, "%x %d %d %d\n", r.id, r.lastEvent, r.winner, r.flags)
@@ -106,8 +108,14 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 			return err
 		}
 		put(b)
+		if err := keys.set(a.number, o, b); err != nil {
+			return err
+		}
+		for i := range keys.ends {
+			indexed.add(a, keys.at(i))
+		}
 	}
-	return nil
+	return m.checkProfileIndex(a, indexed)
 }
 
 func hashMap[V any](put func([]byte), entities map[string]V) {

@@ -12,9 +12,10 @@ const (
 	tablePayload  = 'P' // account, number → payload of an outbox item
 	tableText     = 'T' // account, kind, id → text
 	// account, number of a flow, ordinal → what is known of the profile in the flow
-	tableEnrolment = 'F'
-	tableEmail     = 'M' // account 0: the directory of contacts' e-mails, see emailKey
-	tableOrigin    = 0   // one entry, of no account: which log and offset the store is of
+	tableEnrolment    = 'F'
+	tableProfileIndex = 'N' // account, field, text, ordinal, see profile_index.go
+	tableEmail        = 'M' // account 0: the directory of contacts' e-mails, see emailKey
+	tableOrigin       = 0   // one entry, of no account: which log and offset the store is of
 )
 
 // Kinds of entities, the byte behind the account in an entity's key. An

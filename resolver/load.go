@@ -56,6 +56,12 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 	if f.Version != 0 && f.ApplyVersion < 3 {
 		m.adoptFirst() // these rules knew one company only
 	}
+	if f.Version != 0 && f.ProfileIndex != profileIndexVersion {
+		if err := m.makeProfileIndex(c.disk); err != nil {
+			return nil, errors.Join(err, closeAll(s, runs))
+		}
+		c.took.end("profile index")
+	}
 	return m, nil
 }
 

@@ -96,7 +96,8 @@ type Machine struct {
 	merger  jsonMerger
 	normal  []byte
 	losers  []loser
-	shed    []device // that a merge leaves no room for
+	indexed [2]indexKeys // of a profile, before and after a change
+	shed    []device     // that a merge leaves no room for
 	idents  []ident
 	strange []strangeConflict
 	facts   segment.Facts

@@ -167,5 +167,5 @@ func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, in
 		alias(p.ordinal)
 	}
 	alias(l.ordinal)
-	m.store.putDocument(a, l.ordinal, nil)
+	m.removeDocument(a, l.ordinal)
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/internal/sortedkeys"
 )
 
 // docKey names a document within the process: account index and ordinal.
@@ -35,6 +37,10 @@ type store struct {
 
 	entities       map[string][]byte // changed in this generation; nil removes
 	frozenEntities map[string][]byte // being written by a checkpoint
+
+	// index is what changed of the index of profiles in this generation, frozenIndex
+	// what a checkpoint is writing of it.
+	index, frozenIndex *sortedkeys.Changes
 }
 
 func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
@@ -70,7 +76,8 @@ func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Lo
 		disk:     d,
 		current:  map[docKey][]byte{},
 		entities: map[string][]byte{},
-		cache:    docCache{limit: cacheBytes / 2, young: map[docKey][]byte{}},
+		index:    new(sortedkeys.Changes), frozenIndex: new(sortedkeys.Changes),
+		cache: docCache{limit: cacheBytes / 2, young: map[docKey][]byte{}},
 	}, nil
 }
 
@@ -93,6 +100,9 @@ func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
 		L0CompactionThreshold:       4,
 		Logger:                      log,
 		FormatMajorVersion:          pebble.FormatNewest,
+		// A new list of files is begun as often as that doubles what is written of it at
+		// most: old ones name keys that are gone, see renewManifest.
+		MaxManifestFileSize: 1,
 	}
 	for i := range o.Levels {
 		o.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
@@ -211,12 +221,15 @@ func (s *store) freeze() (docs map[docKey][]byte, entities map[string][]byte) {
 	s.frozen, s.frozenEntities = docs, entities
 	s.current, s.currentBytes = map[docKey][]byte{}, 0
 	s.entities = map[string][]byte{}
+	s.index, s.frozenIndex = new(sortedkeys.Changes), s.index
 	return docs, entities
 }
 
 // thaw ends the checkpoint: Pebble has the frozen generation now. Its documents
 // are the ones most likely needed again, so they stay until the next one.
-func (s *store) thaw() { s.retired, s.frozen, s.frozenEntities = s.frozen, nil, nil }
+func (s *store) thaw() {
+	s.retired, s.frozen, s.frozenEntities, s.frozenIndex = s.frozen, nil, nil, new(sortedkeys.Changes)
+}
 
 // overlay returns the documents that are newer than Pebble's, for a snapshot.
 func (s *store) overlay() map[docKey][]byte {

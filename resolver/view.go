@@ -203,6 +203,7 @@ type Profile struct {
 	Merged      []Merged
 	Conflicts   []Conflict
 	CreatedMs   int64
+	FirstSeenMs int64 // of the first event, if that is before the creation
 	LastEventMs int64
 	ContactInfo
 }
@@ -249,11 +250,16 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
 	}
+	return v.profile(ordinal, &d), nil
+}
+
+// profile is the profile of a decoded document.
+func (v *View) profile(ordinal uint32, d *document) *Profile {
 	h := v.a.headers.get(ordinal)
 	p := &Profile{
 		Ordinal: ordinal, ID: h.id, FirstName: string(d.firstName), LastName: string(d.lastName),
 		Geo: slices.Clone(d.geo), Attributes: slices.Clone(d.attributes),
-		CreatedMs: d.createdMs, LastEventMs: h.lastEvent,
+		CreatedMs: d.createdMs, FirstSeenMs: d.firstSeen(), LastEventMs: h.lastEvent,
 	}
 	for _, id := range d.idents {
 		p.Identities = append(p.Identities, Identity{id.kind, string(id.value)})
@@ -264,9 +270,9 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 	for _, m := range d.merged {
 		p.Merged = append(p.Merged, Merged{v.ProfileID(m.ordinal), m.atMs})
 	}
-	p.Conflicts = v.conflicts(ordinal, &d)
-	p.ContactInfo = v.contactInfo(&d)
-	return p, nil
+	p.Conflicts = v.conflicts(ordinal, d)
+	p.ContactInfo = v.contactInfo(d)
+	return p
 }
 
 // conflicts are those that a profile has with others as they are now: one with a profile

@@ -70,6 +70,10 @@ func (v *View) Barred(ordinal uint32, channel string) (string, error) {
 // Root is the profile that an ordinal stands for, through merges.
 func (v *View) Root(ordinal uint32) uint32 { return v.a.root(ordinal) }
 
+// Has reports whether an ordinal is that of a profile, neither merged into another nor
+// erased.
+func (v *View) Has(ordinal uint32) bool { return v.a.engine.Universe().Contains(ordinal) }
+
 // Secret is a secret of the account that stays the same; keys of other kinds
 // are derived from it.
 func (v *View) Secret() []byte { return []byte(v.a.HashKey) }

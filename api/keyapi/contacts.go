@@ -20,11 +20,11 @@ func (a *API) contactOperations() group {
 			Body: shape.Object(append(shapes.ContactFields(), shape.Opt("list_id", shape.ListID("Puts the contact on this list in the same step.")))...), Optional: true,
 			Data: contactShape, Fails: []string{"Contact with this email already exists", "list_id: there is no such list"}}},
 		{a.listContacts, operation.Operation{Method: "GET", Path: "/contacts", Permission: "contacts:read", ID: "listContacts", Summary: "List contacts",
-			About: "All profiles in the order in which they were made, or the one with an identifier, or those on a list.",
+			About: "All profiles in the order in which they were made, or those with an identifier, or on a list.",
 			Query: []operation.Parameter{
 				operation.Query("email", shape.Text("ann@example.com", "The profile with this e-mail alone.")),
-				operation.Query("external_id", shape.Text("42", "The profile with this external id alone.")),
-				operation.Query("phone", shape.Text("+491701234567", "The profile with this phone number alone.")),
+				operation.Query("external_id", shape.Text("42", "The profile that this external id identifies, and contacts that share it.")),
+				operation.Query("phone", shape.Text("+491701234567", "The profile that this phone number identifies, and contacts that share it.")),
 				operation.Query("list_id", shape.ListID("Those on this list alone.")),
 			}, Data: shape.List(contactShape, ""), Paged: true, Fails: []string{"limit Input should be a whole number from 1 to 1000"}}},
 		{a.getContact, operation.Operation{Method: "GET", Path: "/contacts/{id}", Permission: "contacts:read", ID: "getContact", Summary: "Read a contact",
@@ -231,10 +231,7 @@ func (c *call) selected(v *resolver.View, from uint32, limit int) ([]uint32, err
 	args := c.QueryArgs()
 	for kind, name := range []string{"email", "external_id", "phone"} {
 		if value := string(args.Peek(name)); value != "" {
-			if o, ok := v.Find(resolver.IdentityKind(kind), value); ok && o >= from {
-				return []uint32{o}, nil
-			}
-			return nil, nil
+			return v.Holders(resolver.IdentityKind(kind), value, from, limit)
 		}
 	}
 	if id := string(args.Peek("list_id")); id != "" {

@@ -277,6 +277,10 @@ var ownExamples = map[string][]example{
 	"GET /console/api/v1/profiles": {
 		{target: "/console/api/v1/profiles?email=«email»"}, {target: "/console/api/v1/profiles?external_id=«external»"}, {target: "/console/api/v1/profiles?phone=%2B«phone»"},
 	},
+	"GET /console/api/v1/profiles/search": {
+		{target: "/console/api/v1/profiles/search?q=«email»"}, {target: "/console/api/v1/profiles/search?segment_id=«segment»"}, {target: "/console/api/v1/profiles/search?list_id=«list»"},
+		{target: "/console/api/v1/profiles/search?sort=oldest"},
+	},
 	"GET /console/api/v1/profiles/{id}": {{target: "/console/api/v1/profiles/«profile»"}},
 	"GET /console/api/v1/profiles/{id}/events": {
 		{target: "/console/api/v1/profiles/«profile»/events?limit=2"}, {target: "/console/api/v1/profiles/‹profile›/events?cursor=«timelinecursor»", control: "a place in time"},

@@ -343,6 +343,7 @@ var endpoints = []endpoint{
 	{"POST", "/api/v1/custom-flows/{id}/publish", "flows:write"},
 	{"GET", "/api/v1/custom-flows/{id}/enrolments", "flows:read"},
 	{"GET", "/api/v1/profiles/{id}", "contacts:read"},
+	{"GET", "/api/v1/profiles/search", "contacts:read"},
 	{"GET", "/api/v1/profiles/{id}/events", "events:read"},
 	{"POST", "/api/v1/profiles/{id}/consent", "contacts:write"},
 	{"POST", "/api/v1/profiles/{id}/suppression", "contacts:write"},

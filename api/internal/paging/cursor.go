@@ -19,6 +19,7 @@ const (
 	Outbox      // captured messages
 	ByOrdinal   // lists in order of ordinals
 	Enrolments  // of a flow
+	Profiles    // that a search finds
 	End         // one more than the last
 )
 

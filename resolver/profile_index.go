@@ -1,0 +1,334 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/sortedkeys"
+	"github.com/musterhq/muster/internal/wire"
+)
+
+// The index of profiles leads from the beginning of an identifier or a name to the
+// profiles that have it, in order of texts. It follows from the documents alone: where
+// one changes, so does the index, in the same record. [Machine.Hash] compares both. A
+// checkpoint says in its manifest that it has the index; where one does not, it is made
+// from the documents when the state is loaded.
+
+// profileIndexVersion is the version of what is in the index. A state with another one,
+// or none, gets its index anew.
+const profileIndexVersion = 1
+
+// The texts by which a profile is found. Bytes are on disk, and their order is the one
+// in which a search lists what it finds.
+const (
+	indexEmail      = '0' + byte(IdentityEmail)
+	indexExternalID = '0' + byte(IdentityExternalID)
+	indexPhone      = '0' + byte(IdentityPhone)
+	indexName       = 'n' // first name, a space, last name
+	indexLastName   = 'o' // where there is a first name, too
+)
+
+// maxIndexText bounds a text in the index, in bytes: what is longer is cut off there.
+const maxIndexText = 64
+
+// appendSearched appends the form in which names and identifiers are searched: without
+// white space around, lower-cased, of a phone its digits. What is masked has none.
+func appendSearched(dst []byte, field byte, text []byte) []byte {
+	switch {
+	case len(text) > 0 && text[0] == maskByte:
+		return dst
+	case field != indexPhone:
+		return identity.AppendNormalEmail(dst, text)
+	}
+	n := len(dst)
+	dst = identity.AppendNormalPhone(dst, text)
+	if len(dst) > n && dst[n] == '+' {
+		dst = slices.Delete(dst, n, n+1)
+	}
+	return dst
+}
+
+// cutText is the part of a searched text that the index has.
+func cutText(text []byte) []byte {
+	if len(text) <= maxIndexText {
+		return text
+	}
+	n := maxIndexText
+	for n > maxIndexText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
+		n--
+	}
+	return text[:n]
+}
+
+// searched calls fn with the texts by which a profile is found, fields in their order.
+// A text is valid during the call.
+func (d *document) searched(buf *[]byte, fn func(field byte, text []byte)) {
+	b := (*buf)[:0]
+	say := func(field byte) {
+		if len(b) > 0 {
+			fn(field, b)
+		}
+	}
+	for k := range identityKinds {
+		for _, id := range d.idents {
+			if id.kind == k {
+				field := '0' + byte(k)
+				b = appendSearched(b[:0], field, id.value)
+				say(field)
+			}
+		}
+	}
+	b = appendSearched(b[:0], indexName, d.firstName)
+	first := len(b)
+	if first > 0 {
+		b = append(b, ' ')
+	}
+	n := len(b)
+	if b = appendSearched(b, indexName, d.lastName); len(b) == n {
+		b = b[:first]
+	}
+	say(indexName)
+	if first > 0 && len(b) > n {
+		fn(indexLastName, b[n:])
+	}
+	*buf = b
+}
+
+// indexPrefix is what the keys of a field begin with.
+func indexPrefix(dst []byte, account uint64, field byte) []byte {
+	return append(accountKey(dst, tableProfileIndex, account), field)
+}
+
+// indexKey is the key of a text, which has no NUL, and a profile.
+func indexKey(dst []byte, account uint64, field byte, text []byte, ordinal uint32) []byte {
+	dst = append(indexPrefix(dst, account, field), cutText(text)...)
+	return binary.BigEndian.AppendUint32(append(dst, 0), ordinal)
+}
+
+// splitIndexKey is the text and the profile of a key.
+func splitIndexKey(key []byte) (text []byte, ordinal uint32) {
+	n := len(key) - 5
+	return key[keyHead+1 : n], binary.BigEndian.Uint32(key[n+1:])
+}
+
+// indexKeys are the keys of a profile.
+type indexKeys struct {
+	all  []byte
+	ends []int
+	buf  []byte
+	doc  document
+}
+
+func (k *indexKeys) at(i int) []byte {
+	from := 0
+	if i > 0 {
+		from = k.ends[i-1]
+	}
+	return k.all[from:k.ends[i]]
+}
+
+func (k *indexKeys) has(key []byte) bool {
+	for i := range k.ends {
+		if bytes.Equal(k.at(i), key) {
+			return true
+		}
+	}
+	return false
+}
+
+// set makes them the keys of an encoded document, none of nil.
+func (k *indexKeys) set(account uint64, ordinal uint32, block []byte) error {
+	k.all, k.ends = k.all[:0], k.ends[:0]
+	if block == nil {
+		return nil
+	}
+	if err := k.doc.decodeHead(block); err != nil {
+		return err
+	}
+	k.doc.searched(&k.buf, func(field byte, text []byte) {
+		n := len(k.all)
+		k.all = indexKey(k.all, account, field, text, ordinal)
+		if key := k.all[n:]; k.has(key) {
+			k.all = k.all[:n] // two texts that are alike up to where they are cut off
+			return
+		}
+		k.ends = append(k.ends, len(k.all))
+	})
+	return nil
+}
+
+// decodeHead reads identifiers and names alone; the rest of d is empty.
+func (d *document) decodeHead(b []byte) error {
+	d.reset()
+	r := wire.Reader{B: b}
+	r.U8()
+	d.createdMs = int64(r.U64())
+	for n := r.Count(2); n > 0; n-- {
+		kind := r.U8()
+		d.idents = append(d.idents, ident{IdentityKind(kind &^ sharedBit), r.Block(), kind&sharedBit != 0})
+	}
+	d.firstName, d.lastName = r.Block(), r.Block()
+	if r.Bad {
+		return errDocument
+	}
+	return nil
+}
+
+// headEnd is where identifiers and names end in a document that was just written.
+func headEnd(b []byte) int {
+	at := 1 + 8
+	block := func() {
+		n, size := binary.Uvarint(b[at:])
+		at += size + int(n)
+	}
+	idents, size := binary.Uvarint(b[at:])
+	for at += size; idents > 0; idents-- {
+		at++ // the kind
+		block()
+	}
+	block()
+	block()
+	return at
+}
+
+// sameHead reports whether two documents have the same identifiers and names.
+func sameHead(old, now []byte) bool {
+	const from = 1 + 8 // version and creation
+	n := headEnd(now)
+	return len(old) >= n && bytes.Equal(old[from:n], now[from:n])
+}
+
+// indexProfile brings the index from a profile's old document to its new one; nil is
+// none. Where identifiers and names are the same it costs the comparison of them.
+func (m *Machine) indexProfile(a *account, ordinal uint32, old, now []byte) {
+	if old != nil && now != nil && sameHead(old, now) {
+		return
+	}
+	was, is := &m.indexed[0], &m.indexed[1]
+	for _, x := range [...]struct {
+		keys  *indexKeys
+		block []byte
+	}{{was, old}, {is, now}} {
+		if err := x.keys.set(a.number, ordinal, x.block); err != nil {
+			panic(err) // documents in memory decode
+		}
+	}
+	for i := range was.ends {
+		if key := was.at(i); !is.has(key) {
+			m.store.putIndex(key, true)
+		}
+	}
+	for i := range is.ends {
+		if key := is.at(i); !was.has(key) {
+			m.store.putIndex(key, false)
+		}
+	}
+}
+
+// removeDocument removes the document of a profile that was merged into another or
+// erased. The keys that the index had of it are then in m.indexed[0].
+func (m *Machine) removeDocument(a *account, ordinal uint32) {
+	old, err := m.store.document(a, ordinal)
+	if err != nil {
+		panic(err) // the store is at fault; the record is named
+	}
+	m.indexProfile(a, ordinal, old, nil)
+	m.store.putDocument(a, ordinal, nil)
+}
+
+// putIndex sets or removes a key of the index.
+func (s *store) putIndex(key []byte, remove bool) {
+	s.index.Put(key, remove)
+	s.currentBytes += int64(len(key)) + indexOverhead
+}
+
+// indexOverhead is roughly what a change of the index costs beside the key's bytes.
+const indexOverhead = 32
+
+// indexIter goes through the keys of the index from one on and below another.
+type indexIter struct {
+	memory [2]sortedkeys.Cursor // this generation and the one being written
+	stored *pebble.Iterator
+	key    []byte
+	err    error
+}
+
+// indexFrom returns the keys from lower on and below upper. It must be closed, and not
+// outlive the lock.
+func (s *store) indexFrom(lower, upper []byte) (*indexIter, error) {
+	stored, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
+	if err != nil {
+		return nil, fmt.Errorf("read the index of profiles: %w", err)
+	}
+	it := &indexIter{stored: stored, memory: [2]sortedkeys.Cursor{s.index.From(lower, upper), s.frozenIndex.From(lower, upper)}}
+	stored.First()
+	return it, nil
+}
+
+// next goes to the next key, which is then in it.key; false is the end, or an error,
+// which close returns.
+func (it *indexIter) next() bool {
+	for {
+		// Of equal keys the latest counts: it stands first here.
+		var least []byte
+		removed := false
+		for i := range it.memory {
+			if c := &it.memory[i]; c.Valid() && (least == nil || bytes.Compare(c.Key(), least) < 0) {
+				least, removed = c.Key(), c.Removed()
+			}
+		}
+		if it.stored.Valid() && (least == nil || bytes.Compare(it.stored.Key(), least) < 0) {
+			least, removed = it.stored.Key(), false
+		}
+		if least == nil {
+			return false
+		}
+		it.key = append(it.key[:0], least...)
+		for i := range it.memory {
+			if c := &it.memory[i]; c.Valid() && bytes.Equal(c.Key(), it.key) {
+				c.Next()
+			}
+		}
+		if it.stored.Valid() && bytes.Equal(it.stored.Key(), it.key) {
+			it.stored.Next()
+		}
+		if !removed {
+			return true
+		}
+	}
+}
+
+func (it *indexIter) close() error {
+	if err := it.stored.Close(); err != nil {
+		return fmt.Errorf("read the index of profiles: %w", err)
+	}
+	return nil
+}
+
+// after is the first key that does not begin with prefix and is greater; nil if there
+// is none.
+func after(prefix []byte) []byte {
+	for n := len(prefix) - 1; n >= 0; n-- {
+		if prefix[n] != 0xff {
+			out := slices.Clone(prefix[:n+1])
+			out[n]++
+			return out
+		}
+	}
+	return nil
+}
+
+// list copies the keys.
+func (k *indexKeys) list() []string {
+	out := make([]string, len(k.ends))
+	for i := range out {
+		out[i] = string(k.at(i))
+	}
+	return out
+}

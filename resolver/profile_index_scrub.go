@@ -1,0 +1,91 @@
+package resolver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/cockroachdb/pebble/v2"
+)
+
+// maxIndexRewrite is how large an account's index of profiles may be, in bytes of
+// Pebble's files, to be written anew as a whole for erased profiles.
+const maxIndexRewrite = 64 << 20
+
+// scrubProfileIndex makes Pebble write anew what the index of an account had of erased
+// profiles. Texts that they had before, such as a former name, are known to nobody any
+// more, so all of the index is written anew; of a large one, only what surrounds the
+// texts that the profiles had at last.
+func scrubProfileIndex(ctx context.Context, db *pebble.DB, account uint64, list []scrubbed) error {
+	prefix := accountKey(nil, tableProfileIndex, account)
+	end := after(prefix)
+	size, err := db.EstimateDiskUsage(prefix, end)
+	if err != nil {
+		return fmt.Errorf("compact the index of erased profiles: %w", err)
+	}
+	compact := func(from, to []byte) error {
+		if err := db.Compact(ctx, from, to, false); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("compact the index of erased profiles: %w", err)
+		}
+		return nil
+	}
+	if size <= maxIndexRewrite {
+		return compact(prefix, end)
+	}
+	left := maxScrubRanges
+	for _, s := range list {
+		for _, key := range s.indexed {
+			if s.account != account {
+				continue
+			}
+			if left--; left < 0 {
+				return nil
+			}
+			if err := compact([]byte(key), []byte(key+"\x00")); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// maxManifestRounds bounds how often something is written to make Pebble begin a new
+// list of its files.
+const maxManifestRounds = 256
+
+// renewManifest makes Pebble give up its present lists of files, which name the first
+// and the last key of each file that there was, and so texts of erased profiles. It
+// begins a new list when more files have come and gone than there are, and keeps one
+// old one. A store with more files than rounds gets its new lists in time.
+func (c *checkpoints) renewManifest(db *pebble.DB, f manifest) error {
+	old, err := c.manifests()
+	if err != nil {
+		return err
+	}
+	for range maxManifestRounds {
+		now, err := c.manifests()
+		if err != nil {
+			return err
+		}
+		if !slices.ContainsFunc(now, func(name string) bool { return slices.Contains(old, name) }) {
+			return nil
+		}
+		if err := writeOrigin(db, f); err != nil {
+			return err
+		}
+		if err := c.disk.flush(db); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manifests are the names of Pebble's lists of files.
+func (c *checkpoints) manifests() ([]string, error) {
+	names, err := c.fs.List(c.path(dirLive))
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "MANIFEST-") }), nil
+}
