@@ -83,6 +83,16 @@ func (s *Sketch) More() uint64 { return s.dropped + s.beyond }
 // Size is the number of bytes that count against a [Budget].
 func (s *Sketch) Size() int { return s.size }
 
+// Known is how many fields had a value.
+func (s *Sketch) Known() (n int) {
+	for _, f := range s.fields {
+		if f.Seen() > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // Fields lists the fields that had a value, in the order of their paths. They are the
 // sketch's and valid until it changes.
 func (s *Sketch) Fields() []*Field {
@@ -122,6 +132,28 @@ func (f *Field) Seen() (n uint64) {
 		}
 	}
 	return n
+}
+
+// KindShare is how much of what stands at a path is of a kind.
+type KindShare struct {
+	Kind  Kind
+	Share float64 // from 0 to 1, of all that was seen there, nulls included
+}
+
+// ByKind lists the kinds that were seen, the most frequent first.
+func (f *Field) ByKind() []KindShare {
+	all := uint64(0)
+	for _, n := range f.Kinds {
+		all += n
+	}
+	var out []KindShare
+	for k, n := range f.Kinds {
+		if n > 0 {
+			out = append(out, KindShare{Kind(k), float64(n) / float64(all)})
+		}
+	}
+	slices.SortStableFunc(out, func(a, b KindShare) int { return cmp.Compare(b.Share, a.Share) })
+	return out
 }
 
 // Compares reports whether a condition that compares with values of a kind could hold for
