@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 
@@ -22,21 +21,15 @@ func (a *API) preview(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	if len(in.Definition) == 0 || string(in.Definition) == "null" {
-		return nil, badField("definition", "definition is missing; send a group or a condition")
-	}
-	root, err := segment.Parse(in.Definition, segment.Limits{})
+	root, err := parseDefinition(in.Definition)
 	if err != nil {
-		return nil, badField("definition", "%s", err)
+		return nil, err
 	}
 	warnings := []string{}
 	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
 		warnings = definitionWarnings(v, root)
-		if err := segment.CheckRefs("", root, q.lookup); err != nil {
-			return badField("definition", "%s", err)
-		}
-		if err := segment.CheckLists(root, func(id string) bool { _, ok := v.List(id); return ok }); err != nil {
-			return badField("definition", "%s", err)
+		if err := q.checkDefinition(v, root); err != nil {
+			return err
 		}
 		q.gather(v, root)
 		return nil
@@ -70,6 +63,29 @@ func (a *API) preview(c *call) (any, error) {
 	return note{map[string]any{"count": count, "as_of": asOf, "profiles": all, "share": share, "parts": pieces, "warnings": warnings, "sample": sample}, message}, nil
 }
 
+// parseDefinition reads a definition that is not saved.
+func parseDefinition(raw json.RawMessage) (*segment.Node, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, badField("definition", "definition is missing; send a group or a condition")
+	}
+	root, err := segment.Parse(raw, segment.Limits{})
+	if err != nil {
+		return nil, badField("definition", "%s", err)
+	}
+	return root, nil
+}
+
+// checkDefinition refuses one that refers to what is not there.
+func (q *question) checkDefinition(v *resolver.View, root *segment.Node) error {
+	if err := segment.CheckRefs("", root, q.lookup); err != nil {
+		return badField("definition", "%s", err)
+	}
+	if err := segment.CheckLists(root, func(id string) bool { _, ok := v.List(id); return ok }); err != nil {
+		return badField("definition", "%s", err)
+	}
+	return nil
+}
+
 // previewPart is a part of a definition as it is answered.
 type previewPart struct {
 	Path    string `json:"path"`
@@ -97,7 +113,7 @@ func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
 	}
 	out, message := []profile{}, ""
 	if slices.ContainsFunc(found, func(p *person) bool { return len(p.held) < len(q.saved) }) && !q.mayAsk() {
-		err := q.toHistory(context.Background())
+		err := q.toHistory()
 		if err == nil {
 			err = q.take(load)
 		}

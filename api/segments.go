@@ -42,6 +42,10 @@ func (a *API) segmentOperations() group {
 			Query: []operation.Parameter{operation.Must("profile_id", shape.ProfileID("The profile."))},
 			Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "")),
 				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
+		{a.explainDefinition, operation.Operation{Method: "POST", Path: "/segments/explain", Permission: "segments:read", ID: "explainDefinition", Summary: "Why a definition holds a profile, or not", About: "Without saving it.",
+			Body: shape.Object(shape.Req("definition", shapes.Definition), shape.Req("profile_id", shape.ProfileID("The profile."))),
+			Data: shape.Object(shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "Whether it would be a member.")),
+				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
 		{a.transitions, operation.Operation{Method: "GET", Path: "/segments/{id}/transitions", Permission: "segments:read", ID: "segmentTransitions", Summary: "Watch who enters and leaves",
 			About:  "A stream of server-sent events, `entered` and `left`, in the order in which they were made, each once. The id of a message is its position: send it as `after`, or in `Last-Event-ID`, to go on behind it.",
 			Query:  []operation.Parameter{operation.Query("after", shape.Text("0-0", "Position to go on behind; 0-0 is the beginning. Left out, from now on."))},
@@ -364,7 +368,7 @@ func (a *API) listSegments(c *call) (any, error) {
 	}
 	message := ""
 	if len(p.building()) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), a.opts.ListTimeout)
+		ctx, cancel := context.WithTimeout(c.untilGone(), a.opts.ListTimeout)
 		defer cancel()
 		q, err := a.askWithin(ctx, c, func(q *question, v *resolver.View) (err error) {
 			if p, err = pageOf(v, q.saved, after, limit, q.atMs); err == nil {

@@ -173,6 +173,8 @@ func segments() []Step {
 		{Request: "GET " + c + "/segments/$whole/explain?profile_id=$ann"},
 		{Request: "GET " + c + "/segments/$whole/explain?profile_id=$dee"},
 		{Request: "GET " + c + "/segments/$whole/explain", Fails: true},
+		{Request: "POST " + c + "/segments/explain", Body: `{"definition": {"kind": "activity", "event": "item_purchased"}, "profile_id": "$ann"}`},
+		{Request: "POST " + c + "/segments/explain", Body: `{"definition": {"kind": "activity", "event": "item_purchased"}}`, Fails: true},
 		{Request: "GET " + c + "/segments/$whole/transitions?after=0-0"},
 		{Request: "GET " + c + "/segments/$whole/transitions?after=x", Fails: true},
 		{Request: "DELETE " + c + "/segments/$buyers", Fails: true},
