@@ -189,6 +189,14 @@ func again(t *testing.T, s *Sketch, b *Budget) (*Sketch, *Budget) {
 	if string(read.Append(nil)) != string(saved) || read.Size() != s.Size() || budget.Used != b.Used {
 		t.Fatalf("a sketch of %d bytes has %d after it was read", s.Size(), read.Size())
 	}
+	for i, f := range s.fields {
+		if have, want := fmt.Sprintf("%+v", *read.fields[i]), fmt.Sprintf("%+v", *f); have != want {
+			t.Fatalf("read is %s, saved was %s", have, want)
+		}
+	}
+	if read.Base != s.Base || read.looked != s.looked || read.dropped != s.dropped || read.beyond != s.beyond {
+		t.Fatalf("read is %+v, saved was %+v", read, s)
+	}
 	return read, budget
 }
 
