@@ -273,6 +273,8 @@ var ownExamples = map[string][]example{
 	"GET /console/api/v1/erasures":             {{target: "/console/api/v1/erasures?limit=1&cursor=«cursor:/erasures»", control: "a place in an order"}},
 	"DELETE /console/api/v1/erasures/{id}":     {{target: "/console/api/v1/erasures/«erasure»"}, {target: "/console/api/v1/erasures/«erased»"}},
 	"GET /console/api/v1/catalog":              {{target: "/console/api/v1/catalog"}},
+	"GET /console/api/v1/catalog/{id}":         {{target: "/console/api/v1/catalog/item_viewed"}, {target: "/console/api/v1/catalog/bought"}},
+	"GET /console/api/v1/attributes":           {{target: "/console/api/v1/attributes"}},
 	"POST /console/api/v1/catalog":             {{target: "/console/api/v1/catalog", body: `{"name":"‹newevent›"}`}},
 	"GET /console/api/v1/events/live":          {{target: "/console/api/v1/events/live"}},
 	"GET /console/api/v1/export/profiles":      {{target: "/console/api/v1/export/profiles"}},
