@@ -30,6 +30,7 @@ func (x *example) probes() bool {
 
 // noIDs is why paths of an endpoint have parts in braces that are no ids.
 var noIDs = map[string]string{
+	"GET /console/api/v1/catalog/{id}": "a name that each company gives itself", "GET /api/v1/catalog/{id}": "a name that each company gives itself",
 	"PUT /console/api/v1/push-credentials/{id}": "a kind", "DELETE /console/api/v1/push-credentials/{id}": "a kind",
 	"PUT /console/api/v1/message-providers/{id}": "a kind", "DELETE /console/api/v1/message-providers/{id}": "a kind",
 	"PUT /console/api/v1/inbound-providers/{id}": "a kind", "DELETE /console/api/v1/inbound-providers/{id}": "a kind",
