@@ -7,7 +7,7 @@ import (
 
 var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("campaign_id", shape.CampaignID("")),
-	shape.Req("status", shapes.RunStatus()),
+	shape.Req("status", shapes.CampaignStatus()),
 	shape.Req("total_members", shape.Count(1204, "People in the audience of the last send.")),
 	shape.Req("remaining", shape.Count(0, "Those still to be sent to.")),
 	shape.Req("sent", shape.Count(1187, "Messages handed over.")),

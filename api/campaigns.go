@@ -78,11 +78,11 @@ func (a *API) campaignStats(c *call) (any, error) {
 			return errNoCampaign
 		}
 		n := v.CampaignNumbers(x)
-		out = campaignNumbers{ID: x.ID, Status: "draft", Remaining: n.Audience + n.Pending, Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
+		out = campaignNumbers{ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
 			UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
 			Skipped: map[string]int{}, Errors: []string{}, Runs: record.CampaignRuns(v, x)}
 		if r, ok := v.CampaignRun(x.ID); ok {
-			out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
+			out.TotalMembers, out.Opens, out.Clicks = r.Total, r.Opens, r.Clicks
 			out.StartedAt, out.FinishedAt = record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 			out.Errors = append(out.Errors, r.Errors...)
 			for why, n := range r.Skipped {

@@ -18,6 +18,7 @@ type problem struct {
 	field      string
 	message    string
 	retryAfter time.Duration // 0 for none
+	data       any           // what was done all the same, nil for nothing
 }
 
 func (p *problem) Error() string { return p.message }
@@ -39,10 +40,13 @@ func busy(what string) *problem {
 // service's own and belongs in its log.
 func classify(err error) (p *problem, ours bool) {
 	var refusal *resolver.Refusal
+	var ofKeys *Refusal
 	var rebuilding *query.RebuildingError
 	switch {
 	case errors.As(err, &p):
 		return p, false
+	case errors.As(err, &ofKeys):
+		return &problem{status: ofKeys.Status, field: ofKeys.Field, message: ofKeys.Message, retryAfter: ofKeys.RetryAfter, data: ofKeys.Data}, false
 	case errors.As(err, &refusal):
 		return ofRefusal(refusal), false
 	case errors.Is(err, eventlog.ErrNoSpace):

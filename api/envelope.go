@@ -70,7 +70,11 @@ func writeProblem(ctx *fasthttp.RequestCtx, p *problem) {
 	if p.field != "" {
 		data["field"] = oneline.Of(p.field)
 	}
-	_ = writeJSON(ctx, nil, p.status, envelope{Status: "failure", Message: oneline.Of(p.message), Data: data})
+	e := envelope{Status: "failure", Message: oneline.Of(p.message), Data: data}
+	if p.data != nil {
+		e.Data = p.data
+	}
+	_ = writeJSON(ctx, nil, p.status, e)
 }
 
 // largeAnswer is from how many bytes on an answer is taken from the memory that

@@ -17,6 +17,7 @@ const sampleSize = 10
 func (a *API) preview(c *call) (any, error) {
 	var in struct {
 		Definition json.RawMessage `json:"definition"`
+		SegmentID  string          `json:"segment_id"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
@@ -25,13 +26,22 @@ func (a *API) preview(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
 	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
 		warnings = definitionWarnings(v, root)
 		if err := q.checkDefinition(v, root); err != nil {
 			return err
 		}
-		q.gather(v, root)
+		roots := []*segment.Node{root}
+		if in.SegmentID != "" {
+			if _, ok := q.lookup(in.SegmentID); !ok {
+				return badField("segment_id", "segment_id: there is no segment with this id; leave it out for a definition that replaces none")
+			}
+			saved = &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: in.SegmentID, Member: true}}
+			roots = append(roots, saved)
+		}
+		q.gather(v, roots...)
 		return nil
 	})
 	if err != nil {
@@ -43,6 +53,15 @@ func (a *API) preview(c *call) (any, error) {
 		return nil, err
 	}
 	count, asOf := who.GetCardinality(), record.Time(q.atMs)
+	answer := map[string]any{"count": count, "as_of": asOf, "warnings": warnings}
+	if saved != nil {
+		now, err := q.who(q.ctx, saved)
+		if err != nil {
+			return nil, err
+		}
+		stay := now.AndCardinality(who)
+		answer["entering"], answer["leaving"] = count-stay, now.GetCardinality()-stay
+	}
 	all := q.people.universe.GetCardinality()
 	share := 0.0
 	if all > 0 {
@@ -60,7 +79,8 @@ func (a *API) preview(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return note{map[string]any{"count": count, "as_of": asOf, "profiles": all, "share": share, "parts": pieces, "warnings": warnings, "sample": sample}, message}, nil
+	answer["profiles"], answer["share"], answer["parts"], answer["sample"] = all, share, pieces, sample
+	return note{answer, message}, nil
 }
 
 // parseDefinition reads a definition that is not saved.

@@ -25,7 +25,8 @@ type SharedCall struct {
 	handle func(*call) (any, error)
 }
 
-// Caller is who makes a shared call, and what was read of the request.
+// Caller is who makes a shared call, and what was read of the request. A caller with a
+// key makes a [SharedCall], one with a session a [KeyCall].
 type Caller struct {
 	*fasthttp.RequestCtx
 	Context context.Context // ends with the call's time
@@ -52,6 +53,8 @@ type Refusal struct {
 	Message string
 	// RetryAfter is 0 where repeating the call later does not help.
 	RetryAfter time.Duration
+	// Data is what was done all the same, nil for nothing.
+	Data any
 }
 
 func (r *Refusal) Error() string { return r.Message }
@@ -162,7 +165,7 @@ func (s *SharedCall) Run(who *Caller) (Shared, error) {
 	var p *problem
 	switch {
 	case errors.As(err, &p):
-		return Shared{}, &Refusal{p.status, p.field, p.message, p.retryAfter}
+		return Shared{}, &Refusal{Status: p.status, Field: p.field, Message: p.message, RetryAfter: p.retryAfter}
 	case err != nil:
 		return Shared{}, err
 	}

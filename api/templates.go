@@ -34,6 +34,16 @@ func (a *API) templateOperations() group {
 		{a.getTemplate, operation.Operation{Method: "GET", Path: "/templates/{id}", Permission: "templates:read", ID: "getTemplate", Summary: "Read a template", Data: template}},
 		{a.saveTemplate, operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Body: body(), Data: template}},
 		{a.deleteTemplate, operation.Operation{Method: "DELETE", Path: "/templates/{id}", Permission: "templates:write", ID: "deleteTemplate", Summary: "Delete a template", About: "Refused while a campaign that was not sent uses it."}},
+		{a.renderTemplate, operation.Operation{Method: "POST", Path: "/templates/{id}/render", Permission: "templates:read", ID: "renderTemplate", Summary: "Render a template for one person",
+			About: "Nothing is sent. Merge tags are filled in; links are as they were written, `{{unsubscribe_url}}` is `#unsubscribe` and `{{confirm_url}}` `#confirm`: the recipient's own are made when it is sent.",
+			Body: shape.Object(
+				shape.Opt("profile_id", shape.ProfileID("The person. Give this or `email`.")),
+				shape.Opt("email", shape.Text("ann@example.com", "An e-mail of the person.").Bytes(1, 512)),
+				shape.Opt("data", shape.FreeObject(shape.Pairs("order", "1001"), "Values of further merge tags, as of a single e-mail.")),
+			), Data: shape.Named("RenderedTemplate", shape.Object(
+				shape.Req("profile_id", shape.ProfileID("")), shape.Req("subject", shape.Text("Your order 1001", "")),
+				shape.Req("html", shape.Text("<p>Hello Ann</p>", "")), shape.Req("text", shape.Text("Hello Ann", "Empty where the template has none: it is made of the HTML when it is sent.")),
+			))}},
 	}}
 }
 

@@ -110,12 +110,14 @@ func New(ctx context.Context, opts Options) (*Dispatcher, error) {
 	})
 	if o.Node.Clustered() {
 		d.done.Go(d.watch) // partitions come and go
+		d.done.Go(d.watchSchedules)
 		return d, nil
 	}
 	if err := d.takeUp(); err != nil {
 		d.Close()
 		return nil, err
 	}
+	d.done.Go(d.watchSchedules)
 	return d, nil
 }
 

@@ -66,6 +66,8 @@ type CampaignStart struct {
 	// Devices leaves out who has no device; without lists and segments it sends to
 	// all who have one.
 	Devices bool `json:"devices,omitempty"`
+	// ScheduledMs is the schedule that starts it, 0 where somebody does.
+	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
 }
 
 // ABTest says how a winner is found among the variants.
@@ -179,6 +181,8 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		return &Refusal{Code: "conflict", Message: "the campaign is being sent; wait until that is done"}
 	}
 	switch {
+	case c.ScheduledMs != 0 && (!x.Due || x.ScheduledMs != c.ScheduledMs):
+		return notScheduled()
 	case c.BatchSize < 1 || c.BatchSize > maxBatch:
 		return invalid("batch_size", "batch_size Input should be from 1 to %d", maxBatch)
 	case c.DelayMs < 0 || c.DelayMs > 60_000:
@@ -253,6 +257,7 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	m.keepContents(a, r, old, contentText, linkText)
 	a.runs[c.ID] = r
 	a.touchRun(r)
+	m.setSchedule(a, x, CampaignSchedule{}) // a schedule is carried out once, or somebody was faster
 	m.started = true
 	cmd.reply(r)
 	return nil

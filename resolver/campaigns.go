@@ -9,8 +9,11 @@ import (
 
 // The commands of campaigns.
 const (
-	CommandCampaignSave   = "campaign.save"
+	CommandCampaignSave   = "campaign.save.2"
 	CommandCampaignDelete = "campaign.delete"
+
+	// commandCampaignSave1 is [CommandCampaignSave] in logs of before dates sent anything.
+	commandCampaignSave1 = "campaign.save"
 )
 
 const (
@@ -56,6 +59,7 @@ type Campaign struct {
 	OneOff bool `json:"one_off,omitempty"`
 	// BodyBytes is the length of the body.
 	BodyBytes int `json:"body_bytes,omitempty"`
+	CampaignSchedule
 }
 
 // CampaignID names a campaign.
@@ -81,13 +85,15 @@ func (c *Campaign) Medium() string {
 
 // saveCampaign makes a campaign, or replaces the one with the ID. The reply is
 // without the body.
-func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
+func (m *Machine) saveCampaign(cmd *command, c CampaignSave) *Refusal {
 	a := cmd.account
-	if r := a.checkCampaign(&c); r != nil {
+	if r := a.checkCampaign(&c.Campaign); r != nil {
 		return r
 	}
 	c.CreatedMs, c.UpdatedMs = m.logTime, m.logTime
 	made, was := c.ID == "", 0
+	var old *Campaign
+	c.CampaignSchedule = CampaignSchedule{}
 	if made {
 		switch {
 		case len(a.campaigns) >= m.campaignLimit && !m.makeRoomForCampaign(a):
@@ -97,8 +103,7 @@ func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
 		}
 		c.ID, c.Number = newID("cmp_", cmd.env.ID), a.NextCampaign
 	} else {
-		old := a.campaigns[c.ID]
-		if old == nil {
+		if old = a.campaigns[c.ID]; old == nil {
 			return noCampaign()
 		}
 		if a.runs[c.ID].Busy() {
@@ -111,11 +116,14 @@ func (m *Machine) saveCampaign(cmd *command, c Campaign) *Refusal {
 	}
 	c.BodyBytes = m.putText(a, textCampaign, c.ID, was, []byte(c.Body))
 	c.Body = ""
-	if a.installCampaign(&c); made {
+	if cmd.name != commandCampaignSave1 {
+		c.CampaignSchedule = m.schedule(&c, old)
+	}
+	if a.installCampaign(&c.Campaign); made {
 		m.saveNumbers(a)
 	}
-	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c))
-	cmd.reply(c)
+	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c.Campaign))
+	cmd.reply(c.Campaign)
 	return nil
 }
 
@@ -165,9 +173,14 @@ func (a *account) checkAudience(lists, segments []string) *Refusal {
 // installCampaign takes in a campaign. Those of a checkpoint come in any order,
 // and the one-off ones among them are to be sorted after that.
 func (a *account) installCampaign(c *Campaign) {
-	if a.campaigns[c.ID] == nil && c.OneOff {
+	old := a.campaigns[c.ID]
+	if old == nil && c.OneOff {
 		a.oneOffs = append(a.oneOffs, c.Number)
 	}
+	if old != nil {
+		a.leaveSchedule(old)
+	}
+	a.enterSchedule(c)
 	a.campaigns[c.ID] = c
 	a.campaignIDs[c.Number] = c.ID
 	a.NextCampaign = max(a.NextCampaign, c.Number+1)
@@ -214,6 +227,7 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 	if i, ok := slices.BinarySearch(a.oneOffs, x.Number); ok {
 		a.oneOffs = slices.Delete(a.oneOffs, i, i+1)
 	}
+	a.leaveSchedule(x)
 	m.putText(a, textCampaign, x.ID, x.BodyBytes, nil)
 	if r := a.runs[x.ID]; r != nil {
 		m.dropRunSets(a, x, r)
@@ -232,7 +246,7 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 func (a *account) campaignsWith(has func(*Campaign) bool) []string {
 	var out []string
 	for id, c := range a.campaigns {
-		if has(c) && (a.runs[id] == nil || a.runs[id].Busy()) {
+		if has(c) && (a.runs[id] == nil || a.runs[id].Busy() || c.ScheduledMs != 0) {
 			out = append(out, `campaign "`+c.Name+`" (`+id+")")
 		}
 	}

@@ -140,7 +140,11 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandDomainVerify:   handle((*Machine).verifyDomain),
 	CommandDomainDelete:   handle((*Machine).deleteDomain),
 	CommandCampaignSave:   handle((*Machine).saveCampaign),
+	commandCampaignSave1:  handle((*Machine).saveCampaign),
 	CommandCampaignDelete: handle((*Machine).deleteCampaign),
+
+	CommandCampaignUnschedule: handle((*Machine).unscheduleCampaign),
+
 	CommandCampaignStart:  handle((*Machine).startCampaign),
 	commandCampaignStart1: handle((*Machine).startCampaign),
 	CommandCampaignBatch:  handle((*Machine).batchCampaign),

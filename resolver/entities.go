@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -137,15 +138,19 @@ type account struct {
 	campaigns   map[string]*Campaign
 	campaignIDs map[uint32]string // by number
 	oneOffs     []uint32          // numbers of the campaigns that are one-off, the oldest first
-	runs        map[string]*CampaignRun
-	dirtyRuns   []*CampaignRun
-	textBytes   int64                 // of the texts in the store, see putText
-	alike       map[hash128][]hash128 // e-mails, as identities, by their folded form, see noteAlike
-	erasures    map[hash128]Erasure
-	lifted      map[hash128]Erasure    // what was refused before an erasure that was lifted, see recall
-	erasing     []*erasing             // the oldest first
-	refused     refusedRange           // what was refused because of erased persons
-	credentials map[string]*Credential // by group/name
+	// schedules are when campaigns become due, by their numbers; dueCampaigns those whose
+	// time has come and whose run is not started.
+	schedules    dueset.Set
+	dueCampaigns map[uint32]struct{}
+	runs         map[string]*CampaignRun
+	dirtyRuns    []*CampaignRun
+	textBytes    int64                 // of the texts in the store, see putText
+	alike        map[hash128][]hash128 // e-mails, as identities, by their folded form, see noteAlike
+	erasures     map[hash128]Erasure
+	lifted       map[hash128]Erasure    // what was refused before an erasure that was lifted, see recall
+	erasing      []*erasing             // the oldest first
+	refused      refusedRange           // what was refused because of erased persons
+	credentials  map[string]*Credential // by group/name
 
 	outbox         outbox
 	endpoints      map[string]*Endpoint

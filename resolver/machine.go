@@ -187,6 +187,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		// What falls due comes before what happens now.
 		m.advance(&m.rec, dueBudget)
 		m.endDay(a)
+		m.advanceSchedules(a)
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
 		return err

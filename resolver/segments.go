@@ -69,6 +69,7 @@ func (m *Machine) applyTick() {
 		m.rec.account = a
 		m.advance(&m.rec, dueBudget)
 		m.endDay(a)
+		m.advanceSchedules(a)
 		m.finishPublishing(a)
 		m.rest(a)
 	}
@@ -160,6 +161,9 @@ func (m *Machine) nextDue() (ms int64, ok bool) {
 		}
 		if due := a.flows.due; len(a.flows.live) > 0 && due != math.MaxInt64 && (!ok || due < ms) {
 			ms, ok = due, true
+		}
+		if it, has := a.schedules.Min(); has && (!ok || it.Due < ms) {
+			ms, ok = it.Due, true
 		}
 		if a.daily.FromMs != 0 && (!ok || a.daily.endsMs() < ms) {
 			ms, ok = a.daily.endsMs(), true

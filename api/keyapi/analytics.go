@@ -38,7 +38,7 @@ func (a *API) analyticsOperations() group {
 			Data:  shape.Object(shape.Req("range", timeRangeShape), shape.Req("channel", channelShape("")), shape.Req("totals", messageCountsShape), shape.Req("series", shape.List(messageCountsShape.Plus(spanStartShape()), "One entry for each span, also for those without messages."))),
 			Fails: []string{"granularity Input should be 'hour', 'day', 'week' or 'month'"}}},
 		{a.analyticsCampaigns, operation.Operation{Method: "GET", Path: "/analytics/campaigns", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsCampaigns", Summary: "Messages by campaign", About: "The oldest campaign first.", Query: spanQueryShape(),
-			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.RunStatus()), shape.Req("channel", channelShape("On which the campaign is sent."))), ""), Paged: true}},
+			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.CampaignStatus()), shape.Req("channel", channelShape("On which the campaign is sent."))), ""), Paged: true}},
 		{a.analyticsEvents, operation.Operation{Method: "GET", Path: "/analytics/events", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsEvents", Summary: "Events by type",
 			Query: append(spanQueryShape(), operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))),
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("events", shape.List(shape.Object(
@@ -353,7 +353,7 @@ func (a *API) analyticsCampaigns(c *call) (any, error) {
 	read := func(fn func(*resolver.View) error) (err error) { cut, err = c.cut(fn); return err }
 	out, next, err := agedCampaigns(c, read, func(v *resolver.View, x *resolver.Campaign) line {
 		among.Values = append(among.Values, segment.Value{Kind: segment.ValueString, Str: x.ID})
-		return line{ID: x.ID, Name: x.Name, Status: record.CampaignStatus(v, x.ID), Channel: x.Medium()}
+		return line{ID: x.ID, Name: x.Name, Status: record.CampaignStatus(v, x), Channel: x.Medium()}
 	})
 	if err != nil || len(out) == 0 {
 		return reply{data: out}, err

@@ -39,6 +39,9 @@ func New(opts Options) (*API, error) {
 		}
 		s.metrics = newSurfaceMetrics(opts.Metrics, s)
 	}
+	if err := a.checkSession(); err != nil {
+		return nil, err
+	}
 	a.registerMetrics(opts.Metrics)
 	a.done.Go(a.flushLoop)
 	return a, nil
@@ -51,11 +54,12 @@ func (a *API) Close() {
 }
 
 // Register adds all paths under the surfaces' prefixes that r does not know
-// otherwise.
+// otherwise, and the calls of the console that people have because keys have them.
 func (a *API) Register(r *router.Router) {
 	for _, s := range []*surface{a.surfaceA, a.surfaceC} {
 		h := a.serve(s)
 		r.ANY(s.Prefix, h)
 		r.ANY(s.Prefix+"/{path:*}", h)
 	}
+	a.opts.Console.RegisterKeyCalls(r, a.SessionGroups())
 }

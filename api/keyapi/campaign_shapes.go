@@ -14,7 +14,7 @@ func campaignFieldsShape(create bool) []shape.Field {
 	}
 	return append(first,
 		shape.Opt("type", shapes.CampaignType("Required with channel 2. Names are refused.")),
-		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601. Required with channel 2. Nothing is sent by it.")),
+		shape.Opt("date", shape.Text("2026-01-31T09:00:00Z", "ISO 8601, UTC where it has no offset. Required with channel 2. In the future, it schedules a campaign that names its audience; in the past, nothing is sent by it.")),
 		shape.Opt("subject", shape.Text("Our January sale", "Subject of an e-mail, title of a push message. May hold merge tags.").Bytes(0, 998)),
 		shape.Opt("body", shape.Text("<p>Hello {{first_name}}</p>", "HTML of an e-mail, text on other channels. May hold merge tags such as `{{first_name}}`.").With("maxLength", 1048576)),
 		shape.Opt("sender", shape.Text("news@mail.example.com", "An address of a verified domain; left out, `no-reply@` the first of them.")),
@@ -51,7 +51,7 @@ var sendResultShape = shape.Named("SendResult", shape.Object(
 
 var campaignStatsShape = shape.Named("CampaignStats", shape.Object(
 	shape.Req("campaign_id", shape.CampaignID("")),
-	shape.Req("status", shapes.RunStatus()),
+	shape.Req("status", shapes.CampaignStatus()),
 	shape.Req("total_members", shape.Count(1204, "People in the audience of the last send.")),
 	shape.Req("remaining", shape.Count(0, "Those still to be sent to.")),
 	shape.Req("emails_sent", shape.Count(1187, "Messages handed over, of any channel.")),

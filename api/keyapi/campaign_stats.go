@@ -72,7 +72,7 @@ func share(n, of uint64) float64 {
 func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 	n := v.CampaignNumbers(x)
 	out := campaignStats{
-		ID: x.ID, Status: "draft", Remaining: n.Audience + n.Pending, EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{},
+		ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, EmailsSent: n.Sent, Failed: n.Failed, Skipped: map[string]int{},
 		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
 		OpenRate: share(n.Opened, n.Sent), ClickRate: share(n.Clicked, n.Sent), BounceRate: share(n.Bounced, n.Sent+n.Failed),
 		ComplaintRate: share(n.Complained, n.Sent), UnsubscribeRate: share(n.Unsubscribed, n.Sent),
@@ -83,7 +83,7 @@ func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 		return out, nil
 	}
 	out.Runs = record.CampaignRuns(v, x)
-	out.Status, out.TotalMembers, out.Opens, out.Clicks = r.Status, r.Total, r.Opens, r.Clicks
+	out.TotalMembers, out.Opens, out.Clicks = r.Total, r.Opens, r.Clicks
 	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = record.Texts(r.Errors), r.Resumed, record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 	if r.Skipped != nil {
 		out.Skipped = r.Skipped

@@ -33,17 +33,19 @@ func (a *API) campaignOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Campaigns", Title: "Campaigns",
 		About: "A campaign is one message to many. It goes to each person once, and never to people who unsubscribed, bounced, complained, are suppressed or have not confirmed. Unless the setting `require_opt_in` was turned off, e-mail goes only to people who subscribed."}, []route{
 		{a.createCampaign, operation.Operation{Method: "POST", Path: "/campaign", Permission: "campaigns:write", ID: "createCampaign", Summary: "Create a campaign",
-			About: "With channel 2, `type` and `date` are required. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
+			About: "With channel 2, `type` and `date` are required. A `date` in the future schedules the campaign when it names lists or segments: its `status` is `scheduled` and it is sent at `scheduled_at`, its audience being who belongs to it then. Otherwise it is a draft that `/send` sends. A sender of a domain that is not verified is refused when the campaign is sent. An account has at most 100,000 campaigns; the oldest push messages make room.",
 			Body:  shape.Object(campaignFieldsShape(true)...), Data: shapes.Campaign,
 			Fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}}},
 		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
 		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{a.updateCampaign, operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "What is left out stays. Refused while it is being sent.",
+		{a.updateCampaign, operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "What is left out stays. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent.",
 			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
 		{a.deleteCampaign, operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
+		{a.unscheduleCampaign, operation.Operation{Method: "DELETE", Path: "/campaign/{id}/schedule", Permission: "campaigns:write", ID: "unscheduleCampaign", Summary: "Cancel the schedule of a campaign",
+			About: "It is not sent by itself then; its `date` stays as it is, and schedules it again when a change names it. A campaign that is not scheduled stays as it is.", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
 		{a.sendCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
-			About: "A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
+			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
 			Body: shape.Object(sendFieldsShape()...), Optional: true, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
 		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "How a campaign went", Data: campaignStatsShape,
@@ -137,20 +139,15 @@ func (f *campaignFields) apply(x *resolver.Campaign) error {
 		return Fail("type Field required")
 	case x.Channel == resolver.ChannelSingle && x.Date == "":
 		return Fail("date Field required")
-	case x.Date != "" && !isTime(x.Date):
+	case x.Date != "" && !isDate(x.Date):
 		return Fail("date Input should be a valid datetime in ISO 8601, such as 2026-01-31T09:00:00Z")
 	}
 	return nil
 }
 
-// isTime reports whether a text is a time in one of the usual forms of ISO 8601.
-func isTime(s string) bool {
-	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02 15:04:05", time.DateOnly, "2006-01-02T15:04Z07:00", "2006-01-02T15:04:05.999999999Z0700"} {
-		if _, err := time.Parse(layout, s); err == nil {
-			return true
-		}
-	}
-	return false
+func isDate(s string) bool {
+	_, ok := resolver.CampaignDateMs(s)
+	return ok
 }
 
 // createCampaign answers POST /campaign.
@@ -163,15 +160,15 @@ func (a *API) createCampaign(c *call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	return c.saveCampaign(x)
+	return c.saveCampaign(x, &in)
 }
 
-func (c *call) saveCampaign(x resolver.Campaign) (any, error) {
+func (c *call) saveCampaign(x resolver.Campaign, in *campaignFields) (any, error) {
 	if err := contentFault(messaging.CheckCampaign(&x)); err != nil {
 		return nil, err
 	}
 	var saved resolver.Campaign
-	if err := c.command(resolver.CommandCampaignSave, x, &saved); err != nil {
+	if err := c.command(resolver.CommandCampaignSave, resolver.CampaignSave{Campaign: x, SetsDate: in.Date != nil}, &saved); err != nil {
 		return nil, err
 	}
 	_, out, err := c.campaignOf(saved.ID)
@@ -191,11 +188,22 @@ func (a *API) updateCampaign(c *call) (any, error) {
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
-	return c.saveCampaign(x)
+	return c.saveCampaign(x, &in)
 }
 
 func (a *API) deleteCampaign(c *call) (any, error) {
 	return nil, c.command(resolver.CommandCampaignDelete, resolver.CampaignID{ID: c.param("id")}, nil)
+}
+
+// unscheduleCampaign answers DELETE /campaign/{id}/schedule.
+func (a *API) unscheduleCampaign(c *call) (any, error) {
+	if _, _, err := c.campaignOf(c.param("id")); err != nil {
+		return nil, err
+	}
+	if err := c.command(resolver.CommandCampaignUnschedule, resolver.CampaignUnschedule{ID: c.param("id")}, nil); err != nil {
+		return nil, err
+	}
+	return a.getCampaign(c)
 }
 
 func (a *API) getCampaign(c *call) (any, error) {
@@ -310,21 +318,7 @@ func (c *call) content(x *resolver.Campaign, source, templateID string) (resolve
 }
 
 func prepare(x *resolver.Campaign, content resolver.CampaignContent) (resolver.CampaignContent, error) {
-	if content.HTML == "" && content.Text == "" {
-		return content, Fail("body Field required: the campaign has nothing to send")
-	}
-	var out resolver.CampaignContent
-	var err error
-	switch x.Medium() {
-	case "email":
-		out, err = messaging.PrepareEmail(content)
-	case "push":
-		out, err = preparePush(content)
-	default:
-		// The sender is a number or a name; without one the provider's is taken.
-		content.Sender = x.Sender
-		out, err = messaging.PrepareText(asText(content))
-	}
+	out, err := messaging.PrepareCampaign(x, content)
 	return out, contentFault(err)
 }
 
@@ -335,25 +329,6 @@ func contentFault(err error) error {
 		return Fail("%s", err)
 	}
 	return err
-}
-
-// asText is a content that has no markup: what the body says, as it is.
-func asText(c resolver.CampaignContent) resolver.CampaignContent {
-	if c.Text == "" {
-		c.Text = c.HTML
-	}
-	c.HTML = ""
-	return c
-}
-
-// preparePush checks a campaign's push message: its title is the subject.
-func preparePush(c resolver.CampaignContent) (resolver.CampaignContent, error) {
-	out, err := messaging.PreparePush(asText(c))
-	var fault *messaging.ContentError
-	if errors.As(err, &fault) && fault.Field == "title" {
-		fault.Field = "subject"
-	}
-	return out, err
 }
 
 // sendResult is the answer to a send request.

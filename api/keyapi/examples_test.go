@@ -48,7 +48,7 @@ const (
 )
 
 // examples has requests of every endpoint, by method and whole path: those below, and
-// those of the console once more where keys have the call as well. A route that is not
+// those of the console and of keys once more where the other has the call as well. A route that is not
 // here fails the tests that walk them, and so does a part of a path in braces that
 // nothing tries.
 var examples = withShared(ownExamples)
@@ -71,6 +71,21 @@ func withShared(own map[string][]example) map[string][]example {
 				list = append(list, x)
 			}
 			out[s.Method+" /api/v1"+s.Path] = list
+		}
+	}
+	for _, g := range new(API).SessionGroups() {
+		for _, k := range g.Calls {
+			method, path, _ := strings.Cut(api.CallOfKeys(k.Method, k.Path), " ")
+			from := "/v1"
+			if own[method+" "+from+path] == nil {
+				from = "/api/v1"
+			}
+			var list []example
+			for _, x := range own[method+" "+from+path] {
+				x.target = api.Prefix + api.PathOfPeople(strings.TrimPrefix(x.target, from))
+				list = append(list, x)
+			}
+			out[k.Method+" "+api.Prefix+k.Path] = list
 		}
 	}
 	return out
@@ -143,6 +158,15 @@ var ownExamples = map[string][]example{
 		{target: "/api/v1/campaign/‹campaign›/send", body: `{"list_id":["‹list›"],"template_source":"DRAFT","template_id":"«draft»"}`},
 		{target: "/api/v1/campaign/‹textcampaign›/send", body: `{"list_id":["‹list›"]}`},
 	},
+	"POST /api/v1/campaign/{id}/audience": {
+		{target: "/api/v1/campaign/«campaign»/audience", body: `{"all_contacts":true}`}, {target: "/api/v1/campaign/‹campaign›/audience", body: `{"list_id":["«list»"],"segment_ids":["‹segment›"]}`},
+		{target: "/api/v1/campaign/‹campaign›/audience", body: `{"segment_ids":["«segment»"]}`},
+	},
+	"POST /api/v1/campaign/{id}/render": {
+		{target: "/api/v1/campaign/«campaign»/render", body: `{"email":"‹email›"}`}, {target: "/api/v1/campaign/‹campaign›/render", body: `{"profile_id":"«profile»"}`},
+		{target: "/api/v1/campaign/‹campaign›/render", body: `{"email":"«email»"}`}, {target: "/api/v1/campaign/‹campaign›/render", body: `{"email":"‹email›","template_id":"«template»"}`},
+	},
+	"DELETE /api/v1/campaign/{id}/schedule":         {{target: "/api/v1/campaign/«campaign»/schedule"}},
 	"GET /api/v1/campaign/{id}/stats":               {{target: "/api/v1/campaign/«sent»/stats"}},
 	"GET /api/v1/campaign/{id}/recipients/activity": {{target: "/api/v1/campaign/«sent»/recipients/activity?limit=5"}},
 	"POST /api/v1/campaign/{id}/ab-test/start": {
@@ -230,7 +254,7 @@ var ownExamples = map[string][]example{
 	},
 	"POST /console/api/v1/segments/preview": {
 		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byList + `}`}, {target: "/console/api/v1/segments/preview", body: `{"definition":` + bySegment + `}`},
-		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `}`},
+		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `,"segment_id":"«segment»"}`},
 	},
 	"GET /console/api/v1/segments/{id}": {{target: "/console/api/v1/segments/«segment»"}},
 	"PUT /console/api/v1/segments/{id}": {
@@ -292,10 +316,14 @@ var ownExamples = map[string][]example{
 	"DELETE /console/api/v1/lists/{id}/members/{profile}": {
 		{target: "/console/api/v1/lists/«list»/members/«member»"}, {target: "/console/api/v1/lists/‹list›/members/«member»"},
 	},
-	"GET /console/api/v1/templates":         {{target: "/console/api/v1/templates?limit=1&cursor=«cursor:/templates»"}},
-	"POST /console/api/v1/templates":        {{target: "/console/api/v1/templates", body: `{"name":"‹newname›","source":"DRAFT","subject":"S","html":"<p>{{first_name | default: \"you\"}}</p>","text":"t"}`}},
-	"GET /console/api/v1/templates/{id}":    {{target: "/console/api/v1/templates/«template»"}},
-	"PUT /console/api/v1/templates/{id}":    {{target: "/console/api/v1/templates/«template»", body: `{"name":"‹newname›","source":"LIST","subject":"S","html":"<p>x</p>"}`}},
+	"GET /console/api/v1/templates":      {{target: "/console/api/v1/templates?limit=1&cursor=«cursor:/templates»"}},
+	"POST /console/api/v1/templates":     {{target: "/console/api/v1/templates", body: `{"name":"‹newname›","source":"DRAFT","subject":"S","html":"<p>{{first_name | default: \"you\"}}</p>","text":"t"}`}},
+	"GET /console/api/v1/templates/{id}": {{target: "/console/api/v1/templates/«template»"}},
+	"PUT /console/api/v1/templates/{id}": {{target: "/console/api/v1/templates/«template»", body: `{"name":"‹newname›","source":"LIST","subject":"S","html":"<p>x</p>"}`}},
+	"POST /console/api/v1/templates/{id}/render": {
+		{target: "/console/api/v1/templates/«template»/render", body: `{"email":"‹email›","data":{"order":"7"}}`}, {target: "/console/api/v1/templates/‹template›/render", body: `{"profile_id":"«profile»"}`},
+		{target: "/console/api/v1/templates/‹template›/render", body: `{"email":"«email»"}`},
+	},
 	"DELETE /console/api/v1/templates/{id}": {{target: "/console/api/v1/templates/«template»"}},
 	"GET /console/api/v1/sender-domains":    {{target: "/console/api/v1/sender-domains"}},
 	"POST /console/api/v1/sender-domains": {

@@ -26,8 +26,10 @@ type group struct {
 // groupsA are the nouns of Surface A, in the order in which they are documented: its
 // own, and what it shares with the console.
 func (a *API) groupsA() []group {
+	campaigns := a.campaignOperations()
+	campaigns.routes = append(campaigns.routes, a.audienceOperations()...)
 	return append([]group{
-		a.contactOperations(), a.deviceOperations(), a.listOperations(), a.campaignOperations(), a.pushOperations(), a.flowOperations(),
+		a.contactOperations(), a.deviceOperations(), a.listOperations(), campaigns, a.pushOperations(), a.flowOperations(),
 		a.analyticsOperations(), a.keyOperations(),
 	}, a.sharedOperations()...)
 }

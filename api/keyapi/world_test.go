@@ -123,7 +123,7 @@ func (w *world) open(dir string) {
 		FlushInterval: time.Hour, PerMinute: 1 << 20})
 	ok(t, err)
 	w.closers = append(w.closers, w.api.Close)
-	w.operations = slices.Concat(w.api.Operations(), events.Operations(), console.Operations())
+	w.operations = slices.Concat(w.api.Operations(), events.Operations(), console.Operations(), w.api.SessionOperations())
 	w.router = api.NewRouter()
 	events.Register(w.router.ANY)
 	console.Register(w.router)

@@ -33,7 +33,7 @@ func ok(t *testing.T, err error) {
 
 // groups are all nouns of the service.
 func groups() []operation.Group {
-	return append(slices.Concat(new(keyapi.API).Operations(), new(ingest.Handler).Operations(), new(api.API).Operations()), openapi.Operations())
+	return append(slices.Concat(new(keyapi.API).Operations(), new(ingest.Handler).Operations(), new(api.API).Operations(), new(keyapi.API).SessionOperations()), openapi.Operations())
 }
 
 func read(t *testing.T) (doc map[string]any) {

@@ -269,11 +269,22 @@ func answersConsole(op *Operation) shape.Ordered {
 		out = shape.Pairs("200", Response("Success.", op.envelope(), nil))
 	}
 	for i, p := range Problems {
-		if p.when(op) || hasStatus(op.Also, p.Status) {
+		switch {
+		case op.FailData && p.Status == "409":
+			out = append(out, shape.Pair(p.Status, Response(p.About+" It may have what was done until then.", op.failedConsole(), nil, shape.Pair("answer", FailureSample(p.Message)))))
+		case p.when(op) || hasStatus(op.Also, p.Status):
 			out = append(out, sharedConsole[i])
 		}
 	}
 	return out
+}
+
+// failedConsole is the console's answer to what it refuses, with the data of the call.
+func (op *Operation) failedConsole() *shape.Schema {
+	return shape.Named(strings.ToUpper(op.ID[:1])+op.ID[1:]+"Failure", shape.Object(
+		shape.Req("status", failure), shape.Req("message", shape.Text("the account is out of e-mail credits; top up and send again", "The reason.")),
+		shape.Req("data", op.Data.Partial().Plus(shape.Opt("field", shape.Text("list_id", "The field at fault, where it is one."))).Strict().Says("What was done until then; empty where nothing was.")),
+	))
 }
 
 // sharedConsole are the answers to problems.

@@ -53,6 +53,9 @@ func Document(all []Group) ([]byte, error) {
 				if s == SurfaceA && op.Other == nil {
 					collect(op.outcome())
 				}
+				if s == SurfaceConsole && op.FailData {
+					collect(op.failedConsole())
+				}
 				p := &paths[at[path]]
 				p.Value = append(p.Value.(shape.Ordered), shape.Pair(strings.ToLower(op.Method), op.render(g)))
 			}

@@ -209,6 +209,43 @@ func TestL1CampaignSurvivesKills(t *testing.T) {
 	}
 }
 
+// TestL1ScheduledCampaignSurvivesAKill: a campaign that falls due while the process is
+// dead is sent after the next start, once.
+func TestL1ScheduledCampaignSurvivesAKill(t *testing.T) {
+	dir := t.TempDir()
+	relay := newRelay(t)
+	args := []string{"--smtp", relay.addr, "--smtp-tls", "none"}
+	s := serve(t, dir, args...)
+	var list, campaign struct {
+		ID     string `json:"_id"`
+		Status string
+	}
+	ok(t, s.surfaceA("POST", "/lists", map[string]any{"name": "readers"}, &list))
+	ok(t, s.surfaceA("POST", "/lists/"+list.ID+"/contacts", map[string]any{"email": "ann@example.com"}, nil))
+	at := time.Now().Add(2 * time.Second)
+	ok(t, s.surfaceA("POST", "/campaign", map[string]any{
+		"name": "news", "channel": 2, "type": 1, "date": at.Format(time.RFC3339Nano), "subject": "Hello", "body": "<p>Hi</p>", "list_id": []string{list.ID},
+	}, &campaign))
+	s.kill()
+	if campaign.Status != "scheduled" || time.Now().After(at) || relay.received() != 0 {
+		t.Fatalf("%+v, %d messages at the kill", campaign, relay.received())
+	}
+	<-time.After(time.Until(at)) // it falls due while the process is dead
+	s = serve(t, dir, args...)
+	for deadline := time.Now().Add(time.Minute); campaign.Status != "sent"; time.Sleep(50 * time.Millisecond) {
+		if ok(t, s.surfaceA("GET", "/campaign/"+campaign.ID, nil, &campaign)); time.Now().After(deadline) {
+			t.Fatalf("the campaign is %s\n%s", campaign.Status, s.log())
+		}
+	}
+	s.stop()
+	s = serve(t, dir, args...)
+	ok(t, s.surfaceA("GET", "/campaign/"+campaign.ID, nil, &campaign))
+	if campaign.Status != "sent" || relay.received() != 1 {
+		t.Errorf("%+v, %d messages", campaign, relay.received())
+	}
+	s.stop()
+}
+
 var highWater = regexp.MustCompile(`VmHWM:\s*(\d+ kB)`)
 
 // peakMemory is the server's, where the system tells.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"strings"
+	"time"
 )
 
 func campaignPart() part {
@@ -59,6 +60,36 @@ func campaignPart() part {
 			}
 			for _, date := range []any{"soon", "31.01.2026", "2026-13-01", 5, ""} {
 				c.a("POST", "/campaign", campaignOf(obj{"date": date})).names("date ")
+			}
+		}},
+		{"a date in the future sends a campaign with an audience then, and a send by hand before goes out at once", func(c *check) {
+			e, early := c.mail("dated"), c.mail("early")
+			at := time.Now().Add(2 * time.Second)
+			in := campaignOf(obj{"date": at.UTC().Format(time.RFC3339Nano), "list_id": []string{c.list(e)}})
+			id := c.a("POST", "/campaign", in).success().eq("data.status", "scheduled").eq("data.scheduled_at", at.UTC().Format("2006-01-02T15:04:05.000Z")).eq("data.date", in["date"]).str("data._id")
+			in["list_id"] = []string{c.list(early)}
+			hand := c.a("POST", "/campaign", in).success().eq("data.status", "scheduled").str("data._id")
+			c.a("POST", "/campaign/"+hand+"/send", nil).success().eq("data.emails_sent", 1)
+			c.until("the campaign is sent", func() bool {
+				return c.a("GET", "/campaign/"+id, nil).success().str("data.status") == "sent"
+			})
+			if now := time.Now(); now.Before(at) {
+				c.Errorf("it was sent %v before its date", at.Sub(now))
+			}
+			c.a("GET", "/campaign/"+hand, nil).success().eq("data.status", "sent").eq("data.scheduled_at", nil)
+			if n, m := len(c.relay.to(e)), len(c.relay.to(early)); n != 1 || m != 1 {
+				c.Errorf("%d and %d messages came", n, m)
+			}
+		}},
+		{"a date in the past, or without an audience, sends nothing", func(c *check) {
+			e := c.mail("undated")
+			list := []string{c.list(e)}
+			c.a("POST", "/campaign", campaignOf(obj{"date": "2026-01-31T09:00:00Z", "list_id": list})).success().eq("data.status", "draft").eq("data.scheduled_at", nil)
+			c.a("POST", "/campaign", campaignOf(obj{"date": "2090-01-31T09:00:00Z"})).success().eq("data.status", "draft").eq("data.scheduled_at", nil)
+			id := c.a("POST", "/campaign", campaignOf(obj{"date": "2090-01-31T09:00:00Z", "list_id": list})).success().eq("data.status", "scheduled").str("data._id")
+			c.a("DELETE", "/campaign/"+id+"/schedule", nil).success().eq("data.status", "draft").eq("data.date", "2090-01-31T09:00:00Z")
+			if n := len(c.relay.to(e)); n != 0 {
+				c.Errorf("%d messages came", n)
 			}
 		}},
 		{"campaigns are listed as an array", func(c *check) {

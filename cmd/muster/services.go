@@ -236,7 +236,7 @@ func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handle
 
 // operations are those of the document, in its order.
 func operations(keys *keyapi.API, events *ingest.Handler, console *api.API) []operation.Group {
-	return slices.Concat(keys.Operations(), events.Operations(), console.Operations())
+	return slices.Concat(keys.Operations(), events.Operations(), console.Operations(), keys.SessionOperations())
 }
 
 // drain ends what requests wait for, so that they end.

@@ -18,8 +18,13 @@ type Campaign struct {
 	TemplateID *string  `json:"template_id"`
 	ListID     []string `json:"list_id"`
 	SegmentIDs []string `json:"segment_ids"`
-	// Status is draft, sending, testing, sent or stopped.
-	Status    string `json:"status"`
+	// Status is draft, scheduled, sending, testing, sent or stopped.
+	Status string `json:"status"`
+	// ScheduledAt is when it is sent by itself, ScheduleError why the last schedule could
+	// not be carried out.
+	ScheduledAt   *string `json:"scheduled_at"`
+	ScheduleError *string `json:"schedule_error"`
+
 	CreatedAt string `json:"created_at"`
 	UpdatedAt string `json:"updated_at"`
 }
@@ -37,7 +42,8 @@ func NewCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
 	out := Campaign{
 		ID: x.ID, Name: x.Name, Channel: x.Channel, Date: TextOrNull(x.Date), Subject: x.Subject,
 		Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: TextOrNull(x.Link), TemplateID: TextOrNull(x.TemplateID),
-		ListID: Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x.ID),
+		ListID: Texts(x.ListIDs), SegmentIDs: Texts(x.SegmentIDs), Status: CampaignStatus(v, x),
+		ScheduledAt: TimeOrNull(x.ScheduledMs), ScheduleError: TextOrNull(x.ScheduleError),
 		CreatedAt: Time(x.CreatedMs), UpdatedAt: Time(x.UpdatedMs),
 	}
 	if x.Type != 0 {
@@ -46,9 +52,13 @@ func NewCampaign(v *resolver.View, x *resolver.Campaign) Campaign {
 	return out
 }
 
-// CampaignStatus is draft for a campaign that was never sent.
-func CampaignStatus(v *resolver.View, id string) string {
-	if r, ok := v.CampaignRun(id); ok {
+// CampaignStatus is scheduled for a campaign that will be sent by itself, and draft for
+// one that was never sent.
+func CampaignStatus(v *resolver.View, x *resolver.Campaign) string {
+	if x.ScheduledMs != 0 {
+		return "scheduled"
+	}
+	if r, ok := v.CampaignRun(x.ID); ok {
 		return r.Status
 	}
 	return "draft"

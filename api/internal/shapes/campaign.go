@@ -18,7 +18,9 @@ var Campaign = shape.Named("Campaign", shape.Object(
 	shape.Req("template_id", shape.TemplateID("").OrNull()),
 	shape.Req("list_id", shape.List(shape.ListID(""), "")),
 	shape.Req("segment_ids", shape.List(shape.SegmentID(""), "")),
-	shape.Req("status", RunStatus()),
+	shape.Req("status", CampaignStatus()),
+	shape.Req("scheduled_at", shape.Instant("When it is sent by itself, null for not.").OrNull()),
+	shape.Req("schedule_error", shape.Text("sender: example.org is not a verified domain of this account", "Why it was not sent when it was due; null where it was, or was not scheduled.").OrNull()),
 	shape.Req("created_at", shape.Instant("When it was made.")),
 	shape.Req("updated_at", shape.Instant("When it was changed last.")),
 ))
@@ -28,7 +30,12 @@ func CampaignType(about string) *shape.Schema {
 	return shape.Integer(1, "1 is email, 2 SMS, 3 IM, 4 push. "+about).With("enum", []any{1, 2, 3, 4})
 }
 
-// RunStatus is how far a campaign is.
+// CampaignStatus is how far a campaign is.
+func CampaignStatus() *shape.Schema {
+	return shape.Word("draft before it is sent; scheduled when it will be sent by itself; sending, testing (an A/B test), sent or stopped.", "draft", "scheduled", "sending", "testing", "sent", "stopped")
+}
+
+// RunStatus is how far a send of a campaign is.
 func RunStatus() *shape.Schema {
 	return shape.Word("draft before it is sent; sending, testing (an A/B test), sent or stopped.", "draft", "sending", "testing", "sent", "stopped")
 }

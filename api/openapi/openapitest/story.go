@@ -7,7 +7,7 @@ import "slices"
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), keys(), companies(), endings(), operations())
+		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
@@ -168,6 +168,7 @@ func segments() []Step {
 		{Request: "GET " + c + "/segments?limit=1&cursor=$next"},
 		{Request: "PUT " + c + "/segments/$buyers", Body: `{"name":"All buyers","definition":{"match":"all","conditions":[{"kind":"activity","event":"item_purchased"}]}}`},
 		{Request: "GET " + c + "/segments/$buyers", Until: `"status":"live"`},
+		{Request: "POST " + c + "/segments/preview", Body: `{"definition":` + whole + `,"segment_id":"$buyers"}`},
 		{Request: "GET " + c + "/segments/$whole/members?limit=1", Keep: "next=data.next"},
 		{Request: "GET " + c + "/segments/$whole/members?limit=1&cursor=$next"},
 		{Request: "GET " + c + "/segments/$whole/explain?profile_id=$ann"},
@@ -250,6 +251,19 @@ func campaigns() []Step {
 		{Request: "GET " + c + "/campaigns"},
 		{Request: "GET " + c + "/campaigns/$campaign"},
 		{Request: "GET " + c + "/credits"},
+		{Request: "POST " + a + "/campaign", Body: `{"name":"Later","channel":1,"date":"2090-01-31T09:00:00Z","list_id":["$list"]}`, Keep: "later=data._id"},
+		{Request: "DELETE " + a + "/campaign/$later/schedule"},
+		{Request: "POST " + a + "/campaign/$later/audience"},
+		{Request: "POST " + a + "/campaign/$later/audience", Body: `{"list_id":["$list"],"segment_ids":["$buyers"]}`},
+		{Request: "POST " + a + "/campaign/$later/audience", Body: `{"all_contacts":true}`},
+		{Request: "POST " + a + "/campaign/$later/audience", Body: `{"list_id":["lst_none"]}`, Fails: true},
+		{Request: "POST " + a + "/campaign/$later/render", Body: `{"profile_id":"$ann","template_id":"$template"}`},
+		{Request: "POST " + a + "/campaign/$later/render", Body: `{"email":"ann@example.com"}`},
+		{Request: "POST " + a + "/campaign/$later/render", Body: `{"email":"nobody@example.com"}`, Fails: true},
+		{Request: "POST " + a + "/templates/$template/render", Body: `{"profile_id":"$ann","data":{"order":"7"}}`},
+		{Request: "POST " + a + "/templates/$template/render", Body: `{"email":"ann@example.com"}`},
+		{Request: "POST " + a + "/templates/$template/render", Body: `{}`, Fails: true},
+		{Request: "DELETE " + a + "/campaign/cmp_none/schedule", Fails: true},
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Draft","channel":1}`, Keep: "draft=data._id"},
 		{Request: "DELETE " + a + "/campaign/$draft"},
 	}

@@ -184,6 +184,28 @@ func (w *walker) step(s *Step) {
 	if o.Surface == "console" && strings.HasSuffix(o.Needs, ":read") && !s.Fails {
 		w.byKey(o, u, body)
 	}
+	if o.Surface == "A" && o.Method == "GET" {
+		w.bySession(o, u, s.Fails)
+	}
+}
+
+// bySession makes a call of keys that reads with a session, where people share it.
+func (w *walker) bySession(o *operationtest.Described, u *url.URL, fails bool) {
+	w.t.Helper()
+	target := c + api.PathOfPeople(strings.TrimPrefix(u.EscapedPath(), a))
+	shared := w.doc.Find(o.Method, target)
+	if id := o.Node["operationId"].(string); shared == nil || shared.Node["operationId"] != "console"+strings.ToUpper(id[:1])+id[1:] {
+		return
+	}
+	if u.RawQuery != "" {
+		target += "?" + u.RawQuery
+	}
+	status, contentType, answer := w.send(o.Method, target, "", w.headers(shared, ""))
+	if operationtest.Succeeds(status, contentType, answer) == fails {
+		w.t.Errorf("%s %s by session: %d %.500s", o.Method, target, status, answer)
+		return
+	}
+	w.judge(shared, u, "", "", status, contentType, answer)
 }
 
 // byKey makes a call of the console that reads with a key, where keys share it.

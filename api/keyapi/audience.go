@@ -1,0 +1,183 @@
+package keyapi
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/resolver"
+)
+
+// audienceOperations are what can be asked of a campaign before it is sent.
+func (a *API) audienceOperations() []route {
+	return []route{
+		{a.campaignAudience, operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count who would get a campaign",
+			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, or `already sent`.",
+			Body:  shape.Object(sendFieldsShape()[:3]...), Optional: true, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
+		{a.renderCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
+			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`: the recipient's own is made when it is sent.",
+			Body: shape.Object(
+				shape.Opt("profile_id", shape.ProfileID("The person. Give this or `email`.")),
+				shape.Opt("email", shape.Text("ann@example.com", "An e-mail of the person.").Bytes(1, 512)),
+				shape.Opt("template_id", shape.TemplateID("The template to render; left out, what the campaign sends by itself.")),
+			), Data: renderedCampaignShape, Fails: []string{"profile_id Field required: name the person by profile_id or email", "There is no campaign with this id"}}},
+	}
+}
+
+var campaignAudienceShape = shape.Named("CampaignAudience", shape.Object(
+	shape.Req("count", shape.Count(1204, "People in the audience, each once.")),
+	shape.Req("reachable", shape.Count(1187, "Those who would be sent it.")),
+	shape.Req("skipped", shape.MapOf(shape.Count(17, ""), "Those who would be passed over, by reason.").Like(shape.Pairs("unsubscribed", 17))),
+	shape.Req("as_of", shape.Instant("When the audience was looked up.")),
+))
+
+var renderedCampaignShape = shape.Named("RenderedCampaign", shape.Object(
+	shape.Req("profile_id", shape.ProfileID("")),
+	shape.Req("channel", channelShape("On which the campaign is sent.")),
+	shape.Req("sender", shape.Text("news@mail.example.com", "")),
+	shape.Req("sender_name", shape.Text("Example", "")),
+	shape.Req("reply_to", shape.Text("help@example.com", "")),
+	shape.Req("subject", shape.Text("Our January sale", "")),
+	shape.Req("html", shape.Text("<p>Hello Ann</p>", "Of an e-mail; else empty.")),
+	shape.Req("text", shape.Text("Hello Ann", "Of other channels, and of templates that have one; else empty.")),
+	shape.Req("link", shape.Text("https://example.com/sale", "What a push message opens; else empty.")),
+	shape.Req("skipped", shape.Text("unsubscribed", "Why the person would be passed over; null where they would not.").OrNull()),
+))
+
+const (
+	audienceTimeout = time.Minute
+	// audiencePiece is how many people are judged in one read of the state, which
+	// changes wait for.
+	audiencePiece = 500
+)
+
+type campaignAudience struct {
+	Count     uint64            `json:"count"`
+	Reachable uint64            `json:"reachable"`
+	Skipped   map[string]uint64 `json:"skipped"`
+	AsOf      string            `json:"as_of"`
+}
+
+// campaignAudience answers POST /campaign/{id}/audience. People who change while they
+// are counted are judged as they are when their turn comes.
+func (a *API) campaignAudience(c *call) (any, error) {
+	var in sendFields
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	x, _, err := c.campaignOf(c.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	start, err := in.start(&x)
+	if err != nil {
+		return nil, err
+	}
+	out := campaignAudience{Skipped: map[string]uint64{}}
+	var people, sent *roaring.Bitmap
+	err = c.read(func(v *resolver.View) (err error) {
+		out.AsOf = record.Time(max(c.now.UnixMilli(), v.LogTimeMs()))
+		people, sent, err = v.CampaignAudience(&start)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	out.Count = people.GetCardinality()
+	if n := sent.GetCardinality(); n > 0 {
+		out.Skipped[resolver.AlreadySent] = n
+	}
+	people.AndNot(sent)
+	rest := people.ManyIterator()
+	piece := make([]uint32, audiencePiece)
+	for n := rest.NextMany(piece); n > 0; n = rest.NextMany(piece) {
+		if err := c.ctx.Err(); err != nil {
+			return nil, err
+		}
+		err := c.read(func(v *resolver.View) error {
+			for _, o := range piece[:n] {
+				reason, err := v.PassedOver(&x, o)
+				switch {
+				case err != nil:
+					return err
+				case reason == "":
+					out.Reachable++
+				default:
+					out.Skipped[reason]++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+type renderedCampaign struct {
+	ProfileID string `json:"profile_id"`
+	Channel   string `json:"channel"`
+	Sender    string `json:"sender"`
+	ReplyTo   string `json:"reply_to"`
+	messaging.Rendered
+	Skipped *string `json:"skipped"`
+}
+
+// renderCampaign answers POST /campaign/{id}/render.
+func (a *API) renderCampaign(c *call) (any, error) {
+	var in struct {
+		ProfileID  string `json:"profile_id"`
+		Email      string `json:"email"`
+		TemplateID string `json:"template_id"`
+	}
+	if err := c.decode(&in); err != nil {
+		return nil, err
+	}
+	if (in.ProfileID == "") == (in.Email == "") {
+		return nil, Fail("profile_id Field required: name the person by profile_id or email")
+	}
+	x, _, err := c.campaignOf(c.param("id"))
+	if err != nil {
+		return nil, err
+	}
+	var content resolver.CampaignContent
+	if in.TemplateID != "" {
+		if content, err = c.content(&x, "", in.TemplateID); err != nil {
+			return nil, err
+		}
+	}
+	out := renderedCampaign{Channel: x.Medium()}
+	err = c.read(func(v *resolver.View) error {
+		o, ok := v.ResolveText(in.ProfileID)
+		field := "profile_id"
+		if in.Email != "" {
+			o, ok = v.Find(resolver.IdentityEmail, in.Email)
+			field = "email"
+		}
+		if !ok {
+			return failWith(codeNotFound, "%s: there is no such person", field)
+		}
+		p, err := v.Profile(o)
+		if err == nil && in.TemplateID == "" {
+			content, err = messaging.OwnContent(v, &x)
+		}
+		if err != nil {
+			return err
+		}
+		reason, err := v.PassedOver(&x, o)
+		if err != nil {
+			return err
+		}
+		out.ProfileID, out.Skipped = p.ID.String(), record.TextOrNull(reason)
+		out.Rendered, err = messaging.RenderCampaign(&x, content, p, v.CompanyState().Name)
+		return contentFault(err)
+	})
+	out.Sender, out.ReplyTo = cmp.Or(content.Sender, x.Sender), content.ReplyTo
+	return out, err
+}

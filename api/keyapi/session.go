@@ -1,0 +1,137 @@
+package keyapi
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/resolver"
+)
+
+// onlyOfKeys are the calls that signed-in people do not have, with the reason.
+var onlyOfKeys = map[string]string{
+	"GET /key": "It describes the key that the request is made with; GET /session describes a session.",
+}
+
+// SessionGroups lists the calls that signed-in people have because keys have them: all
+// of Surfaces A and C, but for those of which the console has one of its own and those
+// of [onlyOfKeys]. The calls of a zero API are the same, but must not be run.
+func (a *API) SessionGroups() (out []api.KeyGroup) {
+	own := map[string]bool{}
+	for _, g := range new(api.API).Operations() {
+		for i := range g.Operations {
+			if op := &g.Operations[i]; g.Surface == operation.SurfaceConsole {
+				own[api.CallOfKeys(op.Method, op.Path)] = true
+			}
+		}
+	}
+	for _, g := range append(a.groupsA(), a.groupsC()...) {
+		s := api.KeyGroup{Group: g.Group}
+		s.Surface, s.Tag = operation.SurfaceConsole, "Console: "+strings.ToLower(g.Title)
+		for i := range g.routes {
+			r := &g.routes[i]
+			name := r.Method + " " + r.Path
+			if g.Surface == operation.SurfaceA && own[name] || onlyOfKeys[name] != "" {
+				continue
+			}
+			s.Calls = append(s.Calls, a.bySession(r))
+		}
+		if len(s.Calls) > 0 {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// SessionOperations lists the operations of [API.SessionGroups].
+func (a *API) SessionOperations() (out []operation.Group) {
+	for _, g := range a.SessionGroups() {
+		for i := range g.Calls {
+			g.Operations = append(g.Operations, g.Calls[i].Operation)
+		}
+		out = append(out, g.Group)
+	}
+	return out
+}
+
+// bySession is a call of keys as signed-in people have it.
+func (a *API) bySession(r *route) api.KeyCall {
+	k := api.KeyCall{Operation: r.Operation}
+	k.Path = api.PathOfPeople(r.Path)
+	name := strings.TrimPrefix(r.ID, "v1")
+	k.ID = "console" + strings.ToUpper(name[:1]) + name[1:]
+	k.Also = append(k.Also, 404) // what the body or the query names may not be there
+	op := k.Operation
+	k.Answer = func(who *api.Caller) (api.Shared, error) {
+		data, err := r.handle(&call{RequestCtx: who.RequestCtx, api: a, ctx: who.Context, key: resolver.KeyAccess{Account: who.Account},
+			params: who.Params, now: a.opts.Now(), op: &op, payload: who.Payload})
+		switch {
+		case err != nil:
+			return api.Shared{}, toConsole(err)
+		case data == streamed:
+			return api.Shared{Streamed: true}, nil
+		}
+		out := toReply(data)
+		return api.Shared{Data: out.data, Message: out.message, Next: out.next}, nil
+	}
+	return k
+}
+
+// toConsole is an error of a call of keys as the console answers it: with the status of
+// HTTP that Surface C has for it, and the field apart. Errors that the console knows
+// stay as they are.
+func toConsole(err error) error {
+	var f *failure
+	var event *ingest.EventError
+	if !errors.As(err, &f) {
+		if !errors.As(err, &event) && !errors.Is(err, messaging.ErrGoesOn) {
+			return err
+		}
+		f, _ = classify(err)
+	}
+	return &api.Refusal{Status: f.code.status, Field: fieldOf(f.message), Message: f.message, RetryAfter: time.Duration(f.retryAfter) * time.Second, Data: f.data}
+}
+
+// fieldOf is the field that a message of Surface A begins with, "" where it begins with
+// none.
+func fieldOf(message string) string {
+	for _, behind := range []string{" Input ", " Field required", ": "} {
+		if name, _, ok := strings.Cut(message, behind); ok && isFieldName(name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// isFieldName reports whether a text can be the path of a field, such as
+// variants[1].subject.
+func isFieldName(s string) bool {
+	for _, c := range s {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("_.[]", c) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// checkSession refuses calls that the console has already.
+func (a *API) checkSession() error {
+	seen := map[string]bool{}
+	for _, list := range [][]operation.Group{new(api.API).Operations(), a.SessionOperations()} {
+		for _, g := range list {
+			for i := range g.Operations {
+				name := g.Operations[i].Method + " " + g.Surface.Prefix + g.Operations[i].Path
+				if seen[name] {
+					return fmt.Errorf("keyapi: the console has %s twice", name)
+				}
+				seen[name] = true
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,63 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/musterhq/muster/messaging"
+	"github.com/musterhq/muster/resolver"
+)
+
+// renderTemplate answers POST /templates/{id}/render.
+func (a *API) renderTemplate(c *call) (any, error) {
+	var in struct {
+		ProfileID string          `json:"profile_id"`
+		Email     string          `json:"email"`
+		Data      json.RawMessage `json:"data"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	switch {
+	case (in.ProfileID == "") == (in.Email == ""):
+		return nil, badField("profile_id", "name the person by profile_id or email")
+	case len(in.Data) > 0 && in.Data[0] != '{' && string(in.Data) != "null":
+		return nil, badField("data", "data must be an object")
+	}
+	var out struct {
+		ProfileID string `json:"profile_id"`
+		Subject   string `json:"subject"`
+		HTML      string `json:"html"`
+		Text      string `json:"text"`
+	}
+	err := a.read(c, func(v *resolver.View) error {
+		t, ok, err := v.WholeTemplate(c.id())
+		switch {
+		case err != nil:
+			return err
+		case !ok:
+			return missing("there is no template with this id")
+		}
+		o, found := v.ResolveText(in.ProfileID)
+		field := "profile_id"
+		if in.Email != "" {
+			o, found = v.Find(resolver.IdentityEmail, in.Email)
+			field = "email"
+		}
+		if !found {
+			return &problem{status: 404, field: field, message: field + ": there is no such person"}
+		}
+		p, err := v.Profile(o)
+		if err != nil {
+			return err
+		}
+		r, err := messaging.Render(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}, p, v.CompanyState().Name, in.Data)
+		var fault *messaging.ContentError
+		if errors.As(err, &fault) {
+			return badField(fault.Field, "%s", fault)
+		}
+		out.ProfileID, out.Subject, out.HTML, out.Text = p.ID.String(), r.Subject, r.HTML, r.Text
+		return err
+	})
+	return out, err
+}

@@ -1,0 +1,68 @@
+package messaging
+
+import (
+	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/messaging/merge"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Rendered are the texts of a message to one person, its links as their author wrote
+// them: nothing of it is counted when they are followed.
+type Rendered struct {
+	Subject    string `json:"subject"`
+	SenderName string `json:"sender_name"`
+	HTML       string `json:"html"`
+	Text       string `json:"text"`
+	Link       string `json:"link"` // of a push message
+}
+
+// The links of a recipient that are made when a message is sent, in what is rendered
+// without sending it.
+const (
+	sampleUnsubscribe = "#unsubscribe"
+	sampleConfirm     = "#confirm"
+)
+
+// Render fills in the merge tags of a content for a profile. data, a JSON object, has
+// values of the caller, which come before the profile's as in a single e-mail. A fault is a
+// [*ContentError].
+func Render(content resolver.CampaignContent, p *resolver.Profile, company string, data []byte) (out Rendered, err error) {
+	c, err := compile(content)
+	if err != nil {
+		return out, err
+	}
+	profile := ProfileValues(p)
+	values := func(path []string) (string, bool) {
+		if len(path) == 1 {
+			switch path[0] {
+			case TagUnsubscribe:
+				return sampleUnsubscribe, true
+			case resolver.TagConfirm:
+				return sampleConfirm, true
+			case tagCompany:
+				return company, company != ""
+			}
+		}
+		if value, ok := jsontext.Scalar(data, path); ok {
+			return value, true
+		}
+		return profile(path)
+	}
+	for _, f := range []struct {
+		t   *merge.Template
+		dst *string
+	}{{c.subject, &out.Subject}, {c.name, &out.SenderName}, {c.html, &out.HTML}, {c.text, &out.Text}, {c.link, &out.Link}} {
+		if *f.dst, err = f.t.Render(values); err != nil {
+			return out, err
+		}
+	}
+	return out, nil
+}
+
+// RenderCampaign is [Render] of what a campaign sends on its channel.
+func RenderCampaign(x *resolver.Campaign, content resolver.CampaignContent, p *resolver.Profile, company string) (Rendered, error) {
+	if x.Medium() != mediumEmail {
+		content = asText(content)
+	}
+	return Render(content, p, company, nil)
+}
