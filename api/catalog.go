@@ -10,14 +10,26 @@ import (
 )
 
 func (a *API) eventOperations() group {
-	eventType := shape.Named("EventType", shape.Object(
-		shape.Req("name", shape.Text("Item purchased", "Name for people; the key, where none was given.")),
-		shape.Req("key", shape.Text("item_purchased", "The `event_type` of events.")),
-		shape.Req("first_seen", shape.Instant("Time of the earliest event; null before the first.").OrNull()),
-		shape.Req("count", shape.Count(210, "Events recorded.")),
-	))
+	fields := func() []shape.Field {
+		return []shape.Field{
+			shape.Req("name", shape.Text("Item purchased", "Name for people; the key, where none was given.")),
+			shape.Req("key", shape.Text("item_purchased", "The `event_type` of events.")),
+			shape.Req("first_seen", shape.Instant("Time of the earliest event; null before the first.").OrNull()),
+			shape.Req("last_seen", shape.Instant("Time of the latest event; null before the first, and while there was none since a version of the server that did not note it.").OrNull()),
+			shape.Req("count", shape.Count(210, "Events recorded.")),
+			shape.Req("property_count", shape.Count(7, "Properties of its events that are known.")),
+		}
+	}
+	eventType := shape.Named("EventType", shape.Object(fields()...))
+	details := shape.Named("EventTypeDetails", shape.Object(append(fields(),
+		shape.Req("looked_at", shape.Count(210, "Events whose properties were looked at: the first 1,000, then one in 2, 4 and so on up to 64. Shares are of these.")),
+		shape.Req("properties", shape.List(catalogFieldShape, "In order of their paths.")),
+		shape.Req("more", shape.Count(0, "How often something was found that had no room among the properties: there can be 100, of 8 keys and 200 bytes at most, without dots in their keys.")),
+	)...))
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: events", Title: "Events", About: "The catalog of event types, and events as they come."}, []route{
 		{a.listCatalog, operation.Operation{Method: "GET", Path: "/catalog", Permission: "events:read", ID: "listCatalog", Summary: "List event types", About: "Those defined and those seen.", Data: shape.List(eventType, "")}},
+		{a.getEventType, operation.Operation{Method: "GET", Path: "/catalog/{id}", Permission: "events:read", ID: "getEventType", Summary: "Read an event type with its properties",
+			About: "By its key. What is known of the properties is kept with the state: nothing is scanned.", Data: details}},
 		{a.defineEvent, operation.Operation{Method: "POST", Path: "/catalog", Permission: "events:write", ID: "defineEvent", Summary: "Define an event type", About: "The key is the name in snake case: \"Item purchased\" is `item_purchased`.",
 			Body: shape.Object(shape.Req("name", shape.Text("Item purchased", "Name of the event type.").Bytes(1, 200))), Data: eventType}},
 		{a.live, operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Watch events",
@@ -33,7 +45,18 @@ type eventType struct {
 	Key  string `json:"key"`
 	// FirstSeen is the time of the earliest event, null before the first.
 	FirstSeen *string `json:"first_seen"`
-	Count     uint64  `json:"count"`
+	// LastSeen is the time of the latest event, null where it is not known.
+	LastSeen      *string `json:"last_seen"`
+	Count         uint64  `json:"count"`
+	PropertyCount int     `json:"property_count"`
+}
+
+// eventTypeDetails is an event type with its properties.
+type eventTypeDetails struct {
+	eventType
+	LookedAt   uint64         `json:"looked_at"`
+	Properties []catalogField `json:"properties"`
+	More       uint64         `json:"more"`
 }
 
 // newEventType names a type that was only seen by its key.
@@ -46,6 +69,10 @@ func newEventType(t resolver.EventType) eventType {
 		s := record.Time(t.FirstSeenMs)
 		out.FirstSeen = &s
 	}
+	if t.LastSeenMs != 0 {
+		s := record.Time(t.LastSeenMs)
+		out.LastSeen = &s
+	}
 	return out
 }
 
@@ -55,8 +82,28 @@ func (a *API) listCatalog(c *call) (any, error) {
 	out := []eventType{}
 	err := a.read(c, func(v *resolver.View) error {
 		for _, t := range v.Catalog() {
-			out = append(out, newEventType(t))
+			line := newEventType(t)
+			if s := v.Properties(t.Key); s != nil {
+				line.PropertyCount = s.Known()
+			}
+			out = append(out, line)
 		}
+		return nil
+	})
+	return out, err
+}
+
+// getEventType answers GET /catalog/{id}.
+func (a *API) getEventType(c *call) (any, error) {
+	var out eventTypeDetails
+	err := a.read(c, func(v *resolver.View) error {
+		t, ok := v.EventType(c.id())
+		if !ok {
+			return missing("there is no event type with the key %s", c.id())
+		}
+		out.eventType = newEventType(t)
+		out.LookedAt, out.Properties, out.More = newCatalogFields(v.Properties(t.Key))
+		out.PropertyCount = len(out.Properties)
 		return nil
 	})
 	return out, err

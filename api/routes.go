@@ -22,7 +22,7 @@ type group struct {
 func (a *API) groups() []group {
 	return []group{
 		a.sessionOperations(), a.userOperations(), a.companyOperations(), a.apiKeyOperations(),
-		a.segmentOperations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(),
+		a.segmentOperations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(), a.attributeOperations(),
 		a.listOperations(), a.templateOperations(), a.campaignOperations(), a.flowOperations(), a.domainOperations(),
 		a.webhookOperations(), a.credentialOperations(), a.settingsOperations(), a.exportOperations(),
 		{linkOperations(), nil}, // answered by one handler

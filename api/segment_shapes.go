@@ -19,5 +19,5 @@ var segmentRecordShape = shape.Named("Segment", shape.Object(
 ))
 
 func definitionWarningsShape() *shape.Schema {
-	return shape.List(shape.Text("event: there has never been an event of the type bougth; did you mean bought?", ""), "What is probably a mistake in the definition; 20 at most. When a segment is read there are none.")
+	return shape.List(shape.Text("event: there has never been an event of the type bougth; did you mean bought?", ""), "What is probably a mistake in the definition: event types, properties and attributes that there have never been, and comparisons with values of another JSON type than there are; 20 at most. When a segment is read there are none.")
 }

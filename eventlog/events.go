@@ -101,7 +101,8 @@ func appendBytes(dst, b []byte) []byte {
 //	   that a lower-ranked identifier attaches is noted as a conflict; an event with a
 //	   time of its own that is too old is refused, and one that is older than a day
 //	   starts no flow
-const EventRules = 1
+//	2  the account has a catalog of properties and attributes from here on
+const EventRules = 2
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.

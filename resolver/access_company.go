@@ -71,7 +71,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	}
 	e := accountEntity{
 		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
-		APIAccess: first, EmailCredits: credits,
+		APIAccess: first, EmailCredits: credits, HasCatalog: c.ApplyVersion >= applyVersionCatalog,
 	}
 	if err := newAccount(env.Account, 0).install(e); err != nil {
 		out.Refusal = invalid("", "%s", err)

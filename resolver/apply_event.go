@@ -72,8 +72,9 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	if len(ev.IdempotencyKey) > 0 {
 		m.keys.put(p.key, idempotencyValue{m.logTime, winner})
 	}
-	a.count(ev.Type, at)
-	if !ev.Redacted { // history is rid of those
+	typ := a.count(ev.Type, at)
+	if !ev.Redacted { // history and catalog are rid of those
+		m.look(a, typ, winner, at, ev.Properties)
 		appendRow(rows, a.number, offset, index, winner, at, ev)
 	}
 	if stale := ev.HasTime && rules.aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); len(a.flows.byNumber) > 0 {

@@ -124,6 +124,7 @@ func (m *Machine) freeze() *frozen {
 			t.dirty = false
 		}
 		a.dirty = a.dirty[:0]
+		m.storeLooked(a)
 		m.storeSets(a)
 		m.storeRuns(a)
 		m.storeEndpoints(a)

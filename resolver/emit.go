@@ -64,6 +64,7 @@ func (m *Machine) introduce(a *account, r *resolved) {
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
 	m.datesOf(a, r.ordinal, &m.doc, fields)
+	m.lookAtProfile(a, r.ordinal, &m.doc, r.fields)
 }
 
 // introduceMerged tells the segment engine that profiles became one and has it
@@ -97,7 +98,7 @@ func (m *Machine) emitEncoded(c *command, o uint32, x ownEvent, encoded []byte) 
 	ev := eventlog.Event{Type: []byte(x.typ), Properties: encoded}
 	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
 	a.engine.Event(o, at, ev.Type, ev.Properties)
-	a.count(ev.Type, at)
+	m.look(a, a.count(ev.Type, at), o, at, ev.Properties)
 	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev)
 	m.row++
 	m.tell(a, o, &x)
@@ -115,6 +116,7 @@ func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields,
 		a.engine.Profile(o, &m.facts, fields)
 	}
 	m.datesOf(a, o, d, fields)
+	m.lookAtProfile(a, o, d, fields)
 	for _, x := range events {
 		m.emit(c, o, x)
 	}
@@ -158,8 +160,8 @@ func (a *account) resolveText(id string) (o uint32, ok bool) {
 
 func noProfile() *Refusal { return notFound("id", "there is no contact with this id") }
 
-// count notes an event in the catalog.
-func (a *account) count(typ []byte, atMs int64) {
+// count notes an event in the catalog and returns its type.
+func (a *account) count(typ []byte, atMs int64) *EventType {
 	t := a.types[string(typ)]
 	if t == nil {
 		// Not bounded: what is new to the catalog was checked before, and the
@@ -170,8 +172,12 @@ func (a *account) count(typ []byte, atMs int64) {
 	if t.Count == 0 || atMs < t.FirstSeenMs {
 		t.FirstSeenMs = atMs
 	}
+	if a.HasCatalog && (t.LastSeenMs == 0 || atMs > t.LastSeenMs) {
+		t.LastSeenMs = atMs
+	}
 	t.Count++
 	a.touch(t)
+	return t
 }
 
 // page lists members of a set in order, from an ordinal on, limit at most.

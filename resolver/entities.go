@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -67,10 +68,15 @@ type EventType struct {
 	// Name is the name it was defined with; types only seen have none.
 	Name string `json:"name"`
 	// FirstSeenMs is the time of the earliest event; 0 before the first.
-	FirstSeenMs int64  `json:"first_seen_ms"`
-	Count       uint64 `json:"count"`
+	FirstSeenMs int64 `json:"first_seen_ms"`
+	// LastSeenMs is the time of the latest event, 0 where the account has had no
+	// catalog of properties since.
+	LastSeenMs int64  `json:"last_seen_ms,omitempty"`
+	Count      uint64 `json:"count"`
 
-	dirty bool
+	dirty       bool
+	sketch      *catalog.Sketch // nil where there is none, see looked.go
+	sketchDirty bool
 }
 
 // accountEntity is the part of an account that is stored as one entity.
@@ -94,6 +100,9 @@ type accountEntity struct {
 	// not used again: documents and links that are out hold them.
 	NextList     uint32 `json:"next_list,omitempty"`
 	NextCampaign uint32 `json:"next_campaign,omitempty"`
+	// HasCatalog says that the account has a catalog of properties and attributes:
+	// since it was made, or since its first events under rules that know of it.
+	HasCatalog bool `json:"catalog,omitempty"`
 }
 
 // account is the state of one account.
@@ -117,6 +126,7 @@ type account struct {
 	segments  map[string]*Segment
 	types     map[string]*EventType
 	dirty     []*EventType
+	sketches  sketches
 	imports   map[[32]byte]uint64 // file → first row that is missing
 	lists     map[string]*List
 	listIDs   map[uint32]string // by number
@@ -164,6 +174,7 @@ func newAccount(number uint64, index uint32) *account {
 		hashes:   map[[32]byte]*APIKey{},
 		segments: map[string]*Segment{},
 		types:    map[string]*EventType{},
+		sketches: newSketches(),
 		imports:  map[[32]byte]uint64{},
 		lists:    map[string]*List{},
 		listIDs:  map[uint32]string{},

@@ -237,6 +237,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 			}
 		}
 	}
+	a.eraseLooked(all)
 	flowKeys := m.eraseFlows(a, o)
 	conflicts := slices.Clone(d.conflicts)
 	a.engine.Touch(o)

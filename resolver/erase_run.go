@@ -191,6 +191,13 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 			}
 		}
 	}
+	for account := range byAccount {
+		// What sketches had of them may be in older versions alone.
+		from, to := entityKey(account, entitySketch, ""), entityKey(account, entitySketch+1, "")
+		if err := db.Compact(ctx, []byte(from), []byte(to), false); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("compact what the catalog had of erased profiles: %w", err)
+		}
+	}
 	for account, ordinals := range byAccount {
 		if len(ordinals) == 0 {
 			continue // nobody was erased

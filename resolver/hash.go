@@ -56,6 +56,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	hashMap(put, a.keys)
 	hashMap(put, a.segments)
 	hashMap(put, a.types)
+	a.hashLooked(put)
 	imports := make(map[string]uint64, len(a.imports))
 	for k, v := range a.imports {
 		imports[hex.EncodeToString(k[:])] = v

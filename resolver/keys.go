@@ -46,6 +46,7 @@ const (
 	entityFlow        = 'f'
 	entityFlowCounts  = 'h'
 	entityWaiting     = 'j' // who is to be enrolled in flows, by number
+	entitySketch      = 'n' // of the properties of an event type, or of profiles' attributes
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

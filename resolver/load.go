@@ -95,6 +95,9 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 	}
 	for _, a := range m.byIndex {
 		slices.Sort(a.oneOffs)
+		if err := a.hangLooked(); err != nil {
+			return nil, err
+		}
 		if err := a.checkSets(); err != nil {
 			return nil, err
 		}
@@ -171,6 +174,8 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		t := new(EventType)
 		err = json.Unmarshal(value, t)
 		a.types[strings.Clone(name)] = t
+	case entitySketch:
+		return a.loadLooked(name, value)
 	case entityImport:
 		var file [32]byte
 		if len(name) != len(file) || len(value) != 8 {

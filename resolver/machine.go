@@ -8,12 +8,17 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/segment"
 )
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 8
+const ApplyVersion = 9
+
+// applyVersionCatalog is the first version by which accounts have a catalog of properties
+// and attributes from the beginning.
+const applyVersionCatalog = 9
 
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
@@ -94,6 +99,7 @@ type Machine struct {
 	doc     document
 	other   document
 	merger  jsonMerger
+	looker  catalog.Looker
 	normal  []byte
 	losers  []loser
 	indexed [2]indexKeys // of a profile, before and after a change
@@ -263,6 +269,9 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 		return err
 	}
 	rules := eventRules{version: r.Rules(), live: env.Kind == eventlog.KindEvents}
+	if rules.version >= rulesCatalog {
+		m.beginCatalog(a)
+	}
 	for i := uint32(0); ; {
 		n := m.prepare(a, &r)
 		for w := range m.window[:n] {

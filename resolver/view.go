@@ -135,6 +135,14 @@ func (v *View) Catalog() []EventType {
 	return out
 }
 
+// EventType finds a type of the catalog by its key.
+func (v *View) EventType(key string) (EventType, bool) {
+	if t := v.a.types[key]; t != nil {
+		return *t, true
+	}
+	return EventType{}, false
+}
+
 // ImportedRows is how many rows of a file are stored.
 func (v *View) ImportedRows(file [32]byte) uint64 { return v.a.imports[file] }
 

@@ -30,6 +30,7 @@ func (x *example) probes() bool {
 
 // noIDs is why paths of an endpoint have parts in braces that are no ids.
 var noIDs = map[string]string{
+	"GET /console/api/v1/catalog/{id}": "a name that each company gives itself", "GET /api/v1/catalog/{id}": "a name that each company gives itself",
 	"PUT /console/api/v1/push-credentials/{id}": "a kind", "DELETE /console/api/v1/push-credentials/{id}": "a kind",
 	"PUT /console/api/v1/message-providers/{id}": "a kind", "DELETE /console/api/v1/message-providers/{id}": "a kind",
 	"PUT /console/api/v1/inbound-providers/{id}": "a kind", "DELETE /console/api/v1/inbound-providers/{id}": "a kind",
@@ -301,6 +302,8 @@ var ownExamples = map[string][]example{
 	"GET /console/api/v1/erasures":             {{target: "/console/api/v1/erasures?limit=1&cursor=«cursor:/erasures»", control: "a place in an order"}},
 	"DELETE /console/api/v1/erasures/{id}":     {{target: "/console/api/v1/erasures/«erasure»"}, {target: "/console/api/v1/erasures/«erased»"}},
 	"GET /console/api/v1/catalog":              {{target: "/console/api/v1/catalog"}},
+	"GET /console/api/v1/catalog/{id}":         {{target: "/console/api/v1/catalog/item_viewed"}, {target: "/console/api/v1/catalog/bought"}},
+	"GET /console/api/v1/attributes":           {{target: "/console/api/v1/attributes"}},
 	"POST /console/api/v1/catalog":             {{target: "/console/api/v1/catalog", body: `{"name":"‹newevent›"}`}},
 	"GET /console/api/v1/events/live":          {{target: "/console/api/v1/events/live"}},
 	"GET /console/api/v1/export/profiles":      {{target: "/console/api/v1/export/profiles"}},

@@ -7,6 +7,8 @@ func pathParameter(behind, part string) *shape.Schema {
 	switch behind {
 	case "contacts", "profiles", "members", "enrolments":
 		return shape.ProfileID("Id of the person. That of a profile that was merged leads to the one it was merged into.")
+	case "catalog":
+		return shape.Text("item_purchased", "Key of the event type.")
 	case "devices":
 		return shape.DeviceID("Id of the device.")
 	case "lists":

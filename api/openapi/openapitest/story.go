@@ -72,6 +72,9 @@ func events() []Step {
 		{Request: "POST " + c + "/catalog", Body: `{"name":"Item returned"}`},
 		{Request: "POST " + c + "/catalog", Body: `{"name":""}`, Fails: true},
 		{Request: "GET " + c + "/catalog"},
+		{Request: "GET " + c + "/catalog/item_purchased"},
+		{Request: "GET " + c + "/catalog/item_bought", Fails: true},
+		{Request: "GET " + c + "/attributes"},
 		{Request: "GET " + c + "/events/live"},
 	}
 }
