@@ -42,6 +42,7 @@ const (
 	entityOutbox      = 'o' // item of the outbox by number; without a name the newest number
 	entityEndpoint    = 'w' // of webhooks; without a name what their day began with
 	entityDead        = 'p' // dead letter: endpoint and number
+	entityDelivery    = 'n' // line of the log of deliveries: endpoint and number of the item
 	entityFlow        = 'f'
 	entityFlowCounts  = 'h'
 	entityWaiting     = 'j' // who is to be enrolled in flows, by number

@@ -225,6 +225,8 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		return a.loadEndpoint(name, value)
 	case entityDead:
 		return a.loadDead(name)
+	case entityDelivery:
+		return a.loadDelivery(name, value)
 	case entityFlow:
 		f := new(Flow)
 		if err = json.Unmarshal(value, f); err == nil {

@@ -19,6 +19,8 @@ const (
 	Outbox      // captured messages
 	ByOrdinal   // lists in order of ordinals
 	Enrolments  // of a flow
+	Deliveries  // of a webhook
+	Audit       // the audit log
 	End         // one more than the last
 )
 
