@@ -34,6 +34,7 @@ func (a *API) templateOperations() group {
 		{a.getTemplate, operation.Operation{Method: "GET", Path: "/templates/{id}", Permission: "templates:read", ID: "getTemplate", Summary: "Read a template", Data: template}},
 		{a.saveTemplate, operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Body: body(), Data: template}},
 		{a.deleteTemplate, operation.Operation{Method: "DELETE", Path: "/templates/{id}", Permission: "templates:write", ID: "deleteTemplate", Summary: "Delete a template", About: "Refused while a campaign that was not sent uses it."}},
+		a.usedInRoute("/templates", "templates:read", "templateUsedIn", "a template", keepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
 	}}
 }
 
@@ -74,7 +75,7 @@ func (a *API) getTemplate(c *call) (any, error) {
 			return err
 		}
 		if !ok {
-			return missing("there is no template with this id")
+			return errNoTemplate
 		}
 		out = wholeTemplate(&t)
 		return nil
