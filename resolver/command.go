@@ -225,7 +225,16 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	}
 	m.rec.name, m.rec.args = name, args
 	m.reporting = name == CommandOutboxDone || name == CommandCampaignResult
-	return fn(m, &m.rec)
+	change := m.beginChange(a, name, args)
+	if change == nil {
+		return fn(m, &m.rec)
+	}
+	before := a.segmentDefinition(change.ID)
+	err := fn(m, &m.rec)
+	if err == nil && out.Refusal == nil {
+		m.noteChange(a, change, before, out.Reply)
+	}
+	return err
 }
 
 // newID makes an entity's id from the record that creates it.

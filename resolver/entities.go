@@ -144,6 +144,8 @@ type account struct {
 	daily          daily
 
 	flows flowSet
+
+	changes changeLog
 }
 
 func newAccount(number uint64, index uint32) *account {

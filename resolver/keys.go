@@ -46,6 +46,7 @@ const (
 	entityFlow        = 'f'
 	entityFlowCounts  = 'h'
 	entityWaiting     = 'j' // who is to be enrolled in flows, by number
+	entityChange      = '|' // entry of the audit log, by number
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

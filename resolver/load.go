@@ -241,6 +241,8 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		err = json.Unmarshal(value, &f.counts)
 	case entityWaiting:
 		return a.loadWaiting(name)
+	case entityChange:
+		return a.loadChange(value)
 	case entityReservation:
 		if len(name) != len(hash128{}) || len(value) != 0 && len(value) != len(ReservationID{}) {
 			return fmt.Errorf("reservation of the wrong length")
