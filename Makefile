@@ -13,8 +13,8 @@ build:
 # All tests, with the race detector where goroutines meet. S1 compares engine,
 # naive evaluator and DuckDB 20,000 times here; a bare go test a tenth of that.
 test: lint
-	MUSTER_S1_CASES=20000 $(GO) test -timeout 20m ./...
-	$(GO) test -timeout 10m -race -short ./eventlog/... ./resolver ./segment/engine ./ingest ./api
+	MUSTER_S1_CASES=20000 $(GO) test -timeout 30m ./...
+	$(GO) test -timeout 30m -race -short ./eventlog/... ./resolver ./segment/engine ./ingest ./api
 
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi

@@ -25,6 +25,9 @@ type call struct {
 	*fasthttp.RequestCtx
 	// ctx ends with the call's time.
 	ctx context.Context
+	// here and leave are those of untilGone, nil before it is asked for.
+	here  context.Context
+	leave context.CancelCauseFunc
 	// account, user and tokenHash are set unless the call is public.
 	account   uint64
 	user      resolver.User
@@ -87,7 +90,7 @@ func (a *API) run(rc *fasthttp.RequestCtx, r *route) (data any, err error) {
 	if err := a.check(c); err != nil {
 		return nil, err
 	}
-	return r.handle(c)
+	return c.answer(r.handle)
 }
 
 // may refuses who has not got what a call needs.

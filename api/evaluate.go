@@ -19,7 +19,8 @@ import (
 // the engine knows, the profiles, the definitions and the cut belong together.
 type question struct {
 	api     *API
-	ctx     context.Context
+	within  context.Context // of the caller
+	ctx     context.Context // of the turn, within that
 	account uint64
 	cut     query.Cut
 	atMs    int64
@@ -51,9 +52,10 @@ func (s *slots) beginQuestion(ctx context.Context, timeout time.Duration) (_ con
 	}, nil
 }
 
-// beginQuestion waits for its turn to ask history.
-func (a *API) beginQuestion() (ctx context.Context, done func(), err error) {
-	return a.evaluations.beginQuestion(context.Background(), a.opts.EvaluationTimeout)
+// beginQuestion waits for its turn to ask history for a call. The context ends when the
+// caller is gone, too.
+func (a *API) beginQuestion(c *call) (ctx context.Context, done func(), err error) {
+	return a.evaluations.beginQuestion(c.untilGone(), a.opts.EvaluationTimeout)
 }
 
 // alsoRead is what else is read from the state that a question takes.
@@ -62,13 +64,13 @@ type alsoRead func(*question, *resolver.View) error
 // ask takes one state of the call's account, to ask history about it. also runs
 // on the same state. close must follow.
 func (a *API) ask(c *call, also alsoRead) (*question, error) {
-	return a.askWithin(context.Background(), c, also)
+	return a.askWithin(c.untilGone(), c, also)
 }
 
 // askWithin is ask that also ends with ctx.
 func (a *API) askWithin(ctx context.Context, c *call, also alsoRead) (*question, error) {
-	q := &question{api: a, account: c.account, finish: func() {}}
-	if err := q.toHistory(ctx); err != nil {
+	q := &question{api: a, within: ctx, account: c.account, finish: func() {}}
+	if err := q.toHistory(); err != nil {
 		return nil, err
 	}
 	if err := q.take(also); err != nil {
@@ -81,15 +83,15 @@ func (a *API) askWithin(ctx context.Context, c *call, also alsoRead) (*question,
 // askEngine is ask for what the engine may well know: while it does, nobody
 // waits for those who ask history.
 func (a *API) askEngine(c *call, also alsoRead) (*question, error) {
-	q := &question{api: a, account: c.account}
+	q := &question{api: a, within: c.untilGone(), account: c.account}
 	var err error
-	if q.ctx, q.finish, err = a.combinations.beginQuestion(context.Background(), a.opts.EvaluationTimeout); err != nil {
+	if q.ctx, q.finish, err = a.combinations.beginQuestion(q.within, a.opts.EvaluationTimeout); err != nil {
 		return nil, err
 	}
 	q.slots = a.combinations
 	err = q.take(also)
 	if err == nil && q.lacks {
-		if err = q.toHistory(context.Background()); err == nil {
+		if err = q.toHistory(); err == nil {
 			err = q.take(also)
 		}
 	}
@@ -102,14 +104,14 @@ func (a *API) askEngine(c *call, also alsoRead) (*question, error) {
 
 // toHistory waits for the question's turn to ask history, unless it has it. What
 // was gathered is let go: a new state must be taken.
-func (q *question) toHistory(ctx context.Context) error {
+func (q *question) toHistory() error {
 	if q.mayAsk() {
 		return nil
 	}
 	q.drop()
 	q.finish()
 	q.finish, q.slots = func() {}, nil
-	ctx, done, err := q.api.evaluations.beginQuestion(ctx, q.api.opts.EvaluationTimeout)
+	ctx, done, err := q.api.evaluations.beginQuestion(q.within, q.api.opts.EvaluationTimeout)
 	if err != nil {
 		return err
 	}

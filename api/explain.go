@@ -1,6 +1,7 @@
 package api
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -23,9 +24,9 @@ const (
 	explainActivities = 10_000
 )
 
-// explanation is what GET /segments/{id}/explain answers.
+// explanation is what explain and explainDefinition answer.
 type explanation struct {
-	SegmentID string `json:"segment_id"`
+	SegmentID string `json:"segment_id,omitempty"` // of a saved segment
 	// ProfileID is the profile's present id, whichever of its ids was asked for.
 	ProfileID  string         `json:"profile_id"`
 	Member     bool           `json:"member"`
@@ -50,18 +51,46 @@ type explanation struct {
 // and a definition that refers to very much is not nested to the end; the
 // message says so, and holds and member are right all the same.
 func (a *API) explain(c *call) (any, error) {
+	return a.explainTo(c, c.id(), string(c.QueryArgs().Peek("profile_id")), func(_ *question, v *resolver.View) (*segment.Node, error) {
+		s, ok := v.Segment(c.id())
+		if !ok {
+			return nil, errNoSegment
+		}
+		return s.Root, nil
+	})
+}
+
+// explainDefinition answers POST /segments/explain: the same of a definition that is
+// not saved, while it is being edited.
+func (a *API) explainDefinition(c *call) (any, error) {
+	var in struct {
+		Definition json.RawMessage `json:"definition"`
+		ProfileID  string          `json:"profile_id"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	root, err := parseDefinition(in.Definition)
+	if err != nil {
+		return nil, err
+	}
+	return a.explainTo(c, "", in.ProfileID, func(q *question, v *resolver.View) (*segment.Node, error) {
+		return root, q.checkDefinition(v, root)
+	})
+}
+
+// explainTo explains the definition that find finds for the profile of an id.
+func (a *API) explainTo(c *call, segmentID, profileID string, find func(*question, *resolver.View) (*segment.Node, error)) (any, error) {
 	p := &person{}
-	var s resolver.Segment
-	q, err := a.ask(c, func(q *question, v *resolver.View) error {
-		var ok bool
-		if s, ok = v.Segment(c.id()); !ok {
-			return errNoSegment
+	var root *segment.Node
+	q, err := a.ask(c, func(q *question, v *resolver.View) (err error) {
+		if root, err = find(q, v); err != nil {
+			return err
 		}
-		given := string(c.QueryArgs().Peek("profile_id"))
-		if given == "" {
-			return badField("profile_id", "profile_id is missing; name in the query the profile to explain the segment for")
+		if profileID == "" {
+			return badField("profile_id", "profile_id is missing; name the profile to explain the segment for")
 		}
-		ordinal, ok := v.ResolveText(given)
+		ordinal, ok := v.ResolveText(profileID)
 		if !ok {
 			return missing("%s", errNoProfile)
 		}
@@ -71,11 +100,11 @@ func (a *API) explain(c *call) (any, error) {
 		return nil, err
 	}
 	defer q.close()
-	answer, message, err := q.activityAnswers(s.Root, p)
+	answer, message, err := q.activityAnswers(root, p)
 	if err != nil {
 		return nil, err
 	}
-	tree, whole := segment.Explain(s.Root, segment.Explaining{AtMs: q.atMs, Facts: p.facts, Segments: q.lookup, Activity: answer})
+	tree, whole := segment.Explain(root, segment.Explaining{AtMs: q.atMs, Facts: p.facts, Segments: q.lookup, Activity: answer})
 	if !whole {
 		if message != "" {
 			message += "; "
@@ -87,7 +116,7 @@ func (a *API) explain(c *call) (any, error) {
 		names[other.ID] = other.Name
 	}
 	return note{explanation{
-		SegmentID: s.ID, ProfileID: p.Profile.ID.String(), Member: tree.Holds, AsOf: record.Time(q.atMs),
+		SegmentID: segmentID, ProfileID: p.Profile.ID.String(), Member: tree.Holds, AsOf: record.Time(q.atMs),
 		Definition: newExplainedNode(tree, q.atMs, names),
 	}, message}, nil
 }

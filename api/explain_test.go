@@ -134,6 +134,11 @@ func TestExplain(t *testing.T) {
 		}
 		t.Errorf("from byte %d on (message %q):\nhave %s\nwant %s", at, a.Message, got[at:], want[at:])
 	}
+	// The same definition while it is not saved.
+	a = s.want("POST", "/segments/explain", fmt.Sprintf(`{"definition":%s,"profile_id":%q}`, group(conditions), id), nil)
+	if unsaved := strings.Replace(want, fmt.Sprintf(`"segment_id":%q,`, seg.ID), "", 1); string(a.Data) != unsaved {
+		t.Errorf("not saved: %s", a.Data)
+	}
 }
 
 // TestExplainAgreesWithMembers (S1): a profile is explained as a member exactly

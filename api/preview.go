@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"encoding/json"
 	"slices"
 
@@ -18,27 +17,31 @@ const sampleSize = 10
 func (a *API) preview(c *call) (any, error) {
 	var in struct {
 		Definition json.RawMessage `json:"definition"`
+		SegmentID  string          `json:"segment_id"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	if len(in.Definition) == 0 || string(in.Definition) == "null" {
-		return nil, badField("definition", "definition is missing; send a group or a condition")
-	}
-	root, err := segment.Parse(in.Definition, segment.Limits{})
+	root, err := parseDefinition(in.Definition)
 	if err != nil {
-		return nil, badField("definition", "%s", err)
+		return nil, err
 	}
+	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
 	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
 		warnings = definitionWarnings(v, root)
-		if err := segment.CheckRefs("", root, q.lookup); err != nil {
-			return badField("definition", "%s", err)
+		if err := q.checkDefinition(v, root); err != nil {
+			return err
 		}
-		if err := segment.CheckLists(root, func(id string) bool { _, ok := v.List(id); return ok }); err != nil {
-			return badField("definition", "%s", err)
+		roots := []*segment.Node{root}
+		if in.SegmentID != "" {
+			if _, ok := q.lookup(in.SegmentID); !ok {
+				return badField("segment_id", "segment_id: there is no segment with this id; leave it out for a definition that replaces none")
+			}
+			saved = &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: in.SegmentID, Member: true}}
+			roots = append(roots, saved)
 		}
-		q.gather(v, root)
+		q.gather(v, roots...)
 		return nil
 	})
 	if err != nil {
@@ -50,6 +53,15 @@ func (a *API) preview(c *call) (any, error) {
 		return nil, err
 	}
 	count, asOf := who.GetCardinality(), record.Time(q.atMs)
+	answer := map[string]any{"count": count, "as_of": asOf, "warnings": warnings}
+	if saved != nil {
+		now, err := q.who(q.ctx, saved)
+		if err != nil {
+			return nil, err
+		}
+		stay := now.AndCardinality(who)
+		answer["entering"], answer["leaving"] = count-stay, now.GetCardinality()-stay
+	}
 	all := q.people.universe.GetCardinality()
 	share := 0.0
 	if all > 0 {
@@ -67,7 +79,31 @@ func (a *API) preview(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return note{map[string]any{"count": count, "as_of": asOf, "profiles": all, "share": share, "parts": pieces, "warnings": warnings, "sample": sample}, message}, nil
+	answer["profiles"], answer["share"], answer["parts"], answer["sample"] = all, share, pieces, sample
+	return note{answer, message}, nil
+}
+
+// parseDefinition reads a definition that is not saved.
+func parseDefinition(raw json.RawMessage) (*segment.Node, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil, badField("definition", "definition is missing; send a group or a condition")
+	}
+	root, err := segment.Parse(raw, segment.Limits{})
+	if err != nil {
+		return nil, badField("definition", "%s", err)
+	}
+	return root, nil
+}
+
+// checkDefinition refuses one that refers to what is not there.
+func (q *question) checkDefinition(v *resolver.View, root *segment.Node) error {
+	if err := segment.CheckRefs("", root, q.lookup); err != nil {
+		return badField("definition", "%s", err)
+	}
+	if err := segment.CheckLists(root, func(id string) bool { _, ok := v.List(id); return ok }); err != nil {
+		return badField("definition", "%s", err)
+	}
+	return nil
 }
 
 // previewPart is a part of a definition as it is answered.
@@ -97,7 +133,7 @@ func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
 	}
 	out, message := []profile{}, ""
 	if slices.ContainsFunc(found, func(p *person) bool { return len(p.held) < len(q.saved) }) && !q.mayAsk() {
-		err := q.toHistory(context.Background())
+		err := q.toHistory()
 		if err == nil {
 			err = q.take(load)
 		}

@@ -26,8 +26,9 @@ func (a *API) segmentOperations() group {
 		{a.createSegment, operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
 			Body: body(), Data: segmentRecordShape}},
 		{a.preview, operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count who a definition holds", About: "Without saving it.",
-			Body: shape.Object(shape.Req("definition", shapes.Definition)),
+			Body: shape.Object(shape.Req("definition", shapes.Definition), shape.Opt("segment_id", shape.SegmentID("The segment that is being edited, to learn who would enter and leave."))),
 			Data: shape.Object(shape.Req("count", shape.Count(512, "")), shape.Req("as_of", shape.Instant("The instant of the count.")),
+				shape.Opt("entering", shape.Count(312, "With `segment_id`: who would become a member.")), shape.Opt("leaving", shape.Count(40, "With `segment_id`: who would be none any more.")),
 				shape.Req("profiles", shape.Count(1204, "All profiles.")), shape.Req("share", shape.Share("The count's share of them.")),
 				shape.Req("parts", shape.List(shape.Object(shape.Req("path", shape.Text("conditions[0]", "Where in the definition.")), shape.Req("count", shape.Count(700, "Profiles for which this part holds.")),
 					shape.Req("without", shape.Count(640, "The definition's count without it."))), "The groups and conditions in the order of the definition; none if there are more than 64.")),
@@ -43,6 +44,10 @@ func (a *API) segmentOperations() group {
 		{a.explain, operation.Operation{Method: "GET", Path: "/segments/{id}/explain", Permission: "segments:read", ID: "explainSegment", Summary: "Why a profile is in a segment, or not",
 			Query: []operation.Parameter{operation.Must("profile_id", shape.ProfileID("The profile."))},
 			Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "")),
+				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
+		{a.explainDefinition, operation.Operation{Method: "POST", Path: "/segments/explain", Permission: "segments:read", ID: "explainDefinition", Summary: "Why a definition holds a profile, or not", About: "Without saving it.",
+			Body: shape.Object(shape.Req("definition", shapes.Definition), shape.Req("profile_id", shape.ProfileID("The profile."))),
+			Data: shape.Object(shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "Whether it would be a member.")),
 				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
 		{a.transitions, operation.Operation{Method: "GET", Path: "/segments/{id}/transitions", Permission: "segments:read", ID: "segmentTransitions", Summary: "Watch who enters and leaves",
 			About:  "A stream of server-sent events, `entered` and `left`, in the order in which they were made, each once. The id of a message is its position: send it as `after`, or in `Last-Event-ID`, to go on behind it.",
@@ -366,7 +371,7 @@ func (a *API) listSegments(c *call) (any, error) {
 	}
 	message := ""
 	if len(p.building()) > 0 {
-		ctx, cancel := context.WithTimeout(context.Background(), a.opts.ListTimeout)
+		ctx, cancel := context.WithTimeout(c.untilGone(), a.opts.ListTimeout)
 		defer cancel()
 		q, err := a.askWithin(ctx, c, func(q *question, v *resolver.View) (err error) {
 			if p, err = pageOf(v, q.saved, after, limit, q.atMs); err == nil {

@@ -193,6 +193,25 @@ func TestPreview(t *testing.T) {
 	if len(saved.Warnings) != 1 || !strings.HasSuffix(saved.Warnings[0], "did you mean item_purchased?") {
 		t.Errorf("warnings of a saved segment: %q", saved.Warnings)
 	}
+	membersOf := func(id string) (m struct{ Members []string }) {
+		s.want("GET", "/segments/"+id+"/members", "", &m)
+		return m
+	}
+	var change struct{ Count, Entering, Leaving *uint64 }
+	s.want("POST", "/segments/preview", fmt.Sprintf(`{"definition":%s,"segment_id":%q}`, berlin, in.ID), &change)
+	spenders, berliners := membersOf(in.ID).Members, membersOf(s.segment("In Berlin", berlin).ID).Members
+	stay := uint64(0)
+	for _, id := range spenders {
+		if slices.Contains(berliners, id) {
+			stay++
+		}
+	}
+	if *change.Entering != uint64(len(berliners))-stay || *change.Leaving != uint64(len(spenders))-stay || *change.Entering == 0 || *change.Leaving == 0 || stay == 0 {
+		t.Errorf("%d enter and %d leave, of %d and %d with %d in common", *change.Entering, *change.Leaving, len(spenders), len(berliners), stay)
+	}
+	if status, a := s.do("POST", "/segments/preview", `{"definition":`+buyers+`,"segment_id":"seg_none"}`); status != 400 || !strings.Contains(a.Message, "segment_id") {
+		t.Errorf("of no segment: %d %s", status, a.Message)
+	}
 	s.want("POST", "/segments/preview", `{"definition":{"kind":"activity","event":"never"}}`, &p)
 	if p.Count != 0 || p.Sample == nil || len(p.Sample) != 0 {
 		t.Errorf("nobody: %+v", p)

@@ -159,7 +159,8 @@ func (s *SharedCall) Run(who *Caller) (Shared, error) {
 	if params == nil {
 		params = map[string]string{}
 	}
-	data, err := s.handle(&call{RequestCtx: who.RequestCtx, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds, who.KeyID}})
+	c := &call{RequestCtx: who.RequestCtx, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds, who.KeyID}}
+	data, err := c.answer(s.handle)
 	var p *problem
 	switch {
 	case errors.As(err, &p):

@@ -31,7 +31,7 @@ func (a *API) timeline(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := a.beginQuestion()
+	ctx, done, err := a.beginQuestion(c)
 	if err != nil {
 		return nil, err
 	}

@@ -51,6 +51,9 @@ func (c *clientConn) Read(p []byte) (int, error) {
 	return good, nil
 }
 
+// NetConn is the connection without what is checked here.
+func (c *clientConn) NetConn() net.Conn { return c.Conn }
+
 // Close implements [net.Conn].
 func (c *clientConn) Close() error {
 	if !c.closed.Swap(true) {

@@ -229,7 +229,7 @@ var ownExamples = map[string][]example{
 	},
 	"POST /console/api/v1/segments/preview": {
 		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byList + `}`}, {target: "/console/api/v1/segments/preview", body: `{"definition":` + bySegment + `}`},
-		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `}`},
+		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `,"segment_id":"«segment»"}`},
 	},
 	"GET /console/api/v1/segments/{id}": {{target: "/console/api/v1/segments/«segment»"}},
 	"PUT /console/api/v1/segments/{id}": {
@@ -242,6 +242,10 @@ var ownExamples = map[string][]example{
 	},
 	"GET /console/api/v1/segments/{id}/explain": {
 		{target: "/console/api/v1/segments/«segment»/explain?profile_id=‹profile›"}, {target: "/console/api/v1/segments/‹segment›/explain?profile_id=«profile»"},
+	},
+	"POST /console/api/v1/segments/explain": {
+		{target: "/console/api/v1/segments/explain", body: `{"profile_id":"«profile»","definition":` + byEvent + `}`},
+		{target: "/console/api/v1/segments/explain", body: `{"profile_id":"‹profile›","definition":` + byList + `}`}, {target: "/console/api/v1/segments/explain", body: `{"profile_id":"‹profile›","definition":` + bySegment + `}`},
 	},
 	"GET /console/api/v1/segments/{id}/transitions": {{target: "/console/api/v1/segments/«segment»/transitions?after=0-0"}},
 

@@ -1,0 +1,85 @@
+//go:build linux
+
+package ingest
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"math/big"
+	"net"
+	"testing"
+	"time"
+
+	"github.com/valyala/fasthttp"
+)
+
+// TestGone: the client that closed its connection is gone, with and without TLS; one that
+// waits is not, and neither is one that has sent more.
+func TestGone(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secured := &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{cert}, PrivateKey: key}}}
+	for name, over := range map[string]struct {
+		listen func(net.Listener) net.Listener
+		dial   func(addr string) (net.Conn, error)
+	}{
+		"TCP": {func(l net.Listener) net.Listener { return l }, func(addr string) (net.Conn, error) { return net.Dial("tcp", addr) }},
+		"TLS": {func(l net.Listener) net.Listener { return tls.NewListener(l, secured) }, func(addr string) (net.Conn, error) {
+			return tls.Dial("tcp", addr, &tls.Config{InsecureSkipVerify: true}) // its own certificate
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			served, conns, release := make(chan error, 1), make(chan net.Conn, 9), make(chan struct{})
+			srv := NewServer(testOptions(), func(ctx *fasthttp.RequestCtx) {
+				conns <- ctx.Conn()
+				<-release
+			})
+			go func() { served <- srv.Serve(over.listen(ln)) }()
+			t.Cleanup(func() {
+				close(release)
+				if err := srv.Shutdown(); err != nil {
+					t.Error(err)
+				}
+				<-served
+			})
+			client, err := over.dial(ln.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			send := func() {
+				if _, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			send()
+			conn := <-conns
+			for i := range 3 {
+				if Gone(conn) {
+					t.Fatalf("gone, after %d more requests", i)
+				}
+				send()
+			}
+			client.Close()
+			for end := time.Now().Add(time.Minute); !Gone(conn); time.Sleep(time.Millisecond) {
+				if time.Now().After(end) {
+					t.Fatal("not gone a minute after it closed the connection")
+				}
+			}
+		})
+	}
+}
