@@ -45,6 +45,9 @@ func TestCursorKinds(t *testing.T) {
 		{paging.Outbox, "/outbox", 8},
 		{paging.ByOrdinal, "/lists/" + list.ID + "/members", 4},
 		{paging.Enrolments, "/flows/" + flow.ID + "/enrolments", enrolmentCursorBytes},
+		{paging.Deliveries, "/webhooks/" + hook.ID + "/deliveries", 8},
+		{paging.Audit, "/audit", 8},
+		{paging.Audit, "/segments/" + seg.ID + "/versions", 8},
 	} {
 		seen[x.kind] = true
 		for kind := paging.Kind(0); kind <= paging.End; kind++ {
