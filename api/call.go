@@ -167,7 +167,7 @@ func (a *API) read(c *call, fn func(*resolver.View) error) error {
 // command runs a command of the call's account and reads its reply into v, which
 // may be nil.
 func (a *API) command(c *call, name string, args, v any) error {
-	reply, err := a.opts.Node.Command(c.ctx, c.account, name, args)
+	reply, err := a.opts.Node.CommandBy(c.ctx, c.account, name, args, c.by())
 	if err != nil || v == nil {
 		return err
 	}

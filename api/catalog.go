@@ -32,10 +32,7 @@ func (a *API) eventOperations() group {
 			About: "By its key. What is known of the properties is kept with the state: nothing is scanned.", Data: details}},
 		{a.defineEvent, operation.Operation{Method: "POST", Path: "/catalog", Permission: "events:write", ID: "defineEvent", Summary: "Define an event type", About: "The key is the name in snake case: \"Item purchased\" is `item_purchased`.",
 			Body: shape.Object(shape.Req("name", shape.Text("Item purchased", "Name of the event type.").Bytes(1, 200))), Data: eventType}},
-		{a.live, operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Watch events",
-			About: "A stream of server-sent events: `event` for each event as it is applied, `dropped` with the number missed when the watcher was too slow, `end` before it ends. Comments are signs of life.",
-			Other: shape.Pairs("200", operation.Plain("Events as they are applied.", "text/event-stream",
-				": watching\n\nevent: event\ndata: {\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",\"event_type\":\"item_purchased\",\"timestamp\":\"2026-01-31T09:00:00.000Z\",\"properties\":{\"value\":79.9}}\n\n", nil))}},
+		a.liveRoute(),
 	}}
 }
 

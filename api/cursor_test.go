@@ -46,6 +46,9 @@ func TestCursorKinds(t *testing.T) {
 		{paging.ByOrdinal, "/lists/" + list.ID + "/members", 4},
 		{paging.Enrolments, "/flows/" + flow.ID + "/enrolments", enrolmentCursorBytes},
 		{paging.Profiles, "/profiles/search", searchCursorBytes},
+		{paging.Deliveries, "/webhooks/" + hook.ID + "/deliveries", 8},
+		{paging.Audit, "/audit", 8},
+		{paging.Audit, "/segments/" + seg.ID + "/versions", 8},
 	} {
 		seen[x.kind] = true
 		for kind := paging.Kind(0); kind <= paging.End; kind++ {

@@ -30,6 +30,7 @@ func (a *API) domainOperations() group {
 		{a.verifyDomain, operation.Operation{Method: "POST", Path: "/sender-domains/{id}/verify", Permission: "settings:write", ID: "verifyDomain", Summary: "Verify a sender domain", About: "DNS is asked. Where records are missing or wrong, the message and the records say so.",
 			Body: shape.Object(shape.Opt("force", shape.Boolean(false, "An administrator of the system vouches for the domain, and DNS is not asked.").Default(false))), Optional: true, Data: domain}},
 		{a.deleteDomain, operation.Operation{Method: "DELETE", Path: "/sender-domains/{id}", Permission: "settings:write", ID: "deleteDomain", Summary: "Remove a sender domain"}},
+		a.usedInRoute("/sender-domains", "settings:read", "domainUsedIn", "a sender domain", "Campaigns that are not over, and flows, whose sender is on it. It can be removed all the same.", (*resolver.View).DomainUsedIn, errNoDomain),
 	}}
 }
 
@@ -97,7 +98,7 @@ func (a *API) domainOf(c *call, name string) (d resolver.Domain, err error) {
 	err = a.read(c, func(v *resolver.View) error {
 		var ok bool
 		if d, ok = v.Domain(name); !ok {
-			return missing("there is no such sender domain")
+			return errNoDomain
 		}
 		return nil
 	})

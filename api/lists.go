@@ -16,6 +16,7 @@ func (a *API) listOperations() group {
 		{a.getList, operation.Operation{Method: "GET", Path: "/lists/{id}", Permission: "lists:read", ID: "consoleGetList", Summary: "Read a list", Data: shapes.List}},
 		{a.updateList, operation.Operation{Method: "PUT", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleUpdateList", Summary: "Replace a list's name and description", Body: shapes.ListBody(true), Data: shapes.List}},
 		{a.deleteList, operation.Operation{Method: "DELETE", Path: "/lists/{id}", Permission: "lists:write", ID: "consoleDeleteList", Summary: "Delete a list", About: "Refused while a segment or a campaign that was not sent uses it."}},
+		a.usedInRoute("/lists", "lists:read", "listUsedIn", "a list", keepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
 		{a.listMembers, operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List the members of a list",
 			Query: operation.PageQuery(), Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "Profiles, in the order in which they were made.")), shape.Req("next", shape.NextCursor.OrNull()))}},
 		{a.removeMember, operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Take a profile off a list"}},

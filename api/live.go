@@ -3,67 +3,209 @@ package api
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 )
 
+// The outcomes of live events.
+const (
+	liveAccepted  = "accepted"
+	liveDuplicate = "duplicate"
+	liveRefused   = "refused"
+)
+
+// maxLiveTypes bounds the types of events that a watcher names.
+const maxLiveTypes = 20
+
+func (a *API) liveRoute() route {
+	word := shape.Text("item_purchased", "")
+	return route{a.live, operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Watch events",
+		About: "A stream of server-sent events: `event` for each event as it is applied, with the identifiers it gave and the segments that its profile entered or left by it; `refused` for each one that was not stored, with the `reason` and the `body` as it was sent, up to 4 KiB, without values of keys that speak of secrets; " +
+			"`dropped` with the number missed when the watcher was too slow, `end` before it ends. Comments are signs of life. The newest 100 refused events come first; they are kept in memory alone.",
+		Query: []operation.Parameter{
+			operation.Query("event_type", word.Says("Those of these types alone, separated by commas; up to 20.")),
+			operation.Query("identity", shape.Text("ada@example.com", "Those that give this identifier, or are of the profile with this id.")),
+			operation.Query("outcome", shape.Text("accepted,refused", "Which of `accepted`, `duplicate` and `refused`, separated by commas. Left out, `accepted` and `refused`.")),
+		},
+		Other: shape.Pairs("200", operation.Plain("Events as they are applied.", "text/event-stream",
+			": watching\n\nevent: event\ndata: {\"profile_id\":\"prf_cdc5eaeb89bc0ed9f653e1d1d46aa533\",\"event_type\":\"item_purchased\",\"timestamp\":\"2026-01-31T09:00:00.000Z\",\"properties\":{\"value\":79.9},\"outcome\":\"accepted\",\"identity\":{\"email\":\"ada@example.com\"},\"transitions\":[]}\n\n"+
+				"event: refused\ndata: {\"event_type\":\"\",\"timestamp\":\"2026-01-31T09:00:01.000Z\",\"outcome\":\"refused\",\"identity\":{},\"reason\":\"event_type is missing\",\"body\":\"{}\",\"body_bytes\":2}\n\n", nil))}}
+}
+
 // liveEvent is an event as a watcher sees it.
 type liveEvent struct {
-	ProfileID  string          `json:"profile_id"`
-	EventType  string          `json:"event_type"`
-	Timestamp  string          `json:"timestamp"`
-	Properties json.RawMessage `json:"properties"`
+	ProfileID   string           `json:"profile_id"`
+	EventType   string           `json:"event_type"`
+	Timestamp   string           `json:"timestamp"`
+	Properties  json.RawMessage  `json:"properties"`
+	Outcome     string           `json:"outcome"`
+	Identity    liveIdentity     `json:"identity"`
+	Transitions []liveTransition `json:"transitions"`
+}
+
+// liveIdentity is the identifiers that an event gave.
+type liveIdentity struct {
+	Email      string `json:"email,omitempty"`
+	ExternalID string `json:"external_id,omitempty"`
+	Phone      string `json:"phone,omitempty"`
+}
+
+type liveTransition struct {
+	SegmentID string `json:"segment_id"`
+	Change    string `json:"change"` // entered or left
+}
+
+// refusedEvent is an event that was not stored, as a watcher sees it.
+type refusedEvent struct {
+	EventType string       `json:"event_type"`
+	Timestamp string       `json:"timestamp"`
+	Outcome   string       `json:"outcome"`
+	Identity  liveIdentity `json:"identity"`
+	Reason    string       `json:"reason"`
+	Body      string       `json:"body"`
+	BodyBytes int          `json:"body_bytes"`
+}
+
+// liveFilter says which events a watcher wants.
+type liveFilter struct {
+	types    []string // nil for all
+	identity string   // "" for any
+	outcomes []string
+}
+
+func parseLiveFilter(c *call) (f liveFilter, err error) {
+	args := c.QueryArgs()
+	if text := string(args.Peek("event_type")); text != "" {
+		if f.types = strings.Split(text, ","); len(f.types) > maxLiveTypes {
+			return f, badField("event_type", "event_type names %d types; at most %d are allowed", len(f.types), maxLiveTypes)
+		}
+	}
+	f.identity = strings.TrimSpace(string(args.Peek("identity")))
+	f.outcomes = []string{liveAccepted, liveRefused}
+	if text := string(args.Peek("outcome")); text != "" {
+		f.outcomes = strings.Split(text, ",")
+	}
+	for _, x := range f.outcomes {
+		if x != liveAccepted && x != liveDuplicate && x != liveRefused {
+			return f, badField("outcome", "outcome Input should be accepted, duplicate or refused, or several of them separated by commas")
+		}
+	}
+	return f, nil
+}
+
+func (f *liveFilter) wants(outcome, typ, profile string, idents [3]string) bool {
+	if !slices.Contains(f.outcomes, outcome) || f.types != nil && !slices.Contains(f.types, typ) {
+		return false
+	}
+	return f.identity == "" || f.identity == profile || slices.ContainsFunc(idents[:], func(x string) bool { return strings.EqualFold(strings.TrimSpace(x), f.identity) })
 }
 
 // live answers GET /events/live: server-sent events named "event", one for each
-// event as it is applied, and "dropped" with the number missed so far when the
-// watcher was too slow.
+// event as it is applied, "refused" for those that are not stored, and "dropped" with
+// the number missed so far when the watcher was too slow.
 func (a *API) live(c *call) (any, error) {
+	f, err := parseLiveFilter(c)
+	if err != nil {
+		return nil, err
+	}
 	w, ok := a.opts.Node.Watch(c.account)
 	if !ok {
 		return nil, busy("too many people are watching live events")
 	}
-	return a.stream(c, &liveSource{watcher: w}, ": watching\n\n"), nil
+	s := &liveSource{watcher: w, filter: f}
+	hello := &stream{pending: []byte(": watching\n\n")}
+	for _, e := range a.opts.Node.Refused(c.account) {
+		s.show(hello, &resolver.LiveEvent{Refused: &e})
+	}
+	return a.stream(c, s, string(hello.pending)), nil
 }
 
 // liveSource is a stream of events.
 type liveSource struct {
 	watcher *resolver.Watcher
+	filter  liveFilter
 	dropped uint64
 }
 
 func (l *liveSource) next(s *stream) bool {
-	select {
-	case e := <-l.watcher.Events:
-		b, err := json.Marshal(newLiveEvent(e))
-		if err != nil {
-			return false
+	// What the watcher does not want is passed over until there is something to send.
+	for len(s.pending) == 0 {
+		select {
+		case e := <-l.watcher.Events:
+			if !l.show(s, &e) {
+				return false
+			}
+		case <-s.beat.C:
+			if !s.alive() {
+				return false
+			}
+		case <-l.watcher.Ended(): // the account is another node's by now
+			return s.end()
+		case <-s.api.stop:
+			return s.end()
 		}
-		s.message("event", b)
-	case <-s.beat.C:
-		if !s.alive() {
-			return false
+		if d := l.watcher.Dropped(); d != l.dropped {
+			l.dropped = d
+			s.message("dropped", fmt.Appendf(nil, "{\"count\":%d}", d))
 		}
-	case <-l.watcher.Ended(): // the account is another node's by now
-		return s.end()
-	case <-s.api.stop:
-		return s.end()
 	}
-	if d := l.watcher.Dropped(); d != l.dropped {
-		l.dropped = d
-		s.message("dropped", fmt.Appendf(nil, "{\"count\":%d}", d))
+	return true
+}
+
+// show appends an event that the watcher wants; false when it cannot be written.
+func (l *liveSource) show(s *stream, e *resolver.LiveEvent) bool {
+	name, data := "event", any(nil)
+	switch r := e.Refused; {
+	case r != nil:
+		if !l.filter.wants(liveRefused, r.EventType, "", r.Idents) {
+			return true
+		}
+		name, data = "refused", refusedEvent{r.EventType, record.Time(r.AtMs), liveRefused, newLiveIdentity(r.Idents), r.Reason, r.Body, r.BodyBytes}
+	default:
+		x := newLiveEvent(e)
+		if !l.filter.wants(x.Outcome, e.EventType, x.ProfileID, e.Idents) {
+			return true
+		}
+		data = x
 	}
+	b, err := json.Marshal(data)
+	if err != nil {
+		return false
+	}
+	s.message(name, b)
 	return true
 }
 
 func (l *liveSource) close() { l.watcher.Close() }
 
-func newLiveEvent(e resolver.LiveEvent) liveEvent {
-	return liveEvent{
-		ProfileID:  e.Profile.String(),
-		EventType:  e.EventType,
-		Timestamp:  record.Time(e.TimeMs),
-		Properties: record.Object(e.Properties),
+func newLiveEvent(e *resolver.LiveEvent) liveEvent {
+	out := liveEvent{
+		ProfileID:   e.Profile.String(),
+		EventType:   e.EventType,
+		Timestamp:   record.Time(e.TimeMs),
+		Properties:  record.Object(e.Properties),
+		Outcome:     liveAccepted,
+		Identity:    newLiveIdentity(e.Idents),
+		Transitions: []liveTransition{},
 	}
+	if e.Duplicate {
+		out.Outcome = liveDuplicate
+	}
+	for _, t := range e.Transitions {
+		change := "left"
+		if t.Entered {
+			change = "entered"
+		}
+		out.Transitions = append(out.Transitions, liveTransition{t.Segment, change})
+	}
+	return out
+}
+
+func newLiveIdentity(idents [3]string) liveIdentity {
+	return liveIdentity{idents[resolver.IdentityEmail], idents[resolver.IdentityExternalID], idents[resolver.IdentityPhone]}
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // watch opens the stream and returns its lines.
-func (s *service) watch() (lines <-chan string, stop func()) {
+func (s *service) watch(query ...string) (lines <-chan string, stop func()) {
 	s.t.Helper()
-	req, err := http.NewRequestWithContext(s.t.Context(), "GET", "http://muster.test"+Prefix+"/events/live", nil)
+	req, err := http.NewRequestWithContext(s.t.Context(), "GET", "http://muster.test"+Prefix+"/events/live"+strings.Join(query, ""), nil)
 	ok(s.t, err)
 	req.Header.Set("Authorization", "Bearer "+s.token)
 	res, err := s.client.Do(req)
@@ -54,7 +54,7 @@ func TestLive(t *testing.T) {
 	if l := next(t, lines); l != "event: event" {
 		t.Fatalf("have %q", l)
 	}
-	want := fmt.Sprintf(`data: {"profile_id":%q,"event_type":"seen","timestamp":"2025-03-01T12:00:00.000Z","properties":{"n":1}}`, id)
+	want := fmt.Sprintf(`data: {"profile_id":%q,"event_type":"seen","timestamp":"2025-03-01T12:00:00.000Z","properties":{"n":1},"outcome":"accepted","identity":{"email":"a@x.io"},"transitions":[]}`, id)
 	if l := next(t, lines); l != want {
 		t.Errorf("have %s\nwant %s", l, want)
 	}

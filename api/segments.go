@@ -36,6 +36,8 @@ func (a *API) segmentOperations() group {
 		{a.getSegment, operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
 		{a.updateSegment, operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Body: body(), Data: segmentRecordShape}},
 		{a.deleteSegment, operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
+		a.usedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", keepsFromDeletion, (*resolver.View).SegmentUsedIn, errNoSegment),
+		a.versionsRoute(),
 		{a.members, operation.Operation{Method: "GET", Path: "/segments/{id}/members", Permission: "segments:read", ID: "segmentMembers", Summary: "List members",
 			About: "In the order in which profiles were made. Each page is of its own instant; a profile that is a member all the time is on exactly one.", Query: operation.PageQuery(),
 			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("profiles", shape.List(profileRowShape, "The members, in the same order.")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},

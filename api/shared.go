@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/resolver"
 )
 
 // SharedGroup is the calls of a noun that people and API keys share.
@@ -31,6 +32,7 @@ type Caller struct {
 	*fasthttp.RequestCtx
 	Context context.Context // ends with the call's time
 	Account uint64
+	KeyID   string            // of the API key, for the audit log
 	Params  map[string]string // texts in place of the parts of the path in braces
 	Payload []byte            // the body, empty where there is none
 	// Holds reports whether the caller may still make the call. Streams ask it.
@@ -160,7 +162,7 @@ func (s *SharedCall) Run(who *Caller) (Shared, error) {
 	if params == nil {
 		params = map[string]string{}
 	}
-	c := &call{RequestCtx: who.RequestCtx, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds}}
+	c := &call{RequestCtx: who.RequestCtx, ctx: who.Context, account: who.Account, op: &s.Operation, payload: who.Payload, shared: &sharing{params, who.Holds, who.KeyID}}
 	data, err := c.answer(s.handle)
 	var p *problem
 	switch {
@@ -187,6 +189,7 @@ func (s *SharedCall) Run(who *Caller) (Shared, error) {
 type sharing struct {
 	params map[string]string
 	holds  func() (bool, error)
+	keyID  string
 }
 
 // source is where a call says that what it changes comes from.
@@ -195,6 +198,14 @@ func (c *call) source() string {
 		return "api"
 	}
 	return "console"
+}
+
+// by is who makes a call, for the audit log.
+func (c *call) by() resolver.ChangedBy {
+	if c.shared != nil {
+		return resolver.ChangedBy{Kind: resolver.ByKey, ID: c.shared.keyID}
+	}
+	return resolver.ChangedBy{Kind: resolver.ByUser, ID: c.user.ID}
 }
 
 // holds reports whether the caller may still make the call.

@@ -44,6 +44,7 @@ func (a *API) templateOperations() group {
 				shape.Req("profile_id", shape.ProfileID("")), shape.Req("subject", shape.Text("Your order 1001", "")),
 				shape.Req("html", shape.Text("<p>Hello Ann</p>", "")), shape.Req("text", shape.Text("Hello Ann", "Empty where the template has none: it is made of the HTML when it is sent.")),
 			))}},
+		a.usedInRoute("/templates", "templates:read", "templateUsedIn", "a template", keepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
 	}}
 }
 
@@ -84,7 +85,7 @@ func (a *API) getTemplate(c *call) (any, error) {
 			return err
 		}
 		if !ok {
-			return missing("there is no template with this id")
+			return errNoTemplate
 		}
 		out = wholeTemplate(&t)
 		return nil

@@ -14,6 +14,7 @@ import (
 func (a *API) webhookOperations() group {
 	hook := shape.Object(
 		shape.Req("_id", shape.WebhookID("")), shape.Req("url", shape.Text("https://example.com/hooks", "")), shape.Req("events", shape.List(shape.Text("email.opened", ""), "")), shape.Req("description", shape.Text("CRM", "")),
+		shape.Req("ordered", shape.Boolean(false, "Deliveries go out one at a time, in order: one that fails holds back those behind it until it is delivered or given up.")),
 		shape.Req("status", shape.Word("disabled is by a person; gone when the receiver answered 410, until a person makes it active.", "active", "disabled", "gone")), shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")),
 		shape.Req("delivered", shape.Count(812, "Deliveries, over all time.")), shape.Req("failures", shape.Count(2, "Attempts that failed, over all time.")), shape.Req("failing", shape.Count(0, "Attempts that failed since the last success.")),
 		shape.Req("dropped", shape.Count(0, "Events for which there was no room.")), shape.Req("waiting", shape.Count(0, "")), shape.Req("dead_letters", shape.Count(1, "")),
@@ -24,15 +25,19 @@ func (a *API) webhookOperations() group {
 	fields := func(create bool) *shape.Schema {
 		url := shape.Text("https://example.com/hooks", "Where events are sent. Private addresses are refused, unless the server is set otherwise.").Bytes(1, 2048)
 		events := shape.List(shape.Text("email.opened", ""), "Names of events, groups such as `email.*`, or `*`.").Entries(1, 50)
+		ordered := shape.Boolean(false, "Send one delivery at a time, in order: one that fails holds back those behind it, for up to three days.")
+		if create {
+			ordered = ordered.Default(false)
+		}
 		first := []shape.Field{shape.Opt("url", url), shape.Opt("events", events)}
 		if create {
 			first = []shape.Field{shape.Req("url", url), shape.Req("events", events)}
 		}
-		return shape.Object(append(first, shape.Opt("description", shape.Text("CRM", "").Bytes(0, 2000)), shape.Opt("status", shape.Word("A disabled endpoint keeps what waits for it.", "active", "disabled")))...)
+		return shape.Object(append(first, shape.Opt("description", shape.Text("CRM", "").Bytes(0, 2000)), shape.Opt("ordered", ordered), shape.Opt("status", shape.Word("A disabled endpoint keeps what waits for it.", "active", "disabled")))...)
 	}
 	replayed := shape.Object(shape.Req("replayed", shape.Count(1, "How many are queued again.")), shape.Req("left", shape.Count(0, "How many are left.")))
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: webhooks", Title: "Webhooks",
-		About: "Endpoints that hear of events. Deliveries are signed, in order, tried again over three days, and kept as dead letters when they are given up."}, []route{
+		About: "Endpoints that hear of events. Deliveries are signed, tried again over three days each, and kept as dead letters when they are given up. One that fails holds back no other, unless the endpoint is `ordered`. `timestamp` in the body says when the event happened, and the header webhook-id is the same at every attempt."}, append([]route{
 		{a.listWebhooks, operation.Operation{Method: "GET", Path: "/webhooks", Permission: "settings:read", ID: "listWebhooks", Summary: "List endpoints", Data: shape.List(one, "")}},
 		{a.createWebhook, operation.Operation{Method: "POST", Path: "/webhooks", Permission: "settings:write", ID: "createWebhook", Summary: "Register an endpoint", Body: fields(true), Data: withSecret}},
 		{a.listWebhookEvents, operation.Operation{Method: "GET", Path: "/webhooks/events", Permission: "settings:read", ID: "listWebhookEvents", Summary: "List the names of events",
@@ -41,14 +46,14 @@ func (a *API) webhookOperations() group {
 		{a.updateWebhook, operation.Operation{Method: "PATCH", Path: "/webhooks/{id}", Permission: "settings:write", ID: "updateWebhook", Summary: "Change an endpoint", About: "What is left out stays. One that is made active again gets what waited for it.", Body: fields(false), Data: one}},
 		{a.deleteWebhook, operation.Operation{Method: "DELETE", Path: "/webhooks/{id}", Permission: "settings:write", ID: "deleteWebhook", Summary: "Remove an endpoint"}},
 		{a.rotateWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/rotate", Permission: "settings:write", ID: "rotateWebhook", Summary: "Make a new secret", About: "The old one signs beside it for a day.", Data: withSecret}},
-		{a.testWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/test", Permission: "settings:write", ID: "testWebhook", Summary: "Send a test event", About: "It is queued behind what waits.",
+		{a.testWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/test", Permission: "settings:write", ID: "testWebhook", Summary: "Send a test event", About: "An ordered endpoint gets it behind what waits.",
 			Data: shape.Object(shape.Req("status", shape.Word("", "queued")), shape.Req("seq", shape.Count(17, "")))}},
 		{a.listDeadLetters, operation.Operation{Method: "GET", Path: "/webhooks/{id}/dead-letters", Permission: "settings:read", ID: "listDeadLetters", Summary: "List dead letters", About: "In the order in which they were given up.",
 			Data: shape.List(shape.Object(shape.Req("seq", shape.Count(17, "")), shape.Req("webhook_id", shape.Text("msg_3f9a7c2e5d1b8046_17", "The header webhook-id of all its attempts.")), shape.Req("event", shape.Text("email.opened", "")), shape.Req("attempts", shape.Count(12, "")),
 				shape.Req("reason", shape.Text("HTTP 410", "")), shape.Req("created_at", shape.Instant("")), shape.Req("died_at", shape.Instant(""))), ""), Paged: true}},
 		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/replay", Permission: "settings:write", ID: "replayDeadLetters", Summary: "Send all dead letters again", Data: replayed}},
 		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/{seq}/replay", Permission: "settings:write", ID: "replayDeadLetter", Summary: "Send a dead letter again", Data: replayed}},
-	}}
+	}, a.deliveryRoutes()...)}
 }
 
 // hook is a webhook endpoint as it is answered.
@@ -57,6 +62,7 @@ type hook struct {
 	URL         string   `json:"url"`
 	Events      []string `json:"events"`
 	Description string   `json:"description"`
+	Ordered     bool     `json:"ordered"`
 	Status      string   `json:"status"`
 	// Secret signs deliveries. It is shown at creation and after a rotation only.
 	Secret    string `json:"secret,omitempty"`
@@ -76,7 +82,7 @@ type hook struct {
 
 func newHook(v *resolver.View, e *resolver.Endpoint) hook {
 	h := hook{
-		ID: e.ID, URL: e.URL, Events: e.Events, Description: e.Description, Status: e.Status,
+		ID: e.ID, URL: e.URL, Events: e.Events, Description: e.Description, Ordered: !e.Unordered, Status: e.Status,
 		CreatedAt: record.Time(e.CreatedMs), UpdatedAt: record.Time(e.UpdatedMs),
 		Delivered: e.Delivered, Failures: e.Failures, Failing: e.Failing, Dropped: e.Dropped, LastError: e.LastError,
 		LastFailedAt: record.TimeOrNull(e.LastFailedMs), LastDeliveredAt: record.TimeOrNull(e.LastDeliveredMs),
@@ -133,6 +139,7 @@ type webhookFields struct {
 	Events      *[]string `json:"events"`
 	Description *string   `json:"description"`
 	Status      *string   `json:"status"`
+	Ordered     *bool     `json:"ordered"`
 }
 
 // webhookSave reads and judges a request.
@@ -146,7 +153,7 @@ func (a *API) webhookSave(c *call) (s resolver.WebhookSave, err error) {
 			return s, badField("url", "%s", strings.TrimPrefix(err.Error(), "webhook: "))
 		}
 	}
-	return resolver.WebhookSave{URL: in.URL, Events: in.Events, Description: in.Description, Status: in.Status}, nil
+	return resolver.WebhookSave{URL: in.URL, Events: in.Events, Description: in.Description, Status: in.Status, Ordered: in.Ordered}, nil
 }
 
 // createWebhook answers POST /webhooks with the endpoint and its secret, which is
@@ -155,6 +162,9 @@ func (a *API) createWebhook(c *call) (any, error) {
 	s, err := a.webhookSave(c)
 	if err != nil {
 		return nil, err
+	}
+	if s.Ordered == nil {
+		s.Ordered = new(bool)
 	}
 	return a.withNewSecret(c, func(secret string) (string, error) {
 		s.Secret = secret
@@ -203,8 +213,7 @@ func (a *API) rotateWebhook(c *call) (any, error) {
 	})
 }
 
-// testWebhook answers POST /webhooks/{id}/test: a test event is queued, behind
-// what waits already.
+// testWebhook answers POST /webhooks/{id}/test: a test event is queued.
 func (a *API) testWebhook(c *call) (any, error) {
 	var queued struct{ Seq uint64 }
 	if err := a.command(c, resolver.CommandWebhookTest, resolver.WebhookRef{ID: c.id()}, &queued); err != nil {

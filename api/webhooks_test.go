@@ -23,6 +23,10 @@ type receiver struct {
 	*httptest.Server
 	mu     sync.Mutex
 	status func(n int) int // of the n-th request, from 0
+	refuse string          // part of bodies that are answered with 500
+	now    int             // requests under way
+	most   int
+	hold   chan struct{} // requests wait until it is closed, nil for none
 	got    []received
 }
 
@@ -39,8 +43,23 @@ func newReceiver(t *testing.T) *receiver {
 		n := len(r.got)
 		r.got = append(r.got, received{req.Header.Get(webhook.HeaderID), string(body), req.Header})
 		status := r.status(n)
+		if r.refuse != "" && strings.Contains(string(body), r.refuse) {
+			status = 500
+		}
+		r.now++
+		r.most = max(r.most, r.now)
+		hold := r.hold
+		r.mu.Unlock()
+		if hold != nil {
+			<-hold
+		}
+		r.mu.Lock()
+		r.now--
 		r.mu.Unlock()
 		w.WriteHeader(status)
+		if status >= 300 {
+			_, _ = io.WriteString(w, "no thanks")
+		}
 	}))
 	t.Cleanup(r.Close)
 	return r
@@ -90,6 +109,13 @@ func (s *service) hook(url, events string) (h hookAnswer) {
 	return h
 }
 
+// orderedHook is hook of an endpoint whose deliveries go out in order.
+func (s *service) orderedHook(url, events string) (h hookAnswer) {
+	s.t.Helper()
+	s.want("POST", "/webhooks", fmt.Sprintf(`{"url":%q,"events":[%q],"ordered":true}`, url, events), &h)
+	return h
+}
+
 func (s *service) addContact(email string) {
 	s.t.Helper()
 	_, err := s.node.Command(s.t.Context(), s.account(), resolver.CommandContactCreate, resolver.ContactCreate{Email: email})
@@ -119,7 +145,7 @@ func (s *service) until(id string, is func(hookAnswer) bool) hookAnswer {
 func TestWebhookIsDeliveredSignedInOrder(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	to := newReceiver(t)
-	h := s.hook(to.URL, "contact.created")
+	h := s.orderedHook(to.URL, "contact.created")
 	var again hookAnswer
 	s.want("GET", "/webhooks/"+h.ID, "", &again)
 	if again.Secret != "" || !strings.HasPrefix(h.Secret, webhook.SecretPrefix) {
@@ -170,7 +196,7 @@ func TestFailingEndpointHoldsBackNoOther(t *testing.T) {
 	s := newService(t, &memHistory{}, func(o *Options) { o.AllowPrivate = true })
 	bad, good := newReceiver(t), newReceiver(t)
 	bad.status = func(int) int { return 503 }
-	s.hook(bad.URL, "*")
+	s.orderedHook(bad.URL, "*")
 	s.hook(good.URL, "contact.*")
 	defer s.carryOut(t)()
 	for i := range 20 {
@@ -189,7 +215,7 @@ func TestDeadLettersAreKeptAndReplayed(t *testing.T) {
 	status := 410
 	to.status = func(int) int { mu.Lock(); defer mu.Unlock(); return status }
 	set := func(n int) { mu.Lock(); status = n; mu.Unlock() }
-	h := s.hook(to.URL, "contact.created")
+	h := s.orderedHook(to.URL, "contact.created")
 	// Both are queued before the first is delivered: a webhook that is gone gets
 	// nothing more in its queue.
 	s.addContact("a@x.io")
@@ -262,7 +288,7 @@ func TestWebhookRequestsAreJudged(t *testing.T) {
 		t.Errorf("too many: %d", status)
 	}
 	s.want("DELETE", "/webhooks/"+h.ID, "", nil)
-	for _, x := range [][2]string{{"GET", ""}, {"PATCH", ""}, {"DELETE", ""}, {"POST", "/rotate"}, {"POST", "/test"}, {"GET", "/dead-letters"}, {"POST", "/dead-letters/replay"}, {"POST", "/dead-letters/1/replay"}, {"POST", "/dead-letters/x/replay"}} {
+	for _, x := range [][2]string{{"GET", ""}, {"PATCH", ""}, {"DELETE", ""}, {"POST", "/rotate"}, {"POST", "/test"}, {"GET", "/dead-letters"}, {"POST", "/dead-letters/replay"}, {"POST", "/dead-letters/1/replay"}, {"POST", "/dead-letters/x/replay"}, {"GET", "/deliveries"}, {"GET", "/deliveries/x"}, {"POST", "/deliveries/x/redeliver"}} {
 		body := map[bool]string{true: "{}"}[x[0] == "PATCH"]
 		if status, _ := s.do(x[0], "/webhooks/"+h.ID+x[1], body); status != 404 {
 			t.Errorf("%s %s of a webhook that is gone: %d", x[0], x[1], status)

@@ -41,6 +41,7 @@ func (d *Decoder) single(body []byte, nowMs int64) *requestError {
 	}
 	malformed := d.fault.malformed
 	d.endEvent()
+	d.spans(0, len(body))
 	if malformed {
 		return badRequest("%s", d.errorText(0))
 	}
@@ -225,10 +226,12 @@ func (d *Decoder) array(i int) (int, *requestError) {
 		if len(d.results) == d.limits.Events {
 			return -1, &requestError{status: 413, text: fmt.Sprintf("events holds more than %d events; send them in several requests", d.limits.Events)}
 		}
+		from := i
 		if i = d.event(i); i < 0 {
 			return i, d.badJSON()
 		}
 		d.endEvent()
+		d.spans(from, i)
 		if i, more = s.More(i, ']'); i < 0 {
 			return i, d.badJSON()
 		}

@@ -47,6 +47,7 @@ type Decoder struct {
 // record.
 type result struct {
 	start, end int32 // of the text in texts
+	from, to   int32 // of the event in the body
 }
 
 // NewDecoder returns a decoder; zero limits mean the defaults.
@@ -153,6 +154,12 @@ func (d *Decoder) endEvent() {
 	d.fault = fault{start: len(d.texts)}
 }
 
+// spans notes where in the body the last event stands.
+func (d *Decoder) spans(from, to int) {
+	r := &d.results[len(d.results)-1]
+	r.from, r.to = int32(from), int32(to)
+}
+
 // errorText is the error of the event in this place, empty if it has none.
 func (d *Decoder) errorText(place int) []byte {
 	r := d.results[place]
@@ -165,7 +172,7 @@ func (d *Decoder) shrink(limit int) {
 	if cap(d.rec) > limit {
 		d.rec = nil
 	}
-	if cap(d.results)*8 > limit {
+	if cap(d.results)*16 > limit {
 		d.results = nil
 	}
 	if cap(d.texts) > limit {

@@ -37,6 +37,7 @@ type Handler struct {
 	counters  *counters
 	memory    *Memory
 	ids       idSource
+	refusals  refusals  // nil for nobody
 	works     sync.Pool // *work
 	gzips     sync.Pool // *gzip.Reader
 	zstds     chan *zstd.Decoder
@@ -54,6 +55,7 @@ func New(submitter Submitter, apps Apps, opts Options) (*Handler, error) {
 	if h.memory = opts.Memory; h.memory == nil {
 		h.memory = NewMemory(opts.InFlightBytes)
 	}
+	h.refusals, _ = submitter.(refusals)
 	h.counters = newCounters(opts.Metrics, h.memory)
 	h.ids.mu.r = opts.Rand
 	h.retry = strconv.AppendInt(nil, max(1, int64((opts.RetryAfter+time.Second-1)/time.Second)), 10)
@@ -232,7 +234,11 @@ func (h *Handler) process(ctx *fasthttp.RequestCtx, w *work, e endpoint, enc enc
 		refused = w.dec.batch(body, eventlog.KindImport, nowMs)
 	}
 	if refused != nil {
+		h.showRefused(e, app.Account, body, refused.text)
 		return refused
+	}
+	if len(body) > keepBytes {
+		body = nil // it is not kept for the wait
 	}
 	// The wait may be long, and the body is not needed for it.
 	record := int64(len(body) + recordHead)
@@ -249,6 +255,7 @@ func (h *Handler) process(ctx *fasthttp.RequestCtx, w *work, e endpoint, enc enc
 	if refused = h.submit(w, e, app.Account); refused != nil {
 		return refused
 	}
+	h.showRefusals(w, e, app.Account, body)
 	if h.answerOutcome(w, e) {
 		refusal.Mark(ctx, refusal.NoEvents)
 	}

@@ -31,10 +31,12 @@ func (h *Handler) Record(account uint64, event []byte) (profile resolver.Profile
 	// Whoever authenticated the request has judged its fields.
 	w.dec.IgnoreUnknown(true)
 	if refused := w.dec.single(event, h.opts.Now().UnixMilli()); refused != nil {
+		h.showRefused(endpointEvent, account, event, refused.text)
 		return profile, "", refused.eventError()
 	}
 	if text := w.dec.errorText(0); len(text) > 0 {
 		h.counters.refused.Inc()
+		h.showRefused(endpointEvent, account, event, string(text))
 		return profile, "", &EventError{400, string(text)}
 	}
 	if refused := h.submit(w, endpointEvent, account); refused != nil {
@@ -54,6 +56,7 @@ func (h *Handler) Record(account uint64, event []byte) (profile resolver.Profile
 		if o.Refusal == nil {
 			return profile, "", fmt.Errorf("%w: an event was refused without a reason", resolver.ErrUnavailable)
 		}
+		h.showRefused(endpointEvent, account, event, o.Refusal.Message)
 		return profile, "", &EventError{400, o.Refusal.Message}
 	}
 	return o.Profile, o.Warning(), nil

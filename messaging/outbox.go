@@ -50,6 +50,10 @@ type OutboxOptions struct {
 	// CallsPerHost is how many calls of an account are under way at once to one host
 	// (default 8).
 	CallsPerHost int
+	// HooksPerEndpoint is how many webhooks are under way at once to one endpoint that
+	// is not ordered (default 4), HooksPerAccount to all of an account (default half of
+	// Hooks).
+	HooksPerEndpoint, HooksPerAccount int
 	// Poll is the pause between two looks at what is due (default 200 ms). What is
 	// queued is seen at once.
 	Poll time.Duration
@@ -67,9 +71,10 @@ func (o OutboxOptions) withDefaults() (OutboxOptions, error) {
 	}
 	o.Mails, o.Texts = cmp.Or(o.Mails, 8), cmp.Or(o.Texts, 16)
 	o.Hooks, o.Calls, o.CallsPerHost = cmp.Or(o.Hooks, 64), cmp.Or(o.Calls, 64), cmp.Or(o.CallsPerHost, 8)
+	o.HooksPerEndpoint, o.HooksPerAccount = cmp.Or(o.HooksPerEndpoint, 4), cmp.Or(o.HooksPerAccount, max(1, o.Hooks/2))
 	o.Poll = cmp.Or(o.Poll, 200*time.Millisecond)
-	if min(o.Mails, o.Texts, o.Hooks, o.Calls, o.CallsPerHost) < 1 || o.Poll < 0 {
-		return o, errors.New("messaging: Mails, Texts, Hooks, Calls, CallsPerHost and Poll of the outbox must be positive")
+	if min(o.Mails, o.Texts, o.Hooks, o.Calls, o.CallsPerHost, o.HooksPerEndpoint, o.HooksPerAccount) < 1 || o.Poll < 0 {
+		return o, errors.New("messaging: Mails, Texts, Hooks, Calls, CallsPerHost, HooksPerEndpoint, HooksPerAccount and Poll of the outbox must be positive")
 	}
 	if o.Text.Now == nil {
 		o.Text.Now = o.Now
@@ -87,7 +92,7 @@ type Outbox struct {
 	ctx     context.Context // ends when the outbox closes
 	stop    context.CancelFunc
 	done    sync.WaitGroup
-	limiter *webhook.Limiter
+	turns   *hookTurns
 	claims  *claims
 	hosts   *callHosts
 	clients *http.Client // to providers of texts
@@ -98,6 +103,7 @@ type Outbox struct {
 		sync.Mutex
 		flying map[flight]struct{}
 		busy   map[string]int // places taken, by kind
+		hooks  map[uint64]int // webhooks under way, by account
 		last   uint64         // the account served last
 	}
 
@@ -122,11 +128,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	if err != nil {
 		return nil, err
 	}
-	limiter, err := webhook.NewLimiter(webhook.LimiterOptions{Global: opts.Hooks})
-	if err != nil {
-		return nil, err
-	}
-	o := &Outbox{opts: opts, limiter: limiter, hosts: newCallHosts(opts.CallsPerHost), clients: opts.Text.Client, freed: make(chan struct{}, 1)}
+	o := &Outbox{opts: opts, turns: newHookTurns(opts.HooksPerEndpoint, opts.Rand), hosts: newCallHosts(opts.CallsPerHost), clients: opts.Text.Client, freed: make(chan struct{}, 1)}
 	if o.clients == nil {
 		o.clients = exchange.NewClient(exchange.TransportOptions{AllowPrivate: opts.Text.AllowPrivate, MaxConns: opts.Texts})
 	}
@@ -136,7 +138,7 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 		{resolver.OutboxWebhook, opts.Hooks, o.hook}, {resolver.OutboxCall, opts.Calls, o.call},
 	}
 	o.ctx, o.stop = context.WithCancel(context.Background())
-	o.mu.flying, o.mu.busy = map[flight]struct{}{}, map[string]int{}
+	o.mu.flying, o.mu.busy, o.mu.hooks = map[flight]struct{}{}, map[string]int{}, map[uint64]int{}
 	o.claims = newClaims(o.ctx, opts.Node, &o.done, opts.Metrics)
 	o.mails, o.texts = newChannelCounters(opts.Metrics, mediumEmail), newChannelCounters(opts.Metrics, mediumSMS)
 	o.hooks, o.calls = map[string]*metrics.Counter{}, map[string]*metrics.Counter{}
@@ -158,7 +160,6 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 // start.
 func (o *Outbox) Close() {
 	o.stop()
-	o.limiter.Close()
 	o.done.Wait()
 	o.clients.CloseIdleConnections()
 }
@@ -198,8 +199,11 @@ func (o *Outbox) pass() {
 		for _, k := range o.kinds {
 			share := max(1, k.places/len(due))
 			n := min(share, k.places-o.busy(k.name))
-			if k.name == resolver.OutboxCall {
+			switch k.name {
+			case resolver.OutboxCall:
 				n = min(n, o.hosts.room(account))
+			case resolver.OutboxWebhook:
+				n = min(n, o.roomForHooks(account))
 			}
 			if err := o.take(account, k.name, n, now, k.carry); err != nil {
 				// The account is gone, or the node has failed and says so itself.
@@ -210,6 +214,14 @@ func (o *Outbox) pass() {
 		o.mu.last = account
 		o.mu.Unlock()
 	}
+}
+
+// roomForHooks is how many more webhooks of an account may begin: slow endpoints of
+// one do not take the places of all.
+func (o *Outbox) roomForHooks(account uint64) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.opts.HooksPerAccount - o.mu.hooks[account]
 }
 
 func (o *Outbox) busy(kind string) int {
@@ -225,13 +237,20 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 	}
 	var list []resolver.OutboxWork
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
-		list, err = v.OutboxDue(kind, nowMs, n, func(seq uint64) bool {
+		skip := func(seq uint64) bool {
 			f := flight{account, seq}
 			o.mu.Lock()
 			_, flying := o.mu.flying[f]
 			o.mu.Unlock()
 			return flying || o.hosts.waits(f)
-		})
+		}
+		if kind == resolver.OutboxWebhook {
+			list, err = v.WebhooksDue(nowMs, n, func(e *resolver.Endpoint) int {
+				return o.turns.room(hookTarget{account, e.ID}, !e.Unordered, nowMs)
+			}, skip)
+			return err
+		}
+		list, err = v.OutboxDue(kind, nowMs, n, skip)
 		return err
 	})
 	if err != nil {
@@ -243,6 +262,10 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 		o.mu.Lock()
 		o.mu.flying[f] = struct{}{}
 		o.mu.busy[kind]++
+		if kind == resolver.OutboxWebhook {
+			o.mu.hooks[account]++
+			o.turns.begin(hookTarget{account, w.Endpoint})
+		}
 		o.mu.Unlock()
 		o.done.Go(func() {
 			if w.Moot == "" {
@@ -253,6 +276,12 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 			o.mu.Lock()
 			delete(o.mu.flying, f)
 			o.mu.busy[kind]--
+			if kind == resolver.OutboxWebhook {
+				if o.mu.hooks[account]--; o.mu.hooks[account] == 0 {
+					delete(o.mu.hooks, account)
+				}
+				o.turns.leave(hookTarget{account, w.Endpoint})
+			}
 			o.mu.Unlock()
 			select {
 			case o.freed <- struct{}{}:

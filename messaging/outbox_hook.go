@@ -9,14 +9,10 @@ import (
 )
 
 // hook delivers one webhook and reports what became of it. The state lets only
-// the first of an endpoint's deliveries be due, so they go out in order and a
-// failing endpoint holds back no other.
+// the first of an ordered endpoint's deliveries be due, so they go out in order.
+// [hookTurns] bounds those of all others, so that a failing endpoint holds back no
+// other.
 func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
-	turn, err := o.limiter.Acquire(o.ctx, resolver.AccountID(account)+"/"+w.Endpoint)
-	if err != nil {
-		return // the outbox closes
-	}
-	defer turn.Release()
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	r, ok, err := o.request(account, w)
@@ -28,7 +24,7 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
 		return
 	case err != nil:
-		d = resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error()}
+		d = resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error(), Log: new(resolver.DeliveryAnswer)}
 	case ok:
 		end, mine := o.claim(ctx, account, w)
 		if !mine {
@@ -39,7 +35,9 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 		if result.Aborted {
 			return // cut off by the stop: it goes on at the next start
 		}
+		o.turns.learn(hookTarget{account, w.Endpoint}, result, o.opts.Now().UnixMilli())
 		d = o.judgeHook(w, result)
+		d.Log = &resolver.DeliveryAnswer{Status: result.Status, TookMs: result.Took.Milliseconds(), Answer: result.Answer}
 	}
 	o.hooks[d.Result].Inc()
 	o.report(ctx, account, w, d)

@@ -241,28 +241,6 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 	}
 }
 
-// campaignsWith names the campaigns that have something in common and are not
-// over.
-func (a *account) campaignsWith(has func(*Campaign) bool) []string {
-	var out []string
-	for id, c := range a.campaigns {
-		if has(c) && (a.runs[id] == nil || a.runs[id].Busy() || c.ScheduledMs != 0) {
-			out = append(out, `campaign "`+c.Name+`" (`+id+")")
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-// audienceUsers names the campaigns, not over yet, that go to a list or segment.
-func (a *account) audienceUsers(id string) []string {
-	return a.campaignsWith(func(c *Campaign) bool {
-		r := a.runs[c.ID]
-		return slices.Contains(c.ListIDs, id) || slices.Contains(c.SegmentIDs, id) ||
-			r != nil && (slices.Contains(r.ListIDs, id) || slices.Contains(r.SegmentIDs, id))
-	})
-}
-
 // Campaigns lists the campaigns, the oldest first, without their bodies.
 func (v *View) Campaigns() []Campaign {
 	out := make([]Campaign, 0, len(v.a.campaigns))

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -230,7 +229,16 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	}
 	m.rec.name, m.rec.args = name, args
 	m.reporting = name == CommandOutboxDone || name == CommandCampaignResult
-	return fn(m, &m.rec)
+	change := m.beginChange(a, name, args)
+	if change == nil {
+		return fn(m, &m.rec)
+	}
+	before := a.segmentDefinition(change.ID)
+	err := fn(m, &m.rec)
+	if err == nil && out.Refusal == nil {
+		m.noteChange(a, change, before, out.Reply)
+	}
+	return err
 }
 
 // newID makes an entity's id from the record that creates it.
@@ -398,15 +406,13 @@ func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
 	if a.segments[id] == nil {
 		return notFound("id", "there is no segment with this id")
 	}
-	switch users, before := a.segmentUsers(id); {
-	case len(users) > 0:
-		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + strings.Join(users, ", ") + "; change those first"}
+	now, before := a.segmentsUsing(id)
+	now = append(now, a.usesOfSegment(id)...)
+	switch {
+	case len(now) > 0:
+		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + users(now) + "; change those first"}
 	case len(before) > 0:
-		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by the definition that is being replaced of " + strings.Join(before, ", ") + "; try again when that is live"}
-	}
-	users := a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Segments, id) })
-	if users = append(users, a.audienceUsers(id)...); len(users) > 0 {
-		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by " + strings.Join(users, ", ") + "; change those first"}
+		return &Refusal{Code: "conflict", Field: "id", Message: "the segment is used by the definition that is being replaced of " + users(before) + "; try again when that is live"}
 	}
 	a.engine.Undefine(id)
 	delete(a.segments, id)

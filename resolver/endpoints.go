@@ -45,8 +45,11 @@ type Endpoint struct {
 	Description string           `json:"description"`
 	Status      string           `json:"status"`
 	Secrets     []EndpointSecret `json:"secrets"` // the newest first
-	CreatedMs   int64            `json:"created_ms"`
-	UpdatedMs   int64            `json:"updated_ms"`
+	// Unordered endpoints get each delivery when it is due, whatever became of those
+	// before it. Endpoints of before there was the choice are ordered.
+	Unordered bool  `json:"unordered,omitempty"`
+	CreatedMs int64 `json:"created_ms"`
+	UpdatedMs int64 `json:"updated_ms"`
 
 	Delivered       uint64 `json:"delivered"`
 	Failures        uint64 `json:"failures"` // attempts, over all time
@@ -90,7 +93,10 @@ type WebhookSave struct {
 	Events      *[]string `json:"events,omitempty"`
 	Description *string   `json:"description,omitempty"`
 	Status      *string   `json:"status,omitempty"` // active or disabled
-	Secret      string    `json:"secret,omitempty"` // at creation
+	// Ordered has deliveries go out one at a time, in order. One that is made without
+	// it is ordered, as in logs of before there was the choice.
+	Ordered *bool  `json:"ordered,omitempty"`
+	Secret  string `json:"secret,omitempty"` // at creation
 }
 
 // WebhookRef names an endpoint; Secret is the new one of a rotation.
@@ -166,9 +172,12 @@ func (m *Machine) saveEndpoint(cmd *command, e *Endpoint, c *WebhookSave) *Refus
 		}
 		e.Status = *c.Status
 	}
+	if c.Ordered != nil {
+		e.Unordered = !*c.Ordered
+	}
 	e.UpdatedMs = m.logTime
 	a.endpoints[e.ID] = e
-	a.outbox.setOpen(e.ID, e.Status == EndpointActive)
+	a.outbox.setLane(e)
 	m.queued = true // what waited may be due
 	m.refreshHooks(a)
 	m.putEndpoint(a, e)
@@ -187,7 +196,7 @@ func (m *Machine) deleteWebhook(cmd *command, c WebhookRef) *Refusal {
 	}
 	delete(a.endpoints, c.ID)
 	m.store.putEntity(entityKey(a.number, entityEndpoint, c.ID), nil)
-	a.outbox.setOpen(c.ID, false)
+	a.outbox.closeLane(c.ID)
 	m.refreshHooks(a)
 	m.enqueue(task{Account: a.number, Endpoint: c.ID})
 	return nil
@@ -216,10 +225,11 @@ func (m *Machine) dropEndpoint(a *account, id string) (done bool, err error) {
 		list = list[1:]
 	}
 	a.outbox.dead[id] = list
-	if len(list) == 0 {
-		delete(a.outbox.dead, id)
+	if len(list) > 0 {
+		return false, nil
 	}
-	return len(list) == 0, nil
+	delete(a.outbox.dead, id)
+	return m.dropDeliveries(a, id, left), nil
 }
 
 // rotateWebhook gives an endpoint a new secret. The old one signs beside it for

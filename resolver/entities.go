@@ -159,6 +159,8 @@ type account struct {
 	daily          daily
 
 	flows flowSet
+
+	changes changeLog
 }
 
 func newAccount(number uint64, index uint32) *account {

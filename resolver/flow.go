@@ -418,18 +418,6 @@ func (m *Machine) hashFlows(put func([]byte), a *account) error {
 	return m.hashWaiting(put, a)
 }
 
-// flowUsers names the flows that refer to something.
-func (a *account) flowUsers(refers func(flows.References) bool) []string {
-	var out []string
-	for _, f := range a.flows.all {
-		if refers(f.def.References()) {
-			out = append(out, `flow "`+f.def.Name+`" (`+f.ID+")")
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // byAge lists flows, the oldest first; of equally old ones by id, as pages do.
 func (x *flowSet) byAge() []*flowState {
 	out := slices.Clone(x.all)

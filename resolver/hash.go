@@ -81,6 +81,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		return err
 	}
 	a.hashErased(put)
+	if err := m.hashChanges(put, a); err != nil {
+		return err
+	}
 	for _, f := range slices.SortedFunc(maps.Keys(a.alike), func(x, y hash128) int { return slices.Compare(x[:], y[:]) }) {
 		put(f[:])
 		for _, h := range a.alike[f] {

@@ -43,10 +43,12 @@ const (
 	entityOutbox      = 'o' // item of the outbox by number; without a name the newest number
 	entityEndpoint    = 'w' // of webhooks; without a name what their day began with
 	entityDead        = 'p' // dead letter: endpoint and number
+	entityDelivery    = 'n' // line of the log of deliveries: endpoint and number of the item
 	entityFlow        = 'f'
 	entityFlowCounts  = 'h'
 	entityWaiting     = 'j' // who is to be enrolled in flows, by number
-	entitySketch      = 'n' // of the properties of an event type, or of profiles' attributes
+	entitySketch      = '~' // of the properties of an event type, or of profiles' attributes
+	entityChange      = '|' // entry of the audit log, by number
 )
 
 func accountKey(dst []byte, table byte, account uint64) []byte {

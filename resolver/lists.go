@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -161,27 +159,14 @@ func (m *Machine) deleteList(cmd *command, c ListDelete) *Refusal {
 	if old == nil {
 		return noList()
 	}
-	if users := a.listUsers(c.ID); len(users) > 0 {
-		return &Refusal{Code: "conflict", Field: "list_id", Message: "the list is used by " + strings.Join(users, ", ") + "; change those first"}
+	if list := a.usesOfList(c.ID); len(list) > 0 {
+		return &Refusal{Code: "conflict", Field: "list_id", Message: "the list is used by " + users(list) + "; change those first"}
 	}
 	delete(a.lists, old.ID)
 	delete(a.listIDs, old.Number)
 	m.dropSet(a, listSet(old.Number))
 	m.store.putEntity(entityKey(a.number, entityList, old.ID), nil)
 	return nil
-}
-
-// listUsers names what refers to a list.
-func (a *account) listUsers(id string) []string {
-	var out []string
-	for _, s := range a.segments {
-		if slices.Contains(s.Root.ListIDs(), id) {
-			out = append(out, "segment "+segmentName(s))
-		}
-	}
-	slices.Sort(out)
-	out = append(out, a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Lists, id) })...)
-	return append(out, a.audienceUsers(id)...)
 }
 
 // join puts the profile in d on a list, in the document and the list's set. It

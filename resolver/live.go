@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
 )
 
 // LiveEvent is an event as it arrives, for people who watch.
@@ -13,6 +14,21 @@ type LiveEvent struct {
 	EventType  string
 	TimeMs     int64
 	Properties string
+	// Idents are the identifiers that the event gave, by kind, "" for none.
+	Idents [identityKinds]string
+	// Duplicate says that an event with the same idempotency key was stored before.
+	Duplicate bool
+	// Transitions are the entries and exits that the event's record caused for the
+	// profile. The profile's last event of the record has them.
+	Transitions []LiveTransition
+	// Refused is set for an event that was not stored; all else is empty.
+	Refused *RefusedEvent
+}
+
+// LiveTransition is an entry into a segment, or an exit from it.
+type LiveTransition struct {
+	Segment string
+	Entered bool
 }
 
 // liveBuffer is how many events a watcher may lag behind; more are dropped for
@@ -80,9 +96,42 @@ func (w *Watcher) Close() {
 	w.live.count.Store(int32(len(w.live.subs)))
 }
 
-func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *Outcome) {
+// put hands over an event, or counts it as dropped.
+func (w *Watcher) put(e LiveEvent) {
+	select {
+	case w.Events <- e:
+	default:
+		w.dropped.Add(1)
+	}
+}
+
+// caused lists the transitions of a record by profile, nil if nobody watches. It is
+// called by the goroutine that applies, before the rows are handed on.
+func (l *liveEvents) caused(m *Machine, list []query.Transition) map[ProfileID][]LiveTransition {
+	if l.count.Load() == 0 || len(list) == 0 {
+		return nil
+	}
+	out := map[ProfileID][]LiveTransition{}
+	for i := range list {
+		t := &list[i]
+		a := m.accounts[t.Account]
+		id := a.headers.get(a.root(t.Ordinal)).id
+		out[id] = append(out[id], LiveTransition{t.Segment, t.Entered})
+	}
+	return out
+}
+
+// publish hands the stored events of a record to watchers. caused is what caused
+// answered.
+func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *Outcome, caused map[ProfileID][]LiveTransition) {
 	if l.count.Load() == 0 {
 		return
+	}
+	last := map[ProfileID]int{}
+	for i := range out.Events {
+		if len(caused) > 0 && out.Events[i].Status == EventAccepted {
+			last[out.Events[i].Profile] = i
+		}
 	}
 	r, err := eventlog.NewEventsReader(data[eventlog.EnvelopeSize:])
 	if err != nil {
@@ -93,18 +142,22 @@ func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *Outcome) {
 	var ev eventlog.Event
 	for i := 0; r.Next(&ev) && i < len(out.Events); i++ {
 		o := &out.Events[i]
-		if o.Status != EventAccepted {
+		if o.Status != EventAccepted && o.Status != EventDuplicate {
 			continue
+		}
+		e := LiveEvent{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == EventDuplicate,
+			Idents: [identityKinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}}
+		if ev.HasTime {
+			e.TimeMs = ev.TimeMs
+		}
+		if at, is := last[o.Profile]; is && at == i {
+			e.Transitions = caused[o.Profile]
 		}
 		for w := range l.subs {
 			if w.account != env.Account {
 				continue
 			}
-			select {
-			case w.Events <- LiveEvent{o.Profile, string(ev.Type), env.StampMs, string(ev.Properties)}:
-			default:
-				w.dropped.Add(1)
-			}
+			w.put(e)
 		}
 	}
 }

@@ -236,6 +236,8 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		return a.loadEndpoint(name, value)
 	case entityDead:
 		return a.loadDead(name)
+	case entityDelivery:
+		return a.loadDelivery(name, value)
 	case entityFlow:
 		f := new(Flow)
 		if err = json.Unmarshal(value, f); err == nil {
@@ -250,6 +252,8 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		err = json.Unmarshal(value, &f.counts)
 	case entityWaiting:
 		return a.loadWaiting(name)
+	case entityChange:
+		return a.loadChange(value)
 	case entityReservation:
 		if len(name) != len(hash128{}) || len(value) != 0 && len(value) != len(ReservationID{}) {
 			return fmt.Errorf("reservation of the wrong length")

@@ -145,6 +145,7 @@ type Node struct {
 	live       liveEvents
 	// transitions hands entries and exits to those who watch.
 	transitions liveTransitions
+	refused     refusedEvents
 	queued      *broadcast // something was put into an outbox
 	campaigns   *broadcast // a campaign was started
 	emails      *emails    // the way to the directory of e-mails; nil for one partition

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -13,8 +14,10 @@ import (
 // [CommandOutboxDone]. An item stands in memory without its payload, which is in
 // the store.
 //
-// Items of one webhook endpoint are a lane: they go out in order, one at a time,
-// so only the first of a lane can be due. All others are due on their own.
+// Items of one webhook endpoint are a lane with a heap of its own, so that finding
+// what is due at one endpoint does not depend on how many items others have. Of an
+// ordered lane only the first item can be due: its items go out one at a time. All
+// other items are due on their own.
 
 // The kinds of items.
 const (
@@ -96,24 +99,30 @@ type outbox struct {
 	due   map[string]*dueHeap // by kind
 	lanes map[string]*lane    // by endpoint
 	dead  map[string][]uint64 // by endpoint: numbers of dead letters, the oldest first
+	logs  map[string]*deliveryLog
 }
 
 func newOutbox() outbox {
-	return outbox{items: map[uint64]*OutboxItem{}, due: map[string]*dueHeap{}, lanes: map[string]*lane{}, dead: map[string][]uint64{}}
+	return outbox{items: map[uint64]*OutboxItem{}, due: map[string]*dueHeap{}, lanes: map[string]*lane{}, dead: map[string][]uint64{}, logs: map[string]*deliveryLog{}}
 }
 
-// lane is the items of one endpoint in order.
+// lane is the items of one endpoint.
 type lane struct {
-	items []*OutboxItem
-	// open lanes have their first item among those due.
-	open bool
+	items []*OutboxItem // by number
+	due   dueHeap
+	// open lanes have items among those due: all of them, or the first if ordered.
+	open, ordered bool
 }
 
-func (b *outbox) heap(kind string) *dueHeap {
-	h := b.due[kind]
+// heap is where an item stands when it can be due.
+func (b *outbox) heap(it *OutboxItem) *dueHeap {
+	if it.Endpoint != "" {
+		return &b.lane(it.Endpoint).due
+	}
+	h := b.due[it.Kind]
 	if h == nil {
 		h = new(dueHeap)
-		b.due[kind] = h
+		b.due[it.Kind] = h
 	}
 	return h
 }
@@ -132,25 +141,52 @@ func (b *outbox) enter(it *OutboxItem) {
 	it.at = -1
 	b.items[it.Seq] = it
 	if it.Endpoint == "" {
-		b.heap(it.Kind).push(it)
+		b.heap(it).push(it)
 		return
 	}
 	l := b.lane(it.Endpoint)
 	l.items = append(l.items, it)
-	b.expose(l)
+	if l.open && (!l.ordered || len(l.items) == 1) {
+		l.due.push(it)
+	}
 }
 
-// expose makes the first of an open lane due, and nothing of one that is not.
-func (b *outbox) expose(l *lane) {
-	if len(l.items) == 0 {
+// set opens or closes a lane, and makes it ordered or not.
+func (l *lane) set(open, ordered bool) {
+	if l.open == open && l.ordered == ordered {
 		return
 	}
-	first := l.items[0]
+	l.open, l.ordered = open, ordered
+	for _, it := range l.due.items {
+		it.at = -1
+	}
+	l.due = dueHeap{}
+	for i, it := range l.items {
+		if open && (!ordered || i == 0) {
+			l.due.push(it)
+		}
+	}
+}
+
+// take removes an item. The shorter side of the items moves: those that fail stay
+// behind at the front while others leave.
+func (l *lane) take(it *OutboxItem) {
+	i, found := slices.BinarySearchFunc(l.items, it.Seq, func(x *OutboxItem, seq uint64) int { return cmp.Compare(x.Seq, seq) })
+	if !found {
+		return
+	}
+	if i < len(l.items)/2 {
+		copy(l.items[1:i+1], l.items[:i])
+		l.items[0] = nil
+		l.items = l.items[1:]
+	} else {
+		l.items = slices.Delete(l.items, i, i+1)
+	}
 	switch {
-	case l.open && first.at < 0:
-		b.heap(first.Kind).push(first)
-	case !l.open && first.at >= 0:
-		b.heap(first.Kind).remove(first)
+	case len(l.items) == 0:
+		l.items = nil
+	case l.open && l.ordered && l.items[0].at < 0:
+		l.due.push(l.items[0])
 	}
 }
 
@@ -158,38 +194,28 @@ func (b *outbox) expose(l *lane) {
 func (b *outbox) leave(it *OutboxItem) {
 	delete(b.items, it.Seq)
 	if it.at >= 0 {
-		b.heap(it.Kind).remove(it)
+		b.heap(it).remove(it)
 	}
-	if it.Endpoint == "" {
-		return
+	if it.Endpoint != "" {
+		b.lane(it.Endpoint).take(it)
 	}
-	l := b.lane(it.Endpoint)
-	if l.items[0] == it {
-		l.items[0] = nil
-		l.items = l.items[1:]
-	} else if i := slices.Index(l.items, it); i >= 0 {
-		l.items = slices.Delete(l.items, i, i+1)
-	}
-	if len(l.items) == 0 {
-		l.items = nil
-	}
-	b.expose(l)
 }
 
 // postpone changes when an item is due.
 func (b *outbox) postpone(it *OutboxItem, dueMs int64) {
 	it.DueMs = dueMs
 	if it.at >= 0 {
-		b.heap(it.Kind).fix(it)
+		b.heap(it).fix(it)
 	}
 }
 
-// setOpen opens or closes the lane of an endpoint.
-func (b *outbox) setOpen(endpoint string, open bool) {
-	l := b.lane(endpoint)
-	l.open = open
-	b.expose(l)
+// setLane opens or closes the lane of an endpoint, and makes it ordered or not.
+func (b *outbox) setLane(e *Endpoint) {
+	b.lane(e.ID).set(e.Status == EndpointActive, !e.Unordered)
 }
+
+// closeLane closes the lane of an endpoint that is no more.
+func (b *outbox) closeLane(endpoint string) { b.lane(endpoint).set(false, true) }
 
 // queued is how many items an endpoint has.
 func (b *outbox) queued(endpoint string) int {
@@ -248,7 +274,8 @@ func (m *Machine) saveItem(a *account, it *OutboxItem) {
 	m.store.putEntity(outboxKey(a.number, it.Seq), mustJSON(it))
 }
 
-// unqueue removes an item. keep leaves its payload to a dead letter.
+// unqueue removes an item. keep leaves its payload to a dead letter or to the log of
+// deliveries.
 func (m *Machine) unqueue(a *account, it *OutboxItem, keep bool) {
 	a.outbox.leave(it)
 	m.store.putEntity(outboxKey(a.number, it.Seq), nil)
@@ -270,6 +297,7 @@ func (m *Machine) eraseOutbox(a *account, ordinals ...uint32) error {
 	for _, it := range gone {
 		m.unqueue(a, it, false)
 	}
+	m.eraseDeliveries(a, ordinals)
 	for endpoint, list := range a.outbox.dead {
 		kept := make([]uint64, 0, len(list))
 		for _, seq := range list {
@@ -318,9 +346,10 @@ func (a *account) openOutbox() error {
 		list = append(list, it)
 	}
 	slices.SortFunc(list, func(x, y *OutboxItem) int { return int(int64(x.Seq) - int64(y.Seq)) })
-	for id, e := range a.endpoints {
-		a.outbox.lane(id).open = e.Status == EndpointActive
+	for _, e := range a.endpoints {
+		a.outbox.setLane(e)
 	}
+	a.outbox.openLogs()
 	for _, it := range list {
 		a.outbox.enter(it)
 	}
@@ -356,5 +385,5 @@ func (m *Machine) hashOutbox(put func([]byte), a *account) error {
 			}
 		}
 	}
-	return nil
+	return m.hashDeliveries(put, a)
 }

@@ -18,8 +18,9 @@ func deadKey(account uint64, endpoint string, seq uint64) string {
 	return entityKey(account, entityDead, string(binary.BigEndian.AppendUint64([]byte(endpoint), seq)))
 }
 
-// die makes an item a dead letter. When there are too many the oldest goes.
-func (m *Machine) die(a *account, it *OutboxItem, reason string) {
+// die makes an item a dead letter, and returns its number. When there are too many
+// the oldest goes.
+func (m *Machine) die(a *account, it *OutboxItem, reason string) (seq uint64) {
 	m.unqueue(a, it, true)
 	x := DeadLetter{*it, m.logTime, reason}
 	x.Attempt++
@@ -36,6 +37,7 @@ func (m *Machine) die(a *account, it *OutboxItem, reason string) {
 		list = list[1:]
 	}
 	a.outbox.dead[it.Endpoint] = list
+	return x.Seq
 }
 
 // deadLetter reads one from the store.
@@ -53,7 +55,9 @@ func (m *Machine) deadLetter(a *account, endpoint string, seq uint64) (x DeadLet
 // dropDead removes what is stored of a dead letter.
 func (m *Machine) dropDead(a *account, endpoint string, x *DeadLetter) {
 	m.store.putEntity(deadKey(a.number, endpoint, x.Seq), nil)
-	m.store.putEntity(payloadKey(a.number, x.Origin), nil)
+	if !m.buriedDelivery(a, endpoint, x.Origin) {
+		m.store.putEntity(payloadKey(a.number, x.Origin), nil)
+	}
 }
 
 // loadDead reads the name of a dead letter; the rest stays in the store. Names
@@ -73,10 +77,12 @@ const CommandWebhookReplay = "webhook.replay"
 // maxReplay is how many dead letters one record queues again.
 const maxReplay = 500
 
-// WebhookReplay queues a dead letter again, or some of all when Seq is 0.
+// WebhookReplay queues a dead letter again, or some of all when Seq and Origin are 0.
 type WebhookReplay struct {
 	ID  string `json:"id"`
 	Seq uint64 `json:"seq,omitempty"`
+	// Origin names a delivery of the log, a dead letter or not.
+	Origin uint64 `json:"origin,omitempty"`
 }
 
 // WebhookReplayReply says how many were queued and how many are left. Asked
@@ -94,6 +100,16 @@ func (m *Machine) replayWebhook(cmd *command, c WebhookReplay) *Refusal {
 	}
 	if e.Status != EndpointActive {
 		return notActive()
+	}
+	if c.Origin != 0 {
+		d, refusal := m.redeliver(a, e, c.Origin)
+		if refusal != nil || d == nil {
+			if refusal == nil {
+				cmd.reply(WebhookReplayReply{1, len(a.outbox.dead[e.ID])})
+			}
+			return refusal
+		}
+		c.Seq = d.Dead
 	}
 	list := a.outbox.dead[e.ID]
 	at, n := 0, min(len(list), maxReplay)
@@ -117,6 +133,7 @@ func (m *Machine) replayWebhook(cmd *command, c WebhookReplay) *Refusal {
 		it.Seq, it.Attempt, it.DueMs = m.nextSeq(a), 0, m.logTime
 		a.outbox.enter(&it)
 		m.saveItem(a, &it)
+		m.queuedAgain(a, &it)
 		m.queued = true
 	}
 	a.outbox.dead[e.ID] = slices.Delete(list, at, at+n)

@@ -44,6 +44,8 @@ type OutboxDone struct {
 	// another's in a replay.
 	Ordinal uint32 `json:"ordinal,omitempty"`
 	ItemName
+	// Log is what the log of deliveries keeps of the attempt, nil for nothing.
+	Log *DeliveryAnswer `json:"log,omitempty"`
 }
 
 // doneOutbox removes an item, lets it wait, or makes it a dead letter. What is
@@ -137,22 +139,26 @@ func (m *Machine) doneWebhook(a *account, it *OutboxItem, c *OutboxDone) *Refusa
 	}
 	switch c.Result {
 	case ResultSent:
-		m.unqueue(a, it, false)
+		m.unqueue(a, it, m.logDelivery(a, it, c, DeliveryDelivered, 0))
 		e.Delivered++
 		e.Failing, e.LastError, e.LastDeliveredMs = 0, "", m.logTime
 		m.touchEndpoint(a, e)
 		return nil
 	case ResultMoot:
 		m.unqueue(a, it, false)
+		if x := a.outbox.line(it.Endpoint, it.Origin); x != nil {
+			m.forgetDelivery(a, it.Endpoint, x, true)
+		}
 		return nil
 	case ResultRetry:
 		m.retryItem(a, it, c.DelayMs)
+		m.logDelivery(a, it, c, DeliveryWaiting, 0)
 	case ResultFailed, ResultRefused:
-		m.die(a, it, c.Reason)
+		m.logDelivery(a, it, c, DeliveryFailed, m.die(a, it, c.Reason))
 	case ResultGone:
-		m.die(a, it, c.Reason)
+		m.logDelivery(a, it, c, DeliveryFailed, m.die(a, it, c.Reason))
 		e.Status = EndpointGone
-		a.outbox.setOpen(e.ID, false)
+		a.outbox.setLane(e)
 		m.refreshHooks(a)
 	default:
 		return invalid("result", "result Input should be sent, failed, refused, gone, retry or moot")

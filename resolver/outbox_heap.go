@@ -16,6 +16,9 @@ func (h *dueHeap) push(it *OutboxItem)   { heap.Push((*dueOrder)(h), it) }
 func (h *dueHeap) remove(it *OutboxItem) { heap.Remove((*dueOrder)(h), it.at) }
 func (h *dueHeap) fix(it *OutboxItem)    { heap.Fix((*dueOrder)(h), it.at) }
 
+// ready reports whether some item is due.
+func (h *dueHeap) ready(nowMs int64) bool { return len(h.items) > 0 && h.items[0].DueMs <= nowMs }
+
 // page lists items due at untilMs in order, limit at most, without those that
 // skip names. It changes nothing: a heap's smallest items are found by walking
 // down from its top. The work is in proportion to what is listed and skipped.

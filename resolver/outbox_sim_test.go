@@ -16,6 +16,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node *Node) {
 	var endpoints []Endpoint
 	var due []OutboxWork
 	var dead []DeadLetter
+	var logged []Delivery
 	_ = node.Read(ctx, testAccount, func(v *View) (err error) {
 		templates, endpoints = v.Templates(), v.Endpoints()
 		for _, kind := range []string{OutboxEmail, OutboxWebhook} {
@@ -31,6 +32,11 @@ func randomOutboxCommand(rng *rand.Rand, world int, node *Node) {
 				return err
 			}
 			dead = append(dead, list...)
+			some, err := v.Deliveries(e.ID, "", 0, 3)
+			if err != nil {
+				return err
+			}
+			logged = append(logged, some...)
 		}
 		return nil
 	})
@@ -52,10 +58,16 @@ func randomOutboxCommand(rng *rand.Rand, world int, node *Node) {
 	case 1:
 		send(CommandWebhookTest, WebhookRef{ID: e.ID})
 	case 2:
+		ordered := true
 		status := pick(rng, EndpointActive, EndpointActive, EndpointDisabled)
-		send(CommandWebhookUpdate, WebhookSave{ID: e.ID, Status: &status})
+		send(CommandWebhookUpdate, WebhookSave{ID: e.ID, Status: &status, Ordered: pick(rng, nil, new(bool), &ordered)})
 	case 3:
-		switch rng.IntN(3) {
+		switch rng.IntN(4) {
+		case 3:
+			if len(logged) > 0 {
+				x := pick(rng, logged...)
+				send(CommandWebhookReplay, WebhookReplay{ID: x.Endpoint, Origin: x.Origin})
+			}
 		case 0:
 			send(CommandWebhookDelete, WebhookRef{ID: e.ID})
 		case 1:
@@ -63,7 +75,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node *Node) {
 		default:
 			if len(dead) > 0 {
 				x := pick(rng, dead...)
-				send(CommandWebhookReplay, WebhookReplay{x.Endpoint, pick(rng, 0, x.Seq)})
+				send(CommandWebhookReplay, WebhookReplay{ID: x.Endpoint, Seq: pick(rng, 0, x.Seq)})
 			}
 		}
 	case 4, 5:
@@ -73,6 +85,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node *Node) {
 	default:
 		for _, w := range due {
 			d := OutboxDone{Seq: w.Seq, Attempt: w.Attempt, Reason: "why", DelayMs: rng.Int64N(1000),
+				Log:    pick(rng, nil, &DeliveryAnswer{Status: 200 + rng.IntN(300), TookMs: 7, Answer: "ok"}),
 				Result: pick(rng, ResultSent, ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultGone, ResultMoot)}
 			for range 1 + rng.IntN(2) {
 				send(CommandOutboxDone, d)

@@ -363,8 +363,8 @@ func TestEndpointIsALane(t *testing.T) {
 	if _, payload, ok, err := r.view().DeadLetter(one, letters[1].Seq); !ok || err != nil || string(payload) != string(second.Payload) {
 		t.Fatalf("%s, %v, %v", payload, ok, err)
 	}
-	r.refuses("no dead letter", CommandWebhookReplay, WebhookReplay{one, 1})
-	if reply := answer[WebhookReplayReply](t, r.must(CommandWebhookReplay, WebhookReplay{one, letters[0].Seq})); reply != (WebhookReplayReply{1, 1}) {
+	r.refuses("no dead letter", CommandWebhookReplay, WebhookReplay{ID: one, Seq: 1})
+	if reply := answer[WebhookReplayReply](t, r.must(CommandWebhookReplay, WebhookReplay{ID: one, Seq: letters[0].Seq})); reply != (WebhookReplayReply{1, 1}) {
 		t.Fatalf("%+v", reply)
 	}
 	r.must(CommandWebhookReplay, WebhookReplay{ID: one})

@@ -20,14 +20,38 @@ type OutboxWork struct {
 }
 
 // OutboxDue lists items of a kind that are due at nowMs, in the order in which
-// they are, limit at most, without those that skip names. Of an endpoint's items
-// only the first can be due.
+// they are, limit at most, without those that skip names. Of an ordered endpoint's
+// items only the first can be due.
 func (v *View) OutboxDue(kind string, nowMs int64, limit int, skip func(seq uint64) bool) ([]OutboxWork, error) {
+	if kind == OutboxWebhook {
+		return v.WebhooksDue(nowMs, limit, func(*Endpoint) int { return limit }, skip)
+	}
 	h := v.a.outbox.due[kind]
 	if h == nil {
 		return nil, nil
 	}
-	list := h.page(nowMs, limit, func(it *OutboxItem) bool { return skip(it.Seq) })
+	return v.outboxWork(h.page(nowMs, limit, func(it *OutboxItem) bool { return skip(it.Seq) }))
+}
+
+// WebhooksDue is [View.OutboxDue] of webhooks, with at most room(endpoint) items of
+// each endpoint, which room does not change.
+func (v *View) WebhooksDue(nowMs int64, limit int, room func(*Endpoint) int, skip func(seq uint64) bool) ([]OutboxWork, error) {
+	var list []*OutboxItem
+	for id, e := range v.a.endpoints {
+		l := v.a.outbox.lanes[id]
+		if l == nil || !l.due.ready(nowMs) {
+			continue
+		}
+		if n := min(limit, room(e)); n > 0 {
+			list = append(list, l.due.page(nowMs, n, func(it *OutboxItem) bool { return skip(it.Seq) })...)
+		}
+	}
+	slices.SortFunc(list, byDue)
+	return v.outboxWork(list[:min(len(list), limit)])
+}
+
+// outboxWork adds what carrying out items takes.
+func (v *View) outboxWork(list []*OutboxItem) ([]OutboxWork, error) {
 	out := make([]OutboxWork, 0, len(list))
 	for _, it := range list {
 		payload, err := v.m.store.entity(payloadKey(v.a.number, it.Origin))
@@ -60,16 +84,28 @@ func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 		p.mu.RLock()
 		for _, a := range p.accountsByIndex() {
 			waiting += len(a.outbox.items)
-			for _, h := range a.outbox.due {
-				if acts && len(h.items) > 0 && h.items[0].DueMs <= nowMs {
-					due = append(due, a.number)
-					break
-				}
+			if acts && a.outbox.ready(nowMs) {
+				due = append(due, a.number)
 			}
 		}
 		p.mu.RUnlock()
 	}
 	return due, waiting
+}
+
+// ready reports whether some item is due.
+func (b *outbox) ready(nowMs int64) bool {
+	for _, h := range b.due {
+		if h.ready(nowMs) {
+			return true
+		}
+	}
+	for _, l := range b.lanes {
+		if l.due.ready(nowMs) {
+			return true
+		}
+	}
+	return false
 }
 
 // OutboxQueued returns a channel that is closed when items have been queued since

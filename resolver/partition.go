@@ -290,6 +290,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 		return err
 	}
 	p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
+	caused := p.node.live.caused(p.mu.m, rows.Transitions[entries:])
 	p.feed.end(e.Offset)
 	p.applyNs.Add(int64(time.Since(begun)))
 	if accounts {
@@ -302,7 +303,10 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	p.applied.Store(e.Offset + 1)
 	p.progress.signal()
 	if env.Kind == eventlog.KindEvents {
-		p.node.live.publish(env, e.Data, dst)
+		p.node.live.publish(env, e.Data, dst, caused)
+	}
+	if erases(env, e.Data) {
+		p.node.refused.forget(env.Account)
 	}
 	if w != nil {
 		w.done <- struct{}{} // dst is the waiter's from here on

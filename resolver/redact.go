@@ -332,7 +332,7 @@ func (r *redactor) command(offset int64, name string, args []byte) (out []byte, 
 	case CommandEngagement:
 		return rewrite(args, func(c *EngagementRecord) bool { return r.engagement(c) })
 	case CommandOutboxDone:
-		return rewrite(args, func(c *OutboxDone) bool { return r.text(offset, &c.Reason) })
+		return rewrite(args, func(c *OutboxDone) bool { return r.outboxDone(offset, c) })
 	case CommandCampaignResult:
 		return rewrite(args, func(c *CampaignResult) bool { return r.result(offset, c) })
 	case CommandCampaignFinish:
@@ -511,6 +511,19 @@ func (r *redactor) engagement(c *EngagementRecord) bool {
 		mine = true
 	}
 	return mine && blank(&c.URL, &c.Reason, &c.Source)
+}
+
+func (r *redactor) outboxDone(offset int64, c *OutboxDone) bool {
+	changed := r.text(offset, &c.Reason)
+	switch {
+	case c.Log == nil:
+	case r.isErased(c.Ordinal):
+		// A receiver may repeat what it was sent.
+		changed = blank(&c.Log.Answer) || changed
+	default:
+		changed = r.text(offset, &c.Log.Answer) || changed
+	}
+	return changed
 }
 
 func (r *redactor) result(offset int64, c *CampaignResult) bool {

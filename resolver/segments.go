@@ -195,22 +195,6 @@ func (a *account) universe() *roaring.Bitmap {
 	return b
 }
 
-// users names the segments whose definition refers to the one with the id,
-// also those whose definition is about to be replaced by one that does not.
-func (a *account) segmentUsers(id string) (now, before []string) {
-	for _, s := range a.segments {
-		switch {
-		case slices.Contains(s.Root.SegmentIDs(), id):
-			now = append(now, segmentName(s))
-		case slices.Contains(a.engine.Users(id), s.ID):
-			before = append(before, segmentName(s))
-		}
-	}
-	slices.Sort(now)
-	slices.Sort(before)
-	return now, before
-}
-
 func (a *account) segmentsByAge() []*Segment {
 	list := slices.Collect(maps.Values(a.segments))
 	slices.SortFunc(list, func(x, y *Segment) int {

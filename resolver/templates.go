@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-
-	"github.com/musterhq/muster/flows"
 )
 
 // The commands of templates.
@@ -78,8 +76,8 @@ func (m *Machine) saveTemplate(cmd *command, t Template) *Refusal {
 		}
 		if strings.TrimSpace(t.Subject) == "" && strings.TrimSpace(old.Subject) != "" {
 			// What was checked when they went live must hold.
-			if users := a.templateUsers(t.ID); len(users) > 0 {
-				return &Refusal{Code: "conflict", Field: "subject", Message: "subject: the template is used by " + strings.Join(users, ", ") + "; it must keep a subject"}
+			if list := a.usesOfTemplate(t.ID); len(list) > 0 {
+				return &Refusal{Code: "conflict", Field: "subject", Message: "subject: the template is used by " + users(list) + "; it must keep a subject"}
 			}
 		}
 		t.CreatedMs, was = old.CreatedMs, old.TextBytes
@@ -111,8 +109,8 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	if old == nil {
 		return noTemplate()
 	}
-	if users := a.templateUsers(c.ID); len(users) > 0 {
-		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by " + strings.Join(users, ", ") + "; change those first"}
+	if list := a.usesOfTemplate(c.ID); len(list) > 0 {
+		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by " + users(list) + "; change those first"}
 	}
 	if a.Settings.ConfirmTemplateID == c.ID {
 		return &Refusal{Code: "conflict", Field: "template_id", Message: "the template is used by the setting confirm_template_id; change that first"}
@@ -121,12 +119,6 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	delete(a.templates, c.ID)
 	m.store.putEntity(entityKey(a.number, entityTemplate, c.ID), nil)
 	return nil
-}
-
-// templateUsers names the campaigns and flows that refer to a template.
-func (a *account) templateUsers(id string) []string {
-	users := a.campaignsWith(func(x *Campaign) bool { return x.TemplateID == id })
-	return append(users, a.flowUsers(func(r flows.References) bool { return slices.Contains(r.Templates, id) })...)
 }
 
 // Templates lists the templates, the oldest first, without their texts.

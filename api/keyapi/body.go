@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsonscan"
+	"github.com/musterhq/muster/resolver"
 )
 
 // check reads the body of a call and refuses what its operation does not take.
@@ -199,7 +200,7 @@ func (c *call) limit() (int, error) {
 // command runs a command of the key's account and reads its reply into v, which
 // may be nil.
 func (c *call) command(name string, args, v any) error {
-	b, err := c.api.opts.Node.Command(c.ctx, c.key.Account, name, args)
+	b, err := c.api.opts.Node.CommandBy(c.ctx, c.key.Account, name, args, resolver.ChangedBy{Kind: resolver.ByKey, ID: c.key.KeyID})
 	if err != nil || v == nil {
 		return err
 	}

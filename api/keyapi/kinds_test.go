@@ -195,13 +195,24 @@ func init() {
 			if err != nil {
 				panic(errNotMade)
 			}
-			s.command(resolver.CommandOutboxDone, resolver.OutboxDone{Seq: seq, Result: resolver.ResultFailed, Reason: s.name("no ")}, nil)
+			s.command(resolver.CommandOutboxDone, resolver.OutboxDone{Seq: seq, Result: resolver.ResultFailed, Reason: s.name("no "), Log: &resolver.DeliveryAnswer{Status: 500}}, nil)
 			var dead []struct{ Seq uint64 }
 			s.console("GET", "/webhooks/"+hook+"/dead-letters", "", &dead)
 			if len(dead) == 0 {
 				panic(errNotMade)
 			}
 			return strconv.FormatUint(dead[0].Seq, 10)
+		},
+		"delivery": func(s *setting, _ string) string { // of a webhook's log
+			_ = s.get("seq")
+			var list []struct {
+				ID string `json:"_id"`
+			}
+			s.console("GET", "/webhooks/"+s.get("webhook")+"/deliveries", "", &list)
+			if len(list) == 0 {
+				panic(errNotMade)
+			}
+			return list[0].ID
 		},
 		"domain": func(s *setting, _ string) string { // verified
 			name := s.name("d") + ".example"

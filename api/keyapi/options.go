@@ -27,7 +27,7 @@ type State interface {
 	KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error)
 	RecordKeyUses(ctx context.Context, uses []resolver.KeyUse) error
 	Read(ctx context.Context, account uint64, fn func(*resolver.View) error) error
-	Command(ctx context.Context, account uint64, name string, args any) ([]byte, error)
+	CommandBy(ctx context.Context, account uint64, name string, args any, by resolver.ChangedBy) ([]byte, error)
 	WaitHistory(ctx context.Context, cut query.Cut) error
 }
 

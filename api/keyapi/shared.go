@@ -36,7 +36,7 @@ func shared(s *api.SharedCall) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		a, account, hash := c.api, c.key.Account, sha256.Sum256([]byte(bearer(c.Request.Header.Peek(fasthttp.HeaderAuthorization))))
 		out, err := s.Run(&api.Caller{
-			RequestCtx: c.RequestCtx, Context: c.ctx, Account: account, Params: c.params, Payload: c.payload,
+			RequestCtx: c.RequestCtx, Context: c.ctx, Account: account, KeyID: c.key.KeyID, Params: c.params, Payload: c.payload,
 			Holds: func() (bool, error) {
 				access, ok, err := a.opts.Node.KeyAccess(account, hash)
 				return ok && slices.Contains(access.Permissions, s.Permission), err

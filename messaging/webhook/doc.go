@@ -20,12 +20,11 @@
 //	request.go  one delivery and its checks
 //	client.go   Client.Deliver: one attempt, classified
 //	backoff.go  when to try again
-//	limiter.go  order and concurrency per endpoint
 //
 // The names of events and the payload around their data are in
 // internal/webhookevent, which the state machine knows, too.
 //
-// Use. Whoever owns the durable queue asks a Limiter for a turn, calls
+// Use. Whoever owns the durable queue bounds how many deliveries are under way, calls
 // Client.Deliver, records the Result and, for Retry, asks Backoff when to try
 // next. All attempts of one delivery carry the same ID, so that the receiver can
 // drop repeats: delivery is at least once.
@@ -34,7 +33,5 @@
 //
 //	W1  no connection is made to an address that Guard refuses, whatever DNS says
 //	W2  what Sign signed, Verify accepts; any changed byte, and any time out of tolerance, it refuses
-//	W3  at most Global turns run at once, at most PerEndpoint of one endpoint, and those of
-//	    one endpoint start in the order in which they were reserved
-//	W4  memory and time per delivery are bounded whatever the receiver does
+//	W3  memory and time per delivery are bounded whatever the receiver does
 package webhook

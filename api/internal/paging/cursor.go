@@ -20,6 +20,8 @@ const (
 	ByOrdinal   // lists in order of ordinals
 	Enrolments  // of a flow
 	Profiles    // that a search finds
+	Deliveries  // of a webhook
+	Audit       // the audit log
 	End         // one more than the last
 )
 

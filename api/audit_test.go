@@ -1,0 +1,108 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+func (s *service) audit(query string) (list []change, next *string) {
+	s.t.Helper()
+	status, a := s.do("GET", "/audit"+query, "")
+	if a.into(s.t, &list); status != http.StatusOK {
+		s.t.Fatalf("%d %s", status, a.Message)
+	}
+	return list, a.Next
+}
+
+// TestAuditLog: the log has who changed what, in order, and no values.
+func TestAuditLog(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	begin, _ := s.audit("?limit=1")
+	s.newUser("ann@x.io", "segments:read", "segments:write", "templates:write", "templates:read", "settings:read", "settings:write")
+	ann := s.as("ann@x.io", "long enough password")
+	seg := ann.segment("One", `{"kind":"activity","event":"a"}`)
+	put := func(name, definition string) {
+		t.Helper()
+		ann.want("PUT", "/segments/"+seg.ID, fmt.Sprintf(`{"name":%q,"definition":%s}`, name, definition), nil)
+	}
+	put("Two", `{"kind":"activity","event":"a"}`)
+	put("Two", `{"kind":"activity","event":"b"}`)
+	if status, _ := ann.do("PUT", "/segments/"+seg.ID, `{"name":"","definition":{"kind":"activity","event":"b"}}`); status != 400 {
+		t.Fatalf("%d", status)
+	}
+	var settings map[string]any
+	ann.want("GET", "/settings", "", &settings)
+	settings["double_opt_in"] = true
+	b, err := json.Marshal(settings)
+	ok(t, err)
+	ann.want("PUT", "/settings", string(b), nil)
+	var tpl struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/templates", `{"name":"T","subject":"s","html":"<p>x"}`, &tpl)
+	s.want("PUT", "/templates/"+tpl.ID, `{"name":"T","subject":"s","html":"<p>y"}`, nil)
+	s.want("POST", "/webhooks", `{"url":"https://hooks.example.com/","events":["*"]}`, nil)
+	ann.want("DELETE", "/segments/"+seg.ID, "", nil)
+	want := []string{
+		"user.create [email name password_hash permissions] admin", "segment.create [definition name] ann One", "segment.update [name] ann Two", "segment.update [definition] ann Two",
+		"settings.update [double_opt_in] ann", "template.create", "template.update", "webhook.create", "segment.delete [] ann Two",
+	}
+	list, _ := s.audit("?limit=100")
+	list = list[:len(list)-len(begin)]
+	if len(list) != len(want) {
+		t.Fatalf("%d changes, expected %d: %+v", len(list), len(want), list)
+	}
+	for i, w := range want {
+		x := list[len(list)-1-i]
+		parts := strings.SplitN(w, " ", 2)
+		if x.Action != parts[0] || x.By.Kind != resolver.ByUser || x.By.ID == "" {
+			t.Errorf("change %d is %+v, expected %s", i, x, w)
+		}
+		if i > 0 && i < 5 {
+			if got := fmt.Sprintf("%s %v ann %s", x.Action, x.Fields, x.Name); strings.TrimSpace(got) != w || x.By.ID != list[0].By.ID {
+				t.Errorf("change %d is %q, expected %q", i, got, w)
+			}
+		}
+	}
+	if one, _ := s.audit("?target_id=" + tpl.ID); len(one) != 2 || one[0].TargetID != tpl.ID {
+		t.Errorf("%+v", one)
+	}
+	first, next := s.audit("?kind=segment&limit=3")
+	rest, end := s.audit("?kind=segment&limit=3&cursor=" + *next)
+	if len(first) != 3 || len(rest) != 1 || end != nil || rest[0].Action != "segment.create" {
+		t.Errorf("%+v, then %+v", first, rest)
+	}
+	if status, a := s.do("GET", "/audit?kind=profile", ""); status != 400 || a.field() != "kind" {
+		t.Errorf("%d %s", status, a.Message)
+	}
+	// Nothing secret is in the log.
+	_ = s.node.Read(t.Context(), s.account(), func(v *resolver.View) error {
+		changes, err := v.Changes("", "", 0, 1000)
+		ok(t, err)
+		if b, _ := json.Marshal(changes); bytes.Contains(b, []byte("whsec_")) || bytes.Contains(b, []byte("argon")) || bytes.Contains(b, []byte("example.com")) {
+			t.Errorf("%s", b)
+		}
+		return nil
+	})
+}
+
+// TestSegmentVersions: each definition that a segment had, by whom it was made.
+func TestSegmentVersions(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	seg := s.segment("One", `{"kind":"activity","event":"a"}`)
+	s.want("PUT", "/segments/"+seg.ID, `{"name":"Two","definition":{"kind":"activity","event":"b"}}`, nil)
+	var list []segmentVersion
+	s.want("GET", "/segments/"+seg.ID+"/versions", "", &list)
+	if len(list) != 2 || list[1].Name != "One" || !strings.Contains(string(list[1].Definition), `"a"`) || !strings.Contains(string(list[0].Definition), `"b"`) || list[0].By.Name == "" {
+		t.Fatalf("%+v", list)
+	}
+	if status, _ := s.do("GET", "/segments/x/versions", ""); status != 404 {
+		t.Errorf("%d", status)
+	}
+}

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/resolver"
+)
+
+// use is something that refers to something else, as it is answered.
+type use struct {
+	Kind string `json:"kind"`
+	ID   string `json:"_id"`
+	Name string `json:"name"`
+}
+
+func usesShape() *shape.Schema {
+	return shape.List(shape.Named("Use", shape.Object(
+		shape.Req("kind", shape.Word("What refers to it.", resolver.UseSegment, resolver.UseFlow, resolver.UseCampaign, resolver.UseSetting)),
+		shape.Req("_id", shape.Text("flw_0d9b6e3a7c5f4812a4c1e8d7b2f69350", "Its id; of a setting its name.")), shape.Req("name", shape.Text("Welcome", "")))), "")
+}
+
+// usedInRoute is the call that says where something is used: by the same checks that
+// refuse its deletion.
+func (a *API) usedInRoute(path, permission, id, noun, about string, list func(*resolver.View, string) ([]resolver.Use, bool), none error) route {
+	handle := func(c *call) (any, error) {
+		out := []use{}
+		err := a.read(c, func(v *resolver.View) error {
+			found, ok := list(v, c.param("id"))
+			if !ok {
+				return none
+			}
+			for _, u := range found {
+				out = append(out, use(u))
+			}
+			return nil
+		})
+		return out, err
+	}
+	return route{handle, operation.Operation{Method: "GET", Path: path + "/{id}/used-in", Permission: permission, ID: id, Summary: "Where " + noun + " is used", About: about, Data: usesShape()}}
+}
+
+const keepsFromDeletion = "What is named here keeps it from being deleted. Campaigns that are over are not."
+
+var (
+	errNoTemplate = missing("there is no template with this id")
+	errNoDomain   = missing("there is no such sender domain")
+)

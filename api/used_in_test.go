@@ -1,0 +1,52 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestUsedIn: what a refused deletion names is what used-in answers, with kinds and ids.
+func TestUsedIn(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	var l, tpl, flow struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/lists", `{"name":"L","description":""}`, &l)
+	s.want("POST", "/templates", `{"name":"T","subject":"s","html":"<p>{{confirm_url}}"}`, &tpl)
+	base := s.segment("Base", fmt.Sprintf(`{"kind":"list","list_id":%q}`, l.ID))
+	user := s.segment("User", fmt.Sprintf(`{"kind":"segment","segment_id":%q}`, base.ID))
+	s.want("POST", "/flows", fmt.Sprintf(`{"name":"F","trigger":{"type":"segment_entered","segment_id":%q},"steps":[{"id":"mail","type":"email","template_id":%q,"sender":"a@mail.example.com"}]}`, base.ID, tpl.ID), &flow)
+	settings := resolver.DefaultSettings()
+	settings.ConfirmTemplateID = tpl.ID
+	_, err := s.node.Command(t.Context(), s.account(), resolver.CommandSettingsSet, settings)
+	ok(t, err)
+	s.want("POST", "/sender-domains", `{"domain":"mail.example.com"}`, nil)
+	for path, want := range map[string][]use{
+		"/lists/" + l.ID:                   {{"segment", base.ID, "Base"}},
+		"/segments/" + base.ID:             {{"segment", user.ID, "User"}, {"flow", flow.ID, "F"}},
+		"/segments/" + user.ID:             {},
+		"/templates/" + tpl.ID:             {{"flow", flow.ID, "F"}, {"setting", "confirm_template_id", "confirm_template_id"}},
+		"/sender-domains/mail.example.com": {{"flow", flow.ID, "F"}},
+	} {
+		var got []use
+		s.want("GET", path+"/used-in", "", &got)
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s is used in %v, expected %v", path, got, want)
+		}
+		if strings.HasPrefix(path, "/sender-domains") {
+			continue
+		}
+		status, a := s.do("DELETE", path, "")
+		if len(want) == 0 != (status == 200) || len(want) > 0 && !strings.Contains(a.Message, want[0].ID) {
+			t.Errorf("DELETE %s: %d %s", path, status, a.Message)
+		}
+	}
+	for _, path := range []string{"/lists/x", "/segments/x", "/templates/x", "/sender-domains/x.io"} {
+		if status, _ := s.do("GET", path+"/used-in", ""); status != 404 {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+}

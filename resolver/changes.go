@@ -1,0 +1,337 @@
+package resolver
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// The audit log says who changed what of an account, and when. A command says who made
+// it in the field "_by" of its arguments, which the state machine does not look at
+// otherwise; commands without it, as those of older logs, are not in the audit log. No
+// values are kept but definitions of segments, which are the segment's versions.
+
+// The bounds of the audit log of an account. The oldest changes are dropped.
+const (
+	maxChanges     = 2000
+	maxChangeBytes = 4 << 20 // of definitions together
+	// maxChangeDefinition is the longest definition that is kept.
+	maxChangeDefinition = 64 << 10
+	maxChangeFields     = 50
+)
+
+// The kinds of those who change something.
+const (
+	ByUser = "user"
+	ByKey  = "key"
+)
+
+// ChangedBy is who changed something.
+type ChangedBy struct {
+	Kind string `json:"kind"`
+	ID   string `json:"id"`
+}
+
+// Change is one entry of the audit log.
+type Change struct {
+	Seq    uint64    `json:"seq"` // from 1
+	AtMs   int64     `json:"at_ms"`
+	By     ChangedBy `json:"by"`
+	Action string    `json:"action"` // such as segment.update
+	Kind   string    `json:"kind"`   // of what was changed
+	ID     string    `json:"id,omitempty"`
+	Name   string    `json:"name,omitempty"`
+	// Fields are the names of what was set; of segments and settings those that are
+	// other than before.
+	Fields []string `json:"fields,omitempty"`
+	// Definition is a segment's as of the change; empty for one that is too long.
+	Definition json.RawMessage `json:"definition,omitempty"`
+}
+
+// changeLine is what is in memory of a change.
+type changeLine struct {
+	seq      uint64
+	kind, id string
+	bytes    int // of the definition
+}
+
+// changeLog is the audit log of an account.
+type changeLog struct {
+	lines []changeLine // in order
+	bytes int
+}
+
+// auditedCommands says what commands change. What is saved under one name is created or
+// updated.
+var auditedCommands = map[string]struct{ kind, action string }{
+	CommandSegmentCreate: {"segment", "segment.create"}, CommandSegmentUpdate: {"segment", "segment.update"}, CommandSegmentDelete: {"segment", "segment.delete"},
+	CommandFlowCreate: {"flow", "flow.create"}, CommandFlowUpdate: {"flow", "flow.update"}, CommandFlowDelete: {"flow", "flow.delete"}, CommandFlowDuplicate: {"flow", "flow.duplicate"},
+	CommandFlowPublish: {"flow", "flow.publish"}, CommandFlowPause: {"flow", "flow.pause"}, CommandFlowResume: {"flow", "flow.resume"}, CommandFlowToggle: {"flow", "flow.toggle"},
+	CommandTemplateSave: {"template", ""}, CommandTemplateDelete: {"template", "template.delete"},
+	CommandCampaignSave: {"campaign", ""}, CommandCampaignDelete: {"campaign", "campaign.delete"}, CommandCampaignStart: {"campaign", "campaign.start"},
+	CommandListCreate: {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
+	CommandSettingsSet: {"settings", "settings.update"}, CommandAppSecretSet: {"settings", "app_secret.update"},
+	CommandDomainAdd: {"sender_domain", "sender_domain.create"}, CommandDomainVerify: {"sender_domain", "sender_domain.verify"}, CommandDomainDelete: {"sender_domain", "sender_domain.delete"},
+	CommandWebhookCreate: {"webhook", "webhook.create"}, CommandWebhookUpdate: {"webhook", "webhook.update"}, CommandWebhookDelete: {"webhook", "webhook.delete"}, CommandWebhookRotate: {"webhook", "webhook.rotate"},
+	CommandCredentialSet: {"credential", "credential.update"}, CommandCredentialDelete: {"credential", "credential.delete"},
+	CommandAPIKeyCreate: {"api_key", "api_key.create"}, CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
+	CommandUserCreate: {"user", "user.create"}, CommandUserUpdate: {"user", "user.update"}, CommandUserDelete: {"user", "user.delete"}, CommandPasswordSet: {"user", "user.password"},
+}
+
+// ChangeKinds lists the kinds of what changes are kept of.
+func ChangeKinds() []string {
+	kinds := map[string]bool{}
+	for _, c := range auditedCommands {
+		kinds[c.kind] = true
+	}
+	return slices.Sorted(maps.Keys(kinds))
+}
+
+// byField is the field of a command's arguments that says who made it.
+const byField = `"_by":`
+
+// CommandBy is [Node.Command] of somebody who is named in the audit log.
+func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args any, by ChangedBy) ([]byte, error) {
+	if _, audited := auditedCommands[name]; !audited || by.ID == "" {
+		return n.Command(ctx, account, name, args)
+	}
+	b := mustJSON(args)
+	if len(b) < 2 || b[len(b)-1] != '}' {
+		return n.Command(ctx, account, name, args)
+	}
+	b = b[:len(b)-1]
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	b = append(append(b, byField...), mustJSON(by)...)
+	return n.Command(ctx, account, name, json.RawMessage(append(b, '}')))
+}
+
+// beginChange reads who makes a command and what it is about, before it is applied. It
+// is nil for one that is not audited.
+func (m *Machine) beginChange(a *account, name string, args []byte) *Change {
+	what, audited := auditedCommands[name]
+	if !audited || !bytes.Contains(args, []byte(byField)) {
+		return nil
+	}
+	var in struct {
+		By    *ChangedBy `json:"_by"`
+		ID    string     `json:"id"`
+		Name  string     `json:"name"`
+		Group string     `json:"group"`
+	}
+	// Fields of other types are not read: what they are is the command's to judge.
+	if err := json.Unmarshal(args, &in); in.By == nil || in.By.ID == "" && err != nil {
+		return nil
+	}
+	c := &Change{By: *in.By, Action: what.action, Kind: what.kind, ID: in.ID, Name: in.Name}
+	switch what.kind {
+	case "sender_domain":
+		c.ID = in.Name
+	case "credential":
+		c.ID = in.Group + "/" + in.Name
+	}
+	old := a.nameOf(what.kind, in.ID)
+	if c.Name == "" {
+		c.Name = old
+	}
+	if c.Action == "" {
+		c.Action = what.kind + ".update"
+		if in.ID == "" {
+			c.Action = what.kind + ".create"
+		}
+	}
+	c.Fields = a.changedFields(name, c.ID, args)
+	return c
+}
+
+// nameOf is how something is named at present, "" for nothing.
+func (a *account) nameOf(kind, id string) string {
+	switch kind {
+	case "segment":
+		if s := a.segments[id]; s != nil {
+			return s.Name
+		}
+	case "flow":
+		if f := a.flow(id); f != nil {
+			return f.def.Name
+		}
+	case "template":
+		if t := a.templates[id]; t != nil {
+			return t.Name
+		}
+	case "campaign":
+		if c := a.campaigns[id]; c != nil {
+			return c.Name
+		}
+	case "list":
+		if l := a.list(id); l != nil {
+			return l.Name
+		}
+	case "user":
+		if u := a.users[id]; u != nil {
+			return u.Name
+		}
+	case "api_key":
+		if k := a.keys[id]; k != nil {
+			return k.Name
+		}
+	}
+	return ""
+}
+
+// unnamedFields are arguments that are not the caller's, or say what is named already.
+var unnamedFields = []string{"_by", "id", "actor_id", "group", "created_ms", "updated_ms", "text_bytes", "number", "hash"}
+
+// changedFields names what a command sets.
+func (a *account) changedFields(name, id string, args []byte) []string {
+	var now, old map[string]json.RawMessage
+	if json.Unmarshal(args, &now) != nil {
+		return nil
+	}
+	switch name {
+	case CommandSettingsSet:
+		var s Settings
+		if json.Unmarshal(args, &s) != nil {
+			return nil
+		}
+		s.fill()
+		clear(now)
+		_, _ = json.Unmarshal(mustJSON(s.Shown()), &now), json.Unmarshal(mustJSON(a.Settings.Shown()), &old)
+		for k := range old {
+			if _, given := now[k]; !given {
+				now[k] = nil
+			}
+		}
+	case CommandSegmentUpdate:
+		if s := a.segments[id]; s != nil {
+			old = map[string]json.RawMessage{"name": mustJSON(s.Name)} // definitions are compared once they are canonical
+		}
+	}
+	var out []string
+	for _, k := range sortedKeys(now) {
+		if slices.Contains(unnamedFields, k) || old != nil && bytes.Equal(now[k], old[k]) || len(out) == maxChangeFields {
+			continue
+		}
+		out = append(out, strings.TrimSuffix(k, "_hash"))
+	}
+	return out
+}
+
+// noteChange adds a change that was made to the audit log.
+func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte) {
+	var made struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(reply, &made) == nil && made.ID != "" {
+		c.ID = made.ID
+	}
+	if c.Name == "" {
+		c.Name = a.nameOf(c.Kind, c.ID)
+	}
+	if s := a.segments[c.ID]; c.Kind == "segment" && s != nil {
+		if bytes.Equal(before, s.Definition) {
+			c.Fields = slices.DeleteFunc(c.Fields, func(f string) bool { return f == "definition" })
+		}
+		if len(s.Definition) <= maxChangeDefinition {
+			c.Definition = s.Definition
+		}
+	}
+	c.Seq, c.AtMs = 1, m.logTime
+	g := &a.changes
+	if n := len(g.lines); n > 0 {
+		c.Seq = g.lines[n-1].seq + 1
+	}
+	m.store.putEntity(changeKey(a.number, c.Seq), mustJSON(c))
+	g.add(c)
+	for len(g.lines) > 1 && (len(g.lines) > maxChanges || g.bytes > maxChangeBytes) {
+		m.store.putEntity(changeKey(a.number, g.lines[0].seq), nil)
+		g.bytes -= g.lines[0].bytes
+		g.lines = g.lines[1:]
+	}
+}
+
+func (g *changeLog) add(c *Change) {
+	g.lines = append(g.lines, changeLine{c.Seq, c.Kind, c.ID, len(c.Definition)})
+	g.bytes += len(c.Definition)
+}
+
+// segmentDefinition is a segment's definition, nil if there is no such segment.
+func (a *account) segmentDefinition(id string) []byte {
+	if s := a.segments[id]; s != nil {
+		return s.Definition
+	}
+	return nil
+}
+
+func changeKey(account, seq uint64) string {
+	return entityKey(account, entityChange, string(binary.BigEndian.AppendUint64(nil, seq)))
+}
+
+// loadChange reads a change; they come in order.
+func (a *account) loadChange(value []byte) error {
+	var c Change
+	if err := json.Unmarshal(value, &c); err != nil {
+		return err
+	}
+	c.ID = strings.Clone(c.ID)
+	a.changes.add(&c)
+	return nil
+}
+
+// change reads one from the store.
+func (m *Machine) change(a *account, seq uint64) (c Change, err error) {
+	b, err := m.store.entity(changeKey(a.number, seq))
+	if err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(b, &c)
+}
+
+// hashChanges is the part of the audit log in the state's hash.
+func (m *Machine) hashChanges(put func([]byte), a *account) error {
+	for _, x := range a.changes.lines {
+		c, err := m.change(a, x.seq)
+		if err != nil {
+			return err
+		}
+		put(mustJSON(c))
+	}
+	return nil
+}
+
+// Changes lists the audit log, the newest first: of a kind and of an id, "" for any,
+// before a number, 0 for the end, limit at most.
+func (v *View) Changes(kind, id string, before uint64, limit int) ([]Change, error) {
+	var out []Change
+	for _, x := range slices.Backward(v.a.changes.lines) {
+		if len(out) >= limit {
+			break
+		}
+		if kind != "" && x.kind != kind || id != "" && x.id != id || before != 0 && x.seq >= before {
+			continue
+		}
+		c, err := v.m.change(v.a, x.seq)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// ChangerName is how somebody who changed something is named at present, "" for one who
+// is no more.
+func (v *View) ChangerName(by ChangedBy) string {
+	if by.Kind == ByKey {
+		return v.a.nameOf("api_key", by.ID)
+	}
+	if u := v.a.users[by.ID]; u != nil && u.Name == "" {
+		return u.Email
+	}
+	return v.a.nameOf("user", by.ID)
+}
