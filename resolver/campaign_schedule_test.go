@@ -44,7 +44,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	if due, has := r.m.nextDue(); !has || due != at {
 		t.Errorf("a tick is due at %d, want %d", due, at)
 	}
-	if users := r.m.accounts[testAccount].audienceUsers(list); len(users) != 1 {
+	if users := r.m.accounts[testAccount].audiencesOf(list); len(users) != 1 {
 		t.Errorf("the list is used by %v", users)
 	}
 	r.now = at - 1

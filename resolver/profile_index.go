@@ -256,7 +256,6 @@ type indexIter struct {
 	memory [2]sortedkeys.Cursor // this generation and the one being written
 	stored *pebble.Iterator
 	key    []byte
-	err    error
 }
 
 // indexFrom returns the keys from lower on and below upper. It must be closed, and not
