@@ -423,11 +423,22 @@ func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *disk) error {
 		w.set([]byte(k), f.entities[k])
 	}
 	for c := f.index.From(nil, nil); c.Valid(); c.Next() {
-		value := []byte{}
-		if c.Removed() {
-			value = nil
+		if !c.Removed() {
+			w.set(c.Key(), []byte{})
+			continue
 		}
-		w.set(c.Key(), value)
+		// A deletion has the text, too, and stays where it finds nothing to remove.
+		_, found, err := db.Get(c.Key())
+		if errors.Is(err, pebble.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := found.Close(); err != nil {
+			return err
+		}
+		w.set(c.Key(), nil)
 	}
 	return w.finish()
 }

@@ -90,7 +90,7 @@ def spent_100(**more):
         fn=m.EventAggregateFn("sum"), property_="value", op=m.EventAggregateOp(">="), value=100), **more)
 
 
-both = call("preview_segment", console, body=m.PreviewSegmentBody(m.SegmentGroup(match=m.SegmentGroupMatch("all"), conditions=[
+both = call("preview_segment", console, body=m.PreviewSegmentRequest(m.SegmentGroup(match=m.SegmentGroupMatch("all"), conditions=[
     spent_100(window=m.LastDays(30)),
     m.AttributeCondition(kind=m.AttributeConditionKind("attribute"), field="geo.country", op=m.AttributeConditionOp("="), value="DE"),
 ]))).data
@@ -122,7 +122,7 @@ with console.get_httpx_client().stream(**request) as stream:
             break
 show("transitions", ", ".join(seen))
 
-wrong = importlib.import_module(operations["preview_segment"]).sync_detailed(client=console, body=m.PreviewSegmentBody(
+wrong = importlib.import_module(operations["preview_segment"]).sync_detailed(client=console, body=m.PreviewSegmentRequest(
     m.ActivityCondition(kind=ACTIVITY, event="page_viewed", window=m.LastDays(0))))
 show("refused", int(wrong.status_code), wrong.parsed.message)
 
