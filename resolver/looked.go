@@ -157,8 +157,14 @@ func (a *account) hangLooked() error {
 	return nil
 }
 
-// hashLooked is the sketches' part of the state's hash.
+// hashLooked is the sketches' part of the state's hash. Where somebody was erased they are
+// no part of it: a log from which that person's events were taken makes lower counts.
 func (a *account) hashLooked(put func([]byte)) {
+	for o := range a.headers.n {
+		if a.gone(o) {
+			return
+		}
+	}
 	for _, key := range slices.Sorted(maps.Keys(a.types)) {
 		if s := a.types[key].sketch; s != nil {
 			put([]byte(key))

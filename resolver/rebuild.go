@@ -120,42 +120,53 @@ func (p *partition) finishRebuild(ctx context.Context) error {
 	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
 }
 
-// rebuildHistory makes all rows anew that history lacks.
-func (p *partition) rebuildHistory(ctx context.Context) (err error) {
-	stored, err := p.node.opts.History.Position(ctx, p.id)
+// rebuildHistory makes all rows anew that history lacks. The files of the second machine
+// go when its store is closed: Pebble compacts, and writes lists of files, until then.
+func (p *partition) rebuildHistory(ctx context.Context) error {
+	begun := time.Now() // for log lines only
+	join, err := p.rebuildRows(ctx)
 	if err != nil {
 		return err
+	}
+	p.log.Info("history is complete again", "records", join, "took", time.Since(begun).Round(time.Millisecond))
+	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+}
+
+// rebuildRows does so, and returns the offset from which on history had its rows from
+// the partition itself.
+func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
+	stored, err := p.node.opts.History.Position(ctx, p.id)
+	if err != nil {
+		return 0, err
 	}
 	_, next := p.feed.lacks()
 	p.log.Warn("history lacks events; rebuilding it from the log. Events are taken and segments counted meanwhile", "has", stored, "records", next)
-	begun := time.Now() // for log lines only
 	b, err := p.openRebuild(stored)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, closeAll(b.m.store, b.m.keys.runs)) }()
 	if b.log, err = p.node.opts.Log.Read(p.id, b.m.next); err != nil {
-		return err
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, b.log.Close()) }()
 	for pass := 0; ; pass++ {
 		if err := b.run(ctx, next); err != nil {
-			return b.gap(err)
+			return 0, b.gap(err)
 		}
 		if _, next = p.feed.lacks(); next-b.m.next <= joinWithin || pass == maxRebuildPasses {
 			break
 		}
 	}
-	join := p.feed.joinAt()
+	join = p.feed.joinAt()
 	if err := b.run(ctx, join); err != nil {
-		return b.gap(err)
+		return 0, b.gap(err)
 	}
 	if err := p.eraseAgain(ctx, join); err != nil {
-		return err
+		return 0, err
 	}
 	p.feed.rebuilt()
-	p.log.Info("history is complete again", "records", join, "took", time.Since(begun).Round(time.Millisecond))
-	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+	return join, nil
 }
 
 // rebuild is the second machine.
