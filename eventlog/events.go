@@ -102,7 +102,9 @@ func appendBytes(dst, b []byte) []byte {
 //	   time of its own that is too old is refused, and one that is older than a day
 //	   starts no flow
 //	2  the account has a catalog of properties and attributes from here on
-const EventRules = 2
+//	3  event_count takes events of all types that are sent, also of those that the
+//	   service records itself
+const EventRules = 3
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.

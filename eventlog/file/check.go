@@ -56,7 +56,7 @@ func Check(fsys vfs.FS, dir string) (out Checked, err error) {
 	case isCorrupt(err):
 		again, e := metaFromSegments(fsys, dir)
 		if e == nil {
-			out.ID, partitions = again.value, int(again.number)
+			meta, out.ID, partitions = again, again.value, int(again.number)
 			err = withSmallRemedy(err)
 		}
 		c.found(Finding{Path: fsys.PathJoin(dir, metaName), Err: err, Repairable: e == nil})
@@ -66,7 +66,7 @@ func Check(fsys vfs.FS, dir string) (out Checked, err error) {
 	default:
 		return out, err
 	}
-	l := &Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: out.ID}
+	l := &Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: out.ID, flags: meta.flags}
 	for i := range partitions {
 		p := l.newPartition(i)
 		start, end, err := c.partition(p)
@@ -97,6 +97,10 @@ func isCorrupt(err error) bool {
 
 // partition checks the files of a partition and returns the bounds of what can be read.
 func (c *checker) partition(p *partition) (start, end int64, err error) {
+	if err := p.checkDir(); err != nil {
+		c.damaged(p.dir, err)
+		return 0, 0, nil
+	}
 	startPath := c.fs.PathJoin(p.dir, startName)
 	start, err = p.readStart()
 	switch {
@@ -150,6 +154,10 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 			c.found(Finding{Path: unborn.path, Note: "its creation was cut off; a start removes it"})
 		}
 	}
+	noted := p.readNoted()
+	if noted != nil && !isCorrupt(noted) {
+		return 0, 0, noted
+	}
 	end = start // where the next segment must begin
 	whole := true
 	for i, first := range firsts {
@@ -183,7 +191,21 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 	if len(firsts) == 0 {
 		c.damaged(p.segmentPath(start), &eventlog.CorruptError{File: p.segmentPath(start), Offset: start, Reason: "the segment file is missing"})
 	}
+	if noted != nil {
+		// An empty partition may be one that lost all its records.
+		f := Finding{Path: p.endPath(), Err: noted, Repairable: whole && end > 0}
+		if end == 0 {
+			f.Err = noRecords(p.endPath())
+		}
+		c.found(f)
+	}
 	return start, end, nil
+}
+
+// noRecords is that the file end is missing in a partition that has no record.
+func noRecords(path string) error {
+	return &eventlog.CorruptError{File: path, Reason: "it says how far the records go, it is missing or damaged, and there is not one record",
+		Remedy: "Put the files of the log back as they were, or restore a backup"}
 }
 
 // unborn returns a segment file whose creation was cut off, nil where it is whole or
@@ -313,6 +335,14 @@ func metaFromSegments(fsys vfs.FS, dir string) (m small, err error) {
 		return m, &eventlog.CorruptError{File: fsys.PathJoin(dir, metaName), Reason: "there is no segment file that says which log it is"}
 	}
 	m.magic = metaMagic
+	m.flags = metaEnds
+	for i := range int(m.number) {
+		if _, ok, _, err := readEnd(fsys, l.newPartition(i).endPath(), i, m.value); err != nil {
+			return m, err
+		} else if !ok {
+			m.flags = 0
+		}
+	}
 	return m, nil
 }
 
@@ -355,8 +385,8 @@ func (p *partition) startFromSegments() (int64, error) {
 	return firsts[0], nil
 }
 
-// Repair writes the damaged ones of the small files of a log anew, from the headers of
-// its segments: its meta file, and where partitions begin. Nobody may have the log open.
+// Repair writes the damaged ones of the small files of a log anew, from its segments: its
+// meta file, and where partitions begin and end. Nobody may have the log open.
 func Repair(fsys vfs.FS, dir string) error {
 	m, found, err := readSmall(fsys, fsys.PathJoin(dir, metaName), metaMagic)
 	if isCorrupt(err) || err == nil && !found {
@@ -367,7 +397,7 @@ func Repair(fsys vfs.FS, dir string) error {
 	if err != nil {
 		return err
 	}
-	l := &Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: m.value}
+	l := &Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: m.value, flags: m.flags}
 	for i := range int(m.number) {
 		p := l.newPartition(i)
 		_, err := p.readStart()
@@ -377,9 +407,32 @@ func Repair(fsys vfs.FS, dir string) error {
 				err = writeSmall(fsys, p.dir, startName, small{magic: startMagic, number: uint32(i), value: uint64(start)})
 			}
 		}
+		if err == nil {
+			err = p.repairEnd()
+		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// repairEnd notes anew how far the records go, if these are whole; else it changes
+// nothing.
+func (p *partition) repairEnd() error {
+	if err := p.readNoted(); !isCorrupt(err) {
+		return err
+	}
+	var found Checked
+	c := checker{fs: p.log.opts.FS, dir: p.log.dir, out: &found}
+	_, end, err := c.partition(p)
+	if err != nil {
+		return err
+	}
+	for _, f := range found.Findings {
+		if f.Err != nil && !(f.Path == p.endPath() && f.Repairable) {
+			return nil // the check says so
+		}
+	}
+	return replaceFile(p.log.opts.FS, p.dir, endName, encodeEnd(p.id, p.log.id, end))
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// The file end of a partition says how far its records go at least. Close writes it.
-// A log only grows, so it stays true whatever is appended later; it is how a last
-// segment is noticed that was cut short where a torn batch would look the same. A
-// log without it, or with one that cannot be read, is opened all the same.
+// The file end of a partition says how far its records go at least. [Log.NoteEnds], Open
+// and Close write it, always after these records are durable. A log only grows, so it
+// stays true whatever is appended later; it is how a last segment is noticed that was cut
+// short where a torn batch would look the same. Once all partitions have the file the
+// meta file says so, and a log whose file is missing or damaged is not opened.
 
 const (
 	endName  = "end"
@@ -68,41 +69,107 @@ func readEnd(fsys vfs.FS, path string, partition int, logID uint64) (next int64,
 	return next, ok, true, nil
 }
 
-// ClosedAt returns how far the records of a partition went when the log in dir, which
-// has this identity, was closed last; 0 where nothing says so.
-func ClosedAt(fsys vfs.FS, dir string, id uint64, partition int) (next int64, err error) {
+// NotedEnd returns how far at least the records of a partition went, by the file end of
+// the log in dir, which has this identity; 0 where nothing says so.
+func NotedEnd(fsys vfs.FS, dir string, id uint64, partition int) (next int64, err error) {
 	p := (&Log{opts: (&Options{FS: fsys}).withDefaults(), dir: dir, id: id}).newPartition(partition)
-	next, ok, _, err := readEnd(fsys, fsys.PathJoin(p.dir, endName), partition, id)
+	next, ok, _, err := readEnd(fsys, p.endPath(), partition, id)
 	if !ok {
 		next = 0
 	}
 	return next, err
 }
 
-// checkEnd compares the end that was found with the one that the file names.
-func (p *partition) checkEnd(last *segment, found segmentEnd) error {
-	fsys := p.log.opts.FS
-	path := fsys.PathJoin(p.dir, endName)
-	next, ok, there, err := readEnd(fsys, path, p.id, p.log.id)
+func (p *partition) endPath() string { return p.log.opts.FS.PathJoin(p.dir, endName) }
+
+// readNoted reads how far the records go at least, for checkEnd. The error is a
+// [*eventlog.CorruptError] where the file must be there and cannot be used.
+func (p *partition) readNoted() error {
+	p.noted = -1
+	next, ok, there, err := readEnd(p.log.opts.FS, p.endPath(), p.id, p.log.id)
 	switch {
 	case err != nil:
 		return err
-	case !there:
-	case !ok:
-		p.log.opts.Logger.Warn("ignoring a damaged file of the log; the next stop writes it anew", "file", path)
-	case found.next < next:
-		return &eventlog.CorruptError{
-			File: last.path, Position: found.pos, Offset: found.next,
-			Reason: fmt.Sprintf("the records end here, but there were some up to offset %d when the log was closed", next-1),
+	case ok:
+		p.noted = next
+	case p.log.flags&metaEnds != 0:
+		reason := "the file is missing"
+		if there {
+			reason = "it is not the file that was written"
 		}
+		return withSmallRemedy(&eventlog.CorruptError{File: p.endPath(), Reason: reason})
+	case there:
+		p.log.opts.Logger.Warn("ignoring a damaged file of the log; it is written anew", "file", p.endPath())
 	}
 	return nil
 }
 
-// writeEnd makes durable how far the records go.
-func (p *partition) writeEnd() error {
-	_, end := p.bounds()
-	return replaceFile(p.log.opts.FS, p.dir, endName, encodeEnd(p.id, p.log.id, end))
+// checkEnd compares the end that was found with the one that was noted.
+func (p *partition) checkEnd(last *segment, found segmentEnd) error {
+	if found.next >= p.noted {
+		return nil
+	}
+	return &eventlog.CorruptError{
+		File: last.path, Position: found.pos, Offset: found.next,
+		Reason: fmt.Sprintf("records are missing: they end here, but the file %s beside it says that there were some up to offset %d", endName, p.noted-1),
+		Remedy: "Put the files of the log back as they were, or restore a backup",
+	}
+}
+
+// NoteEnds makes durable how far the records of all partitions go, so that a start
+// notices if records before that are missing, also after a crash. A log that only grows
+// needs it now and then, not after each record.
+func (l *Log) NoteEnds() error {
+	select {
+	case <-l.closing:
+		return eventlog.ErrClosed
+	default:
+		return l.noteEnds(false)
+	}
+}
+
+// noteEnds is NoteEnds for a log that may be closing. again also writes what has not
+// changed. A log without any record is left alone: its meta file says as much.
+func (l *Log) noteEnds(again bool) error {
+	l.endsMu.Lock()
+	defer l.endsMu.Unlock()
+	if err := l.failed(); err != nil {
+		return err
+	}
+	ends, records := make([]int64, len(l.partitions)), false
+	for i, p := range l.partitions {
+		_, ends[i] = p.bounds()
+		records = records || ends[i] > 0
+	}
+	if !records {
+		return nil
+	}
+	for i, p := range l.partitions {
+		if p.noted == ends[i] && !again {
+			continue
+		}
+		if err := replaceFile(l.opts.FS, p.dir, endName, encodeEnd(p.id, l.id, ends[i])); err != nil {
+			return err
+		}
+		p.noted = ends[i]
+	}
+	if l.flags&metaEnds != 0 {
+		return nil
+	}
+	m := l.meta()
+	m.flags |= metaEnds
+	if err := writeSmall(l.opts.FS, l.dir, metaName, m); err != nil {
+		return err
+	}
+	l.flags = m.flags
+	return nil
+}
+
+// noteEndsQuietly is for where nothing is lost when it fails.
+func (l *Log) noteEndsQuietly(again bool) {
+	if err := l.noteEnds(again); err != nil && !errors.Is(err, eventlog.ErrFailed) {
+		l.opts.Logger.Warn("how far the log goes could not be noted; the next checkpoint or stop tries again", "err", err)
+	}
 }
 
 // replaceFile replaces a file of a directory whole; when it returns nil the new

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+
+	"github.com/musterhq/muster/eventlog"
 )
 
 // Linked is a file of the directory that [Log.Link] made.
@@ -33,13 +35,23 @@ func (l *Log) Link(dir string) (out Links, err error) {
 		return out, fmt.Errorf("link the log: %w", err)
 	}
 	for _, p := range l.partitions {
-		if err := p.link(fsys.PathJoin(dir, p.name()), &out); err != nil {
+		if err := p.link(fsys.PathJoin(dir, p.name()), &out); isCorrupt(err) {
+			return out, err
+		} else if err != nil {
 			return out, fmt.Errorf("link partition %d of the log: %w", p.id, err)
 		}
 	}
-	err = writeSmall(fsys, dir, metaName, small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id})
+	m := l.meta()
+	m.flags |= metaEnds
+	err = writeSmall(fsys, dir, metaName, m)
 	out.Files = append(out.Files, Linked{metaName, -1})
 	return out, err
+}
+
+// removedInUse is that the file of a segment is missing, for who wants a copy of it.
+func removedInUse(seg *segment) error {
+	return &eventlog.CorruptError{File: seg.path, Offset: seg.header.first, Reason: "the segment file was removed while the log is in use",
+		Remedy: "Put it back before the service is stopped, or restore a backup"}
 }
 
 func (p *partition) name() string { return fmt.Sprintf("p%d", p.id) }
@@ -58,6 +70,9 @@ func (p *partition) link(dir string, out *Links) error {
 	for i, seg := range segs {
 		name := segmentName(seg.header.first)
 		if err := fsys.Link(seg.path, fsys.PathJoin(dir, name)); err != nil {
+			if _, gone := fsys.Stat(seg.path); isNotExist(gone) {
+				return removedInUse(seg)
+			}
 			return err
 		}
 		size := int64(-1)
@@ -76,6 +91,10 @@ func (p *partition) link(dir string, out *Links) error {
 		}
 		out.Files = append(out.Files, Linked{p.name() + "/" + startName, -1})
 	}
+	if err := replaceFile(fsys, dir, endName, encodeEnd(p.id, p.log.id, end)); err != nil {
+		return err
+	}
+	out.Files = append(out.Files, Linked{p.name() + "/" + endName, -1})
 	out.Starts, out.Ends = append(out.Starts, start), append(out.Ends, end)
 	return nil
 }

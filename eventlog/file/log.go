@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"strings"
 	"sync"
@@ -26,7 +27,14 @@ type Log struct {
 	// id is the log's random identity, repeated in every segment.
 	id         uint64
 	partitions []*partition
-	lock       io.Closer
+	// flags are those of the meta file. endsMu guards them and partition.noted once the
+	// log is open; no other lock is taken but partition.mu.
+	flags  uint32
+	endsMu sync.Mutex
+	lock   io.Closer
+
+	// noticed is the damage that was met.
+	noticed noticed
 
 	// failure is set once, by the first write or fsync that failed.
 	failure atomic.Pointer[error]
@@ -106,7 +114,7 @@ func open(dir string, opts Options) (_ *Log, err error) {
 		return nil, fmt.Errorf("the log has %d partitions, %d were asked for; the number is fixed when a log is created: open it with %d",
 			meta.number, l.opts.Partitions, meta.number)
 	}
-	l.id = meta.value
+	l.id, l.flags = meta.value, meta.flags
 	// All that may be a reason to refuse comes before the first change.
 	for _, p := range l.partitions {
 		if err := p.look(); err != nil {
@@ -126,6 +134,8 @@ func open(dir string, opts Options) (_ *Log, err error) {
 			return nil, err
 		}
 	}
+	// A crash may have come between records and the note of them.
+	l.noteEndsQuietly(false)
 	return l, nil
 }
 
@@ -159,6 +169,7 @@ func (l *Log) newPartition(id int) *partition {
 		dir:  l.opts.FS.PathJoin(l.dir, fmt.Sprintf("p%d", id)),
 		wake: make(chan struct{}, 1),
 	}
+	p.noted = -1
 	p.mu.readers = make(map[*Reader]struct{})
 	p.mu.chain.maxFree = int((l.opts.TailBytes + 2*maxBatchBytes) / blockBytes)
 	return p
@@ -193,7 +204,12 @@ func (l *Log) create() error {
 	if err := syncAbove(fsys, l.dir); err != nil {
 		return err
 	}
-	return writeSmall(fsys, l.dir, metaName, small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id})
+	return writeSmall(fsys, l.dir, metaName, l.meta())
+}
+
+// meta is the content of the log's meta file.
+func (l *Log) meta() small {
+	return small{magic: metaMagic, number: uint32(len(l.partitions)), value: l.id, flags: l.flags}
 }
 
 // unfinished lists the directories that a creation that did not come to its end
@@ -317,6 +333,7 @@ func (l *Log) Close() error {
 		}
 		close(l.closing)
 		l.writers.Wait()
+		l.noteEndsQuietly(true)
 		l.closeErr = l.release((*partition).stop)
 	})
 	return l.closeErr
@@ -365,6 +382,10 @@ func (l *Log) random64() (uint64, error) {
 
 // isLocked tells a lock that somebody holds from one that cannot be made.
 func isLocked(err error) bool {
+	var open *fs.PathError
+	if errors.As(err, &open) { // the file itself
+		return false
+	}
 	return errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EACCES) ||
 		strings.Contains(err.Error(), "held by current process")
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// The small files (meta, start) hold a magic, three integers and a checksum,
+// The small files (meta, start) hold a magic, four integers and a checksum,
 // and are replaced whole: written beside, made durable, renamed.
 
 const (
@@ -35,7 +35,12 @@ type small struct {
 	number uint32
 	// value is the log's identity (meta) or the start offset (start).
 	value uint64
+	// flags are those of a meta file; 0 in a start file.
+	flags uint32
 }
+
+// metaEnds says that each partition has a file end: without it the log is not opened.
+const metaEnds = 1
 
 func (s *small) encode() []byte {
 	b := make([]byte, smallBytes)
@@ -44,6 +49,7 @@ func (s *small) encode() []byte {
 	le.PutUint32(b[8:], formatVersion)
 	le.PutUint32(b[12:], s.number)
 	le.PutUint64(b[16:], s.value)
+	le.PutUint32(b[24:], s.flags)
 	le.PutUint32(b[28:], checksum(b[:28]))
 	return b
 }
@@ -60,7 +66,7 @@ func decodeSmall(b []byte, magic [8]byte) (s small, reason string) {
 	case le.Uint32(b[8:]) != formatVersion:
 		return s, fmt.Sprintf("format version %d, this build reads version %d", le.Uint32(b[8:]), formatVersion)
 	}
-	return small{magic: magic, number: le.Uint32(b[12:]), value: le.Uint64(b[16:])}, ""
+	return small{magic: magic, number: le.Uint32(b[12:]), value: le.Uint64(b[16:]), flags: le.Uint32(b[24:])}, ""
 }
 
 // readSmall reads a small file; found is false when there is none.

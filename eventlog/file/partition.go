@@ -79,6 +79,8 @@ type partition struct {
 
 	// found is set between look and recover.
 	found found
+	// noted is how far the records go by the file end, -1 without one; see Log.endsMu.
+	noted int64
 
 	// w belongs to the goroutine that commits.
 	w writer

@@ -136,7 +136,7 @@ func (r *Reader) fileError(err error) error {
 	case err == errMark || err == errSeal:
 		flt = &fault{pos: r.scan.batchPos, reason: "the records end before their time"}
 	case errors.As(err, new(*eventlog.CorruptError)): // a sidecar
-		r.err = err
+		r.err = r.p.log.noticed.notice(err)
 		r.closeFile()
 		return err
 	case !errors.As(err, &flt):
@@ -145,7 +145,7 @@ func (r *Reader) fileError(err error) error {
 		r.closeFile()
 		return fmt.Errorf("read %s: %w", path, err)
 	}
-	r.err = &eventlog.CorruptError{File: r.seg.path, Position: flt.pos, Offset: r.scan.next, Reason: flt.reason}
+	r.err = r.p.log.noticed.notice(&eventlog.CorruptError{File: r.seg.path, Position: flt.pos, Offset: r.scan.next, Reason: flt.reason})
 	r.closeFile()
 	return r.err
 }

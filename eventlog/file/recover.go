@@ -26,6 +26,9 @@ type found struct {
 // nothing. See "Recovery" in doc.go.
 func (p *partition) look() error {
 	fsys := p.log.opts.FS
+	if err := p.checkDir(); err != nil {
+		return err
+	}
 	start, err := p.readStart()
 	if err != nil {
 		return err
@@ -52,6 +55,11 @@ func (p *partition) look() error {
 		return err
 	}
 	if err := p.checkUnborn(end, last, unborn); err != nil {
+		return err
+	}
+	if err := p.readNoted(); isCorrupt(err) && end.next == 0 {
+		return noRecords(p.endPath())
+	} else if err != nil {
 		return err
 	}
 	if err := p.checkEnd(last, end); err != nil {
@@ -102,6 +110,16 @@ func (p *partition) begin(f vfs.File, seg *segment, next int64) {
 	p.w.marked = true
 	p.mu.segments = append(p.mu.segments, seg)
 	p.mu.next, p.mu.durable = next, next
+}
+
+// checkDir refuses a partition whose directory is not one.
+func (p *partition) checkDir() error {
+	info, err := p.log.opts.FS.Stat(p.dir)
+	if err != nil || info.IsDir() {
+		return nil // whatever is wrong is said by what reads the directory
+	}
+	return &eventlog.CorruptError{File: p.dir, Reason: "it is a file, and must be the directory with the segment files",
+		Remedy: "Put the directory back as it was, or restore a backup"}
 }
 
 // readStart returns the offset of the oldest segment to keep.

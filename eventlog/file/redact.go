@@ -22,11 +22,12 @@ import (
 //
 // Readers get each record as it was or as it is to be; those that come to it after
 // Redact has returned nil, as it is to be. The bytes are then out of the files.
-func (l *Log) Redact(ctx context.Context, partition int, list []eventlog.Redaction) error {
+func (l *Log) Redact(ctx context.Context, partition int, list []eventlog.Redaction) (err error) {
 	p, err := l.partition(partition)
 	if err != nil {
 		return err
 	}
+	defer func() { _ = l.noticed.notice(err) }()
 	p.trimMu.Lock()
 	defer p.trimMu.Unlock()
 	if n := len(list); n > 0 {

@@ -30,6 +30,7 @@ func (l *Log) Scrub(ctx context.Context, pace func(ctx context.Context, bytes in
 			prev = seg.header.first
 			switch {
 			case err == nil:
+				l.noticed.whole(seg.path, seg.sidecarPath(redactedSuffix))
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case !p.keeps(seg):
@@ -37,7 +38,7 @@ func (l *Log) Scrub(ctx context.Context, pace func(ctx context.Context, bytes in
 			case isNotExist(err): // see Missing
 				prev = -1
 			case isCorrupt(err):
-				found(err)
+				found(l.noticed.notice(err))
 			default:
 				return err
 			}
@@ -55,7 +56,15 @@ func (l *Log) Missing() (out []error, err error) {
 	} else if err != nil {
 		return out, err
 	}
+	l.endsMu.Lock()
+	noted := l.flags&metaEnds != 0
+	l.endsMu.Unlock()
 	for _, p := range l.partitions {
+		if _, err := l.opts.FS.Stat(p.endPath()); noted && isNotExist(err) {
+			out = append(out, withSmallRemedy(&eventlog.CorruptError{File: p.endPath(), Reason: "the file was removed while the log is in use"}))
+		} else if err != nil && !isNotExist(err) {
+			return out, err
+		}
 		for _, seg := range p.kept() {
 			_, err := l.opts.FS.Stat(seg.path)
 			switch {

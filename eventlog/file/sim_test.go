@@ -58,7 +58,7 @@ func TestSimulationL1(t *testing.T) {
 	// A simulation that meets none of these proves nothing.
 	if total.Acked == 0 || total.Crashes == 0 || total.RecoveryCrashes == 0 || total.Failures == 0 ||
 		total.Cuts == 0 || total.Trims == 0 || total.Unacked == 0 || total.Rolls == 0 || total.Unborn == 0 ||
-		total.Refused == 0 || total.Again == 0 || total.FullStarts == 0 || total.Redacted == 0 || total.Unredacted == 0 {
+		total.Refused == 0 || total.Again == 0 || total.FullStarts == 0 || total.Redacted == 0 || total.Unredacted == 0 || total.Noted == 0 {
 		t.Fatal("the simulation misses a kind of event")
 	}
 }
@@ -72,6 +72,8 @@ type simStats struct {
 	// Redacted counts records that were redacted, Unredacted those of which that is not
 	// certain.
 	Redacted, Unredacted int
+	// Noted counts when it was noted how far the log goes.
+	Noted int
 }
 
 func (s *simStats) add(o simStats) {
@@ -91,6 +93,7 @@ func (s *simStats) add(o simStats) {
 	s.Refused += o.Refused
 	s.Again += o.Again
 	s.FullStarts += o.FullStarts
+	s.Noted += o.Noted
 }
 
 var errDead = errors.New("the process is dead")
@@ -297,9 +300,15 @@ func (s *sim) act(l *Log) error {
 		m.waiting = append(m.waiting, w)
 	case n < 15:
 		return s.step(l, i)
-	case n < 17:
+	case n < 16:
 		if len(m.waiting) == 0 {
 			p.idle()
+		}
+	case n < 17:
+		if err := l.NoteEnds(); err == nil && s.crashed == nil {
+			s.stats.Noted++
+		} else if err != nil && s.crashed == nil && !s.injected && l.failed() == nil && !errors.Is(err, syscall.ENOSPC) {
+			return fmt.Errorf("note how far the log goes: %w", err)
 		}
 	case n < 18 && m.acked > 0 && s.rng.IntN(2) == 0:
 		return s.redact(l, i)

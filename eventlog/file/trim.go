@@ -48,6 +48,7 @@ func (l *Log) Trim(partition int, before int64) error {
 	p.mu.garbage = nil
 	p.mu.Unlock()
 
+	l.noticed.whole(garbage...)
 	for i, path := range garbage {
 		if err := fsys.Remove(path); err != nil && !isNotExist(err) {
 			p.mu.Lock()

@@ -237,9 +237,6 @@ func (p *partition) stop() error {
 	if p.log.failed() == nil {
 		if err = p.sync(); err != nil {
 			p.log.fail(fmt.Errorf("partition %d: %w", p.id, err))
-		} else if e := p.writeEnd(); e != nil {
-			// Nothing is lost without it.
-			p.log.opts.Logger.Warn("the end of the log could not be noted", "err", e)
 		}
 	}
 	return errors.Join(err, p.abandon())
