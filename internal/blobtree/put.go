@@ -58,8 +58,9 @@ func (s *Set) Put(ctx context.Context, name string, meta any, dir string, files 
 // PutSources is Put of files that may be anywhere. Their first bytes, as many as
 // their size says, may be overwritten meanwhile: each piece is stored as it was at
 // some time. last is called when they are stored and names files to store behind
-// them; nil is none.
-func (s *Set) PutSources(ctx context.Context, name string, meta any, sources []Source, last func() ([]Source, error)) (sent Sent, err error) {
+// them; nil is none. Its error ends the Put. reused reports whether the file of a path was
+// not read, because it has not changed since the Put before.
+func (s *Set) PutSources(ctx context.Context, name string, meta any, sources []Source, last func(reused func(path string) bool) ([]Source, error)) (sent Sent, err error) {
 	if s.opts.Keep > 0 {
 		// Objects may be named for half of Keep, and the other half is for this.
 		var cancel context.CancelFunc
@@ -70,7 +71,7 @@ func (s *Set) PutSources(ctx context.Context, name string, meta any, sources []S
 	if err != nil {
 		return sent, err
 	}
-	p := put{set: s, now: now, names: map[hash]string{}, absent: map[string]bool{}, sums: map[string]fileSums{}}
+	p := put{set: s, now: now, names: map[hash]string{}, absent: map[string]bool{}, sums: map[string]fileSums{}, reused: map[string]bool{}}
 	m := Manifest{Version: manifestVersion, PieceBytes: s.opts.PieceBytes}
 	if m.Meta, err = json.Marshal(meta); err != nil {
 		return sent, err
@@ -79,7 +80,7 @@ func (s *Set) PutSources(ctx context.Context, name string, meta any, sources []S
 		return sent, err
 	}
 	if last != nil {
-		if sources, err = last(); err != nil {
+		if sources, err = last(func(path string) bool { return p.reused[path] }); err != nil {
 			return sent, err
 		}
 		more, err := p.files(ctx, sources)
@@ -177,6 +178,8 @@ type put struct {
 	// guards them.
 	names map[hash]string
 	sums  map[string]fileSums
+	// reused are the paths of files whose hashes were known. mu guards it.
+	reused map[string]bool
 	// absent are names of pieces whose storing failed. Another file may have taken the
 	// name before. mu guards it.
 	absent map[string]bool
@@ -236,13 +239,14 @@ func (p *put) file(ctx context.Context, source Source) (File, error) {
 	known, ok := p.set.mu.sums[source.Path]
 	p.set.mu.Unlock()
 	sums := fileSums{id: id}
+	reused := ok && known.id == id
 	for at := int64(0); at < out.Size; at += p.set.opts.PieceBytes {
 		if err := ctx.Err(); err != nil {
 			return out, err
 		}
 		part := io.NewSectionReader(f, at, min(p.set.opts.PieceBytes, out.Size-at))
 		var h hash
-		hashed := ok && known.id == id
+		hashed := reused
 		if hashed {
 			h = known.hashes[len(sums.hashes)]
 		}
@@ -256,7 +260,7 @@ func (p *put) file(ctx context.Context, source Source) (File, error) {
 			if name, err = p.piece(ctx, h, part); !errors.Is(err, errChanged) || source.Size < 0 || again == maxChanged {
 				break
 			}
-			hashed = false
+			hashed, reused = false, false
 		}
 		if err != nil {
 			return out, fmt.Errorf("%s: %w", source.From, err)
@@ -266,6 +270,7 @@ func (p *put) file(ctx context.Context, source Source) (File, error) {
 	}
 	p.mu.Lock()
 	p.sums[source.Path] = sums
+	p.reused[source.Path] = reused
 	p.mu.Unlock()
 	return out, nil
 }

@@ -57,8 +57,11 @@ func TestSources(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sent, err := set.PutSources(ctx, "one", nil, []blobtree.Source{{Path: "log/a", From: "grows", Size: 10}, {Path: "b", From: "whole", Size: -1}}, func() ([]blobtree.Source, error) {
+	sent, err := set.PutSources(ctx, "one", nil, []blobtree.Source{{Path: "log/a", From: "grows", Size: 10}, {Path: "b", From: "whole", Size: -1}}, func(reused func(string) bool) ([]blobtree.Source, error) {
 		overwrite("late", 0, "LATER")
+		if reused("b") || reused("log/a") {
+			t.Error("files were reused of a Put that never was")
+		}
 		return []blobtree.Source{{Path: "late", From: "late", Size: -1}}, nil
 	})
 	if err != nil || sent.Files != 3 {
@@ -81,6 +84,22 @@ func TestSources(t *testing.T) {
 		if err := errors.Join(err, f.Close()); err != nil || b.String() != want {
 			t.Errorf("%s: %q %v", path, b.String(), err)
 		}
+	}
+	write("more", "more")
+	if _, err := set.PutSources(ctx, "again", nil, []blobtree.Source{{Path: "b", From: "whole", Size: -1}, {Path: "log/a", From: "grows", Size: 12}, {Path: "c", From: "more", Size: -1}}, func(reused func(string) bool) ([]blobtree.Source, error) {
+		if !reused("b") || reused("log/a") || reused("c") {
+			t.Errorf("reused: b %v, log/a %v, c %v", reused("b"), reused("log/a"), reused("c"))
+		}
+		return nil, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	failed := errors.New("not this one")
+	if _, err := set.PutSources(ctx, "failed", nil, []blobtree.Source{{Path: "b", From: "whole", Size: -1}}, func(func(string) bool) ([]blobtree.Source, error) { return nil, failed }); !errors.Is(err, failed) {
+		t.Error(err)
+	}
+	if names, err := set.Names(ctx); err != nil || len(names) != 2 {
+		t.Errorf("%q %v", names, err)
 	}
 	if _, err := set.PutSources(ctx, "two", nil, []blobtree.Source{{Path: "b", From: "whole", Size: 6}}, nil); err == nil {
 		t.Error("more bytes were stored than there are")

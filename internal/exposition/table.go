@@ -23,6 +23,13 @@ var Metrics = []Metric{
 	{"muster_http_malformed_requests_total", Counter, "", "Requests answered 400 for their framing."},
 	{"muster_http_panics_total", Counter, "", "Faults in the code that answered a request."},
 
+	// Uploaded CSV files.
+	{"muster_uploads_started_total", Counter, "", "Imports of uploaded files that somebody started."},
+	{"muster_uploads_ended_total", Counter, "", "Imports of uploaded files that ended, by result: done, cancelled, failed."},
+	{"muster_upload_rows_total", Counter, "", "Rows of uploaded files by result: taken, duplicate, refused."},
+	{"muster_upload_bytes", Gauge, "bytes", "Bytes on disk of uploaded files whose import has not ended."},
+	{"muster_upload_limit_bytes", Gauge, "bytes", "Most bytes that uploaded files may have (--upload-bytes)."},
+
 	// The log.
 	{"muster_log_records_total", Counter, "", "Records stored in the log."},
 	{"muster_log_bytes_total", Counter, "bytes", "Bytes stored in the log."},

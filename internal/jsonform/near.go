@@ -1,6 +1,9 @@
 package jsonform
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxEdits is how many letters of a name may be wrong for it to be near another.
 const maxEdits = 2
@@ -70,12 +73,23 @@ type UnknownError struct {
 	Path string
 	// Near is the path of the field that is probably meant, "" for none.
 	Near string
+	// Known are the paths of the fields that the object may have, sorted.
+	Known []string
+	// Instead says what to do in place of leaving the field out, "" for nothing.
+	Instead string
 }
+
+// maxNamed is how many fields an error names.
+const maxNamed = 16
 
 // NoField is the error about the field name of an object at path that has the fields
 // known.
 func NoField(path, name string, known []string) *UnknownError {
 	e := &UnknownError{Path: Join(path, name)}
+	for _, k := range known {
+		e.Known = append(e.Known, Join(path, k))
+	}
+	slices.Sort(e.Known)
 	if near := Near(name, known); near != "" {
 		e.Near = Join(path, near)
 	}
@@ -83,8 +97,23 @@ func NoField(path, name string, known []string) *UnknownError {
 }
 
 func (e *UnknownError) Error() string {
-	if e.Near == "" {
-		return e.Path + " is not a field of this call; leave it out"
+	text := e.Path + " is not a field of this call"
+	switch {
+	case e.Instead != "":
+		return text + ": " + e.Instead
+	case e.Near != "":
+		return text + ". Did you mean " + e.Near + "?"
+	case len(e.Known) == 0 || len(e.Known) > maxNamed:
+		return text + "; leave it out"
 	}
-	return e.Path + " is not a field of this call. Did you mean " + e.Near + "?"
+	return text + "; leave it out, or use " + alternatives(e.Known)
+}
+
+// alternatives lists names as "a, b or c".
+func alternatives(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
 }

@@ -25,7 +25,23 @@ func TestNear(t *testing.T) {
 			t.Errorf("have %s", have)
 		}
 	}
-	if have := NoField("", "audience", known).Error(); have != "audience is not a field of this call; leave it out" {
+	for path, want := range map[string]string{
+		"":        "audience is not a field of this call; leave it out, or use height or name",
+		"user[0]": "user[0].audience is not a field of this call; leave it out, or use user[0].height or user[0].name",
+	} {
+		if have := NoField(path, "audience", []string{"name", "height"}).Error(); have != want {
+			t.Errorf("have %s", have)
+		}
+	}
+	many := make([]string, maxNamed+1)
+	for _, known := range [][]string{nil, many} {
+		if have := NoField("", "audience", known).Error(); have != "audience is not a field of this call; leave it out" {
+			t.Errorf("%d fields: %s", len(known), have)
+		}
+	}
+	e := NoField("", "list_ids", known)
+	e.Instead = "lists are made first"
+	if have := e.Error(); have != "list_ids is not a field of this call: lists are made first" {
 		t.Errorf("have %s", have)
 	}
 }

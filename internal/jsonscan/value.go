@@ -1,8 +1,11 @@
 package jsonscan
 
 import (
+	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/clip"
 )
 
 const (
@@ -349,9 +352,6 @@ func Clip(text []byte, limit int) []byte {
 	if len(text) <= limit {
 		return text
 	}
-	n := limit - len("…")
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return append(text[:n:n], "…"...)
+	head := clip.Text(text, limit-len("…"))
+	return append(slices.Clip(head), "…"...)
 }

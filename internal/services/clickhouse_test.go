@@ -75,7 +75,7 @@ const createEvents = `CREATE TABLE events (position UInt64, type LowCardinality(
 // that the server gathers, settings of a query, mutations and materialised views.
 func TestSharedClickHouseIsAServer(t *testing.T) {
 	conn := connect(t, ClickHouse(t), Database(t))
-	ctx := within(t, 15*time.Second)
+	ctx := within(t, patience)
 	execute(ctx, t, conn, createEvents)
 	insertRows(ctx, t, conn, 0, 1000)
 	if got := one[uint64](ctx, t, conn, "SELECT count() FROM events"); got != 1000 {
@@ -124,7 +124,7 @@ func TestSharedClickHouseIsAServer(t *testing.T) {
 
 func TestDatabasesEndWithTheirTest(t *testing.T) {
 	conn := connect(t, ClickHouse(t), "")
-	ctx := within(t, 15*time.Second)
+	ctx := within(t, patience)
 	var name string
 	t.Run("inner", func(t *testing.T) {
 		name = Database(t)
@@ -141,7 +141,7 @@ func TestDatabasesEndWithTheirTest(t *testing.T) {
 // Kill -9 loses nothing that was acknowledged, the tokens of inserts included.
 func TestOwnClickHouseKeepsItsDataWhenKilled(t *testing.T) {
 	s := OwnClickHouse(t)
-	ctx := within(t, 30*time.Second)
+	ctx := within(t, patience)
 	conn := connect(t, s.DSN(), "")
 	execute(ctx, t, conn, "CREATE DATABASE muster")
 	conn = connect(t, s.DSN(), "muster")
@@ -181,7 +181,7 @@ func TestOwnClickHouseFreezesAndThaws(t *testing.T) {
 	if err := s.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.Ping(within(t, 10*time.Second)); err != nil {
+	if err := conn.Ping(within(t, patience)); err != nil {
 		t.Errorf("thawed: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ var (
 
 const (
 	// readyTimeout is generous: the machine may be compiling meanwhile.
-	readyTimeout = 60 * time.Second
+	readyTimeout = 2 * time.Minute
 	// stopGrace is how long a server may take to end by itself.
 	stopGrace = 15 * time.Second
 	pollEvery = 50 * time.Millisecond

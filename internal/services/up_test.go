@@ -31,7 +31,7 @@ func installed(t *testing.T) *installer {
 func TestUpAndDown(t *testing.T) {
 	installed(t)
 	root, copied := t.TempDir(), t.TempDir()
-	ctx := within(t, 100*time.Second)
+	ctx := within(t, patience)
 	t.Cleanup(func() {
 		if err := Down(root); err != nil {
 			t.Error(err)
