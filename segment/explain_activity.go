@@ -78,12 +78,12 @@ func (t *Tallies) AfterMs() (ms int64, ok bool) {
 	return ms, true
 }
 
-// Add takes an event in: its type, its time in Unix milliseconds and its
-// properties, a JSON object in canonical text or empty. After an error, which
+// Add takes an event in: its type, whether it was sent (see [OfType]), its time in Unix
+// milliseconds and its properties, a JSON object in canonical text or empty. After an error, which
 // is [ErrTallyFull], the tallies are of no use.
-func (t *Tallies) Add(eventType string, timeMs int64, properties []byte) error {
+func (t *Tallies) Add(eventType string, sent bool, timeMs int64, properties []byte) error {
 	list := t.byEvent[eventType]
-	if every := t.byEvent[AnyEvent]; len(every) > 0 && !OwnEvent(eventType) {
+	if every := t.byEvent[AnyEvent]; len(every) > 0 && OfType(AnyEvent, eventType, sent) {
 		list = append(every[:len(every):len(every)], list...)
 	}
 	for _, x := range list {

@@ -47,7 +47,7 @@ func (e *explained) explain(root *segment.Node, r *rand.Rand) (*segment.Explanat
 	for _, i := range r.Perm(len(e.profile.Events)) {
 		// What AfterMs rules out need not be handed over.
 		if v := e.profile.Events[i]; !bounded || v.TimeMs > afterMs {
-			if err := tallies.Add(v.Type, v.TimeMs, v.Properties); err != nil {
+			if err := tallies.Add(v.Type, v.Sent, v.TimeMs, v.Properties); err != nil {
 				e.t.Fatal(err)
 			}
 		}
@@ -328,7 +328,7 @@ func TestTalliesBounded(t *testing.T) {
 	}
 	tallies := segment.NewTallies(leaves, 1)
 	add := func(i int) error {
-		return tallies.Add("e", 0, fmt.Appendf(nil, `{"a":%d,"b":"%040d"}`, i, i))
+		return tallies.Add("e", false, 0, fmt.Appendf(nil, `{"a":%d,"b":"%040d"}`, i, i))
 	}
 	for i := range segment.MaxDistinctKept / 2 {
 		if err := add(i); err != nil {
@@ -367,7 +367,7 @@ func TestTalliesDistinct(t *testing.T) {
 	} {
 		tallies := segment.NewTallies([]*segment.Activity{a}, 1)
 		for _, v := range c.values {
-			if err := tallies.Add("e", 0, []byte(`{"v":`+v+`}`)); err != nil {
+			if err := tallies.Add("e", false, 0, []byte(`{"v":`+v+`}`)); err != nil {
 				t.Fatal(err)
 			}
 		}

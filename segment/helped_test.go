@@ -42,7 +42,7 @@ func helpedActivity(a *Activity, events []NaiveEvent, atMs int64) bool {
 	distinct := map[string]bool{}
 next:
 	for _, e := range events {
-		if !OfType(a.Event, e.Type) || e.TimeMs > atMs || a.WindowMs > 0 && e.TimeMs <= atMs-a.WindowMs {
+		if !OfType(a.Event, e.Type, e.Sent) || e.TimeMs > atMs || a.WindowMs > 0 && e.TimeMs <= atMs-a.WindowMs {
 			continue
 		}
 		for i := range a.Where {

@@ -21,6 +21,7 @@ import (
 type NaiveEvent struct {
 	TimeMs     int64 // Unix milliseconds
 	Type       string
+	Sent       bool            // to the service, where the type is one that it records itself
 	Properties json.RawMessage // a JSON object; empty for none
 }
 
@@ -166,7 +167,7 @@ func (n *Node) naive(p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 func (a *Activity) naive(p *NaiveProfile, atMs int64) bool {
 	var matching []any // the properties of the events that match
 	for _, e := range p.Events {
-		if e.TimeMs > atMs || a.Event != "*" && a.Event != e.Type || a.Event == "*" && slices.Contains(OwnEvents(), e.Type) {
+		if e.TimeMs > atMs || a.Event != "*" && a.Event != e.Type || a.Event == "*" && !e.Sent && slices.Contains(OwnEvents(), e.Type) {
 			continue
 		}
 		if a.WindowMs != 0 && e.TimeMs <= atMs-a.WindowMs {

@@ -2,8 +2,8 @@ package segment
 
 import "slices"
 
-// AnyEvent is the event of the condition on the field event_count: events of all
-// types but those that the service records itself.
+// AnyEvent is the event of the condition on the field event_count: events of all types
+// that were sent to the service, and none that it recorded itself.
 const AnyEvent = "*"
 
 // ownEvents are the types of the events that the service records itself.
@@ -38,7 +38,9 @@ func OwnEvents() []string {
 	return list
 }
 
-// OfType reports whether events of a type are those that a condition names.
-func OfType(event, eventType string) bool {
-	return event == eventType || event == AnyEvent && !OwnEvent(eventType)
+// OfType reports whether events of a type are those that a condition names. sent says
+// that the event was sent to the service; events of types that the service does not
+// record itself always were.
+func OfType(event, eventType string, sent bool) bool {
+	return event == eventType || event == AnyEvent && (sent || !OwnEvent(eventType))
 }

@@ -195,10 +195,20 @@ func turnsOf(n *segment.Node, f *segment.Facts) []span {
 	return join(list)
 }
 
-// Event tells that a profile did something. The time is not after the engine's.
+// Event tells that a profile did something. The time is not after the engine's. One of
+// a type that the service records itself is taken for the service's own: see [Engine.Sent].
 func (e *Engine) Event(o uint32, atMs int64, eventType, properties []byte) {
+	e.event(o, atMs, eventType, properties, false)
+}
+
+// Sent tells as Event does of an event that was sent to the service, whatever its type.
+func (e *Engine) Sent(o uint32, atMs int64, eventType, properties []byte) {
+	e.event(o, atMs, eventType, properties, true)
+}
+
+func (e *Engine) event(o uint32, atMs int64, eventType, properties []byte, sent bool) {
 	k, every := e.types[string(eventType)], e.every
-	if every != nil && segment.OwnEvent(eventType) {
+	if every != nil && !sent && segment.OwnEvent(eventType) {
 		every = nil
 	}
 	if k == nil && every == nil {

@@ -196,7 +196,13 @@ func (w *world) happen(o uint32) {
 func (w *world) tell(o uint32, ev segment.NaiveEvent) {
 	w.rows = append(w.rows, row{w.offset, o, ev})
 	w.profiles[o].Events = append(w.profiles[o].Events, ev)
-	w.both(func(e *Engine) { e.Event(o, ev.TimeMs, []byte(ev.Type), ev.Properties) })
+	w.both(func(e *Engine) {
+		if ev.Sent {
+			e.Sent(o, ev.TimeMs, []byte(ev.Type), ev.Properties)
+		} else {
+			e.Event(o, ev.TimeMs, []byte(ev.Type), ev.Properties)
+		}
+	})
 }
 
 func (w *world) change() {
@@ -437,7 +443,7 @@ func (w *world) makeChunk() {
 			}
 		}
 		for _, r := range w.rows {
-			pass := r.offset < st.UpTo && segment.OfType(st.Event, r.event.Type) && (st.AfterMs == nil || r.event.TimeMs > *st.AfterMs)
+			pass := r.offset < st.UpTo && segment.OfType(st.Event, r.event.Type, r.event.Sent) && (st.AfterMs == nil || r.event.TimeMs > *st.AfterMs)
 			for i := range st.Where {
 				pass = pass && st.Where[i].Match(r.event.Properties, 0)
 			}

@@ -98,9 +98,10 @@ func (g *Gen) Events(n int) []segment.NaiveEvent {
 	for range n {
 		typ := eventTypes[g.r.IntN(1+g.r.IntN(len(eventTypes)))]
 		if g.chance(8) {
-			typ = "email_opened" // which event_count leaves out
+			typ = "email_opened" // which event_count leaves out unless it was sent
 		}
 		events = append(events, segment.NaiveEvent{
+			Sent:       g.chance(50),
 			TimeMs:     g.when(),
 			Type:       typ,
 			Properties: g.jsonObject(45),
