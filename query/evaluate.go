@@ -2,7 +2,10 @@ package query
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -33,8 +36,11 @@ type Evaluation struct {
 // have no cycles; the bound protects from a caller's mistake.
 const maxSegmentDepth = 1000
 
+// maxAtOnce is how many conditions of a definition history is asked at once.
+const maxAtOnce = 4
+
 // Evaluate finds the ordinals for which the definition holds. Of the conditions
-// that are not known, those on activity become one query of history each, all
+// that are not known, those on activity become one query of history each, several at once, all
 // others are answered in a single scan of the profiles; the tree is combined as
 // bitmaps. Without conditions to scan for, [Profiles.Scan] is not called. The
 // answer is the caller's to keep.
@@ -45,8 +51,7 @@ func Evaluate(ctx context.Context, h History, e Evaluation) (*roaring.Bitmap, er
 
 // evaluate is [Evaluate]; the evaluator has the answers to all conditions then.
 func evaluate(ctx context.Context, h History, e Evaluation) (*evaluator, *roaring.Bitmap, error) {
-	v := &evaluator{Evaluation: e, ctx: ctx, history: h,
-		leaves: map[string]*roaring.Bitmap{}, segments: map[string]*roaring.Bitmap{}}
+	v := newEvaluator(ctx, h, e)
 	if err := v.prepare(); err != nil {
 		return nil, nil, err
 	}
@@ -57,6 +62,10 @@ func evaluate(ctx context.Context, h History, e Evaluation) (*evaluator, *roarin
 	// History keeps the events of profiles that are gone.
 	b.And(e.Profiles.Universe())
 	return v, b, nil
+}
+
+func newEvaluator(ctx context.Context, h History, e Evaluation) *evaluator {
+	return &evaluator{Evaluation: e, ctx: ctx, history: h, leaves: map[string]*roaring.Bitmap{}, segments: map[string]*roaring.Bitmap{}}
 }
 
 type evaluator struct {
@@ -80,6 +89,7 @@ type unscanned struct {
 // definitions of segments whose members are known are not looked at.
 func (v *evaluator) prepare() error {
 	var list []unscanned
+	var ask []*segment.Activity
 	seen := map[string]bool{}
 	var collect func(n *segment.Node)
 	collect = func(n *segment.Node) {
@@ -104,6 +114,8 @@ func (v *evaluator) prepare() error {
 			case segment.KindAttribute, segment.KindConsent, segment.KindList:
 				v.leaves[key] = roaring.New()
 				list = append(list, unscanned{leaf, v.leaves[key]})
+			case segment.KindActivity:
+				ask = append(ask, leaf.Activity)
 			case segment.KindSegment:
 				if d, ok := v.Segments(leaf.Segment.SegmentID); ok {
 					collect(d)
@@ -112,6 +124,9 @@ func (v *evaluator) prepare() error {
 		})
 	}
 	collect(v.Root)
+	if err := v.askAll(ask); err != nil {
+		return err
+	}
 	if len(list) == 0 {
 		return nil
 	}
@@ -123,6 +138,57 @@ func (v *evaluator) prepare() error {
 		}
 		return nil
 	})
+}
+
+var errFault = errors.New("a question to history panicked")
+
+// askAll asks history for conditions, each once and several at once.
+func (v *evaluator) askAll(leaves []*segment.Activity) error {
+	ctx, end := context.WithCancelCause(v.ctx)
+	defer end(nil)
+	answers := make([]*roaring.Bitmap, len(leaves))
+	next := make(chan int)
+	var work sync.WaitGroup
+	var fault atomic.Value // of a panic, which is the caller's to meet
+	for range min(len(leaves), maxAtOnce) {
+		work.Go(func() {
+			defer func() {
+				if r := recover(); r != nil {
+					fault.Store(&r)
+					end(errFault)
+					for range next { // whoever hands them out does not wait for ever
+					}
+				}
+			}()
+			for i := range next {
+				if ctx.Err() != nil {
+					continue
+				}
+				var err error
+				if answers[i], err = v.ask(ctx, leaves[i]); err != nil {
+					end(err)
+				}
+			}
+		})
+	}
+	for i := range leaves {
+		next <- i
+	}
+	close(next)
+	work.Wait()
+	if r, ok := fault.Load().(*any); ok {
+		panic(*r)
+	}
+	if err := v.ctx.Err(); err != nil {
+		return err
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for i, a := range leaves {
+		v.leaves[a.Key()] = answers[i]
+	}
+	return nil
 }
 
 func (v *evaluator) known(leaf *segment.Node) (*roaring.Bitmap, bool) {
@@ -186,15 +252,24 @@ func (v *evaluator) activity(a *segment.Activity) (*roaring.Bitmap, error) {
 	if b := v.leaves[key]; b != nil {
 		return b, nil
 	}
+	b, err := v.ask(v.ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	v.leaves[key] = b
+	return b, nil
+}
+
+// ask asks history for a condition.
+func (v *evaluator) ask(ctx context.Context, a *segment.Activity) (*roaring.Bitmap, error) {
 	negate := a.HoldsForNone()
-	b, err := v.history.Activity(v.ctx, ActivityQuery{Cut: v.Cut, Account: v.Account, Leaf: a, AtMs: v.AtMs, Negate: negate})
+	b, err := v.history.Activity(ctx, ActivityQuery{Cut: v.Cut, Account: v.Account, Leaf: a, AtMs: v.AtMs, Negate: negate})
 	if err != nil {
 		return nil, err
 	}
 	if negate {
 		b = roaring.AndNot(v.Profiles.Universe(), b)
 	}
-	v.leaves[key] = b
 	return b, nil
 }
 

@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -37,13 +38,17 @@ type History interface {
 	// Transitions returns entries and exits in the order they were made, their
 	// ordinals as they then were.
 	Transitions(ctx context.Context, q TransitionsQuery) ([]Transition, error)
+	// ProfileTransitions returns a profile's entries and exits, newest first: by the
+	// instant of the change, then by position. Their ordinals are as they then were.
+	ProfileTransitions(ctx context.Context, q ProfileTransitionsQuery) ([]Transition, error)
 	// Series counts events by type and span of time, in order of both. More
 	// rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
 	Series(ctx context.Context, q SeriesQuery) ([]SeriesRow, error)
 	// Deeds tells what each of some profiles did, in order of profiles, types
 	// and values. More rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
 	Deeds(ctx context.Context, q DeedsQuery) ([]Deed, error)
-	// Moves counts entries and exits by segment, in order of segments.
+	// Moves counts entries and exits by segment and span of time, in order of both.
+	// More rows than [MaxSeriesRows] are [ErrSeriesTooLarge].
 	Moves(ctx context.Context, q MovesQuery) ([]MovesRow, error)
 	// Erase removes all rows of profiles below the cut, which the position must
 	// have reached: events, aliases, entries and exits. What is gone already does
@@ -68,14 +73,32 @@ type TimelineQuery struct {
 	Account uint64
 	// Ordinals are the profile's own ordinal and those merged into it.
 	Ordinals []uint32
+	// Types, when not nil, are the only types of events to return; Except are types
+	// to leave out.
+	Types, Except []string
+	// Recorded says that Types and Except are of events that the service recorded itself:
+	// those that were sent under such a type are none of them.
+	Recorded bool
+	// Late are types that count as later than all others of the same millisecond.
+	Late []string
 	// Before, when set, starts behind that entry (for paging).
 	Before *TimelineKey
 	Limit  int
 }
 
-// TimelineKey orders a timeline: by time, then by position, newest first.
+// Keeps reports whether events of a type are in the answer; sent is that of their
+// [TimelineEntry].
+func (q *TimelineQuery) Keeps(eventType string, sent bool) bool {
+	if q.Recorded && sent {
+		return q.Types == nil
+	}
+	return (q.Types == nil || slices.Contains(q.Types, eventType)) && !slices.Contains(q.Except, eventType)
+}
+
+// TimelineKey orders a timeline: by time, late types last, then by position.
 type TimelineKey struct {
 	TimeMs int64
+	Late   bool // the type is one of [TimelineQuery.Late]
 	Offset int64
 	Index  uint32
 }
@@ -86,6 +109,9 @@ type TimelineEntry struct {
 	EventType      string
 	Properties     string // canonical JSON object, "" when the event had none
 	IdempotencyKey string
+	// Sent says that the event was sent to the service, of a type that the service
+	// records itself. Events of other types are always sent.
+	Sent bool
 }
 
 // ActivityQuery asks who satisfies an activity condition.
@@ -114,7 +140,7 @@ type ReplayQuery struct {
 	Where []segment.Predicate
 	// Properties asks for the properties; without it the column stays empty.
 	Properties bool
-	// Keys asks for the idempotency keys likewise.
+	// Keys asks for the idempotency keys likewise, as history keeps them: see [SentKey].
 	Keys bool
 }
 
@@ -135,6 +161,23 @@ type TransitionsQuery struct {
 	// After starts behind that position; the zero value starts at the beginning.
 	After TransitionKey
 	Limit int
+}
+
+// ProfileTransitionsQuery asks for the newest entries and exits of one profile.
+type ProfileTransitionsQuery struct {
+	Cut     Cut
+	Account uint64
+	// Ordinals are the profile's own ordinal and those merged into it.
+	Ordinals []uint32
+	// Before, when set, starts behind that place (for paging).
+	Before *TransitionPlace
+	Limit  int
+}
+
+// TransitionPlace orders a profile's entries and exits.
+type TransitionPlace struct {
+	AtMs int64
+	Key  TransitionKey
 }
 
 // Usage is the size of a history.

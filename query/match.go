@@ -16,6 +16,8 @@ type MatchQuery struct {
 	// From leaves out records below that offset. Aliases are those of the cut
 	// whatever the records.
 	From int64
+	// To, when set, leaves out records from that offset on, which may be below the cut.
+	To int64
 	// EventType may be [segment.AnyEvent]. With ByType it is not looked at.
 	EventType string
 	// ByType asks for the events of Types, of all when there are none, each with
@@ -96,6 +98,12 @@ func (b *builder) matches(q MatchQuery) string {
 	}
 	if q.From > 0 {
 		events.from = &q.From
+	}
+	if q.To > 0 && q.To < q.Cut.UpTo {
+		events.to = &q.To
+	}
+	for i := range q.Where {
+		events.needles += b.needle(&q.Where[i])
 	}
 	from := b.rows(events)
 	if len(filter) == 0 && value == "" {

@@ -25,22 +25,59 @@ type Part struct {
 // answers: no condition is asked for twice. Of a definition with more than [MaxParts]
 // there are none.
 func EvaluateParts(ctx context.Context, h History, e Evaluation) (*roaring.Bitmap, []Part, error) {
-	v, members, err := evaluate(ctx, h, e)
-	if err != nil {
-		return nil, nil, err
+	places := placesOf(e.Root)
+	switch {
+	case len(places) > MaxParts:
+		members, err := Evaluate(ctx, h, e)
+		return members, nil, err
+	case denseFits(e.Profiles.Universe(), len(places)+1):
+		return evaluateDense(ctx, h, e, places)
 	}
-	type place struct {
-		path string
-		node *segment.Node
-	}
-	var places []place
-	e.Root.Walk(func(path string, n *segment.Node) {
-		if n != e.Root {
+	return evaluateSparse(ctx, h, e, places)
+}
+
+// place is a group or condition below the root of a definition.
+type place struct {
+	path string
+	node *segment.Node
+}
+
+func placesOf(root *segment.Node) (places []place) {
+	root.Walk(func(path string, n *segment.Node) {
+		if n != root {
 			places = append(places, place{path, n})
 		}
 	})
-	if len(places) > MaxParts {
-		return members, nil, nil
+	return places
+}
+
+// evaluateDense is [EvaluateParts] over plain bits.
+func evaluateDense(ctx context.Context, h History, e Evaluation, places []place) (*roaring.Bitmap, []Part, error) {
+	v := newEvaluator(ctx, h, e)
+	if err := v.prepare(); err != nil {
+		return nil, nil, err
+	}
+	d, err := newDense(v, e.Root)
+	if err != nil {
+		return nil, nil, err
+	}
+	members, err := d.run(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	parts := make([]Part, len(places))
+	for i, p := range places {
+		parts[i] = Part{p.path, d.parts[i].count, d.parts[i].without}
+	}
+	return members, parts, nil
+}
+
+// evaluateSparse is [EvaluateParts] over compressed sets, which few profiles of very many
+// take less memory in.
+func evaluateSparse(ctx context.Context, h History, e Evaluation, places []place) (*roaring.Bitmap, []Part, error) {
+	v, members, err := evaluate(ctx, h, e)
+	if err != nil {
+		return nil, nil, err
 	}
 	universe := e.Profiles.Universe()
 	parts := make([]Part, len(places))

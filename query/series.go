@@ -126,8 +126,10 @@ type Deed struct {
 
 // MovesQuery asks how many entered and left segments.
 type MovesQuery struct {
-	Cut     Cut
-	Account uint64
+	Cut         Cut
+	Account     uint64
+	Segment     string // "" for all segments
+	Granularity Granularity
 	// FromMs and ToMs bound the time of entries and exits, as in [SeriesQuery].
 	FromMs, ToMs int64
 }
@@ -135,6 +137,7 @@ type MovesQuery struct {
 // MovesRow is how often profiles entered and left a segment.
 type MovesRow struct {
 	Segment        string
+	StartMs        int64 // of the span
 	Entered, Exits uint64
 }
 
@@ -181,6 +184,27 @@ func DeedsSQL(d Dialect, q DeedsQuery) (sql string, args []any, err error) {
 	})
 	if err != nil {
 		return "", nil, fmt.Errorf("deeds: %w", err)
+	}
+	return sql, b.args, nil
+}
+
+// MovesSQL is the statement that counts entries and exits over the table transitions.
+// Its columns, none ever NULL: segment, start, entered, exits. It asks for one row more
+// than there may be.
+func MovesSQL(d Dialect, q MovesQuery) (sql string, args []any, err error) {
+	b := builder{d: d}
+	sql, err = supported(func() string {
+		where := fmt.Sprintf(`account = %s AND "partition" = %s AND record_offset < %s AND at_ms >= %s AND at_ms < %s%s`,
+			b.bind(q.Account), b.bind(uint32(q.Cut.Partition)), b.bind(q.Cut.UpTo), b.bind(q.FromMs), b.bind(q.ToMs), d.Stored(""))
+		if q.Segment != "" {
+			where += " AND segment = " + b.bind(q.Segment)
+		}
+		return fmt.Sprintf("SELECT segment, %s AS s, CAST(count(*) FILTER (WHERE entered) AS BIGINT), CAST(count(*) FILTER (WHERE NOT entered) AS BIGINT)"+
+			" FROM (SELECT segment, entered, at_ms AS t FROM transitions WHERE %s) GROUP BY segment, s ORDER BY segment, s LIMIT %d",
+			b.start(q.Granularity), where, MaxSeriesRows+1)
+	})
+	if err != nil {
+		return "", nil, fmt.Errorf("moves: %w", err)
 	}
 	return sql, b.args, nil
 }

@@ -43,6 +43,9 @@ type Dialect interface {
 	Contains(text, part string) string
 	StartsWith(text, prefix string) string
 	EndsWith(text, suffix string) string
+	// Sieve is a condition that the text of an object has a part in it, by which rows are
+	// left out before they are read as JSON; "" where that is not known to pay.
+	Sieve(object, part string) string
 	// Integer is a parameter of decimal digits as an integer of 128 bits, and
 	// Wide an integer expression widened to that.
 	Integer(param string) string
@@ -171,6 +174,8 @@ type selection struct {
 	// from and to leave out records before, and from, that offset; nil for no
 	// bound but the cut, which aliases keep to.
 	from, to *int64
+	// needles are further conditions on the text of properties, each after " AND ".
+	needles string
 	// also are further columns of the events, in SQL.
 	also string
 }
@@ -189,7 +194,7 @@ func (b *builder) rows(q selection) string {
 	fmt.Fprintf(&s, ` WHERE e.account = %s AND e."partition" = %s AND e.record_offset < %s%s`, account, partition, upTo, b.d.Stored("e"))
 	switch {
 	case q.eventTypes == nil && q.eventType == segment.AnyEvent:
-		s.WriteString(" AND NOT (true" + oneOf(b, "e.event_type", segment.OwnEvents()) + ")")
+		s.WriteString(" AND NOT (" + notSent("e.idempotency_key", func(text string) string { return b.bind(text) }) + oneOf(b, "e.event_type", segment.OwnEvents()) + ")")
 	case q.eventTypes == nil:
 		s.WriteString(" AND e.event_type = " + b.bind(q.eventType))
 	case len(q.eventTypes) > 0:
@@ -207,6 +212,7 @@ func (b *builder) rows(q selection) string {
 	if q.to != nil {
 		fmt.Fprintf(&s, " AND e.record_offset < %s", b.bind(*q.to))
 	}
+	s.WriteString(q.needles)
 	s.WriteString(")")
 	return s.String()
 }

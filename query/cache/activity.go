@@ -168,6 +168,18 @@ func (h *History) summary(ctx context.Context, l *leaf) (s *summary, asked stand
 			return nil, stale, errNotKept // some events are later than the instant asked for
 		}
 		s, asked, err = h.summaryOfAllTime(ctx, l, old)
+	} else if b, ok := h.Backend.(quick); ok && l.fn != segment.FnDistinct && b.Quick(ctx, l.ask) {
+		var base *summary // at an earlier cut or instant, from which this one is not far
+		if e != nil && e.summary.atMs <= q.AtMs && q.AtMs-e.summary.atMs < q.Leaf.WindowMs/slideShare &&
+			h.tracker.compare(q.Cut, q.Account, l.epoch, e.summary.cut, l.types) != stale {
+			base = e.summary
+			before, since := l.ask, l.ask
+			before.To, since.From = base.cut, base.cut
+			if base.cut == 0 || !b.Quick(ctx, before) || !b.Quick(ctx, since) {
+				base = nil
+			}
+		}
+		s, asked, err = h.summaryOfWindow(ctx, l, base)
 	} else {
 		s, asked, err = h.summaryOfMatches(ctx, l, old)
 	}
@@ -201,6 +213,81 @@ func (h *History) summaryOfAllTime(ctx context.Context, l *leaf, old *summary) (
 		return nil, stale, err
 	}
 	return u.finish(h.ids.Add(1), ask.Cut.UpTo, at, math.MaxInt64), asked, nil
+}
+
+// slideShare is the part of a window that one may have moved by for its summary to be
+// made of the one before.
+const slideShare = 8
+
+// summaryOfWindow asks for the events and keeps none of them. With an earlier summary
+// it asks for those that left the window and those that came.
+func (h *History) summaryOfWindow(ctx context.Context, l *leaf, old *summary) (*summary, standing, error) {
+	at, window := l.query.AtMs, l.query.Leaf.WindowMs
+	if l.fn == segment.FnMin || l.fn == segment.FnMax {
+		old = nil // what left cannot be taken out
+	}
+	// The first instant at which an event leaves or one of later comes; of a summary that
+	// is made of another it is not known.
+	until := int64(math.MaxInt64)
+	u := newSumming(l.fn, old, h.entryLimit())
+	ask := func(from, to, after, upTo int64, apply func(ordinals []uint32, values []int64) error) error {
+		q := l.ask
+		q.From, q.To, q.AfterMs, q.UntilMs = from, to, &after, &upTo
+		return h.Backend.Matches(ctx, q, func(b *query.MatchBlock) error {
+			for _, t := range b.TimeMs {
+				until = min(until, t+window)
+			}
+			return apply(b.Ordinal, b.Micros)
+		})
+	}
+	if old == nil {
+		q := l.ask
+		q.AfterMs = &l.afterMs
+		var ordinals []uint32
+		var values []int64
+		err := h.Backend.Matches(ctx, q, func(b *query.MatchBlock) error {
+			later := false
+			for _, t := range b.TimeMs {
+				if t > at {
+					until, later = min(until, t), true
+				} else {
+					until = min(until, t+window)
+				}
+			}
+			if !later {
+				return u.add(b.Ordinal, b.Micros)
+			}
+			ordinals, values = ordinals[:0], values[:0]
+			for i, t := range b.TimeMs {
+				if t > at {
+					continue
+				}
+				ordinals = append(ordinals, b.Ordinal[i])
+				if len(b.Micros) > 0 {
+					values = append(values, b.Micros[i])
+				}
+			}
+			return u.add(ordinals, values)
+		})
+		if err != nil {
+			return nil, stale, err
+		}
+		return u.finish(h.ids.Add(1), l.ask.Cut.UpTo, at, until), stale, nil
+	}
+	if err := ask(0, old.cut, old.atMs-window, min(l.afterMs, old.atMs), u.sub); err != nil {
+		return nil, stale, err
+	}
+	if at > old.atMs {
+		if err := ask(0, old.cut, max(old.atMs, l.afterMs), at, u.add); err != nil {
+			return nil, stale, err
+		}
+	}
+	if old.cut < l.ask.Cut.UpTo {
+		if err := ask(old.cut, 0, l.afterMs, at, u.add); err != nil {
+			return nil, stale, err
+		}
+	}
+	return u.finish(h.ids.Add(1), l.ask.Cut.UpTo, at, at+1), grown, nil
 }
 
 // summaryOfMatches keeps the events as well.

@@ -21,6 +21,12 @@ type Backend interface {
 	Matches(ctx context.Context, q query.MatchQuery, fn func(*query.MatchBlock) error) error
 }
 
+// quick is a back end that answers some questions so fast that the events behind them
+// are not worth keeping.
+type quick interface {
+	Quick(ctx context.Context, q query.MatchQuery) bool
+}
+
 // Options bound a cache.
 type Options struct {
 	// Bytes bounds what is kept; 0 keeps nothing.
@@ -43,6 +49,7 @@ type History struct {
 	Backend
 	opts    Options
 	entries *ristretto.Cache[string, *entry] // nil without a cache
+	recent  *recent                          // has half of the memory
 	tracker tracker
 	ids     atomic.Uint64 // of summaries
 	stats   struct{ hits, extended, misses, bypassed atomic.Uint64 }
@@ -67,8 +74,9 @@ func New(b Backend, o Options) (*History, error) {
 		return h, nil
 	}
 	var err error
+	h.recent = newRecent(o.Bytes / 2)
 	h.entries, err = ristretto.NewCache(&ristretto.Config[string, *entry]{
-		NumCounters: counters, MaxCost: o.Bytes, BufferItems: 64, IgnoreInternalCost: true,
+		NumCounters: counters, MaxCost: o.Bytes - o.Bytes/2, BufferItems: 64, IgnoreInternalCost: true,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("query cache of %d bytes: %w", o.Bytes, err)
@@ -81,7 +89,7 @@ func (h *History) Stats() Stats {
 	s := Stats{Hits: h.stats.hits.Load(), Extended: h.stats.extended.Load(), Misses: h.stats.misses.Load(),
 		Bypassed: h.stats.bypassed.Load(), Limit: h.opts.Bytes}
 	if h.entries != nil {
-		s.Bytes = h.entries.MaxCost() - h.entries.RemainingCost()
+		s.Bytes = h.entries.MaxCost() - h.entries.RemainingCost() + h.recent.size()
 	}
 	return s
 }
@@ -142,15 +150,23 @@ var errTooLarge = errors.New("too large to be kept")
 
 // get finds the entry of a key that was made in the account's present epoch.
 func (h *History) get(key string, epoch uint64) *entry {
+	if e := h.recent.get(key); e != nil {
+		if e.epoch == epoch {
+			return e
+		}
+		return nil
+	}
 	if e, ok := h.entries.Get(key); ok && e.key == key && e.epoch == epoch {
 		return e
 	}
 	return nil
 }
 
-// put keeps an entry. ristretto may decline, and takes it a moment later.
+// put keeps an entry among the recent ones, and for longer if ristretto takes it, a moment
+// later. What is in both counts twice.
 func (h *History) put(e *entry) {
 	e.bytes = cmp.Or(e.bytes, 128) + int64(len(e.key)) + 128
+	h.recent.put(e)
 	h.entries.Set(e.key, e, e.bytes)
 }
 

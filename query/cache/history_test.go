@@ -26,9 +26,11 @@ func (s settled) Series(ctx context.Context, q query.SeriesQuery) ([]query.Serie
 	return s.History.Series(ctx, q)
 }
 
-func openBackend(t testing.TB) Backend {
+func openBackend(t testing.TB) Backend { return openBackendWith(t, duckdb.Options{}) }
+
+func openBackendWith(t testing.TB, o duckdb.Options) Backend {
 	t.Helper()
-	s, err := duckdb.Open(filepath.Join(t.TempDir(), "h.duckdb"), duckdb.Options{})
+	s, err := duckdb.Open(filepath.Join(t.TempDir(), "h.duckdb"), o)
 	if err != nil {
 		t.Fatal(err)
 	}

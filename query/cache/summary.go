@@ -135,6 +135,21 @@ func (u *summing) add(ordinals []uint32, values []int64) error {
 	return nil
 }
 
+// sub takes events out of account that were in it, for counts, sums and averages.
+func (u *summing) sub(ordinals []uint32, values []int64) error {
+	u.s.events -= uint64(len(ordinals))
+	for i, o := range ordinals {
+		p, at := u.page(o), o&pageMask
+		p.n[at]--
+		if u.s.fn == "" || values[i] == query.NoMicros {
+			continue
+		}
+		p.sum[at] = p.sum[at].Sub(segment.Micros(values[i]))
+		p.some[at]--
+	}
+	return nil
+}
+
 func (u *summing) finish(id uint64, cut, atMs, untilMs int64) *summary {
 	slices.Sort(u.pairs)
 	for i, pair := range u.pairs {
@@ -153,6 +168,7 @@ func (u *summing) finish(id uint64, cut, atMs, untilMs int64) *summary {
 func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 	words := make([]uint64, len(s.pages)*pageSize/64)
 	counts := countTable{compare: c}
+	within := newRange(c)
 	for i, p := range s.pages {
 		if p == nil {
 			continue
@@ -168,11 +184,19 @@ func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 			case segment.FnDistinct:
 				holds = counts.holds(p.some[at])
 			case segment.FnSum:
-				holds = c.Holds(p.sum[at])
+				if v, ok := p.sum[at].Int64(); ok && within.known {
+					holds = within.holds(v)
+				} else {
+					holds = c.Holds(p.sum[at])
+				}
 			case segment.FnAvg:
 				holds = p.some[at] > 0 && c.HoldsRatio(p.sum[at], uint64(p.some[at]))
 			case segment.FnMin, segment.FnMax:
-				holds = p.some[at] > 0 && c.Holds(segment.Micros(p.ext[at]))
+				if within.known {
+					holds = p.some[at] > 0 && within.holds(p.ext[at])
+				} else {
+					holds = p.some[at] > 0 && c.Holds(segment.Micros(p.ext[at]))
+				}
 			}
 			if holds != negate {
 				words[i*(pageSize/64)+at/64] |= 1 << (at % 64)
@@ -184,6 +208,53 @@ func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 	}
 	return roaring.FromDense(words, true)
 }
+
+// valueRange is a comparison as the range of millionths for which it holds, or with not
+// does not hold; known is false for one that is none.
+type valueRange struct {
+	least, most int64
+	not, known  bool
+}
+
+func newRange(c *segment.Compare) valueRange {
+	at := func(i int) int64 {
+		v, ok := c.Micros[i].Int64()
+		if !ok || v == math.MinInt64 || v == math.MaxInt64 {
+			return math.MinInt64
+		}
+		return v
+	}
+	r := valueRange{least: math.MinInt64, most: math.MaxInt64}
+	first := at(0)
+	if first == math.MinInt64 {
+		return r
+	}
+	switch c.Op {
+	case segment.OpEq:
+		r.least, r.most = first, first
+	case segment.OpNe:
+		r.least, r.most, r.not = first, first, true
+	case segment.OpGt:
+		r.least = first + 1
+	case segment.OpGe:
+		r.least = first
+	case segment.OpLt:
+		r.most = first - 1
+	case segment.OpLe:
+		r.most = first
+	case segment.OpBetween:
+		r.least, r.most = first, at(1)
+		if r.most == math.MinInt64 {
+			return r
+		}
+	default:
+		return r
+	}
+	r.known = true
+	return r
+}
+
+func (r *valueRange) holds(v int64) bool { return (v >= r.least && v <= r.most) != r.not }
 
 // countTable judges small numbers once.
 type countTable struct {

@@ -170,6 +170,9 @@ func (dialect) EndsWith(text, suffix string) string { return "endsWith(" + text 
 
 // Integer and Wide have 256 bits, because a product that is too large would not
 // be an error here.
+// Sieve was not measured.
+func (dialect) Sieve(string, string) string { return "" }
+
 func (dialect) Integer(param string) string { return "toInt256(" + param + ")" }
 
 func (dialect) Wide(integer string) string { return "toInt256(" + integer + ")" }

@@ -72,3 +72,18 @@ func TestTransitionsPages(t *testing.T) {
 	t.Parallel()
 	historytest.TransitionsPages(t, openHistory)
 }
+
+func TestTimelineOfTypes(t *testing.T) {
+	t.Parallel()
+	historytest.TimelineOfTypes(t, openHistory)
+}
+
+func TestProfileTransitionsPages(t *testing.T) {
+	t.Parallel()
+	historytest.ProfileTransitionsPages(t, openHistory)
+}
+
+func TestMovesEqualsScan(t *testing.T) {
+	t.Parallel()
+	historytest.MovesEqualsScan(t, openHistory)
+}

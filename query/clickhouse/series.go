@@ -47,15 +47,13 @@ func (s *Store) Deeds(ctx context.Context, q query.DeedsQuery) ([]query.Deed, er
 
 // Moves implements [query.History].
 func (s *Store) Moves(ctx context.Context, q query.MovesQuery) ([]query.MovesRow, error) {
-	out, err := bounded(ctx, s, q.Cut, func(d dialect) (string, []any, error) {
-		return fmt.Sprintf(`SELECT segment, countIf(entered), countIf(NOT entered) FROM transitions
-			WHERE account = %d AND "partition" = %d AND record_offset < %d AND at_ms >= %d AND at_ms < %d%s
-			GROUP BY segment ORDER BY segment LIMIT %d`,
-			q.Account, q.Cut.Partition, q.Cut.UpTo, q.FromMs, q.ToMs, d.Stored(""), query.MaxSeriesRows+1), nil, nil
-	}, func(r driver.Rows) (x query.MovesRow, err error) {
-		err = r.Scan(&x.Segment, &x.Entered, &x.Exits)
-		return x, err
-	})
+	out, err := bounded(ctx, s, q.Cut, func(d dialect) (string, []any, error) { return query.MovesSQL(d, q) },
+		func(r driver.Rows) (x query.MovesRow, err error) {
+			var entered, exits int64
+			err = r.Scan(&x.Segment, &x.StartMs, &entered, &exits)
+			x.Entered, x.Exits = uint64(entered), uint64(exits)
+			return x, err
+		})
 	if err != nil {
 		return nil, fmt.Errorf("history: moves of account %d: %w", q.Account, err)
 	}

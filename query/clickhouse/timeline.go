@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
@@ -32,6 +33,8 @@ func (s *Store) Timeline(ctx context.Context, q query.TimelineQuery) ([]query.Ti
 		if err := r.Scan(&e.Key.TimeMs, &e.Key.Offset, &e.Key.Index, &e.EventType, &e.Properties, &e.IdempotencyKey); err != nil {
 			return err
 		}
+		e.Key.Late = slices.Contains(q.Late, e.EventType)
+		e.IdempotencyKey, e.Sent = query.SentKey(e.EventType, e.IdempotencyKey)
 		out = append(out, e)
 		return nil
 	})
@@ -44,11 +47,35 @@ func (s *Store) Timeline(ctx context.Context, q query.TimelineQuery) ([]query.Ti
 func timelineSQL(q query.TimelineQuery, c cover) string {
 	where := fmt.Sprintf(`account = %d AND "partition" = %d AND ordinal IN (%s) AND record_offset < %d AND %s`,
 		q.Account, q.Cut.Partition, list(q.Ordinals), q.Cut.UpTo, c.condition(""))
+	where += q.TimelineTypes(func(texts ...string) string { return quoted(texts) })
+	late, order := "", ""
+	if len(q.Late) > 0 {
+		late = "toUInt8(event_type IN (" + quoted(q.Late) + ")), "
+		order = strings.TrimSuffix(late, ", ") + " DESC, "
+	}
 	if b := q.Before; b != nil {
-		where += fmt.Sprintf(" AND (time_ms, record_offset, record_index) < (toInt64(%d), toInt64(%d), toUInt32(%d)) AND time_ms <= %d", b.TimeMs, b.Offset, b.Index, b.TimeMs)
+		isLate := ""
+		switch {
+		case late == "":
+		case b.Late:
+			isLate = "toUInt8(1), "
+		default:
+			isLate = "toUInt8(0), "
+		}
+		where += fmt.Sprintf(" AND (time_ms, %srecord_offset, record_index) < (toInt64(%d), %stoInt64(%d), toUInt32(%d)) AND time_ms <= %d",
+			late, b.TimeMs, isLate, b.Offset, b.Index, b.TimeMs)
 	}
 	return "SELECT time_ms, record_offset, record_index, event_type, properties, idempotency_key FROM events WHERE " + where +
-		fmt.Sprintf(" ORDER BY time_ms DESC, record_offset DESC, record_index DESC LIMIT %d", min(q.Limit, maxTimeline))
+		fmt.Sprintf(" ORDER BY time_ms DESC, %srecord_offset DESC, record_index DESC LIMIT %d", order, min(q.Limit, maxTimeline))
+}
+
+// quoted is the texts in SQL with commas between.
+func quoted(texts []string) string {
+	out := make([]string, len(texts))
+	for i, t := range texts {
+		out[i] = quote(t)
+	}
+	return strings.Join(out, ", ")
 }
 
 // list is the numbers with commas between.

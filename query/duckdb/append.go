@@ -118,6 +118,7 @@ func (s *Store) Append(ctx context.Context, b *query.Batch) error {
 	if add.sealed > 0 || add.all {
 		w.stored.tail.reset()
 	}
+	s.columns.storedRows(b.Partition, b.Rows()-add.first, add.aliases)
 	w.stored.tail.add(b, add.first+add.sealed, b.Rows())
 	return nil
 }

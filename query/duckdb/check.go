@@ -84,6 +84,7 @@ func (s *Store) abandon() {
 	s.writer.closed = true
 	_ = s.writer.exec("PRAGMA disable_checkpoint_on_shutdown") // fails where the file is at fault
 	s.writer.Unlock()
+	s.closeColumns()
 	for _, idle := range []chan *conn{s.replays, s.readers} {
 		for range cap(idle) {
 			(<-idle).close()

@@ -25,6 +25,11 @@ func (s *Store) Erase(ctx context.Context, q query.EraseQuery) error {
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
+	again, err := s.columns.forget(&q)
+	defer again()
+	if err != nil {
+		return fmt.Errorf("history: erase: %w", err)
+	}
 	if err := s.eraseRows(ctx, q); err != nil {
 		return err
 	}

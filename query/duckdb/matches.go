@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/columns"
 )
 
 // Matches calls fn with the events of a [query.MatchQuery], in blocks and in any
@@ -12,6 +13,14 @@ import (
 // fn ends it and is returned. fn must not take its time: the connection is one of
 // those for questions.
 func (s *Store) Matches(ctx context.Context, q query.MatchQuery, fn func(*query.MatchBlock) error) error {
+	if s.columns != nil && columns.Answers(&q) {
+		return s.matchColumns(ctx, q, fn)
+	}
+	return s.matchTables(ctx, q, fn)
+}
+
+// matchTables is Matches that asks the tables.
+func (s *Store) matchTables(ctx context.Context, q query.MatchQuery, fn func(*query.MatchBlock) error) error {
 	sql, args, err := query.MatchSQL(dialect{}, q)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)

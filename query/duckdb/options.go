@@ -3,6 +3,7 @@ package duckdb
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 )
 
@@ -31,6 +32,16 @@ type Options struct {
 	// has not taken yet. Default 2.
 	Replays int
 
+	// Columns keeps the events a second time, by type and property, in a directory beside
+	// the file, so that conditions on one type are answered fast: see package columns.
+	// They are made in the background once somebody asks, and take about as much again
+	// as half of the events.
+	Columns bool
+	// Logger is told what becomes of the columns; nil is silent.
+	Logger *slog.Logger
+
+	// logName is the log whose events these are, "" for any.
+	logName string
 	// readOnly opens the file without changing it.
 	readOnly bool
 }
@@ -66,6 +77,13 @@ func (o Options) withDefaults(path string) Options {
 		o.Replays = 2
 	}
 	return o
+}
+
+func (o *Options) logger() *slog.Logger {
+	if o.Logger == nil {
+		return slog.New(slog.DiscardHandler)
+	}
+	return o.Logger
 }
 
 func (o Options) validate() error {

@@ -16,6 +16,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/columns"
 )
 
 // Resilient is a [query.History] in one DuckDB file that outlives damage to the file.
@@ -84,6 +85,10 @@ const (
 // in use, it was written by a newer version, the disk is full.
 func OpenResilient(o ResilientOptions) (*Resilient, error) {
 	r := &Resilient{path: o.Path, log: o.Log, options: o.Options, now: o.Now, logger: o.Logger, scrubbed: make(chan struct{})}
+	r.options.logName = o.Log
+	if r.options.Logger == nil {
+		r.options.Logger = o.Logger
+	}
 	r.life, r.end = context.WithCancel(context.Background())
 	r.mu.positions = map[int]int64{}
 	s, err := r.openWhole(r.life)
@@ -168,8 +173,9 @@ func SetAside(path string, now time.Time) error {
 			err = errors.Join(err, e)
 		}
 	}
+	err = errors.Join(err, columns.Remove(path+columnsSuffix))
 	for _, name := range old {
-		err = errors.Join(err, os.Remove(name))
+		err = errors.Join(err, os.RemoveAll(name))
 	}
 	if err != nil {
 		return fmt.Errorf("history: set the damaged file aside: %w", err)
@@ -447,6 +453,15 @@ func (r *Resilient) Matches(ctx context.Context, q query.MatchQuery, fn func(*qu
 	return r.with(ctx, &q.Cut, func(s *Store) error { return s.Matches(ctx, q, fn) })
 }
 
+// Quick is that of [Store].
+func (r *Resilient) Quick(ctx context.Context, q query.MatchQuery) (quick bool) {
+	err := r.with(ctx, &q.Cut, func(s *Store) error {
+		quick = s.Quick(ctx, q)
+		return nil
+	})
+	return quick && err == nil
+}
+
 // Replay implements [query.History].
 func (r *Resilient) Replay(ctx context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
 	return r.with(ctx, &q.Cut, func(s *Store) error { return s.Replay(ctx, q, fn) })
@@ -456,6 +471,15 @@ func (r *Resilient) Replay(ctx context.Context, q query.ReplayQuery, fn func(*qu
 func (r *Resilient) Transitions(ctx context.Context, q query.TransitionsQuery) (out []query.Transition, err error) {
 	err = r.with(ctx, &q.Cut, func(s *Store) error {
 		out, err = s.Transitions(ctx, q)
+		return err
+	})
+	return out, err
+}
+
+// ProfileTransitions implements [query.History].
+func (r *Resilient) ProfileTransitions(ctx context.Context, q query.ProfileTransitionsQuery) (out []query.Transition, err error) {
+	err = r.with(ctx, &q.Cut, func(s *Store) error {
+		out, err = s.ProfileTransitions(ctx, q)
 		return err
 	})
 	return out, err
@@ -496,7 +520,8 @@ func (r *Resilient) Erase(ctx context.Context, q query.EraseQuery) error {
 	}
 	old, err := asides(r.path)
 	for _, path := range old {
-		if e := os.Remove(path); e != nil && !errors.Is(e, fs.ErrNotExist) {
+		// Somebody may have put a directory where the file was.
+		if e := os.RemoveAll(path); e != nil {
 			err = errors.Join(err, fmt.Errorf("history: erase: %w", e))
 		}
 	}
@@ -522,6 +547,8 @@ var damageWords = []string{
 	"Corrupt", "corrupt", "checksum", "has been invalidated", "INTERNAL Error", "Serialization Error",
 	"Could not read", "could not read", "not a valid DuckDB database file", "database file with version number",
 	"the file is damaged", "Invalid bitpacking", "WAL",
+	// It takes a file that begins like one of another database for that, and may not load what reads it.
+	"Loading external extensions is disabled",
 }
 
 // inFile reports whether an error is the file's fault, as far as one can tell.

@@ -261,7 +261,10 @@ func TestDamageWhileOpen(t *testing.T) {
 	if aside, err := filepath.Glob(path + setAsideMark + "*"); err != nil || len(aside) != 1 || !strings.HasSuffix(aside[0], "20010909T014640.000Z") {
 		t.Errorf("set aside: %v %v", aside, err)
 	}
-	// It may have what is erased.
+	// It may have what is erased, also where it is a directory.
+	if err := os.MkdirAll(path+setAsideMark+"20000101T000000.000Z/x", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.Erase(ctx, query.EraseQuery{Cut: cut, Account: 7, Ordinals: []uint32{1}}); err != nil {
 		t.Fatal(err)
 	}

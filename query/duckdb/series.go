@@ -71,18 +71,22 @@ func (s *Store) rowsOf(ctx context.Context, sql string, args []any, add func(chu
 
 // Moves implements [query.History].
 func (s *Store) Moves(ctx context.Context, q query.MovesQuery) ([]query.MovesRow, error) {
-	const sql = `SELECT segment, CAST(count(*) FILTER (WHERE entered) AS BIGINT), CAST(count(*) FILTER (WHERE NOT entered) AS BIGINT)
-		FROM transitions WHERE account = $1 AND "partition" = $2 AND record_offset < $3 AND at_ms >= $4 AND at_ms < $5
-		GROUP BY segment ORDER BY segment`
+	fail := func(err error) ([]query.MovesRow, error) {
+		return nil, fmt.Errorf("history: moves of account %d: %w", q.Account, err)
+	}
+	sql, args, err := query.MovesSQL(dialect{}, q)
+	if err != nil {
+		return fail(err)
+	}
 	var out []query.MovesRow
-	err := s.rowsOf(ctx, sql, []any{q.Account, uint32(q.Cut.Partition), q.Cut.UpTo, q.FromMs, q.ToMs}, func(ch chunk) {
-		segments, entered, exits := ch.text(0), column[int64](ch, 1), column[int64](ch, 2)
+	err = s.rowsOf(ctx, sql, args, func(ch chunk) {
+		segments, starts, entered, exits := ch.text(0), column[int64](ch, 1), column[int64](ch, 2), column[int64](ch, 3)
 		for i := range segments {
-			out = append(out, query.MovesRow{Segment: segments[i], Entered: uint64(entered[i]), Exits: uint64(exits[i])})
+			out = append(out, query.MovesRow{Segment: segments[i], StartMs: starts[i], Entered: uint64(entered[i]), Exits: uint64(exits[i])})
 		}
 	}, func() int { return len(out) })
 	if err != nil {
-		return nil, fmt.Errorf("history: moves of account %d: %w", q.Account, err)
+		return fail(err)
 	}
 	return out, nil
 }

@@ -9,3 +9,5 @@ import (
 func TestS1SeriesEqualsScan(t *testing.T) { historytest.SeriesEqualsScan(t, grouped(300), 150) }
 
 func TestSeriesIsBounded(t *testing.T) { historytest.SeriesIsBounded(t, openHistory) }
+
+func TestMovesEqualsScan(t *testing.T) { historytest.MovesEqualsScan(t, openHistory) }

@@ -26,6 +26,8 @@ type Store struct {
 	// maxPieceRows and the constant of that name but in tests.
 	groupRows, tailBytes, pieceRows, exportPiece int
 
+	columns *columnKeeper // nil without columns
+
 	// changing is held by what appends and erases, before the writer's lock.
 	changing sync.Mutex
 	// nextRewrite is when the file may be written anew again. Guarded by changing.
@@ -99,6 +101,9 @@ func (s *Store) open() error {
 		}
 	}
 	s.writer.chunk = newEventsChunk()
+	if opts.Columns {
+		return s.openColumns()
+	}
 	return nil
 }
 
@@ -214,6 +219,7 @@ func (s *Store) Close() error {
 	if closed {
 		return ErrClosed
 	}
+	s.closeColumns()
 	// Without the lock, which a replay may want between its pieces.
 	for _, idle := range []chan *conn{s.replays, s.readers} {
 		for range cap(idle) {

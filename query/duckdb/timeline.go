@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/query"
@@ -28,9 +29,10 @@ func (s *Store) Timeline(ctx context.Context, q query.TimelineQuery) ([]query.Ti
 		times, offsets, indexes := column[int64](ch, 0), column[int64](ch, 1), column[uint32](ch, 2)
 		types, properties, keys := ch.text(3), ch.text(4), ch.text(5)
 		for i := range times {
+			key, sent := query.SentKey(types[i], keys[i])
 			out = append(out, query.TimelineEntry{
-				Key:       query.TimelineKey{TimeMs: times[i], Offset: offsets[i], Index: indexes[i]},
-				EventType: types[i], Properties: properties[i], IdempotencyKey: keys[i],
+				Key:       query.TimelineKey{TimeMs: times[i], Late: slices.Contains(q.Late, types[i]), Offset: offsets[i], Index: indexes[i]},
+				EventType: types[i], Properties: properties[i], IdempotencyKey: key, Sent: sent,
 			})
 		}
 		return nil
@@ -46,17 +48,35 @@ func timelineSQL(q query.TimelineQuery) (sql string, args []any) {
 		args = append(args, v)
 		return fmt.Sprintf("$%d", len(args))
 	}
-	ordinals := make([]string, len(q.Ordinals))
-	for i, o := range q.Ordinals {
-		ordinals[i] = bind(o)
-	}
 	where := fmt.Sprintf(`ordinal IN (%s) AND account = %s AND "partition" = %s AND record_offset < %s`,
-		strings.Join(ordinals, ", "), bind(q.Account), bind(uint32(q.Cut.Partition)), bind(q.Cut.UpTo))
+		listed(bind, q.Ordinals), bind(q.Account), bind(uint32(q.Cut.Partition)), bind(q.Cut.UpTo))
+	where += q.TimelineTypes(func(texts ...string) string { return listed(bind, texts) })
+	late, order := "", "time_ms DESC"
+	if len(q.Late) > 0 {
+		late = "(event_type IN (" + listed(bind, q.Late) + "))"
+		order += ", " + late + " DESC"
+	}
 	if b := q.Before; b != nil {
 		t, o := bind(b.TimeMs), bind(b.Offset)
-		where += fmt.Sprintf(" AND time_ms <= %s AND (time_ms < %s OR record_offset < %s OR record_offset = %s AND record_index < %s)",
-			t, t, o, o, bind(b.Index))
+		within := fmt.Sprintf("(record_offset < %s OR record_offset = %s AND record_index < %s)", o, o, bind(b.Index))
+		switch {
+		case late == "":
+		case b.Late:
+			within = "(NOT " + late + " OR " + within + ")"
+		default:
+			within = "(NOT " + late + " AND " + within + ")"
+		}
+		where += fmt.Sprintf(" AND time_ms <= %s AND (time_ms < %s OR %s)", t, t, within)
 	}
 	return "SELECT time_ms, record_offset, record_index, event_type, properties, idempotency_key FROM events WHERE " + where +
-		" ORDER BY time_ms DESC, record_offset DESC, record_index DESC LIMIT " + bind(int64(min(q.Limit, maxTimeline))), args
+		" ORDER BY " + order + ", record_offset DESC, record_index DESC LIMIT " + bind(int64(min(q.Limit, maxTimeline))), args
+}
+
+// listed binds values and lists them with commas between.
+func listed[T any](bind func(any) string, values []T) string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = bind(v)
+	}
+	return strings.Join(out, ", ")
 }

@@ -7,3 +7,5 @@ import (
 )
 
 func TestTimelinePages(t *testing.T) { historytest.TimelinePages(t, grouped(700)) }
+
+func TestTimelineOfTypes(t *testing.T) { historytest.TimelineOfTypes(t, grouped(300)) }

@@ -21,6 +21,25 @@ func (s *Store) Transitions(ctx context.Context, q query.TransitionsQuery) ([]qu
 		return nil, nil
 	}
 	sql, args := transitionsSQL(q)
+	return s.transitionRows(ctx, q.Account, q.Segment, sql, args)
+}
+
+// ProfileTransitions implements [query.History]. A limit beyond 10,000 counts as
+// 10,000.
+func (s *Store) ProfileTransitions(ctx context.Context, q query.ProfileTransitionsQuery) ([]query.Transition, error) {
+	if len(q.Ordinals) == 0 || q.Limit <= 0 {
+		return nil, nil
+	}
+	sql, args := profileTransitionsSQL(q)
+	return s.transitionRows(ctx, q.Account, "", sql, args)
+}
+
+// transitionColumnList is what transitionRows reads.
+const transitionColumnList = "record_offset, seq, segment, ordinal, entered, cause, at_ms"
+
+// transitionRows runs a statement for transitions; name is a segment's id that rows are
+// likely to have.
+func (s *Store) transitionRows(ctx context.Context, account uint64, name, sql string, args []any) ([]query.Transition, error) {
 	c, done, err := s.reader(ctx)
 	if err != nil {
 		return nil, err
@@ -30,22 +49,36 @@ func (s *Store) Transitions(ctx context.Context, q query.TransitionsQuery) ([]qu
 	err = c.query(ctx, sql, args, func(ch chunk) error {
 		offsets, seqs, segments := column[int64](ch, 0), column[uint32](ch, 1), ch.refs(2)
 		ordinals, entered, causes, at := column[uint32](ch, 3), column[bool](ch, 4), column[uint8](ch, 5), column[int64](ch, 6)
-		name := q.Segment
 		for i := range offsets {
 			if b := segments[i].bytes(); name != string(b) {
 				name = string(b)
 			}
 			out = append(out, query.Transition{
-				Account: q.Account, Key: query.TransitionKey{Offset: offsets[i], Seq: seqs[i]}, Segment: name,
+				Account: account, Key: query.TransitionKey{Offset: offsets[i], Seq: seqs[i]}, Segment: name,
 				Ordinal: ordinals[i], Entered: entered[i], Cause: segment.Cause(causes[i]), AtMs: at[i],
 			})
 		}
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("history: transitions of account %d: %w", q.Account, err)
+		return nil, fmt.Errorf("history: transitions of account %d: %w", account, err)
 	}
 	return out, nil
+}
+
+func profileTransitionsSQL(q query.ProfileTransitionsQuery) (sql string, args []any) {
+	bind := func(v any) string {
+		args = append(args, v)
+		return fmt.Sprintf("$%d", len(args))
+	}
+	where := fmt.Sprintf(`ordinal IN (%s) AND account = %s AND "partition" = %s AND record_offset < %s`,
+		listed(bind, q.Ordinals), bind(q.Account), bind(uint32(q.Cut.Partition)), bind(q.Cut.UpTo))
+	if b := q.Before; b != nil {
+		t, o := bind(b.AtMs), bind(b.Key.Offset)
+		where += fmt.Sprintf(" AND at_ms <= %s AND (at_ms < %s OR record_offset < %s OR record_offset = %s AND seq < %s)", t, t, o, o, bind(b.Key.Seq))
+	}
+	return "SELECT " + transitionColumnList + " FROM transitions WHERE " + where +
+		" ORDER BY at_ms DESC, record_offset DESC, seq DESC LIMIT " + bind(int64(min(q.Limit, maxTransitions))), args
 }
 
 // transitionsSQL leaves no index to need: rows lie in order of their keys, so
@@ -65,7 +98,7 @@ func transitionsSQL(q query.TransitionsQuery) (sql string, args []any) {
 	if q.Segment != "" {
 		where += " AND segment = " + bind(q.Segment)
 	}
-	return "SELECT record_offset, seq, segment, ordinal, entered, cause, at_ms FROM transitions WHERE " + where +
+	return "SELECT " + transitionColumnList + " FROM transitions WHERE " + where +
 		" ORDER BY record_offset, seq LIMIT " + bind(int64(min(q.Limit, maxTransitions))), args
 }
 

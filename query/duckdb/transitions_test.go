@@ -54,3 +54,5 @@ func TestL2ManyTransitionsOfOneRecord(t *testing.T) {
 		t.Fatalf("got %v, %v\nwant %v", got, err, want)
 	}
 }
+
+func TestProfileTransitionsPages(t *testing.T) { historytest.ProfileTransitionsPages(t, openHistory) }

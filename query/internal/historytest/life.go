@@ -241,7 +241,7 @@ func (w *life) happen() {
 		if evs[i].HasTime {
 			at = evs[i].TimeMs
 		}
-		w.events = append(w.events, lived{o.Profile, segment.NaiveEvent{TimeMs: at, Type: string(evs[i].Type), Properties: evs[i].Properties}})
+		w.events = append(w.events, lived{o.Profile, segment.NaiveEvent{TimeMs: at, Type: string(evs[i].Type), Sent: true, Properties: evs[i].Properties}})
 	}
 }
 

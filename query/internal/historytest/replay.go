@@ -99,7 +99,7 @@ func (w *world) naiveReplay(q query.ReplayQuery) (rows []string, moved int) {
 			properties = string(r.event.Properties)
 		}
 		if q.Keys {
-			properties += " " + r.key()
+			properties += " " + string(r.storedKey())
 		}
 		rows = append(rows, fmt.Sprintf("%d %d %s", root[r.soul], r.event.TimeMs, properties))
 		if w.batch.Ordinal[i] != uint32(root[r.soul]) {

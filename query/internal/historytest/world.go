@@ -44,6 +44,14 @@ func (r *worldRow) key() string {
 	return fmt.Sprintf("%d at %d", r.soul, r.event.TimeMs)
 }
 
+// storedKey is the key as history keeps it.
+func (r *worldRow) storedKey() []byte {
+	if r.event.Sent {
+		return query.AppendSentKey(nil, []byte(r.event.Type), []byte(r.key()))
+	}
+	return []byte(r.key())
+}
+
 func drawWorld(seed uint64, first int64) *world {
 	w := &world{gen: segmenttest.New(seed), rng: rand.New(rand.NewPCG(seed, 9)), account: seed, first: first}
 	for range 25 {
@@ -79,7 +87,7 @@ func drawWorld(seed uint64, first int64) *world {
 		b.TimeMs = append(b.TimeMs, r.event.TimeMs)
 		b.EventType.Append([]byte(r.event.Type))
 		b.Properties.Append(r.event.Properties)
-		b.IdempotencyKey.Append([]byte(r.key()))
+		b.IdempotencyKey.Append(r.storedKey())
 		if w.rng.IntN(25) == 0 {
 			winner, loser := root[w.rng.IntN(len(root))], root[w.rng.IntN(len(root))]
 			if winner == loser {

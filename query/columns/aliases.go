@@ -1,0 +1,31 @@
+package columns
+
+// Aliases say whom events of merged profiles count for, at one cut. nil is none.
+type Aliases struct {
+	winners map[uint32]uint32
+	// merged has a bit for each ordinal up to the greatest that is in winners: most
+	// are in neither.
+	merged []uint64
+}
+
+// NewAliases takes the map; it must not be changed any more.
+func NewAliases(winners map[uint32]uint32) *Aliases {
+	if len(winners) == 0 {
+		return nil
+	}
+	a := &Aliases{winners: winners}
+	for o := range winners {
+		if w := int(o / 64); w >= len(a.merged) {
+			a.merged = append(a.merged, make([]uint64, w+1-len(a.merged))...)
+		}
+		a.merged[o/64] |= 1 << (o % 64)
+	}
+	return a
+}
+
+func (a *Aliases) winner(o uint32) uint32 {
+	if a == nil || int(o/64) >= len(a.merged) || a.merged[o/64]&(1<<(o%64)) == 0 {
+		return o
+	}
+	return a.winners[o]
+}

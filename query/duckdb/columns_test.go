@@ -1,0 +1,300 @@
+package duckdb
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/query/columns"
+	"github.com/musterhq/muster/segment"
+)
+
+// openColumned opens a store with columns whose files are only made when the test says
+// so.
+func openColumned(t testing.TB, path string, groupRows int) *Store {
+	t.Helper()
+	s, err := Open(path, Options{Columns: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.groupRows = groupRows
+	return s
+}
+
+// match is an event of an answer.
+type match struct {
+	ordinal uint32
+	timeMs  int64
+	micros  int64
+}
+
+func gatherMatches(t testing.TB, q query.MatchQuery, ask func(context.Context, query.MatchQuery, func(*query.MatchBlock) error) error) (out []match) {
+	t.Helper()
+	err := ask(context.Background(), q, func(b *query.MatchBlock) error {
+		for i := range b.Ordinal {
+			m := match{b.Ordinal[i], b.TimeMs[i], 0}
+			if q.As == query.AsMicros {
+				m.micros = b.Micros[i]
+			}
+			out = append(out, m)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(out, func(x, y match) int {
+		return cmp.Or(cmp.Compare(x.ordinal, y.ordinal), cmp.Compare(x.timeMs, y.timeMs), cmp.Compare(x.micros, y.micros))
+	})
+	return out
+}
+
+// columnWorld appends, merges and erases at random.
+type columnWorld struct {
+	t    *testing.T
+	rng  *rand.Rand
+	s    *Store
+	next int64
+	gone map[uint32]bool
+	// merged are the profiles merged into one, by that one.
+	merged map[uint32][]uint32
+}
+
+const worldOrdinals = 60
+
+func (w *columnWorld) value() string {
+	rng := w.rng
+	return []string{"null", "true", "false", "0", "-0", "2.5", "1e-7", "1234567.1234565", "1e13", `"a"`, `"b"`, `"ab"`, `"a\"b"`, `"ä\n"`, `"2.5"`,
+		`"2025-01-01"`, `[]`, `["a","b"]`, `[2.5,"a",null]`, `{}`, `{"x":1,"y":{"x":"a"}}`, strconv.Itoa(rng.IntN(2000)), fmt.Sprintf("%d.%02d", rng.IntN(100), rng.IntN(100))}[rng.IntN(23)]
+}
+
+// object is properties in canonical text: keys in any order, each once.
+func (w *columnWorld) object() string {
+	if w.rng.IntN(8) == 0 {
+		return ""
+	}
+	text := ""
+	for _, k := range w.rng.Perm(len(worldKeys))[:w.rng.IntN(5)] {
+		if text != "" {
+			text += ","
+		}
+		text += worldKeys[k] + ":" + w.value()
+	}
+	if w.rng.IntN(6) == 0 {
+		if text != "" {
+			text += ","
+		}
+		text += fmt.Sprintf(`"unlike":%q`, fmt.Sprintf("%0200d", w.rng.Int64())) // too many different values
+	}
+	return "{" + text + "}"
+}
+
+var worldKeys = []string{`"v"`, `"s"`, `"n.1"`, `"7"`, `"a/b"`, `"q\"k"`}
+
+func (w *columnWorld) append(records int) {
+	b := &query.Batch{From: w.next, To: w.next + int64(records)}
+	for o := b.From; o < b.To; o++ {
+		for i := range w.rng.IntN(4) {
+			ordinal := uint32(w.rng.IntN(worldOrdinals))
+			if w.gone[ordinal] {
+				continue
+			}
+			b.Account, b.Offset, b.Index = append(b.Account, uint64(1+w.rng.IntN(2))), append(b.Offset, o), append(b.Index, uint32(i))
+			at := 1000*o + w.rng.Int64N(1000)
+			switch w.rng.IntN(20) {
+			case 0:
+				at = w.rng.Int64N(at + 1) // late
+			case 1:
+				at -= 1 << 33 // beyond what four bytes hold
+			}
+			b.Ordinal, b.TimeMs = append(b.Ordinal, ordinal), append(b.TimeMs, at)
+			b.EventType.Append([]byte(fmt.Sprintf("t%d", w.rng.IntN(3))))
+			b.Properties.Append([]byte(w.object()))
+			b.IdempotencyKey.Append(nil)
+		}
+	}
+	if w.rng.IntN(4) == 0 {
+		winner, loser := uint32(w.rng.IntN(worldOrdinals)), uint32(w.rng.IntN(worldOrdinals))
+		if winner != loser && !w.gone[winner] && !w.gone[loser] && len(w.gone) < worldOrdinals/2 {
+			w.gone[loser] = true
+			for _, o := range append(w.merged[loser], loser) {
+				b.Aliases = append(b.Aliases, query.Alias{Account: 1, Offset: b.To - 1, Ordinal: o, Winner: winner})
+				w.merged[winner] = append(w.merged[winner], o)
+			}
+		}
+	}
+	if err := w.s.Append(context.Background(), b); err != nil {
+		w.t.Fatal(err)
+	}
+	w.next = b.To
+}
+
+func (w *columnWorld) erase() {
+	o := uint32(w.rng.IntN(worldOrdinals))
+	w.gone[o] = true
+	w.s.changing.Lock()
+	w.s.nextRewrite = w.s.nextRewrite.Add(-1 << 50) // the pace is not what is tested
+	w.s.changing.Unlock()
+	if err := w.s.Erase(context.Background(), query.EraseQuery{Cut: query.Cut{UpTo: w.next}, Account: 1, Ordinals: append([]uint32{o}, w.merged[o]...)}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *columnWorld) question() query.MatchQuery {
+	rng := w.rng
+	q := query.MatchQuery{Cut: query.Cut{UpTo: w.next}, Account: uint64(1 + rng.IntN(2)), EventType: fmt.Sprintf("t%d", rng.IntN(3))}
+	switch rng.IntN(6) {
+	case 0:
+		q.Cut.UpTo = rng.Int64N(w.next + 1)
+	case 1:
+		q.From = rng.Int64N(w.next + 1)
+	case 2:
+		q.To = rng.Int64N(w.next + 1)
+	}
+	if rng.IntN(3) == 0 {
+		after := 1000 * rng.Int64N(w.next+1)
+		q.AfterMs = &after
+	}
+	if rng.IntN(3) == 0 {
+		until := 1000 * rng.Int64N(w.next+1)
+		q.UntilMs = &until
+	}
+	for range rng.IntN(3) {
+		q.Where = append(q.Where, worldFilters[rng.IntN(len(worldFilters))])
+	}
+	if rng.IntN(2) == 0 {
+		q.As, q.Value = query.AsMicros, worldPaths[rng.IntN(len(worldPaths))]
+	}
+	return q
+}
+
+var worldPaths = [][]string{{"v"}, {"s"}, {"n.1"}, {"7"}, {"a/b"}, {`q"k`}, {"v", "x"}, {"s", "y", "x"}, {"never"}, {"unlike"}}
+
+var worldFilters = func() (out []segment.Predicate) {
+	text := func(s string) segment.Value { return segment.Value{Kind: segment.ValueString, Str: s} }
+	number := func(f float64) segment.Value { return segment.Value{Kind: segment.ValueNumber, Num: f} }
+	for _, p := range worldPaths {
+		for _, x := range []segment.Predicate{
+			{Op: segment.OpExists}, {Op: segment.OpNotExists},
+			{Op: segment.OpEq, Values: []segment.Value{text("a")}}, {Op: segment.OpNe, Values: []segment.Value{text("a")}},
+			{Op: segment.OpEq, Values: []segment.Value{number(2.5)}}, {Op: segment.OpEq, Values: []segment.Value{{Kind: segment.ValueBool, Bool: true}}},
+			{Op: segment.OpIn, Values: []segment.Value{text("b"), number(0)}}, {Op: segment.OpNotIn, Values: []segment.Value{text("b"), number(0)}},
+			{Op: segment.OpGt, Values: []segment.Value{number(50)}}, {Op: segment.OpLe, Values: []segment.Value{number(50)}},
+			{Op: segment.OpBetween, Values: []segment.Value{number(0), number(900)}}, {Op: segment.OpGe, Values: []segment.Value{text("ab")}},
+			{Op: segment.OpContains, Values: []segment.Value{text("b")}}, {Op: segment.OpNotContains, Values: []segment.Value{text("b")}},
+			{Op: segment.OpStartsWith, Values: []segment.Value{text("a")}}, {Op: segment.OpEndsWith, Values: []segment.Value{text("b")}},
+			{Op: segment.OpBefore, TimeMs: 1_800_000_000_000}, {Op: segment.OpAfter, TimeMs: 1_700_000_000_000},
+		} {
+			x.Path = p
+			if x.Op == segment.OpBefore || x.Op == segment.OpAfter {
+				x.Values = []segment.Value{text("2027-01-15")}
+			}
+			out = append(out, x)
+		}
+	}
+	return out
+}()
+
+// TestS1ColumnsEqualTables: whatever was appended, merged, erased, put into files and lost
+// of them, the columns answer as the tables. MUSTER_SEED is the seed.
+func TestS1ColumnsEqualTables(t *testing.T) {
+	seed := uint64(1)
+	if n, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
+		seed = n
+	}
+	t.Logf("MUSTER_SEED=%d", seed)
+	path := t.TempDir() + "/h.duckdb"
+	w := &columnWorld{t: t, rng: rand.New(rand.NewPCG(seed, 5)), gone: map[uint32]bool{}, merged: map[uint32][]uint32{}}
+	w.s = openColumned(t, path, 40)
+	defer func() {
+		if err := w.s.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	steps := 60
+	if testing.Short() {
+		steps = 30
+	}
+	whole, found, happened := 0, 0, map[string]int{}
+	for step := range steps {
+		switch n := w.rng.IntN(12); {
+		case n < 7:
+			w.append(1 + w.rng.IntN(40))
+		case n < 9 && w.next > 0:
+			// One file after another, or some of them.
+			for range 1 + w.rng.IntN(12) {
+				more, err := w.s.buildColumns(context.Background())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !more {
+					break
+				}
+			}
+			happened["built"]++
+		case n == 9 && w.rng.IntN(3) == 0 && len(w.gone) < worldOrdinals/2:
+			w.erase()
+			happened["erased"]++
+		case n == 10 && w.rng.IntN(3) == 0:
+			if err := w.s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if w.rng.IntN(2) == 0 {
+				if err := damageOne(w.rng, path+columnsSuffix); err != nil {
+					t.Fatal(err)
+				}
+				happened["damaged"]++
+			}
+			w.s = openColumned(t, path, 40)
+			happened["opened"]++
+		}
+		for range 12 {
+			q := w.question()
+			if !columns.Answers(&q) {
+				t.Fatalf("not answered: %+v", q)
+			}
+			if w.s.columns.set.Whole(&q) {
+				whole++
+			}
+			got, want := gatherMatches(t, q, w.s.Matches), gatherMatches(t, q, w.s.matchTables)
+			found += len(want)
+			if !slices.Equal(got, want) {
+				t.Fatalf("S1: step %d, MUSTER_SEED=%d, %+v: columns have %d events, tables %d\n%v\n%v", step, seed, q, len(got), len(want), got, want)
+			}
+			for _, m := range want {
+				if q.Account == 1 && q.Cut.UpTo == w.next && w.gone[m.ordinal] {
+					t.Fatalf("profile %d is gone", m.ordinal)
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d questions from columns alone, %d events found, %v, files %v", whole, 12*steps, found, happened, w.s.columns.set.Files(0))
+	if whole < 3*steps || found < 1000 || happened["built"] == 0 {
+		t.Error("that tells nothing")
+	}
+}
+
+// damageOne changes a byte of a file of columns, or cuts one off.
+func damageOne(rng *rand.Rand, dir string) error {
+	names, err := os.ReadDir(dir)
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	path := dir + "/" + names[rng.IntN(len(names))].Name()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if rng.IntN(3) == 0 {
+		b = b[:rng.IntN(len(b))]
+	} else {
+		b[rng.IntN(len(b))] ^= byte(1 << rng.IntN(8))
+	}
+	return os.WriteFile(path, b, 0o600)
+}
