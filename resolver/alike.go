@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // Two e-mails are one identifier when their normal forms are equal, which are
@@ -18,20 +20,20 @@ import (
 
 // foldedHash hashes the folded form of an e-mail, apart from all identifiers.
 // other reports whether that is another than the normal form.
-func (a *account) foldedHash(m *Machine, email []byte) (h hash128, other bool) {
-	if x, ok := unmaskEmail(email); ok {
-		return x[mailAlike], x[mailFoldedIdentity] != x[mailIdentity]
+func (a *account) foldedHash(m *Machine, email []byte) (h identifier.Hash, other bool) {
+	if x, ok := identifier.UnmaskEmail(email); ok {
+		return x[identifier.MailAlike], x[identifier.MailFoldedIdentity] != x[identifier.MailIdentity]
 	}
 	m.normal = identity.AppendNormalEmail(m.normal[:0], email)
 	n := len(m.normal)
 	m.normal = identity.AppendFoldedEmail(append(m.normal, 0xfc), email)
-	return a.hasher.sum(m.normal[n:]), string(m.normal[:n]) != string(m.normal[n+1:])
+	return a.hasher.Sum(m.normal[n:]), string(m.normal[:n]) != string(m.normal[n+1:])
 }
 
 // noteAlike notes that an e-mail is on file, h being its identity. It costs
 // nothing for the e-mails whose folded form is the normal one, as good as all.
-func (m *Machine) noteAlike(a *account, email []byte, h hash128) {
-	if isASCII(email) && !isMasked(email) {
+func (m *Machine) noteAlike(a *account, email []byte, h identifier.Hash) {
+	if isASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
 	f, other := a.foldedHash(m, email)
@@ -39,13 +41,13 @@ func (m *Machine) noteAlike(a *account, email []byte, h hash128) {
 		return
 	}
 	a.alike[f] = append(a.alike[f], h)
-	slices.SortFunc(a.alike[f], func(x, y hash128) int { return slices.Compare(x[:], y[:]) })
+	slices.SortFunc(a.alike[f], func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) })
 	m.store.putEntity(alikeKey(a.number, f, h), []byte{})
 }
 
 // forgetAlike forgets an e-mail that is not on file any more.
-func (m *Machine) forgetAlike(a *account, email []byte, h hash128) {
-	if isASCII(email) && !isMasked(email) {
+func (m *Machine) forgetAlike(a *account, email []byte, h identifier.Hash) {
+	if isASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
 	f, _ := a.foldedHash(m, email)
@@ -63,7 +65,7 @@ func isASCII(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x80 })
 }
 
-func alikeKey(account uint64, f, h hash128) string {
+func alikeKey(account uint64, f, h identifier.Hash) string {
 	return entityKey(account, entityAlike, string(f[:])+string(h[:]))
 }
 
@@ -71,8 +73,8 @@ func alikeKey(account uint64, f, h hash128) string {
 // on file: with a profile of the account other than except, or as the e-mail of a
 // contact of another account.
 func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
-	held := func(h hash128) bool { o := a.ids.owner(h); return o != noOrdinal && o != except }
-	h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal)
+	held := func(h identifier.Hash) bool { o := a.ids.Owner(h); return o != profile.NoOrdinal && o != except }
+	h, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal)
 	if !ok {
 		return false
 	}
@@ -95,53 +97,53 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 }
 
 // foldedIdentity hashes the folded form of an e-mail as an identifier.
-func (a *account) foldedIdentity(m *Machine, email string) hash128 {
-	if x, ok := unmaskEmail([]byte(email)); ok {
-		return x[mailFoldedIdentity]
+func (a *account) foldedIdentity(m *Machine, email string) identifier.Hash {
+	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
+		return x[identifier.MailFoldedIdentity]
 	}
-	h, _ := a.hasher.identityHash(IdentityEmail, identity.AppendFoldedEmail(nil, []byte(email)), &m.normal)
+	h, _ := a.hasher.HashIdentifier(IdentityEmail, identity.AppendFoldedEmail(nil, []byte(email)), &m.normal)
 	return h
 }
 
 // namesToCheck are the names of which another account may have none, or the e-mail is
 // taken.
-func (m *Machine) namesToCheck(a *account, email string) [3]hash128 {
+func (m *Machine) namesToCheck(a *account, email string) [3]identifier.Hash {
 	own, all := m.reservationOf(a, email), m.foldedReservationOf(a, email)
-	if x, ok := unmaskEmail([]byte(email)); ok {
-		if x[mailFoldedIdentity] == x[mailIdentity] {
-			return [3]hash128{own, own, all}
+	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
+		if x[identifier.MailFoldedIdentity] == x[identifier.MailIdentity] {
+			return [3]identifier.Hash{own, own, all}
 		}
-		return [3]hash128{own, a.blind(x[mailIdentity], mailReservationOfFolded, x[mailReservationOfFolded]), all}
+		return [3]identifier.Hash{own, a.blind(x[identifier.MailIdentity], identifier.MailReservationOfFolded, x[identifier.MailReservationOfFolded]), all}
 	}
-	return [3]hash128{own, m.reservationOf(a, string(identity.AppendFoldedEmail(nil, []byte(email)))), all}
+	return [3]identifier.Hash{own, m.reservationOf(a, string(identity.AppendFoldedEmail(nil, []byte(email)))), all}
 }
 
 // reservationOf names an e-mail among all accounts.
-func (m *Machine) reservationOf(a *account, email string) hash128 {
-	if x, ok := unmaskEmail([]byte(email)); ok {
-		return a.blind(x[mailIdentity], mailReservation, x[mailReservation])
+func (m *Machine) reservationOf(a *account, email string) identifier.Hash {
+	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
+		return a.blind(x[identifier.MailIdentity], identifier.MailReservation, x[identifier.MailReservation])
 	}
 	m.normal = identity.AppendNormalEmail(append(m.normal[:0], 'r'), []byte(email))
-	return reservationHasher.sum(m.normal)
+	return reservationHasher.Sum(m.normal)
 }
 
 // foldedReservationOf names all e-mails with one folded form among all accounts.
-func (m *Machine) foldedReservationOf(a *account, email string) hash128 {
-	if x, ok := unmaskEmail([]byte(email)); ok {
-		return a.blind(x[mailIdentity], mailFoldedReservation, x[mailFoldedReservation])
+func (m *Machine) foldedReservationOf(a *account, email string) identifier.Hash {
+	if x, ok := identifier.UnmaskEmail([]byte(email)); ok {
+		return a.blind(x[identifier.MailIdentity], identifier.MailFoldedReservation, x[identifier.MailFoldedReservation])
 	}
 	m.normal = identity.AppendFoldedEmail(append(m.normal[:0], 'f'), []byte(email))
-	return reservationHasher.sum(m.normal)
+	return reservationHasher.Sum(m.normal)
 }
 
 // reservationHasher is the same for all accounts. Its key is no secret: the
 // hashes leave the process only inside checkpoints, beside the e-mails.
-var reservationHasher = newHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' ', 'o', 'n', ' ', 'f', 'i', 'l', 'e', '.'})
+var reservationHasher = identifier.NewHasher([16]byte{'e', '-', 'm', 'a', 'i', 'l', 's', ' ', 'o', 'n', ' ', 'f', 'i', 'l', 'e', '.'})
 
 // reservationsOf are the names that a contact's e-mail reserves: its own, and that
 // of all with its folded form where that is another than the normal one.
-func (m *Machine) reservationsOf(a *account, email string) []hash128 {
-	out := []hash128{m.reservationOf(a, email)}
+func (m *Machine) reservationsOf(a *account, email string) []identifier.Hash {
+	out := []identifier.Hash{m.reservationOf(a, email)}
 	if _, other := a.foldedHash(m, []byte(email)); other {
 		out = append(out, m.foldedReservationOf(a, email))
 	}

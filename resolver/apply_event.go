@@ -1,12 +1,13 @@
 package resolver
 
 import (
-	"bytes"
 	"encoding/binary"
-	"math/bits"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -20,7 +21,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		return nil
 	}
 	if ev.Refused {
-		return refuse(refuseErased(min(IdentityKind(ev.RefusedKind), identityKinds-1)))
+		return refuse(refuseErased(min(IdentityKind(ev.RefusedKind), identifier.Kinds-1)))
 	}
 	at := m.logTime
 	if ev.HasTime {
@@ -33,14 +34,15 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	}
 
 	if len(ev.IdempotencyKey) > 0 {
-		v, ok, err := m.keys.get(p.key)
+		v, ok, err := m.keys.Get(p.key)
 		if err != nil {
 			return err
 		}
-		if ok && v.atMs > a.keysFromMs(m.logTime) {
-			out.Status, out.Profile = EventDuplicate, a.headers.get(v.ordinal).id
+		if ok && v.AtMs > a.keysFromMs(m.logTime) {
+			out.Status, out.Profile = EventDuplicate, a.headers.Get(v.Ordinal).ID
 			out.Dropped, out.Erased = m.leftOut(a, p, rules.identifiers())
-			out.NotAdded, err = m.notAddedBefore(a, p, a.root(v.ordinal))
+			out.Foreign = m.foreign(a, p, a.root(v.Ordinal))
+			out.NotAdded, err = m.notAddedBefore(a, p, a.root(v.Ordinal))
 			return err
 		}
 	}
@@ -61,21 +63,30 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	}
 	winner := m.settle(a, p, &r, record, offset, index, rows)
 	m.introduce(a, &r)
-	a.engine.Event(winner, at, ev.Type, ev.Properties)
+	if rules.sent() {
+		a.engine.Sent(winner, at, ev.Type, ev.Properties)
+	} else {
+		a.engine.Event(winner, at, ev.Type, ev.Properties)
+	}
 	a.engine.Settle(winner)
-	h := a.headers.edit(winner)
-	h.lastEvent = r.lastEvent
-	out.Status, out.Profile, out.NotAdded, out.Dropped, out.Erased = EventAccepted, h.id, r.notAdded, r.dropped, r.erased
+	h := a.headers.Edit(winner)
+	h.LastEvent = r.lastEvent
+	out.Status, out.Profile, out.NotAdded, out.Dropped, out.Erased = EventAccepted, h.ID, r.notAdded, r.dropped, r.erased
 	if err := m.storeResolved(a, &r); err != nil {
 		return err
 	}
 	if len(ev.IdempotencyKey) > 0 {
-		m.keys.put(p.key, idempotencyValue{m.logTime, winner})
+		m.keys.Put(p.key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
 	typ := a.count(ev.Type, at)
 	if !ev.Redacted { // history and catalog are rid of those
 		m.look(a, typ, winner, at, ev.Properties)
-		appendRow(rows, a.number, offset, index, winner, at, ev)
+		key := ev.IdempotencyKey
+		if rules.sent() {
+			m.sentKey = query.AppendSentKey(m.sentKey[:0], ev.Type, key)
+			key = m.sentKey
+		}
+		appendRow(rows, a.number, offset, index, winner, at, ev, key)
 	}
 	if stale := ev.HasTime && rules.aged() && at <= m.logTime-a.Settings.flowEventAgeMs(); len(a.flows.byNumber) > 0 {
 		// Each event has its effect before the next.
@@ -90,12 +101,12 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 // resolved says which profile identifiers lead to, and what has changed in its
 // document, which is in [Machine.doc] and not stored yet.
 type resolved struct {
-	ordinal   uint32 // noOrdinal for a new profile
+	ordinal   uint32 // profile.NoOrdinal for a new profile
 	created   bool
 	changed   bool          // the document must be stored
 	fields    engine.Fields // what conditions may look at and has changed
 	lastEvent int64
-	attach    [identityKinds]bool
+	attach    [identifier.Kinds]bool
 	notAdded  KindSet // beyond the cap
 	dropped   KindSet // no identifiers, and left out
 	erased    KindSet // of erased persons, and left out
@@ -108,14 +119,14 @@ type resolved struct {
 // refusal has changed nothing.
 func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules) (r resolved, refusal *Refusal, err error) {
 	ev := &p.ev
-	m.merger.reset()
+	m.merger.Reset()
 	// Which profiles hold the event's identifiers?
-	raw := [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
-	owner := [identityKinds]uint32{noOrdinal, noOrdinal, noOrdinal}
-	winner := noOrdinal
-	by := identityKinds // the kind that led to the winner
+	raw := [identifier.Kinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
+	owner := [identifier.Kinds]uint32{profile.NoOrdinal, profile.NoOrdinal, profile.NoOrdinal}
+	winner := profile.NoOrdinal
+	by := identifier.Kinds // the kind that led to the winner
 	none := true
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 {
 			continue
 		}
@@ -131,14 +142,14 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			continue
 		}
 		o := p.owner[k]
-		if p.version != a.ids.version {
-			o = a.ids.owner(p.hashes[k])
+		if p.version != a.ids.Version {
+			o = a.ids.Owner(p.hashes[k])
 		}
-		if o == noOrdinal && a.erased(p.hashes[k]) {
+		if o == profile.NoOrdinal && a.erased(p.hashes[k]) {
 			if none || !how.dropErased {
 				return r, m.refuseErased(k), nil
 			}
-			if !isMasked(raw[k]) { // it came before the mark, see [partition.keepOut]
+			if !identifier.IsMasked(raw[k]) { // it came before the mark, see [partition.keepOut]
 				m.refusedErased = true
 			}
 			r.erased.add(k)
@@ -146,7 +157,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			continue
 		}
 		owner[k] = o
-		if winner == noOrdinal && (none || !how.firstOnly) {
+		if winner == profile.NoOrdinal && (none || !how.firstOnly) {
 			winner, by = o, k
 		}
 		none = false
@@ -160,19 +171,19 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	refusal = nil
 
 	d := &m.doc
-	r.created = winner == noOrdinal
-	lastEvent := noEvent
+	r.created = winner == profile.NoOrdinal
+	lastEvent := profile.NoEvent
 	if r.created {
-		if a.headers.n >= maxProfiles {
-			return r, atLimit("user", "user: this account has %d profiles, the most it can have", maxProfiles), nil
+		if a.headers.Count >= profile.MaxProfiles {
+			return r, atLimit("user", "user: this account has %d profiles, the most it can have", profile.MaxProfiles), nil
 		}
-		d.reset()
-		d.createdMs = m.logTime
+		d.Reset()
+		d.CreatedMs = m.logTime
 	} else {
 		if err := m.load(a, winner, d); err != nil {
 			return r, nil, err
 		}
-		lastEvent = a.headers.get(winner).lastEvent
+		lastEvent = a.headers.Get(winner).LastEvent
 	}
 
 	// Attach what is new and merge what belongs together, in order of rank.
@@ -180,20 +191,20 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	var fields engine.Fields
 	m.losers, m.strange, m.shed = m.losers[:0], m.strange[:0], m.shed[:0]
 	past := ev.HasTime && at < lastEvent
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 {
 			continue
 		}
 		switch o := owner[k]; {
-		case o == noOrdinal:
-			if len(d.idents) >= a.Settings.IdentifierCap {
-				changed = d.note(conflict{k, conflictTooMany, noOrdinal, m.logTime, raw[k]}) || changed
+		case o == profile.NoOrdinal:
+			if len(d.Identifiers) >= a.Settings.IdentifierCap {
+				changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]}) || changed
 				m.counters.Conflicts++
 				r.notAdded.add(k)
 				continue
 			}
-			if how.noteSecond && k < by && d.has(k) {
-				d.note(conflict{k, conflictSecond, noOrdinal, m.logTime, raw[k]})
+			if how.noteSecond && k < by && d.Has(k) {
+				d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictSecond, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]})
 				m.counters.Conflicts++
 			}
 			a.dropShared(m, d, k, p.hashes[k])
@@ -201,11 +212,11 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			changed = true
 			fields |= engine.FieldEmail << k
 			if past {
-				d.idents = append(d.idents, ident{})
-				copy(d.idents[1:], d.idents)
-				d.idents[0] = ident{kind: k, value: raw[k]}
+				d.Identifiers = append(d.Identifiers, profile.Identifier{})
+				copy(d.Identifiers[1:], d.Identifiers)
+				d.Identifiers[0] = profile.Identifier{Kind: k, Value: raw[k]}
 			} else {
-				d.idents = append(d.idents, ident{kind: k, value: raw[k]})
+				d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: k, Value: raw[k]})
 			}
 		case o == winner || m.losing(o):
 			if !past && m.renew(a, d, k, raw[k], p.hashes[k]) {
@@ -219,24 +230,24 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			changed = true
 			r.shared.add(k)
 			m.counters.Conflicts++
-			d.note(conflict{k, conflictHeld, o, m.logTime, raw[k]})
-			m.strange = append(m.strange, strangeConflict{o, conflict{k, conflictHeld, winner, m.logTime, raw[k]}})
+			d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: o, AtMs: m.logTime, Value: raw[k]})
+			m.strange = append(m.strange, strangeConflict{o, profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: winner, AtMs: m.logTime, Value: raw[k]}})
 		default:
 			reason, err := m.fold(a, d, o, k)
 			if err != nil {
 				return r, nil, err
 			}
 			changed = true
-			if reason == conflictTooMany {
+			if reason == profile.ConflictTooMany {
 				r.notAdded.add(k)
 			}
 			if reason != 0 {
 				m.counters.Conflicts++
-				changed = d.note(conflict{k, reason, o, m.logTime, raw[k]}) || changed
-				m.strange = append(m.strange, strangeConflict{o, conflict{k, reason, winner, m.logTime, raw[k]}})
+				changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: reason, Other: o, AtMs: m.logTime, Value: raw[k]}) || changed
+				m.strange = append(m.strange, strangeConflict{o, profile.Conflict{Kind: k, Reason: reason, Other: winner, AtMs: m.logTime, Value: raw[k]}})
 				continue
 			}
-			lastEvent = max(lastEvent, a.headers.get(o).lastEvent)
+			lastEvent = max(lastEvent, a.headers.Get(o).LastEvent)
 			past = ev.HasTime && at < lastEvent
 			if !past {
 				m.renew(a, d, k, raw[k], p.hashes[k])
@@ -250,20 +261,20 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		}
 	}
 
-	if how.noteEarlier && d.seen(at) {
+	if how.noteEarlier && d.Seen(at) {
 		changed = true
 		fields |= engine.FieldFirstSeen
 	}
 	// Fields and attributes: the latest event wins; an older one fills gaps.
-	mode := mergeOverwrite
+	mode := profile.Overwrite
 	if past {
-		mode = mergeFill
+		mode = profile.Fill
 	}
 	for _, f := range [...]struct {
 		dst   *[]byte
 		src   []byte
 		field engine.Fields
-	}{{&d.firstName, ev.FirstName, engine.FieldFirstName}, {&d.lastName, ev.LastName, engine.FieldLastName}} {
+	}{{&d.FirstName, ev.FirstName, engine.FieldFirstName}, {&d.LastName, ev.LastName, engine.FieldLastName}} {
 		if len(f.src) > 0 && string(*f.dst) != string(f.src) && (!past || len(*f.dst) == 0) {
 			*f.dst = f.src
 			changed = true
@@ -275,14 +286,14 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		src   []byte
 		name  string
 		field engine.Fields
-	}{{&d.geo, ev.Geo, "user.geo", engine.FieldGeo}, {&d.attributes, ev.Attributes, "user.attributes", engine.FieldAttributes}} {
-		merged, differs, err := m.merger.merge(*f.dst, f.src, mode)
+	}{{&d.Geo, ev.Geo, "user.geo", engine.FieldGeo}, {&d.Attributes, ev.Attributes, "user.attributes", engine.FieldAttributes}} {
+		merged, differs, err := m.merger.Merge(*f.dst, f.src, mode)
 		if err != nil {
 			return r, nil, err
 		}
 		if differs {
-			if tooLarge(merged) {
-				return r, atLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, maxObjectBytes), nil
+			if profile.TooLarge(merged) {
+				return r, atLimit(f.name, "%s would grow past %d bytes on this profile; remove keys by sending null for them", f.name, profile.MaxObjectBytes), nil
 			}
 			*f.dst = merged
 			changed = true
@@ -301,7 +312,7 @@ func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.R
 	}
 	for k, on := range r.attach {
 		if on {
-			a.ids.set(p.hashes[k], r.ordinal)
+			a.ids.Set(p.hashes[k], r.ordinal)
 			if IdentityKind(k) == IdentityEmail {
 				m.noteAlike(a, p.ev.Email, p.hashes[k])
 			}
@@ -326,11 +337,11 @@ func (m *Machine) storeResolved(a *account, r *resolved) error {
 		m.save(a, r.ordinal, &m.doc)
 	}
 	for _, s := range m.strange {
-		s.other = r.ordinal
+		s.Other = r.ordinal
 		if err := m.load(a, s.ordinal, &m.other); err != nil {
 			return err
 		}
-		if m.other.note(s.conflict) {
+		if m.other.NoteConflict(s.Conflict) {
 			m.save(a, s.ordinal, &m.other)
 		}
 	}
@@ -344,7 +355,7 @@ func emptyIdentifier(k IdentityKind) *Refusal {
 	return invalid("user."+k.String(), "user.%s is blank; leave it out", k)
 }
 
-func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal uint32, atMs int64, ev *eventlog.Event) {
+func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal uint32, atMs int64, ev *eventlog.Event, key []byte) {
 	rows.Account = append(rows.Account, account)
 	rows.Offset = append(rows.Offset, offset)
 	rows.Index = append(rows.Index, index)
@@ -352,7 +363,7 @@ func appendRow(rows *query.Batch, account uint64, offset int64, index, ordinal u
 	rows.TimeMs = append(rows.TimeMs, atMs)
 	rows.EventType.Append(ev.Type)
 	rows.Properties.Append(ev.Properties)
-	rows.IdempotencyKey.Append(ev.IdempotencyKey)
+	rows.IdempotencyKey.Append(key)
 }
 
 // create makes the header of a new profile. Its id derives from the record and
@@ -362,36 +373,24 @@ func (m *Machine) create(a *account, record eventlog.RecordID, index uint32) uin
 	m.normal = append(m.normal[:0], 0xfe)
 	m.normal = append(m.normal, record[:]...)
 	m.normal = binary.LittleEndian.AppendUint32(m.normal, index)
-	id := ProfileID(a.hasher.sum(m.normal))
-	o, h := a.headers.add()
-	binary.LittleEndian.PutUint32(id[12:], id.mask()^o)
-	h.id = id
+	o, h := a.headers.Add()
+	h.ID = profile.NewID(a.hasher.Sum(m.normal), o)
 	m.counters.ProfilesCreated++
 	return o
 }
 
-// mask hides the ordinal in an id: ids look random, which is all it is for.
-func (id ProfileID) mask() uint32 {
-	le := binary.LittleEndian
-	return bits.RotateLeft32(le.Uint32(id[0:])*0x9e3779b1^le.Uint32(id[4:]), 13)*0x85ebca6b + le.Uint32(id[8:])
-}
-
-// ordinal is the ordinal an id carries; whether it is that profile's id must
-// be checked.
-func (id ProfileID) ordinal() uint32 { return binary.LittleEndian.Uint32(id[12:]) ^ id.mask() }
-
 // load decodes a profile's document.
-func (m *Machine) load(a *account, ordinal uint32, d *document) error {
+func (m *Machine) load(a *account, ordinal uint32, d *profile.Document) error {
 	b, err := m.store.document(a, ordinal)
 	if err != nil {
 		return err
 	}
-	return d.decode(b)
+	return d.Decode(b)
 }
 
 // save stores the document of a profile that has one, and what the index of profiles
 // has of it.
-func (m *Machine) save(a *account, ordinal uint32, d *document) {
+func (m *Machine) save(a *account, ordinal uint32, d *profile.Document) {
 	old, err := m.store.document(a, ordinal)
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
@@ -400,31 +399,18 @@ func (m *Machine) save(a *account, ordinal uint32, d *document) {
 }
 
 // saveNew is save for a profile of this record.
-func (m *Machine) saveNew(a *account, ordinal uint32, d *document) {
+func (m *Machine) saveNew(a *account, ordinal uint32, d *profile.Document) {
 	old, _ := m.store.changed(a.docKey(ordinal)) // if the record has stored it before
 	m.replaceDocument(a, ordinal, old, d)
 }
 
-func (m *Machine) replaceDocument(a *account, ordinal uint32, old []byte, d *document) {
-	m.normal = d.append(m.normal[:0])
+func (m *Machine) replaceDocument(a *account, ordinal uint32, old []byte, d *profile.Document) {
+	m.normal = d.Append(m.normal[:0])
 	now := append([]byte(nil), m.normal...)
 	m.store.putDocument(a, ordinal, now)
 	m.indexProfile(a, ordinal, old, now)
-}
-
-// note records a conflict once; it returns whether that was new. Of one with another
-// profile the value does not matter, of one with none it is all there is to tell.
-func (d *document) note(c conflict) bool {
-	for _, have := range d.conflicts {
-		if have.kind == c.kind && have.reason == c.reason && have.other == c.other && (c.other != noOrdinal || bytes.Equal(have.value, c.value)) {
-			return false
-		}
-	}
-	if len(d.conflicts) >= maxConflicts {
-		d.conflicts = append(d.conflicts[:0], d.conflicts[1:]...)
-	}
-	d.conflicts = append(d.conflicts, c)
-	return true
+	a.reach.keep(ordinal, d)
+	a.status.keep(ordinal, d)
 }
 
 func (m *Machine) losing(ordinal uint32) bool {
@@ -438,21 +424,21 @@ func (m *Machine) losing(ordinal uint32) bool {
 
 // renew makes a known identifier the newest of its kind, as given now; what is shared
 // stays so. It returns whether that changed anything.
-func (m *Machine) renew(a *account, d *document, kind IdentityKind, raw []byte, h hash128) bool {
+func (m *Machine) renew(a *account, d *profile.Document, kind IdentityKind, raw []byte, h identifier.Hash) bool {
 	newest := -1
 	at := -1
-	for i := len(d.idents) - 1; i >= 0; i-- {
-		id := d.idents[i]
-		if id.kind != kind {
+	for i := len(d.Identifiers) - 1; i >= 0; i-- {
+		id := d.Identifiers[i]
+		if id.Kind != kind {
 			continue
 		}
 		if newest < 0 {
 			newest = i
-			if string(id.value) == string(raw) {
+			if string(id.Value) == string(raw) {
 				return false
 			}
 		}
-		if have, _ := a.hasher.identityHash(kind, id.value, &m.normal); have == h {
+		if have, _ := a.hasher.HashIdentifier(kind, id.Value, &m.normal); have == h {
 			at = i
 			break
 		}
@@ -460,8 +446,8 @@ func (m *Machine) renew(a *account, d *document, kind IdentityKind, raw []byte, 
 	if at < 0 {
 		return false
 	}
-	shared := d.idents[at].shared
-	copy(d.idents[at:], d.idents[at+1:])
-	d.idents[len(d.idents)-1] = ident{kind: kind, value: raw, shared: shared}
+	shared := d.Identifiers[at].Shared
+	copy(d.Identifiers[at:], d.Identifiers[at+1:])
+	d.Identifiers[len(d.Identifiers)-1] = profile.Identifier{Kind: kind, Value: raw, Shared: shared}
 	return true
 }

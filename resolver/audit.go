@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // AuditOptions say what [Audit] compares.
@@ -75,7 +76,7 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 		}
 		sum, err := o.hashOf(p, c)
 		switch {
-		case errors.Is(err, errDamaged):
+		case errors.Is(err, statefiles.ErrDamaged):
 			out.Findings = append(out.Findings, o.finding(p, offset, err))
 		case err != nil:
 			return out, err
@@ -98,7 +99,7 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 		return out, err
 	}
 	a := auditor{o: &o, m: m, ckpt: ckpt, rows: query.Batch{Partition: o.Partition, From: m.next, To: m.next}}
-	defer func() { err = errors.Join(err, closeAll(a.m.store, a.m.keys.runs)) }()
+	defer func() { err = errors.Join(err, closeAll(a.m.store, a.m.keys.Runs)) }()
 	compare := func() error {
 		want, there := stored[a.m.next]
 		if !there || a.m.next == base.Next && base.Version != 0 {
@@ -140,7 +141,7 @@ func (o *AuditOptions) load(p *partition, c candidate, name string) (m *Machine,
 	ckpt = &checkpoints{fs: linkOrCopy{o.FS}, dir: o.FS.PathJoin(o.Temp, name), source: p.ckpt.dir, log: o.LogName, damaged: func(error) {}}
 	defer func() {
 		if r := recover(); r != nil && c.Version != 0 {
-			err = fmt.Errorf("%w: load checkpoint %d: %w", errDamaged, c.Next, panicked(r))
+			err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panicked(r))
 		} else if r != nil {
 			panic(r)
 		}
@@ -150,7 +151,7 @@ func (o *AuditOptions) load(p *partition, c candidate, name string) (m *Machine,
 	}
 	m, err = ckpt.load(c.manifest, c.ids, auditCache, slog.New(slog.DiscardHandler))
 	if err != nil && c.Version != 0 && !environment(err) && !errors.Is(err, ErrNewer) {
-		err = fmt.Errorf("%w: load checkpoint %d: %w", errDamaged, c.Next, err)
+		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return m, ckpt, err
 }
@@ -163,12 +164,12 @@ func (o *AuditOptions) hashOf(p *partition, c candidate) (sum string, err error)
 	}
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: read checkpoint %d: %w", errDamaged, c.Next, panicked(r))
+			err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panicked(r))
 		}
-		err = errors.Join(err, closeAll(m.store, m.keys.runs), o.FS.RemoveAll(ckpt.dir))
+		err = errors.Join(err, closeAll(m.store, m.keys.Runs), o.FS.RemoveAll(ckpt.dir))
 	}()
 	if sum, err = m.Hash(); err != nil && !environment(err) {
-		err = fmt.Errorf("%w: read checkpoint %d: %w", errDamaged, c.Next, err)
+		err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return sum, err
 }

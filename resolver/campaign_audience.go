@@ -1,6 +1,10 @@
 package resolver
 
-import "github.com/RoaringBitmap/roaring/v2"
+import (
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
 
 // AlreadySent is the reason for which those are passed over who were sent the campaign
 // before.
@@ -26,12 +30,12 @@ func (v *View) CampaignAudience(c *CampaignStart) (audience, sent *roaring.Bitma
 // PassedOver says why a campaign would pass over a profile of its audience that was not
 // sent it under its present ordinal, "" where it would not.
 func (v *View) PassedOver(x *Campaign, ordinal uint32) (string, error) {
-	var d document
+	var d profile.Document
 	o := v.a.root(ordinal)
 	if err := v.decode(o, &d); err != nil {
 		return "", err
 	}
-	reason := v.a.barred(&d, o, x.Medium())
+	reason := v.a.barred(&d, x.Medium())
 	if reason == "" && sentToPast(v.a.members(campaignSet(x.Number, setSent)), &d) {
 		reason = AlreadySent
 	}

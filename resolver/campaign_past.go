@@ -75,11 +75,11 @@ func (a *account) sentBy(x *Campaign, r *CampaignRun) *roaring.Bitmap {
 // keepRun puts the run that is over on record, behind those before it. The first stays,
 // and of the others the newest.
 func (m *Machine) keepRun(a *account, x *Campaign, old *CampaignRun) []PastRun {
-	a.set(runSet(x.Number, old.Run)).assign(a.sentBy(x, old))
+	a.set(runSet(x.Number, old.Run)).Assign(a.sentBy(x, old))
 	past := append(slices.Clone(old.Past), a.record(x, old))
 	for len(past) > maxPastRuns {
 		gone := runSet(x.Number, past[1].Run)
-		a.set(runSet(x.Number, 0)).assign(roaring.Or(a.members(runSet(x.Number, 0)), a.members(gone)))
+		a.set(runSet(x.Number, 0)).Assign(roaring.Or(a.members(runSet(x.Number, 0)), a.members(gone)))
 		m.dropSet(a, gone)
 		past = slices.Delete(past, 1, 2)
 	}

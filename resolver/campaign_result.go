@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -55,7 +56,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	if r := m.checkOutcome(c.Epoch, c.Result); r != nil {
 		return r
 	}
-	if !a.set(campaignSet(x.Number, setPending)).remove(c.Ordinal) {
+	if !a.set(campaignSet(x.Number, setPending)).Remove(c.Ordinal) {
 		return nil
 	}
 	a.touchRun(r)
@@ -66,28 +67,29 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	}
 	d, medium := &m.doc, x.Medium()
 	event := ownEvent{failedType(medium), properties{"campaign_id": c.ID, "campaign_name": x.Name}}
+	cmd.noteDomain(event.properties, medium, d)
 	fields := engine.Fields(0)
 	switch c.Result {
 	case ResultSent:
 		if !paid {
 			m.spendCredits(a, 1)
 		}
-		a.set(campaignSet(x.Number, setSent)).add(o)
+		a.set(campaignSet(x.Number, setSent)).Add(o)
 		r.Sent++
 		r.variantCounts(c.Variant).Sent++
-		d.engaged.sent++
-		d.engaged.lastSentMs = m.logTime
+		d.Engaged.Sent++
+		d.Engaged.LastSentMs = m.logTime
 		fields |= engine.FieldEngagement
 		event.typ = sentType(medium)
 	case ResultBounced:
-		a.set(campaignSet(x.Number, setBounced)).add(o)
-		if d.block(block{byte(slices.Index(consentChannels, medium)), blockBounced, m.logTime}) {
+		a.set(campaignSet(x.Number, setBounced)).Add(o)
+		if d.Block(profile.Block{Channel: byte(slices.Index(profile.Channels, medium)), Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
 		event.typ = bouncedType(medium)
 		fallthrough
 	default:
-		a.set(campaignSet(x.Number, setFailed)).add(o)
+		a.set(campaignSet(x.Number, setFailed)).Add(o)
 		r.Failed++
 		r.note(c.Reason)
 		event.properties["reason"] = c.Reason
@@ -104,7 +106,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	r.Devices += c.Devices
 	r.Accepted += c.Accepted
 	r.Retired += uint64(len(c.Retired))
-	events := append([]ownEvent{event}, m.dropDevices(a, o, d, retiredDead, func(v *device) bool { return slices.Contains(c.Retired, string(v.address)) })...)
+	events := append([]ownEvent{event}, m.dropDevices(a, o, d, retiredDead, func(v *profile.Device) bool { return slices.Contains(c.Retired, string(v.Address)) })...)
 	if len(events) > 1 {
 		fields |= engine.FieldDevices
 	}

@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // The commands with which a campaign is sent.
 const (
 	CommandCampaignStart  = "campaign.start.2"
 	CommandCampaignBatch  = "campaign.batch"
-	CommandCampaignResult = "campaign.result"
+	CommandCampaignResult = "campaign.result.2"
 	CommandCampaignFinish = "campaign.finish"
 	CommandCampaignResume = "campaign.resume"
 
@@ -68,6 +70,9 @@ type CampaignStart struct {
 	Devices bool `json:"devices,omitempty"`
 	// ScheduledMs is the schedule that starts it, 0 where somebody does.
 	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
+	// By is who starts it, for the audit log; empty where its schedule does. It goes
+	// into the record as that of every command, see [Node.CommandBy].
+	By ChangedBy `json:"-"`
 }
 
 // ABTest says how a winner is found among the variants.
@@ -230,7 +235,7 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		m.returnCredits(a, x, old)
 	}
 	audience.Or(a.members(campaignSet(x.Number, setPending)))
-	a.set(campaignSet(x.Number, setPending)).assign(roaring.New())
+	a.set(campaignSet(x.Number, setPending)).Assign(roaring.New())
 	audience.AndNot(a.members(campaignSet(x.Number, setSent)))
 	r := &CampaignRun{
 		ID: c.ID, Run: 1, Status: RunSending, ListIDs: c.ListIDs, SegmentIDs: c.SegmentIDs,
@@ -253,11 +258,11 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		r.AB.Winner, r.AB.EndsMs = -1, 0
 		r.AB.Tested = max(min(uint64(len(c.Variants)), r.Total), r.Total*uint64(r.AB.Percent)/100)
 	}
-	a.set(campaignSet(x.Number, setAudience)).assign(audience)
+	a.set(campaignSet(x.Number, setAudience)).Assign(audience)
 	m.keepContents(a, r, old, contentText, linkText)
 	a.runs[c.ID] = r
 	a.touchRun(r)
-	m.setSchedule(a, x, CampaignSchedule{}) // a schedule is carried out once, or somebody was faster
+	m.setSchedule(a, x, CampaignSchedule{}) // whether it started this run or a person did, it must not start another
 	m.started = true
 	cmd.reply(r)
 	return nil
@@ -329,27 +334,27 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 	var reply CampaignBatchReply
 	budget, wait := m.testBudget(a, x, r)
 	if wait > 0 {
-		reply.WaitMs, reply.Left = wait, audience.bits.GetCardinality()
+		reply.WaitMs, reply.Left = wait, audience.Bits.GetCardinality()
 		cmd.reply(reply)
 		return nil
 	}
 	sent, medium := a.members(campaignSet(x.Number, setSent)), x.Medium()
 	limit := min(uint64(r.BatchSize), budget)
-	for _, o := range page(audience.bits, 0, maxLooked) {
+	for _, o := range page(audience.Bits, 0, maxLooked) {
 		if uint64(len(reply.Recipients)) >= limit {
 			break
 		}
-		audience.remove(o)
+		audience.Remove(o)
 		o = a.root(o)
 		if err := m.load(a, o, &m.doc); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		reason := a.barred(&m.doc, o, medium)
-		if reason == "" && (sent.Contains(o) || pending.bits.Contains(o) || sentToPast(sent, &m.doc)) {
+		reason := a.barred(&m.doc, medium)
+		if reason == "" && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, &m.doc)) {
 			reason = "already sent"
 		}
 		if reason == "" && medium == "email" && int64(len(reply.Recipients)) >= a.EmailCredits {
-			audience.add(o)
+			audience.Add(o)
 			m.stopRun(a, r, "the account is out of e-mail credits; top up and send again")
 			reply.Stopped = r.Errors[len(r.Errors)-1]
 			break
@@ -361,20 +366,20 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 			r.Skipped[reason]++
 			continue
 		}
-		pending.add(o)
+		pending.Add(o)
 		reply.Recipients = append(reply.Recipients, Recipient{o, r.variant(o)})
 	}
 	if medium == "email" {
 		m.spendCredits(a, int64(len(reply.Recipients))) // there are enough
 	}
-	reply.Left = audience.bits.GetCardinality()
+	reply.Left = audience.Bits.GetCardinality()
 	cmd.reply(reply)
 	return nil
 }
 
 // sentToPast reports whether somebody who became part of the profile was sent to.
-func sentToPast(sent *roaring.Bitmap, d *document) bool {
-	return slices.ContainsFunc(d.merged, func(p mergedProfile) bool { return sent.Contains(p.ordinal) })
+func sentToPast(sent *roaring.Bitmap, d *profile.Document) bool {
+	return slices.ContainsFunc(d.Merged, func(p profile.MergedProfile) bool { return sent.Contains(p.Ordinal) })
 }
 
 // testBudget is how many recipients may be taken now, and how long an A/B test
@@ -424,33 +429,6 @@ func (r *CampaignRun) best() int {
 		}
 	}
 	return best
-}
-
-// barred says why a profile may not be sent to on a channel, "" if it may.
-func (a *account) barred(d *document, o uint32, medium string) string {
-	channel := byte(slices.Index(consentChannels, medium))
-	if reason := d.blocked(channel); reason != 0 {
-		return reason.String()
-	}
-	status := byte(0)
-	for _, c := range d.consents {
-		if c.channel == channel {
-			status = c.status
-		}
-	}
-	switch {
-	case status == consentUnsubscribed:
-		return "unsubscribed"
-	case medium == "email" && !d.has(IdentityEmail):
-		return "no e-mail"
-	case medium == "push" && len(d.devices) == 0:
-		return "no device"
-	case medium != "email" && medium != "push" && !d.has(IdentityPhone):
-		return "no phone"
-	case status != consentSubscribed && (a.Settings.RequireOptIn || medium != "email" && medium != "push"):
-		return "not subscribed"
-	}
-	return ""
 }
 
 // variant is the one a recipient gets.

@@ -415,7 +415,7 @@ func TestEachRunKeepsItsRecord(t *testing.T) {
 	r.must(commandCampaignStart1, CampaignStart{ID: r.campaign().ID, ListIDs: []string{first}, BatchSize: 1, Variants: []CampaignContent{content}})
 	r.now += keptSentMs
 	r.must(CommandCampaignDelete, CampaignID{ID: c.ID})
-	for name := range r.m.accounts[testAccount].sets {
+	for name := range r.m.accounts[testAccount].sets.All() {
 		if strings.HasPrefix(name, campaignSet(x.Number, "")) {
 			t.Errorf("the set %s is left", name)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/musterhq/muster/internal/jsonscan"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // Objects of commands are brought into the form that those of events have when
@@ -27,7 +28,7 @@ func canonicalObject(field string, raw *json.RawMessage) *Refusal {
 		*raw = nil
 		return nil
 	}
-	scan := jsonscan.New(objectDepth, maxObjectBytes)
+	scan := jsonscan.New(objectDepth, profile.MaxObjectBytes)
 	scan.Reset(*raw)
 	text, _ := scan.Value(scan.Space(0), objectLevel)
 	if scan.HasFault() {
@@ -54,5 +55,5 @@ func faultyObject(field string, f *jsonscan.Fault) *Refusal {
 	case jsonscan.FaultNUL:
 		return invalid(field, `%s holds the character NUL (\u0000); remove it`, where)
 	}
-	return atLimit(field, "%s is longer than %d bytes; send less", where, maxObjectBytes)
+	return atLimit(field, "%s is longer than %d bytes; send less", where, profile.MaxObjectBytes)
 }

@@ -13,7 +13,8 @@ import (
 // The audit log says who changed what of an account, and when. A command says who made
 // it in the field "_by" of its arguments, which the state machine does not look at
 // otherwise; commands without it, as those of older logs, are not in the audit log. No
-// values are kept but definitions of segments, which are the segment's versions.
+// values are kept but definitions of segments, and contents (see change_contents.go):
+// the versions of what was changed.
 
 // The bounds of the audit log of an account. The oldest changes are dropped.
 const (
@@ -24,13 +25,13 @@ const (
 	maxChangeFields     = 50
 )
 
-// The kinds of those who change something.
+// The kinds of authors of changes.
 const (
 	ByUser = "user"
 	ByKey  = "key"
 )
 
-// ChangedBy is who changed something.
+// ChangedBy is the author of a change.
 type ChangedBy struct {
 	Kind string `json:"kind"`
 	ID   string `json:"id"`
@@ -50,6 +51,12 @@ type Change struct {
 	Fields []string `json:"fields,omitempty"`
 	// Definition is a segment's as of the change; empty for one that is too long.
 	Definition json.RawMessage `json:"definition,omitempty"`
+	// ContentBytes is the length of what it is then, of a flow, template or settings; 0
+	// where the command does not say that it is kept, as in older logs.
+	ContentBytes int `json:"content_bytes,omitempty"`
+
+	// keeps says that the content is to be kept.
+	keeps bool
 }
 
 // changeLine is what is in memory of a change.
@@ -57,12 +64,16 @@ type changeLine struct {
 	seq      uint64
 	kind, id string
 	bytes    int // of the definition
+	content  int // bytes of the content, 0 for none that is kept
+	// version says that there was a content.
+	version bool
 }
 
 // changeLog is the audit log of an account.
 type changeLog struct {
-	lines []changeLine // in order
-	bytes int
+	lines    []changeLine // in order
+	bytes    int          // of definitions
+	contents int          // bytes of contents that are kept
 }
 
 // auditedCommands says what commands change. What is saved under one name is created or
@@ -73,12 +84,15 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandFlowPublish: {"flow", "flow.publish"}, CommandFlowPause: {"flow", "flow.pause"}, CommandFlowResume: {"flow", "flow.resume"}, CommandFlowToggle: {"flow", "flow.toggle"},
 	CommandTemplateSave: {"template", ""}, CommandTemplateDelete: {"template", "template.delete"},
 	CommandCampaignSave: {"campaign", ""}, CommandCampaignDelete: {"campaign", "campaign.delete"}, CommandCampaignStart: {"campaign", "campaign.start"},
-	CommandListCreate: {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
+	CommandCampaignUnschedule: {"campaign", "campaign.unschedule"},
+	CommandListCreate:         {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
 	CommandSettingsSet: {"settings", "settings.update"}, CommandAppSecretSet: {"settings", "app_secret.update"},
 	CommandDomainAdd: {"sender_domain", "sender_domain.create"}, CommandDomainVerify: {"sender_domain", "sender_domain.verify"}, CommandDomainDelete: {"sender_domain", "sender_domain.delete"},
 	CommandWebhookCreate: {"webhook", "webhook.create"}, CommandWebhookUpdate: {"webhook", "webhook.update"}, CommandWebhookDelete: {"webhook", "webhook.delete"}, CommandWebhookRotate: {"webhook", "webhook.rotate"},
 	CommandCredentialSet: {"credential", "credential.update"}, CommandCredentialDelete: {"credential", "credential.delete"},
 	CommandAPIKeyCreate: {"api_key", "api_key.create"}, CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
+	CommandCatalogDefine: {"event_type", "event_type.define"}, CommandCatalogUpdate: {"event_type", "event_type.update"}, CommandErasureLift: {"erasure", "erasure.lift"},
+	CommandCompanyUpdate: {"company", "company.update"}, CommandCreditsAdd: {"company", "company.credits"},
 	CommandUserCreate: {"user", "user.create"}, CommandUserUpdate: {"user", "user.update"}, CommandUserDelete: {"user", "user.delete"}, CommandPasswordSet: {"user", "user.password"},
 }
 
@@ -94,7 +108,14 @@ func ChangeKinds() []string {
 // byField is the field of a command's arguments that says who made it.
 const byField = `"_by":`
 
-// CommandBy is [Node.Command] of somebody who is named in the audit log.
+// signature is what the field "_by" has.
+type signature struct {
+	ChangedBy
+	// Keeps says that the content of what is changed is kept.
+	Keeps bool `json:"keeps,omitempty"`
+}
+
+// CommandBy is [Node.Command], and records by as the author in the audit log.
 func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args any, by ChangedBy) ([]byte, error) {
 	if _, audited := auditedCommands[name]; !audited || by.ID == "" {
 		return n.Command(ctx, account, name, args)
@@ -107,7 +128,7 @@ func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args 
 	if len(b) > 1 {
 		b = append(b, ',')
 	}
-	b = append(append(b, byField...), mustJSON(by)...)
+	b = append(append(b, byField...), mustJSON(signature{by, true})...)
 	return n.Command(ctx, account, name, json.RawMessage(append(b, '}')))
 }
 
@@ -119,7 +140,7 @@ func (m *Machine) beginChange(a *account, name string, args []byte) *Change {
 		return nil
 	}
 	var in struct {
-		By    *ChangedBy `json:"_by"`
+		By    *signature `json:"_by"`
 		ID    string     `json:"id"`
 		Name  string     `json:"name"`
 		Group string     `json:"group"`
@@ -128,7 +149,7 @@ func (m *Machine) beginChange(a *account, name string, args []byte) *Change {
 	if err := json.Unmarshal(args, &in); in.By == nil || in.By.ID == "" && err != nil {
 		return nil
 	}
-	c := &Change{By: *in.By, Action: what.action, Kind: what.kind, ID: in.ID, Name: in.Name}
+	c := &Change{By: in.By.ChangedBy, keeps: in.By.Keeps, Action: what.action, Kind: what.kind, ID: in.ID, Name: in.Name}
 	switch what.kind {
 	case "sender_domain":
 		c.ID = in.Name
@@ -149,7 +170,7 @@ func (m *Machine) beginChange(a *account, name string, args []byte) *Change {
 	return c
 }
 
-// nameOf is how something is named at present, "" for nothing.
+// profile.NameOf is how something is named at present, "" for nothing.
 func (a *account) nameOf(kind, id string) string {
 	switch kind {
 	case "segment":
@@ -180,12 +201,14 @@ func (a *account) nameOf(kind, id string) string {
 		if k := a.keys[id]; k != nil {
 			return k.Name
 		}
+	case "company":
+		return a.Company.Name
 	}
 	return ""
 }
 
 // unnamedFields are arguments that are not the caller's, or say what is named already.
-var unnamedFields = []string{"_by", "id", "actor_id", "group", "created_ms", "updated_ms", "text_bytes", "number", "hash"}
+var unnamedFields = []string{"_by", "id", "actor_id", "group", "created_ms", "updated_ms", "text_bytes", "number", "hash", "if_version"}
 
 // changedFields names what a command sets.
 func (a *account) changedFields(name, id string, args []byte) []string {
@@ -225,13 +248,19 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 // noteChange adds a change that was made to the audit log.
 func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte) {
 	var made struct {
-		ID string `json:"id"`
+		ID  string `json:"id"`
+		Key string `json:"key"`
 	}
-	if json.Unmarshal(reply, &made) == nil && made.ID != "" {
+	switch err := json.Unmarshal(reply, &made); {
+	case err != nil:
+	case c.Kind == "event_type":
+		c.ID = made.Key
+	case c.Kind != "company" && made.ID != "":
 		c.ID = made.ID
 	}
-	if c.Name == "" {
-		c.Name = a.nameOf(c.Kind, c.ID)
+	// A flow's name is in its definition; older logs have the one of before.
+	if name := a.nameOf(c.Kind, c.ID); c.Name == "" || c.keeps && name != "" {
+		c.Name = name
 	}
 	if s := a.segments[c.ID]; c.Kind == "segment" && s != nil {
 		if bytes.Equal(before, s.Definition) {
@@ -246,9 +275,15 @@ func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte)
 	if n := len(g.lines); n > 0 {
 		c.Seq = g.lines[n-1].seq + 1
 	}
+	if c.keeps {
+		m.keepContent(a, c, a.contentOf(c, reply))
+	}
 	m.store.putEntity(changeKey(a.number, c.Seq), mustJSON(c))
 	g.add(c)
+	drop := func(seq uint64) { m.store.putEntity(changeContentKey(a.number, seq), nil) }
+	g.dropContents(drop)
 	for len(g.lines) > 1 && (len(g.lines) > maxChanges || g.bytes > maxChangeBytes) {
+		g.dropContent(0, drop)
 		m.store.putEntity(changeKey(a.number, g.lines[0].seq), nil)
 		g.bytes -= g.lines[0].bytes
 		g.lines = g.lines[1:]
@@ -256,8 +291,10 @@ func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte)
 }
 
 func (g *changeLog) add(c *Change) {
-	g.lines = append(g.lines, changeLine{c.Seq, c.Kind, c.ID, len(c.Definition)})
+	content := c.keptContent()
+	g.lines = append(g.lines, changeLine{c.Seq, c.Kind, c.ID, len(c.Definition), content, c.ContentBytes > 0})
 	g.bytes += len(c.Definition)
+	g.contents += content
 }
 
 // segmentDefinition is a segment's definition, nil if there is no such segment.
@@ -280,6 +317,7 @@ func (a *account) loadChange(value []byte) error {
 	}
 	c.ID = strings.Clone(c.ID)
 	a.changes.add(&c)
+	a.changes.dropContents(func(uint64) {}) // they are not in the store any more
 	return nil
 }
 
@@ -301,7 +339,7 @@ func (m *Machine) hashChanges(put func([]byte), a *account) error {
 		}
 		put(mustJSON(c))
 	}
-	return nil
+	return m.hashContents(put, a)
 }
 
 // Changes lists the audit log, the newest first: of a kind and of an id, "" for any,
@@ -324,8 +362,8 @@ func (v *View) Changes(kind, id string, before uint64, limit int) ([]Change, err
 	return out, nil
 }
 
-// ChangerName is how somebody who changed something is named at present, "" for one who
-// is no more.
+// ChangerName returns the present name of a user or an API key, the e-mail of a user
+// without a name, "" for one that was deleted.
 func (v *View) ChangerName(by ChangedBy) string {
 	if by.Kind == ByKey {
 		return v.a.nameOf("api_key", by.ID)

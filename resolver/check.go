@@ -6,6 +6,8 @@ import (
 	"log/slog"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // CheckStart looks, without changing anything, whether a partition of the log with
@@ -48,7 +50,7 @@ func (p *partition) likely(start, end int64) (manifest, error) {
 	}
 	for i := len(offsets) - 1; i >= 0; i-- {
 		c, err := p.promising(offsets[i], start, end)
-		if err == nil || !errors.Is(err, errDamaged) {
+		if err == nil || !errors.Is(err, statefiles.ErrDamaged) {
 			return c.manifest, err
 		}
 	}

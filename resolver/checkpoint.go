@@ -17,6 +17,9 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/sortedkeys"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // A checkpoint is a directory that holds all state of a partition at one
@@ -56,12 +59,14 @@ type manifest struct {
 	Next    int64  `json:"next"`
 	LogTime int64  `json:"log_time"`
 	// ProfileIndex is the version of the index of profiles, 0 where there is none.
-	ProfileIndex int             `json:"profile_index,omitempty"`
-	NextTask     uint64          `json:"next_task"`
-	Epoch        *Epoch          `json:"epoch,omitempty"`
-	Runs         []string        `json:"runs"`     // oldest first
-	Segments     []string        `json:"segments"` // the whole one first
-	Spool        []manifestSpool `json:"spool"`
+	ProfileIndex int `json:"profile_index,omitempty"`
+	// Reach is the version of the sets of who can be sent to, 0 where there are none.
+	Reach    int             `json:"reach,omitempty"`
+	NextTask uint64          `json:"next_task"`
+	Epoch    *Epoch          `json:"epoch,omitempty"`
+	Runs     []string        `json:"runs"`     // oldest first
+	Segments []string        `json:"segments"` // the whole one first
+	Spool    []manifestSpool `json:"spool"`
 	// Files are all files of the checkpoint but the manifest, in order of paths.
 	Files []fileSum `json:"files"`
 }
@@ -88,8 +93,8 @@ type frozen struct {
 	docs     map[docKey][]byte
 	entities map[string][]byte
 	index    *sortedkeys.Changes
-	keys     answers
-	runs     []*run
+	keys     dedup.Answers
+	runs     []*dedup.Run
 	items    []*feedItem
 	engines  []frozenEngine
 	segments []segmentFile // the chain so far
@@ -101,8 +106,8 @@ type frozen struct {
 
 type frozenAccount struct {
 	number     uint64
-	identities []identityChange
-	pages      map[uint32]*headerPage
+	identities []profile.IdentifierChange
+	pages      map[uint32]*profile.HeaderPage
 }
 
 // freeze hands over what changed since the last checkpoint. It takes time in
@@ -111,9 +116,9 @@ type frozenAccount struct {
 func (m *Machine) freeze() *frozen {
 	f := &frozen{
 		segments: m.segmentFiles, wholeSegments: wholeSegments(m.segmentFiles),
-		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: profileIndexVersion, Epoch: m.epochEntity()},
+		manifest: manifest{Version: manifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: profileIndexVersion, Reach: reachVersion, Epoch: m.epochEntity()},
 		records:  m.records.list(),
-		runs:     slices.Clone(m.keys.runs),
+		runs:     slices.Clone(m.keys.Runs),
 		dropKeys: m.logTime,
 		scrub:    m.scrub,
 	}
@@ -129,28 +134,29 @@ func (m *Machine) freeze() *frozen {
 		m.storeRuns(a)
 		m.storeEndpoints(a)
 		m.storeFlows(a)
-		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.changed, a.headers.freeze()})
-		a.ids.changed = nil
+		f.accounts = append(f.accounts, frozenAccount{a.number, a.ids.Changed, a.headers.Freeze()})
+		a.ids.Changed = nil
 		f.numbers = append(f.numbers, a.number)
 		f.engines = append(f.engines, frozenEngine{a.number, a.engine.Freeze(f.wholeSegments)})
 		f.dropKeys = min(f.dropKeys, a.keysFromMs(m.logTime))
+		m.tally(a)
 	}
 	f.docs, f.entities = m.store.freeze()
 	f.index = m.store.frozenIndex
-	f.keys = m.keys.freeze()
+	f.keys = m.keys.Freeze()
 	return f
 }
 
 // thaw ends the checkpoint that began with freeze.
 func (m *Machine) thaw(w written) {
 	m.store.thaw()
-	m.keys.setRuns(w.runs)
+	m.keys.SetRuns(w.runs)
 	m.segmentFiles = w.segments
 }
 
 // written are the files that now hold what was frozen.
 type written struct {
-	runs     []*run
+	runs     []*dedup.Run
 	segments []segmentFile
 }
 
@@ -181,7 +187,7 @@ func checkpointName(offset int64) string { return fmt.Sprintf("%020d", offset) }
 // list returns the offsets of the checkpoints, oldest first.
 func (c *checkpoints) list() ([]int64, error) {
 	names, err := c.fs.List(c.path(dirCheckpoints))
-	if err != nil && !isNotExist(err) {
+	if err != nil && !isNotExist(err) && !misplaced(err) {
 		return nil, err
 	}
 	var out []int64
@@ -302,7 +308,8 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 	if err := scrubStore(db, f.scrub); err != nil {
 		return err
 	}
-	if len(f.scrub) > 0 {
+	// Keys of the queue of enrolments have no texts of profiles.
+	if slices.ContainsFunc(f.scrub, func(s scrubbed) bool { return len(s.ordinals) > 0 }) {
 		if err := c.renewManifest(db, f.manifest); err != nil {
 			return err
 		}
@@ -320,8 +327,8 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 		}
 	}
 	for _, r := range w.runs {
-		f.Runs = append(f.Runs, r.name)
-		if err := c.fs.Link(c.path(dirKeys, r.name), c.path(dirCheckpoints, tmp, dirKeys, r.name)); err != nil {
+		f.Runs = append(f.Runs, r.Name)
+		if err := c.fs.Link(c.path(dirKeys, r.Name), c.path(dirCheckpoints, tmp, dirKeys, r.Name)); err != nil {
 			return err
 		}
 	}
@@ -403,16 +410,16 @@ func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *disk) error {
 	var key []byte
 	for _, a := range f.accounts {
 		for _, c := range a.identities {
-			key = identityKey(key[:0], a.number, c.hash)
-			if c.ordinal == noOrdinal {
+			key = identityKey(key[:0], a.number, c.Hash)
+			if c.Ordinal == profile.NoOrdinal {
 				w.set(key, nil)
 				continue
 			}
-			w.set(key, []byte{byte(c.ordinal), byte(c.ordinal >> 8), byte(c.ordinal >> 16), byte(c.ordinal >> 24)})
+			w.set(key, []byte{byte(c.Ordinal), byte(c.Ordinal >> 8), byte(c.Ordinal >> 16), byte(c.Ordinal >> 24)})
 		}
 		var buf []byte
 		for i, p := range a.pages {
-			buf = p.append(buf[:0])
+			buf = p.Append(buf[:0])
 			w.set(pageKey(key[:0], a.number, i), buf)
 		}
 	}
@@ -498,15 +505,17 @@ func readChecked(fs vfs.FS, path string) ([]byte, error) {
 	b, err := readFile(fs, path)
 	switch {
 	case isNotExist(err):
-		return nil, damagedFile(path, "the file is missing")
+		return nil, statefiles.Damaged(path, "the file is missing")
+	case misplaced(err):
+		return nil, statefiles.Damaged(path, "it is not a file")
 	case err != nil:
 		return nil, err
 	case len(b) < checksumSize:
-		return nil, damagedFile(path, "it has %d bytes, too few", len(b))
+		return nil, statefiles.Damaged(path, "it has %d bytes, too few", len(b))
 	}
 	body := b[:len(b)-checksumSize]
 	if !bytes.Equal(withChecksum(slices.Clone(body)), b) {
-		return nil, damagedFile(path, "its checksum does not match")
+		return nil, statefiles.Damaged(path, "its checksum does not match")
 	}
 	return body, nil
 }
@@ -520,13 +529,13 @@ func (c *checkpoints) readManifest(offset int64) (manifest, []eventlog.RecordID,
 		return f, nil, err
 	}
 	if err := json.Unmarshal(b, &f); err != nil {
-		return f, nil, damagedFile(c.path(dirCheckpoints, name, fileManifest), "%v", err)
+		return f, nil, statefiles.Damaged(c.path(dirCheckpoints, name, fileManifest), "%v", err)
 	}
 	if f.Version > manifestVersion || f.ApplyVersion > ApplyVersion {
 		return f, nil, fmt.Errorf("checkpoint %s: %w: it has version %d of the state machine's rules, this build has version %d. %s", name, ErrNewer, f.ApplyVersion, ApplyVersion, remedyNewer)
 	}
 	if f.Next != offset {
-		return f, nil, damagedFile(c.path(dirCheckpoints, name, fileManifest), "it is the manifest of checkpoint %d", f.Next)
+		return f, nil, statefiles.Damaged(c.path(dirCheckpoints, name, fileManifest), "it is the manifest of checkpoint %d", f.Next)
 	}
 	if f.Version >= manifestVersionSums && f.Log != c.log {
 		return f, nil, fmt.Errorf("%w: %s is of %s, the log here is %s", errOtherLog, c.path(dirCheckpoints, name), f.Log, c.log)

@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // A checkpoint's manifest lists every file beside it with size and checksum.
@@ -28,15 +31,6 @@ type fileSum struct {
 	// Castagnoli's: some files end with that checksum of themselves, and over a message
 	// with its checksum any two files of one length have the same.
 	CRC32 uint32 `json:"crc32"`
-}
-
-// errDamaged means that files of the state are not what was written. What is
-// derived from the log can be derived again.
-var errDamaged = errors.New("the state is damaged")
-
-// damagedFile names a file and what is wrong with it.
-func damagedFile(path, format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s", errDamaged, path, fmt.Sprintf(format, args...))
 }
 
 // writtenOnce reports whether the content of a file of a checkpoint never changes
@@ -69,7 +63,7 @@ func (c *checkpoints) sum(checkpoint string, known map[string]fileSum) ([]fileSu
 }
 
 // verify compares the files of a checkpoint with what its manifest lists. The
-// error wraps errDamaged unless reading itself failed.
+// error wraps statefiles.ErrDamaged unless reading itself failed.
 func (c *checkpoints) verify(f manifest) error {
 	if f.Version < manifestVersionSums {
 		return nil // written before there were checksums
@@ -81,23 +75,25 @@ func (c *checkpoints) verify(f manifest) error {
 	}
 	for _, path := range have {
 		if _, listed := slices.BinarySearchFunc(f.Files, path, func(s fileSum, p string) int { return cmp.Compare(s.Path, p) }); !listed {
-			return damagedFile(c.path(dirCheckpoints, name, path), "the file does not belong to the checkpoint")
+			return statefiles.Damaged(c.path(dirCheckpoints, name, path), "the file does not belong to the checkpoint")
 		}
 	}
 	return inParallel(len(f.Files), func(i int) error {
 		want := f.Files[i]
 		path := c.path(dirCheckpoints, name, want.Path)
 		if !slices.Contains(have, want.Path) {
-			return damagedFile(path, "the file is missing")
+			return statefiles.Damaged(path, "the file is missing")
 		}
 		got, err := sumFile(c.fs, path)
 		switch {
+		case environment(err):
+			return err
 		case err != nil:
-			return fmt.Errorf("%w: %w", errDamaged, err)
+			return fmt.Errorf("%w: %w", statefiles.ErrDamaged, err)
 		case got.Size != want.Size:
-			return damagedFile(path, "it has %d bytes instead of %d", got.Size, want.Size)
+			return statefiles.Damaged(path, "it has %d bytes instead of %d", got.Size, want.Size)
 		case got.CRC32 != want.CRC32:
-			return damagedFile(path, "its checksum is %08x instead of %08x", got.CRC32, want.CRC32)
+			return statefiles.Damaged(path, "its checksum is %08x instead of %08x", got.CRC32, want.CRC32)
 		}
 		return nil
 	})
@@ -109,6 +105,9 @@ func (c *checkpoints) filesOf(checkpoint string) ([]string, error) {
 	var out []string
 	for _, dir := range []string{"", dirPebble, dirKeys, dirSegments, dirSpool} {
 		names, err := c.fs.List(c.path(dirCheckpoints, checkpoint, dir))
+		if misplaced(err) {
+			return nil, statefiles.Damaged(c.path(dirCheckpoints, checkpoint, dir), "it is not a directory")
+		}
 		if err != nil && !(dir != "" && isNotExist(err)) {
 			return nil, fmt.Errorf("list the checkpoint: %w", err)
 		}
@@ -133,6 +132,41 @@ func (c *checkpoints) keepSums(sums []fileSum) {
 }
 
 func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// misplaced reports whether an error says that a file is where a directory must be, or a
+// directory where a file must be.
+func misplaced(err error) bool {
+	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)
+}
+
+// setMisplacedAside gives what is not a directory another name where there must be one:
+// everything below the state's directory is made anew from the log. One that has the name
+// already is replaced. It returns the old names.
+func (c *checkpoints) setMisplacedAside() (aside []string, err error) {
+	above := c.fs.PathDir(c.dir)
+	for _, dir := range []string{above, c.dir, c.path(dirCheckpoints), c.path(dirKeys), c.path(dirSegments), c.path(dirSpool)} {
+		info, err := c.fs.Stat(dir)
+		switch {
+		case isNotExist(err) || misplaced(err):
+			continue
+		case err != nil:
+			return aside, err
+		case info.IsDir():
+			continue
+		}
+		if err := c.fs.Rename(dir, dir+misplacedSuffix); err != nil {
+			return aside, err
+		}
+		aside = append(aside, dir)
+		if err := syncDir(c.fs, c.fs.PathDir(dir)); err != nil {
+			return aside, err
+		}
+	}
+	return aside, nil
+}
+
+// misplacedSuffix ends the name of what was set aside by setMisplacedAside.
+const misplacedSuffix = ".damaged"
 
 // sumFile computes size and checksum of a file.
 func sumFile(fsys vfs.FS, path string) (s fileSum, err error) {

@@ -87,6 +87,7 @@ func (n *claimNode) behind(w *claimWorld) bool { return n.m.next < int64(len(w.l
 func (w *claimWorld) apply(n *claimNode) {
 	var out Outcome
 	rec := w.log[n.m.next]
+	recordLog(w.t, n.m, rec)
 	if err := n.m.Apply(n.m.next, rec, &n.rows, &out); err != nil {
 		w.t.Fatal(err)
 	}

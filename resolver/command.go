@@ -24,6 +24,8 @@ const (
 	CommandSegmentUpdate = "segment.update"
 	CommandSegmentDelete = "segment.delete"
 	CommandCatalogDefine = "catalog.define"
+	// CommandCatalogUpdate describes an event type, or hides it.
+	CommandCatalogUpdate = "catalog.update"
 
 	CommandUserCreate    = "user.create"
 	CommandUserUpdate    = "user.update"
@@ -74,6 +76,8 @@ type SegmentSave struct {
 	ID         string          `json:"id,omitempty"`
 	Name       string          `json:"name"`
 	Definition json.RawMessage `json:"definition"`
+	// IfVersion is the version that is replaced, see [Segment.Version]; "" for any.
+	IfVersion string `json:"if_version,omitempty"`
 }
 
 // SegmentDelete removes a segment that no other refers to.
@@ -117,6 +121,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandSegmentUpdate:  handle((*Machine).updateSegment),
 	CommandSegmentDelete:  handle((*Machine).deleteSegment),
 	CommandCatalogDefine:  handle((*Machine).defineEventType),
+	CommandCatalogUpdate:  handle((*Machine).updateEventType),
 	CommandListCreate:     handle((*Machine).createList),
 	CommandListUpdate:     handle((*Machine).updateList),
 	CommandListDelete:     handle((*Machine).deleteList),
@@ -144,17 +149,21 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 	CommandCampaignUnschedule: handle((*Machine).unscheduleCampaign),
 
-	CommandCampaignStart:  handle((*Machine).startCampaign),
-	commandCampaignStart1: handle((*Machine).startCampaign),
-	CommandCampaignBatch:  handle((*Machine).batchCampaign),
-	CommandCampaignResult: handle((*Machine).resultCampaign),
-	CommandCampaignFinish: handle((*Machine).finishCampaign),
-	CommandCampaignResume: handle((*Machine).resumeCampaign),
-	CommandEngagement:     handle((*Machine).recordEngagement),
+	CommandCampaignStart:   handle((*Machine).startCampaign),
+	commandCampaignStart1:  handle((*Machine).startCampaign),
+	CommandCampaignBatch:   handle((*Machine).batchCampaign),
+	CommandCampaignResult:  handle((*Machine).resultCampaign),
+	commandCampaignResult1: handle((*Machine).resultCampaign),
+	CommandCampaignFinish:  handle((*Machine).finishCampaign),
+	CommandCampaignResume:  handle((*Machine).resumeCampaign),
+	CommandEngagement:      handle((*Machine).recordEngagement),
+	commandEngagement1:     handle((*Machine).recordEngagement),
 
 	CommandEmailSend:     handle((*Machine).sendEmail),
 	commandEmailSend1:    handle((*Machine).sendEmail),
+	commandEmailSend2:    handle((*Machine).sendEmail),
 	CommandOutboxDone:    handle((*Machine).doneOutbox),
+	commandOutboxDone1:   handle((*Machine).doneOutbox),
 	CommandOutboxClaim:   handle((*Machine).claimOutbox),
 	CommandWebhookCreate: handle((*Machine).createWebhook),
 	CommandWebhookUpdate: handle((*Machine).updateWebhook),
@@ -228,7 +237,7 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 		return nil
 	}
 	m.rec.name, m.rec.args = name, args
-	m.reporting = name == CommandOutboxDone || name == CommandCampaignResult
+	m.reporting = isReport(name)
 	change := m.beginChange(a, name, args)
 	if change == nil {
 		return fn(m, &m.rec)
@@ -364,6 +373,11 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 		return atLimit("", "this account has %d segments, the most it can have; delete one first", maxSegments)
 	case !create && old == nil:
 		return notFound("id", "there is no segment with this id")
+	}
+	if old != nil {
+		if r := otherVersion(c.IfVersion, old.Version); r != nil {
+			return r
+		}
 	}
 	root, err := segment.Parse(c.Definition, segment.Limits{})
 	if err != nil {

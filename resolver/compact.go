@@ -3,6 +3,8 @@ package resolver
 import (
 	"errors"
 	"fmt"
+
+	"github.com/musterhq/muster/resolver/internal/dedup"
 )
 
 // minMerge is how many runs are merged at a time at least.
@@ -11,33 +13,33 @@ const minMerge = 4
 // writeRuns writes the frozen idempotency keys as a run, drops runs whose keys
 // have all expired, and merges runs so that their number stays logarithmic in
 // the number of keys.
-func (c *checkpoints) writeRuns(f *frozen) ([]*run, error) {
+func (c *checkpoints) writeRuns(f *frozen) ([]*dedup.Run, error) {
 	runs := f.runs
-	var fresh *run
-	for len(runs) > 0 && runs[0].newest <= f.dropKeys {
+	var fresh *dedup.Run
+	for len(runs) > 0 && runs[0].Newest <= f.dropKeys {
 		runs = runs[1:]
 	}
-	if f.keys.size() > 0 {
+	if f.keys.Size() > 0 {
 		name := fmt.Sprintf("%020d.run", f.Next)
-		r, err := c.makeRun(name, func(path string) error { return writeRun(c.fs, path, f.keys) })
+		r, err := c.makeRun(name, func(path string) error { return dedup.WriteRun(c.fs, path, f.keys) })
 		if err != nil {
 			return nil, err
 		}
 		fresh = r
-		runs = append(append([]*run(nil), runs...), r)
+		runs = append(append([]*dedup.Run(nil), runs...), r)
 	}
 	if from := mergeFrom(runs); from >= 0 {
 		name := fmt.Sprintf("%020d-%d.run", f.Next, len(runs)-from)
-		r, err := c.makeRun(name, func(path string) error { return mergeRuns(c.fs, path, runs[from:], f.dropKeys) })
+		r, err := c.makeRun(name, func(path string) error { return dedup.MergeRuns(c.fs, path, runs[from:], f.dropKeys) })
 		if err != nil {
 			if fresh != nil {
-				err = errors.Join(err, c.discardRuns([]*run{fresh}, nil))
+				err = errors.Join(err, c.discardRuns([]*dedup.Run{fresh}, nil))
 			}
 			return nil, err
 		}
-		runs = append(append([]*run(nil), runs[:from]...), r)
+		runs = append(append([]*dedup.Run(nil), runs[:from]...), r)
 		if fresh != nil {
-			if err := c.discardRuns([]*run{fresh}, runs); err != nil {
+			if err := c.discardRuns([]*dedup.Run{fresh}, runs); err != nil {
 				return nil, err
 			}
 		}
@@ -45,25 +47,25 @@ func (c *checkpoints) writeRuns(f *frozen) ([]*run, error) {
 	return runs, syncDir(c.fs, c.path(dirKeys))
 }
 
-func (c *checkpoints) makeRun(name string, write func(path string) error) (*run, error) {
+func (c *checkpoints) makeRun(name string, write func(path string) error) (*dedup.Run, error) {
 	path := c.path(dirKeys, name)
 	if err := write(path); err != nil {
 		_ = c.fs.Remove(path) // it may be half written; it is written anew
 		return nil, err
 	}
-	return openRun(c.fs, path, name)
+	return dedup.OpenRun(c.fs, path, name)
 }
 
 // mergeFrom picks the longest tail of runs in which none is much larger than
 // all newer ones together; -1 when it is too short to pay.
-func mergeFrom(runs []*run) int {
+func mergeFrom(runs []*dedup.Run) int {
 	var sum uint64
 	from := len(runs)
 	for i := len(runs) - 1; i >= 0; i-- {
-		if i < len(runs)-1 && runs[i].count > 2*sum {
+		if i < len(runs)-1 && runs[i].Count > 2*sum {
 			break
 		}
-		sum += runs[i].count
+		sum += runs[i].Count
 		from = i
 	}
 	if len(runs)-from < minMerge {
@@ -73,7 +75,7 @@ func mergeFrom(runs []*run) int {
 }
 
 // discardRuns closes and removes the runs that are in old but not in kept.
-func (c *checkpoints) discardRuns(old, kept []*run) error {
+func (c *checkpoints) discardRuns(old, kept []*dedup.Run) error {
 	for _, r := range old {
 		still := false
 		for _, k := range kept {
@@ -82,10 +84,10 @@ func (c *checkpoints) discardRuns(old, kept []*run) error {
 		if still {
 			continue
 		}
-		if err := r.file.Close(); err != nil {
+		if err := r.Close(); err != nil {
 			return err
 		}
-		if err := c.fs.Remove(c.path(dirKeys, r.name)); err != nil {
+		if err := c.fs.Remove(c.path(dirKeys, r.Name)); err != nil {
 			return err
 		}
 	}

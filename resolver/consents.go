@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -35,41 +36,19 @@ type BlockSet struct {
 	Source string `json:"source"`
 }
 
-// Channels and statuses by their number, see consentChannels.
-const (
-	channelEmail byte = 0
-	channelSMS   byte = 1
+// SourceImport is the source of consents that a row of a file named.
+const SourceImport = "import"
 
-	consentSubscribed   byte = 1
-	consentUnsubscribed byte = 2
+// maxSourceBytes bounds the source of a consent.
+const maxSourceBytes = 100
 
-	sourceManual = "manual"
-
-	maxSourceBytes = 100
-)
-
-var blockReasons = map[string]blockReason{"bounced": blockBounced, "complained": blockComplained, "suppressed": blockSuppressed}
-
-// String is the reason's name.
-func (r blockReason) String() string {
-	switch r {
-	case blockPending:
-		return "pending"
-	case blockBounced:
-		return "bounced"
-	case blockComplained:
-		return "complained"
-	case blockSuppressed:
-		return "suppressed"
-	}
-	return ""
-}
+var blockReasons = map[string]profile.BlockReason{"bounced": profile.BlockBounced, "complained": profile.BlockComplained, "suppressed": profile.BlockSuppressed}
 
 func channelOf(name string) (byte, *Refusal) {
-	if i := slices.Index(consentChannels, name); i >= 0 {
+	if i := slices.Index(profile.Channels, name); i >= 0 {
 		return byte(i), nil
 	}
-	return 0, invalid("channel", "channel Input should be %s", orList(consentChannels))
+	return 0, invalid("channel", "channel Input should be %s", orList(profile.Channels))
 }
 
 // orList writes alternatives as a sentence has them.
@@ -80,26 +59,26 @@ func orList(values []string) string {
 
 // consent records a channel's consent in a document; it returns whether that
 // changed the status.
-func (m *Machine) consent(d *document, channel, status byte, source string) bool {
-	for i := range d.consents {
-		c := &d.consents[i]
-		if c.channel != channel {
+func (m *Machine) consent(d *profile.Document, channel, status byte, source string) bool {
+	for i := range d.Consents {
+		c := &d.Consents[i]
+		if c.Channel != channel {
 			continue
 		}
-		if c.status == status {
+		if c.Status == status {
 			return false
 		}
-		c.status, c.sinceMs, c.source = status, m.logTime, []byte(source)
-		if status == consentSubscribed {
-			c.subscribedMs = m.logTime
+		c.Status, c.SinceMs, c.Source = status, m.logTime, []byte(source)
+		if status == profile.ConsentSubscribed {
+			c.SubscribedMs = m.logTime
 		}
 		return true
 	}
-	c := consentState{channel: channel, status: status, sinceMs: m.logTime, source: []byte(source)}
-	if status == consentSubscribed {
-		c.subscribedMs = m.logTime
+	c := profile.Consent{Channel: channel, Status: status, SinceMs: m.logTime, Source: []byte(source)}
+	if status == profile.ConsentSubscribed {
+		c.SubscribedMs = m.logTime
 	}
-	d.consents = append(d.consents, c)
+	d.Consents = append(d.Consents, c)
 	return true
 }
 
@@ -107,49 +86,21 @@ func (m *Machine) consent(d *document, channel, status byte, source string) bool
 // address of it was given or a device registered. What the person said before
 // stays: only the person, or an explicit consent, lifts a refusal. A complaint
 // is one as well.
-func (m *Machine) assume(d *document, channel byte, source string) bool {
-	if d.consentOf(channel) != nil || d.blocked(channel) == blockComplained {
+func (m *Machine) assume(d *profile.Document, channel byte, source string) bool {
+	if d.ConsentOf(channel) != nil || d.Blocked(channel) == profile.BlockComplained {
 		return false
 	}
-	return m.consent(d, channel, consentSubscribed, source)
-}
-
-// consentOf is what was said of a channel, nil if nothing was.
-func (d *document) consentOf(channel byte) *consentState {
-	for i := range d.consents {
-		if c := &d.consents[i]; c.channel == channel && c.status != 0 {
-			return c
-		}
-	}
-	return nil
-}
-
-// subscribed tells whether a channel's consent is a subscription, blocked or not.
-func (d *document) subscribed(channel byte) bool {
-	c := d.consentOf(channel)
-	return c != nil && c.status == consentSubscribed
-}
-
-// unsubscribed reports whether the person has withdrawn a channel's consent.
-func (d *document) unsubscribed(channel byte) bool {
-	c := d.consentOf(channel)
-	return c != nil && c.status == consentUnsubscribed
-}
-
-// assumed tells whether a subscription was not said but assumed, see
-// [Machine.assume].
-func (c *consentState) assumed() bool {
-	return c.status == consentSubscribed && (string(c.source) == sourceManual || string(c.source) == sourceDevice)
+	return m.consent(d, channel, profile.ConsentSubscribed, source)
 }
 
 // said makes a subscription that was assumed one that was said. The date of the
 // subscription stays.
-func (m *Machine) said(d *document, channel byte, source string) bool {
-	c := d.consentOf(channel)
-	if c == nil || !c.assumed() || source == sourceManual || source == sourceDevice {
+func (m *Machine) said(d *profile.Document, channel byte, source string) bool {
+	c := d.ConsentOf(channel)
+	if c == nil || !c.Assumed() || source == profile.SourceManual || source == profile.SourceDevice {
 		return false
 	}
-	c.sinceMs, c.source = m.logTime, []byte(source)
+	c.SinceMs, c.Source = m.logTime, []byte(source)
 	return true
 }
 
@@ -158,9 +109,9 @@ func checkConsent(channelName, statusName, source string) (channel, status byte,
 	if channel, refusal = channelOf(channelName); refusal != nil {
 		return 0, 0, refusal
 	}
-	status = byte(slices.Index(consentStatuses, statusName))
+	status = byte(slices.Index(profile.ConsentStatuses, statusName))
 	switch {
-	case status != consentSubscribed && status != consentUnsubscribed:
+	case status != profile.ConsentSubscribed && status != profile.ConsentUnsubscribed:
 		refusal = invalid("status", "status Input should be subscribed or unsubscribed")
 	case len(source) > maxSourceBytes:
 		refusal = invalid("source", "source must have at most %d bytes", maxSourceBytes)
@@ -189,22 +140,22 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 // decideConsent records in a document what somebody said of a channel. It returns
 // whether that changed what may be sent, or made a subscription that was assumed one
 // that was said, and the events of it.
-func (m *Machine) decideConsent(cmd *command, o uint32, d *document, c *ConsentSet) (changed, said bool, events []ownEvent) {
+func (m *Machine) decideConsent(cmd *command, o uint32, d *profile.Document, c *ConsentSet) (changed, said bool, events []ownEvent) {
 	channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
 	if refusal != nil {
 		panic(refusal) // it was checked before
 	}
 	changed = m.consent(d, channel, status, c.Source)
-	said = !changed && status == consentSubscribed && m.said(d, channel, c.Source)
+	said = !changed && status == profile.ConsentSubscribed && m.said(d, channel, c.Source)
 	var failed []ownEvent
 	switch {
-	case status == consentUnsubscribed:
+	case status == profile.ConsentUnsubscribed:
 		// Who refuses is not waited for any more.
-		changed = d.unblock(channel, blockPending) || changed
+		changed = d.Unblock(channel, profile.BlockPending) || changed
 	case c.Confirm:
-		changed = d.unblock(channel, blockPending) || changed
-	case changed && channel == channelEmail && cmd.account.Settings.DoubleOptIn:
-		if d.block(block{channel, blockPending, m.logTime}) {
+		changed = d.Unblock(channel, profile.BlockPending) || changed
+	case changed && channel == profile.ChannelEmail && cmd.account.Settings.DoubleOptIn:
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockPending, SinceMs: m.logTime}) {
 			failed = m.askToConfirm(cmd, o, d)
 		}
 	}
@@ -212,7 +163,7 @@ func (m *Machine) decideConsent(cmd *command, o uint32, d *document, c *ConsentS
 		return false, said, nil
 	}
 	x := ownEvent{typeSubscribed, properties{"channel": c.Channel, "source": c.Source}}
-	if status == consentUnsubscribed {
+	if status == profile.ConsentUnsubscribed {
 		x.typ = typeUnsubscribed
 	}
 	if c.Campaign != "" {
@@ -237,15 +188,15 @@ func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	was := d.blocked(channel)
+	was := d.Blocked(channel)
 	if reason == 0 {
-		if !d.unblock(channel, blockBounced, blockComplained, blockSuppressed) {
+		if !d.Unblock(channel, profile.BlockBounced, profile.BlockComplained, profile.BlockSuppressed) {
 			return nil
 		}
 		m.amend(cmd, o, d, engine.FieldConsents, ownEvent{typeUnsuppressed, properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}})
 		return nil
 	}
-	if d.block(block{channel, reason, m.logTime}) {
+	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: m.logTime}) {
 		m.amend(cmd, o, d, engine.FieldConsents, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}})
 	}
 	return nil

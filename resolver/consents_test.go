@@ -3,6 +3,8 @@ package resolver
 import (
 	"fmt"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // person says something of a channel, or the account does for it. The table of
@@ -115,7 +117,7 @@ func ways() []way {
 // (C1, decision 0014).
 func TestC1NothingButAWordLiftsARefusal(t *testing.T) {
 	for _, doubleOptIn := range []bool{false, true} {
-		for _, channel := range consentChannels {
+		for _, channel := range profile.Channels {
 			for _, s := range sayings() {
 				for _, w := range ways() {
 					t.Run(fmt.Sprintf("%v/%s/%s/%s", doubleOptIn, channel, s.name, w.name), func(t *testing.T) { refusalHolds(t, doubleOptIn, channel, s, w) })

@@ -3,6 +3,7 @@ package resolver
 import (
 	"slices"
 
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -17,7 +18,7 @@ type ConsentChange struct {
 }
 
 // checkConsents says what is wrong with changes of a contact's consents.
-func checkConsents(d *document, changes []ConsentChange) *Refusal {
+func checkConsents(d *profile.Document, changes []ConsentChange) *Refusal {
 	for i := range changes {
 		c := &changes[i]
 		channel, status, refusal := checkConsent(c.Channel, c.Status, c.Source)
@@ -28,7 +29,7 @@ func checkConsents(d *document, changes []ConsentChange) *Refusal {
 		case slices.ContainsFunc(changes[:i], func(x ConsentChange) bool { return x.Channel == c.Channel }):
 			return invalid("consents", "consents: %s is given twice", c.Channel)
 		}
-		if why := d.blocked(channel); c.Effective && status == consentSubscribed && why > blockPending {
+		if why := d.Blocked(channel); c.Effective && status == profile.ConsentSubscribed && why > profile.BlockPending {
 			return &Refusal{Code: "conflict", Field: "subscribed", Message: "subscribed: the contact is " + why.String() + " on " + c.Channel + "; lift the suppression first"}
 		}
 	}
@@ -36,7 +37,7 @@ func checkConsents(d *document, changes []ConsentChange) *Refusal {
 }
 
 // changeConsents makes changes that [checkConsents] has let pass.
-func (m *Machine) changeConsents(cmd *command, o uint32, d *document, changes []ConsentChange) (fields engine.Fields, events []ownEvent) {
+func (m *Machine) changeConsents(cmd *command, o uint32, d *profile.Document, changes []ConsentChange) (fields engine.Fields, events []ownEvent) {
 	for i := range changes {
 		c := &changes[i]
 		changed, said, more := m.decideConsent(cmd, o, d, &ConsentSet{Channel: c.Channel, Status: c.Status, Source: c.Source})

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -46,6 +48,9 @@ type ContactCreate struct {
 	Phone      string `json:"phone,omitempty"`
 	ExternalID string `json:"external_id,omitempty"`
 	ListID     string `json:"list_id,omitempty"`
+	// Unsubscribed are channels of which the person wants nothing, such as email and sms.
+	// Somebody on file who is put on a list keeps what they said.
+	Unsubscribed []string `json:"unsubscribed,omitempty"`
 	// Grant is the node's to set.
 	Grant *EmailGrant `json:"grant,omitempty"`
 }
@@ -79,7 +84,7 @@ func (m *Machine) createContact(cmd *command, c ContactCreate) *Refusal {
 	if r := checkContact(cmd, &c); r != nil {
 		return r
 	}
-	if a.hasEmail(m, c.Email, noOrdinal) {
+	if a.hasEmail(m, c.Email, profile.NoOrdinal) {
 		return duplicateEmail()
 	}
 	if r := m.mayHold(a, c.Email, c.Grant); r != nil {
@@ -109,7 +114,7 @@ func checkContact(cmd *command, c *ContactCreate) *Refusal {
 		{"email", &c.Email, maxIdentifierBytes}, {"phone", &c.Phone, maxIdentifierBytes}, {"external_id", &c.ExternalID, maxIdentifierBytes},
 		{"first_name", &c.FirstName, maxPersonNameBytes}, {"last_name", &c.LastName, maxPersonNameBytes},
 	} {
-		if cmd.redacted && isMasked(*f.value) {
+		if cmd.redacted && identifier.IsMasked(*f.value) {
 			continue
 		}
 		if len(*f.value) > f.limit {
@@ -119,7 +124,15 @@ func checkContact(cmd *command, c *ContactCreate) *Refusal {
 			return invalid(f.name, "%s must be UTF-8 text without NUL characters", f.name)
 		}
 	}
-	return nil
+	return checkConsents(&profile.Document{}, c.refusals())
+}
+
+// refusals are the consents that the contact is made without.
+func (c *ContactCreate) refusals() (out []ConsentChange) {
+	for _, channel := range c.Unsubscribed {
+		out = append(out, ConsentChange{Channel: channel, Status: profile.ConsentStatuses[profile.ConsentUnsubscribed], Source: SourceImport})
+	}
+	return out
 }
 
 // makeContact makes a contact whose e-mail is not on file, and puts it on a
@@ -130,7 +143,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	p.ev.Email, p.ev.ExternalID, p.ev.Phone = []byte(c.Email), []byte(c.ExternalID), []byte(c.Phone)
 	p.ev.FirstName, p.ev.LastName = []byte(c.FirstName), []byte(c.LastName)
 	p.ev.Geo, p.ev.Attributes, p.ev.HasTime = nil, nil, false
-	if isBlank([]byte(c.Email + " ")) {
+	if identifier.IsBlank([]byte(c.Email + " ")) {
 		p.ev.Email = nil
 	}
 	m.lookUp(a, p)
@@ -146,26 +159,27 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 		return atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
 	}
 	o := m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
-	a.headers.edit(o).lastEvent = r.lastEvent
+	a.headers.Edit(o).LastEvent = r.lastEvent
 	r.fields |= a.takeOn(o, d)
 	r.changed = true
-	var events []ownEvent
+	said, events := m.changeConsents(cmd, o, d, c.refusals())
+	r.fields |= said
 	assume := func(channel byte) {
-		if m.assume(d, channel, sourceManual) {
+		if m.assume(d, channel, profile.SourceManual) {
 			r.fields |= engine.FieldConsents
-			events = append(events, ownEvent{typeSubscribed, properties{"channel": consentChannels[channel], "source": sourceManual}})
+			events = append(events, ownEvent{typeSubscribed, properties{"channel": profile.Channels[channel], "source": profile.SourceManual}})
 		}
 	}
 	if p.ev.Email != nil {
 		m.reserve(a, c.Email, c.Grant)
-		assume(channelEmail)
-		if a.Settings.DoubleOptIn && d.subscribed(channelEmail) && d.block(block{channelEmail, blockPending, m.logTime}) {
+		assume(profile.ChannelEmail)
+		if a.Settings.DoubleOptIn && d.Subscribed(profile.ChannelEmail) && d.Block(profile.Block{Channel: profile.ChannelEmail, Reason: profile.BlockPending, SinceMs: m.logTime}) {
 			r.fields |= engine.FieldConsents
 			events = append(events, m.askToConfirm(cmd, o, d)...)
 		}
 	}
 	if c.Phone != "" && !r.erased.Has(IdentityPhone) && !(r.shared.Has(IdentityPhone) && m.refusesSMS(a, p.hashes[IdentityPhone])) {
-		assume(channelSMS)
+		assume(profile.ChannelSMS)
 	}
 	if l != nil {
 		// Not refused: the bound was judged above.
@@ -183,26 +197,26 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)
 	}
-	cmd.reply(ContactReply{ID: a.headers.get(o).id.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped][r.erased], "user.", "")})
+	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String(), Created: r.created, Warning: strings.ReplaceAll(warnings[r.notAdded][r.dropped][r.erased], "user.", "")})
 	return nil
 }
 
 // refusesSMS reports whether the profile that a phone identifies wants no SMS, or is to
 // get none: then nobody else who shows the number is taken to want them.
-func (m *Machine) refusesSMS(a *account, phone hash128) bool {
-	if err := m.load(a, a.ids.owner(phone), &m.other); err != nil {
+func (m *Machine) refusesSMS(a *account, phone identifier.Hash) bool {
+	if err := m.load(a, a.ids.Owner(phone), &m.other); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	return slices.ContainsFunc(m.other.refusals(), func(x refused) bool { return x.Channel == channelSMS })
+	return slices.ContainsFunc(refusalsOf(&m.other), func(x refused) bool { return x.Channel == profile.ChannelSMS })
 }
 
 // takeOn makes a profile a contact; it returns which fields that changed.
-func (a *account) takeOn(o uint32, d *document) (changed engine.Fields) {
-	if !d.isContact {
+func (a *account) takeOn(o uint32, d *profile.Document) (changed engine.Fields) {
+	if !d.IsContact {
 		changed = engine.FieldContact
 	}
-	d.isContact = true
-	a.set(setContacts).add(o)
+	d.IsContact = true
+	a.set(setContacts).Add(o)
 	return changed
 }
 
@@ -223,12 +237,12 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 	if r := checkContact(cmd, &c.Create); r != nil {
 		return r
 	}
-	o := noOrdinal
-	if h, ok := a.hasher.identityHash(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
-		o = a.ids.owner(h)
+	o := profile.NoOrdinal
+	if h, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(c.Create.Email), &m.normal); ok {
+		o = a.ids.Owner(h)
 	}
-	if o == noOrdinal {
-		if a.hasEmail(m, c.Create.Email, noOrdinal) {
+	if o == profile.NoOrdinal {
+		if a.hasEmail(m, c.Create.Email, profile.NoOrdinal) {
 			return duplicateEmail()
 		}
 		if r := m.mayHold(a, c.Create.Email, c.Create.Grant); r != nil {
@@ -246,7 +260,7 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 		have  *[]byte
 		given string
 		field engine.Fields
-	}{{&d.firstName, c.Create.FirstName, engine.FieldFirstName}, {&d.lastName, c.Create.LastName, engine.FieldLastName}} {
+	}{{&d.FirstName, c.Create.FirstName, engine.FieldFirstName}, {&d.LastName, c.Create.LastName, engine.FieldLastName}} {
 		if len(*f.have) == 0 && f.given != "" {
 			*f.have = []byte(f.given)
 			fields |= f.field
@@ -266,7 +280,7 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 	if taken != 0 {
 		m.tellContact(a, o, webhookevent.ContactCreated)
 	}
-	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
+	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String()})
 	return nil
 }
 
@@ -289,14 +303,14 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		return r
 	}
 	// Judge everything before anything is changed.
-	var hashes [identityKinds]hash128
-	var attach, renew [identityKinds]bool
-	for k, v := range [identityKinds]string{x.Email, x.ExternalID, x.Phone} {
+	var hashes [identifier.Kinds]identifier.Hash
+	var attach, renew [identifier.Kinds]bool
+	for k, v := range [identifier.Kinds]string{x.Email, x.ExternalID, x.Phone} {
 		if v == "" {
 			continue
 		}
 		kind := IdentityKind(k)
-		h, ok := a.hasher.identityHash(kind, []byte(v), &m.normal)
+		h, ok := a.hasher.HashIdentifier(kind, []byte(v), &m.normal)
 		if !ok {
 			return ownField(emptyIdentifier(kind))
 		}
@@ -304,10 +318,10 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		if kind == IdentityEmail {
 			notGiven = m.mayHold(a, v, c.Grant)
 		}
-		switch owner := a.ids.owner(h); {
+		switch owner := a.ids.Owner(h); {
 		case owner == o:
 			renew[k] = true
-		case owner != noOrdinal, kind == IdentityEmail && a.hasEmail(m, v, o):
+		case owner != profile.NoOrdinal, kind == IdentityEmail && a.hasEmail(m, v, o):
 			if kind == IdentityEmail {
 				return duplicateEmail()
 			}
@@ -328,8 +342,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			if kind != IdentityEmail && m.isPlaceholder(a, kind, []byte(v), h) {
 				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
 			}
-			if len(d.idents)+1 > a.Settings.IdentifierCap {
-				return atLimit(kind.String(), "%s: the contact has %d identifiers, the most it can have", kind, len(d.idents))
+			if len(d.Identifiers)+1 > a.Settings.IdentifierCap {
+				return atLimit(kind.String(), "%s: the contact has %d identifiers, the most it can have", kind, len(d.Identifiers))
 			}
 			attach[k] = true
 		}
@@ -349,44 +363,44 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 	if refusal = checkConsents(d, c.Consents); refusal != nil {
 		return refusal
 	}
-	geo, attributes := d.geo, d.attributes
+	geo, attributes := d.Geo, d.Attributes
 	fields := engine.Fields(0)
-	m.merger.reset()
+	m.merger.Reset()
 	for _, f := range [...]struct {
 		name  string
 		dst   *[]byte
 		src   []byte
 		field engine.Fields
 	}{{"geo", &geo, c.Geo, engine.FieldGeo}, {"attributes", &attributes, c.Attributes, engine.FieldAttributes}} {
-		merged, differs, err := m.merger.merge(*f.dst, f.src, mergeOverwrite)
+		merged, differs, err := m.merger.Merge(*f.dst, f.src, profile.Overwrite)
 		switch {
 		case err != nil:
 			return invalid(f.name, "%s: %s", f.name, err)
-		case tooLarge(merged):
-			return atLimit(f.name, "%s would grow past %d bytes; remove keys by sending null for them", f.name, maxObjectBytes)
+		case profile.TooLarge(merged):
+			return atLimit(f.name, "%s would grow past %d bytes; remove keys by sending null for them", f.name, profile.MaxObjectBytes)
 		case differs:
 			*f.dst = bytes.Clone(merged)
 			fields |= f.field
 		}
 	}
 
-	d.geo, d.attributes = geo, attributes
+	d.Geo, d.Attributes = geo, attributes
 	for _, f := range [...]struct {
 		dst   *[]byte
 		src   *string
 		field engine.Fields
-	}{{&d.firstName, c.FirstName, engine.FieldFirstName}, {&d.lastName, c.LastName, engine.FieldLastName}} {
+	}{{&d.FirstName, c.FirstName, engine.FieldFirstName}, {&d.LastName, c.LastName, engine.FieldLastName}} {
 		if f.src != nil && string(*f.dst) != *f.src {
 			*f.dst = []byte(*f.src)
 			fields |= f.field
 		}
 	}
-	for k, v := range [identityKinds]string{x.Email, x.ExternalID, x.Phone} {
+	for k, v := range [identifier.Kinds]string{x.Email, x.ExternalID, x.Phone} {
 		switch {
 		case attach[k]:
-			a.ids.set(hashes[k], o)
+			a.ids.Set(hashes[k], o)
 			a.dropShared(m, d, IdentityKind(k), hashes[k])
-			d.idents = append(d.idents, ident{kind: IdentityKind(k), value: []byte(v)})
+			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityKind(k), Value: []byte(v)})
 			fields |= engine.FieldEmail << k
 			if m.recall(a, d, hashes[k]) {
 				fields |= engine.FieldConsents
@@ -402,13 +416,13 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 	said, events := m.changeConsents(cmd, o, d, c.Consents)
 	fields |= said
 	// A phone that is added to a contact is a consent, as it is at creation.
-	if attach[IdentityPhone] && m.assume(d, channelSMS, sourceManual) {
+	if attach[IdentityPhone] && m.assume(d, profile.ChannelSMS, profile.SourceManual) {
 		fields |= engine.FieldConsents
-		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": sourceManual}})
+		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": profile.SourceManual}})
 	}
 	fields |= a.takeOn(o, d)
 	m.amend(cmd, o, d, fields, events...)
 	m.tellContact(a, o, webhookevent.ContactUpdated)
-	cmd.reply(ContactReply{ID: a.headers.get(o).id.String()})
+	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String()})
 	return nil
 }

@@ -183,8 +183,8 @@ func TestAddToListMakesWhoIsMissing(t *testing.T) {
 	}
 	v := r.view()
 	list, _ := v.List(l)
-	if n := v.CountListMembers(list); n != 2 || v.a.headers.n != 2 {
-		t.Fatalf("%d members, %d profiles", n, v.a.headers.n)
+	if n := v.CountListMembers(list); n != 2 || v.a.headers.Count != 2 {
+		t.Fatalf("%d members, %d profiles", n, v.a.headers.Count)
 	}
 	if got := v.ListMembersPage(list, 1, 5); len(got) != 1 || got[0] != 1 {
 		t.Errorf("members from 1 on: %v", got)
@@ -342,9 +342,9 @@ func TestOrdinalSet(t *testing.T) {
 		for range rng.IntN(50) {
 			o := uint32(rng.IntN(1000)) * 997 * uint32(1+rng.IntN(4))
 			if rng.IntN(3) == 0 {
-				s.remove(o)
+				s.Remove(o)
 			} else {
-				s.add(o)
+				s.Add(o)
 			}
 		}
 		if rng.IntN(20) == 0 {

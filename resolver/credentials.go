@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // The commands of credentials.
@@ -21,7 +23,7 @@ const (
 
 // credentialNames are what each group has credentials for.
 var credentialNames = map[string][]string{
-	CredentialPush:    deviceKinds,
+	CredentialPush:    profile.DeviceKinds,
 	CredentialMessage: {"sms", "whatsapp", "im"},
 	CredentialInbound: {"generic", "mail", "mailgun", "postmark", "sendgrid", "ses"},
 }

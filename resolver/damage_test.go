@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // waitHistory waits until history holds what the cut may see, also while it is being
@@ -450,8 +451,26 @@ func TestRecordsMissingBehindDamage(t *testing.T) {
 	if err := fs.Rename(fs.PathJoin(dir, checkpointName(d.next)), fs.PathJoin(dir, checkpointName(d.next+5))); err != nil {
 		t.Fatal(err)
 	}
+	damageFile(t, fs, fs.PathJoin(dir, checkpointName(d.next+5), fileManifest), damageKinds[4])
 	if _, _, err := d.open(fs, d.history.clone(), nil); err == nil || !strings.Contains(err.Error(), "records are missing") {
 		t.Fatalf("%v", err)
+	}
+}
+
+// TestCheckpointUnderAnotherNumber: a copy of a checkpoint whose name says another
+// offset, beyond the log's end, too, is set aside, and the one that is whole is used.
+func TestCheckpointUnderAnotherNumber(t *testing.T) {
+	d := newDamageFixture(t, 1)
+	fs := d.copy(t)
+	dir := fs.PathJoin("state", "p0", dirCheckpoints)
+	if _, err := vfs.Clone(fs, fs, fs.PathJoin(dir, checkpointName(d.next)), fs.PathJoin(dir, checkpointName(99999))); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.check(fs, d.history.clone()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fs.Stat(fs.PathJoin(dir, damagedPrefix+checkpointName(99999))); err != nil {
+		t.Error(err)
 	}
 }
 
@@ -475,7 +494,7 @@ func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
 	fs := d.copy(t)
 	n, log := d.mustOpen(t, fs, d.history.clone())
 	p := n.partitions[0].Load()
-	p.ckpt.damaged(damagedFile("000007.sst", "checksum"))
+	p.ckpt.damaged(statefiles.Damaged("000007.sst", "checksum"))
 	select {
 	case <-n.Failed():
 	case <-time.After(time.Minute):

@@ -8,6 +8,8 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -34,9 +36,6 @@ const (
 	retiredLimit    = "limit"    // the profile has too many, this was the oldest
 
 	mediumPush = "push"
-
-	// sourceDevice is the source of the consent that a device brings.
-	sourceDevice = "device"
 )
 
 // DeviceAdd registers a device of a profile, or gives one that is known another
@@ -63,12 +62,12 @@ type DeviceReply struct {
 
 // deviceHash names an address in the account's index of identifiers, apart from
 // all of them.
-func (m *Machine) deviceHash(a *account, kind byte, address []byte) hash128 {
-	if h, ok := unmask(maskDevice, address, 1); ok {
+func (m *Machine) deviceHash(a *account, kind byte, address []byte) identifier.Hash {
+	if h, ok := identifier.Unmask(identifier.MaskDevice, address, 1); ok {
 		return h[0]
 	}
 	m.normal = append(append(m.normal[:0], 0xfd, kind), address...)
-	return a.hasher.sum(m.normal)
+	return a.hasher.Sum(m.normal)
 }
 
 func noDevice() *Refusal { return notFound("device", "the contact has no such device") }
@@ -76,8 +75,8 @@ func noDevice() *Refusal { return notFound("device", "the contact has no such de
 // checkDevice says what cannot be stored of a device.
 func checkDevice(c *DeviceAdd) *Refusal {
 	switch {
-	case !slices.Contains(deviceKinds, c.Kind):
-		return invalid("kind", "kind Input should be %s", orList(deviceKinds))
+	case !slices.Contains(profile.DeviceKinds, c.Kind):
+		return invalid("kind", "kind Input should be %s", orList(profile.DeviceKinds))
 	case c.Address == "" || len(c.Address) > maxDeviceAddressBytes || !utf8.ValidString(c.Address):
 		return invalid("address", "address must be a text of 1 to %d bytes", maxDeviceAddressBytes)
 	case len(c.Device) > maxDeviceIDBytes || !utf8.ValidString(c.Device) || strings.ContainsFunc(c.Device, func(r rune) bool { return r < ' ' || r == '/' || r == 0x7f }):
@@ -90,10 +89,10 @@ func checkDevice(c *DeviceAdd) *Refusal {
 // address before goes.
 func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	a := cmd.account
-	if r := checkDevice(&c); r != nil && !(cmd.redacted && isMasked(c.Address)) {
+	if r := checkDevice(&c); r != nil && !(cmd.redacted && identifier.IsMasked(c.Address)) {
 		return r
 	}
-	kind := slices.Index(deviceKinds, c.Kind)
+	kind := slices.Index(profile.DeviceKinds, c.Kind)
 	o, _, refusal := m.profileOf(a, c.Profile)
 	if refusal != nil {
 		return refusal
@@ -101,79 +100,79 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 	if c.Device == "" {
 		c.Device = newID("dev_", cmd.env.ID)
 	}
-	v := device{id: []byte(c.Device), kind: byte(kind), address: []byte(c.Address), addedMs: m.logTime}
-	h := m.deviceHash(a, v.kind, v.address)
-	if old := a.ids.owner(h); old != noOrdinal && old != o {
+	v := profile.Device{ID: []byte(c.Device), Kind: byte(kind), Address: []byte(c.Address), AddedMs: m.logTime}
+	h := m.deviceHash(a, v.Kind, v.Address)
+	if old := a.ids.Owner(h); old != profile.NoOrdinal && old != o {
 		m.moveAway(cmd, old, &v)
 	}
 	d := &m.doc
-	cmd.reply(DeviceReply{a.headers.get(o).id.String(), c.Device})
-	if slices.ContainsFunc(d.devices, func(x device) bool { return m.sameDevice(a, &v, &x) && bytes.Equal(x.id, v.id) }) {
+	cmd.reply(DeviceReply{a.headers.Get(o).ID.String(), c.Device})
+	if slices.ContainsFunc(d.Devices, func(x profile.Device) bool { return m.sameDevice(a, &v, &x) && bytes.Equal(x.ID, v.ID) }) {
 		return nil
 	}
 	var events []ownEvent
-	gone := func(x device, reason string) {
-		a.ids.remove(m.deviceHash(a, x.kind, x.address))
-		events = append(events, x.event(typeDeviceRetired, reason))
+	gone := func(x profile.Device, reason string) {
+		a.ids.Remove(m.deviceHash(a, x.Kind, x.Address))
+		events = append(events, deviceEvent(&x, typeDeviceRetired, reason))
 	}
-	d.devices = slices.DeleteFunc(d.devices, func(x device) bool {
+	d.Devices = slices.DeleteFunc(d.Devices, func(x profile.Device) bool {
 		switch {
 		case m.sameDevice(a, &v, &x): // it has another name now
 			return true
-		case bytes.Equal(x.id, v.id):
+		case bytes.Equal(x.ID, v.ID):
 			gone(x, retiredReplaced)
 			return true
 		}
 		return false
 	})
-	for len(d.devices) >= maxDevices {
-		gone(d.devices[0], retiredLimit)
-		d.devices = slices.Delete(d.devices, 0, 1)
+	for len(d.Devices) >= profile.MaxDevices {
+		gone(d.Devices[0], retiredLimit)
+		d.Devices = slices.Delete(d.Devices, 0, 1)
 	}
-	d.devices = append(d.devices, v)
-	a.ids.set(h, o)
-	a.set(setDevices).add(o)
-	events = append(events, v.event(typeDeviceRegistered, ""))
+	d.Devices = append(d.Devices, v)
+	a.ids.Set(h, o)
+	a.set(setDevices).Add(o)
+	events = append(events, deviceEvent(&v, typeDeviceRegistered, ""))
 	// Who lets a device be written to has been asked by it; a refusal that is on
 	// record stays.
 	fields := engine.FieldDevices
-	push := byte(slices.Index(consentChannels, mediumPush))
-	if m.assume(d, push, sourceDevice) {
+	push := byte(slices.Index(profile.Channels, mediumPush))
+	if m.assume(d, push, profile.SourceDevice) {
 		fields |= engine.FieldConsents
-		events = append(events, ownEvent{typeSubscribed, properties{"channel": mediumPush, "source": sourceDevice}})
+		events = append(events, ownEvent{typeSubscribed, properties{"channel": mediumPush, "source": profile.SourceDevice}})
 	}
 	m.amend(cmd, o, d, fields, events...)
 	return nil
 }
 
 // moveAway takes an address off the profile that has it.
-func (m *Machine) moveAway(cmd *command, o uint32, v *device) {
+func (m *Machine) moveAway(cmd *command, o uint32, v *profile.Device) {
 	a, d := cmd.account, &m.other
 	if err := m.load(a, o, d); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	i := slices.IndexFunc(d.devices, func(x device) bool { return m.sameDevice(a, v, &x) })
+	i := slices.IndexFunc(d.Devices, func(x profile.Device) bool { return m.sameDevice(a, v, &x) })
 	if i < 0 {
 		return
 	}
-	x := d.devices[i].event(typeDeviceRetired, retiredMoved)
-	d.devices = slices.Delete(d.devices, i, i+1)
+	x := deviceEvent(&d.Devices[i], typeDeviceRetired, retiredMoved)
+	d.Devices = slices.Delete(d.Devices, i, i+1)
 	a.keepDevices(o, d)
 	m.amend(cmd, o, d, engine.FieldDevices, x)
 }
 
 // sameDevice reports whether two devices have one address, one of which may be masked.
-func (m *Machine) sameDevice(a *account, v, x *device) bool {
-	if isMasked(v.address) != isMasked(x.address) {
-		return m.deviceHash(a, v.kind, v.address) == m.deviceHash(a, x.kind, x.address)
+func (m *Machine) sameDevice(a *account, v, x *profile.Device) bool {
+	if identifier.IsMasked(v.Address) != identifier.IsMasked(x.Address) {
+		return m.deviceHash(a, v.Kind, v.Address) == m.deviceHash(a, x.Kind, x.Address)
 	}
-	return v.kind == x.kind && bytes.Equal(v.address, x.address)
+	return v.Kind == x.Kind && bytes.Equal(v.Address, x.Address)
 }
 
-// event is what is told of a device: never its address, by which anyone who
+// deviceEvent is what is told of a device: never its address, by which anyone who
 // has the credentials could write to it.
-func (v *device) event(typ, reason string) ownEvent {
-	x := ownEvent{typ, properties{"device_id": string(v.id), "kind": deviceKinds[v.kind]}}
+func deviceEvent(v *profile.Device, typ, reason string) ownEvent {
+	x := ownEvent{typ, properties{"device_id": string(v.ID), "kind": profile.DeviceKinds[v.Kind]}}
 	if reason != "" {
 		x.properties["reason"] = reason
 	}
@@ -181,9 +180,9 @@ func (v *device) event(typ, reason string) ownEvent {
 }
 
 // keepDevices keeps the set of profiles with devices in step with a document.
-func (a *account) keepDevices(o uint32, d *document) {
-	if len(d.devices) == 0 {
-		a.set(setDevices).remove(o)
+func (a *account) keepDevices(o uint32, d *profile.Document) {
+	if len(d.Devices) == 0 {
+		a.set(setDevices).Remove(o)
 	}
 }
 
@@ -193,7 +192,7 @@ func (m *Machine) removeDevice(cmd *command, c DeviceRemove) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	events := m.dropDevices(a, o, d, retiredRemoved, func(v *device) bool { return string(v.id) == c.Device })
+	events := m.dropDevices(a, o, d, retiredRemoved, func(v *profile.Device) bool { return string(v.ID) == c.Device })
 	if len(events) == 0 {
 		return noDevice()
 	}
@@ -203,13 +202,13 @@ func (m *Machine) removeDevice(cmd *command, c DeviceRemove) *Refusal {
 
 // dropDevices takes the chosen devices off the profile in d and returns the
 // events to record.
-func (m *Machine) dropDevices(a *account, o uint32, d *document, reason string, which func(*device) bool) (events []ownEvent) {
-	d.devices = slices.DeleteFunc(d.devices, func(v device) bool {
+func (m *Machine) dropDevices(a *account, o uint32, d *profile.Document, reason string, which func(*profile.Device) bool) (events []ownEvent) {
+	d.Devices = slices.DeleteFunc(d.Devices, func(v profile.Device) bool {
 		if !which(&v) {
 			return false
 		}
-		a.ids.remove(m.deviceHash(a, v.kind, v.address))
-		events = append(events, v.event(typeDeviceRetired, reason))
+		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
+		events = append(events, deviceEvent(&v, typeDeviceRetired, reason))
 		return true
 	})
 	a.keepDevices(o, d)
@@ -220,31 +219,16 @@ func (m *Machine) dropDevices(a *account, o uint32, d *document, reason string, 
 // the index.
 func (m *Machine) redirectDevices(a *account, l *loser, winner uint32) {
 	for _, v := range l.devices {
-		a.ids.set(m.deviceHash(a, v.kind, v.address), winner)
+		a.ids.Set(m.deviceHash(a, v.Kind, v.Address), winner)
 	}
 }
 
 // shedDevices forgets the addresses that were too many after a merge.
 func (m *Machine) shedDevices(a *account) {
 	for _, v := range m.shed {
-		a.ids.remove(m.deviceHash(a, v.kind, v.address))
+		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
 	}
 	m.shed = m.shed[:0]
-}
-
-// foldDevices takes over devices and returns those that were too many, the
-// oldest.
-func (x *contactExtra) foldDevices(other []device) (shed []device) {
-	if len(other) == 0 {
-		return nil
-	}
-	x.devices = append(x.devices, other...)
-	slices.SortStableFunc(x.devices, func(v, w device) int { return int(min(max(v.addedMs-w.addedMs, -1), 1)) })
-	if n := len(x.devices) - maxDevices; n > 0 {
-		shed = slices.Clone(x.devices[:n])
-		x.devices = slices.Delete(x.devices, 0, n)
-	}
-	return shed
 }
 
 // withDevices are the profiles of an audience that have a device; nil stands
@@ -276,9 +260,9 @@ func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members u
 // PushDevices are the devices of a profile, and why they may not be sent to, ""
 // if they may.
 func (v *View) PushDevices(ordinal uint32) (devices []Device, reason string, err error) {
-	var d document
+	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, "", err
 	}
-	return v.contactInfo(&d).Devices, v.a.barred(&d, ordinal, mediumPush), nil
+	return v.contactInfo(&d).Devices, v.a.barred(&d, mediumPush), nil
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // randomDeviceCommand registers and removes devices with few addresses, so that
@@ -23,7 +25,7 @@ func randomDeviceCommand(rng *rand.Rand, node *Node, people []string) {
 		_, _ = node.Command(ctx, testAccount, pick(rng, CommandCredentialSet, CommandCredentialDelete), Credential{Group: CredentialPush, Name: "fcm", Config: json.RawMessage(`{"a":1}`)})
 	}
 	_, _ = node.Command(ctx, testAccount, CommandDeviceAdd, DeviceAdd{Profile: pick(rng, people...), Device: pick(rng, "", fmt.Sprint(rng.IntN(4))),
-		Kind: pick(rng, deviceKinds...), Address: fmt.Sprint("token", rng.IntN(12))})
+		Kind: pick(rng, profile.DeviceKinds...), Address: fmt.Sprint("token", rng.IntN(12))})
 }
 
 // checkDevices checks that the index, the documents and the set of profiles with
@@ -31,9 +33,9 @@ func randomDeviceCommand(rng *rand.Rand, node *Node, people []string) {
 func checkDevices(t *testing.T, m *Machine) {
 	t.Helper()
 	for _, a := range m.accounts {
-		var d document
-		hashes := map[hash128]bool{}
-		for o := range a.headers.n {
+		var d profile.Document
+		hashes := map[identifier.Hash]bool{}
+		for o := range a.headers.Count {
 			if a.root(o) != o || a.gone(o) {
 				if a.members(setDevices).Contains(o) {
 					t.Fatalf("R2: profile %d was merged or erased and is in the set of those with devices", o)
@@ -43,28 +45,28 @@ func checkDevices(t *testing.T, m *Machine) {
 			if err := m.load(a, o, &d); err != nil {
 				t.Fatal(err)
 			}
-			for _, id := range d.idents {
-				h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
+			for _, id := range d.Identifiers {
+				h, ok := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
 				switch {
-				case ok && id.shared && a.ids.owner(h) == o:
-					t.Fatalf("R2: %q identifies profile %d, which is said to share it", id.value, o)
-				case ok && !id.shared:
+				case ok && id.Shared && a.ids.Owner(h) == o:
+					t.Fatalf("R2: %q identifies profile %d, which is said to share it", id.Value, o)
+				case ok && !id.Shared:
 					hashes[h] = true
 				}
 			}
-			for _, v := range d.devices {
-				h := m.deviceHash(a, v.kind, v.address)
-				if hashes[h] || a.ids.owner(h) != o {
-					t.Fatalf("R2: device %s of profile %d belongs to %d", v.address, o, a.ids.owner(h))
+			for _, v := range d.Devices {
+				h := m.deviceHash(a, v.Kind, v.Address)
+				if hashes[h] || a.ids.Owner(h) != o {
+					t.Fatalf("R2: device %s of profile %d belongs to %d", v.Address, o, a.ids.Owner(h))
 				}
 				hashes[h] = true
 			}
-			if len(d.devices) > maxDevices || a.members(setDevices).Contains(o) != (len(d.devices) > 0) {
-				t.Fatalf("profile %d has %d devices", o, len(d.devices))
+			if len(d.Devices) > profile.MaxDevices || a.members(setDevices).Contains(o) != (len(d.Devices) > 0) {
+				t.Fatalf("profile %d has %d devices", o, len(d.Devices))
 			}
 		}
-		if a.ids.size() != len(hashes) {
-			t.Fatalf("R2: the index has %d entries, the profiles %d", a.ids.size(), len(hashes))
+		if a.ids.Size() != len(hashes) {
+			t.Fatalf("R2: the index has %d entries, the profiles %d", a.ids.Size(), len(hashes))
 		}
 	}
 }
@@ -116,10 +118,10 @@ func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
 	if got := r.devices(two); got != nil {
 		t.Fatalf("%v", got)
 	}
-	for i := range maxDevices + 3 {
+	for i := range profile.MaxDevices + 3 {
 		r.device(one, fmt.Sprint(i), fmt.Sprint("many", i))
 	}
-	if got := r.devices(one); len(got) != maxDevices || got[0] != "3=many3" {
+	if got := r.devices(one); len(got) != profile.MaxDevices || got[0] != "3=many3" {
 		t.Fatalf("%v", got)
 	}
 	r.refuses("kind Input should be webpush, fcm or apns", CommandDeviceAdd, DeviceAdd{Profile: one, Kind: "sms", Address: "x"})
@@ -130,7 +132,7 @@ func TestR2DeviceAddressBelongsToOneProfile(t *testing.T) {
 func TestR2DevicesFollowAMerge(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	mail, phone := r.contact(ContactCreate{Email: "one@x.io"}), r.contact(ContactCreate{Phone: "+49 1"})
-	for i := range maxDevices {
+	for i := range profile.MaxDevices {
 		r.device(mail, fmt.Sprint("m", i), fmt.Sprint("m", i))
 		r.now++
 		r.device(phone, fmt.Sprint("p", i), fmt.Sprint("p", i))
@@ -138,7 +140,7 @@ func TestR2DevicesFollowAMerge(t *testing.T) {
 	}
 	r.events(eventlog.Event{Type: []byte("login"), Email: []byte("one@x.io"), Phone: []byte("+491")})
 	got := r.devices(mail)
-	if r.profile(phone).ID.String() != mail || len(got) != maxDevices || got[0] != "m10=m10" || got[maxDevices-1] != "p19=p19" {
+	if r.profile(phone).ID.String() != mail || len(got) != profile.MaxDevices || got[0] != "m10=m10" || got[profile.MaxDevices-1] != "p19=p19" {
 		t.Fatalf("after the merge: %v", got)
 	}
 	// An address that was left behind is free.

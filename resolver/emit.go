@@ -7,6 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -60,7 +61,7 @@ func (m *Machine) introduce(a *account, r *resolved) {
 		m.introduceMerged(a, r.ordinal)
 	}
 	if e.Looks(fields) {
-		m.doc.facts(&m.facts, a.listIDs, r.lastEvent)
+		m.doc.FillFacts(&m.facts, a.listIDs, r.lastEvent)
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
 	m.datesOf(a, r.ordinal, &m.doc, fields)
@@ -99,7 +100,7 @@ func (m *Machine) emitEncoded(c *command, o uint32, x ownEvent, encoded []byte) 
 	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
 	a.engine.Event(o, at, ev.Type, ev.Properties)
 	m.look(a, a.count(ev.Type, at), o, at, ev.Properties)
-	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev)
+	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev, nil)
 	m.row++
 	m.tell(a, o, &x)
 	m.flowEvent(a, o, ev.Type, ev.Properties)
@@ -107,12 +108,12 @@ func (m *Machine) emitEncoded(c *command, o uint32, x ownEvent, encoded []byte) 
 
 // amend stores what a command made of a profile's document, tells the segment
 // engine which fields have changed, and records events.
-func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields, events ...ownEvent) {
+func (m *Machine) amend(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...ownEvent) {
 	a := c.account
 	m.save(a, o, d)
 	a.engine.Touch(o)
 	if a.engine.Looks(fields) {
-		d.facts(&m.facts, a.listIDs, a.headers.get(o).lastEvent)
+		d.FillFacts(&m.facts, a.listIDs, a.headers.Get(o).LastEvent)
 		a.engine.Profile(o, &m.facts, fields)
 	}
 	m.datesOf(a, o, d, fields)
@@ -125,7 +126,7 @@ func (m *Machine) amend(c *command, o uint32, d *document, fields engine.Fields,
 
 // profileOf finds the profile an id stands for, through merges, and decodes its
 // document.
-func (m *Machine) profileOf(a *account, id string) (o uint32, d *document, refusal *Refusal) {
+func (m *Machine) profileOf(a *account, id string) (o uint32, d *profile.Document, refusal *Refusal) {
 	o, ok := a.resolveText(id)
 	if !ok {
 		if o, ok := a.ordinalOf(id); ok && a.gone(o) {
@@ -142,8 +143,8 @@ func (m *Machine) profileOf(a *account, id string) (o uint32, d *document, refus
 // resolve finds the profile an id stands for, through merges; not ok is one that
 // never was or was erased.
 func (a *account) resolve(id ProfileID) (o uint32, ok bool) {
-	o = id.ordinal()
-	if o >= a.headers.n || a.headers.get(o).id != id {
+	o = id.Ordinal()
+	if o >= a.headers.Count || a.headers.Get(o).ID != id {
 		return 0, false
 	}
 	o = a.root(o)

@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
 // CommandEngagement records what somebody did with a message, or what became of
 // it later.
-const CommandEngagement = "engagement.record"
+const CommandEngagement = "engagement.record.2"
 
 // SendID names one message to one recipient.
 type SendID [16]byte
@@ -18,7 +20,19 @@ type SendID [16]byte
 const (
 	sendOfCampaign = 1
 	sendOfOutbox   = 2
+	sendOfTest     = 3
 )
+
+// TestSend is the id of a message that tests a campaign. It is of nobody and counts for
+// nothing.
+func TestSend(random [15]byte) (id SendID) {
+	id[0] = sendOfTest
+	copy(id[1:], random[:])
+	return id
+}
+
+// IsTest reports whether the message tests a campaign.
+func (id SendID) IsTest() bool { return id[0] == sendOfTest }
 
 // CampaignSend is the id of a campaign's message.
 func CampaignSend(campaign, ordinal uint32, variant int) (id SendID) {
@@ -121,32 +135,32 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		return refusal
 	}
 	if c.Key != "" {
-		h := a.hasher.idempotencyHash([]byte("engagement\x00"+c.Key), &m.normal)
-		switch v, ok, err := m.keys.get(h); {
+		h := a.hasher.HashIdempotencyKey([]byte("engagement\x00"+c.Key), &m.normal)
+		switch v, ok, err := m.keys.Get(h); {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
-		case ok && v.atMs > a.keysFromMs(m.logTime):
+		case ok && v.AtMs > a.keysFromMs(m.logTime):
 			return nil
 		}
 		defer func() {
 			if cmd.out.Refusal == nil {
-				m.keys.put(h, idempotencyValue{m.logTime, 0})
+				m.keys.Put(h, dedup.Answer{AtMs: m.logTime, Ordinal: 0})
 			}
 		}()
 	}
 	var x *Campaign
 	var r *CampaignRun
-	o, variant := noOrdinal, 0
-	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.headers.n {
+	o, variant := profile.NoOrdinal, 0
+	if number, ordinal, v, ok := c.Send.Campaign(); ok && number < a.NextCampaign && ordinal < a.headers.Count {
 		id := a.campaignIDs[number] // "" when it was deleted
 		x, r, o, variant = a.campaigns[id], a.runs[id], a.root(ordinal), v
 	}
 	messageID := ""
-	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.n {
+	if origin, ordinal, ok := c.Send.Outbox(); ok && ordinal < a.headers.Count {
 		o = a.root(ordinal)
 		messageID = OutboxSend(origin, ordinal).Text(a.number)
 	}
-	if o == noOrdinal {
+	if o == profile.NoOrdinal {
 		if o, _, refusal = m.profileOf(a, c.Profile); refusal != nil {
 			return refusal
 		}
@@ -165,6 +179,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			event.properties[p.name] = p.value
 		}
 	}
+	cmd.noteDomain(event.properties, c.Channel, d)
 	if x != nil && r != nil {
 		event.properties["campaign_id"], event.properties["campaign_name"] = x.ID, x.Name
 		if !suspect {
@@ -178,36 +193,36 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 		if suspect {
 			break
 		}
-		d.soft = d.soft[:0]
-		d.engaged.opened++
-		d.engaged.lastOpenMs = m.logTime
+		d.SoftBounces = d.SoftBounces[:0]
+		d.Engaged.Opened++
+		d.Engaged.LastOpenMs = m.logTime
 		fields |= engine.FieldEngagement
 	case EngagementClick:
 		if suspect {
 			break
 		}
-		d.soft = d.soft[:0]
-		d.engaged.clicked++
-		d.engaged.lastClick = m.logTime
+		d.SoftBounces = d.SoftBounces[:0]
+		d.Engaged.Clicked++
+		d.Engaged.LastClickMs = m.logTime
 		fields |= engine.FieldEngagement
 	case EngagementBounce:
-		if d.block(block{channel, blockBounced, m.logTime}) {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
 	case EngagementSoftBounce:
-		if channel == channelEmail && d.softBounce(m.logTime) && d.block(block{channel, blockBounced, m.logTime}) {
+		if channel == profile.ChannelEmail && d.SoftBounce(m.logTime) && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
-			also = append(also, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": blockBounced.String(), "source": "soft bounces"}})
+			also = append(also, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": profile.BlockBounced.String(), "source": "soft bounces"}})
 		}
 	case EngagementComplaint:
-		if d.block(block{channel, blockComplained, m.logTime}) {
+		if d.Block(profile.Block{Channel: channel, Reason: profile.BlockComplained, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
 	case EngagementUnsubscribed:
-		if m.consent(d, channel, consentUnsubscribed, c.Source) {
+		if m.consent(d, channel, profile.ConsentUnsubscribed, c.Source) {
 			fields |= engine.FieldConsents
 		}
-		if d.unblock(channel, blockPending) {
+		if d.Unblock(channel, profile.BlockPending) {
 			fields |= engine.FieldConsents
 		}
 	}
@@ -221,7 +236,7 @@ func (m *Machine) countEngagement(a *account, x *Campaign, r *CampaignRun, o uin
 	a.touchRun(r)
 	fresh := false
 	if which, ok := engagementSets[c.Kind]; ok {
-		fresh = a.set(campaignSet(x.Number, which)).add(o)
+		fresh = a.set(campaignSet(x.Number, which)).Add(o)
 	}
 	switch c.Kind {
 	case EngagementOpen:
@@ -239,7 +254,7 @@ func (m *Machine) countEngagement(a *account, x *Campaign, r *CampaignRun, o uin
 			r.ByLink[c.Link]++
 		}
 		// Images may be off: who clicks has opened.
-		if a.set(campaignSet(x.Number, setOpened)).add(o) {
+		if a.set(campaignSet(x.Number, setOpened)).Add(o) {
 			r.variantCounts(variant).Opened++
 		}
 	}

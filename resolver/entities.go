@@ -7,6 +7,8 @@ import (
 
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/catalog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -73,6 +75,10 @@ type EventType struct {
 	// catalog of properties since.
 	LastSeenMs int64  `json:"last_seen_ms,omitempty"`
 	Count      uint64 `json:"count"`
+	// Description is what people say of the type, Hidden that it is not to be offered to
+	// them. Neither changes what is done with its events.
+	Description string `json:"description,omitempty"`
+	Hidden      bool   `json:"hidden,omitempty"`
 
 	dirty       bool
 	sketch      *catalog.Sketch // nil where there is none, see looked.go
@@ -109,29 +115,32 @@ type accountEntity struct {
 type account struct {
 	number uint64
 	index  uint32 // dense number in this process, part of cache keys
+	// tallied is what the machine's totals have of the account.
+	tallied totals
 	accountEntity
-	hasher       hasher
+	hasher       identifier.Hasher
 	secretHash   [32]byte
 	placeholders placeholderSet
 
-	ids     identityMap
-	headers headerTable
+	ids     profile.IdentifierMap
+	headers profile.HeaderTable
 	engine  *engine.Engine
 
-	users     map[string]*User
-	emails    map[string]*User    // by normal form
-	sessions  map[string]*Session // by hexadecimal SHA-256 of the token
-	keys      map[string]*APIKey
-	hashes    map[[32]byte]*APIKey // keys by the hash of their text
-	segments  map[string]*Segment
-	types     map[string]*EventType
-	dirty     []*EventType
-	sketches  sketches
-	imports   map[[32]byte]uint64 // file → first row that is missing
-	lists     map[string]*List
-	listIDs   map[uint32]string // by number
-	sets      map[string]*ordinalSet
-	dirtySets []*ordinalSet
+	users    map[string]*User
+	emails   map[string]*User    // by normal form
+	sessions map[string]*Session // by hexadecimal SHA-256 of the token
+	keys     map[string]*APIKey
+	hashes   map[[32]byte]*APIKey // keys by the hash of their text
+	segments map[string]*Segment
+	types    map[string]*EventType
+	dirty    []*EventType
+	sketches sketches
+	imports  map[[32]byte]uint64 // file → first row that is missing
+	lists    map[string]*List
+	listIDs  map[uint32]string // by number
+	sets     *profile.OrdinalSets
+	reach    reachSets  // some of the sets
+	status   statusSets // likewise
 
 	templates   map[string]*Template
 	domains     map[string]*Domain
@@ -144,13 +153,13 @@ type account struct {
 	dueCampaigns map[uint32]struct{}
 	runs         map[string]*CampaignRun
 	dirtyRuns    []*CampaignRun
-	textBytes    int64                 // of the texts in the store, see putText
-	alike        map[hash128][]hash128 // e-mails, as identities, by their folded form, see noteAlike
-	erasures     map[hash128]Erasure
-	lifted       map[hash128]Erasure    // what was refused before an erasure that was lifted, see recall
-	erasing      []*erasing             // the oldest first
-	refused      refusedRange           // what was refused because of erased persons
-	credentials  map[string]*Credential // by group/name
+	textBytes    int64                                 // of the texts in the store, see putText
+	alike        map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see noteAlike
+	erasures     map[identifier.Hash]Erasure
+	lifted       map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
+	erasing      []*erasing                  // the oldest first
+	refused      refusedRange                // what was refused because of erased persons
+	credentials  map[string]*Credential      // by group/name
 
 	outbox         outbox
 	endpoints      map[string]*Endpoint
@@ -167,7 +176,7 @@ func newAccount(number uint64, index uint32) *account {
 	a := &account{
 		number:   number,
 		index:    index,
-		ids:      newIdentityMap(),
+		ids:      profile.NewIdentifierMap(),
 		engine:   engine.New(),
 		users:    map[string]*User{},
 		emails:   map[string]*User{},
@@ -180,16 +189,16 @@ func newAccount(number uint64, index uint32) *account {
 		imports:  map[[32]byte]uint64{},
 		lists:    map[string]*List{},
 		listIDs:  map[uint32]string{},
-		sets:     map[string]*ordinalSet{},
+		sets:     profile.NewOrdinalSets(),
 
 		templates:   map[string]*Template{},
 		domains:     map[string]*Domain{},
 		campaigns:   map[string]*Campaign{},
 		campaignIDs: map[uint32]string{},
 		runs:        map[string]*CampaignRun{},
-		alike:       map[hash128][]hash128{},
-		erasures:    map[hash128]Erasure{},
-		lifted:      map[hash128]Erasure{},
+		alike:       map[identifier.Hash][]identifier.Hash{},
+		erasures:    map[identifier.Hash]Erasure{},
+		lifted:      map[identifier.Hash]Erasure{},
 
 		credentials: map[string]*Credential{},
 
@@ -197,6 +206,7 @@ func newAccount(number uint64, index uint32) *account {
 		endpoints: map[string]*Endpoint{},
 	}
 	a.flows = newFlowSet()
+	a.reach, a.status = newReachSets(a), newStatusSets(a)
 	return a
 }
 
@@ -217,7 +227,7 @@ func (a *account) install(e accountEntity) error {
 	}
 	a.accountEntity = e
 	a.Settings.fill()
-	a.hasher = newHasher(key)
+	a.hasher = identifier.NewHasher(key)
 	a.placeholders = newPlaceholderSet(e.Settings.Placeholders)
 	return nil
 }
@@ -229,7 +239,7 @@ func (a *account) keysFromMs(logTime int64) int64 {
 
 // root is the ordinal's profile after merges. Chains have one link: a merge
 // redirects everything that was merged into the loser.
-func (a *account) root(ordinal uint32) uint32 { return a.headers.get(ordinal).winner }
+func (a *account) root(ordinal uint32) uint32 { return a.headers.Get(ordinal).Winner }
 
 // eventType finds or makes the catalog line of a type; nil at the limit.
 func (a *account) eventType(key []byte) *EventType {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // The commands of erasure.
@@ -77,22 +79,22 @@ type Erasure struct {
 
 // refused is an opt-out of a channel, or a block of one.
 type refused struct {
-	Channel byte        `json:"channel"`
-	Reason  blockReason `json:"reason,omitempty"` // 0 for an opt-out
-	SinceMs int64       `json:"since_ms"`
+	Channel byte                `json:"channel"`
+	Reason  profile.BlockReason `json:"reason,omitempty"` // 0 for an opt-out
+	SinceMs int64               `json:"since_ms"`
 }
 
-// refusals are the opt-outs and blocks of a profile. Their source is not among
+// refusalsOf are the opt-outs and blocks of a profile. Their source is not among
 // them: it is a text that may name somebody.
-func (d *document) refusals() (out []refused) {
-	for _, c := range d.consents {
-		if c.status == consentUnsubscribed {
-			out = append(out, refused{Channel: c.channel, SinceMs: c.sinceMs})
+func refusalsOf(d *profile.Document) (out []refused) {
+	for _, c := range d.Consents {
+		if c.Status == profile.ConsentUnsubscribed {
+			out = append(out, refused{Channel: c.Channel, SinceMs: c.SinceMs})
 		}
 	}
-	for _, b := range d.blocks {
-		if b.reason != blockPending {
-			out = append(out, refused{Channel: b.channel, Reason: b.reason, SinceMs: b.sinceMs})
+	for _, b := range d.Blocks {
+		if b.Reason != profile.BlockPending {
+			out = append(out, refused{Channel: b.Channel, Reason: b.Reason, SinceMs: b.SinceMs})
 		}
 	}
 	return out
@@ -100,19 +102,19 @@ func (d *document) refusals() (out []refused) {
 
 // recall makes refusals hold for a profile that an identifier is attached to whose
 // mark was lifted. The mark is done with: the profile has them from then on.
-func (m *Machine) recall(a *account, d *document, h hash128) (changed bool) {
+func (m *Machine) recall(a *account, d *profile.Document, h identifier.Hash) (changed bool) {
 	if len(a.lifted) == 0 {
 		return false
 	}
 	for _, x := range a.lifted[h].Refused {
 		changed = true
 		if x.Reason != 0 {
-			d.block(block{x.Channel, x.Reason, x.SinceMs})
+			d.Block(profile.Block{Channel: x.Channel, Reason: x.Reason, SinceMs: x.SinceMs})
 			continue
 		}
-		d.foldConsent(consentState{channel: x.Channel, status: consentUnsubscribed, sinceMs: x.SinceMs})
-		if !d.subscribed(x.Channel) {
-			d.unblock(x.Channel, blockPending)
+		d.MergeConsent(profile.Consent{Channel: x.Channel, Status: profile.ConsentUnsubscribed, SinceMs: x.SinceMs})
+		if !d.Subscribed(x.Channel) {
+			d.Unblock(x.Channel, profile.BlockPending)
 		}
 	}
 	if _, ok := a.lifted[h]; ok {
@@ -153,10 +155,10 @@ func (t *erasing) key(account uint64) string {
 }
 
 // gone reports whether nothing is left of a profile.
-func (a *account) gone(ordinal uint32) bool { return a.headers.get(ordinal).flags&flagErased != 0 }
+func (a *account) gone(ordinal uint32) bool { return a.headers.Get(ordinal).Flags&flagErased != 0 }
 
 // erased reports whether an identifier is kept out.
-func (a *account) erased(h hash128) bool {
+func (a *account) erased(h identifier.Hash) bool {
 	if len(a.erasures) == 0 {
 		return false
 	}
@@ -176,7 +178,7 @@ func (m *Machine) refuseErased(k IdentityKind) *Refusal {
 
 // noteErased notes that the record's text is to leave the log if it names an erased
 // person.
-func (m *Machine) noteErased(a *account, h hash128) {
+func (m *Machine) noteErased(a *account, h identifier.Hash) {
 	if a.erased(h) {
 		m.refusedErased = true
 	}
@@ -215,37 +217,37 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	switch {
 	case len(a.erasing) >= maxErasing:
 		return atLimit("", "%d erasures wait for history to take part, the most that can; try again later", maxErasing)
-	case len(a.erasures)+len(a.lifted)+len(d.idents) > maxErasures:
+	case len(a.erasures)+len(a.lifted)+len(d.Identifiers) > maxErasures:
 		return atLimit("", "this account keeps %d identifiers of erased persons out, the most it can; lift some first", maxErasures)
-	case len(m.emails.releases)+2*len(d.idents) > maxReleases:
+	case len(m.emails.releases)+2*len(d.Identifiers) > maxReleases:
 		return atLimit("", "%d e-mails wait to be released, the most that can; try again later", len(m.emails.releases))
 	}
 	task := &erasing{UpTo: cmd.out.Offset + 1, Ordinals: []uint32{o}}
-	for _, p := range d.merged {
-		task.Ordinals = append(task.Ordinals, p.ordinal)
+	for _, p := range d.Merged {
+		task.Ordinals = append(task.Ordinals, p.Ordinal)
 	}
 	m.keepOut(a, d, task)
 	m.forgetTexts(a, d)
-	for _, v := range d.devices {
-		a.ids.remove(m.deviceHash(a, v.kind, v.address))
+	for _, v := range d.Devices {
+		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
 	}
 	all := roaring.BitmapOf(task.Ordinals...)
-	for _, s := range a.sets {
-		if s.bits.Intersects(all) {
+	for _, s := range a.sets.All() {
+		if s.Bits.Intersects(all) {
 			for _, x := range task.Ordinals {
-				s.remove(x)
+				s.Remove(x)
 			}
 		}
 	}
 	a.eraseLooked(all)
 	flowKeys := m.eraseFlows(a, o)
-	conflicts := slices.Clone(d.conflicts)
+	conflicts := slices.Clone(d.Conflicts)
 	a.engine.Touch(o)
 	a.engine.Erase(o)
 	for _, x := range task.Ordinals {
-		h := a.headers.edit(x)
-		h.flags |= flagErased
-		h.lastEvent = 0
+		h := a.headers.Edit(x)
+		h.Flags |= flagErased
+		h.LastEvent = 0
 	}
 	m.removeDocument(a, o)
 	indexed := m.indexed[0].list()
@@ -262,32 +264,32 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 }
 
 // keepOut frees a profile's identifiers and marks them.
-func (m *Machine) keepOut(a *account, d *document, task *erasing) {
-	refused := d.refusals()
-	for _, id := range d.idents {
-		h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
-		if !ok || id.shared {
+func (m *Machine) keepOut(a *account, d *profile.Document, task *erasing) {
+	refused := refusalsOf(d)
+	for _, id := range d.Identifiers {
+		h, ok := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+		if !ok || id.Shared {
 			continue
 		}
-		a.ids.remove(h)
+		a.ids.Remove(h)
 		task.Hashes = append(task.Hashes, hex.EncodeToString(h[:]))
-		x := Erasure{Kind: id.kind.String(), AtMs: m.logTime, At: task.UpTo - 1, Refused: refused}
+		x := Erasure{Kind: id.Kind.String(), AtMs: m.logTime, At: task.UpTo - 1, Refused: refused}
 		a.erasures[h] = x
 		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
-		if id.kind != IdentityEmail {
+		if id.Kind != IdentityEmail {
 			continue
 		}
-		m.forgetAlike(a, id.value, h)
-		m.unreserve(a, string(id.value))
+		m.forgetAlike(a, id.Value, h)
+		m.unreserve(a, string(id.Value))
 	}
 }
 
 // forgetTexts removes errors that name the profile from what is known of campaigns
 // and endpoints: what a relay or a receiver answers often has the address in it.
-func (m *Machine) forgetTexts(a *account, d *document) {
+func (m *Machine) forgetTexts(a *account, d *profile.Document) {
 	names := func(text string) bool {
-		return slices.ContainsFunc(d.idents, func(id ident) bool {
-			return len(id.value) > 2 && strings.Contains(strings.ToLower(text), strings.ToLower(string(id.value)))
+		return slices.ContainsFunc(d.Identifiers, func(id profile.Identifier) bool {
+			return len(id.Value) > 2 && strings.Contains(strings.ToLower(text), strings.ToLower(string(id.Value)))
 		})
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.runs)) {
@@ -311,21 +313,21 @@ func (m *Machine) forgetTexts(a *account, d *document) {
 
 // forgetConflicts removes what other profiles have noted of the erased one's
 // identifiers.
-func (m *Machine) forgetConflicts(a *account, conflicts []conflict, gone *roaring.Bitmap) {
+func (m *Machine) forgetConflicts(a *account, conflicts []profile.Conflict, gone *roaring.Bitmap) {
 	for _, c := range conflicts {
-		if c.other == noOrdinal || gone.Contains(c.other) {
+		if c.Other == profile.NoOrdinal || gone.Contains(c.Other) {
 			continue
 		}
-		o := a.root(c.other)
+		o := a.root(c.Other)
 		if a.gone(o) {
 			continue
 		}
 		if err := m.load(a, o, &m.other); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		kept := slices.DeleteFunc(slices.Clone(m.other.conflicts), func(x conflict) bool { return x.other != noOrdinal && gone.Contains(x.other) })
-		if len(kept) != len(m.other.conflicts) {
-			m.other.conflicts = append(m.other.conflicts[:0], kept...)
+		kept := slices.DeleteFunc(slices.Clone(m.other.Conflicts), func(x profile.Conflict) bool { return x.Other != profile.NoOrdinal && gone.Contains(x.Other) })
+		if len(kept) != len(m.other.Conflicts) {
+			m.other.Conflicts = append(m.other.Conflicts[:0], kept...)
 			m.save(a, o, &m.other)
 		}
 	}
@@ -370,7 +372,7 @@ func (m *Machine) liftErasure(cmd *command, c ErasureLift) *Refusal {
 }
 
 // erasureOf finds the mark that is meant.
-func (a *account) erasureOf(c ErasureLift) (h hash128, ok bool) {
+func (a *account) erasureOf(c ErasureLift) (h identifier.Hash, ok bool) {
 	if c.Hash != "" {
 		// Decode panics on what is longer than its destination.
 		if len(c.Hash) != hex.EncodedLen(len(h)) {
@@ -381,12 +383,12 @@ func (a *account) erasureOf(c ErasureLift) (h hash128, ok bool) {
 		}
 		return h, a.erased(h)
 	}
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if c.Kind != "" && k.String() != c.Kind {
 			continue
 		}
 		var buf []byte
-		if h, ok = a.hasher.identityHash(k, []byte(c.Value), &buf); ok && a.erased(h) {
+		if h, ok = a.hasher.HashIdentifier(k, []byte(c.Value), &buf); ok && a.erased(h) {
 			return h, true
 		}
 	}
@@ -401,14 +403,14 @@ func (a *account) loadErased(name string, value []byte) error {
 	switch what, rest := name[0], name[1:]; what {
 	case erasedMark:
 		var x Erasure
-		if len(rest) != len(hash128{}) {
+		if len(rest) != len(identifier.Hash{}) {
 			return fmt.Errorf("erasure of the wrong length")
 		}
 		err := json.Unmarshal(value, &x)
 		if x.LiftedMs != 0 {
-			a.lifted[hash128([]byte(rest))] = x
+			a.lifted[identifier.Hash([]byte(rest))] = x
 		} else {
-			a.erasures[hash128([]byte(rest))] = x
+			a.erasures[identifier.Hash([]byte(rest))] = x
 		}
 		return err
 	case erasedTask:
@@ -424,7 +426,7 @@ func (a *account) loadErased(name string, value []byte) error {
 
 // hashErased is the erasures' part of the state's hash.
 func (a *account) hashErased(put func([]byte)) {
-	for _, list := range [...]map[hash128]Erasure{a.erasures, a.lifted} {
+	for _, list := range [...]map[identifier.Hash]Erasure{a.erasures, a.lifted} {
 		marks := make(map[string]Erasure, len(list))
 		for h, x := range list {
 			marks[string(h[:])] = x
@@ -442,7 +444,7 @@ func (a *account) hashErased(put func([]byte)) {
 // Erasures lists the identifiers that are kept out, in order of their hashes,
 // behind one, limit at most.
 func (v *View) Erasures(after string, limit int) []Erasure {
-	hashes := slices.SortedFunc(maps.Keys(v.a.erasures), func(x, y hash128) int { return bytes.Compare(x[:], y[:]) })
+	hashes := slices.SortedFunc(maps.Keys(v.a.erasures), func(x, y identifier.Hash) int { return bytes.Compare(x[:], y[:]) })
 	var out []Erasure
 	for _, h := range hashes {
 		x := v.a.erasures[h]

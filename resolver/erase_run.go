@@ -9,6 +9,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // The pace of erasures. What is erased is out of reach at once; this is about
@@ -25,13 +26,24 @@ func (p *partition) eraseLoop(ctx context.Context) {
 	defer p.done.Done()
 	_, redacts := p.node.opts.Log.(redactingLog)
 	wait := erasePause
+	older := true // there may be checkpoints from before erasures that are done
 	for ctx.Err() == nil {
 		changed := p.progress.wait()
 		p.mu.RLock()
 		b, ok := p.mu.m.nextErasures(p.id, redacts)
 		p.mu.RUnlock()
-		if _, reigns := p.reigns(); !reigns {
+		_, reigns := p.reigns()
+		if !reigns {
 			ok = false // its owner sees to it
+		}
+		if !ok && reigns && older {
+			err := p.dropErased(ctx)
+			if older = err != nil; older && ctx.Err() == nil {
+				wait = min(2*wait, eraseRetryMax)
+				p.log.Error("checkpoints from before an erasure are still there; trying again", "retry_in", wait, "error", err)
+				p.pause(ctx, wait)
+			}
+			continue
 		}
 		if !ok {
 			wait = erasePause
@@ -142,7 +154,7 @@ func (p *partition) checkpointBeyond(ctx context.Context, offset int64) error {
 			continue
 		}
 		if err != nil && !errors.Is(err, errLagging) {
-			p.fail(fmt.Errorf("checkpoint: %w", err))
+			p.failCheckpoint(err)
 			return err
 		}
 		if err != nil {
@@ -191,7 +203,10 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 			}
 		}
 	}
-	for account := range byAccount {
+	for account, ordinals := range byAccount {
+		if len(ordinals) == 0 {
+			continue // the account has no erased profiles
+		}
 		// What sketches had of them may be in older versions alone.
 		from, to := entityKey(account, entitySketch, ""), entityKey(account, entitySketch+1, "")
 		if err := db.Compact(ctx, []byte(from), []byte(to), false); err != nil && ctx.Err() == nil {
@@ -200,13 +215,13 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 	}
 	for account, ordinals := range byAccount {
 		if len(ordinals) == 0 {
-			continue // nobody was erased
+			continue // the account has no erased profiles
 		}
 		if err := scrubProfileIndex(ctx, db, account, list); err != nil {
 			return err
 		}
 		if ranges > maxScrubRanges {
-			from, to := noOrdinal, uint32(0)
+			from, to := profile.NoOrdinal, uint32(0)
 			for _, o := range ordinals {
 				from, to = min(from, o), max(to, o)
 			}

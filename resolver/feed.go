@@ -131,7 +131,7 @@ func checkStored(stored, from, start, end int64) error {
 	}
 	if stored > end {
 		// Only what is durable in the log is ever stored.
-		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: it is the history of another log, or records are missing from this one. Name a history of this log, or a new one with a new data directory", stored, end)
+		return fmt.Errorf("history has stored records up to %d, but the log ends at %d: the log has lost its end, or this is the history of another log. Put the missing files of the log back, or restore a backup with muster restore; a history of another log belongs into its own data directory", stored, end)
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -126,7 +127,7 @@ type flowState struct {
 	dates   dueset.Set      // when the date trigger is due
 	// pending are to be enrolled, because the trigger's segment had them when the
 	// flow went live, or because they came while it was paused.
-	pending *ordinalSet
+	pending *profile.OrdinalSet
 	// about is what the events of the flow say, also encoded.
 	about        properties
 	aboutEncoded []byte
@@ -201,7 +202,7 @@ func (x *flowSet) index() {
 			continue
 		}
 		x.live = append(x.live, f)
-		if f.Scanning || !f.pending.bits.IsEmpty() {
+		if f.Scanning || !f.pending.Bits.IsEmpty() {
 			x.catching = append(x.catching, f)
 		}
 		switch t.Type {
@@ -248,7 +249,7 @@ func (x *flowSet) next(untilMs int64) (f *flowState, it dueset.Item, date bool) 
 	if x.due > untilMs {
 		return nil, it, false
 	}
-	first := dueset.Item{Due: math.MaxInt64, Ordinal: noOrdinal}
+	first := dueset.Item{Due: math.MaxInt64, Ordinal: profile.NoOrdinal}
 	for _, c := range x.live {
 		if d, ok := c.dates.Min(); ok && dueset.Compare(d, first) < 0 {
 			f, first, date = c, d, true
@@ -353,7 +354,7 @@ func (l *flowLoad) entry(m *Machine, number uint64, rest, value []byte) error {
 		return fmt.Errorf("enrolment of an unknown account")
 	}
 	flow, o := binary.BigEndian.Uint32(rest), binary.BigEndian.Uint32(rest[4:])
-	if int(flow) >= len(a.flows.byNumber) || o >= a.headers.n {
+	if int(flow) >= len(a.flows.byNumber) || o >= a.headers.Count {
 		return fmt.Errorf("enrolment of profile %d in flow %d: there is no such thing", o, flow)
 	}
 	f := a.flows.byNumber[flow]

@@ -7,6 +7,9 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -27,6 +30,8 @@ const (
 type FlowSave struct {
 	ID         string          `json:"id,omitempty"`
 	Definition json.RawMessage `json:"definition"`
+	// IfVersion is the version that is replaced, see [Flow.Version]; "" for any.
+	IfVersion string `json:"if_version,omitempty"`
 }
 
 // FlowID names a flow.
@@ -114,6 +119,9 @@ func (m *Machine) updateFlow(cmd *command, c FlowSave) *Refusal {
 		return conflicts("id", "the flow has gone live, so its content is locked; duplicate it, change the copy and publish that")
 	case f.Publishing:
 		return conflicts("id", "the flow is being published; change it when that has ended")
+	}
+	if r := otherVersion(c.IfVersion, f.Flow.Version); r != nil {
+		return r
 	}
 	def, refusal := parseFlow(c.Definition)
 	if refusal != nil {
@@ -241,7 +249,7 @@ func (m *Machine) goLive(a *account, f *flowState) {
 	saved.Status, saved.PublishedMs = FlowLive, m.logTime
 	switch t := &f.def.Trigger; t.Type {
 	case flows.TriggerSegmentEntered:
-		f.pending.assign(a.engine.Members(t.SegmentID, m.logTime))
+		f.pending.Assign(a.engine.Members(t.SegmentID, m.logTime))
 	case flows.TriggerDate:
 		saved.Scanning = true
 	}
@@ -349,14 +357,14 @@ func (m *Machine) resume(a *account, f *flowState) {
 // keepPending leaves out who is pending and, since a merge, not where it would
 // enrol: a merge tells of no exit of the profile that goes on.
 func (m *Machine) keepPending(a *account, f *flowState) {
-	if f.pending.bits.IsEmpty() {
+	if f.pending.Bits.IsEmpty() {
 		return
 	}
 	switch t := &f.def.Trigger; t.Type {
 	case flows.TriggerSegmentEntered:
-		f.pending.assign(roaring.And(f.pending.bits, a.engine.Members(t.SegmentID, m.logTime)))
+		f.pending.Assign(roaring.And(f.pending.Bits, a.engine.Members(t.SegmentID, m.logTime)))
 	case flows.TriggerSegmentExited:
-		f.pending.assign(roaring.AndNot(f.pending.bits, a.engine.Members(t.SegmentID, m.logTime)))
+		f.pending.Assign(roaring.AndNot(f.pending.Bits, a.engine.Members(t.SegmentID, m.logTime)))
 	}
 }
 
@@ -403,17 +411,17 @@ func (m *Machine) triggerFlow(cmd *command, c FlowTrigger) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	var key hash128
+	var key identifier.Hash
 	if c.Key != "" {
 		key = flowKeyHash(a, &c, &m.normal)
-		switch v, ok, err := m.keys.get(key); {
+		switch v, ok, err := m.keys.Get(key); {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
-		case ok && v.atMs > a.keysFromMs(m.logTime):
-			if a.root(v.ordinal) != o {
+		case ok && v.AtMs > a.keysFromMs(m.logTime):
+			if a.root(v.Ordinal) != o {
 				return conflicts("idempotency_key", "idempotency_key was used for another contact; use a new one for each")
 			}
-			cmd.reply(FlowTriggered{a.headers.get(o).id.String(), false})
+			cmd.reply(FlowTriggered{a.headers.Get(o).ID.String(), false})
 			return nil
 		}
 	}
@@ -428,11 +436,11 @@ func (m *Machine) triggerFlow(cmd *command, c FlowTrigger) *Refusal {
 		return conflicts("", "the contact was in this flow before, and its reentry is %q", f.def.Reentry)
 	}
 	if c.Key != "" {
-		m.keys.put(key, idempotencyValue{m.logTime, o})
+		m.keys.Put(key, dedup.Answer{AtMs: m.logTime, Ordinal: o})
 	}
 	m.trigger(f, o, m.logTime, c.Data)
 	m.triggers[len(m.triggers)-1].call = true
-	cmd.reply(FlowTriggered{a.headers.get(o).id.String(), true})
+	cmd.reply(FlowTriggered{a.headers.Get(o).ID.String(), true})
 	return nil
 }
 
@@ -448,11 +456,11 @@ func (c *FlowTrigger) checkLengths() *Refusal {
 }
 
 // flowKeyHash names the key of a call.
-func flowKeyHash(a *account, c *FlowTrigger, buf *[]byte) hash128 {
-	if h, ok := unmask(maskKey, []byte(c.Key), 1); ok {
+func flowKeyHash(a *account, c *FlowTrigger, buf *[]byte) identifier.Hash {
+	if h, ok := identifier.Unmask(identifier.MaskIdempotencyKey, []byte(c.Key), 1); ok {
 		return h[0]
 	}
-	return a.hasher.idempotencyHash([]byte("flow\x00"+c.ID+"\x00"+c.Key), buf)
+	return a.hasher.HashIdempotencyKey([]byte("flow\x00"+c.ID+"\x00"+c.Key), buf)
 }
 
 // known finds the profile of the first identifier that is on file.
@@ -463,8 +471,8 @@ func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
 			continue
 		}
 		given = true
-		if h, ok := a.hasher.identityHash(IdentityKind(k), []byte(value), &m.normal); ok {
-			if o := a.ids.owner(h); o != noOrdinal {
+		if h, ok := a.hasher.HashIdentifier(IdentityKind(k), []byte(value), &m.normal); ok {
+			if o := a.ids.Owner(h); o != profile.NoOrdinal {
 				return o, nil
 			}
 			m.noteErased(a, h)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -33,15 +34,15 @@ func (s *flowSim) compare() {
 		if !s.o.there(p) {
 			continue
 		}
-		var d document
+		var d profile.Document
 		s.n.must(s.n.m.load(a, uint32(p), &d))
 		w := s.o.who.profiles[p]
-		if !reflect.DeepEqual(decodeObject(d.attributes), w.attrs) || !reflect.DeepEqual(decodeObject(d.geo), w.geo) || string(d.firstName) != w.first {
-			s.fatalf("profile %d has %s %s %q, the oracle has %v %v %q", p, d.attributes, d.geo, d.firstName, w.attrs, w.geo, w.first)
+		if !reflect.DeepEqual(decodeObject(d.Attributes), w.attrs) || !reflect.DeepEqual(decodeObject(d.Geo), w.geo) || string(d.FirstName) != w.first {
+			s.fatalf("profile %d has %s %s %q, the oracle has %v %v %q", p, d.Attributes, d.Geo, d.FirstName, w.attrs, w.geo, w.first)
 		}
-		for _, c := range d.consents {
-			if have := x.consents[consentChannels[c.channel]]; have.status != c.status {
-				s.fatalf("profile %d: consent of %s is %d, the oracle has %d", p, consentChannels[c.channel], c.status, have.status)
+		for _, c := range d.Consents {
+			if have := x.consents[profile.Channels[c.Channel]]; have.Status != c.Status {
+				s.fatalf("profile %d: consent of %s is %d, the oracle has %d", p, profile.Channels[c.Channel], c.Status, have.Status)
 			}
 		}
 	}
@@ -207,8 +208,8 @@ func (s *flowSim) compareFlow(got *flowState, want *oracleFlow) {
 	if !bytes.Equal(mustJSON(got.counts), mustJSON(want.counts)) {
 		s.fatalf("flow %d counts %s, the oracle has %s", want.number, mustJSON(got.counts), mustJSON(want.counts))
 	}
-	if list := slices.Sorted(maps.Keys(want.waiting)); !slices.Equal(list, ordinals(got.pending.bits)) && !got.Deleted {
-		s.fatalf("flow %d: %v are to be enrolled, the oracle has %v", want.number, got.pending.bits, list)
+	if list := slices.Sorted(maps.Keys(want.waiting)); !slices.Equal(list, ordinals(got.pending.Bits)) && !got.Deleted {
+		s.fatalf("flow %d: %v are to be enrolled, the oracle has %v", want.number, got.pending.Bits, list)
 	}
 	for p := range s.o.people {
 		r := s.ways(got, uint32(p))
@@ -259,7 +260,7 @@ func (s *flowSim) consistent() {
 		var timers, dates []dueset.Item
 		at := make([]uint64, len(f.counts.Steps))
 		known, entered, active := roaring.New(), roaring.New(), roaring.New()
-		for o := range a.headers.n {
+		for o := range a.headers.Count {
 			key := enrolmentKey(a.number, f.Number, o)
 			if stored[key] != f.known.Contains(o) {
 				s.fatalf("flow %d, profile %d: stored %v, known %v", f.Number, o, stored[key], f.known.Contains(o))

@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -60,16 +61,16 @@ func (m *Machine) catchUp(c *command) {
 	x := &c.account.flows
 	changed := false
 	for _, f := range x.catching {
-		for n := 0; n < m.flowScan && m.flowBudget > 0 && m.enrolBudget > 0 && !x.queue.waiting() && c.account.mayCatchUp() && f.Status == FlowLive && !f.pending.bits.IsEmpty(); n++ {
-			o := f.pending.bits.Minimum()
-			f.pending.remove(o)
+		for n := 0; n < m.flowScan && m.flowBudget > 0 && m.enrolBudget > 0 && !x.queue.waiting() && c.account.mayCatchUp() && f.Status == FlowLive && !f.pending.Bits.IsEmpty(); n++ {
+			o := f.pending.Bits.Minimum()
+			f.pending.Remove(o)
 			m.trigger(f, o, f.sinceMs(), nil)
 			m.react(c)
 		}
 		if f.Status == FlowLive && f.Scanning {
 			m.scanDates(c.account, f)
 		}
-		changed = changed || f.pending.bits.IsEmpty() && !f.Scanning
+		changed = changed || f.pending.Bits.IsEmpty() && !f.Scanning
 	}
 	for _, f := range x.unfinished {
 		if f.Deleted {
@@ -95,7 +96,7 @@ func (m *Machine) forgetEnrolments(a *account, f *flowState) {
 // scanDates looks at some profiles for the date that triggers a flow.
 func (m *Machine) scanDates(a *account, f *flowState) {
 	saved := *f.Flow
-	for n := 0; n < m.flowScan && saved.ScanFrom < a.headers.n; n++ {
+	for n := 0; n < m.flowScan && saved.ScanFrom < a.headers.Count; n++ {
 		o := saved.ScanFrom
 		saved.ScanFrom++
 		if a.root(o) != o || a.gone(o) {
@@ -106,7 +107,7 @@ func (m *Machine) scanDates(a *account, f *flowState) {
 		}
 		m.date(a, f, o, &m.doc, f.PublishedMs)
 	}
-	if saved.ScanFrom >= a.headers.n {
+	if saved.ScanFrom >= a.headers.Count {
 		saved.Scanning, saved.ScanFrom = false, 0
 	}
 	f.Flow = &saved
@@ -114,7 +115,7 @@ func (m *Machine) scanDates(a *account, f *flowState) {
 }
 
 // datesOf works out anew when the dates of a profile are due that has changed.
-func (m *Machine) datesOf(a *account, o uint32, d *document, changed engine.Fields) {
+func (m *Machine) datesOf(a *account, o uint32, d *profile.Document, changed engine.Fields) {
 	if a.flows.dateFields&changed == 0 {
 		return
 	}
@@ -127,7 +128,7 @@ func (m *Machine) datesOf(a *account, o uint32, d *document, changed engine.Fiel
 }
 
 // date enters when a flow's date is due for a profile, after an instant.
-func (m *Machine) date(a *account, f *flowState, o uint32, d *document, afterMs int64) {
+func (m *Machine) date(a *account, f *flowState, o uint32, d *profile.Document, afterMs int64) {
 	due := f.dateOf(d, afterMs)
 	if due == 0 && !f.known.Contains(o) {
 		return
@@ -164,18 +165,18 @@ func (m *Machine) enterDate(a *account, f *flowState, o uint32, dueMs int64) {
 
 // dateOf is when the flow's date is due for a profile, after an instant; 0 for
 // never.
-func (f *flowState) dateOf(d *document, afterMs int64) int64 {
+func (f *flowState) dateOf(d *profile.Document, afterMs int64) int64 {
 	if f.def.Trigger.Type != flows.TriggerDate {
 		return 0
 	}
 	var value []byte
 	switch group, path, _ := strings.Cut(f.def.Trigger.Date.Field, "."); group {
 	case "attributes":
-		value, _ = jsontext.Lookup(d.attributes, strings.Split(path, "."))
+		value, _ = jsontext.Lookup(d.Attributes, strings.Split(path, "."))
 	case "geo":
-		value, _ = jsontext.Lookup(d.geo, strings.Split(path, "."))
+		value, _ = jsontext.Lookup(d.Geo, strings.Split(path, "."))
 	default:
-		value = strconv.AppendInt(nil, d.createdMs, 10)
+		value = strconv.AppendInt(nil, d.CreatedMs, 10)
 	}
 	if len(value) == 0 {
 		return 0

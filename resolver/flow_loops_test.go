@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // loopFlow is a flow that begins anew whenever an event happens.
@@ -53,22 +54,22 @@ func TestF1LoopThroughSentMailIsCut(t *testing.T) {
 	first := r.flow(loopFlow("first", "viewed", mailStep))
 	loop := r.flow(loopFlow("loop", "email_sent", mailStep))
 	r.events(ev("email", "a@x.io"))
-	if n := r.pump(OutboxEmail, 1000); n != maxCaused+1 {
+	if n := r.pump(OutboxEmail, 1000); n != profile.MaxCaused+1 {
 		t.Fatalf("F1: %d e-mails for one event", n)
 	}
 	r.expectCut(1, 0, first)
-	r.expectCut(maxCaused, 1, loop)
+	r.expectCut(profile.MaxCaused, 1, loop)
 	if n := r.m.counters.FlowLoops; n != 1 {
 		t.Fatalf("the metric tells of %d", n)
 	}
 	// Another minute, another person: both are counted by themselves.
 	r.events(ev("email", "b@x.io"))
 	r.pump(OutboxEmail, 1000)
-	r.expectCut(2*maxCaused, 2, loop)
+	r.expectCut(2*profile.MaxCaused, 2, loop)
 	r.now += 60_000
 	r.events(ev("email", "a@x.io"))
 	r.pump(OutboxEmail, 1000)
-	r.expectCut(3*maxCaused, 3, loop)
+	r.expectCut(3*profile.MaxCaused, 3, loop)
 }
 
 func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
@@ -76,10 +77,10 @@ func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
 	r.flow(loopFlow("first", "viewed", tagStep))
 	loop := r.flow(loopFlow("loop", typeFlowCompleted, callStep))
 	r.events(ev("email", "a@x.io"))
-	if n := r.pump(OutboxCall, 1000); n != maxCaused {
+	if n := r.pump(OutboxCall, 1000); n != profile.MaxCaused {
 		t.Fatalf("F1: %d calls for one event", n)
 	}
-	r.expectCut(maxCaused, 1, loop)
+	r.expectCut(profile.MaxCaused, 1, loop)
 }
 
 func TestF1LoopsDoNotBreed(t *testing.T) {
@@ -89,10 +90,10 @@ func TestF1LoopsDoNotBreed(t *testing.T) {
 	b := r.flow(loopFlow("b", typeFlowCompleted, mailStep))
 	r.events(ev("email", "a@x.io"))
 	f, g := r.flowState(a).Counts, r.flowState(b).Counts
-	if n := f.Entered + g.Entered; n != maxCaused || f.LoopsCut+g.LoopsCut == 0 {
+	if n := f.Entered + g.Entered; n != profile.MaxCaused || f.LoopsCut+g.LoopsCut == 0 {
 		t.Fatalf("F1: one event began %d ways, %d were cut", n, f.LoopsCut+g.LoopsCut)
 	}
-	if n := len(r.due(OutboxEmail)); n != maxCaused {
+	if n := len(r.due(OutboxEmail)); n != profile.MaxCaused {
 		t.Fatalf("F1: %d e-mails for one event", n)
 	}
 }
@@ -123,7 +124,7 @@ func TestF1WhatOthersCauseIsNotCut(t *testing.T) {
 	seg := r.segment(`{"kind":"attribute","field":"attributes.plan","op":"=","value":"pro"}`)
 	in := r.flow(`{"name":"in","reentry":"after_exit","trigger":{"type":"segment_entered","segment_id":"` + seg + `"},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)
 	call := r.flow(`{"name":"call","reentry":"after_exit","trigger":{"type":"api"},"steps":[{"id":"s",` + tagStep + `,"next":null}]}`)
-	const n = 2 * maxCaused
+	const n = 2 * profile.MaxCaused
 	for i := range n {
 		r.events(ev("email", "a@x.io", "attributes", fmt.Sprintf(`{"plan":%q}`, []string{"pro", "free"}[i%2])))
 		r.must(CommandFlowTrigger, FlowTrigger{ID: call, Email: "a@x.io"})
@@ -146,19 +147,5 @@ func TestF1CausedCountsThroughMerge(t *testing.T) {
 	for range 30 {
 		r.events(ev("email", "a@x.io"))
 	}
-	r.expectCut(1+maxCaused, 40+30-maxCaused, second)
-}
-
-func TestCausedFolds(t *testing.T) {
-	for _, c := range [][3]caused{
-		{{5, 3}, {5, 7}, {5, 7}},
-		{{5, 9}, {5, 7}, {5, 9}},
-		{{6, 1}, {5, 7}, {6, 1}},
-		{{}, {5, 7}, {5, 7}},
-	} {
-		got := c[0]
-		if got.fold(c[1]); got != c[2] {
-			t.Errorf("%v and %v make %v, want %v", c[0], c[1], got, c[2])
-		}
-	}
+	r.expectCut(1+profile.MaxCaused, 40+30-profile.MaxCaused, second)
 }

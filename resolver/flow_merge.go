@@ -14,8 +14,8 @@ import (
 func (m *Machine) mergeFlows(a *account, winner, loser uint32) {
 	for _, f := range a.flows.all {
 		again := f.def.Reentry == flows.AfterExit || !f.entered.Contains(winner) && !f.entered.Contains(loser)
-		if f.pending.remove(loser) && again {
-			f.pending.add(winner)
+		if f.pending.Remove(loser) && again {
+			f.pending.Add(winner)
 		}
 		if f.known.Contains(loser) {
 			m.mergeWays(a, f, winner, loser)

@@ -46,7 +46,7 @@ func (s *stitch) merging(more ...string) {
 
 func (s *stitch) mergedInto(p ProfileID) {
 	s.t.Helper()
-	if o, _ := s.view().Resolve(s.visitor); o != p.ordinal() {
+	if o, _ := s.view().Resolve(s.visitor); o != p.Ordinal() {
 		s.t.Fatal("the two are not one")
 	}
 }
@@ -86,7 +86,7 @@ func (s *stitch) said(id string, want ...string) {
 
 func (s *stitch) describe(x *query.Transition) string {
 	who, how := "cust", "left"
-	if x.Ordinal == s.visitor.ordinal() {
+	if x.Ordinal == s.visitor.Ordinal() {
 		who = "visitor"
 	}
 	if x.Entered {
@@ -170,7 +170,7 @@ func TestF1MergingEventOfThreeEnrols(t *testing.T) {
 	third := s.events(ev("type", "page_viewed", "phone", "+49 30 7")).Events[0].Profile
 	flow := s.onSegment("segment_entered", s.seg)
 	s.merging("type", "signed_up", "phone", "+49 30 7")
-	if o, _ := s.view().Resolve(third); o != s.cust.ordinal() {
+	if o, _ := s.view().Resolve(third); o != s.cust.Ordinal() {
 		t.Fatal("the three are not one")
 	}
 	s.said(s.seg, "cust entered by event")
@@ -218,7 +218,7 @@ func TestF1MergingContactEnrols(t *testing.T) {
 	}
 	s.rows.Reset()
 	s.must(commandContactCreate1, ContactCreate{Email: "new@x.com", ExternalID: "visitor-1", Phone: "+49 30 7", ListID: l})
-	if o, _ := s.view().Resolve(seen); o != s.visitor.ordinal() {
+	if o, _ := s.view().Resolve(seen); o != s.visitor.Ordinal() {
 		t.Fatal("the two are not one")
 	}
 	for i, id := range []string{consent, onList, told} {

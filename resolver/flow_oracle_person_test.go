@@ -7,6 +7,8 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -23,7 +25,7 @@ func seenMs(attrs map[string]any) (int64, bool) {
 // meet keeps up with the profiles that the oracle of resolution has made.
 func (o *flowOracle) meet() {
 	for len(o.people) < len(o.who.profiles) {
-		o.people = append(o.people, &person{consents: map[string]consentState{}, blocks: map[string]blockReason{}, loops: map[int64]int{}})
+		o.people = append(o.people, &person{consents: map[string]profile.Consent{}, blocks: map[string]profile.BlockReason{}, loops: map[int64]int{}})
 	}
 }
 
@@ -65,7 +67,7 @@ func (o *flowOracle) resolve(ev *eventlog.Event) (p int, status EventStatus) {
 // owners are copies of the profiles that have an event's identifiers.
 func (o *flowOracle) owners(ev *eventlog.Event) map[int]*naiveProfile {
 	list := map[int]*naiveProfile{}
-	for k, raw := range [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone} {
+	for k, raw := range [identifier.Kinds][]byte{ev.Email, ev.ExternalID, ev.Phone} {
 		if p, ok := o.who.owner[IdentityKind(k).String()+"\x00"+normal(IdentityKind(k), string(raw))]; ok && len(raw) > 0 {
 			list[p] = o.who.profiles[p].clone()
 		}
@@ -140,18 +142,18 @@ func (o *flowOracle) merge(winner, loser int) {
 	l.events = nil
 	for channel, c := range l.consents {
 		have, ok := w.consents[channel]
-		subscribed := max(have.subscribedMs, c.subscribedMs)
-		newer := c.sinceMs > have.sinceMs || c.sinceMs == have.sinceMs && c.status > have.status
+		subscribed := max(have.SubscribedMs, c.SubscribedMs)
+		newer := c.SinceMs > have.SinceMs || c.SinceMs == have.SinceMs && c.Status > have.Status
 		// A refusal gives way to what was said alone.
-		if assumed := string(have.source) == sourceManual; assumed && c.status == consentUnsubscribed {
+		if assumed := string(have.Source) == profile.SourceManual; assumed && c.Status == profile.ConsentUnsubscribed {
 			newer = true
-		} else if assumed := string(c.source) == sourceManual; assumed && have.status == consentUnsubscribed {
+		} else if assumed := string(c.Source) == profile.SourceManual; assumed && have.Status == profile.ConsentUnsubscribed {
 			newer = false
 		}
 		if !ok || newer {
 			have = c
 		}
-		have.subscribedMs = subscribed
+		have.SubscribedMs = subscribed
 		w.consents[channel] = have
 	}
 	for _, id := range l.lists {
@@ -182,22 +184,22 @@ func (o *flowOracle) merge(winner, loser int) {
 // consent records an opt-in or opt-out, and reports whether it changed anything.
 func (o *flowOracle) consent(p int, channel, status, source string) bool {
 	x := o.people[p]
-	number := byte(slices.Index(consentStatuses, status))
+	number := byte(slices.Index(profile.ConsentStatuses, status))
 	c := x.consents[channel]
-	if c.status == number {
-		if number == consentSubscribed && string(c.source) == sourceManual {
-			c.sinceMs, c.source = o.now, []byte(source)
+	if c.Status == number {
+		if number == profile.ConsentSubscribed && string(c.Source) == profile.SourceManual {
+			c.SinceMs, c.Source = o.now, []byte(source)
 			x.consents[channel] = c
 		}
 		return false
 	}
-	c.status, c.sinceMs, c.source = number, o.now, []byte(source)
-	if number == consentSubscribed {
-		c.subscribedMs = o.now
+	c.Status, c.SinceMs, c.Source = number, o.now, []byte(source)
+	if number == profile.ConsentSubscribed {
+		c.SubscribedMs = o.now
 	}
 	x.consents[channel], x.facts = c, nil
 	typ := typeSubscribed
-	if number == consentUnsubscribed {
+	if number == profile.ConsentUnsubscribed {
 		typ = typeUnsubscribed
 	}
 	o.own(p, typ, properties{"channel": channel, "source": source})
@@ -255,12 +257,12 @@ func (o *flowOracle) contact(c ContactCreate) (refused bool) {
 	}
 	o.meet()
 	o.dates(p)
-	o.consent(p, "email", "subscribed", sourceManual)
+	o.consent(p, "email", "subscribed", profile.SourceManual)
 	if c.Phone != "" && !o.who.barred[phone] {
 		// Whoever had the number before may not want SMS to it.
-		refused := held && (o.people[holder].consents["sms"].status == consentUnsubscribed || o.people[holder].blocks["sms"] > blockPending)
+		refused := held && (o.people[holder].consents["sms"].Status == profile.ConsentUnsubscribed || o.people[holder].blocks["sms"] > profile.BlockPending)
 		if !refused {
-			o.consent(p, "sms", "subscribed", sourceManual)
+			o.consent(p, "sms", "subscribed", profile.SourceManual)
 		}
 	}
 	if c.ListID != "" {

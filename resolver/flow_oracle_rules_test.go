@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -290,6 +292,10 @@ func (o *flowOracle) done(d OutboxDone) {
 	if it.Ref != "" {
 		props["template_id"] = it.Ref
 	}
+	if emails := o.who.profiles[p].idents[IdentityEmail]; it.Kind == OutboxEmail && len(emails) > 0 {
+		newest := emails[len(emails)-1]
+		props["domain"] = strings.ToLower(newest[strings.LastIndex(newest, "@")+1:])
+	}
 	typ := it.Kind + "_failed"
 	switch d.Result {
 	case ResultSent:
@@ -297,7 +303,7 @@ func (o *flowOracle) done(d OutboxDone) {
 	case ResultBounced:
 		typ = it.Kind + "_bounced"
 		x := o.people[p]
-		x.blocks[it.Kind] = max(x.blocks[it.Kind], blockBounced)
+		x.blocks[it.Kind] = max(x.blocks[it.Kind], profile.BlockBounced)
 	}
 	if d.Result != ResultSent {
 		props["reason"] = d.Reason
@@ -345,7 +351,7 @@ func (o *flowOracle) answered(f *oracleFlow, w *flows.Enrolment, delivered bool,
 
 // named finds somebody by the first identifier that is on file, −1 for nobody.
 func (o *flowOracle) named(c FlowTrigger) int {
-	for kind, raw := range [identityKinds]string{c.Email, c.ExternalID, c.Phone} {
+	for kind, raw := range [identifier.Kinds]string{c.Email, c.ExternalID, c.Phone} {
 		k := IdentityKind(kind)
 		if p, ok := o.who.owner[k.String()+"\x00"+normal(k, raw)]; ok && raw != "" {
 			return p

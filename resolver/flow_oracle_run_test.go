@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -208,14 +209,14 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 		if s.Type == flows.StepSMS {
 			kind, channel = IdentityPhone, "sms"
 		}
-		consent := x.consents[channel].status
+		consent := x.consents[channel].Status
 		r := flows.Queued
 		switch list := o.who.profiles[p].idents[kind]; {
 		case len(list) == 0:
 			r = flows.NoAddress
 		case x.blocks[channel] != 0:
 			r = flows.Blocked
-		case consent == consentUnsubscribed || (o.optIn || channel == "sms") && consent != consentSubscribed:
+		case consent == profile.ConsentUnsubscribed || (o.optIn || channel == "sms") && consent != profile.ConsentSubscribed:
 			r = flows.NotSubscribed
 		case channel == "email" && o.credits == 0:
 			o.outOfCredits()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -44,9 +45,9 @@ type flowOracle struct {
 // person is what the oracle of resolution does not keep.
 type person struct {
 	events   []segment.NaiveEvent
-	consents map[string]consentState
+	consents map[string]profile.Consent
 	lists    []string
-	blocks   map[string]blockReason
+	blocks   map[string]profile.BlockReason
 	gone     bool
 	loops    map[int64]int         // enrolments in a minute that the service itself caused
 	facts    *segment.NaiveProfile // nil when something has changed
@@ -271,9 +272,9 @@ func (o *flowOracle) facts(p int) *segment.NaiveProfile {
 		FirstName: w.first, LastName: w.last, Geo: object(w.geo), Attributes: object(w.attrs), CreatedAtMs: w.created,
 		Consents: map[string]segment.NaiveConsent{}, Lists: x.lists, Events: x.events}
 	for channel, c := range x.consents {
-		y := segment.NaiveConsent{Status: consentStatuses[c.status]}
-		if c.subscribedMs != 0 {
-			y.SubscribedMs = &c.subscribedMs
+		y := segment.NaiveConsent{Status: profile.ConsentStatuses[c.Status]}
+		if c.SubscribedMs != 0 {
+			y.SubscribedMs = &c.SubscribedMs
 		}
 		x.facts.Consents[channel] = y
 	}

@@ -36,7 +36,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			if n := r.count(typeFlowCompleted) + r.count(typeFlowExited); n != 0 {
 				t.Fatalf("F1: a paused flow told of %d ends", n)
 			}
-			ways, err := r.view().EnrolmentsOf(flow, ada.ordinal())
+			ways, err := r.view().EnrolmentsOf(flow, ada.Ordinal())
 			if err != nil || ways[0].Phase == flows.Awaiting || ways[0].DueMs != answered {
 				t.Fatalf("the answer is not noted: %+v, %v", ways, err)
 			}
@@ -47,7 +47,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 				t.Fatalf("%d events %s", r.count(c.event), c.event)
 			}
 			// It counts from the instant of resuming.
-			if ways, _ = r.view().EnrolmentsOf(flow, ada.ordinal()); c.event == "" && ways[0].SinceMs != r.now {
+			if ways, _ = r.view().EnrolmentsOf(flow, ada.Ordinal()); c.event == "" && ways[0].SinceMs != r.now {
 				t.Fatalf("at the step since %d, resumed at %d", ways[0].SinceMs, r.now)
 			}
 			r.must(CommandOutboxDone, OutboxDone{Seq: call, Result: c.result})

@@ -28,7 +28,7 @@ const (
 //
 // While something waits, all that is triggered from outside waits behind it, so
 // that nobody is overtaken. What the service's own doing triggers does not wait:
-// there is little of it (maxCaused), and it belongs to the way that brought it
+// there is little of it (profile.MaxCaused), and it belongs to the way that brought it
 // about. Nor do calls, whose flows nothing else triggers.
 type enrolQueue struct {
 	first, next uint64 // numbers of entries; both 0 when nothing waits

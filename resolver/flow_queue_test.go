@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // manyFlows takes flows live that an event triggers.
@@ -37,7 +38,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 	check := func() {
 		n := r.m.counters.Enrolments - last
 		last, records = last+n, records+1
-		if n > flowEnrolments+maxCaused {
+		if n > flowEnrolments+profile.MaxCaused {
 			t.Fatalf("L3: a record began %d ways", n)
 		}
 	}
@@ -69,7 +70,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 		if f := r.flowState(id); f.Counts.Entered != size+1 {
 			t.Fatalf("F1: %d of %d are in a flow, after %d records", f.Counts.Entered, size+1, records)
 		}
-		ways, err := r.view().EnrolmentsOf(id, ada.ordinal())
+		ways, err := r.view().EnrolmentsOf(id, ada.Ordinal())
 		if err != nil || len(ways) != 1 || string(ways[0].Event) != fmt.Sprintf(`{"n":%d}`, size-1) {
 			t.Fatalf("F1: the last one's ways are %+v, %v", ways, err)
 		}
@@ -157,7 +158,7 @@ func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 		text := ""
 		for _, id := range ids {
 			f := n.account().flow(id)
-			for o := range n.account().headers.n {
+			for o := range n.account().headers.Count {
 				ways, err := n.view().EnrolmentsOf(id, o)
 				n.must(err)
 				text += fmt.Sprint(o, ":")

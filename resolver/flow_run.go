@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -78,20 +79,20 @@ func (m *Machine) flowTransition(a *account, t *query.Transition) {
 		silent := m.quiet || t.Cause == segment.CauseMerge || a.gone(t.Ordinal)
 		switch {
 		case f.Status != FlowLive && !into:
-			f.pending.remove(t.Ordinal)
+			f.pending.Remove(t.Ordinal)
 		case silent:
 			// Nobody enrols for it. Who is pending in a live flow is to be enrolled all
 			// the same.
 		case f.Status == FlowLive:
 			// Who was pending enrols for what it was pending for first.
-			if f.pending.remove(t.Ordinal) {
+			if f.pending.Remove(t.Ordinal) {
 				m.trigger(f, t.Ordinal, f.sinceMs(), nil)
 			}
 			if into {
 				m.trigger(f, t.Ordinal, max(t.AtMs, f.sinceMs()), nil)
 			}
 		default:
-			f.pending.add(t.Ordinal)
+			f.pending.Add(t.Ordinal)
 		}
 	}
 }
@@ -137,7 +138,7 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 		panic(err) // the store is at fault; the record is named
 	}
 	if t.own {
-		if !m.doc.caused.add(a.engine.NowMs()) {
+		if !m.doc.Caused.Add(a.engine.NowMs()) {
 			m.cutLoop(a, f)
 			return
 		}
@@ -161,7 +162,7 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 // counts as having entered (or left) during the pause; other triggers are missed.
 func (f *flowState) missed(o uint32) {
 	if f.Status == FlowPaused && f.def.Trigger.SegmentID != "" {
-		f.pending.add(o)
+		f.pending.Add(o)
 	}
 }
 
@@ -293,14 +294,21 @@ func (h *flowHost) Matches(step int) bool {
 }
 
 func (h *flowHost) Random(step int) uint64 {
-	m, a := h.m, h.c.account
-	id := a.headers.get(h.o).id
-	m.normal = append(append(m.normal[:0], "split\x00"...), id[:]...)
-	for _, n := range [...]uint32{h.f.Number, uint32(step), h.e.Number} {
-		m.normal = binary.LittleEndian.AppendUint32(m.normal, n)
+	out, buf := h.c.account.splitBits(h.m.normal, h.f.Number, h.o, h.e.Number, step)
+	h.m.normal = buf
+	return out
+}
+
+// splitBits is what decides a split for a profile, the same for the same enrolment and
+// step. buf is scratch.
+func (a *account) splitBits(buf []byte, flow, o, enrolment uint32, step int) (bits uint64, scratch []byte) {
+	id := a.headers.Get(o).ID
+	buf = append(append(buf[:0], "split\x00"...), id[:]...)
+	for _, n := range [...]uint32{flow, uint32(step), enrolment} {
+		buf = binary.LittleEndian.AppendUint32(buf, n)
 	}
-	sum := a.hasher.sum(m.normal)
-	return binary.LittleEndian.Uint64(sum[:])
+	sum := a.hasher.Sum(buf)
+	return binary.LittleEndian.Uint64(sum[:]), buf
 }
 
 // item is an item of the outbox for a step.
@@ -311,13 +319,16 @@ func (h *flowHost) item(kind string, step int) OutboxItem {
 // reachable judges whether the profile may be sent to on a channel, as campaigns
 // do.
 func (h *flowHost) reachable(medium string, kind IdentityKind) flows.Result {
-	d := &h.m.doc
-	switch reason := h.c.account.barred(d, h.o, medium); {
-	case !d.has(kind):
+	return h.c.account.flowReach(&h.m.doc, medium, kind)
+}
+
+func (a *account) flowReach(d *profile.Document, medium string, kind IdentityKind) flows.Result {
+	switch reason := a.barred(d, medium); {
+	case !d.Has(kind):
 		return flows.NoAddress
 	case reason == "":
 		return flows.Queued
-	case d.blocked(byte(slices.Index(consentChannels, medium))) != 0:
+	case d.Blocked(byte(slices.Index(profile.Channels, medium))) != 0:
 		return flows.Blocked
 	}
 	return flows.NotSubscribed
@@ -335,7 +346,7 @@ func (h *flowHost) Email(step int, x *flows.Email) flows.Result {
 	it := h.item(OutboxEmail, step)
 	it.Ref = x.TemplateID
 	payload := mustJSON(OutboxMail{
-		To: string(m.doc.newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
+		To: string(m.doc.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
 		Sender: cmp.Or(x.Sender, a.defaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(h.e.Event),
 	})
@@ -375,7 +386,7 @@ func (h *flowHost) Webhook(step int, x *flows.Webhook) (flows.Result, uint64) {
 const tagsField = "tags"
 
 func (h *flowHost) Tag(_ int, x *flows.Tag) flows.Result {
-	have, _ := jsontext.Lookup(h.m.doc.attributes, []string{tagsField})
+	have, _ := jsontext.Lookup(h.m.doc.Attributes, []string{tagsField})
 	tags, differs := x.Apply(have)
 	if !differs {
 		return flows.Done
@@ -398,9 +409,9 @@ func (h *flowHost) lookup() merge.Lookup {
 		text := func(b []byte) (string, bool) { return string(b), len(b) > 0 }
 		switch {
 		case len(path) > 1 && path[0] == "geo":
-			return jsontext.Scalar(d.geo, path[1:])
+			return jsontext.Scalar(d.Geo, path[1:])
 		case len(path) > 1 && path[0] == "attributes":
-			return jsontext.Scalar(d.attributes, path[1:])
+			return jsontext.Scalar(d.Attributes, path[1:])
 		case len(path) > 1 && path[0] == "event":
 			return jsontext.Scalar(h.e.Event, path[1:])
 		case len(path) > 1:
@@ -408,17 +419,17 @@ func (h *flowHost) lookup() merge.Lookup {
 		}
 		switch path[0] {
 		case "first_name":
-			return text(d.firstName)
+			return text(d.FirstName)
 		case "last_name":
-			return text(d.lastName)
+			return text(d.LastName)
 		case "email":
-			return text(d.newest(IdentityEmail))
+			return text(d.Newest(IdentityEmail))
 		case "phone":
-			return text(d.newest(IdentityPhone))
+			return text(d.Newest(IdentityPhone))
 		case "external_id":
-			return text(d.newest(IdentityExternalID))
+			return text(d.Newest(IdentityExternalID))
 		case "profile_id":
-			return h.c.account.headers.get(h.o).id.String(), true
+			return h.c.account.headers.Get(h.o).ID.String(), true
 		}
 		return "", false
 	}
@@ -452,14 +463,14 @@ func (h *flowHost) amend(patch []byte) flows.Result {
 	if err := json.Unmarshal(patch, &p); err != nil {
 		return flows.Refused
 	}
-	m.merger.reset()
+	m.merger.Reset()
 	fields := engine.Fields(0)
 	next := *d
 	for _, x := range [...]struct {
 		dst   *[]byte
 		src   nameChange
 		field engine.Fields
-	}{{&next.firstName, p.FirstName, engine.FieldFirstName}, {&next.lastName, p.LastName, engine.FieldLastName}} {
+	}{{&next.FirstName, p.FirstName, engine.FieldFirstName}, {&next.LastName, p.LastName, engine.FieldLastName}} {
 		if x.src.set && string(*x.dst) != x.src.value {
 			if len(x.src.value) > maxIdentifierBytes {
 				return flows.Refused
@@ -472,9 +483,9 @@ func (h *flowHost) amend(patch []byte) flows.Result {
 		dst   *[]byte
 		src   []byte
 		field engine.Fields
-	}{{&next.geo, p.Geo, engine.FieldGeo}, {&next.attributes, p.Attributes, engine.FieldAttributes}} {
-		merged, differs, err := m.merger.merge(*x.dst, x.src, mergeOverwrite)
-		if err != nil || tooLarge(merged) {
+	}{{&next.Geo, p.Geo, engine.FieldGeo}, {&next.Attributes, p.Attributes, engine.FieldAttributes}} {
+		merged, differs, err := m.merger.Merge(*x.dst, x.src, profile.Overwrite)
+		if err != nil || profile.TooLarge(merged) {
 			return flows.Refused
 		}
 		if differs {
@@ -485,7 +496,7 @@ func (h *flowHost) amend(patch []byte) flows.Result {
 	if fields == 0 {
 		return flows.Done
 	}
-	d.firstName, d.lastName, d.geo, d.attributes = next.firstName, next.lastName, next.geo, next.attributes
+	d.FirstName, d.LastName, d.Geo, d.Attributes = next.FirstName, next.LastName, next.Geo, next.Attributes
 	m.amend(h.c, h.o, d, fields)
 	return flows.Done
 }

@@ -112,7 +112,7 @@ func (s *flowSim) meet(ev *eventlog.Event) {
 func (s *flowSim) tellEvents(evs []eventlog.Event, out *Outcome) {
 	for i := range evs {
 		p, status := s.o.event(&evs[i])
-		if got := out.Events[i]; got.Status != status || status != EventRefused && got.Profile.ordinal() != uint32(p) {
+		if got := out.Events[i]; got.Status != status || status != EventRefused && got.Profile.Ordinal() != uint32(p) {
 			s.fatalf("event %d: status %d, the oracle says %d for profile %d", i, got.Status, status, p)
 		}
 	}
@@ -171,11 +171,11 @@ func (s *flowSim) contact() {
 // someone picks a profile that is there.
 func (s *flowSim) someone() (p int, id string, ok bool) {
 	a := s.n.account()
-	if a.headers.n == 0 {
+	if a.headers.Count == 0 {
 		return 0, "", false
 	}
-	o := uint32(s.rng.IntN(int(a.headers.n)))
-	return int(a.root(o)), a.headers.get(o).id.String(), !a.gone(a.root(o))
+	o := uint32(s.rng.IntN(int(a.headers.Count)))
+	return int(a.root(o)), a.headers.Get(o).ID.String(), !a.gone(a.root(o))
 }
 
 // person changes consents, blocks and lists.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -67,9 +68,9 @@ func (n *flowNode) open() {
 	n.must(n.ckpt.restore(f))
 	s, err := openStore(n.ckpt.fs, n.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	n.must(err)
-	var runs []*run
+	var runs []*dedup.Run
 	for _, name := range f.Runs {
-		r, err := openRun(n.ckpt.fs, n.ckpt.path(dirKeys, name), name)
+		r, err := dedup.OpenRun(n.ckpt.fs, n.ckpt.path(dirKeys, name), name)
 		n.must(err)
 		runs = append(runs, r)
 	}
@@ -88,8 +89,8 @@ func (n *flowNode) open() {
 
 // close gives up the machine, as a crash does.
 func (n *flowNode) close() {
-	for _, r := range n.m.keys.runs {
-		_ = r.file.Close()
+	for _, r := range n.m.keys.Runs {
+		_ = r.Close()
 	}
 	n.must(n.m.store.db.Close())
 }
@@ -135,6 +136,7 @@ func (n *flowNode) replayed() string {
 
 func (n *flowNode) apply(offset int64, rows *query.Batch, out *Outcome) {
 	n.t.Helper()
+	recordLog(n.t, n.m, n.log[offset])
 	if err := n.m.Apply(offset, n.log[offset], rows, out); err != nil {
 		n.t.Fatalf("record %d: %v", offset, err)
 	}

@@ -134,12 +134,12 @@ func newFlowSim(t *testing.T, seed uint64) *flowSim {
 	s.w = &flowWords{rng: rng, now: s.n.now, loops: loops}
 	s.o.bits = func(f *oracleFlow, p, step int, way uint32) uint64 {
 		a := s.n.account()
-		id := a.headers.get(uint32(p)).id
+		id := a.headers.Get(uint32(p)).ID
 		b := append([]byte("split\x00"), id[:]...)
 		for _, n := range [...]uint32{f.number, uint32(step), way} {
 			b = binary.LittleEndian.AppendUint32(b, n)
 		}
-		sum := a.hasher.sum(b)
+		sum := a.hasher.Sum(b)
 		return binary.LittleEndian.Uint64(sum[:])
 	}
 	s.prepare()

@@ -113,7 +113,7 @@ func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
 	ada := r.events(eventlog.Event{Type: []byte("signed_up"), Email: []byte("a@x.io"), FirstName: []byte("Ada"), Properties: []byte(`{"plan":"pro"}`)}).Events[0].Profile
 	r.expectWay(flow, other, "none")
 	r.expectWay(flow, ada, "#1 tag:done set:done wait:pending in_progress")
-	p, _ := r.view().Profile(ada.ordinal())
+	p, _ := r.view().Profile(ada.Ordinal())
 	if string(p.Attributes) != `{"tags":["new"],"greeting":"Hi Ada of pro"}` && string(p.Attributes) != `{"greeting":"Hi Ada of pro","tags":["new"]}` {
 		t.Fatalf("attributes %s", p.Attributes)
 	}
@@ -248,11 +248,11 @@ func TestF1MergeKeepsTheFurtherWay(t *testing.T) {
 	r.now += 20_000
 	near := r.events(ev("email", "near@x.io")).Events[0].Profile
 	r.events(ev("type", "other", "email", "near@x.io", "external_id", "far"))
-	if o, _ := r.view().Resolve(far); o != near.ordinal() {
+	if o, _ := r.view().Resolve(far); o != near.Ordinal() {
 		t.Fatal("the e-mail's profile must win")
 	}
 	r.expectWay(flow, near, "#2 a:done b:pending in_progress")
-	ways, _ := r.view().EnrolmentsOf(flow, near.ordinal())
+	ways, _ := r.view().EnrolmentsOf(flow, near.Ordinal())
 	if len(ways) != 2 || ways[0].Reason != flows.ByMerge {
 		t.Fatalf("%+v", ways)
 	}

@@ -20,7 +20,7 @@ type FlowState struct {
 }
 
 func (f *flowState) state() FlowState {
-	s := FlowState{Flow: *f.Flow, Def: f.def, Counts: f.counts, InProgress: f.active.GetCardinality(), Pending: f.pending.bits.GetCardinality()}
+	s := FlowState{Flow: *f.Flow, Def: f.def, Counts: f.counts, InProgress: f.active.GetCardinality(), Pending: f.pending.Bits.GetCardinality()}
 	s.Counts.Steps = slices.Clone(f.counts.Steps)
 	for i := range s.Counts.Steps {
 		s.Counts.Steps[i].Results = maps.Clone(s.Counts.Steps[i].Results)

@@ -8,6 +8,10 @@ import (
 	"hash"
 	"maps"
 	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // Hash is a hash of the whole logical state: the same records give the same
@@ -49,7 +53,7 @@ func (m *Machine) Hash() (string, error) {
 }
 
 func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
-	fmt.Fprintf(h, "account %d profiles %d\n", a.number, a.headers.n)
+	fmt.Fprintf(h, "account %d profiles %d\n", a.number, a.headers.Count)
 	put(mustJSON(a.accountEntity))
 	hashMap(put, a.users)
 	hashMap(put, a.sessions)
@@ -71,9 +75,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		return err
 	}
 	hashMap(put, a.credentials)
-	if err := a.hashSets(put); err != nil {
-		return err
-	}
+	a.hashSets(put)
 	if err := m.hashOutbox(put, a); err != nil {
 		return err
 	}
@@ -84,27 +86,30 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := m.hashChanges(put, a); err != nil {
 		return err
 	}
-	for _, f := range slices.SortedFunc(maps.Keys(a.alike), func(x, y hash128) int { return slices.Compare(x[:], y[:]) }) {
+	for _, f := range slices.SortedFunc(maps.Keys(a.alike), func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) }) {
 		put(f[:])
 		for _, h := range a.alike[f] {
 			put(h[:])
 		}
 	}
-	ids := make([]identityChange, 0, a.ids.size())
-	a.ids.each(func(h hash128, o uint32) { ids = append(ids, identityChange{h, o}) })
-	slices.SortFunc(ids, func(x, y identityChange) int { return slices.Compare(x.hash[:], y.hash[:]) })
+	ids := make([]profile.IdentifierChange, 0, a.ids.Size())
+	a.ids.Each(func(h identifier.Hash, o uint32) { ids = append(ids, profile.IdentifierChange{Hash: h, Ordinal: o}) })
+	slices.SortFunc(ids, func(x, y profile.IdentifierChange) int { return slices.Compare(x.Hash[:], y.Hash[:]) })
 	for _, c := range ids {
-		put(binary.LittleEndian.AppendUint32(c.hash[:], c.ordinal))
+		put(binary.LittleEndian.AppendUint32(c.Hash[:], c.Ordinal))
 	}
 	if err := a.engine.Hash(put); err != nil {
 		return err
 	}
 	var indexed indexSum
 	var keys indexKeys
-	for o := range a.headers.n {
-		r := a.headers.get(o)
-		fmt.Fprintf(h, "%x %d %d %d\n", r.id, r.lastEvent, r.winner, r.flags)
-		if r.winner != o || r.flags&flagErased != 0 {
+	var d profile.Document
+	derived := &account{sets: profile.NewOrdinalSets()}
+	reach, status := newReachSets(derived), newStatusSets(derived)
+	for o := range a.headers.Count {
+		r := a.headers.Get(o)
+		fmt.Fprintf(h, "%x %d %d %d\n", r.ID, r.LastEvent, r.Winner, r.Flags)
+		if r.Winner != o || r.Flags&flagErased != 0 {
 			continue
 		}
 		b, err := m.store.peek(a, o)
@@ -118,6 +123,14 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		for i := range keys.ends {
 			indexed.add(a, keys.at(i))
 		}
+		if err := d.Decode(b); err != nil {
+			return err
+		}
+		reach.keep(o, &d)
+		status.keep(o, &d)
+	}
+	if err := a.checkReach(&reach, status); err != nil {
+		return err
 	}
 	return m.checkProfileIndex(a, indexed)
 }
@@ -129,56 +142,18 @@ func hashMap[V any](put func([]byte), entities map[string]V) {
 	}
 }
 
-// hashKeys hashes the idempotency keys that still count for some account, in order. It
-// holds those in memory that are in no run.
+// hashKeys hashes the idempotency keys that still count for some account, in order.
 func (m *Machine) hashKeys(put func([]byte)) error {
 	from := m.logTime
 	for _, a := range m.accounts {
 		from = min(from, a.keysFromMs(m.logTime))
 	}
-	newest := map[hash128]idempotencyValue{}
-	for _, k := range []answers{m.keys.sealing, m.keys.recent} {
-		k.each(func(h hash128, v idempotencyValue) { newest[h] = v })
-	}
-	inMemory := slices.SortedFunc(maps.Keys(newest), func(x, y hash128) int { return slices.Compare(x[:], y[:]) })
-	var cursors []*runCursor // oldest first
-	for _, r := range m.keys.runs {
-		c, err := r.cursor()
-		if err != nil {
-			return err
+	return m.keys.Each(func(h identifier.Hash, v dedup.Answer) {
+		if v.AtMs > from {
+			put(h[:])
+			put(mustJSON([2]int64{v.AtMs, int64(v.Ordinal)}))
 		}
-		cursors = append(cursors, c)
-	}
-	for {
-		var best *runCursor
-		for _, c := range cursors {
-			// Of equal hashes the one in the newest run counts.
-			if !c.done && (best == nil || slices.Compare(c.cur.hash[:], best.cur.hash[:]) <= 0) {
-				best = c
-			}
-		}
-		var e runEntry
-		switch {
-		case len(inMemory) > 0 && (best == nil || slices.Compare(inMemory[0][:], best.cur.hash[:]) <= 0):
-			e = runEntry{inMemory[0], newest[inMemory[0]]}
-			inMemory = inMemory[1:]
-		case best != nil:
-			e = best.cur
-		default:
-			return nil
-		}
-		for _, c := range cursors {
-			for !c.done && c.cur.hash == e.hash {
-				if err := c.next(); err != nil {
-					return err
-				}
-			}
-		}
-		if e.atMs > from {
-			put(e.hash[:])
-			put(mustJSON([2]int64{e.atMs, int64(e.ordinal)}))
-		}
-	}
+	})
 }
 
 // StateHash returns the hash of a partition's state and the offset it belongs

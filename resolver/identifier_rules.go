@@ -1,5 +1,7 @@
 package resolver
 
+import "github.com/musterhq/muster/resolver/internal/identifier"
+
 // eventRules are the rules that an event was made under.
 type eventRules struct {
 	version uint8 // eventlog.EventRules of its body
@@ -13,6 +15,10 @@ func (r eventRules) identifiers() identifierRules {
 
 // aged reports whether an event with a time of its own is judged by its age.
 func (r eventRules) aged() bool { return r.live && r.version >= 1 }
+
+// sent reports whether an event counts as sent whatever its type. Earlier ones count as
+// the service's own where their type is one of its own.
+func (r eventRules) sent() bool { return r.version >= 3 }
 
 // identifierRules say how a record's identifiers lead to a profile. Records of
 // different kinds and ages have different ones.
@@ -48,7 +54,7 @@ func (m *Machine) noIdentifier(a *account, p *prepared, k IdentityKind, raw []by
 
 // leftOut are the identifiers of an event that are none, and those of erased persons.
 func (m *Machine) leftOut(a *account, p *prepared, how identifierRules) (dropped, erased KindSet) {
-	for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+	for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
 		switch k := IdentityKind(k); {
 		case len(raw) == 0:
 		case how.drop && m.noIdentifier(a, p, k, raw, how) != nil:

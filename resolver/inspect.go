@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // StateFinding is what [InspectState] says of one directory of the state.
@@ -34,8 +36,20 @@ func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) 
 	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, LogName: name, Logger: slog.New(slog.DiscardHandler)}}, partition)
 	c := &p.ckpt
 	names, err := fs.List(c.path(dirCheckpoints))
-	if err != nil && !isNotExist(err) {
+	if err != nil && !isNotExist(err) && !misplaced(err) {
 		return nil, err
+	}
+	if misplaced(err) && start == 0 {
+		return []StateFinding{{Path: c.path(dirCheckpoints), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
+	}
+	for _, dir := range []string{dirKeys, dirSegments, dirSpool} {
+		if info, err := fs.Stat(c.path(dir)); err == nil && !info.IsDir() {
+			out = append(out, StateFinding{Path: c.path(dir), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1})
+		}
+	}
+	if isNotExist(err) && start == 0 && end > 0 {
+		// Each start makes the directory before anything is recorded.
+		return []StateFinding{{Path: c.path(dirCheckpoints), Err: fmt.Errorf("%w: the directory is missing, the log has %d records", statefiles.ErrDamaged, end), Repairable: true, Offset: -1}}, nil
 	}
 	slices.Sort(names)
 	for _, n := range names {
@@ -55,13 +69,15 @@ func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) 
 	whole := false
 	for _, offset := range offsets {
 		f := StateFinding{Path: c.path(dirCheckpoints, checkpointName(offset)), Offset: -1}
-		_, f.Err = p.candidate(offset, start, end)
+		if _, f.Err = p.candidate(offset, start, end); environment(f.Err) {
+			return nil, f.Err
+		}
 		if f.Err == nil {
 			whole = true
 			f.Offset, f.Note = offset, fmt.Sprintf("the state before record %d", offset)
 		}
 		f.Foreign = errors.Is(f.Err, errOtherLog)
-		f.Repairable = f.Foreign || errors.Is(f.Err, errDamaged)
+		f.Repairable = f.Foreign || errors.Is(f.Err, statefiles.ErrDamaged)
 		out = append(out, f)
 	}
 	if !whole && start > 0 {

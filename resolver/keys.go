@@ -1,6 +1,10 @@
 package resolver
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/musterhq/muster/resolver/internal/identifier"
+)
 
 // The first byte of a key in the store names its table. Bytes are on disk:
 // never reuse one.
@@ -30,7 +34,7 @@ const (
 	entityImport      = 'i'
 	entityTask        = 'q'
 	entityList        = 'l'
-	entitySet         = 'b' // a piece of an ordinalSet
+	entitySet         = 'b' // a piece of an profile.OrdinalSet
 	entityReservation = 'r' // hash of an e-mail among all accounts
 	entityAlike       = 'z' // hashes of an e-mail's folded form and of the e-mail
 	entityErased      = 'e' // a mark that keeps an identifier out, or what history has yet to erase
@@ -55,7 +59,7 @@ func accountKey(dst []byte, table byte, account uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(dst, table), account)
 }
 
-func identityKey(dst []byte, account uint64, h hash128) []byte {
+func identityKey(dst []byte, account uint64, h identifier.Hash) []byte {
 	return append(accountKey(dst, tableIdentity, account), h[:]...)
 }
 

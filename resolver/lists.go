@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -86,8 +87,8 @@ func (a *account) list(id string) *List { return a.lists[id] }
 
 // liveLists is how many lists the profile is on. Numbers of deleted lists stay in
 // its document until it joins another.
-func (a *account) liveLists(d *document) (n int) {
-	for _, number := range d.lists {
+func (a *account) liveLists(d *profile.Document) (n int) {
+	for _, number := range d.Lists {
 		if _, ok := a.listIDs[number]; ok {
 			n++
 		}
@@ -171,16 +172,16 @@ func (m *Machine) deleteList(cmd *command, c ListDelete) *Refusal {
 
 // join puts the profile in d on a list, in the document and the list's set. It
 // returns whether that was new.
-func (a *account) join(o uint32, d *document, l *List) (joined bool, refusal *Refusal) {
-	if slices.Contains(d.lists, l.Number) {
+func (a *account) join(o uint32, d *profile.Document, l *List) (joined bool, refusal *Refusal) {
+	if slices.Contains(d.Lists, l.Number) {
 		return false, nil
 	}
-	d.lists = slices.DeleteFunc(d.lists, func(n uint32) bool { _, ok := a.listIDs[n]; return !ok })
-	if len(d.lists) >= maxProfileLists {
+	d.Lists = slices.DeleteFunc(d.Lists, func(n uint32) bool { _, ok := a.listIDs[n]; return !ok })
+	if len(d.Lists) >= maxProfileLists {
 		return false, atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
 	}
-	d.lists = append(d.lists, l.Number)
-	a.set(listSet(l.Number)).add(o)
+	d.Lists = append(d.Lists, l.Number)
+	a.set(listSet(l.Number)).Add(o)
 	return true, nil
 }
 
@@ -194,12 +195,12 @@ func (m *Machine) removeFromList(cmd *command, c ListRemove) *Refusal {
 	if refusal != nil {
 		return refusal
 	}
-	i := slices.Index(d.lists, l.Number)
+	i := slices.Index(d.Lists, l.Number)
 	if i < 0 {
 		return notFound("profile", "the contact is not on this list")
 	}
-	d.lists = slices.Delete(d.lists, i, i+1)
-	a.set(listSet(l.Number)).remove(o)
+	d.Lists = slices.Delete(d.Lists, i, i+1)
+	a.set(listSet(l.Number)).Remove(o)
 	m.amend(cmd, o, d, engine.FieldLists, ownEvent{typeListLeft, properties{"list_id": l.ID, "list_name": l.Name}})
 	return nil
 }

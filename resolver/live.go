@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // LiveEvent is an event as it arrives, for people who watch.
@@ -15,7 +16,7 @@ type LiveEvent struct {
 	TimeMs     int64
 	Properties string
 	// Idents are the identifiers that the event gave, by kind, "" for none.
-	Idents [identityKinds]string
+	Idents [identifier.Kinds]string
 	// Duplicate says that an event with the same idempotency key was stored before.
 	Duplicate bool
 	// Transitions are the entries and exits that the event's record caused for the
@@ -105,17 +106,38 @@ func (w *Watcher) put(e LiveEvent) {
 	}
 }
 
-// caused lists the transitions of a record by profile, nil if nobody watches. It is
-// called by the goroutine that applies, before the rows are handed on.
-func (l *liveEvents) caused(m *Machine, list []query.Transition) map[ProfileID][]LiveTransition {
-	if l.count.Load() == 0 || len(list) == 0 {
+// watches reports whether somebody watches an account.
+func (l *liveEvents) watches(account uint64) bool {
+	if l.count.Load() == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.subs {
+		if w.account == account {
+			return true
+		}
+	}
+	return false
+}
+
+// caused lists the transitions of an account's record by profile, nil if nobody watches
+// the account. It is called by the goroutine that applies, before the rows are handed on.
+func (l *liveEvents) caused(m *Machine, account uint64, list []query.Transition) map[ProfileID][]LiveTransition {
+	if len(list) == 0 || !l.watches(account) {
 		return nil
 	}
 	out := map[ProfileID][]LiveTransition{}
 	for i := range list {
 		t := &list[i]
-		a := m.accounts[t.Account]
-		id := a.headers.get(a.root(t.Ordinal)).id
+		if t.Account != account {
+			continue // what was due of others
+		}
+		a := m.accounts[account]
+		if a.root(t.Ordinal) != t.Ordinal {
+			continue // it became part of another, which may be in the segment
+		}
+		id := a.headers.Get(t.Ordinal).ID
 		out[id] = append(out[id], LiveTransition{t.Segment, t.Entered})
 	}
 	return out
@@ -124,7 +146,7 @@ func (l *liveEvents) caused(m *Machine, list []query.Transition) map[ProfileID][
 // publish hands the stored events of a record to watchers. caused is what caused
 // answered.
 func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *Outcome, caused map[ProfileID][]LiveTransition) {
-	if l.count.Load() == 0 {
+	if !l.watches(env.Account) {
 		return
 	}
 	last := map[ProfileID]int{}
@@ -146,7 +168,7 @@ func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *Outcome, c
 			continue
 		}
 		e := LiveEvent{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == EventDuplicate,
-			Idents: [identityKinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}}
+			Idents: [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}}
 		if ev.HasTime {
 			e.TimeMs = ev.TimeMs
 		}

@@ -5,9 +5,10 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/clip"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // The bounds of what is kept of refused events. They are in memory alone.
@@ -94,7 +95,7 @@ func newRefused(atMs int64, raw []byte, reason string) RefusedEvent {
 		// What is wrong may be just this: what can be read is.
 		_ = json.Unmarshal(raw, &in)
 		e.EventType, _ = in.EventType.(string)
-		for k := range identityKinds {
+		for k := range identifier.Kinds {
 			_ = json.Unmarshal(in.User[k.String()], &e.Idents[k])
 			e.Idents[k] = clipBytes(e.Idents[k], 320)
 		}
@@ -108,14 +109,7 @@ func newRefused(atMs int64, raw []byte, reason string) RefusedEvent {
 
 // clipBytes shortens a text to at most n bytes of valid UTF-8.
 func clipBytes(text string, n int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
+	return clip.Text(strings.ToValidUTF8(text, "\uFFFD"), n)
 }
 
 // NoteRefused shows an event that was refused to those who watch the account, and keeps

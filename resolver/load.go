@@ -12,6 +12,9 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -29,9 +32,9 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 	if err := s.checkOrigin(f, c.path(dirLive)); err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
-	var runs []*run
+	var runs []*dedup.Run
 	for _, name := range f.Runs {
-		r, err := openRun(c.fs, c.path(dirKeys, name), name)
+		r, err := dedup.OpenRun(c.fs, c.path(dirKeys, name), name)
 		if err != nil {
 			return nil, errors.Join(err, closeAll(s, runs))
 		}
@@ -62,11 +65,17 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 		}
 		c.took.end("profile index")
 	}
+	if f.Version != 0 && f.Reach != reachVersion {
+		if err := m.makeReach(); err != nil {
+			return nil, errors.Join(err, closeAll(s, runs))
+		}
+		c.took.end("reach")
+	}
 	return m, nil
 }
 
 // loadMachine reads the state a checkpoint restored.
-func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*Machine, error) {
+func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*dedup.Run) (*Machine, error) {
 	m := newMachine(s)
 	m.next, m.logTime, m.nextTask = f.Next, f.LogTime, f.NextTask
 	if f.Epoch != nil {
@@ -75,7 +84,7 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 	for _, id := range ids {
 		m.records.add(id)
 	}
-	m.keys.setRuns(runs)
+	m.keys.SetRuns(runs)
 	for _, load := range []struct {
 		table byte
 		entry func(account uint64, rest, value []byte) error
@@ -106,6 +115,7 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*run) (*M
 		}
 		a.findHooks()
 	}
+	m.tallyAll()
 	slices.SortFunc(m.tasks, func(a, b task) int { return int(int64(a.Seq) - int64(b.Seq)) })
 	return m, nil
 }
@@ -192,11 +202,11 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case entitySet:
 		return a.loadSet(name, value)
 	case entityAlike:
-		const n = len(hash128{})
+		const n = len(identifier.Hash{})
 		if len(name) != 2*n {
 			return fmt.Errorf("e-mail's folded form of the wrong length")
 		}
-		f, h := hash128([]byte(name[:n])), hash128([]byte(name[n:]))
+		f, h := identifier.Hash([]byte(name[:n])), identifier.Hash([]byte(name[n:]))
 		a.alike[f] = append(a.alike[f], h) // in order of keys
 	case entityErased:
 		return a.loadErased(name, value)
@@ -255,10 +265,10 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	case entityChange:
 		return a.loadChange(value)
 	case entityReservation:
-		if len(name) != len(hash128{}) || len(value) != 0 && len(value) != len(ReservationID{}) {
+		if len(name) != len(identifier.Hash{}) || len(value) != 0 && len(value) != len(ReservationID{}) {
 			return fmt.Errorf("reservation of the wrong length")
 		}
-		m.reservations[hash128([]byte(name))] = number
+		m.reservations[identifier.Hash([]byte(name))] = number
 	case entityTask:
 		var t task
 		err = json.Unmarshal(value, &t)
@@ -289,19 +299,19 @@ func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 	if a == nil || len(rest) != 4 {
 		return fmt.Errorf("page of an unknown account")
 	}
-	p, err := decodePage(value)
+	p, err := profile.DecodePage(value)
 	if err != nil {
 		return err
 	}
 	t := &a.headers
-	if i := binary.BigEndian.Uint32(rest); int(i) != len(t.pages) {
-		return fmt.Errorf("page %d is there, page %d is missing", i, len(t.pages))
+	if i := binary.BigEndian.Uint32(rest); int(i) != len(t.Pages) {
+		return fmt.Errorf("page %d is there, page %d is missing", i, len(t.Pages))
 	}
-	t.pages = append(t.pages, p)
+	t.Pages = append(t.Pages, p)
 	// Ids are never zero: the last profile ends the table.
-	for i := range p.rows {
-		if p.rows[i].id != (ProfileID{}) {
-			t.n = uint32(len(t.pages)-1)*pageRows + uint32(i) + 1
+	for i := range p.Rows {
+		if p.Rows[i].ID != (ProfileID{}) {
+			t.Count = uint32(len(t.Pages)-1)*profile.PageRows + uint32(i) + 1
 		}
 	}
 	return nil
@@ -312,19 +322,19 @@ func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 func (m *Machine) loadIdentities(s *store) error {
 	const batch = 1 << 17 // 3 MB each
 	type identities struct {
-		of   *identityMap
-		list []identityChange
+		of   *profile.IdentifierMap
+		list []profile.IdentifierChange
 	}
-	read, free := make(chan identities, 1), make(chan []identityChange, 2)
+	read, free := make(chan identities, 1), make(chan []profile.IdentifierChange, 2)
 	free <- nil
 	free <- nil
 	loaded := make(chan struct{})
 	go func() {
 		defer close(loaded)
-		var room []identityChange
+		var room []profile.IdentifierChange
 		for b := range read {
 			room = slices.Grow(room[:0], len(b.list))
-			b.of.loadAll(b.list, room[:len(b.list)])
+			b.of.LoadAll(b.list, room[:len(b.list)])
 			free <- b.list[:0]
 		}
 	}()
@@ -337,12 +347,12 @@ func (m *Machine) loadIdentities(s *store) error {
 	}
 	err := s.each(tableIdentity, func(number uint64, rest, value []byte) error {
 		a := m.accounts[number]
-		if a == nil || len(rest) != len(hash128{}) || len(value) != 4 {
+		if a == nil || len(rest) != len(identifier.Hash{}) || len(value) != 4 {
 			return fmt.Errorf("identity entry of the wrong form")
 		}
 		o := binary.LittleEndian.Uint32(value)
-		if o >= a.headers.n {
-			return fmt.Errorf("identity of profile %d, there are %d", o, a.headers.n)
+		if o >= a.headers.Count {
+			return fmt.Errorf("identity of profile %d, there are %d", o, a.headers.Count)
 		}
 		if next.of != &a.ids || len(next.list) == batch {
 			hand()
@@ -350,7 +360,7 @@ func (m *Machine) loadIdentities(s *store) error {
 		if len(next.list) == 0 {
 			next = identities{&a.ids, <-free}
 		}
-		next.list = append(next.list, identityChange{hash128(rest), o})
+		next.list = append(next.list, profile.IdentifierChange{Hash: identifier.Hash(rest), Ordinal: o})
 		return nil
 	})
 	hand()

@@ -37,7 +37,7 @@ func BenchmarkLoad(b *testing.B) {
 		}
 		log.Info("loaded", c.took.attr())
 		b.StopTimer()
-		if err := closeAll(m.store, m.keys.runs); err != nil {
+		if err := closeAll(m.store, m.keys.Runs); err != nil {
 			b.Fatal(err)
 		}
 		b.StartTimer()

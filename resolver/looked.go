@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/catalog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -82,7 +83,7 @@ func (s *sketches) touch(t *EventType) {
 
 // lookAtProfile shows the catalog a profile if fields says that its attributes or its
 // geo have changed.
-func (m *Machine) lookAtProfile(a *account, ordinal uint32, d *document, fields engine.Fields) {
+func (m *Machine) lookAtProfile(a *account, ordinal uint32, d *profile.Document, fields engine.Fields) {
 	if fields&(engine.FieldGeo|engine.FieldAttributes) == 0 || !a.HasCatalog {
 		return
 	}
@@ -94,7 +95,7 @@ func (m *Machine) lookAtProfile(a *account, ordinal uint32, d *document, fields 
 	k.profiles.Base++
 	k.changed = true
 	if catalog.Sampled(n) {
-		m.looker.Look(k.profiles, &k.budget, ordinal, m.logTime, catalog.Part{Key: "geo", Raw: d.geo}, catalog.Part{Key: "attributes", Raw: d.attributes})
+		m.looker.Look(k.profiles, &k.budget, ordinal, m.logTime, catalog.Part{Key: "geo", Raw: d.Geo}, catalog.Part{Key: "attributes", Raw: d.Attributes})
 	}
 }
 
@@ -157,10 +158,10 @@ func (a *account) hangLooked() error {
 	return nil
 }
 
-// hashLooked is the sketches' part of the state's hash. Where somebody was erased they are
-// no part of it: a log from which that person's events were taken makes lower counts.
+// hashLooked adds the sketches to the state's hash. It leaves out those of an account
+// with erased profiles: replaying its redacted log gives lower counts.
 func (a *account) hashLooked(put func([]byte)) {
-	for o := range a.headers.n {
+	for o := range a.headers.Count {
 		if a.gone(o) {
 			return
 		}

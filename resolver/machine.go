@@ -9,6 +9,9 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/catalog"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -25,9 +28,8 @@ const applyVersionCatalog = 9
 const (
 	maxEventTypes   = 10_000
 	maxSegments     = 10_000
-	maxSessions     = 100    // per user; the oldest are dropped
-	maxImports      = 50_000 // files remembered per account
-	maxObjectBytes  = 64 << 10
+	maxSessions     = 100     // per user; the oldest are dropped
+	maxImports      = 50_000  // files remembered per account
 	recordWindow    = 1 << 18 // record ids remembered against repeats
 	continueWork    = 64      // values a continue record works off
 	maxPendingTasks = 1000
@@ -42,10 +44,11 @@ type Machine struct {
 	logTime  int64 // Unix ms, the largest stamp so far
 	accounts map[uint64]*account
 	byIndex  []*account
+	totals   totals // over all accounts, see tally
 	// reservations are the e-mails of contacts, over all accounts.
-	reservations map[hash128]uint64
+	reservations map[identifier.Hash]uint64
 	emails       emailDirectory
-	keys         idempotencyKeys
+	keys         dedup.Keys
 	records      recordRing
 	tasks        []task
 	epoch        Epoch      // the newest, see epoch.go
@@ -96,15 +99,16 @@ type Machine struct {
 
 	// Scratch of Apply.
 	window  [windowEvents]prepared
-	doc     document
-	other   document
-	merger  jsonMerger
+	doc     profile.Document
+	other   profile.Document
+	merger  profile.JSONMerger
 	looker  catalog.Looker
 	normal  []byte
+	sentKey []byte
 	losers  []loser
-	indexed [2]indexKeys // of a profile, before and after a change
-	shed    []device     // that a merge leaves no room for
-	idents  []ident
+	indexed [2]indexKeys     // of a profile, before and after a change
+	shed    []profile.Device // that a merge leaves no room for
+	idents  []profile.Identifier
 	strange []strangeConflict
 	facts   segment.Facts
 	merged  segment.Facts // see noteMerged
@@ -126,25 +130,25 @@ type Counters struct {
 // loser is a profile about to be merged.
 type loser struct {
 	ordinal uint32
-	idents  []ident
-	merged  []mergedProfile
+	idents  []profile.Identifier
+	merged  []profile.MergedProfile
 	lists   []uint32
-	devices []device
+	devices []profile.Device
 }
 
 // strangeConflict is a conflict to be noted on another profile.
 type strangeConflict struct {
 	ordinal uint32
-	conflict
+	profile.Conflict
 }
 
 func newMachine(s *store) *Machine {
 	return &Machine{
 		store:        s,
 		accounts:     map[uint64]*account{},
-		keys:         idempotencyKeys{recent: newAnswers()},
+		keys:         dedup.NewKeys(),
 		busy:         map[uint64]*account{},
-		reservations: map[hash128]uint64{},
+		reservations: map[identifier.Hash]uint64{},
 		emails:       newEmailDirectory(),
 		records:      newRecordRing(recordWindow),
 
@@ -199,6 +203,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 		m.rest(a)
 		m.noteRefused(a, offset)
 	}
+	m.tallyRecord(env)
 	return nil
 }
 

@@ -15,6 +15,8 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 const testAccount = 7
@@ -70,9 +72,11 @@ func (r *recorder) envelope(kind eventlog.Kind) eventlog.Envelope {
 
 func (r *recorder) apply(rec []byte) {
 	r.t.Helper()
+	recordLog(r.t, r.m, rec)
 	if err := r.m.Apply(r.m.next, rec, &r.rows, &r.out); err != nil {
 		r.t.Fatal(err)
 	}
+	checkTotals(r.t, r.m)
 }
 
 func (r *recorder) command(name string, args any) *Outcome {
@@ -113,7 +117,7 @@ func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))]
 
 // randomEvent draws from a small world, so that people meet, merge and clash.
 func randomEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
-	ev := eventlog.Event{Type: []byte(pick(rng, "viewed", "bought", "signed_up"))}
+	ev := eventlog.Event{Type: []byte(pick(rng, "viewed", "bought", "signed_up", "email_opened"))}
 	maybe := func(p int) bool { return rng.IntN(100) < p }
 	if maybe(50) {
 		ev.Email = []byte(fmt.Sprintf(pick(rng, "u%d@x.io", "U%d@X.io", " u%d@x.io"), rng.IntN(world)))
@@ -211,7 +215,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 			}
 			var reply ContactReply
 			if p >= 0 {
-				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].headers.get(uint32(p)).id.String() {
+				if err := json.Unmarshal(out.Reply, &reply); err != nil || reply.ID != r.m.accounts[testAccount].headers.Get(uint32(p)).ID.String() {
 					t.Fatalf("contact %+v: %s, naive says profile %d", c, out.Reply, p)
 				}
 			}
@@ -221,7 +225,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 		}
 		if len(n.profiles) > 0 && rng.IntN(4) == 0 {
 			p := rng.IntN(len(n.profiles))
-			id := r.m.accounts[testAccount].headers.get(uint32(p)).id.String()
+			id := r.m.accounts[testAccount].headers.Get(uint32(p)).ID.String()
 			if rng.IntN(2) == 0 {
 				if done := n.erase(p); done != (r.command(CommandContactErase, ContactErase{ID: id}).Refusal == nil) {
 					t.Fatalf("profile %d is erased: %v, says naive", p, done)
@@ -244,8 +248,8 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 			if got.Status != status {
 				t.Fatalf("event %d %s: status %d, naive says %d (%v)", i, describe(&evs[i]), got.Status, status, got.Refusal)
 			}
-			if status != EventRefused && got.Profile.ordinal() != uint32(p) {
-				t.Fatalf("event %d %s: profile %d, naive says %d", i, describe(&evs[i]), got.Profile.ordinal(), p)
+			if status != EventRefused && got.Profile.Ordinal() != uint32(p) {
+				t.Fatalf("event %d %s: profile %d, naive says %d", i, describe(&evs[i]), got.Profile.Ordinal(), p)
 			}
 		}
 		if rng.IntN(10) == 0 {
@@ -288,11 +292,11 @@ func describe(ev *eventlog.Event) string {
 func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 	t.Helper()
 	a := m.accounts[testAccount]
-	if int(a.headers.n) != len(n.profiles) {
-		t.Fatalf("%d profiles, naive has %d", a.headers.n, len(n.profiles))
+	if int(a.headers.Count) != len(n.profiles) {
+		t.Fatalf("%d profiles, naive has %d", a.headers.Count, len(n.profiles))
 	}
-	if a.ids.size() != len(n.owner) {
-		t.Fatalf("%d identifiers, naive has %d", a.ids.size(), len(n.owner))
+	if a.ids.Size() != len(n.owner) {
+		t.Fatalf("%d identifiers, naive has %d", a.ids.Size(), len(n.owner))
 	}
 	for i, p := range n.profiles {
 		o := uint32(i)
@@ -308,50 +312,50 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 		if p.erased {
 			continue
 		}
-		var d document
+		var d profile.Document
 		if err := m.load(a, o, &d); err != nil {
 			t.Fatal(err)
 		}
-		var idents [identityKinds][]string
-		for _, id := range d.idents {
-			idents[id.kind] = append(idents[id.kind], string(id.value))
-			h, _ := a.hasher.identityHash(id.kind, id.value, &m.normal)
-			if got, ok := a.ids.get(h); id.shared == (ok && got == o) || !ok && !id.shared {
-				t.Fatalf("R2: identifier %q of profile %d, shared %v, is mapped to %d", id.value, o, id.shared, got)
+		var idents [identifier.Kinds][]string
+		for _, id := range d.Identifiers {
+			idents[id.Kind] = append(idents[id.Kind], string(id.Value))
+			h, _ := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
+			if got, ok := a.ids.Get(h); id.Shared == (ok && got == o) || !ok && !id.Shared {
+				t.Fatalf("R2: identifier %q of profile %d, shared %v, is mapped to %d", id.Value, o, id.Shared, got)
 			}
-			if id.shared != p.shared[id.kind.String()+"\x00"+normal(id.kind, string(id.value))] {
-				t.Fatalf("identifier %q of profile %d: shared is %v", id.value, o, id.shared)
+			if id.Shared != p.shared[id.Kind.String()+"\x00"+normal(id.Kind, string(id.Value))] {
+				t.Fatalf("identifier %q of profile %d: shared is %v", id.Value, o, id.Shared)
 			}
 		}
-		for k := range identityKinds {
+		for k := range identifier.Kinds {
 			if !slices.Equal(idents[k], p.idents[k]) {
 				t.Fatalf("profile %d: %v %q, naive has %q", i, k, idents[k], p.idents[k])
 			}
 		}
-		if d.firstSeen() != p.firstSeen {
-			t.Fatalf("profile %d was first seen at %d, naive has %d", i, d.firstSeen(), p.firstSeen)
+		if d.FirstSeen() != p.firstSeen {
+			t.Fatalf("profile %d was first seen at %d, naive has %d", i, d.FirstSeen(), p.firstSeen)
 		}
-		if string(d.firstName) != p.first || string(d.lastName) != p.last || d.createdMs != p.created || a.headers.get(o).lastEvent != p.lastEvent {
-			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.firstName, d.lastName, d.createdMs, a.headers.get(o).lastEvent, p)
+		if string(d.FirstName) != p.first || string(d.LastName) != p.last || d.CreatedMs != p.created || a.headers.Get(o).LastEvent != p.lastEvent {
+			t.Fatalf("profile %d: %q %q %d %d, naive has %+v", i, d.FirstName, d.LastName, d.CreatedMs, a.headers.Get(o).LastEvent, p)
 		}
-		if !reflect.DeepEqual(decodeObject(d.geo), p.geo) || !reflect.DeepEqual(decodeObject(d.attributes), p.attrs) {
-			t.Fatalf("profile %d: geo %s attributes %s, naive has %v %v", i, d.geo, d.attributes, p.geo, p.attrs)
+		if !reflect.DeepEqual(decodeObject(d.Geo), p.geo) || !reflect.DeepEqual(decodeObject(d.Attributes), p.attrs) {
+			t.Fatalf("profile %d: geo %s attributes %s, naive has %v %v", i, d.Geo, d.Attributes, p.geo, p.attrs)
 		}
 		var merged []int
-		for _, x := range d.merged {
-			merged = append(merged, int(x.ordinal))
+		for _, x := range d.Merged {
+			merged = append(merged, int(x.Ordinal))
 		}
 		if !slices.Equal(merged, p.merged) {
 			t.Fatalf("profile %d: merged %v, naive has %v", i, merged, p.merged)
 		}
 		got, want := (&View{m: m, a: a}).conflicts(o, &d), n.conflictsOf(p)
-		if len(got) > 0 && len(want) == 0 || len(got) == 0 && len(want) > 0 && len(d.conflicts) < maxConflicts {
+		if len(got) > 0 && len(want) == 0 || len(got) == 0 && len(want) > 0 && len(d.Conflicts) < profile.MaxConflicts {
 			t.Fatalf("profile %d: conflicts %+v, naive has %v", i, got, want)
 		}
 		for _, c := range got {
 			with := -1
 			if c.Other != nil {
-				with = int(c.Other.ordinal())
+				with = int(c.Other.Ordinal())
 			}
 			if !slices.ContainsFunc(want, func(o int) bool { return o == with || o >= 0 && n.profiles[o].winner == with }) {
 				t.Fatalf("profile %d: a conflict with %d, naive has %v", i, with, want)

@@ -4,12 +4,13 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // fold merges the profile other into the document d in scratch memory, because
 // an event brought them together by an identifier of the kind. A reason other
 // than 0 says why they stay apart; d is then unchanged.
-func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind) (conflictReason, error) {
+func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind) (profile.ConflictReason, error) {
 	o := &m.other
 	if err := m.load(a, other, o); err != nil {
 		return 0, err
@@ -17,50 +18,48 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 	// Two people: both hold a different identifier that ranks above the one that brings
 	// them together.
 	for k := range kind {
-		if d.has(k) && o.has(k) && !a.haveInCommon(m, d, o, k) {
-			return conflictHigherRank, nil
+		if d.Has(k) && o.Has(k) && !a.haveInCommon(m, d, o, k) {
+			return profile.ConflictHigherRank, nil
 		}
 	}
 	limit := a.Settings.IdentifierCap
-	if len(d.idents)+len(o.idents) > limit || len(d.merged)+len(o.merged)+1 > limit {
-		return conflictTooMany, nil
+	if len(d.Identifiers)+len(o.Identifiers) > limit || len(d.Merged)+len(o.Merged)+1 > limit {
+		return profile.ConflictTooMany, nil
 	}
-	geo, _, err := m.merger.merge(d.geo, o.geo, mergeFill)
+	geo, _, err := m.merger.Merge(d.Geo, o.Geo, profile.Fill)
 	if err != nil {
 		return 0, err
 	}
-	attributes, _, err := m.merger.merge(d.attributes, o.attributes, mergeFill)
+	attributes, _, err := m.merger.Merge(d.Attributes, o.Attributes, profile.Fill)
 	if err != nil {
 		return 0, err
 	}
-	if tooLarge(geo) || tooLarge(attributes) {
-		return conflictTooLarge, nil
+	if profile.TooLarge(geo) || profile.TooLarge(attributes) {
+		return profile.ConflictTooLarge, nil
 	}
 
-	m.losers = append(m.losers, loser{other, slices.Clone(o.idents), slices.Clone(o.merged), slices.Clone(o.lists), slices.Clone(o.devices)})
-	d.geo, d.attributes = geo, attributes
+	m.losers = append(m.losers, loser{other, slices.Clone(o.Identifiers), slices.Clone(o.Merged), slices.Clone(o.Lists), slices.Clone(o.Devices)})
+	d.Geo, d.Attributes = geo, attributes
 	// The winner's identifiers stay the newest.
 	m.idents = a.mergeIdents(m, m.idents[:0], d, o)
-	d.idents = append(d.idents[:0], m.idents...)
-	if len(d.firstName) == 0 {
-		d.firstName = o.firstName
+	d.Identifiers = append(d.Identifiers[:0], m.idents...)
+	if len(d.FirstName) == 0 {
+		d.FirstName = o.FirstName
 	}
-	if len(d.lastName) == 0 {
-		d.lastName = o.lastName
+	if len(d.LastName) == 0 {
+		d.LastName = o.LastName
 	}
-	seen := min(d.firstSeen(), o.firstSeen())
-	d.createdMs, d.earlier = min(d.createdMs, o.createdMs), earlier{}
-	d.seen(seen)
-	d.foldConsents(o)
-	d.merged = append(d.merged, o.merged...)
-	d.merged = append(d.merged, mergedProfile{other, m.logTime})
-	for _, c := range o.conflicts {
-		d.note(c)
+	d.MergeTimes(o)
+	d.MergeConsents(o)
+	d.Merged = append(d.Merged, o.Merged...)
+	d.Merged = append(d.Merged, profile.MergedProfile{Ordinal: other, AtMs: m.logTime})
+	for _, c := range o.Conflicts {
+		d.NoteConflict(c)
 	}
-	m.shed = append(m.shed, d.contactExtra.fold(&o.contactExtra)...)
-	for _, c := range d.consents {
-		if c.status == consentUnsubscribed {
-			d.unblock(c.channel, blockPending) // who refused is not waited for
+	m.shed = append(m.shed, d.Contact.Merge(&o.Contact)...)
+	for _, c := range d.Consents {
+		if c.Status == profile.ConsentUnsubscribed {
+			d.Unblock(c.Channel, profile.BlockPending) // who refused is not waited for
 		}
 	}
 	return 0, nil
@@ -69,7 +68,7 @@ func (m *Machine) fold(a *account, d *document, other uint32, kind IdentityKind)
 // noteMerged notes what conditions look at of the profile in d as it is by the
 // merge alone: with the identifiers of all, without those that the event or
 // command brings. The fields that it sets are not in d yet.
-func (m *Machine) noteMerged(a *account, d *document, winner uint32, lastEvent int64) error {
+func (m *Machine) noteMerged(a *account, d *profile.Document, winner uint32, lastEvent int64) error {
 	if err := m.load(a, winner, &m.other); err != nil {
 		return err
 	}
@@ -77,62 +76,12 @@ func (m *Machine) noteMerged(a *account, d *document, winner uint32, lastEvent i
 	for i := len(m.losers) - 1; i >= 0; i-- { // the newest stand last, see fold
 		m.idents = append(m.idents, m.losers[i].idents...)
 	}
-	m.idents = append(m.idents, m.other.idents...)
-	own := d.idents
-	d.idents = m.idents
-	d.facts(&m.merged, a.listIDs, lastEvent)
-	d.idents = own
+	m.idents = append(m.idents, m.other.Identifiers...)
+	own := d.Identifiers
+	d.Identifiers = m.idents
+	d.FillFacts(&m.merged, a.listIDs, lastEvent)
+	d.Identifiers = own
 	return nil
-}
-
-// foldConsents takes over the consents of a profile that became part of this
-// one. What was assumed of one does not count where the other has complained: it
-// would not have been assumed of both in one.
-func (d *document) foldConsents(o *document) {
-	d.consents = slices.DeleteFunc(d.consents, func(c consentState) bool { return c.assumed() && o.onlyComplained(c.channel) })
-	for _, c := range o.consents {
-		if !c.assumed() || !d.onlyComplained(c.channel) {
-			d.foldConsent(c)
-		}
-	}
-}
-
-// onlyComplained reports whether a complaint is all that was said of a channel.
-func (d *document) onlyComplained(channel byte) bool {
-	return d.blocked(channel) == blockComplained && d.consentOf(channel) == nil
-}
-
-// foldConsent takes over a channel's consent when it is newer; of two equally
-// old ones the refusal stays. A refusal gives way to a newer subscription only if
-// that was said: one that was assumed lifts none here either.
-func (d *document) foldConsent(c consentState) {
-	for i := range d.consents {
-		have := &d.consents[i]
-		if have.channel != c.channel {
-			continue
-		}
-		subscribed := max(have.subscribedMs, c.subscribedMs)
-		if c.over(have) {
-			*have = c
-		}
-		have.subscribedMs = subscribed
-		return
-	}
-	d.consents = append(d.consents, c)
-}
-
-// over reports whether c holds rather than o when two profiles become one.
-func (c *consentState) over(o *consentState) bool {
-	refused, other := c.status == consentUnsubscribed, o.status == consentUnsubscribed
-	switch {
-	case refused && o.assumed():
-		return true
-	case other && c.assumed():
-		return false
-	case c.sinceMs == o.sinceMs:
-		return c.status > o.status
-	}
-	return c.sinceMs > o.sinceMs
 }
 
 // redirect makes the loser, and all that was merged into it before, aliases of
@@ -140,31 +89,31 @@ func (c *consentState) over(o *consentState) bool {
 func (m *Machine) redirect(a *account, l *loser, winner uint32, offset int64, index uint32, rows *query.Batch) {
 	m.counters.Merges++
 	for _, id := range l.idents {
-		if id.shared {
+		if id.Shared {
 			continue // it identifies somebody else
 		}
-		if h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal); ok {
-			a.ids.set(h, winner)
+		if h, ok := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal); ok {
+			a.ids.Set(h, winner)
 		}
 	}
 	alias := func(ordinal uint32) {
-		a.headers.edit(ordinal).winner = winner
+		a.headers.Edit(ordinal).Winner = winner
 		rows.Aliases = append(rows.Aliases, query.Alias{Account: a.number, Offset: offset, Index: index, Ordinal: ordinal, Winner: winner})
 	}
 	for _, n := range l.lists {
-		if members := a.set(listSet(n)); members.remove(l.ordinal) {
-			members.add(winner)
+		if members := a.set(listSet(n)); members.Remove(l.ordinal) {
+			members.Add(winner)
 		}
 	}
 	for _, name := range [...]string{setContacts, setDevices} {
-		if s := a.sets[name]; s != nil && s.remove(l.ordinal) {
-			s.add(winner)
+		if s := a.sets.Find(name); s != nil && s.Remove(l.ordinal) {
+			s.Add(winner)
 		}
 	}
 	m.redirectDevices(a, l, winner)
 	m.mergeFlows(a, winner, l.ordinal)
 	for _, p := range l.merged {
-		alias(p.ordinal)
+		alias(p.Ordinal)
 	}
 	alias(l.ordinal)
 	m.removeDocument(a, l.ordinal)

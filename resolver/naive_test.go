@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // naive is the oracle of resolution: the rules of DESIGN written for
@@ -25,7 +26,7 @@ type naive struct {
 
 type naiveProfile struct {
 	winner     int
-	idents     [identityKinds][]string // as given, the newest last
+	idents     [identifier.Kinds][]string // as given, the newest last
 	first      string
 	last       string
 	geo, attrs map[string]any
@@ -100,11 +101,11 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	if k, ok := n.keys[key]; ok && key != "" && n.logTime-k.at < n.settings.idempotencyMs() {
 		return k.profile, EventDuplicate
 	}
-	raw := [identityKinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}
-	var norm [identityKinds]string
-	winner, by := -1, identityKinds
-	first := identityKinds
-	for k := range identityKinds {
+	raw := [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}
+	var norm [identifier.Kinds]string
+	winner, by := -1, identifier.Kinds
+	first := identifier.Kinds
+	for k := range identifier.Kinds {
 		if raw[k] == "" {
 			continue
 		}
@@ -116,7 +117,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 		}
 		norm[k] = k.String() + "\x00" + normal(k, raw[k])
 		if n.barred[norm[k]] {
-			if n.rules == 0 || first == identityKinds {
+			if n.rules == 0 || first == identifier.Kinds {
 				return -1, EventRefused
 			}
 			norm[k] = "" // left out beside one that ranks higher
@@ -127,14 +128,14 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			winner, by = o, k
 		}
 	}
-	if norm == [identityKinds]string{} {
+	if norm == [identifier.Kinds]string{} {
 		return -1, EventRefused
 	}
 	if winner < 0 {
 		winner, by = n.create(), 0
 	}
 	w := n.profiles[winner]
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if norm[k] == "" {
 			continue
 		}
@@ -205,10 +206,10 @@ func (n *naive) create() int {
 // identifier that it has says who it is, and what is another's stays with that one and is
 // shown here, too.
 func (n *naive) contact(c ContactCreate) int {
-	raw := [identityKinds]string{c.Email, c.ExternalID, c.Phone}
-	var norm [identityKinds]string
+	raw := [identifier.Kinds]string{c.Email, c.ExternalID, c.Phone}
+	var norm [identifier.Kinds]string
 	who, first := -1, true
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if raw[k] == "" {
 			continue
 		}
@@ -236,7 +237,7 @@ func (n *naive) contact(c ContactCreate) int {
 		who = n.create()
 	}
 	w := n.profiles[who]
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if raw[k] == "" {
 			continue
 		}
@@ -339,7 +340,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 	if n.total(w)+n.total(l) > n.settings.IdentifierCap || len(w.merged)+len(l.merged)+1 > n.settings.IdentifierCap {
 		return false
 	}
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		var older []string
 		for _, v := range l.idents[k] {
 			norm := k.String() + "\x00" + normal(k, v)

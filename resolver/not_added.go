@@ -1,6 +1,11 @@
 package resolver
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
 
 // KindSet is a set of kinds of identifiers.
 type KindSet uint8
@@ -13,10 +18,10 @@ func (s KindSet) Has(k IdentityKind) bool { return s&(1<<k) != 0 }
 // warnings are the texts for all sets of kinds that were not added, that are no
 // identifiers, and that are of erased persons, made once: answers to events allocate
 // nothing.
-var warnings = func() (texts [1 << identityKinds][1 << identityKinds][1 << identityKinds]string) {
+var warnings = func() (texts [1 << identifier.Kinds][1 << identifier.Kinds][1 << identifier.Kinds]string) {
 	names := func(s int) string {
 		var list []string
-		for k := range identityKinds {
+		for k := range identifier.Kinds {
 			if KindSet(s).Has(k) {
 				list = append(list, "user."+k.String())
 			}
@@ -43,24 +48,53 @@ var warnings = func() (texts [1 << identityKinds][1 << identityKinds][1 << ident
 	return texts
 }()
 
+// foreignKey is the warning of a key that was used for somebody else's event.
+const foreignKey = "not recorded: the idempotency_key was used before, for the event of another person, and this answer repeats the first one; give each event a key of its own"
+
 // Warning says what of a stored event was not taken over, "" when all was.
-func (o *EventOutcome) Warning() string { return warnings[o.NotAdded][o.Dropped][o.Erased] }
+func (o *EventOutcome) Warning() string {
+	if o.Foreign {
+		return foreignKey
+	}
+	return warnings[o.NotAdded][o.Dropped][o.Erased]
+}
+
+// foreign reports whether a repeated event has identifiers, and none of them is that of
+// the profile which the first event was recorded against. Identifiers of a profile stay
+// its own, so a repeat of the same event has one.
+func (m *Machine) foreign(a *account, p *prepared, ordinal uint32) bool {
+	if a.headers.Get(ordinal).Flags&flagErased != 0 {
+		return false
+	}
+	any := false
+	for k := range identifier.Kinds {
+		raw := [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone}[k]
+		if len(raw) == 0 || p.blank[k] || p.junk[k] {
+			continue
+		}
+		if a.ids.Owner(p.hashes[k]) == ordinal {
+			return false
+		}
+		any = true
+	}
+	return any
+}
 
 // notAddedBefore tells of a repeated event which of its identifiers were beyond the
 // cap: those that are not the profile's and stand among its conflicts. It forgets what
 // was pushed out of the conflicts, or became the profile's, since.
 func (m *Machine) notAddedBefore(a *account, p *prepared, ordinal uint32) (s KindSet, err error) {
-	raw := [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone}
+	raw := [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone}
 	loaded := false
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 || p.blank[k] {
 			continue
 		}
 		o := p.owner[k]
-		if p.version != a.ids.version {
-			o = a.ids.owner(p.hashes[k])
+		if p.version != a.ids.Version {
+			o = a.ids.Owner(p.hashes[k])
 		}
-		if o == ordinal || a.headers.get(ordinal).flags&flagErased != 0 {
+		if o == ordinal || a.headers.Get(ordinal).Flags&flagErased != 0 {
 			continue
 		}
 		if !loaded {
@@ -69,11 +103,11 @@ func (m *Machine) notAddedBefore(a *account, p *prepared, ordinal uint32) (s Kin
 			}
 			loaded = true
 		}
-		for _, c := range m.other.conflicts {
-			if c.kind != k || c.reason != conflictTooMany {
+		for _, c := range m.other.Conflicts {
+			if c.Kind != k || c.Reason != profile.ConflictTooMany {
 				continue
 			}
-			if h, _ := a.hasher.identityHash(k, c.value, &m.normal); h == p.hashes[k] {
+			if h, _ := a.hasher.HashIdentifier(k, c.Value, &m.normal); h == p.hashes[k] {
 				s.add(k)
 			}
 		}

@@ -44,7 +44,7 @@ func TestIdentifiersBeyondTheCap(t *testing.T) {
 	outcome("two people again", EventDuplicate, "", "email", "b@x.io", "external_id", "1", "key", "k5")
 
 	v := View{m: r.m, a: r.m.accounts[testAccount]}
-	p, err := v.Profile(id.ordinal())
+	p, err := v.Profile(id.Ordinal())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,5 +67,39 @@ func TestAcceptedAllocatesNoWarning(t *testing.T) {
 	o := EventOutcome{Status: EventAccepted}
 	if n := testing.AllocsPerRun(100, func() { _ = o.Warning() }); n != 0 || o.Warning() != "" {
 		t.Errorf("%v allocations for %q", n, o.Warning())
+	}
+}
+
+// TestKeyOfAnotherPerson: who reuses an idempotency key for somebody else is told that
+// the event was not recorded; a repeat of the same person's event is not.
+func TestKeyOfAnotherPerson(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	outcome := func(step string, want EventStatus, warning string, pairs ...string) ProfileID {
+		t.Helper()
+		o := r.events(ev(pairs...)).Events[0]
+		if o.Status != want || o.Warning() != warning || o.Refusal != nil {
+			t.Errorf("%s: status %d, %q, %v; want %d, %q", step, o.Status, o.Warning(), o.Refusal, want, warning)
+		}
+		return o.Profile
+	}
+	ann := outcome("the first", EventAccepted, "", "email", "ann@x.io", "external_id", "1", "key", "k")
+	outcome("its repeat", EventDuplicate, "", "email", "ann@x.io", "external_id", "1", "key", "k")
+	outcome("with less of the person", EventDuplicate, "", "external_id", "1", "key", "k")
+	outcome("with more of the person", EventDuplicate, "", "email", "new@x.io", "external_id", "1", "key", "k")
+	outcome("written otherwise", EventDuplicate, "", "email", " ANN@x.io", "key", "k")
+	outcome("a placeholder beside", EventDuplicate, "user.external_id left out: a placeholder or blank is no identifier; send nothing when it is not known", "email", "ann@x.io", "external_id", "null", "key", "k")
+	if id := outcome("somebody new", EventDuplicate, foreignKey, "email", "bob@x.io", "key", "k"); id != ann {
+		t.Errorf("the answer is %s, not the first", id)
+	}
+	bob := outcome("not stored", EventAccepted, "", "email", "bob@x.io", "key", "k2")
+	outcome("somebody on file", EventDuplicate, foreignKey, "email", "bob@x.io", "key", "k")
+	outcome("and of the other", EventDuplicate, foreignKey, "email", "ann@x.io", "key", "k2")
+
+	// When both turn out to be one person, both keys are theirs.
+	outcome("one person", EventAccepted, "", "external_id", "2", "phone", "+4930")
+	outcome("with a key", EventAccepted, "", "phone", "+4930", "key", "k3")
+	outcome("merged", EventAccepted, "", "email", "bob@x.io", "phone", "+4930")
+	if id := outcome("a repeat after the merge", EventDuplicate, "", "email", "bob@x.io", "key", "k3"); id == bob {
+		t.Error("the first answer changed")
 	}
 }

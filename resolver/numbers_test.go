@@ -118,8 +118,8 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 	if a().campaigns[own.ID] == nil || a().campaigns[first.ID] != nil {
 		t.Fatal("not the oldest push message gave way")
 	}
-	for name, s := range a().sets {
-		if !s.bits.IsEmpty() && name == campaignSet(first.Number, setSent) {
+	for name, s := range a().sets.All() {
+		if !s.Bits.IsEmpty() && name == campaignSet(first.Number, setSent) {
 			t.Error("a set of what is gone is left")
 		}
 	}

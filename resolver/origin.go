@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // origin is what a store says of itself: the state before the record at Next of the
@@ -29,7 +31,7 @@ func (s *store) checkOrigin(f manifest, dir string) error {
 	}
 	v, closer, err := s.db.Get(originKey)
 	if errors.Is(err, pebble.ErrNotFound) {
-		return damagedFile(dir, "the store does not say which state it is")
+		return statefiles.Damaged(dir, "the store does not say which state it is")
 	}
 	if err != nil {
 		return err
@@ -43,7 +45,7 @@ func (s *store) checkOrigin(f manifest, dir string) error {
 		return err
 	}
 	if want := (origin{f.Log, f.Next}); have != want {
-		return damagedFile(dir, "the store is the state at record %d of %s, the manifest is of record %d of %s", have.Next, have.Log, want.Next, want.Log)
+		return statefiles.Damaged(dir, "the store is the state at record %d of %s, the manifest is of record %d of %s", have.Next, have.Log, want.Next, want.Log)
 	}
 	return nil
 }

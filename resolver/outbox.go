@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // The outbox is the queue of what the state machine decided that the world
@@ -37,7 +39,7 @@ const (
 )
 
 // NoProfile stands for no profile in an [OutboxItem].
-const NoProfile = noOrdinal
+const NoProfile = profile.NoOrdinal
 
 // OutboxItem is one thing to be carried out.
 type OutboxItem struct {
@@ -340,8 +342,8 @@ func (a *account) loadOutbox(name string, value []byte) error {
 func (a *account) openOutbox() error {
 	list := make([]*OutboxItem, 0, len(a.outbox.items))
 	for _, it := range a.outbox.items {
-		if it.Ordinal != NoProfile && it.Ordinal >= a.headers.n {
-			return fmt.Errorf("state: outbox item %d of account %016x is of profile %d, there are %d", it.Seq, a.number, it.Ordinal, a.headers.n)
+		if it.Ordinal != NoProfile && it.Ordinal >= a.headers.Count {
+			return fmt.Errorf("state: outbox item %d of account %016x is of profile %d, there are %d", it.Seq, a.number, it.Ordinal, a.headers.Count)
 		}
 		list = append(list, it)
 	}

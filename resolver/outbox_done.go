@@ -4,11 +4,12 @@ import (
 	"encoding/hex"
 	"fmt"
 
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
 )
 
 // CommandOutboxDone reports what became of an item of the outbox.
-const CommandOutboxDone = "outbox.done"
+const CommandOutboxDone = "outbox.done.2"
 
 // Further results of an attempt, beside those of campaigns.
 const (
@@ -108,11 +109,12 @@ func (m *Machine) recordSend(cmd *command, it *OutboxItem, c *OutboxDone) {
 	if it.Flow != "" {
 		event.properties["flow_id"], event.properties["step_id"] = it.Flow, it.Step
 	}
+	cmd.noteDomain(event.properties, it.Kind, d)
 	fields := engine.Fields(0)
 	switch c.Result {
 	case ResultSent:
-		d.engaged.sent++
-		d.engaged.lastSentMs = m.logTime
+		d.Engaged.Sent++
+		d.Engaged.LastSentMs = m.logTime
 		fields |= engine.FieldEngagement
 		event.typ = sentType(it.Kind)
 		if c.ProviderID != "" {
@@ -121,7 +123,7 @@ func (m *Machine) recordSend(cmd *command, it *OutboxItem, c *OutboxDone) {
 	case ResultBounced:
 		event.typ = bouncedType(it.Kind)
 		event.properties["reason"] = c.Reason
-		if channel, r := channelOf(it.Kind); r == nil && d.block(block{channel, blockBounced, m.logTime}) {
+		if channel, r := channelOf(it.Kind); r == nil && d.Block(profile.Block{Channel: channel, Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
 		}
 	default:

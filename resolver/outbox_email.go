@@ -9,10 +9,17 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // CommandEmailSend queues one e-mail to one address.
-const CommandEmailSend = "email.send.2"
+const CommandEmailSend = "email.send.3"
+
+// commandEmailSend2 is [CommandEmailSend] in logs of before what a key was used for was
+// remembered by a hash that a redacted record still gives.
+const commandEmailSend2 = "email.send.2"
 
 // commandEmailSend1 is [CommandEmailSend] in logs of before templates were marked
 // transactional: it goes to people who have unsubscribed, too, whatever the template.
@@ -106,9 +113,9 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 		panic(refusal) // there was room a moment ago
 	}
 	if c.Key != "" {
-		m.noteSend(a, &c, o, seq)
+		m.noteSend(cmd, &c, o, seq)
 	}
-	cmd.reply(EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.get(o).id.String(), c.Sender})
+	cmd.reply(EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.Get(o).ID.String(), c.Sender})
 	return nil
 }
 
@@ -162,18 +169,18 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 	if a.EmailCredits < 1 {
 		return 0, noCredits()
 	}
-	h, ok := a.hasher.identityHash(IdentityEmail, []byte(to), &m.normal)
+	h, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(to), &m.normal)
 	if !ok {
 		return 0, invalid("to", "to Input should be an e-mail address")
 	}
-	if o = a.ids.owner(h); o != noOrdinal {
+	if o = a.ids.Owner(h); o != profile.NoOrdinal {
 		if err := m.load(a, o, &m.doc); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		if reason := m.doc.blocked(channelEmail); slices.Contains(Undeliverable, reason.String()) {
+		if reason := m.doc.Blocked(profile.ChannelEmail); slices.Contains(Undeliverable, reason.String()) {
 			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: the address is blocked (" + reason.String() + "); lift the block first"}
 		}
-		if !transactional && m.doc.unsubscribed(channelEmail) {
+		if !transactional && m.doc.Unsubscribed(profile.ChannelEmail) {
 			return 0, &Refusal{Code: "conflict", Field: "to", Message: "to: " + UnsubscribedReason}
 		}
 		return o, nil
@@ -202,7 +209,7 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 
 // Undeliverable are the blocks that hold for messages that are no advertising,
 // too.
-var Undeliverable = []string{blockBounced.String(), blockComplained.String(), blockSuppressed.String()}
+var Undeliverable = []string{profile.BlockBounced.String(), profile.BlockComplained.String(), profile.BlockSuppressed.String()}
 
 // DefaultSender is who sends e-mail when nobody is named.
 func (v *View) DefaultSender() string { return v.a.defaultSender() }
@@ -229,15 +236,26 @@ const (
 	sendWhat
 )
 
-func (m *Machine) sendHash(a *account, key string, part byte) hash128 {
-	if h, ok := unmask(maskKey, []byte(key), sendWhat+1); ok {
+func (m *Machine) sendHash(a *account, key string, part byte) identifier.Hash {
+	if h, ok := identifier.Unmask(identifier.MaskIdempotencyKey, []byte(key), sendWhat+1); ok {
 		return h[part]
 	}
-	return a.hasher.idempotencyHash(append([]byte{'s', 'e', 'n', 'd', 0, part}, key...), &m.normal)
+	return a.hasher.HashIdempotencyKey(append([]byte{'s', 'e', 'n', 'd', 0, part}, key...), &m.normal)
 }
 
-// fingerprint tells messages apart.
-func (c *EmailSend) fingerprint() uint32 {
+// fingerprint tells messages apart. It is the same of a message whose address was
+// masked.
+func (m *Machine) fingerprint(a *account, c *EmailSend) uint32 {
+	to, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(c.To), &m.normal)
+	if !ok {
+		return c.fingerprint2()
+	}
+	h := a.hasher.Sum(append(append([]byte{0xf9}, to[:]...), c.TemplateID...))
+	return binary.LittleEndian.Uint32(h[:])
+}
+
+// fingerprint2 is that of [commandEmailSend2].
+func (c *EmailSend) fingerprint2() uint32 {
 	h := fnv.New32a()
 	h.Write(identity.AppendNormalEmail(nil, []byte(c.To)))
 	h.Write([]byte("\x00" + c.TemplateID))
@@ -248,26 +266,31 @@ func (c *EmailSend) fingerprint() uint32 {
 func (m *Machine) sentBefore(a *account, c *EmailSend) (*EmailSendReply, *Refusal) {
 	var parts [4]uint32
 	for i := range parts {
-		v, ok, err := m.keys.get(m.sendHash(a, c.Key, byte(i)))
+		v, ok, err := m.keys.Get(m.sendHash(a, c.Key, byte(i)))
 		switch {
 		case err != nil:
 			panic(err) // the store is at fault; the record is named
-		case !ok || v.atMs <= a.keysFromMs(m.logTime):
+		case !ok || v.AtMs <= a.keysFromMs(m.logTime):
 			return nil, nil
 		}
-		parts[i] = v.ordinal
+		parts[i] = v.Ordinal
 	}
-	if parts[sendWhat] != c.fingerprint() {
+	if what := parts[sendWhat]; what != m.fingerprint(a, c) && what != c.fingerprint2() {
 		return nil, &Refusal{Code: "conflict", Field: "idempotency_key", Message: "idempotency_key was used for another message; use a new one for each"}
 	}
 	o := parts[sendOf]
 	seq := uint64(parts[sendHigh])<<32 | uint64(parts[sendLow])
-	return &EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.get(o).id.String(), c.Sender}, nil
+	return &EmailSendReply{OutboxSend(seq, o).Text(a.number), a.headers.Get(o).ID.String(), c.Sender}, nil
 }
 
-func (m *Machine) noteSend(a *account, c *EmailSend, o uint32, seq uint64) {
-	for i, v := range [...]uint32{o, uint32(seq), uint32(seq >> 32), c.fingerprint()} {
-		m.keys.put(m.sendHash(a, c.Key, byte(i)), idempotencyValue{m.logTime, v})
+func (m *Machine) noteSend(cmd *command, c *EmailSend, o uint32, seq uint64) {
+	a := cmd.account
+	what := c.fingerprint2()
+	if cmd.name == CommandEmailSend {
+		what = m.fingerprint(a, c)
+	}
+	for i, v := range [...]uint32{o, uint32(seq), uint32(seq >> 32), what} {
+		m.keys.Put(m.sendHash(a, c.Key, byte(i)), dedup.Answer{AtMs: m.logTime, Ordinal: v})
 	}
 }
 
@@ -289,18 +312,18 @@ func (a *account) checkConfirmTemplate(id string) *Refusal {
 // askToConfirm queues the message with which a contact confirms its
 // subscription, at most one an hour to an address. Without credits the contact
 // stays pending, and its history says why.
-func (m *Machine) askToConfirm(cmd *command, o uint32, d *document) (events []ownEvent) {
+func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (events []ownEvent) {
 	a := cmd.account
-	to := d.newest(IdentityEmail)
+	to := d.Newest(IdentityEmail)
 	if len(to) == 0 {
 		return nil
 	}
 	m.normal = identity.AppendNormalEmail(append(m.normal[:0], "confirm\x00"...), to)
-	h := a.hasher.idempotencyHash(bytes.Clone(m.normal), &m.normal)
-	switch v, ok, err := m.keys.get(h); {
+	h := a.hasher.HashIdempotencyKey(bytes.Clone(m.normal), &m.normal)
+	switch v, ok, err := m.keys.Get(h); {
 	case err != nil:
 		panic(err) // the store is at fault; the record is named
-	case ok && v.atMs > m.logTime-confirmEveryMs:
+	case ok && v.AtMs > m.logTime-confirmEveryMs:
 		return nil
 	}
 	failed := func(reason string) []ownEvent {
@@ -316,7 +339,7 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *document) (events []ow
 	if _, refusal := m.queue(a, OutboxItem{Kind: OutboxEmail, Ordinal: o, Ref: RefConfirmation}, payload); refusal != nil {
 		panic(refusal) // there was room a moment ago
 	}
-	m.keys.put(h, idempotencyValue{m.logTime, o})
+	m.keys.Put(h, dedup.Answer{AtMs: m.logTime, Ordinal: o})
 	return nil
 }
 

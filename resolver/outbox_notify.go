@@ -55,7 +55,7 @@ func (m *Machine) tellContact(a *account, o uint32, name string) {
 
 // tellOf tells of a profile whose document is in [Machine.doc].
 func (m *Machine) tellOf(a *account, o uint32, name string, data properties) {
-	if email := m.doc.newest(IdentityEmail); len(email) > 0 {
+	if email := m.doc.Newest(IdentityEmail); len(email) > 0 {
 		data["email"] = string(email)
 	}
 	m.notify(a, o, name, data)
@@ -95,7 +95,7 @@ func (a *account) listens(name string) bool {
 // no room the endpoint counts what it misses.
 func (m *Machine) notify(a *account, o uint32, name string, data properties) {
 	if o != NoProfile {
-		data["profile_id"] = a.headers.get(o).id.String()
+		data["profile_id"] = a.headers.Get(o).ID.String()
 	}
 	var payload []byte
 	for _, e := range a.hooks {

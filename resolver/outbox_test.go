@@ -86,8 +86,8 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	bad := mailTo("a@x.io", tpl)
 	bad.Sender = "a@elsewhere.com"
 	r.refuses("is not verified", CommandEmailSend, bad)
-	if a.EmailCredits != 3 || a.headers.n != 4 || len(a.outbox.items) != 0 {
-		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.n, len(a.outbox.items))
+	if a.EmailCredits != 3 || a.headers.Count != 4 || len(a.outbox.items) != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.Count, len(a.outbox.items))
 	}
 
 	// Marketing does not go to people who have unsubscribed.

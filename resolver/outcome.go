@@ -1,33 +1,8 @@
 package resolver
 
 import (
-	"encoding/hex"
 	"encoding/json"
 )
-
-// ProfileID names a profile for good: a merged profile's id stays valid as an
-// alias of the winner's.
-type ProfileID [16]byte
-
-const profilePrefix = "prf_"
-
-// AppendText appends the id as clients see it: "prf_" and 32 hexadecimal digits.
-func (id ProfileID) AppendText(dst []byte) []byte {
-	dst = append(dst, profilePrefix...)
-	return hex.AppendEncode(dst, id[:])
-}
-
-// String is the id as clients see it.
-func (id ProfileID) String() string { return string(id.AppendText(nil)) }
-
-// ParseProfileID reads an id as clients send it; ok is false when it is none.
-func ParseProfileID(s string) (id ProfileID, ok bool) {
-	if len(s) != len(profilePrefix)+32 || s[:len(profilePrefix)] != profilePrefix {
-		return id, false
-	}
-	_, err := hex.Decode(id[:], []byte(s[len(profilePrefix):]))
-	return id, err == nil
-}
 
 // EventStatus says what became of one event.
 type EventStatus uint8
@@ -54,7 +29,11 @@ type EventOutcome struct {
 	Dropped KindSet
 	// Erased are identifiers of persons who were erased; the event was stored by one
 	// that ranks higher.
-	Erased  KindSet
+	Erased KindSet
+	// Foreign says of a duplicate that none of its identifiers leads to Profile: the
+	// key was used for somebody else's event, and this one is not stored. It is a hint to
+	// the sender and no part of what a record led to, which golden logs hold.
+	Foreign bool `json:"-"`
 	Profile ProfileID
 	Refusal *Refusal
 }

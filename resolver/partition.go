@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/dedup"
 )
 
 // partition runs one machine.
@@ -62,7 +63,6 @@ type partition struct {
 		dueByLog   chan struct{} // heeded after a pause
 		finished   *broadcast
 		held       *frozen // is to be written before anything else is frozen
-		running    atomic.Bool
 		// hasty is how many wait for one, or need one.
 		hasty atomic.Int32
 		// pruning is held while checkpoints are removed or linked.
@@ -168,10 +168,10 @@ func (p *partition) begin(ctx context.Context) error {
 	return nil
 }
 
-func closeAll(s *store, runs []*run) error {
+func closeAll(s *store, runs []*dedup.Run) error {
 	var err error
 	for _, r := range runs {
-		err = errors.Join(err, r.file.Close())
+		err = errors.Join(err, r.Close())
 	}
 	return errors.Join(err, s.close())
 }
@@ -251,12 +251,7 @@ func (p *partition) generationBytes() (bytes int64, lagging bool) {
 
 // generationBytes estimates the memory of what changed since the last freeze.
 func (m *Machine) generationBytes() int64 {
-	n := m.store.currentBytes + int64(m.keys.recent.size())*48
-	for _, a := range m.byIndex {
-		// Of a page of headers little has changed, and its copy is short-lived.
-		n += int64(len(a.ids.changed))*20 + int64(len(a.headers.dirty))*pageRows*headerSize/8
-	}
-	return n
+	return m.store.currentBytes + int64(m.keys.Unsaved())*48 + m.totals.unsaved
 }
 
 func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome) (err error) {
@@ -290,7 +285,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 		return err
 	}
 	p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
-	caused := p.node.live.caused(p.mu.m, rows.Transitions[entries:])
+	caused := p.node.live.caused(p.mu.m, env.Account, rows.Transitions[entries:])
 	p.feed.end(e.Offset)
 	p.applyNs.Add(int64(time.Since(begun)))
 	if accounts {

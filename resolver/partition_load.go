@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // load loads the newest checkpoint that is whole, starts applying behind it and
@@ -20,6 +21,14 @@ func (p *partition) load(ctx context.Context) error {
 	defer p.reportProgress()()
 	p.ckpt.took = newPhases()
 	defer func() { p.ckpt.took = nil }()
+	aside, err := p.ckpt.setMisplacedAside()
+	for _, path := range aside {
+		p.repairs.Add(1)
+		p.log.Error("a file is where a directory of the state must be; it is set aside, and the directory is made anew", "file", path, "now", path+misplacedSuffix)
+	}
+	if err != nil {
+		return err
+	}
 	// In this order: other nodes may append and store meanwhile, and neither a
 	// checkpoint nor history is ahead of the log.
 	shared, err := p.fetchShared(ctx)
@@ -45,7 +54,7 @@ func (p *partition) load(ctx context.Context) error {
 	}
 	marked, err := p.markRebuild(stored < end)
 	if err != nil {
-		return errors.Join(err, closeAll(m.store, m.keys.runs))
+		return errors.Join(err, closeAll(m.store, m.keys.Runs))
 	}
 	p.mu.m = m
 	p.tenure.newest.Store(m.epoch.Number)
@@ -60,7 +69,7 @@ func (p *partition) load(ctx context.Context) error {
 		items = append(items, it)
 	}
 	if err := p.feed.start(stored, f.Next, start, end, items); err != nil {
-		return errors.Join(err, closeAll(m.store, m.keys.runs))
+		return errors.Join(err, closeAll(m.store, m.keys.Runs))
 	}
 	p.lastCheckpoint.Store(f.Next)
 	p.applied.Store(f.Next)
@@ -68,9 +77,9 @@ func (p *partition) load(ctx context.Context) error {
 	r, err := p.node.opts.Log.Read(p.id, f.Next)
 	if err != nil {
 		p.feed.close()
-		return errors.Join(err, closeAll(m.store, m.keys.runs))
+		return errors.Join(err, closeAll(m.store, m.keys.Runs))
 	}
-	p.files.open(func() error { return closeAll(m.store, m.keys.runs) })
+	p.files.open(func() error { return closeAll(m.store, m.keys.Runs) })
 	p.publishApps()
 	var run context.Context
 	run, p.stop = context.WithCancel(context.Background())
@@ -116,7 +125,7 @@ func (p *partition) loadNewest(start, end int64) (manifest, *Machine, error) {
 				return c.manifest, m, p.setAside(offsets[i+1:])
 			}
 		}
-		if !errors.Is(err, errDamaged) {
+		if !errors.Is(err, statefiles.ErrDamaged) {
 			return manifest{}, nil, err
 		}
 		p.repairs.Add(1)
@@ -151,7 +160,7 @@ func (p *partition) candidate(offset, start, end int64) (candidate, error) {
 }
 
 // promising is candidate before the files are compared. An error that does not wrap
-// errDamaged says that the start is to be refused.
+// statefiles.ErrDamaged says that the start is to be refused.
 func (p *partition) promising(offset, start, end int64) (c candidate, err error) {
 	c.manifest, c.ids, err = p.ckpt.readManifest(offset)
 	switch {
@@ -163,13 +172,15 @@ func (p *partition) promising(offset, start, end int64) (c candidate, err error)
 			return c, damage
 		}
 		return c, fmt.Errorf("%w. Put the log back that belongs to the state, or move %s away: the state is then rebuilt from the log", err, p.node.opts.Dir)
+	case offset > end && c.Version != 0 && c.Next != offset && c.Next <= end:
+		return c, err // a whole manifest under a name that is not its own
 	case offset > end:
 		// Whether it can be read or not: a checkpoint is never ahead of its log.
 		return c, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log files back that belong to this state, or restore a backup", end, offset)
 	case err != nil:
 		return c, err
 	case offset < start:
-		return c, fmt.Errorf("%w: checkpoint %d is older than the log, which starts at %d", errDamaged, offset, start)
+		return c, fmt.Errorf("%w: checkpoint %d is older than the log, which starts at %d", statefiles.ErrDamaged, offset, start)
 	}
 	return c, nil
 }
@@ -179,7 +190,7 @@ func (p *partition) promising(offset, start, end int64) (c candidate, err error)
 func (p *partition) loadCandidate(c candidate) (m *Machine, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("%w: load checkpoint %d: panic: %v\n%s", errDamaged, c.Next, r, debug.Stack())
+			err = fmt.Errorf("%w: load checkpoint %d: panic: %v\n%s", statefiles.ErrDamaged, c.Next, r, debug.Stack())
 		}
 	}()
 	if err := p.ckpt.prepare(); err != nil {
@@ -188,7 +199,7 @@ func (p *partition) loadCandidate(c candidate) (m *Machine, err error) {
 	p.ckpt.took.end("check")
 	m, err = p.ckpt.load(c.manifest, c.ids, p.node.opts.CacheBytes, p.log)
 	if err != nil && c.Version != 0 && !environment(err) && !errors.Is(err, ErrNewer) {
-		err = fmt.Errorf("%w: load checkpoint %d: %w", errDamaged, c.Next, err)
+		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return m, err
 }
@@ -253,10 +264,20 @@ func (c *checkpoints) removeSetAside() error {
 var ErrStateDamaged = errors.New("files of the state are damaged; a start rebuilds them from the log")
 
 // damage reports whether an error of the store says that a file's content is not
-// what was written.
+// what was written, or that a file is gone.
 func damage(err error) bool {
-	return errors.Is(err, errDamaged) || pebble.IsCorruptionError(err)
+	return errors.Is(err, statefiles.ErrDamaged) || pebble.IsCorruptionError(err) || isNotExist(err)
 }
 
 // failDamaged stops the partition because files of its state are damaged.
 func (p *partition) failDamaged(err error) { p.fail(fmt.Errorf("%w: %w", ErrStateDamaged, err)) }
+
+// failCheckpoint stops the partition because no checkpoint could be written.
+func (p *partition) failCheckpoint(err error) {
+	err = fmt.Errorf("checkpoint: %w", err)
+	if damage(err) {
+		p.failDamaged(err)
+		return
+	}
+	p.fail(err)
+}

@@ -51,18 +51,11 @@ func panicked(r any) error {
 func (p *partition) observe(m *Machine) {
 	c := m.counters
 	p.counters.Store(&c)
-	var profiles, identities, waiting, erased int64
-	for _, a := range m.byIndex {
-		erased += int64(len(a.erasures))
-		waiting += int64(a.flows.queue.next - a.flows.queue.first)
-		profiles += int64(a.headers.n)
-		identities += int64(a.ids.size())
-	}
-	p.erasedCount.Store(erased)
-	p.profileCount.Store(profiles)
-	p.waitingCount.Store(waiting)
-	p.identityCount.Store(identities)
-	p.keyCount.Store(m.keys.size())
+	p.erasedCount.Store(m.totals.erased)
+	p.profileCount.Store(m.totals.profiles)
+	p.waitingCount.Store(m.totals.waiting)
+	p.identityCount.Store(m.totals.identities)
+	p.keyCount.Store(m.keys.Size())
 	p.reservedCount.Store(int64(len(m.emails.reserved)))
 	p.releaseCount.Store(int64(len(m.emails.releases)))
 }
@@ -248,10 +241,10 @@ func (p *partition) waitApplied(ctx context.Context, offset int64) error {
 	return nil
 }
 
+// requestCheckpoint asks for a checkpoint of at least what is applied now. It is not
+// lost while another one is being written, which may have begun too early, or end
+// without having written anything.
 func (p *partition) requestCheckpoint() {
-	if p.checkpoint.running.Load() {
-		return
-	}
 	select {
 	case p.checkpoint.due <- struct{}{}:
 	default:
@@ -306,11 +299,8 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 			p.pause(ctx, wait)
 			p.requestCheckpoint()
 			continue
-		case damage(err):
-			p.failDamaged(err)
-			return
 		case err != nil:
-			p.fail(fmt.Errorf("checkpoint: %w", err))
+			p.failCheckpoint(err)
 			return
 		}
 		wait = 0
@@ -344,8 +334,6 @@ func (p *partition) writeCheckpoint() error {
 func (p *partition) writeCheckpointAt(rests *rests, publish bool) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
-	p.checkpoint.running.Store(true)
-	defer p.checkpoint.running.Store(false)
 	begun := time.Now() // for the metric only
 
 	if f := p.checkpoint.held; f != nil && p.machine() != nil {
@@ -353,7 +341,6 @@ func (p *partition) writeCheckpointAt(rests *rests, publish bool) error {
 		if err := p.finishCheckpoint(f, rests, begun, publish); err != nil {
 			return err
 		}
-		p.checkpoint.running.Store(true)
 	}
 	// Between two records: nobody applies while the lock is held, and the feed
 	// has been given all rows below the offset.
@@ -413,13 +400,16 @@ func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time, p
 	p.behind.wrote()
 	p.checkpoints.Add(1)
 	p.checkpointNs.Add(int64(time.Since(begun)))
-	// In this order: who is woken may ask for the next one.
-	p.checkpoint.running.Store(false)
 	p.checkpoint.finished.signal()
 	if err := errors.Join(p.ckpt.discardRuns(f.runs, w.runs), p.ckpt.discardSegments(f.segments, w.segments)); err != nil {
 		return err
 	}
 	p.offerShared(f, publish)
+	if log, is := p.node.opts.Log.(notingLog); is {
+		if err := log.NoteEnds(); err != nil {
+			p.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)
+		}
+	}
 	p.checkpoint.pruning.Lock()
 	oldest, err := p.ckpt.prune(p.sharing.pinned())
 	p.checkpoint.pruning.Unlock()
@@ -432,6 +422,10 @@ func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time, p
 	}
 	return p.node.opts.Log.Trim(p.id, oldest)
 }
+
+// notingLog is a log that can note how far its records go. Once it has, a start notices
+// when records before that are missing, even if no checkpoint is left that says so.
+type notingLog interface{ NoteEnds() error }
 
 // continueLoop appends continue records while the machine has tasks.
 func (p *partition) continueLoop(ctx context.Context) {

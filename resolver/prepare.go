@@ -4,7 +4,8 @@ import (
 	"bytes"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/hashtable"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // windowEvents is how many events are prepared together.
@@ -18,22 +19,22 @@ const windowEvents = 32
 // the time of an event.
 type prepared struct {
 	ev     eventlog.Event
-	hashes [identityKinds]hash128
-	blank  [identityKinds]bool // nothing is left of the value
-	junk   [identityKinds]bool // what is left is a placeholder
-	key    hash128
+	hashes [identifier.Kinds]identifier.Hash
+	blank  [identifier.Kinds]bool // nothing is left of the value
+	junk   [identifier.Kinds]bool // what is left is a placeholder
+	key    identifier.Hash
 	// owner holds the profiles found at the version of the identity map;
-	// noOrdinal where there is none.
-	owner   [identityKinds]uint32
+	// profile.NoOrdinal where there is none.
+	owner   [identifier.Kinds]uint32
 	version uint64
 }
 
 // hashIdentifiers hashes the identifiers of the event in p.
 func (m *Machine) hashIdentifiers(a *account, p *prepared) {
-	for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
-		p.owner[k], p.blank[k], p.junk[k] = noOrdinal, false, false
+	for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+		p.owner[k], p.blank[k], p.junk[k] = profile.NoOrdinal, false, false
 		if len(raw) > 0 {
-			h, ok := a.hasher.identityHash(IdentityKind(k), raw, &m.normal)
+			h, ok := a.hasher.HashIdentifier(IdentityKind(k), raw, &m.normal)
 			p.hashes[k], p.blank[k] = h, !ok
 			if ok && IdentityKind(k) == IdentityPhone {
 				p.junk[k] = a.placeholders.has(bytes.TrimPrefix(m.normal[1:], []byte("+")))
@@ -45,10 +46,10 @@ func (m *Machine) hashIdentifiers(a *account, p *prepared) {
 // lookUp prepares the one event in p, whose identifiers may have changed since.
 func (m *Machine) lookUp(a *account, p *prepared) {
 	m.hashIdentifiers(a, p)
-	p.version = a.ids.version
-	for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+	p.version = a.ids.Version
+	for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
 		if len(raw) > 0 && !p.blank[k] {
-			p.owner[k] = a.ids.owner(p.hashes[k])
+			p.owner[k] = a.ids.Owner(p.hashes[k])
 		}
 	}
 }
@@ -60,29 +61,29 @@ func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 		p := &m.window[n]
 		m.hashIdentifiers(a, p)
 		if len(p.ev.IdempotencyKey) > 0 {
-			p.key = a.hasher.idempotencyHash(p.ev.IdempotencyKey, &m.normal)
+			p.key = a.hasher.HashIdempotencyKey(p.ev.IdempotencyKey, &m.normal)
 		}
 		n++
 	}
 	for i := range m.window[:n] {
 		p := &m.window[i]
-		p.version = a.ids.version
-		for k, raw := range [identityKinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+		p.version = a.ids.Version
+		for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
 			if len(raw) > 0 && !p.blank[k] {
-				p.owner[k] = a.ids.owner(p.hashes[k])
+				p.owner[k] = a.ids.Owner(p.hashes[k])
 			}
 		}
 	}
 	for i := range m.window[:n] {
 		p := &m.window[i]
 		for _, o := range p.owner {
-			if o != noOrdinal {
-				m.touched += m.store.touch(a, o) + byte(a.headers.get(o).winner) + a.engine.Warm(o, p.ev.Type)
+			if o != profile.NoOrdinal {
+				m.touched += m.store.touch(a, o) + byte(a.headers.Get(o).Winner) + a.engine.Warm(o, p.ev.Type)
 				break
 			}
 		}
 		if len(p.ev.IdempotencyKey) > 0 {
-			m.touched += m.keys.recent.table.Touch((*hashtable.Key)(&p.key))
+			m.touched += m.keys.Touch(p.key)
 		}
 	}
 	return n

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -127,8 +128,8 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 	}
 	a := r.m.accounts[testAccount]
 	person := "prf_0"
-	if a.headers.n > 0 {
-		person = a.headers.get(rng.Uint32N(a.headers.n)).id.String()
+	if a.headers.Count > 0 {
+		person = a.headers.Get(rng.Uint32N(a.headers.Count)).ID.String()
 	}
 	channel := pick(rng, "email", "email", "sms", "push")
 	email := fmt.Sprintf("u%d@x.io", rng.IntN(world))
@@ -172,7 +173,7 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 		}
 		return kind
 	case 8:
-		r.command(CommandDeviceAdd, DeviceAdd{Profile: person, Device: fmt.Sprint(rng.IntN(3)), Kind: pick(rng, deviceKinds...), Address: fmt.Sprint("token", rng.IntN(4))})
+		r.command(CommandDeviceAdd, DeviceAdd{Profile: person, Device: fmt.Sprint(rng.IntN(3)), Kind: pick(rng, profile.DeviceKinds...), Address: fmt.Sprint("token", rng.IntN(4))})
 		return "device.add"
 	case 9:
 		r.command(CommandDeviceRemove, DeviceRemove{Profile: person, Device: fmt.Sprint(rng.IntN(3))})

@@ -5,13 +5,14 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/sortedkeys"
-	"github.com/musterhq/muster/internal/wire"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // The index of profiles leads from the beginning of an identifier or a name to the
@@ -41,7 +42,7 @@ const maxIndexText = 64
 // white space around, lower-cased, of a phone its digits. What is masked has none.
 func appendSearched(dst []byte, field byte, text []byte) []byte {
 	switch {
-	case len(text) > 0 && text[0] == maskByte:
+	case len(text) > 0 && text[0] == identifier.MaskByte:
 		return dst
 	case field != indexPhone:
 		return identity.AppendNormalEmail(dst, text)
@@ -55,42 +56,33 @@ func appendSearched(dst []byte, field byte, text []byte) []byte {
 }
 
 // cutText is the part of a searched text that the index has.
-func cutText(text []byte) []byte {
-	if len(text) <= maxIndexText {
-		return text
-	}
-	n := maxIndexText
-	for n > maxIndexText-utf8.UTFMax && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
-}
+func cutText(text []byte) []byte { return clip.Text(text, maxIndexText) }
 
-// searched calls fn with the texts by which a profile is found, fields in their order.
+// searched calls fn with the texts by which the profile of a document is found, fields in their order.
 // A text is valid during the call.
-func (d *document) searched(buf *[]byte, fn func(field byte, text []byte)) {
+func searched(d *profile.Document, buf *[]byte, fn func(field byte, text []byte)) {
 	b := (*buf)[:0]
 	say := func(field byte) {
 		if len(b) > 0 {
 			fn(field, b)
 		}
 	}
-	for k := range identityKinds {
-		for _, id := range d.idents {
-			if id.kind == k {
+	for k := range identifier.Kinds {
+		for _, id := range d.Identifiers {
+			if id.Kind == k {
 				field := '0' + byte(k)
-				b = appendSearched(b[:0], field, id.value)
+				b = appendSearched(b[:0], field, id.Value)
 				say(field)
 			}
 		}
 	}
-	b = appendSearched(b[:0], indexName, d.firstName)
+	b = appendSearched(b[:0], indexName, d.FirstName)
 	first := len(b)
 	if first > 0 {
 		b = append(b, ' ')
 	}
 	n := len(b)
-	if b = appendSearched(b, indexName, d.lastName); len(b) == n {
+	if b = appendSearched(b, indexName, d.LastName); len(b) == n {
 		b = b[:first]
 	}
 	say(indexName)
@@ -122,7 +114,7 @@ type indexKeys struct {
 	all  []byte
 	ends []int
 	buf  []byte
-	doc  document
+	doc  profile.Document
 }
 
 func (k *indexKeys) at(i int) []byte {
@@ -148,10 +140,10 @@ func (k *indexKeys) set(account uint64, ordinal uint32, block []byte) error {
 	if block == nil {
 		return nil
 	}
-	if err := k.doc.decodeHead(block); err != nil {
+	if err := k.doc.DecodeHead(block); err != nil {
 		return err
 	}
-	k.doc.searched(&k.buf, func(field byte, text []byte) {
+	searched(&k.doc, &k.buf, func(field byte, text []byte) {
 		n := len(k.all)
 		k.all = indexKey(k.all, account, field, text, ordinal)
 		if key := k.all[n:]; k.has(key) {
@@ -163,51 +155,10 @@ func (k *indexKeys) set(account uint64, ordinal uint32, block []byte) error {
 	return nil
 }
 
-// decodeHead reads identifiers and names alone; the rest of d is empty.
-func (d *document) decodeHead(b []byte) error {
-	d.reset()
-	r := wire.Reader{B: b}
-	r.U8()
-	d.createdMs = int64(r.U64())
-	for n := r.Count(2); n > 0; n-- {
-		kind := r.U8()
-		d.idents = append(d.idents, ident{IdentityKind(kind &^ sharedBit), r.Block(), kind&sharedBit != 0})
-	}
-	d.firstName, d.lastName = r.Block(), r.Block()
-	if r.Bad {
-		return errDocument
-	}
-	return nil
-}
-
-// headEnd is where identifiers and names end in a document that was just written.
-func headEnd(b []byte) int {
-	at := 1 + 8
-	block := func() {
-		n, size := binary.Uvarint(b[at:])
-		at += size + int(n)
-	}
-	idents, size := binary.Uvarint(b[at:])
-	for at += size; idents > 0; idents-- {
-		at++ // the kind
-		block()
-	}
-	block()
-	block()
-	return at
-}
-
-// sameHead reports whether two documents have the same identifiers and names.
-func sameHead(old, now []byte) bool {
-	const from = 1 + 8 // version and creation
-	n := headEnd(now)
-	return len(old) >= n && bytes.Equal(old[from:n], now[from:n])
-}
-
 // indexProfile brings the index from a profile's old document to its new one; nil is
 // none. Where identifiers and names are the same it costs the comparison of them.
 func (m *Machine) indexProfile(a *account, ordinal uint32, old, now []byte) {
-	if old != nil && now != nil && sameHead(old, now) {
+	if old != nil && now != nil && profile.SameHead(old, now) {
 		return
 	}
 	was, is := &m.indexed[0], &m.indexed[1]
@@ -239,6 +190,8 @@ func (m *Machine) removeDocument(a *account, ordinal uint32) {
 		panic(err) // the store is at fault; the record is named
 	}
 	m.indexProfile(a, ordinal, old, nil)
+	a.reach.remove(ordinal)
+	a.status.remove(ordinal)
 	m.store.putDocument(a, ordinal, nil)
 }
 

@@ -43,7 +43,7 @@ type indexSum struct {
 }
 
 func (x *indexSum) add(a *account, key []byte) {
-	h := a.hasher.sum(key)
+	h := a.hasher.Sum(key)
 	x.keys++
 	x.lo += binary.LittleEndian.Uint64(h[:])
 	x.hi += binary.LittleEndian.Uint64(h[8:])

@@ -41,6 +41,11 @@ type publishedSegment struct {
 // all publishes everything; the partition's lock is held, or nobody reads yet.
 func (p *published) all(m *Machine) {
 	p.sequence.Add(1)
+	accounts := make(map[uint64]*publishedAccount, len(m.byIndex))
+	for _, a := range m.byIndex { // at once: account copies the map for each
+		accounts[a.number] = new(publishedAccount)
+	}
+	p.accounts.Store(&accounts)
 	for _, a := range m.byIndex {
 		p.account(a, true)
 	}
@@ -53,14 +58,12 @@ func (p *published) all(m *Machine) {
 func (p *published) record(m *Machine, env eventlog.Envelope) {
 	p.sequence.Add(1)
 	p.logTime.Store(m.logTime)
-	switch env.Kind {
-	case eventlog.KindEvents, eventlog.KindImport, eventlog.KindChunk:
-		if a := m.accounts[env.Account]; a != nil {
-			p.account(a, false)
-		}
-	default: // may concern all accounts, or make one
+	command := env.Kind == eventlog.KindCommand
+	if a := m.onlyChanged(env); a != nil {
+		p.account(a, command)
+	} else {
 		for _, a := range m.byIndex {
-			p.account(a, env.Kind == eventlog.KindCommand && a.number == env.Account)
+			p.account(a, command && a.number == env.Account)
 		}
 	}
 	p.sequence.Add(1)

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+
+	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // task is work that is too large for one record. Tasks are worked off in
@@ -79,12 +81,12 @@ func (m *Machine) applyContinue() error {
 // identifier. Values are compared lower-cased, so an external id that differs
 // in case only keeps working for what it holds but takes no new events.
 func (m *Machine) detach(a *account, value []byte) error {
-	for k := range identityKinds {
-		h, ok := a.hasher.identityHash(k, value, &m.normal)
+	for k := range identifier.Kinds {
+		h, ok := a.hasher.HashIdentifier(k, value, &m.normal)
 		if !ok {
 			continue
 		}
-		ordinal, ok := a.ids.get(h)
+		ordinal, ok := a.ids.Get(h)
 		if !ok {
 			continue
 		}
@@ -92,17 +94,17 @@ func (m *Machine) detach(a *account, value []byte) error {
 			return err
 		}
 		kept := m.idents[:0]
-		for _, id := range m.doc.idents {
-			if have, _ := a.hasher.identityHash(id.kind, id.value, &m.normal); id.kind == k && have == h {
+		for _, id := range m.doc.Identifiers {
+			if have, _ := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal); id.Kind == k && have == h {
 				continue
 			}
 			kept = append(kept, id)
 		}
 		m.idents = kept
-		m.doc.idents = append(m.doc.idents[:0], kept...)
+		m.doc.Identifiers = append(m.doc.Identifiers[:0], kept...)
 		m.save(a, ordinal, &m.doc)
 		m.tellProfile(a, ordinal, &m.doc)
-		a.ids.remove(h)
+		a.ids.Remove(h)
 		if k == IdentityEmail {
 			m.forgetAlike(a, value, h)
 		}

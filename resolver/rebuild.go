@@ -145,7 +145,7 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, closeAll(b.m.store, b.m.keys.runs)) }()
+	defer func() { err = errors.Join(err, closeAll(b.m.store, b.m.keys.Runs)) }()
 	if b.log, err = p.node.opts.Log.Read(p.id, b.m.next); err != nil {
 		return 0, err
 	}
@@ -319,7 +319,7 @@ func (p *partition) erasedProfiles() map[uint64][]uint32 {
 func (m *Machine) erasedProfiles() map[uint64][]uint32 {
 	out := map[uint64][]uint32{}
 	for _, a := range m.byIndex {
-		for o := range a.headers.n {
+		for o := range a.headers.Count {
 			if a.gone(o) {
 				out[a.number] = append(out[a.number], o)
 			}

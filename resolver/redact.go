@@ -12,6 +12,8 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // redactedPrefix begins the name of a command that was redacted.
@@ -41,21 +43,21 @@ type redactor struct {
 	scratch *Machine
 	a       *account
 	// below says up to which offset an identifier was a person's who is erased now.
-	below map[hash128]int64
+	below map[identifier.Hash]int64
 	// placeholders are the account's.
 	placeholders []string
 	// marked says behind which offset what has the identifier was refused.
-	marked func(h hash128) (at int64, ok bool)
-	// owner is the live profile that has an identifier, or noOrdinal.
-	owner func(h hash128) uint32
+	marked func(h identifier.Hash) (at int64, ok bool)
+	// owner is the live profile that has an identifier, or profile.NoOrdinal.
+	owner func(h identifier.Hash) uint32
 	// shows reports whether the live profile that an ordinal leads to shows an
 	// identifier, its own or another's.
-	shows func(ordinal uint32, kind IdentityKind, h hash128) (bool, error)
+	shows func(ordinal uint32, kind IdentityKind, h identifier.Hash) (bool, error)
 	// err is that of shows, which ends everything: what is redacted cannot be undone.
 	err error
 	// rules are those of the record at hand.
 	rules identifierRules
-	// updates is the profile that the record at hand changes by its id, noOrdinal if it
+	// updates is the profile that the record at hand changes by its id, profile.NoOrdinal if it
 	// does not. What that one shows is no erased person's there.
 	updates uint32
 	// whose is the profile that an id names, merged or erased; gone reports whether an
@@ -76,17 +78,17 @@ type redactor struct {
 func newRedactor(a *account) *redactor {
 	return &redactor{
 		account: a.number, scratch: new(Machine), plain: command{redacted: true}, a: &account{number: a.number, hasher: a.hasher}, placeholders: a.Settings.Placeholders,
-		below: map[hash128]int64{}, ordinals: roaring.New(),
+		below: map[identifier.Hash]int64{}, ordinals: roaring.New(),
 	}
 }
 
 // erase adds the persons of tasks. marks are the account's, for tasks of before they
 // had hashes.
-func (r *redactor) erase(tasks []*erasing, marks map[hash128]Erasure) error {
+func (r *redactor) erase(tasks []*erasing, marks map[identifier.Hash]Erasure) error {
 	for _, t := range tasks {
 		r.ordinals.AddMany(t.Ordinals)
 		for _, text := range t.Hashes {
-			var h hash128
+			var h identifier.Hash
 			if err := unhex(h[:], []byte(text)); err != nil {
 				return err
 			}
@@ -123,7 +125,7 @@ func (r *redactor) record(offset int64, data []byte) ([]eventlog.Splice, error) 
 			return nil, err
 		}
 		name = strings.TrimPrefix(name, redactedPrefix)
-		r.invalid, r.rules, r.updates = false, identifierRules{}, noOrdinal
+		r.invalid, r.rules, r.updates = false, identifierRules{}, profile.NoOrdinal
 		now, changed, err := r.command(offset, name, args)
 		if err = errors.Join(err, r.err); err != nil || !changed || bytes.Equal(now, args) && !r.invalid {
 			return nil, err
@@ -138,37 +140,37 @@ func (r *redactor) record(offset int64, data []byte) ([]eventlog.Splice, error) 
 
 // identifiers are those of one event or command.
 type identifiers struct {
-	raw    [identityKinds][]byte
-	hashes [identityKinds]hash128
-	has    [identityKinds]bool // something to be hashed
-	mine   [identityKinds]bool // of an erased person
-	out    [identityKinds]bool // of an erased person before: it was refused, or left out
-	any    bool                // one is an erased person's
-	some   bool                // one was left out
+	raw    [identifier.Kinds][]byte
+	hashes [identifier.Kinds]identifier.Hash
+	has    [identifier.Kinds]bool // something to be hashed
+	mine   [identifier.Kinds]bool // of an erased person
+	out    [identifier.Kinds]bool // of an erased person before: it was refused, or left out
+	any    bool                   // one is an erased person's
+	some   bool                   // one was left out
 	// whole says that what they stand in was an erased person's.
 	whole bool
 	// shown are those that identified an erased person, and that the contact which the
 	// command made shows as its own.
-	shown [identityKinds]bool
+	shown [identifier.Kinds]bool
 	// refused says that it was refused because of one of the kind.
 	refused bool
 	kind    IdentityKind
 }
 
 // look finds out whose identifiers are.
-func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers) {
+func (r *redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifiers) {
 	x.raw = raw
 	stands := false // an identifier that ranks higher says who the record is of
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 {
 			continue
 		}
-		if x.hashes[k], x.has[k] = r.a.hasher.identityHash(k, raw[k], &r.scratch.normal); !x.has[k] {
+		if x.hashes[k], x.has[k] = r.a.hasher.HashIdentifier(k, raw[k], &r.scratch.normal); !x.has[k] {
 			continue
 		}
 		at, marked := r.marked(x.hashes[k])
 		out, mine := marked && offset > at, offset < r.below[x.hashes[k]]
-		if (out || mine) && r.updates != noOrdinal {
+		if (out || mine) && r.updates != profile.NoOrdinal {
 			shows, err := r.shows(r.updates, k, x.hashes[k])
 			if r.err = errors.Join(r.err, err); shows {
 				continue
@@ -191,7 +193,7 @@ func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers)
 	if !x.any {
 		return x
 	}
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		if x.mine[k] {
 			x.whole = true
 			return x
@@ -199,8 +201,8 @@ func (r *redactor) look(offset int64, raw [identityKinds][]byte) (x identifiers)
 		if !x.has[k] {
 			continue
 		}
-		if o := r.owner(x.hashes[k]); o != noOrdinal {
-			for j := k + 1; r.rules.firstOnly && j < identityKinds; j++ {
+		if o := r.owner(x.hashes[k]); o != profile.NoOrdinal {
+			for j := k + 1; r.rules.firstOnly && j < identifier.Kinds; j++ {
 				if x.mine[j] && r.err == nil {
 					x.shown[j], r.err = r.shows(o, j, x.hashes[j])
 				}
@@ -222,13 +224,13 @@ func (r *redactor) isPlaceholder(raw []byte) bool {
 
 // masked are the identifiers with those of erased persons masked, and in what was
 // theirs those that are nobody's.
-func (r *redactor) masked(x *identifiers) (out [identityKinds][]byte) {
+func (r *redactor) masked(x *identifiers) (out [identifier.Kinds][]byte) {
 	out = x.raw
-	for k := range identityKinds {
+	for k := range identifier.Kinds {
 		switch {
 		case len(x.raw[k]) == 0, r.isPlaceholder(x.raw[k]): // nobody's, and refused or left out for what it is
 		case x.shown[k]: // it is the contact's too, see share.go
-		case x.mine[k], x.out[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == noOrdinal:
+		case x.mine[k], x.out[k], x.whole && x.has[k] && r.owner(x.hashes[k]) == profile.NoOrdinal:
 			out[k] = r.scratch.mask(r.a, k, x.raw[k])
 		case x.whole && !x.has[k] && k == IdentityPhone:
 			out[k] = []byte("-") // no number either, and refused alike
@@ -242,7 +244,7 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 	if err != nil {
 		return nil, err
 	}
-	r.rules, r.updates = eventRules{version: list.Rules()}.identifiers(), noOrdinal
+	r.rules, r.updates = eventRules{version: list.Rules()}.identifiers(), profile.NoOrdinal
 	var ev eventlog.Event
 	for {
 		begin := len(data) - list.Rest()
@@ -252,7 +254,7 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 		if ev.Refused {
 			continue
 		}
-		x := r.look(offset, [identityKinds][]byte{ev.Email, ev.ExternalID, ev.Phone})
+		x := r.look(offset, [identifier.Kinds][]byte{ev.Email, ev.ExternalID, ev.Phone})
 		switch {
 		case x.refused:
 			ev = eventlog.Event{Type: ev.Type, HasTime: ev.HasTime, TimeMs: ev.TimeMs, Refused: true, RefusedKind: uint8(x.kind)}
@@ -261,7 +263,7 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 			ev.Email, ev.ExternalID, ev.Phone = m[IdentityEmail], m[IdentityExternalID], m[IdentityPhone]
 			if x.whole {
 				ev.FirstName, ev.LastName, ev.Properties, ev.Redacted = nil, nil, nil, true
-				ev.Geo, ev.Attributes = r.a.maskObject(ev.Geo), r.a.maskObject(ev.Attributes)
+				ev.Geo, ev.Attributes = profile.MaskObject(r.a.hasher, ev.Geo), profile.MaskObject(r.a.hasher, ev.Attributes)
 				ev.IdempotencyKey = r.key(ev.IdempotencyKey)
 			}
 		default:
@@ -276,10 +278,10 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 
 // key masks an idempotency key.
 func (r *redactor) key(key []byte) []byte {
-	if len(key) == 0 || isMasked(key) {
+	if len(key) == 0 || identifier.IsMasked(key) {
 		return key
 	}
-	return maskOf(maskKey, r.a.hasher.idempotencyHash(key, &r.scratch.normal))
+	return identifier.Masked(identifier.MaskIdempotencyKey, r.a.hasher.HashIdempotencyKey(key, &r.scratch.normal))
 }
 
 // erased reports whether an id names a person who is erased.
@@ -322,18 +324,18 @@ func (r *redactor) command(offset int64, name string, args []byte) (out []byte, 
 		return rewrite(args, func(c *DeviceAdd) bool { return r.erased(c.Profile) && r.device(c) })
 	case CommandDeviceRemove:
 		return rewrite(args, func(c *DeviceRemove) bool {
-			c.Device = r.a.maskText(maskDevice, c.Device)
+			c.Device = r.a.maskText(identifier.MaskDevice, c.Device)
 			return r.erased(c.Profile)
 		})
-	case CommandEmailSend, commandEmailSend1:
+	case CommandEmailSend, commandEmailSend1, commandEmailSend2:
 		return rewrite(args, func(c *EmailSend) bool { return r.mail(offset, c) })
 	case CommandFlowTrigger:
 		return rewrite(args, func(c *FlowTrigger) bool { return r.call(offset, c) })
-	case CommandEngagement:
+	case CommandEngagement, commandEngagement1:
 		return rewrite(args, func(c *EngagementRecord) bool { return r.engagement(c) })
-	case CommandOutboxDone:
+	case CommandOutboxDone, commandOutboxDone1:
 		return rewrite(args, func(c *OutboxDone) bool { return r.outboxDone(offset, c) })
-	case CommandCampaignResult:
+	case CommandCampaignResult, commandCampaignResult1:
 		return rewrite(args, func(c *CampaignResult) bool { return r.result(offset, c) })
 	case CommandCampaignFinish:
 		return rewrite(args, func(c *CampaignFinish) bool { return r.text(offset, &c.Stopped) })
@@ -362,8 +364,8 @@ func blank(texts ...*string) (changed bool) {
 // the command was an erased person's, or was refused as one's; but one is nobody
 // else's if another of its identifiers is only where that is said.
 func (r *redactor) named(offset int64, others bool, email, externalID, phone *string) (whole, changed bool) {
-	texts := [identityKinds]*string{email, externalID, phone}
-	var raw [identityKinds][]byte
+	texts := [identifier.Kinds]*string{email, externalID, phone}
+	var raw [identifier.Kinds][]byte
 	for k, t := range texts {
 		if t != nil {
 			raw[k] = []byte(*t)
@@ -372,8 +374,8 @@ func (r *redactor) named(offset int64, others bool, email, externalID, phone *st
 	x := r.look(offset, raw)
 	if x.refused && !x.any {
 		x.mine, x.any, x.whole = x.out, true, true
-		for k := range identityKinds {
-			if others && x.has[k] && r.owner(x.hashes[k]) != noOrdinal {
+		for k := range identifier.Kinds {
+			if others && x.has[k] && r.owner(x.hashes[k]) != profile.NoOrdinal {
 				x.whole = false
 			}
 		}
@@ -418,12 +420,12 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 		return changed
 	}
 	r.invalid = invalid
-	for k, t := range [identityKinds]*string{c.Email, c.ExternalID, c.Phone} {
+	for k, t := range [identifier.Kinds]*string{c.Email, c.ExternalID, c.Phone} {
 		if t == nil || *t == "" {
 			continue
 		}
 		// What another has was refused, and is not this person's.
-		if h, ok := r.a.hasher.identityHash(IdentityKind(k), []byte(*t), &r.scratch.normal); !ok || r.owner(h) == noOrdinal {
+		if h, ok := r.a.hasher.HashIdentifier(IdentityKind(k), []byte(*t), &r.scratch.normal); !ok || r.owner(h) == profile.NoOrdinal {
 			*t = string(r.scratch.mask(r.a, IdentityKind(k), []byte(*t)))
 		}
 	}
@@ -441,8 +443,8 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 		switch {
 		case len(*o) == 0:
 		case canonicalObject("", o) == nil:
-			*o = r.a.maskObject(*o)
-		case !bytes.Contains(*o, []byte(maskedKey)): // it was refused, and is again
+			*o = profile.MaskObject(r.a.hasher, *o)
+		case !bytes.Contains(*o, []byte(profile.MaskedKey)): // it was refused, and is again
 			*o = mustJSON(erasedText)
 		}
 	}
@@ -451,16 +453,16 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 
 func (r *redactor) device(c *DeviceAdd) bool {
 	was := *c
-	kind := slices.Index(deviceKinds, c.Kind)
-	if isMasked(c.Address) {
+	kind := slices.Index(profile.DeviceKinds, c.Kind)
+	if identifier.IsMasked(c.Address) {
 		return false
 	}
 	if checkDevice(c) != nil {
 		r.invalid = true
 		return true
 	}
-	c.Device = r.a.maskText(maskDevice, c.Device)
-	c.Address = string(maskOf(maskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(c.Address))))
+	c.Device = r.a.maskText(identifier.MaskDevice, c.Device)
+	c.Address = string(identifier.Masked(identifier.MaskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(c.Address))))
 	return *c != was
 }
 
@@ -473,12 +475,12 @@ func (r *redactor) mail(offset int64, c *EmailSend) bool {
 	if r.invalid = invalid; invalid {
 		return true
 	}
-	if c.Key != "" && !isMasked(c.Key) {
-		var parts [sendWhat + 1]hash128
+	if c.Key != "" && !identifier.IsMasked(c.Key) {
+		var parts [sendWhat + 1]identifier.Hash
 		for i := range parts {
 			parts[i] = r.scratch.sendHash(r.a, c.Key, byte(i))
 		}
-		c.Key, changed = string(maskOf(maskKey, parts[:]...)), true
+		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, parts[:]...)), true
 	}
 	changed = changed || len(c.Data)+len(c.Event) > 0
 	c.Data, c.Event = nil, nil
@@ -494,8 +496,8 @@ func (r *redactor) call(offset int64, c *FlowTrigger) bool {
 	if r.invalid = invalid; invalid {
 		return true
 	}
-	if c.Key != "" && !isMasked(c.Key) {
-		c.Key, changed = string(maskOf(maskKey, flowKeyHash(r.a, c, &r.scratch.normal))), true
+	if c.Key != "" && !identifier.IsMasked(c.Key) {
+		c.Key, changed = string(identifier.Masked(identifier.MaskIdempotencyKey, flowKeyHash(r.a, c, &r.scratch.normal))), true
 	}
 	changed = changed || len(c.Data) > 0
 	c.Data = nil
@@ -536,12 +538,12 @@ func (r *redactor) result(offset int64, c *CampaignResult) bool {
 	}
 	var retired []string
 	for _, address := range c.Retired {
-		if isMasked(address) {
+		if identifier.IsMasked(address) {
 			retired = append(retired, address)
 			continue
 		}
-		for kind := range deviceKinds {
-			retired = append(retired, string(maskOf(maskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(address)))))
+		for kind := range profile.DeviceKinds {
+			retired = append(retired, string(identifier.Masked(identifier.MaskDevice, r.scratch.deviceHash(r.a, byte(kind), []byte(address)))))
 		}
 		changed = true
 	}
@@ -550,11 +552,11 @@ func (r *redactor) result(offset int64, c *CampaignResult) bool {
 }
 
 func (r *redactor) lift(offset int64, c *ErasureLift) bool {
-	for k := range identityKinds {
-		if c.Value == "" || isMasked(c.Value) || c.Kind != "" && c.Kind != k.String() {
+	for k := range identifier.Kinds {
+		if c.Value == "" || identifier.IsMasked(c.Value) || c.Kind != "" && c.Kind != k.String() {
 			continue
 		}
-		h, ok := r.a.hasher.identityHash(k, []byte(c.Value), &r.scratch.normal)
+		h, ok := r.a.hasher.HashIdentifier(k, []byte(c.Value), &r.scratch.normal)
 		if !ok || offset >= r.below[h] {
 			continue
 		}
@@ -579,7 +581,7 @@ func (r *redactor) text(offset int64, text *string) bool {
 		default:
 			return word
 		}
-		h, ok := r.a.hasher.identityHash(kind, []byte(word), &r.scratch.normal)
+		h, ok := r.a.hasher.HashIdentifier(kind, []byte(word), &r.scratch.normal)
 		if !ok || offset >= r.below[h] {
 			return word
 		}

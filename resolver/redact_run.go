@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // redactingLog is a log from whose records bytes can be taken out. Roll lets the next
@@ -122,11 +124,11 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 			fn(p.mu.m.accounts[b.account])
 		}
 	}
-	r.owner = func(h hash128) (o uint32) {
-		look(func(a *account) { o = a.ids.owner(h) })
+	r.owner = func(h identifier.Hash) (o uint32) {
+		look(func(a *account) { o = a.ids.Owner(h) })
 		return o
 	}
-	r.shows = func(o uint32, kind IdentityKind, h hash128) (shows bool, err error) {
+	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (shows bool, err error) {
 		look(func(a *account) { shows, err = p.mu.m.shows(a, o, kind, h) })
 		return shows, err
 	}
@@ -138,11 +140,11 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 		look(func(a *account) { gone = a.isGone(o) })
 		return gone
 	}
-	marks := make(map[hash128]int64, len(a.erasures))
+	marks := make(map[identifier.Hash]int64, len(a.erasures))
 	for h, x := range a.erasures {
 		marks[h] = x.At
 	}
-	r.marked = func(h hash128) (int64, bool) {
+	r.marked = func(h identifier.Hash) (int64, bool) {
 		at, ok := marks[h]
 		return at, ok
 	}
@@ -151,20 +153,20 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 
 // shows reports whether the live profile that an ordinal leads to shows an identifier. It
 // uses no scratch of m.
-func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h hash128) (bool, error) {
+func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
 	b, err := m.store.peek(a, a.root(o))
 	if err != nil {
 		return false, err
 	}
-	var d document
-	if err := d.decode(b); err != nil {
+	var d profile.Document
+	if err := d.Decode(b); err != nil {
 		return false, err
 	}
 	return a.shown(&Machine{}, &d, kind, h) >= 0, nil
 }
 
 // isGone is gone of an ordinal that need not be one.
-func (a *account) isGone(o uint32) bool { return o < a.headers.n && a.gone(o) }
+func (a *account) isGone(o uint32) bool { return o < a.headers.Count && a.gone(o) }
 
 // ordinalOf is the ordinal that an id carries, of whoever is left of it.
 func (a *account) ordinalOf(id string) (uint32, bool) {
@@ -172,8 +174,8 @@ func (a *account) ordinalOf(id string) (uint32, bool) {
 	if !ok {
 		return 0, false
 	}
-	o := x.ordinal()
-	return o, o < a.headers.n && a.headers.get(o).id == x
+	o := x.Ordinal()
+	return o, o < a.headers.Count && a.headers.Get(o).ID == x
 }
 
 // keepOut takes out of a record, before it is stored, what the state machine refuses
@@ -193,10 +195,10 @@ func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal
 		return rec, nil, nil
 	}
 	r := newRedactor(a)
-	r.owner = a.ids.owner
-	r.shows = func(o uint32, kind IdentityKind, h hash128) (bool, error) { return p.mu.m.shows(a, o, kind, h) }
+	r.owner = a.ids.Owner
+	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) { return p.mu.m.shows(a, o, kind, h) }
 	r.whose, r.gone = a.ordinalOf, a.isGone
-	r.marked = func(h hash128) (int64, bool) {
+	r.marked = func(h identifier.Hash) (int64, bool) {
 		x, ok := a.erasures[h]
 		return x.At, ok
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // redactWorld is a machine with the log that it has applied.
@@ -114,12 +116,13 @@ func (w *redactWorld) act(world int) {
 	}
 	email, externalID, phone := redactPerson(rng, world)
 	id := "prf_none"
-	if a.headers.n > 0 {
-		id = a.headers.get(uint32(rng.IntN(int(a.headers.n)))).id.String()
+	if a.headers.Count > 0 {
+		id = a.headers.Get(uint32(rng.IntN(int(a.headers.Count)))).ID.String()
 	}
 	switch rng.IntN(24) {
 	case 0, 1:
-		w.do(pick(rng, CommandContactCreate, CommandContactCreate, commandContactCreate1), ContactCreate{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2)))})
+		w.do(pick(rng, CommandContactCreate, CommandContactCreate, commandContactCreate1), ContactCreate{Email: some(email), ExternalID: some(externalID), Phone: some(phone), FirstName: some("Secret-first"), LastName: some(strings.Repeat("Secret-last", 1+50*rng.IntN(2))),
+			Unsubscribed: [][]string{nil, {"email"}, {"email", "sms"}}[w.seq%3]})
 	case 2:
 		w.do(pick(rng, CommandListAdd, CommandListAdd, commandListAdd1), ListAdd{ListID: a.listIDs[0], Create: ContactCreate{Email: email, Phone: some(phone), FirstName: "Secret-first"}})
 	case 3, 4:
@@ -191,11 +194,11 @@ func (w *redactWorld) parts() string {
 		}
 		for number, x := range a.accounts {
 			y := b.accounts[number]
-			same := x.headers.n == y.headers.n && x.ids.size() == y.ids.size()
-			x.ids.each(func(h hash128, o uint32) { same = same && y.ids.owner(h) == o })
-			for o := range min(x.headers.n, y.headers.n) {
+			same := x.headers.Count == y.headers.Count && x.ids.Size() == y.ids.Size()
+			x.ids.Each(func(h identifier.Hash, o uint32) { same = same && y.ids.Owner(h) == o })
+			for o := range min(x.headers.Count, y.headers.Count) {
 				if !w.m.accounts[number].gone(w.m.accounts[number].root(o)) {
-					same = same && *x.headers.get(o) == *y.headers.get(o) && (x.root(o) != o || bytes.Equal(documentOf(w.t, a, x, o), documentOf(w.t, b, y, o)))
+					same = same && *x.headers.Get(o) == *y.headers.Get(o) && (x.root(o) != o || bytes.Equal(documentOf(w.t, a, x, o), documentOf(w.t, b, y, o)))
 				}
 			}
 			if !same || (out.Refusal == nil) != (other.Refusal == nil) {
@@ -208,12 +211,12 @@ func (w *redactWorld) parts() string {
 
 func documentOf(t testing.TB, m *Machine, a *account, o uint32) []byte {
 	t.Helper()
-	var d document
+	var d profile.Document
 	if err := m.load(a, o, &d); err != nil {
 		t.Fatal(err)
 	}
-	d.conflicts = nil
-	return d.append(nil)
+	d.Conflicts = nil
+	return d.Append(nil)
 }
 
 // TestReplayOfRedactedLog: a log from which persons were taken out replays to the same
@@ -271,9 +274,9 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, s
 	for _, account := range []uint64{testAccount, testAccount + 1} {
 		w.account = account
 		a := w.m.accounts[account]
-		for o := range a.headers.n {
-			if h := a.headers.get(o); h.winner == o && h.flags&flagErased == 0 && (seed%2 == 0 || rng.IntN(2) == 0) {
-				w.do(CommandContactErase, ContactErase{ID: h.id.String()})
+		for o := range a.headers.Count {
+			if h := a.headers.Get(o); h.Winner == o && h.Flags&flagErased == 0 && (seed%2 == 0 || rng.IntN(2) == 0) {
+				w.do(CommandContactErase, ContactErase{ID: h.ID.String()})
 			}
 		}
 	}
@@ -289,48 +292,48 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, s
 	}
 	for number, a := range w.m.accounts {
 		b := replayed.accounts[number]
-		if a.headers.n != b.headers.n {
-			t.Fatalf("%d profiles, %d after a replay; %s", a.headers.n, b.headers.n, w.parts())
+		if a.headers.Count != b.headers.Count {
+			t.Fatalf("%d profiles, %d after a replay; %s", a.headers.Count, b.headers.Count, w.parts())
 		}
-		for o := range a.headers.n {
-			if x, y := *a.headers.get(o), *b.headers.get(o); x != y {
+		for o := range a.headers.Count {
+			if x, y := *a.headers.Get(o), *b.headers.Get(o); x != y {
 				t.Fatalf("profile %d is %+v, %+v after a replay; %s", o, x, y, w.parts())
 			}
 			if a.gone(o) {
 				sum.erased++
 			}
 		}
-		if a.ids.size() != b.ids.size() {
-			t.Fatalf("%d identifiers, %d after a replay; %s", a.ids.size(), b.ids.size(), w.parts())
+		if a.ids.Size() != b.ids.Size() {
+			t.Fatalf("%d identifiers, %d after a replay; %s", a.ids.Size(), b.ids.Size(), w.parts())
 		}
-		a.ids.each(func(h hash128, o uint32) {
-			if b.ids.owner(h) != o {
-				t.Fatalf("an identifier of profile %d is of %d after a replay", o, b.ids.owner(h))
+		a.ids.Each(func(h identifier.Hash, o uint32) {
+			if b.ids.Owner(h) != o {
+				t.Fatalf("an identifier of profile %d is of %d after a replay", o, b.ids.Owner(h))
 			}
 		})
 	}
 	same := true
 	for number, a := range w.m.accounts {
-		for o := range a.headers.n {
-			if a.headers.get(o).winner != o || a.gone(o) {
+		for o := range a.headers.Count {
+			if a.headers.Get(o).Winner != o || a.gone(o) {
 				continue
 			}
-			var x, y document
+			var x, y profile.Document
 			for _, of := range []struct {
 				m *Machine
-				d *document
+				d *profile.Document
 			}{{w.m, &x}, {replayed, &y}} {
 				if err := of.m.load(of.m.accounts[number], o, of.d); err != nil {
 					t.Fatal(err)
 				}
 			}
-			for i := range y.conflicts {
+			for i := range y.Conflicts {
 				// A conflict that the erased one did not know of is not found at once.
-				if i < len(x.conflicts) && isMasked(y.conflicts[i].value) {
-					same, y.conflicts[i].value = false, x.conflicts[i].value
+				if i < len(x.Conflicts) && identifier.IsMasked(y.Conflicts[i].Value) {
+					same, y.Conflicts[i].Value = false, x.Conflicts[i].Value
 				}
 			}
-			if x, y := x.append(nil), y.append(nil); !bytes.Equal(x, y) {
+			if x, y := x.Append(nil), y.Append(nil); !bytes.Equal(x, y) {
 				t.Fatalf("profile %d is %.100q, %.100q after a replay; %s", o, x, y, w.parts())
 			}
 		}
@@ -339,8 +342,8 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, s
 		return
 	}
 	sum.whole++
-	// A catalog shows what events had, and redacted ones have nothing to show. Of who was
-	// erased there is nothing in either.
+	// The catalog has the properties of events. Redacted events have none, and after an
+	// erasure neither machine's catalog has values of the erased profiles.
 	for _, m := range []*Machine{w.m, replayed} {
 		for _, a := range m.accounts {
 			for _, x := range a.types {
@@ -390,7 +393,7 @@ func (w *redactWorld) mixed(offset int64) bool {
 	for r.Next(&ev) {
 		masked, clear := 0, 0
 		for _, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone} {
-			if isMasked(raw) {
+			if identifier.IsMasked(raw) {
 				masked++
 			} else if len(raw) > 0 {
 				clear++
@@ -408,7 +411,7 @@ func mayStay(w *redactWorld, rec []byte) bool {
 	env, body, _ := eventlog.DecodeEnvelope(rec)
 	a := w.m.accounts[env.Account]
 	known := func(kind IdentityKind, text []byte) bool {
-		h, ok := a.hasher.identityHash(kind, text, &w.m.normal)
+		h, ok := a.hasher.HashIdentifier(kind, text, &w.m.normal)
 		return ok && a.erased(h)
 	}
 	switch env.Kind {
@@ -436,7 +439,7 @@ func mayStay(w *redactWorld, rec []byte) bool {
 		var ev eventlog.Event
 		for r.Next(&ev) {
 			for k, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone} {
-				if known(IdentityKind(k), raw) && !isMasked(raw) {
+				if known(IdentityKind(k), raw) && !identifier.IsMasked(raw) {
 					return false
 				}
 			}

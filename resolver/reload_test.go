@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/resolver/internal/dedup"
 )
 
 // durable is a recorder whose machine can be read back from a checkpoint.
@@ -37,9 +39,9 @@ func (d *durable) open(f manifest) {
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	var runs []*run
+	var runs []*dedup.Run
 	for _, name := range f.Runs {
-		r, err := openRun(d.ckpt.fs, d.ckpt.path(dirKeys, name), name)
+		r, err := dedup.OpenRun(d.ckpt.fs, d.ckpt.path(dirKeys, name), name)
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -61,8 +63,8 @@ func (d *durable) open(f manifest) {
 
 func (d *durable) close() {
 	d.t.Helper()
-	for _, r := range d.m.keys.runs {
-		_ = r.file.Close()
+	for _, r := range d.m.keys.Runs {
+		_ = r.Close()
 	}
 	if err := d.m.store.db.Close(); err != nil {
 		d.t.Fatal(err)

@@ -3,6 +3,8 @@ package resolver
 import (
 	"encoding/hex"
 	"fmt"
+
+	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // Contacts' e-mails are unique among all accounts, and so among all partitions.
@@ -69,7 +71,7 @@ const (
 
 // EmailName is an e-mail among all accounts, or all e-mails with one folded form:
 // its hash.
-type EmailName hash128
+type EmailName identifier.Hash
 
 // ReservationID names a reservation. The one of zeros is of what was reserved
 // before there were several partitions.

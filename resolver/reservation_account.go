@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // namesToReserve are the names that an account must reserve before an e-mail that
 // is nobody's can be one of its contacts'. What it holds it need not reserve again.
 func (m *Machine) namesToReserve(a *account, email string) (names []EmailName) {
-	if _, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal); !ok {
+	if _, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); !ok {
 		return nil
 	}
 	for _, n := range m.reservationsOf(a, email) {
@@ -43,7 +45,7 @@ func (m *Machine) mayHold(a *account, email string, g *EmailGrant) *Refusal {
 // heldUnder are those of the names that the account holds under the id.
 func (m *Machine) heldUnder(account uint64, id ReservationID, names []EmailName) (held []EmailName) {
 	for _, n := range names {
-		if owner, ok := m.reservations[hash128(n)]; !ok || owner != account {
+		if owner, ok := m.reservations[identifier.Hash(n)]; !ok || owner != account {
 			continue
 		}
 		if have, ok := m.reservedUnder(account, n); ok && have == id {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // onePartition is a machine that sees all accounts, beside the simulation's
@@ -72,7 +73,7 @@ func TestPartitionsAnswerLikeOne(t *testing.T) {
 			s.checkSettled()
 			for _, account := range emailAccounts {
 				for _, email := range emailTexts {
-					if got, want := s.has(account, email), o.m.accounts[account].hasEmail(o.m, email, noOrdinal); got != want {
+					if got, want := s.has(account, email), o.m.accounts[account].hasEmail(o.m, email, profile.NoOrdinal); got != want {
 						s.fatalf("account %d: %q is on file: %v, in a single partition: %v", account, email, got, want)
 					}
 				}

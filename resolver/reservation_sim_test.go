@@ -19,6 +19,8 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // The simulation of reservations: several partitions, and actors that make contacts,
@@ -56,6 +58,7 @@ func newEmailPart(t testing.TB) *emailPart {
 func (p *emailPart) put(rec []byte) *Outcome {
 	p.log = append(p.log, slices.Clone(rec))
 	out := new(Outcome)
+	recordLog(p.t, p.m, rec)
 	if err := p.m.Apply(p.m.next, rec, &p.rows, out); err != nil {
 		p.t.Fatal(err)
 	}
@@ -219,7 +222,7 @@ func (s *emailSim) apply(partition int, rec []byte) *Outcome {
 
 // check checks M1 and M2.
 func (s *emailSim) check() {
-	owner := map[hash128]uint64{}
+	owner := map[identifier.Hash]uint64{}
 	directory := s.parts[0].m
 	for i, p := range s.parts {
 		for name, account := range p.m.reservations {
@@ -255,7 +258,7 @@ func (s *emailSim) look() {
 // directory knows.
 func (s *emailSim) has(account uint64, email string) bool {
 	m, directory := s.part(account).m, s.parts[0].m
-	if m.accounts[account].hasEmail(m, email, noOrdinal) {
+	if m.accounts[account].hasEmail(m, email, profile.NoOrdinal) {
 		return true
 	}
 	for _, n := range emailNamesOf(directory, email) {
@@ -385,10 +388,10 @@ func (w *simWay) pause(_ context.Context, attempt int) error {
 // contacts are the ids of some profiles of an account.
 func (s *emailSim) profileOf(account uint64) string {
 	a := s.part(account).m.accounts[account]
-	if a.headers.n == 0 {
+	if a.headers.Count == 0 {
 		return "prf_0"
 	}
-	return a.headers.get(uint32(s.rng.IntN(int(a.headers.n)))).id.String()
+	return a.headers.Get(uint32(s.rng.IntN(int(a.headers.Count)))).ID.String()
 }
 
 func (s *emailSim) listOf(account uint64) string {
@@ -672,9 +675,9 @@ func (s *emailSim) checkFree() {
 	}
 	for _, account := range emailAccounts {
 		a := s.part(account).m.accounts[account]
-		for o := range a.headers.n {
+		for o := range a.headers.Count {
 			if a.root(o) == o && !a.gone(o) {
-				if out := s.command(account, CommandContactErase, ContactErase{ID: a.headers.get(o).id.String()}); out.Refusal != nil {
+				if out := s.command(account, CommandContactErase, ContactErase{ID: a.headers.Get(o).ID.String()}); out.Refusal != nil {
 					s.fatalf("%v", out.Refusal)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // reserveFor is for how long an e-mail is reserved that is not confirmed.
@@ -70,14 +71,14 @@ func (m *Machine) missing(account uint64, c *emailCommand) (take, check []EmailN
 	if a == nil {
 		return nil, nil
 	}
-	except := noOrdinal
+	except := profile.NoOrdinal
 	if c.name == CommandContactUpdate {
 		var ok bool
 		if except, ok = a.resolveText(c.update.ID); !ok {
 			return nil, nil
 		}
 	}
-	if h, ok := a.hasher.identityHash(IdentityEmail, []byte(email), &m.normal); ok && a.ids.owner(h) != noOrdinal || a.hasEmail(m, email, except) {
+	if h, ok := a.hasher.HashIdentifier(IdentityEmail, []byte(email), &m.normal); ok && a.ids.Owner(h) != profile.NoOrdinal || a.hasEmail(m, email, except) {
 		return nil, nil
 	}
 	if take = m.namesToReserve(a, email); len(take) == 0 {

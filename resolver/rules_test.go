@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 func ev(fields ...string) eventlog.Event {
@@ -56,14 +57,14 @@ func TestMergeKeepsIdsAndListsAliases(t *testing.T) {
 	if o, ok := v.Resolve(byID); !ok || v.ProfileID(o) != byMail {
 		t.Fatalf("the old id must lead to the winner")
 	}
-	p, err := v.Profile(byMail.ordinal())
+	p, err := v.Profile(byMail.Ordinal())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if string(p.Attributes) != `{"plan":"pro","age":30}` || len(p.Merged) != 1 || p.Merged[0].ID != byID {
 		t.Fatalf("merged profile: %s %v", p.Attributes, p.Merged)
 	}
-	if len(r.rows.Aliases) != 1 || r.rows.Aliases[0].Ordinal != byID.ordinal() || r.rows.Aliases[0].Winner != byMail.ordinal() {
+	if len(r.rows.Aliases) != 1 || r.rows.Aliases[0].Ordinal != byID.Ordinal() || r.rows.Aliases[0].Winner != byMail.Ordinal() {
 		t.Fatalf("aliases for history: %v", r.rows.Aliases)
 	}
 }
@@ -80,7 +81,7 @@ func TestTwoPeopleWithOnePhoneStayApart(t *testing.T) {
 	}
 	v := View{m: r.m, a: r.m.accounts[testAccount]}
 	for _, id := range []ProfileID{a, b} {
-		p, err := v.Profile(id.ordinal())
+		p, err := v.Profile(id.Ordinal())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +130,7 @@ func TestRefusedEventChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	big := fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", maxObjectBytes))
+	big := fmt.Sprintf(`{"x":%q}`, strings.Repeat("y", profile.MaxObjectBytes))
 	next := r.m.next
 	for _, e := range []eventlog.Event{
 		ev("external_id", "Guest "), ev("email", "none", "external_id", "undefined"), ev("phone", "call me"), ev(),
@@ -169,16 +170,16 @@ func TestL3NewPlaceholdersAreWorkedOffInPieces(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	records := 0
 	for r.m.Pending() > 0 {
-		before := a.ids.size()
+		before := a.ids.Size()
 		env := r.envelope(eventlog.KindContinue)
 		r.apply(env.Append(nil))
-		if done := before - a.ids.size(); done > continueWork {
+		if done := before - a.ids.Size(); done > continueWork {
 			t.Fatalf("one record worked off %d", done)
 		}
 		records++
 	}
-	if records != 3 || a.ids.size() != 3*continueWork {
-		t.Fatalf("%d records, %d identifiers left", records, a.ids.size())
+	if records != 3 || a.ids.Size() != 3*continueWork {
+		t.Fatalf("%d records, %d identifiers left", records, a.ids.Size())
 	}
 	if o := r.events(ev("external_id", "shared-1")).Events[0]; o.Status != EventRefused {
 		t.Fatal("a placeholder must be refused")
@@ -356,42 +357,19 @@ func TestMergeOfManyKeys(t *testing.T) {
 		}
 		return append(out, '}')
 	}
-	var j jsonMerger
-	for _, mode := range []mergeMode{mergeOverwrite, mergeFill} {
+	var j profile.JSONMerger
+	for _, mode := range []profile.MergeMode{profile.Overwrite, profile.Fill} {
 		for _, src := range [][]byte{object(20, 90, `{"a":1}`), object(50, 55, "null"), object(0, 60, "2"), object(10, 70, "null"), object(200, 201, `"x"`)} {
 			dst := object(0, 60, "1")
-			got, _, err := j.merge(dst, src, mode)
+			got, _, err := j.Merge(dst, src, mode)
 			if err != nil {
 				t.Fatal(err)
 			}
 			want := decodeObject(dst)
-			naiveMerge(want, decodeObject(src), mode == mergeFill)
+			naiveMerge(want, decodeObject(src), mode == profile.Fill)
 			if !reflect.DeepEqual(decodeObject(got), want) {
 				t.Fatalf("mode %d: %s into %s gives %s", mode, src, dst, got)
 			}
-		}
-	}
-}
-
-// BenchmarkMergeLarge merges objects of 6,500 keys that all change: time must
-// grow with the keys, not with their square.
-func BenchmarkMergeLarge(b *testing.B) {
-	object := func(value int) []byte {
-		out := []byte{'{'}
-		for i := range 6500 {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = fmt.Appendf(out, `"%04x":%d`, i, value)
-		}
-		return append(out, '}')
-	}
-	dst, src := object(1), object(2)
-	var j jsonMerger
-	for b.Loop() {
-		j.reset()
-		if _, _, err := j.merge(dst, src, mergeOverwrite); err != nil {
-			b.Fatal(err)
 		}
 	}
 }

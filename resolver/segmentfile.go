@@ -20,6 +20,9 @@ const (
 	maxSegmentFiles = 32
 )
 
+// castagnoli is the table of checksums in the files of the state.
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
 // segmentFile is one file of the chain.
 type segmentFile struct {
 	name string

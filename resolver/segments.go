@@ -11,6 +11,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -24,9 +25,9 @@ const (
 )
 
 // tellProfile tells the segment engine that the profile in d has changed.
-func (m *Machine) tellProfile(a *account, ordinal uint32, d *document) {
+func (m *Machine) tellProfile(a *account, ordinal uint32, d *profile.Document) {
 	a.engine.Touch(ordinal)
-	d.facts(&m.facts, a.listIDs, a.headers.get(ordinal).lastEvent)
+	d.FillFacts(&m.facts, a.listIDs, a.headers.Get(ordinal).LastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	m.datesOf(a, ordinal, d, engine.AllFields)
 	a.engine.Settle(ordinal)
@@ -103,7 +104,7 @@ func (m *Machine) applyChunk(env eventlog.Envelope, body []byte, out *Outcome) {
 		return
 	}
 	root := func(o uint32) uint32 {
-		if o >= a.headers.n {
+		if o >= a.headers.Count {
 			return o // nobody has it: the engine passes over it
 		}
 		return a.root(o)
@@ -185,8 +186,8 @@ func (m *Machine) lagging() bool {
 // universe is the profiles of an account that are not merged into another.
 func (a *account) universe() *roaring.Bitmap {
 	b := roaring.New()
-	b.AddRange(0, uint64(a.headers.n))
-	for o := range a.headers.n {
+	b.AddRange(0, uint64(a.headers.Count))
+	for o := range a.headers.Count {
 		if a.root(o) != o || a.gone(o) {
 			b.Remove(o)
 		}

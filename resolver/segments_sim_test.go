@@ -159,7 +159,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	}
 	for _, r := range history.rows {
 		if p := profiles[roots(r.ordinal)]; p != nil && r.offset < cut.UpTo {
-			p.Events = append(p.Events, segment.NaiveEvent{TimeMs: r.timeMs, Type: r.typ, Properties: r.props})
+			p.Events = append(p.Events, segment.NaiveEvent{TimeMs: r.timeMs, Type: r.typ, Sent: r.sent, Properties: r.props})
 		}
 	}
 	said := map[string]*roaring.Bitmap{}

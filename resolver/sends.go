@@ -1,6 +1,10 @@
 package resolver
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
 
 // sendOfProfile begins the ids of links that concern a profile and no message
 // on record: the confirmation of a subscription.
@@ -41,16 +45,16 @@ type Sent struct {
 func (v *View) Sent(id SendID) (s Sent, ok bool) {
 	if id[0] == sendOfProfile {
 		o := binary.BigEndian.Uint32(id[1:])
-		if o >= v.a.headers.n {
+		if o >= v.a.headers.Count {
 			return s, false
 		}
-		return Sent{Profile: v.a.root(o), Channel: consentChannels[channelEmail]}, true
+		return Sent{Profile: v.a.root(o), Channel: profile.Channels[profile.ChannelEmail]}, true
 	}
-	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.headers.n {
-		return Sent{Profile: v.a.root(ordinal), Channel: consentChannels[channelEmail]}, true
+	if _, ordinal, is := id.Outbox(); is && ordinal < v.a.headers.Count {
+		return Sent{Profile: v.a.root(ordinal), Channel: profile.Channels[profile.ChannelEmail]}, true
 	}
 	number, ordinal, variant, ok := id.Campaign()
-	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.headers.n {
+	if !ok || number >= v.a.NextCampaign || ordinal >= v.a.headers.Count {
 		return s, false
 	}
 	s = Sent{Profile: v.a.root(ordinal), Channel: id.Medium(), OfCampaign: true}

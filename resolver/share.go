@@ -1,6 +1,11 @@
 package resolver
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
 
 // A contact is made with the phone and the external id that its sender gives, also
 // where another profile has the same: colleagues share a switchboard's number. Each
@@ -11,12 +16,12 @@ import "slices"
 // when it has become free, or by a merge with the profile that it identifies.
 
 // shown is where the document has a value of a kind, -1 if it has not.
-func (a *account) shown(m *Machine, d *document, kind IdentityKind, h hash128) int {
-	for i, id := range d.idents {
-		if id.kind != kind {
+func (a *account) shown(m *Machine, d *profile.Document, kind IdentityKind, h identifier.Hash) int {
+	for i, id := range d.Identifiers {
+		if id.Kind != kind {
 			continue
 		}
-		if have, ok := a.hasher.identityHash(kind, id.value, &m.normal); ok && have == h {
+		if have, ok := a.hasher.HashIdentifier(kind, id.Value, &m.normal); ok && have == h {
 			return i
 		}
 	}
@@ -25,44 +30,39 @@ func (a *account) shown(m *Machine, d *document, kind IdentityKind, h hash128) i
 
 // share shows an identifier of another profile as the newest of its kind. It returns
 // whether that changed what is shown; at the cap it does not.
-func (a *account) share(m *Machine, d *document, kind IdentityKind, raw []byte, h hash128) bool {
+func (a *account) share(m *Machine, d *profile.Document, kind IdentityKind, raw []byte, h identifier.Hash) bool {
 	i := a.shown(m, d, kind, h)
 	switch {
 	case i >= 0:
-		d.idents = slices.Delete(d.idents, i, i+1)
-	case len(d.idents) >= a.Settings.IdentifierCap:
+		d.Identifiers = slices.Delete(d.Identifiers, i, i+1)
+	case len(d.Identifiers) >= a.Settings.IdentifierCap:
 		return false
 	}
-	d.idents = append(d.idents, ident{kind: kind, value: raw, shared: true})
+	d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: kind, Value: raw, Shared: true})
 	return true
 }
 
-// hasShared reports whether the document shows an identifier of another profile.
-func (d *document) hasShared() bool {
-	return slices.ContainsFunc(d.idents, func(id ident) bool { return id.shared })
-}
-
 // dropShared takes out a shared identifier that is about to identify the profile.
-func (a *account) dropShared(m *Machine, d *document, kind IdentityKind, h hash128) {
-	if !d.hasShared() {
+func (a *account) dropShared(m *Machine, d *profile.Document, kind IdentityKind, h identifier.Hash) {
+	if !d.HasShared() {
 		return
 	}
-	if i := a.shown(m, d, kind, h); i >= 0 && d.idents[i].shared {
-		d.idents = slices.Delete(d.idents, i, i+1)
+	if i := a.shown(m, d, kind, h); i >= 0 && d.Identifiers[i].Shared {
+		d.Identifiers = slices.Delete(d.Identifiers, i, i+1)
 	}
 }
 
 // haveInCommon reports whether two profiles show the same value of a kind, which one of
 // them then shares.
-func (a *account) haveInCommon(m *Machine, d, other *document, kind IdentityKind) bool {
-	if !d.hasShared() && !other.hasShared() {
+func (a *account) haveInCommon(m *Machine, d, other *profile.Document, kind IdentityKind) bool {
+	if !d.HasShared() && !other.HasShared() {
 		return false // values belong to one profile each
 	}
-	for _, id := range other.idents {
-		if id.kind != kind {
+	for _, id := range other.Identifiers {
+		if id.Kind != kind {
 			continue
 		}
-		if h, ok := a.hasher.identityHash(kind, id.value, &m.normal); ok && a.shown(m, d, kind, h) >= 0 {
+		if h, ok := a.hasher.HashIdentifier(kind, id.Value, &m.normal); ok && a.shown(m, d, kind, h) >= 0 {
 			return true
 		}
 	}
@@ -72,19 +72,19 @@ func (a *account) haveInCommon(m *Machine, d, other *document, kind IdentityKind
 // mergeIdents appends to dst the identifiers of two profiles that become one: those of
 // other, which are older, and then those of d. What both show is d's, and is shared no
 // longer if it identifies other.
-func (a *account) mergeIdents(m *Machine, dst []ident, d, other *document) []ident {
-	if !d.hasShared() && !other.hasShared() {
-		return append(append(dst, other.idents...), d.idents...)
+func (a *account) mergeIdents(m *Machine, dst []profile.Identifier, d, other *profile.Document) []profile.Identifier {
+	if !d.HasShared() && !other.HasShared() {
+		return append(append(dst, other.Identifiers...), d.Identifiers...)
 	}
-	for _, id := range other.idents {
-		h, ok := a.hasher.identityHash(id.kind, id.value, &m.normal)
+	for _, id := range other.Identifiers {
+		h, ok := a.hasher.HashIdentifier(id.Kind, id.Value, &m.normal)
 		if ok {
-			if i := a.shown(m, d, id.kind, h); i >= 0 {
-				d.idents[i].shared = d.idents[i].shared && id.shared
+			if i := a.shown(m, d, id.Kind, h); i >= 0 {
+				d.Identifiers[i].Shared = d.Identifiers[i].Shared && id.Shared
 				continue
 			}
 		}
 		dst = append(dst, id)
 	}
-	return append(dst, d.idents...)
+	return append(dst, d.Identifiers...)
 }

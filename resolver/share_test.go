@@ -56,7 +56,7 @@ func TestColleaguesWithOneNumberAreContactsOfTheirOwn(t *testing.T) {
 			t.Errorf("contact %d has the conflicts %q, expected %q", i, got, want)
 		}
 	}
-	if got := r.conflictsOf(ids[0]); len(got) != 6 || !strings.HasPrefix(got[0], "external_id acme "+ids[1]) {
+	if got := r.conflictsOf(ids[0]); len(got) != 6 || got[0] != "external_id acme "+ids[1]+": "+heldHere {
 		t.Errorf("the first contact has the conflicts %q", got)
 	}
 	if n := r.countIn(bySMS); n != 5 {
@@ -211,7 +211,7 @@ func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
 			}
 		}
 	}
-	if n := r.m.accounts[testAccount].ids.size(); n != 3 {
+	if n := r.m.accounts[testAccount].ids.Size(); n != 3 {
 		t.Errorf("%d identifiers, expected 3", n)
 	}
 	for _, e := range [][]string{{"email", "N/A", "external_id", "null"}, {"phone", "none"}} {

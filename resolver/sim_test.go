@@ -46,6 +46,7 @@ type modelRow struct {
 	timeMs  int64
 	typ     string
 	props   []byte
+	sent    bool // see query.SentKey
 }
 
 var errModel = errors.New("model history fails")
@@ -67,8 +68,9 @@ func (h *modelHistory) Append(_ context.Context, b *query.Batch) error {
 	}
 	for i := range b.Rows() {
 		if b.Offset[i] >= h.position {
-			h.rows = append(h.rows, modelRow{b.Offset[i], b.Index[i], b.Ordinal[i], string(b.IdempotencyKey.At(i)),
-				b.TimeMs[i], string(b.EventType.At(i)), bytes.Clone(b.Properties.At(i))})
+			typ := string(b.EventType.At(i))
+			key, sent := query.SentKey(typ, string(b.IdempotencyKey.At(i)))
+			h.rows = append(h.rows, modelRow{b.Offset[i], b.Index[i], b.Ordinal[i], key, b.TimeMs[i], typ, bytes.Clone(b.Properties.At(i)), sent})
 		}
 	}
 	for _, a := range b.Aliases {
@@ -114,7 +116,7 @@ func (h *modelHistory) Replay(_ context.Context, q query.ReplayQuery, fn func(*q
 	roots := h.roots(q.Cut)
 	var b query.ReplayBlock
 	for _, r := range h.rows {
-		if r.offset >= q.Cut.UpTo || !segment.OfType(q.EventType, r.typ) || q.AfterMs != nil && r.timeMs <= *q.AfterMs {
+		if r.offset >= q.Cut.UpTo || !segment.OfType(q.EventType, r.typ, r.sent) || q.AfterMs != nil && r.timeMs <= *q.AfterMs {
 			continue
 		}
 		if slices.ContainsFunc(q.Where, func(p segment.Predicate) bool { return !p.Match(r.props, 0) }) {
@@ -148,6 +150,9 @@ func (h *modelHistory) roots(cut query.Cut) func(uint32) uint32 {
 	}
 }
 func (h *modelHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
+	return nil, errModel
+}
+func (h *modelHistory) ProfileTransitions(context.Context, query.ProfileTransitionsQuery) ([]query.Transition, error) {
 	return nil, errModel
 }
 func (h *modelHistory) Series(context.Context, query.SeriesQuery) ([]query.SeriesRow, error) {
@@ -443,6 +448,7 @@ func replay(t *testing.T, log eventlog.Log, next int64) (*Machine, map[int64][]E
 		if err != nil {
 			t.Fatal(err)
 		}
+		recordLog(t, m, e.Data)
 		if err := m.Apply(e.Offset, e.Data, &rows, &out); err != nil {
 			t.Fatal(err)
 		}
@@ -468,7 +474,7 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 					erased[x.profile] = true
 				}
 			}
-			for o := range v.a.headers.n {
+			for o := range v.a.headers.Count {
 				gone[o] = v.a.gone(o)
 			}
 			return nil

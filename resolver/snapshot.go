@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -20,7 +21,7 @@ type Snapshot struct {
 	account  uint64
 	index    uint32
 	n        uint32
-	pages    []*headerPage
+	pages    []*profile.HeaderPage
 	overlay  map[docKey][]byte
 	db       *pebble.Snapshot
 	p        *partition        // whose files are held open; nil for a machine alone
@@ -38,8 +39,8 @@ func (v *View) Snapshot() *Snapshot {
 		p:       v.p,
 		account: v.a.number,
 		index:   v.a.index,
-		n:       v.a.headers.n,
-		pages:   v.a.headers.share(),
+		n:       v.a.headers.Count,
+		pages:   v.a.headers.Share(),
 		overlay: v.m.store.overlay(),
 		db:      v.m.store.db.NewSnapshot(),
 		lists:   maps.Clone(v.a.listIDs),
@@ -71,7 +72,7 @@ func (s *Snapshot) stopped() error {
 
 // ProfileID is the id of an ordinal.
 func (s *Snapshot) ProfileID(ordinal uint32) ProfileID {
-	return s.pages[ordinal/pageRows].rows[ordinal%pageRows].id
+	return s.pages[ordinal/profile.PageRows].Rows[ordinal%profile.PageRows].ID
 }
 
 // Universe implements [query.Profiles].
@@ -80,7 +81,7 @@ func (s *Snapshot) Universe() *roaring.Bitmap {
 		s.universe = roaring.New()
 		s.universe.AddRange(0, uint64(s.n))
 		for o := range s.n {
-			if h := &s.pages[o/pageRows].rows[o%pageRows]; h.winner != o || h.flags&flagErased != 0 {
+			if h := &s.pages[o/profile.PageRows].Rows[o%profile.PageRows]; h.Winner != o || h.Flags&flagErased != 0 {
 				s.universe.Remove(o)
 			}
 		}
@@ -95,13 +96,13 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 	if err := s.stopped(); err != nil {
 		return err
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: documentKey(nil, s.account, noOrdinal)})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: documentKey(nil, s.account, profile.NoOrdinal)})
 	if err != nil {
 		return err
 	}
 	defer it.Close()
 	valid := it.First()
-	var d document
+	var d profile.Document
 	var f segment.Facts
 	for ords := s.Universe().Iterator(); ords.HasNext(); {
 		o := ords.Next()
@@ -123,55 +124,15 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 			}
 			b = it.Value()
 		}
-		if err := d.decode(b); err != nil {
+		if err := d.Decode(b); err != nil {
 			return fmt.Errorf("profile %d: %w", o, err)
 		}
-		d.facts(&f, s.lists, s.pages[o/pageRows].rows[o%pageRows].lastEvent)
+		d.FillFacts(&f, s.lists, s.pages[o/profile.PageRows].Rows[o%profile.PageRows].LastEvent)
 		if err := fn(o, &f); err != nil {
 			return err
 		}
 	}
 	return it.Error()
-}
-
-// facts fills in what conditions look at; f's slices point into the document.
-// lists has the ids of lists by number; lastEvent is that of the header.
-func (d *document) facts(f *segment.Facts, lists map[uint32]string, lastEvent int64) {
-	x := &f.Fields
-	x.Emails, x.ExternalIDs, x.Phones = x.Emails[:0], x.ExternalIDs[:0], x.Phones[:0]
-	for _, id := range d.idents {
-		switch id.kind {
-		case IdentityEmail:
-			x.Emails = append(x.Emails, id.value)
-		case IdentityExternalID:
-			x.ExternalIDs = append(x.ExternalIDs, id.value)
-		case IdentityPhone:
-			x.Phones = append(x.Phones, id.value)
-		}
-	}
-	x.FirstName, x.LastName, x.Geo, x.Attributes, x.CreatedAtMs = d.firstName, d.lastName, d.geo, d.attributes, d.createdMs
-	x.FirstSeenMs, x.LastEventMs, x.HasEvent, x.IsContact = d.firstSeen(), lastEvent, hasEvent(lastEvent), d.isContact
-	x.Engagement = d.engaged.facts()
-	x.PushDevices = x.PushDevices[:0]
-	for i := range d.devices {
-		x.PushDevices = append(x.PushDevices, deviceKinds[d.devices[i].kind])
-	}
-	f.Consents = f.Consents[:0]
-	for i := range d.consents {
-		c := &d.consents[i]
-		f.Consents = append(f.Consents, segment.ConsentFact{Channel: nameOf(consentChannels, c.channel), Status: nameOf(consentStatuses, c.status),
-			SubscribedMs: c.subscribedMs, HasDate: c.subscribedMs != 0})
-	}
-	f.Blocks = f.Blocks[:0]
-	for _, b := range d.blocks {
-		f.Blocks = append(f.Blocks, segment.BlockFact{Channel: nameOf(consentChannels, b.channel), Reason: b.reason.String()})
-	}
-	f.Lists = f.Lists[:0]
-	for _, n := range d.lists {
-		if id, ok := lists[n]; ok {
-			f.Lists = append(f.Lists, id)
-		}
-	}
 }
 
 var _ query.Profiles = (*Snapshot)(nil)

@@ -15,6 +15,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/resolver/internal/dedup"
 )
 
 // SplitOptions say what [Split] reads and where it writes.
@@ -71,7 +73,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 		return res, err
 	}
 	defer func() {
-		err = errors.Join(err, closeAll(m.store, m.keys.runs), o.FS.RemoveAll(src.path(dirLive)))
+		err = errors.Join(err, closeAll(m.store, m.keys.Runs), o.FS.RemoveAll(src.path(dirLive)))
 	}()
 	if m.epoch.Number != 0 {
 		return res, fmt.Errorf("the state is that of a partition of a cluster, owned by node %q last; only a directory with a log of its own can be split", m.epoch.Node)
@@ -324,14 +326,14 @@ func (s *splitPart) fillDirectory(to *pebble.DB) error {
 
 // copyRuns has the files of idempotency keys in the partition's directory: linked
 // where that can be, they are never changed.
-func (s *splitPart) copyRuns() (runs []*run, err error) {
+func (s *splitPart) copyRuns() (runs []*dedup.Run, err error) {
 	c := s.dst
-	for _, r := range s.m.keys.runs {
-		from, to := s.src.path(dirKeys, r.name), c.path(dirKeys, r.name)
+	for _, r := range s.m.keys.Runs {
+		from, to := s.src.path(dirKeys, r.Name), c.path(dirKeys, r.Name)
 		if err := vfs.LinkOrCopy(c.fs, from, to); err != nil {
 			return runs, fmt.Errorf("idempotency keys: %w", err)
 		}
-		opened, err := openRun(c.fs, to, r.name)
+		opened, err := dedup.OpenRun(c.fs, to, r.Name)
 		if err != nil {
 			return runs, err
 		}
@@ -348,7 +350,7 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 		return 0, err
 	}
 	defer func() {
-		err = errors.Join(err, closeAll(m.store, m.keys.runs), c.fs.RemoveAll(c.path(dirLive)))
+		err = errors.Join(err, closeAll(m.store, m.keys.Runs), c.fs.RemoveAll(c.path(dirLive)))
 	}()
 	have, err := m.accountHashes(ctx)
 	if err != nil {
@@ -381,7 +383,7 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 		}
 	}
 	for _, a := range m.byIndex {
-		profiles += int64(a.headers.n)
+		profiles += int64(a.headers.Count)
 	}
 	return profiles, nil
 }

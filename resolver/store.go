@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/internal/sortedkeys"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // docKey names a document within the process: account index and ordinal.
@@ -41,6 +42,14 @@ type store struct {
 	// index is what changed of the index of profiles in this generation, frozenIndex
 	// what a checkpoint is writing of it.
 	index, frozenIndex *sortedkeys.Changes
+
+	// last is the document that was read or written last: one that is changed was read
+	// just before, and is asked for again when it is saved. For the goroutine of Apply.
+	last struct {
+		known bool
+		key   docKey
+		block []byte
+	}
 }
 
 func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
@@ -59,7 +68,7 @@ func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Lo
 	o.EventListener = &pebble.EventListener{DataCorruption: func(info pebble.DataCorruptionInfo) {
 		// Without this handler Pebble ends the process.
 		if damaged != nil {
-			damaged(damagedFile(info.Path, "%v", info.Details))
+			damaged(statefiles.Damaged(info.Path, "%v", info.Details))
 		}
 	}}
 	// Pebble takes its memtables' bytes off the cache of blocks: two of them, the
@@ -113,18 +122,25 @@ func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
 // document reads a document for Apply, through the cache.
 func (s *store) document(a *account, ordinal uint32) ([]byte, error) {
 	k := a.docKey(ordinal)
-	if b, ok := s.changed(k); ok {
-		return b, nil
+	if s.last.known && s.last.key == k {
+		return s.last.block, nil
 	}
-	if b, ok := s.cache.get(k); ok {
-		return b, nil
+	b, ok := s.changed(k)
+	if !ok {
+		b, ok = s.cache.get(k)
 	}
-	b, err := s.read(a, ordinal)
-	if err == nil {
+	if !ok {
+		var err error
+		if b, err = s.read(a, ordinal); err != nil {
+			return nil, err
+		}
 		s.cache.put(k, b)
 	}
-	return b, err
+	s.setLast(k, b)
+	return b, nil
 }
+
+func (s *store) setLast(k docKey, b []byte) { s.last.known, s.last.key, s.last.block = true, k, b }
 
 // touch brings a document that is in memory near the processor. What it
 // returns means nothing; it keeps the read from being left out.
@@ -185,6 +201,7 @@ func (s *store) putDocument(a *account, ordinal uint32, b []byte) {
 	}
 	s.currentBytes += int64(len(b) - len(old))
 	s.current[k] = b
+	s.setLast(k, b)
 }
 
 func (s *store) putEntity(key string, b []byte) { s.entities[key] = b }

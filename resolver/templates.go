@@ -43,14 +43,21 @@ type Template struct {
 	Confirms bool `json:"confirms,omitempty"`
 }
 
+// TemplateSave makes a template, or changes the one with the ID.
+type TemplateSave struct {
+	Template
+	// IfVersion is the version that is replaced, see [Template.Version]; "" for any.
+	IfVersion string `json:"if_version,omitempty"`
+}
+
 // TemplateDelete removes a template that nothing refers to.
 type TemplateDelete struct {
 	ID string `json:"id"`
 }
 
 // saveTemplate makes a template, or replaces the one with the ID.
-func (m *Machine) saveTemplate(cmd *command, t Template) *Refusal {
-	a := cmd.account
+func (m *Machine) saveTemplate(cmd *command, c TemplateSave) *Refusal {
+	a, t := cmd.account, c.Template
 	if r := checkName(t.Name); r != nil {
 		return r
 	}
@@ -73,6 +80,9 @@ func (m *Machine) saveTemplate(cmd *command, t Template) *Refusal {
 		old := a.templates[t.ID]
 		if old == nil {
 			return noTemplate()
+		}
+		if r := otherVersion(c.IfVersion, func() string { return m.templateVersion(a, *old) }); r != nil {
+			return r
 		}
 		if strings.TrimSpace(t.Subject) == "" && strings.TrimSpace(old.Subject) != "" {
 			// What was checked when they went live must hold.

@@ -148,6 +148,16 @@ func (v *View) WholeTemplate(id string) (t Template, ok bool, err error) {
 	return t, true, err
 }
 
+// templateVersion is the version of a template whose texts are in the store.
+func (m *Machine) templateVersion(a *account, t Template) string {
+	var x templateTexts
+	if err := m.readText(a, textTemplate, t.ID, &x); err != nil {
+		panic(err)
+	}
+	t.HTML, t.Text = x.HTML, x.Text
+	return t.Version()
+}
+
 // hashTexts is the texts' part of the state's hash.
 func (m *Machine) hashTexts(put func([]byte), a *account) error {
 	read := func(kind byte, id string) error {

@@ -109,7 +109,7 @@ func (l *liveTransitions) publish(m *Machine, list []query.Transition) {
 				continue
 			}
 			select {
-			case w.Events <- TransitionEvent{*t, m.accounts[t.Account].headers.get(t.Ordinal).id}:
+			case w.Events <- TransitionEvent{*t, m.accounts[t.Account].headers.Get(t.Ordinal).ID}:
 				continue
 			default:
 			}

@@ -1,13 +1,17 @@
 package resolver
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // View is the state of one account at one offset. It is valid inside the
@@ -135,6 +139,9 @@ func (v *View) Catalog() []EventType {
 	return out
 }
 
+// EventTypes lists the keys of the catalog, sorted.
+func (v *View) EventTypes() []string { return slices.Sorted(maps.Keys(v.a.types)) }
+
 // EventType finds a type of the catalog by its key.
 func (v *View) EventType(key string) (EventType, bool) {
 	if t := v.a.types[key]; t != nil {
@@ -149,11 +156,11 @@ func (v *View) ImportedRows(file [32]byte) uint64 { return v.a.imports[file] }
 // Find finds the profile that holds an identifier.
 func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 	var buf []byte
-	h, ok := v.a.hasher.identityHash(kind, []byte(value), &buf)
+	h, ok := v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
 		return 0, false
 	}
-	return v.a.ids.get(h)
+	return v.a.ids.Get(h)
 }
 
 // Resolve finds the profile an id stands for, through merges.
@@ -165,7 +172,7 @@ func (v *View) ResolveText(id string) (ordinal uint32, ok bool) { return v.a.res
 
 // ProfileID is the id of an ordinal of the state. For one that history tells of, see
 // [View.HistoryProfileID].
-func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.headers.get(ordinal).id }
+func (v *View) ProfileID(ordinal uint32) ProfileID { return v.a.headers.Get(ordinal).ID }
 
 // Identity is one identifier of a profile, as given.
 type Identity struct {
@@ -218,7 +225,7 @@ type Profile struct {
 
 // HasEvent reports whether an event was sent to the service of the profile:
 // LastEventMs means nothing before.
-func (p *Profile) HasEvent() bool { return hasEvent(p.LastEventMs) }
+func (p *Profile) HasEvent() bool { return profile.HasEvent(p.LastEventMs) }
 
 // Newest is the identifier of a kind that is shown, "" if there is none.
 func (p *Profile) Newest(kind IdentityKind) string {
@@ -233,28 +240,28 @@ func (p *Profile) Newest(kind IdentityKind) string {
 // Ordinals are the profile's own ordinal and those merged into it, by which
 // history knows its events.
 func (v *View) Ordinals(ordinal uint32) ([]uint32, error) {
-	var d document
+	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
 	}
 	out := []uint32{ordinal}
-	for _, m := range d.merged {
-		out = append(out, m.ordinal)
+	for _, m := range d.Merged {
+		out = append(out, m.Ordinal)
 	}
 	return out, nil
 }
 
-func (v *View) decode(ordinal uint32, d *document) error {
+func (v *View) decode(ordinal uint32, d *profile.Document) error {
 	b, err := v.m.store.peek(v.a, ordinal)
 	if err != nil {
 		return err
 	}
-	return d.decode(b)
+	return d.Decode(b)
 }
 
 // Profile reads a profile.
 func (v *View) Profile(ordinal uint32) (*Profile, error) {
-	var d document
+	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
 	}
@@ -262,38 +269,47 @@ func (v *View) Profile(ordinal uint32) (*Profile, error) {
 }
 
 // profile is the profile of a decoded document.
-func (v *View) profile(ordinal uint32, d *document) *Profile {
-	h := v.a.headers.get(ordinal)
+func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
+	h := v.a.headers.Get(ordinal)
 	p := &Profile{
-		Ordinal: ordinal, ID: h.id, FirstName: string(d.firstName), LastName: string(d.lastName),
-		Geo: slices.Clone(d.geo), Attributes: slices.Clone(d.attributes),
-		CreatedMs: d.createdMs, FirstSeenMs: d.firstSeen(), LastEventMs: h.lastEvent,
+		Ordinal: ordinal, ID: h.ID, FirstName: string(d.FirstName), LastName: string(d.LastName),
+		Geo: slices.Clone(d.Geo), Attributes: slices.Clone(d.Attributes),
+		CreatedMs: d.CreatedMs, FirstSeenMs: d.FirstSeen(), LastEventMs: h.LastEvent,
 	}
-	for _, id := range d.idents {
-		p.Identities = append(p.Identities, Identity{id.kind, string(id.value)})
+	for _, id := range d.Identifiers {
+		p.Identities = append(p.Identities, Identity{id.Kind, string(id.Value)})
 	}
-	for _, c := range d.consents {
+	for _, c := range d.Consents {
 		p.Consents = append(p.Consents, consent(c))
 	}
-	for _, m := range d.merged {
-		p.Merged = append(p.Merged, Merged{v.ProfileID(m.ordinal), m.atMs})
+	for _, m := range d.Merged {
+		p.Merged = append(p.Merged, Merged{v.ProfileID(m.Ordinal), m.AtMs})
 	}
 	p.Conflicts = v.conflicts(ordinal, d)
 	p.ContactInfo = v.contactInfo(d)
 	return p
 }
 
+// heldHere is [profile.ConflictHeld] as the profile is told that held the identifier first.
+const heldHere = "another profile was made with this identifier; it goes on to identify this one, which held it first"
+
 // conflicts are those that a profile has with others as they are now: one with a profile
 // that was erased, or that is the same person since, is none, and of two with profiles
 // that became one the first is told.
-func (v *View) conflicts(ordinal uint32, d *document) (out []Conflict) {
-	for _, c := range d.conflicts {
-		if isMasked(c.value) {
-			c.value = []byte(erasedText) // replayed from a redacted record
+func (v *View) conflicts(ordinal uint32, d *profile.Document) (out []Conflict) {
+	for _, c := range d.Conflicts {
+		shared := slices.ContainsFunc(d.Identifiers, func(id profile.Identifier) bool {
+			return id.Shared && id.Kind == c.Kind && bytes.Equal(id.Value, c.Value)
+		})
+		if identifier.IsMasked(c.Value) {
+			c.Value = []byte(erasedText) // replayed from a redacted record
 		}
-		x := Conflict{Kind: c.kind, Value: string(c.value), Reason: conflictReasons[c.reason], AtMs: c.atMs}
-		if c.other != noOrdinal {
-			o := v.a.root(c.other)
+		x := Conflict{Kind: c.Kind, Value: string(c.Value), Reason: profile.ConflictReasons[c.Reason], AtMs: c.AtMs}
+		if c.Reason == profile.ConflictHeld && !shared {
+			x.Reason = heldHere
+		}
+		if c.Other != profile.NoOrdinal {
+			o := v.a.root(c.Other)
 			if o == ordinal || v.a.gone(o) {
 				continue
 			}
@@ -310,19 +326,6 @@ func (v *View) conflicts(ordinal uint32, d *document) (out []Conflict) {
 	return out
 }
 
-// Channels and consent statuses by their number on disk.
-var (
-	consentChannels = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
-	consentStatuses = []string{"never_subscribed", "subscribed", "unsubscribed"}
-)
-
-func consent(c consentState) Consent {
-	return Consent{nameOf(consentChannels, c.channel), nameOf(consentStatuses, c.status), string(c.source), c.sinceMs, c.subscribedMs}
-}
-
-func nameOf(list []string, i byte) string {
-	if int(i) < len(list) {
-		return list[i]
-	}
-	return "unknown"
+func consent(c profile.Consent) Consent {
+	return Consent{profile.NameOf(profile.Channels, c.Channel), profile.NameOf(profile.ConsentStatuses, c.Status), string(c.Source), c.SinceMs, c.SubscribedMs}
 }

@@ -1,6 +1,6 @@
 package resolver
 
-import "github.com/musterhq/muster/segment"
+import "github.com/musterhq/muster/resolver/internal/profile"
 
 // ContactInfo is what is known of a profile as somebody messages are sent to.
 type ContactInfo struct {
@@ -33,38 +33,30 @@ type Engagement struct {
 	LastSentMs, LastOpenMs, LastClickMs int64
 }
 
-// deviceKinds by their number on disk.
-var deviceKinds = []string{segment.DeviceWebPush, segment.DeviceFCM, segment.DeviceAPNs}
-
-// facts is the part of it that segments and statuses look at.
-func (e *engagement) facts() segment.Engagement {
-	return segment.Engagement{Sent: e.sent, Opened: e.opened, Clicked: e.clicked, LastOpenMs: e.lastOpenMs, LastClickMs: e.lastClick}
-}
-
-func (v *View) contactInfo(d *document) ContactInfo {
-	x := ContactInfo{IsContact: d.isContact, Engagement: Engagement{
-		d.engaged.sent, d.engaged.opened, d.engaged.clicked, d.engaged.lastSentMs, d.engaged.lastOpenMs, d.engaged.lastClick}}
-	for _, n := range d.lists {
+func (v *View) contactInfo(d *profile.Document) ContactInfo {
+	x := ContactInfo{IsContact: d.IsContact, Engagement: Engagement{
+		d.Engaged.Sent, d.Engaged.Opened, d.Engaged.Clicked, d.Engaged.LastSentMs, d.Engaged.LastOpenMs, d.Engaged.LastClickMs}}
+	for _, n := range d.Lists {
 		if id, ok := v.a.listIDs[n]; ok {
 			x.Lists = append(x.Lists, id)
 		}
 	}
-	for _, b := range d.blocks {
-		x.Blocks = append(x.Blocks, Block{consentChannels[b.channel], b.reason.String(), b.sinceMs})
+	for _, b := range d.Blocks {
+		x.Blocks = append(x.Blocks, Block{profile.Channels[b.Channel], b.Reason.String(), b.SinceMs})
 	}
-	for _, y := range d.devices {
-		x.Devices = append(x.Devices, Device{string(y.id), deviceKinds[y.kind], string(y.address), y.addedMs})
+	for _, y := range d.Devices {
+		x.Devices = append(x.Devices, Device{string(y.ID), profile.DeviceKinds[y.Kind], string(y.Address), y.AddedMs})
 	}
 	return x
 }
 
 // Barred says why a profile gets no advertising on a channel, empty if it may.
 func (v *View) Barred(ordinal uint32, channel string) (string, error) {
-	var d document
+	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return "", err
 	}
-	return v.a.barred(&d, ordinal, channel), nil
+	return v.a.barred(&d, channel), nil
 }
 
 // Root is the profile that an ordinal stands for, through merges.
@@ -85,7 +77,7 @@ func (p *Profile) Consent(channel string) Consent {
 			return c
 		}
 	}
-	return Consent{Channel: channel, Status: consentStatuses[0]}
+	return Consent{Channel: channel, Status: profile.ConsentStatuses[0]}
 }
 
 // Blocked is what keeps a channel from being sent to, "" if nothing does.

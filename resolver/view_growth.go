@@ -1,6 +1,10 @@
 package resolver
 
-import "sort"
+import (
+	"sort"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
 
 // maxGrowthSkip bounds how many merged profiles in a row are passed over.
 const maxGrowthSkip = 64
@@ -11,18 +15,18 @@ const maxGrowthSkip = 64
 // passed over; those next to it tell.
 func (v *View) MadeBefore(atMs int64) (n uint64, err error) {
 	all := v.a.engine.Universe()
-	var d document
+	var d profile.Document
 	at := sort.Search(int(all.GetCardinality()), func(i int) bool {
 		for skip := 0; err == nil && skip < maxGrowthSkip; skip++ {
 			o, e := all.Select(uint32(i + skip))
 			if e != nil {
 				return true // behind the last
 			}
-			if err = v.decode(o, &d); err == nil && len(d.merged) == 0 {
-				return d.createdMs >= atMs
+			if err = v.decode(o, &d); err == nil && len(d.Merged) == 0 {
+				return d.CreatedMs >= atMs
 			}
 		}
-		return d.createdMs >= atMs
+		return d.CreatedMs >= atMs
 	})
 	return uint64(at), err
 }

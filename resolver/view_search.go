@@ -2,12 +2,13 @@ package resolver
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // ProfileOrder is an order in which profiles are listed.
@@ -53,6 +54,8 @@ type ProfileSearch struct {
 	AtMs            int64
 	After           *ProfilePlace // nil is the beginning
 	Limit           int           // profiles
+
+	ranked *LastEvents // with OrderLastEvent, nil before it was worked out
 }
 
 // ProfilePlace is a place in the order of a search.
@@ -74,10 +77,11 @@ type ProfilePage struct {
 type searching struct {
 	*View
 	*ProfileSearch
-	texts [256][]byte // what is searched for, by field of the index; nil for not there
+	sets  []*roaring.Bitmap // that the profiles are in, beyond which nothing is looked at
+	texts [256][]byte       // what is searched for, by field of the index; nil for not there
 	out   ProfilePage
 	read  int // profiles read that the page does not show
-	doc   document
+	doc   profile.Document
 	buf   []byte
 }
 
@@ -104,9 +108,13 @@ func (v *View) SearchProfiles(s *ProfileSearch) (ProfilePage, error) {
 // searchFields are the fields of the index, in order.
 var searchFields = [...]byte{indexEmail, indexExternalID, indexPhone, indexName, indexLastName}
 
-// normalize works out what each field's texts are to begin with. Digits, and what stands
+// normalize works out which sets the profiles are in, and what each field's texts are to begin with. Digits, and what stands
 // between them in a phone number, may be one.
 func (w *searching) normalize() {
+	w.sets = slices.Clip(w.Within)
+	if w.Status != "" && w.View != nil {
+		w.sets = append(w.sets, w.withStatus(w.Channel, w.Status))
+	}
 	for _, f := range searchFields {
 		if f == indexPhone && strings.Trim(w.Text, "0123456789 +-()/.") != "" {
 			continue
@@ -119,16 +127,16 @@ func (w *searching) normalize() {
 
 // smallest is the smallest set that the profiles are in, nil where they are in none.
 func (w *searching) smallest() *roaring.Bitmap {
-	if len(w.Within) == 0 {
+	if len(w.sets) == 0 {
 		return nil
 	}
-	return slices.MinFunc(w.Within, func(x, y *roaring.Bitmap) int {
+	return slices.MinFunc(w.sets, func(x, y *roaring.Bitmap) int {
 		return int(int64(x.GetCardinality()) - int64(y.GetCardinality()))
 	})
 }
 
 func (w *searching) within(o uint32) bool {
-	return !slices.ContainsFunc(w.Within, func(set *roaring.Bitmap) bool { return !set.Contains(o) })
+	return !slices.ContainsFunc(w.sets, func(set *roaring.Bitmap) bool { return !set.Contains(o) })
 }
 
 // match is the place of a profile in OrderMatch, which is the first of those that its
@@ -141,8 +149,8 @@ func (w *searching) match(o uint32) (place ProfilePlace, ok bool, err error) {
 	return place, ok, nil
 }
 
-func (w *searching) placeOf(o uint32, d *document) (place ProfilePlace, ok bool) {
-	d.searched(&w.buf, func(field byte, text []byte) {
+func (w *searching) placeOf(o uint32, d *profile.Document) (place ProfilePlace, ok bool) {
+	searched(d, &w.buf, func(field byte, text []byte) {
 		want := w.texts[field]
 		if want == nil || !bytes.HasPrefix(text, want) {
 			return
@@ -159,6 +167,9 @@ func (w *searching) placeOf(o uint32, d *document) (place ProfilePlace, ok bool)
 // has room for more.
 func (w *searching) take(place ProfilePlace) (more bool) {
 	p := w.profile(place.Ordinal, &w.doc)
+	if w.Order == OrderLastEvent {
+		p.LastEventMs = place.AtMs // there may have been another since the places were found
+	}
 	if w.Status != "" && p.Status(w.Channel, w.AtMs) != w.Status {
 		return w.pass(place)
 	}
@@ -302,7 +313,7 @@ func (w *searching) found() (*roaring.Bitmap, error) {
 		}
 		out = roaring.And(out, matching)
 	}
-	for _, set := range w.Within {
+	for _, set := range w.sets {
 		out = roaring.And(out, set)
 	}
 	return out, nil
@@ -335,7 +346,7 @@ func (w *searching) walkByAge() error {
 	if w.After != nil {
 		from = int64(w.After.Ordinal) + step
 	}
-	for from >= 0 && from < int64(noOrdinal) {
+	for from >= 0 && from < int64(profile.NoOrdinal) {
 		o := next(from)
 		if o < 0 {
 			return nil
@@ -348,94 +359,11 @@ func (w *searching) walkByAge() error {
 	return nil
 }
 
-// earlier reports whether a place stands behind another in OrderLastEvent.
-func (p *ProfilePlace) earlier(q *ProfilePlace) bool {
-	return p.AtMs < q.AtMs || p.AtMs == q.AtMs && p.Ordinal < q.Ordinal
-}
-
-// walkByLastEvent lists the profiles by their last events. It looks at the headers of
-// all, which are in memory.
-func (w *searching) walkByLastEvent() error {
-	found, err := w.found()
-	switch {
-	case err != nil:
-		return err
-	case w.a.headers.n > searchSorted:
-		return ErrTooManyProfiles
-	}
-	room := w.Limit
-	if w.Status != "" || w.Text != "" {
-		room += searchDocuments
-	}
-	best := newBestPlaces(room)
-	// The latest made first: most of those who follow are then not among the best, which
-	// is asked before whether they were found.
-	for i := len(w.a.headers.pages) - 1; i >= 0; i-- {
-		rows := &w.a.headers.pages[i].rows
-		for j := pageRows - 1; j >= 0; j-- {
-			at := rows[j].lastEvent
-			if !hasEvent(at) {
-				at = noEvent
-			}
-			place := ProfilePlace{AtMs: at, Ordinal: uint32(i*pageRows + j)}
-			if best.full && place.earlier(&best.behind) {
-				continue
-			}
-			if (w.After == nil || place.earlier(w.After)) && found.Contains(place.Ordinal) {
-				best.add(place)
-			}
-		}
-	}
-	list := best.sorted()
-	for _, place := range list {
-		if more, err := w.look(place); err != nil || !more {
-			return err
-		}
-	}
-	if len(list) == room {
-		w.out.Next = &list[room-1]
-	}
-	return nil
-}
-
-// bestPlaces are the first places in OrderLastEvent, room of them.
-type bestPlaces struct {
-	room   int
-	list   []ProfilePlace // sorted now and then
-	full   bool           // list has as many, and
-	behind ProfilePlace   // what stands behind this one is not among them
-}
-
-func newBestPlaces(room int) *bestPlaces {
-	return &bestPlaces{room: room, list: make([]ProfilePlace, 0, 2*room+1024)}
-}
-
-func (b *bestPlaces) add(place ProfilePlace) {
-	if b.full && place.earlier(&b.behind) {
-		return
-	}
-	if b.list = append(b.list, place); len(b.list) == cap(b.list) {
-		b.sorted()
-	}
-}
-
-// sorted are the places in order.
-func (b *bestPlaces) sorted() []ProfilePlace {
-	slices.SortFunc(b.list, func(x, y ProfilePlace) int {
-		return cmp.Or(cmp.Compare(y.AtMs, x.AtMs), cmp.Compare(y.Ordinal, x.Ordinal))
-	})
-	if len(b.list) >= b.room {
-		b.list = b.list[:b.room]
-		b.full, b.behind = true, b.list[b.room-1]
-	}
-	return b.list
-}
-
 // Holders lists the profiles that show an identifier, the one that it identifies and
 // those that share it, in order of ordinals from one on, limit at most.
 func (v *View) Holders(kind IdentityKind, value string, from uint32, limit int) (out []uint32, err error) {
 	var buf []byte
-	h, ok := v.a.hasher.identityHash(kind, []byte(value), &buf)
+	h, ok := v.a.hasher.HashIdentifier(kind, []byte(value), &buf)
 	if !ok {
 		return nil, nil
 	}
@@ -450,16 +378,16 @@ func (v *View) Holders(kind IdentityKind, value string, from uint32, limit int) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, it.close()) }()
-	var d document
+	var d profile.Document
 	for len(out) < limit && it.next() {
 		_, o := splitIndexKey(it.key)
 		if err := v.decode(o, &d); err != nil {
 			return nil, err
 		}
 		// The index folds what identifiers tell apart: cases, a plus, what is cut off.
-		if slices.ContainsFunc(d.idents, func(id ident) bool {
-			have, _ := v.a.hasher.identityHash(kind, id.value, &buf)
-			return id.kind == kind && have == h
+		if slices.ContainsFunc(d.Identifiers, func(id profile.Identifier) bool {
+			have, _ := v.a.hasher.HashIdentifier(kind, id.Value, &buf)
+			return id.Kind == kind && have == h
 		}) {
 			out = append(out, o)
 		}
@@ -476,15 +404,15 @@ func (s *ProfileSearch) PlaceOf(p *Profile) *ProfilePlace {
 	place := &ProfilePlace{Ordinal: p.Ordinal}
 	switch s.Order {
 	case OrderMatch:
-		d := document{firstName: []byte(p.FirstName), lastName: []byte(p.LastName)}
+		d := profile.Document{FirstName: []byte(p.FirstName), LastName: []byte(p.LastName)}
 		for _, id := range p.Identities {
-			d.idents = append(d.idents, ident{kind: id.Kind, value: []byte(id.Value)})
+			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: id.Kind, Value: []byte(id.Value)})
 		}
 		w := &searching{ProfileSearch: s}
 		w.normalize()
 		*place, _ = w.placeOf(p.Ordinal, &d)
 	case OrderLastEvent:
-		if place.AtMs = noEvent; p.HasEvent() {
+		if place.AtMs = profile.NoEvent; p.HasEvent() {
 			place.AtMs = p.LastEventMs
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // searchOracle lists what a search is to find, by a look at all profiles.
@@ -27,9 +28,9 @@ func searchOracle(t *testing.T, v *View, s *ProfileSearch) (out []ProfileID) {
 	}
 	want := strings.ToLower(strings.TrimSpace(s.Text))
 	var all []found
-	for o := range v.a.headers.n {
-		h := v.a.headers.get(o)
-		if h.winner != o || h.flags&flagErased != 0 || slices.ContainsFunc(s.Within, func(b *roaring.Bitmap) bool { return !b.Contains(o) }) {
+	for o := range v.a.headers.Count {
+		h := v.a.headers.Get(o)
+		if h.Winner != o || h.Flags&flagErased != 0 || slices.ContainsFunc(s.Within, func(b *roaring.Bitmap) bool { return !b.Contains(o) }) {
 			continue
 		}
 		p, err := v.Profile(o)
@@ -79,7 +80,7 @@ func searchOracle(t *testing.T, v *View, s *ProfileSearch) (out []ProfileID) {
 		if p.HasEvent() {
 			return p.LastEventMs
 		}
-		return noEvent
+		return profile.NoEvent
 	}
 	slices.SortFunc(all, func(x, y found) int {
 		older := cmp.Compare(x.p.Ordinal, y.p.Ordinal)
@@ -145,10 +146,10 @@ func (w *searchWorld) text() string {
 
 func (w *searchWorld) anybody() string {
 	a := w.m.accounts[testAccount]
-	if a.headers.n == 0 {
+	if a.headers.Count == 0 {
 		return ""
 	}
-	return a.headers.get(uint32(w.rng.IntN(int(a.headers.n)))).id.String()
+	return a.headers.Get(uint32(w.rng.IntN(int(a.headers.Count)))).ID.String()
 }
 
 func (w *searchWorld) step(lists []string) {
@@ -257,7 +258,7 @@ func (w *searchWorld) compare(t *testing.T, list List, seed uint64, round int) {
 		}
 		if w.rng.IntN(3) == 0 {
 			some := roaring.New()
-			for o := range v.a.headers.n {
+			for o := range v.a.headers.Count {
 				if w.rng.IntN(2) == 0 {
 					some.Add(o)
 				}
@@ -281,8 +282,8 @@ func (w *searchWorld) compare(t *testing.T, list List, seed uint64, round int) {
 			t.Fatal(err)
 		}
 		var want []uint32
-		for o := range v.a.headers.n {
-			if h := v.a.headers.get(o); h.winner == o && h.flags&flagErased == 0 {
+		for o := range v.a.headers.Count {
+			if h := v.a.headers.Get(o); h.Winner == o && h.Flags&flagErased == 0 {
 				p, err := v.Profile(o)
 				if err != nil {
 					t.Fatal(err)
@@ -309,6 +310,9 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 	r.events(evs...)
 	v := &View{m: r.m, a: r.m.accounts[testAccount]}
+	everybody := roaring.New() // may be bounced, as if all were suppressed
+	everybody.AddRange(0, n)
+	r.m.accounts[testAccount].status[0][standingBlocked].Assign(everybody)
 	for _, s := range []ProfileSearch{
 		{Text: "x", Order: OrderMatch, Channel: "email", Status: StatusBounced},
 		{Order: OrderNewest, Channel: "email", Status: StatusBounced},
@@ -324,7 +328,7 @@ func TestSearchIsBounded(t *testing.T) {
 			t.Errorf("%+v finds %d profiles", s, len(got))
 		}
 	}
-	for r.m.accounts[testAccount].headers.n <= searchKeys {
+	for r.m.accounts[testAccount].headers.Count <= searchKeys {
 		evs = evs[:0]
 		for i := range 2000 {
 			evs = append(evs, eventlog.Event{Type: []byte("e"), ExternalID: []byte(fmt.Sprintf("y%d-%d", r.m.next, i))})

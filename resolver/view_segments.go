@@ -3,6 +3,7 @@ package resolver
 import (
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -21,12 +22,12 @@ func (v *View) SegmentProgress(id string) (progress float64, live bool) {
 // Facts is what conditions other than activity look at in a profile, as the
 // engine is told it. It stays as it is when the view is left.
 func (v *View) Facts(ordinal uint32) (*segment.Facts, error) {
-	var d document
+	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, err
 	}
 	f := &segment.Facts{}
-	d.facts(f, v.a.listIDs, v.a.headers.get(ordinal).lastEvent) // documents are never changed in place
+	d.FillFacts(f, v.a.listIDs, v.a.headers.Get(ordinal).LastEvent) // documents are never changed in place
 	return f, nil
 }
 

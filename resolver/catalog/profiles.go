@@ -47,7 +47,7 @@ func (s *Sketch) Erase(b *Budget, gone func(ordinal uint32) bool) (changed bool)
 		}
 		if f.by.n == 0 {
 			if f.by.others {
-				s.dropped++ // somebody who stays may have it
+				s.dropped++ // a profile that is not erased may have this field
 			}
 			delete(s.index, f.Path)
 			b.give(s, f.bytes())

@@ -1,0 +1,180 @@
+package resolver
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// notAudited are the commands that are no change of what an account is set up to do,
+// with the reason.
+var notAudited = map[string]string{
+	CommandSessionCreate: "signing in", CommandSessionDelete: "signing out", CommandAPIKeysUsed: "use of keys",
+
+	// People and their data: each profile's timeline has what became of it.
+	CommandListAdd: "people", commandListAdd1: "people", CommandListRemove: "people",
+	CommandContactCreate: "people", commandContactCreate1: "people", CommandContactUpdate: "people", CommandContactErase: "people",
+	CommandConsentSet: "people", CommandBlockSet: "people", CommandEngagement: "people",
+	CommandDeviceAdd: "people", CommandDeviceRemove: "people", CommandFlowTrigger: "people", CommandEmailSend: "people", commandEmailSend1: "people", commandEmailSend2: "people",
+
+	// What the service itself goes on with.
+	CommandErasureDone: "service", commandRefused: "service", CommandCampaignBatch: "service", CommandCampaignResult: "service",
+	CommandCampaignFinish: "service", CommandCampaignResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
+
+	// What is sent again, or for a trial.
+	CommandWebhookTest: "deliveries", CommandWebhookReplay: "deliveries",
+
+	// As logs of before the audit log have them.
+	commandCampaignSave1: "old", commandCampaignStart1: "old", commandCampaignResult1: "old", commandEngagement1: "old", commandOutboxDone1: "old",
+}
+
+// TestEveryCommandIsAuditedOrNot: a command is in the audit log, or here with the
+// reason why not.
+func TestEveryCommandIsAuditedOrNot(t *testing.T) {
+	for name := range commandTable {
+		_, audited := auditedCommands[name]
+		if reason := notAudited[name]; audited == (reason != "") {
+			t.Errorf("%s: audited is %v, and the reason why not is %q", name, audited, reason)
+		}
+	}
+	for name := range auditedCommands {
+		if commandTable[name] == nil {
+			t.Errorf("%s is audited, and no command of an account", name)
+		}
+	}
+	for name := range notAudited {
+		if commandTable[name] == nil {
+			t.Errorf("%s is no command of an account", name)
+		}
+	}
+}
+
+// signed is a command's arguments with who made it, as [Node.CommandBy] writes them.
+func signed(args any, id string) json.RawMessage {
+	b := mustJSON(args)
+	sig := signature{ChangedBy{ByUser, id}, true}
+	return json.RawMessage(string(b[:len(b)-1]) + "," + byField + string(mustJSON(sig)) + "}")
+}
+
+func (r *recorder) versions(kind, id string) []Version {
+	r.t.Helper()
+	list, err := r.view().Versions(kind, id, 0, 10_000)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return list
+}
+
+// TestAuditLogSurvives: the audit log and the versions are part of the state, of its
+// hash and of checkpoints (R1).
+func TestAuditLogSurvives(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	tpl := answer[Template](t, r.must(CommandTemplateSave, signed(Template{Name: "T", Source: TemplateList, Subject: "s", HTML: "<p>one"}, "usr_1"))).ID
+	r.must(CommandTemplateSave, signed(Template{ID: tpl, Name: "T", Source: TemplateList, Subject: "s", HTML: "<p>two"}, "usr_2"))
+	r.must(CommandListCreate, by(ListSave{Name: "l"}, "usr_1"))
+	before, err := r.view().Changes("", "", 0, 10)
+	if err != nil || len(before) != 3 {
+		t.Fatalf("%+v, %v", before, err)
+	}
+	d.reload()
+	after, err := r.view().Changes("", "", 0, 10)
+	if err != nil || !reflect.DeepEqual(before, after) {
+		t.Fatalf("before the restart %+v\nafter it %+v, %v", before, after, err)
+	}
+	if list := r.versions("template", tpl); len(list) != 2 || !strings.Contains(string(list[0].Content), "two") || !strings.Contains(string(list[1].Content), "one") || list[0].By.ID != "usr_2" {
+		t.Errorf("%+v", list)
+	}
+	// The log goes on after the restart, behind what it has.
+	r.must(CommandListCreate, by(ListSave{Name: "m"}, "usr_1"))
+	if list, err := r.view().Changes("list", "", 0, 1); err != nil || list[0].Seq != 4 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	// Each change and each content counts in the hash.
+	hash := hashOf(t, d.m)
+	a := r.m.accounts[testAccount]
+	all := slices.Clone(a.changes.lines)
+	for _, key := range []string{changeKey(testAccount, all[0].seq), changeContentKey(testAccount, all[0].seq)} {
+		was, err := r.m.store.entity(key)
+		if err != nil || len(was) == 0 {
+			t.Fatalf("%q, %v", was, err)
+		}
+		r.m.store.putPayload(key, bytes.Replace(was, []byte("T"), []byte("U"), 1))
+		if hashOf(t, d.m) == hash {
+			t.Errorf("the hash does not see another %q", was)
+		}
+		r.m.store.putPayload(key, was)
+	}
+	if hashOf(t, d.m) != hash {
+		t.Error("the hash is not what it was")
+	}
+}
+
+// TestVersionsAreBounded: contents of flows, templates and settings are kept, the newest
+// that there is room for, through checkpoints; their changes stay in the audit log.
+func TestVersionsAreBounded(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	a := func() *changeLog { return &r.m.accounts[testAccount].changes }
+	flow := answer[Flow](t, r.must(CommandFlowCreate, signed(FlowSave{Definition: []byte(`{"name":"one"}`)}, "usr_1"))).ID
+	r.must(CommandFlowUpdate, signed(FlowSave{ID: flow, Definition: []byte(`{"name":"two"}`)}, "usr_1"))
+	r.must(CommandFlowUpdate, by(FlowSave{ID: flow, Definition: []byte(`{"name":"as older logs have it"}`)}, "usr_1"))
+	if list := r.versions("flow", flow); len(list) != 2 || !strings.Contains(string(list[0].Content), `"two"`) || !strings.Contains(string(list[1].Content), `"one"`) || list[1].Action != "flow.create" {
+		t.Fatalf("%+v", list)
+	}
+	settings := DefaultSettings()
+	settings.IdentifierCap = 77
+	r.must(CommandSettingsSet, signed(settings, "usr_1"))
+	if list := r.versions("settings", ""); len(list) != 1 || !strings.Contains(string(list[0].Content), `"identifier_cap":77`) {
+		t.Fatalf("%+v", list)
+	}
+	text := strings.Repeat("x", maxChangeContent-500)
+	tpl := answer[Template](t, r.must(CommandTemplateSave, signed(Template{Name: "T", Source: TemplateList, Subject: "s", HTML: text}, "usr_1"))).ID
+	for range maxChangeContents/maxChangeContent + 5 {
+		r.must(CommandTemplateSave, signed(Template{ID: tpl, Name: "T", Source: TemplateList, Subject: "s", HTML: text}, "usr_1"))
+	}
+	if a().contents > maxChangeContents || a().contents < maxChangeContents-maxChangeContent {
+		t.Fatalf("contents of %d bytes", a().contents)
+	}
+	r.must(CommandTemplateSave, signed(Template{ID: tpl, Name: "T", Source: TemplateList, Subject: "s", HTML: text + text}, "usr_1"))
+	kept := func() (n int) {
+		for _, x := range r.versions("template", tpl) {
+			if x.Content != nil {
+				n++
+			}
+		}
+		return n
+	}
+	want := kept()
+	if list := r.versions("template", tpl); len(list) != maxChangeContents/maxChangeContent+7 || list[0].Content != nil || list[1].Content == nil || want < 30 || want > 33 {
+		t.Fatalf("%d versions, %d of them with their content", len(list), want)
+	}
+	if list := r.versions("flow", flow); len(list) != 2 || list[0].Content != nil || list[0].Name != "two" {
+		t.Errorf("%+v", list)
+	}
+	d.reload()
+	if got := kept(); got != want || a().contents > maxChangeContents {
+		t.Errorf("%d contents of %d bytes after a restart, before it %d", got, a().contents, want)
+	}
+	// With the change its content goes.
+	for i := range maxChanges {
+		r.must(CommandListCreate, by(ListSave{Name: fmt.Sprint(i)}, "usr_1"))
+		if i%500 == 0 {
+			d.reload()
+		}
+	}
+	n := 0
+	d.reload()
+	if err := r.m.store.each(tableText, func(_ uint64, rest, _ []byte) error {
+		if rest[0] == textChange {
+			n++
+		}
+		return nil
+	}); err != nil || n != 0 || a().contents != 0 {
+		t.Errorf("%d contents of %d bytes are left, %v", n, a().contents, err)
+	}
+}

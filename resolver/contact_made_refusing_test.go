@@ -1,0 +1,39 @@
+package resolver
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestContactMadeRefusing: somebody who is made with refusals is on record with them, is
+// not asked to confirm anything; what nothing was said of is assumed as ever.
+func TestContactMadeRefusing(t *testing.T) {
+	for _, x := range []struct {
+		name       string
+		create     ContactCreate
+		email, sms string
+	}{
+		{"both", ContactCreate{Email: "a@x.io", Phone: "+49 1", Unsubscribed: []string{"email", "sms"}}, StatusUnsubscribed, StatusUnsubscribed},
+		{"e-mail", ContactCreate{Email: "b@x.io", Phone: "+49 2", Unsubscribed: []string{"email"}}, StatusUnsubscribed, StatusSubscribed},
+		{"without an e-mail", ContactCreate{ExternalID: "c", Unsubscribed: []string{"email"}}, StatusUnsubscribed, ""},
+		{"neither", ContactCreate{Email: "d@x.io", Phone: "+49 4"}, StatusPending, StatusSubscribed},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			s := DefaultSettings()
+			s.DoubleOptIn = true
+			r := newRecorder(t, s)
+			p := r.profile(r.contact(x.create))
+			if email, sms := p.Status("email", r.now), p.Status("sms", r.now); email != x.email || sms != x.sms {
+				t.Errorf("%q and %q, want %q and %q", email, sms, x.email, x.sms)
+			}
+		})
+	}
+	r := newRecorder(t, DefaultSettings())
+	r.refuses("consents: channel Input should be", CommandContactCreate, ContactCreate{Email: "x@x.io", Unsubscribed: []string{"fax"}})
+	r.refuses("consents: email is given twice", CommandContactCreate, ContactCreate{Email: "x@x.io", Unsubscribed: []string{"email", "email"}})
+
+	// The record of a contact without them is as it was.
+	if b, err := json.Marshal(ContactCreate{Email: "a@x.io"}); err != nil || string(b) != `{"email":"a@x.io"}` {
+		t.Errorf("%s, %v", b, err)
+	}
+}

@@ -1,0 +1,66 @@
+package resolver
+
+import (
+	"testing"
+)
+
+// TestNobodySavesOverAnotherVersion: whoever says which version they changed does not
+// overwrite one that was saved meanwhile; whoever does not say so does.
+func TestNobodySavesOverAnotherVersion(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	all := `{"kind":"attribute","field":"email","op":"exists"}`
+	bought := `{"kind":"activity","event":"bought"}`
+	segment := answer[struct{ ID string }](t, r.must(CommandSegmentCreate, SegmentSave{Name: "a", Definition: []byte(all)})).ID
+	flow := answer[Flow](t, r.must(CommandFlowCreate, FlowSave{Definition: []byte(`{"name":"a"}`)})).ID
+	template := answer[Template](t, r.must(CommandTemplateSave, TemplateSave{Template: Template{Name: "a", Source: TemplateList, HTML: "<p>one</p>"}})).ID
+	version := func(kind string) string {
+		v := r.view()
+		switch kind {
+		case "segment":
+			s, _ := v.Segment(segment)
+			return s.Version()
+		case "flow":
+			f, _ := v.Flow(flow)
+			return f.Version()
+		}
+		x, _, err := v.WholeTemplate(template)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return x.Version()
+	}
+	save := func(kind, content, seen string) *Refusal {
+		switch kind {
+		case "segment":
+			return r.command(CommandSegmentUpdate, SegmentSave{ID: segment, Name: "a", Definition: []byte(map[string]string{"one": all, "two": bought}[content]), IfVersion: seen}).Refusal
+		case "flow":
+			return r.command(CommandFlowUpdate, FlowSave{ID: flow, Definition: []byte(`{"name":"` + content + `"}`), IfVersion: seen}).Refusal
+		}
+		return r.command(CommandTemplateSave, TemplateSave{Template: Template{ID: template, Name: "a", Source: TemplateList, HTML: "<p>" + content + "</p>"}, IfVersion: seen}).Refusal
+	}
+	for _, kind := range []string{"segment", "flow", "template"} {
+		if x := save(kind, "one", ""); x != nil {
+			t.Fatalf("%s: %v", kind, x)
+		}
+		seen := version(kind)
+		if x := save(kind, "two", seen); x != nil {
+			t.Fatalf("%s: the version that was seen: %v", kind, x)
+		}
+		second := version(kind)
+		if second == seen {
+			t.Fatalf("%s: two contents are one version %s", kind, seen)
+		}
+		if x := save(kind, "one", seen); x == nil || x.Code != "conflict" || x.Field != "if_version" {
+			t.Errorf("%s: over another version: %v", kind, x)
+		}
+		if version(kind) != second {
+			t.Errorf("%s: what was refused has changed it", kind)
+		}
+		if x := save(kind, "two", second); x != nil || version(kind) != second {
+			t.Errorf("%s: the same content: %v", kind, x)
+		}
+		if x := save(kind, "one", ""); x != nil || version(kind) != seen {
+			t.Errorf("%s: over whatever there is: %v", kind, x)
+		}
+	}
+}

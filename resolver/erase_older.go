@@ -1,0 +1,57 @@
+package resolver
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+)
+
+// dropErased sees to it that no checkpoint from before an erasure stays: a restore with
+// a later log brings such back, and a crash at the end of an erasure leaves one. Else
+// it would stay until something happens.
+func (p *partition) dropErased(ctx context.Context) error {
+	p.mu.RLock()
+	account, upTo := p.mu.m.lastErased()
+	p.mu.RUnlock()
+	p.checkpoint.Lock()
+	offsets, err := p.ckpt.list()
+	p.checkpoint.Unlock()
+	if err != nil {
+		return err
+	}
+	if len(offsets) == 0 || offsets[0] >= upTo {
+		return nil
+	}
+	p.log.Info("dropping checkpoints from before an erasure", "oldest", offsets[0], "erased_before", upTo)
+	if err := p.checkpointBeyond(ctx, upTo); err != nil {
+		return err
+	}
+	// Nothing changes by the record: it makes the second checkpoint possible.
+	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
+	if err := p.node.stamp(&env); err != nil {
+		return err
+	}
+	var out Outcome
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, mustJSON(ErasureDone{})), &out); err != nil {
+		return fmt.Errorf("drop checkpoints that have the erased: %w", err)
+	}
+	return p.checkpointBeyond(ctx, out.Offset+1)
+}
+
+// lastErased is the offset behind the newest erasure that left a mark, or was ended by
+// a record applied since the state was loaded; 0 where there is none. The account is
+// one of the partition's.
+func (m *Machine) lastErased() (account uint64, upTo int64) {
+	upTo = m.erasedBelow
+	for number, a := range m.accounts {
+		account = max(account, number)
+		for _, marks := range [...]map[identifier.Hash]Erasure{a.erasures, a.lifted} {
+			for _, x := range marks {
+				upTo = max(upTo, x.At+1)
+			}
+		}
+	}
+	return account, upTo
+}

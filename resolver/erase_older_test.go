@@ -1,0 +1,74 @@
+package resolver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+)
+
+// TestErasedPersonLeavesOlderCheckpoints: checkpoints of before an erasure, as a restore
+// with a later log leaves them, do not keep the person, though nothing else happens.
+func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	history := &modelHistory{rng: rand.New(rand.NewPCG(1, 3))}
+	n, halt := eraseNode(t, fs, history)
+	if _, err := n.Command(ctx, testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	event := func(email string) eventlog.Event {
+		return eventlog.Event{Type: []byte("bought"), Email: []byte(email)}
+	}
+	gone := submitEvents(t, n, event("gone-person@x.io"))[0].Profile
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	submitEvents(t, n, event("stays-here@x.io"))
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vfs.Clone(fs, fs, "state/p0/"+dirCheckpoints, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Command(ctx, testAccount, CommandContactErase, ContactErase{ID: gone.String()}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, n)
+	halt()
+	if err := fs.RemoveAll("state"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.MkdirAll("state/p0", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Rename("kept", "state/p0/"+dirCheckpoints); err != nil {
+		t.Fatal(err)
+	}
+	if !fileHolds(t, fs, "gone-person@x.io") {
+		t.Fatal("the test does not find what is stored")
+	}
+	_, halt = eraseNode(t, fs, history)
+	defer halt()
+	eventually(t, func() error {
+		if fileHolds(t, fs, "gone-person@x.io") {
+			return errors.New("the erased person is in a file still")
+		}
+		return nil
+	})
+	eventually(t, func() error {
+		names, err := fs.List("state/p0/" + dirCheckpoints)
+		if err == nil && len(names) != keptCheckpoints {
+			err = fmt.Errorf("checkpoints %v", names)
+		}
+		return err
+	})
+	if !fileHolds(t, fs, "stays-here@x.io") {
+		t.Error("L1: what stays is gone")
+	}
+}

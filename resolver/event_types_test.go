@@ -1,0 +1,49 @@
+package resolver
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestEventTypesAreDescribedAndHidden: what people say of a type is in the state, its
+// hash, checkpoints and the audit log, and changes nothing of what is done with events.
+func TestEventTypesAreDescribedAndHidden(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	text := func(s string) *string { return &s }
+	yes, no := true, false
+	r.must(CommandCatalogDefine, by(CatalogDefine{Name: "Item returned"}, "usr_1"))
+	before := hashOf(t, d.m)
+	r.must(CommandCatalogUpdate, by(CatalogUpdate{Key: "item_returned", Description: text("  Sent by the shop\n"), Hidden: &yes}, "usr_1"))
+	x, _ := r.view().EventType("item_returned")
+	if x.Description != "Sent by the shop" || !x.Hidden || x.Name != "Item returned" {
+		t.Fatalf("%+v", x)
+	}
+	if hashOf(t, d.m) == before {
+		t.Error("the hash does not see it")
+	}
+	// What is left out stays.
+	r.must(CommandCatalogUpdate, by(CatalogUpdate{Key: "item_returned", Hidden: &no}, "usr_1"))
+	if x, _ = r.view().EventType("item_returned"); x.Description != "Sent by the shop" || x.Hidden {
+		t.Errorf("%+v", x)
+	}
+	r.must(CommandCatalogUpdate, by(CatalogUpdate{Key: "item_returned", Hidden: &yes}, "usr_1"))
+	list, err := r.view().Changes("event_type", "item_returned", 0, 10)
+	if err != nil || len(list) != 4 || list[0].Action != "event_type.update" || len(list[2].Fields) != 2 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	for want, args := range map[string]CatalogUpdate{
+		"not_found description": {Key: "item_lost", Description: text("x")},
+		"invalid description":   {Key: "item_returned", Description: text(strings.Repeat("ä", 501))},
+	} {
+		code, _, _ := strings.Cut(want, " ")
+		r.refusedWhole(code, CommandCatalogUpdate, args)
+	}
+	r.must(CommandCatalogUpdate, CatalogUpdate{Key: "item_returned", Description: text(strings.Repeat("ä", 500))})
+	// A checkpoint has it.
+	d.reload()
+	r = d.recorder
+	if x, _ = r.view().EventType("item_returned"); x.Description != strings.Repeat("ä", 500) || !x.Hidden {
+		t.Errorf("after a restart: %+v", x)
+	}
+}

@@ -1,0 +1,232 @@
+package profile
+
+import (
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/musterhq/muster/internal/wire"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+)
+
+// documentVersion is the version of the layout written; version 1, without
+// what [Contact.append] writes, is read too.
+const documentVersion = 2
+
+var errDocument = errors.New("profile document is damaged")
+
+// Identifier is one identifier of a profile, as given.
+type Identifier struct {
+	Kind  identifier.Kind
+	Value []byte
+	// Shared says that the value identifies another profile, which held it first:
+	// this one shows it, and no look-up by it leads here. See resolver/share.go.
+	Shared bool
+}
+
+// sharedBit marks a shared identifier in an encoded document, beside its kind.
+const sharedBit = 1 << 7
+
+// Consent is what is known of one channel.
+type Consent struct {
+	Channel byte  // its place in Channels
+	Status  byte  // its place in ConsentStatuses
+	SinceMs int64 // of the status
+	Source  []byte
+	// SubscribedMs is when the channel was subscribed to last, 0 if never.
+	SubscribedMs int64
+}
+
+// MergedProfile is a profile that was merged into this one.
+type MergedProfile struct {
+	Ordinal uint32
+	AtMs    int64 // log time
+}
+
+// Conflict is an identifier that was seen with this profile and stayed
+// elsewhere, was not attached, or is in doubt.
+type Conflict struct {
+	Kind   identifier.Kind
+	Reason ConflictReason
+	Other  uint32 // the other profile, NoOrdinal if none
+	AtMs   int64
+	Value  []byte
+}
+
+// ConflictReason is why an identifier stayed where it was; 0 is none.
+type ConflictReason byte
+
+// Why an identifier stayed where it was. Numbers are on disk.
+const (
+	// ConflictHigherRank: both profiles hold a value of a higher-ranked kind.
+	ConflictHigherRank ConflictReason = iota + 1
+	// ConflictTooMany: the profile would hold too many identifiers.
+	ConflictTooMany
+	// ConflictTooLarge: the merged attributes would be too large.
+	ConflictTooLarge
+	// ConflictHeld: a contact was made with it, and another profile held it first.
+	ConflictHeld
+	// ConflictSecond: a lower-ranked identifier led to the profile, which has a value
+	// of this kind already. The new one is attached all the same.
+	ConflictSecond
+)
+
+// ConflictReasons are the reasons as clients read them.
+var ConflictReasons = map[ConflictReason]string{
+	ConflictHigherRank: "both profiles hold a different identifier of a higher rank",
+	ConflictTooMany:    "the profile would hold too many identifiers",
+	ConflictTooLarge:   "the merged attributes would be too large",
+	ConflictHeld:       "another profile held the identifier first, and is identified by it",
+	ConflictSecond:     "a lower-ranked identifier attached a second value to the profile",
+}
+
+// MaxConflicts is how many conflicts a profile keeps, the newest.
+const MaxConflicts = 20
+
+// Document is the variable part of a profile. Decoded, its slices point into
+// the encoded block; blocks are never changed in place.
+type Document struct {
+	CreatedMs   int64
+	Identifiers []Identifier // the newest of a kind stands last
+	FirstName   []byte
+	LastName    []byte
+	Geo         []byte    // canonical JSON object, empty for none
+	Attributes  []byte    // canonical JSON object, empty for none
+	Consents    []Consent // one a channel
+	Merged      []MergedProfile
+	Conflicts   []Conflict // at most MaxConflicts, the newest
+	Contact
+}
+
+// Reset empties the document and keeps its memory.
+func (d *Document) Reset() {
+	*d = Document{Identifiers: d.Identifiers[:0], Consents: d.Consents[:0], Merged: d.Merged[:0], Conflicts: d.Conflicts[:0],
+		Contact: Contact{Lists: d.Lists[:0], Blocks: d.Blocks[:0], Devices: d.Devices[:0], SoftBounces: d.SoftBounces[:0]}}
+}
+
+// FirstSeen is when the profile was created, or the time of its first event if
+// that is earlier.
+func (d *Document) FirstSeen() int64 {
+	if d.earlier.known {
+		return d.earlier.ms
+	}
+	return d.CreatedMs
+}
+
+// Seen notes the time of an event; it returns whether none was earlier.
+func (d *Document) Seen(ms int64) bool {
+	if ms >= d.FirstSeen() {
+		return false
+	}
+	d.earlier = earlier{ms, true}
+	return true
+}
+
+// MergeTimes takes over the creation and the first event of a profile that became
+// part of this one, where they are earlier.
+func (d *Document) MergeTimes(o *Document) {
+	first := min(d.FirstSeen(), o.FirstSeen())
+	d.CreatedMs, d.earlier = min(d.CreatedMs, o.CreatedMs), earlier{}
+	d.Seen(first)
+}
+
+// Newest is the identifier of the kind that is shown, nil if there is none.
+func (d *Document) Newest(kind identifier.Kind) []byte {
+	for i := len(d.Identifiers) - 1; i >= 0; i-- {
+		if d.Identifiers[i].Kind == kind {
+			return d.Identifiers[i].Value
+		}
+	}
+	return nil
+}
+
+// HasShared reports whether the document shows an identifier of another profile.
+func (d *Document) HasShared() bool {
+	return slices.ContainsFunc(d.Identifiers, func(id Identifier) bool { return id.Shared })
+}
+
+// Has reports whether the document has an identifier of the kind.
+func (d *Document) Has(kind identifier.Kind) bool { return d.Newest(kind) != nil }
+
+// Append appends the encoded document.
+func (d *Document) Append(dst []byte) []byte {
+	dst = append(dst, documentVersion)
+	dst = binary.LittleEndian.AppendUint64(dst, uint64(d.CreatedMs))
+	dst = binary.AppendUvarint(dst, uint64(len(d.Identifiers)))
+	for _, id := range d.Identifiers {
+		kind := byte(id.Kind)
+		if id.Shared {
+			kind |= sharedBit
+		}
+		dst = wire.AppendBlock(append(dst, kind), id.Value)
+	}
+	for _, b := range [...][]byte{d.FirstName, d.LastName, d.Geo, d.Attributes} {
+		dst = wire.AppendBlock(dst, b)
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(d.Consents)))
+	for _, c := range d.Consents {
+		dst = append(dst, c.Channel, c.Status)
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.SinceMs))
+		dst = wire.AppendBlock(dst, c.Source)
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.SubscribedMs))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(d.Merged)))
+	for _, m := range d.Merged {
+		dst = binary.LittleEndian.AppendUint32(dst, m.Ordinal)
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(m.AtMs))
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(d.Conflicts)))
+	for _, c := range d.Conflicts {
+		dst = append(dst, byte(c.Kind), byte(c.Reason))
+		dst = binary.LittleEndian.AppendUint32(dst, c.Other)
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.AtMs))
+		dst = wire.AppendBlock(dst, c.Value)
+	}
+	return d.Contact.append(dst)
+}
+
+// Decode reads an encoded document, whose memory d uses from then on. It never panics;
+// a damaged document is an error.
+func (d *Document) Decode(b []byte) error {
+	d.Reset()
+	r := wire.Reader{B: b}
+	version := r.U8()
+	if version != 1 && version != documentVersion {
+		return errDocument
+	}
+	d.CreatedMs = int64(r.U64())
+	for n := r.Count(2); n > 0; n-- {
+		b := r.U8()
+		k := identifier.Kind(b &^ sharedBit)
+		if k >= identifier.Kinds {
+			return errDocument
+		}
+		d.Identifiers = append(d.Identifiers, Identifier{k, r.Block(), b&sharedBit != 0})
+	}
+	d.FirstName, d.LastName = r.Block(), r.Block()
+	d.Geo, d.Attributes = r.Block(), r.Block()
+	for n := r.Count(11); n > 0; n-- {
+		c := Consent{Channel: r.U8(), Status: r.U8(), SinceMs: int64(r.U64()), Source: r.Block()}
+		if version > 1 {
+			c.SubscribedMs = int64(r.U64())
+		}
+		d.Consents = append(d.Consents, c)
+	}
+	for n := r.Count(12); n > 0; n-- {
+		d.Merged = append(d.Merged, MergedProfile{r.U32(), int64(r.U64())})
+	}
+	for n := r.Count(15); n > 0; n-- {
+		c := Conflict{Kind: identifier.Kind(r.U8()), Reason: ConflictReason(r.U8()), Other: r.U32(), AtMs: int64(r.U64()), Value: r.Block()}
+		if c.Kind >= identifier.Kinds {
+			return errDocument
+		}
+		d.Conflicts = append(d.Conflicts, c)
+	}
+	if version > 1 {
+		d.Contact.decode(&r)
+	}
+	if r.Bad || len(r.B) != 0 {
+		return errDocument
+	}
+	return nil
+}

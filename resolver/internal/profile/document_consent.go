@@ -1,0 +1,114 @@
+package profile
+
+import "slices"
+
+// Numbers of channels and of consent statuses that the code names, see
+// Channels and ConsentStatuses.
+const (
+	ChannelEmail byte = 0
+	ChannelSMS   byte = 1
+
+	ConsentSubscribed   byte = 1
+	ConsentUnsubscribed byte = 2
+)
+
+// The sources of consents that were not said but assumed.
+const (
+	// SourceManual is the source of the consent that an address brings.
+	SourceManual = "manual"
+	// SourceDevice is the source of the consent that a device brings.
+	SourceDevice = "device"
+)
+
+// Channels and ConsentStatuses are the names by the numbers on disk.
+var (
+	Channels        = []string{"email", "sms", "push", "whatsapp", "im", "in_app"}
+	ConsentStatuses = []string{"never_subscribed", "subscribed", "unsubscribed"}
+)
+
+// NameOf is the name at a place of Channels or ConsentStatuses, "unknown" where the list
+// has none.
+func NameOf(list []string, i byte) string {
+	if int(i) < len(list) {
+		return list[i]
+	}
+	return "unknown"
+}
+
+// ConsentOf is what was said of a channel, nil if nothing was.
+func (d *Document) ConsentOf(channel byte) *Consent {
+	for i := range d.Consents {
+		if c := &d.Consents[i]; c.Channel == channel && c.Status != 0 {
+			return c
+		}
+	}
+	return nil
+}
+
+// Subscribed tells whether a channel's consent is a subscription, blocked or not.
+func (d *Document) Subscribed(channel byte) bool {
+	c := d.ConsentOf(channel)
+	return c != nil && c.Status == ConsentSubscribed
+}
+
+// Unsubscribed reports whether the person has withdrawn a channel's consent.
+func (d *Document) Unsubscribed(channel byte) bool {
+	c := d.ConsentOf(channel)
+	return c != nil && c.Status == ConsentUnsubscribed
+}
+
+// Assumed tells whether a subscription was not said but assumed: an address
+// of the channel was given, or a device registered.
+func (c *Consent) Assumed() bool {
+	return c.Status == ConsentSubscribed && (string(c.Source) == SourceManual || string(c.Source) == SourceDevice)
+}
+
+// MergeConsents takes over the consents of a profile that became part of this
+// one. What was assumed of one does not count where the other has complained: it
+// would not have been assumed of both in one.
+func (d *Document) MergeConsents(o *Document) {
+	d.Consents = slices.DeleteFunc(d.Consents, func(c Consent) bool { return c.Assumed() && o.onlyComplained(c.Channel) })
+	for _, c := range o.Consents {
+		if !c.Assumed() || !d.onlyComplained(c.Channel) {
+			d.MergeConsent(c)
+		}
+	}
+}
+
+// onlyComplained reports whether a complaint is all that was said of a channel.
+func (d *Document) onlyComplained(channel byte) bool {
+	return d.Blocked(channel) == BlockComplained && d.ConsentOf(channel) == nil
+}
+
+// MergeConsent takes over a channel's consent when it is newer; of two equally
+// old ones the refusal stays. A refusal gives way to a newer subscription only if
+// that was said: one that was assumed lifts none here either.
+func (d *Document) MergeConsent(c Consent) {
+	for i := range d.Consents {
+		have := &d.Consents[i]
+		if have.Channel != c.Channel {
+			continue
+		}
+		subscribed := max(have.SubscribedMs, c.SubscribedMs)
+		if c.over(have) {
+			*have = c
+		}
+		have.SubscribedMs = subscribed
+		return
+	}
+	d.Consents = append(d.Consents, c)
+}
+
+// over reports whether c holds rather than o when two profiles become one.
+func (c *Consent) over(o *Consent) bool {
+	refused, other := c.Status == ConsentUnsubscribed, o.Status == ConsentUnsubscribed
+	switch {
+	case refused && o.Assumed():
+		return true
+	case other && c.Assumed():
+		return false
+	case c.SinceMs == o.SinceMs:
+		return c.Status > o.Status
+	}
+	return c.SinceMs > o.SinceMs
+}

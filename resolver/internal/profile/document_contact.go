@@ -1,0 +1,266 @@
+package profile
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/musterhq/muster/internal/wire"
+)
+
+// Contact is what a document holds of a profile as somebody messages are
+// sent to. Profiles that only ever sent events have none of it, at the cost of
+// one byte.
+type Contact struct {
+	// IsContact says that the profile was made, or taken on, as a contact.
+	IsContact   bool
+	Lists       []uint32 // numbers of lists, in the order they were joined
+	Blocks      []Block
+	Devices     []Device
+	Engaged     Engagement
+	SoftBounces []int64 // times of the last soft bounces of e-mail, see SoftBounce
+	Caused      CausedEnrolments
+	earlier     earlier
+}
+
+// earlier is the time of an event from before the profile was created.
+type earlier struct {
+	ms    int64 // Unix milliseconds
+	known bool
+}
+
+// Block keeps a channel from being sent to, whatever the consent.
+type Block struct {
+	Channel byte // its place in Channels
+	Reason  BlockReason
+	SinceMs int64 // log time
+}
+
+// BlockReason is why a channel is blocked; 0 is no block.
+type BlockReason byte
+
+// Why a channel is blocked. Numbers are on disk; a higher one is graver.
+const (
+	// BlockPending: double opt-in was asked for and not confirmed.
+	BlockPending BlockReason = iota + 1
+	// BlockBounced: a hard bounce, the address does not exist.
+	BlockBounced
+	// BlockComplained: marked as spam.
+	BlockComplained
+	// BlockSuppressed: by decision of the account.
+	BlockSuppressed
+)
+
+// Device is where push messages of a profile go.
+type Device struct {
+	ID      []byte // as the account knows it
+	Kind    byte   // see DeviceKinds
+	Address []byte // a token, or the subscription as JSON
+	AddedMs int64
+}
+
+// Engagement counts what a profile did with messages.
+type Engagement struct {
+	Sent, Opened, Clicked               uint64
+	LastSentMs, LastOpenMs, LastClickMs int64
+}
+
+// Bits of the mask that says what follows.
+const (
+	extraContact = 1 << iota
+	extraLists
+	extraBlocks
+	extraDevices
+	extraEngaged
+	extraSoft
+	extraCaused
+	extraEarlier
+	extraAll = 1<<iota - 1
+)
+
+func (x *Contact) append(dst []byte) []byte {
+	mask := byte(0)
+	for _, f := range [...]struct {
+		has bool
+		bit byte
+	}{{x.IsContact, extraContact}, {len(x.Lists) > 0, extraLists}, {len(x.Blocks) > 0, extraBlocks}, {len(x.Devices) > 0, extraDevices}, {x.Engaged != (Engagement{}), extraEngaged}, {len(x.SoftBounces) > 0, extraSoft}, {x.Caused.n > 0, extraCaused}, {x.earlier.known, extraEarlier}} {
+		if f.has {
+			mask |= f.bit
+		}
+	}
+	dst = append(dst, mask)
+	le := binary.LittleEndian
+	if len(x.Lists) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(x.Lists)))
+		for _, n := range x.Lists {
+			dst = le.AppendUint32(dst, n)
+		}
+	}
+	if len(x.Blocks) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(x.Blocks)))
+		for _, b := range x.Blocks {
+			dst = le.AppendUint64(append(dst, b.Channel, byte(b.Reason)), uint64(b.SinceMs))
+		}
+	}
+	if len(x.Devices) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(x.Devices)))
+		for _, v := range x.Devices {
+			dst = wire.AppendBlock(wire.AppendBlock(append(dst, v.Kind), v.ID), v.Address)
+			dst = le.AppendUint64(dst, uint64(v.AddedMs))
+		}
+	}
+	if mask&extraEngaged != 0 {
+		e := &x.Engaged
+		for _, n := range [...]uint64{e.Sent, e.Opened, e.Clicked} {
+			dst = binary.AppendUvarint(dst, n)
+		}
+		for _, ms := range [...]int64{e.LastSentMs, e.LastOpenMs, e.LastClickMs} {
+			dst = le.AppendUint64(dst, uint64(ms))
+		}
+	}
+	if len(x.SoftBounces) > 0 {
+		dst = binary.AppendUvarint(dst, uint64(len(x.SoftBounces)))
+		for _, ms := range x.SoftBounces {
+			dst = le.AppendUint64(dst, uint64(ms))
+		}
+	}
+	if x.Caused.n > 0 {
+		dst = append(binary.AppendUvarint(dst, uint64(x.Caused.minute)), x.Caused.n)
+	}
+	if x.earlier.known {
+		dst = le.AppendUint64(dst, uint64(x.earlier.ms))
+	}
+	return dst
+}
+
+// decode reads what append wrote; faults are noted in r. Slices have been
+// emptied before.
+func (x *Contact) decode(r *wire.Reader) {
+	mask := r.U8()
+	if mask&^extraAll != 0 {
+		r.Bad = true
+		return
+	}
+	x.IsContact = mask&extraContact != 0
+	if mask&extraLists != 0 {
+		for n := r.Count(4); n > 0; n-- {
+			x.Lists = append(x.Lists, r.U32())
+		}
+	}
+	if mask&extraBlocks != 0 {
+		for n := r.Count(10); n > 0; n-- {
+			x.Blocks = append(x.Blocks, Block{r.U8(), BlockReason(r.U8()), int64(r.U64())})
+		}
+	}
+	if mask&extraDevices != 0 {
+		for n := r.Count(11); n > 0; n-- {
+			x.Devices = append(x.Devices, Device{Kind: r.U8(), ID: r.Block(), Address: r.Block(), AddedMs: int64(r.U64())})
+		}
+	}
+	if mask&extraEngaged != 0 {
+		x.Engaged = Engagement{r.Uvarint(), r.Uvarint(), r.Uvarint(), int64(r.U64()), int64(r.U64()), int64(r.U64())}
+	}
+	if mask&extraSoft != 0 {
+		for n := r.Count(8); n > 0; n-- {
+			x.SoftBounces = append(x.SoftBounces, int64(r.U64()))
+		}
+	}
+	if mask&extraCaused != 0 {
+		x.Caused = CausedEnrolments{int64(r.Uvarint()), r.U8()}
+	}
+	if mask&extraEarlier != 0 {
+		x.earlier = earlier{int64(r.U64()), true}
+	}
+}
+
+// Merge takes over what another profile has that became part of this one: the
+// graver block of each channel holds. It returns the devices that are too many, the
+// oldest.
+func (x *Contact) Merge(o *Contact) (evicted []Device) {
+	x.IsContact = x.IsContact || o.IsContact
+	for _, n := range o.Lists {
+		if !slices.Contains(x.Lists, n) {
+			x.Lists = append(x.Lists, n)
+		}
+	}
+	for _, b := range o.Blocks {
+		x.Block(b)
+	}
+	e, f := &x.Engaged, &o.Engaged
+	e.Sent, e.Opened, e.Clicked = e.Sent+f.Sent, e.Opened+f.Opened, e.Clicked+f.Clicked
+	e.LastSentMs, e.LastOpenMs, e.LastClickMs = max(e.LastSentMs, f.LastSentMs), max(e.LastOpenMs, f.LastOpenMs), max(e.LastClickMs, f.LastClickMs)
+	x.mergeSoftBounces(o.SoftBounces)
+	x.Caused.merge(o.Caused)
+	return x.mergeDevices(o.Devices)
+}
+
+// Block blocks a channel, unless something graver does already. It returns
+// whether that changed anything.
+func (x *Contact) Block(b Block) bool {
+	for i := range x.Blocks {
+		have := &x.Blocks[i]
+		if have.Channel != b.Channel {
+			continue
+		}
+		if have.Reason >= b.Reason {
+			return false
+		}
+		*have = b
+		return true
+	}
+	x.Blocks = append(x.Blocks, b)
+	return true
+}
+
+// Blocked is what keeps a channel from being sent to, 0 if nothing does.
+func (x *Contact) Blocked(channel byte) BlockReason {
+	for _, b := range x.Blocks {
+		if b.Channel == channel {
+			return b.Reason
+		}
+	}
+	return 0
+}
+
+// Unblock lifts the block of a channel if it is for one of the reasons.
+func (x *Contact) Unblock(channel byte, reasons ...BlockReason) bool {
+	for i, b := range x.Blocks {
+		if b.Channel == channel && slices.Contains(reasons, b.Reason) {
+			x.Blocks = slices.Delete(x.Blocks, i, i+1)
+			return true
+		}
+	}
+	return false
+}
+
+// MaxDevices is how many devices a profile keeps, the newest.
+const MaxDevices = 20
+
+// mergeDevices takes over devices and returns those that were too many, the
+// oldest.
+func (x *Contact) mergeDevices(other []Device) (evicted []Device) {
+	if len(other) == 0 {
+		return nil
+	}
+	x.Devices = append(x.Devices, other...)
+	slices.SortStableFunc(x.Devices, func(v, w Device) int { return int(min(max(v.AddedMs-w.AddedMs, -1), 1)) })
+	if n := len(x.Devices) - MaxDevices; n > 0 {
+		evicted = slices.Clone(x.Devices[:n])
+		x.Devices = slices.Delete(x.Devices, 0, n)
+	}
+	return evicted
+}
+
+// String is the reason's name.
+func (r BlockReason) String() string {
+	switch r {
+	case BlockPending:
+		return "pending"
+	case BlockBounced:
+		return "bounced"
+	case BlockComplained:
+		return "complained"
+	case BlockSuppressed:
+		return "suppressed"
+	}
+	return ""
+}

@@ -1,0 +1,162 @@
+package resolver
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/segment"
+)
+
+// reachOracle judges a profile by what is answered of it.
+func reachOracle(p *Profile, requireOptIn bool) (channels []string) {
+	for _, channel := range []string{"email", "sms", "whatsapp", "im", "push"} {
+		status := p.Consent(channel).Status
+		address := p.Newest(IdentityPhone) != ""
+		asked := requireOptIn
+		switch channel {
+		case "email":
+			address = p.Newest(IdentityEmail) != ""
+		case "push":
+			address = len(p.Devices) > 0
+		default:
+			asked = true
+		}
+		if address && p.Blocked(channel) == "" && (status == "subscribed" || status == "never_subscribed" && !asked) {
+			channels = append(channels, channel)
+		}
+	}
+	return channels
+}
+
+// compareReach compares the sets of who can be sent to with a look at all profiles, and
+// with what campaigns would do.
+func compareReach(t *testing.T, m *Machine) {
+	t.Helper()
+	v := &View{m: m, a: m.accounts[testAccount]}
+	want := map[string]*roaring.Bitmap{}
+	for _, channel := range reachChannels {
+		want[channel] = roaring.New()
+	}
+	for o := range v.a.headers.Count {
+		if !v.Has(o) {
+			continue
+		}
+		p, err := v.Profile(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compareStatusSets(t, v, p)
+		channels := reachOracle(p, v.a.Settings.RequireOptIn)
+		for _, channel := range reachChannels {
+			in := slices.Contains(channels, channel)
+			if in {
+				want[channel].Add(o)
+			}
+			if reason, err := v.Barred(o, channel); err != nil || (reason == "") != in {
+				t.Fatalf("%s to profile %d is barred by %q (%v); it can be sent to: %t", channel, o, reason, err, in)
+			}
+		}
+	}
+	have := v.Reachable()
+	if len(have) != len(want) {
+		t.Fatalf("channels %v", slices.Sorted(maps.Keys(have)))
+	}
+	for channel, b := range want {
+		if !have[channel].Equals(b) {
+			t.Fatalf("%s reaches %v, want %v", channel, have[channel].ToArray(), b.ToArray())
+		}
+	}
+}
+
+// compareStatusSets compares the sets by status with the statuses that a profile has,
+// now and when it has long not reacted.
+func compareStatusSets(t *testing.T, v *View, p *Profile) {
+	t.Helper()
+	for _, channel := range profile.Channels {
+		for _, at := range []int64{v.m.logTime, v.m.logTime + 1000*dayMs} {
+			have := p.Status(channel, at)
+			for _, status := range segment.ContactStatuses {
+				in := v.withStatus(channel, status).Contains(p.Ordinal)
+				if status == have && !in || have == "" && in {
+					t.Fatalf("profile %d has status %q on %s; among those who may be %s: %t", p.Ordinal, have, channel, status, in)
+				}
+			}
+		}
+	}
+}
+
+func (w *searchWorld) reachStep() {
+	channel := pick(w.rng, "email", "sms", "whatsapp", "im", "push", "in_app")
+	switch w.rng.IntN(6) {
+	case 0, 1:
+		w.command(CommandConsentSet, ConsentSet{ID: w.anybody(), Channel: channel, Status: pick(w.rng, "subscribed", "unsubscribed"), Source: "form"})
+	case 2:
+		w.command(CommandBlockSet, BlockSet{ID: w.anybody(), Channel: channel, Reason: pick(w.rng, "bounced", "complained", "suppressed", "", "")})
+	case 3, 4:
+		w.command(CommandDeviceAdd, DeviceAdd{Profile: w.anybody(), Device: fmt.Sprint(w.rng.IntN(3)), Kind: pick(w.rng, profile.DeviceKinds...), Address: fmt.Sprint("token", w.rng.IntN(12))})
+	case 5:
+		w.command(CommandDeviceRemove, DeviceRemove{Profile: w.anybody(), Device: fmt.Sprint(w.rng.IntN(3))})
+	}
+}
+
+// TestReachMatchesScan: whoever was made, merged, erased, blocked or asked, the sets have
+// those to whom a message could be sent, also when they are read back from a checkpoint
+// or made for one that has none.
+func TestReachMatchesScan(t *testing.T) {
+	seeds := 20
+	if testing.Short() {
+		seeds = 4
+	}
+	for seed := range seeds {
+		settings := DefaultSettings()
+		settings.RequireOptIn = seed%2 == 0
+		w := &searchWorld{rand.New(rand.NewPCG(uint64(seed), 7)), newDurable(t, settings)}
+		var list List
+		if err := json.Unmarshal(w.command(CommandListCreate, ListSave{Name: "l"}).Reply, &list); err != nil {
+			t.Fatal(err)
+		}
+		reached := uint64(0)
+		for range 12 {
+			for range w.rng.IntN(40) {
+				w.step([]string{list.ID})
+				w.reachStep()
+			}
+			switch w.rng.IntN(3) {
+			case 0:
+				w.reload()
+			case 1: // a build that did not know the sets wrote it
+				w.m.accounts[testAccount].reach.each(func(s *profile.OrdinalSet) { s.Assign(roaring.BitmapOf(0)) })
+				w.m.accounts[testAccount].status.each(func(s *profile.OrdinalSet) { s.Assign(roaring.BitmapOf(0)) })
+				checkpointInPlace(t, w.m)
+				if err := w.m.makeReach(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			compareReach(t, w.m)
+			for _, b := range (&View{m: w.m, a: w.m.accounts[testAccount]}).Reachable() {
+				reached += b.GetCardinality()
+			}
+		}
+		if reached == 0 {
+			t.Fatal("nobody could ever be sent to")
+		}
+		hashOf(t, w.m)
+		w.m.accounts[testAccount].reach[0].subscribed.Add(1 << 20)
+		if _, err := w.m.Hash(); err == nil {
+			t.Fatal("a wrong set is not found")
+		}
+		w.m.accounts[testAccount].reach[0].subscribed.Remove(1 << 20)
+		w.m.accounts[testAccount].status[0][standingActive].Add(1 << 20)
+		if _, err := w.m.Hash(); err == nil {
+			t.Fatal("a wrong set by status is not found")
+		}
+		w.m.accounts[testAccount].status[0][standingActive].Remove(1 << 20)
+	}
+}

@@ -1,0 +1,44 @@
+package resolver
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestSettingsCommands: commands that set up an account say what they refuse, and change
+// nothing then.
+func TestSettingsCommands(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	account := r.m.accounts[testAccount]
+
+	r.must(CommandCatalogDefine, CatalogDefine{"item_purchased"})
+	if account.types["item_purchased"] == nil {
+		t.Error("the event type is not in the catalogue")
+	}
+	r.refuses("", CommandCatalogDefine, CatalogDefine{"Item Purchased!"})
+
+	before := account.SecretHash
+	r.refuses("secret_hash", CommandAppSecretSet, AppSecretSet{SecretHash: "short"})
+	if account.SecretHash != before {
+		t.Error("a refused secret was taken")
+	}
+	hash := strings.Repeat("ab", 32)
+	r.must(CommandAppSecretSet, AppSecretSet{SecretHash: hash})
+	if account.SecretHash != hash {
+		t.Error("the secret was not taken")
+	}
+
+	fcm := Credential{Group: CredentialPush, Name: "fcm"}
+	r.refuses("no credentials are set for fcm", CommandCredentialDelete, fcm)
+	fcm.Config = json.RawMessage(`{"project_id":"p"}`)
+	r.must(CommandCredentialSet, fcm)
+	if _, is := r.view().Credential(CredentialPush, "fcm"); !is {
+		t.Error("the credentials are not there")
+	}
+	r.must(CommandCredentialDelete, fcm)
+	if _, is := r.view().Credential(CredentialPush, "fcm"); is {
+		t.Error("the credentials are still there")
+	}
+	r.refuses("was refused, and is redacted", commandRefused, struct{}{})
+}

@@ -1,0 +1,111 @@
+package resolver
+
+import (
+	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
+
+// Three sets for each channel say who has which kind of status there, as far as time
+// does not decide it: [View.SearchProfiles] looks at no others. They are kept like those
+// of who can be sent to, follow from the documents, and are of the same version.
+const (
+	standingActive       = iota // subscribed, engaged or at risk
+	standingUnsubscribed        // unsubscribed
+	standingBlocked             // pending, bounced, complained or suppressed
+	standings
+
+	standingNone = -1 // no status
+)
+
+// standingNames are the last part of the sets' names.
+var standingNames = [standings]string{"active", "unsubscribed", "blocked"}
+
+// statusSets are the sets of an account, by channel as in profile.Channels.
+type statusSets [][standings]*profile.OrdinalSet
+
+// newStatusSets are the sets among those of an account.
+func newStatusSets(a *account) statusSets {
+	s := make(statusSets, len(profile.Channels))
+	for i, channel := range profile.Channels {
+		for k, name := range standingNames {
+			s[i][k] = a.set(reachPrefix + channel + "/" + name)
+		}
+	}
+	return s
+}
+
+// standingOf is what kind of status a profile has on a channel, see
+// [segment.Facts.Status].
+func standingOf(d *profile.Document, channel byte) int {
+	blocked := d.Blocked(channel)
+	if blocked > profile.BlockPending {
+		return standingBlocked
+	}
+	for i := range d.Consents {
+		if d.Consents[i].Channel != channel {
+			continue
+		}
+		switch d.Consents[i].Status {
+		case profile.ConsentUnsubscribed:
+			return standingUnsubscribed
+		case profile.ConsentSubscribed:
+			if blocked == profile.BlockPending {
+				return standingBlocked
+			}
+			return standingActive
+		}
+		return standingNone
+	}
+	return standingNone
+}
+
+// keep brings the sets in step with a profile's document. Of one channel a profile is in
+// one set at most.
+func (s statusSets) keep(ordinal uint32, d *profile.Document) {
+	for channel := range s {
+		k := standingOf(d, byte(channel))
+		if k >= 0 && !s[channel][k].Add(ordinal) {
+			continue
+		}
+		for other, set := range s[channel] {
+			if other != k {
+				set.Remove(ordinal)
+			}
+		}
+	}
+}
+
+// remove takes out a profile that is none any more.
+func (s statusSets) remove(ordinal uint32) {
+	s.each(func(set *profile.OrdinalSet) { set.Remove(ordinal) })
+}
+
+// each calls fn for the sets.
+func (s statusSets) each(fn func(*profile.OrdinalSet)) {
+	for channel := range s {
+		for _, set := range s[channel] {
+			fn(set)
+		}
+	}
+}
+
+// withStatus are profiles of which those are some that have a status on a channel. The
+// answer must not be changed, and is valid as long as the view.
+func (v *View) withStatus(channel, status string) *roaring.Bitmap {
+	i := slices.Index(profile.Channels, channel)
+	if i < 0 {
+		return profile.EmptySet
+	}
+	switch status {
+	case StatusSubscribed, StatusEngaged, StatusAtRisk:
+		return v.a.status[i][standingActive].Bits
+	case StatusUnsubscribed:
+		return v.a.status[i][standingUnsubscribed].Bits
+	case StatusPending, StatusBounced, StatusComplained, StatusSuppressed:
+		return v.a.status[i][standingBlocked].Bits
+	}
+	return profile.EmptySet
+}

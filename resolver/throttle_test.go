@@ -1,0 +1,55 @@
+package resolver
+
+import (
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// TestRequestWhileOneIsWritten: a checkpoint asked for while another is being written is
+// written afterwards. When it was forgotten, whoever applies records could wait for it
+// until the next interval.
+func TestRequestWhileOneIsWritten(t *testing.T) {
+	d := newDamageFixture(t, 1)
+	var (
+		begun   = make(chan struct{})
+		release = make(chan struct{})
+		once    sync.Once
+	)
+	gated := make(chan struct{}) // closed once the gate stands
+	fs := errorfs.Wrap(d.copy(t), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		select {
+		case <-gated:
+			if strings.Contains(op.Path, dirCheckpoints) {
+				once.Do(func() { close(begun) })
+				<-release
+			}
+		default:
+		}
+		return nil
+	}))
+	n, log := d.mustOpen(t, fs, d.history.clone())
+	p := n.partitions[0].Load()
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 9))
+	d.submit(t, rng, n, 100)
+	close(gated)
+	p.requestCheckpoint()
+	<-begun
+	d.submit(t, rng, n, 101)
+	p.requestCheckpoint()
+	close(release)
+	end := p.applied.Load()
+	for deadline := time.Now().Add(time.Minute); p.lastCheckpoint.Load() < end; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the newest checkpoint is of record %d, asked for at %d", p.lastCheckpoint.Load(), end)
+		}
+	}
+	d.stop(t, n, log)
+}

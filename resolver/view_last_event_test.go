@@ -1,0 +1,65 @@
+package resolver
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+// TestLastEventsAreOfOneState: what changes between finding the places and reading the
+// profiles moves nobody; who was merged or erased since is not listed.
+func TestLastEventsAreOfOneState(t *testing.T) {
+	for seed := range uint64(30) {
+		w := &searchWorld{rand.New(rand.NewPCG(seed, 11)), newDurable(t, DefaultSettings())}
+		var list List
+		if err := json.Unmarshal(w.command(CommandListCreate, ListSave{Name: "l"}).Reply, &list); err != nil {
+			t.Fatal(err)
+		}
+		changed := false
+		for round := range 8 {
+			for range 20 {
+				w.step([]string{list.ID})
+			}
+			v := &View{m: w.m, a: w.m.accounts[testAccount]}
+			s := ProfileSearch{Order: OrderLastEvent, Limit: pick(w.rng, 3, 1000), AtMs: w.now}
+			want := searchOracle(t, v, &s)
+			at := map[ProfileID]int64{}
+			for _, id := range want {
+				at[id] = v.a.headers.Get(id.Ordinal()).LastEvent
+			}
+			l, err := v.ByLastEvent(&s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if w.rng.IntN(2) == 0 {
+				l.Rank()
+			}
+			for range 15 {
+				w.step([]string{list.ID})
+			}
+			if l.places == nil {
+				l.Rank()
+			}
+			page, err := v.SearchProfiles(&s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = slices.DeleteFunc(want[:min(len(want), s.Limit)], func(id ProfileID) bool { return !v.Has(id.Ordinal()) })
+			var got []ProfileID
+			for _, p := range page.Profiles {
+				got = append(got, p.ID)
+				changed = changed || v.a.headers.Get(p.Ordinal).LastEvent != at[p.ID]
+				if p.HasEvent() && p.LastEventMs != at[p.ID] {
+					t.Fatalf("seed %d, round %d: a profile is listed at %d, not at %d", seed, round, p.LastEventMs, at[p.ID])
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Fatalf("seed %d, round %d: %v, want %v", seed, round, got, want)
+			}
+		}
+		if !changed {
+			t.Errorf("seed %d tries nothing", seed)
+		}
+	}
+}
