@@ -3,8 +3,8 @@ package flows
 import (
 	"errors"
 	"strings"
-	"unicode/utf8"
 
+	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
@@ -140,8 +140,5 @@ func clipString(raw []byte, max int) []byte {
 	if jsontext.KindOf(raw) != jsontext.String || !ok || len(text) <= max {
 		return raw
 	}
-	for max > 0 && !utf8.RuneStart(text[max]) {
-		max--
-	}
-	return jsonscan.AppendQuoted(nil, text[:max])
+	return jsonscan.AppendQuoted(nil, clip.Text(text, max))
 }

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"fmt"
 	"strconv"
 
 	"github.com/musterhq/muster/internal/jsonscan"
@@ -22,8 +23,9 @@ func appendFailure(dst []byte, text string) []byte {
 	return append(dst, '}')
 }
 
-// appendResult appends the outcome of one event.
-func appendResult(dst []byte, o *resolver.EventOutcome) []byte {
+// appendResult appends the outcome of one event. leftOut says what the decoder left out
+// of it, empty for nothing.
+func appendResult(dst []byte, o *resolver.EventOutcome, leftOut []byte) []byte {
 	if o.Status == resolver.EventRefused {
 		text := "the event was refused"
 		if o.Refusal != nil {
@@ -37,7 +39,13 @@ func appendResult(dst []byte, o *resolver.EventOutcome) []byte {
 		dst = o.Profile.AppendText(dst)
 	}
 	dst = append(dst, `","error":null`...)
-	if w := o.Warning(); w != "" {
+	switch w := o.Warning(); {
+	case len(leftOut) > 0:
+		if w != "" {
+			leftOut = fmt.Appendf(nil, "%s; %s", w, leftOut)
+		}
+		dst = jsonscan.AppendQuoted(append(dst, `,"warning":`...), leftOut)
+	case w != "":
 		dst = append(append(append(dst, `,"warning":"`...), w...), '"') // it has nothing to escape
 	}
 	return append(dst, '}')
@@ -82,7 +90,7 @@ func appendResults(dst []byte, d *Decoder, out *resolver.Outcome) ([]byte, tally
 			dst = jsonscan.AppendQuoted(dst, text)
 			dst = append(dst, '}')
 		} else {
-			dst = appendResult(dst, &o)
+			dst = appendResult(dst, &o, d.warning(i))
 		}
 	}
 	return append(dst, ']'), t

@@ -20,7 +20,7 @@ func TestWarning(t *testing.T) {
 		{resolver.EventOutcome{Status: resolver.EventDuplicate, Profile: id, NotAdded: 7},
 			`{"success":true,"profile_id":"prf_00000000000000000000000000000001","error":null,"warning":"user.email, user.external_id, user.phone not added: the profile may have no more identifiers; see its conflicts"}`},
 	} {
-		got := string(appendResult(nil, &x.outcome))
+		got := string(appendResult(nil, &x.outcome, nil))
 		if got != x.want {
 			t.Errorf("%s\nwant %s", got, x.want)
 		}

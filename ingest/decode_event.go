@@ -1,6 +1,8 @@
 package ingest
 
 import (
+	"fmt"
+
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/jsonscan"
 )
@@ -67,7 +69,7 @@ func userMember(name []byte) uint {
 func (d *Decoder) event(i int) int {
 	s := d.scan
 	s.DropText()
-	d.unknownText = d.unknownText[:0]
+	d.unknownName, d.unknownText, d.unknownUser = d.unknownName[:0], d.unknownText[:0], d.unknownUser[:0]
 	if s.Byte(i) != '{' {
 		d.malformed(`an event must be a JSON object such as {"event_type": "item_viewed", "user": {"email": "…"}}`)
 		return s.Skip(i)
@@ -120,6 +122,7 @@ func (d *Decoder) event(i int) int {
 			return i
 		}
 	}
+	d.sayUnknown(seen)
 	switch {
 	case seen&(1<<memberType) == 0:
 		d.malformed(`event_type is missing; name what happened, such as "item_viewed"%s`, d.unknownText)
@@ -128,6 +131,9 @@ func (d *Decoder) event(i int) int {
 	case d.fault.set:
 	case len(ev.Email)+len(ev.ExternalID)+len(ev.Phone) == 0:
 		d.refuse("user has no identifier; send at least one of user.email, user.external_id and user.phone, not empty")
+		if field := d.suggestionOfUser(); len(d.unknownUser) > 0 && field != "" {
+			d.texts = fmt.Appendf(d.texts, "; user.%s is not a field of user; did you mean %s?", jsonscan.Clip(d.unknownUser, 80), field)
+		}
 	case d.kind == eventlog.KindImport && !ev.HasTime:
 		d.refuse(`timestamp is missing; say when it happened, in RFC 3339 ("2024-05-31T12:30:00Z") or in Unix milliseconds`)
 	}
@@ -157,6 +163,7 @@ func (d *Decoder) user(i int, ev *eventlog.Event) int {
 		return s.Skip(i)
 	}
 	var seen uint
+	defer func() { d.userSeen = seen }()
 	d.userNames.Reset()
 	if i = s.Space(i + 1); s.Byte(i) == '}' {
 		return i + 1
@@ -174,6 +181,9 @@ func (d *Decoder) user(i int, ev *eventlog.Event) int {
 			if m != memberUnknown && seen&(1<<m) == 0 {
 				seen |= 1 << m
 			} else {
+				if m == memberUnknown && len(d.unknownUser) == 0 {
+					d.unknownUser = append(d.unknownUser, name...)
+				}
 				d.unknown(m, &d.userNames, name, "user.")
 				m = memberUnknown
 			}

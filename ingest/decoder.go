@@ -39,15 +39,23 @@ type Decoder struct {
 	nowMs int64
 	// ignoreUnknown lets events have top-level fields that are not understood.
 	ignoreUnknown bool
-	// unknownText says what is wrong with the first of them of the event at hand.
-	unknownText []byte
+	// unknownName is the first of them of the event at hand for which it is refused,
+	// unknownText what is wrong with it.
+	unknownName, unknownText []byte
+	// unknownUser is the first field of user that is not understood, of the event at
+	// hand; it is left out. userSeen are the members that its user has.
+	unknownUser []byte
+	userSeen    uint
+	// warnings holds the texts of what was left out of results.
+	warnings []byte
 }
 
 // result is what the decoder found of one event: without a text, it is in the
 // record.
 type result struct {
-	start, end int32 // of the text in texts
-	from, to   int32 // of the event in the body
+	start, end         int32 // of the text in texts
+	from, to           int32 // of the event in the body
+	warnStart, warnEnd int32 // of the text in warnings
 }
 
 // NewDecoder returns a decoder; zero limits mean the defaults.
@@ -132,7 +140,7 @@ func (d *Decoder) Finish(e *eventlog.Envelope) []byte {
 // start begins a record with room for what Finish fills in.
 func (d *Decoder) start(kind eventlog.Kind) {
 	d.kind, d.events = kind, 0
-	d.results, d.texts = d.results[:0], d.texts[:0]
+	d.results, d.texts, d.warnings = d.results[:0], d.texts[:0], d.warnings[:0]
 	d.dropFault()
 	d.rec = (&eventlog.Envelope{}).Append(d.rec[:0])
 	if kind == eventlog.KindImport {
@@ -149,7 +157,11 @@ func (d *Decoder) reserve(body []byte) {
 
 // endEvent notes the result of the event at hand.
 func (d *Decoder) endEvent() {
-	r := result{start: int32(d.fault.start), end: int32(len(d.texts))}
+	r := result{start: int32(d.fault.start), end: int32(len(d.texts)), warnStart: int32(len(d.warnings))}
+	if !d.fault.set && len(d.unknownUser) > 0 && !d.ignoreUnknown {
+		d.warnings = append(d.warnings, d.unknownOfUser()...)
+	}
+	r.warnEnd = int32(len(d.warnings))
 	d.results = append(d.results, r)
 	d.fault = fault{start: len(d.texts)}
 }
@@ -166,14 +178,23 @@ func (d *Decoder) errorText(place int) []byte {
 	return d.texts[r.start:r.end]
 }
 
+// warning says what of the event in this place was left out, empty for nothing.
+func (d *Decoder) warning(place int) []byte {
+	r := d.results[place]
+	return d.warnings[r.warnStart:r.warnEnd]
+}
+
 // shrink frees memory beyond about limit bytes in each buffer.
 func (d *Decoder) shrink(limit int) {
 	d.scan.Shrink(limit)
 	if cap(d.rec) > limit {
 		d.rec = nil
 	}
-	if cap(d.results)*16 > limit {
+	if cap(d.results)*24 > limit {
 		d.results = nil
+	}
+	if cap(d.warnings) > limit {
+		d.warnings = nil
 	}
 	if cap(d.texts) > limit {
 		d.texts = nil

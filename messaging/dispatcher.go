@@ -190,7 +190,7 @@ func (d *Dispatcher) start(ctx context.Context, account uint64, start resolver.C
 		<-old.ended
 	}
 	defer d.startsNow(runKey{account, start.ID})()
-	reply, err := d.opts.Node.Command(ctx, account, resolver.CommandCampaignStart, start)
+	reply, err := d.opts.Node.CommandBy(ctx, account, resolver.CommandCampaignStart, start, start.By)
 	if err != nil {
 		return state, nil, err
 	}

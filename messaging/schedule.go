@@ -1,7 +1,6 @@
 package messaging
 
 import (
-	"cmp"
 	"errors"
 	"time"
 
@@ -17,52 +16,6 @@ const (
 // scheduleGiveUp is for how long a campaign that is due is tried while what keeps it from
 // starting may pass: a segment of its audience is still being built.
 const scheduleGiveUp = 24 * time.Hour
-
-// PrepareCampaign checks what a campaign is to send, takes the links out of an e-mail,
-// and returns what the state machine is told. A fault is a [*ContentError].
-func PrepareCampaign(x *resolver.Campaign, c resolver.CampaignContent) (resolver.CampaignContent, error) {
-	if c.HTML == "" && c.Text == "" {
-		return c, &ContentError{"", fault("body Field required: the campaign has nothing to send")}
-	}
-	switch x.Medium() {
-	case mediumEmail:
-		return PrepareEmail(c)
-	case mediumPush:
-		out, err := PreparePush(asText(c))
-		var f *ContentError
-		if errors.As(err, &f) && f.Field == "title" {
-			f.Field = "subject"
-		}
-		return out, err
-	}
-	// The sender is a number or a name; without one the provider's is taken.
-	c.Sender = x.Sender
-	return PrepareText(asText(c))
-}
-
-// asText is a content that has no markup: what the body says, as it is.
-func asText(c resolver.CampaignContent) resolver.CampaignContent {
-	if c.Text == "" {
-		c.Text = c.HTML
-	}
-	c.HTML = ""
-	return c
-}
-
-// OwnContent is what a campaign sends by itself: its own texts, those of its template
-// where it has no body.
-func OwnContent(v *resolver.View, x *resolver.Campaign) (resolver.CampaignContent, error) {
-	out := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: cmp.Or(x.Sender, v.DefaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
-	if x.Body != "" || x.TemplateID == "" {
-		return out, nil
-	}
-	t, ok, err := v.WholeTemplate(x.TemplateID)
-	if err != nil || !ok {
-		return out, err // it is in use, so it is there
-	}
-	out.HTML, out.Text, out.Subject = t.HTML, t.Text, cmp.Or(t.Subject, out.Subject)
-	return out, nil
-}
 
 // watchSchedules starts campaigns whose time has come. The state says when one is due;
 // the timer is for those that could not be started at once.

@@ -31,13 +31,14 @@ func templateTags() *merge.Known {
 	return k
 }
 
-// mailTags are the merge tags of a single e-mail with the data.
+// mailTags are the merge tags of a single e-mail with the data. Null is no value: it
+// would leave a hole in the text.
 func mailTags(data []byte) *merge.Known {
 	k := merge.Profile(TagUnsubscribe)
 	k.Other = func(path []string) bool {
 		value, given := jsontext.Lookup(data, path)
 		kind := jsontext.KindOf(value)
-		return ownTag(path) || given && kind != jsontext.Object && kind != jsontext.Array
+		return ownTag(path) || given && kind != jsontext.Object && kind != jsontext.Array && kind != jsontext.Null
 	}
 	return k
 }

@@ -1,7 +1,9 @@
 package capture
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -273,13 +275,15 @@ func TestTornTail(t *testing.T) {
 	}
 }
 
-// A flipped byte hides messages, never shows a wrong one and never keeps the
-// store from opening.
+// A flipped byte hides one message, never shows a wrong one and never keeps the store
+// from opening. No byte of the file is cut off, the log names it, and what is added
+// later is there after another start.
 func TestDamageAnywhere(t *testing.T) {
 	src := open(t, Options{Dir: t.TempDir(), MaxBytes: 64 << 10})
 	for i := range 40 {
 		add(t, src, mail(i), 1)
 	}
+	all := src.Stats().Messages
 	src.Close()
 	paths, _ := filepath.Glob(filepath.Join(src.o.Dir, "*"))
 	if len(paths) < 2 {
@@ -301,13 +305,28 @@ func TestDamageAnywhere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		s, err := Open(Options{Dir: dir, MaxBytes: 64 << 10})
+		var said bytes.Buffer
+		path := filepath.Join(dir, filepath.Base(paths[victim]))
+		before, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, found, err := Check(dir); err != nil || len(found) != 1 || found[0].Path != path || found[0].Lost == 0 {
+			t.Fatalf("round %d: check found %v, %v", round, found, err)
+		}
+		s, err := Open(Options{Dir: dir, MaxBytes: 64 << 10, Logger: slog.New(slog.NewTextHandler(&said, nil))})
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		page, _, err := s.List(Filter{}, MaxPage, 0)
 		if err != nil || s.Stats().Damaged != 1 {
 			t.Fatalf("round %d: %v, %+v", round, err, s.Stats())
+		}
+		if n := len(page); n < all-1 {
+			t.Fatalf("round %d: %d messages of %d", round, n, all)
+		}
+		if strings.Count(said.String(), path+" is damaged at byte ") != 1 {
+			t.Fatalf("round %d: %s", round, said.String())
 		}
 		for _, m := range page {
 			var i int
@@ -317,6 +336,13 @@ func TestDamageAnywhere(t *testing.T) {
 			}
 		}
 		add(t, s, mail(1000), 1)
+		if after, err := os.ReadFile(path); err == nil && !bytes.HasPrefix(after, before) {
+			t.Fatalf("round %d: %s was changed", round, path)
+		}
+		s = reopen(t, s)
+		if _, found, err := s.Get("m1000"); !found || err != nil {
+			t.Fatalf("round %d: what was added is not found: %v", round, err)
+		}
 		s.Close()
 	}
 }
@@ -421,22 +447,22 @@ func FuzzSegment(f *testing.F) {
 	f.Add(good[:9])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, b []byte) {
-		count := func(b []byte) (n, sound int, err error) {
-			sound, err = scan(b, func(m *Message, offset, size int) {
+		count := func(b []byte) (n int, found scanned) {
+			found = scan(b, func(m *Message, offset, size int) {
 				n++
 				if kind, _, s, err := nextRecord(b[offset:]); err != nil || kind != kindMessage || s != size || m.ID == "" {
 					t.Fatalf("a message at %d is not there: %v", offset, err)
 				}
 			}, func(*repeat) { n++ })
-			return n, sound, err
+			return n, found
 		}
-		n, sound, err := count(b)
-		if sound > len(b) || (err == nil) != (sound == len(b) && sound >= 8) {
-			t.Fatalf("%d of %d, %v", sound, len(b), err)
+		n, found := count(b)
+		if found.sound > len(b) || found.damage >= found.sound && found.damage > 0 || found.lost > found.sound || (found.damage >= 0) != (found.lost > 0) {
+			t.Fatalf("of %d: %+v", len(b), found)
 		}
-		if sound >= len(segmentMagic) {
-			if n2, s2, err := count(b[:sound]); err != nil || n2 != n || s2 != sound {
-				t.Fatalf("cut at %d: %d, %d, %v", sound, n2, s2, err)
+		if found.sound >= len(segmentMagic) {
+			if n2, again := count(b[:found.sound]); n2 != n || again.damage != found.damage || again.lost != found.lost || again.sound != found.sound {
+				t.Fatalf("%+v, then %+v with %d messages of %d", found, again, n2, n)
 			}
 		}
 	})

@@ -24,9 +24,11 @@
 // # Crashes
 //
 // A record is written with one call and not synced: a killed process loses
-// nothing, a power cut may lose the last ones. What is torn at a segment's end is cut
-// off at the next Open; damage in the middle hides the records behind it in
-// that segment (in the newest one they are cut off), is counted ([Stats]) and
-// never keeps the store from opening. The
+// nothing, a power cut may lose the last ones. What is torn at the end of
+// the newest segment is cut off at the next Open.
+//
+// Damage anywhere else stays in its file: records in front of it and behind it are
+// read, since each can be found by its checksum. It is logged, counted ([Stats]) and
+// found by [Check], and never keeps the store from opening. The
 // truth about sends is in the log, not here.
 package capture

@@ -53,11 +53,8 @@ var errDamaged = errors.New("damaged")
 // nextRecord returns the record b starts with and its size. errDamaged says that
 // there is none, be it torn, be it something else.
 func nextRecord(b []byte) (kind byte, payload []byte, size int, err error) {
-	if len(b) < headSize {
-		return 0, nil, 0, errDamaged
-	}
-	n := int(binary.LittleEndian.Uint32(b))
-	if n < 1 || n > maxRecord || n > len(b)-headSize {
+	n, full := bodyLength(b)
+	if !full || n < 1 || n > maxRecord || n > len(b)-headSize {
 		return 0, nil, 0, errDamaged
 	}
 	body := b[headSize : headSize+n]
@@ -67,33 +64,11 @@ func nextRecord(b []byte) (kind byte, payload []byte, size int, err error) {
 	return body[0], body[1:], headSize + n, nil
 }
 
-// scan reads a segment's bytes and calls the function of each record's kind with
-// its place. It returns the length of what is sound; err says why it ends there,
-// nil at the end of b. Records of unknown kinds are passed over.
-func scan(b []byte, message func(m *Message, offset, size int), again func(r *repeat)) (sound int, err error) {
-	if len(b) < len(segmentMagic) || [8]byte(b[:8]) != segmentMagic {
-		return 0, errDamaged
+// bodyLength is the length that a record's head names; full is false where the head is
+// cut short.
+func bodyLength(b []byte) (n int, full bool) {
+	if len(b) < headSize {
+		return 0, false
 	}
-	for at := len(segmentMagic); at < len(b); {
-		kind, payload, size, err := nextRecord(b[at:])
-		if err != nil {
-			return at, err
-		}
-		switch kind {
-		case kindMessage:
-			var m Message
-			if json.Unmarshal(payload, &m) != nil || m.ID == "" {
-				return at, errDamaged
-			}
-			message(&m, at, size)
-		case kindRepeat:
-			var r repeat
-			if json.Unmarshal(payload, &r) != nil {
-				return at, errDamaged
-			}
-			again(&r)
-		}
-		at += size
-	}
-	return len(b), nil
+	return int(binary.LittleEndian.Uint32(b)), true
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"path/filepath"
@@ -68,6 +69,8 @@ type Options struct {
 	// MaxMessages defaults to 10,000, MaxBytes to 64 MiB (at least 64 KiB).
 	MaxMessages int
 	MaxBytes    int64
+	// Logger is told of damaged files; nil tells nobody.
+	Logger *slog.Logger
 }
 
 // Store is the ring. It may be used by many goroutines.
@@ -107,7 +110,7 @@ type entry struct {
 // ErrClosed is returned after Close.
 var ErrClosed = errors.New("capture: the store is closed")
 
-// Open reads what is there and cuts a torn tail off.
+// Open reads what is there and cuts a torn tail off. Damage is passed over, and logged.
 func Open(o Options) (*Store, error) {
 	if o.Dir == "" {
 		return nil, errors.New("capture: directory is missing")
@@ -120,6 +123,9 @@ func Open(o Options) (*Store, error) {
 	}
 	if o.MaxMessages < 1 || o.MaxBytes < 64<<10 {
 		return nil, fmt.Errorf("capture: max messages %d and max bytes %d must be at least 1 and 65536", o.MaxMessages, o.MaxBytes)
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if err := os.MkdirAll(o.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("capture: %w", err)
@@ -143,13 +149,8 @@ func (s *Store) load() error {
 	}
 	var paths []string // sorted by name, which is by sequence
 	for _, n := range names {
-		hex, ok := strings.CutPrefix(n.Name(), namePrefix)
-		hex, ok2 := strings.CutSuffix(hex, nameSuffix)
-		if !ok || !ok2 || len(hex) != 16 {
-			continue
-		}
-		first, err := strconv.ParseUint(hex, 16, 64)
-		if err != nil {
+		first, is := segmentName(n.Name())
+		if !is {
 			continue
 		}
 		s.mu.next = max(s.mu.next, first)
@@ -164,6 +165,17 @@ func (s *Store) load() error {
 	return nil
 }
 
+// segmentName reads the first sequence number out of a segment file's name.
+func segmentName(name string) (first uint64, is bool) {
+	hex, ok := strings.CutPrefix(name, namePrefix)
+	hex, ok2 := strings.CutSuffix(hex, nameSuffix)
+	if !ok || !ok2 || len(hex) != 16 {
+		return 0, false
+	}
+	first, err := strconv.ParseUint(hex, 16, 64)
+	return first, err == nil
+}
+
 func (s *Store) loadSegment(path string, last bool) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
@@ -176,7 +188,7 @@ func (s *Store) loadSegment(path string, last bool) error {
 		file.Close()
 		return fmt.Errorf("capture: reading %s: %w", path, err)
 	}
-	sound, damage := scan(b, func(m *Message, offset, size int) {
+	found := scan(b, func(m *Message, offset, size int) {
 		s.index(m, seg, int64(offset), size)
 	}, func(r *repeat) {
 		if e := s.mu.byID[r.ID]; e != nil {
@@ -185,23 +197,25 @@ func (s *Store) loadSegment(path string, last bool) error {
 		}
 	})
 	seg.size = int64(len(b))
-	if damage != nil {
+	if found.damage >= 0 {
 		s.mu.damaged++
-		switch {
-		case sound < len(segmentMagic): // torn at its beginning, or not ours
-			file.Close()
-			if err := os.Remove(path); err != nil {
-				return fmt.Errorf("capture: %w", err)
-			}
-			return nil
-		case last:
-			// What is appended behind damage would not be found again.
-			if err := file.Truncate(int64(sound)); err != nil {
-				file.Close()
-				return fmt.Errorf("capture: cutting %s at %d: %w", path, sound, err)
-			}
-			seg.size = int64(sound)
+		s.o.Logger.Error("captured messages are damaged; the file stays as it is, and what can be read of it is shown",
+			"error", Damage{path, int64(found.damage), int64(found.lost)})
+	}
+	switch {
+	case found.sound == 0: // nothing but a torn beginning
+		file.Close()
+		if err := os.Remove(path); err != nil {
+			return fmt.Errorf("capture: %w", err)
 		}
+		return nil
+	case found.sound < len(b) && last:
+		// What is appended comes behind the last whole record.
+		if err := file.Truncate(int64(found.sound)); err != nil {
+			file.Close()
+			return fmt.Errorf("capture: cutting %s at %d: %w", path, found.sound, err)
+		}
+		seg.size = int64(found.sound)
 	}
 	s.mu.segments = append(s.mu.segments, seg)
 	return nil
@@ -453,7 +467,7 @@ type Stats struct {
 	Messages int
 	// Bytes is the size of all files.
 	Bytes int64
-	// Damaged counts segments that were cut or removed at Open.
+	// Damaged counts segments with damage at Open.
 	Damaged int64
 }
 

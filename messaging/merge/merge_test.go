@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/clip"
 )
 
 func values(m map[string]string) Lookup {
@@ -293,7 +295,7 @@ func FuzzJSON(f *testing.F) {
 		default:
 			t.Fatalf("%q became a %T", v, got.V)
 		}
-		if valid := []rune(cut(v, MaxValue)); strings.TrimSpace(v) != "" && got.S != "a"+string(valid)+"b" {
+		if valid := []rune(clip.Text(v, MaxValue)); strings.TrimSpace(v) != "" && got.S != "a"+string(valid)+"b" {
 			t.Fatalf("%q read back as %q", v, got.S)
 		}
 	})

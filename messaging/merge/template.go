@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/clip"
 )
 
 const (
@@ -137,7 +139,7 @@ func (t *Template) AppendTo(dst []byte, lookup Lookup) ([]byte, error) {
 				value = v
 			}
 		}
-		dst = p.escape.append(dst, cut(value, MaxValue))
+		dst = p.escape.append(dst, clip.Text(value, MaxValue))
 		if len(dst)-start > MaxOutput {
 			return dst[:start], ErrTooLarge
 		}
@@ -179,15 +181,4 @@ func syntaxError(text string, offset int, reason string) error {
 	line := strings.Count(before, "\n") + 1
 	column := utf8.RuneCountInString(before[strings.LastIndexByte(before, '\n')+1:]) + 1
 	return &SyntaxError{Offset: offset, Line: line, Column: column, Reason: reason}
-}
-
-// cut shortens s to at most limit bytes at a character.
-func cut(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf8"
+
+	"github.com/musterhq/muster/internal/clip"
 )
 
 // Class is what a dispatcher acts on. The numbers are stable: they may be
@@ -162,12 +163,5 @@ func Clean(s string, limit int) string {
 		return r
 	}, s)
 	s = strings.Join(strings.Fields(s), " ")
-	if len(s) <= limit {
-		return s
-	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut]
+	return clip.Text(s, limit)
 }

@@ -1,0 +1,102 @@
+package messaging
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/messaging/capture"
+	"github.com/musterhq/muster/messaging/email"
+	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/messaging/text"
+	"github.com/musterhq/muster/resolver"
+)
+
+// testMark is what the subject of a test begins with, or its text where there is none.
+const testMark = "[Test] "
+
+// testHeader tells mail programs that a message is a test.
+const testHeader = "X-Muster-Test"
+
+// Tester hands over what a campaign would send, as a test.
+type Tester struct {
+	content resolver.CampaignContent
+	texts   Rendered
+	account uint64
+	medium  medium
+}
+
+// NewTest prepares a test of what a campaign sends on its channel, rendered for a person,
+// who may be a zero [resolver.Profile]. It must be closed. A fault of the content is a
+// [*ContentError], a channel that nothing can be sent on a *[resolver.Refusal].
+func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *resolver.Campaign, content resolver.CampaignContent, p *resolver.Profile) (*Tester, error) {
+	if x.Medium() == mediumPush {
+		return nil, &resolver.Refusal{Code: "conflict", Message: "a push message goes to devices and not to addresses: check it with POST /push/send and dryRun"}
+	}
+	if _, err := PrepareCampaign(x, content); err != nil {
+		return nil, err
+	}
+	if x.Medium() == mediumEmail {
+		if err := v.MayBeSender(content.Sender); err != nil {
+			return nil, err
+		}
+	} else {
+		content.Sender = x.Sender // a number or a name
+	}
+	texts, err := RenderCampaign(x, content, p, v.CompanyState().Name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := d.medium(v, x.Medium(), []resolver.CampaignContent{content})
+	if err != nil {
+		return nil, &resolver.Refusal{Code: "conflict", Message: err.Error()}
+	}
+	return &Tester{content, texts, account, m}, nil
+}
+
+// Close ends the use of the channel's provider.
+func (t *Tester) Close() { t.medium.close() }
+
+// Rendered are the texts as they are sent, with the mark of a test.
+func (t *Tester) Rendered() Rendered {
+	r := t.texts
+	if t.isEmail() {
+		r.Subject = testMark + r.Subject
+	} else {
+		r.Text = testMark + r.Text
+	}
+	return r
+}
+
+func (t *Tester) isEmail() bool { _, is := t.medium.(*emailMedium); return is }
+
+// Send hands the message over to one address, once; id is a [resolver.TestSend]. Nothing
+// is recorded: it counts for nobody and nothing, costs no credit, and its links are those
+// of the author.
+func (t *Tester) Send(ctx context.Context, id resolver.SendID, to string, at time.Time) (outcome.Result, error) {
+	r := t.Rendered()
+	name := SendText(t.account, id)
+	switch m := t.medium.(type) {
+	case *emailMedium:
+		msg := &email.Message{
+			ID: messageID(t.account, hex.EncodeToString(id[:]), t.content.Sender), SendID: name, Date: at, From: email.Address{Name: r.SenderName, Addr: t.content.Sender},
+			ReplyTo: email.Address{Addr: t.content.ReplyTo}, To: email.Address{Addr: to}, Subject: r.Subject, HTML: r.HTML, Text: r.Text,
+			Headers: []email.Header{{Name: testHeader, Value: "1"}}, Keys: m.keys[t.content.Sender],
+		}
+		if err := msg.Validate(); err != nil {
+			return outcome.Failed(outcome.Permanent, "invalid_message", err), nil
+		}
+		return m.mailer.Send(ctx, msg), nil
+	case *textMedium:
+		msg := &text.Message{To: compactPhone(to), From: t.content.Sender, Body: r.Text, ID: name}
+		if m.sender == nil {
+			return keep(m.capture, capture.Message{ID: msg.ID, Channel: m.channel, To: msg.To, From: msg.From, Body: msg.Body, SendID: name, At: at}), nil
+		}
+		if err := m.sender.Check(msg); err != nil {
+			return outcome.Failed(outcome.Permanent, "invalid_message", err), nil
+		}
+		return m.sender.Send(ctx, msg), nil
+	}
+	return outcome.Result{}, fmt.Errorf("send a test: no such channel: %T", t.medium)
+}
