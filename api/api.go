@@ -21,6 +21,8 @@ const Prefix = "/console/api/v1"
 type API struct {
 	opts    Options
 	guesses *guesses
+	// linkUse is held while a sign-in link is used up.
+	linkUse sync.Mutex
 	// passwords are password computations for people who are signed in or show a known
 	// device, strangersPasswords those for everybody else: a flood of sign-ins leaves
 	// room for the former.

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"slices"
 
@@ -15,14 +14,14 @@ import (
 
 var changedByShape = shape.Named("ChangedBy", shape.Object(
 	shape.Req("kind", shape.Word("", resolver.ByUser, resolver.ByKey)), shape.Req("_id", shape.UserID("")),
-	shape.Req("name", shape.Text("Ada", "Name now, or e-mail of a user without one; empty for one that is no more."))))
+	shape.Req("name", shape.Text("Ada", "Present name, or e-mail of a user without one; empty for one that was deleted."))))
 
 func (a *API) auditOperations() group {
 	change := shape.Named("Change", shape.Object(
 		shape.Req("_id", shape.Count(17, "From 1, in the order of changes.")), shape.Req("at", shape.Instant("")), shape.Req("by", changedByShape),
 		shape.Req("action", shape.Text("segment.update", "")), shape.Req("kind", shape.Word("What was changed.", resolver.ChangeKinds()...)),
 		shape.Req("target_id", shape.Text("seg_9c1f0e7ad24b4f6c8f3b5a2d7e60c481", "Its id; empty for settings.")), shape.Req("name", shape.Text("Customers", "How it was called then.")),
-		shape.Req("fields", shape.List(shape.Text("definition", ""), "The names of what was set; of settings and segments what is other than before. Values are not kept."))))
+		shape.Req("fields", shape.List(shape.Text("definition", ""), "The names of what was set; of settings and segments what is other than before. Values are not in the audit log; see the versions of segments, flows, templates and settings."))))
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: audit log", Title: "Audit log", About: "Who changed what, and when: by people and by API keys. The newest 2,000 changes of a company are kept."}, []route{
 		{a.listChanges, operation.Operation{Method: "GET", Path: "/audit", Permission: "settings:read", ID: "listChanges", Summary: "List changes", About: "The newest first.",
 			Query: []operation.Parameter{operation.Query("kind", shape.Word("Changes of this kind of thing alone.", resolver.ChangeKinds()...)), operation.Query("target_id", shape.Text("seg_9c1f0e7ad24b4f6c8f3b5a2d7e60c481", "Changes of one thing alone."))},
@@ -70,11 +69,9 @@ func (a *API) changes(c *call, kind, id string, check func(*resolver.View) error
 	if err != nil {
 		return "", err
 	}
-	before := uint64(0)
-	if b, err := c.cursor(paging.Audit, 8); err != nil {
+	before, err := c.numberCursor(paging.Audit)
+	if err != nil {
 		return "", err
-	} else if b != nil {
-		before = binary.BigEndian.Uint64(b)
 	}
 	err = a.read(c, func(v *resolver.View) error {
 		if err := check(v); err != nil {
@@ -86,7 +83,7 @@ func (a *API) changes(c *call, kind, id string, check func(*resolver.View) error
 		}
 		if len(list) > limit {
 			list = list[:limit]
-			next = paging.Encode(paging.Audit, binary.BigEndian.AppendUint64(nil, list[limit-1].Seq))
+			next = encodeNumberCursor(paging.Audit, list[limit-1].Seq)
 		}
 		for i := range list {
 			add(v, &list[i])

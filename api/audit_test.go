@@ -106,3 +106,49 @@ func TestSegmentVersions(t *testing.T) {
 		t.Errorf("%d", status)
 	}
 }
+
+// TestVersions: what flows, templates and settings were, and by whom, page by page.
+func TestVersions(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	var flow, tpl struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", `{"name":"one"}`, &flow)
+	s.want("PUT", "/flows/"+flow.ID, `{"name":"two","steps":[{"id":"x","type":"exit"}]}`, nil)
+	s.want("POST", "/templates", `{"name":"T","subject":"s","html":"<p>x"}`, &tpl)
+	s.want("PUT", "/templates/"+tpl.ID, `{"name":"T","subject":"s","html":"<p>y"}`, nil)
+	var settings map[string]any
+	s.want("GET", "/settings", "", &settings)
+	settings["double_opt_in"] = true
+	b, err := json.Marshal(settings)
+	ok(t, err)
+	s.want("PUT", "/settings", string(b), nil)
+	for path, want := range map[string][]string{"/flows/" + flow.ID: {"name:two", "name:one"}, "/templates/" + tpl.ID: {"<p>y", "<p>x"}, "/settings": {"double_opt_in:true"}} {
+		var got []version
+		for cursor := ""; ; {
+			var list []version
+			a := s.want("GET", path+"/versions?limit=1"+cursor, "", &list)
+			got = append(got, list...)
+			if a.Next == nil {
+				break
+			}
+			cursor = "&cursor=" + *a.Next
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: %+v", path, got)
+			continue
+		}
+		for i, w := range want {
+			var content map[string]any
+			ok(t, json.Unmarshal(got[i].Content, &content))
+			if !strings.Contains(fmt.Sprint(content), w) || got[i].By.Name == "" || got[i].At == "" {
+				t.Errorf("%s: version %d is %+v, expected %s", path, i, got[i], w)
+			}
+		}
+	}
+	for _, path := range []string{"/flows/x", "/templates/x"} {
+		if status, _ := s.get(path + "/versions"); status != http.StatusNotFound {
+			t.Errorf("%s: %d", path, status)
+		}
+	}
+}

@@ -194,7 +194,7 @@ func (q *question) eventsOf(p *person) (events []segment.NaiveEvent, whole bool,
 	}
 	events = make([]segment.NaiveEvent, len(entries))
 	for i, e := range entries {
-		events[i] = segment.NaiveEvent{TimeMs: e.Key.TimeMs, Type: e.EventType, Properties: []byte(e.Properties)}
+		events[i] = segment.NaiveEvent{TimeMs: e.Key.TimeMs, Type: e.EventType, Sent: e.Sent, Properties: []byte(e.Properties)}
 	}
 	return events, true, nil
 }

@@ -25,6 +25,9 @@ var campaignNumbersShape = shape.Named("ConsoleCampaignStats", shape.Object(
 	shape.Req("runs", shapes.CampaignRuns()),
 	shape.Req("started_at", shape.Instant("").OrNull()),
 	shape.Req("finished_at", shape.Instant("").OrNull()),
+	shape.Req("links", shapes.CampaignLinks()),
+	shape.Req("ab_test", shapes.CampaignABTest()),
+	shape.Req("as_of", shape.Instant("When they were read.")),
 ))
 
 var capturedMessageShape = shape.Named("CapturedMessage", shape.Object(

@@ -12,9 +12,10 @@ import (
 
 func (a *API) campaignOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: campaigns", Title: "Campaigns", About: "Campaigns with their numbers, e-mail credits, and captured messages."}, []route{
-		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaigns", Permission: "campaigns:read", ID: "consoleListCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
+		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaigns", Permission: "campaigns:read", ID: "consoleListCampaigns", Summary: "List campaigns", Query: []operation.Parameter{ageOrder()}, Data: shape.List(shapes.Campaign, ""), Paged: true}},
 		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaigns/{id}", Permission: "campaigns:read", ID: "consoleGetCampaign", Summary: "Read a campaign", Data: shapes.Campaign}},
 		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaigns/{id}/stats", Permission: "campaigns:read", ID: "consoleCampaignStats", Summary: "How a campaign went", Data: campaignNumbersShape}},
+		a.usedInRoute("/campaigns", "campaigns:read", "campaignUsedIn", "a campaign", "Segments and flows whose conditions or triggers name it, by the `campaign_id` of events. They do not keep it from being deleted.", (*resolver.View).CampaignUsedIn, errNoCampaign),
 		{a.getCredits, operation.Operation{Method: "GET", Path: "/credits", Permission: operation.SignedIn, ID: "getCredits", Summary: "E-mail credits that are left", Data: shape.Object(shape.Req("email_credits", shape.Integer(9800, "Each e-mail takes one.")))}},
 		{a.listOutbox, operation.Operation{Method: "GET", Path: "/outbox", Permission: "campaigns:read", ID: "listOutbox", Summary: "List captured messages",
 			About: "Without a relay or provider messages are kept instead of sent; here they are, the newest first. A page may have fewer entries than `limit` and still have a `next`. 404 when nothing is captured.",
@@ -26,7 +27,11 @@ func (a *API) campaignOperations() group {
 var errNoCampaign = missing("there is no campaign with this id")
 
 func (a *API) listCampaigns(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Campaigns, func(x *resolver.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
+	newest, err := newest(c)
+	if err != nil {
+		return nil, err
+	}
+	return sorted(a, c, newest, (*resolver.View).Campaigns, func(x *resolver.Campaign) paging.Age { return paging.Age{CreatedMs: x.CreatedMs, ID: x.ID} }, record.NewCampaign)
 }
 
 func (a *API) getCampaign(c *call) (any, error) {
@@ -67,6 +72,9 @@ type campaignNumbers struct {
 	Runs       []record.CampaignRun `json:"runs"` // the oldest first
 	StartedAt  *string              `json:"started_at"`
 	FinishedAt *string              `json:"finished_at"`
+
+	record.CampaignDetails
+	AsOf string `json:"as_of"`
 }
 
 // campaignStats answers GET /campaigns/{id}/stats.
@@ -80,7 +88,11 @@ func (a *API) campaignStats(c *call) (any, error) {
 		n := v.CampaignNumbers(x)
 		out = campaignNumbers{ID: x.ID, Status: record.CampaignStatus(v, &x), Remaining: n.Audience + n.Pending, Sent: n.Sent, Failed: n.Failed, Delivered: n.Delivered,
 			UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
-			Skipped: map[string]int{}, Errors: []string{}, Runs: record.CampaignRuns(v, x)}
+			Skipped: map[string]int{}, Errors: []string{}, Runs: record.CampaignRuns(v, x), AsOf: record.Time(max(a.opts.Now().UnixMilli(), v.LogTimeMs()))}
+		var err error
+		if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {
+			return err
+		}
 		if r, ok := v.CampaignRun(x.ID); ok {
 			out.TotalMembers, out.Opens, out.Clicks = r.Total, r.Opens, r.Clicks
 			out.StartedAt, out.FinishedAt = record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)

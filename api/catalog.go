@@ -18,6 +18,8 @@ func (a *API) eventOperations() group {
 			shape.Req("last_seen", shape.Instant("Time of the latest event; null before the first, and while there was none since a version of the server that did not note it.").OrNull()),
 			shape.Req("count", shape.Count(210, "Events recorded.")),
 			shape.Req("property_count", shape.Count(7, "Properties of its events that are known.")),
+			shape.Req("description", shape.Text("Sent by the shop when an order is paid.", "What people say of it, \"\" for nothing.")),
+			shape.Req("hidden", shape.Boolean(false, "Whether it is left out where event types are offered. What uses it goes on.")),
 		}
 	}
 	eventType := shape.Named("EventType", shape.Object(fields()...))
@@ -32,7 +34,12 @@ func (a *API) eventOperations() group {
 			About: "By its key. What is known of the properties is kept with the state: nothing is scanned.", Data: details}},
 		{a.defineEvent, operation.Operation{Method: "POST", Path: "/catalog", Permission: "events:write", ID: "defineEvent", Summary: "Define an event type", About: "The key is the name in snake case: \"Item purchased\" is `item_purchased`.",
 			Body: shape.Object(shape.Req("name", shape.Text("Item purchased", "Name of the event type.").Bytes(1, 200))), Data: eventType}},
+		{a.updateEventType, operation.Operation{Method: "PATCH", Path: "/catalog/{id}", Permission: "events:write", ID: "updateEventType", Summary: "Describe or hide an event type",
+			About: "By its key. What is left out stays. Events of a hidden type are stored like any others, and conditions on them go on.",
+			Body: shape.Object(shape.Opt("description", shape.Text("Sent by the shop when an order is paid.", "For the people who work with it; at most 500 characters.").With("maxLength", 500)),
+				shape.Opt("hidden", shape.Boolean(true, "Leave it out where event types are offered."))), Data: eventType}},
 		a.liveRoute(),
+		a.recentEventsRoute(),
 	}}
 }
 
@@ -46,6 +53,8 @@ type eventType struct {
 	LastSeen      *string `json:"last_seen"`
 	Count         uint64  `json:"count"`
 	PropertyCount int     `json:"property_count"`
+	Description   string  `json:"description"`
+	Hidden        bool    `json:"hidden"`
 }
 
 // eventTypeDetails is an event type with its properties.
@@ -58,17 +67,13 @@ type eventTypeDetails struct {
 
 // newEventType names a type that was only seen by its key.
 func newEventType(t resolver.EventType) eventType {
-	out := eventType{Name: t.Name, Key: t.Key, Count: t.Count}
+	out := eventType{Name: t.Name, Key: t.Key, Count: t.Count, LastSeen: record.TimeOrNull(t.LastSeenMs), Description: t.Description, Hidden: t.Hidden}
 	if out.Name == "" {
 		out.Name = t.Key
 	}
 	if t.Count > 0 {
 		s := record.Time(t.FirstSeenMs)
 		out.FirstSeen = &s
-	}
-	if t.LastSeenMs != 0 {
-		s := record.Time(t.LastSeenMs)
-		out.LastSeen = &s
 	}
 	return out
 }
@@ -122,4 +127,27 @@ func (a *API) defineEvent(c *call) (any, error) {
 		return nil, err
 	}
 	return newEventType(t), nil
+}
+
+// updateEventType answers PATCH /catalog/{id}.
+func (a *API) updateEventType(c *call) (any, error) {
+	var in struct {
+		Description *string `json:"description"`
+		Hidden      *bool   `json:"hidden"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	var t resolver.EventType
+	if err := a.command(c, resolver.CommandCatalogUpdate, resolver.CatalogUpdate{Key: c.id(), Description: in.Description, Hidden: in.Hidden}, &t); err != nil {
+		return nil, err
+	}
+	out := newEventType(t)
+	err := a.read(c, func(v *resolver.View) error {
+		if s := v.Properties(t.Key); s != nil {
+			out.PropertyCount = s.Known()
+		}
+		return nil
+	})
+	return out, err
 }

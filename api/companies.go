@@ -176,7 +176,7 @@ func (a *API) updateCompany(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := a.opts.Node.Command(c.ctx, account, resolver.CommandCompanyUpdate, in); err != nil {
+	if _, err := a.opts.Node.CommandBy(c.ctx, account, resolver.CommandCompanyUpdate, in, c.by()); err != nil {
 		return nil, err
 	}
 	return a.answerCompany(c, account)
@@ -197,7 +197,7 @@ func (a *API) addCredits(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	reply, err := a.opts.Node.Command(c.ctx, account, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: *in.Amount})
+	reply, err := a.opts.Node.CommandBy(c.ctx, account, resolver.CommandCreditsAdd, resolver.CreditsAdd{Amount: *in.Amount}, c.by())
 	if err != nil {
 		return nil, err
 	}

@@ -14,10 +14,15 @@ func (noneCaptured) List(capture.Filter, int, uint64) ([]capture.Message, uint64
 	return nil, 0, nil
 }
 
+// noImports has no uploaded files.
+type noImports struct{ Imports }
+
+func (noImports) List(uint64) ([]Import, error) { return []Import{}, nil }
+
 // TestCursorKinds: each call takes cursors of its own kind, and refuses those of
 // all others, also when they have the right length.
 func TestCursorKinds(t *testing.T) {
-	s := newService(t, &memHistory{}, func(o *Options) { o.Captured = noneCaptured{} })
+	s := newService(t, &memHistory{}, func(o *Options) { o.Captured, o.Imports = noneCaptured{}, noImports{} })
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	seg := s.segment("Buyers", buyers)
 	var list, hook, flow struct {
@@ -36,6 +41,7 @@ func TestCursorKinds(t *testing.T) {
 		length int
 	}{
 		{paging.Timeline, "/profiles/" + profile + "/events", timelineCursorBytes},
+		{paging.History, "/profiles/" + profile + "/timeline", timelinePlaceBytes},
 		{paging.Members, "/segments/" + seg.ID + "/members", memberCursorBytes},
 		{paging.Segments, "/segments", 8},
 		{paging.ByAge, "/users", 8},
@@ -48,6 +54,7 @@ func TestCursorKinds(t *testing.T) {
 		{paging.Profiles, "/profiles/search", searchCursorBytes},
 		{paging.Deliveries, "/webhooks/" + hook.ID + "/deliveries", 8},
 		{paging.Audit, "/audit", 8},
+		{paging.Imports, "/imports", 8},
 		{paging.Audit, "/segments/" + seg.ID + "/versions", 8},
 	} {
 		seen[x.kind] = true

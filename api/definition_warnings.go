@@ -18,11 +18,7 @@ const maxWarnings = 20
 // those looked at have, and comparisons with values of a JSON type that none of them has.
 // They are no errors, since the events may come yet.
 func definitionWarnings(v *resolver.View, root *segment.Node) []string {
-	w := warner{view: v, known: map[string]bool{}, list: []string{}}
-	for _, t := range v.Catalog() {
-		w.types = append(w.types, t.Key)
-		w.known[t.Key] = true
-	}
+	w := warner{view: v, list: []string{}}
 	root.Walk(func(path string, n *segment.Node) {
 		switch n.Kind {
 		case segment.KindActivity:
@@ -37,9 +33,16 @@ func definitionWarnings(v *resolver.View, root *segment.Node) []string {
 // warner collects the warnings of one definition.
 type warner struct {
 	view  *resolver.View
-	types []string
-	known map[string]bool
+	types []string // all of the catalog, nil before they were asked for
 	list  []string
+}
+
+// nearType ends a warning with the type of events that was probably meant.
+func (w *warner) nearType(name string) string {
+	if w.types == nil {
+		w.types = w.view.EventTypes()
+	}
+	return didYouMean(name, w.types)
 }
 
 func (w *warner) add(path, format string, args ...any) {
@@ -60,9 +63,9 @@ func (w *warner) activity(path string, a *segment.Activity) {
 	if a.Event == segment.AnyEvent {
 		return
 	}
-	if !w.known[a.Event] {
-		if !segment.OwnEvent(a.Event) {
-			w.add(jsonform.Join(path, "event"), "there has never been an event of the type %s%s", a.Event, didYouMean(a.Event, w.types))
+	if _, known := w.view.EventType(a.Event); !known {
+		if !segment.OwnEvent(a.Event) && len(w.list) < maxWarnings {
+			w.add(jsonform.Join(path, "event"), "there has never been an event of the type %s%s", a.Event, w.nearType(a.Event))
 		}
 		return
 	}

@@ -222,3 +222,5 @@ func (a *API) verifyDomain(c *call) (any, error) {
 func (a *API) deleteDomain(c *call) (any, error) {
 	return nil, a.command(c, resolver.CommandDomainDelete, resolver.DomainName{Name: c.param("id")}, nil)
 }
+
+var errNoDomain = missing("there is no such sender domain")

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
@@ -51,6 +52,9 @@ func encodeEnrolmentCursor(ordinal, number uint32) string {
 	return paging.Encode(paging.Enrolments, binary.LittleEndian.AppendUint32(b, number))
 }
 
+// enrolmentsLookedAt bounds the profiles that a page of those at one step looks at.
+const enrolmentsLookedAt = 2000
+
 // listEnrolments answers GET /flows/{id}/enrolments: of each profile the newest
 // ways last.
 func (a *API) listEnrolments(c *call) (any, error) {
@@ -74,6 +78,7 @@ func (a *API) listEnrolments(c *call) (any, error) {
 	default:
 		return nil, badField("status", "status must be all or in_progress")
 	}
+	at := string(c.QueryArgs().Peek("step"))
 	out := []enrolment{}
 	next := ""
 	err = a.read(c, func(v *resolver.View) error {
@@ -81,9 +86,21 @@ func (a *API) listEnrolments(c *call) (any, error) {
 		if !ok {
 			return errNoFlow
 		}
+		if at != "" && !slices.ContainsFunc(f.Def.Steps, func(s flows.Step) bool { return s.ID == at }) {
+			return badField("step", "step: the flow has no step with this id")
+		}
 		// Each has at least one, so that one more profile than enrolments reports whether
 		// there is a next page.
-		for _, o := range v.EnrolmentPage(f.ID, ended, from, limit+1) {
+		looked := limit + 1
+		if at != "" {
+			// Who is at a step now is in the flow now.
+			ended, looked = false, max(looked, enrolmentsLookedAt+1)
+		}
+		for i, o := range v.EnrolmentPage(f.ID, ended, from, looked) {
+			if at != "" && i == looked-1 {
+				next = encodeEnrolmentCursor(o, 0)
+				return nil
+			}
 			ways, err := v.EnrolmentsOf(f.ID, o)
 			if err != nil {
 				return err
@@ -92,7 +109,7 @@ func (a *API) listEnrolments(c *call) (any, error) {
 			for i := range ways {
 				e := &ways[i]
 				switch {
-				case o == from && e.Number < number, !ended && e.Status != flows.InProgress:
+				case o == from && e.Number < number, !ended && e.Status != flows.InProgress, at != "" && f.Def.Steps[e.Step].ID != at:
 				case len(out) == limit:
 					next = encodeEnrolmentCursor(o, e.Number)
 					return nil

@@ -52,10 +52,19 @@ func (s *slots) beginQuestion(ctx context.Context, timeout time.Duration) (_ con
 	}, nil
 }
 
-// beginQuestion waits for its turn to ask history for a call. The context ends when the
-// caller is gone, too.
-func (a *API) beginQuestion(c *call) (ctx context.Context, done func(), err error) {
-	return a.evaluations.beginQuestion(c.untilGone(), a.opts.EvaluationTimeout)
+// beginQuestion waits for its turn to ask history for a call, and until history has the
+// records below the cut. The context ends when the caller is gone, too. After an error
+// there is nothing to call done for.
+func (a *API) beginQuestion(c *call, cut query.Cut) (ctx context.Context, done func(), err error) {
+	ctx, done, err = a.evaluations.beginQuestion(c.untilGone(), a.opts.EvaluationTimeout)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := a.opts.Node.WaitHistory(ctx, cut); err != nil {
+		done()
+		return nil, nil, historyError(err)
+	}
+	return ctx, done, nil
 }
 
 // alsoRead is what else is read from the state that a question takes.

@@ -100,9 +100,16 @@ func (a *API) explainTo(c *call, segmentID, profileID string, find func(*questio
 		return nil, err
 	}
 	defer q.close()
-	answer, message, err := q.activityAnswers(root, p)
+	x, message, err := q.explainOne(root, p, explainEvents)
+	x.SegmentID = segmentID
+	return note{x, message}, err
+}
+
+// explainOne explains a definition for one profile, of whom most events are read at most.
+func (q *question) explainOne(root *segment.Node, p *person, most int) (out explanation, message string, err error) {
+	answer, message, err := q.activityAnswers(root, p, most)
 	if err != nil {
-		return nil, err
+		return out, "", err
 	}
 	tree, whole := segment.Explain(root, segment.Explaining{AtMs: q.atMs, Facts: p.facts, Segments: q.lookup, Activity: answer})
 	if !whole {
@@ -115,15 +122,14 @@ func (a *API) explainTo(c *call, segmentID, profileID string, find func(*questio
 	for _, other := range q.saved {
 		names[other.ID] = other.Name
 	}
-	return note{explanation{
-		SegmentID: segmentID, ProfileID: p.Profile.ID.String(), Member: tree.Holds, AsOf: record.Time(q.atMs),
-		Definition: newExplainedNode(tree, q.atMs, names),
-	}, message}, nil
+	return explanation{
+		ProfileID: p.Profile.ID.String(), Member: tree.Holds, AsOf: record.Time(q.atMs), Definition: newExplainedNode(tree, q.atMs, names),
+	}, message, nil
 }
 
 // activityAnswers finds the answers to all activity conditions that a
 // definition asks for, itself and through others.
-func (q *question) activityAnswers(root *segment.Node, p *person) (answer activityAnswer, message string, err error) {
+func (q *question) activityAnswers(root *segment.Node, p *person, most int) (answer activityAnswer, message string, err error) {
 	tallies := segment.NewTallies(q.activities(root), q.atMs)
 	switch n := tallies.Len(); {
 	case n == 0:
@@ -135,11 +141,11 @@ func (q *question) activityAnswers(root *segment.Node, p *person) (answer activi
 	if err := q.api.opts.Node.WaitHistory(q.ctx, q.cut); err != nil {
 		return nil, "", historyError(err)
 	}
-	switch err := q.tally(tallies, p); {
+	switch err := q.tally(tallies, p, most); {
 	case err == nil:
 		return tallies.Answer, "", nil
 	case errors.Is(err, errTooManyEvents):
-		message = fmt.Sprintf("the profile has more than %d events that may count: activity conditions are answered without their facts", explainEvents)
+		message = fmt.Sprintf("the profile has more than %d events that may count: activity conditions are answered without their facts", most)
 	case errors.Is(err, segment.ErrTallyFull):
 		message = "the profile's events have too many different values: activity conditions are answered without their facts"
 	default:
@@ -155,9 +161,9 @@ type activityAnswer = func(*segment.Activity) (holds bool, facts *segment.Activi
 
 var errTooManyEvents = errors.New("too many events")
 
-// tally reads the profile's events, the newest first and as far back as they
-// count.
-func (q *question) tally(tallies *segment.Tallies, p *person) error {
+// tally reads the profile's events, most at most, the newest first and as far back as
+// they count.
+func (q *question) tally(tallies *segment.Tallies, p *person, most int) error {
 	afterMs, bounded := tallies.AfterMs()
 	tq := query.TimelineQuery{Cut: q.cut, Account: q.account, Ordinals: p.ordinals, Limit: explainPage}
 	for read := 0; ; {
@@ -170,14 +176,14 @@ func (q *question) tally(tallies *segment.Tallies, p *person) error {
 			if bounded && e.Key.TimeMs <= afterMs {
 				return nil
 			}
-			if read++; read > explainEvents {
+			if read++; read > most {
 				return errTooManyEvents
 			}
 			// One event may be judged by thousands of conditions.
 			if err := q.ctx.Err(); err != nil {
 				return err
 			}
-			if err := tallies.Add(e.EventType, e.Key.TimeMs, []byte(e.Properties)); err != nil {
+			if err := tallies.Add(e.EventType, e.Sent, e.Key.TimeMs, []byte(e.Properties)); err != nil {
 				return err
 			}
 		}

@@ -159,9 +159,8 @@ func (e *Exporter) Events(ctx context.Context, account uint64, types []string, w
 			}
 			for i := range b.Ordinal {
 				x := event{ids[i].String(), typ, record.Time(b.TimeMs[i]), record.Object(b.Properties.At(i)), nil}
-				if key := b.IdempotencyKey.At(i); len(key) > 0 {
-					text := string(key)
-					x.Key = &text
+				if key, _ := query.SentKey(typ, string(b.IdempotencyKey.At(i))); key != "" {
+					x.Key = &key
 				}
 				if err := enc.Encode(x); err != nil {
 					return err

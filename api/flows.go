@@ -29,7 +29,10 @@ func (a *API) flowOperations() group {
 		{a.listFlows, operation.Operation{Method: "GET", Path: "/flows", Permission: "flows:read", ID: "consoleListFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
 		{a.createFlow, operation.Operation{Method: "POST", Path: "/flows", Permission: "flows:write", ID: "createFlow", Summary: "Create a draft", About: "A draft may lack anything but a name.", Body: flowDefinitionShape(), Data: shapes.Flow}},
 		{a.getFlow, operation.Operation{Method: "GET", Path: "/flows/{id}", Permission: "flows:read", ID: "consoleGetFlow", Summary: "Read a flow", Data: shapes.Flow}},
-		{a.updateFlow, operation.Operation{Method: "PUT", Path: "/flows/{id}", Permission: "flows:write", ID: "updateFlow", Summary: "Replace a draft", About: "What was published is locked: duplicate it, change the copy and publish that.", Body: flowDefinitionShape(), Data: shapes.Flow, Also: []int{409}}},
+		a.flowVersionsRoute(),
+		a.dryRunRoute(),
+		a.usedInRoute("/flows", "flows:read", "flowUsedIn", "a flow", "Segments and flows whose conditions or triggers name it, by the `flow_id` of events. They do not keep it from being deleted.", (*resolver.View).FlowUsedIn, errNoFlow),
+		{a.updateFlow, operation.Operation{Method: "PUT", Path: "/flows/{id}", Permission: "flows:write", ID: "updateFlow", Summary: "Replace a draft", About: "What was published is locked: duplicate it, change the copy and publish that.", Query: ifVersion(), Body: flowDefinitionShape(), Data: shapes.Flow, Also: []int{409}}},
 		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/flows/{id}", Permission: "flows:write", ID: "consoleSetFlowStatus", Summary: "Pause or resume a flow", Body: shapes.FlowStatus(), Data: shapes.Flow, Also: []int{409}}},
 		{a.deleteFlow, operation.Operation{Method: "DELETE", Path: "/flows/{id}", Permission: "flows:write", ID: "deleteFlow", Summary: "Delete a flow", About: "Its enrolments are deleted, too. Refused while it is live.", Also: []int{409}}},
 		{a.validateFlow, operation.Operation{Method: "GET", Path: "/flows/{id}/validate", Permission: "flows:read", ID: "validateFlow", Summary: "What keeps a flow from going live",
@@ -46,8 +49,8 @@ func (a *API) flowOperations() group {
 		{a.changeFlow(resolver.CommandFlowDuplicate), operation.Operation{Method: "POST", Path: "/flows/{id}/duplicate", Permission: "flows:write", ID: "consoleDuplicateFlow", Summary: "Copy a flow to a draft", Data: shapes.Flow, Also: []int{409}}},
 		{a.triggerFlow, operation.Operation{Method: "POST", Path: "/flows/{id}/trigger", Permission: "flows:write", ID: "consoleTriggerFlow", Summary: "Enrol a contact", About: "In a live flow whose trigger is `api`.", Body: shapes.FlowEnrolment(), Data: shapes.FlowEnrolled, Also: []int{409}}},
 		{a.listEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments", Permission: "flows:read", ID: "listEnrolments", Summary: "List the enrolments of a flow",
-			About: "In the order in which profiles were made; of a profile that was in it several times the newest last.",
-			Query: append(operation.PageQuery(), operation.Query("status", shape.Word("Which.", "all", "in_progress").Default("all"))),
+			About: "In the order in which profiles were made; of a profile that was in it several times the newest last. The work of a page is bounded, so with `step` a page may have few enrolments, or none, and lead on with `next`.",
+			Query: append(operation.PageQuery(), operation.Query("status", shape.Word("Which.", "all", "in_progress").Default("all")), operation.Query("step", shape.Text("wait_a_day", "Those alone that are at the step with this id now."))),
 			Data:  shape.Object(shape.Req("enrolments", shape.List(enrolmentShape, "")), shape.Req("next", shape.NextCursor.OrNull()))}},
 		{a.getEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments/{profile}", Permission: "flows:read", ID: "getEnrolments", Summary: "A profile's ways through a flow", About: "The newest last; of those that have ended the newest ten.",
 			Data: shape.Object(shape.Req("enrolments", shape.List(enrolmentShape.Plus(shape.Req("path", shape.List(shape.Object(
@@ -109,7 +112,7 @@ func (a *API) saveFlow(c *call, command, id string) (any, error) {
 	if err != nil {
 		return nil, formFault(err)
 	}
-	id, err = a.commandID(c, command, resolver.FlowSave{ID: id, Definition: def.JSON()})
+	id, err = a.commandID(c, command, resolver.FlowSave{ID: id, Definition: def.JSON(), IfVersion: c.ifVersion()})
 	if err != nil {
 		return nil, err
 	}

@@ -8,10 +8,12 @@ import (
 	"github.com/musterhq/muster/ingest"
 )
 
-// goneInterval is how often it is looked whether a caller is still there.
+// goneInterval is the time between two checks whether the caller has closed the
+// connection.
 const goneInterval = 100 * time.Millisecond
 
-// errGone answers a caller who is not there any more. The status is for the metrics.
+// errGone is the failure of a call whose caller has closed the connection. Nobody reads
+// it; the metrics count its status, 499, as those of other servers do.
 var errGone = &problem{status: 499, message: "the connection was closed before the answer was ready"}
 
 // untilGone is a context that ends when the caller closes the connection, so that
@@ -40,7 +42,7 @@ func watchConn(ctx context.Context, conn net.Conn, leave context.CancelCauseFunc
 	}
 }
 
-// answer runs the call's handler. Whatever fails once the caller is gone is errGone.
+// answer runs the call's handler. Once the connection is closed every error is errGone.
 func (c *call) answer(handle func(*call) (any, error)) (data any, err error) {
 	defer func() {
 		if c.here == nil {

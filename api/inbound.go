@@ -288,8 +288,20 @@ func (a *API) sendRecords(ctx context.Context, account uint64, list []resolver.E
 	return int(done.Load()), context.Cause(ctx)
 }
 
+// isTest reports whether an event is about a test of a campaign, which counts for nothing.
+func isTest(e *inbound.Event, account uint64) bool {
+	_, send, ok := messaging.ParseAddressID(e.SendID, account)
+	if !ok {
+		_, send, ok = messaging.ParseMessageID(e.MessageID)
+	}
+	return ok && send.IsTest()
+}
+
 // record is what an event says of the account, if it says something of it.
 func (s *source) record(v *resolver.View, e *inbound.Event, token tracking.Claims) (r resolver.EngagementRecord, ok bool, err error) {
+	if isTest(e, s.account) {
+		return r, false, nil
+	}
 	sent, send, found := s.message(v, e, resolver.SendID(token.Send))
 	r = resolver.EngagementRecord{Send: send, Channel: "email", Link: -1, URL: e.URL, Reason: e.Reason, Source: s.name, Key: s.name + "/" + e.ID}
 	switch {

@@ -48,6 +48,13 @@ func TestReportsOfProvidersAreRecordedOnce(t *testing.T) {
 		{"type":"click","send_id":%q,"url":"https://shop.example/b","user_agent":"Mimecast","id":"5"},{"type":"bounce","hard":true,"recipient":"nobody@x.io","id":"6"},
 		{"type":"bounce","hard":true,"send_id":"%016x-%s","id":"7"}]`,
 		ada.SendID, m.mail("bob@x.io").ID, m.mail("eve@x.io").SendID, m.account, hex.EncodeToString(make([]byte, 16)))
+	// Nor does one about a test of a campaign, whoever got that.
+	test := resolver.TestSend([15]byte{1})
+	tests := fmt.Sprintf(`[{"type":"bounce","hard":true,"send_id":%q,"recipient":"eve@x.io","id":"8"},{"type":"complaint","message_id":"<%016x.%x@muster.local>","recipient":"eve@x.io","id":"9"}]`,
+		messaging.SendText(m.account, test), m.account, test[:])
+	if status, got := m.report(secret, tests); status != 200 || got != (inboundResult{2, 0, 2}) {
+		t.Fatalf("%d %+v", status, got)
+	}
 	for range 2 { // the same report again changes nothing
 		if status, got := m.report(secret, body); status != 200 || got != (inboundResult{7, 5, 2}) {
 			t.Fatalf("%d %+v", status, got)

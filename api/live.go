@@ -30,6 +30,7 @@ func (a *API) liveRoute() route {
 		Query: []operation.Parameter{
 			operation.Query("event_type", word.Says("Those of these types alone, separated by commas; up to 20.")),
 			operation.Query("identity", shape.Text("ada@example.com", "Those that give this identifier, or are of the profile with this id.")),
+			operation.Query("segment_id", shape.Text("seg_2b1f0e5c9d7a4c38", "Those by which their profile entered or left this segment.")),
 			operation.Query("outcome", shape.Text("accepted,refused", "Which of `accepted`, `duplicate` and `refused`, separated by commas. Left out, `accepted` and `refused`.")),
 		},
 		Other: shape.Pairs("200", operation.Plain("Events as they are applied.", "text/event-stream",
@@ -75,6 +76,7 @@ type refusedEvent struct {
 type liveFilter struct {
 	types    []string // nil for all
 	identity string   // "" for any
+	segment  string   // "" for any; else the segment that the event moved its profile into or out of
 	outcomes []string
 }
 
@@ -86,6 +88,7 @@ func parseLiveFilter(c *call) (f liveFilter, err error) {
 		}
 	}
 	f.identity = strings.TrimSpace(string(args.Peek("identity")))
+	f.segment = strings.TrimSpace(string(args.Peek("segment_id")))
 	f.outcomes = []string{liveAccepted, liveRefused}
 	if text := string(args.Peek("outcome")); text != "" {
 		f.outcomes = strings.Split(text, ",")
@@ -98,7 +101,10 @@ func parseLiveFilter(c *call) (f liveFilter, err error) {
 	return f, nil
 }
 
-func (f *liveFilter) wants(outcome, typ, profile string, idents [3]string) bool {
+func (f *liveFilter) wants(outcome, typ, profile string, idents [3]string, moves []liveTransition) bool {
+	if f.segment != "" && !slices.ContainsFunc(moves, func(m liveTransition) bool { return m.SegmentID == f.segment }) {
+		return false
+	}
 	if !slices.Contains(f.outcomes, outcome) || f.types != nil && !slices.Contains(f.types, typ) {
 		return false
 	}
@@ -162,13 +168,13 @@ func (l *liveSource) show(s *stream, e *resolver.LiveEvent) bool {
 	name, data := "event", any(nil)
 	switch r := e.Refused; {
 	case r != nil:
-		if !l.filter.wants(liveRefused, r.EventType, "", r.Idents) {
+		if !l.filter.wants(liveRefused, r.EventType, "", r.Idents, nil) {
 			return true
 		}
 		name, data = "refused", refusedEvent{r.EventType, record.Time(r.AtMs), liveRefused, newLiveIdentity(r.Idents), r.Reason, r.Body, r.BodyBytes}
 	default:
 		x := newLiveEvent(e)
-		if !l.filter.wants(x.Outcome, e.EventType, x.ProfileID, e.Idents) {
+		if !l.filter.wants(x.Outcome, e.EventType, x.ProfileID, e.Idents, x.Transitions) {
 			return true
 		}
 		data = x

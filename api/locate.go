@@ -37,7 +37,9 @@ func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 		if account, ok = ParseAPIKey(key); !isBearer {
 			ok = false
 		}
-	case string(path) == Prefix+"/session" && rc.IsPost():
+	case (string(path) == Prefix+"/session" || string(path) == Prefix+"/session/link") && rc.IsPost():
+		// A sign-in link is of the first company, whose account the owner of the
+		// directory has.
 		return Everybody, 0
 	case below(path, Prefix):
 		if token, _, has := sessionToken(rc); has {

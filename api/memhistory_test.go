@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -89,9 +90,11 @@ func (h *memHistory) Append(_ context.Context, b *query.Batch) error {
 	}
 	for i := range b.Rows() {
 		if b.Offset[i] >= h.position {
+			typ := string(b.EventType.At(i))
+			key, sent := query.SentKey(typ, string(b.IdempotencyKey.At(i)))
 			h.rows = append(h.rows, memRow{b.Account[i], b.Ordinal[i], query.TimelineEntry{
 				Key:       query.TimelineKey{TimeMs: b.TimeMs[i], Offset: b.Offset[i], Index: b.Index[i]},
-				EventType: string(b.EventType.At(i)), Properties: string(b.Properties.At(i)), IdempotencyKey: string(b.IdempotencyKey.At(i)),
+				EventType: typ, Properties: string(b.Properties.At(i)), IdempotencyKey: key, Sent: sent,
 			}})
 		}
 	}
@@ -142,6 +145,9 @@ func older(a, b query.TimelineKey) bool {
 	if a.TimeMs != b.TimeMs {
 		return a.TimeMs < b.TimeMs
 	}
+	if a.Late != b.Late {
+		return b.Late
+	}
 	if a.Offset != b.Offset {
 		return a.Offset < b.Offset
 	}
@@ -157,7 +163,8 @@ func (h *memHistory) Timeline(ctx context.Context, q query.TimelineQuery) ([]que
 	h.read++
 	var out []query.TimelineEntry
 	for _, r := range h.rows {
-		if r.account == q.Account && r.entry.Key.Offset < q.Cut.UpTo && slices.Contains(q.Ordinals, r.ordinal) &&
+		r.entry.Key.Late = slices.Contains(q.Late, r.entry.EventType)
+		if r.account == q.Account && r.entry.Key.Offset < q.Cut.UpTo && slices.Contains(q.Ordinals, r.ordinal) && q.Keeps(r.entry.EventType, r.entry.Sent) &&
 			(q.Before == nil || older(r.entry.Key, *q.Before)) {
 			out = append(out, r.entry)
 		}
@@ -188,7 +195,7 @@ func (h *memHistory) Activity(ctx context.Context, q query.ActivityQuery) (*roar
 			profiles[o] = &segment.NaiveProfile{}
 		}
 		profiles[o].Events = append(profiles[o].Events, segment.NaiveEvent{
-			TimeMs: r.entry.Key.TimeMs, Type: r.entry.EventType, Properties: []byte(r.entry.Properties)})
+			TimeMs: r.entry.Key.TimeMs, Type: r.entry.EventType, Sent: r.entry.Sent, Properties: []byte(r.entry.Properties)})
 	}
 	leaf, any := *q.Leaf, *q.Leaf
 	leaf.Did, any.Did = true, true
@@ -251,7 +258,7 @@ func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*q
 	h.mu.Lock()
 	blocks := []*query.ReplayBlock{{}}
 	for _, r := range h.rows {
-		if r.account != q.Account || !segment.OfType(q.EventType, r.entry.EventType) || r.entry.Key.Offset >= q.Cut.UpTo ||
+		if r.account != q.Account || !segment.OfType(q.EventType, r.entry.EventType, r.entry.Sent) || r.entry.Key.Offset >= q.Cut.UpTo ||
 			q.AfterMs != nil && r.entry.Key.TimeMs <= *q.AfterMs {
 			continue
 		}
@@ -270,7 +277,11 @@ func (h *memHistory) Replay(ctx context.Context, q query.ReplayQuery, fn func(*q
 			b.Properties.Append(properties)
 		}
 		if q.Keys {
-			b.IdempotencyKey.Append([]byte(r.entry.IdempotencyKey))
+			key := []byte(r.entry.IdempotencyKey)
+			if r.entry.Sent {
+				key = query.AppendSentKey(nil, []byte(r.entry.EventType), key)
+			}
+			b.IdempotencyKey.Append(key)
 		}
 	}
 	h.mu.Unlock() // fn may take its time, or ask again
@@ -304,6 +315,26 @@ func (h *memHistory) Transitions(ctx context.Context, q query.TransitionsQuery) 
 	return out, nil
 }
 
+func (h *memHistory) ProfileTransitions(ctx context.Context, q query.ProfileTransitionsQuery) ([]query.Transition, error) {
+	if err := h.ready(ctx); err != nil {
+		return nil, err
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	compare := func(a, b query.TransitionPlace) int {
+		return cmp.Or(cmp.Compare(a.AtMs, b.AtMs), cmp.Compare(a.Key.Offset, b.Key.Offset), cmp.Compare(a.Key.Seq, b.Key.Seq))
+	}
+	place := func(t query.Transition) query.TransitionPlace { return query.TransitionPlace{AtMs: t.AtMs, Key: t.Key} }
+	var out []query.Transition
+	for _, t := range h.moves {
+		if t.Account == q.Account && t.Key.Offset < q.Cut.UpTo && slices.Contains(q.Ordinals, t.Ordinal) && (q.Before == nil || compare(place(t), *q.Before) < 0) {
+			out = append(out, t)
+		}
+	}
+	slices.SortFunc(out, func(a, b query.Transition) int { return compare(place(b), place(a)) })
+	return out[:min(len(out), q.Limit)], nil
+}
+
 func (h *memHistory) Series(ctx context.Context, q query.SeriesQuery) ([]query.SeriesRow, error) {
 	if err := h.ready(ctx); err != nil {
 		return nil, err
@@ -311,8 +342,28 @@ func (h *memHistory) Series(ctx context.Context, q query.SeriesQuery) ([]query.S
 	return nil, errors.New("series are not told here")
 }
 
-func (h *memHistory) Moves(context.Context, query.MovesQuery) ([]query.MovesRow, error) {
-	return nil, nil
+func (h *memHistory) Moves(_ context.Context, q query.MovesQuery) (out []query.MovesRow, _ error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, t := range h.moves {
+		if t.Account != q.Account || t.Key.Offset >= q.Cut.UpTo || t.AtMs < q.FromMs || t.AtMs >= q.ToMs || q.Segment != "" && t.Segment != q.Segment {
+			continue
+		}
+		at := q.Granularity.Start(t.AtMs)
+		i := slices.IndexFunc(out, func(r query.MovesRow) bool { return r.Segment == t.Segment && r.StartMs == at })
+		if i < 0 {
+			i, out = len(out), append(out, query.MovesRow{Segment: t.Segment, StartMs: at})
+		}
+		if t.Entered {
+			out[i].Entered++
+		} else {
+			out[i].Exits++
+		}
+	}
+	slices.SortFunc(out, func(a, b query.MovesRow) int {
+		return cmp.Or(cmp.Compare(a.Segment, b.Segment), cmp.Compare(a.StartMs, b.StartMs))
+	})
+	return out, nil
 }
 
 func (h *memHistory) Deeds(ctx context.Context, q query.DeedsQuery) ([]query.Deed, error) {

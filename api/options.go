@@ -35,6 +35,10 @@ type Options struct {
 	Rand io.Reader
 	// Captured are the messages that development senders kept; nil for none.
 	Captured Captured
+	// CapturesEmail says that e-mails are captured too, because there is no relay.
+	CapturesEmail bool
+	// Imports keeps uploaded CSV files; nil takes none.
+	Imports Imports
 	// DNS looks up what sender domains publish; default the system's resolver.
 	DNS email.Resolver
 	// KeyLastUsed is when an API key was used last, in Unix milliseconds, where

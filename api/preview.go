@@ -1,16 +1,23 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
 
-// sampleSize is how many profiles a preview shows.
-const sampleSize = 10
+// The bounds of what a preview shows.
+const (
+	sampleSize = 10 // profiles
+	// sampleEvents is how many events of each are read to explain why they belong.
+	sampleEvents = 10_000
+)
 
 // preview answers POST /segments/preview: who would belong to a segment, without
 // saving it.
@@ -18,6 +25,7 @@ func (a *API) preview(c *call) (any, error) {
 	var in struct {
 		Definition json.RawMessage `json:"definition"`
 		SegmentID  string          `json:"segment_id"`
+		Explain    bool            `json:"explain"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
@@ -28,7 +36,12 @@ func (a *API) preview(c *call) (any, error) {
 	}
 	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
-	q, err := a.askEngine(c, func(q *question, v *resolver.View) error {
+	var reach map[string]*roaring.Bitmap
+	ask := a.askEngine
+	if in.Explain {
+		ask = a.ask // events are read
+	}
+	q, err := ask(c, func(q *question, v *resolver.View) error {
 		warnings = definitionWarnings(v, root)
 		if err := q.checkDefinition(v, root); err != nil {
 			return err
@@ -42,6 +55,7 @@ func (a *API) preview(c *call) (any, error) {
 			roots = append(roots, saved)
 		}
 		q.gather(v, roots...)
+		reach = v.Reachable()
 		return nil
 	})
 	if err != nil {
@@ -71,19 +85,34 @@ func (a *API) preview(c *call) (any, error) {
 	for i, p := range parts {
 		pieces[i] = previewPart(p)
 	}
+	reachable := make(map[string]uint64, len(reach))
+	for channel, set := range reach {
+		reachable[channel] = who.AndCardinality(set)
+	}
 	var ordinals []uint32
 	for it := who.Iterator(); it.HasNext() && len(ordinals) < sampleSize; {
 		ordinals = append(ordinals, it.Next())
 	}
-	sample, message, err := q.describe(ordinals)
+	found, sample, message, err := q.describe(ordinals)
 	if err != nil {
 		return nil, err
 	}
-	answer["profiles"], answer["share"], answer["parts"], answer["sample"] = all, share, pieces, sample
+	answer["profiles"], answer["share"], answer["parts"], answer["sample"], answer["reachable"] = all, share, pieces, sample, reachable
+	if in.Explain {
+		explained := make([]explanation, len(found))
+		for i, p := range found {
+			var less string
+			if explained[i], less, err = q.explainOne(root, p, sampleEvents); err != nil {
+				return nil, err
+			}
+			message = cmp.Or(message, less)
+		}
+		answer["explained"] = explained
+	}
 	return note{answer, message}, nil
 }
 
-// parseDefinition reads a definition that is not saved.
+// parseDefinition reads the definition of a request.
 func parseDefinition(raw json.RawMessage) (*segment.Node, error) {
 	if len(raw) == 0 || string(raw) == "null" {
 		return nil, badField("definition", "definition is missing; send a group or a condition")
@@ -116,8 +145,8 @@ type previewPart struct {
 // describe reads the profiles of a sample, and which segments hold them, from
 // one state. It may be later than that of the sample: a profile's own as_of says
 // so, and of one that was merged since the winner is shown.
-func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
-	found := make([]*person, len(ordinals))
+func (q *question) describe(ordinals []uint32) (found []*person, out []profile, message string, err error) {
+	found, out = make([]*person, len(ordinals)), []profile{}
 	load := func(q *question, v *resolver.View) error {
 		for i, o := range ordinals {
 			winner, _ := v.Resolve(v.ProfileID(o))
@@ -129,9 +158,8 @@ func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
 		return nil
 	}
 	if err := q.take(load); err != nil {
-		return nil, "", err
+		return nil, nil, "", err
 	}
-	out, message := []profile{}, ""
 	if slices.ContainsFunc(found, func(p *person) bool { return len(p.held) < len(q.saved) }) && !q.mayAsk() {
 		err := q.toHistory()
 		if err == nil {
@@ -139,7 +167,7 @@ func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
 		}
 		if err != nil {
 			if message, err = q.api.withoutSegments(err); err != nil {
-				return nil, "", err
+				return nil, nil, "", err
 			}
 		}
 	}
@@ -151,10 +179,10 @@ func (q *question) describe(ordinals []uint32) ([]profile, string, error) {
 		}
 		if err != nil {
 			if message, err = q.api.withoutSegments(err); err != nil {
-				return nil, "", err
+				return nil, nil, "", err
 			}
 		}
 		out = append(out, p.answer(segments))
 	}
-	return out, message, nil
+	return found, out, message, nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/segment"
 )
 
 // maxSearchBytes bounds the text of a search.
@@ -69,8 +70,8 @@ func readProfileFilter(c *call) (f profileFilter, err error) {
 	}
 	channel := text("channel")
 	switch {
-	case f.Status != "" && !slices.Contains(contactStatuses, f.Status):
-		return f, badField("status", "status must be one of %s", strings.Join(contactStatuses, ", "))
+	case f.Status != "" && !slices.Contains(segment.ContactStatuses, f.Status):
+		return f, badField("status", "status must be one of %s", strings.Join(segment.ContactStatuses, ", "))
 	case channel != "" && f.Status == "":
 		return f, badField("channel", "channel is that of a status; give status too, or leave channel out")
 	case channel != "" && !slices.Contains(channels, channel):
@@ -94,12 +95,6 @@ func readProfileFilter(c *call) (f profileFilter, err error) {
 	f.Order = profileOrders[order]
 	f.After, err = f.place(c)
 	return f, err
-}
-
-// contactStatuses are the statuses of a contact on a channel.
-var contactStatuses = []string{
-	resolver.StatusSubscribed, resolver.StatusPending, resolver.StatusEngaged, resolver.StatusAtRisk,
-	resolver.StatusUnsubscribed, resolver.StatusBounced, resolver.StatusComplained, resolver.StatusSuppressed,
 }
 
 // A cursor of a search: the search's hash, field, time, ordinal and text.
@@ -138,6 +133,7 @@ func (a *API) searchProfiles(c *call) (any, error) {
 	}
 	var members *roaring.Bitmap // of a segment that is building
 	var found resolver.ProfilePage
+	var byLastEvent *resolver.LastEvents
 	for {
 		live := true
 		err = a.read(c, func(v *resolver.View) (err error) {
@@ -161,6 +157,10 @@ func (a *API) searchProfiles(c *call) (any, error) {
 				}
 				f.Within = append(f.Within, within)
 			}
+			if f.Order == resolver.OrderLastEvent {
+				byLastEvent, err = v.ByLastEvent(&f.ProfileSearch)
+				return err
+			}
 			found, err = v.SearchProfiles(&f.ProfileSearch)
 			return err
 		})
@@ -174,6 +174,16 @@ func (a *API) searchProfiles(c *call) (any, error) {
 			break
 		}
 		if members, err = a.membersNow(c, f.segment); err != nil {
+			return nil, err
+		}
+	}
+	if byLastEvent != nil {
+		byLastEvent.Rank() // changes of the state do not wait for it
+		err = a.read(c, func(v *resolver.View) (err error) {
+			found, err = v.SearchProfiles(&f.ProfileSearch)
+			return err
+		})
+		if err != nil {
 			return nil, err
 		}
 	}

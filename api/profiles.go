@@ -23,6 +23,7 @@ func (a *API) profileOperations() group {
 		{a.eraseProfile, operation.Operation{Method: "DELETE", Path: "/profiles/{id}", Permission: "contacts:write", ID: "eraseProfile", Summary: "Erase a profile", About: "With its events; hashes of its identifiers keep it out."}},
 		{a.timeline, operation.Operation{Method: "GET", Path: "/profiles/{id}/events", Permission: "events:read", ID: "profileEvents", Summary: "List a profile's events", About: "The newest first.", Query: operation.PageQuery(),
 			Data: shape.Object(shape.Req("events", shape.List(shapes.ProfileEvent, "")), shape.Req("next", shape.NextCursor.OrNull()))}},
+		a.timelineRoute(),
 		{a.setConsent, operation.Operation{Method: "POST", Path: "/profiles/{id}/consent", Permission: "contacts:write", ID: "setConsent", Summary: "Record a consent",
 			Body: shape.Object(shape.Req("channel", shape.Channel("")), shape.Req("status", shape.Word("", "subscribed", "unsubscribed")), shape.Opt("source", shape.Text("form", "Where it comes from; left out, `console`, or `api` by an API key.").Bytes(0, 100))), Data: profileShape}},
 		{a.suppress, operation.Operation{Method: "POST", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "suppress", Summary: "Block a channel",

@@ -24,7 +24,7 @@ func (a *API) groups() []group {
 		a.sessionOperations(), a.userOperations(), a.companyOperations(), a.apiKeyOperations(),
 		a.segmentOperations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(), a.attributeOperations(),
 		a.listOperations(), a.templateOperations(), a.campaignOperations(), a.flowOperations(), a.domainOperations(),
-		a.webhookOperations(), a.credentialOperations(), a.settingsOperations(), a.auditOperations(), a.exportOperations(),
+		a.webhookOperations(), a.credentialOperations(), a.settingsOperations(), a.auditOperations(), a.exportOperations(), a.importOperations(),
 		{linkOperations(), nil}, // answered by one handler
 		a.inboundOperations(),
 	}

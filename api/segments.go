@@ -26,18 +26,23 @@ func (a *API) segmentOperations() group {
 		{a.createSegment, operation.Operation{Method: "POST", Path: "/segments", Permission: "segments:write", ID: "createSegment", Summary: "Save a segment", About: "A segment on a long history is built in the background; its counts are exact meanwhile.",
 			Body: body(), Data: segmentRecordShape}},
 		{a.preview, operation.Operation{Method: "POST", Path: "/segments/preview", Permission: "segments:read", ID: "previewSegment", Summary: "Count who a definition holds", About: "Without saving it.",
-			Body: shape.Named("PreviewSegmentRequest", shape.Object(shape.Req("definition", shapes.Definition), shape.Opt("segment_id", shape.SegmentID("The segment that is being edited, to learn who would enter and leave.")))),
+			Body: shape.Named("PreviewSegmentRequest", shape.Object(shape.Req("definition", shapes.Definition), shape.Opt("segment_id", shape.SegmentID("The segment that is being edited, to learn who would enter and leave.")),
+				shape.Opt("explain", shape.Boolean(true, "Also say why each profile of the sample belongs. Their events are read, 10,000 of each at most, which takes time.").Default(false)))),
 			Data: shape.Object(shape.Req("count", shape.Count(512, "")), shape.Req("as_of", shape.Instant("The instant of the count.")),
 				shape.Opt("entering", shape.Count(312, "With `segment_id`: who would become a member.")), shape.Opt("leaving", shape.Count(40, "With `segment_id`: who would be none any more.")),
+				shape.Req("reachable", reachableShape),
 				shape.Req("profiles", shape.Count(1204, "All profiles.")), shape.Req("share", shape.Share("The count's share of them.")),
 				shape.Req("parts", shape.List(shape.Object(shape.Req("path", shape.Text("conditions[0]", "Where in the definition.")), shape.Req("count", shape.Count(700, "Profiles for which this part holds.")),
 					shape.Req("without", shape.Count(640, "The definition's count without it."))), "The groups and conditions in the order of the definition; none if there are more than 64.")),
-				shape.Req("warnings", definitionWarningsShape()), shape.Req("sample", shape.List(profileShape, "Some of them, 10 at most."))), Also: []int{503}}},
+				shape.Req("warnings", definitionWarningsShape()), shape.Req("sample", shape.List(profileShape, "Some of them, 10 at most.")),
+				shape.Opt("explained", shape.List(explanationShape, "With `explain`: why each profile of the sample belongs, in its order. A profile that changed after it was counted may be no member any more."))), Also: []int{409, 503}}},
 		{a.getSegment, operation.Operation{Method: "GET", Path: "/segments/{id}", Permission: "segments:read", ID: "getSegment", Summary: "Read a segment", Data: segmentRecordShape}},
-		{a.updateSegment, operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Body: body(), Data: segmentRecordShape}},
+		{a.updateSegment, operation.Operation{Method: "PUT", Path: "/segments/{id}", Permission: "segments:write", ID: "updateSegment", Summary: "Replace a segment's name and definition", Query: ifVersion(), Body: body(), Data: segmentRecordShape, Also: []int{409}}},
 		{a.deleteSegment, operation.Operation{Method: "DELETE", Path: "/segments/{id}", Permission: "segments:write", ID: "deleteSegment", Summary: "Delete a segment", About: "Refused while another segment or a campaign that was not sent uses it."}},
 		a.usedInRoute("/segments", "segments:read", "segmentUsedIn", "a segment", keepsFromDeletion, (*resolver.View).SegmentUsedIn, errNoSegment),
 		a.versionsRoute(),
+		a.growthRoute(),
+		a.overlapRoute(),
 		{a.members, operation.Operation{Method: "GET", Path: "/segments/{id}/members", Permission: "segments:read", ID: "segmentMembers", Summary: "List members",
 			About: "In the order in which profiles were made. Each page is of its own instant; a profile that is a member all the time is on exactly one.", Query: operation.PageQuery(),
 			Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "")), shape.Req("profiles", shape.List(profileRowShape, "The members, in the same order.")), shape.Req("next", shape.NextCursor.OrNull()), shape.Req("as_of", shape.Instant("The instant of the page.")))}},
@@ -47,8 +52,7 @@ func (a *API) segmentOperations() group {
 				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
 		{a.explainDefinition, operation.Operation{Method: "POST", Path: "/segments/explain", Permission: "segments:read", ID: "explainDefinition", Summary: "Why a definition holds a profile, or not", About: "Without saving it.",
 			Body: shape.Object(shape.Req("definition", shapes.Definition), shape.Req("profile_id", shape.ProfileID("The profile."))),
-			Data: shape.Object(shape.Req("profile_id", shape.ProfileID("The profile's present id.")), shape.Req("member", shape.Boolean(true, "Whether it would be a member.")),
-				shape.Req("as_of", shape.Instant("")), shape.Req("definition", shapes.Explained)), Also: []int{409}}},
+			Data: explanationShape, Also: []int{409}}},
 		{a.transitions, operation.Operation{Method: "GET", Path: "/segments/{id}/transitions", Permission: "segments:read", ID: "segmentTransitions", Summary: "Watch who enters and leaves",
 			About:  "A stream of server-sent events, `entered` and `left`, in the order in which they were made, each once. The id of a message is its position: send it as `after`, or in `Last-Event-ID`, to go on behind it.",
 			Query:  []operation.Parameter{operation.Query("after", shape.Text("0-0", "Position to go on behind; 0-0 is the beginning. Left out, from now on."))},
@@ -74,6 +78,8 @@ type segmentRecord struct {
 	AsOf      string  `json:"as_of"`
 	CreatedAt string  `json:"created_at"`
 	UpdatedAt string  `json:"updated_at"`
+	// Version names the name and the definition.
+	Version string `json:"version"`
 	// Warnings are of a definition that was just saved.
 	Warnings []string `json:"warnings,omitempty"`
 
@@ -105,7 +111,7 @@ func newRecords(v *resolver.View, atMs int64) *records {
 func newRecord(s *resolver.Segment, asOf string) segmentRecord {
 	return segmentRecord{
 		ID: s.ID, Name: s.Name, Definition: s.Definition, Status: statusLive, Progress: 1,
-		AsOf: asOf, CreatedAt: record.Time(s.CreatedMs), UpdatedAt: record.Time(s.UpdatedMs), root: s.Root,
+		AsOf: asOf, CreatedAt: record.Time(s.CreatedMs), UpdatedAt: record.Time(s.UpdatedMs), Version: s.Version(), root: s.Root,
 	}
 }
 
@@ -148,11 +154,8 @@ type segmentBody struct {
 }
 
 func (b *segmentBody) check() error {
-	switch {
-	case b.Name == nil || strings.TrimSpace(*b.Name) == "":
+	if b.Name == nil || strings.TrimSpace(*b.Name) == "" {
 		return badField("name", "name is missing; name the segment")
-	case len(b.Definition) == 0 || string(b.Definition) == "null":
-		return badField("definition", "definition is missing; send a group or a condition")
 	}
 	return nil
 }
@@ -176,11 +179,11 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 		return nil, err
 	}
 	// What cannot be parsed needs no record in the log.
-	root, err := segment.Parse(in.Definition, segment.Limits{})
+	root, err := parseDefinition(in.Definition)
 	if err != nil {
-		return nil, badField("definition", "%s", err)
+		return nil, err
 	}
-	if id, err = a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: in.Definition}); err != nil {
+	if id, err = a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: in.Definition, IfVersion: c.ifVersion()}); err != nil {
 		return nil, err
 	}
 	var warnings []string

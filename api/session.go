@@ -35,7 +35,10 @@ func (a *API) sessionOperations() group {
 			),
 			Data: session(shape.Opt("token", shape.Text("ses_3f9a7c2e5d1b8046_Zm9v…", "The session's token; absent where it is in a cookie.")),
 				shape.Opt("device_token", shape.Text("dev_Zm9v…", "To be sent with the next sign-in of this person: failures of others do not hold it up then. It is valid for a year, or until the password changes. Absent where it is in a cookie.")), csrf), Also: []int{429}}},
-		{a.getSession, operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Read the session", Data: session(csrf)}},
+		a.signInLinkRoute(session(shape.Opt("token", shape.Text("ses_3f9a7c2e5d1b8046_Zm9v…", "As of a sign-in.")), shape.Opt("device_token", shape.Text("dev_Zm9v…", "As of a sign-in.")), csrf)),
+		{a.getSession, operation.Operation{Method: "GET", Path: "/session", Permission: operation.SignedIn, ID: "getSession", Summary: "Read the session",
+			Data: session(csrf, shape.Req("company", shape.Text("Example Ltd", "Name of the company.")),
+				shape.Req("captured_channels", shape.List(shape.Word("", "email", "sms", "whatsapp", "im", "push"), "Channels whose messages are kept by the server, see `/outbox`, and sent to nobody: e-mail where the server has no relay, the others where the account has no provider.")))}},
 		{a.signOut, operation.Operation{Method: "DELETE", Path: "/session", Permission: operation.SignedIn, ID: "signOut", Summary: "Sign out"}},
 		{a.changePassword, operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change one's password", About: "All other sessions of the person end.",
 			Body: shape.Object(shape.Req("current_password", shape.Text("correct horse battery", "").Bytes(0, 1024)), shape.Req("password", passwordShape("a longer battery staple", "The new one."))), Also: []int{429}}},
@@ -50,8 +53,11 @@ const (
 )
 
 // tokenAccount reads the account out of a token.
-func tokenAccount(token string) (account uint64, ok bool) {
-	rest, ok := strings.CutPrefix(token, tokenPrefix)
+func tokenAccount(token string) (account uint64, ok bool) { return accountInToken(token, tokenPrefix) }
+
+// accountInToken reads the account out of a token that begins with prefix.
+func accountInToken(token, prefix string) (account uint64, ok bool) {
+	rest, ok := strings.CutPrefix(token, prefix)
 	if !ok || len(rest) != 16+1+base64.RawURLEncoding.EncodedLen(tokenRandom) || rest[16] != '_' {
 		return 0, false
 	}
@@ -204,6 +210,9 @@ type sessionAnswer struct {
 	Name        string   `json:"name"`
 	Permissions []string `json:"permissions"`
 	Admin       bool     `json:"admin"`
+	// Company is the company's name, of an existing session alone: the node that
+	// signs somebody in may have no state of the account.
+	Company string `json:"company,omitempty"`
 }
 
 func newSessionAnswer(account uint64, user *resolver.User, expiresMs int64) sessionAnswer {
@@ -241,9 +250,17 @@ func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
 
 // getSession answers GET /session.
 func (a *API) getSession(c *call) (any, error) {
-	out := newSessionAnswer(c.account, &c.user, c.expiresMs)
+	out := struct {
+		sessionAnswer
+		CapturedChannels []string `json:"captured_channels"`
+	}{sessionAnswer: newSessionAnswer(c.account, &c.user, c.expiresMs)}
 	out.CSRFToken = c.csrf
-	return out, nil
+	err := a.read(c, func(v *resolver.View) error {
+		out.Company = v.Company().Name
+		out.CapturedChannels = a.capturedChannels(v)
+		return nil
+	})
+	return out, err
 }
 
 // signOut answers DELETE /session.

@@ -39,7 +39,7 @@ func (a *API) RegisterKeyCalls(r *router.Router, groups []KeyGroup) {
 func (a *API) keyCall(k *KeyCall) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		out, err := k.Answer(&Caller{
-			RequestCtx: c.RequestCtx, Context: c.ctx, Account: c.account, Params: c.params(), Payload: bytes.TrimSpace(c.payload),
+			RequestCtx: c.RequestCtx, Context: c.ctx, Account: c.account, Email: c.user.Email, UserID: c.user.ID, Params: c.params(), Payload: bytes.TrimSpace(c.payload),
 			Holds: func() (bool, error) { return a.findSession(c) },
 		})
 		switch {

@@ -26,24 +26,28 @@ func (a *API) templateOperations() group {
 		shape.Req("_id", shape.TemplateID("")), shape.Req("name", shape.Text("Order confirmation", "")), shape.Req("source", shape.Word("", "LIST", "DRAFT")),
 		shape.Req("subject", shape.Text("Your order {{order}}", "")), shape.Opt("html", shape.Text("<p>Hello {{first_name}}</p>", "Not in lists of templates.")), shape.Opt("text", shape.Text("Hello {{first_name}}", "Not in lists of templates.")),
 		shape.Req("transactional", shape.Boolean(true, "Whether `POST /v1/email/send` sends it to people who have unsubscribed, too.")),
-		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")),
+		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")), shape.Opt("version", shape.ContentVersion()),
 	))
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: templates", Title: "Templates", About: "Texts that are sent more than once."}, []route{
 		{a.listTemplates, operation.Operation{Method: "GET", Path: "/templates", Permission: "templates:read", ID: "listTemplates", Summary: "List templates", About: "The oldest first.", Data: shape.List(template, ""), Paged: true}},
 		{a.saveTemplate, operation.Operation{Method: "POST", Path: "/templates", Permission: "templates:write", ID: "createTemplate", Summary: "Save a template", Body: body(), Data: template}},
 		{a.getTemplate, operation.Operation{Method: "GET", Path: "/templates/{id}", Permission: "templates:read", ID: "getTemplate", Summary: "Read a template", Data: template}},
-		{a.saveTemplate, operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Body: body(), Data: template}},
+		{a.saveTemplate, operation.Operation{Method: "PUT", Path: "/templates/{id}", Permission: "templates:write", ID: "updateTemplate", Summary: "Replace a template", Query: ifVersion(), Body: body(), Data: template, Also: []int{409}}},
 		{a.deleteTemplate, operation.Operation{Method: "DELETE", Path: "/templates/{id}", Permission: "templates:write", ID: "deleteTemplate", Summary: "Delete a template", About: "Refused while a campaign that was not sent uses it."}},
 		{a.renderTemplate, operation.Operation{Method: "POST", Path: "/templates/{id}/render", Permission: "templates:read", ID: "renderTemplate", Summary: "Render a template for one person",
-			About: "Nothing is sent. Merge tags are filled in; links are as they were written, `{{unsubscribe_url}}` is `#unsubscribe` and `{{confirm_url}}` `#confirm`: the recipient's own are made when it is sent.",
+			About: "Nothing is sent. Merge tags are filled in; links are as they were written, `{{unsubscribe_url}}` is `#unsubscribe` and `{{confirm_url}}` `#confirm`: the recipient's own are made when it is sent. Texts that are given here take the place of those that are saved, and are not saved.",
 			Body: shape.Object(
 				shape.Opt("profile_id", shape.ProfileID("The person. Give this or `email`.")),
 				shape.Opt("email", shape.Text("ann@example.com", "An e-mail of the person.").Bytes(1, 512)),
 				shape.Opt("data", shape.FreeObject(shape.Pairs("order", "1001"), "Values of further merge tags, as of a single e-mail.")),
+				shape.Opt("subject", shape.Text("Your order {{order}}", "Instead of the template's.").Bytes(0, 998)),
+				shape.Opt("html", shape.Text("<p>Hello {{first_name}}</p>", "Instead of the template's.").With("maxLength", 1048576)),
+				shape.Opt("text", shape.Text("Hello {{first_name}}", "Instead of the template's.").With("maxLength", 1048576)),
 			), Data: shape.Named("RenderedTemplate", shape.Object(
 				shape.Req("profile_id", shape.ProfileID("")), shape.Req("subject", shape.Text("Your order 1001", "")),
 				shape.Req("html", shape.Text("<p>Hello Ann</p>", "")), shape.Req("text", shape.Text("Hello Ann", "Empty where the template has none: it is made of the HTML when it is sent.")),
 			))}},
+		a.templateVersionsRoute(),
 		a.usedInRoute("/templates", "templates:read", "templateUsedIn", "a template", keepsFromDeletion, (*resolver.View).TemplateUsedIn, errNoTemplate),
 	}}
 }
@@ -60,6 +64,8 @@ type template struct {
 	Transactional bool   `json:"transactional"`
 	CreatedAt     string `json:"created_at"`
 	UpdatedAt     string `json:"updated_at"`
+	// Version names the texts and the settings; not in lists.
+	Version string `json:"version,omitempty"`
 }
 
 func newTemplate(_ *resolver.View, t *resolver.Template) template {
@@ -69,7 +75,7 @@ func newTemplate(_ *resolver.View, t *resolver.Template) template {
 // wholeTemplate is a template with the texts that it comes with.
 func wholeTemplate(t *resolver.Template) template {
 	x := newTemplate(nil, t)
-	x.HTML, x.Text = &t.HTML, &t.Text
+	x.HTML, x.Text, x.Version = &t.HTML, &t.Text, t.Version()
 	return x
 }
 
@@ -114,7 +120,7 @@ func (a *API) saveTemplate(c *call) (any, error) {
 	} else if err != nil {
 		return nil, err
 	}
-	err := a.command(c, resolver.CommandTemplateSave, resolver.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}, &t)
+	err := a.command(c, resolver.CommandTemplateSave, resolver.TemplateSave{IfVersion: c.ifVersion(), Template: resolver.Template{ID: c.id(), Name: in.Name, Source: in.Source, Subject: in.Subject, HTML: in.HTML, Text: in.Text, Transactional: in.Transactional}}, &t)
 	if err != nil {
 		return nil, err
 	}
@@ -124,3 +130,5 @@ func (a *API) saveTemplate(c *call) (any, error) {
 func (a *API) deleteTemplate(c *call) (any, error) {
 	return nil, a.command(c, resolver.CommandTemplateDelete, resolver.TemplateDelete{ID: c.id()}, nil)
 }
+
+var errNoTemplate = missing("there is no template with this id")

@@ -14,6 +14,9 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		ProfileID string          `json:"profile_id"`
 		Email     string          `json:"email"`
 		Data      json.RawMessage `json:"data"`
+		Subject   *string         `json:"subject"`
+		HTML      *string         `json:"html"`
+		Text      *string         `json:"text"`
 	}
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
@@ -36,14 +39,14 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		case err != nil:
 			return err
 		case !ok:
-			return missing("there is no template with this id")
+			return errNoTemplate
 		}
-		o, found := v.ResolveText(in.ProfileID)
-		field := "profile_id"
-		if in.Email != "" {
-			o, found = v.Find(resolver.IdentityEmail, in.Email)
-			field = "email"
+		for _, x := range []struct{ given, dst *string }{{in.Subject, &t.Subject}, {in.HTML, &t.HTML}, {in.Text, &t.Text}} {
+			if x.given != nil {
+				*x.dst = *x.given
+			}
 		}
+		o, field, found := v.Person(in.ProfileID, in.Email)
 		if !found {
 			return &problem{status: 404, field: field, message: field + ": there is no such person"}
 		}
@@ -54,6 +57,9 @@ func (a *API) renderTemplate(c *call) (any, error) {
 		r, err := messaging.Render(resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}, p, v.CompanyState().Name, in.Data)
 		var fault *messaging.ContentError
 		if errors.As(err, &fault) {
+			if fault.Field == "body" {
+				fault.Field = "html"
+			}
 			return badField(fault.Field, "%s", fault)
 		}
 		out.ProfileID, out.Subject, out.HTML, out.Text = p.ID.String(), r.Subject, r.HTML, r.Text

@@ -31,14 +31,11 @@ func (a *API) timeline(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	ctx, done, err := a.beginQuestion(c)
+	ctx, done, err := a.beginQuestion(c, q.Cut)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	if err := a.opts.Node.WaitHistory(ctx, q.Cut); err != nil {
-		return nil, historyError(err)
-	}
 	entries, err := a.opts.History.Timeline(ctx, q)
 	if err != nil {
 		return nil, historyError(err)

@@ -40,8 +40,3 @@ func (a *API) usedInRoute(path, permission, id, noun, about string, list func(*r
 }
 
 const keepsFromDeletion = "What is named here keeps it from being deleted. Campaigns that are over are not."
-
-var (
-	errNoTemplate = missing("there is no template with this id")
-	errNoDomain   = missing("there is no such sender domain")
-)

@@ -24,19 +24,31 @@ func TestUsedIn(t *testing.T) {
 	_, err := s.node.Command(t.Context(), s.account(), resolver.CommandSettingsSet, settings)
 	ok(t, err)
 	s.want("POST", "/sender-domains", `{"domain":"mail.example.com"}`, nil)
-	for path, want := range map[string][]use{
-		"/lists/" + l.ID:                   {{"segment", base.ID, "Base"}},
-		"/segments/" + base.ID:             {{"segment", user.ID, "User"}, {"flow", flow.ID, "F"}},
-		"/segments/" + user.ID:             {},
-		"/templates/" + tpl.ID:             {{"flow", flow.ID, "F"}, {"setting", "confirm_template_id", "confirm_template_id"}},
-		"/sender-domains/mail.example.com": {{"flow", flow.ID, "F"}},
+	opened := s.segment("Opened", fmt.Sprintf(`{"kind":"activity","event":"email_opened","where":[{"property":"flow_id","op":"in","value":[%q,"x"]},{"property":"campaign_id","op":"exists"}]}`, flow.ID))
+	var after struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", fmt.Sprintf(`{"name":"G","trigger":{"type":"event","event":"flow_completed","where":[{"property":"flow_id","op":"=","value":%q}]},"steps":[]}`, flow.ID), &after)
+	// In order: the last is deleted, which ends a use of the one before it.
+	for _, c := range []struct {
+		path string
+		want []use
+	}{
+		{"/lists/" + l.ID, []use{{"segment", base.ID, "Base"}}},
+		{"/templates/" + tpl.ID, []use{{"flow", flow.ID, "F"}, {"setting", "confirm_template_id", "confirm_template_id"}}},
+		{"/sender-domains/mail.example.com", []use{{"flow", flow.ID, "F"}}},
+		{"/flows/" + flow.ID, []use{{"segment", opened.ID, "Opened"}, {"flow", after.ID, "G"}}},
+		{"/flows/" + after.ID, []use{}},
+		{"/segments/" + base.ID, []use{{"segment", user.ID, "User"}, {"flow", flow.ID, "F"}}},
+		{"/segments/" + user.ID, []use{}},
 	} {
+		path, want := c.path, c.want
 		var got []use
 		s.want("GET", path+"/used-in", "", &got)
 		if fmt.Sprint(got) != fmt.Sprint(want) {
 			t.Errorf("%s is used in %v, expected %v", path, got, want)
 		}
-		if strings.HasPrefix(path, "/sender-domains") {
+		if strings.HasPrefix(path, "/sender-domains") || strings.HasPrefix(path, "/flows") {
 			continue
 		}
 		status, a := s.do("DELETE", path, "")
@@ -44,7 +56,7 @@ func TestUsedIn(t *testing.T) {
 			t.Errorf("DELETE %s: %d %s", path, status, a.Message)
 		}
 	}
-	for _, path := range []string{"/lists/x", "/segments/x", "/templates/x", "/sender-domains/x.io"} {
+	for _, path := range []string{"/lists/x", "/segments/x", "/templates/x", "/sender-domains/x.io", "/flows/x", "/campaigns/x"} {
 		if status, _ := s.do("GET", path+"/used-in", ""); status != 404 {
 			t.Errorf("%s: %d", path, status)
 		}

@@ -65,7 +65,7 @@ func checkPassword(field, text string) error {
 func checkPermissions(list, known []string, fault string) error {
 	for i, p := range list {
 		if !slices.Contains(known, p) {
-			return badField("permissions", "permissions[%d] %s", i, fault)
+			return badField("permissions", "permissions[%d] %.60q %s", i, p, fault)
 		}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package api
 
 import (
-	"encoding/binary"
 	"strconv"
 
 	"github.com/musterhq/muster/api/internal/paging"
@@ -28,11 +27,9 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	after := uint64(0)
-	if b, err := c.cursor(paging.DeadLetters, 8); err != nil {
+	after, err := c.numberCursor(paging.DeadLetters)
+	if err != nil {
 		return nil, err
-	} else if b != nil {
-		after = binary.BigEndian.Uint64(b)
 	}
 	list, out := []deadLetter{}, page{}
 	err = a.read(c, func(v *resolver.View) error {
@@ -45,7 +42,7 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 		}
 		if len(letters) > limit {
 			letters = letters[:limit]
-			out.next = paging.Encode(paging.DeadLetters, binary.BigEndian.AppendUint64(nil, letters[limit-1].Seq))
+			out.next = encodeNumberCursor(paging.DeadLetters, letters[limit-1].Seq)
 		}
 		for _, x := range letters {
 			list = append(list, deadLetter{x.Seq, messaging.WebhookID(c.account, x.Origin), x.Ref, x.Attempt, x.Reason, record.Time(x.CreatedMs), record.Time(x.DiedMs)})

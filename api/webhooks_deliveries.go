@@ -1,15 +1,14 @@
 package api
 
 import (
-	"encoding/binary"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
@@ -106,11 +105,9 @@ func (a *API) listDeliveries(c *call) (any, error) {
 	default:
 		return nil, badField("status", "status Input should be delivered, waiting or failed")
 	}
-	before := uint64(0)
-	if b, err := c.cursor(paging.Deliveries, 8); err != nil {
+	before, err := c.numberCursor(paging.Deliveries)
+	if err != nil {
 		return nil, err
-	} else if b != nil {
-		before = binary.BigEndian.Uint64(b)
 	}
 	list, out := []delivery{}, page{}
 	err = a.read(c, func(v *resolver.View) error {
@@ -123,7 +120,7 @@ func (a *API) listDeliveries(c *call) (any, error) {
 		}
 		if len(found) > limit {
 			found = found[:limit]
-			out.next = paging.Encode(paging.Deliveries, binary.BigEndian.AppendUint64(nil, found[limit-1].Line))
+			out.next = encodeNumberCursor(paging.Deliveries, found[limit-1].Line)
 		}
 		for i := range found {
 			list = append(list, newDelivery(c.account, &found[i]))
@@ -164,7 +161,7 @@ func (a *API) getDelivery(c *call) (any, error) {
 		if err != nil {
 			return err
 		}
-		out = deliveryDetails{delivery: newDelivery(c.account, &d), Body: cut(string(payload), maxBodyShown), BodyBytes: len(payload)}
+		out = deliveryDetails{delivery: newDelivery(c.account, &d), Body: clip.Text(string(payload), maxBodyShown), BodyBytes: len(payload)}
 		for i := range d.Attempts {
 			x := newAttempt(&d.Attempts[i])
 			x.Answer = &d.Attempts[i].Answer
@@ -173,17 +170,6 @@ func (a *API) getDelivery(c *call) (any, error) {
 		return nil
 	})
 	return out, err
-}
-
-// cut shortens a text to at most n bytes of whole characters.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n]
 }
 
 // redeliver answers POST /webhooks/{id}/deliveries/{delivery}/redeliver.

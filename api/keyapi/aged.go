@@ -35,7 +35,7 @@ func aged[T, R any](c *call, read func(func(*resolver.View) error) error, all fu
 	}
 	var room paging.Room
 	err = read(func(v *resolver.View) error {
-		out, next, room = paging.ShowByAge(all(v), after, limit, of, func(x *T) R { return show(v, x) })
+		out, next, room = paging.ShowByAge(all(v), after, limit, false, of, func(x *T) R { return show(v, x) })
 		return nil
 	})
 	if err == nil {

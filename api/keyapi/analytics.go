@@ -39,6 +39,7 @@ func (a *API) analyticsOperations() group {
 			Fails: []string{"granularity Input should be 'hour', 'day', 'week' or 'month'"}}},
 		{a.analyticsCampaigns, operation.Operation{Method: "GET", Path: "/analytics/campaigns", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsCampaigns", Summary: "Messages by campaign", About: "The oldest campaign first.", Query: spanQueryShape(),
 			Data: shape.List(messageCountsShape.Plus(shape.Req("campaign_id", shape.CampaignID("")), shape.Req("name", shape.Text("January sale", "")), shape.Req("status", shapes.CampaignStatus()), shape.Req("channel", channelShape("On which the campaign is sent."))), ""), Paged: true}},
+		a.analyticsDomainsRoute(),
 		{a.analyticsEvents, operation.Operation{Method: "GET", Path: "/analytics/events", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsEvents", Summary: "Events by type",
 			Query: append(spanQueryShape(), operation.Query("event_type", shape.Text("item_purchased", "Those of a type alone."))),
 			Data: shape.Object(shape.Req("range", timeRangeShape), shape.Req("events", shape.List(shape.Object(
@@ -72,8 +73,8 @@ func (s *span) body() rangeBody {
 	return rangeBody{record.Time(s.fromMs), record.Time(s.toMs), string(s.granularity)}
 }
 
-// span reads from, to and granularity of the query.
-func (c *call) span() (s span, err error) {
+// timeRange reads from and to of the query.
+func (c *call) timeRange() (s span, err error) {
 	args := c.QueryArgs()
 	// What was acknowledged in this very millisecond belongs to the present, too.
 	to, err := instant("to", string(args.Peek("to")), c.now.Add(time.Millisecond))
@@ -87,8 +88,15 @@ func (c *call) span() (s span, err error) {
 	if !from.Before(to) {
 		return s, Fail("from Input should be before to")
 	}
-	s = span{fromMs: from.UnixMilli(), toMs: to.UnixMilli(), granularity: query.Day}
-	if g := string(args.Peek("granularity")); g != "" {
+	return span{fromMs: from.UnixMilli(), toMs: to.UnixMilli(), granularity: query.Day}, nil
+}
+
+// span reads from, to and granularity of the query.
+func (c *call) span() (s span, err error) {
+	if s, err = c.timeRange(); err != nil {
+		return s, err
+	}
+	if g := string(c.QueryArgs().Peek("granularity")); g != "" {
 		switch s.granularity = query.Granularity(g); s.granularity {
 		case query.Hour, query.Day, query.Week, query.Month:
 		default:

@@ -71,35 +71,39 @@ type messageRow struct {
 
 // messages asks history what happened to messages, machines apart. Where q tells events
 // apart by a property, who unsubscribed by a form or call has no channel.
-func (c *call) messages(q query.SeriesQuery) (out []messageRow, err error) {
-	ask := func() error {
-		rows, err := c.series(q)
-		for _, r := range rows {
-			out = append(out, messageRow{actOf[r.Type], r})
-		}
-		return err
-	}
-	q.Types, q.Where = messageEvents(), people(q.Where...)
+func (c *call) messages(q query.SeriesQuery) ([]messageRow, error) {
 	if len(q.By) > 0 {
-		q.Types = append(q.Types, unsubscribedEvent)
-		return out, ask()
+		return c.messagesOf(append(messageEvents(), unsubscribedEvent), q)
 	}
-	if err := ask(); err != nil {
+	out, err := c.messagesOf(messageEvents(), q)
+	if err != nil {
 		return nil, err
 	}
-	q.Types, q.By = []string{unsubscribedEvent}, []string{"channel"}
-	first := len(out)
-	if err := ask(); err != nil {
-		return nil, err
+	unsubscribed, err := c.unsubscribes(q)
+	return append(out, unsubscribed...), err
+}
+
+// messagesOf asks history for events of some types, machines apart.
+func (c *call) messagesOf(types []string, q query.SeriesQuery) (out []messageRow, err error) {
+	q.Types, q.Where = types, people(q.Where...)
+	rows, err := c.series(q)
+	for _, r := range rows {
+		out = append(out, messageRow{actOf[r.Type], r})
 	}
-	kept := out[:first]
-	for _, r := range out[first:] {
+	return out, err
+}
+
+// unsubscribes asks history who unsubscribed by a form or call, by channel.
+func (c *call) unsubscribes(q query.SeriesQuery) (out []messageRow, err error) {
+	q.By = []string{"channel"}
+	rows, err := c.messagesOf([]string{unsubscribedEvent}, q)
+	for _, r := range rows {
 		if _, known := actOf[r.Value+"_"+acts[actSent]]; known { // not a channel without messages, or a customer's event
 			r.medium = r.Value
-			kept = append(kept, r)
+			out = append(out, r)
 		}
 	}
-	return kept, nil
+	return out, err
 }
 
 // tally is what became of the messages of a channel.

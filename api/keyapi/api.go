@@ -14,6 +14,7 @@ type API struct {
 	surfaceA *surface
 	surfaceC *surface
 	uses     *uses
+	tests    *limiter // of accounts, of tests of campaigns
 
 	stopped sync.Once
 	stop    chan struct{}
@@ -27,7 +28,7 @@ func New(opts Options) (*API, error) {
 	if err := opts.validate(); err != nil {
 		return nil, err
 	}
-	a := &API{opts: opts, uses: newUses(), stop: make(chan struct{})}
+	a := &API{opts: opts, uses: newUses(), tests: newLimiter(opts.Now), stop: make(chan struct{})}
 	a.surfaceA = newSurface("a", a.groupsA(), opts.Now)
 	a.surfaceA.envelope, a.surfaceA.perMinute = envelopeA{opts.Memory}, a.perMinuteA
 	a.surfaceC = newSurface("c", a.groupsC(), opts.Now)

@@ -2,6 +2,7 @@ package keyapi
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -16,17 +17,24 @@ import (
 // audienceOperations are what can be asked of a campaign before it is sent.
 func (a *API) audienceOperations() []route {
 	return []route{
+		a.testSendOperation(),
 		{a.campaignAudience, operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count who would get a campaign",
 			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, or `already sent`.",
 			Body:  shape.Object(sendFieldsShape()[:3]...), Optional: true, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
 		{a.renderCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
-			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`: the recipient's own is made when it is sent.",
-			Body: shape.Object(
+			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`: the recipient's own is made when it is sent. " +
+				"Fields of the campaign that are given here take the place of those that are saved, and are not saved.",
+			Body: shape.Object(append([]shape.Field{
 				shape.Opt("profile_id", shape.ProfileID("The person. Give this or `email`.")),
 				shape.Opt("email", shape.Text("ann@example.com", "An e-mail of the person.").Bytes(1, 512)),
 				shape.Opt("template_id", shape.TemplateID("The template to render; left out, what the campaign sends by itself.")),
-			), Data: renderedCampaignShape, Fails: []string{"profile_id Field required: name the person by profile_id or email", "There is no campaign with this id"}}},
+			}, renderContentShape()...)...), Data: renderedCampaignShape, Fails: []string{"profile_id Field required: name the person by profile_id or email", "There is no campaign with this id"}}},
 	}
+}
+
+// renderContentShape are the fields of a campaign that a rendering can change.
+func renderContentShape() []shape.Field {
+	return slices.DeleteFunc(testContentShape(), func(f shape.Field) bool { return f.Name() == "template_id" })
 }
 
 var campaignAudienceShape = shape.Named("CampaignAudience", shape.Object(
@@ -132,9 +140,10 @@ type renderedCampaign struct {
 // renderCampaign answers POST /campaign/{id}/render.
 func (a *API) renderCampaign(c *call) (any, error) {
 	var in struct {
+		campaignFields
 		ProfileID  string `json:"profile_id"`
 		Email      string `json:"email"`
-		TemplateID string `json:"template_id"`
+		TemplateID string `json:"template_id"` // in place of that of campaignFields
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
@@ -146,6 +155,9 @@ func (a *API) renderCampaign(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := in.apply(&x); err != nil {
+		return nil, err
+	}
 	var content resolver.CampaignContent
 	if in.TemplateID != "" {
 		if content, err = c.content(&x, "", in.TemplateID); err != nil {
@@ -154,12 +166,7 @@ func (a *API) renderCampaign(c *call) (any, error) {
 	}
 	out := renderedCampaign{Channel: x.Medium()}
 	err = c.read(func(v *resolver.View) error {
-		o, ok := v.ResolveText(in.ProfileID)
-		field := "profile_id"
-		if in.Email != "" {
-			o, ok = v.Find(resolver.IdentityEmail, in.Email)
-			field = "email"
-		}
+		o, field, ok := v.Person(in.ProfileID, in.Email)
 		if !ok {
 			return failWith(codeNotFound, "%s: there is no such person", field)
 		}

@@ -48,6 +48,19 @@ func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
 	const many = audiencePiece + 20
 	skipped := map[string]int{"no e-mail": 1, "unsubscribed": 1, "complained": 1}
 	ask("", audience{many + 3, many, skipped})
+	var preview struct {
+		Count     int
+		Reachable map[string]int
+	}
+	preview.Count = -1
+	definition := `{"definition":{"kind":"list","list_id":"` + list.ID + `"}}`
+	if p.must("POST", "/segments/preview", definition, &preview); preview.Count != many+3 || preview.Reachable["email"] != many {
+		t.Errorf("a preview has %+v", preview)
+	}
+	preview.Reachable = nil
+	if s.a("POST", "/segments/preview", definition, &preview); preview.Reachable["email"] != many || len(preview.Reachable) != len(media) {
+		t.Errorf("a preview by key has %+v", preview)
+	}
 	ask(`{"all_contacts":true}`, audience{many + 3, many, skipped})
 	p.must("POST", "/lists", `{"name":"Few"}`, &y)
 	p.must("POST", "/lists/"+y.ID+"/contacts", `{"email":"p1@people.example"}`, nil)
@@ -103,6 +116,21 @@ func TestRenderFillsInAndSendsNothing(t *testing.T) {
 	p.must("POST", "/templates/"+tpl.ID+"/render", `{"profile_id":"`+ann.ID+`","data":{"order":7}}`, &r)
 	if r.Subject != "Order 7" || r.HTML != "<p>Ann &amp; Co: 7</p>" || r.Text != "7" {
 		t.Errorf("template: %+v", r)
+	}
+	// Texts that are not saved.
+	p.must("POST", "/campaigns/"+x.ID+"/render", `{"profile_id":"`+ann.ID+`","subject":"Draft","body":"<b>{{first_name}}</b>","sender_name":"Us"}`, &r)
+	if r.Subject != "Draft" || r.HTML != "<b>Ann &amp; Co</b>" {
+		t.Errorf("campaign with other texts: %+v", r)
+	}
+	p.must("POST", "/templates/"+tpl.ID+"/render", `{"profile_id":"`+ann.ID+`","subject":"Draft {{first_name}}","html":"<b>{{order}}</b>","text":"","data":{"order":8}}`, &r)
+	if r.Subject != "Draft Ann & Co" || r.HTML != "<b>8</b>" || r.Text != "" {
+		t.Errorf("template with other texts: %+v", r)
+	}
+	p.refused("POST", "/campaigns/"+x.ID+"/render", `{"profile_id":"`+ann.ID+`","body":"{{first_name"}`, 400, "body", "body")
+	p.refused("POST", "/templates/"+tpl.ID+"/render", `{"profile_id":"`+ann.ID+`","html":"{{first_name"}`, 400, "html", "html")
+	var saved struct{ Subject, HTML string }
+	if p.must("GET", "/templates/"+tpl.ID, "", &saved); saved.Subject != "Order {{order}}" || saved.HTML != "<p>{{first_name}}: {{order}}</p>" {
+		t.Errorf("the template changed: %+v", saved)
 	}
 	for _, path := range []string{"/campaigns/" + x.ID, "/templates/" + tpl.ID} {
 		p.refused("POST", path+"/render", `{}`, 400, "profile_id", "profile_id")

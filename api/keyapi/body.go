@@ -197,10 +197,18 @@ func (c *call) limit() (int, error) {
 	return n, nil
 }
 
+// by is who makes the call, for the audit log.
+func (c *call) by() resolver.ChangedBy {
+	if c.userID != "" {
+		return resolver.ChangedBy{Kind: resolver.ByUser, ID: c.userID}
+	}
+	return resolver.ChangedBy{Kind: resolver.ByKey, ID: c.key.KeyID}
+}
+
 // command runs a command of the key's account and reads its reply into v, which
 // may be nil.
 func (c *call) command(name string, args, v any) error {
-	b, err := c.api.opts.Node.CommandBy(c.ctx, c.key.Account, name, args, resolver.ChangedBy{Kind: resolver.ByKey, ID: c.key.KeyID})
+	b, err := c.api.opts.Node.CommandBy(c.ctx, c.key.Account, name, args, c.by())
 	if err != nil || v == nil {
 		return err
 	}

@@ -27,39 +27,18 @@ type campaignStats struct {
 	Complaints   uint64         `json:"complaints"`
 	Unsubscribes uint64         `json:"unsubscribes"`
 	// Rates are shares of those sent to, from 0 to 1.
-	OpenRate        float64     `json:"open_rate"`
-	ClickRate       float64     `json:"click_rate"`
-	BounceRate      float64     `json:"bounce_rate"`
-	ComplaintRate   float64     `json:"complaint_rate"`
-	UnsubscribeRate float64     `json:"unsubscribe_rate"`
-	Links           []linkStats `json:"links"`
-	ABTest          *abStats    `json:"ab_test"`
-	Errors          []string    `json:"errors"`
+	OpenRate        float64 `json:"open_rate"`
+	ClickRate       float64 `json:"click_rate"`
+	BounceRate      float64 `json:"bounce_rate"`
+	ComplaintRate   float64 `json:"complaint_rate"`
+	UnsubscribeRate float64 `json:"unsubscribe_rate"`
+	record.CampaignDetails
+	Errors []string `json:"errors"`
 	// Runs are the sends, the oldest first.
 	Runs       []record.CampaignRun `json:"runs"`
 	Resumed    int                  `json:"resumed"` // how often sending went on after a stop of the service
 	StartedAt  *string              `json:"started_at"`
 	FinishedAt *string              `json:"finished_at"`
-}
-
-type linkStats struct {
-	URL    string `json:"url"`
-	Clicks uint64 `json:"clicks"`
-}
-
-type abStats struct {
-	Metric   string         `json:"metric"`
-	Variants []variantStats `json:"variants"`
-	// Winner is the number of the winning variant, null before the choice.
-	Winner *int    `json:"winner"`
-	EndsAt *string `json:"ends_at"`
-}
-
-type variantStats struct {
-	Variant      int    `json:"variant"`
-	EmailsSent   uint64 `json:"emails_sent"`
-	UniqueOpens  uint64 `json:"unique_opens"`
-	UniqueClicks uint64 `json:"unique_clicks"`
 }
 
 func share(n, of uint64) float64 {
@@ -76,7 +55,11 @@ func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 		Delivered: n.Delivered, UniqueOpens: n.Opened, UniqueClicks: n.Clicked, Bounces: n.Bounced, Complaints: n.Complained, Unsubscribes: n.Unsubscribed,
 		OpenRate: share(n.Opened, n.Sent), ClickRate: share(n.Clicked, n.Sent), BounceRate: share(n.Bounced, n.Sent+n.Failed),
 		ComplaintRate: share(n.Complained, n.Sent), UnsubscribeRate: share(n.Unsubscribed, n.Sent),
-		Links: []linkStats{}, Errors: []string{}, Runs: []record.CampaignRun{},
+		Errors: []string{}, Runs: []record.CampaignRun{},
+	}
+	var err error
+	if out.CampaignDetails, err = record.NewCampaignDetails(v, x.ID); err != nil {
+		return out, err
 	}
 	r, ok := v.CampaignRun(x.ID)
 	if !ok {
@@ -87,33 +70,6 @@ func toStats(v *resolver.View, x resolver.Campaign) (campaignStats, error) {
 	out.Errors, out.Resumed, out.StartedAt, out.FinishedAt = record.Texts(r.Errors), r.Resumed, record.TimeOrNull(r.StartedMs), record.TimeOrNull(r.FinishedMs)
 	if r.Skipped != nil {
 		out.Skipped = r.Skipped
-	}
-	links, err := v.CampaignLinks(x.ID)
-	if err != nil {
-		return out, err
-	}
-	if len(links) > 0 {
-		for i, url := range links[0] {
-			link := linkStats{URL: url}
-			if i < len(r.ByLink) {
-				link.Clicks = r.ByLink[i]
-			}
-			out.Links = append(out.Links, link)
-		}
-	}
-	if r.AB != nil {
-		ab := &abStats{Metric: r.AB.Metric, EndsAt: record.TimeOrNull(r.AB.EndsMs)}
-		if r.AB.Winner >= 0 {
-			ab.Winner = &r.AB.Winner
-		}
-		for i := range r.Variants {
-			s := variantStats{Variant: i}
-			if i < len(r.VariantOf) {
-				s.EmailsSent, s.UniqueOpens, s.UniqueClicks = r.VariantOf[i].Sent, r.VariantOf[i].Opened, r.VariantOf[i].Clicked
-			}
-			ab.Variants = append(ab.Variants, s)
-		}
-		out.ABTest = ab
 	}
 	return out, nil
 }

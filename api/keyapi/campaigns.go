@@ -22,6 +22,7 @@ type Campaigns interface {
 	Send(ctx context.Context, account uint64, start resolver.CampaignStart) (resolver.CampaignRun, error)
 	Start(ctx context.Context, account uint64, start resolver.CampaignStart) error
 	PlanPush(ctx context.Context, account uint64, segment string) (messaging.PushPlan, error)
+	NewTest(v *resolver.View, account uint64, x *resolver.Campaign, content resolver.CampaignContent, p *resolver.Profile) (*messaging.Tester, error)
 	ValidatePush(ctx context.Context, account uint64, plan messaging.PushPlan, content resolver.CampaignContent) error
 }
 
@@ -47,13 +48,14 @@ func (a *API) campaignOperations() group {
 		{a.sendCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/send", Permission: "campaigns:write", Timeout: sendTimeout, ID: "sendCampaign", Summary: "Send a campaign",
 			About: "It sends now, whatever `date` says, and ends a schedule. A send without an audience is refused: name lists or segments, here or in the campaign, or send with `all_contacts`. It answers when all is sent, which may take hours; who goes away changes nothing. A second send meanwhile is refused; one that a stop of the service cut off goes on at its start. " +
 				"Sent again later, it goes to those who did not get it. A run that was stopped, or that sent nothing though there were recipients, is a failure with the same `data`.",
-			Body: shape.Object(sendFieldsShape()...), Optional: true, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
+			Body: shape.Object(sendFieldsShape()...), NoNull: []string{"list_id", "segment_ids"}, Optional: true, Instead: toSend, Data: sendResultShape, FailData: true, Fails: []string{"batch_size Input should be a whole number from 1 to 1000", "list_id Field required: the campaign has no audience", "sender: example.org is not a verified domain of this account"}}},
 		{a.campaignStats, operation.Operation{Method: "GET", Path: "/campaign/{id}/stats", Permission: "campaigns:read", ID: "campaignStats", Summary: "How a campaign went", Data: campaignStatsShape,
 			Fails: []string{"There is no campaign with this id"}}},
 		{a.campaignActivity, operation.Operation{Method: "GET", Path: "/campaign/{id}/recipients/activity", Permission: "campaigns:read", ID: "campaignActivity", Summary: "What each recipient did",
 			Data: shape.List(recipientActivityShape, ""), Paged: true, Fails: []string{"There is no campaign with this id"}}},
 		{a.startABTest, operation.Operation{Method: "POST", Path: "/campaign/{id}/ab-test/start", Permission: "campaigns:write", ID: "startABTest", Summary: "Start an A/B test",
-			About: "It answers at once. A part of the audience gets the variants, each person one; after the wait the best goes to the rest. The numbers are in the campaign's statistics.",
+			About:  "It answers at once. A part of the audience gets the variants, each person one; after the wait the best goes to the rest. The numbers are in the campaign's statistics.",
+			NoNull: []string{"list_id", "segment_ids"},
 			Body: shape.Object(append([]shape.Field{
 				shape.Req("variants", shape.List(shape.Object(
 					shape.Opt("subject", shape.Text("Only today", "Instead of the campaign's.").Bytes(0, 998)),
@@ -293,11 +295,10 @@ func (f *sendFields) audience(x *resolver.Campaign, s *resolver.CampaignStart) e
 
 // content is what a campaign sends: its own texts, or those of the template.
 func (c *call) content(x *resolver.Campaign, source, templateID string) (resolver.CampaignContent, error) {
-	out := resolver.CampaignContent{Subject: x.Subject, HTML: x.Body, Sender: x.Sender, SenderName: x.SenderName, ReplyTo: x.ReplyTo, Link: x.Link}
-	err := c.read(func(v *resolver.View) error {
-		out.Sender = cmp.Or(out.Sender, v.DefaultSender())
-		if source == "" && templateID == "" {
-			return nil
+	var out resolver.CampaignContent
+	err := c.read(func(v *resolver.View) (err error) {
+		if out, err = messaging.OwnContent(v, x); err != nil || source == "" && templateID == "" {
+			return err
 		}
 		t, ok, err := v.WholeTemplate(templateID)
 		switch {
@@ -369,6 +370,7 @@ func (a *API) sendCampaign(c *call) (any, error) {
 		return nil, err
 	}
 	start.Variants = []resolver.CampaignContent{content}
+	start.By = c.by()
 	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, start)
 	if err != nil {
 		return nil, err
@@ -471,6 +473,7 @@ func (a *API) startABTest(c *call) (any, error) {
 		return nil, err
 	}
 	start.AB = ab
+	start.By = c.by()
 	if err := a.opts.Campaigns.Start(c.ctx, c.key.Account, start); err != nil {
 		return nil, err
 	}

@@ -279,6 +279,8 @@ func TestPushDryRunValidatesEverythingAndDeliversNothing(t *testing.T) {
 		`{"title":5,"dryRun":true}`:                       "title Input should be a valid string",
 		`{"title":"T","segmentId":"seg_x","dryRun":true}`: "segmentId",
 		`{"title":"T","segmentId":"","dryRun":true}`:      "segmentId",
+		`{"title":"T","segmentId":null}`:                  "segmentId",
+		`{"title":"T","segmentId":["seg_x"]}`:             "segmentId",
 		`{"title":"T","link":"javascript:x"}`:             "link",
 		`{"title":"T","link":"/page"}`:                    "link",
 		`{"title":"T","link":"https://"}`:                 "link",
@@ -428,7 +430,7 @@ func TestSendWithoutAudienceIsRefused(t *testing.T) {
 	for body, want := range map[string]string{
 		``:                                 "list_id Field required: the campaign has no audience",
 		`{}`:                               "list_id Field required: the campaign has no audience",
-		`{"list_id":null}`:                 "list_id Field required: the campaign has no audience",
+		`{"list_id":null}`:                 "list_id Input should be something else than null: the variable that should hold it is empty",
 		`{"all_contacts":false}`:           "list_id Field required: the campaign has no audience",
 		`{"list_id":[]}`:                   "list_id or segment_ids should name at least one",
 		`{"list_ids":["` + list.ID + `"]}`: "list_ids is not a field of this call. Did you mean list_id?",

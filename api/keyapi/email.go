@@ -19,7 +19,7 @@ func (a *API) emailOperations() group {
 			About: "The message is queued durably and tried for 12 hours; what becomes of it is an event of the profile. An address that is not on file becomes a profile, without a consent. " +
 				"It does not go to addresses that bounced, complained or are suppressed. People who have unsubscribed get it only when its template is marked `transactional`: " +
 				"a receipt, a new password, whatever they asked for or must be told. Any other template is refused for them (`conflict`, field `to`), and nothing is queued.",
-			Body: shape.Object(
+			NoNull: []string{"idempotency_key"}, Body: shape.Object(
 				shape.Req("to", shape.Text("ann@example.com", "The address.").Bytes(1, 512)),
 				shape.Req("template_id", shape.TemplateID("The template.")),
 				shape.Opt("data", shape.FreeObject(shape.Pairs("order", "1001"), "Values of the template's merge tags. At most 128 KiB.")),
@@ -27,7 +27,7 @@ func (a *API) emailOperations() group {
 				shape.Opt("sender", shape.Text("shop@muster.local", "An address of a verified domain; left out, `no-reply@` the first of them.")),
 				shape.Opt("sender_name", shape.Text("Example", "Name of the sender.")),
 				shape.Opt("idempotency_key", shape.Text("order-1001", "Makes a repeat harmless: it gets the first answer.").Bytes(0, 256)),
-			), Data: shape.Object(
+			), Instead: toEmail, Data: shape.Object(
 				shape.Req("message_id", shape.Text("<3f9a.1@muster.local>", "The Message-ID.")),
 				shape.Req("status", shape.Word("", "queued")),
 				shape.Req("to", shape.Text("ann@example.com", "")),
@@ -62,14 +62,8 @@ func (a *API) sendEmail(c *call) (any, error) {
 		return nil, Fail("template_id Field required")
 	}
 	// What the message would be refused for later is refused now.
-	probe := email.Message{
-		ID: "x@muster.local", Date: c.now, From: email.Address{Addr: "x@muster.local"}, To: email.Address{Addr: in.To}, Subject: "x", Text: "x",
-	}
-	var recipient *email.RecipientError
-	if err := probe.Validate(); errors.As(err, &recipient) {
-		return nil, Fail("to Input should be a valid e-mail address: %s", recipient.Err)
-	} else if err != nil {
-		return nil, err
+	if err := checkRecipient(in.To, c.now); err != nil {
+		return nil, Fail("to Input should be a valid e-mail address: %s", err)
 	}
 	var err error
 	if in.Data, err = object("data", in.Data); err != nil {

@@ -98,10 +98,11 @@ func TestEmailSendC(t *testing.T) {
 	}
 	const data = `"data":{"code":1,"order":{"id":2}}`
 	for body, want := range map[string]string{
-		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":{"code":1}}`, tpl): "400 invalid_request template_id: the template cannot be sent: body: {{order.id}} has no value; give data.order.id, or a default in the template",
-		fmt.Sprintf(`{"template_id":%q}`, tpl):                                 "400 invalid_request to Field required",
-		fmt.Sprintf(`{"to":"no address","template_id":%q}`, tpl):               "400 invalid_request to Input should be",
-		fmt.Sprintf(`{"to":"a@x.io,b@x.io","template_id":%q}`, tpl):            "400 invalid_request to Input should be",
+		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":{"code":1}}`, tpl):                     "400 invalid_request template_id: the template cannot be sent: body: {{order.id}} has no value; give data.order.id, or a default in the template",
+		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":{"code":1,"order":{"id":null}}}`, tpl): "400 invalid_request template_id: the template cannot be sent: body: {{order.id}} has no value; give data.order.id, or a default in the template",
+		fmt.Sprintf(`{"template_id":%q}`, tpl):                                                     "400 invalid_request to Field required",
+		fmt.Sprintf(`{"to":"no address","template_id":%q}`, tpl):                                   "400 invalid_request to Input should be",
+		fmt.Sprintf(`{"to":"a@x.io,b@x.io","template_id":%q}`, tpl):                                "400 invalid_request to Input should be",
 		`{"to":"a@x.io"}`:                                                                          "400 invalid_request template_id Field required",
 		`{"to":"a@x.io","template_id":"tpl_0"}`:                                                    "404 not_found template_id",
 		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":[1]}`, tpl):                            "400 invalid_request data Input should be a valid object",

@@ -98,7 +98,10 @@ func (c *call) unknownEventField(given map[string]json.RawMessage) error {
 		if name == "event_type" {
 			return Fail("event_type is not a field of an event; did you mean event?")
 		}
-		return Fail("%s", fieldsOfC(ingest.UnknownField(name)))
+		return Fail("%s", fieldsOfC(ingest.UnknownField(name, func(field string) bool {
+			_, has := given[fieldsOfC(field)]
+			return has
+		})))
 	}
 	return nil
 }

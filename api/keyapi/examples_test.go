@@ -105,7 +105,7 @@ var ownExamples = map[string][]example{
 	"DELETE /api/v1/contacts/{id}":     {{target: "/api/v1/contacts/«profile»"}},
 	"GET /api/v1/contacts/{id}/export": {{target: "/api/v1/contacts/«profile»/export"}},
 	"PATCH /api/v1/contacts/{id}": {
-		{target: "/api/v1/contacts/«profile»", body: `{"first_name":"Bo","last_name":null,"phone":"‹newphone›","external_id":"‹newext›","geo":{"country":"DE"},"attributes":{"plan":"x","n":1.5,"gone":null}}`},
+		{target: "/api/v1/contacts/«profile»", body: `{"first_name":"Bo","last_name":"","phone":"‹newphone›","external_id":"‹newext›","geo":{"country":"DE"},"attributes":{"plan":"x","n":1.5,"gone":null}}`},
 	},
 	"POST /api/v1/contacts/{id}/devices": {
 		{target: "/api/v1/contacts/«profile»/devices", body: `{"device_id":"‹newdevice›","kind":"fcm","address":"‹newtoken›"}`},
@@ -132,6 +132,7 @@ var ownExamples = map[string][]example{
 	"GET /api/v1/analytics/performance":    {{target: "/api/v1/analytics/performance?campaign_id=«sent»&" + wide}},
 	"GET /api/v1/analytics/flows/overview": {{target: "/api/v1/analytics/flows/overview?" + wide}},
 	"GET /api/v1/analytics/campaigns":      {{target: "/api/v1/analytics/campaigns?cursor=«cursor:/api/v1/analytics/campaigns»&limit=1&" + wide}},
+	"GET /api/v1/analytics/domains":        {{target: "/api/v1/analytics/domains?from=2020-01-01"}, {target: "/api/v1/analytics/domains?campaign_id=«sent»"}},
 	"GET /api/v1/analytics/events":         {{target: "/api/v1/analytics/events?event_type=«eventtype»&" + wide}},
 	"GET /api/v1/analytics/segments":       {{target: "/api/v1/analytics/segments?cursor=«cursor:/api/v1/analytics/segments»&limit=1&" + wide}},
 	"GET /api/v1/analytics/contacts":       {{target: "/api/v1/analytics/contacts?" + wide}},
@@ -165,6 +166,10 @@ var ownExamples = map[string][]example{
 	"POST /api/v1/campaign/{id}/render": {
 		{target: "/api/v1/campaign/«campaign»/render", body: `{"email":"‹email›"}`}, {target: "/api/v1/campaign/‹campaign›/render", body: `{"profile_id":"«profile»"}`},
 		{target: "/api/v1/campaign/‹campaign›/render", body: `{"email":"«email»"}`}, {target: "/api/v1/campaign/‹campaign›/render", body: `{"email":"‹email›","template_id":"«template»"}`},
+	},
+	"POST /api/v1/campaign/{id}/test-send": {
+		{target: "/api/v1/campaign/«campaign»/test-send", body: `{"to":["a@b.example"],"subject":"S"}`}, {target: "/api/v1/campaign/‹campaign›/test-send", body: `{"to":["a@b.example"],"profile_id":"«profile»"}`},
+		{target: "/api/v1/campaign/‹campaign›/test-send", body: `{"to":["a@b.example"],"email":"«email»"}`}, {target: "/api/v1/campaign/‹campaign›/test-send", body: `{"to":["a@b.example"],"body":"","template_id":"«template»"}`},
 	},
 	"DELETE /api/v1/campaign/{id}/schedule":         {{target: "/api/v1/campaign/«campaign»/schedule"}},
 	"GET /api/v1/campaign/{id}/stats":               {{target: "/api/v1/campaign/«sent»/stats"}},
@@ -226,6 +231,9 @@ var ownExamples = map[string][]example{
 		{target: "/console/api/v1/session", body: `{"email":"«useremail»","password":"wrong, but long enough"}`, control: "the password is wrong"},
 		{target: "/console/api/v1/session", body: `{"email":"‹useremail›","password":"wrong, but long enough","account_id":"«accountid»","cookie":true}`, control: "the password is wrong"},
 	},
+	"POST /console/api/v1/session/link": {
+		{target: "/console/api/v1/session/link", body: `{"token":"lnk_0000"}`, control: "no link is open"},
+	},
 	"GET /console/api/v1/session":    {{target: "/console/api/v1/session"}},
 	"DELETE /console/api/v1/session": {{target: "/console/api/v1/session"}},
 	"PUT /console/api/v1/password":   {{target: "/console/api/v1/password", body: `{"current_password":"wrong, but long enough","password":"another, long enough"}`}},
@@ -254,7 +262,7 @@ var ownExamples = map[string][]example{
 	},
 	"POST /console/api/v1/segments/preview": {
 		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byList + `}`}, {target: "/console/api/v1/segments/preview", body: `{"definition":` + bySegment + `}`},
-		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `,"segment_id":"«segment»"}`},
+		{target: "/console/api/v1/segments/preview", body: `{"definition":` + byEvent + `,"segment_id":"«segment»","explain":true}`},
 	},
 	"GET /console/api/v1/segments/{id}": {{target: "/console/api/v1/segments/«segment»"}},
 	"PUT /console/api/v1/segments/{id}": {
@@ -305,10 +313,25 @@ var ownExamples = map[string][]example{
 	"GET /console/api/v1/catalog/{id}":         {{target: "/console/api/v1/catalog/item_viewed"}, {target: "/console/api/v1/catalog/bought"}},
 	"GET /console/api/v1/attributes":           {{target: "/console/api/v1/attributes"}},
 	"POST /console/api/v1/catalog":             {{target: "/console/api/v1/catalog", body: `{"name":"‹newevent›"}`}},
+	"PATCH /console/api/v1/catalog/{id}":       {{target: "/console/api/v1/catalog/«eventtype»", body: `{"description":"‹newname›","hidden":true}`}},
 	"GET /console/api/v1/events/live":          {{target: "/console/api/v1/events/live"}},
+	"GET /console/api/v1/events/recent":        {{target: "/console/api/v1/events/recent?last_seconds=3600&event_type=bought&limit=2"}},
 	"GET /console/api/v1/export/profiles":      {{target: "/console/api/v1/export/profiles"}},
 	"GET /console/api/v1/export/segments/{id}": {{target: "/console/api/v1/export/segments/«segment»"}},
 	"GET /console/api/v1/export/events":        {{target: "/console/api/v1/export/events?event_type=«eventtype»", control: "the history of these tests replays nothing"}},
+
+	// Imports.
+	"GET /console/api/v1/imports":              {{target: "/console/api/v1/imports?limit=1"}},
+	"POST /console/api/v1/imports":             {{target: "/console/api/v1/imports", body: `{"name":"‹newname›","kind":"people","text":"email\na@b.example\n","more":false}`}},
+	"GET /console/api/v1/imports/{id}":         {{target: "/console/api/v1/imports/«import»"}},
+	"DELETE /console/api/v1/imports/{id}":      {{target: "/console/api/v1/imports/«import»"}},
+	"POST /console/api/v1/imports/{id}/parts":  {{target: "/console/api/v1/imports/«import»/parts", body: `{"offset":0,"text":"a","more":true}`}},
+	"POST /console/api/v1/imports/{id}/cancel": {{target: "/console/api/v1/imports/«import»/cancel"}},
+	"GET /console/api/v1/imports/{id}/refused": {{target: "/console/api/v1/imports/«import»/refused"}},
+	"POST /console/api/v1/imports/{id}/preview": {
+		{target: "/console/api/v1/imports/«import»/preview", body: `{"columns":[{"name":"email","field":"email","type":"text"}],"event_type":"","trigger_flows":false}`},
+	},
+	"POST /console/api/v1/imports/{id}/start": {{target: "/console/api/v1/imports/«import»/start", body: `{"list_id":"‹list›"}`}},
 
 	// Contents.
 	"GET /console/api/v1/lists":              {{target: "/console/api/v1/lists?limit=1&cursor=«cursor:/lists»"}},
@@ -353,6 +376,7 @@ var ownExamples = map[string][]example{
 	"PUT /console/api/v1/flows/{id}":            {{target: "/console/api/v1/flows/«flow»", body: `{"name":"‹newname›","trigger":{"type":"event","event":"bought"},"steps":` + steps + `}`}},
 	"PATCH /console/api/v1/flows/{id}":          {{target: "/console/api/v1/flows/«live»", body: `{"status":"paused"}`}},
 	"DELETE /console/api/v1/flows/{id}":         {{target: "/console/api/v1/flows/«flow»"}},
+	"POST /console/api/v1/flows/{id}/dry-run":   {{target: "/console/api/v1/flows/«live»/dry-run", body: `{"profile_id":"«enrolled»"}`}},
 	"GET /console/api/v1/flows/{id}/validate":   {{target: "/console/api/v1/flows/«flow»/validate"}},
 	"POST /console/api/v1/flows/{id}/publish":   {{target: "/console/api/v1/flows/«flow»/publish"}},
 	"POST /console/api/v1/flows/{id}/pause":     {{target: "/console/api/v1/flows/«live»/pause"}},
@@ -397,6 +421,14 @@ var ownExamples = map[string][]example{
 	},
 	"GET /console/api/v1/audit":                       {{target: "/console/api/v1/audit?limit=2"}},
 	"GET /console/api/v1/segments/{id}/versions":      {{target: "/console/api/v1/segments/«segment»/versions?limit=2"}},
+	"GET /console/api/v1/segments/{id}/growth":        {{target: "/console/api/v1/segments/«segment»/growth?" + wide}},
+	"GET /console/api/v1/segments/{id}/overlap":       {{target: "/console/api/v1/segments/«segment»/overlap?with=‹segment›"}, {target: "/console/api/v1/segments/‹segment›/overlap?with=«segment»"}},
+	"GET /console/api/v1/flows/{id}/versions":         {{target: "/console/api/v1/flows/«flow»/versions?limit=2"}},
+	"GET /console/api/v1/flows/{id}/used-in":          {{target: "/console/api/v1/flows/«flow»/used-in"}},
+	"GET /console/api/v1/campaigns/{id}/used-in":      {{target: "/console/api/v1/campaigns/«campaign»/used-in"}},
+	"GET /console/api/v1/templates/{id}/versions":     {{target: "/console/api/v1/templates/«template»/versions?limit=2"}},
+	"GET /console/api/v1/settings/versions":           {{target: "/console/api/v1/settings/versions?limit=2"}},
+	"GET /console/api/v1/profiles/{id}/timeline":      {{target: "/console/api/v1/profiles/«profile»/timeline?limit=3&kinds=event,step"}},
 	"GET /console/api/v1/segments/{id}/used-in":       {{target: "/console/api/v1/segments/«segment»/used-in"}},
 	"GET /console/api/v1/lists/{id}/used-in":          {{target: "/console/api/v1/lists/«list»/used-in"}},
 	"GET /console/api/v1/templates/{id}/used-in":      {{target: "/console/api/v1/templates/«template»/used-in"}},

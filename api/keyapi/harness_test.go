@@ -103,6 +103,9 @@ func (h *emptyHistory) Activity(context.Context, query.ActivityQuery) (*roaring.
 func (h *emptyHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
 	return nil, nil
 }
+func (h *emptyHistory) ProfileTransitions(context.Context, query.ProfileTransitionsQuery) ([]query.Transition, error) {
+	return nil, nil
+}
 func (h *emptyHistory) Series(context.Context, query.SeriesQuery) ([]query.SeriesRow, error) {
 	return nil, nil
 }

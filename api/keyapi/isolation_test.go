@@ -83,7 +83,8 @@ func (r *response) plain(loose bool, sent map[string]string) string {
 	body = instants.ReplaceAllString(body, "now")
 	if loose {
 		body = mintedID.ReplaceAllString(body, "$1")
-		body = regexp.MustCompile(`"(value|name)":"[^"]*"`).ReplaceAllString(body, `"$1":""`)
+		// A version is a hash of the content, which has the names and ids that were sent.
+		body = regexp.MustCompile(`"(value|name|version)":"[^"]*"`).ReplaceAllString(body, `"$1":""`)
 	}
 	return fmt.Sprint(r.status, " ", head, " ", body)
 }

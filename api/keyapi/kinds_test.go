@@ -116,6 +116,7 @@ func init() {
 	}
 	console := func(path, body string) func(*setting, string) string { return post(api.Prefix+path, body) }
 	makers = map[string]func(s *setting, arg string) string{
+		"import": console("/imports", `{"name":"NAME","kind":"people","text":"email\na@b.example\n"}`),
 		// What a request gives a name to.
 		"newname": fresh("name %s"), "newemail": fresh("n%s@mail.example"), "newphone": func(s *setting, _ string) string { s.fresh++; return fmt.Sprintf("+4930%07d", s.fresh) },
 		"newext": fresh("x-%s"), "newdevice": fresh("d-%s"), "newtoken": fresh("token-%s-123456789012"), "newdomain": fresh("%s.mail.example"), "newkey": fresh("k-%s"), "newevent": fresh("Event %s"),

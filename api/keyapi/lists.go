@@ -22,8 +22,8 @@ func (a *API) listOperations() group {
 			Fails: []string{"list_id: there is no such list"}}},
 		{a.addToList, operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Put a contact on a list",
 			About: "The contact is made if its e-mail is not on file. Of a contact on file, names that are missing are filled in and nothing is changed.",
-			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...),
-			Data:  contactShape, Fails: []string{"email Field required"}}},
+			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...), Instead: toMake,
+			Data: contactShape, Fails: []string{"email Field required"}}},
 		{a.removeFromList, operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Take a contact off a list",
 			Fails: []string{"There is no contact with this id"}}},
 	}}

@@ -1,6 +1,7 @@
 package keyapi
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -69,11 +70,12 @@ type pushResult struct {
 // goes the same way up to where something would be kept or sent.
 func (a *API) sendPush(c *call) (any, error) {
 	var in struct {
-		Title     *string `json:"title"`
-		Body      string  `json:"body"`
-		SegmentID *string `json:"segmentId"`
-		Link      string  `json:"link"`
-		DryRun    bool    `json:"dryRun"`
+		Title *string `json:"title"`
+		Body  string  `json:"body"`
+		// Raw, since null is not as good as nothing.
+		SegmentID json.RawMessage `json:"segmentId"`
+		Link      string          `json:"link"`
+		DryRun    bool            `json:"dryRun"`
 	}
 	if err := c.decode(&in); err != nil {
 		return nil, err
@@ -100,8 +102,8 @@ func (a *API) sendPush(c *call) (any, error) {
 	var segments []string
 	segment := ""
 	if in.SegmentID != nil {
-		// An empty id is a mistake of the caller's, not all devices of the account.
-		if segment = *in.SegmentID; segment == "" {
+		// An empty id or null is a mistake of the caller's, not all devices of the account.
+		if err := json.Unmarshal(in.SegmentID, &segment); err != nil || segment == "" {
 			return nil, Fail("segmentId Input should be the id of a segment; leave it out to address every device")
 		}
 		segments = []string{segment}
@@ -141,7 +143,7 @@ func (a *API) runPush(c *call, out pushResult, content resolver.CampaignContent,
 	}
 	out.CampaignID = x.ID
 	r, err := a.opts.Campaigns.Send(c.ctx, c.key.Account, resolver.CampaignStart{
-		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []resolver.CampaignContent{content},
+		ID: x.ID, SegmentIDs: segments, Devices: true, BatchSize: maxBatch, Variants: []resolver.CampaignContent{content}, By: c.by(),
 	})
 	if errors.Is(err, messaging.ErrGoesOn) {
 		f := *errGoesOn

@@ -22,6 +22,10 @@ type call struct {
 	// ctx ends with the request's time.
 	ctx context.Context
 	key resolver.KeyAccess
+	// userID is the signed-in person, "" where a key makes the call.
+	userID string
+	// self is the e-mail of the person who is signed in, "" for a key.
+	self string
 	// params are the texts in place of the parts of the path in braces.
 	params map[string]string
 	now    time.Time // when the request came

@@ -68,7 +68,7 @@ func (a *API) bySession(r *route) api.KeyCall {
 	k.Also = append(k.Also, 404) // what the body or the query names may not be there
 	op := k.Operation
 	k.Answer = func(who *api.Caller) (api.Shared, error) {
-		data, err := r.handle(&call{RequestCtx: who.RequestCtx, api: a, ctx: who.Context, key: resolver.KeyAccess{Account: who.Account},
+		data, err := r.handle(&call{RequestCtx: who.RequestCtx, api: a, ctx: who.Context, key: resolver.KeyAccess{Account: who.Account}, self: who.Email, userID: who.UserID,
 			params: who.Params, now: a.opts.Now(), op: &op, payload: who.Payload})
 		switch {
 		case err != nil:

@@ -80,7 +80,12 @@ func (s *service) signIn(email, password string) person {
 
 // withMailer is a service whose messages a function takes.
 func withMailer(t *testing.T, take func(*email.Message) outcome.Result) *service {
-	return newService(t, func(o *Options) {
+	return newService(t, sendingWith(t, take))
+}
+
+// sendingWith has e-mails handed to take.
+func sendingWith(t *testing.T, take func(*email.Message) outcome.Result) func(*Options) {
+	return func(o *Options) {
 		o.PerMinute = 10_000
 		d, err := messaging.New(t.Context(), messaging.Options{
 			Node: o.Node.(*resolver.Node), PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(), Mailer: messaging.MailerFunc(take),
@@ -89,7 +94,7 @@ func withMailer(t *testing.T, take func(*email.Message) outcome.Result) *service
 		ok(t, err)
 		t.Cleanup(d.Close)
 		o.Campaigns = d
-	})
+	}
 }
 
 // TestPeopleCanWhatKeysCan: every call of keys is one of the console, too, with the same
@@ -218,7 +223,8 @@ func TestCampaignsBySession(t *testing.T) {
 	if p.must("GET", "/campaigns/"+x.ID+"/recipients/activity", "", &did); len(did) != 2 || !did[0].Sent {
 		t.Errorf("activity: %+v", did)
 	}
-	// A send that reaches nobody is a failure of HTTP, with its numbers.
+	// When no message of a send goes out, the status of HTTP is an error, and the answer
+	// has the counts.
 	fail = true
 	p.must("POST", "/campaigns", `{"name":"News 2","channel":1,"subject":"A","body":"<p>Hi</p>"}`, &x)
 	status, a := p.do("POST", "/campaigns/"+x.ID+"/send", `{"list_id":["`+list.ID+`"]}`)

@@ -96,6 +96,7 @@ func (a *API) flushLoop() {
 			a.flush()
 			a.surfaceA.limiter.sweep()
 			a.surfaceC.limiter.sweep()
+			a.tests.sweep()
 		case <-a.stop:
 			a.flush()
 			return

@@ -115,7 +115,7 @@ func (w *world) open(dir string) {
 	in := ingest.Options{Now: w.clock.Now, Rand: rand.Reader, Metrics: set, Logger: logger}
 	events, err := ingest.New(w.node, w.node, in)
 	ok(t, err)
-	console, err := api.New(api.Options{Node: w.node, History: w.history, Now: w.clock.Now, Rand: rand.Reader, Logger: logger, Captured: w.capture,
+	console, err := api.New(api.Options{Node: w.node, History: w.history, Now: w.clock.Now, Rand: rand.Reader, Logger: logger, Captured: w.capture, Imports: &fakeImports{},
 		Heartbeat: 20 * time.Millisecond, DNS: noDNS{}, SNS: inbound.NewSNS(noFetcher{}),
 		KeyLastUsed: func(account uint64, key string) int64 { return w.api.LastUsed(account, key) }})
 	ok(t, err)

@@ -1,6 +1,9 @@
 package operation
 
 import (
+	"errors"
+	"slices"
+
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/api/internal/paging"
@@ -13,12 +16,30 @@ import (
 var noBody = shape.Object()
 
 // CheckBody finds a field of a body in JSON that the operation does not take, at any
-// depth. The text is canonical. The error is a [*jsonform.UnknownError].
+// depth: the error is a [*jsonform.UnknownError]. Where a field that is left out means
+// something else than an empty one, it finds a null that the field does not take, too:
+// that error is a [*jsonform.Error]. The text is canonical.
 func (op *Operation) CheckBody(text []byte) error {
-	if op.Body == nil {
-		return noBody.Unknown(text)
+	body := op.Body
+	if body == nil {
+		body = noBody
 	}
-	return op.Body.Unknown(text)
+	err := body.Unknown(text)
+	var unknown *jsonform.UnknownError
+	if errors.As(err, &unknown) {
+		unknown.Instead = op.Instead[unknown.Path]
+	}
+	if err != nil {
+		return err
+	}
+	if name := body.Null(text, func(name string) bool { return op.Method == "PATCH" || slices.Contains(op.NoNull, name) }); name != "" {
+		reason := "must be something else than null. Leave it out, and it stays as it is"
+		if op.Method != "PATCH" {
+			reason = "must be something else than null: the variable that should hold it is empty. Leave it out if you mean that"
+		}
+		return &jsonform.Error{Path: name, Reason: reason}
+	}
+	return err
 }
 
 // UnknownParameter says that a query has a parameter that its operation does not take.

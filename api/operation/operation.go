@@ -24,6 +24,13 @@ type Operation struct {
 	Header  []Parameter
 	// Body is the shape of the request's; nil is none.
 	Body *shape.Schema
+	// Instead are fields that callers send and Body does not have, each with what to do:
+	// to leave it out would do something that the caller does not mean.
+	Instead map[string]string
+	// NoNull are the fields of Body for which null is refused, as PATCH refuses it for
+	// all that take none: whoever sends it has an empty variable, and means something else
+	// than to leave the field out.
+	NoNull []string
 	// Optional says that the body may be left out.
 	Optional bool
 	// Raw says that the handler reads query and body itself: they are not JSON, or not

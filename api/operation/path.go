@@ -29,6 +29,8 @@ func pathParameter(behind, part string) *shape.Schema {
 		return shape.KeyID("Id of the key; not the key itself.")
 	case "webhooks":
 		return shape.WebhookID("Id of the endpoint.")
+	case "imports":
+		return shape.Text("imp_4f1c8a7e6b2d4930a5c1e7f3d9b80642", "Id of the import.")
 	case "dead-letters":
 		return shape.Text("17", "Number of the dead letter, its `seq`.")
 	case "erasures":

@@ -12,5 +12,10 @@ func Attributes(about string) *Schema {
 	return FreeObject(Pairs("plan", "pro", "seats", 3), "The person's attributes, of your own. "+about)
 }
 
+// ContentVersion names what somebody saved.
+func ContentVersion() *Schema {
+	return Text("5f0c3a9be21d7740", "Names the content: send it as `if_version` when you save over it.")
+}
+
 // NextCursor is the cursor that a page of a list ends with.
 var NextCursor = Text("BBgYAAAAAAAA", "Cursor of the next page: send it as `cursor`. Absent on the last page.")

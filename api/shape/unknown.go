@@ -1,6 +1,8 @@
 package shape
 
 import (
+	"slices"
+
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/jsontext"
 )
@@ -45,6 +47,31 @@ func (s *Schema) unknown(path string, raw []byte) (err error) {
 		})
 	}
 	return err
+}
+
+// Null is the name of a field of an object that is null though its shape takes no null,
+// of those that asked holds for; "" for none. Fields that must be given are left to who
+// reads them. The text is canonical.
+func (s *Schema) Null(text []byte, asked func(name string) bool) (name string) {
+	if jsontext.KindOf(text) != jsontext.Object {
+		return ""
+	}
+	fields, _ := s.takes(text)
+	jsontext.Each(text, func(key, value []byte) bool {
+		if jsontext.KindOf(value) != jsontext.Null {
+			return true
+		}
+		b, _ := jsontext.Unquote(nil, key) // canonical: it is valid
+		if f := fields[string(b)]; f != nil && !f.nullable && !s.requires(string(b)) && asked(string(b)) && (f.kind != "" || len(f.choices) > 0) {
+			name = string(b)
+		}
+		return name == ""
+	})
+	return name
+}
+
+func (s *Schema) requires(name string) bool {
+	return slices.ContainsFunc(s.fields, func(f Field) bool { return f.required && f.name == name })
 }
 
 // entry is the shape of an array's entries, nil for any.

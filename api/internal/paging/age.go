@@ -32,8 +32,13 @@ func DecodeAge(cursor []byte) (*Age, error) {
 // the cursor of what follows, "" for nothing. What stood at the place may be
 // gone.
 func PageByAge[T any](list []T, after *Age, limit int, of func(*T) Age) (part []T, next string) {
+	return pageByAge(list, after, limit, of, Age.before)
+}
+
+// pageByAge is [PageByAge] of a list in the order of before.
+func pageByAge[T any](list []T, after *Age, limit int, of func(*T) Age, before func(x, y Age) bool) (part []T, next string) {
 	if after != nil {
-		at := slices.IndexFunc(list, func(x T) bool { return after.before(of(&x)) })
+		at := slices.IndexFunc(list, func(x T) bool { return before(*after, of(&x)) })
 		if at < 0 {
 			at = len(list)
 		}

@@ -22,6 +22,8 @@ const (
 	Profiles    // that a search finds
 	Deliveries  // of a webhook
 	Audit       // the audit log
+	History     // of a profile: all kinds of entries
+	Imports     // of CSV files
 	End         // one more than the last
 )
 

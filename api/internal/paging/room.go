@@ -1,7 +1,6 @@
 package paging
 
 import (
-	"cmp"
 	"reflect"
 	"slices"
 )
@@ -74,17 +73,27 @@ func textSize(s string) int {
 }
 
 // ShowByAge is [PageByAge] with the records that show makes, as many as a page has
-// room for.
-func ShowByAge[T, R any](list []T, after *Age, limit int, of func(*T) Age, show func(*T) R) (out []R, next string, room Room) {
-	older := func(x, y T) int {
+// room for; newest reverses the order.
+func ShowByAge[T, R any](list []T, after *Age, limit int, newest bool, of func(*T) Age, show func(*T) R) (out []R, next string, room Room) {
+	before := Age.before
+	if newest {
+		before = func(x, y Age) bool { return y.before(x) }
+	}
+	order := func(x, y T) int {
 		a, b := of(&x), of(&y)
-		return cmp.Or(cmp.Compare(a.CreatedMs, b.CreatedMs), cmp.Compare(a.ID, b.ID))
+		switch {
+		case before(a, b):
+			return -1
+		case before(b, a):
+			return 1
+		}
+		return 0
 	}
-	if !slices.IsSortedFunc(list, older) {
+	if !slices.IsSortedFunc(list, order) {
 		// Of one millisecond the list has another order than cursors go by.
-		list = slices.SortedFunc(slices.Values(list), older)
+		list = slices.SortedFunc(slices.Values(list), order)
 	}
-	part, _ := PageByAge(list, after, limit, of)
+	part, _ := pageByAge(list, after, limit, of, before)
 	out = []R{}
 	for i := range part {
 		r := show(&part[i])
@@ -93,6 +102,6 @@ func ShowByAge[T, R any](list []T, after *Age, limit int, of func(*T) Age, show 
 		}
 		out = append(out, r)
 	}
-	_, next = PageByAge(list, after, len(out), of)
+	_, next = pageByAge(list, after, len(out), of, before)
 	return out, next, room
 }

@@ -52,7 +52,7 @@ func TestQ1ShowByAge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, next, room := ShowByAge(list, after, limit, func(a *Age) Age { return *a }, func(a *Age) string { return strings.Repeat("x", sizes[a.CreatedMs]) })
+			out, next, room := ShowByAge(list, after, limit, false, func(a *Age) Age { return *a }, func(a *Age) string { return strings.Repeat("x", sizes[a.CreatedMs]) })
 			if len(out) == 0 || len(out) > limit || room.Bytes > MaxBytes && len(out) > 1 {
 				t.Fatalf("limit %d: a page of %d records, %d bytes", limit, len(out), room.Bytes)
 			}
@@ -70,7 +70,7 @@ func TestQ1ShowByAge(t *testing.T) {
 			t.Errorf("limit %d: %d records", limit, n)
 		}
 	}
-	if out, next, _ := ShowByAge(list[:0], nil, 5, func(a *Age) Age { return *a }, func(a *Age) Age { return *a }); out == nil || len(out) != 0 || next != "" {
+	if out, next, _ := ShowByAge(list[:0], nil, 5, false, func(a *Age) Age { return *a }, func(a *Age) Age { return *a }); out == nil || len(out) != 0 || next != "" {
 		t.Errorf("of an empty list: %v, %q", out, next)
 	}
 }

@@ -34,6 +34,8 @@ type Flow struct {
 	PausedAt    *string `json:"paused_at"`
 	ResumedAt   *string `json:"resumed_at"`
 	CopyOf      *string `json:"copy_of"`
+	// Version names the name, the trigger and the steps.
+	Version string `json:"version"`
 	// Counts are since the flow went live, StepCounts in the order of the steps.
 	Counts     FlowCounts  `json:"counts"`
 	StepCounts []StepCount `json:"step_counts"`
@@ -72,7 +74,7 @@ func NewFlow(f *resolver.FlowState) Flow {
 		ID: f.ID, Name: f.Def.Name, Status: f.Status, Trigger: part("trigger"), Reentry: string(f.Def.Reentry), Steps: part("steps"),
 		Publishing: f.Publishing, PublishError: TextOrNull(f.PublishError), PausedFor: TextOrNull(f.PausedFor),
 		CreatedAt: Time(f.CreatedMs), UpdatedAt: Time(f.UpdatedMs), PublishedAt: TimeOrNull(f.PublishedMs),
-		PausedAt: TimeOrNull(f.PausedMs), ResumedAt: TimeOrNull(f.ResumedMs), CopyOf: TextOrNull(f.CopyOf),
+		PausedAt: TimeOrNull(f.PausedMs), ResumedAt: TimeOrNull(f.ResumedMs), CopyOf: TextOrNull(f.CopyOf), Version: f.Version(),
 		Counts: NewFlowCounts(f), StepCounts: StepCounts(f),
 	}
 }

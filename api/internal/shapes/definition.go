@@ -53,7 +53,7 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 			"or one of the fields that the service keeps: see the description of the condition.").Bytes(1, 512)),
 		shape.Req("op", op(anyOps)), shape.Opt("value", value),
 	).Strict().Says("What is known of a person. Fields that the service keeps, beside `created_at`: `status` or `status.<channel>` (`Pending`, `Subscribed`, `Engaged`, `At risk`, `Unsubscribed`, `Bounced`, `Complained`, `Suppressed`; "+
-		"missing for who never subscribed; `status` is that of e-mail), `subscribed` and `suppressed.<channel>` (true or false), `engagement_score` (a number from 0 to 100), `event_count` (how many events were sent of the person, those that the service records itself not among them), "+
+		"missing for who never subscribed; `status` is that of e-mail), `subscribed` and `suppressed.<channel>` (true or false), `engagement_score` (a number from 0 to 100), `event_count` (how many events were sent of the person, under whatever type; those that the service recorded itself are not among them), "+
 		"`first_seen_at` (creation, or the first event if that is earlier), `last_event_at` (the newest event that was sent), `push_devices` (kinds of devices: `webpush`, `fcm`, `apns`). "+
 		"Times take all operators on times, such as `in_last_days`; numbers `=` to `between`; texts `=`, `!=`, `in`, `not_in`, `exists` and `not_exists`; true and false `=` and `!=`. The customer's own attributes of such a name are below `attributes.`."))
 	consent := shape.Named("ConsentCondition", shape.Object(

@@ -10,6 +10,7 @@ var Flow = shape.Named("Flow", shape.Object(
 	shape.Req("paused_for", shape.Text("credits", "`credits` when the service paused it for want of them; null when somebody did.").OrNull()),
 	shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("When its content was changed last.")), shape.Req("published_at", shape.Instant("").OrNull()),
 	shape.Req("paused_at", shape.Instant("When it was last.").OrNull()), shape.Req("resumed_at", shape.Instant("When it was last.").OrNull()), shape.Req("copy_of", shape.FlowID("What it was duplicated from.").OrNull()),
+	shape.Req("version", shape.ContentVersion()),
 	shape.Req("counts", FlowCounts), shape.Req("step_counts", shape.List(FlowStepCount, "In the order of the steps.")),
 ))
 

@@ -7,7 +7,7 @@ import "slices"
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), keys(), people(), companies(), endings(), operations())
+		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
@@ -21,6 +21,8 @@ func access() []Step {
 		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"wrong"}`, Fails: true},
 		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"$password"}`, Keep: "session=data.token device=data.device_token"},
 		{Request: "POST " + c + "/session", Body: `{"email":"$email","password":"$password","device_token":"$device"}`},
+		{Request: "POST " + c + "/session/link", Body: `{"token":"$signin","cookie":false}`},
+		{Request: "POST " + c + "/session/link", Body: `{"token":"$signin","cookie":true}`, Fails: true},
 		{Request: "GET " + c + "/session"},
 		{Request: "PUT " + c + "/password", Body: `{"current_password":"$password","password":"another good password"}`},
 		{Request: "PUT " + c + "/password", Body: `{"current_password":"wrong","password":"another good password"}`, Fails: true},
@@ -44,6 +46,7 @@ func settings() []Step {
 		{Request: "GET " + c + "/settings"},
 		{Request: "PUT " + c + "/settings", Body: `{"placeholders":["null","none"],"identifier_cap":60,"idempotency_hours":100,"double_opt_in":false,"require_opt_in":false,"surface_c_per_minute":700,"confirm_template_id":"","flow_event_age_hours":12,"max_event_age_hours":87840,"ignore_unknown_event_fields":false}`},
 		{Request: "PUT " + c + "/settings", Body: `{"placeholders":[]}`, Fails: true},
+		{Request: "GET " + c + "/settings/versions?limit=1"},
 		{Request: "GET " + c + "/settings"},
 		{Request: "POST " + c + "/app-secret", Keep: "secret=data.app_secret"},
 	}
@@ -74,8 +77,11 @@ func events() []Step {
 		{Request: "GET " + c + "/catalog"},
 		{Request: "GET " + c + "/catalog/item_purchased"},
 		{Request: "GET " + c + "/catalog/item_bought", Fails: true},
+		{Request: "PATCH " + c + "/catalog/item_purchased", Body: `{"description":"Somebody bought something.","hidden":false}`},
+		{Request: "PATCH " + c + "/catalog/item_bought", Body: `{"hidden":true}`, Fails: true},
 		{Request: "GET " + c + "/attributes"},
 		{Request: "GET " + c + "/events/live"},
+		{Request: "GET " + c + "/events/recent?last_seconds=600"},
 	}
 }
 
@@ -132,6 +138,7 @@ func templates() []Step {
 		{Request: "GET " + c + "/templates/$template"},
 		{Request: "GET " + c + "/templates"},
 		{Request: "GET " + c + "/templates/$template/used-in"},
+		{Request: "GET " + c + "/templates/$template/versions?limit=1"},
 		{Request: "POST " + c + "/sender-domains", Body: `{"domain":"mail.example.invalid"}`},
 		{Request: "POST " + c + "/sender-domains", Body: `{"domain":"no domain"}`, Fails: true},
 		{Request: "GET " + c + "/sender-domains"},
@@ -171,7 +178,7 @@ func segments() []Step {
 		{Request: "GET " + c + "/segments?limit=1&cursor=$next"},
 		{Request: "PUT " + c + "/segments/$buyers", Body: `{"name":"All buyers","definition":{"match":"all","conditions":[{"kind":"activity","event":"item_purchased"}]}}`},
 		{Request: "GET " + c + "/segments/$buyers", Until: `"status":"live"`},
-		{Request: "POST " + c + "/segments/preview", Body: `{"definition":` + whole + `,"segment_id":"$buyers"}`},
+		{Request: "POST " + c + "/segments/preview", Body: `{"definition":` + whole + `,"segment_id":"$buyers","explain":true}`},
 		{Request: "GET " + c + "/segments/$whole/members?limit=1", Keep: "next=data.next"},
 		{Request: "GET " + c + "/segments/$whole/members?limit=1&cursor=$next"},
 		{Request: "GET " + c + "/segments/$whole/explain?profile_id=$ann"},
@@ -182,6 +189,10 @@ func segments() []Step {
 		{Request: "GET " + c + "/segments/$whole/transitions?after=0-0"},
 		{Request: "GET " + c + "/segments/$buyers/used-in"},
 		{Request: "GET " + c + "/segments/$buyers/versions?limit=1"},
+		{Request: "GET " + c + "/segments/$buyers/growth?granularity=hour"},
+		{Request: "GET " + c + "/segments/$buyers/growth?granularity=year", Fails: true},
+		{Request: "GET " + c + "/segments/$buyers/overlap?with=$whole"},
+		{Request: "GET " + c + "/segments/$buyers/overlap", Fails: true},
 		{Request: "GET " + c + "/audit?limit=1"},
 		{Request: "GET " + c + "/segments/$whole/transitions?after=x", Fails: true},
 		{Request: "DELETE " + c + "/segments/$buyers", Fails: true},
@@ -208,6 +219,9 @@ func profiles() []Step {
 		{Request: "PATCH " + c + "/profiles/$ann", Body: `{"email":"ann@work.example","first_name":"Anne","last_name":"Lee","phone":"+491709","external_id":"421","geo":{"city":"Berlin"},"attributes":{"seats":null}}`},
 		{Request: "GET " + c + "/profiles/$ann/events?limit=1", Keep: "next=data.next"},
 		{Request: "GET " + c + "/profiles/$ann/events?limit=1&cursor=x", Fails: true},
+		{Request: "GET " + c + "/profiles/$ann/timeline?limit=1", Keep: "next=next"},
+		{Request: "GET " + c + "/profiles/$ann/timeline?limit=1&cursor=$next"},
+		{Request: "GET " + c + "/profiles/$ann/timeline?kinds=none", Fails: true},
 		{Request: "POST " + c + "/profiles/$ann/consent", Body: `{"channel":"email","status":"subscribed","source":"form"}`},
 		{Request: "POST " + c + "/profiles/$ann/consent", Body: `{"channel":"post","status":"subscribed"}`, Fails: true},
 		{Request: "POST " + c + "/profiles/$ann/suppression", Body: `{"channel":"sms","reason":"complained"}`},
@@ -246,6 +260,9 @@ func campaigns() []Step {
 		{Request: "GET " + a + "/campaign/$campaign"},
 		{Request: "GET " + a + "/campaign/$campaign/stats"},
 		{Request: "GET " + c + "/campaigns/$campaign/stats"},
+		{Request: "POST " + a + "/campaign/$campaign/test-send", Body: `{"to":["ann@example.com"],"profile_id":"$ann","subject":"Soon","body":"<p>Hi {{first_name}}</p>","sender":"news@muster.local","sender_name":"Ex","reply_to":"help@example.com","link":"","template_id":""}`},
+		{Request: "POST " + a + "/campaign/$campaign/test-send", Body: `{"to":["ann@example.com"],"email":"ann@example.com","body":"<p>Hi</p>","subject":"Soon"}`},
+		{Request: "POST " + a + "/campaign/$campaign/test-send", Body: `{"to":[]}`, Fails: true},
 		{Request: "POST " + a + "/campaign/$campaign/send", Body: `{"all_contacts":true,"batch_size":0}`, Fails: true},
 		{Request: "POST " + a + "/campaign/$campaign/send", Body: `{"list_id":["$list"],"segment_ids":["$buyers"],"template_source":"LIST","template_id":"$template","batch_size":10,"delay_between_batches":0.1}`},
 		{Request: "GET " + a + "/campaign/$campaign/stats"},
@@ -269,9 +286,11 @@ func campaigns() []Step {
 		{Request: "POST " + a + "/campaign/$later/audience", Body: `{"list_id":["lst_none"]}`, Fails: true},
 		{Request: "POST " + a + "/campaign/$later/render", Body: `{"profile_id":"$ann","template_id":"$template"}`},
 		{Request: "POST " + a + "/campaign/$later/render", Body: `{"email":"ann@example.com"}`},
+		{Request: "POST " + a + "/campaign/$later/render", Body: `{"profile_id":"$ann","subject":"Hello","body":"<p>Hi {{first_name | default:\"you\"}}</p>","sender":"news@mail.example.invalid","sender_name":"Shop","reply_to":"help@example.com","link":"https://example.com"}`},
 		{Request: "POST " + a + "/campaign/$later/render", Body: `{"email":"nobody@example.com"}`, Fails: true},
 		{Request: "POST " + a + "/templates/$template/render", Body: `{"profile_id":"$ann","data":{"order":"7"}}`},
 		{Request: "POST " + a + "/templates/$template/render", Body: `{"email":"ann@example.com"}`},
+		{Request: "POST " + a + "/templates/$template/render", Body: `{"profile_id":"$ann","subject":"Hello","html":"<p>Hi</p>","text":"Hi"}`},
 		{Request: "POST " + a + "/templates/$template/render", Body: `{}`, Fails: true},
 		{Request: "DELETE " + a + "/campaign/cmp_none/schedule", Fails: true},
 		{Request: "POST " + a + "/campaign", Body: `{"name":"Draft","channel":1}`, Keep: "draft=data._id"},
@@ -314,6 +333,9 @@ func analytics() []Step {
 		{Request: "GET " + a + "/analytics/flows/flw_none", Fails: true},
 		{Request: "GET " + a + "/analytics/campaigns" + span + "&limit=1", Keep: "next=next"},
 		{Request: "GET " + a + "/analytics/campaigns?cursor=$next"},
+		{Request: "GET " + a + "/analytics/domains?from=2024-01-01&to=2090-01-01"},
+		{Request: "GET " + a + "/analytics/domains?campaign_id=$campaign"},
+		{Request: "GET " + a + "/analytics/domains?campaign_id=cmp_none", Fails: true},
 		{Request: "GET " + a + "/analytics/events" + span},
 		{Request: "GET " + a + "/analytics/events" + span + "&event_type=item_purchased"},
 		{Request: "GET " + a + "/analytics/segments" + span},

@@ -38,11 +38,12 @@ type Step struct {
 	Sign string
 }
 
-// Walk tells a story to a service and checks it against the service's document.
-func Walk(t *testing.T, origin string, creds api.Credentials, story []Step) {
+// Walk tells a story to a service and checks it against the service's document. signIn
+// is the token of the sign-in link that its start printed.
+func Walk(t *testing.T, origin string, creds api.Credentials, signIn string, story []Step) {
 	w := &walker{t: t, origin: origin, kept: map[string]string{
 		"app": creds.AppID, "secret": creds.AppSecret, "key": creds.APIKey, "account": creds.AccountID,
-		"email": creds.ConsoleEmail, "password": creds.ConsolePassword,
+		"email": creds.ConsoleEmail, "password": creds.ConsolePassword, "signin": signIn,
 	}}
 	w.client = &http.Client{Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	t.Cleanup(w.client.CloseIdleConnections)

@@ -1,0 +1,162 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/internal/shapes"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver"
+)
+
+func (a *API) dryRunRoute() route {
+	return route{a.dryRun, operation.Operation{Method: "POST", Path: "/flows/{id}/dry-run", Permission: "flows:read", ID: "dryRunFlow", Summary: "What a flow would do with a profile",
+		About: "Walks through the saved steps as if the profile began now, whatever the trigger. Nothing is sent or changed. Splits choose as they will for the profile's next enrolment; conditions after a wait are judged at its end, with what is known now; webhooks are taken to succeed. " +
+			"What a tag or an update step would change is not seen by the conditions after it.",
+		Body: shape.Named("DryRunRequest", shape.Object(shape.Req("profile_id", shape.ProfileID("The profile.")))),
+		Data: shape.Named("DryRun", shape.Object(
+			shape.Req("profile_id", shape.ProfileID("The profile's present id.")),
+			shape.Req("as_of", shape.Instant("When it would begin.")),
+			shape.Req("begins", shape.Boolean(true, "False when the flow does not let this profile begin again: it lets each in once, or the profile is in it now.")),
+			shape.Req("outcome", shape.Word("", "completed", "exited")),
+			shape.Req("ends_at", shape.Instant("When it would end.")),
+			shape.Req("steps", shape.List(shape.Object(
+				shape.Req("id", shape.Text("welcome", "Id of the step.")), shape.Req("type", shapes.FlowStepType()), shape.Req("at", shape.Instant("When the profile would come there.")),
+				shape.Req("result", shapes.FlowStepResult("What would become of it.")),
+				shape.Req("until", shape.Instant("When a wait would end; null for other steps.").OrNull()),
+				shape.Req("branch", shape.Count(0, "Index of the branch that a split would choose; null for other steps.").OrNull()),
+				shape.Req("why", shapes.Explained.OrNull()),
+			), "In the order in which the profile would come to them. `why` is the explained definition of a condition.")),
+		)), Also: []int{409, 503}}}
+}
+
+// dryStep is a step that a profile would come to.
+type dryStep struct {
+	ID     string         `json:"id"`
+	Type   string         `json:"type"`
+	At     string         `json:"at"`
+	Result string         `json:"result"`
+	Until  *string        `json:"until"`
+	Branch *int           `json:"branch"`
+	Why    *explainedNode `json:"why"`
+}
+
+// dryHost is a [flows.Host] that does nothing.
+type dryHost struct {
+	q     *question
+	p     *person
+	f     *resolver.FlowState
+	trial resolver.FlowTrial
+	nowMs int64
+	whys  map[int]*explainedNode // by the place of the visit
+	came  int                    // visits so far
+	err   error
+}
+
+func (h *dryHost) Live() bool                                             { return h.err == nil }
+func (h *dryHost) Random(step int) uint64                                 { return h.trial.Split[step] }
+func (h *dryHost) Email(int, *flows.Email) flows.Result                   { return h.trial.Email }
+func (h *dryHost) SMS(int, *flows.SMS) flows.Result                       { return h.trial.SMS }
+func (h *dryHost) Webhook(int, *flows.Webhook) (r flows.Result, _ uint64) { return flows.Delivered, 0 }
+func (h *dryHost) Tag(int, *flows.Tag) flows.Result                       { return flows.Done }
+func (h *dryHost) Update(int, *flows.Update) flows.Result                 { return flows.Done }
+func (h *dryHost) Arrived(int)                                            { h.came++ }
+func (h *dryHost) Left(int, flows.Result)                                 {}
+
+// Matches judges the condition at the instant that the way has come to.
+func (h *dryHost) Matches(step int) bool {
+	began := h.q.atMs
+	defer func() { h.q.atMs = began }()
+	h.q.atMs = h.nowMs
+	x, _, err := h.q.explainOne(h.f.Def.Steps[step].Condition.Root, h.p, explainEvents)
+	if err != nil {
+		h.err = err
+		return false
+	}
+	h.whys[h.came-1] = x.Definition
+	return x.Member
+}
+
+// dryRun answers POST /flows/{id}/dry-run.
+func (a *API) dryRun(c *call) (any, error) {
+	var in struct {
+		ProfileID string `json:"profile_id"`
+	}
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	if in.ProfileID == "" {
+		return nil, badField("profile_id", "profile_id is missing; name the profile that the flow is tried on")
+	}
+	h := &dryHost{p: &person{}, whys: map[int]*explainedNode{}}
+	var before []flows.Enrolment
+	q, err := a.ask(c, func(q *question, v *resolver.View) error {
+		f, ok := v.Flow(c.id())
+		if !ok {
+			return errNoFlow
+		}
+		h.f = &f
+		if f.Status == resolver.FlowDraft {
+			if faults := v.FlowFaults(f.ID); len(faults) > 0 {
+				return &problem{status: http.StatusConflict, message: "the flow is not complete: " + faults.String()}
+			}
+		}
+		ordinal, ok := v.ResolveText(in.ProfileID)
+		if !ok {
+			return missing("%s", errNoProfile)
+		}
+		for i := range f.Def.Steps {
+			if x := f.Def.Steps[i].Condition; x != nil {
+				if err := q.checkDefinition(v, x.Root); err != nil {
+					return err
+				}
+			}
+		}
+		var err error
+		if h.trial, err = v.FlowTrial(&f, ordinal); err != nil {
+			return err
+		}
+		if before, err = v.EnrolmentsOf(f.ID, ordinal); err != nil {
+			return err
+		}
+		return h.p.load(nil, v, ordinal, q.atMs)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer q.close()
+	h.q, h.nowMs = q, q.atMs
+	began := q.atMs
+	budget := flows.MaxSteps + 1 // no flow leads back to a step
+	e := h.f.Def.Start(began, 0, nil, h)
+	until := map[int]int64{} // by the place of the visit
+	for e.Status == flows.InProgress && budget > 0 && h.err == nil {
+		h.f.Def.Run(&e, h.nowMs, &budget, h)
+		if e.Status == flows.InProgress && e.Phase == flows.Sleeping {
+			until[len(e.Path)-1] = e.DueMs
+			h.nowMs = e.DueMs
+		}
+	}
+	switch {
+	case h.err != nil:
+		return nil, h.err
+	case e.Status == flows.InProgress:
+		return nil, errors.New("the dry run of flow " + h.f.ID + " did not end")
+	}
+	steps := make([]dryStep, len(e.Path))
+	for i := range e.Path {
+		x, s := &e.Path[i], &h.f.Def.Steps[e.Path[i].Step]
+		steps[i] = dryStep{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String(), Why: h.whys[i]}
+		if due, waits := until[i]; waits {
+			steps[i].Until = record.TimeOrNull(due)
+		}
+		if x.Result == flows.Branched {
+			steps[i].Branch = &x.Branch
+		}
+	}
+	begins := len(before) == 0 || h.f.Def.Reentry != flows.Once && before[len(before)-1].Status != flows.InProgress
+	return map[string]any{"profile_id": h.p.Profile.ID.String(), "as_of": record.Time(began), "begins": begins, "outcome": e.Status.String(), "ends_at": record.Time(e.EndedMs), "steps": steps}, nil
+}

@@ -1,0 +1,144 @@
+package api
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+type dryAnswer struct {
+	ProfileID string `json:"profile_id"`
+	Begins    bool
+	Outcome   string
+	EndsAt    time.Time `json:"ends_at"`
+	AsOf      time.Time `json:"as_of"`
+	Steps     []struct {
+		ID, Type, Result string
+		At               time.Time
+		Until            *time.Time
+		Branch           *int
+		Why              *struct{ Holds bool }
+	}
+}
+
+func (d *dryAnswer) path() string {
+	var out []string
+	for _, s := range d.Steps {
+		out = append(out, s.ID+" "+s.Result)
+	}
+	return strings.Join(out, ", ") + ": " + d.Outcome
+}
+
+// TestDryRun: it comes to the steps that the real enrolment comes to, with the reasons of
+// conditions and the ends of waits, and nothing is sent or changed by it.
+func TestDryRun(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	for i, country := range []string{"DE", "FR", "DE", "FR", "DE", "FR"} {
+		s.event(fmt.Sprintf(`{"event_type":"bought","user":{"email":"p%d@x.io","geo":{"country":%q}},"properties":{"n":%d}}`, i, country, i))
+	}
+	var flow struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", `{"name":"try","trigger":{"type":"event","event":"go"},"reentry":"once","steps":[
+		{"id":"tag","type":"tag","add":["tried"],"next":"wait"},
+		{"id":"wait","type":"wait","seconds":259200,"next":"recent"},
+		{"id":"recent","type":"condition","if":{"kind":"activity","event":"bought","window":{"last_days":2}},"yes":null,"no":"german"},
+		{"id":"german","type":"condition","if":{"kind":"attribute","field":"geo.country","op":"=","value":"DE"},"yes":"split","no":"out"},
+		{"id":"split","type":"split","branches":[{"weight":1,"next":"sms"},{"weight":1,"next":"out"}]},
+		{"id":"sms","type":"sms","text":"Hello","next":null},
+		{"id":"out","type":"exit"}]}`, &flow)
+	ids := map[int]string{}
+	for i := range 6 {
+		var p struct {
+			ID string `json:"profile_id"`
+		}
+		s.want("GET", fmt.Sprintf("/profiles?email=p%d@x.io", i), "", &p)
+		ids[i] = p.ID
+	}
+	try := func(i int) (d dryAnswer) {
+		s.want("POST", "/flows/"+flow.ID+"/dry-run", `{"profile_id":"`+ids[i]+`"}`, &d)
+		return d
+	}
+	// The draft, and what was published of it, have the same to say.
+	said := map[int]string{}
+	for i := range 6 {
+		d := try(i)
+		said[i] = d.path()
+		if d.ProfileID != ids[i] || !d.Begins || d.Steps[1].Until == nil || !d.Steps[1].Until.Equal(d.AsOf.Add(72*time.Hour)) || !d.EndsAt.Equal(*d.Steps[1].Until) || !d.Steps[2].At.Equal(*d.Steps[1].Until) {
+			t.Errorf("%+v", d)
+		}
+		// At the end of the wait the purchase is too long ago.
+		if d.Steps[2].Result != "no" || d.Steps[2].Why == nil || d.Steps[2].Why.Holds {
+			t.Errorf("%s: %+v", d.path(), d.Steps[2])
+		}
+		german := i%2 == 0
+		if (d.Steps[3].Result == "yes") != german || d.Steps[3].Why.Holds != german || german != (len(d.Steps) == 6) || german && d.Steps[4].Branch == nil {
+			t.Errorf("%d: %s", i, d.path())
+		}
+	}
+	var state [2]json.RawMessage
+	for round := range state {
+		for i, path := range []string{"/flows/" + flow.ID, "/profiles/" + ids[0], "/outbox"} {
+			_, a := s.get(path)
+			state[round] = append(append(state[round], byte('0'+i)), a.Data...)
+		}
+		for i := range 6 {
+			try(i)
+		}
+	}
+	if string(state[0]) != string(state[1]) || len(state[0]) < 500 {
+		t.Errorf("a dry run has changed the state:\n%s\n%s", state[0], state[1])
+	}
+	s.want("POST", "/flows/"+flow.ID+"/publish", "", nil)
+	for i := range 6 {
+		if d := try(i); d.path() != said[i] {
+			t.Errorf("published: %s, the draft: %s", d.path(), said[i])
+		}
+		s.event(fmt.Sprintf(`{"event_type":"go","user":{"email":"p%d@x.io"}}`, i))
+		if try(i).Begins {
+			t.Error("a profile that is in the flow must not enter it again")
+		}
+	}
+	s.clock.advance(73 * time.Hour)
+	s.event(`{"event_type":"tick","user":{"email":"other@x.io"}}`)
+	for i := range 6 {
+		path := ""
+		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+			var real struct {
+				Enrolments []struct {
+					Status string
+					Path   []struct{ ID, Result string }
+				}
+			}
+			s.want("GET", "/flows/"+flow.ID+"/enrolments/"+ids[i], "", &real)
+			var out []string
+			for _, x := range real.Enrolments[0].Path {
+				out = append(out, x.ID+" "+x.Result)
+			}
+			if path = strings.Join(out, ", ") + ": " + real.Enrolments[0].Status; real.Enrolments[0].Status != "in_progress" || time.Now().After(end) {
+				break
+			}
+		}
+		if path != said[i] {
+			t.Errorf("it went %s, the dry run said %s", path, said[i])
+		}
+	}
+	for _, x := range []struct{ path, body, says string }{
+		{"/flows/" + flow.ID + "/dry-run", `{}`, "profile_id is missing"},
+		{"/flows/" + flow.ID + "/dry-run", `{"profile_id":"prf_00000000000000000000000000000000"}`, "no profile"},
+		{"/flows/flw_none/dry-run", `{"profile_id":"` + ids[0] + `"}`, "there is no flow with this id"},
+	} {
+		if code, a := s.do("POST", x.path, x.body); code < 400 || !strings.Contains(a.Message, x.says) {
+			t.Errorf("%s %s: %d %s", x.path, x.body, code, a.Message)
+		}
+	}
+	var draft struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", `{"name":"lacking","steps":[]}`, &draft)
+	if code, a := s.do("POST", "/flows/"+draft.ID+"/dry-run", `{"profile_id":"`+ids[0]+`"}`); code != 409 || !strings.Contains(a.Message, "not complete") {
+		t.Errorf("%d %s", code, a.Message)
+	}
+}

@@ -1,0 +1,70 @@
+package record
+
+import "github.com/musterhq/muster/resolver"
+
+// CampaignDetails are the numbers of a campaign by link and by variant.
+type CampaignDetails struct {
+	Links  []LinkClicks `json:"links"`
+	ABTest *ABTest      `json:"ab_test"` // nil without one
+}
+
+// LinkClicks is how often a link of a campaign was clicked.
+type LinkClicks struct {
+	URL    string `json:"url"`
+	Clicks uint64 `json:"clicks"`
+}
+
+// ABTest is how the A/B test of a campaign goes.
+type ABTest struct {
+	Metric   string         `json:"metric"`
+	Variants []VariantCount `json:"variants"`
+	// Winner is the number of the winning variant, null before the choice.
+	Winner *int    `json:"winner"`
+	EndsAt *string `json:"ends_at"`
+}
+
+// VariantCount are the numbers of a variant; people count once.
+type VariantCount struct {
+	Variant      int    `json:"variant"` // from 0
+	EmailsSent   uint64 `json:"emails_sent"`
+	UniqueOpens  uint64 `json:"unique_opens"`
+	UniqueClicks uint64 `json:"unique_clicks"`
+}
+
+// NewCampaignDetails reads the details of the campaign with an id; one that was never
+// sent has none.
+func NewCampaignDetails(v *resolver.View, id string) (CampaignDetails, error) {
+	out := CampaignDetails{Links: []LinkClicks{}}
+	r, ok := v.CampaignRun(id)
+	if !ok {
+		return out, nil
+	}
+	links, err := v.CampaignLinks(id)
+	if err != nil {
+		return out, err
+	}
+	if len(links) > 0 {
+		for i, url := range links[0] {
+			link := LinkClicks{URL: url}
+			if i < len(r.ByLink) {
+				link.Clicks = r.ByLink[i]
+			}
+			out.Links = append(out.Links, link)
+		}
+	}
+	if r.AB != nil {
+		ab := &ABTest{Metric: r.AB.Metric, EndsAt: TimeOrNull(r.AB.EndsMs)}
+		if r.AB.Winner >= 0 {
+			ab.Winner = &r.AB.Winner
+		}
+		for i := range r.Variants {
+			s := VariantCount{Variant: i}
+			if i < len(r.VariantOf) {
+				s.EmailsSent, s.UniqueOpens, s.UniqueClicks = r.VariantOf[i].Sent, r.VariantOf[i].Opened, r.VariantOf[i].Clicked
+			}
+			ab.Variants = append(ab.Variants, s)
+		}
+		out.ABTest = ab
+	}
+	return out, nil
+}

@@ -1,0 +1,196 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/api/internal/paging"
+)
+
+// line is an entry in short.
+func (e *timelineEntry) line() string {
+	out := e.At[len("2025-03-01T12:"):len(e.At)-1] + " " + e.Kind
+	switch {
+	case e.Event != nil:
+		out += " " + e.Event.EventType
+	case e.Transition != nil:
+		out += fmt.Sprintf(" %s entered=%v %s", textOf(e.Transition.SegmentName), e.Transition.Entered, e.Transition.Cause)
+	case e.Step != nil:
+		out += fmt.Sprintf(" %s/%s %s", e.Step.FlowName, e.Step.StepID, e.Step.Result)
+	case e.Merge != nil:
+		out += " " + e.Merge.ProfileID
+	}
+	return out
+}
+
+func textOf(s *string) string {
+	if s == nil {
+		return "null"
+	}
+	return *s
+}
+
+func (s *service) timeline(id, query string) (list []timelineEntry, next *string) {
+	s.t.Helper()
+	a := s.want("GET", "/profiles/"+id+"/timeline"+query, "", &list)
+	return list, a.Next
+}
+
+func lines(list []timelineEntry) (out []string) {
+	for i := range list {
+		out = append(out, list[i].line())
+	}
+	return out
+}
+
+// TestProfileTimeline: all that happened to a person is in one list, in order, once,
+// in pages of any size while more happens, and after a merge that of both.
+func TestProfileTimeline(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	s.live(s.segment("Buyers", `{"kind":"activity","event":"bought"}`).ID)
+	gone := s.live(s.segment("Deleted", `{"kind":"activity","event":"seen"}`).ID)
+	var flow struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", `{"name":"F","trigger":{"type":"event","event":"bought"},"steps":[{"id":"tag","type":"tag","add":["buyer"],"next":"text"},{"id":"text","type":"sms","text":"hi"}]}`, &flow)
+	s.want("POST", "/flows/"+flow.ID+"/publish", "", nil)
+	second := func() { s.clock.advance(time.Second) }
+	second()
+	ann := s.event(`{"event_type":"bought","user":{"email":"ann@x.io"}}`)
+	second()
+	s.event(`{"event_type":"seen","user":{"email":"ann@x.io"}}`)
+	second()
+	other := s.event(`{"event_type":"seen","user":{"external_id":"7"}}`)
+	second()
+	s.want("POST", "/profiles/"+ann+"/consent", `{"channel":"email","status":"subscribed"}`, nil)
+	second()
+	s.want("POST", "/profiles/"+ann+"/suppression", `{"channel":"email"}`, nil)
+	second()
+	s.want("DELETE", "/profiles/"+ann+"/suppression?channel=email", "", nil)
+	second()
+	s.event(`{"event_type":"joined","user":{"email":"ann@x.io","external_id":"7"}}`)
+	second()
+	s.want("DELETE", "/segments/"+gone.ID, "", nil)
+	all, next := s.timeline(other, "?limit=1000")
+	want := []string{
+		"00:07.000 event joined",
+		"00:07.000 merge " + other,
+		"00:06.000 suppression unsuppressed",
+		"00:05.000 suppression suppressed",
+		"00:04.000 consent subscribed",
+		"00:03.000 transition null entered=true event",
+		"00:03.000 event seen",
+		"00:02.000 transition null entered=true event",
+		"00:02.000 event seen",
+		"00:01.000 flow flow_completed",
+		"00:01.000 message F/text skipped_no_address",
+		"00:01.000 step F/tag done",
+		"00:01.000 transition Buyers entered=true event",
+		"00:01.000 flow flow_entered",
+		"00:01.000 event bought",
+	}
+	got := lines(all)
+	// The merged profile's exit by the merge is there as well.
+	got = slices.DeleteFunc(got, func(l string) bool { return strings.HasPrefix(l, "00:07.000 transition null entered=false merge") })
+	if len(all) != len(want)+1 || !slices.Equal(got, want) || next != nil {
+		t.Fatalf("got\n%s\nexpected\n%s", strings.Join(lines(all), "\n"), strings.Join(want, "\n"))
+	}
+	for _, e := range all {
+		whose := ann
+		if e.Transition != nil && (strings.HasSuffix(e.At, ":03.000Z") || e.Transition.Cause == "merge") {
+			whose = other
+		}
+		if e.Transition != nil && e.Transition.ProfileID != whose {
+			t.Errorf("%s: the transition is that of %s", e.line(), e.Transition.ProfileID)
+		}
+	}
+	for limit := 1; limit <= len(all); limit++ {
+		got, cursor := []string(nil), ""
+		for {
+			part, next := s.timeline(ann, fmt.Sprintf("?limit=%d%s", limit, cursor))
+			got = append(got, lines(part)...)
+			if next == nil {
+				break
+			}
+			cursor = "&cursor=" + *next
+			s.event(`{"event_type":"later","user":{"email":"ann@x.io"}}`)
+		}
+		var mine []string
+		for _, l := range got {
+			if !strings.HasSuffix(l, "event later") {
+				mine = append(mine, l)
+			}
+		}
+		if !slices.Equal(mine, lines(all)) {
+			t.Fatalf("pages of %d:\n%s\nexpected\n%s", limit, strings.Join(mine, "\n"), strings.Join(lines(all), "\n"))
+		}
+	}
+	// Each kind by itself, and two of them.
+	for _, kinds := range append(slices.Clone(timelineKinds), "event,transition", "message, step") {
+		var want []string
+		for i := range all {
+			if slices.Contains(strings.Split(strings.ReplaceAll(kinds, " ", ""), ","), all[i].Kind) {
+				want = append(want, all[i].line())
+			}
+		}
+		var got []string
+		for cursor := ""; ; {
+			part, next := s.timeline(ann, "?limit=2&kinds="+strings.ReplaceAll(kinds, " ", "%20")+cursor)
+			got = append(got, lines(part)...)
+			if next == nil {
+				break
+			}
+			cursor = "&cursor=" + *next
+		}
+		if got = slices.DeleteFunc(got, func(l string) bool { return strings.HasSuffix(l, "event later") }); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, expected %q", kinds, got, want)
+		}
+	}
+	for path, field := range map[string]string{"?kinds=events": "kinds", "?kinds=": "", "?limit=0": "limit", "?cursor=x": "cursor"} {
+		status, a := s.do("GET", "/profiles/"+ann+"/timeline"+path, "")
+		if field == "" && status != http.StatusOK || field != "" && (status != http.StatusBadRequest || a.field() != field) {
+			t.Errorf("%s: %d %s", path, status, a.Message)
+		}
+	}
+	if status, _ := s.get("/profiles/prf_0/timeline"); status != http.StatusNotFound {
+		t.Errorf("of nobody: %d", status)
+	}
+}
+
+// TestTimelinePlaces: behind each place of a timeline come exactly those before it,
+// whatever source they are of.
+func TestTimelinePlaces(t *testing.T) {
+	places := []timelinePlace{
+		{1, phaseRecord, 9, 0, 9}, {2, phaseMerge, 0, 0, 3}, {2, phaseMerge, 0, 0, 4}, {2, phaseRecord, 5, 0, 0}, {2, phaseRecord, 5, 0, 1}, {2, phaseRecord, 5, 1, 1},
+		{2, phaseRecord, 5, 1, 2}, {2, phaseRecord, 6, 0, 0}, {2, phaseRecord, 6, 1, 1}, {2, phaseStep, 0, 1, 0}, {2, phaseStep, 0, 1, 1}, {2, phaseStep, 3, 1, 0},
+		{2, phaseEnd, 5, 0, 2}, {2, phaseEnd, 6, 0, 1}, {3, phaseRecord, 1, 1, 1},
+	}
+	for i, p := range places {
+		for j, x := range places {
+			if got := x.compare(p); got < 0 != (j < i) || got > 0 != (j > i) {
+				t.Errorf("%v and %v: %d", x, p, got)
+			}
+			isBefore := false
+			switch {
+			case x.phase == phaseRecord && x.b == 1:
+				k := p.transition()
+				isBefore = x.atMs < k.AtMs || x.atMs == k.AtMs && (x.a < k.Key.Offset || x.a == k.Key.Offset && x.c < k.Key.Seq)
+			case x.phase == phaseRecord || x.phase == phaseEnd:
+				k, late := p.event(), x.phase == phaseEnd
+				isBefore = x.atMs < k.TimeMs || x.atMs == k.TimeMs && (!late && k.Late || late == k.Late && (x.a < k.Offset || x.a == k.Offset && x.c < k.Index))
+			default:
+				continue
+			}
+			if isBefore != (j < i) {
+				t.Errorf("%v is before %v: %v", x, p, isBefore)
+			}
+		}
+		if b, err := paging.Decode([]byte(p.encode()), paging.History, timelinePlaceBytes); err != nil || len(b) != timelinePlaceBytes {
+			t.Errorf("%v: %v, %v", p, b, err)
+		}
+	}
+}
