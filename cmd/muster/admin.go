@@ -90,7 +90,7 @@ func (p *process) admin(ctx context.Context) error {
 	case *email == "" || password == "":
 		return wrongUsage("say who you are: --credentials FILE, or --email EMAIL with the password in %s", adminPassword)
 	}
-	if c.client.Transport, err = clientTransport(*ca); err != nil {
+	if c.client.Transport, err = clientTransport(*ca, p.stderr); err != nil {
 		return err
 	}
 	defer c.client.CloseIdleConnections()
@@ -257,7 +257,7 @@ func (c *consoleClient) call(ctx context.Context, method, path string, body any)
 	const maxAnswer = 16 << 20
 	b, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, "", err
+		return nil, "", fmt.Errorf("%s stopped in the middle of its answer: %w; look at the server's log, and try again", c.base+path, err)
 	}
 	var a struct {
 		Message, Next string

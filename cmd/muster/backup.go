@@ -35,6 +35,9 @@ func (p *process) backup(ctx context.Context) error {
 	if err := checkDirectory("data", *dir, true); err != nil {
 		return err
 	}
+	if err := checkPlace(*dir, *to); err != nil {
+		return usageError{fmt.Errorf("--to: %w", err)}
+	}
 	o, closeBucket, err := backupOptions(ctx, *dir, "to", *to)
 	if err != nil {
 		return err

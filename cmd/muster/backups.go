@@ -90,6 +90,9 @@ func backupLine(done backup.Done) string {
 
 // place opens a place for backups; read counts the bytes that are read for them.
 func (b *backupService) place(ctx context.Context, url string) (p *backup.Place, closeBucket func(), read *atomic.Int64, err error) {
+	if err := checkPlace(b.c.engine.Dir, url); err != nil {
+		return nil, nil, nil, err
+	}
 	bucket, err := blobtree.OpenBucket(ctx, url)
 	if err != nil {
 		return nil, nil, nil, err

@@ -119,6 +119,13 @@ func TestL1CampaignSurvivesKills(t *testing.T) {
 	args := []string{"--smtp", relay.addr, "--smtp-tls", "none"}
 	s := serve(t, dir, args...)
 	s.sendToAll()
+	var session struct {
+		Captured []string `json:"captured_channels"`
+	}
+	s.console("GET", "/session", "", &session)
+	if have := strings.Join(session.Captured, " "); have != "sms whatsapp im push" {
+		t.Errorf("with a relay %q are captured", have)
+	}
 
 	var rows bytes.Buffer
 	for i := range people {

@@ -171,7 +171,7 @@ func (p *process) repair(ctx context.Context) error {
 			fmt.Fprintln(p.stdout, f)
 		}
 	}
-	if v := r.Verdict(); *dry || v != datacheck.Repairable {
+	if *dry || !r.Mendable() {
 		return p.verdict(*dir, r)
 	}
 	for r.RepairLog || r.Foreign || r.Stale.Any() {
@@ -182,7 +182,7 @@ func (p *process) repair(ctx context.Context) error {
 		if r, err = lockedCheck(ctx, *dir, deep); err != nil {
 			return err
 		}
-		if r.Verdict() == datacheck.Lost {
+		if r.Hopeless() {
 			return p.verdict(*dir, r)
 		}
 	}

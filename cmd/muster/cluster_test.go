@@ -210,6 +210,7 @@ func TestNodes(t *testing.T) {
 	t.Run("requests", func(t *testing.T) { c.testRequests(t, admin, tenants[:]) })
 	t.Run("strangers", func(t *testing.T) { c.testStrangers(t) })
 	t.Run("changes", func(t *testing.T) { c.testChanges(t, tenants[:]) })
+	t.Run("schedule", func(t *testing.T) { c.testSchedule(t, tenants[:]) })
 	t.Run("woken", func(t *testing.T) { c.testWoken(t, tenants[:]) })
 	for _, s := range c.all {
 		if s.cmd.ProcessState == nil {

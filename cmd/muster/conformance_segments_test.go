@@ -205,6 +205,31 @@ func segmentReadPart() part {
 				}
 			}
 		}},
+		{"the number of events is that of events which were sent, whatever their type, and of none that the service recorded", func(c *check) {
+			x := c.other()
+			atLeast := func(n int) obj { return obj{"kind": "attribute", "field": "event_count", "op": ">=", "value": n} }
+			two, three := x.segment(atLeast(2)), x.segment(atLeast(3)) // live as the events come
+			e := x.mail("counted")
+			id := x.event("seen", obj{"email": e}, nil)
+			x.event("email_opened", obj{"email": e}, obj{"campaign_id": "elsewhere"})
+			x.b("/events", obj{"event_type": "email_opened", "user": obj{"email": e}, "idempotency_key": "open-1"}).http(202).eq("success", true)
+			quiet := x.event("seen", obj{"email": x.mail("quiet")}, nil)
+			list := x.a("POST", "/lists", obj{"name": x.name("list")}).success().str("data._id")
+			x.a("POST", "/lists/"+list+"/contacts", obj{"email": e}).success() // list_joined is the service's own
+			x.console("POST", "/profiles/"+quiet+"/consent", obj{"channel": "email", "status": "subscribed"}).http(200)
+			for _, s := range []string{two, three} {
+				if got := x.members(s); !slices.Equal(got, []string{id}) {
+					c.Errorf("live: %v", got)
+				}
+			}
+			x.resolves(atLeast(3), id) // from history
+			x.resolves(atLeast(4))
+			x.resolves(obj{"kind": "attribute", "field": "event_count", "op": "=", "value": 1}, quiet)
+			x.console("POST", "/segments/explain", obj{"profile_id": id, "definition": atLeast(3)}).http(200).eq("data.member", true).eq("data.definition.facts.value", 3)
+			x.console("GET", "/profiles/"+id+"/timeline?kinds=event", nil).http(200).length("data", 3)
+			x.console("GET", "/profiles/"+id+"/timeline?kinds=message", nil).http(200).length("data", 0)
+			x.console("GET", "/profiles/"+id+"/events", nil).http(200).eq("data.events.0.event_type", "list_joined").eq("data.events.1.idempotency_key", "open-1").eq("data.events.2.idempotency_key", nil)
+		}},
 		{"a profile leaves when the window has passed, with no event to tell of it", func(c *check) {
 			seg := c.segment(obj{"kind": "activity", "event": "blinked", "window": obj{"last_days": 1.5 / 86400}})
 			began := time.Now()

@@ -29,6 +29,7 @@ func conformance() []part {
 		statusPart(),
 		listPart(),
 		segmentPart(),
+		mistakesPart(),
 		segmentReadPart(),
 		pushPart(),
 		campaignPart(),

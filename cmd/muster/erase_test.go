@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/api"
 )
 
 // person is somebody whose every detail occurs nowhere else.
@@ -89,7 +91,7 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 
 	persons := map[string]erasedPerson{}
 	ids := map[string]string{}
-	for _, path := range []string{"event", "merge", "campaign", "webhook", "contact", "import"} {
+	for _, path := range []string{"event", "merge", "campaign", "webhook", "contact", "import", "upload"} {
 		persons[path] = erasedPerson{"zq" + path + "zq"}
 	}
 	for path, p := range persons {
@@ -113,6 +115,11 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 			events := []obj{{"event_type": "seen", "timestamp": "2026-01-02T03:04:05Z", "user": obj{"email": "other2@people.example"}},
 				{"event_type": "seen", "timestamp": "2026-01-02T03:04:05Z", "user": p.user("email"), "properties": p.properties()}}
 			c.b("/events/batch", obj{"events": events}).http(202)
+			ids[path] = c.event("seen", p.user("email"), p.properties())
+		case "upload":
+			// Imported, with a row that is refused and kept with its reason; complete and
+			// not started; and not complete.
+			c.uploadPerson(p)
 			ids[path] = c.event("seen", p.user("email"), p.properties())
 		default:
 			ids[path] = c.event("seen", p.user("email", "external_id"), p.properties())
@@ -216,6 +223,27 @@ func TestErasedPersonIsInNoFile(t *testing.T) {
 			t.Errorf("%s is back", path)
 		}
 	}
+}
+
+// uploadPerson uploads files that have the person: one that is imported, of which rows are
+// refused, one that is not started, and one that is not complete.
+func (c *check) uploadPerson(p erasedPerson) {
+	c.Helper()
+	s := c.server
+	row := func(at string) string {
+		return fmt.Sprintf("%s,seen,%s,%s-note,\"%s-cell, of\ntwo lines\"\n", p.email(), at, p.tag, p.tag)
+	}
+	header := "email,event,timestamp,note,text\n"
+	others := strings.Repeat("other4@people.example,seen,2026-01-02T03:04:05Z,a note,\n", 3)
+	x := s.upload(api.ImportEvents, header+others+row("2026-01-02T03:04:05Z")+row(p.tag+"-never")+others)
+	s.console("POST", "/imports/"+x.ID+"/start", `{}`, nil)
+	if x = s.untilImport(x.ID, func(x api.Import) bool { return x.EndedAt != nil }); x.Refused == 0 || x.Taken == 0 {
+		c.Fatalf("%+v", x)
+	}
+	s.upload(api.ImportEvents, header+others+row("2026-01-03T03:04:05Z"))
+	body, err := json.Marshal(api.ImportFile{Name: "part.csv", Kind: api.ImportEvents, Text: header + row("2026-01-04T03:04:05Z") + others, More: true})
+	ok(c.T, err)
+	s.console("POST", "/imports", string(body), nil)
 }
 
 // TestStopFinishesErasures: a stop right after an erasure ends when the person's data is

@@ -52,7 +52,7 @@ func (p *process) export(ctx context.Context) error {
 	}
 	out := bufio.NewWriterSize(p.stdout, 64<<10)
 	if c.to != "" {
-		err = exportFrom(ctx, c, args[0], *eventType, out)
+		err = exportFrom(ctx, c, args[0], *eventType, out, p.stderr)
 	} else {
 		log, lerr := logger(p.stderr, *e.logLevel, *e.logFormat)
 		if lerr != nil {
@@ -109,7 +109,7 @@ func (c *importConfig) exportData(ctx context.Context, kind, id, eventType strin
 }
 
 // exportFrom asks a server, as the person of the credentials.
-func exportFrom(ctx context.Context, c *importConfig, what, eventType string, w io.Writer) error {
+func exportFrom(ctx context.Context, c *importConfig, what, eventType string, w, notes io.Writer) error {
 	creds, err := loadCredentials(c.credentials)
 	if err != nil {
 		return err
@@ -119,11 +119,11 @@ func exportFrom(ctx context.Context, c *importConfig, what, eventType string, w 
 		return wrongUsage("--to is %q; give the server's URL, such as http://127.0.0.1:8080", c.to)
 	}
 	base := u.Scheme + "://" + u.Host + api.Prefix
-	transport, err := clientTransport(*c.ca)
+	transport, err := clientTransport(*c.ca, notes)
 	if err != nil {
 		return err
 	}
-	client := &http.Client{Transport: transport}
+	client := &http.Client{Transport: &bounded{transport, firstByteTime, idleTime}}
 	defer client.CloseIdleConnections()
 	body, err := json.Marshal(map[string]string{"email": creds.ConsoleEmail, "password": creds.ConsolePassword})
 	if err != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io"
 	"net/http"
 	"os"
 
@@ -15,13 +16,13 @@ func addCA(f *cli.Flags) *string {
 }
 
 // clientTransport returns how a server is called. file is that of --ca, empty for
-// the system's certificates alone.
-func clientTransport(file string) (http.RoundTripper, error) {
+// the system's certificates alone. A server that does not answer is noted in notes.
+func clientTransport(file string, notes io.Writer) (http.RoundTripper, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	dialWithin(t)
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	if file == "" {
-		return t, nil
+		return &patient{RoundTripper: t, after: answerTime, to: notes}, nil
 	}
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -35,5 +36,5 @@ func clientTransport(file string) (http.RoundTripper, error) {
 		return nil, wrongUsage("--ca: %s has no certificate in PEM", file)
 	}
 	t.TLSClientConfig.RootCAs = roots
-	return t, nil
+	return &patient{RoundTripper: t, after: answerTime, to: notes}, nil
 }

@@ -91,6 +91,9 @@ func TestFlagsWithoutSense(t *testing.T) {
 	} {
 		refusedUsage(t, dir, []string{"serve", "--data", data, "--" + x.flag, x.value}, "--"+x.flag, x.want)
 	}
+	for _, public := range []string{"http://localhost:8080", "http://127.0.0.1", "https://[::1]:8443/"} {
+		refusedUsage(t, dir, []string{"serve", "--data", data, "--smtp", "relay.example.com:587", "--public-url", public}, "--public-url", "is on this one")
+	}
 	k := []string{"serve", "--data", data, "--kafka", "127.0.0.1:1", "--clickhouse", "clickhouse://127.0.0.1:1/x"}
 	refusedUsage(t, dir, append(k, "--max-body-bytes", "64MiB"), "--max-body-bytes must be at most 66060288 with --kafka")
 	refusedUsage(t, dir, append(k, "--kafka-topic", "a/b"), `--kafka-topic is "a/b"`)

@@ -80,8 +80,19 @@ func (f *founder) found(ctx context.Context) error {
 		return fmt.Errorf("print the credentials: %w", err)
 	}
 	err = creds.Bootstrap(ctx, f.eng.Node, rand.Reader)
+	if err == nil {
+		f.c.founded = &creds
+	}
 	var refused *resolver.Refusal
-	if !errors.As(err, &refused) || refused.Code != "conflict" {
+	switch {
+	case err == nil:
+		// From now on the log can never be empty again: a start that finds it so is refused.
+		if err := f.eng.NoteLogEnds(); err != nil {
+			f.c.log.Warn("how far the log goes could not be noted; the next checkpoint tries again", "err", err)
+		}
+		f.printSignInLink(ctx, &creds)
+		return nil
+	case !errors.As(err, &refused) || refused.Code != "conflict":
 		return err
 	}
 	// The first record wins: another node was the owner before. It may have made
@@ -94,6 +105,18 @@ func (f *founder) found(ctx context.Context) error {
 		return f.withdraw(creds)
 	}
 	return nil
+}
+
+// printSignInLink prints a link that opens the console and signs its first user in. The
+// company is made and its credentials are printed: without a link one signs in by them.
+func (f *founder) printSignInLink(ctx context.Context, creds *api.Credentials) {
+	link, err := creds.SignInLink(ctx, f.eng.Node, rand.Reader, time.Now())
+	if err != nil {
+		f.c.log.Warn("no sign-in link could be made; sign in with the e-mail and password of the credentials", "err", err)
+		return
+	}
+	fmt.Fprintln(f.p.stdout, "Open the console; this link signs you in once, within an hour:")
+	fmt.Fprintln(f.p.stdout, link)
 }
 
 // checkCredentials refuses a credentials file that could not be read or written for a

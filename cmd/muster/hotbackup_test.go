@@ -355,7 +355,7 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 		b, err := os.ReadFile(segment)
 		ok(t, err)
 		ok(t, os.Truncate(filepath.Join(log, "p0", filepath.Base(segment)), int64(strings.Index(string(b), "later-20@x.io"))))
-	}, "when the log was closed")
+	}, "records are missing")
 	refused(func(log string) {
 		ok(t, os.RemoveAll(log))
 		ok(t, os.CopyFS(log, os.DirFS(filepath.Join(other, "data/log"))))

@@ -112,7 +112,7 @@ func (p *process) importFiles(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	target, closeTarget, err := c.target(ctx)
+	target, closeTarget, err := c.target(ctx, p.stderr)
 	if err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (p *process) importFiles(ctx context.Context) (err error) {
 }
 
 // target opens what is imported to.
-func (c *importConfig) target(ctx context.Context) (_ importer.Target, closeTarget func() error, err error) {
+func (c *importConfig) target(ctx context.Context, notes io.Writer) (_ importer.Target, closeTarget func() error, err error) {
 	if c.to != "" {
 		creds, err := loadCredentials(c.credentials)
 		if err != nil {
@@ -146,7 +146,7 @@ func (c *importConfig) target(ctx context.Context) (_ importer.Target, closeTarg
 		if err != nil {
 			return nil, nil, err
 		}
-		transport, err := clientTransport(*c.ca)
+		transport, err := clientTransport(*c.ca, notes)
 		if err != nil {
 			return nil, nil, err
 		}

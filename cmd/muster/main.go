@@ -134,7 +134,15 @@ func (p *process) run(ctx context.Context) int {
 	return exitFailed
 }
 
+// release is the version that the build was told it is, by -ldflags "-X
+// main.release=v0.1.0"; "" for a build from a checkout or a module, which Go knows the
+// version of.
+var release string
+
 func version() string {
+	if release != "" {
+		return "muster " + release
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "muster (unknown build)"

@@ -10,9 +10,13 @@ import (
 	"github.com/musterhq/muster/eventlog"
 )
 
-// explain is the text of an error that ends the process; that of a full disk is one
-// line, with what is to be done.
+// explain is the text of an error that ends the process. That of a full disk, of a file
+// that this process may not use, or of one that is a directory, is one line, with what is
+// to be done.
 func explain(err error) string {
+	if text := explainAccess(err); text != "" {
+		return text
+	}
 	text := err.Error()
 	full := errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, eventlog.ErrNoSpace) ||
 		strings.Contains(text, syscall.ENOSPC.Error()) || strings.Contains(text, "No space left on device") // DuckDB

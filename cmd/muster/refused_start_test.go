@@ -70,14 +70,17 @@ func TestRefusedStart(t *testing.T) {
 	// them, and here also the beginning of a batch, which a start cuts off.
 	base := t.TempDir()
 	s := serve(t, base, "--checkpoint-interval", "200ms")
+	data := filepath.Join(base, "data")
+	segment := filepath.Join("log", "p0", fmt.Sprintf("%020d.log", 0))
+	begin, err := os.ReadFile(filepath.Join(data, segment))
+	ok(t, err)
+	short := int64(len(bytes.TrimRight(begin, "\x00"))) // of the log before the events; zeros are space it took in advance
 	for i := range 20 {
 		s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"p%d@x.io"}}`, i))
 	}
 	until(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 20 })
 	s.kill()
-	data := filepath.Join(base, "data")
 	ok(t, os.Remove(filepath.Join(data, "control.sock"))) // a socket cannot be copied
-	segment := filepath.Join("log", "p0", fmt.Sprintf("%020d.log", 0))
 	tear(t, filepath.Join(data, segment))
 	ok(t, os.MkdirAll(filepath.Join(data, "state", "p0", "checkpoints", "tmp-1"), 0o755))
 
@@ -131,12 +134,16 @@ func TestRefusedStart(t *testing.T) {
 				return regexp.MustCompile(`"apply_version":\d+`).ReplaceAllString(m, `"apply_version":9999`)
 			})
 		}, nil, "Install that version"},
+		{"log that lost records", func(dir string) {
+			ok(t, os.Truncate(filepath.Join(dir, "data", segment), short))
+		}, nil, "records are missing"},
 		{"log that ends before the checkpoint", func(dir string) {
-			checkpoints := filepath.Join(dir, "data", "state", "p0", "checkpoints")
-			names, err := filepath.Glob(filepath.Join(checkpoints, "0*"))
-			ok(t, err)
-			ok(t, os.Rename(names[len(names)-1], filepath.Join(checkpoints, fmt.Sprintf("%020d", 9999))))
+			ok(t, os.Truncate(filepath.Join(dir, "data", segment), short))
+			forgetEnds(t, filepath.Join(dir, "data"))
 		}, nil, "before the checkpoint"},
+		{"log without the note of how far it goes", func(dir string) {
+			ok(t, os.Remove(filepath.Join(dir, "data", "log", "p0", "end")))
+		}, nil, "muster repair"},
 		{"no log", func(dir string) { ok(t, os.RemoveAll(filepath.Join(dir, "data", "log"))) }, nil, "the log is missing"},
 		{"state of another log", func(dir string) { replace(dir, "state") }, nil, "Put the log back that belongs to the state"},
 		{"damaged log", func(dir string) {

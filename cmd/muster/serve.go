@@ -35,8 +35,12 @@ type serveConfig struct {
 	startTimeout time.Duration // for the address and the directory to become free
 	ingest       ingest.Options
 	messaging    messagingConfig
-	network      networkConfig
-	backup       backupConfig
+	uploadBytes  int64
+	demo         bool
+	// founded are the credentials of the company that this start made, if it made one.
+	founded *api.Credentials
+	network networkConfig
+	backup  backupConfig
 }
 
 func (p *process) serveConfig() (*serveConfig, error) {
@@ -60,6 +64,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 	f.Range("max-connections", 1, 1<<20)
 	perAddress := f.Int("max-connections-per-address", 0, "`NUMBER` of connections that one address (or IPv6 /64 network) may hold before a request on them is authenticated; 0: a quarter of --max-connections, at most 1024. Loopback is exempt")
 	f.Range("max-connections-per-address", 0, 1<<20)
+	f.BoolVar(&c.demo, "demo", false, "fill an empty --data with a made-up shop, in which events go on arriving; nothing is sent to anybody")
+	uploadBytes := f.Size("upload-bytes", 1<<30, "`BYTES` of uploaded CSV files that are kept until they are imported, of all accounts together; one file may have a quarter")
+	f.Range("upload-bytes", 1<<20, mostBytes)
 	readMessaging := addMessagingFlags(f)
 	readBackup := addBackupFlags(f)
 	var several clusterFlags
@@ -106,6 +113,7 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		Memory: ingest.NewMemory(int64(*inFlight)), Refuse: refuse,
 		Now: time.Now, Rand: rand.Reader, Metrics: metrics.NewSet(), Logger: c.log,
 	}
+	c.uploadBytes = int64(*uploadBytes)
 	c.ingest.Uncounted = c.network.proxies.Trust
 	if err := several.read(c); err != nil {
 		return nil, err
@@ -114,6 +122,9 @@ func (p *process) serveConfig() (*serveConfig, error) {
 		return nil, wrongUsage("--backup-to is for a log in --data; with --kafka back up Kafka's disks and ClickHouse")
 	}
 	c.engine.Mine = []string{c.credentials}
+	if c.demo && (c.engine.Kafka != nil || c.messaging.smtp.Host != "") {
+		return nil, wrongUsage("--demo keeps everything in --data and sends nothing; leave out --kafka and --smtp")
+	}
 	if c.engine.Peer != nil {
 		c.engine.Peer.TLS = c.network.peers()
 	}
@@ -134,6 +145,9 @@ func (p *process) serve(ctx context.Context) (err error) {
 		return err
 	}
 	if err := c.checkPaths(ctx); err != nil {
+		return err
+	}
+	if err := c.checkDemo(); err != nil {
 		return err
 	}
 	if err := c.limitConnections(); err != nil {
@@ -227,8 +241,16 @@ func (p *process) serve(ctx context.Context) (err error) {
 		}
 		return err
 	}
-	started()
 	ops.Open(services.handler, eng.Node.Err)
+	if err := c.fillDemo(ctx, services, c.network.origin(ln.Addr())); err != nil {
+		services.drain()
+		if ctx.Err() != nil {
+			c.log.Info("stopped while starting")
+			return nil
+		}
+		return err
+	}
+	started()
 	fmt.Fprintf(p.stdout, "ready: %s (%s)\n", c.network.origin(ln.Addr()), ln.Addr())
 
 	err = c.wait(ctx, eng, served)

@@ -25,6 +25,8 @@ import (
 	"github.com/musterhq/muster/cluster/peer"
 	"github.com/musterhq/muster/cmd/muster/internal/cli"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
+	"github.com/musterhq/muster/cmd/muster/internal/uploads"
+	"github.com/musterhq/muster/console"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
@@ -83,6 +85,9 @@ func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
 		if c.publicURL == "" && !email.IsLoopback(host) {
 			return c, wrongUsage("--smtp %s sends to people on other machines, and --public-url is missing: the links of their messages would lead to the address listened on. Set it to the URL under which they reach this service, such as https://mail.example.com", *relay)
 		}
+		if u, err := url.Parse(c.publicURL); err == nil && u.Host != "" && email.IsLoopback(u.Hostname()) && !email.IsLoopback(host) {
+			return c, wrongUsage("--smtp %s sends to people on other machines, and --public-url %s is on this one: the links of their messages would lead nowhere. Set it to the URL under which they reach this service, such as https://mail.example.com", *relay, *public)
+		}
 		c.smtp = email.Options{Host: host, Username: *user, Password: *password, TLS: email.TLSMode(*mode), Connections: *connections, BounceDomain: *bounces}
 		if c.smtp.Port, err = strconv.Atoi(port); err != nil {
 			return c, wrongUsage("--smtp must be HOST:PORT, have the port %q", port)
@@ -113,6 +118,7 @@ type services struct {
 	outbox     *messaging.Outbox
 	relay      *email.Sender
 	capture    *capture.Store
+	uploads    *uploads.Uploads
 	stop       []func() // what remains to be stopped, the newest last
 
 	// handler answers requests; router is before it where there are other nodes.
@@ -152,7 +158,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	if err != nil {
 		return s, err
 	}
-	if s.capture, err = capture.Open(capture.Options{Dir: filepath.Join(c.engine.Dir, "outbox")}); err != nil {
+	if s.capture, err = capture.Open(capture.Options{Dir: filepath.Join(c.engine.Dir, "outbox"), Logger: c.log}); err != nil {
 		return s, fmt.Errorf("captured messages: %w", err)
 	}
 	if c.messaging.publicURL == "" {
@@ -193,10 +199,16 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	if eng.Peers() != nil {
 		others = eng.Peers()
 	}
+	s.uploads, err = uploads.Open(uploads.Options{
+		Dir: filepath.Join(c.engine.Dir, engine.UploadsDir), Node: eng.Node, Now: time.Now, Rand: rand.Reader, Bytes: c.uploadBytes, Logger: c.log,
+	})
+	if err != nil {
+		return s, err
+	}
 	s.console, err = api.New(api.Options{
-		Peers: others,
-		Node:  eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
-		Captured: s.capture, DNS: c.messaging.dns, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
+		Peers: others, Imports: s.uploads,
+		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
+		Captured: s.capture, CapturesEmail: s.relay == nil, DNS: c.messaging.dns, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
 		KeyLastUsed: func(account uint64, key string) int64 { return s.keys.LastUsed(account, key) },
 	})
 	if err != nil {
@@ -215,6 +227,7 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	}
 	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.WriteLogMetrics, eng.History, time.Now))
 	c.ingest.Metrics.RegisterMetricsWriter(eng.History.WriteMetrics)
+	c.ingest.Metrics.RegisterMetricsWriter(s.uploads.WriteMetrics)
 	s.handler = r.Handler
 	if eng.Peers() != nil {
 		s.router = routed(eng.Peers(), eng.Node, r.Handler)
@@ -231,12 +244,15 @@ func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handle
 	if c.pprof {
 		addPprof(r)
 	}
+	if err := console.Register(r); err != nil {
+		return err
+	}
 	return openapi.Register(r, operations(s.keys, events, s.console))
 }
 
 // operations are those of the document, in its order.
-func operations(keys *keyapi.API, events *ingest.Handler, console *api.API) []operation.Group {
-	return slices.Concat(keys.Operations(), events.Operations(), console.Operations(), keys.SessionOperations())
+func operations(keys *keyapi.API, events *ingest.Handler, people *api.API) []operation.Group {
+	return slices.Concat(keys.Operations(), events.Operations(), people.Operations(), keys.SessionOperations())
 }
 
 // drain ends what requests wait for, so that they end.
@@ -245,6 +261,9 @@ func (s *services) drain() {
 	s.running.Wait()
 	if s.router != nil {
 		s.router.Drain()
+	}
+	if s.uploads != nil {
+		s.uploads.Close()
 	}
 	if s.console != nil {
 		s.console.Close()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/dirlock"
 )
@@ -33,6 +34,9 @@ type Options struct {
 	// Parallel is how many files are read or sent at once; 0 is the default of package
 	// blobtree.
 	Parallel int
+
+	// logs is how a log is checked; nil is [file.Check]. Tests have logs that are none.
+	logs func(fsys vfs.FS, dir string) (file.Checked, error)
 }
 
 // ErrInUse means that a process has the data directory.
@@ -98,6 +102,9 @@ func Make(ctx context.Context, o Options) (done Done, err error) {
 	files, err := o.files()
 	if err != nil {
 		return done, err
+	}
+	if err := o.checkLog(); err != nil {
+		return done, notBackedUp(err)
 	}
 	done.Sent, err = set.Put(ctx, done.Name, about{Log: id}, o.Dir, files)
 	return done, err

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/blobtree/blobtest"
 )
@@ -54,6 +55,7 @@ func newWorld(t testing.TB, fs vfs.FS) *world {
 		now = now.Add(time.Second)
 		return now
 	}}
+	w.o.logs = func(vfs.FS, string) (file.Checked, error) { return file.Checked{}, nil }
 	return w
 }
 
@@ -200,6 +202,35 @@ func TestBackupRefuses(t *testing.T) {
 	list, err := List(context.Background(), w.o)
 	if err != nil || len(list) != 1 || !errors.Is(list[0].Err, blobtree.ErrDamaged) {
 		t.Errorf("%+v %v", list, err)
+	}
+}
+
+// TestDamagedLogIsNoBackup: a log with damage is not backed up, and the restore of an older
+// backup of one says so when it is done.
+func TestDamagedLogIsNoBackup(t *testing.T) {
+	w := newWorld(t, vfs.NewMem())
+	w.write("data", content("firstlog"))
+	one, err := Make(context.Background(), w.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.o.logs = func(_ vfs.FS, dir string) (file.Checked, error) {
+		return file.Checked{Findings: []file.Finding{{Path: dir + "/meta"}, {Path: dir + "/p0/x", Err: errors.New(dir + "/p0/x is damaged")}}}, nil
+	}
+	if _, err := Make(context.Background(), w.o); err == nil || !strings.Contains(err.Error(), "data/log/p0/x is damaged") || !strings.Contains(err.Error(), "no backup was made") {
+		t.Error(err)
+	}
+	if list, err := List(context.Background(), w.o); err != nil || len(list) != 1 || list[0].Name != one.Name {
+		t.Errorf("%+v %v", list, err)
+	}
+	if err := w.restore("new", ""); err == nil || !strings.Contains(err.Error(), "new/log/p0/x is damaged") || !strings.Contains(err.Error(), "--list") {
+		t.Error(err)
+	}
+	if err := CheckWhole(w.fs, "new"); err != nil {
+		t.Error(err)
+	}
+	if got := read(t, w.fs, "new"); !maps.Equal(got, content("firstlog")) {
+		t.Errorf("%q", got)
 	}
 }
 

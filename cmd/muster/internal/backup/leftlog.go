@@ -1,7 +1,6 @@
 package backup
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -31,7 +30,7 @@ func (o *Options) continueLog() (records int64, err error) {
 		}
 		defer held.Close()
 	}
-	left, err := file.Check(o.FS, o.Log)
+	left, err := o.readLog(o.Log)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return 0, fmt.Errorf("--log: %w", err)
@@ -53,8 +52,8 @@ func (o *Options) continueLog() (records int64, err error) {
 	}
 	// The restored log says how far the left one went, so that what it lacks is noticed.
 	for i := range left.Ends {
-		closed, err := file.ClosedAt(o.FS, o.Log, left.ID, i)
-		if err == nil && closed > before.Ends[i] {
+		noted, err := file.NotedEnd(o.FS, o.Log, left.ID, i)
+		if err == nil && noted > before.Ends[i] {
 			name := o.FS.PathJoin(fmt.Sprintf("p%d", i), "end")
 			err = vfs.Copy(o.FS, o.FS.PathJoin(o.Log, name), o.FS.PathJoin(to, name))
 		}
@@ -77,13 +76,14 @@ func (o *Options) continueLog() (records int64, err error) {
 
 // wholeLog checks a log, which must be whole.
 func (o *Options) wholeLog(dir, otherwise string) (file.Checked, error) {
-	c, err := file.Check(o.FS, dir)
-	for _, f := range c.Findings {
-		if err = cmp.Or(err, f.Err); err != nil {
-			return c, fmt.Errorf("%s: %w", otherwise, err)
-		}
+	c, err := o.readLog(dir)
+	if err == nil {
+		err = damage(c)
 	}
-	return c, err
+	if err != nil {
+		return c, fmt.Errorf("%s: %w", otherwise, err)
+	}
+	return c, nil
 }
 
 // continuePartition brings the files of a partition of the left log.

@@ -107,6 +107,11 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 	if err := errors.Join(o.FS.Remove(o.FS.PathJoin(o.Dir, fileRestoring)), o.sync(o.Dir)); err != nil {
 		return done, err
 	}
+	if o.Log == "" {
+		if err := o.checkLog(); err != nil {
+			return done, fmt.Errorf("backup %s was restored, but it is of a log that was damaged already: %w. To restore an older backup to another directory, see --list, and --log for what is left of the log", name, err)
+		}
+	}
 	return Backup{Name: name, Files: len(m.Files), Bytes: m.Bytes(), Records: records}, nil
 }
 

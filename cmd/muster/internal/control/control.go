@@ -152,6 +152,7 @@ func (s *Server) accept(handle Handler, log *slog.Logger) {
 }
 
 func serve(ctx context.Context, conn net.Conn, handle Handler) {
+	server := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetReadDeadline(time.Unix(1, 0)) })
@@ -188,14 +189,20 @@ func serve(ctx context.Context, conn net.Conn, handle Handler) {
 		cancel()
 	}()
 	done, err := handle(ctx, r, func(note string) { put(Answer{Note: note}) })
-	if err != nil {
+	switch {
+	case err != nil && server.Err() != nil:
+		put(Answer{Error: errStopped})
+	case err != nil:
 		put(Answer{Error: err.Error()})
-	} else {
+	default:
 		put(Answer{Done: done})
 	}
 	_ = conn.Close()
 	<-watched
 }
+
+// errStopped is the answer to what a stop of the server cut off.
+const errStopped = "the server was stopped before it was done. Nothing was made of it; run the command again"
 
 // ErrNoServer means that no server answers at the directory's socket.
 var ErrNoServer = errors.New("no server answers at the directory's control socket")

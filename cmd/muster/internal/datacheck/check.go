@@ -43,6 +43,8 @@ type Finding struct {
 	Text string `json:"text"`
 	// Remedy says what to do, empty where nothing is.
 	Remedy string `json:"remedy,omitempty"`
+	// Beside tells that nothing else follows from it, so that muster repair goes on.
+	Beside bool `json:"-"`
 	// Aside tells that muster repair gives it another name.
 	Aside bool `json:"-"`
 }
@@ -86,13 +88,23 @@ func (r *Report) Verdict() Verdict {
 	return worst
 }
 
+// Mendable reports whether muster repair has something to do and nothing in its way.
+func (r *Report) Mendable() bool {
+	return !r.Hopeless() && slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Verdict == Repairable })
+}
+
+// Hopeless reports whether something is lost that the rest follows from.
+func (r *Report) Hopeless() bool {
+	return slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Verdict == Lost && !f.Beside })
+}
+
 func (r *Report) add(v Verdict, path, text, remedy string) {
 	r.Findings = append(r.Findings, Finding{Verdict: v, Path: path, Text: text, Remedy: remedy})
 }
 
 // addAside is add of something that is to be set aside, and made anew.
 func (r *Report) addAside(path, text, remedy string) {
-	r.Findings = append(r.Findings, Finding{Repairable, path, text, remedy, true})
+	r.Findings = append(r.Findings, Finding{Verdict: Repairable, Path: path, Text: text, Remedy: remedy, Aside: true})
 }
 
 const (
@@ -116,9 +128,16 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	if err := r.layout(dir); err != nil {
 		return nil, err
 	}
+	if err := r.captured(dir); err != nil {
+		return nil, err
+	}
 	logDir := filepath.Join(dir, "log")
-	if _, err := os.Stat(logDir); errors.Is(err, fs.ErrNotExist) {
+	switch info, err := os.Stat(logDir); {
+	case errors.Is(err, fs.ErrNotExist):
 		r.add(Lost, logDir, "the log is missing", remedyBackup)
+		return r, nil
+	case err == nil && !info.IsDir():
+		r.add(Lost, logDir, "the log is missing: a file is where its directory must be", "Put the directory back as it was, or restore a backup")
 		return r, nil
 	}
 	checked, err := file.Check(fsys, logDir)
@@ -178,7 +197,7 @@ func unlessSaid(err error, remedy string) string {
 }
 
 // known are the names in a data directory.
-var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", "outbox", "moved.json", "migration.json", "control.sock", engine.BackupDir}
+var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir}
 
 // layout looks at the names in the directory.
 func (r *Report) layout(dir string) error {
@@ -193,7 +212,7 @@ func (r *Report) layout(dir string) error {
 			r.add(Note, path, "left by a backup that was cut off; a start removes it", "")
 		case name == "moved.json":
 			r.add(Note, path, "the directory was moved by muster migrate, and is not served any more", "")
-		case strings.HasPrefix(name, engine.HistoryFile+".damaged-"):
+		case name == "state.damaged", strings.HasPrefix(name, engine.HistoryFile+".damaged-"):
 			r.add(Note, path, "set aside as damaged by an earlier start; it may be removed", "")
 		case !slices.Contains(known, name):
 			r.add(Note, path, "not a file of muster's; it is passed over", "")

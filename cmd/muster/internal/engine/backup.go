@@ -14,6 +14,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/cmd/muster/internal/backup"
+	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/pause"
 )
@@ -147,6 +148,9 @@ func (e *Engine) link(ctx context.Context, dir string) (r backup.Running, err er
 		add("log/"+f.Path, f.Size)
 	}
 	r.Log, r.Ends = e.file.ID(), links.Ends
+	r.Check = func(ctx context.Context, pace func(ctx context.Context, bytes int) error, reused func(path string) bool) error {
+		return e.file.CheckLinked(ctx, logDir, links, pace, func(f file.Linked) bool { return reused("log/" + f.Path) })
+	}
 	r.Last = func() (last []blobtree.Source, err error) {
 		more, err := e.file.LinkSidecars(logDir, links)
 		for _, f := range more {

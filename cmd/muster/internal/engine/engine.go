@@ -217,13 +217,24 @@ func (e *Engine) openHistory(ctx context.Context, o Options) error {
 
 func (e *Engine) openBackend(ctx context.Context, o Options) (cache.Backend, error) {
 	if o.ClickHouse == nil {
+		options := o.duckdb()
+		options.Columns = true
 		return duckdb.OpenResilient(duckdb.ResilientOptions{
-			Options: o.duckdb(), Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
+			Options: options, Path: o.historyFile(), Log: e.identity, Now: time.Now, Logger: o.Logger,
 		})
 	}
 	c := *o.ClickHouse
 	c.Owner, c.Logger = e.identity, o.Logger
 	return clickhouse.Open(ctx, c)
+}
+
+// NoteLogEnds makes durable how far the log goes, see [file.Log.NoteEnds]. One in Kafka is
+// Kafka's to look after.
+func (e *Engine) NoteLogEnds() error {
+	if e.file == nil {
+		return nil
+	}
+	return e.file.NoteEnds()
 }
 
 // LogFailed reports whether the log has failed for good. One in Kafka never does:

@@ -20,7 +20,7 @@ var errEnough = errors.New("enough")
 // have others beside, such as a certificate that other programs read.
 func ours(name string) bool {
 	switch name {
-	case "LOCK", "RESTORING", "log", "state", "outbox", "migration":
+	case "LOCK", "RESTORING", "log", "state", "outbox", UploadsDir, "migration":
 		return true
 	}
 	for _, prefix := range []string{logFile, planFile, movedFile, "history.duckdb"} { // and what is beside them for a moment

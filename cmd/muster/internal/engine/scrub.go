@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"sync"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -29,6 +31,8 @@ const (
 type scrubbed interface {
 	Scrub(ctx context.Context, pace func(ctx context.Context, bytes int) error, found func(error)) error
 	Missing() ([]error, error)
+	// Noticed is the damage that whoever uses the log has met.
+	Noticed() []*eventlog.CorruptError
 }
 
 // scrubber looks for damage in the files of the log while the service runs, so that it
@@ -48,8 +52,8 @@ type scrubber struct {
 
 	mu struct {
 		sync.Mutex
-		// damaged and missing are what was found last, by text.
-		damaged, missing map[string]bool
+		// damaged and missing are what was found last: the file, by text.
+		damaged, missing map[string]string
 	}
 }
 
@@ -88,16 +92,16 @@ func (s *scrubber) looks(ctx context.Context) {
 			s.log.Warn("the files of the log could not be looked up", "error", err)
 			continue
 		}
-		now := map[string]bool{}
+		now := map[string]string{}
 		for _, err := range found {
-			now[err.Error()] = true
+			now[err.Error()] = fileOf(err)
 		}
 		s.mu.Lock()
 		before := s.mu.missing
 		s.mu.missing = now
 		s.mu.Unlock()
 		for text := range now {
-			if !before[text] {
+			if _, known := before[text]; !known {
 				s.log.Error("a file of the log is missing; put it back before the service is stopped, since a start is refused without it", "error", text)
 			}
 		}
@@ -108,16 +112,16 @@ func (s *scrubber) looks(ctx context.Context) {
 func (s *scrubber) reads(ctx context.Context) {
 	for wait := scrubFirst; s.wait(ctx, wait) == nil; {
 		begun := s.now()
-		now := map[string]bool{}
+		now := map[string]string{}
 		err := s.of.Scrub(ctx, s.pace, func(err error) {
 			text := err.Error()
-			now[text] = true
+			now[text] = fileOf(err)
 			s.mu.Lock()
-			known := s.mu.damaged[text]
+			_, known := s.mu.damaged[text]
 			if s.mu.damaged == nil {
-				s.mu.damaged = map[string]bool{}
+				s.mu.damaged = map[string]string{}
 			}
-			s.mu.damaged[text] = true
+			s.mu.damaged[text] = fileOf(err)
 			s.mu.Unlock()
 			if !known {
 				s.log.Error("the log is damaged; the service goes on, but a start may be refused, and a replay ends there", "error", text)
@@ -138,16 +142,29 @@ func (s *scrubber) reads(ctx context.Context) {
 	}
 }
 
+// fileOf is the file that damage was found in.
+func fileOf(err error) string {
+	var damaged *eventlog.CorruptError
+	if errors.As(err, &damaged) {
+		return damaged.File
+	}
+	return err.Error()
+}
+
 func (s *scrubber) write(w io.Writer) {
+	files := map[string]bool{}
+	for _, e := range s.of.Noticed() {
+		files[e.File] = true
+	}
 	s.mu.Lock()
-	damaged := len(s.mu.damaged)
-	for text := range s.mu.missing {
-		if !s.mu.damaged[text] {
-			damaged++
-		}
+	for _, file := range s.mu.damaged {
+		files[file] = true
+	}
+	for _, file := range s.mu.missing {
+		files[file] = true
 	}
 	s.mu.Unlock()
-	metrics.WriteGaugeFloat64(w, "muster_log_damaged_files", float64(damaged))
+	metrics.WriteGaugeFloat64(w, "muster_log_damaged_files", float64(len(files)))
 	metrics.WriteCounterUint64(w, "muster_log_scrubbed_bytes_total", uint64(s.bytes.Load()))
 	metrics.WriteCounterUint64(w, "muster_log_scrubs_total", uint64(s.passes.Load()))
 }

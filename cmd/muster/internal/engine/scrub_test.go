@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 )
 
@@ -222,6 +223,92 @@ func (endless) Scrub(ctx context.Context, pace func(context.Context, int) error,
 }
 
 func (endless) Missing() ([]error, error) { return nil, errors.New("it cannot be looked up") }
+
+func (endless) Noticed() []*eventlog.CorruptError { return nil }
+
+// TestDamageThatIsMetIsCounted at once: by a reader, by a redaction, and by a copy for a
+// backup; each file once, until a reading of all finds it whole.
+func TestDamageThatIsMetIsCounted(t *testing.T) {
+	for name, meet := range map[string]func(l *file.Log, dir string) error{
+		"reader": func(l *file.Log, _ string) error {
+			r, err := l.Read(0, 0)
+			if err != nil {
+				return err
+			}
+			defer r.Close()
+			for err == nil {
+				_, err = r.Next(t.Context())
+			}
+			return err
+		},
+		"redaction": func(l *file.Log, _ string) error {
+			return l.Redact(t.Context(), 0, []eventlog.Redaction{{Offset: 52, Splices: []eventlog.Splice{{At: 0, Len: 3, New: []byte("y")}}}})
+		},
+		"backup": func(l *file.Log, dir string) error {
+			links, err := l.Link(filepath.Join(dir, "links"))
+			if err != nil {
+				return err
+			}
+			return errors.Join(l.CheckLinked(t.Context(), filepath.Join(dir, "links"), links, nil, nil), os.RemoveAll(filepath.Join(dir, "links")))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			l, err := file.Open(filepath.Join(dir, "log"), file.Options{SegmentBytes: 16 << 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 400 {
+				if _, err := l.Append(t.Context(), 0, fmt.Appendf(nil, "record %d %s", i, strings.Repeat("x", 200))); err != nil {
+					t.Fatal(err)
+				}
+			}
+			// Opened again, it has no records in memory.
+			if err := l.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if l, err = file.Open(filepath.Join(dir, "log"), file.Options{SegmentBytes: 16 << 10}); err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			s := newScrubber(l, nil)
+			counted := func(want int) {
+				t.Helper()
+				var b bytes.Buffer
+				s.write(&b)
+				if !strings.Contains(b.String(), fmt.Sprintf("muster_log_damaged_files %d\n", want)) {
+					t.Errorf("not %d: %s", want, b.String())
+				}
+			}
+			segment := filepath.Join(dir, "log", "p0", "00000000000000000000.log")
+			whole, err := os.ReadFile(segment)
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad := bytes.Clone(whole)
+			bad[bytes.Index(bad, []byte("record 50 "))] ^= 1
+			replace(t, segment, bad)
+			counted(0)
+			for range 2 {
+				var damaged *eventlog.CorruptError
+				if err := meet(l, dir); !errors.As(err, &damaged) || damaged.File != segment {
+					t.Fatal(err)
+				}
+				counted(1)
+			}
+			free := func(context.Context, int) error { return nil }
+			if err := l.Scrub(t.Context(), free, func(error) {}); err != nil {
+				t.Fatal(err)
+			}
+			counted(1)
+			replace(t, segment, whole)
+			if err := l.Scrub(t.Context(), free, func(error) {}); err != nil {
+				t.Fatal(err)
+			}
+			counted(0)
+		})
+	}
+}
 
 // TestScrubEnds: a reading that is bounded by its rate ends at once when it is told to.
 func TestScrubEnds(t *testing.T) {

@@ -15,6 +15,9 @@ import (
 // HistoryFile is the database of history in a data directory.
 const HistoryFile = "history.duckdb"
 
+// UploadsDir is where a data directory has files that people uploaded.
+const UploadsDir = "uploads"
+
 // ErrNoLog means that a directory has what follows from a log, but no log.
 var ErrNoLog = errors.New("the log is missing")
 
@@ -36,18 +39,23 @@ func checkWhose(dir string, mine []string) error {
 	if _, found, err := readLogName(dir); err != nil || found {
 		return err
 	}
-	foreign := ""
+	foreign, left := "", ""
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
 		switch whose, err := whoseEntry(path, e); {
 		case err != nil:
 			return err
 		case whose == leftOver:
-			return fmt.Errorf("%w: %s has %s, but no records in %s. Put the log back that belongs to it, restore a backup, or name an empty directory with --data",
-				ErrNoLog, dir, e.Name(), filepath.Join(dir, "log"))
+			if left == "" || e.Name() == "state" || ephemeral(left) && !ephemeral(e.Name()) {
+				left = e.Name()
+			}
 		case whose == somebodys && foreign == "" && !isMine(path, mine):
 			foreign = e.Name()
 		}
+	}
+	if left != "" {
+		return fmt.Errorf("%w: %s has %s, but no records in %s. Put the log back that belongs to it, restore a backup, or name an empty directory with --data",
+			ErrNoLog, dir, left, filepath.Join(dir, "log"))
 	}
 	if foreign != "" {
 		return fmt.Errorf("%w: %s is not empty, it has %s. Name an empty directory with --data, or one that is not there", ErrNotOurs, dir, foreign)
@@ -62,11 +70,15 @@ const (
 	somebodys        // not muster's
 )
 
+// ephemeral reports whether a process that was killed leaves an entry of that name, which
+// says little of what is lost.
+func ephemeral(name string) bool { return name == "control.sock" || name == BackupDir }
+
 func whoseEntry(path string, e fs.DirEntry) (whose int, err error) {
 	switch name := e.Name(); {
 	case name == "state" || name == "control.sock" || name == BackupDir || strings.HasPrefix(name, HistoryFile):
 		return leftOver, nil
-	case name == "outbox" && e.IsDir():
+	case (name == "outbox" || name == UploadsDir) && e.IsDir():
 		inside, err := os.ReadDir(path)
 		if err != nil {
 			return 0, fmt.Errorf("data directory: %w", err)

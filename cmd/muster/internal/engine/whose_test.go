@@ -30,7 +30,7 @@ func TestWhoseDirectory(t *testing.T) {
 		{name: "a directory of ours below", files: []string{"old.tmp/log/meta"}, want: ErrNotOurs, says: "has old.tmp"},
 		{name: "what was set aside", files: []string{"history.duckdb.damaged-20260102T030405.000Z"}, want: ErrNoLog, says: "damaged-2026"},
 		{name: "messages without a log", files: []string{"outbox/000001"}, want: ErrNoLog, says: "has outbox"},
-		{name: "after a kill", files: []string{"control.sock", "history.duckdb", "state/p0/x", "a-file"}, want: ErrNoLog, says: "Put the log back"},
+		{name: "after a kill", files: []string{"control.sock", "history.duckdb", "state/p0/x", "a-file"}, want: ErrNoLog, says: "has state, but no records"},
 		{name: "state without a log", files: []string{"state/p0/checkpoints/x"}, want: ErrNoLog, says: "Put the log back"},
 		{name: "history without a log", files: []string{"history.duckdb"}, want: ErrNoLog, says: "has history.duckdb"},
 		{name: "state beside an empty log directory", files: []string{"log/LOCK", "state/p0/MANIFEST"}, want: ErrNoLog, says: "no records in"},

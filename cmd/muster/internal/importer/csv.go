@@ -19,7 +19,14 @@ type csvRows struct {
 	columns int
 	root    []*csvField
 	buf     bytes.Buffer
-	fault   string // why the row at hand is no event
+	fault   string   // why the row at hand is no event
+	cells   []string // of the row at hand; the next row takes their place
+	// people says that the rows are people, not what they did; eventType is the event type
+	// of files that have no column of it.
+	people    bool
+	eventType string
+	// subscribed is of people.
+	subscribed subscribedColumn
 }
 
 // csvField is a member of the event: a cell, or an object of members.
@@ -56,34 +63,56 @@ var csvColumns = map[string][]string{
 var errRowTooLong = fmt.Errorf("a row is longer than %d bytes; close its quotation marks", maxRowBytes)
 
 func newCSV(r io.Reader, o CSVOptions) (*csvRows, error) {
-	b := &boundedReader{r: r, left: maxRowBytes}
-	c := &csvRows{in: csv.NewReader(b), bounded: b}
-	c.in.ReuseRecord = true
-	c.in.FieldsPerRecord = -1
-	header, err := c.in.Read()
-	if err == io.EOF {
-		return nil, errors.New("the file is empty; its first row must name the columns")
-	}
+	c, header, err := openCSV(r)
 	if err != nil {
-		return nil, fmt.Errorf("the first row, which names the columns: %w", err)
+		return nil, err
 	}
+	c.people, c.eventType = o.People, o.EventType
 	return c, c.setColumns(header, o)
 }
 
-func (c *csvRows) setColumns(header []string, o CSVOptions) error {
+// openCSV reads the first row, which names the columns.
+func openCSV(r io.Reader) (c *csvRows, header []string, err error) {
+	b := &boundedReader{r: r, left: maxRowBytes}
+	c = &csvRows{in: csv.NewReader(b), bounded: b}
+	c.in.ReuseRecord = true
+	c.in.FieldsPerRecord = -1
+	header, err = c.in.Read()
+	if err == io.EOF {
+		return nil, nil, errors.New("the file is empty; its first row must name the columns")
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("the first row, which names the columns: %w", err)
+	}
 	c.columns = len(header)
+	return c, header, nil
+}
+
+func (c *csvRows) setColumns(header []string, o CSVOptions) error {
 	seen, given := map[string]bool{}, map[string]bool{}
 	for i, name := range header {
 		name = strings.TrimSpace(name)
 		given[name] = true
 		if to, ok := o.Map[name]; ok {
-			name = to
+			if name = to; name == "" {
+				continue // left out
+			}
 		}
 		if seen[name] {
 			return fmt.Errorf("column %q stands twice in the first row; remove one", name)
 		}
 		seen[name] = true
+		if c.people && saysSubscribed(name) {
+			if c.subscribed.name != "" {
+				return errors.New("columns subscribed and unsubscribed both say whether a person is subscribed; leave one of them out")
+			}
+			c.subscribed = subscribedColumn{name: name, place: i}
+			continue
+		}
 		path, kind, err := columnPath(name)
+		if err == nil && c.people && (len(path) == 1 || path[0] == "properties") {
+			err = errors.New("people have no such column; leave it out, or map it to attributes.x")
+		}
 		if kind == freeCell && i < len(o.found) {
 			kind = o.found[i]
 		}
@@ -111,7 +140,7 @@ func (c *csvRows) setColumns(header []string, o CSVOptions) error {
 		}
 	}
 	for _, name := range []string{"event_type", "timestamp"} {
-		if !seen[name] {
+		if !seen[name] && !c.people && (name != "event_type" || c.eventType == "") {
 			return fmt.Errorf("there is no column %s; the first row must name the columns", name)
 		}
 	}
@@ -175,6 +204,7 @@ func (c *csvRows) next(r *row) error {
 	default:
 		return err
 	}
+	c.cells = cells
 	line, _ := c.in.FieldPos(0)
 	*r = row{line: line}
 	if len(cells) != c.columns {
@@ -184,10 +214,30 @@ func (c *csvRows) next(r *row) error {
 	c.buf.Reset()
 	c.fault = ""
 	c.object(c.root, cells)
+	c.addEventType()
+	said, fault := c.subscribed.read(cells)
+	r.subscribed = said
+	if c.fault == "" {
+		c.fault = fault
+	}
 	if r.json = c.buf.Bytes(); c.fault != "" {
 		r.json, r.fault = nil, c.fault
 	}
 	return nil
+}
+
+// addEventType gives the row at hand the event type of the file, if it has none.
+func (c *csvRows) addEventType() {
+	if c.eventType == "" {
+		return
+	}
+	c.buf.Truncate(c.buf.Len() - 1)
+	if c.buf.Len() > 1 {
+		c.buf.WriteByte(',')
+	}
+	c.buf.WriteString(`"event_type":`)
+	writeString(&c.buf, c.eventType)
+	c.buf.WriteByte('}')
 }
 
 // object writes the members that have a value; it returns whether there was
@@ -232,6 +282,11 @@ func (c *csvRows) value(f *csvField, cells []string) bool {
 	case f.kind == numberCell && !isNumber(cell), f.kind == booleanCell && !boolean:
 		if c.fault == "" {
 			c.fault = fmt.Sprintf("%s is declared as %s, and the cell in column %d is none; declare it as text, or mend the row", f.name, map[cellKind]string{numberCell: "number", booleanCell: "boolean"}[f.kind], f.column+1)
+		}
+		return false
+	case f.kind == timeCell && isDigits(cell) && len(cell) < leastDigits:
+		if c.fault == "" {
+			c.fault = fmt.Sprintf("timestamp %s is no Unix time, or one of 1970; write the date out as 2024-05-31 12:30:00 (a spreadsheet keeps dates as such numbers), or as Unix seconds or milliseconds", cell)
 		}
 		return false
 	case f.kind == timeCell && isDigits(cell), f.kind == freeCell && (boolean || isNumber(cell)), f.kind == numberCell, f.kind == booleanCell:

@@ -12,12 +12,16 @@ import (
 // CSVOptions say how the columns of a CSV file are read.
 type CSVOptions struct {
 	// Map has another name for a column of the first row, such as external_id for
-	// customer_no.
+	// customer_no. An empty one leaves the column out.
 	Map map[string]string
 	// Types has the type of a column, by its name after Map: text, number or boolean. A
 	// column without one is of numbers, or of true and false, when all its cells are, and
 	// of text otherwise.
 	Types map[string]string
+	// People says that a row is a person, without an event type and a time.
+	People bool
+	// EventType is the event type of all rows of a file without a column event_type.
+	EventType string
 
 	found []cellKind // what the cells of each column are; nil before they were looked at
 }
@@ -73,6 +77,12 @@ func kindsOf(r io.Reader, o CSVOptions) ([]cellKind, error) {
 	if err != nil {
 		return nil, err
 	}
+	return c.kinds(func([]string, int) error { return nil })
+}
+
+// kinds reads the rest of the file. each is called with the cells and the line of every
+// row; malformed rows have no cells.
+func (c *csvRows) kinds(each func(cells []string, line int) error) ([]cellKind, error) {
 	kinds := make([]cellKind, c.columns)
 	for i := range kinds {
 		kinds[i] = freeCell // no cell with anything in it so far
@@ -81,13 +91,18 @@ func kindsOf(r io.Reader, o CSVOptions) ([]cellKind, error) {
 		c.bounded.left = maxRowBytes
 		cells, err := c.in.Read()
 		var malformed *csv.ParseError
+		line := 0
 		switch {
 		case err == io.EOF:
 			return kinds, nil
 		case err == nil:
+			line, _ = c.in.FieldPos(0)
 		case errors.As(err, &malformed) && !errors.Is(err, errRowTooLong):
-			continue // the row is refused when it is imported
+			cells, line = nil, malformed.StartLine // refused when it is imported
 		default:
+			return nil, err
+		}
+		if err := each(cells, line); err != nil {
 			return nil, err
 		}
 		for i, cell := range cells[:min(len(cells), len(kinds))] {
@@ -127,6 +142,10 @@ func isNumber(s string) bool {
 	}, mantissa)
 	return len(strings.TrimLeft(digits, "0")) <= exactDigits
 }
+
+// leastDigits is how many digits Unix milliseconds have from 1973 on. Numbers with fewer,
+// but for the ten of Unix seconds, are something else, such as the days of a spreadsheet.
+const leastDigits = 12
 
 // timeLayouts are the forms of a time without an offset that are read, as UTC.
 var timeLayouts = []string{"2006-01-02 15:04:05.999999999", "2006-01-02T15:04:05.999999999", "2006-01-02 15:04", "2006-01-02"}

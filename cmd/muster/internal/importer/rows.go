@@ -28,6 +28,8 @@ type row struct {
 	line int
 	// fault is why the row is no event, "" if it may be one.
 	fault string
+	// subscribed is what a row of a person says of that, nil where it says nothing.
+	subscribed *bool
 }
 
 // rowReader reads the rows of a file in order. An error other than [io.EOF]

@@ -12,15 +12,15 @@ func TestCSVRows(t *testing.T) {
 		{"plain", head + "\na,x@y.z,2024-01-02T03:04:05Z\n", `{"event_type":"a","user":{"email":"x@y.z"},"timestamp":"2024-01-02T03:04:05Z"}`, ""},
 		{"milliseconds", head + "\na,x@y.z,1700000000000", `{"event_type":"a","user":{"email":"x@y.z"},"timestamp":1700000000000}`, ""},
 		{"leading zero is no number", head + "\na,x@y.z,017", `{"event_type":"a","user":{"email":"x@y.z"},"timestamp":"017"}`, ""},
-		{"byte order mark, CR LF, quoted", "\xef\xbb\xbf" + head + "\r\n\"a\",\"x,\"\"y\",1\r\n", `{"event_type":"a","user":{"email":"x,\"y"},"timestamp":1}`, ""},
-		{"empty cells are absent", head + ",phone,first_name\na,,1,,\n", `{"event_type":"a","timestamp":1}`, ""},
-		{"identifiers are text", "event_type,timestamp,external_id,phone,first_name,last_name,idempotency_key\na,1,007,49,1,true,5\n",
-			`{"event_type":"a","timestamp":1,"user":{"external_id":"007","phone":"49","first_name":"1","last_name":"true"},"idempotency_key":"5"}`, ""},
-		{"types of cells", head + ",properties.n,properties.z,properties.t,properties.s,properties.x,properties.e\na,m,1,-1.5e3,007,true,True,null,1 \n",
-			`{"event_type":"a","user":{"email":"m"},"timestamp":1,"properties":{"n":-1.5e3,"z":"007","t":true,"s":"True","x":"null","e":"1 "}}`, ""},
-		{"objects", head + ",geo.country,attributes.plan.name,attributes.n,attributes.plan.level\na,m,1,DE,pro,,3\n",
-			`{"event_type":"a","user":{"email":"m","geo":{"country":"DE"},"attributes":{"plan":{"name":"pro","level":3}}},"timestamp":1}`, ""},
-		{"control characters", head + "\na,\"x\t\n\\\",1\n", `{"event_type":"a","user":{"email":"x\u0009\u000a\\"},"timestamp":1}`, ""},
+		{"byte order mark, CR LF, quoted", "\xef\xbb\xbf" + head + "\r\n\"a\",\"x,\"\"y\",1700000000000\r\n", `{"event_type":"a","user":{"email":"x,\"y"},"timestamp":1700000000000}`, ""},
+		{"empty cells are absent", head + ",phone,first_name\na,,1700000000000,,\n", `{"event_type":"a","timestamp":1700000000000}`, ""},
+		{"identifiers are text", "event_type,timestamp,external_id,phone,first_name,last_name,idempotency_key\na,1700000000000,007,49,1,true,5\n",
+			`{"event_type":"a","timestamp":1700000000000,"user":{"external_id":"007","phone":"49","first_name":"1","last_name":"true"},"idempotency_key":"5"}`, ""},
+		{"types of cells", head + ",properties.n,properties.z,properties.t,properties.s,properties.x,properties.e\na,m,1700000000000,-1.5e3,007,true,True,null,1 \n",
+			`{"event_type":"a","user":{"email":"m"},"timestamp":1700000000000,"properties":{"n":-1.5e3,"z":"007","t":true,"s":"True","x":"null","e":"1 "}}`, ""},
+		{"objects", head + ",geo.country,attributes.plan.name,attributes.n,attributes.plan.level\na,m,1700000000000,DE,pro,,3\n",
+			`{"event_type":"a","user":{"email":"m","geo":{"country":"DE"},"attributes":{"plan":{"name":"pro","level":3}}},"timestamp":1700000000000}`, ""},
+		{"control characters", head + "\na,\"x\t\n\\\",1700000000000\n", `{"event_type":"a","user":{"email":"x\u0009\u000a\\"},"timestamp":1700000000000}`, ""},
 		{"too few cells", head + "\na,x@y.z\n", "", "2 cells"},
 		{"too many cells", head + "\na,x@y.z,1,2\n", "", "4 cells"},
 		{"stray quote", head + "\na,x\"y,1\n", "", "not valid CSV"},
@@ -62,7 +62,7 @@ func TestCSVColumns(t *testing.T) {
 // TestCSVGoesOn: a row that is no CSV is one row; the others keep their numbers
 // and lines.
 func TestCSVGoesOn(t *testing.T) {
-	rows, err := rowsOf(t, CSV, "event_type,email,timestamp\na,1,1\n\na,\"x\"y,2\na,\"two\nlines\",3\na,4,4\n")
+	rows, err := rowsOf(t, CSV, "event_type,email,timestamp\na,1,2026-01-01\n\na,\"x\"y,2026-01-02\na,\"two\nlines\",2026-01-03\na,4,2026-01-04\n")
 	ok(t, err)
 	var lines []int
 	for _, r := range rows {

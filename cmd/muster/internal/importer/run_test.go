@@ -152,7 +152,7 @@ func TestImportRefusedCSV(t *testing.T) {
 	for _, kind := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t, ingest.Options{})
-			text := "event_type,email,timestamp\na,x@y.z,1\nb,x\"y,1\nc,x@y.z\nd,x@y.z,2\n"
+			text := "event_type,email,timestamp\na,x@y.z,2024-01-01\nb,x\"y,2024-01-01\nc,x@y.z\nd,x@y.z,2024-01-02\n"
 			sum, err := Run(t.Context(), source(t, "a.csv", text), CSV, w.target(kind), nil)
 			if err != nil || sum.Rows != 4 || sum.Accepted != 2 || sum.RefusedRows != 2 || sum.Refused[0].Line != 3 || sum.Refused[1].Line != 4 ||
 				!strings.Contains(sum.Refused[0].Reason, "CSV") || !strings.Contains(sum.Refused[1].Reason, "cells") {

@@ -1,0 +1,236 @@
+package uploads
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Erased people leave the stored files as well. What tells who a row is about are the
+// columns that stand for identifiers. Such a row is overwritten in place, so that the
+// others keep their lines and their numbers; it is refused then.
+
+// textErased is the reason that a refused row of an erased person has.
+const textErased = "the person of this row was erased"
+
+// tidy looks through the files for erased people, and forgets files that nobody started.
+func (s *Uploads) tidy(ctx context.Context) {
+	s.mu.Lock()
+	var all []*upload
+	accounts := map[uint64]bool{}
+	limit := s.opts.Now().Add(-unstartedTime).UnixMilli()
+	for account, files := range s.mu.files {
+		for _, u := range files {
+			switch {
+			case u.busy && !u.started():
+			case (u.Status == api.ImportReceiving || u.Status == api.ImportReady) && u.CreatedMs < limit:
+				if err := s.forget(u); err != nil {
+					s.opts.Logger.Error("an upload that nobody started cannot be removed", "upload", u.ID, "err", err)
+				}
+			case u.ended() && u.Refused == 0: // nothing of it is stored
+			default:
+				all = append(all, u)
+				accounts[account] = true
+			}
+		}
+	}
+	s.mu.Unlock()
+	for account := range accounts {
+		marks, err := s.marks(ctx, account)
+		if err != nil {
+			continue // it is not here, or starting; the next look comes soon
+		}
+		for _, u := range all {
+			if u.account != account || u.marks == marks {
+				continue
+			}
+			err := error(nil)
+			if marks > 0 {
+				err = s.scrub(ctx, u)
+			}
+			if err == nil {
+				s.mu.Lock()
+				u.marks = marks
+				s.mu.Unlock()
+			} else if ctx.Err() == nil {
+				s.opts.Logger.Error("an upload cannot be rid of erased people; it is tried again", "upload", u.ID, "err", err)
+			}
+		}
+	}
+}
+
+func (s *Uploads) marks(ctx context.Context, account uint64) (n int, err error) {
+	err = s.opts.Node.Read(ctx, account, func(v *resolver.View) error { n = v.ErasureMarks(); return nil })
+	return n, err
+}
+
+// erasuresDue reports whether somebody was erased since the account's files were looked
+// through.
+func (s *Uploads) erasuresDue(ctx context.Context, account uint64) bool {
+	marks, err := s.marks(ctx, account)
+	if err != nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, u := range s.mu.files[account] {
+		if u.marks != marks && (!u.ended() || u.Refused > 0) && (!u.busy || u.started()) {
+			return true
+		}
+	}
+	return false
+}
+
+// scrub overwrites the rows of erased people in an upload's file.
+func (s *Uploads) scrub(ctx context.Context, u *upload) error {
+	s.mu.Lock()
+	copied := &upload{saved: u.saved, account: u.account, dir: u.dir}
+	s.mu.Unlock()
+	name, skip := nameContent, 0
+	if copied.ended() {
+		name, skip = nameResult, 2 // line and reason are before the cells
+	}
+	f, err := os.OpenFile(copied.path(name), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // it ended meanwhile, or was removed
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	rows, err := newPlaces(f)
+	var malformed *csv.ParseError
+	if errors.Is(err, io.EOF) || errors.As(err, &malformed) {
+		return nil // it has no rows
+	}
+	if err != nil {
+		return err
+	}
+	if len(copied.Header) == 0 {
+		copied.Header = rows.header // parts are missing yet
+	}
+	r, err := copied.plan(&copied.Plan)
+	if err != nil {
+		return err
+	}
+	kinds := map[int]resolver.IdentityKind{}
+	for i, c := range r.columns {
+		for kind, field := range []string{"email", "external_id", "phone"} {
+			if c.field == field {
+				kinds[i+skip] = resolver.IdentityKind(kind)
+			}
+		}
+	}
+	blank, err := s.blankRows(ctx, u.account, rows, kinds)
+	if err != nil || len(blank) == 0 {
+		return err
+	}
+	for _, b := range blank {
+		if err := overwrite(f, b, skip > 0); err != nil {
+			return err
+		}
+	}
+	if err := f.Sync(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range blank {
+		if i := slices.IndexFunc(u.refusals, func(x api.ImportRefusal) bool { return x.Line == b.line }); skip > 0 && i >= 0 {
+			u.refusals[i].Reason = textErased
+		}
+	}
+	s.opts.Logger.Info("rows of erased people were blanked in an upload", "upload", u.ID, "rows", len(blank))
+	return nil
+}
+
+// blankRow is where a row of an erased person is.
+type blankRow struct {
+	from, to int64
+	line     int // that the first cell names
+}
+
+// lookRows is how many rows are judged in one look at the state.
+const lookRows = 512
+
+// blankRows finds the rows of erased people. kinds has the columns with identifiers.
+func (s *Uploads) blankRows(ctx context.Context, account uint64, rows *places, kinds map[int]resolver.IdentityKind) (out []blankRow, err error) {
+	type found struct {
+		cells []string
+		blankRow
+	}
+	var window []found
+	judge := func() error {
+		err := s.opts.Node.Read(ctx, account, func(v *resolver.View) error {
+			for _, x := range window {
+				for i, kind := range kinds {
+					if i < len(x.cells) && x.cells[i] != "" && v.Erased(kind, x.cells[i]) {
+						out = append(out, x.blankRow)
+						break
+					}
+				}
+			}
+			return nil
+		})
+		window = window[:0]
+		return err
+	}
+	for {
+		cells, from, to, err := rows.next()
+		if err == io.EOF {
+			return out, judge()
+		}
+		if err != nil {
+			return nil, err
+		}
+		x := found{blankRow: blankRow{from: from, to: to}}
+		for i := range kinds {
+			for len(x.cells) <= i {
+				x.cells = append(x.cells, "")
+			}
+			if i < len(cells) {
+				x.cells[i] = cells[i]
+			}
+		}
+		if len(cells) > 0 {
+			x.line, _ = strconv.Atoi(cells[0]) // only refused rows begin with their line
+		}
+		if window = append(window, x); len(window) == lookRows {
+			if err := judge(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// overwrite overwrites a row: all of it, or all behind its first cell, which is its line.
+// The row keeps its length, and stays one row.
+func overwrite(f *os.File, b blankRow, keepLine bool) error {
+	text := make([]byte, b.to-b.from)
+	if _, err := f.ReadAt(text, b.from); err != nil {
+		return err
+	}
+	row := bytes.Trim(text, "\r\n")
+	if keepLine {
+		row = row[bytes.IndexByte(row, ',')+1:]
+	}
+	lines := bytes.IndexByte(row, '\n') >= 0
+	for i := range row {
+		if row[i] != '\n' {
+			row[i] = '-'
+		}
+	}
+	if lines { // one cell of several lines
+		row[0], row[len(row)-1] = '"', '"'
+	}
+	_, err := f.WriteAt(text, b.from)
+	return err
+}

@@ -1,0 +1,158 @@
+package uploads
+
+import (
+	"context"
+	"crypto/rand"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/password"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+)
+
+func TestMain(m *testing.M) {
+	password.Default = password.Params{MemoryKiB: 64, Iterations: 1, Lanes: 1}
+	goleak.VerifyTestMain(m)
+}
+
+func ok(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noHistory takes rows and keeps none.
+type noHistory struct {
+	query.History
+	mu       sync.Mutex
+	position int64
+}
+
+func (h *noHistory) Position(context.Context, int) (int64, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.position, nil
+}
+
+func (h *noHistory) Append(_ context.Context, b *query.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.position = max(h.position, b.To)
+	return nil
+}
+
+func (h *noHistory) Erase(context.Context, query.EraseQuery) error { return nil }
+
+// world is a node with an account, and uploads in a directory.
+type world struct {
+	t       *testing.T
+	node    *resolver.Node
+	account uint64
+	dir     string
+	*Uploads
+
+	mu  sync.Mutex
+	now time.Time
+}
+
+func (w *world) clock() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.now
+}
+
+func (w *world) advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	w := &world{t: t, dir: t.TempDir(), now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
+	fs := vfs.NewMem()
+	log, err := file.Open("log", file.Options{FS: fs})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, log.Close()) })
+	w.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: &noHistory{}, Now: w.clock, Rand: rand.Reader,
+		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+	ok(t, err)
+	t.Cleanup(func() { ok(t, w.node.Close(context.Background())) })
+	creds, err := api.NewCredentials(rand.Reader, "http://muster.test")
+	ok(t, err)
+	ok(t, creds.Bootstrap(t.Context(), w.node, rand.Reader))
+	w.account = w.node.Accounts()[0]
+	w.open(16 << 20)
+	t.Cleanup(func() { w.Close() })
+	return w
+}
+
+// open opens the uploads, again after a Close.
+func (w *world) open(bytes int64) {
+	w.t.Helper()
+	var err error
+	w.Uploads, err = Open(Options{Dir: w.dir, Node: w.node, Now: w.clock, Rand: rand.Reader, Bytes: bytes})
+	ok(w.t, err)
+}
+
+func (w *world) read(fn func(v *resolver.View)) {
+	w.t.Helper()
+	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error { fn(v); return nil }))
+}
+
+// profile is who has an e-mail.
+func (w *world) profile(email string) (p *resolver.Profile) {
+	w.t.Helper()
+	w.read(func(v *resolver.View) {
+		o, found := v.Find(resolver.IdentityEmail, email)
+		if !found {
+			w.t.Fatalf("nobody has the e-mail %s", email)
+		}
+		var err error
+		p, err = v.Profile(o)
+		ok(w.t, err)
+	})
+	return p
+}
+
+func (w *world) upload(kind, text string) api.Import {
+	w.t.Helper()
+	x, err := w.Create(w.account, api.ImportFile{Name: kind + ".csv", Kind: kind, Text: text})
+	ok(w.t, err)
+	return x
+}
+
+func (w *world) begin(id string, p api.ImportPlan) {
+	w.t.Helper()
+	_, err := w.Start(w.t.Context(), w.account, id, p)
+	ok(w.t, err)
+}
+
+// until waits until an import is as wanted.
+func (w *world) until(id string, wanted func(api.Import) bool) api.Import {
+	w.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for {
+		x, err := w.Get(w.account, id)
+		ok(w.t, err)
+		if wanted(x) {
+			return x
+		}
+		if time.Now().After(deadline) {
+			w.t.Fatalf("the import is %+v", x)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func hasEnded(x api.Import) bool { return x.EndedAt != nil }
+
+func text(s string) *string { return &s }

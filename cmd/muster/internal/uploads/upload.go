@@ -1,0 +1,152 @@
+package uploads
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/musterhq/muster/api"
+)
+
+// saved is what upload.json has of an upload. Times are Unix milliseconds.
+type saved struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Kind      string `json:"kind"`
+	Status    string `json:"status"`
+	Bytes     int64  `json:"bytes"`
+	CreatedMs int64  `json:"created_ms"`
+	StartedMs int64  `json:"started_ms,omitempty"`
+	EndedMs   int64  `json:"ended_ms,omitempty"`
+	// Queue is the place in the queue, by which imports are worked off.
+	Queue int64 `json:"queue,omitempty"`
+
+	// What a look at the whole file found, once it is complete.
+	Hash   string   `json:"hash,omitempty"`
+	Rows   uint64   `json:"rows,omitempty"`
+	Header []string `json:"header,omitempty"`
+	Types  []string `json:"types,omitempty"`
+
+	Plan api.ImportPlan `json:"plan"`
+	// Read rows are behind us; Stored is how many rows of the file the state had when the
+	// import began.
+	Read       uint64 `json:"read,omitempty"`
+	Stored     uint64 `json:"stored,omitempty"`
+	Taken      uint64 `json:"taken,omitempty"`
+	Duplicates uint64 `json:"duplicates,omitempty"`
+	Refused    uint64 `json:"refused,omitempty"`
+	// RefusedBytes is how much of refused.jsonl holds.
+	RefusedBytes int64  `json:"refused_bytes,omitempty"`
+	Error        string `json:"error,omitempty"`
+}
+
+// upload is one upload in memory. Its fields are under the lock of [Uploads].
+type upload struct {
+	saved
+	account  uint64
+	dir      string
+	refusals []api.ImportRefusal // the first ones
+	rate     float64
+	cancel   bool // asked for; the window at hand is finished first
+	busy     bool // a part is being stored, or the import works on it
+	// marks is how many marks of erased people the account had when the file was looked
+	// through last; -1 is never.
+	marks int
+}
+
+const (
+	nameSaved   = "upload.json"
+	nameContent = "content.csv"
+	nameRefused = "refused.jsonl"
+	nameResult  = "refused.csv"
+)
+
+func (u *upload) path(name string) string { return filepath.Join(u.dir, name) }
+
+func (u *upload) ended() bool {
+	return slices.Contains([]string{api.ImportDone, api.ImportCancelled, api.ImportFailed}, u.Status)
+}
+
+func (u *upload) started() bool { return u.Status == api.ImportQueued || u.Status == api.ImportRunning }
+
+// save makes what is known of the upload durable.
+func (u *upload) save() error {
+	b, err := json.Marshal(&u.saved)
+	if err != nil {
+		return err
+	}
+	return replaceFile(u.path(nameSaved), b)
+}
+
+// replaceFile replaces a file by one that only its owner may read: it is whole and
+// durable, or as it was.
+func replaceFile(path string, b []byte) (err error) {
+	temp := path + ".tmp"
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	if err := os.Rename(temp, path); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(path))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// appendFile writes behind the first size bytes of a file, durably.
+func appendFile(path string, size int64, b []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	err = f.Truncate(size)
+	if err == nil {
+		_, err = f.WriteAt(b, size)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	return errors.Join(err, f.Close())
+}
+
+// removeContent removes the file of an upload that has ended.
+func (u *upload) removeContent() error {
+	var all error
+	for _, name := range []string{nameContent, nameRefused} {
+		if err := os.Remove(u.path(name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			all = errors.Join(all, err)
+		}
+	}
+	return all
+}
+
+// load reads an upload's directory.
+func load(account uint64, dir string) (*upload, error) {
+	b, err := os.ReadFile(filepath.Join(dir, nameSaved))
+	if err != nil {
+		return nil, err
+	}
+	u := &upload{account: account, dir: dir, marks: -1}
+	if err := json.Unmarshal(b, &u.saved); err != nil || u.ID != filepath.Base(dir) {
+		return nil, fmt.Errorf("%s is not an upload: %w", dir, errors.Join(err, errors.New("its id is not the directory's name")))
+	}
+	return u, nil
+}
