@@ -34,6 +34,7 @@ func commands() []command {
 		{name: "recovery", what: "kill a server under clients that retry at once and measure when it takes events again", run: recoveryRun},
 		{name: "chaos", what: "kill, freeze and cut off nodes, Kafka and ClickHouse under load and check the same", run: chaosRun},
 		{name: "segments", what: "grow an account and measure the segment engine at each size, checked against SQL", run: segmentsRun},
+		{name: "console", what: "fill a server and measure searches, suggestions and previews as a console asks them", run: consoleRun},
 		{name: "flows", what: "measure flows under load and what sleeping enrolments cost", run: flowsRun},
 		{name: "cluster", what: "load nodes on Kafka and ClickHouse beside the bare clients of both, and move a partition", run: clusterRun},
 		{name: "shop", what: "write the history of a made-up shop as JSON lines", run: shopRun},

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/shop"
+	"github.com/musterhq/muster/internal/shop"
 )
 
 func shopRun(_ context.Context, s streams, args []string) error {

@@ -119,6 +119,11 @@ func (c *Client) ProfileID(ctx context.Context, externalID string) (string, erro
 	return data.ProfileID, err
 }
 
+// Get reads something, by its path and query.
+func (c *Client) Get(ctx context.Context, path string, data any) error {
+	return c.call(ctx, http.MethodGet, path, nil, data)
+}
+
 // call makes one call and decodes the data of its answer.
 func (c *Client) call(ctx context.Context, method, path string, body, data any) error {
 	name := method + " " + strings.SplitN(path, "?", 2)[0]

@@ -47,6 +47,21 @@ func NewInstallation(dir, binary string, args []string) (*Installation, error) {
 	return &Installation{Dir: dir, Binary: binary, Args: args, address: address}, nil
 }
 
+// KeptInstallation is an installation that was used before, as it was left.
+func KeptInstallation(dir, binary string, args []string) (*Installation, error) {
+	i := &Installation{Dir: dir, Binary: binary, Args: args}
+	c, err := ReadCredentials(i.credentialsFile())
+	if err != nil {
+		return nil, err
+	}
+	u, err := LoopbackURL(c.BaseURL)
+	if err != nil {
+		return nil, err
+	}
+	i.address = u.Host
+	return i, nil
+}
+
 // DataDir is the server's --data.
 func (i *Installation) DataDir() string { return filepath.Join(i.Dir, "data") }
 

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/musterhq/muster/bench/internal/editor"
+)
+
+// The whole measurement, at a small size: every question is answered, and a preview and
+// the segment saved from it agree.
+func TestConsole(t *testing.T) {
+	report := filepath.Join(t.TempDir(), "report.json")
+	out, said, err := runCommand(t, "", "console", "--profiles", "2000", "--searches", "20", "--suggestions", "10", "--definitions", "3", "--edits", "2",
+		"--binary", os.Getenv("MUSTER_BINARY"), "--dir", t.TempDir(), "--json", report)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	text, err := os.ReadFile(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r editor.Report
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Lines) != 11 || r.Agreed == 0 || r.Agreed == 2000 {
+		t.Errorf("%+v", r)
+	}
+	for _, l := range r.Lines {
+		if l.N == 0 || l.P50 <= 0 || l.P99 < l.P50 || l.Max < l.P99 || !strings.Contains(out, l.Name) {
+			t.Errorf("%+v", l)
+		}
+	}
+}
+
+func TestConsoleRefusesWrongSizes(t *testing.T) {
+	if _, _, err := runCommand(t, "", "console", "--profiles", "0"); err == nil || !strings.Contains(err.Error(), "profiles must be 1 to") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,41 @@
+package editor
+
+import "fmt"
+
+// Options say how large the account is, and how often is asked.
+type Options struct {
+	Profiles int `json:"profiles"`
+	// EventsPerProfile are past events, spread over 90 days.
+	EventsPerProfile int    `json:"events_per_profile"`
+	Seed             uint64 `json:"seed"`
+	// Searches, Suggestions and Definitions are how many of each are timed; a definition is
+	// asked once, and then with Edits other thresholds.
+	Searches    int `json:"searches"`
+	Suggestions int `json:"suggestions"`
+	Definitions int `json:"definitions"`
+	Edits       int `json:"edits"`
+	// Binary is the path of muster, ServerArgs further arguments of `muster serve`.
+	Binary     string   `json:"-"`
+	ServerArgs []string `json:"server_args"`
+	// Kept is the directory of a server that is filled already, "" for a new one.
+	Kept string                           `json:"kept,omitempty"`
+	Dir  string                           `json:"-"`
+	Log  func(format string, args ...any) `json:"-"`
+}
+
+// Validate reports the first fault of the options. Binary may be missing: it can be built
+// once the others are right.
+func (o Options) Validate() error {
+	for _, x := range []struct {
+		name        string
+		value, most int
+	}{
+		{"profiles", o.Profiles, 20_000_000}, {"events-per-profile", o.EventsPerProfile, 1000},
+		{"searches", o.Searches, 1_000_000}, {"suggestions", o.Suggestions, 1_000_000}, {"definitions", o.Definitions, 1000}, {"edits", o.Edits, 1000},
+	} {
+		if x.value < 1 || x.value > x.most {
+			return fmt.Errorf("%s must be 1 to %d, not %d", x.name, x.most, x.value)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,65 @@
+package editor
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"text/tabwriter"
+)
+
+// The targets, in milliseconds of the 99th percentile.
+const (
+	searchTarget  = 20
+	suggestTarget = 5
+	firstTarget   = 150
+	editTarget    = 10
+)
+
+// Line is the latencies of one kind of question, in milliseconds.
+type Line struct {
+	Name   string  `json:"name"`
+	N      int     `json:"n"`
+	P50    float64 `json:"p50_ms"`
+	P99    float64 `json:"p99_ms"`
+	Max    float64 `json:"max_ms"`
+	Target float64 `json:"target_p99_ms"`
+}
+
+// Report is what was measured.
+type Report struct {
+	Options       Options `json:"options"`
+	FillSeconds   float64 `json:"fill_seconds"`
+	DefineSeconds float64 `json:"define_seconds"`
+	Lines         []Line  `json:"lines"`
+	// Agreed is how many profiles a preview and the segment saved from it both had.
+	Agreed uint64 `json:"agreed"`
+}
+
+func (r *Report) add(name string, target float64, times []float64) {
+	slices.Sort(times)
+	at := func(q float64) float64 { return times[max(0, int(math.Ceil(q*float64(len(times))))-1)] }
+	r.Lines = append(r.Lines, Line{name, len(times), at(0.5), at(0.99), times[len(times)-1], target})
+}
+
+// Print writes the report as a table.
+func (r *Report) Print(out io.Writer) error {
+	fmt.Fprintf(out, "%d profiles, %d events, filled in %.0f s; 7 conditions built in %.1f s; a preview and its segment both have %d profiles\n\n",
+		r.Options.Profiles, r.Options.Profiles*r.Options.EventsPerProfile, r.FillSeconds, r.DefineSeconds, r.Agreed)
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "question\tn\tp50 ms\tp99 ms\tmax ms\ttarget p99\t\t")
+	for _, l := range r.Lines {
+		verdict := "met"
+		if l.P99 >= l.Target {
+			verdict = "MISSED"
+		}
+		fmt.Fprintf(w, "%s\t%d\t%.2f\t%.2f\t%.2f\t< %.0f\t%s\t\n", l.Name, l.N, l.P50, l.P99, l.Max, l.Target, verdict)
+	}
+	return w.Flush()
+}
+
+func jsonText(v any) (string, error) {
+	b, err := json.Marshal(v)
+	return string(b), err
+}

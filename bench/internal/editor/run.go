@@ -1,0 +1,264 @@
+package editor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"path/filepath"
+	"time"
+
+	"github.com/musterhq/muster/bench/internal/console"
+	"github.com/musterhq/muster/bench/internal/server"
+)
+
+const (
+	startLimit = time.Minute
+	stopLimit  = 5 * time.Minute
+	liveLimit  = 10 * time.Minute
+)
+
+// run is one measurement.
+type run struct {
+	o           Options
+	credentials server.Credentials
+	client      *console.Client
+	report      Report
+	rng         *rand.Rand
+	segment     string // one that is live
+}
+
+// ErrDiffers means that two answers about the same are not the same.
+var ErrDiffers = errors.New("the answers differ")
+
+// Run fills a server and measures it. What was measured before an error is in the report.
+func Run(ctx context.Context, o Options) (rep *Report, err error) {
+	site, err := server.NewInstallation(filepath.Join(o.Dir, "server"), o.Binary, o.ServerArgs)
+	if o.Kept != "" {
+		site, err = server.KeptInstallation(o.Kept, o.Binary, o.ServerArgs)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s, err := site.Start(ctx, startLimit)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Stop(stopLimit)) }()
+	r := &run{o: o, credentials: s.Credentials, report: Report{Options: o}, rng: rand.New(rand.NewPCG(o.Seed, 78))}
+	if r.client, err = console.SignIn(ctx, s.Credentials); err != nil {
+		return nil, err
+	}
+	defer r.client.SignOut(context.WithoutCancel(ctx))
+	phases := []func(context.Context) error{r.fill, r.define, r.searches, r.suggestions, r.previews}
+	if o.Kept != "" {
+		phases[0], phases[1] = func(context.Context) error { return nil }, r.findSegment
+	}
+	for _, phase := range phases {
+		if err := phase(ctx); err != nil {
+			return &r.report, err
+		}
+	}
+	return &r.report, nil
+}
+
+// define saves the segments whose conditions the engine is to know.
+func (r *run) define(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, liveLimit)
+	defer cancel()
+	r.o.Log("saving segments")
+	began := time.Now()
+	for i, c := range known() {
+		text, err := jsonText(c)
+		if err != nil {
+			return err
+		}
+		id, err := r.client.CreateSegment(ctx, fmt.Sprintf("known %d", i), text)
+		if err != nil {
+			return err
+		}
+		for {
+			live, _, err := r.client.Segment(ctx, id)
+			if err != nil {
+				return err
+			}
+			if live {
+				break
+			}
+			if err := pause(ctx, 20*time.Millisecond); err != nil {
+				return err
+			}
+		}
+		r.segment = id
+	}
+	r.report.DefineSeconds = time.Since(began).Seconds()
+	return nil
+}
+
+// findSegment takes a segment that an earlier run saved.
+func (r *run) findSegment(ctx context.Context) error {
+	var saved []struct {
+		ID string `json:"_id"`
+	}
+	if err := r.client.Get(ctx, "/segments?limit=1", &saved); err != nil {
+		return err
+	}
+	if len(saved) == 0 {
+		return errors.New("the server that was kept has no segment: name one that a whole run has filled")
+	}
+	r.segment = saved[0].ID
+	return nil
+}
+
+// timed asks n times, a different question each.
+func (r *run) timed(name string, target float64, n int, ask func(i int) error) error {
+	r.o.Log("%s", name)
+	times := make([]float64, 0, n)
+	for i := range n {
+		began := time.Now()
+		if err := ask(i); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		times = append(times, float64(time.Since(began))/1e6)
+	}
+	r.report.add(name, target, times)
+	return nil
+}
+
+// searches looks for people as somebody types: two letters up to whole e-mails.
+func (r *run) searches(ctx context.Context) error {
+	ask := func(text func(person) string, more string) func(int) error {
+		return func(int) error {
+			p := newPerson(r.rng.IntN(r.o.Profiles))
+			var found []struct {
+				ID string `json:"profile_id"`
+			}
+			if err := r.client.Get(ctx, "/profiles/search?limit=25&q="+url.QueryEscape(text(p))+more, &found); err != nil {
+				return err
+			}
+			if len(found) == 0 && more == "" {
+				return fmt.Errorf("nobody is found by %q, which is of %s: %w", text(p), p.email(), ErrDiffers)
+			}
+			return nil
+		}
+	}
+	prefix := func(p person) string {
+		text := []string{p.email(), p.first + " " + p.last, p.last, p.externalID()}[r.rng.IntN(4)]
+		return text[:2+r.rng.IntN(len(text)-1)]
+	}
+	for _, x := range []struct {
+		name string
+		ask  func(int) error
+	}{
+		{"search by prefix", ask(prefix, "")},
+		{"search by whole e-mail", ask(person.email, "")},
+		{"search in a segment", ask(prefix, "&segment_id="+r.segment)},
+		{"search by status", ask(prefix, "&status=Subscribed")},
+		{"list, latest event first", func(int) error {
+			var found []any
+			return r.client.Get(ctx, "/profiles/search?limit=25&sort=last_event", &found)
+		}},
+	} {
+		if err := r.timed(x.name, searchTarget, r.o.Searches, x.ask); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// suggestions asks for what an editor offers.
+func (r *run) suggestions(ctx context.Context) error {
+	for _, x := range []struct{ name, path string }{
+		{"suggest event types", "/catalog"}, {"suggest properties and values", "/catalog/purchased"}, {"suggest attributes", "/attributes"},
+	} {
+		err := r.timed(x.name, suggestTarget, r.o.Suggestions, func(int) error {
+			var data any
+			return r.client.Get(ctx, x.path, &data)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// previews asks definitions of ten conditions, three of them new, and then edits their
+// thresholds. One is saved in the end: the segment must hold as many.
+func (r *run) previews(ctx context.Context) error {
+	r.o.Log("previews")
+	// Until history has all events, a question waits for it.
+	if _, err := r.client.Preview(ctx, `{"kind":"activity","event":"signed_up"}`); err != nil {
+		return err
+	}
+	var first, edited, again []float64
+	preview := func(n, threshold int, times *[]float64) error {
+		text, err := definition(n, threshold)
+		if err != nil {
+			return err
+		}
+		began := time.Now()
+		if _, err := r.client.Preview(ctx, text); err != nil {
+			return fmt.Errorf("definition %d: %w", n, err)
+		}
+		*times = append(*times, float64(time.Since(began))/1e6)
+		return nil
+	}
+	for n := range r.o.Definitions {
+		err := preview(n, 0, &first)
+		if err == nil {
+			err = preview(n, 0, &again)
+		}
+		for e := range r.o.Edits {
+			if err == nil {
+				err = preview(n, 1+e, &edited)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	r.report.add("preview, first time", firstTarget, first)
+	r.report.add("preview, the same again", editTarget, again)
+	r.report.add("preview, threshold edited", editTarget, edited)
+	return r.agree(ctx)
+}
+
+// agree compares a preview with the saved segment. Windows move meanwhile; what did not
+// change between two previews must be what the segment has between them.
+func (r *run) agree(ctx context.Context) error {
+	text, err := definition(0, 0)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, liveLimit)
+	defer cancel()
+	id, err := r.client.CreateSegment(ctx, "as previewed", text)
+	if err != nil {
+		return err
+	}
+	for {
+		before, err := r.client.Preview(ctx, text)
+		if err != nil {
+			return err
+		}
+		live, have, err := r.client.Segment(ctx, id)
+		if err != nil {
+			return err
+		}
+		after, err := r.client.Preview(ctx, text)
+		if err != nil {
+			return err
+		}
+		if live && before == after {
+			if have != before {
+				return fmt.Errorf("a preview has %d profiles, the segment %d: %w", before, have, ErrDiffers)
+			}
+			r.report.Agreed = have
+			return nil
+		}
+		if err := pause(ctx, 20*time.Millisecond); err != nil {
+			return err
+		}
+	}
+}
