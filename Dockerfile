@@ -5,8 +5,9 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
+ARG VERSION=
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    go build -trimpath -buildvcs=false -ldflags='-s -w' -o /out/muster ./cmd/muster && mkdir -p /out/data /out/shared/checkpoints
+    go build -trimpath -buildvcs=false -ldflags="-s -w -X main.release=$VERSION" -o /out/muster ./cmd/muster && mkdir -p /out/data /out/shared/checkpoints
 
 FROM gcr.io/distroless/cc-debian12:nonroot@sha256:9dac0a79194e45a7da0158a9c6da57b217585af0786db3845d1f0ec1a0dd182f
 COPY --from=build /out/muster /usr/local/bin/muster

@@ -1,0 +1,189 @@
+// Screen 8: templates and campaigns, from the first word to the clicks by link.
+import assert from 'node:assert/strict'
+import { run, until } from './lib/run.mjs'
+import { shop } from './lib/shop.mjs'
+
+const number = (text) => Number(text.replaceAll(',', ''))
+
+await run(async (w) => {
+  const { page } = w
+  const code = async (label, text) => {
+    await page.getByRole('textbox', { name: label }).click()
+    await page.keyboard.press('Control+A')
+    await page.keyboard.insertText(text)
+  }
+  const frame = page.frameLocator('iframe[title="The message"]')
+
+  await w.open('/campaigns')
+  await page.getByText('There is no campaign yet').waitFor()
+  await w.axe('the empty list of campaigns')
+  await w.open('/templates')
+  await page.getByText('There is no template yet').waitFor()
+
+  const { events, people } = shop()
+  await w.send(events)
+  // A third of them subscribed, two of these unsubscribed again, one asked for nothing.
+  const subscribed = people.filter((_, i) => i % 3 === 0)
+  const gone = subscribed.slice(0, 2)
+  for (const p of [...subscribed, ...gone]) {
+    const { profile_id } = await w.people('GET', `/profiles?email=${encodeURIComponent(p.email)}`)
+    p.status = p.status ? 'unsubscribed' : 'subscribed'
+    await w.people('POST', `/profiles/${profile_id}/consent`, { channel: 'email', status: p.status })
+  }
+  const country = await w.people('POST', '/segments', { name: 'All countries', definition: { kind: 'attribute', field: 'geo.country', op: 'exists' } })
+
+  // A template: what is typed is shown for a real person before it is saved.
+  await page.getByRole('link', { name: 'New template' }).first().click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('Sale')
+  await page.getByRole('button', { name: 'Create' }).click()
+  await page.getByRole('textbox', { name: 'Subject' }).fill('Hello {{first_name}}')
+  await code('HTML of the message', '<h1>Dear {{last_name}}</h1><p><a href="https://shop.example/sale">Look</a></p><script>document.title = "hacked"</script><p><a href="{{unsubscribe_url}}">Bye</a></p>')
+  await page.getByRole('combobox', { name: 'Shown for' }).fill('person7@')
+  await page.getByRole('option', { name: /person7@example.com/ }).click()
+  await page.getByTestId('preview-subject').filter({ hasText: 'Hello Ben' }).waitFor()
+  await frame.getByRole('heading', { name: 'Dear Example 7' }).waitFor()
+  w.forgive(/Blocked script execution in 'about:srcdoc'/)
+  assert.ok(!(await page.title()).includes('hacked'))
+  assert.ok(page.url().includes('person='), 'who is shown is in the address')
+  await code('HTML of the message', '<p>{{first_name</p>')
+  await page.getByRole('alert').filter({ hasText: /html/ }).waitFor()
+  w.forgive(/400 \(Bad Request\)/)
+  await code('HTML of the message', '<h1>Dear {{last_name}}</h1><p><a href="https://shop.example/sale">Look</a> or <a href="https://shop.example/news">read</a></p><p><a href="{{unsubscribe_url}}">Bye</a></p>')
+  await frame.getByText('or read').waitFor()
+  await w.axe('the editor of templates')
+  await w.shots('template')
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Sale is saved.').waitFor()
+  const [template] = await w.people('GET', '/templates')
+  assert.equal(template.subject, 'Hello {{first_name}}')
+
+  // A campaign of its own HTML.
+  await w.open('/campaigns/new')
+  await page.getByRole('textbox', { name: 'Name' }).fill('January sale')
+  await page.getByRole('button', { name: 'Create a draft' }).click()
+  await page.getByRole('textbox', { name: 'Subject' }).fill('Only for {{first_name}}')
+  await code('HTML of the message', '<p>Dear {{first_name}}, <a href="https://shop.example/sale">look</a> or <a href="https://shop.example/news">read</a>.</p>')
+  await frame.getByText('look or read').waitFor()
+  const before = await w.people('GET', '/campaigns')
+  assert.equal(before[0].subject, '', 'the preview saves nothing')
+  await w.axe('the message of a campaign')
+  await w.shots('campaign-message')
+
+  // A test goes to the one who is signed in.
+  await page.getByRole('button', { name: 'Send a test' }).click()
+  await page.getByRole('status').getByText('kept', { exact: true }).waitFor()
+  await page.getByTestId('captured').getByText('E-mails go to nobody: the server keeps them. It has no mail relay').waitFor()
+  assert.equal(await page.getByRole('link', { name: 'Look at what was kept' }).getAttribute('href'), '/console/api/v1/outbox?channel=email')
+  const test = (await w.people('GET', `/outbox?to=${encodeURIComponent(w.creds.console_email)}`))[0]
+  assert.match(test.subject, /^\[Test\] Only for /)
+
+  // The audience as numbers that add up, equal to those of the API.
+  await page.getByRole('tab', { name: '2. Audience' }).click()
+  await page.getByRole('combobox', { name: 'Audience' }).click()
+  await page.getByRole('option', { name: /All countries/ }).click()
+  await page.keyboard.press('Escape')
+  await page.getByTestId('audience').waitFor()
+  const [campaign] = await w.people('GET', '/campaigns')
+  const wanted = await w.people('POST', `/campaigns/${campaign._id}/audience`, { segment_ids: [country._id] })
+  assert.equal(wanted.count, people.length)
+  assert.equal(wanted.reachable, subscribed.length - gone.length)
+  assert.equal(number(await page.getByTestId('audience-count').innerText()), wanted.count)
+  assert.equal(number(await page.getByTestId('audience-reachable').innerText()), wanted.reachable)
+  await page.getByTestId('audience').getByText('never subscribed').waitFor()
+  assert.equal(wanted.count - Object.values(wanted.skipped).reduce((a, b) => a + b, 0), wanted.reachable)
+  await w.axe('the audience of a campaign')
+  await w.shots('campaign-audience')
+
+  // Without who is on a list: the builder opens with the audience, and any of the lists can be chosen.
+  await Promise.all(Array.from({ length: 120 }, (_, i) => w.people('POST', '/lists', { name: `List ${i}` })))
+  const [builder] = await Promise.all([w.context.waitForEvent('page'), page.getByRole('link', { name: 'Make this segment in a new tab' }).click()])
+  await builder.getByRole('group', { name: 'Condition 1: In another segment' }).waitFor()
+  const except = builder.getByRole('group', { name: 'Condition 2: On a list' })
+  assert.equal(await except.getByLabel('Whether people are on it').inputValue(), 'no')
+  await until('all lists are offered', async () => assert.equal(await except.getByLabel('List', { exact: true }).locator('option').count(), 121))
+  await except.getByLabel('List', { exact: true }).selectOption('List 119')
+  await until('it is counted', async () => assert.equal(number(await builder.getByTestId('total').innerText()), people.length))
+  await builder.close()
+
+  // Scheduling, and taking it back.
+  await page.getByRole('tab', { name: '3. Send' }).click()
+  await page.getByText('Later', { exact: true }).click()
+  await page.getByText('Choose a time that is to come.').waitFor()
+  await w.axe('the schedule of a campaign')
+  await page.getByText('A/B test', { exact: true }).click()
+  await page.getByText('Give each variant a subject.').waitFor()
+  await w.axe('an A/B test')
+  await w.shots('campaign-test')
+  await page.getByText('Now', { exact: true }).click()
+
+  // Sending asks with the exact number, then shows what became of it.
+  await page.getByRole('button', { name: `Send to ${wanted.reachable}` }).click()
+  const question = page.getByRole('dialog')
+  await question.getByText(`Send January sale to ${wanted.reachable} people?`).waitFor()
+  await question.getByText('The messages are kept by the server and go to nobody').waitFor()
+  await w.axe('the question before sending')
+  await question.getByRole('button', { name: 'Cancel' }).click()
+  await question.waitFor({ state: 'hidden' })
+  assert.equal((await w.people('GET', `/campaigns/${campaign._id}`)).status, 'draft')
+  await page.getByRole('button', { name: `Send to ${wanted.reachable}` }).click()
+  await question.getByRole('button', { name: `Send to ${wanted.reachable}` }).click()
+  await page.getByTestId('tile-Sent').waitFor()
+  await until('all are sent', async () => assert.equal(number(await page.getByTestId('tile-Sent').innerText()), wanted.reachable))
+  await page.getByText('sent', { exact: true }).first().waitFor()
+  await page.getByTestId('captured').getByText('what counts as sent here is kept by it and goes to nobody').waitFor()
+
+  // Somebody opens it and clicks: the results say which link.
+  const mails = await w.people('GET', '/outbox?limit=100')
+  const mine = mails.filter((m) => m.subject.startsWith('Only for'))
+  assert.equal(mine.length, wanted.reachable)
+  const link = /href="([^"]*)"[^>]*>look/.exec(mine[0].html)[1].replaceAll('&amp;', '&')
+  assert.ok(link.includes('/t/') || !link.startsWith('https://shop.example'), link)
+  const path = new URL(link)
+  const clicked = await fetch(`${w.url}${path.pathname}${path.search}`, { redirect: 'manual', headers: { 'User-Agent': 'Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0' } })
+  assert.equal(clicked.headers.get('location'), 'https://shop.example/sale')
+  const sale = page.getByTestId('link').filter({ hasText: 'https://shop.example/sale' })
+  await until('the click is counted on the open page', async () => (await sale.count()) > 0 && /\b1$/.test((await sale.innerText()).trim()))
+  assert.equal((await w.people('GET', `/campaigns/${campaign._id}/stats`)).links.find((l) => l.url === 'https://shop.example/sale').clicks, 1)
+  const [csv] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Download the clicks by link as CSV' }).click()])
+  assert.match(csv.suggestedFilename(), /links\.csv$/)
+  await w.axe('the results of a campaign')
+  await w.shots('campaign-results')
+  await page.getByText('Recipients', { exact: true }).click()
+  await page.getByRole('cell', { name: mine[0].to }).waitFor()
+  await w.axe('the recipients of a campaign')
+
+  // The list has it, with its numbers; a copy is a draft.
+  await w.open('/campaigns')
+  const row = page.getByRole('row').filter({ hasText: 'January sale' })
+  await until('the list has the numbers', async () => assert.match(await row.innerText(), new RegExp(`\\b${wanted.reachable}\\b`)))
+  await w.axe('the list of campaigns')
+  await w.shots('campaigns')
+  await row.getByRole('button', { name: 'Actions of January sale' }).click()
+  await page.getByRole('menuitem', { name: 'Duplicate' }).click()
+  await page.getByRole('button', { name: 'Create a draft' }).click()
+  await page.getByRole('textbox', { name: 'Subject' }).waitFor()
+  assert.equal(await page.getByRole('textbox', { name: 'Subject' }).inputValue(), 'Only for {{first_name}}')
+
+  // The copy sends the template; so the template cannot be deleted.
+  await page.getByText('A template', { exact: true }).click()
+  await page.getByTestId('preview-subject').filter({ hasText: /^Hello / }).waitFor()
+  await page.getByRole('button', { name: 'Save' }).click()
+  await page.getByText('Copy of January sale is saved.').waitFor()
+  await page.getByRole('link', { name: 'Open it' }).click()
+  await page.getByText(/Used in campaign Copy of January sale/).waitFor()
+  await w.open('/templates')
+  await page.getByRole('button', { name: 'Actions of Sale' }).click()
+  await page.getByRole('menuitem', { name: 'Delete' }).click()
+  await page.getByText('It cannot be deleted while it is used in campaign Copy of January sale.').waitFor()
+  await w.axe('the list of templates')
+
+  // On a phone nothing is wider than the screen.
+  await page.setViewportSize({ width: 390, height: 844 })
+  for (const address of [`/campaigns/${campaign._id}`, `/campaigns/${campaign._id}/edit`, '/campaigns', `/templates/${template._id}`]) {
+    await w.open(address)
+    await page.getByRole('heading', { level: 1 }).waitFor()
+    await until(`${address} fits a phone`, () => page.evaluate(() => document.documentElement.scrollWidth <= 390))
+  }
+  await page.evaluate(() => document.documentElement.setAttribute('data-mantine-color-scheme', 'dark'))
+  await w.axe('a dark template on a phone')
+})

@@ -1,0 +1,147 @@
+// Screen 7: a flow from an empty draft to the people who wait in it.
+import assert from 'node:assert/strict'
+import { run, until } from './lib/run.mjs'
+import { shop } from './lib/shop.mjs'
+
+await run(async (w) => {
+  const { page } = w
+  const panel = page.getByRole('region', { name: 'The chosen step' })
+  await w.open('/flows')
+  await page.getByText('There is no flow yet').waitFor()
+  await w.axe('the empty list of flows')
+  const { events, people } = shop()
+  await w.send(events)
+  const german = people.filter((p) => p.country === 'DE')
+  const segment = await w.people('POST', '/segments', { name: 'Germans', definition: { kind: 'attribute', field: 'geo.country', op: '=', value: 'DE' } })
+
+  // An empty draft says what it lacks, at the step.
+  await page.getByRole('button', { name: 'New flow' }).first().click()
+  await panel.getByText('Choose when it begins.').waitFor()
+  assert.ok(await page.getByRole('button', { name: 'Publish' }).isDisabled())
+  await panel.getByLabel('Begins when somebody').selectOption('segment_entered')
+  await panel.getByLabel('Segment', { exact: true }).selectOption({ label: 'Germans' })
+  await page.getByRole('textbox', { name: 'Name of the flow' }).fill('Welcome')
+
+  // Tag, then wait, then a condition.
+  await page.getByRole('button', { name: 'Add a step after the trigger' }).click()
+  await page.getByRole('menuitem', { name: 'Tags' }).click()
+  await page.getByRole('button', { name: /^Step tag: .*lacks something/ }).waitFor()
+  await w.axe('a draft that lacks something')
+  await w.shots('flow-draft')
+  await panel.getByRole('combobox', { name: 'Adds' }).fill('german')
+  await page.keyboard.press('Enter')
+  await page.getByRole('button', { name: 'Add a step after tag' }).click()
+  await page.getByRole('menuitem', { name: 'Wait' }).click()
+  await panel.getByRole('textbox', { name: 'How long' }).fill('3')
+  await page.getByRole('button', { name: 'Add a step after wait' }).click()
+  await page.getByRole('menuitem', { name: 'Condition' }).click()
+  await panel.getByRole('button', { name: 'Edit the condition' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('combobox', { name: 'Event' }).fill('item_purchased')
+  await dialog.getByText(/It holds now for \d+ of 60 people/).waitFor()
+  await w.axe('the condition of a step')
+  await dialog.getByRole('button', { name: 'Use it' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  await page.getByText('saved', { exact: true }).waitFor()
+  const [{ _id: id }] = await w.people('GET', '/flows')
+  await until('nothing is missing', async () => assert.deepEqual((await w.people('GET', `/flows/${id}/validate`)).faults, []))
+
+  // The JSON says the same, and what is typed there is in the steps.
+  await page.getByText('JSON', { exact: true }).click()
+  await page.getByRole('textbox', { name: 'Flow as JSON' }).waitFor()
+  const saved = await w.people('GET', `/flows/${id}`)
+  assert.deepEqual(saved.steps.map((s) => s.type), ['tag', 'wait', 'condition'])
+  assert.equal(saved.steps[1].seconds, 3 * 86400)
+  const shown = JSON.parse(await page.locator('.cm-content').evaluate((e) => e.cmTile?.view.state.doc.toString() ?? e.cmView.view.state.doc.toString()))
+  assert.deepEqual(shown.steps.map((s) => s.id), saved.steps.map((s) => s.id))
+  shown.steps[1].seconds = 7200
+  await page.getByRole('textbox', { name: 'Flow as JSON' }).click()
+  await page.keyboard.press('Control+A')
+  await page.keyboard.insertText(JSON.stringify(shown))
+  await w.axe('a flow as JSON')
+  await page.getByText('Steps', { exact: true }).click()
+  await page.getByRole('button', { name: /^Step wait/ }).filter({ hasText: '2 hours' }).waitFor()
+  await until('what was typed is saved', async () => assert.equal((await w.people('GET', `/flows/${id}`)).steps[1].seconds, 7200))
+
+  // Tried on a person before it is published: where they come, until when, and why.
+  const buyer = german.find((p) => p.purchases.length > 0)
+  const idle = german.find((p) => p.purchases.length === 0)
+  const trial = page.getByTestId('dry-run')
+  await page.getByRole('button', { name: 'Try it' }).focus()
+  await page.keyboard.press('Enter')
+  const whom = dialog.getByRole('combobox', { name: 'Person' })
+  await whom.waitFor()
+  await w.axe('a flow that is tried on nobody yet')
+  for (const [p, says] of [[buyer, 'Yes: it holds'], [idle, 'No: it does not hold']]) {
+    await whom.fill(p.email)
+    await page.getByRole('option', { name: new RegExp(p.email) }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await trial.getByText(says).waitFor()
+    assert.equal(await page.getByTestId('dry-step').count(), 3)
+    await page.getByTestId('dry-step').nth(1).getByText('waits until').waitFor()
+    await trial.getByRole('region', { name: /Why/ }).waitFor()
+  }
+  await w.axe('a flow that is tried on a person')
+  await w.shots('flow-try')
+  assert.deepEqual((await w.people('GET', `/flows/${id}/enrolments`)).enrolments, [])
+  await trial.getByRole('button', { name: 'Wait (wait)' }).click()
+  await dialog.waitFor({ state: 'hidden' })
+  await panel.getByText('id wait').waitFor()
+
+  // Published, the people of the segment wait in it; the step says until when.
+  await page.getByRole('button', { name: 'Publish' }).click()
+  await w.axe('the question before publishing')
+  await dialog.getByRole('button', { name: 'Publish' }).click()
+  await until('all are counted', async () => {
+    if ((await page.getByTestId('numbers-wait').count()) && (await page.getByTestId('numbers-wait').innerText()).includes(`${german.length} here now`)) return
+    await page.reload()
+    await page.getByRole('button', { name: /^Step wait/ }).waitFor()
+    return false
+  })
+  await page.getByRole('button', { name: /^Step wait/ }).click()
+  const due = (await w.people('GET', `/flows/${id}/enrolments`)).enrolments
+  assert.equal(due.length, german.length)
+  await until('the first are listed', async () => assert.equal(await panel.getByRole('row').count(), Math.min(german.length, 10) + 1))
+  await w.axe('a live flow')
+  await w.shots('flow-live')
+  // From the step to all who wait there, and from one of them to the person and back to the step.
+  await panel.getByRole('link', { name: 'All who are here' }).click()
+  await page.getByTestId('found').filter({ hasText: `${german.length} enrolments` }).waitFor()
+  assert.equal(await page.getByLabel('Step', { exact: true }).inputValue(), 'wait')
+  await page.getByRole('cell', { name: /person\d+@example.com/ }).first().waitFor()
+  await w.axe('those who wait at a step')
+  await w.shots('flow-step')
+  await page.getByRole('cell').getByRole('link').first().click()
+  await page.getByRole('tab', { name: 'Flows', selected: true }).waitFor()
+  await page.getByTestId('enrolment').getByRole('link', { name: 'wait' }).click()
+  await page.getByRole('button', { name: /^Step wait/ }).waitFor()
+  await page.getByText('Enrolments', { exact: true }).click()
+  await page.getByLabel('Step', { exact: true }).selectOption('condition')
+  await page.getByText('Nobody is at this step now.').waitFor()
+  await page.getByLabel('Step', { exact: true }).selectOption('')
+  await page.getByTestId('found').filter({ hasText: `${german.length} enrolments` }).waitFor()
+  await w.axe('the enrolments of a flow')
+
+  // Pause, resume, duplicate.
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await dialog.getByText(`${german.length} people are in it.`).waitFor()
+  await dialog.getByRole('button', { name: 'Pause' }).click()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.getByRole('button', { name: 'Pause' }).waitFor()
+  await page.getByRole('button', { name: 'Duplicate' }).click()
+  await page.getByRole('button', { name: 'Publish' }).waitFor()
+  await page.getByRole('navigation').getByRole('link', { name: 'Flows' }).click()
+  await until('both are listed', async () => assert.equal(await page.getByRole('row').filter({ hasText: 'Welcome' }).count(), 2))
+  await page.mouse.move(700, 700)
+  await w.axe('the list of flows')
+  await w.shots('flows')
+  assert.equal((await w.people('GET', `/segments/${segment._id}`)).count, german.length)
+
+  await page.setViewportSize({ width: 390, height: 844 })
+  await w.open(`/flows/${id}?step=wait`)
+  await page.getByRole('button', { name: /^Step wait/ }).waitFor()
+  await until('the page fits a phone', () => page.evaluate(() => document.documentElement.scrollWidth <= 390))
+  await page.evaluate(() => document.documentElement.setAttribute('data-mantine-color-scheme', 'dark'))
+  await w.axe('the dark flow on a phone')
+})

@@ -1,0 +1,13 @@
+import { createRootRouteWithContext, createRoute, Outlet } from '@tanstack/react-router'
+import type { QueryClient } from '@tanstack/react-query'
+import { Empty } from '@/shared/states'
+import { ScreenBoundary } from '@/shared/ScreenBoundary'
+import { Shell } from './Shell'
+
+export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({
+  component: Outlet,
+  notFoundComponent: () => <Empty icon="search" title="There is no such screen">The address may be misspelt, or of another version.</Empty>,
+})
+
+/** The parent of every screen: navigation, sign-in, palette. */
+export const shellRoute = createRoute({ getParentRoute: () => rootRoute, id: 'shell', component: Shell, errorComponent: ScreenBoundary })

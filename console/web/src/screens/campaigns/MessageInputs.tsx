@@ -1,0 +1,75 @@
+import { Autocomplete, Box, NativeSelect, SegmentedControl, Stack, Text, Textarea, TextInput, Group } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { api, data } from '@/shared/api/client'
+import { useMay } from '@/shared/api/session'
+import { Code } from '@/shared/Code'
+import { AnchorLink } from '@/shared/links'
+import { useTemplates } from '../templates/useTemplates'
+import type { Form } from './form'
+import { channelOf, type Campaign } from './useCampaigns'
+
+/** Addresses of verified domains that the sender may have. */
+export function useSenders() {
+  const may = useMay()
+  const domains = useQuery({ queryKey: ['sender-domains'], queryFn: () => data(api.GET('/console/api/v1/sender-domains')), enabled: may('settings:read'), staleTime: 60_000 })
+  return { known: domains.data !== undefined, addresses: (domains.data ?? []).filter((d) => d.verified).flatMap((d) => [`news@${d.domain}`, `no-reply@${d.domain}`]) }
+}
+
+/** The message: who it is from, what it says. wrong is what the server says of a field. */
+export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campaign: Campaign; form: Form; set: (part: Partial<Form>) => void; wrong: (field: string) => string | undefined; readOnly: boolean }) {
+  const channel = channelOf(campaign)
+  const email = channel.html
+  const templates = useTemplates()
+  const senders = useSenders()
+  const own = form.template_id === ''
+  return (
+    <Stack gap="sm">
+      <TextInput label="Name" description="Only people who work here see it." value={form.name} onChange={(e) => set({ name: e.currentTarget.value })} maxLength={200} error={wrong('name')} readOnly={readOnly} autoComplete="off" data-1p-ignore />
+      {channel.subject && <TextInput label={channel.subject} value={form.subject} onChange={(e) => set({ subject: e.currentTarget.value })} maxLength={998} error={wrong('subject')} readOnly={readOnly} description={own ? undefined : "The template's own subject goes before this one."} />}
+      {email && (
+        <Group grow align="flex-start" gap="sm">
+          <TextInput label="Sender's name" value={form.sender_name} onChange={(e) => set({ sender_name: e.currentTarget.value })} error={wrong('sender_name')} readOnly={readOnly} />
+          <Autocomplete label="Sender's address" inputWrapperOrder={['label', 'input', 'error', 'description']} placeholder="The account's default" value={form.sender} onChange={(sender) => set({ sender })} data={senders.addresses} error={wrong('sender')} readOnly={readOnly} description={senders.known && senders.addresses.length === 0 ? 'No domain is verified yet.' : undefined} />
+        </Group>
+      )}
+      {email && <TextInput label="Answers go to" placeholder="The sender" value={form.reply_to} onChange={(e) => set({ reply_to: e.currentTarget.value })} error={wrong('reply_to')} readOnly={readOnly} />}
+      {email && (
+        <Group justify="space-between" align="flex-end" gap="sm">
+          <SegmentedControl
+            size="xs"
+            aria-label="Where the message comes from"
+            value={own ? 'own' : 'template'}
+            onChange={(v) => set({ template_id: v === 'own' ? '' : (templates.data?.[0]?._id ?? '') })}
+            data={[{ value: 'own', label: 'HTML of its own' }, { value: 'template', label: 'A template', disabled: !templates.data?.length }]}
+            readOnly={readOnly}
+          />
+          {!own && (
+            <Group gap="xs">
+              <NativeSelect size="xs" aria-label="Template" value={form.template_id} onChange={(e) => set({ template_id: e.currentTarget.value })} data={(templates.data ?? []).map((t) => ({ value: t._id, label: t.name }))} disabled={readOnly} />
+              <AnchorLink to="/templates/$id" params={{ id: form.template_id }} size="xs">
+                Open it
+              </AnchorLink>
+            </Group>
+          )}
+        </Group>
+      )}
+      {own &&
+        (email ? (
+          <Box>
+            <Code language="html" label="HTML of the message" value={form.body} onChange={(body) => set({ body })} readOnly={readOnly} minHeight={260} />
+            {wrong('body') && (
+              <Text role="alert" size="xs" c="var(--mantine-color-error)" mt={4}>
+                {wrong('body')}
+              </Text>
+            )}
+            <Text size="xs" c="dimmed" mt={4}>
+              Merge tags: {'{{first_name | there}}'}, {'{{attributes.plan}}'}, {'{{unsubscribe_url}}'}. 
+            </Text>
+          </Box>
+        ) : (
+          <Textarea label="Text" autosize minRows={4} maxRows={16} value={form.body} onChange={(e) => set({ body: e.currentTarget.value })} error={wrong('body')} readOnly={readOnly} description="Merge tags such as {{first_name | there}} are filled in." />
+        ))}
+      {channel.name === 'Push' && <TextInput label="Opens" placeholder="https://" value={form.link} onChange={(e) => set({ link: e.currentTarget.value })} error={wrong('link')} readOnly={readOnly} />}
+    </Stack>
+  )
+}

@@ -1,0 +1,125 @@
+import { Alert, Badge, Button, Group, Paper, Stack, TagsInput, Text } from '@mantine/core'
+import { useDebouncedValue } from '@mantine/hooks'
+import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
+import { useMemo, useState } from 'react'
+import { api, data } from '@/shared/api/client'
+import { messageOf } from '@/shared/api/errors'
+import { useMay, useSession } from '@/shared/api/session'
+import { Captured, useCaptured } from '@/shared/captured'
+import { Icon } from '@/shared/icons'
+import { MessageFrame } from '@/shared/MessageFrame'
+import { PersonPicker } from '@/shared/PersonPicker'
+import { contentOf, type Form } from './form'
+import { channelOf, type Campaign } from './useCampaigns'
+
+/** The message as it stands, for a real person, whether it is saved or not. */
+export function useRendered(campaign: Campaign, form: Form, person: string | undefined) {
+  const content = useMemo(() => JSON.stringify({ ...contentOf(form, campaign), ...(form.sender && { sender: form.sender }) }), [form, campaign])
+  const [shown] = useDebouncedValue(content, 200)
+  return useQuery({
+    queryKey: ['campaign', campaign._id, 'render', person, shown],
+    queryFn: ({ signal }) => data(api.POST('/console/api/v1/campaigns/{id}/render', { params: { path: { id: campaign._id } }, body: { profile_id: person!, ...(JSON.parse(shown) as object) }, signal })),
+    enabled: person !== undefined,
+    placeholderData: keepPreviousData,
+    retry: false,
+    gcTime: 30_000,
+  })
+}
+
+export function PreviewPanel({ campaign, form, person, onPerson, rendered }: { campaign: Campaign; form: Form; person: string | undefined; onPerson: (id: string) => void; rendered: ReturnType<typeof useRendered> }) {
+  const email = channelOf(campaign).html
+  const m = rendered.data
+  return (
+    <Paper withBorder p="md" miw={0} component="section" aria-label="Preview">
+      <Stack gap="sm">
+        <PersonPicker label="Shown for" value={person} onChange={onPerson} segment={form.segment_ids[0]} />
+        {m?.skipped && (
+          <Alert color="yellow" variant="light" p="xs" icon={<Icon name="alert" />}>
+            <Text size="xs">It would not be sent to this person: {m.skipped}.</Text>
+          </Alert>
+        )}
+        {m ? (
+          <>
+            <div>
+              {email && (
+                <Text size="xs" c="dimmed">
+                  From {[m.sender_name, m.sender && `<${m.sender}>`].filter(Boolean).join(' ') || 'nobody: no sender domain is verified'}
+                </Text>
+              )}
+              {(channelOf(campaign).subject || m.subject) && (
+                <Text fw={600} data-testid="preview-subject" style={{ overflowWrap: 'anywhere' }}>
+                  {m.subject || 'without a subject'}
+                </Text>
+              )}
+            </div>
+            {email ? (
+              <MessageFrame html={m.html} title="The message" />
+            ) : (
+              <Paper withBorder p="sm" radius="lg" maw={320}>
+                <Text size="sm" style={{ whiteSpace: 'pre-wrap', overflowWrap: 'anywhere' }} data-testid="preview-text">
+                  {m.text}
+                </Text>
+                {m.link && (
+                  <Text size="xs" c="dimmed" mt={4}>
+                    {m.link}
+                  </Text>
+                )}
+              </Paper>
+            )}
+          </>
+        ) : (
+          !rendered.isError && (
+            <Text size="sm" c="dimmed">
+              {person ? 'The message is being rendered.' : 'There is nobody yet to show it for. Send an event or add a contact.'}
+            </Text>
+          )
+        )}
+        <TestSend campaign={campaign} form={form} person={person} />
+      </Stack>
+    </Paper>
+  )
+}
+
+/** Sends the message as it stands to a few addresses. */
+function TestSend({ campaign, form, person }: { campaign: Campaign; form: Form; person: string | undefined }) {
+  const session = useSession()
+  const may = useMay()
+  const channel = channelOf(campaign)
+  const [to, setTo] = useState<string[] | null>(null)
+  const addresses = to ?? (channel.html && session.data?.email ? [session.data.email] : [])
+  const captured = useCaptured(channel.medium)
+  const send = useMutation({
+    mutationFn: () =>
+      data(api.POST('/console/api/v1/campaigns/{id}/test-send', { params: { path: { id: campaign._id } }, body: { ...contentOf(form, campaign), ...(form.sender && { sender: form.sender }), ...(form.reply_to && { reply_to: form.reply_to }), to: addresses, ...(person && { profile_id: person }) } })),
+  })
+  if (channel.name === 'Push' || !may('campaigns:write')) return null
+  return (
+    <Stack gap={6}>
+      <TagsInput size="xs" label="Send a test to" description="Five addresses at most. Nothing is counted, and nothing is saved." placeholder={addresses.length ? undefined : channel.html ? 'ann@example.com' : '+49 170 1234567'} value={addresses} onChange={setTo} maxTags={5} acceptValueOnBlur />
+      <Group justify="space-between">
+        <Button size="xs" variant="default" leftSection={<Icon name="send" size={14} />} onClick={() => send.mutate()} loading={send.isPending} disabled={addresses.length === 0}>
+          Send a test
+        </Button>
+      </Group>
+      <Captured channel={channel.medium} />
+      <div role="status">
+        {send.data?.results.map((r) => (
+          <Group key={r.to} gap={6}>
+            <Badge size="xs" variant="light" color={r.status === 'sent' ? 'teal' : 'red'} c="var(--mantine-color-text)">
+              {captured && r.status === 'sent' ? 'kept' : r.status}
+            </Badge>
+            <Text size="xs">
+              {r.to}
+              {r.reason && `: ${r.reason}`}
+            </Text>
+          </Group>
+        ))}
+      </div>
+      {send.isError && (
+        <Text role="alert" size="xs" c="var(--mantine-color-error)">
+          {messageOf(send.error)}
+        </Text>
+      )}
+    </Stack>
+  )
+}

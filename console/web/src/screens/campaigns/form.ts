@@ -1,0 +1,50 @@
+import { channelOf, type Campaign } from './useCampaigns'
+
+/** What of a campaign is edited. */
+export interface Form {
+  name: string
+  subject: string
+  body: string
+  sender: string
+  sender_name: string
+  reply_to: string
+  link: string
+  /** The template that is sent in place of the body, "" for none. */
+  template_id: string
+  list_id: string[]
+  segment_ids: string[]
+}
+
+export const formOf = (c: Campaign): Form => ({
+  name: c.name, subject: c.subject, body: c.body ?? '', sender: c.sender, sender_name: c.sender_name, reply_to: c.reply_to, link: c.link ?? '',
+  // A body of its own goes before the template.
+  template_id: c.body ? '' : (c.template_id ?? ''), list_id: c.list_id, segment_ids: c.segment_ids,
+})
+
+/** The fields that are saved. A template is sent where the body is empty. */
+export const savedFields = (f: Form) => ({ ...f, name: f.name.trim(), body: f.template_id ? '' : f.body })
+
+/** What the message has that its preview and its test show before it is saved. */
+export function contentOf(f: Form, c: Campaign) {
+  const own = { subject: f.subject, sender_name: f.sender_name, ...(channelOf(c).name === 'Push' && f.link && { link: f.link }) }
+  return f.template_id ? { ...own, template_id: f.template_id } : { ...own, body: f.body }
+}
+
+/** What is missing before it can be sent; "" for nothing. */
+export function lacks(f: Form, c: Campaign): string {
+  if (!f.name.trim()) return 'Name the campaign.'
+  if (!f.template_id && !f.body.trim()) return 'The message is empty.'
+  if (channelOf(c).subject && !f.subject.trim() && !f.template_id) return `The ${channelOf(c).subject!.toLowerCase()} is missing.`
+  return ''
+}
+
+/**
+ * The definition of a segment of the chosen audience minus the contacts of a list, which
+ * is still to be chosen, as the address of the builder takes it. Without an audience the
+ * segment is to be chosen too.
+ */
+export function exceptDefinition(f: Pick<Form, 'segment_ids' | 'list_id'>): string {
+  const within = [...f.segment_ids.map((segment_id) => ({ kind: 'segment', segment_id })), ...f.list_id.map((list_id) => ({ kind: 'list', list_id }))]
+  const audience = within.length > 1 ? { match: 'any', conditions: within } : (within[0] ?? { kind: 'segment', segment_id: '' })
+  return JSON.stringify({ match: 'all', conditions: [audience, { kind: 'list', list_id: '', member: false }] })
+}

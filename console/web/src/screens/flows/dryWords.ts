@@ -1,0 +1,22 @@
+import { instant } from '@/shared/format'
+
+const words: Record<string, string> = {
+  done: 'is done',
+  queued: 'is sent',
+  delivered: 'is called',
+  yes: 'Yes: it holds',
+  no: 'No: it does not hold',
+  skipped_no_address: 'Nothing is sent: there is no address',
+  skipped_not_subscribed: 'Nothing is sent: not subscribed',
+  skipped_blocked: 'Nothing is sent: the channel is blocked',
+  exited: 'leaves the flow here',
+  pending: 'waits here',
+}
+
+/** What would become of a step. */
+export function resultInWords(s: { type: string; result: string; until: string | null; branch: number | null }): string {
+  if (s.type === 'wait') return s.until ? `waits until ${instant(s.until)}` : 'does not wait: its time is over'
+  if (s.result === 'branch') return `takes way ${(s.branch ?? 0) + 1}`
+  if (s.type === 'exit') return words.exited!
+  return words[s.result] ?? s.result.replaceAll('_', ' ')
+}

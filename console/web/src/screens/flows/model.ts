@@ -1,0 +1,145 @@
+import { JsonNumber, type Json } from '@/shared/json'
+
+export type Fields = { [key: string]: Json }
+
+/** A step: what of it is not named here is of its type. */
+export interface Step extends Fields {
+  id: string
+  type: string
+}
+
+export interface Definition {
+  name: string
+  trigger: Fields | null
+  reentry: string
+  steps: Step[]
+}
+
+export const stepNames: Record<string, string> = { email: 'E-mail', sms: 'Text message', wait: 'Wait', condition: 'Condition', split: 'Split', tag: 'Tags', update_contact: 'Change the person', webhook: 'Webhook', exit: 'Exit' }
+export const triggerNames: Record<string, string> = { segment_entered: 'Enters a segment', segment_exited: 'Leaves a segment', list_joined: 'Joins a list', event: 'Does something', date: 'Reaches a date', api: 'A call of the API' }
+
+/** What of a flow as it is answered makes its definition. */
+export function definitionOf(v: Json): Definition {
+  const f = v as Fields
+  return { name: String(f.name ?? ''), trigger: (f.trigger as Fields | null) ?? null, reentry: String(f.reentry ?? 'once'), steps: ((f.steps as Json[] | undefined) ?? []) as Step[] }
+}
+
+/** Reads a definition that a person typed; throws with what is wrong. */
+export function checked(v: Json): Definition {
+  if (v === null || typeof v !== 'object' || Array.isArray(v) || v instanceof JsonNumber) throw new Error('A flow is an object with name, trigger and steps.')
+  const steps = v.steps ?? []
+  if (!Array.isArray(steps)) throw new Error('steps must be an array.')
+  const seen = new Set<string>()
+  steps.forEach((s, i) => {
+    const step = s as Step | null
+    if (step === null || typeof step !== 'object' || typeof step.id !== 'string' || typeof step.type !== 'string') throw new Error(`steps[${i}] must have an id and a type.`)
+    if (seen.has(step.id)) throw new Error(`steps[${i}].id: there is a step ${step.id} already.`)
+    seen.add(step.id)
+  })
+  return definitionOf(v)
+}
+
+export const text = (v: Json | undefined) => (typeof v === 'string' ? v : '')
+export const digits = (v: Json | undefined) => (v instanceof JsonNumber ? v.text : '')
+export const whole = (s: string): Json | undefined => (/^-?\d{1,9}$/.test(s.trim()) ? new JsonNumber(String(Number(s))) : undefined)
+export const list = (v: Json | undefined): Json[] => (Array.isArray(v) ? v : [])
+
+/** A way out of a step: to a step, to the end (null), or not given (undefined). */
+export interface Outlet {
+  key: string
+  label: string
+  to: string | null | undefined
+}
+
+export function outlets(s: Step): Outlet[] {
+  const ref = (v: Json | undefined) => (typeof v === 'string' ? v : v === null ? null : undefined)
+  if (s.type === 'exit') return []
+  if (s.type === 'condition') return [{ key: 'yes', label: 'yes', to: ref(s.yes) }, { key: 'no', label: 'no', to: ref(s.no) }]
+  if (s.type === 'split') {
+    const branches = list(s.branches) as Fields[]
+    const sum = branches.reduce((n, b) => n + Number(digits(b.weight) || 0), 0)
+    return branches.map((b, i) => ({ key: String(i), label: sum ? `${Math.round((Number(digits(b.weight) || 0) / sum) * 1000) / 10} %` : '', to: ref(b.next) ?? null }))
+  }
+  return [{ key: 'next', label: '', to: ref(s.next) ?? null }]
+}
+
+/** Leads a way out of a step elsewhere. */
+export function lead(s: Step, key: string, to: string | null): Step {
+  if (s.type === 'split') return { ...s, branches: list(s.branches).map((b, i) => (String(i) === key ? { ...(b as Fields), next: to } : b)) }
+  return { ...s, [key]: to }
+}
+
+function fresh(type: string, id: string, to: string | null): Step {
+  switch (type) {
+    case 'wait':
+      return { id, type, seconds: new JsonNumber('86400'), next: to }
+    case 'condition':
+      return { id, type, yes: to, no: null }
+    case 'split':
+      return { id, type, branches: [{ weight: new JsonNumber('1'), next: to }, { weight: new JsonNumber('1'), next: null }] }
+    case 'exit':
+      return { id, type }
+  }
+  return { id, type, next: to }
+}
+
+function newId(d: Definition, type: string): string {
+  for (let n = 1; ; n++) {
+    const id = n === 1 ? type : `${type}_${n}`
+    if (!d.steps.some((s) => s.id === id)) return id
+  }
+}
+
+/** Puts a new step on a way out of a step; from null is the way from the trigger. It returns the new step's id too. */
+export function insert(d: Definition, from: string | null, key: string, type: string): { d: Definition; id: string } {
+  const id = newId(d, type)
+  if (from === null) return { d: { ...d, steps: [fresh(type, id, d.steps[0]?.id ?? null), ...d.steps] }, id }
+  const at = d.steps.findIndex((s) => s.id === from)
+  const before = d.steps[at]!
+  const to = outlets(before).find((o) => o.key === key)?.to ?? null
+  const steps = d.steps.map((s) => (s.id === from ? lead(s, key, id) : s))
+  steps.splice(at + 1, 0, fresh(type, id, to))
+  return { d: { ...d, steps }, id }
+}
+
+/** Takes a step out; what led to it leads to what its first way led to. */
+export function remove(d: Definition, id: string): Definition {
+  const gone = d.steps.find((s) => s.id === id)
+  if (!gone) return d
+  const to = outlets(gone)[0]?.to ?? null
+  const rest = d.steps.filter((s) => s.id !== id).map((s) => outlets(s).reduce((x, o) => (o.to === id ? lead(x, o.key, to) : x), s))
+  // The first step is the entry: it must stay the one that followed.
+  if (d.steps[0]?.id === id && to) rest.sort((a, b) => Number(b.id === to) - Number(a.id === to))
+  return { ...d, steps: rest }
+}
+
+export const replace = (d: Definition, id: string, step: Step): Definition => ({ ...d, steps: d.steps.map((s) => (s.id === id ? step : s)) })
+
+const units: [number, string][] = [[86_400, 'day'], [3600, 'hour'], [60, 'minute'], [1, 'second']]
+
+export function duration(seconds: number): string {
+  const [size, name] = units.find(([n]) => seconds % n === 0 && seconds >= n) ?? [1, 'second']
+  const n = seconds / size
+  return `${n} ${name}${n === 1 ? '' : 's'}`
+}
+
+/** What a step does, in a line. */
+export function summary(s: Step, template: (id: string) => string | undefined): string {
+  switch (s.type) {
+    case 'email':
+      return text(s.template_id) ? `the template ${template(text(s.template_id)) ?? text(s.template_id)}` : text(s.subject)
+    case 'sms':
+      return text(s.text)
+    case 'wait':
+      return digits(s.seconds) ? duration(Number(digits(s.seconds))) : text(s.until) && `until ${text(s.until)} ${text(s.timezone)}`
+    case 'tag':
+      return [...list(s.add).map((t) => `+ ${String(t)}`), ...list(s.remove).map((t) => `− ${String(t)}`)].join(', ')
+    case 'update_contact':
+      return Object.keys((s.set as Fields | undefined) ?? {}).join(', ')
+    case 'webhook':
+      return text(s.url) && `${text(s.method) || 'POST'} ${text(s.url)}`
+    case 'split':
+      return `${list(s.branches).length} ways`
+  }
+  return ''
+}

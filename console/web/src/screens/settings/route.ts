@@ -1,0 +1,32 @@
+import { createRoute, lazyRouteComponent } from '@tanstack/react-router'
+import { shellRoute } from '@/app/root'
+import { oneOf, searchOf, text } from '@/shared/search'
+import type { Screen } from '../screen'
+
+const account = createRoute({ getParentRoute: () => shellRoute, path: 'settings', component: lazyRouteComponent(() => import('./AccountSettings'), 'AccountSettings') })
+const keys = createRoute({ getParentRoute: () => shellRoute, path: 'settings/keys', component: lazyRouteComponent(() => import('./Keys'), 'Keys') })
+const webhooks = createRoute({ getParentRoute: () => shellRoute, path: 'settings/webhooks', component: lazyRouteComponent(() => import('./Webhooks'), 'Webhooks') })
+const webhook = createRoute({
+  getParentRoute: () => shellRoute,
+  path: 'settings/webhooks/$id',
+  validateSearch: searchOf({ tab: oneOf('deliveries', 'dead'), status: oneOf('delivered', 'waiting', 'failed') }),
+  component: lazyRouteComponent(() => import('./Webhook'), 'Webhook'),
+})
+const domains = createRoute({ getParentRoute: () => shellRoute, path: 'settings/domains', component: lazyRouteComponent(() => import('./Domains'), 'Domains') })
+const providers = createRoute({ getParentRoute: () => shellRoute, path: 'settings/providers', component: lazyRouteComponent(() => import('./Providers'), 'Providers') })
+const users = createRoute({ getParentRoute: () => shellRoute, path: 'settings/users', component: lazyRouteComponent(() => import('./Users'), 'Users') })
+const audit = createRoute({ getParentRoute: () => shellRoute, path: 'settings/audit', validateSearch: searchOf({ kind: text, target: text }), component: lazyRouteComponent(() => import('./Audit'), 'Audit') })
+const companies = createRoute({ getParentRoute: () => shellRoute, path: 'settings/companies', component: lazyRouteComponent(() => import('./Companies'), 'Companies') })
+
+const routes = [account, keys, webhooks, webhook, domains, providers, users, audit, companies] as const
+
+export const settingsScreen = {
+  routes,
+  nav: { label: 'Settings', to: '/settings', icon: 'settings', group: 'Account' },
+  commands: [
+    { label: 'API keys', to: '/settings/keys', permission: 'api_keys:read' },
+    { label: 'Webhooks', to: '/settings/webhooks', permission: 'settings:read' },
+    { label: 'Sender domains', to: '/settings/domains', permission: 'settings:read' },
+    { label: 'Users', to: '/settings/users', permission: 'users:read' },
+  ],
+} as const satisfies Screen<(typeof routes)[number]>

@@ -1,0 +1,48 @@
+import { Alert, Anchor, Text } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { api, data } from './api/client'
+import { useMay } from './api/session'
+import { Icon } from './icons'
+import { ScreenLink } from './ScreenLink'
+
+const names = { email: 'E-mails', sms: 'SMS', whatsapp: 'WhatsApp messages', im: 'Instant messages', push: 'Push messages' }
+
+export type CapturedChannel = keyof typeof names
+
+/** Whether the server keeps the messages of a channel, and sends them to nobody. */
+export function useCaptured(channel: CapturedChannel): boolean {
+  const { data: channels } = useQuery({ queryKey: ['captured'], queryFn: async () => (await data(api.GET('/console/api/v1/session'))).captured_channels, staleTime: 5000 })
+  return channels?.includes(channel) ?? false
+}
+
+/** Says that "sent" means kept here, and what to do to send; nothing where messages are sent. */
+export function Captured({ channel, children }: { channel: CapturedChannel; children?: string }) {
+  const captured = useCaptured(channel)
+  const may = useMay()
+  if (!captured) return null
+  return (
+    <Alert color="yellow" variant="light" p="xs" icon={<Icon name="alert" />} role="note" data-testid="captured">
+      <Text size="xs" component="div">
+        {children ?? `${names[channel]} go to nobody: the server keeps them.`}{' '}
+        {channel === 'email' ? (
+          <>
+            It has no mail relay; start it with <code>--smtp</code> to send.
+          </>
+        ) : (
+          <>
+            Set up a provider in the{' '}
+            <ScreenLink to="/settings/providers" size="xs">
+              settings
+            </ScreenLink>{' '}
+            to send.
+          </>
+        )}{' '}
+        {may('campaigns:read') && (
+          <Anchor href={`/console/api/v1/outbox?channel=${channel}`} target="_blank" size="xs">
+            Look at what was kept
+          </Anchor>
+        )}
+      </Text>
+    </Alert>
+  )
+}
