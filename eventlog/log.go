@@ -51,7 +51,7 @@ func (e *CorruptError) Error() string {
 	if e.Position != 0 || e.Offset != 0 {
 		place = fmt.Sprintf(" at byte %d (record offset %d)", e.Position, e.Offset)
 	}
-	return fmt.Sprintf("%s is damaged%s: %s. %s; see \"When something is damaged\" in docs/operations.md",
+	return fmt.Sprintf("%s is damaged%s: %s. %s; see \"When something is damaged\" in docs/operations/failures.md",
 		e.File, place, e.Reason, cmp.Or(e.Remedy, "Restore it from a backup"))
 }
 

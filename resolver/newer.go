@@ -20,8 +20,8 @@ import "errors"
 var ErrNewer = errors.New("made by a newer version of muster")
 
 const (
-	remedyNewer = `Install that version on this node, too; what it has written cannot be undone but by a restore. See "Upgrades" in docs/operations.md`
-	remedySkip  = `To pass over it, see "A record that cannot be applied" in docs/operations.md`
+	remedyNewer = `Install that version on this node, too; what it has written cannot be undone but by a restore. See "Upgrades" in docs/operations/cluster.md`
+	remedySkip  = `To pass over it, see "A record that cannot be applied" in docs/operations/failures.md`
 )
 
 // remedy is what to do about a record that cannot be applied.

@@ -33,7 +33,7 @@ func (p *process) serveWhole(ctx context.Context) error {
 	now := time.Now()
 	if text, ok := p.env(againVariable); ok {
 		if at, e := strconv.ParseInt(text, 10, 64); e == nil && now.Sub(time.Unix(at, 0)) < againPause {
-			return fmt.Errorf("%w. A start a moment ago has not repaired it: see \"When something is damaged\" in docs/operations.md", err)
+			return fmt.Errorf("%w. A start a moment ago has not repaired it: see \"When something is damaged\" in docs/operations/failures.md", err)
 		}
 	}
 	slog.Error("starting again to rebuild damaged files of the state", "error", err) // set by logThrough

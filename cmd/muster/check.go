@@ -135,7 +135,7 @@ func (p *process) verdict(dir string, r *datacheck.Report) error {
 		}
 		return exitError{exitDamaged, fmt.Errorf("%s is damaged (places: %d), and nothing is lost: %s mends it", dir, counts[datacheck.Repairable], repair)}
 	case datacheck.Lost:
-		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew (places: %d): see docs/operations.md, \"When something is damaged\"", dir, counts[datacheck.Lost])}
+		return exitError{exitLost, fmt.Errorf("%s lacks what cannot be made anew (places: %d): see \"When something is damaged\" in docs/operations/failures.md", dir, counts[datacheck.Lost])}
 	}
 	fmt.Fprintf(p.stderr, "%s is whole: %d files and checkpoints were checked\n", dir, counts[datacheck.Whole])
 	return nil

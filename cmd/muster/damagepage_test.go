@@ -12,7 +12,7 @@ import (
 // its order, and expects the exit status that the page says: on a directory whose state,
 // history and meta file of the log are damaged, and whose log loses a record then.
 func TestDamagePageAsWritten(t *testing.T) {
-	_, page, found := strings.Cut(readFile(t, "../../docs/operations.md"), "\n## When something is damaged\n")
+	_, page, found := strings.Cut(readFile(t, "../../docs/operations/failures.md"), "\n## When something is damaged\n")
 	page, _, _ = strings.Cut(page, "\n## ")
 	var commands []string
 	for _, m := range regexp.MustCompile(`(?m)^    muster (.*)$`).FindAllStringSubmatch(page, -1) {

@@ -57,7 +57,7 @@ func TestCompositionSetsFlags(t *testing.T) {
 
 // TestMetricsAreThere: alerts and dashboards read metrics, with labels, that the
 // binary exports with a log in files or with one in Kafka, which runs as the
-// composition says; and docs/operations.md has all that are exported, no others.
+// composition says; and docs/operations/monitoring.md has all that are exported, no others.
 func TestMetricsAreThere(t *testing.T) {
 	t.Parallel()
 	exported := map[string][]string{} // labels by name
@@ -96,19 +96,19 @@ func TestMetricsAreThere(t *testing.T) {
 		}
 	}
 
-	_, docs, _ := strings.Cut(readFile(t, "../../docs/operations.md"), "\n## Metrics\n")
+	_, docs, _ := strings.Cut(readFile(t, "../../docs/operations/monitoring.md"), "\n## Metrics\n")
 	docs, _, _ = strings.Cut(docs, "\n## ")
 	documented := map[string]bool{}
 	for _, m := range regexp.MustCompile("`(muster_\\w+)(?:\\{[a-z,]+\\})?`").FindAllStringSubmatch(docs, -1) {
 		documented[m[1]] = true
 		_, there := exported[m[1]]
 		if _, histogram := exported[m[1]+"_bucket"]; !there && !histogram {
-			t.Errorf("docs/operations.md has %s, which is not exported", m[1])
+			t.Errorf("docs/operations/monitoring.md has %s, which is not exported", m[1])
 		}
 	}
 	for name := range exported {
 		if strings.HasPrefix(name, "muster_") && !documented[regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")] && !documented[name] {
-			t.Errorf("docs/operations.md does not have %s", name)
+			t.Errorf("docs/operations/monitoring.md does not have %s", name)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func addEngineFlags(f *cli.Flags, dir string) *engineFlags {
 	e.checkpoints = f.String("checkpoints", "", "`URL` of storage that all nodes reach, where checkpoints are left for each other: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION")
 	e.trimLog = f.Bool("trim-log", false, "let a log in --data drop records that both checkpoints are beyond; without it the log keeps everything, and what is damaged is rebuilt from it")
 	e.remote.add(f)
-	f.Var(e.skip, "skip-record", "pass over the record at `PARTITION:OFFSET`, which cannot be applied (repeatable; see docs/operations.md)")
+	f.Var(e.skip, "skip-record", "pass over the record at `PARTITION:OFFSET`, which cannot be applied (repeatable; see docs/operations/failures.md)")
 	return e
 }
 

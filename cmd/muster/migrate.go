@@ -16,7 +16,7 @@ const migrateAbout = `muster migrate moves a data directory to Apache Kafka and 
 
 Nothing is lost and no id changes. No server may have the directory open. It can
 be repeated when it was cut off; up to its end the directory stays usable. See
-"From files to Kafka and ClickHouse" in docs/operations.md.`
+"From files to Kafka and ClickHouse" in docs/operations/cluster.md.`
 
 // migrate moves a data directory.
 func (p *process) migrate(ctx context.Context) error {

@@ -344,7 +344,7 @@ func TestExpressions(t *testing.T) {
 func TestAlertsAreDocumented(t *testing.T) {
 	alerts, err := Alerts(root)
 	ok(t, err)
-	_, docs, _ := strings.Cut(read(t, "docs/operations.md"), "\n## Alerts\n")
+	_, docs, _ := strings.Cut(read(t, "docs/operations/monitoring.md"), "\n## Alerts\n")
 	docs, _, _ = strings.Cut(docs, "\n## ")
 	names := map[string]bool{}
 	for _, a := range alerts {
@@ -353,7 +353,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 		}
 		names[a.Name] = true
 		if !strings.Contains(docs, "\n| `"+a.Name+"` |") {
-			t.Errorf("docs/operations.md does not say what to do at %s", a.Name)
+			t.Errorf("docs/operations/monitoring.md does not say what to do at %s", a.Name)
 		}
 		if s := a.Labels["severity"]; s != "critical" && s != "warning" {
 			t.Errorf("%s: severity %q", a.Name, s)
@@ -364,7 +364,7 @@ func TestAlertsAreDocumented(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile("(?m)^\\| `(\\w+)` \\|").FindAllStringSubmatch(docs, -1) {
 		if !names[m[1]] {
-			t.Errorf("docs/operations.md has the alert %s, which there is not", m[1])
+			t.Errorf("docs/operations/monitoring.md has the alert %s, which there is not", m[1])
 		}
 	}
 }
@@ -382,7 +382,7 @@ func TestAlarmsAreRules(t *testing.T) {
 			watched[s.Metric] = true
 		}
 	}
-	_, docs, _ := strings.Cut(read(t, "docs/operations.md"), "\n## Metrics\n")
+	_, docs, _ := strings.Cut(read(t, "docs/operations/monitoring.md"), "\n## Metrics\n")
 	docs, _, _ = strings.Cut(docs, "\n## ")
 	rows := 0
 	for _, row := range regexp.MustCompile(`(?m)^\| (`+"`muster_"+`[^|]*) \| (.*) \|$`).FindAllStringSubmatch(docs, -1) {
@@ -400,11 +400,11 @@ func TestAlarmsAreRules(t *testing.T) {
 			}
 		}
 		if len(have) == 0 || strings.Contains(alarm, "either") && len(lack) > 0 {
-			t.Errorf("docs/operations.md asks for an alarm (%s), and no rule reads %v", alarm, lack)
+			t.Errorf("docs/operations/monitoring.md asks for an alarm (%s), and no rule reads %v", alarm, lack)
 		}
 	}
 	if rows < 8 {
-		t.Errorf("%d rows of docs/operations.md ask for an alarm", rows)
+		t.Errorf("%d rows of docs/operations/monitoring.md ask for an alarm", rows)
 	}
 }
 

@@ -1,6 +1,6 @@
 package exposition
 
-// Metrics are all metrics of the service, the table of docs/operations.md in short.
+// Metrics are all metrics of the service, the table of docs/operations/monitoring.md in short.
 // Help is one line without backslashes. A counter's name ends in _total, and a name
 // with a unit has it in base units: seconds, bytes.
 var Metrics = []Metric{

@@ -108,7 +108,7 @@ func TestProcess(t *testing.T) {
 }
 
 // TestTableIsWhatThereIs: each metric that the sources name is in the table and in
-// docs/operations.md, and the other way round; so also those of several nodes.
+// docs/operations/monitoring.md, and the other way round; so also those of several nodes.
 func TestTableIsWhatThereIs(t *testing.T) {
 	named := map[string]string{}
 	literal := regexp.MustCompile("[\"`](muster_[a-z_]+)[\"`{]")
@@ -131,7 +131,7 @@ func TestTableIsWhatThereIs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	b, err := os.ReadFile(filepath.Join(root, "docs/operations.md"))
+	b, err := os.ReadFile(filepath.Join(root, "docs/operations/monitoring.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,11 +154,11 @@ func TestTableIsWhatThereIs(t *testing.T) {
 			t.Errorf("the table has %s, which no source names", m.Name)
 		}
 		if !told[m.Name] {
-			t.Errorf("docs/operations.md does not tell of %s", m.Name)
+			t.Errorf("docs/operations/monitoring.md does not tell of %s", m.Name)
 		}
 		delete(told, m.Name)
 	}
 	for name := range told {
-		t.Errorf("docs/operations.md tells of %s, which is not in the table", name)
+		t.Errorf("docs/operations/monitoring.md tells of %s, which is not in the table", name)
 	}
 }
