@@ -31,7 +31,7 @@ func (p *partition) buildLoop(ctx context.Context) {
 	last := uint64(0) // the account served last
 	failed := failures{}
 	for ctx.Err() == nil {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		account, work, ok := p.nextWork(last, failed.resting)
 		if !ok {
 			var again <-chan time.Time
@@ -131,7 +131,7 @@ func (p *partition) nextWork(last uint64, resting func(account uint64, state uin
 // loadState reads the past events of a state and appends them.
 func (p *partition) loadState(ctx context.Context, account uint64, w *engine.StateWork) error {
 	cut := query.Cut{Partition: p.id, UpTo: w.UpTo}
-	if err := p.feed.waitStored(ctx, cut.UpTo); err != nil {
+	if err := p.feed.WaitStored(ctx, cut.UpTo); err != nil {
 		return err
 	}
 	l := engine.NewLoader(w)

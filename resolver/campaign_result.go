@@ -234,7 +234,7 @@ func (n *Node) AccountsSending() (list []uint64) {
 
 // CampaignStarted returns a channel that is closed when a campaign has been
 // started since the call.
-func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.wait() }
+func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.Wait() }
 
 // BusyCampaigns lists the campaigns of the account whose run goes on, the oldest
 // campaign first.

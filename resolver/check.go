@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -29,7 +30,7 @@ func CheckStart(fsys vfs.FS, dir, logName string, partition int, start, end int6
 	if err != nil {
 		return err
 	}
-	return checkStored(have, f.historyFrom(), start, end)
+	return feed.CheckPosition(have, f.historyFrom(), start, end)
 }
 
 // historyFrom is the first record whose rows are in the spool, or come from the log

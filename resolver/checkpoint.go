@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/sortedkeys"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
@@ -95,7 +96,7 @@ type frozen struct {
 	index    *sortedkeys.Changes
 	keys     dedup.Answers
 	runs     []*dedup.Run
-	items    []*feedItem
+	items    []*feed.Item
 	engines  []frozenEngine
 	segments []segmentFile // the chain so far
 	// wholeSegments says that engines hold all values.
@@ -211,7 +212,7 @@ func (c *checkpoints) prepare() error {
 	// The names of the directories above must last, too: what is synced in a directory
 	// goes with it when a machine fails before its name was.
 	above := c.fs.PathDir(c.dir)
-	if err := errors.Join(syncDir(c.fs, above), syncDir(c.fs, c.fs.PathDir(above))); err != nil {
+	if err := errors.Join(statefiles.SyncDir(c.fs, above), statefiles.SyncDir(c.fs, c.fs.PathDir(above))); err != nil {
 		return err
 	}
 	for _, d := range []string{dirCheckpoints, dirKeys, dirSegments, dirSpool} {
@@ -230,13 +231,13 @@ func (c *checkpoints) prepare() error {
 			}
 		}
 	}
-	return errors.Join(syncDir(c.fs, c.dir), c.fs.RemoveAll(c.path(dirLive)))
+	return errors.Join(statefiles.SyncDir(c.fs, c.dir), c.fs.RemoveAll(c.path(dirLive)))
 }
 
 // moveOn writes a checkpoint of a machine that serves no requests, which frees the memory of
 // what changed, and prunes those before. feed has the rows that are not stored yet, nil
 // for none.
-func (c *checkpoints) moveOn(m *Machine, feed *feed) error {
+func (c *checkpoints) moveOn(m *Machine, feed *feed.Feed) error {
 	f := m.freeze()
 	w, err := c.write(f, m.store.db, feed, nil)
 	if err != nil {
@@ -253,7 +254,7 @@ func (c *checkpoints) moveOn(m *Machine, feed *feed) error {
 // write makes the checkpoint durable. Called by one goroutine.
 // Without rests it is written as fast as that goes. After an error it has removed
 // what it made, and may be called again.
-func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed, rests *rests) (w written, err error) {
+func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed.Feed, rests *rests) (w written, err error) {
 	defer func() {
 		if err != nil {
 			c.discard(f, w)
@@ -286,7 +287,7 @@ func (c *checkpoints) discard(f *frozen, w written) {
 	}
 }
 
-func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) error {
+func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed.Feed, w written) error {
 	f.Segments, f.Runs, f.Spool = nil, nil, nil
 	tmp := tmpPrefix + checkpointName(f.Next)
 	if err := c.fs.RemoveAll(c.path(dirCheckpoints, tmp)); err != nil {
@@ -333,22 +334,22 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 		}
 	}
 	for _, it := range f.items {
-		if feed.position() >= it.to {
+		if feed.Position() >= it.To {
 			continue
 		}
-		if err := feed.toFile(it, false); err != nil {
+		if err := feed.ToFile(it, false); err != nil {
 			return err
 		}
-		if err := c.fs.Link(c.path(dirSpool, it.file), c.path(dirCheckpoints, tmp, dirSpool, it.file)); err != nil {
+		if err := c.fs.Link(c.path(dirSpool, it.File), c.path(dirCheckpoints, tmp, dirSpool, it.File)); err != nil {
 			return err
 		}
-		f.Spool = append(f.Spool, manifestSpool{it.from, it.to, it.file})
+		f.Spool = append(f.Spool, manifestSpool{it.From, it.To, it.File})
 	}
 	var ids bytes.Buffer
 	for _, id := range f.records {
 		ids.Write(id[:])
 	}
-	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileRecords), withChecksum(ids.Bytes())); err != nil {
+	if err := statefiles.Write(c.fs, c.path(dirCheckpoints, tmp, fileRecords), withChecksum(ids.Bytes())); err != nil {
 		return err
 	}
 	sums, err := c.sum(tmp, c.sums)
@@ -356,11 +357,11 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 		return err
 	}
 	f.Files = sums
-	if err := writeFile(c.fs, c.path(dirCheckpoints, tmp, fileManifest), withChecksum(mustJSON(f.manifest))); err != nil {
+	if err := statefiles.Write(c.fs, c.path(dirCheckpoints, tmp, fileManifest), withChecksum(mustJSON(f.manifest))); err != nil {
 		return err
 	}
 	for _, d := range []string{dirKeys, dirSegments, dirSpool, ""} {
-		if err := syncDir(c.fs, c.path(dirCheckpoints, tmp, d)); err != nil {
+		if err := statefiles.SyncDir(c.fs, c.path(dirCheckpoints, tmp, d)); err != nil {
 			return err
 		}
 	}
@@ -372,7 +373,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed, w written) e
 		return err
 	}
 	c.keepSums(sums)
-	return syncDir(c.fs, c.path(dirCheckpoints))
+	return statefiles.SyncDir(c.fs, c.path(dirCheckpoints))
 }
 
 // prune removes all but the newest checkpoints and the one at the offset pinned,
@@ -391,7 +392,7 @@ func (c *checkpoints) prune(pinned int64) (int64, error) {
 			return 0, err
 		}
 	}
-	return list[0], syncDir(c.fs, c.path(dirCheckpoints))
+	return list[0], statefiles.SyncDir(c.fs, c.path(dirCheckpoints))
 }
 
 // size is how many keys a checkpoint writes to Pebble.
@@ -496,13 +497,13 @@ func (w *batchWriter) finish() error {
 }
 
 func withChecksum(b []byte) []byte {
-	return append(b, fmt.Sprintf("\ncrc32c %08x\n", crc32.Checksum(b, castagnoli))...)
+	return append(b, fmt.Sprintf("\ncrc32c %08x\n", crc32.Checksum(b, statefiles.Castagnoli))...)
 }
 
 const checksumSize = len("\ncrc32c 00000000\n")
 
 func readChecked(fs vfs.FS, path string) ([]byte, error) {
-	b, err := readFile(fs, path)
+	b, err := statefiles.Read(fs, path)
 	switch {
 	case isNotExist(err):
 		return nil, statefiles.Damaged(path, "the file is missing")
@@ -597,9 +598,9 @@ func (c *checkpoints) restore(f manifest) error {
 				return err
 			}
 		}
-		if err := syncDir(c.fs, c.path(d)); err != nil {
+		if err := statefiles.SyncDir(c.fs, c.path(d)); err != nil {
 			return err
 		}
 	}
-	return syncDir(c.fs, c.dir)
+	return statefiles.SyncDir(c.fs, c.dir)
 }

@@ -158,7 +158,7 @@ func (c *checkpoints) setMisplacedAside() (aside []string, err error) {
 			return aside, err
 		}
 		aside = append(aside, dir)
-		if err := syncDir(c.fs, c.fs.PathDir(dir)); err != nil {
+		if err := statefiles.SyncDir(c.fs, c.fs.PathDir(dir)); err != nil {
 			return aside, err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // minMerge is how many runs are merged at a time at least.
@@ -44,7 +45,7 @@ func (c *checkpoints) writeRuns(f *frozen) ([]*dedup.Run, error) {
 			}
 		}
 	}
-	return runs, syncDir(c.fs, c.path(dirKeys))
+	return runs, statefiles.SyncDir(c.fs, c.path(dirKeys))
 }
 
 func (c *checkpoints) makeRun(name string, write func(path string) error) (*dedup.Run, error) {

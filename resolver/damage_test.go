@@ -91,7 +91,7 @@ var damageKinds = []damageKind{
 // damageFile changes a file in place, under all its names.
 func damageFile(t *testing.T, fs vfs.FS, path string, kind damageKind) bool {
 	t.Helper()
-	b, err := readFile(fs, path)
+	b, err := statefiles.Read(fs, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func overwrite(fs vfs.FS, path string, b []byte) error {
 		return err
 	}
 	if int64(len(b)) != info.Size() {
-		return errors.Join(fs.Remove(path), writeFile(fs, path, b))
+		return errors.Join(fs.Remove(path), statefiles.Write(fs, path, b))
 	}
 	f, err := fs.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
@@ -396,11 +396,11 @@ func TestL1R1ForeignFileInCheckpoint(t *testing.T) {
 		if !slices.Contains(theirs, from) {
 			from = theirs[i%len(theirs)]
 		}
-		content, err := readFile(other.fs, from)
+		content, err := statefiles.Read(other.fs, from)
 		if err != nil {
 			t.Fatal(err)
 		}
-		own, err := readFile(d.fs, path)
+		own, err := statefiles.Read(d.fs, path)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -408,7 +408,7 @@ func TestL1R1ForeignFileInCheckpoint(t *testing.T) {
 			continue
 		}
 		fs := d.copy(t)
-		if err := errors.Join(fs.Remove(path), writeFile(fs, path, content)); err != nil {
+		if err := errors.Join(fs.Remove(path), statefiles.Write(fs, path, content)); err != nil {
 			t.Fatal(err)
 		}
 		if err := d.check(fs, d.history.clone()); err != nil {
@@ -593,7 +593,7 @@ func TestSumOfFilesWithTheirChecksum(t *testing.T) {
 	sum := func(content string) fileSum {
 		t.Helper()
 		b := []byte(content)
-		if err := writeFile(fs, "f", binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))); err != nil {
+		if err := statefiles.Write(fs, "f", binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, statefiles.Castagnoli))); err != nil {
 			t.Fatal(err)
 		}
 		s, err := sumFile(fs, "f")

@@ -172,7 +172,7 @@ func (p *partition) noteEpoch(m *Machine, id eventlog.RecordID) {
 	case reigned && before != 0:
 		p.log.Warn("another node acts for the partition from here on", "epoch", newest, "node", m.epoch.Node, "address", m.epoch.Address)
 	}
-	p.node.changed.signal()
+	p.node.changed.Signal()
 }
 
 // appendEpoch begins an epoch of this node's and waits until it is applied. The

@@ -28,7 +28,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 	wait := erasePause
 	older := true // there may be checkpoints from before erasures that are done
 	for ctx.Err() == nil {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		p.mu.RLock()
 		b, ok := p.mu.m.nextErasures(p.id, redacts)
 		p.mu.RUnlock()
@@ -61,7 +61,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 			return
 		case err != nil:
 			p.eraseFailed.Store(true)
-			p.progress.signal()
+			p.progress.Signal()
 			wait = min(2*wait, eraseRetryMax)
 			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.erasures, "retry_in", wait, "error", err)
 			p.pause(ctx, wait)
@@ -79,7 +79,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 func (p *partition) waitErased(ctx context.Context) {
 	_, redacts := p.node.opts.Log.(redactingLog)
 	for ctx.Err() == nil {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		p.mu.RLock()
 		pending := false
 		if p.mu.m != nil {
@@ -107,7 +107,7 @@ func (p *partition) waitErased(ctx context.Context) {
 func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 	upTo := b.query.Cut.UpTo
 	if b.erasures > 0 {
-		if err := p.feed.waitStored(ctx, upTo); err != nil {
+		if err := p.feed.WaitStored(ctx, upTo); err != nil {
 			return err
 		}
 		if err := p.node.opts.History.Erase(ctx, b.query); err != nil {

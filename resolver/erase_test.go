@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // eraseNode is a node on a file system in memory.
@@ -176,7 +177,7 @@ func fileHolds(t *testing.T, fs vfs.FS, text string) bool {
 				}
 				continue
 			}
-			b, err := readFile(fs, path)
+			b, err := statefiles.Read(fs, path)
 			if err == nil && bytes.Contains(b, []byte(text)) {
 				return true
 			}

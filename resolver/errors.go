@@ -1,6 +1,10 @@
 package resolver
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/musterhq/muster/resolver/internal/feed"
+)
 
 // Errors of [Node.Submit] and reads, wrapped.
 var (
@@ -10,7 +14,7 @@ var (
 	// ErrUnavailable means the node cannot serve now: it is starting, stopping,
 	// or its log or state has failed. Whether a record under way was stored is
 	// unknown; retry with the same idempotency key.
-	ErrUnavailable = errors.New("not serving now")
+	ErrUnavailable = feed.ErrUnavailable
 	// ErrNoAccount means no account has this number here.
 	ErrNoAccount = errors.New("no such account")
 )

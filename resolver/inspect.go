@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -107,7 +108,7 @@ func InspectHistory(fs vfs.FS, dir, name string, partition int, start, end, stor
 		}
 	}
 	from := f.historyFrom()
-	return stored < from, checkStored(stored, from, start, end)
+	return stored < from, feed.CheckPosition(stored, from, start, end)
 }
 
 // foreignPrefix begins the name of a checkpoint of another log that was set aside.
@@ -134,7 +135,7 @@ func SetForeignAside(fs vfs.FS, dir, name string, partition int, start, end int6
 		if err := fs.Rename(from, to); err != nil {
 			return err
 		}
-		if err := syncDir(fs, p.ckpt.path(dirCheckpoints)); err != nil {
+		if err := statefiles.SyncDir(fs, p.ckpt.path(dirCheckpoints)); err != nil {
 			return err
 		}
 	}

@@ -68,14 +68,8 @@ func (n *Node) Stats() []Stats {
 		if c := p.counters.Load(); c != nil {
 			s.Counters = *c
 		}
-		p.feed.mu.Lock()
-		s.HistoryPosition = p.feed.mu.stored
-		s.SpoolBytes = p.feed.mu.disk
-		if c := p.feed.mu.cur; c != nil {
-			s.WaitingRows, s.WaitingBytes = int64(c.Rows()), p.feed.waiting()
-		}
-		s.HistoryFailing = p.feed.mu.lastErr != nil
-		p.feed.mu.Unlock()
+		at := p.feed.Status()
+		s.HistoryPosition, s.SpoolBytes, s.WaitingRows, s.WaitingBytes, s.HistoryFailing = at.Stored, at.SpoolBytes, at.Rows, at.Bytes, at.Failing
 		out = append(out, s)
 	}
 	return out

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // asBuild rewrites a checkpoint as one of another version of the rules.
@@ -31,7 +32,7 @@ func asBuild(t *testing.T, fs vfs.FS, partition, version int) {
 		t.Fatal(err)
 	}
 	f.ApplyVersion = version
-	if err := writeFile(fs, path, withChecksum(mustJSON(f))); err != nil {
+	if err := statefiles.Write(fs, path, withChecksum(mustJSON(f))); err != nil {
 		t.Fatal(err)
 	}
 }

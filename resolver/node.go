@@ -16,7 +16,12 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/feed"
+	"github.com/musterhq/muster/resolver/internal/wake"
 )
+
+// FeedOptions bound the way from Apply to history.
+type FeedOptions = feed.Options
 
 // Options configure a [Node].
 type Options struct {
@@ -137,8 +142,8 @@ type Node struct {
 	slots      []slot
 	life       context.Context // ended by Close
 	endLife    context.CancelFunc
-	leaving    sync.WaitGroup // partitions released whose files are being closed
-	changed    *broadcast     // a partition was taken or released
+	leaving    sync.WaitGroup  // partitions released whose files are being closed
+	changed    *wake.Broadcast // a partition was taken or released
 	ownership  ownership
 	closes     sync.Once
 	closeErr   error
@@ -146,9 +151,9 @@ type Node struct {
 	// transitions hands entries and exits to those who watch.
 	transitions liveTransitions
 	refused     refusedEvents
-	queued      *broadcast // something was put into an outbox
-	campaigns   *broadcast // a campaign was started
-	emails      *emails    // the way to the directory of e-mails; nil for one partition
+	queued      *wake.Broadcast // something was put into an outbox
+	campaigns   *wake.Broadcast // a campaign was started
+	emails      *emails         // the way to the directory of e-mails; nil for one partition
 	failed      chan struct{}
 	failOnce    sync.Once
 	failure     error
@@ -163,7 +168,7 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 	}
 	count := o.Log.Partitions()
 	n := &Node{
-		opts: o, failed: make(chan struct{}), queued: newBroadcast(), campaigns: newBroadcast(), changed: newBroadcast(),
+		opts: o, failed: make(chan struct{}), queued: wake.NewBroadcast(), campaigns: wake.NewBroadcast(), changed: wake.NewBroadcast(),
 		partitions: make([]atomic.Pointer[partition], count), slots: make([]slot, count),
 	}
 	n.life, n.endLife = context.WithCancel(context.Background())
@@ -192,7 +197,7 @@ func Open(ctx context.Context, opts Options) (*Node, error) {
 func (n *Node) historyLost() {
 	for i := range n.slots {
 		if p := n.slots[i].partition(); p != nil {
-			p.feed.compare()
+			p.feed.Compare()
 		}
 	}
 }

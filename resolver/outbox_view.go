@@ -110,6 +110,6 @@ func (b *outbox) ready(nowMs int64) bool {
 
 // OutboxQueued returns a channel that is closed when items have been queued since
 // the call.
-func (n *Node) OutboxQueued() <-chan struct{} { return n.queued.wait() }
+func (n *Node) OutboxQueued() <-chan struct{} { return n.queued.Wait() }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

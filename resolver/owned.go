@@ -106,7 +106,7 @@ func (n *Node) Owned() []int {
 
 // Changed returns a channel that is closed when a partition became ready or
 // ceased to be served since the call.
-func (n *Node) Changed() <-chan struct{} { return n.changed.wait() }
+func (n *Node) Changed() <-chan struct{} { return n.changed.Wait() }
 
 func notOwner(partition int) error { return fmt.Errorf("partition %d: %w", partition, ErrNotOwner) }
 
@@ -176,7 +176,7 @@ func (n *Node) Take(ctx context.Context, partition int) error {
 	n.ownership.taken.Add(1)
 	n.ownership.takeNs.Add(int64(time.Since(begun)))
 	n.partitions[partition].Store(p)
-	n.changed.signal()
+	n.changed.Signal()
 	return nil
 }
 
@@ -227,7 +227,7 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 	p.retire(ctx)
 	n.partitions[partition].Store(nil)
 	p.leave()
-	n.changed.signal()
+	n.changed.Signal()
 	n.ownership.released.Add(1)
 	done := make(chan error, 1)
 	n.leaving.Add(1)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -714,13 +715,8 @@ func TestWaitHistoryEnds(t *testing.T) {
 	waits := make(chan error, 1)
 	p := n.partitions[0].Load()
 	go func() { waits <- n.WaitHistory(ctx, query.Cut{Partition: 0, UpTo: 1 << 40}) }()
-	for { // until it waits
-		p.feed.mu.Lock()
-		demand := p.feed.mu.demand
-		p.feed.mu.Unlock()
-		if demand == 1<<40 {
-			break
-		}
+	for p.feed.Status().Wanted != 1<<40 { // until it waits
+		runtime.Gosched()
 	}
 	mustRelease(t, n, 0)
 	if err := <-waits; !errors.Is(err, ErrNotOwner) {

@@ -11,6 +11,8 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feed"
+	"github.com/musterhq/muster/resolver/internal/wake"
 )
 
 // partition runs one machine.
@@ -19,7 +21,7 @@ type partition struct {
 	id   int
 	log  *slog.Logger
 	ckpt checkpoints
-	feed *feed
+	feed *feed.Feed
 
 	mu struct {
 		sync.RWMutex
@@ -28,7 +30,7 @@ type partition struct {
 	tenure   tenure
 	applied  atomic.Int64 // offset of the next record to apply
 	appended atomic.Int64 // offset behind the newest record this node appended
-	progress *broadcast
+	progress *wake.Broadcast
 	// eraseFailed says that the newest attempt to take the erased out of all files
 	// failed. The erase loop sets it; a stop reads it.
 	eraseFailed atomic.Bool
@@ -61,7 +63,7 @@ type partition struct {
 		sync.Mutex // held while one is written
 		due        chan struct{}
 		dueByLog   chan struct{} // heeded after a pause
-		finished   *broadcast
+		finished   *wake.Broadcast
 		held       *frozen // is to be written before anything else is frozen
 		// hasty is how many wait for one, or need one.
 		hasty atomic.Int32
@@ -114,7 +116,7 @@ func newPartition(n *Node, id int) *partition {
 		id:       id,
 		log:      n.opts.Logger.With("partition", id),
 		ckpt:     checkpoints{fs: n.opts.FS, dir: dir, log: n.opts.LogName, fatal: n.opts.End},
-		progress: newBroadcast(),
+		progress: wake.NewBroadcast(),
 		failed:   make(chan struct{}),
 		pending:  make(chan struct{}, 1),
 		ended:    make(chan struct{}),
@@ -126,8 +128,8 @@ func newPartition(n *Node, id int) *partition {
 	p.sharing.due = make(chan struct{}, 1)
 	p.checkpoint.due = make(chan struct{}, 1)
 	p.checkpoint.dueByLog = make(chan struct{}, 1)
-	p.checkpoint.finished = newBroadcast()
-	p.feed = newFeed(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.path(dirSpool), p.log)
+	p.checkpoint.finished = wake.NewBroadcast()
+	p.feed = feed.New(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.path(dirSpool), p.log)
 	return p
 }
 
@@ -221,7 +223,7 @@ func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
 // is still being written.
 func (p *partition) throttle(ctx context.Context) error {
 	for {
-		finished := p.checkpoint.finished.wait()
+		finished := p.checkpoint.finished.Wait()
 		size, lagging := p.generationBytes()
 		if size > p.node.opts.GenerationBytes {
 			p.requestCheckpoint()
@@ -265,7 +267,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 		dst = w.out
 	}
 	begun := time.Now() // for the metric only
-	rows, err := p.feed.begin(ctx, e.Offset)
+	rows, err := p.feed.Begin(ctx, e.Offset)
 	if err != nil {
 		return err
 	}
@@ -281,22 +283,22 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	p.mu.Unlock()
 	if err != nil {
 		// Whoever waits for the record is woken by the failure.
-		p.feed.abort()
+		p.feed.Abort()
 		return err
 	}
 	p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
 	caused := p.node.live.caused(p.mu.m, env.Account, rows.Transitions[entries:])
-	p.feed.end(e.Offset)
+	p.feed.End(e.Offset)
 	p.applyNs.Add(int64(time.Since(begun)))
 	if accounts {
 		p.publishApps()
 	}
 	if queued {
-		p.node.queued.signal()
+		p.node.queued.Signal()
 	}
 	p.noteApplied(len(e.Data))
 	p.applied.Store(e.Offset + 1)
-	p.progress.signal()
+	p.progress.Signal()
 	if env.Kind == eventlog.KindEvents {
 		p.node.live.publish(env, e.Data, dst, caused)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -60,15 +61,15 @@ func (p *partition) load(ctx context.Context) error {
 	p.tenure.newest.Store(m.epoch.Number)
 	p.published.all(m)
 	p.observe(m)
-	var items []*feedItem
+	var items []*feed.Item
 	for _, sp := range f.Spool {
-		it := &feedItem{from: sp.From, to: sp.To, file: sp.File}
+		it := &feed.Item{From: sp.From, To: sp.To, File: sp.File}
 		if info, err := p.ckpt.fs.Stat(p.ckpt.path(dirSpool, sp.File)); err == nil {
-			it.fileSize = info.Size()
+			it.FileSize = info.Size()
 		}
 		items = append(items, it)
 	}
-	if err := p.feed.start(stored, f.Next, start, end, items); err != nil {
+	if err := p.feed.Start(stored, f.Next, start, end, items); err != nil {
 		return errors.Join(err, closeAll(m.store, m.keys.Runs))
 	}
 	p.lastCheckpoint.Store(f.Next)
@@ -76,7 +77,7 @@ func (p *partition) load(ctx context.Context) error {
 	p.appended.Store(end)
 	r, err := p.node.opts.Log.Read(p.id, f.Next)
 	if err != nil {
-		p.feed.close()
+		p.feed.Close()
 		return errors.Join(err, closeAll(m.store, m.keys.Runs))
 	}
 	p.files.open(func() error { return closeAll(m.store, m.keys.Runs) })
@@ -240,7 +241,7 @@ func (p *partition) setAside(offsets []int64) error {
 			return err
 		}
 	}
-	return syncDir(fs, dir)
+	return statefiles.SyncDir(fs, dir)
 }
 
 // removeSetAside removes the checkpoints that were set aside.

@@ -33,7 +33,7 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 	p.noteEpoch(p.mu.m, env.ID)
 	if p.mu.m.started {
 		p.mu.m.started = false
-		p.node.campaigns.signal()
+		p.node.campaigns.Signal()
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 	limit := time.NewTimer(enrolledWait)
 	defer limit.Stop()
 	for {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		p.mu.RLock()
 		closed := p.mu.m == nil
 		done := !closed && p.mu.m.accounts[env.Account].flows.queue.passed(out.enrolments)
@@ -216,7 +216,7 @@ func classify(err error) error {
 // waitApplied waits until all records below the offset are applied.
 func (p *partition) waitApplied(ctx context.Context, offset int64) error {
 	for p.applied.Load() < offset {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		if p.applied.Load() >= offset {
 			return nil
 		}
@@ -337,24 +337,24 @@ func (p *partition) writeCheckpointAt(rests *rests, publish bool) error {
 	begun := time.Now() // for the metric only
 
 	if f := p.checkpoint.held; f != nil && p.machine() != nil {
-		p.feed.hold()
+		p.feed.Hold()
 		if err := p.finishCheckpoint(f, rests, begun, publish); err != nil {
 			return err
 		}
 	}
 	// Between two records: nobody applies while the lock is held, and the feed
 	// has been given all rows below the offset.
-	p.feed.mu.Lock()
+	p.feed.Lock()
 	p.mu.Lock()
 	if p.mu.m == nil { // released meanwhile
 		p.mu.Unlock()
-		p.feed.mu.Unlock()
+		p.feed.Unlock()
 		return nil
 	}
 	if p.mu.m.next == p.lastCheckpoint.Load() || p.mu.m.lagging() {
 		lagging := p.mu.m.lagging()
 		p.mu.Unlock()
-		p.feed.mu.Unlock()
+		p.feed.Unlock()
 		if lagging {
 			return errLagging
 		}
@@ -365,9 +365,9 @@ func (p *partition) writeCheckpointAt(rests *rests, publish bool) error {
 	}
 	f := p.mu.m.freeze()
 	p.behind.freeze()
-	f.items = p.feed.freeze()
+	f.items = p.feed.Freeze()
 	p.mu.Unlock()
-	p.feed.mu.Unlock()
+	p.feed.Unlock()
 	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
 	return p.finishCheckpoint(f, rests, begun, publish)
 }
@@ -384,7 +384,7 @@ func (p *partition) machine() *Machine {
 func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time, publish bool) error {
 	p.checkpoint.held = f
 	w, err := p.ckpt.write(f, p.mu.m.store.db, p.feed, rests)
-	p.feed.thaw()
+	p.feed.Thaw()
 	if err != nil {
 		if isFull(err) {
 			p.ckpt.disk.note(&p.ckpt.disk.checkpoint, err)
@@ -400,7 +400,7 @@ func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time, p
 	p.behind.wrote()
 	p.checkpoints.Add(1)
 	p.checkpointNs.Add(int64(time.Since(begun)))
-	p.checkpoint.finished.signal()
+	p.checkpoint.finished.Signal()
 	if err := errors.Join(p.ckpt.discardRuns(f.runs, w.runs), p.ckpt.discardSegments(f.segments, w.segments)); err != nil {
 		return err
 	}
@@ -496,7 +496,7 @@ func (p *partition) closeOnce(ctx context.Context) error {
 		if p.discarded.Load() {
 			break
 		}
-		if e := p.feed.waitStored(ctx, p.applied.Load()); e != nil {
+		if e := p.feed.WaitStored(ctx, p.applied.Load()); e != nil {
 			p.log.Warn("history lags at shutdown; the rest is in the checkpoint", "error", e)
 		}
 		if p.released.Load() && ctx.Err() != nil {
@@ -516,7 +516,7 @@ func (p *partition) closeOnce(ctx context.Context) error {
 			p.log.Warn("erasures are not out of all files yet; the next start goes on with them", "erasures", n)
 		}
 	}
-	p.feed.close()
+	p.feed.Close()
 	// Nobody who takes the lock from here on finds a machine, and snapshots keep
 	// the files open that they read.
 	p.checkpoint.Lock()

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // Rebuilding history. What history stores is what Apply makes of the log, so a
@@ -42,13 +43,13 @@ const (
 // rebuildLoop makes rows anew whenever history lacks some, until ctx ends.
 func (p *partition) rebuildLoop(ctx context.Context) {
 	defer p.done.Done()
-	if lacks, _ := p.feed.lacks(); !lacks && p.rowsAgain {
+	if lacks, _ := p.feed.Lacks(); !lacks && p.rowsAgain {
 		p.untilDone(ctx, func() error { return p.finishRebuild(ctx) })
 		p.rebuilding.Store(false)
 	}
 	for {
 		select {
-		case <-p.feed.lacking:
+		case <-p.feed.Lacking:
 		case <-ctx.Done():
 			return
 		case <-p.failed:
@@ -86,7 +87,7 @@ func (p *partition) markRebuild(behind bool) (was bool, err error) {
 	if !behind {
 		return false, nil
 	}
-	return false, errors.Join(fs.MkdirAll(dir, 0o700), syncDir(fs, p.ckpt.dir))
+	return false, errors.Join(fs.MkdirAll(dir, 0o700), statefiles.SyncDir(fs, p.ckpt.dir))
 }
 
 // judgeRebuild removes dirRebuild where no profile was erased among the records that
@@ -96,7 +97,7 @@ func (p *partition) judgeRebuild(marked bool, stored int64) error {
 	p.mu.RLock()
 	erased := p.mu.m.erasedBelow
 	p.mu.RUnlock()
-	lacks, _ := p.feed.lacks()
+	lacks, _ := p.feed.Lacks()
 	p.rowsAgain = marked || erased > stored
 	if lacks || p.rowsAgain {
 		p.rebuilding.Store(true)
@@ -108,8 +109,8 @@ func (p *partition) judgeRebuild(marked bool, stored int64) error {
 // finishRebuild erases again what was erased, once history has all rows.
 func (p *partition) finishRebuild(ctx context.Context) error {
 	upTo := p.applied.Load()
-	if err := p.feed.waitStored(ctx, upTo); err != nil {
-		if lacks, _ := p.feed.lacks(); lacks {
+	if err := p.feed.WaitStored(ctx, upTo); err != nil {
+		if lacks, _ := p.feed.Lacks(); lacks {
 			return nil // rebuildHistory is next, and erases as well
 		}
 		return err
@@ -139,7 +140,7 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	_, next := p.feed.lacks()
+	_, next := p.feed.Lacks()
 	p.log.Warn("history lacks events; rebuilding it from the log. Events are taken and segments counted meanwhile", "has", stored, "records", next)
 	b, err := p.openRebuild(stored)
 	if err != nil {
@@ -154,18 +155,18 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 		if err := b.run(ctx, next); err != nil {
 			return 0, b.gap(err)
 		}
-		if _, next = p.feed.lacks(); next-b.m.next <= joinWithin || pass == maxRebuildPasses {
+		if _, next = p.feed.Lacks(); next-b.m.next <= joinWithin || pass == maxRebuildPasses {
 			break
 		}
 	}
-	join = p.feed.joinAt()
+	join = p.feed.JoinAt()
 	if err := b.run(ctx, join); err != nil {
 		return 0, b.gap(err)
 	}
 	if err := p.eraseAgain(ctx, join); err != nil {
 		return 0, err
 	}
-	p.feed.rebuilt()
+	p.feed.Rebuilt()
 	return join, nil
 }
 
@@ -261,15 +262,15 @@ func (b *rebuild) apply(e eventlog.Entry) (err error) {
 }
 
 func (b *rebuild) store(ctx context.Context) error {
-	if err := b.p.feed.appendRows(ctx, &b.rows); err != nil {
+	if err := b.p.feed.AppendRows(ctx, &b.rows); err != nil {
 		return err
 	}
 	b.rows.Reset()
 	b.rows.Partition, b.rows.From, b.rows.To = b.p.id, b.m.next, b.m.next
-	b.p.feed.noteRebuilt(b.m.next)
+	b.p.feed.NoteRebuilt(b.m.next)
 	if now := time.Now(); now.Sub(b.told) >= rebuildNote { // the pace of log lines is no logic
 		b.told = now
-		_, next := b.p.feed.lacks()
+		_, next := b.p.feed.Lacks()
 		b.p.log.Info("rebuilding history", "records", b.m.next, "of", next)
 	}
 	return nil
@@ -282,9 +283,7 @@ func (b *rebuild) checkpoint() error { return b.ckpt.moveOn(b.m, b.p.feed) }
 // gap tells the feed when history has lost its rows once more.
 func (b *rebuild) gap(err error) error {
 	if errors.Is(err, query.ErrGap) {
-		b.p.feed.mu.Lock()
-		b.p.feed.lackRows(0)
-		b.p.feed.mu.Unlock()
+		b.p.feed.LackAll()
 	}
 	return err
 }

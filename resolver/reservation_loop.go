@@ -29,7 +29,7 @@ func (p *partition) releaseLoop(ctx context.Context) {
 	defer p.done.Done()
 	wait := releasePause
 	for ctx.Err() == nil {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		p.mu.RLock()
 		list := p.mu.m.releasesWaiting()
 		p.mu.RUnlock()
@@ -74,7 +74,7 @@ func releaseWaiting(ctx context.Context, list []EmailNames, directory, own ask) 
 func (p *partition) settleLoop(ctx context.Context) {
 	defer p.done.Done()
 	for ctx.Err() == nil {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		p.mu.RLock()
 		open := len(p.mu.m.emails.reserved)
 		due := p.mu.m.reservationsDue(p.node.opts.Now().Add(-settleGrace).UnixMilli())

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -19,9 +20,6 @@ const (
 	// maxSegmentFiles bounds the chain.
 	maxSegmentFiles = 32
 )
-
-// castagnoli is the table of checksums in the files of the state.
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // segmentFile is one file of the chain.
 type segmentFile struct {
@@ -67,7 +65,7 @@ func (c *checkpoints) writeSegments(f *frozen) ([]segmentFile, error) {
 	if !f.wholeSegments {
 		chain = append(chain, f.segments...)
 	}
-	return append(chain, segmentFile{name, size}), syncDir(c.fs, c.path(dirSegments))
+	return append(chain, segmentFile{name, size}), statefiles.SyncDir(c.fs, c.path(dirSegments))
 }
 
 func writeSegmentFile(fs vfs.FS, path string, engines []frozenEngine) (size int64, err error) {
@@ -80,7 +78,7 @@ func writeSegmentFile(fs vfs.FS, path string, engines []frozenEngine) (size int6
 			err = e
 		}
 	}()
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(statefiles.Castagnoli)
 	// The sum first: a file may change the bytes it is handed.
 	count := &countingWriter{w: io.MultiWriter(sum, out)}
 	w := bufio.NewWriterSize(count, 1<<18)
@@ -137,7 +135,7 @@ func readSegmentFile(fs vfs.FS, path string, into map[uint64]*engine.Restorer) (
 	}
 	// The checksum first: what follows trusts the bytes.
 	body := info.Size() - 4
-	sum := crc32.New(castagnoli)
+	sum := crc32.New(statefiles.Castagnoli)
 	if _, err := io.Copy(sum, io.NewSectionReader(in, 0, body)); err != nil {
 		return 0, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // SharedCheckpoints is where nodes leave checkpoints for each other, so that one
@@ -177,7 +178,7 @@ func (p *partition) adoptShared(f fetched, end int64) error {
 		return err
 	}
 	p.sharing.offset.Store(f.offset)
-	return syncDir(p.ckpt.fs, p.ckpt.path(dirCheckpoints))
+	return statefiles.SyncDir(p.ckpt.fs, p.ckpt.path(dirCheckpoints))
 }
 
 // newestReadable is the offset of the newest checkpoint here whose manifest can

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // shelf is shared storage in memory.
@@ -250,7 +251,7 @@ func TestR1FilesOfTheSameNameAreReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, n := range names {
-			if err := writeFile(p.fs, "b/p0/"+dir+"/"+n, []byte("of another time")); err != nil {
+			if err := statefiles.Write(p.fs, "b/p0/"+dir+"/"+n, []byte("of another time")); err != nil {
 				t.Fatal(err)
 			}
 			spoiled++

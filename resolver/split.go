@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
 // SplitOptions say what [Split] reads and where it writes.
@@ -339,7 +340,7 @@ func (s *splitPart) copyRuns() (runs []*dedup.Run, err error) {
 		}
 		runs = append(runs, opened)
 	}
-	return runs, syncDir(c.fs, c.path(dirKeys))
+	return runs, statefiles.SyncDir(c.fs, c.path(dirKeys))
 }
 
 // verify reads the checkpoint as a node does and compares its accounts.

@@ -19,7 +19,7 @@ const (
 func (p *partition) tickLoop(ctx context.Context) {
 	defer p.done.Done()
 	for {
-		changed := p.progress.wait()
+		changed := p.progress.Wait()
 		p.mu.RLock()
 		due, ok := p.mu.m.nextDue()
 		p.mu.RUnlock()

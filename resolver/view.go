@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -74,8 +75,8 @@ func (n *Node) WaitHistory(ctx context.Context, cut query.Cut) error {
 	if p == nil {
 		return notOwner(cut.Partition)
 	}
-	err := p.feed.waitStored(ctx, cut.UpTo)
-	if errors.Is(err, errFeedClosed) {
+	err := p.feed.WaitStored(ctx, cut.UpTo)
+	if errors.Is(err, feed.ErrClosed) {
 		return p.gone()
 	}
 	return err

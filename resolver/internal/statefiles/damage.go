@@ -1,4 +1,5 @@
-// Package statefiles has the error that says that files of the state are damaged.
+// Package statefiles reads and writes small files of the state, and has the error that says
+// that one is damaged.
 package statefiles
 
 import (

@@ -1,4 +1,5 @@
-package resolver
+// Package feed carries resolved rows to history, off the acknowledgement path.
+package feed
 
 import (
 	"context"
@@ -12,15 +13,17 @@ import (
 
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
+	"github.com/musterhq/muster/resolver/internal/wake"
 )
 
-// feed carries resolved rows to history, off the acknowledgement path. Rows
+// Feed carries resolved rows to history, off the acknowledgement path. Rows
 // wait in memory; when history lags they move to spool files, up to a bound at
 // which Apply waits. What history has not stored yet is part of each
 // checkpoint, so a history that is down holds up neither checkpoints nor the
 // trimming of the log.
-type feed struct {
-	opts    FeedOptions
+type Feed struct {
+	opts    Options
 	part    int
 	history query.History
 	fs      vfs.FS
@@ -31,7 +34,7 @@ type feed struct {
 		sync.Mutex
 		cur     *query.Batch // being filled by Apply; From is always set
 		curAt   time.Time    // when cur got its first row
-		items   []*feedItem  // sealed and not stored, oldest first
+		items   []*Item      // sealed and not stored, oldest first
 		mem     int64        // bytes of items in memory
 		disk    int64        // bytes of spool files
 		stored  int64        // history's position
@@ -51,17 +54,17 @@ type feed struct {
 	discard query.Batch // takes rows that history has already
 	fileMu  sync.Mutex  // one spool file is written at a time; before mu
 	wake    chan struct{}
-	changed *broadcast
+	changed *wake.Broadcast
 	stop    context.CancelFunc
 	done    sync.WaitGroup
 	// lacking is sent to when rows have to be made anew from the log; fromLog says
 	// that the log still has its beginning, so that they can be.
-	lacking chan struct{}
+	Lacking chan struct{}
 	fromLog bool
 }
 
 // FeedOptions bound the way from Apply to history.
-type FeedOptions struct {
+type Options struct {
 	// Rows is how many rows are stored in one go while there are that many.
 	Rows int
 	// Delay is how long a row waits for others at most.
@@ -76,36 +79,38 @@ type FeedOptions struct {
 	RetryMax time.Duration
 }
 
-// feedItem is a sealed batch, in memory or in a spool file.
-type feedItem struct {
-	from, to int64
+// Item is a sealed batch, in memory or in a spool file.
+type Item struct {
+	From, To int64        // the offsets that it covers, without To
 	batch    *query.Batch // nil when only in the file
-	file     string       // name in the spool directory, "" when only in memory
+	File     string       // name in the spool directory, "" when only in memory
 	bytes    int64        // in memory
-	fileSize int64
+	FileSize int64
 	busy     bool // being stored
 	dropped  bool // it is not stored from here: the rows are made anew from the log
 }
 
-func newFeed(opts FeedOptions, part int, history query.History, fs vfs.FS, dir string, log *slog.Logger) *feed {
-	return &feed{opts: opts, part: part, history: history, fs: fs, dir: dir, log: log,
-		wake: make(chan struct{}, 1), changed: newBroadcast(), lacking: make(chan struct{}, 1)}
+// New makes a feed of a partition whose spool files are in dir. It does nothing before
+// Start.
+func New(opts Options, part int, history query.History, fs vfs.FS, dir string, log *slog.Logger) *Feed {
+	return &Feed{opts: opts, part: part, history: history, fs: fs, dir: dir, log: log,
+		wake: make(chan struct{}, 1), changed: wake.NewBroadcast(), Lacking: make(chan struct{}, 1)}
 }
 
-// start begins feeding. stored is history's position, next the offset Apply goes
+// Start begins feeding. stored is history's position, next the offset Apply goes
 // on from, start and end those of the log; items are the spool files that belong to
 // the state at next. Rows that neither history nor a spool file has are made anew
-// from the log (see rebuild.go), if it still has its beginning.
-func (f *feed) start(stored, next, start, end int64, items []*feedItem) error {
+// from the log (resolver/rebuild.go), if it still has its beginning.
+func (f *Feed) Start(stored, next, start, end int64, items []*Item) error {
 	from := next
 	for _, it := range items {
-		f.mu.disk += it.fileSize
+		f.mu.disk += it.FileSize
 	}
 	f.mu.items = items
 	if len(items) > 0 {
-		from = items[0].from
+		from = items[0].From
 	}
-	if err := checkStored(stored, from, start, end); err != nil {
+	if err := CheckPosition(stored, from, start, end); err != nil {
 		return err
 	}
 	f.mu.stored, f.mu.next, f.fromLog = stored, next, start == 0
@@ -121,11 +126,11 @@ func (f *feed) start(stored, next, start, end int64, items []*feedItem) error {
 	return nil
 }
 
-// checkStored refuses a history that is not that of the log and of a state which has
+// CheckPosition refuses a history that is not that of the log and of a state which has
 // what follows from.
 // Rows that neither history nor a spool file has must be in the log, which has the
 // records from start on.
-func checkStored(stored, from, start, end int64) error {
+func CheckPosition(stored, from, start, end int64) error {
 	if stored < from && start > 0 {
 		return fmt.Errorf("history has stored records up to %d only, but the state starts at %d and the log at %d: rows are missing. Put the history file back that belongs to this data directory, or restore a backup of both", stored, from, start)
 	}
@@ -136,12 +141,12 @@ func checkStored(stored, from, start, end int64) error {
 	return nil
 }
 
-// begin returns the batch for the rows of the record at the offset. It waits
-// while the bound on waiting rows is reached. end must follow.
-func (f *feed) begin(ctx context.Context, offset int64) (*query.Batch, error) {
+// Begin returns the batch for the rows of the record at the offset. It waits
+// while the bound on waiting rows is reached. End or Abort must follow.
+func (f *Feed) Begin(ctx context.Context, offset int64) (*query.Batch, error) {
 	f.mu.Lock()
 	for f.full() {
-		changed := f.changed.wait()
+		changed := f.changed.Wait()
 		f.mu.Unlock()
 		select {
 		case <-changed:
@@ -158,17 +163,17 @@ func (f *feed) begin(ctx context.Context, offset int64) (*query.Batch, error) {
 }
 
 // waiting is how many bytes wait in memory. The lock is held.
-func (f *feed) waiting() int64 { return f.mu.mem + int64(f.mu.cur.Bytes()) }
+func (f *Feed) waiting() int64 { return f.mu.mem + int64(f.mu.cur.Bytes()) }
 
-func (f *feed) full() bool {
+func (f *Feed) full() bool {
 	return f.waiting() > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes
 }
 
-// abort ends a record that could not be applied.
-func (f *feed) abort() { f.mu.Unlock() }
+// Abort ends a record that could not be applied.
+func (f *Feed) Abort() { f.mu.Unlock() }
 
-// end ends the record at the offset.
-func (f *feed) end(offset int64) {
+// End ends the record at the offset.
+func (f *Feed) End(offset int64) {
 	c := f.mu.cur
 	f.mu.next = offset + 1
 	signal := false
@@ -189,7 +194,7 @@ func (f *feed) end(offset int64) {
 	}
 }
 
-func (f *feed) nudge() {
+func (f *Feed) nudge() {
 	select {
 	case f.wake <- struct{}{}:
 	default:
@@ -197,12 +202,12 @@ func (f *feed) nudge() {
 }
 
 // seal closes the current batch. The lock is held.
-func (f *feed) seal() {
+func (f *Feed) seal() {
 	c := f.mu.cur
 	if c.To == c.From {
 		return
 	}
-	it := &feedItem{from: c.From, to: c.To, batch: c, bytes: int64(c.Bytes())}
+	it := &Item{From: c.From, To: c.To, batch: c, bytes: int64(c.Bytes())}
 	f.mu.items = append(f.mu.items, it)
 	f.mu.mem += it.bytes
 	var next *query.Batch
@@ -212,18 +217,21 @@ func (f *feed) seal() {
 	} else {
 		next = new(query.Batch)
 	}
-	next.Partition, next.From, next.To = f.part, it.to, it.to
+	next.Partition, next.From, next.To = f.part, it.To, it.To
 	f.mu.cur, f.mu.curAt = next, time.Time{}
 }
 
 // minRetry is the first pause before history is tried again.
 const minRetry = 100 * time.Millisecond
 
-// errFeedClosed means that this feed stores nothing more.
-var errFeedClosed = errors.New("the feed is closed")
+// ErrUnavailable means that rows cannot be stored now.
+var ErrUnavailable = errors.New("not serving now")
 
-// waitStored waits until history holds all records below the offset.
-func (f *feed) waitStored(ctx context.Context, upTo int64) error {
+// ErrClosed means that this feed stores nothing more.
+var ErrClosed = errors.New("the feed is closed")
+
+// WaitStored waits until history holds all records below the offset.
+func (f *Feed) WaitStored(ctx context.Context, upTo int64) error {
 	f.mu.Lock()
 	for f.mu.stored < upTo {
 		f.mu.demand = max(f.mu.demand, upTo)
@@ -232,11 +240,11 @@ func (f *feed) waitStored(ctx context.Context, upTo int64) error {
 			err = f.rebuilding()
 		}
 		if f.mu.closed {
-			err = errFeedClosed
+			err = ErrClosed
 		}
-		changed := f.changed.wait()
+		changed := f.changed.Wait()
 		f.mu.Unlock()
-		if errors.Is(err, errFeedClosed) {
+		if errors.Is(err, ErrClosed) {
 			return err
 		}
 		var rebuilding *query.RebuildingError
@@ -259,7 +267,7 @@ func (f *feed) waitStored(ctx context.Context, upTo int64) error {
 }
 
 // run stores items in order until ctx ends.
-func (f *feed) run(ctx context.Context) {
+func (f *Feed) run(ctx context.Context) {
 	defer f.done.Done()
 	backoff := time.Duration(0)
 	for {
@@ -289,13 +297,13 @@ func (f *feed) run(ctx context.Context) {
 			err = nil
 		}
 		f.mu.Unlock()
-		f.changed.signal()
+		f.changed.Signal()
 		if err != nil {
 			if ctx.Err() != nil {
 				return
 			}
 			backoff = min(max(2*backoff, minRetry), f.opts.RetryMax)
-			f.log.Error("history does not take rows; they wait in the spool", "from", it.from, "to", it.to, "retry_in", backoff, "error", err)
+			f.log.Error("history does not take rows; they wait in the spool", "from", it.From, "to", it.To, "retry_in", backoff, "error", err)
 			_ = pause.For(ctx, backoff) // the next step tells
 		}
 	}
@@ -303,7 +311,7 @@ func (f *feed) run(ctx context.Context) {
 
 // next picks the oldest item, sealing the current batch when it is due. Without
 // one it says how long to wait. The pace is no logic, so it reads the clock.
-func (f *feed) next() (*feedItem, time.Duration) {
+func (f *Feed) next() (*Item, time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	wait := time.Hour
@@ -326,7 +334,7 @@ func (f *feed) next() (*feedItem, time.Duration) {
 	return it, 0
 }
 
-func (f *feed) sleep(ctx context.Context, d time.Duration) bool {
+func (f *Feed) sleep(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -339,9 +347,9 @@ func (f *feed) sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func (f *feed) store(ctx context.Context, it *feedItem) error {
+func (f *Feed) store(ctx context.Context, it *Item) error {
 	f.mu.Lock()
-	b, file := it.batch, it.file
+	b, file := it.batch, it.File
 	f.mu.Unlock()
 	if b == nil {
 		var err error
@@ -353,9 +361,9 @@ func (f *feed) store(ctx context.Context, it *feedItem) error {
 }
 
 // drop forgets the oldest item: history has it. The lock is held.
-func (f *feed) drop(it *feedItem) {
+func (f *Feed) drop(it *Item) {
 	f.mu.items = f.mu.items[1:]
-	f.mu.stored = max(f.mu.stored, it.to)
+	f.mu.stored = max(f.mu.stored, it.To)
 	if it.batch != nil {
 		f.mu.mem -= it.bytes
 		// A checkpoint may still be writing the batch to a spool file.
@@ -363,16 +371,16 @@ func (f *feed) drop(it *feedItem) {
 			f.mu.free = append(f.mu.free, it.batch)
 		}
 	}
-	if it.file != "" {
-		f.mu.disk -= it.fileSize
-		f.mu.doomed = append(f.mu.doomed, it.file)
+	if it.File != "" {
+		f.mu.disk -= it.FileSize
+		f.mu.doomed = append(f.mu.doomed, it.File)
 	}
 	f.sweep()
 }
 
 // sweep removes spool files that are not needed, unless a checkpoint is about
 // to link them. The lock is held.
-func (f *feed) sweep() {
+func (f *Feed) sweep() {
 	if f.mu.hold > 0 {
 		return
 	}
@@ -388,7 +396,7 @@ func (f *feed) sweep() {
 const spillPause = 5 * time.Second
 
 // spill moves waiting batches to files while too many wait in memory.
-func (f *feed) spill(ctx context.Context) {
+func (f *Feed) spill(ctx context.Context) {
 	defer f.done.Done()
 	t := time.NewTicker(50 * time.Millisecond)
 	defer t.Stop()
@@ -400,7 +408,7 @@ func (f *feed) spill(ctx context.Context) {
 		}
 		for {
 			f.mu.Lock()
-			var it *feedItem
+			var it *Item
 			if f.mu.mem > f.opts.MemoryBytes {
 				for _, x := range f.mu.items {
 					if x.batch != nil && !x.busy {
@@ -416,9 +424,9 @@ func (f *feed) spill(ctx context.Context) {
 			if it == nil {
 				break
 			}
-			err := f.toFile(it, true)
-			f.thaw()
-			f.changed.signal()
+			err := f.ToFile(it, true)
+			f.Thaw()
+			f.changed.Signal()
 			if err != nil {
 				f.log.Error("cannot spill rows to disk", "error", err, "retry_in", spillPause)
 				pause.For(ctx, spillPause) //nolint:errcheck // the next step tells
@@ -428,17 +436,17 @@ func (f *feed) spill(ctx context.Context) {
 	}
 }
 
-// toFile makes sure the item has a spool file; release also frees its memory.
-// The caller holds the feed's files (hold).
-func (f *feed) toFile(it *feedItem, release bool) error {
+// ToFile makes sure the item has a spool file; release also frees its memory.
+// The caller holds the feed's files (Hold).
+func (f *Feed) ToFile(it *Item, release bool) error {
 	f.fileMu.Lock()
 	defer f.fileMu.Unlock()
 	f.mu.Lock()
-	b, name := it.batch, it.file
+	b, name := it.batch, it.File
 	f.mu.Unlock()
 	var size int64
 	if name == "" {
-		name = fmt.Sprintf("%020d-%020d.spool", it.from, it.to)
+		name = fmt.Sprintf("%020d-%020d.spool", it.From, it.To)
 		path := f.fs.PathJoin(f.dir, name)
 		tmp := path + ".tmp"
 		var err error
@@ -449,15 +457,15 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 		if err := f.fs.Rename(tmp, path); err != nil {
 			return err
 		}
-		if err := syncDir(f.fs, f.dir); err != nil {
+		if err := statefiles.SyncDir(f.fs, f.dir); err != nil {
 			return err
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	stored := f.mu.stored >= it.to || it.dropped
-	if it.file == "" {
-		it.file, it.fileSize = name, size
+	stored := f.mu.stored >= it.To || it.dropped
+	if it.File == "" {
+		it.File, it.FileSize = name, size
 		if stored {
 			f.mu.doomed = append(f.mu.doomed, name)
 		} else {
@@ -471,38 +479,66 @@ func (f *feed) toFile(it *feedItem, release bool) error {
 	return nil
 }
 
-// freeze seals what Apply has produced and returns what history lacks. Files
-// are kept until thaw. The lock is held.
-func (f *feed) freeze() []*feedItem {
+// Freeze seals what Apply has produced and returns what history lacks. Files
+// are kept until Thaw. The lock is held.
+func (f *Feed) Freeze() []*Item {
 	f.seal()
 	f.nudge()
 	f.mu.hold++
-	return append([]*feedItem(nil), f.mu.items...)
+	return append([]*Item(nil), f.mu.items...)
 }
 
-// hold keeps files and batches until thaw, as freeze does.
-func (f *feed) hold() {
+// Hold keeps files and batches until Thaw, as Freeze does.
+func (f *Feed) Hold() {
 	f.mu.Lock()
 	f.mu.hold++
 	f.mu.Unlock()
 }
 
-func (f *feed) thaw() {
+// Thaw ends Freeze or Hold.
+func (f *Feed) Thaw() {
 	f.mu.Lock()
 	f.mu.hold--
 	f.sweep()
 	f.mu.Unlock()
 }
 
-func (f *feed) position() int64 {
+// Position is below which offset history has everything.
+func (f *Feed) Position() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.stored
 }
 
-// close ends feeding. What is not stored stays in the last checkpoint or is
+// Status is how far a feed is.
+type Status struct {
+	Stored      int64 // below this offset history has everything
+	Wanted      int64 // the greatest offset that somebody has waited for
+	SpoolBytes  int64 // in spool files
+	Rows, Bytes int64 // rows that Apply produced and that are in no sealed batch; bytes that wait in memory
+	Failing     bool  // history refused the newest rows
+}
+
+// Status says how far the feed is.
+func (f *Feed) Status() Status {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := Status{Stored: f.mu.stored, Wanted: f.mu.demand, SpoolBytes: f.mu.disk, Failing: f.mu.lastErr != nil}
+	if f.mu.cur != nil { // it has begun
+		s.Rows, s.Bytes = int64(f.mu.cur.Rows()), f.waiting()
+	}
+	return s
+}
+
+// Lock keeps Apply and the storing of rows out until Unlock.
+func (f *Feed) Lock() { f.mu.Lock() }
+
+// Unlock ends Lock.
+func (f *Feed) Unlock() { f.mu.Unlock() }
+
+// Close ends feeding. What is not stored stays in the last checkpoint or is
 // replayed from the log.
-func (f *feed) close() {
+func (f *Feed) Close() {
 	if f.stop == nil {
 		return
 	}
@@ -512,5 +548,5 @@ func (f *feed) close() {
 	f.mu.Lock()
 	f.mu.closed = true
 	f.mu.Unlock()
-	f.changed.signal()
+	f.changed.Signal()
 }

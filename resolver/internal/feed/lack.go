@@ -1,4 +1,4 @@
-package resolver
+package feed
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 
 // lack is what a feed knows of rows that neither history nor a spool file has,
 // because history was lost, damaged or put back from an earlier time. They are made
-// anew from the log by a second machine (rebuild.go), in two steps:
+// anew from the log by a second machine (resolver/rebuild.go), in two steps:
 //
 //   - rows: the machine is far behind. What Apply produces is thrown away, since the
 //     log has it and the machine will produce it again. Nothing piles up.
@@ -28,13 +28,13 @@ type lack struct {
 func (l *lack) is() bool { return l.rows || l.joining }
 
 // lackRows begins the first step. stored is history's position. The lock is held.
-func (f *feed) lackRows(stored int64) {
+func (f *Feed) lackRows(stored int64) {
 	f.mu.lack = lack{rows: true, done: stored, total: f.mu.next}
 	f.mu.stored = stored
 	for _, it := range f.mu.items {
 		it.dropped = true
-		if it.file != "" {
-			f.mu.doomed = append(f.mu.doomed, it.file)
+		if it.File != "" {
+			f.mu.doomed = append(f.mu.doomed, it.File)
 		}
 	}
 	f.mu.items, f.mu.mem, f.mu.disk = nil, 0, 0
@@ -42,13 +42,20 @@ func (f *feed) lackRows(stored int64) {
 	f.mu.cur = &query.Batch{Partition: f.part, From: f.mu.next, To: f.mu.next}
 	f.sweep()
 	select {
-	case f.lacking <- struct{}{}:
+	case f.Lacking <- struct{}{}:
 	default:
 	}
 }
 
-// compare makes the feed ask history how far it is: it may have lost rows.
-func (f *feed) compare() {
+// LackAll begins the first step of a history that has lost all that it had.
+func (f *Feed) LackAll() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lackRows(0)
+}
+
+// Compare makes the feed ask history how far it is: it may have lost rows.
+func (f *Feed) Compare() {
 	f.mu.Lock()
 	f.mu.compare = true
 	f.mu.Unlock()
@@ -56,7 +63,7 @@ func (f *feed) compare() {
 }
 
 // compared asks history how far it is if that is due, and returns what went wrong.
-func (f *feed) compared(ctx context.Context) error {
+func (f *Feed) compared(ctx context.Context) error {
 	f.mu.Lock()
 	due := f.mu.compare && !f.mu.lack.is()
 	f.mu.compare = false
@@ -82,27 +89,27 @@ func (f *feed) compared(ctx context.Context) error {
 
 // rebuilding is the error for those who need rows that are missing. The lock is
 // held.
-func (f *feed) rebuilding() error {
+func (f *Feed) rebuilding() error {
 	return &query.RebuildingError{Done: f.mu.lack.done, Total: max(f.mu.lack.total, f.mu.next)}
 }
 
-// lacks reports whether rows are missing, and how many records there are to read.
-func (f *feed) lacks() (is bool, next int64) {
+// Lacks reports whether rows are missing, and how many records there are to read.
+func (f *Feed) Lacks() (is bool, next int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.mu.lack.is(), f.mu.next
 }
 
-// noteRebuilt notes how far the machine has come.
-func (f *feed) noteRebuilt(done int64) {
+// NoteRebuilt notes how far the machine has come.
+func (f *Feed) NoteRebuilt(done int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.lack.done = done
 }
 
-// joinAt begins the second step and returns the offset up to which the machine has
+// JoinAt begins the second step and returns the offset up to which the machine has
 // still to go.
-func (f *feed) joinAt() int64 {
+func (f *Feed) JoinAt() int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.lack.rows, f.mu.lack.joining, f.mu.lack.join = false, true, f.mu.next
@@ -111,19 +118,19 @@ func (f *feed) joinAt() int64 {
 	return f.mu.next
 }
 
-// rebuilt ends the rebuilding: history has all rows below join.
-func (f *feed) rebuilt() {
+// Rebuilt ends the rebuilding: history has all rows below join.
+func (f *Feed) Rebuilt() {
 	f.mu.Lock()
 	f.mu.stored = f.mu.lack.join
 	f.mu.lack, f.mu.lastErr = lack{}, nil
 	f.mu.Unlock()
-	f.changed.signal()
+	f.changed.Signal()
 	f.nudge()
 }
 
-// appendRows stores rows that were made anew. A history that is down is tried again
+// AppendRows stores rows that were made anew. A history that is down is tried again
 // until ctx ends; one that has lost its rows once more is query.ErrGap.
-func (f *feed) appendRows(ctx context.Context, b *query.Batch) error {
+func (f *Feed) AppendRows(ctx context.Context, b *query.Batch) error {
 	for wait := minRetry; ; wait = min(2*wait, f.opts.RetryMax) {
 		err := f.history.Append(ctx, b)
 		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {

@@ -1,16 +1,16 @@
-package resolver
+package feed
 
 import (
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"io"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/internal/wire"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -73,14 +73,14 @@ func encodeBatch(dst []byte, b *query.Batch) []byte {
 		dst = le.AppendUint64(dst, uint64(t.AtMs))
 		dst = wire.AppendBlock(dst, []byte(t.Segment))
 	}
-	return le.AppendUint32(dst, crc32.Checksum(dst[start:], castagnoli))
+	return le.AppendUint32(dst, crc32.Checksum(dst[start:], statefiles.Castagnoli))
 }
 
 var errSpool = errors.New("spool file is damaged")
 
 // decodeBatch reads what encodeBatch wrote; it never panics.
 func decodeBatch(data []byte) (*query.Batch, error) {
-	if len(data) < 4 || crc32.Checksum(data[:len(data)-4], castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
+	if len(data) < 4 || crc32.Checksum(data[:len(data)-4], statefiles.Castagnoli) != binary.LittleEndian.Uint32(data[len(data)-4:]) {
 		return nil, fmt.Errorf("%w: checksum", errSpool)
 	}
 	r := wire.Reader{B: data[:len(data)-4]}
@@ -157,11 +157,11 @@ func decodeBatch(data []byte) (*query.Batch, error) {
 // the file's size.
 func writeSpoolFile(fs vfs.FS, path string, b *query.Batch) (int64, error) {
 	data := encodeBatch(nil, b)
-	return int64(len(data)), writeFile(fs, path, data)
+	return int64(len(data)), statefiles.Write(fs, path, data)
 }
 
 func readSpoolFile(fs vfs.FS, path string) (*query.Batch, error) {
-	data, err := readFile(fs, path)
+	data, err := statefiles.Read(fs, path)
 	if err != nil {
 		return nil, err
 	}
@@ -170,35 +170,4 @@ func readSpoolFile(fs vfs.FS, path string) (*query.Batch, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return b, nil
-}
-
-// writeFile makes a file with the content durable. Its directory entry is made
-// durable by the caller's sync of the directory.
-func writeFile(fs vfs.FS, path string, data []byte) error {
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
-}
-
-func readFile(fs vfs.FS, path string) ([]byte, error) {
-	f, err := fs.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	data, err := io.ReadAll(f)
-	return data, errors.Join(err, f.Close())
-}
-
-func syncDir(fs vfs.FS, dir string) error {
-	d, err := fs.OpenDir(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
 }
