@@ -151,9 +151,6 @@ func (v *View) EventType(key string) (EventType, bool) {
 	return EventType{}, false
 }
 
-// ImportedRows is how many rows of a file are stored.
-func (v *View) ImportedRows(file [32]byte) uint64 { return v.a.imports[file] }
-
 // Find finds the profile that holds an identifier.
 func (v *View) Find(kind IdentityKind, value string) (ordinal uint32, ok bool) {
 	var buf []byte

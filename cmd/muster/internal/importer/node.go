@@ -32,12 +32,11 @@ func ToNode(node *resolver.Node, account uint64, triggerFlows bool, now func() t
 	return &nodeTarget{node: node, account: account, triggerFlows: triggerFlows, now: now, rand: rand, decoder: d}, nil
 }
 
-func (t *nodeTarget) next(ctx context.Context, file [32]byte) (next uint64, err error) {
-	err = t.node.Read(ctx, t.account, func(v *resolver.View) error {
-		next = v.ImportedRows(file)
-		return nil
-	})
-	return next, err
+func (t *nodeTarget) next(ctx context.Context, file [32]byte) (uint64, error) {
+	// A record without rows is applied after every one before it, also one that was stored
+	// for somebody who did not wait for the answer.
+	r, err := t.store(ctx, file, &chunk{})
+	return r.next, err
 }
 
 func (t *nodeTarget) store(ctx context.Context, file [32]byte, c *chunk) (result, error) {
