@@ -60,23 +60,6 @@ func TestS1NaiveEqualsColumns(t *testing.T) {
 	}
 }
 
-// TestS1S2EngineEqualsNaiveEqualsColumns: see [historytest.EngineEqualsHistory].
-func TestS1S2EngineEqualsNaiveEqualsColumns(t *testing.T) {
-	cases := 600
-	if testing.Short() {
-		cases = 150
-	}
-	files := 0
-	historytest.EngineEqualsHistory(t, func(t *testing.T) []historytest.Named {
-		c := openColumned(t, 50)
-		t.Cleanup(func() { files += c.files })
-		return []historytest.Named{{Name: "columns", History: c}}
-	}, 150, historytest.Cases(cases))
-	if files == 0 {
-		t.Error("no file of columns was made")
-	}
-}
-
 func TestEraseReachesColumns(t *testing.T) {
 	historytest.EraseLeavesTheOthers(t, func(t *testing.T) query.History { return openColumned(t, 2) })
 }

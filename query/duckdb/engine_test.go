@@ -8,12 +8,14 @@ import (
 	"github.com/musterhq/muster/query/internal/historytest"
 )
 
-// TestS1S2EngineEqualsNaiveEqualsDuckDB: see [historytest.EngineEqualsHistory].
+// TestS1S2EngineEqualsNaiveEqualsDuckDB: see [historytest.EngineEqualsHistory]. One history
+// answers from its tables, the other from columns and a cache where it can.
 func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 	cases := 2_000
 	if testing.Short() {
 		cases = 300
 	}
+	files := 0
 	historytest.EngineEqualsHistory(t, func(t *testing.T) []historytest.Named {
 		s, err := duckdb.Open(filepath.Join(t.TempDir(), "h.duckdb"), duckdb.Options{})
 		if err != nil {
@@ -24,6 +26,11 @@ func TestS1S2EngineEqualsNaiveEqualsDuckDB(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		return []historytest.Named{{Name: "DuckDB", History: s}}
+		c := openColumned(t, 50)
+		t.Cleanup(func() { files += c.files })
+		return []historytest.Named{{Name: "DuckDB", History: s}, {Name: "columns", History: c}}
 	}, 150, historytest.Cases(cases))
+	if files == 0 {
+		t.Error("no file of columns was made")
+	}
 }
