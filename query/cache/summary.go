@@ -23,42 +23,6 @@ type summary struct {
 	bytes         int64
 }
 
-const (
-	pageBits = 8
-	pageSize = 1 << pageBits
-	pageMask = pageSize - 1
-)
-
-// page is the profiles of as many ordinals, column by column.
-type page struct {
-	n    [pageSize]uint32 // matching events
-	some []uint32         // those with a value, or the different ones
-	sum  []segment.Int128
-	ext  []int64 // the least or greatest value
-}
-
-func newPage(fn segment.Fn) *page {
-	p := &page{}
-	if fn != "" {
-		p.some = make([]uint32, pageSize)
-	}
-	switch fn {
-	case segment.FnSum, segment.FnAvg:
-		p.sum = make([]segment.Int128, pageSize)
-	case segment.FnMin, segment.FnMax:
-		p.ext = make([]int64, pageSize)
-	}
-	return p
-}
-
-func (p *page) clone() *page {
-	return &page{n: p.n, some: slices.Clone(p.some), sum: slices.Clone(p.sum), ext: slices.Clone(p.ext)}
-}
-
-func (p *page) bytes() int64 {
-	return int64(4*pageSize + 4*len(p.some) + 16*len(p.sum) + 8*len(p.ext) + 96)
-}
-
 // summing makes a summary out of another, nil for none, and further events.
 type summing struct {
 	s     summary
@@ -90,7 +54,9 @@ func (u *summing) page(ordinal uint32) *page {
 	case u.own == nil || u.own[i]:
 		return p
 	default:
-		p = p.clone()
+		u.s.bytes -= p.bytes()
+		p = p.open(u.s.fn)
+		u.s.bytes += p.bytes()
 	}
 	u.s.pages[i] = p
 	if u.own != nil {
@@ -159,6 +125,13 @@ func (u *summing) finish(id uint64, cut, atMs, untilMs int64) *summary {
 		}
 	}
 	s := u.s
+	pack(s.pages, s.fn, func(i int) bool { return u.own == nil || u.own[i] })
+	s.bytes = int64(8 * len(s.pages))
+	for _, p := range s.pages {
+		if p != nil {
+			s.bytes += p.bytes()
+		}
+	}
 	s.id, s.cut, s.atMs, s.untilMs = id, cut, atMs, untilMs
 	return &s
 }
@@ -173,29 +146,33 @@ func (s *summary) who(c *segment.Compare, negate bool) *roaring.Bitmap {
 		if p == nil {
 			continue
 		}
-		for at := range p.n {
-			if p.n[at] == 0 {
+		for k, events := range p.n {
+			if events == 0 {
 				continue
+			}
+			at := k
+			if p.slots != nil {
+				at = int(p.slots[k])
 			}
 			holds := false
 			switch s.fn {
 			case "":
-				holds = counts.holds(p.n[at])
+				holds = counts.holds(events)
 			case segment.FnDistinct:
-				holds = counts.holds(p.some[at])
+				holds = counts.holds(p.some[k])
 			case segment.FnSum:
-				if v, ok := p.sum[at].Int64(); ok && within.known {
+				if v, ok := p.sum[k].Int64(); ok && within.known {
 					holds = within.holds(v)
 				} else {
-					holds = c.Holds(p.sum[at])
+					holds = c.Holds(p.sum[k])
 				}
 			case segment.FnAvg:
-				holds = p.some[at] > 0 && c.HoldsRatio(p.sum[at], uint64(p.some[at]))
+				holds = p.some[k] > 0 && c.HoldsRatio(p.sum[k], uint64(p.some[k]))
 			case segment.FnMin, segment.FnMax:
 				if within.known {
-					holds = p.some[at] > 0 && within.holds(p.ext[at])
+					holds = p.some[k] > 0 && within.holds(p.ext[k])
 				} else {
-					holds = p.some[at] > 0 && c.Holds(segment.Micros(p.ext[at]))
+					holds = p.some[k] > 0 && c.Holds(segment.Micros(p.ext[k]))
 				}
 			}
 			if holds != negate {
