@@ -237,6 +237,9 @@ func (a *account) keysFromMs(logTime int64) int64 {
 	return max(a.ForgottenMs, logTime-a.Settings.idempotencyMs())
 }
 
+// name is how the store names the account.
+func (a *account) name() accountName { return accountName{Number: a.number, Index: a.index} }
+
 // root is the ordinal's profile after merges. Chains have one link: a merge
 // redirects everything that was merged into the loser.
 func (a *account) root(ordinal uint32) uint32 { return a.headers.Get(ordinal).Winner }

@@ -185,14 +185,14 @@ func (m *Machine) indexProfile(a *account, ordinal uint32, old, now []byte) {
 // removeDocument removes the document of a profile that was merged into another or
 // erased. The keys that the index had of it are then in m.indexed[0].
 func (m *Machine) removeDocument(a *account, ordinal uint32) {
-	old, err := m.store.document(a, ordinal)
+	old, err := m.store.document(a.name(), ordinal)
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	m.indexProfile(a, ordinal, old, nil)
 	a.reach.remove(ordinal)
 	a.status.remove(ordinal)
-	m.store.putDocument(a, ordinal, nil)
+	m.store.putDocument(a.name(), ordinal, nil)
 }
 
 // putIndex sets or removes a key of the index.

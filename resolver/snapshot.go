@@ -111,7 +111,7 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 				return err
 			}
 		}
-		b, ok := s.overlay[docKey(uint64(s.index)<<32|uint64(o))]
+		b, ok := s.overlay[accountName{Index: s.index}.docKey(o)]
 		if !ok {
 			for valid && binary.BigEndian.Uint32(it.Key()[keyHead:]) < o {
 				valid = it.Next()

@@ -13,10 +13,20 @@ import (
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
-// docKey names a document within the process: account index and ordinal.
+// accountName is how the store names an account: by its number on disk, and by its index
+// in memory.
+type accountName struct {
+	Number uint64
+	Index  uint32
+}
+
+// docKey names a document within the process.
 type docKey uint64
 
-func (a *account) docKey(ordinal uint32) docKey { return docKey(uint64(a.index)<<32 | uint64(ordinal)) }
+// docKey is the name of a document of the account.
+func (a accountName) docKey(ordinal uint32) docKey {
+	return docKey(uint64(a.Index)<<32 | uint64(ordinal))
+}
 
 // store keeps documents and entities: what changed in the present generation
 // in memory, everything older in Pebble, with a bounded cache. Blocks handed
@@ -120,7 +130,7 @@ func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
 }
 
 // document reads a document for Apply, through the cache.
-func (s *store) document(a *account, ordinal uint32) ([]byte, error) {
+func (s *store) document(a accountName, ordinal uint32) ([]byte, error) {
 	k := a.docKey(ordinal)
 	if s.last.known && s.last.key == k {
 		return s.last.block, nil
@@ -144,7 +154,7 @@ func (s *store) setLast(k docKey, b []byte) { s.last.known, s.last.key, s.last.b
 
 // touch brings a document that is in memory near the processor. What it
 // returns means nothing; it keeps the read from being left out.
-func (s *store) touch(a *account, ordinal uint32) byte {
+func (s *store) touch(a accountName, ordinal uint32) byte {
 	k := a.docKey(ordinal)
 	b, ok := s.changed(k)
 	if !ok {
@@ -158,7 +168,7 @@ func (s *store) touch(a *account, ordinal uint32) byte {
 
 // peek reads a document for a view: it leaves the cache, which belongs to
 // Apply, as it is.
-func (s *store) peek(a *account, ordinal uint32) ([]byte, error) {
+func (s *store) peek(a accountName, ordinal uint32) ([]byte, error) {
 	if b, ok := s.changed(a.docKey(ordinal)); ok {
 		return b, nil
 	}
@@ -177,11 +187,11 @@ func (s *store) changed(k docKey) ([]byte, bool) {
 }
 
 // read reads a document from Pebble. A removed one is not found there.
-func (s *store) read(a *account, ordinal uint32) ([]byte, error) {
+func (s *store) read(a accountName, ordinal uint32) ([]byte, error) {
 	var buf [64]byte
-	v, closer, err := s.db.Get(documentKey(buf[:0], a.number, ordinal))
+	v, closer, err := s.db.Get(documentKey(buf[:0], a.Number, ordinal))
 	if errors.Is(err, pebble.ErrNotFound) {
-		return nil, fmt.Errorf("profile %d of account %016x has no document", ordinal, a.number)
+		return nil, fmt.Errorf("profile %d of account %016x has no document", ordinal, a.Number)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read profile %d: %w", ordinal, err)
@@ -192,7 +202,7 @@ func (s *store) read(a *account, ordinal uint32) ([]byte, error) {
 // docOverhead is roughly what a map entry and its block cost beside the bytes.
 const docOverhead = 64
 
-func (s *store) putDocument(a *account, ordinal uint32, b []byte) {
+func (s *store) putDocument(a accountName, ordinal uint32, b []byte) {
 	k := a.docKey(ordinal)
 	old, ok := s.current[k]
 	if !ok {
