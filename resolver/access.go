@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // Permissions that the state machine itself asks for.
@@ -82,7 +83,7 @@ func (a *account) addUser(u *User) {
 
 func (m *Machine) saveUser(a *account, u *User) {
 	a.addUser(u)
-	m.store.putEntity(entityKey(a.number, entityUser, u.ID), mustJSON(u))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityUser, u.ID), mustJSON(u))
 }
 
 // actor finds who acts and what he may.
@@ -247,7 +248,7 @@ func (m *Machine) deleteUser(cmd *command, c UserDelete) *Refusal {
 	m.endSessions(a, u.ID, "")
 	delete(a.users, u.ID)
 	delete(a.emails, identity.NormalizeEmail(u.Email))
-	m.store.putEntity(entityKey(a.number, entityUser, u.ID), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityUser, u.ID), nil)
 	return nil
 }
 

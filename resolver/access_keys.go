@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The bounds of API keys.
@@ -65,7 +67,7 @@ func (a *account) addKey(k *APIKey) {
 
 func (m *Machine) saveKey(a *account, k *APIKey) {
 	a.addKey(k)
-	m.store.putEntity(entityKey(a.number, entityAPIKey, k.ID), mustJSON(k))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityAPIKey, k.ID), mustJSON(k))
 }
 
 func (m *Machine) createAPIKey(cmd *command, c APIKeyCreate) *Refusal {
@@ -118,7 +120,7 @@ func (m *Machine) dropKey(a *account, k *APIKey) {
 	if hash, ok := parseKeyHash(k.Hash); ok {
 		delete(a.hashes, hash)
 	}
-	m.store.putEntity(entityKey(a.number, entityAPIKey, k.ID), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityAPIKey, k.ID), nil)
 }
 
 func (m *Machine) revokeAPIKey(cmd *command, c APIKeyRevoke) *Refusal {

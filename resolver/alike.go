@@ -6,6 +6,7 @@ import (
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // Two e-mails are one identifier when their normal forms are equal, which are
@@ -42,7 +43,7 @@ func (m *Machine) noteAlike(a *account, email []byte, h identifier.Hash) {
 	}
 	a.alike[f] = append(a.alike[f], h)
 	slices.SortFunc(a.alike[f], func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) })
-	m.store.putEntity(alikeKey(a.number, f, h), []byte{})
+	m.store.PutEntity(alikeKey(a.number, f, h), []byte{})
 }
 
 // forgetAlike forgets an e-mail that is not on file any more.
@@ -58,7 +59,7 @@ func (m *Machine) forgetAlike(a *account, email []byte, h identifier.Hash) {
 	if a.alike[f] = slices.Delete(a.alike[f], i, i+1); len(a.alike[f]) == 0 {
 		delete(a.alike, f)
 	}
-	m.store.putEntity(alikeKey(a.number, f, h), nil)
+	m.store.PutEntity(alikeKey(a.number, f, h), nil)
 }
 
 func isASCII(b []byte) bool {
@@ -66,7 +67,7 @@ func isASCII(b []byte) bool {
 }
 
 func alikeKey(account uint64, f, h identifier.Hash) string {
-	return entityKey(account, entityAlike, string(f[:])+string(h[:]))
+	return state.EntityKey(account, state.EntityAlike, string(f[:])+string(h[:]))
 }
 
 // hasEmail reports whether an e-mail, or one that differs from it in case alone, is
@@ -160,7 +161,7 @@ func (m *Machine) reserve(a *account, email string, g *EmailGrant) {
 	for _, h := range m.reservationsOf(a, email) {
 		if _, ok := m.reservations[h]; !ok {
 			m.reservations[h] = a.number
-			m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), under)
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityReservation, string(h[:])), under)
 		}
 	}
 }
@@ -179,7 +180,7 @@ func (m *Machine) unreserve(a *account, email string) {
 				m.queueRelease(a.number, EmailName(h), id)
 			}
 			delete(m.reservations, h)
-			m.store.putEntity(entityKey(a.number, entityReservation, string(h[:])), nil)
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityReservation, string(h[:])), nil)
 		}
 	}
 }

@@ -381,7 +381,7 @@ func (m *Machine) create(a *account, record eventlog.RecordID, index uint32) uin
 
 // load decodes a profile's document.
 func (m *Machine) load(a *account, ordinal uint32, d *profile.Document) error {
-	b, err := m.store.document(a.name(), ordinal)
+	b, err := m.store.Document(a.name(), ordinal)
 	if err != nil {
 		return err
 	}
@@ -391,7 +391,7 @@ func (m *Machine) load(a *account, ordinal uint32, d *profile.Document) error {
 // save stores the document of a profile that has one, and what the index of profiles
 // has of it.
 func (m *Machine) save(a *account, ordinal uint32, d *profile.Document) {
-	old, err := m.store.document(a.name(), ordinal)
+	old, err := m.store.Document(a.name(), ordinal)
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -400,14 +400,14 @@ func (m *Machine) save(a *account, ordinal uint32, d *profile.Document) {
 
 // saveNew is save for a profile of this record.
 func (m *Machine) saveNew(a *account, ordinal uint32, d *profile.Document) {
-	old, _ := m.store.changed(a.name().docKey(ordinal)) // if the record has stored it before
+	old, _ := m.store.Changed(a.name().DocKey(ordinal)) // if the record has stored it before
 	m.replaceDocument(a, ordinal, old, d)
 }
 
 func (m *Machine) replaceDocument(a *account, ordinal uint32, old []byte, d *profile.Document) {
 	m.normal = d.Append(m.normal[:0])
 	now := append([]byte(nil), m.normal...)
-	m.store.putDocument(a.name(), ordinal, now)
+	m.store.PutDocument(a.name(), ordinal, now)
 	m.indexProfile(a, ordinal, old, now)
 	a.reach.keep(ordinal, d)
 	a.status.keep(ordinal, d)

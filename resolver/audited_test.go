@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // notAudited are the commands that are no change of what an account is set up to do,
@@ -99,15 +101,15 @@ func TestAuditLogSurvives(t *testing.T) {
 	a := r.m.accounts[testAccount]
 	all := slices.Clone(a.changes.lines)
 	for _, key := range []string{changeKey(testAccount, all[0].seq), changeContentKey(testAccount, all[0].seq)} {
-		was, err := r.m.store.entity(key)
+		was, err := r.m.store.Entity(key)
 		if err != nil || len(was) == 0 {
 			t.Fatalf("%q, %v", was, err)
 		}
-		r.m.store.putPayload(key, bytes.Replace(was, []byte("T"), []byte("U"), 1))
+		r.m.store.PutPayload(key, bytes.Replace(was, []byte("T"), []byte("U"), 1))
 		if hashOf(t, d.m) == hash {
 			t.Errorf("the hash does not see another %q", was)
 		}
-		r.m.store.putPayload(key, was)
+		r.m.store.PutPayload(key, was)
 	}
 	if hashOf(t, d.m) != hash {
 		t.Error("the hash is not what it was")
@@ -169,7 +171,7 @@ func TestVersionsAreBounded(t *testing.T) {
 	}
 	n := 0
 	d.reload()
-	if err := r.m.store.each(tableText, func(_ uint64, rest, _ []byte) error {
+	if err := r.m.store.Each(state.TableText, func(_ uint64, rest, _ []byte) error {
 		if rest[0] == textChange {
 			n++
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -119,7 +120,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 func (m *Machine) giveBack(a *account, medium string, n uint64) {
 	if medium == "email" && n > 0 {
 		a.EmailCredits += int64(n)
-		m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
+		m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), mustJSON(a.accountEntity))
 	}
 }
 

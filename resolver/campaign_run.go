@@ -7,6 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The commands with which a campaign is sent.
@@ -299,7 +300,7 @@ func (a *account) touchRun(r *CampaignRun) {
 func (m *Machine) storeRuns(a *account) {
 	for _, r := range a.dirtyRuns {
 		if a.runs[r.ID] == r {
-			m.store.putEntity(entityKey(a.number, entityRun, r.ID), mustJSON(r))
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityRun, r.ID), mustJSON(r))
 		}
 		r.dirty = false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // CommandCampaignUnschedule ends the schedule of a campaign.
@@ -85,7 +86,7 @@ func (m *Machine) setSchedule(a *account, x *Campaign, s CampaignSchedule) {
 	c := *x
 	c.CampaignSchedule = s
 	a.installCampaign(&c)
-	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), mustJSON(c))
 }
 
 // enterSchedule notes when a campaign is due, leaveSchedule forgets it.

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The commands of campaigns.
@@ -122,7 +124,7 @@ func (m *Machine) saveCampaign(cmd *command, c CampaignSave) *Refusal {
 	if a.installCampaign(&c.Campaign); made {
 		m.saveNumbers(a)
 	}
-	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c.Campaign))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), mustJSON(c.Campaign))
 	cmd.reply(c.Campaign)
 	return nil
 }
@@ -236,8 +238,8 @@ func (m *Machine) dropCampaign(a *account, x *Campaign) {
 	delete(a.campaigns, x.ID)
 	delete(a.campaignIDs, x.Number)
 	delete(a.runs, x.ID)
-	for _, kind := range [...]byte{entityCampaign, entityRun} {
-		m.store.putEntity(entityKey(a.number, kind, x.ID), nil)
+	for _, kind := range [...]byte{state.EntityCampaign, state.EntityRun} {
+		m.store.PutEntity(state.EntityKey(a.number, kind, x.ID), nil)
 	}
 }
 

@@ -56,7 +56,7 @@ func changeContentKey(account, seq uint64) string {
 // keepContent stores the content of a change, which must be added next.
 func (m *Machine) keepContent(a *account, c *Change, content []byte) {
 	if c.ContentBytes = len(content); c.keptContent() > 0 {
-		m.store.putPayload(changeContentKey(a.number, c.Seq), content)
+		m.store.PutPayload(changeContentKey(a.number, c.Seq), content)
 	}
 }
 
@@ -114,7 +114,7 @@ func (v *View) Versions(kind, id string, before uint64, limit int) ([]Version, e
 		if x.content == 0 {
 			continue
 		}
-		b, err := v.m.store.entity(changeContentKey(v.a.number, x.seq))
+		b, err := v.m.store.Entity(changeContentKey(v.a.number, x.seq))
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func (v *View) Versions(kind, id string, before uint64, limit int) ([]Version, e
 // hashContents is the part of the contents in the state's hash.
 func (m *Machine) hashContents(put func([]byte), a *account) error {
 	for _, x := range a.changes.lines {
-		b, err := m.store.entity(changeContentKey(a.number, x.seq))
+		b, err := m.store.Entity(changeContentKey(a.number, x.seq))
 		if err != nil {
 			return err
 		}

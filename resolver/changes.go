@@ -8,6 +8,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The audit log says who changed what of an account, and when. A command says who made
@@ -278,13 +280,13 @@ func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte)
 	if c.keeps {
 		m.keepContent(a, c, a.contentOf(c, reply))
 	}
-	m.store.putEntity(changeKey(a.number, c.Seq), mustJSON(c))
+	m.store.PutEntity(changeKey(a.number, c.Seq), mustJSON(c))
 	g.add(c)
-	drop := func(seq uint64) { m.store.putEntity(changeContentKey(a.number, seq), nil) }
+	drop := func(seq uint64) { m.store.PutEntity(changeContentKey(a.number, seq), nil) }
 	g.dropContents(drop)
 	for len(g.lines) > 1 && (len(g.lines) > maxChanges || g.bytes > maxChangeBytes) {
 		g.dropContent(0, drop)
-		m.store.putEntity(changeKey(a.number, g.lines[0].seq), nil)
+		m.store.PutEntity(changeKey(a.number, g.lines[0].seq), nil)
 		g.bytes -= g.lines[0].bytes
 		g.lines = g.lines[1:]
 	}
@@ -306,7 +308,7 @@ func (a *account) segmentDefinition(id string) []byte {
 }
 
 func changeKey(account, seq uint64) string {
-	return entityKey(account, entityChange, string(binary.BigEndian.AppendUint64(nil, seq)))
+	return state.EntityKey(account, state.EntityChange, string(binary.BigEndian.AppendUint64(nil, seq)))
 }
 
 // loadChange reads a change; they come in order.
@@ -323,7 +325,7 @@ func (a *account) loadChange(value []byte) error {
 
 // change reads one from the store.
 func (m *Machine) change(a *account, seq uint64) (c Change, err error) {
-	b, err := m.store.entity(changeKey(a.number, seq))
+	b, err := m.store.Entity(changeKey(a.number, seq))
 	if err != nil {
 		return c, err
 	}

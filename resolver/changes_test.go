@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // by is a command's arguments with who made it.
@@ -32,8 +34,8 @@ func TestAuditLogIsBounded(t *testing.T) {
 		t.Fatalf("%d changes from %d, %+v, %v", len(a.changes.lines), a.changes.lines[0].seq, list, err)
 	}
 	n := 0
-	for k, b := range r.m.store.entities {
-		if k[keyHead] == entityChange && b != nil {
+	for k, b := range r.m.store.Entities {
+		if k[state.KeyHead] == state.EntityChange && b != nil {
 			n++
 		}
 	}

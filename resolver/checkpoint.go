@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -91,7 +92,7 @@ type frozen struct {
 	records  []eventlog.RecordID
 	accounts []frozenAccount
 	numbers  []uint64 // account number by index
-	docs     map[docKey][]byte
+	docs     map[state.DocKey][]byte
 	entities map[string][]byte
 	index    *sortedkeys.Changes
 	keys     dedup.Answers
@@ -126,7 +127,7 @@ func (m *Machine) freeze() *frozen {
 	m.scrub = nil
 	for _, a := range m.byIndex {
 		for _, t := range a.dirty {
-			m.store.putEntity(entityKey(a.number, entityType, t.Key), mustJSON(t))
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityType, t.Key), mustJSON(t))
 			t.dirty = false
 		}
 		a.dirty = a.dirty[:0]
@@ -142,15 +143,15 @@ func (m *Machine) freeze() *frozen {
 		f.dropKeys = min(f.dropKeys, a.keysFromMs(m.logTime))
 		m.tally(a)
 	}
-	f.docs, f.entities = m.store.freeze()
-	f.index = m.store.frozenIndex
+	f.docs, f.entities = m.store.Freeze()
+	f.index = m.store.FrozenIndex
 	f.keys = m.keys.Freeze()
 	return f
 }
 
 // thaw ends the checkpoint that began with freeze.
 func (m *Machine) thaw(w written) {
-	m.store.thaw()
+	m.store.Thaw()
 	m.keys.SetRuns(w.runs)
 	m.segmentFiles = w.segments
 }
@@ -174,7 +175,7 @@ type checkpoints struct {
 	// sums are the files of the checkpoint loaded or written last, by path. Used by
 	// one goroutine: the one that loads, then the one that writes.
 	sums map[string]fileSum
-	disk *disk // nil where there is always space
+	disk *state.Disk // nil where there is always space
 	// fatal is Options.End.
 	fatal func(why string)
 }
@@ -239,7 +240,7 @@ func (c *checkpoints) prepare() error {
 // for none.
 func (c *checkpoints) moveOn(m *Machine, feed *feed.Feed) error {
 	f := m.freeze()
-	w, err := c.write(f, m.store.db, feed, nil)
+	w, err := c.write(f, m.store.DB, feed, nil)
 	if err != nil {
 		return err
 	}
@@ -303,7 +304,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed.Feed, w writt
 		return err
 	}
 	// The memtable is not part of a Pebble checkpoint without a WAL.
-	if err := c.disk.flush(db); err != nil {
+	if err := c.disk.Flush(db); err != nil {
 		return err
 	}
 	if err := scrubStore(db, f.scrub); err != nil {
@@ -318,7 +319,7 @@ func (c *checkpoints) publish(f *frozen, db *pebble.DB, feed *feed.Feed, w writt
 	if err := db.Checkpoint(c.path(dirCheckpoints, tmp, dirPebble)); err != nil {
 		return err
 	}
-	if err := c.disk.storeErr(); err != nil {
+	if err := c.disk.StoreErr(); err != nil {
 		return err
 	}
 	for _, s := range w.segments {
@@ -406,12 +407,12 @@ func (f *frozen) size() int {
 
 // writeGeneration writes what changed to Pebble, most of it in the order of keys:
 // that takes half the time.
-func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *disk) error {
+func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *state.Disk) error {
 	w := batchWriter{db: db, batch: db.NewBatch(), pace: newPace(rests, f.size()), disk: disk}
 	var key []byte
 	for _, a := range f.accounts {
 		for _, c := range a.identities {
-			key = identityKey(key[:0], a.number, c.Hash)
+			key = state.IdentityKey(key[:0], a.number, c.Hash)
 			if c.Ordinal == profile.NoOrdinal {
 				w.set(key, nil)
 				continue
@@ -421,11 +422,11 @@ func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *disk) error {
 		var buf []byte
 		for i, p := range a.pages {
 			buf = p.Append(buf[:0])
-			w.set(pageKey(key[:0], a.number, i), buf)
+			w.set(state.PageKey(key[:0], a.number, i), buf)
 		}
 	}
 	for _, k := range slices.Sorted(maps.Keys(f.docs)) {
-		w.set(documentKey(key[:0], f.numbers[k>>32], uint32(k)), f.docs[k])
+		w.set(state.DocumentKey(key[:0], f.numbers[k>>32], uint32(k)), f.docs[k])
 	}
 	for _, k := range slices.Sorted(maps.Keys(f.entities)) {
 		w.set([]byte(k), f.entities[k])
@@ -456,7 +457,7 @@ type batchWriter struct {
 	db    *pebble.DB
 	batch *pebble.Batch
 	pace  pace
-	disk  *disk
+	disk  *state.Disk
 	err   error
 }
 
@@ -481,7 +482,7 @@ func (w *batchWriter) set(key, value []byte) {
 
 func (w *batchWriter) commit() {
 	// Pebble would take a few more and then keep the writer waiting.
-	if w.err = errors.Join(w.err, w.disk.storeErr()); w.err != nil {
+	if w.err = errors.Join(w.err, w.disk.StoreErr()); w.err != nil {
 		w.err = errors.Join(w.err, w.batch.Close())
 		return
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -328,7 +329,7 @@ func (m *Machine) createSession(cmd *command, c SessionCreate) *Refusal {
 	}
 	s := &Session{UserID: u.ID, CreatedMs: m.logTime, ExpiresMs: c.ExpiresMs}
 	a.sessions[c.TokenHash] = s
-	m.store.putEntity(entityKey(a.number, entitySession, c.TokenHash), mustJSON(s))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntitySession, c.TokenHash), mustJSON(s))
 	return nil
 }
 
@@ -339,7 +340,7 @@ func (m *Machine) deleteSession(cmd *command, c SessionDelete) *Refusal {
 
 func (m *Machine) dropSession(a *account, tokenHash string) {
 	delete(a.sessions, tokenHash)
-	m.store.putEntity(entityKey(a.number, entitySession, tokenHash), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntitySession, tokenHash), nil)
 }
 
 func checkName(name string) *Refusal {
@@ -404,7 +405,7 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 		m.define(a, s, offset)
 	}
 	a.segments[s.ID] = s
-	m.store.putEntity(entityKey(a.number, entitySegment, s.ID), entityJSON(s))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, s.ID), entityJSON(s))
 	return nil
 }
 
@@ -430,7 +431,7 @@ func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
 	}
 	a.engine.Undefine(id)
 	delete(a.segments, id)
-	m.store.putEntity(entityKey(a.number, entitySegment, id), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, id), nil)
 	return nil
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 func (r *recorder) must(name string, args any) *Outcome {
@@ -352,7 +353,7 @@ func TestOrdinalSet(t *testing.T) {
 		}
 		if rng.IntN(3) == 0 {
 			r.m.storeSets(a)
-			_, entities := r.m.store.freeze()
+			_, entities := r.m.store.Freeze()
 			for k, b := range entities {
 				if b == nil {
 					delete(kept, k)
@@ -362,8 +363,8 @@ func TestOrdinalSet(t *testing.T) {
 			}
 			back := newAccount(testAccount, 0)
 			for k, b := range kept {
-				if kind := k[keyHead]; kind == entitySet {
-					if err := back.loadSet(k[keyHead+1:], b); err != nil {
+				if kind := k[state.KeyHead]; kind == state.EntitySet {
+					if err := back.loadSet(k[state.KeyHead+1:], b); err != nil {
 						t.Fatal(err)
 					}
 				}

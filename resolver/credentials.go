@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The commands of credentials.
@@ -70,7 +71,7 @@ func (m *Machine) setCredential(cmd *command, c Credential) *Refusal {
 	c.UpdatedMs = m.logTime
 	key := c.Group + "/" + c.Name
 	cmd.account.credentials[key] = &c
-	m.store.putEntity(entityKey(cmd.account.number, entityCredential, key), entityJSON(c))
+	m.store.PutEntity(state.EntityKey(cmd.account.number, state.EntityCredential, key), entityJSON(c))
 	return nil
 }
 
@@ -83,7 +84,7 @@ func (m *Machine) deleteCredential(cmd *command, c Credential) *Refusal {
 		return notFound("name", "no credentials are set for %s", c.Name)
 	}
 	delete(cmd.account.credentials, key)
-	m.store.putEntity(entityKey(cmd.account.number, entityCredential, key), nil)
+	m.store.PutEntity(state.EntityKey(cmd.account.number, state.EntityCredential, key), nil)
 	return nil
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // scarceFS is a file system that is full while full is set.
@@ -175,40 +176,40 @@ func TestStoreWaitsForSpace(t *testing.T) {
 		t.Run(fmt.Sprint(again), func(t *testing.T) {
 			fs := newScarceFS(vfs.NewMem())
 			var said lockedBuffer
-			d := newDisk(slog.New(slog.NewTextHandler(&said, nil)))
-			s, err := openStoreOn(d, fs, "live", 1<<20, newPebbleLogger(discard()).ending(func(why string) { t.Errorf("the process ends: %s", why) }), nil)
+			d := state.NewDisk(slog.New(slog.NewTextHandler(&said, nil)))
+			s, err := state.OpenOn(d, fs, "live", 1<<20, newPebbleLogger(discard()).ending(func(why string) { t.Errorf("the process ends: %s", why) }), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			key, value := []byte("key"), bytes.Repeat([]byte("v"), 1000)
-			if err := s.db.Set(key, value, pebble.NoSync); err != nil {
+			if err := s.DB.Set(key, value, pebble.NoSync); err != nil {
 				t.Fatal(err)
 			}
 			fs.full.Store(true)
 			fs.room.Store(1 << 20) // the table is written, the manifest is not
-			if err := d.flush(s.db); !isFull(err) {
+			if err := d.Flush(s.DB); !state.IsFull(err) {
 				t.Fatal(err)
 			}
-			if v, closer, err := s.db.Get(key); err != nil || !bytes.Equal(v, value) {
+			if v, closer, err := s.DB.Get(key); err != nil || !bytes.Equal(v, value) {
 				t.Fatal(err)
 			} else {
 				closer.Close()
 			}
-			if !d.full() || strings.Count(said.String(), "is full") != 1 {
-				t.Errorf("full: %v, said %s", d.full(), said.String())
+			if !d.Full() || strings.Count(said.String(), "is full") != 1 {
+				t.Errorf("full: %v, said %s", d.Full(), said.String())
 			}
 			if again {
 				fs.full.Store(false)
-				comesTo(t, "the store writes again", func() bool { return !d.full() })
-				if err := d.flush(s.db); err != nil {
+				comesTo(t, "the store writes again", func() bool { return !d.Full() })
+				if err := d.Flush(s.DB); err != nil {
 					t.Fatal(err)
 				}
 			}
-			d.close()
-			if err := s.db.Close(); err != nil {
+			d.Close()
+			if err := s.DB.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if !again && d.storeErr() == nil {
+			if !again && d.StoreErr() == nil {
 				t.Error("a store whose writes were dropped counts as whole")
 			}
 		})

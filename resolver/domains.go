@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The commands of sender domains.
@@ -57,7 +59,7 @@ func (m *Machine) addDomain(cmd *command, d Domain) *Refusal {
 
 func (m *Machine) saveDomain(a *account, d *Domain) {
 	a.domains[d.Name] = d
-	m.store.putEntity(entityKey(a.number, entityDomain, d.Name), mustJSON(d))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityDomain, d.Name), mustJSON(d))
 }
 
 func noDomain() *Refusal { return notFound("domain", "domain: there is no such sender domain") }
@@ -78,7 +80,7 @@ func (m *Machine) deleteDomain(cmd *command, c DomainName) *Refusal {
 		return noDomain()
 	}
 	delete(cmd.account.domains, c.Name)
-	m.store.putEntity(entityKey(cmd.account.number, entityDomain, c.Name), nil)
+	m.store.PutEntity(state.EntityKey(cmd.account.number, state.EntityDomain, c.Name), nil)
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The commands of webhook endpoints.
@@ -195,7 +196,7 @@ func (m *Machine) deleteWebhook(cmd *command, c WebhookRef) *Refusal {
 		return atLimit("", "webhooks were deleted too often in a row; try again in a moment")
 	}
 	delete(a.endpoints, c.ID)
-	m.store.putEntity(entityKey(a.number, entityEndpoint, c.ID), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, c.ID), nil)
 	a.outbox.closeLane(c.ID)
 	m.refreshHooks(a)
 	m.enqueue(task{Account: a.number, Endpoint: c.ID})
@@ -305,7 +306,7 @@ func byEndpointAge(x, y *Endpoint) int {
 }
 
 func (m *Machine) putEndpoint(a *account, e *Endpoint) {
-	m.store.putEntity(entityKey(a.number, entityEndpoint, e.ID), mustJSON(e))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, e.ID), mustJSON(e))
 }
 
 // touchEndpoint notes that figures of an endpoint have changed since the last

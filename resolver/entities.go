@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -238,7 +239,7 @@ func (a *account) keysFromMs(logTime int64) int64 {
 }
 
 // name is how the store names the account.
-func (a *account) name() accountName { return accountName{Number: a.number, Index: a.index} }
+func (a *account) name() state.Account { return state.Account{Number: a.number, Index: a.index} }
 
 // root is the ordinal's profile after merges. Chains have one link: a merge
 // redirects everything that was merged into the loser.

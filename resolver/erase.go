@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The commands of erasure.
@@ -119,7 +120,7 @@ func (m *Machine) recall(a *account, d *profile.Document, h identifier.Hash) (ch
 	}
 	if _, ok := a.lifted[h]; ok {
 		delete(a.lifted, h)
-		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), nil)
+		m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), nil)
 	}
 	return changed
 }
@@ -147,7 +148,7 @@ const (
 )
 
 func erasedKey(account uint64, what byte, name []byte) string {
-	return entityKey(account, entityErased, string(append([]byte{what}, name...)))
+	return state.EntityKey(account, state.EntityErased, string(append([]byte{what}, name...)))
 }
 
 func (t *erasing) key(account uint64) string {
@@ -203,7 +204,7 @@ func (m *Machine) saveRefused(a *account) {
 	if a.refused.UpTo != 0 {
 		b = mustJSON(a.refused)
 	}
-	m.store.putEntity(erasedKey(a.number, erasedRefused, nil), b)
+	m.store.PutEntity(erasedKey(a.number, erasedRefused, nil), b)
 }
 
 // eraseContact forgets a profile. What one may have is bounded, and so is this,
@@ -258,7 +259,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.notify(a, NoProfile, webhookevent.ContactErased, properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
 	a.erasing = append(a.erasing, task)
-	m.store.putEntity(task.key(a.number), mustJSON(task))
+	m.store.PutEntity(task.key(a.number), mustJSON(task))
 	m.scrub = append(m.scrub, scrubbed{a.number, task.Ordinals, flowKeys, indexed})
 	return nil
 }
@@ -275,7 +276,7 @@ func (m *Machine) keepOut(a *account, d *profile.Document, task *erasing) {
 		task.Hashes = append(task.Hashes, hex.EncodeToString(h[:]))
 		x := Erasure{Kind: id.Kind.String(), AtMs: m.logTime, At: task.UpTo - 1, Refused: refused}
 		a.erasures[h] = x
-		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
+		m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
 		if id.Kind != IdentityEmail {
 			continue
 		}
@@ -338,7 +339,7 @@ func (m *Machine) finishErasures(cmd *command, c ErasureDone) *Refusal {
 	a := cmd.account
 	m.erasedBelow = max(m.erasedBelow, c.UpTo)
 	for len(a.erasing) > 0 && a.erasing[0].UpTo <= c.UpTo {
-		m.store.putEntity(a.erasing[0].key(a.number), nil)
+		m.store.PutEntity(a.erasing[0].key(a.number), nil)
 		a.erasing = a.erasing[1:]
 	}
 	switch r := &a.refused; {
@@ -362,12 +363,12 @@ func (m *Machine) liftErasure(cmd *command, c ErasureLift) *Refusal {
 	x := a.erasures[h]
 	delete(a.erasures, h)
 	if len(x.Refused) == 0 {
-		m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), nil)
+		m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), nil)
 		return nil
 	}
 	x.LiftedMs = m.logTime
 	a.lifted[h] = x
-	m.store.putEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
+	m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The pace of erasures. What is erased is out of reach at once; this is about
@@ -146,7 +147,7 @@ func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 func (p *partition) checkpointBeyond(ctx context.Context, offset int64) error {
 	for p.lastCheckpoint.Load() < offset {
 		err := p.writeCheckpoint()
-		if isFull(err) {
+		if state.IsFull(err) {
 			p.pause(ctx, time.Second)
 			if err := ctx.Err(); err != nil {
 				return err
@@ -190,7 +191,7 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 		ranges += len(s.ordinals)
 	}
 	compact := func(account uint64, from, to uint32) error {
-		err := db.Compact(ctx, documentKey(nil, account, from), documentKey(nil, account, to+1), false)
+		err := db.Compact(ctx, state.DocumentKey(nil, account, from), state.DocumentKey(nil, account, to+1), false)
 		if err != nil && ctx.Err() == nil {
 			return fmt.Errorf("compact erased profiles: %w", err)
 		}
@@ -208,7 +209,7 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 			continue // the account has no erased profiles
 		}
 		// What sketches had of them may be in older versions alone.
-		from, to := entityKey(account, entitySketch, ""), entityKey(account, entitySketch+1, "")
+		from, to := state.EntityKey(account, state.EntitySketch, ""), state.EntityKey(account, state.EntitySketch+1, "")
 		if err := db.Compact(ctx, []byte(from), []byte(to), false); err != nil && ctx.Err() == nil {
 			return fmt.Errorf("compact what the catalog had of erased profiles: %w", err)
 		}

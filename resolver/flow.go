@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -279,7 +280,7 @@ func conditionID(f *Flow, step int) string {
 }
 
 func enrolmentKey(account uint64, flow, ordinal uint32) string {
-	k := accountKey(make([]byte, 0, keyHead+8), tableEnrolment, account)
+	k := state.AccountKey(make([]byte, 0, state.KeyHead+8), state.TableEnrolment, account)
 	return string(binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(k, flow), ordinal))
 }
 
@@ -297,7 +298,7 @@ func noFlow() *Refusal { return notFound("id", "there is no flow with this id") 
 func (m *Machine) saveFlow(a *account, f *flowState, saved *Flow) {
 	f.Flow = saved
 	f.describe()
-	m.store.putEntity(entityKey(a.number, entityFlow, saved.ID), entityJSON(saved))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityFlow, saved.ID), entityJSON(saved))
 	a.flows.index()
 }
 
@@ -335,7 +336,7 @@ func (m *Machine) storeFlows(a *account) {
 	for _, f := range a.flows.dirty {
 		f.dirty = false
 		if !f.Deleted {
-			m.store.putEntity(entityKey(a.number, entityFlowCounts, f.ID), mustJSON(f.counts))
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityFlowCounts, f.ID), mustJSON(f.counts))
 		}
 	}
 	a.flows.dirty = a.flows.dirty[:0]
@@ -383,7 +384,7 @@ func (l *flowLoad) entry(m *Machine, number uint64, rest, value []byte) error {
 // loadFlows reads who is where in which flow. Profiles have been read.
 func (m *Machine) loadFlows() error {
 	l := flowLoad{timers: map[*flowState][]dueset.Item{}, dates: map[*flowState][]dueset.Item{}}
-	if err := m.store.each(tableEnrolment, func(number uint64, rest, value []byte) error { return l.entry(m, number, rest, value) }); err != nil {
+	if err := m.store.Each(state.TableEnrolment, func(number uint64, rest, value []byte) error { return l.entry(m, number, rest, value) }); err != nil {
 		return err
 	}
 	for f, items := range l.timers {
@@ -408,7 +409,7 @@ func (m *Machine) hashFlows(put func([]byte), a *account) error {
 		}
 		for it := f.known.Iterator(); it.HasNext(); {
 			o := it.Next()
-			b, err := m.store.entity(enrolmentKey(a.number, f.Number, o))
+			b, err := m.store.Entity(enrolmentKey(a.number, f.Number, o))
 			if err != nil {
 				return err
 			}

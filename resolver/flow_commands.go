@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -154,7 +155,7 @@ func (m *Machine) deleteFlow(cmd *command, c FlowID) *Refusal {
 	f.timers.Load(nil)
 	f.dates.Load(nil)
 	f.def = new(flows.Flow)
-	m.store.putEntity(entityKey(a.number, entityFlowCounts, f.ID), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityFlowCounts, f.ID), nil)
 	m.saveFlow(a, f, &Flow{ID: f.ID, Number: f.Number, Deleted: true})
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -99,7 +100,7 @@ func (s *flowSim) compareOutbox() {
 			To    string          `json:"to"`
 			Event json.RawMessage `json:"event"`
 		}
-		b, err := s.n.m.store.entity(payloadKey(testAccount, seq))
+		b, err := s.n.m.store.Entity(payloadKey(testAccount, seq))
 		s.n.must(err)
 		s.n.must(json.Unmarshal(b, &x))
 		if x.To != want.to || !bytes.Equal(x.Event, want.event) {
@@ -325,16 +326,16 @@ func (s *flowSim) soundQueue() {
 	if !q.waiting() && (q.first != 0 || q.next != 0) {
 		s.fatalf("an empty queue begins at %d", q.first)
 	}
-	prefix := entityKey(testAccount, entityWaiting, "")
+	prefix := state.EntityKey(testAccount, state.EntityWaiting, "")
 	stored := 0
-	for key := range s.n.stored(tableEntity) {
+	for key := range s.n.stored(state.TableEntity) {
 		if strings.HasPrefix(key, prefix) {
 			stored++
 		}
 	}
 	for seq := q.first; seq < q.next; seq++ {
 		var e waitingEnrolment
-		b, err := s.n.m.store.entity(waitingKey(testAccount, seq))
+		b, err := s.n.m.store.Entity(waitingKey(testAccount, seq))
 		s.n.must(err)
 		s.n.must(e.decode(b))
 		if len(e.flows) == 0 {
@@ -376,16 +377,16 @@ func (s *flowSim) sameItems(f *flowState, what string, set *dueset.Set, want []d
 }
 
 // storedWays are the keys of all records of ways.
-func (n *flowNode) storedWays() map[string]bool { return n.stored(tableEnrolment) }
+func (n *flowNode) storedWays() map[string]bool { return n.stored(state.TableEnrolment) }
 
 // stored are the keys of a table, as of now.
 func (n *flowNode) stored(table byte) map[string]bool {
 	out := map[string]bool{}
-	n.must(n.m.store.each(table, func(account uint64, rest, _ []byte) error {
-		out[string(append(accountKey(nil, table, account), rest...))] = true
+	n.must(n.m.store.Each(table, func(account uint64, rest, _ []byte) error {
+		out[string(append(state.AccountKey(nil, table, account), rest...))] = true
 		return nil
 	}))
-	for _, layer := range []map[string][]byte{n.m.store.frozenEntities, n.m.store.entities} {
+	for _, layer := range []map[string][]byte{n.m.store.FrozenEntities, n.m.store.Entities} {
 		for k, v := range layer {
 			if k[0] == table {
 				out[k] = v != nil

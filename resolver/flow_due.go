@@ -8,6 +8,7 @@ import (
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -111,7 +112,7 @@ func (m *Machine) scanDates(a *account, f *flowState) {
 		saved.Scanning, saved.ScanFrom = false, 0
 	}
 	f.Flow = &saved
-	m.store.putEntity(entityKey(a.number, entityFlow, saved.ID), entityJSON(&saved))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityFlow, saved.ID), entityJSON(&saved))
 }
 
 // datesOf works out anew when the dates of a profile are due that has changed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/wire"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The bounds of what a record enrols. They are part of the rules, like those in
@@ -81,7 +82,7 @@ func (e *waitingEnrolment) decode(b []byte) error {
 }
 
 func waitingKey(account, seq uint64) string {
-	return entityKey(account, entityWaiting, string(binary.BigEndian.AppendUint64(nil, seq)))
+	return state.EntityKey(account, state.EntityWaiting, string(binary.BigEndian.AppendUint64(nil, seq)))
 }
 
 // mustWait reports whether somebody is to be enrolled by a later record.
@@ -115,7 +116,7 @@ func (m *Machine) queueWaiting(a *account) {
 		return
 	}
 	q := &a.flows.queue
-	m.store.putPayload(waitingKey(a.number, q.next), m.waiting.append(nil))
+	m.store.PutPayload(waitingKey(a.number, q.next), m.waiting.append(nil))
 	q.next++
 	m.waiting.flows, m.waiting.event = m.waiting.flows[:0], nil
 	m.rec.out.enrolments = queuePosition{q.emptied, q.next}
@@ -134,7 +135,7 @@ func (m *Machine) drain(c *command, most int) {
 	end := m.counters.Enrolments + uint64(most)
 	for looks := most * flowLooks; q.waiting(); {
 		key := waitingKey(a.number, q.first)
-		b, err := m.store.entity(key)
+		b, err := m.store.Entity(key)
 		if err == nil {
 			err = e.decode(b)
 		}
@@ -148,10 +149,10 @@ func (m *Machine) drain(c *command, most int) {
 		}
 		if done < len(e.flows) {
 			e.flows = e.flows[done:]
-			m.store.putPayload(key, e.append(nil))
+			m.store.PutPayload(key, e.append(nil))
 			break
 		}
-		m.store.putEntity(key, nil)
+		m.store.PutEntity(key, nil)
 		if a.gone(a.root(e.o)) {
 			m.scrub = append(m.scrub, scrubbed{account: a.number, keys: []string{key}})
 		}
@@ -206,7 +207,7 @@ func (a *account) loadWaiting(name string) error {
 // hashWaiting is the queue's part of the state's hash.
 func (m *Machine) hashWaiting(put func([]byte), a *account) error {
 	for seq := a.flows.queue.first; seq < a.flows.queue.next; seq++ {
-		b, err := m.store.entity(waitingKey(a.number, seq))
+		b, err := m.store.Entity(waitingKey(a.number, seq))
 		if err != nil {
 			return err
 		}

@@ -188,12 +188,12 @@ func (r *recorder) hashedEntry(key string) {
 		}
 		return sum
 	}
-	before, value := hash(), r.m.store.entities[key]
-	r.m.store.entities[key] = append([]byte{}, value[:len(value)-1]...)
+	before, value := hash(), r.m.store.Entities[key]
+	r.m.store.Entities[key] = append([]byte{}, value[:len(value)-1]...)
 	if hash() == before {
 		r.t.Fatal("R1: an entry that differs gives the same hash")
 	}
-	r.m.store.entities[key] = value
+	r.m.store.Entities[key] = value
 }
 
 func FuzzWaitingEnrolment(f *testing.F) {

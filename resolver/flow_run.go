@@ -238,7 +238,7 @@ func (m *Machine) loadRecord(a *account, f *flowState, o uint32, r *flows.Record
 	if !f.known.Contains(o) {
 		return
 	}
-	b, err := m.store.entity(enrolmentKey(a.number, f.Number, o))
+	b, err := m.store.Entity(enrolmentKey(a.number, f.Number, o))
 	if err == nil {
 		err = r.Decode(b)
 	}
@@ -257,12 +257,12 @@ func (m *Machine) saveRecord(a *account, f *flowState, o uint32, r *flows.Record
 		return
 	}
 	f.known.Add(o)
-	m.store.putPayload(enrolmentKey(a.number, f.Number, o), r.Append(nil))
+	m.store.PutPayload(enrolmentKey(a.number, f.Number, o), r.Append(nil))
 }
 
 func (m *Machine) dropWays(a *account, f *flowState, o uint32) {
 	if f.known.CheckedRemove(o) {
-		m.store.putEntity(enrolmentKey(a.number, f.Number, o), nil)
+		m.store.PutEntity(enrolmentKey(a.number, f.Number, o), nil)
 	}
 }
 

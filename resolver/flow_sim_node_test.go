@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -66,7 +67,7 @@ func (n *flowNode) open() {
 		n.must(err)
 	}
 	n.must(n.ckpt.restore(f))
-	s, err := openStore(n.ckpt.fs, n.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := state.Open(n.ckpt.fs, n.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	n.must(err)
 	var runs []*dedup.Run
 	for _, name := range f.Runs {
@@ -92,7 +93,7 @@ func (n *flowNode) close() {
 	for _, r := range n.m.keys.Runs {
 		_ = r.Close()
 	}
-	n.must(n.m.store.db.Close())
+	n.must(n.m.store.DB.Close())
 }
 
 func (n *flowNode) checkpoint() {
@@ -102,7 +103,7 @@ func (n *flowNode) checkpoint() {
 	}
 	n.saved = n.m.next
 	f := n.m.freeze()
-	w, err := n.ckpt.write(f, n.m.store.db, nil, nil)
+	w, err := n.ckpt.write(f, n.m.store.DB, nil, nil)
 	n.must(err)
 	n.m.thaw(w)
 	_, err = n.ckpt.prune(-1)

@@ -72,7 +72,7 @@ func (v *View) EnrolmentsOf(flow string, ordinal uint32) ([]flows.Enrolment, err
 	if f == nil || !f.entered.Contains(ordinal) {
 		return nil, nil
 	}
-	b, err := v.m.store.entity(enrolmentKey(v.a.number, f.Number, ordinal))
+	b, err := v.m.store.Entity(enrolmentKey(v.a.number, f.Number, ordinal))
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		if r.Winner != o || r.Flags&flagErased != 0 {
 			continue
 		}
-		b, err := m.store.peek(a.name(), o)
+		b, err := m.store.Peek(a.name(), o)
 		if err != nil {
 			return err
 		}

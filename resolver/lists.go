@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -126,12 +127,12 @@ func checkList(c *ListSave) *Refusal {
 }
 
 func (m *Machine) saveList(a *account, l *List) {
-	m.store.putEntity(entityKey(a.number, entityList, l.ID), mustJSON(l))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, l.ID), mustJSON(l))
 }
 
 // saveNumbers stores the numbers of what is made next.
 func (m *Machine) saveNumbers(a *account) {
-	m.store.putEntity(entityKey(a.number, entityAccount, ""), mustJSON(a.accountEntity))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), mustJSON(a.accountEntity))
 }
 
 func (m *Machine) updateList(cmd *command, c ListSave) *Refusal {
@@ -166,7 +167,7 @@ func (m *Machine) deleteList(cmd *command, c ListDelete) *Refusal {
 	delete(a.lists, old.ID)
 	delete(a.listIDs, old.Number)
 	m.dropSet(a, listSet(old.Number))
-	m.store.putEntity(entityKey(a.number, entityList, old.ID), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, old.ID), nil)
 	return nil
 }
 

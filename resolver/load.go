@@ -9,12 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2"
-
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -25,12 +24,12 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 		return nil, fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
 	}
 	c.took.end("link")
-	s, err := openStoreOn(c.disk, c.fs, c.path(dirLive), cacheBytes, newPebbleLogger(log).ending(c.fatal), c.damaged)
+	s, err := state.OpenOn(c.disk, c.fs, c.path(dirLive), cacheBytes, newPebbleLogger(log).ending(c.fatal), c.damaged)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.checkOrigin(f, c.path(dirLive)); err != nil {
-		return nil, errors.Join(err, s.db.Close())
+	if err := checkOrigin(s, f, c.path(dirLive)); err != nil {
+		return nil, errors.Join(err, s.DB.Close())
 	}
 	var runs []*dedup.Run
 	for _, name := range f.Runs {
@@ -75,7 +74,7 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 }
 
 // loadMachine reads the state a checkpoint restored.
-func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*dedup.Run) (*Machine, error) {
+func loadMachine(s *state.Store, f manifest, ids []eventlog.RecordID, runs []*dedup.Run) (*Machine, error) {
 	m := newMachine(s)
 	m.next, m.logTime, m.nextTask = f.Next, f.LogTime, f.NextTask
 	if f.Epoch != nil {
@@ -88,8 +87,8 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*dedup.Ru
 	for _, load := range []struct {
 		table byte
 		entry func(account uint64, rest, value []byte) error
-	}{{tableEntity, m.loadEntity}, {tableHeader, m.loadPage}} {
-		if err := s.each(load.table, load.entry); err != nil {
+	}{{state.TableEntity, m.loadEntity}, {state.TableHeader, m.loadPage}} {
+		if err := s.Each(load.table, load.entry); err != nil {
 			return nil, err
 		}
 	}
@@ -120,33 +119,12 @@ func loadMachine(s *store, f manifest, ids []eventlog.RecordID, runs []*dedup.Ru
 	return m, nil
 }
 
-// each calls fn for the entries of a table in order of their keys.
-func (s *store) each(table byte, fn func(account uint64, rest, value []byte) error) error {
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte{table}, UpperBound: []byte{table + 1}})
-	if err != nil {
-		return err
-	}
-	for ok := it.First(); ok; ok = it.Next() {
-		k := it.Key()
-		if len(k) < keyHead {
-			err = fmt.Errorf("state: key %x is too short", k)
-		} else {
-			err = fn(binary.BigEndian.Uint64(k[1:]), k[keyHead:], it.Value())
-		}
-		if err != nil {
-			it.Close()
-			return fmt.Errorf("state: key %x: %w", k, err)
-		}
-	}
-	return it.Close()
-}
-
 func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	if len(rest) == 0 {
 		return fmt.Errorf("entity without a kind")
 	}
 	kind, name := rest[0], string(rest[1:])
-	if kind == entityAccount {
+	if kind == state.EntityAccount {
 		var e accountEntity
 		if err := json.Unmarshal(value, &e); err != nil {
 			return err
@@ -159,19 +137,19 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	}
 	var err error
 	switch kind {
-	case entityUser:
+	case state.EntityUser:
 		u := new(User)
 		err = json.Unmarshal(value, u)
 		a.addUser(u)
-	case entitySession:
+	case state.EntitySession:
 		s := new(Session)
 		err = json.Unmarshal(value, s)
 		a.sessions[name] = s
-	case entityAPIKey:
+	case state.EntityAPIKey:
 		k := new(APIKey)
 		err = json.Unmarshal(value, k)
 		a.addKey(k)
-	case entitySegment:
+	case state.EntitySegment:
 		s := new(Segment)
 		if err = json.Unmarshal(value, s); err == nil {
 			s.Root, err = segment.Parse(s.Definition, segment.Stored())
@@ -180,96 +158,96 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 			s.Definition = s.Root.Canonical() // earlier checkpoints have escapes in it
 		}
 		a.segments[name] = s
-	case entityType:
+	case state.EntityType:
 		t := new(EventType)
 		err = json.Unmarshal(value, t)
 		a.types[strings.Clone(name)] = t
-	case entitySketch:
+	case state.EntitySketch:
 		return a.loadLooked(name, value)
-	case entityImport:
+	case state.EntityImport:
 		var file [32]byte
 		if len(name) != len(file) || len(value) != 8 {
 			return fmt.Errorf("import entry of the wrong length")
 		}
 		copy(file[:], name)
 		a.imports[file] = binary.LittleEndian.Uint64(value)
-	case entityList:
+	case state.EntityList:
 		l := new(List)
 		if err = json.Unmarshal(value, l); err == nil {
 			a.installList(l)
-			err = m.buryDeleted(a, entityKey(number, kind, name), value, func() { delete(a.lists, l.ID); delete(a.listIDs, l.Number) })
+			err = m.buryDeleted(a, state.EntityKey(number, kind, name), value, func() { delete(a.lists, l.ID); delete(a.listIDs, l.Number) })
 		}
-	case entitySet:
+	case state.EntitySet:
 		return a.loadSet(name, value)
-	case entityAlike:
+	case state.EntityAlike:
 		const n = len(identifier.Hash{})
 		if len(name) != 2*n {
 			return fmt.Errorf("e-mail's folded form of the wrong length")
 		}
 		f, h := identifier.Hash([]byte(name[:n])), identifier.Hash([]byte(name[n:]))
 		a.alike[f] = append(a.alike[f], h) // in order of keys
-	case entityErased:
+	case state.EntityErased:
 		return a.loadErased(name, value)
-	case entityTemplate:
+	case state.EntityTemplate:
 		t := new(Template)
 		if err = json.Unmarshal(value, t); err == nil {
 			a.textBytes += int64(t.TextBytes)
 			a.templates[t.ID] = t
 			m.moveTemplate(a, t)
 		}
-	case entityDomain:
+	case state.EntityDomain:
 		d := new(Domain)
 		err = json.Unmarshal(value, d)
 		a.domains[name] = d
-	case entityCampaign:
+	case state.EntityCampaign:
 		c := new(Campaign)
 		if err = json.Unmarshal(value, c); err == nil {
 			a.textBytes += int64(c.BodyBytes)
 			a.installCampaign(c)
 			m.moveBody(a, c)
-			err = m.buryDeleted(a, entityKey(number, kind, name), value, func() { delete(a.campaigns, c.ID); delete(a.campaignIDs, c.Number) })
+			err = m.buryDeleted(a, state.EntityKey(number, kind, name), value, func() { delete(a.campaigns, c.ID); delete(a.campaignIDs, c.Number) })
 		}
-	case entityRun:
+	case state.EntityRun:
 		r := new(CampaignRun)
 		err = json.Unmarshal(value, r)
 		a.textBytes += int64(r.ContentBytes) + int64(r.LinkBytes)
 		a.runs[name] = r
-	case entityContent:
+	case state.EntityContent:
 		err = m.moveContents(a, name, value)
-	case entityCredential:
+	case state.EntityCredential:
 		c := new(Credential)
 		err = json.Unmarshal(value, c)
 		a.credentials[strings.Clone(name)] = c
-	case entityOutbox:
+	case state.EntityOutbox:
 		return a.loadOutbox(name, value)
-	case entityEndpoint:
+	case state.EntityEndpoint:
 		return a.loadEndpoint(name, value)
-	case entityDead:
+	case state.EntityDead:
 		return a.loadDead(name)
-	case entityDelivery:
+	case state.EntityDelivery:
 		return a.loadDelivery(name, value)
-	case entityFlow:
+	case state.EntityFlow:
 		f := new(Flow)
 		if err = json.Unmarshal(value, f); err == nil {
 			_, err = a.installFlow(f)
 		}
-	case entityFlowCounts:
+	case state.EntityFlowCounts:
 		// Behind the flows in the order of keys.
 		f := a.flows.byID[name]
 		if f == nil {
 			return fmt.Errorf("counts of an unknown flow")
 		}
 		err = json.Unmarshal(value, &f.counts)
-	case entityWaiting:
+	case state.EntityWaiting:
 		return a.loadWaiting(name)
-	case entityChange:
+	case state.EntityChange:
 		return a.loadChange(value)
-	case entityReservation:
+	case state.EntityReservation:
 		if len(name) != len(identifier.Hash{}) || len(value) != 0 && len(value) != len(ReservationID{}) {
 			return fmt.Errorf("reservation of the wrong length")
 		}
 		m.reservations[identifier.Hash([]byte(name))] = number
-	case entityTask:
+	case state.EntityTask:
 		var t task
 		err = json.Unmarshal(value, &t)
 		m.tasks = append(m.tasks, t)
@@ -289,7 +267,7 @@ func (m *Machine) buryDeleted(a *account, key string, value []byte, forget func(
 		return err
 	}
 	forget()
-	m.store.putEntity(key, nil)
+	m.store.PutEntity(key, nil)
 	m.saveNumbers(a)
 	return nil
 }
@@ -319,7 +297,7 @@ func (m *Machine) loadPage(number uint64, rest, value []byte) error {
 
 // loadIdentities reads identities while those before are put in their maps, which
 // takes longer.
-func (m *Machine) loadIdentities(s *store) error {
+func (m *Machine) loadIdentities(s *state.Store) error {
 	const batch = 1 << 17 // 3 MB each
 	type identities struct {
 		of   *profile.IdentifierMap
@@ -345,7 +323,7 @@ func (m *Machine) loadIdentities(s *store) error {
 			next.list = nil
 		}
 	}
-	err := s.each(tableIdentity, func(number uint64, rest, value []byte) error {
+	err := s.Each(state.TableIdentity, func(number uint64, rest, value []byte) error {
 		a := m.accounts[number]
 		if a == nil || len(rest) != len(identifier.Hash{}) || len(value) != 4 {
 			return fmt.Errorf("identity entry of the wrong form")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -116,12 +117,12 @@ func (a *account) eraseLooked(gone *roaring.Bitmap) {
 func (m *Machine) storeLooked(a *account) {
 	k := &a.sketches
 	for _, t := range k.dirty {
-		m.store.putEntity(entityKey(a.number, entitySketch, string([]byte{sketchOfType})+t.Key), t.sketch.Append(nil))
+		m.store.PutEntity(state.EntityKey(a.number, state.EntitySketch, string([]byte{sketchOfType})+t.Key), t.sketch.Append(nil))
 		t.sketchDirty = false
 	}
 	k.dirty = k.dirty[:0]
 	if k.changed {
-		m.store.putEntity(entityKey(a.number, entitySketch, string([]byte{sketchOfProfiles})), k.profiles.Append(nil))
+		m.store.PutEntity(state.EntityKey(a.number, state.EntitySketch, string([]byte{sketchOfProfiles})), k.profiles.Append(nil))
 		k.changed = false
 	}
 }

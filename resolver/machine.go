@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -38,7 +39,7 @@ const (
 // Machine is the state of one partition. Apply is called by one goroutine;
 // reads go through a [View].
 type Machine struct {
-	store *store
+	store *state.Store
 
 	next     int64 // offset of the next record
 	logTime  int64 // Unix ms, the largest stamp so far
@@ -142,7 +143,7 @@ type strangeConflict struct {
 	profile.Conflict
 }
 
-func newMachine(s *store) *Machine {
+func newMachine(s *state.Store) *Machine {
 	return &Machine{
 		store:        s,
 		accounts:     map[uint64]*account{},
@@ -345,7 +346,7 @@ func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Ba
 	next += uint64(head.Rows)
 	a.imports[head.File] = next
 	out.NextRow = next
-	m.store.putEntity(entityKey(a.number, entityImport, string(head.File[:])), binary.LittleEndian.AppendUint64(nil, next))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityImport, string(head.File[:])), binary.LittleEndian.AppendUint64(nil, next))
 	return nil
 }
 

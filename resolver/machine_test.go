@@ -17,17 +17,18 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 const testAccount = 7
 
 func testMachine(t testing.TB) *Machine {
 	t.Helper()
-	s, err := openStore(vfs.NewMem(), "live", 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := state.Open(vfs.NewMem(), "live", 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.db.Close() })
+	t.Cleanup(func() { s.DB.Close() })
 	return newMachine(s)
 }
 
@@ -271,7 +272,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 func checkpointInPlace(t *testing.T, m *Machine) {
 	t.Helper()
 	f := m.freeze()
-	if err := writeGeneration(m.store.db, f, nil, nil); err != nil {
+	if err := writeGeneration(m.store.DB, f, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	c := checkpoints{fs: vfs.NewMem(), dir: "x"}

@@ -3,13 +3,15 @@ package resolver
 import (
 	"fmt"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // entitiesOf counts the stored entities of a kind.
 func (d *durable) entitiesOf(kind byte) (n int) {
 	d.t.Helper()
 	d.reload()
-	err := d.m.store.each(tableEntity, func(_ uint64, rest, _ []byte) error {
+	err := d.m.store.Each(state.TableEntity, func(_ uint64, rest, _ []byte) error {
 		if rest[0] == kind {
 			n++
 		}
@@ -53,7 +55,7 @@ func TestB1ListsAreBoundedAtATime(t *testing.T) {
 	if len(a.lists) != 2 || len(a.listIDs) != 2 {
 		t.Errorf("%d lists and %d numbers are in memory", len(a.lists), len(a.listIDs))
 	}
-	if n := d.entitiesOf(entityList); n != 2 {
+	if n := d.entitiesOf(state.EntityList); n != 2 {
 		t.Errorf("%d lists are stored", n)
 	}
 	// More than 500 lists ever do not keep the contact from the 500 it may be on.
@@ -123,7 +125,7 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 			t.Error("a set of what is gone is left")
 		}
 	}
-	for _, kind := range []byte{entityCampaign, entityRun, entityContent} {
+	for _, kind := range []byte{state.EntityCampaign, state.EntityRun, state.EntityContent} {
 		if n := d.entitiesOf(kind); n > limit {
 			t.Errorf("%d entities of kind %c", n, kind)
 		}

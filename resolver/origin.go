@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -17,7 +18,7 @@ type origin struct {
 	Next int64  `json:"next"`
 }
 
-var originKey = []byte{tableOrigin}
+var originKey = []byte{state.TableOrigin}
 
 func writeOrigin(db *pebble.DB, f manifest) error {
 	return db.Set(originKey, mustJSON(origin{f.Log, f.Next}), pebble.NoSync)
@@ -25,11 +26,11 @@ func writeOrigin(db *pebble.DB, f manifest) error {
 
 // checkOrigin compares what a store says of itself with the manifest it was
 // restored for.
-func (s *store) checkOrigin(f manifest, dir string) error {
+func checkOrigin(s *state.Store, f manifest, dir string) error {
 	if f.Version < manifestVersionSums {
 		return nil // an empty state, or one written before stores said so
 	}
-	v, closer, err := s.db.Get(originKey)
+	v, closer, err := s.DB.Get(originKey)
 	if errors.Is(err, pebble.ErrNotFound) {
 		return statefiles.Damaged(dir, "the store does not say which state it is")
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The outbox is the queue of what the state machine decided that the world
@@ -228,13 +229,13 @@ func (b *outbox) queued(endpoint string) int {
 }
 
 func outboxKey(account, seq uint64) string {
-	return entityKey(account, entityOutbox, string(binary.BigEndian.AppendUint64(nil, seq)))
+	return state.EntityKey(account, state.EntityOutbox, string(binary.BigEndian.AppendUint64(nil, seq)))
 }
 
 // payloadKey names the payload of an item, and of the dead letter that it
 // becomes.
 func payloadKey(account, origin uint64) string {
-	return string(binary.BigEndian.AppendUint64(accountKey(nil, tablePayload, account), origin))
+	return string(binary.BigEndian.AppendUint64(state.AccountKey(nil, state.TablePayload, account), origin))
 }
 
 // queue puts an item into the outbox. It is refused when there is no room.
@@ -249,7 +250,7 @@ func (m *Machine) queue(a *account, it OutboxItem, payload []byte) (seq uint64, 
 	}
 	m.named[it.Ordinal]++
 	it.Origin, it.CreatedMs, it.DueMs, it.Attempt = it.Seq, m.logTime, m.logTime, 0
-	m.store.putPayload(payloadKey(a.number, it.Origin), payload)
+	m.store.PutPayload(payloadKey(a.number, it.Origin), payload)
 	a.outbox.enter(&it)
 	m.saveItem(a, &it)
 	m.queued = true
@@ -268,21 +269,21 @@ func (a *account) roomInOutbox(payloadBytes int) *Refusal {
 
 func (m *Machine) nextSeq(a *account) uint64 {
 	a.outbox.last++
-	m.store.putEntity(entityKey(a.number, entityOutbox, ""), binary.LittleEndian.AppendUint64(nil, a.outbox.last))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityOutbox, ""), binary.LittleEndian.AppendUint64(nil, a.outbox.last))
 	return a.outbox.last
 }
 
 func (m *Machine) saveItem(a *account, it *OutboxItem) {
-	m.store.putEntity(outboxKey(a.number, it.Seq), mustJSON(it))
+	m.store.PutEntity(outboxKey(a.number, it.Seq), mustJSON(it))
 }
 
 // unqueue removes an item. keep leaves its payload to a dead letter or to the log of
 // deliveries.
 func (m *Machine) unqueue(a *account, it *OutboxItem, keep bool) {
 	a.outbox.leave(it)
-	m.store.putEntity(outboxKey(a.number, it.Seq), nil)
+	m.store.PutEntity(outboxKey(a.number, it.Seq), nil)
 	if !keep {
-		m.store.putEntity(payloadKey(a.number, it.Origin), nil)
+		m.store.PutEntity(payloadKey(a.number, it.Origin), nil)
 	}
 }
 
@@ -364,7 +365,7 @@ func (m *Machine) hashOutbox(put func([]byte), a *account) error {
 	hashMap(put, a.endpoints)
 	put(mustJSON(a.daily))
 	payload := func(origin uint64) error {
-		b, err := m.store.entity(payloadKey(a.number, origin))
+		b, err := m.store.Entity(payloadKey(a.number, origin))
 		put(b)
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // daily is what the catalog counted when the present UTC day began, or when an
@@ -29,7 +30,7 @@ func (m *Machine) keepDaily(a *account) {
 		m.beginDay(a)
 	case !wanted && a.daily.FromMs != 0:
 		a.daily = daily{}
-		m.store.putEntity(entityKey(a.number, entityEndpoint, endpointDailyName), nil)
+		m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, endpointDailyName), nil)
 	}
 }
 
@@ -40,7 +41,7 @@ func (m *Machine) beginDay(a *account) {
 			a.daily.Counts[typ] = t.Count
 		}
 	}
-	m.store.putEntity(entityKey(a.number, entityEndpoint, endpointDailyName), mustJSON(a.daily))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, endpointDailyName), mustJSON(a.daily))
 }
 
 // endDay tells the totals of a day that has ended. Days in which the service

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // DeadLetter is a webhook that was given up.
@@ -15,7 +17,7 @@ type DeadLetter struct {
 }
 
 func deadKey(account uint64, endpoint string, seq uint64) string {
-	return entityKey(account, entityDead, string(binary.BigEndian.AppendUint64([]byte(endpoint), seq)))
+	return state.EntityKey(account, state.EntityDead, string(binary.BigEndian.AppendUint64([]byte(endpoint), seq)))
 }
 
 // die makes an item a dead letter, and returns its number. When there are too many
@@ -27,7 +29,7 @@ func (m *Machine) die(a *account, it *OutboxItem, reason string) (seq uint64) {
 	// Dead letters are listed in the order in which they died.
 	x.Seq = m.nextSeq(a)
 	list := append(a.outbox.dead[it.Endpoint], x.Seq)
-	m.store.putEntity(deadKey(a.number, it.Endpoint, x.Seq), mustJSON(x))
+	m.store.PutEntity(deadKey(a.number, it.Endpoint, x.Seq), mustJSON(x))
 	for len(list) > maxDeadLetters {
 		old, err := m.deadLetter(a, it.Endpoint, list[0])
 		if err != nil {
@@ -42,7 +44,7 @@ func (m *Machine) die(a *account, it *OutboxItem, reason string) (seq uint64) {
 
 // deadLetter reads one from the store.
 func (m *Machine) deadLetter(a *account, endpoint string, seq uint64) (x DeadLetter, err error) {
-	b, err := m.store.entity(deadKey(a.number, endpoint, seq))
+	b, err := m.store.Entity(deadKey(a.number, endpoint, seq))
 	if err == nil && b == nil {
 		err = fmt.Errorf("dead letter %d of endpoint %s is missing", seq, endpoint)
 	}
@@ -54,9 +56,9 @@ func (m *Machine) deadLetter(a *account, endpoint string, seq uint64) (x DeadLet
 
 // dropDead removes what is stored of a dead letter.
 func (m *Machine) dropDead(a *account, endpoint string, x *DeadLetter) {
-	m.store.putEntity(deadKey(a.number, endpoint, x.Seq), nil)
+	m.store.PutEntity(deadKey(a.number, endpoint, x.Seq), nil)
 	if !m.buriedDelivery(a, endpoint, x.Origin) {
-		m.store.putEntity(payloadKey(a.number, x.Origin), nil)
+		m.store.PutEntity(payloadKey(a.number, x.Origin), nil)
 	}
 }
 
@@ -128,7 +130,7 @@ func (m *Machine) replayWebhook(cmd *command, c WebhookReplay) *Refusal {
 		if err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		m.store.putEntity(deadKey(a.number, e.ID, seq), nil)
+		m.store.PutEntity(deadKey(a.number, e.ID, seq), nil)
 		it := x.OutboxItem
 		it.Seq, it.Attempt, it.DueMs = m.nextSeq(a), 0, m.logTime
 		a.outbox.enter(&it)
@@ -168,6 +170,6 @@ func (v *View) DeadLetter(endpoint string, seq uint64) (x DeadLetter, payload []
 	if x, err = v.m.deadLetter(v.a, endpoint, seq); err != nil {
 		return x, nil, false, err
 	}
-	payload, err = v.m.store.entity(payloadKey(v.a.number, x.Origin))
+	payload, err = v.m.store.Entity(payloadKey(v.a.number, x.Origin))
 	return x, payload, err == nil, err
 }

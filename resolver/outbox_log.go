@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The log of deliveries says what became of the newest webhooks of each endpoint. A
@@ -142,7 +144,7 @@ func (g *deliveryLog) surplus() *deliveryLine {
 }
 
 func deliveryKey(account uint64, endpoint string, origin uint64) string {
-	return entityKey(account, entityDelivery, string(binary.BigEndian.AppendUint64([]byte(endpoint), origin)))
+	return state.EntityKey(account, state.EntityDelivery, string(binary.BigEndian.AppendUint64([]byte(endpoint), origin)))
 }
 
 // logDelivery notes an attempt of an item. It returns whether the log keeps the
@@ -157,7 +159,7 @@ func (m *Machine) logDelivery(a *account, it *OutboxItem, c *OutboxDone, status 
 	if x != nil {
 		d = m.mustDelivery(a, it.Endpoint, it.Origin)
 	} else {
-		payload, err := m.store.entity(payloadKey(a.number, it.Origin))
+		payload, err := m.store.Entity(payloadKey(a.number, it.Origin))
 		if err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
@@ -182,21 +184,21 @@ func (m *Machine) logDelivery(a *account, it *OutboxItem, c *OutboxDone, status 
 
 func (m *Machine) saveDelivery(a *account, d *Delivery) {
 	a.outbox.log(d.Endpoint).put(d)
-	m.store.putPayload(deliveryKey(a.number, d.Endpoint, d.Origin), mustJSON(d))
+	m.store.PutPayload(deliveryKey(a.number, d.Endpoint, d.Origin), mustJSON(d))
 }
 
 // forgetDelivery removes a line, and the payload if it is nobody else's.
 func (m *Machine) forgetDelivery(a *account, endpoint string, x *deliveryLine, payload bool) {
 	a.outbox.log(endpoint).remove(x)
-	m.store.putEntity(deliveryKey(a.number, endpoint, x.origin), nil)
+	m.store.PutEntity(deliveryKey(a.number, endpoint, x.origin), nil)
 	if payload {
-		m.store.putEntity(payloadKey(a.number, x.origin), nil)
+		m.store.PutEntity(payloadKey(a.number, x.origin), nil)
 	}
 }
 
 // delivery reads one of the log from the store.
 func (m *Machine) delivery(a *account, endpoint string, origin uint64) (d Delivery, err error) {
-	b, err := m.store.entity(deliveryKey(a.number, endpoint, origin))
+	b, err := m.store.Entity(deliveryKey(a.number, endpoint, origin))
 	if err == nil && b == nil {
 		err = fmt.Errorf("delivery %d of endpoint %s is missing", origin, endpoint)
 	}
@@ -326,7 +328,7 @@ func (m *Machine) hashDeliveries(put func([]byte), a *account) error {
 			if err != nil {
 				return err
 			}
-			payload, err := m.store.entity(payloadKey(a.number, x.origin))
+			payload, err := m.store.Entity(payloadKey(a.number, x.origin))
 			if err != nil {
 				return err
 			}
@@ -369,6 +371,6 @@ func (v *View) Delivery(endpoint string, origin uint64) (d Delivery, payload []b
 	if d, err = v.m.delivery(v.a, endpoint, origin); err != nil {
 		return d, nil, false, err
 	}
-	payload, err = v.m.store.entity(payloadKey(v.a.number, origin))
+	payload, err = v.m.store.Entity(payloadKey(v.a.number, origin))
 	return d, payload, err == nil, err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // unordered makes an endpoint whose deliveries need not go out in order.
@@ -67,8 +69,8 @@ func TestDeliveryLogIsBounded(t *testing.T) {
 		return OutboxWork{OutboxItem: *a.outbox.items[seq]}
 	}
 	payloads := func() (n int) {
-		for k, b := range r.m.store.entities {
-			if k[0] == tablePayload && b != nil {
+		for k, b := range r.m.store.Entities {
+			if k[0] == state.TablePayload && b != nil {
 				n++
 			}
 		}
@@ -100,7 +102,7 @@ func TestDeliveryLogIsBounded(t *testing.T) {
 	}
 	// Each waiting item still has its payload.
 	for seq, it := range a.outbox.items {
-		if b, err := r.m.store.entity(payloadKey(testAccount, it.Origin)); err != nil || b == nil {
+		if b, err := r.m.store.Entity(payloadKey(testAccount, it.Origin)); err != nil || b == nil {
 			t.Fatalf("item %d has no payload", seq)
 		}
 	}
@@ -130,12 +132,12 @@ func TestErasureLeavesNothingInDeliveryLog(t *testing.T) {
 	if err != nil || len(list) != 1 || list[0].Origin == w.Origin {
 		t.Fatalf("%+v, %v", list, err)
 	}
-	for k, b := range r.m.store.entities {
+	for k, b := range r.m.store.Entities {
 		if strings.Contains(string(b), "a1@x.io") && !strings.Contains(string(b), string(list[0].Attempts[0].Answer)) {
 			t.Errorf("%q has the person", k)
 		}
 	}
-	if b, _ := r.m.store.entity(payloadKey(testAccount, w.Origin)); b != nil {
+	if b, _ := r.m.store.Entity(payloadKey(testAccount, w.Origin)); b != nil {
 		t.Fatal("the payload is left behind")
 	}
 	if _, _, ok, err := r.view().Delivery(id, list[0].Origin); !ok || err != nil || other == "" {

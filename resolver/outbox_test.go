@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -162,7 +163,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	if err != nil || p.Blocked("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if b, _ := r.m.store.entity(payloadKey(testAccount, w.Origin)); b != nil {
+	if b, _ := r.m.store.Entity(payloadKey(testAccount, w.Origin)); b != nil {
 		t.Fatal("a payload is left behind")
 	}
 	// What a provider reports later finds the profile by the message's id.
@@ -406,8 +407,8 @@ func TestL3EndpointIsRemovedInPieces(t *testing.T) {
 	if steps != 2 || len(a.outbox.items) != 0 || len(a.outbox.lanes) != 0 || len(a.outbox.dead) != 0 {
 		t.Fatalf("%d steps, %d items, %d lanes", steps, len(a.outbox.items), len(a.outbox.lanes))
 	}
-	for k, b := range r.m.store.entities {
-		if k[0] == tablePayload && b != nil {
+	for k, b := range r.m.store.Entities {
+		if k[0] == state.TablePayload && b != nil {
 			t.Fatal("a payload is left behind")
 		}
 	}
@@ -449,7 +450,7 @@ func TestDeadLettersAreBounded(t *testing.T) {
 	if err != nil || len(a.outbox.dead[id]) != maxDeadLetters || letters[0].Origin == first {
 		t.Fatalf("%d, %+v, %v", len(a.outbox.dead[id]), letters, err)
 	}
-	if b, _ := r.m.store.entity(payloadKey(testAccount, first)); b != nil {
+	if b, _ := r.m.store.Entity(payloadKey(testAccount, first)); b != nil {
 		t.Fatal("the payload of the oldest is left behind")
 	}
 }

@@ -54,7 +54,7 @@ func (v *View) WebhooksDue(nowMs int64, limit int, room func(*Endpoint) int, ski
 func (v *View) outboxWork(list []*OutboxItem) ([]OutboxWork, error) {
 	out := make([]OutboxWork, 0, len(list))
 	for _, it := range list {
-		payload, err := v.m.store.entity(payloadKey(v.a.number, it.Origin))
+		payload, err := v.m.store.Entity(payloadKey(v.a.number, it.Origin))
 		if err == nil && it.Flow != "" {
 			payload, err = v.a.flowPayload(it, payload)
 		}

@@ -57,12 +57,12 @@ func TestPace(t *testing.T) {
 	}
 	p.checkpoint.hasty.Add(-1)
 	p.mu.Lock()
-	p.mu.m.store.currentBytes += 2 * n.opts.GenerationBytes
+	p.mu.m.store.CurrentBytes += 2 * n.opts.GenerationBytes
 	p.mu.Unlock()
 	if d := took(time.Minute); d > 30*time.Second {
 		t.Errorf("the next generation is as large as may be, and it rested %v", d)
 	}
 	p.mu.Lock()
-	p.mu.m.store.currentBytes -= 2 * n.opts.GenerationBytes
+	p.mu.m.store.CurrentBytes -= 2 * n.opts.GenerationBytes
 	p.mu.Unlock()
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feed"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/wake"
 )
 
@@ -122,7 +123,7 @@ func newPartition(n *Node, id int) *partition {
 		ended:    make(chan struct{}),
 		left:     make(chan struct{}),
 	}
-	p.ckpt.damaged, p.ckpt.disk = p.failDamaged, newDisk(p.log)
+	p.ckpt.damaged, p.ckpt.disk = p.failDamaged, state.NewDisk(p.log)
 	p.apps.Store(&map[uint64]App{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.sharing.due = make(chan struct{}, 1)
@@ -170,12 +171,12 @@ func (p *partition) begin(ctx context.Context) error {
 	return nil
 }
 
-func closeAll(s *store, runs []*dedup.Run) error {
+func closeAll(s *state.Store, runs []*dedup.Run) error {
 	var err error
 	for _, r := range runs {
 		err = errors.Join(err, r.Close())
 	}
-	return errors.Join(err, s.close())
+	return errors.Join(err, s.Close())
 }
 
 // fail stops the partition for good: nothing is applied or acknowledged any
@@ -253,7 +254,7 @@ func (p *partition) generationBytes() (bytes int64, lagging bool) {
 
 // generationBytes estimates the memory of what changed since the last freeze.
 func (m *Machine) generationBytes() int64 {
-	return m.store.currentBytes + int64(m.keys.Unsaved())*48 + m.totals.unsaved
+	return m.store.CurrentBytes + int64(m.keys.Unsaved())*48 + m.totals.unsaved
 }
 
 func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome) (err error) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // step applies one record and publishes what it changed. A panic is an error like any other: it stops the
@@ -294,7 +295,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 		switch {
 		case errors.Is(err, errLagging):
 			// Continue records are on their way; the next one asks again.
-		case isFull(err):
+		case state.IsFull(err):
 			wait = min(max(2*wait, time.Second), p.node.opts.CheckpointInterval)
 			p.pause(ctx, wait)
 			p.requestCheckpoint()
@@ -383,16 +384,16 @@ func (p *partition) machine() *Machine {
 // before anything else is frozen: what it has is nowhere else.
 func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time, publish bool) error {
 	p.checkpoint.held = f
-	w, err := p.ckpt.write(f, p.mu.m.store.db, p.feed, rests)
+	w, err := p.ckpt.write(f, p.mu.m.store.DB, p.feed, rests)
 	p.feed.Thaw()
 	if err != nil {
-		if isFull(err) {
-			p.ckpt.disk.note(&p.ckpt.disk.checkpoint, err)
+		if state.IsFull(err) {
+			p.ckpt.disk.Note(&p.ckpt.disk.Checkpoint, err)
 		}
 		return err
 	}
 	p.checkpoint.held = nil
-	p.ckpt.disk.clear(&p.ckpt.disk.checkpoint)
+	p.ckpt.disk.Clear(&p.ckpt.disk.Checkpoint)
 	p.mu.Lock()
 	p.mu.m.thaw(w)
 	p.mu.Unlock()
@@ -485,7 +486,7 @@ func (p *partition) erasuresPending() (n int) {
 
 func (p *partition) closeOnce(ctx context.Context) error {
 	p.stop()
-	p.ckpt.disk.close()
+	p.ckpt.disk.Close()
 	p.leaves.Do(func() { close(p.left) })
 	p.done.Wait()
 	var err error
@@ -506,7 +507,7 @@ func (p *partition) closeOnce(ctx context.Context) error {
 		if err = p.writeCheckpoint(); errors.Is(err, errLagging) {
 			p.log.Info("no checkpoint at shutdown: the rest is replayed", "reason", err)
 			err = nil
-		} else if isFull(err) {
+		} else if state.IsFull(err) {
 			p.log.Warn("no checkpoint at shutdown, the disk is full: the next start replays the rest, and needs space", "error", err)
 			err = nil
 		} else if err != nil {

@@ -78,7 +78,7 @@ func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 		p := &m.window[i]
 		for _, o := range p.owner {
 			if o != profile.NoOrdinal {
-				m.touched += m.store.touch(a.name(), o) + byte(a.headers.Get(o).Winner) + a.engine.Warm(o, p.ev.Type)
+				m.touched += m.store.Touch(a.name(), o) + byte(a.headers.Get(o).Winner) + a.engine.Warm(o, p.ev.Type)
 				break
 			}
 		}

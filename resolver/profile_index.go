@@ -3,16 +3,13 @@ package resolver
 import (
 	"bytes"
 	"encoding/binary"
-	"fmt"
 	"slices"
-
-	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/identity"
-	"github.com/musterhq/muster/internal/sortedkeys"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The index of profiles leads from the beginning of an identifier or a name to the
@@ -94,7 +91,7 @@ func searched(d *profile.Document, buf *[]byte, fn func(field byte, text []byte)
 
 // indexPrefix is what the keys of a field begin with.
 func indexPrefix(dst []byte, account uint64, field byte) []byte {
-	return append(accountKey(dst, tableProfileIndex, account), field)
+	return append(state.AccountKey(dst, state.TableProfileIndex, account), field)
 }
 
 // indexKey is the key of a text, which has no NUL, and a profile.
@@ -106,7 +103,7 @@ func indexKey(dst []byte, account uint64, field byte, text []byte, ordinal uint3
 // splitIndexKey is the text and the profile of a key.
 func splitIndexKey(key []byte) (text []byte, ordinal uint32) {
 	n := len(key) - 5
-	return key[keyHead+1 : n], binary.BigEndian.Uint32(key[n+1:])
+	return key[state.KeyHead+1 : n], binary.BigEndian.Uint32(key[n+1:])
 }
 
 // indexKeys are the keys of a profile.
@@ -172,12 +169,12 @@ func (m *Machine) indexProfile(a *account, ordinal uint32, old, now []byte) {
 	}
 	for i := range was.ends {
 		if key := was.at(i); !is.has(key) {
-			m.store.putIndex(key, true)
+			m.store.PutIndex(key, true)
 		}
 	}
 	for i := range is.ends {
 		if key := is.at(i); !was.has(key) {
-			m.store.putIndex(key, false)
+			m.store.PutIndex(key, false)
 		}
 	}
 }
@@ -185,95 +182,14 @@ func (m *Machine) indexProfile(a *account, ordinal uint32, old, now []byte) {
 // removeDocument removes the document of a profile that was merged into another or
 // erased. The keys that the index had of it are then in m.indexed[0].
 func (m *Machine) removeDocument(a *account, ordinal uint32) {
-	old, err := m.store.document(a.name(), ordinal)
+	old, err := m.store.Document(a.name(), ordinal)
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	m.indexProfile(a, ordinal, old, nil)
 	a.reach.remove(ordinal)
 	a.status.remove(ordinal)
-	m.store.putDocument(a.name(), ordinal, nil)
-}
-
-// putIndex sets or removes a key of the index.
-func (s *store) putIndex(key []byte, remove bool) {
-	s.index.Put(key, remove)
-	s.currentBytes += int64(len(key)) + indexOverhead
-}
-
-// indexOverhead is roughly what a change of the index costs beside the key's bytes.
-const indexOverhead = 32
-
-// indexIter goes through the keys of the index from one on and below another.
-type indexIter struct {
-	memory [2]sortedkeys.Cursor // this generation and the one being written
-	stored *pebble.Iterator
-	key    []byte
-}
-
-// indexFrom returns the keys from lower on and below upper. It must be closed, and not
-// outlive the lock.
-func (s *store) indexFrom(lower, upper []byte) (*indexIter, error) {
-	stored, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: upper})
-	if err != nil {
-		return nil, fmt.Errorf("read the index of profiles: %w", err)
-	}
-	it := &indexIter{stored: stored, memory: [2]sortedkeys.Cursor{s.index.From(lower, upper), s.frozenIndex.From(lower, upper)}}
-	stored.First()
-	return it, nil
-}
-
-// next goes to the next key, which is then in it.key; false is the end, or an error,
-// which close returns.
-func (it *indexIter) next() bool {
-	for {
-		// Of equal keys the latest counts: it stands first here.
-		var least []byte
-		removed := false
-		for i := range it.memory {
-			if c := &it.memory[i]; c.Valid() && (least == nil || bytes.Compare(c.Key(), least) < 0) {
-				least, removed = c.Key(), c.Removed()
-			}
-		}
-		if it.stored.Valid() && (least == nil || bytes.Compare(it.stored.Key(), least) < 0) {
-			least, removed = it.stored.Key(), false
-		}
-		if least == nil {
-			return false
-		}
-		it.key = append(it.key[:0], least...)
-		for i := range it.memory {
-			if c := &it.memory[i]; c.Valid() && bytes.Equal(c.Key(), it.key) {
-				c.Next()
-			}
-		}
-		if it.stored.Valid() && bytes.Equal(it.stored.Key(), it.key) {
-			it.stored.Next()
-		}
-		if !removed {
-			return true
-		}
-	}
-}
-
-func (it *indexIter) close() error {
-	if err := it.stored.Close(); err != nil {
-		return fmt.Errorf("read the index of profiles: %w", err)
-	}
-	return nil
-}
-
-// after is the first key that does not begin with prefix and is greater; nil if there
-// is none.
-func after(prefix []byte) []byte {
-	for n := len(prefix) - 1; n >= 0; n-- {
-		if prefix[n] != 0xff {
-			out := slices.Clone(prefix[:n+1])
-			out[n]++
-			return out
-		}
-	}
-	return nil
+	m.store.PutDocument(a.name(), ordinal, nil)
 }
 
 // list copies the keys.

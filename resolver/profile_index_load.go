@@ -6,19 +6,20 @@ import (
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // makeProfileIndex makes the index of profiles from the documents of a state that was
 // just loaded and has none, or one of another version: builds from before there was an
 // index do not keep it up to date.
-func (m *Machine) makeProfileIndex(disk *disk) error {
+func (m *Machine) makeProfileIndex(disk *state.Disk) error {
 	s := m.store
-	if err := s.db.DeleteRange([]byte{tableProfileIndex}, []byte{tableProfileIndex + 1}, pebble.NoSync); err != nil {
+	if err := s.DB.DeleteRange([]byte{state.TableProfileIndex}, []byte{state.TableProfileIndex + 1}, pebble.NoSync); err != nil {
 		return fmt.Errorf("make the index of profiles: %w", err)
 	}
-	w := batchWriter{db: s.db, batch: s.db.NewBatch(), pace: newPace(nil, 0), disk: disk}
+	w := batchWriter{db: s.DB, batch: s.DB.NewBatch(), pace: newPace(nil, 0), disk: disk}
 	var keys indexKeys
-	err := s.each(tableDocument, func(number uint64, rest, value []byte) error {
+	err := s.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
 		if m.accounts[number] == nil || len(rest) != 4 {
 			return errors.New("document of an unknown account")
 		}
@@ -51,16 +52,16 @@ func (x *indexSum) add(a *account, key []byte) {
 
 // checkProfileIndex compares the index of an account with what its documents say.
 func (m *Machine) checkProfileIndex(a *account, want indexSum) error {
-	prefix := accountKey(nil, tableProfileIndex, a.number)
-	it, err := m.store.indexFrom(prefix, after(prefix))
+	prefix := state.AccountKey(nil, state.TableProfileIndex, a.number)
+	it, err := m.store.IndexFrom(prefix, state.After(prefix))
 	if err != nil {
 		return err
 	}
 	var have indexSum
-	for it.next() {
-		have.add(a, it.key)
+	for it.Next() {
+		have.add(a, it.Key)
 	}
-	if err := it.close(); err != nil {
+	if err := it.Close(); err != nil {
 		return err
 	}
 	if have != want {

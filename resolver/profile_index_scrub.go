@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // maxIndexRewrite is how large an account's index of profiles may be, in bytes of
@@ -18,8 +19,8 @@ const maxIndexRewrite = 64 << 20
 // more, so all of the index is written anew; of a large one, only what surrounds the
 // texts that the profiles had at last.
 func scrubProfileIndex(ctx context.Context, db *pebble.DB, account uint64, list []scrubbed) error {
-	prefix := accountKey(nil, tableProfileIndex, account)
-	end := after(prefix)
+	prefix := state.AccountKey(nil, state.TableProfileIndex, account)
+	end := state.After(prefix)
 	size, err := db.EstimateDiskUsage(prefix, end)
 	if err != nil {
 		return fmt.Errorf("compact the index of erased profiles: %w", err)
@@ -74,7 +75,7 @@ func (c *checkpoints) renewManifest(db *pebble.DB, f manifest) error {
 		if err := writeOrigin(db, f); err != nil {
 			return err
 		}
-		if err := c.disk.flush(db); err != nil {
+		if err := c.disk.Flush(db); err != nil {
 			return err
 		}
 	}

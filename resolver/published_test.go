@@ -15,6 +15,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 const otherAccount = testAccount + 1
@@ -40,7 +41,7 @@ func publishedNode(t *testing.T) (*fixture, *Node) {
 	if err := m.addAccount(otherAccount).install(e); err != nil {
 		t.Fatal(err)
 	}
-	m.store.putEntity(entityKey(otherAccount, entityAccount, ""), mustJSON(e))
+	m.store.PutEntity(state.EntityKey(otherAccount, state.EntityAccount, ""), mustJSON(e))
 	p.published.all(m)
 	return f, n
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // task is work that is too large for one record. Tasks are worked off in
@@ -25,7 +26,7 @@ type task struct {
 }
 
 func (t *task) key() string {
-	return entityKey(t.Account, entityTask, string(binary.BigEndian.AppendUint64(nil, t.Seq)))
+	return state.EntityKey(t.Account, state.EntityTask, string(binary.BigEndian.AppendUint64(nil, t.Seq)))
 }
 
 // Pending is the number of tasks waiting for continue records, the segment
@@ -36,7 +37,7 @@ func (m *Machine) enqueue(t task) {
 	t.Seq = m.nextTask
 	m.nextTask++
 	m.tasks = append(m.tasks, t)
-	m.store.putEntity(t.key(), mustJSON(t))
+	m.store.PutEntity(t.key(), mustJSON(t))
 }
 
 // applyContinue lets the segment engines go on and works on the first task.
@@ -52,7 +53,7 @@ func (m *Machine) applyContinue() error {
 	}
 	m.rec.account = a
 	finish := func() {
-		m.store.putEntity(t.key(), nil)
+		m.store.PutEntity(t.key(), nil)
 		m.tasks = m.tasks[1:]
 	}
 	if t.Endpoint != "" {
@@ -70,7 +71,7 @@ func (m *Machine) applyContinue() error {
 		t.Done++
 	}
 	if t.Done < len(t.Detach) {
-		m.store.putEntity(t.key(), mustJSON(t))
+		m.store.PutEntity(t.key(), mustJSON(t))
 		return nil
 	}
 	finish()

@@ -10,6 +10,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // Two sets for each channel say whom a message could be sent to: those who are
@@ -126,7 +127,7 @@ func (m *Machine) makeReach() error {
 		a.status.each(func(s *profile.OrdinalSet) { s.Assign(roaring.New()) })
 	}
 	var d profile.Document
-	err := m.store.each(tableDocument, func(number uint64, rest, value []byte) error {
+	err := m.store.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
 		a := m.accounts[number]
 		if a == nil || len(rest) != 4 {
 			return errors.New("document of an unknown account")

@@ -154,7 +154,7 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 // shows reports whether the live profile that an ordinal leads to shows an identifier. It
 // uses no scratch of m.
 func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
-	b, err := m.store.peek(a.name(), a.root(o))
+	b, err := m.store.Peek(a.name(), a.root(o))
 	if err != nil {
 		return false, err
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // durable is a recorder whose machine can be read back from a checkpoint.
@@ -35,7 +36,7 @@ func (d *durable) open(f manifest) {
 	if err := d.ckpt.restore(f); err != nil {
 		d.t.Fatal(err)
 	}
-	s, err := openStore(d.ckpt.fs, d.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := state.Open(d.ckpt.fs, d.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func (d *durable) close() {
 	for _, r := range d.m.keys.Runs {
 		_ = r.Close()
 	}
-	if err := d.m.store.db.Close(); err != nil {
+	if err := d.m.store.DB.Close(); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -84,7 +85,7 @@ func (d *durable) reopen() {
 	d.t.Helper()
 	before := hashOf(d.t.(*testing.T), d.m)
 	f := d.m.freeze()
-	w, err := d.ckpt.write(f, d.m.store.db, nil, nil)
+	w, err := d.ckpt.write(f, d.m.store.DB, nil, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // namesToReserve are the names that an account must reserve before an e-mail that
@@ -58,7 +59,7 @@ func (m *Machine) heldUnder(account uint64, id ReservationID, names []EmailName)
 // reservedUnder is the id under which an account holds a name; not ok is one that
 // it holds where there is no directory.
 func (m *Machine) reservedUnder(account uint64, n EmailName) (id ReservationID, ok bool) {
-	b, err := m.store.entity(entityKey(account, entityReservation, string(n[:])))
+	b, err := m.store.Entity(state.EntityKey(account, state.EntityReservation, string(n[:])))
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -71,7 +72,7 @@ func (m *Machine) reservedUnder(account uint64, n EmailName) (id ReservationID, 
 // queueRelease has the directory told that a name is free again.
 func (m *Machine) queueRelease(account uint64, n EmailName, id ReservationID) {
 	m.emails.releases[releaseKey{n, id}] = account
-	m.store.putPayload(emailKey(emailQueued, n[:], id[:]), binary.BigEndian.AppendUint64(nil, account))
+	m.store.PutPayload(emailKey(emailQueued, n[:], id[:]), binary.BigEndian.AppendUint64(nil, account))
 }
 
 // releasesWaiting are names to be released, as many as one record takes.
@@ -92,7 +93,7 @@ func (m *Machine) forgetReleases(_ *command, c EmailReleased) *Refusal {
 			k := releaseKey{n, x.ID}
 			if _, ok := m.emails.releases[k]; ok {
 				delete(m.emails.releases, k)
-				m.store.putPayload(emailKey(emailQueued, n[:], x.ID[:]), nil)
+				m.store.PutPayload(emailKey(emailQueued, n[:], x.ID[:]), nil)
 			}
 		}
 	}

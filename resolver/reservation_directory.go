@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/cockroachdb/pebble/v2"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // emailDirectory is what a partition knows of reservations: partition 0 what is
@@ -53,7 +53,7 @@ const (
 )
 
 func emailKey(kind byte, parts ...[]byte) string {
-	return string(slices.Concat(append([][]byte{append(accountKey(nil, tableEmail, 0), kind)}, parts...)...))
+	return string(slices.Concat(append([][]byte{append(state.AccountKey(nil, state.TableEmail, 0), kind)}, parts...)...))
 }
 
 // holder is who has a name.
@@ -67,7 +67,7 @@ func (h holder) encode() []byte {
 }
 
 func (m *Machine) holder(n EmailName) (h holder, ok bool) {
-	b, err := m.store.entity(emailKey(emailHolder, n[:]))
+	b, err := m.store.Entity(emailKey(emailHolder, n[:]))
 	if err == nil && b != nil && len(b) != 24 {
 		err = fmt.Errorf("state: holder of e-mail %x has %d bytes, expected 24", n, len(b))
 	}
@@ -83,21 +83,21 @@ func (m *Machine) holder(n EmailName) (h holder, ok bool) {
 func (m *Machine) putHolder(n EmailName, h *holder) {
 	key := emailKey(emailHolder, n[:])
 	if h == nil {
-		m.store.putPayload(key, nil)
+		m.store.PutPayload(key, nil)
 		return
 	}
-	m.store.putPayload(key, h.encode())
+	m.store.PutPayload(key, h.encode())
 }
 
 func (m *Machine) putReservation(id ReservationID, r *reservation) {
 	key := emailKey(emailReserved, id[:])
 	if r == nil {
 		delete(m.emails.reserved, id)
-		m.store.putPayload(key, nil)
+		m.store.PutPayload(key, nil)
 		return
 	}
 	m.emails.reserved[id] = r
-	m.store.putPayload(key, mustJSON(r))
+	m.store.PutPayload(key, mustJSON(r))
 }
 
 func (m *Machine) reserveEmails(cmd *command, c EmailReserve) *Refusal {
@@ -253,28 +253,12 @@ func (m *Machine) loadEmails() error {
 		},
 	} {
 		prefix := emailKey(kind)
-		err := m.store.scan(prefix, func(key, value []byte) error { return load(key[len(prefix):], value) })
+		err := m.store.Scan(prefix, func(key, value []byte) error { return load(key[len(prefix):], value) })
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// scan calls fn for what Pebble has under the keys of a prefix, whose last byte is
-// not 0xff, in order.
-func (s *store) scan(prefix string, fn func(key, value []byte) error) error {
-	last := len(prefix) - 1
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: []byte(prefix), UpperBound: append([]byte(prefix[:last]), prefix[last]+1)})
-	if err != nil {
-		return err
-	}
-	for ok := it.First(); ok; ok = it.Next() {
-		if err := fn(it.Key(), it.Value()); err != nil {
-			return errors.Join(fmt.Errorf("state: key %x: %w", it.Key(), err), it.Close())
-		}
-	}
-	return errors.Join(it.Error(), it.Close())
 }
 
 // hashEmails is the directory's part of the state's hash, and the ids under which
@@ -291,21 +275,21 @@ func (m *Machine) hashEmails(put func([]byte)) error {
 	}
 	keys := map[string]bool{}
 	prefix := emailKey(emailHolder)
-	for _, layer := range []map[string][]byte{m.store.frozenEntities, m.store.entities} {
+	for _, layer := range []map[string][]byte{m.store.FrozenEntities, m.store.Entities} {
 		for k := range layer {
 			if strings.HasPrefix(k, prefix) {
 				keys[k] = true
 			}
 		}
 	}
-	if err := m.store.scan(prefix, func(key, _ []byte) error { keys[string(key)] = true; return nil }); err != nil {
+	if err := m.store.Scan(prefix, func(key, _ []byte) error { keys[string(key)] = true; return nil }); err != nil {
 		return err
 	}
 	for h, account := range m.reservations {
-		keys[entityKey(account, entityReservation, string(h[:]))] = true
+		keys[state.EntityKey(account, state.EntityReservation, string(h[:]))] = true
 	}
 	for _, k := range slices.Sorted(maps.Keys(keys)) {
-		b, err := m.store.entity(k)
+		b, err := m.store.Entity(k)
 		if err != nil {
 			return err
 		}

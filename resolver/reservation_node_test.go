@@ -101,10 +101,10 @@ func (c *testCluster) settled() (held, has int) {
 			}
 			prefix := emailKey(emailHolder)
 			keys := map[string]bool{}
-			for k := range m.store.entities {
+			for k := range m.store.Entities {
 				keys[k] = true
 			}
-			_ = m.store.scan(prefix, func(k, _ []byte) error { keys[string(k)] = true; return nil })
+			_ = m.store.Scan(prefix, func(k, _ []byte) error { keys[string(k)] = true; return nil })
 			for k := range keys {
 				if len(k) == len(prefix)+16 && k[:len(prefix)] == prefix {
 					if _, ok := m.holder(EmailName([]byte(k[len(prefix):]))); ok {

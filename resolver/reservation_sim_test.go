@@ -550,10 +550,10 @@ func (s *emailSim) directory() map[EmailName]uint64 {
 	m := s.parts[0].m
 	keys := map[string]bool{}
 	prefix := emailKey(emailHolder)
-	for k := range m.store.entities {
+	for k := range m.store.Entities {
 		keys[k] = true
 	}
-	if err := m.store.scan(prefix, func(k, _ []byte) error { keys[string(k)] = true; return nil }); err != nil {
+	if err := m.store.Scan(prefix, func(k, _ []byte) error { keys[string(k)] = true; return nil }); err != nil {
 		s.fatalf("%v", err)
 	}
 	for k := range keys {

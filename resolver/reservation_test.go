@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // directoryAsk has a machine answer one ask.
@@ -254,7 +255,7 @@ func TestR1HashHoldsReservations(t *testing.T) {
 		{"a reservation", func() { d.m.putReservation(ReservationID{2}, nil) }},
 		{"what is to be released", func() { d.m.queueRelease(9, EmailName{3}, ReservationID{4}) }},
 		{"the id under which an account holds a name", func() {
-			d.m.store.putEntity(entityKey(testAccount, entityReservation, string(names[0][:])), make([]byte, 16))
+			d.m.store.PutEntity(state.EntityKey(testAccount, state.EntityReservation, string(names[0][:])), make([]byte, 16))
 		}},
 	} {
 		change.make()

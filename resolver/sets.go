@@ -7,6 +7,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // set finds a named set of the account or makes it.
@@ -17,17 +18,17 @@ func (a *account) members(name string) *roaring.Bitmap { return a.sets.Members(n
 
 // setKey names a piece of a set in the store.
 func setKey(account uint64, name string, piece uint16) string {
-	return entityKey(account, entitySet, string(binary.BigEndian.AppendUint16(append([]byte(name), 0), piece)))
+	return state.EntityKey(account, state.EntitySet, string(binary.BigEndian.AppendUint16(append([]byte(name), 0), piece)))
 }
 
 // dropSet removes a set and what is stored of it.
 func (m *Machine) dropSet(a *account, name string) {
-	a.sets.Drop(name, func(piece uint16) { m.store.putEntity(setKey(a.number, name, piece), nil) })
+	a.sets.Drop(name, func(piece uint16) { m.store.PutEntity(setKey(a.number, name, piece), nil) })
 }
 
 // storeSets hands the pieces changed since the last checkpoint to the store.
 func (m *Machine) storeSets(a *account) {
-	a.sets.Store(func(name string, piece uint16, value []byte) { m.store.putEntity(setKey(a.number, name, piece), value) })
+	a.sets.Store(func(name string, piece uint16, value []byte) { m.store.PutEntity(setKey(a.number, name, piece), value) })
 }
 
 // loadSet reads a stored piece.

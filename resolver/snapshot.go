@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -22,7 +23,7 @@ type Snapshot struct {
 	index    uint32
 	n        uint32
 	pages    []*profile.HeaderPage
-	overlay  map[docKey][]byte
+	overlay  map[state.DocKey][]byte
 	db       *pebble.Snapshot
 	p        *partition        // whose files are held open; nil for a machine alone
 	lists    map[uint32]string // ids by number
@@ -41,8 +42,8 @@ func (v *View) Snapshot() *Snapshot {
 		index:   v.a.index,
 		n:       v.a.headers.Count,
 		pages:   v.a.headers.Share(),
-		overlay: v.m.store.overlay(),
-		db:      v.m.store.db.NewSnapshot(),
+		overlay: v.m.store.Overlay(),
+		db:      v.m.store.DB.NewSnapshot(),
 		lists:   maps.Clone(v.a.listIDs),
 	}
 }
@@ -92,11 +93,11 @@ func (s *Snapshot) Universe() *roaring.Bitmap {
 
 // Scan implements [query.Profiles].
 func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.Facts) error) error {
-	lower := accountKey(nil, tableDocument, s.account)
+	lower := state.AccountKey(nil, state.TableDocument, s.account)
 	if err := s.stopped(); err != nil {
 		return err
 	}
-	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: documentKey(nil, s.account, profile.NoOrdinal)})
+	it, err := s.db.NewIter(&pebble.IterOptions{LowerBound: lower, UpperBound: state.DocumentKey(nil, s.account, profile.NoOrdinal)})
 	if err != nil {
 		return err
 	}
@@ -111,12 +112,12 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 				return err
 			}
 		}
-		b, ok := s.overlay[accountName{Index: s.index}.docKey(o)]
+		b, ok := s.overlay[state.Account{Index: s.index}.DocKey(o)]
 		if !ok {
-			for valid && binary.BigEndian.Uint32(it.Key()[keyHead:]) < o {
+			for valid && binary.BigEndian.Uint32(it.Key()[state.KeyHead:]) < o {
 				valid = it.Next()
 			}
-			if !valid || binary.BigEndian.Uint32(it.Key()[keyHead:]) != o {
+			if !valid || binary.BigEndian.Uint32(it.Key()[state.KeyHead:]) != o {
 				if err := it.Error(); err != nil {
 					return err
 				}

@@ -17,6 +17,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -90,10 +91,10 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	// changed.
 	m.segmentFiles = nil
 	f := m.freeze()
-	if err := writeGeneration(m.store.db, f, nil, nil); err != nil {
+	if err := writeGeneration(m.store.DB, f, nil, nil); err != nil {
 		return res, err
 	}
-	ranges, err := accountRanges(m.store.db)
+	ranges, err := accountRanges(m.store.DB)
 	if err != nil {
 		return res, err
 	}
@@ -191,14 +192,14 @@ type accountRange struct {
 	account uint64
 }
 
-func (r accountRange) lower() []byte { return accountKey(nil, r.table, r.account) }
+func (r accountRange) lower() []byte { return state.AccountKey(nil, r.table, r.account) }
 
 // upper is behind the last entry.
 func (r accountRange) upper() []byte {
 	if r.account == ^uint64(0) {
 		return []byte{r.table + 1}
 	}
-	return accountKey(nil, r.table, r.account+1)
+	return state.AccountKey(nil, r.table, r.account+1)
 }
 
 // accountRanges lists the ranges of a store, whatever its tables are. It reads a
@@ -209,9 +210,9 @@ func accountRanges(db *pebble.DB) (out []accountRange, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, it.Close()) }()
-	for ok := it.SeekGE([]byte{tableOrigin + 1}); ok; {
+	for ok := it.SeekGE([]byte{state.TableOrigin + 1}); ok; {
 		k := it.Key()
-		if len(k) < keyHead {
+		if len(k) < state.KeyHead {
 			return nil, fmt.Errorf("state: key %x is too short", k)
 		}
 		r := accountRange{k[0], binary.BigEndian.Uint64(k[1:])}
@@ -247,7 +248,7 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := c.prepare(); err != nil {
 		return err
 	}
-	store, err := openStore(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log).ending(c.fatal))
+	store, err := state.Open(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log).ending(c.fatal))
 	if err != nil {
 		return err
 	}
@@ -255,10 +256,10 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	defer func() {
 		err = errors.Join(err, closeAll(store, w.runs), c.fs.RemoveAll(c.path(dirLive)))
 	}()
-	if err := s.copyStore(ctx, store.db, ranges); err != nil {
+	if err := s.copyStore(ctx, store.DB, ranges); err != nil {
 		return err
 	}
-	if err := s.fillDirectory(store.db); err != nil {
+	if err := s.fillDirectory(store.DB); err != nil {
 		return err
 	}
 	if w.runs, err = s.copyRuns(); err != nil {
@@ -274,7 +275,7 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if w.segments, err = c.writeSegments(f); err != nil {
 		return err
 	}
-	return c.publish(f, store.db, nil, w)
+	return c.publish(f, store.DB, nil, w)
 }
 
 // copyStore copies the entries of the partition's accounts.
@@ -284,7 +285,7 @@ func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accou
 		if !s.owns(r.account) {
 			continue
 		}
-		it, err := s.m.store.db.NewIter(&pebble.IterOptions{LowerBound: r.lower(), UpperBound: r.upper()})
+		it, err := s.m.store.DB.NewIter(&pebble.IterOptions{LowerBound: r.lower(), UpperBound: r.upper()})
 		if err != nil {
 			return errors.Join(err, w.finish())
 		}
@@ -292,7 +293,7 @@ func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accou
 		for ok := it.First(); ok; ok = it.Next() {
 			// Never nil, which would remove the key.
 			value := append(make([]byte, 0, 1), it.Value()...)
-			if s.of > 1 && r.table == tableEntity && it.Key()[keyHead] == entityReservation {
+			if s.of > 1 && r.table == state.TableEntity && it.Key()[state.KeyHead] == state.EntityReservation {
 				value = splitReservation[:]
 			}
 			w.set(it.Key(), value)

@@ -280,7 +280,7 @@ func (l *lockstep) split(partitions int) {
 	l.t.Helper()
 	l.settle()
 	f := l.whole.freeze()
-	w, err := l.src.write(f, l.whole.store.db, nil, nil)
+	w, err := l.src.write(f, l.whole.store.DB, nil, nil)
 	l.must(err)
 	l.whole.thaw(w)
 	// A copy, as the machine goes on in the directory.

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // The commands of templates.
@@ -101,7 +103,7 @@ func (m *Machine) saveTemplate(cmd *command, c TemplateSave) *Refusal {
 	t.TextBytes = m.putText(a, textTemplate, t.ID, was, texts)
 	t.HTML, t.Text = "", ""
 	a.templates[t.ID] = &t
-	m.store.putEntity(entityKey(a.number, entityTemplate, t.ID), mustJSON(t))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, t.ID), mustJSON(t))
 	cmd.reply(reply)
 	return nil
 }
@@ -127,7 +129,7 @@ func (m *Machine) deleteTemplate(cmd *command, c TemplateDelete) *Refusal {
 	}
 	m.putText(a, textTemplate, c.ID, old.TextBytes, nil)
 	delete(a.templates, c.ID)
-	m.store.putEntity(entityKey(a.number, entityTemplate, c.ID), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, c.ID), nil)
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // Texts are the bodies of campaigns and templates, and what campaigns are sent
@@ -24,7 +26,7 @@ const (
 const maxTextBytes = 1 << 30
 
 func textKey(account uint64, kind byte, id string) string {
-	k := accountKey(make([]byte, 0, 10+len(id)), tableText, account)
+	k := state.AccountKey(make([]byte, 0, 10+len(id)), state.TableText, account)
 	return string(append(append(k, kind), id...))
 }
 
@@ -44,16 +46,16 @@ func (m *Machine) putText(a *account, kind byte, id string, old int, text []byte
 	a.textBytes += int64(len(text) - old)
 	switch key := textKey(a.number, kind, id); {
 	case len(text) > 0:
-		m.store.putPayload(key, text)
+		m.store.PutPayload(key, text)
 	case old > 0:
-		m.store.putEntity(key, nil)
+		m.store.PutEntity(key, nil)
 	}
 	return len(text)
 }
 
 // text reads a text, empty if there is none.
 func (m *Machine) text(a *account, kind byte, id string) ([]byte, error) {
-	return m.store.entity(textKey(a.number, kind, id))
+	return m.store.Entity(textKey(a.number, kind, id))
 }
 
 // readText decodes a text that is JSON. One that is not there leaves v as it is.

@@ -1,6 +1,10 @@
 package resolver
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"github.com/musterhq/muster/resolver/internal/state"
+)
 
 // Under rules before version 5 texts stood in the entities they belong to. Read
 // from such a checkpoint they are moved to where they stand now.
@@ -11,7 +15,7 @@ func (m *Machine) moveBody(a *account, c *Campaign) {
 	}
 	c.BodyBytes = m.putText(a, textCampaign, c.ID, c.BodyBytes, []byte(c.Body))
 	c.Body = ""
-	m.store.putEntity(entityKey(a.number, entityCampaign, c.ID), mustJSON(c))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), mustJSON(c))
 }
 
 func (m *Machine) moveTemplate(a *account, t *Template) {
@@ -21,7 +25,7 @@ func (m *Machine) moveTemplate(a *account, t *Template) {
 	t.confirming()
 	t.TextBytes = m.putText(a, textTemplate, t.ID, t.TextBytes, t.texts())
 	t.HTML, t.Text = "", ""
-	m.store.putEntity(entityKey(a.number, entityTemplate, t.ID), mustJSON(t))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, t.ID), mustJSON(t))
 }
 
 // moveContents keeps what a campaign was last sent with. Runs are read before.
@@ -30,7 +34,7 @@ func (m *Machine) moveContents(a *account, id string, value []byte) error {
 	if err := json.Unmarshal(value, &list); err != nil {
 		return err
 	}
-	m.store.putEntity(entityKey(a.number, entityContent, id), nil)
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityContent, id), nil)
 	r := a.runs[id]
 	if r == nil {
 		return nil

@@ -3,6 +3,8 @@ package resolver
 import (
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // TestB2TextsAreNotKeptInMemory: bodies of campaigns, texts of templates and what
@@ -81,7 +83,7 @@ func TestB2TextsAreNotKeptInMemory(t *testing.T) {
 	}
 	d.reload()
 	n := 0
-	if err := r.m.store.each(tableText, func(uint64, []byte, []byte) error { n++; return nil }); err != nil || n != 0 {
+	if err := r.m.store.Each(state.TableText, func(uint64, []byte, []byte) error { n++; return nil }); err != nil || n != 0 {
 		t.Errorf("%d texts are left, %v", n, err)
 	}
 }
@@ -122,18 +124,18 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	number := uint64(testAccount)
-	put := func(kind byte, id string, v any) { r.m.store.putEntity(entityKey(number, kind, id), mustJSON(v)) }
+	put := func(kind byte, id string, v any) { r.m.store.PutEntity(state.EntityKey(number, kind, id), mustJSON(v)) }
 	contents := []CampaignContent{{HTML: "<p>being sent", Links: []string{"https://x.io"}}}
-	put(entityCampaign, "cmp_1", Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
-	put(entityCampaign, "cmp_2", Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
-	put(entityCampaign, "cmp_3", map[string]any{"id": "cmp_3", "number": 5, "deleted": true})
-	put(entityTemplate, "tpl_1", Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
-	put(entityList, "lst_1", map[string]any{"id": "lst_1", "number": 7, "deleted": true})
+	put(state.EntityCampaign, "cmp_1", Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
+	put(state.EntityCampaign, "cmp_2", Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})
+	put(state.EntityCampaign, "cmp_3", map[string]any{"id": "cmp_3", "number": 5, "deleted": true})
+	put(state.EntityTemplate, "tpl_1", Template{ID: "tpl_1", Name: "t", HTML: "{{confirm_url}}", Text: "x"})
+	put(state.EntityList, "lst_1", map[string]any{"id": "lst_1", "number": 7, "deleted": true})
 	for id, status := range map[string]string{"cmp_1": RunSending, "cmp_2": RunDone} {
-		put(entityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
-		put(entityContent, id, contents)
+		put(state.EntityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
+		put(state.EntityContent, id, contents)
 	}
-	w, err := d.ckpt.write(r.m.freeze(), r.m.store.db, nil, nil)
+	w, err := d.ckpt.write(r.m.freeze(), r.m.store.DB, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +176,7 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		}
 		d.reload()
 	}
-	if n := d.entitiesOf(entityContent); n != 0 {
+	if n := d.entitiesOf(state.EntityContent); n != 0 {
 		t.Errorf("%d contents are left in entities", n)
 	}
 }

@@ -250,7 +250,7 @@ func (v *View) Ordinals(ordinal uint32) ([]uint32, error) {
 }
 
 func (v *View) decode(ordinal uint32, d *profile.Document) error {
-	b, err := v.m.store.peek(v.a.name(), ordinal)
+	b, err := v.m.store.Peek(v.a.name(), ordinal)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // ProfileOrder is an order in which profiles are listed.
@@ -198,7 +199,7 @@ func (w *searching) walkMatches() error {
 			continue
 		}
 		lower := append(indexPrefix(nil, w.a.number, f), cutText(w.texts[f])...)
-		upper := after(lower)
+		upper := state.After(lower)
 		if w.After != nil && f == w.After.Field {
 			behind := append(indexKey(nil, w.a.number, f, []byte(w.After.Text), w.After.Ordinal), 0)
 			if bytes.Compare(behind, lower) > 0 {
@@ -214,13 +215,13 @@ func (w *searching) walkMatches() error {
 }
 
 func (w *searching) walkKeys(field byte, lower, upper []byte, keys *int) (more bool, err error) {
-	it, err := w.m.store.indexFrom(lower, upper)
+	it, err := w.m.store.IndexFrom(lower, upper)
 	if err != nil {
 		return false, err
 	}
-	defer func() { err = errors.Join(err, it.close()) }()
-	for it.next() {
-		text, o := splitIndexKey(it.key)
+	defer func() { err = errors.Join(err, it.Close()) }()
+	for it.Next() {
+		text, o := splitIndexKey(it.Key)
 		*keys++
 		if w.within(o) {
 			place, ok, err := w.match(o)
@@ -296,18 +297,18 @@ func (w *searching) found() (*roaring.Bitmap, error) {
 				continue
 			}
 			lower := append(indexPrefix(nil, w.a.number, f), cutText(w.texts[f])...)
-			it, err := w.m.store.indexFrom(lower, after(lower))
+			it, err := w.m.store.IndexFrom(lower, state.After(lower))
 			if err != nil {
 				return nil, err
 			}
-			for it.next() {
+			for it.Next() {
 				if keys++; keys > searchKeys {
-					return nil, errors.Join(ErrTooManyProfiles, it.close())
+					return nil, errors.Join(ErrTooManyProfiles, it.Close())
 				}
-				_, o := splitIndexKey(it.key)
+				_, o := splitIndexKey(it.Key)
 				matching.Add(o)
 			}
-			if err := it.close(); err != nil {
+			if err := it.Close(); err != nil {
 				return nil, err
 			}
 		}
@@ -373,14 +374,14 @@ func (v *View) Holders(kind IdentityKind, value string, from uint32, limit int) 
 		return nil, nil
 	}
 	lower := indexKey(nil, v.a.number, field, text, from)
-	it, err := v.m.store.indexFrom(lower, after(lower[:len(lower)-4]))
+	it, err := v.m.store.IndexFrom(lower, state.After(lower[:len(lower)-4]))
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, it.close()) }()
+	defer func() { err = errors.Join(err, it.Close()) }()
 	var d profile.Document
-	for len(out) < limit && it.next() {
-		_, o := splitIndexKey(it.key)
+	for len(out) < limit && it.Next() {
+		_, o := splitIndexKey(it.Key)
 		if err := v.decode(o, &d); err != nil {
 			return nil, err
 		}

@@ -221,7 +221,7 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 				w.step([]string{list.ID})
 			}
 			w.compare(t, list, seed, round)
-			if err := writeGeneration(w.m.store.db, f, nil, nil); err != nil {
+			if err := writeGeneration(w.m.store.DB, f, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			w.compare(t, list, seed, round)
@@ -229,7 +229,7 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 		case 3: // a build that knew no index wrote it
 			hashOf(t, w.m)
 			checkpointInPlace(t, w.m)
-			if err := w.m.store.db.Set(indexKey(nil, testAccount, indexName, []byte("stale"), 0), nil, pebble.NoSync); err != nil {
+			if err := w.m.store.DB.Set(indexKey(nil, testAccount, indexName, []byte("stale"), 0), nil, pebble.NoSync); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.m.Hash(); err == nil {

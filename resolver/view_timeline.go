@@ -40,7 +40,7 @@ func (v *View) FlowStepsOf(ordinal uint32, limit int, keep func(*FlowStep) bool)
 		if !f.entered.Contains(ordinal) {
 			continue
 		}
-		b, err := v.m.store.entity(enrolmentKey(v.a.number, f.Number, ordinal))
+		b, err := v.m.store.Entity(enrolmentKey(v.a.number, f.Number, ordinal))
 		if err == nil {
 			err = r.Decode(b)
 		}

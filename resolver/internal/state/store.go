@@ -1,4 +1,7 @@
-package resolver
+// Package state is the store of the state machine: documents and entities, what changed of
+// them since the last checkpoint, and the keys under which they are on disk. It knows neither
+// records nor rules.
+package state
 
 import (
 	"errors"
@@ -13,22 +16,22 @@ import (
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
-// accountName is how the store names an account: by its number on disk, and by its index
+// Account is how the store names an account: by its number on disk, and by its index
 // in memory.
-type accountName struct {
+type Account struct {
 	Number uint64
 	Index  uint32
 }
 
-// docKey names a document within the process.
-type docKey uint64
+// DocKey names a document within the process.
+type DocKey uint64
 
-// docKey is the name of a document of the account.
-func (a accountName) docKey(ordinal uint32) docKey {
-	return docKey(uint64(a.Index)<<32 | uint64(ordinal))
+// DocKey is the name of a document of the account.
+func (a Account) DocKey(ordinal uint32) DocKey {
+	return DocKey(uint64(a.Index)<<32 | uint64(ordinal))
 }
 
-// store keeps documents and entities: what changed in the present generation
+// Store keeps documents and entities: what changed in the present generation
 // in memory, everything older in Pebble, with a bounded cache. Blocks handed
 // in and out are never changed in place.
 //
@@ -36,40 +39,41 @@ func (a accountName) docKey(ordinal uint32) docKey {
 // (being written by a checkpoint), retired (written by the last one), cache,
 // Pebble. A nil block says the document is gone. What changes leaves the cache
 // at once, so the cache is never older than Pebble.
-type store struct {
-	db   *pebble.DB
-	disk *disk // nil where there is always space
+type Store struct {
+	DB   *pebble.DB
+	disk *Disk // nil where there is always space
 
-	current      map[docKey][]byte
-	currentBytes int64
-	frozen       map[docKey][]byte
-	retired      map[docKey][]byte
+	current      map[DocKey][]byte
+	CurrentBytes int64
+	frozen       map[DocKey][]byte
+	retired      map[DocKey][]byte
 	cache        docCache
 
-	entities       map[string][]byte // changed in this generation; nil removes
-	frozenEntities map[string][]byte // being written by a checkpoint
+	Entities       map[string][]byte // changed in this generation; nil removes
+	FrozenEntities map[string][]byte // being written by a checkpoint
 
 	// index is what changed of the index of profiles in this generation, frozenIndex
 	// what a checkpoint is writing of it.
-	index, frozenIndex *sortedkeys.Changes
+	index, FrozenIndex *sortedkeys.Changes
 
 	// last is the document that was read or written last: one that is changed was read
 	// just before, and is asked for again when it is saved. For the goroutine of Apply.
 	last struct {
 		known bool
-		key   docKey
+		key   DocKey
 		block []byte
 	}
 }
 
-func openStore(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*store, error) {
-	return openStoreOn(nil, fs, dir, cacheBytes, log, nil)
+// Open opens the store in dir, on a disk that always has space.
+func Open(fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger) (*Store, error) {
+	return OpenOn(nil, fs, dir, cacheBytes, log, nil)
 }
 
-// openStoreOn is openStore on a disk that may be full; nil is one that is not.
+// OpenOn is openStore on a disk that may be full; nil is one that is not.
 // damaged, unless it is nil, is called with every damage to the store's files that is
 // found later, from any goroutine.
-func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger, damaged func(error)) (*store, error) {
+func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger, damaged func(error)) (*Store, error) {
 	if d != nil {
 		fs = storeFS{fs, d, dir}
 		defer d.running.Store(true)
@@ -90,22 +94,22 @@ func openStoreOn(d *disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Lo
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
 	}
-	return &store{
-		db:       db,
+	return &Store{
+		DB:       db,
 		disk:     d,
-		current:  map[docKey][]byte{},
-		entities: map[string][]byte{},
-		index:    new(sortedkeys.Changes), frozenIndex: new(sortedkeys.Changes),
-		cache: docCache{limit: cacheBytes / 2, young: map[docKey][]byte{}},
+		current:  map[DocKey][]byte{},
+		Entities: map[string][]byte{},
+		index:    new(sortedkeys.Changes), FrozenIndex: new(sortedkeys.Changes),
+		cache: docCache{limit: cacheBytes / 2, young: map[DocKey][]byte{}},
 	}, nil
 }
 
-// close closes Pebble, which no longer waits for space.
-func (s *store) close() error {
+// Close closes Pebble, which no longer waits for space.
+func (s *Store) Close() error {
 	if s.disk != nil {
-		s.disk.close()
+		s.disk.Close()
 	}
-	return s.db.Close()
+	return s.DB.Close()
 }
 
 func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
@@ -129,13 +133,13 @@ func pebbleOptions(fs vfs.FS, log pebble.Logger) *pebble.Options {
 	return o
 }
 
-// document reads a document for Apply, through the cache.
-func (s *store) document(a accountName, ordinal uint32) ([]byte, error) {
-	k := a.docKey(ordinal)
+// Document reads a document for Apply, through the cache.
+func (s *Store) Document(a Account, ordinal uint32) ([]byte, error) {
+	k := a.DocKey(ordinal)
 	if s.last.known && s.last.key == k {
 		return s.last.block, nil
 	}
-	b, ok := s.changed(k)
+	b, ok := s.Changed(k)
 	if !ok {
 		b, ok = s.cache.get(k)
 	}
@@ -150,13 +154,13 @@ func (s *store) document(a accountName, ordinal uint32) ([]byte, error) {
 	return b, nil
 }
 
-func (s *store) setLast(k docKey, b []byte) { s.last.known, s.last.key, s.last.block = true, k, b }
+func (s *Store) setLast(k DocKey, b []byte) { s.last.known, s.last.key, s.last.block = true, k, b }
 
-// touch brings a document that is in memory near the processor. What it
+// Touch brings a document that is in memory near the processor. What it
 // returns means nothing; it keeps the read from being left out.
-func (s *store) touch(a accountName, ordinal uint32) byte {
-	k := a.docKey(ordinal)
-	b, ok := s.changed(k)
+func (s *Store) Touch(a Account, ordinal uint32) byte {
+	k := a.DocKey(ordinal)
+	b, ok := s.Changed(k)
 	if !ok {
 		b = s.cache.young[k]
 	}
@@ -166,16 +170,17 @@ func (s *store) touch(a accountName, ordinal uint32) byte {
 	return b[0] + b[len(b)-1]
 }
 
-// peek reads a document for a view: it leaves the cache, which belongs to
+// Peek reads a document for a view: it leaves the cache, which belongs to
 // Apply, as it is.
-func (s *store) peek(a accountName, ordinal uint32) ([]byte, error) {
-	if b, ok := s.changed(a.docKey(ordinal)); ok {
+func (s *Store) Peek(a Account, ordinal uint32) ([]byte, error) {
+	if b, ok := s.Changed(a.DocKey(ordinal)); ok {
 		return b, nil
 	}
 	return s.read(a, ordinal)
 }
 
-func (s *store) changed(k docKey) ([]byte, bool) {
+// Changed is a document that Pebble may not have yet.
+func (s *Store) Changed(k DocKey) ([]byte, bool) {
 	if b, ok := s.current[k]; ok {
 		return b, true
 	}
@@ -187,9 +192,9 @@ func (s *store) changed(k docKey) ([]byte, bool) {
 }
 
 // read reads a document from Pebble. A removed one is not found there.
-func (s *store) read(a accountName, ordinal uint32) ([]byte, error) {
+func (s *Store) read(a Account, ordinal uint32) ([]byte, error) {
 	var buf [64]byte
-	v, closer, err := s.db.Get(documentKey(buf[:0], a.Number, ordinal))
+	v, closer, err := s.DB.Get(DocumentKey(buf[:0], a.Number, ordinal))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, fmt.Errorf("profile %d of account %016x has no document", ordinal, a.Number)
 	}
@@ -202,36 +207,38 @@ func (s *store) read(a accountName, ordinal uint32) ([]byte, error) {
 // docOverhead is roughly what a map entry and its block cost beside the bytes.
 const docOverhead = 64
 
-func (s *store) putDocument(a accountName, ordinal uint32, b []byte) {
-	k := a.docKey(ordinal)
+// PutDocument stores a document; nil says that it is gone.
+func (s *Store) PutDocument(a Account, ordinal uint32, b []byte) {
+	k := a.DocKey(ordinal)
 	old, ok := s.current[k]
 	if !ok {
-		s.currentBytes += docOverhead
+		s.CurrentBytes += docOverhead
 		s.cache.forget(k) // what is in current is not in the cache
 	}
-	s.currentBytes += int64(len(b) - len(old))
+	s.CurrentBytes += int64(len(b) - len(old))
 	s.current[k] = b
 	s.setLast(k, b)
 }
 
-func (s *store) putEntity(key string, b []byte) { s.entities[key] = b }
+// PutEntity stores an entity; nil removes it.
+func (s *Store) PutEntity(key string, b []byte) { s.Entities[key] = b }
 
-// putPayload is putEntity for what may be large: it counts against the bound of
+// PutPayload is putEntity for what may be large: it counts against the bound of
 // a generation.
-func (s *store) putPayload(key string, b []byte) {
-	s.currentBytes += int64(len(b)) + docOverhead
-	s.entities[key] = b
+func (s *Store) PutPayload(key string, b []byte) {
+	s.CurrentBytes += int64(len(b)) + docOverhead
+	s.Entities[key] = b
 }
 
-// entity reads an entity that is kept in the store alone, nil if there is none.
-func (s *store) entity(key string) ([]byte, error) {
-	if b, ok := s.entities[key]; ok {
+// Entity reads an entity that is kept in the store alone, nil if there is none.
+func (s *Store) Entity(key string) ([]byte, error) {
+	if b, ok := s.Entities[key]; ok {
 		return b, nil
 	}
-	if b, ok := s.frozenEntities[key]; ok {
+	if b, ok := s.FrozenEntities[key]; ok {
 		return b, nil
 	}
-	v, closer, err := s.db.Get([]byte(key))
+	v, closer, err := s.DB.Get([]byte(key))
 	if errors.Is(err, pebble.ErrNotFound) {
 		return nil, nil
 	}
@@ -241,29 +248,29 @@ func (s *store) entity(key string) ([]byte, error) {
 	return append([]byte{}, v...), closer.Close()
 }
 
-// freeze hands over the generation and starts a new one. The frozen documents
+// Freeze hands over the generation and starts a new one. The frozen documents
 // stay readable until thaw.
-func (s *store) freeze() (docs map[docKey][]byte, entities map[string][]byte) {
-	docs, entities = s.current, s.entities
-	s.frozen, s.frozenEntities = docs, entities
-	s.current, s.currentBytes = map[docKey][]byte{}, 0
-	s.entities = map[string][]byte{}
-	s.index, s.frozenIndex = new(sortedkeys.Changes), s.index
+func (s *Store) Freeze() (docs map[DocKey][]byte, entities map[string][]byte) {
+	docs, entities = s.current, s.Entities
+	s.frozen, s.FrozenEntities = docs, entities
+	s.current, s.CurrentBytes = map[DocKey][]byte{}, 0
+	s.Entities = map[string][]byte{}
+	s.index, s.FrozenIndex = new(sortedkeys.Changes), s.index
 	return docs, entities
 }
 
-// thaw ends the checkpoint: Pebble has the frozen generation now. Its documents
+// Thaw ends the checkpoint: Pebble has the frozen generation now. Its documents
 // are the ones most likely needed again, so they stay until the next one.
-func (s *store) thaw() {
-	s.retired, s.frozen, s.frozenEntities, s.frozenIndex = s.frozen, nil, nil, new(sortedkeys.Changes)
+func (s *Store) Thaw() {
+	s.retired, s.frozen, s.FrozenEntities, s.FrozenIndex = s.frozen, nil, nil, new(sortedkeys.Changes)
 }
 
-// overlay returns the documents that are newer than Pebble's, for a snapshot.
-func (s *store) overlay() map[docKey][]byte {
+// Overlay returns the documents that are newer than Pebble's, for a snapshot.
+func (s *Store) Overlay() map[DocKey][]byte {
 	if len(s.frozen) == 0 {
 		return maps.Clone(s.current)
 	}
-	out := make(map[docKey][]byte, len(s.frozen)+len(s.current))
+	out := make(map[DocKey][]byte, len(s.frozen)+len(s.current))
 	maps.Copy(out, s.frozen)
 	maps.Copy(out, s.current)
 	return out
@@ -273,14 +280,14 @@ func (s *store) overlay() map[docKey][]byte {
 // the old half moves to the young one; when that is full it becomes the old.
 type docCache struct {
 	limit  int64 // bytes of a half
-	young  map[docKey][]byte
-	old    map[docKey][]byte
+	young  map[DocKey][]byte
+	old    map[DocKey][]byte
 	bytes  int64 // of young
 	hits   uint64
 	misses uint64
 }
 
-func (c *docCache) get(k docKey) ([]byte, bool) {
+func (c *docCache) get(k DocKey) ([]byte, bool) {
 	if b, ok := c.young[k]; ok {
 		c.hits++
 		return b, true
@@ -294,14 +301,14 @@ func (c *docCache) get(k docKey) ([]byte, bool) {
 	return nil, false
 }
 
-func (c *docCache) put(k docKey, b []byte) {
+func (c *docCache) put(k DocKey, b []byte) {
 	c.young[k] = b
 	if c.bytes += int64(len(b)) + docOverhead; c.bytes > c.limit {
-		c.old, c.young, c.bytes = c.young, map[docKey][]byte{}, 0
+		c.old, c.young, c.bytes = c.young, map[DocKey][]byte{}, 0
 	}
 }
 
-func (c *docCache) forget(k docKey) {
+func (c *docCache) forget(k DocKey) {
 	delete(c.young, k)
 	delete(c.old, k)
 }

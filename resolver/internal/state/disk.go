@@ -1,4 +1,4 @@
-package resolver
+package state
 
 import (
 	"errors"
@@ -13,12 +13,12 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// disk is what is known of the space for a partition's files. Its methods may be
+// Disk is what is known of the space for a partition's files. Its methods may be
 // called on nil, which is a disk that is never full.
-type disk struct {
+type Disk struct {
 	log *slog.Logger
 	// store is set while Pebble finds no space, checkpoint while a checkpoint does.
-	store, checkpoint atomic.Bool
+	store, Checkpoint atomic.Bool
 	// running is set once Pebble is open: from then on it waits for space.
 	running atomic.Bool
 	// dropped is set when a write of Pebble's was given up at the end: what its files
@@ -29,18 +29,19 @@ type disk struct {
 	said    atomic.Int64 // when the log was last told, in Unix seconds
 }
 
-func newDisk(log *slog.Logger) *disk { return &disk{log: log, closing: make(chan struct{})} }
+// NewDisk is a disk that has space, as far as is known.
+func NewDisk(log *slog.Logger) *Disk { return &Disk{log: log, closing: make(chan struct{})} }
 
-// isFull reports whether the error is that of a full file system or of a quota used up.
-func isFull(err error) bool {
+// IsFull reports whether the error is that of a full file system or of a quota used up.
+func IsFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
 }
 
-// full reports whether there was no space at the last try.
-func (d *disk) full() bool { return d != nil && (d.store.Load() || d.checkpoint.Load()) }
+// Full reports whether there was no space at the last try.
+func (d *Disk) Full() bool { return d != nil && (d.store.Load() || d.Checkpoint.Load()) }
 
-// storeErr is why Pebble cannot write at present, nil if it can.
-func (d *disk) storeErr() error {
+// StoreErr is why Pebble cannot write at present, nil if it can.
+func (d *Disk) StoreErr() error {
 	if d == nil || !d.store.Load() && !d.dropped.Load() {
 		return nil
 	}
@@ -50,8 +51,8 @@ func (d *disk) storeErr() error {
 // sayEvery is how often a log line says that the disk is full.
 const sayEvery = 60
 
-// note remembers that a try has failed, and tells the log once in a while.
-func (d *disk) note(flag *atomic.Bool, err error) {
+// Note remembers that a try has failed, and tells the log once in a while.
+func (d *Disk) Note(flag *atomic.Bool, err error) {
 	flag.Store(true)
 	now, said := time.Now().Unix(), d.said.Load() // for the pace of lines only
 	if now-said >= sayEvery && d.said.CompareAndSwap(said, now) {
@@ -59,18 +60,18 @@ func (d *disk) note(flag *atomic.Bool, err error) {
 	}
 }
 
-// clear remembers that a try has gone well.
-func (d *disk) clear(flag *atomic.Bool) {
-	if flag.CompareAndSwap(true, false) && !d.full() && d.said.Swap(0) != 0 {
+// Clear remembers that a try has gone well.
+func (d *Disk) Clear(flag *atomic.Bool) {
+	if flag.CompareAndSwap(true, false) && !d.Full() && d.said.Swap(0) != 0 {
 		d.log.Info("there is space for the state again")
 	}
 }
 
-// close ends all waiting for space.
-func (d *disk) close() { d.closes.Do(func() { close(d.closing) }) }
+// Close ends all waiting for space.
+func (d *Disk) Close() { d.closes.Do(func() { close(d.closing) }) }
 
 // rest waits for the pause or the end, which is false.
-func (d *disk) rest(pause time.Duration) bool {
+func (d *Disk) rest(pause time.Duration) bool {
 	t := time.NewTimer(pause)
 	defer t.Stop()
 	select {
@@ -81,8 +82,8 @@ func (d *disk) rest(pause time.Duration) bool {
 	}
 }
 
-// flush is db.Flush, which tries for ever on a full disk, but returns then.
-func (d *disk) flush(db *pebble.DB) error {
+// Flush is db.Flush, which tries for ever on a full disk, but returns then.
+func (d *Disk) Flush(db *pebble.DB) error {
 	if d == nil {
 		return db.Flush()
 	}
@@ -95,9 +96,9 @@ func (d *disk) flush(db *pebble.DB) error {
 	for {
 		select {
 		case <-flushed:
-			return d.storeErr()
+			return d.StoreErr()
 		case <-look.C:
-			if err := d.storeErr(); err != nil {
+			if err := d.StoreErr(); err != nil {
 				return err
 			}
 		}
@@ -114,7 +115,7 @@ const spacePause = 500 * time.Millisecond
 // there is space. Nobody else waits for either but who writes a checkpoint.
 type storeFS struct {
 	vfs.FS
-	disk *disk
+	disk *Disk
 	dir  string // of Pebble; elsewhere errors are the caller's
 }
 
@@ -131,13 +132,13 @@ func (s storeFS) isTable(name string) bool {
 func (s storeFS) try(name string, do func() error) error {
 	for {
 		err := do()
-		if !isFull(err) {
+		if !IsFull(err) {
 			return err
 		}
 		if !s.waits(name) {
 			return err
 		}
-		s.disk.note(&s.disk.store, err)
+		s.disk.Note(&s.disk.store, err)
 		if !s.disk.rest(spacePause) || s.isTable(name) {
 			return err
 		}
@@ -179,7 +180,7 @@ func (f *storeFile) Write(b []byte) (n int, err error) {
 		n += some
 		return err
 	})
-	if isFull(err) && f.fs.waits(f.name) && !f.fs.isTable(f.name) {
+	if IsFull(err) && f.fs.waits(f.name) && !f.fs.isTable(f.name) {
 		// The partition ends, and its store is made anew from a checkpoint at the
 		// next start.
 		f.fs.disk.dropped.Store(true)
@@ -196,7 +197,7 @@ func (f *storeFile) SyncData() error { return f.synced(f.File.SyncData()) }
 
 func (f *storeFile) synced(err error) error {
 	if err == nil && f.fs.waits(f.name) && !f.fs.disk.dropped.Load() {
-		f.fs.disk.clear(&f.fs.disk.store)
+		f.fs.disk.Clear(&f.fs.disk.store)
 	}
 	return err
 }
