@@ -270,14 +270,19 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		}
 		return known(path)
 	})
-	err = c.fill(m, func(path []string) (string, bool) {
+	filled := func(path []string) (string, bool) {
 		// Nothing remembers where the links of a single message lead: each carries it.
 		if n, is := clickTag(path, len(c.links)); is {
 			return c.click(n, links, send, values), true
 		}
 		return values(path)
-	})
-	if err == nil {
+	}
+	if w.Flow != "" {
+		if err := c.holes(filled); err != nil {
+			return nil, err
+		}
+	}
+	if err = c.fill(m, filled); err == nil {
 		err = m.Validate()
 	}
 	return m, err
