@@ -66,6 +66,12 @@ func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
 	case reason != "":
 		return errBarred("not sent by " + channel + ": " + reason)
 	}
+	switch refused, err := v.NumberRefused(p.Ordinal, channel); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errState, err)
+	case refused:
+		return errBarred("not sent by " + channel + ": " + resolver.NumberRefused)
+	}
 	return nil
 }
 
