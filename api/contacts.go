@@ -74,7 +74,32 @@ func (a *API) setConsent(c *call) (any, error) {
 	if err := a.command(c, resolver.CommandConsentSet, resolver.ConsentSet{ID: c.id(), Channel: in.Channel, Status: in.Status, Source: in.Source}, nil); err != nil {
 		return nil, err
 	}
-	return a.getProfile(c)
+	out, err := a.getProfile(c)
+	if err != nil || in.Status != "subscribed" {
+		return out, err
+	}
+	warning := ""
+	err = a.read(c, func(v *resolver.View) error {
+		o, ok := v.ResolveText(c.id())
+		if !ok {
+			return missing(errNoProfile)
+		}
+		p, err := v.Profile(o)
+		if err == nil {
+			warning = record.SuppressedConsent(p, in.Channel)
+		}
+		return err
+	})
+	if err != nil || warning == "" {
+		return out, err
+	}
+	if n, has := out.(note); has {
+		out = n.data
+		if n.message != "" {
+			warning += "; " + n.message
+		}
+	}
+	return note{out, warning}, nil
 }
 
 // suppress answers POST /profiles/{id}/suppression.

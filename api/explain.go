@@ -70,7 +70,7 @@ func (a *API) explainDefinition(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	root, err := parseDefinition(in.Definition)
+	root, _, err := parseDefinition(in.Definition)
 	if err != nil {
 		return nil, err
 	}

@@ -100,7 +100,7 @@ func TestExplain(t *testing.T) {
 		{`{"kind":"consent","channel":"sms","status":"subscribed"}`, "false", `{"status":"never_subscribed","subscribed_at":null}`},
 		{`{"kind":"attribute","field":"status.whatsapp","op":"=","value":"Unsubscribed"}`, "true", `{"value":"Unsubscribed"}`},
 		{`{"kind":"attribute","field":"status.email","op":"exists"}`, "false", `{"value":null}`},
-		{`{"kind":"attribute","field":"subscribed","op":"=","value":true}`, "false", `{"value":false}`},
+		{`{"kind":"attribute","field":"status.email","op":"in","value":["At risk","Engaged","Subscribed"]}`, "false", `{"value":null}`},
 		{`{"kind":"attribute","field":"suppressed.im","op":"=","value":true}`, "true", `{"value":true}`},
 		{`{"kind":"attribute","field":"first_seen_at","op":"in_last_days","value":1}`, "true", `{"value":"2025-03-01T12:00:00.000Z"}`},
 		{`{"kind":"attribute","field":"last_event_at","op":"not_in_last_days","value":1}`, "false", `{"value":"2025-03-01T16:00:00.000Z"}`},

@@ -112,6 +112,7 @@ func (a *API) saveFlow(c *call, command, id string) (any, error) {
 	if err != nil {
 		return nil, formFault(err)
 	}
+	def.UseCurrentFields()
 	id, err = a.commandID(c, command, resolver.FlowSave{ID: id, Definition: def.JSON(), IfVersion: c.ifVersion()})
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func (a *API) preview(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	root, err := parseDefinition(in.Definition)
+	root, _, err := parseDefinition(in.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -112,16 +112,20 @@ func (a *API) preview(c *call) (any, error) {
 	return note{answer, message}, nil
 }
 
-// parseDefinition reads the definition of a request.
-func parseDefinition(raw json.RawMessage) (*segment.Node, error) {
+// parseDefinition reads the definition of a request. What is saved of it is written, with
+// the fields that it means now.
+func parseDefinition(raw json.RawMessage) (root *segment.Node, written json.RawMessage, err error) {
 	if len(raw) == 0 || string(raw) == "null" {
-		return nil, badField("definition", "definition is missing; send a group or a condition")
+		return nil, nil, badField("definition", "definition is missing; send a group or a condition")
 	}
-	root, err := segment.Parse(raw, segment.Limits{})
+	root, err = segment.Parse(raw, segment.Limits{})
 	if err != nil {
-		return nil, badField("definition", "%s", err)
+		return nil, nil, badField("definition", "%s", err)
 	}
-	return root, nil
+	if root.UseCurrentFields() {
+		raw = root.Canonical()
+	}
+	return root, raw, nil
 }
 
 // checkDefinition refuses one that refers to what is not there.

@@ -24,7 +24,7 @@ func (a *API) profileOperations() group {
 		{a.timeline, operation.Operation{Method: "GET", Path: "/profiles/{id}/events", Permission: "events:read", ID: "profileEvents", Summary: "List a profile's events", About: "The newest first.", Query: operation.PageQuery(),
 			Data: shape.Object(shape.Req("events", shape.List(shapes.ProfileEvent, "")), shape.Req("next", shape.NextCursor.OrNull()))}},
 		a.timelineRoute(),
-		{a.setConsent, operation.Operation{Method: "POST", Path: "/profiles/{id}/consent", Permission: "contacts:write", ID: "setConsent", Summary: "Record a consent",
+		{a.setConsent, operation.Operation{Method: "POST", Path: "/profiles/{id}/consent", Permission: "contacts:write", ID: "setConsent", Summary: "Record a consent", About: "A consent lifts no suppression: of a channel on which the person is suppressed, the message of the answer says that nothing is sent.",
 			Body: shape.Object(shape.Req("channel", shape.Channel("")), shape.Req("status", shape.Word("", "subscribed", "unsubscribed")), shape.Opt("source", shape.Text("form", "Where it comes from; left out, `console`, or `api` by an API key.").Bytes(0, 100))), Data: profileShape}},
 		{a.suppress, operation.Operation{Method: "POST", Path: "/profiles/{id}/suppression", Permission: "contacts:write", ID: "suppress", Summary: "Block a channel",
 			Body: shape.Object(shape.Req("channel", shape.Channel("")), shape.Opt("reason", shape.Word("", "suppressed", "bounced", "complained").Default("suppressed"))), Data: profileShape}},

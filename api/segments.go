@@ -179,11 +179,11 @@ func (a *API) saveSegment(c *call, command, id string) (any, error) {
 		return nil, err
 	}
 	// What cannot be parsed needs no record in the log.
-	root, err := parseDefinition(in.Definition)
+	root, definition, err := parseDefinition(in.Definition)
 	if err != nil {
 		return nil, err
 	}
-	if id, err = a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: in.Definition, IfVersion: c.ifVersion()}); err != nil {
+	if id, err = a.commandID(c, command, resolver.SegmentSave{ID: id, Name: *in.Name, Definition: definition, IfVersion: c.ifVersion()}); err != nil {
 		return nil, err
 	}
 	var warnings []string

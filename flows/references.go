@@ -17,6 +17,16 @@ func (f *Flow) Conditions() (steps []int) {
 	return steps
 }
 
+// UseCurrentFields gives fields in the conditions of a definition that was just sent the
+// meaning that they have now: see [segment.Node.UseCurrentFields].
+func (f *Flow) UseCurrentFields() {
+	for _, i := range f.Conditions() {
+		if c := f.Steps[i].Condition; c.Root.UseCurrentFields() {
+			c.If = c.Root.Canonical()
+		}
+	}
+}
+
 // References are the ids a flow uses, of its trigger, conditions and steps, sorted.
 type References struct{ Segments, Lists, Templates []string }
 

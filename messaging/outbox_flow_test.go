@@ -351,7 +351,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	// Who answered STOP to the provider is unsubscribed, once.
-	w.trigger(flow, "stop@x.io", `{}`)
+	w.trigger(flow, "stop@x.io", `{"what":"C"}`)
 	w.until("it failed", func(v *resolver.View) bool {
 		return empty(v) && count(v, "sms_failed") == 1 && count(v, "sms_unsubscribed") == 1
 	})
@@ -360,7 +360,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	}
 	// Who unsubscribes before it goes out gets nothing.
 	stop()
-	w.trigger(flow, "late@x.io", `{}`)
+	w.trigger(flow, "late@x.io", `{"what":"D"}`)
 	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: late, Channel: "sms", Status: "unsubscribed", Source: "test"})
 	w.until("it waits", func(v *resolver.View) bool { return v.OutboxSize() == 1 })
 	w.effects(accepts, nil)

@@ -66,6 +66,12 @@ func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
 	case reason != "":
 		return errBarred("not sent by " + channel + ": " + reason)
 	}
+	switch refused, err := v.NumberRefused(p.Ordinal, channel); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", errState, err)
+	case refused:
+		return errBarred("not sent by " + channel + ": " + resolver.NumberRefused)
+	}
 	return nil
 }
 
@@ -270,14 +276,19 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 		}
 		return known(path)
 	})
-	err = c.fill(m, func(path []string) (string, bool) {
+	filled := func(path []string) (string, bool) {
 		// Nothing remembers where the links of a single message lead: each carries it.
 		if n, is := clickTag(path, len(c.links)); is {
 			return c.click(n, links, send, values), true
 		}
 		return values(path)
-	})
-	if err == nil {
+	}
+	if w.Flow != "" {
+		if err := c.holes(filled); err != nil {
+			return nil, err
+		}
+	}
+	if err = c.fill(m, filled); err == nil {
 		err = m.Validate()
 	}
 	return m, err

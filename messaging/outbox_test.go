@@ -43,11 +43,19 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// noHistory takes rows and forgets them.
+// noHistory takes rows and forgets all but the properties of events.
 type noHistory struct {
 	query.History
 	mu       sync.Mutex
 	position int64
+	events   map[string][]string // properties by type
+}
+
+// has reports whether an event of a type has a text in its properties.
+func (h *noHistory) has(typ, text string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.ContainsFunc(h.events[typ], func(properties string) bool { return strings.Contains(properties, text) })
 }
 
 func (h *noHistory) Position(context.Context, int) (int64, error) {
@@ -60,6 +68,13 @@ func (h *noHistory) Append(_ context.Context, b *query.Batch) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.position = max(h.position, b.To)
+	if h.events == nil {
+		h.events = map[string][]string{}
+	}
+	for i := range b.Offset {
+		typ := string(b.EventType.At(i))
+		h.events[typ] = append(h.events[typ], string(b.Properties.At(i)))
+	}
 	return nil
 }
 

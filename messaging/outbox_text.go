@@ -100,12 +100,16 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 	links := Links{Base: o.opts.PublicURL, Account: account, Key: key, Flow: w.Flow, Step: w.Step}
 	send := SealSend(key, w.Send())
 	profile := ProfileValues(p)
-	body, err := t.Render(eventValues(in.Event, func(path []string) (string, bool) {
+	values := eventValues(in.Event, func(path []string) (string, bool) {
 		if len(path) == 1 && path[0] == TagUnsubscribe {
 			return links.url(tracking.Unsubscribe, send, unsubscribeSMS), true
 		}
 		return profile(path)
-	}))
+	})
+	if tag := t.Missing(values); tag != "" {
+		return nil, nil, errMissing(tag)
+	}
+	body, err := t.Render(values)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -215,6 +215,7 @@ func (r *run) nothingHanded() error {
 type message struct {
 	resolver.Recipient
 	profile *resolver.Profile
+	refused string // why it is not sent after all, "" where it is
 }
 
 // deliver sends to recipients with several workers. The outcome of a message is
@@ -255,7 +256,13 @@ func (r *run) load(ctx context.Context, list []resolver.Recipient, work chan<- m
 				if err != nil {
 					return err
 				}
-				ready = append(ready, message{x, p})
+				m := message{Recipient: x, profile: p}
+				if refused, err := v.NumberRefused(p.Ordinal, r.campaign.Medium()); err != nil {
+					return err
+				} else if refused {
+					m.refused = resolver.NumberRefused
+				}
+				ready = append(ready, m)
 			}
 			return nil
 		})
@@ -292,12 +299,16 @@ func (r *run) one(ctx context.Context, m message) error {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
 	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
-	got, err := r.medium.deliver(ctx, &outgoing{
-		content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
-		campaign: r.campaign.ID, at: r.at, try: r.try,
-	})
-	if err != nil {
-		return err
+	got := delivery{result: resolver.ResultFailed, reason: m.refused}
+	if m.refused == "" {
+		var err error
+		got, err = r.medium.deliver(ctx, &outgoing{
+			content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
+			campaign: r.campaign.ID, at: r.at, try: r.try,
+		})
+		if err != nil {
+			return err
+		}
 	}
 	if got.result == resolver.ResultSent {
 		r.failing.Store(0)
@@ -311,7 +322,7 @@ func (r *run) one(ctx context.Context, m message) error {
 			return err
 		}
 	}
-	err = r.report(ctx, resolver.CampaignResult{
+	err := r.report(ctx, resolver.CampaignResult{
 		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
 		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
 	})

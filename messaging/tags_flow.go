@@ -2,6 +2,7 @@ package messaging
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsonform"
@@ -9,11 +10,32 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// flowTags are the merge tags of messages that flows send.
-func flowTags() *merge.Known {
+// flowTags are the merge tags of messages that a flow sends. What starts one by a date or
+// a segment is no event, so that tags event.… have no value there.
+func flowTags(trigger string) *merge.Known {
 	k := merge.Profile(TagUnsubscribe)
-	k.Groups = append(k.Groups, "event")
+	switch trigger {
+	case flows.TriggerDate, flows.TriggerSegmentEntered, flows.TriggerSegmentExited:
+	default:
+		k.Groups = append(k.Groups, "event")
+	}
 	return k
+}
+
+// errMissing is why a message of a flow is not sent to somebody: a merge tag of it would
+// leave a hole in the text.
+func errMissing(tag string) error {
+	return errBarred("{{" + tag + "}} has no value for this person, and no default")
+}
+
+// holes refuses a message of a flow, by its first merge tag without a value and a default.
+func (c *compiled) holes(values merge.Lookup) error {
+	for _, t := range slices.Concat([]*merge.Template{c.subject, c.name, c.html, c.text}, c.links) {
+		if tag := t.Missing(values); tag != "" {
+			return errMissing(tag)
+		}
+	}
+	return nil
 }
 
 // FlowTagFaults lists the messages of a flow, and the templates that it sends, with merge
@@ -26,7 +48,7 @@ func FlowTagFaults(v *resolver.View, def *flows.Flow) (faults flows.Faults) {
 		find := func(c resolver.CampaignContent, fields map[string]string) {
 			x, err := compile(c)
 			if err == nil {
-				err = x.check(flowTags())
+				err = x.check(flowTags(def.Trigger.Type))
 			}
 			var fault *ContentError
 			var unknown *merge.UnknownTagError

@@ -39,5 +39,10 @@ func (v *View) PassedOver(x *Campaign, ordinal uint32) (string, error) {
 	if reason == "" && sentToPast(v.a.members(campaignSet(x.Number, setSent)), &d) {
 		reason = AlreadySent
 	}
+	if reason == "" {
+		if refused, err := v.numberRefused(&d, o, x.Medium()); err != nil || refused {
+			return NumberRefused, err
+		}
+	}
 	return reason, nil
 }

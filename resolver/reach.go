@@ -200,6 +200,47 @@ func (v *View) KeptFrom(channel, address string) (reason string, err error) {
 	return reason, nil
 }
 
+// NumberRefused is why nothing is sent to a number that a profile shows, but that
+// identifies another, who is not to be sent to on the channel.
+const NumberRefused = "the number is another contact's, who refused it"
+
+// NumberRefused reports whether the newest phone of a profile identifies another profile
+// that refused the channel, or must not be sent to on it. Then nothing may reach the
+// number, whatever the profile itself said. The sets of who can be reached do not know:
+// they follow from one document each.
+func (v *View) NumberRefused(ordinal uint32, channel string) (bool, error) {
+	if channel == "email" || channel == mediumPush {
+		return false, nil
+	}
+	var d profile.Document
+	if err := v.decode(ordinal, &d); err != nil {
+		return false, err
+	}
+	return v.numberRefused(&d, ordinal, channel)
+}
+
+// numberRefused is [View.NumberRefused] of a profile whose document is at hand; it may
+// change the document.
+func (v *View) numberRefused(d *profile.Document, ordinal uint32, channel string) (bool, error) {
+	if channel == "email" || channel == mediumPush || !d.HasShared() {
+		return false, nil
+	}
+	var buf []byte
+	h, ok := v.a.hasher.HashIdentifier(IdentityPhone, d.Newest(IdentityPhone), &buf)
+	if !ok {
+		return false, nil
+	}
+	o, ok := v.a.ids.Get(h)
+	if !ok || v.a.root(o) == ordinal {
+		return false, nil
+	}
+	if err := v.decode(v.a.root(o), d); err != nil {
+		return false, err
+	}
+	reason, _ := reachOf(d, byte(slices.Index(profile.Channels, channel)))
+	return reason != "", nil
+}
+
 // Person finds a profile by its id or, where that is "", by an e-mail. field says which
 // of both it was found by, or not.
 func (v *View) Person(profileID, email string) (ordinal uint32, field string, ok bool) {

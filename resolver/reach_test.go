@@ -53,6 +53,7 @@ func compareReach(t *testing.T, m *Machine) {
 			t.Fatal(err)
 		}
 		compareStatusSets(t, v, p)
+		compareSubscribed(t, v, p)
 		channels := reachOracle(p, v.a.Settings.RequireOptIn)
 		for _, channel := range reachChannels {
 			in := slices.Contains(channels, channel)
@@ -88,6 +89,26 @@ func compareStatusSets(t *testing.T, v *View, p *Profile) {
 					t.Fatalf("profile %d has status %q on %s; among those who may be %s: %t", p.Ordinal, have, channel, status, in)
 				}
 			}
+		}
+	}
+}
+
+// compareSubscribed compares `subscribed` of a definition with whom a campaign mails
+// where sending takes a subscription, but for a missing address, which no consent is.
+func compareSubscribed(t *testing.T, v *View, p *Profile) {
+	t.Helper()
+	root := mustDefinition(t, `{"kind":"attribute","field":"subscribed","op":"=","value":true}`)
+	root.UseCurrentFields()
+	f, err := v.Facts(p.Ordinal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	withAddress := *p
+	withAddress.Identities = append(slices.Clone(p.Identities), Identity{Kind: IdentityEmail, Value: "x"})
+	want := slices.Contains(reachOracle(&withAddress, true), "email")
+	for _, at := range []int64{v.m.logTime, v.m.logTime + 1000*dayMs} {
+		if is, naive := root.Attribute.Match(f, at), root.Naive(segment.NaiveOf(f, nil), at, nil); is != want || naive != want {
+			t.Fatalf("profile %d is subscribed: %t, naive %t; a campaign mails such people: %t", p.Ordinal, is, naive, want)
 		}
 	}
 }
@@ -158,5 +179,27 @@ func TestReachMatchesScan(t *testing.T) {
 			t.Fatal("a wrong set by status is not found")
 		}
 		w.m.accounts[testAccount].status[0][standingActive].Remove(1 << 20)
+	}
+}
+
+// TestReachMatchesScanOfPending is the same where people confirm their subscription.
+func TestReachMatchesScanOfPending(t *testing.T) {
+	pending := 0
+	for seed := range uint64(6) {
+		settings := DefaultSettings()
+		settings.RequireOptIn, settings.DoubleOptIn = seed%2 == 0, true
+		w := &searchWorld{rand.New(rand.NewPCG(seed, 8)), newDurable(t, settings)}
+		for range 8 {
+			for range w.rng.IntN(40) {
+				w.step([]string{""})
+				w.reachStep()
+			}
+			compareReach(t, w.m)
+			v := &View{m: w.m, a: w.m.accounts[testAccount]}
+			pending += int(v.withStatus("email", StatusPending).GetCardinality())
+		}
+	}
+	if pending == 0 {
+		t.Fatal("nobody was ever asked to confirm")
 	}
 }

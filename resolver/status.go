@@ -23,9 +23,17 @@ func (p *Profile) Status(channel string, nowMs int64) string {
 	return p.standing().Status(channel, nowMs)
 }
 
-// Subscribed reports whether the person may get marketing by e-mail: see
-// [segment.Facts.Subscribed].
-func (p *Profile) Subscribed() bool { return p.standing().Subscribed() }
+// Subscribed reports whether the person may get marketing by e-mail: they subscribed, and
+// did not unsubscribe, bounce or complain and are not suppressed. A contact without an
+// e-mail is subscribed until they refuse, as every contact is that was just made. One
+// with an e-mail that nobody consented for is not: no campaign goes there.
+func (p *Profile) Subscribed() bool {
+	f := p.standing()
+	if f.Status("email", 0) == "" {
+		return p.IsContact && p.Newest(IdentityEmail) == ""
+	}
+	return f.Subscribed()
+}
 
 // standing is what the profile's statuses follow from.
 func (p *Profile) standing() *segment.Facts {

@@ -23,6 +23,8 @@ const (
 	// status alone is that of e-mail.
 	FieldStatus     = "status"
 	FieldSuppressed = "suppressed"
+	// FieldSubscribed in a definition that is sent now becomes a condition on the
+	// status: see [Node.UseCurrentFields].
 	FieldSubscribed = "subscribed"
 	FieldFirstSeen  = "first_seen_at"
 	FieldLastEvent  = "last_event_at"

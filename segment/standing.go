@@ -156,9 +156,10 @@ func (f *Facts) Status(channel string, atMs int64) string {
 	return ContactSubscribed
 }
 
-// Subscribed reports whether the person may get marketing by e-mail: not after
-// they unsubscribed, bounced, complained or were suppressed. Who was made a
-// contact without an e-mail has refused nothing.
+// Subscribed is the field `subscribed` of definitions that were saved when it still held
+// for contacts who had refused nothing, see [Node.UseCurrentFields]: nobody who
+// unsubscribed, bounced, complained or was suppressed, but contacts who never subscribed
+// and those who have not confirmed.
 func (f *Facts) Subscribed() bool {
 	// Which instant does not matter: time leads only from one status that may be
 	// sent to into another.

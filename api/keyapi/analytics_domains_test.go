@@ -84,7 +84,8 @@ func TestAnalyticsByDomain(t *testing.T) {
 		oracle.add("", "", "sent")
 		s.happen("m@x.io", "email_opened", `{"domain":"d0.example","agent":"machine"}`)
 		s.happen("m@x.io", "sms_sent", `{"domain":"d0.example"}`)
-		s.happen(fmt.Sprintf("left%d@x.io", i), "unsubscribed", `{"channel":"email","domain":"d0.example"}`)
+		s.happen(fmt.Sprintf("left%d@x.io", i), "unsubscribed", `{"channel":"email","domain":"d0.example","campaign_id":"cmp_1"}`)
+		s.happen(fmt.Sprintf("form%d@x.io", i), "unsubscribed", `{"channel":"email","domain":"d0.example"}`)
 	}
 	s.clock.advance(time.Millisecond)
 	var order []string

@@ -1,6 +1,8 @@
 package keyapi
 
 import (
+	"slices"
+
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -27,8 +29,9 @@ const (
 
 var acts = [countOfActs]string{"sent", "delivered", "failed", "opened", "clicked", "bounced", "complained", "unsubscribed"}
 
-// unsubscribedEvent is the event of who unsubscribes by the account's own form or call.
-// Its channel is a property.
+// unsubscribedEvent is the event of who withdraws consent without a message: by the
+// account's own form, a call or an import. Its channel is a property. It says something of
+// messages only where it names the campaign that led to it.
 const unsubscribedEvent = "unsubscribed"
 
 // messageAct is what an event tells of a message.
@@ -70,7 +73,7 @@ type messageRow struct {
 }
 
 // messages asks history what happened to messages, machines apart. Where q tells events
-// apart by a property, who unsubscribed by a form or call has no channel.
+// apart by a property, which only messages have, an unsubscribedEvent has no channel.
 func (c *call) messages(q query.SeriesQuery) ([]messageRow, error) {
 	if len(q.By) > 0 {
 		return c.messagesOf(append(messageEvents(), unsubscribedEvent), q)
@@ -93,9 +96,11 @@ func (c *call) messagesOf(types []string, q query.SeriesQuery) (out []messageRow
 	return out, err
 }
 
-// unsubscribes asks history who unsubscribed by a form or call, by channel.
+// unsubscribes asks history who withdrew consent because of a campaign without following
+// its link, by channel.
 func (c *call) unsubscribes(q query.SeriesQuery) (out []messageRow, err error) {
 	q.By = []string{"channel"}
+	q.Where = append(slices.Clone(q.Where), segment.Predicate{Path: []string{"campaign_id"}, Op: segment.OpExists})
 	rows, err := c.messagesOf([]string{unsubscribedEvent}, q)
 	for _, r := range rows {
 		if _, known := actOf[r.Value+"_"+acts[actSent]]; known { // not a channel without messages, or a customer's event
@@ -122,7 +127,7 @@ const (
 )
 
 // messageCounts is a tally as it is answered. Rates are shares of those sent,
-// from 0 to 1; unique numbers count a person once.
+// from 0 to 1; unique numbers, and the rate of those who unsubscribed, count a person once.
 type messageCounts struct {
 	Sent            uint64  `json:"sent"`
 	Delivered       uint64  `json:"delivered"`
@@ -150,9 +155,9 @@ func (t *tally) body(medium string) messageCounts {
 	sent := n[actSent]
 	out := messageCounts{Sent: sent, Delivered: n[actDelivered], Failed: n[actFailed], Opens: n[actOpened], UniqueOpens: u[actOpened], Clicks: n[actClicked], UniqueClicks: u[actClicked],
 		Bounces: n[actBounced], Complaints: n[actComplained], Unsubscribes: n[actUnsubscribed],
-		DeliveryRate: share(n[actDelivered], sent), OpenRate: share(u[actOpened], sent), ClickRate: share(u[actClicked], sent),
+		DeliveryRate: rate(n[actDelivered], sent), OpenRate: rate(u[actOpened], sent), ClickRate: rate(u[actClicked], sent),
 		// What bounced at once was never sent.
-		BounceRate: share(n[actBounced], sent+n[actBounced]), ComplaintRate: share(n[actComplained], sent), UnsubscribeRate: share(n[actUnsubscribed], sent),
+		BounceRate: rate(n[actBounced], sent+n[actBounced]), ComplaintRate: rate(n[actComplained], sent), UnsubscribeRate: rate(u[actUnsubscribed], sent),
 	}
 	if medium == mediumEmail {
 		bounces, complaints := out.BounceRate < bounceLimit, out.ComplaintRate < complaintLimit
@@ -160,6 +165,10 @@ func (t *tally) body(medium string) messageCounts {
 	}
 	return out
 }
+
+// rate is a share that is at most 1: what happens in a range may be about messages that
+// were sent before it.
+func rate(n, of uint64) float64 { return min(share(n, of), 1) }
 
 // webhookCounts is what became of deliveries to the account's webhooks, since those were
 // made.

@@ -147,4 +147,18 @@ func TestUnknownMergeTagsAreRefused(t *testing.T) {
 	if strings.Contains(b, "merge tag") {
 		t.Error(b)
 	}
+	// Where no event starts the flow, those of events never have a value.
+	for trigger, never := range map[string]bool{
+		`{"type":"date","field":"created_at","at":"09:00"}`: true, `{"type":"segment_entered","segment_id":"seg_x"}`: true, `{"type":"segment_exited","segment_id":"seg_x"}`: true,
+		`{"type":"list_joined","list_id":"lst_x"}`: false, `{"type":"api"}`: false,
+	} {
+		var f struct {
+			ID string `json:"_id"`
+		}
+		x.console1("POST", "/flows", `{"name":"f","trigger":`+trigger+`,"steps":[{"id":"o","type":"sms","text":"{{event.x}} {{event.y | default: \"\"}}"}]}`, &f)
+		_, b := x.send("GET", api.Prefix+"/flows/"+f.ID+"/validate", "", "Authorization", "Bearer "+x.token)
+		if says := strings.Contains(b, "cannot be filled in: {{event.x}} is not a merge tag of this text"); says != never {
+			t.Errorf("%s: %s", trigger, b)
+		}
+	}
 }

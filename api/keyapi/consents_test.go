@@ -75,3 +75,32 @@ func TestPatchConsents(t *testing.T) {
 		t.Errorf("not suppressed any more: %+v", x)
 	}
 }
+
+// TestSubscribedOfContacts: a new contact is subscribed whatever is known of it. A
+// visitor whom a list makes a contact has an e-mail that nothing was consented for: no
+// campaign goes there, and the contact does not say so.
+func TestSubscribedOfContacts(t *testing.T) {
+	k := keyCaller{newService(t, nil)}
+	var x consented
+	if k.must("POST", "/contacts", `{"external_id":"7"}`, &x); !x.Subscribed || x.Status != nil {
+		t.Errorf("a new contact without an e-mail: %+v", x)
+	}
+	path := "/contacts/" + x.ID
+	if k.must("PATCH", path, `{"email":"seven@x.io"}`, &x); x.Subscribed || x.Status != nil {
+		t.Errorf("with an e-mail that nobody consented for: %+v", x)
+	}
+	if k.must("PATCH", path, `{"subscribed":true}`, &x); !x.Subscribed {
+		t.Errorf("with consent: %+v", x)
+	}
+	k.event("seen", "visitor@x.io")
+	var list struct {
+		ID string `json:"_id"`
+	}
+	k.must("POST", "/lists", `{"name":"l"}`, &list)
+	if k.must("POST", "/lists/"+list.ID+"/contacts", `{"email":"visitor@x.io"}`, &x); x.Subscribed || x.Status != nil {
+		t.Errorf("a visitor on a list: %+v", x)
+	}
+	if k.must("POST", "/lists/"+list.ID+"/contacts", `{"email":"new@x.io"}`, &x); !x.Subscribed || *x.Status != "Subscribed" {
+		t.Errorf("a new contact on a list: %+v", x)
+	}
+}

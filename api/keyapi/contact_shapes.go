@@ -12,7 +12,7 @@ var contactShape = shape.Named("Contact", shape.Object(
 	shape.Req("last_name", shape.Text("Lee", "").OrNull()),
 	shape.Req("phone", shape.Text("+491701234567", "The newest phone number, as submitted.").OrNull()),
 	shape.Req("external_id", shape.Text("42", "The newest external id.").OrNull()),
-	shape.Req("subscribed", shape.Boolean(true, "Whether the person may get marketing: not after they unsubscribed, bounced, complained or were suppressed.")),
+	shape.Req("subscribed", shape.Boolean(true, "Whether the person may get marketing: true for a new contact, false after they unsubscribed, bounced, complained or were suppressed, and for somebody with an e-mail that was never subscribed. See `status` for who has not confirmed.")),
 	shape.Req("sms_consent", shape.Object(
 		shape.Req("status", shape.Word("", "subscribed", "unsubscribed", "never_subscribed")),
 		shape.Req("source", shape.Text("manual", "Where the consent comes from.").OrNull()),
@@ -28,7 +28,7 @@ var contactShape = shape.Named("Contact", shape.Object(
 	shape.Req("geo", shape.Geo("")),
 	shape.Req("attributes", shape.Attributes("")),
 	shape.Req("created_at", shape.Instant("When the profile was made.")),
-	shape.Opt("warning", shape.Text("phone not added: the profile may have no more identifiers; see its conflicts", "Identifiers beyond those that a profile may have, which stand among its `conflicts`. Only in the answer that makes the contact, and absent when all were added.")),
+	shape.Opt("warning", shape.Text("phone not added: the profile may have no more identifiers; see its conflicts", "Identifiers beyond those that a profile may have, which stand among its `conflicts`. Or consents on channels where the contact is suppressed, so that nothing is sent. Only in the answer that makes or changes the contact, and absent when there is nothing to warn of.")),
 ))
 
 var contactExportShape = shape.Named("ContactExport", shape.Object(

@@ -65,8 +65,8 @@ type contact struct {
 	Geo             json.RawMessage `json:"geo"`
 	Attributes      json.RawMessage `json:"attributes"`
 	CreatedAt       string          `json:"created_at"`
-	// Warning is only in the answer that made the contact, if there is something to
-	// warn of.
+	// Warning is only in the answer that made or changed the contact, if there is
+	// something to warn of.
 	Warning string `json:"warning,omitempty"`
 }
 
@@ -185,7 +185,27 @@ func (a *API) updateContact(c *call) (any, error) {
 	if err := c.command(resolver.CommandContactUpdate, args, &out); err != nil {
 		return nil, err
 	}
-	return c.contactOf(out.ID)
+	var channels []string // that are consented to
+	for _, x := range args.Consents {
+		if x.Status == "subscribed" {
+			channels = append(channels, x.Channel)
+		}
+	}
+	x, err := c.contactOf(out.ID)
+	if err == nil && len(channels) > 0 {
+		err = c.read(func(v *resolver.View) error {
+			o, ok := v.ResolveText(out.ID)
+			if !ok {
+				return errNoContact
+			}
+			p, err := v.Profile(o)
+			if err == nil {
+				x.Warning = record.SuppressedConsent(p, channels...)
+			}
+			return err
+		})
+	}
+	return x, err
 }
 
 // listContacts answers GET /contacts: all profiles in the order in which they

@@ -91,7 +91,7 @@ func TestFlagsWithoutSense(t *testing.T) {
 	} {
 		refusedUsage(t, dir, []string{"serve", "--data", data, "--" + x.flag, x.value}, "--"+x.flag, x.want)
 	}
-	for _, public := range []string{"http://localhost:8080", "http://127.0.0.1", "https://[::1]:8443/"} {
+	for _, public := range []string{"http://localhost:8080", "http://127.0.0.1", "https://[::1]:8443/", "http://0.0.0.0:8080", "http://127.1", "http://ip6-localhost", "http://[::]:8080", "https://LocalHost./"} {
 		refusedUsage(t, dir, []string{"serve", "--data", data, "--smtp", "relay.example.com:587", "--public-url", public}, "--public-url", "is on this one")
 	}
 	k := []string{"serve", "--data", data, "--kafka", "127.0.0.1:1", "--clickhouse", "clickhouse://127.0.0.1:1/x"}

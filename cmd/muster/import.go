@@ -118,6 +118,7 @@ func (p *process) importFiles(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, closeTarget()) }()
 	refused := uint64(0)
+	var nothing []string // files of which every new row was refused
 	for _, name := range c.files {
 		format, err := formatOf(c.format, name)
 		if err != nil {
@@ -128,9 +129,15 @@ func (p *process) importFiles(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
+		if sum.RefusedRows > 0 && sum.Accepted == 0 && sum.Duplicates == 0 {
+			nothing = append(nothing, name)
+		}
 	}
 	if c.strict && refused > 0 {
 		return fmt.Errorf("%d rows were refused", refused)
+	}
+	if len(nothing) > 0 {
+		return fmt.Errorf("nothing was imported from %s: every row was refused", strings.Join(nothing, ", "))
 	}
 	return nil
 }

@@ -60,6 +60,23 @@ func TestImport(t *testing.T) {
 	if code, _, errs = muster(t, "", "import", "--data", data, "--strict", bad); code != 1 || !strings.Contains(errs, "1 rows were refused") {
 		t.Errorf("--strict: %d %s", code, errs)
 	}
+	// A file of which nothing came in is no success, also beside one that did.
+	none, good := filepath.Join(dir, "none.jsonl"), filepath.Join(dir, "good.jsonl")
+	ok(t, os.WriteFile(none, []byte("{}\n[]\n"), 0o600))
+	ok(t, os.WriteFile(good, []byte(`{"event_type":"went","user":{"external_id":"u1"},"timestamp":1700000000000}`+"\n{}\n"), 0o600))
+	code, _, errs = muster(t, "", "import", "--data", data, none, good)
+	if lines := strings.Split(strings.TrimSpace(errs), "\n"); code != 1 || !strings.Contains(lines[len(lines)-1], "nothing was imported from "+none+": every row was refused") || !strings.Contains(errs, "2 rows: 0 stored before, 1 accepted") {
+		t.Errorf("every row refused: %d %s", code, errs)
+	}
+	ok(t, os.WriteFile(good, []byte("{}\n"+`{"event_type":"went","user":{"external_id":"u2"},"timestamp":1700000000000}`+"\n"), 0o600))
+	if code, _, errs = muster(t, "", "import", "--data", data, good); code != 0 {
+		t.Errorf("one row of two refused: %d %s", code, errs)
+	}
+	empty := filepath.Join(dir, "empty.jsonl")
+	ok(t, os.WriteFile(empty, nil, 0o600))
+	if code, _, errs = muster(t, "", "import", "--data", data, empty); code != 0 {
+		t.Errorf("an empty file: %d %s", code, errs)
+	}
 
 	s = serve(t, dir)
 	if n := s.preview(`{"kind":"activity","event":"seen"}`); n != 70 || s.events("seen") != 300 || s.events("item_purchased") != 300 {

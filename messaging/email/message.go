@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/mail"
-	"net/netip"
 	"net/url"
 	"strings"
 	"time"
@@ -137,16 +136,6 @@ func (m *Message) Validate() error {
 		return &RecipientError{Err: err}
 	}
 	return nil
-}
-
-// IsLoopback reports whether a host, a name or an IP address, is this machine by its
-// form alone: nothing is looked up.
-func IsLoopback(host string) bool {
-	if a, err := netip.ParseAddr(host); err == nil {
-		return a.Unmap().IsLoopback()
-	}
-	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
 const headerNameBytes = "-0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

@@ -12,7 +12,7 @@
 //
 // So {{first_name}}, {{ attributes.plan }}, {{first_name | default: "friend"}}
 // and, shorter, {{first_name | friend}}. A tag that is unknown, missing or
-// blank gives its default, without one nothing. {{"{{"}} writes two braces. In
+// blank gives its default, without one nothing ([Template.Missing] finds such tags). {{"{{"}} writes two braces. In
 // HTML the quotes may be written &quot; and in JSON \" because editors do that. Triple braces
 // are refused: a value is never inserted unescaped.
 //

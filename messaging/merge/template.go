@@ -157,6 +157,21 @@ func (t *Template) Render(lookup Lookup) (string, error) {
 	return string(b), err
 }
 
+// Missing returns the first tag that leaves a hole in the text: it has no default, and
+// lookup has nothing for it. It is "" when there is none.
+func (t *Template) Missing(lookup Lookup) (tag string) {
+	for i := range t.parts {
+		p := &t.parts[i]
+		if p.path == nil || p.defaulted {
+			continue
+		}
+		if v, ok := lookup(p.path); !ok || strings.TrimSpace(v) == "" {
+			return strings.Join(p.path, ".")
+		}
+	}
+	return ""
+}
+
 // Paths calls f with the path of each tag in order, repeats included.
 func (t *Template) Paths(f func(path []string)) {
 	for i := range t.parts {

@@ -57,7 +57,7 @@ func tag(id, name string, next any) object {
 }
 
 func email(id, subject string) object {
-	return object{"id": id, "type": "email", "subject": subject, "body": "<p>Hello {{first_name}}</p>", "next": nil}
+	return object{"id": id, "type": "email", "subject": subject, "body": "<p>Hello {{first_name | friend}}</p>", "next": nil}
 }
 
 func call(id, url, body string) object {

@@ -30,7 +30,7 @@ export const kept: Field[] = [
   { path: 'last_event_at', label: 'Last event', type: 'time' },
   { path: 'event_count', label: 'Number of events', type: 'number' },
   { path: 'engagement_score', label: 'Engagement score', type: 'number' },
-  { path: 'subscribed', label: 'Subscribed to anything', type: 'boolean' },
+  { path: 'subscribed', label: 'Subscribed (e-mail)', type: 'boolean' },
   { path: 'push_devices', label: 'Kinds of devices', type: 'word', words: ['webpush', 'fcm', 'apns'] },
   { path: 'status', label: 'Status (e-mail)', type: 'word', words: statuses },
   ...channels.map((c): Field => ({ path: `status.${c}`, label: `Status (${channelNames[c]})`, type: 'word', words: statuses })),

@@ -1,0 +1,21 @@
+package record
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// SuppressedConsent warns of a consent that was put on record for channels on which the
+// person is suppressed: it lifts no suppression, so that nothing is sent. It is "" when
+// none of them is.
+func SuppressedConsent(p *resolver.Profile, channels ...string) string {
+	var warnings []string
+	for _, channel := range channels {
+		if reason := p.Blocked(channel); slices.Contains(resolver.Undeliverable, reason) {
+			warnings = append(warnings, channel+": the consent is on record, but nothing is sent: the address is suppressed ("+reason+"); lift the suppression first")
+		}
+	}
+	return strings.Join(warnings, "; ")
+}

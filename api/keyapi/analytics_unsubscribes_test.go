@@ -1,0 +1,85 @@
+package keyapi
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// TestUnsubscribesOfMessages: of those sent, those who unsubscribed by a message are
+// counted. Who withdraws consent by a form, a call or an import did not answer one; and
+// no rate is above 1, though what happens in a range may be about messages of before it.
+func TestUnsubscribesOfMessages(t *testing.T) {
+	s := newServiceWith(t, &rowHistory{}, nil)
+	k := keyCaller{s}
+	var c struct {
+		ID string `json:"_id"`
+	}
+	s.a("POST", "/campaign", `{"name":"n","channel":1}`, &c)
+	mine := fmt.Sprintf(`{"campaign_id":%q,"domain":"x.io"}`, c.ID)
+	for i := range 4 {
+		email := fmt.Sprintf("u%d@x.io", i)
+		s.happen(email, "email_sent", mine)
+		if i == 0 { // by the link and the header of one message
+			s.happen(email, "email_unsubscribed", mine)
+			s.happen(email, "email_unsubscribed", mine)
+		}
+	}
+	for i := range 12 {
+		var x consented
+		k.must("POST", "/contacts", fmt.Sprintf(`{"email":"form%d@x.io"}`, i), &x)
+		k.must("PATCH", "/contacts/"+x.ID, `{"subscribed":false}`, nil)
+	}
+	// A campaign that is named is what led to it.
+	s.happen("u1@x.io", "unsubscribed", fmt.Sprintf(`{"channel":"email","campaign_id":%q}`, c.ID))
+	s.clock.advance(time.Millisecond)
+
+	check := func(what string, m messageCounts, sent, unsubscribes uint64, rate float64) {
+		t.Helper()
+		if m.Sent != sent || m.Unsubscribes != unsubscribes || m.UnsubscribeRate != rate {
+			t.Errorf("%s: %d of %d unsubscribed, rate %v; want %d of %d, %v", what, m.Unsubscribes, m.Sent, m.UnsubscribeRate, unsubscribes, sent, rate)
+		}
+	}
+	var o struct {
+		Messages messageCounts
+		Channels map[string]messageCounts
+	}
+	s.a("GET", "/analytics/overview", "", &o)
+	check("overview", o.Messages, 4, 3, 0.5)
+	check("overview by channel", o.Channels["email"], 4, 3, 0.5)
+	for _, query := range []string{"", "?campaign_id=" + c.ID} {
+		var p struct {
+			Totals messageCounts
+			Series []messageCounts
+		}
+		s.a("GET", "/analytics/performance"+query, "", &p)
+		check("performance"+query, p.Totals, 4, 3, 0.5)
+		check("last of the series"+query, p.Series[len(p.Series)-1], 4, 3, 0.5)
+	}
+	var lines []messageCounts
+	s.a("GET", "/analytics/campaigns", "", &lines)
+	check("campaigns", lines[0], 4, 3, 0.5)
+	var d struct {
+		Domains []messageCounts
+		Other   messageCounts
+	}
+	s.a("GET", "/analytics/domains", "", &d)
+	check("domain", d.Domains[0], 4, 2, 0.25)
+	check("other domains", d.Other, 0, 1, 0)
+
+	// A day on which people answer what was sent on the day before.
+	s.clock.advance(24 * time.Hour)
+	s.happen("u9@x.io", "email_sent", mine)
+	for i := range 4 {
+		for _, act := range []string{"delivered", "opened", "clicked", "complained", "unsubscribed"} {
+			s.happen(fmt.Sprintf("u%d@x.io", i), "email_"+act, mine)
+		}
+	}
+	s.clock.advance(time.Millisecond)
+	s.a("GET", "/analytics/overview?from=2025-03-02", "", &o)
+	m := o.Messages
+	check("the next day", m, 1, 4, 1)
+	if m.DeliveryRate != 1 || m.OpenRate != 1 || m.ClickRate != 1 || m.ComplaintRate != 1 || *m.ComplaintRateOK {
+		t.Errorf("the next day: %+v", m)
+	}
+}
