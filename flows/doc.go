@@ -1,11 +1,11 @@
-// Package flows is automation: definitions of flows, and how one person's way
+// Package flows is automation: definitions of flows, and how one person's enrolment
 // through one of them goes on. It does no I/O and reads no clock.
 //
 // # How it is organised
 //
 //   - A [Flow] is a definition, parsed: a trigger and steps that refer to each
-//     other by index. Steps form no loop, so that a way through a flow has an end.
-//   - An [Enrolment] is one person's way: the step it stands at, since when, and
+//     other by index. Steps form no loop, so that an enrolment in a flow has an end.
+//   - An [Enrolment] is where one profile is in a flow: the step it stands at, since when, and
 //     when it goes on. [Flow.Run] takes it on until it must wait; what steps do
 //     to the world goes through a [Host].
 //   - [Wait.Due] and [DateTrigger.Next] turn local times into instants, by the time

@@ -64,7 +64,7 @@ const (
 	Ready    Phase = 0 // the step is to be carried out
 	Sleeping Phase = 1 // until DueMs
 	Awaiting Phase = 2 // what became of Item
-	// What became of Item was told while the flow was paused, at DueMs. The way goes
+	// What became of Item was told while the flow was paused, at DueMs. The enrolment goes
 	// on with it when the flow does.
 	HeardDelivered Phase = 3
 	HeardFailed    Phase = 4
@@ -87,7 +87,7 @@ const (
 	NotSubscribed Result = 9  // to the channel
 	Blocked       Result = 10 // the channel is blocked for the profile
 	Refused       Result = 11 // a limit was reached: nothing was done
-	Stopped       Result = 12 // the way ended here for a reason from outside
+	Stopped       Result = 12 // the enrolment ended here for a reason from outside
 	// OutOfCredits is no result of a step: it is not carried out until there are
 	// credits. It is not stored.
 	OutOfCredits Result = 255
@@ -134,7 +134,7 @@ const RetryMs = 30_000
 // Never is the due time of what no time ends.
 const Never = math.MaxInt64
 
-// Enrolment is one way of one profile through a flow.
+// Enrolment is one passage of a profile through a flow.
 type Enrolment struct {
 	Number    uint32 // among those of the profile in the flow, from 1
 	Status    Status
@@ -165,7 +165,7 @@ const (
 	// A record without reasons is written in version 1, which every build reads.
 	recordVersion        = 1
 	recordVersionReasons = 2
-	// KeptEnded is how many ended ways of a profile through a flow are kept, the
+	// KeptEnded is how many ended enrolments of a profile in a flow are kept, the
 	// newest.
 	KeptEnded = 10
 	maxVisits = 1 << 12
@@ -175,12 +175,12 @@ const (
 type Record struct {
 	// DateMs is when a date trigger is due for the profile, 0 for never.
 	DateMs int64
-	// Ways are the profile's ways through the flow, the newest last. Only that one
+	// Ways are the profile's enrolments in the flow, the newest last. Only that one
 	// can be in progress.
 	Ways []Enrolment
 }
 
-// Current is the way in progress, nil if there is none.
+// Current is the enrolment in progress, nil if there is none.
 func (r *Record) Current() *Enrolment {
 	if n := len(r.Ways); n > 0 && r.Ways[n-1].Status == InProgress {
 		return &r.Ways[n-1]
@@ -188,7 +188,7 @@ func (r *Record) Current() *Enrolment {
 	return nil
 }
 
-// Begin adds a way. Of those that have ended it keeps the newest.
+// Begin adds an enrolment. Of those that have ended it keeps the newest.
 func (r *Record) Begin(e Enrolment) *Enrolment {
 	e.Number = 1
 	if n := len(r.Ways); n > 0 {

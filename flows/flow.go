@@ -25,7 +25,7 @@ type Reentry string
 // The policies of re-entry.
 const (
 	Once      Reentry = "once"       // never again
-	AfterExit Reentry = "after_exit" // when the last way has ended
+	AfterExit Reentry = "after_exit" // when the last enrolment has ended
 )
 
 // The types of triggers.
@@ -179,7 +179,7 @@ type Webhook struct {
 	TimeoutSeconds int
 	// Attempts is how often it is tried (default 5, from 1 to 10).
 	Attempts int
-	// ExitOnFailure ends the way through the flow when all attempts failed;
+	// ExitOnFailure ends the enrolment in the flow when all attempts failed;
 	// otherwise it goes on.
 	ExitOnFailure bool
 }

@@ -33,7 +33,7 @@ func (f *Flow) following(step int) (out []int) {
 	return out
 }
 
-// reached are the steps that a way from the entry may come to.
+// reached are the steps that an enrolment from the entry may come to.
 func (f *Flow) reached() []bool {
 	seen := make([]bool, len(f.Steps))
 	if len(f.Steps) > 0 {

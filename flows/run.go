@@ -1,14 +1,14 @@
 package flows
 
-// Host is the world as far as a way through a flow reaches it. Every call is
-// about the profile whose way it is, and is made once for a step.
+// Host is the world as far as an enrolment in a flow reaches it. Every call is
+// about the profile whose enrolment it is, and is made once for a step.
 type Host interface {
 	// Live reports whether the flow still is: a step may have ended that, by spending
 	// the last credit.
 	Live() bool
 	// Matches reports whether the profile satisfies the condition at a step.
 	Matches(step int) bool
-	// Random is 64 uniform bits, the same for the same way and step.
+	// Random is 64 uniform bits, the same for the same enrolment and step.
 	Random(step int) uint64
 	// Email queues an e-mail, or says why there is none. It may also return Later
 	// or OutOfCredits, others Later.
@@ -22,13 +22,13 @@ type Host interface {
 	Tag(step int, x *Tag) Result
 	// Update changes the profile's fields.
 	Update(step int, x *Update) Result
-	// Arrived is called with each step reached, and Left with its outcome when the way
+	// Arrived is called with each step reached, and Left with its outcome when the enrolment
 	// goes on or ends.
 	Arrived(step int)
 	Left(step int, r Result)
 }
 
-// Start begins a way: it stands at the entry, to be carried out at once. event is
+// Start begins an enrolment: it stands at the entry, to be carried out at once. event is
 // what started it, a JSON object or nil.
 func (f *Flow) Start(atMs int64, depth uint8, event []byte, h Host) Enrolment {
 	e := Enrolment{Status: InProgress, Depth: depth, StartedMs: atMs, Event: event}
@@ -36,8 +36,8 @@ func (f *Flow) Start(atMs int64, depth uint8, event []byte, h Host) Enrolment {
 	return e
 }
 
-// Run takes a way on at an instant that is not before its DueMs, until it must
-// wait or ends, or until budget steps were carried out. A way that could go on
+// Run takes an enrolment on at an instant that is not before its DueMs, until it must
+// wait or ends, or until budget steps were carried out. An enrolment that could go on
 // but for the budget, for credits, or because the flow is not live any more, is
 // due at once.
 func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
@@ -65,7 +65,7 @@ func (f *Flow) Run(e *Enrolment, atMs int64, budget *int, h Host) {
 	}
 }
 
-// carryOut carries out the step a way stands at. OutOfCredits and Later say that
+// carryOut carries out the step an enrolment stands at. OutOfCredits and Later say that
 // it is still to be carried out.
 func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 	at := e.Step
@@ -109,9 +109,9 @@ func (f *Flow) carryOut(e *Enrolment, atMs int64, h Host) Result {
 	return r
 }
 
-// Answer notes what became of the item that a way awaits, and why where it failed.
-// [Flow.Run] takes the way on from there, at once or when the flow is live again. It
-// returns false when the way awaits no such item.
+// Answer notes what became of the item that an enrolment awaits, and why where it failed.
+// [Flow.Run] takes the enrolment on from there, at once or when the flow is live again. It
+// returns false when the enrolment awaits no such item.
 func (f *Flow) Answer(e *Enrolment, item uint64, delivered bool, reason string, atMs int64) bool {
 	if e.Status != InProgress || e.Phase != Awaiting || e.Item != item {
 		return false
@@ -139,10 +139,10 @@ func (f *Flow) answered(e *Enrolment, atMs int64, h Host) {
 	}
 }
 
-// Stop ends a way for a reason from outside.
+// Stop ends an enrolment for a reason from outside.
 func (e *Enrolment) Stop(r Reason, atMs int64, h Host) { e.end(Exited, r, Stopped, 0, atMs, h) }
 
-// Further reports whether a way is further than another: it came to more steps, or
+// Further reports whether an enrolment is further than another: it came to more steps, or
 // to as many and began earlier.
 func (e *Enrolment) Further(than *Enrolment) bool {
 	if len(e.Path) != len(than.Path) {
@@ -157,7 +157,7 @@ func (e *Enrolment) arrive(step int, atMs int64, h Host) {
 	h.Arrived(step)
 }
 
-// leave notes what became of the step a way stands at, and goes on to the next.
+// leave notes what became of the step an enrolment stands at, and goes on to the next.
 func (e *Enrolment) leave(r Result, branch, next int, atMs int64, h Host) {
 	if next == End {
 		e.end(Completed, 0, r, branch, atMs, h)

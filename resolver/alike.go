@@ -31,42 +31,42 @@ func (a *account) foldedHash(m *Machine, email []byte) (h identifier.Hash, other
 	return a.hasher.Sum(m.normal[n:]), string(m.normal[:n]) != string(m.normal[n+1:])
 }
 
-// noteAlike notes that an e-mail is on file, h being its identity. It costs
+// addCaseFold notes that an e-mail is on file, h being its identity. It costs
 // nothing for the e-mails whose folded form is the normal one, as good as all.
-func (m *Machine) noteAlike(a *account, email []byte, h identifier.Hash) {
+func (m *Machine) addCaseFold(a *account, email []byte, h identifier.Hash) {
 	if isASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
 	f, other := a.foldedHash(m, email)
-	if !other || slices.Contains(a.alike[f], h) {
+	if !other || slices.Contains(a.caseFolds[f], h) {
 		return
 	}
-	a.alike[f] = append(a.alike[f], h)
-	slices.SortFunc(a.alike[f], func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) })
-	m.store.PutEntity(alikeKey(a.number, f, h), []byte{})
+	a.caseFolds[f] = append(a.caseFolds[f], h)
+	slices.SortFunc(a.caseFolds[f], func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) })
+	m.store.PutEntity(caseFoldKey(a.number, f, h), []byte{})
 }
 
-// forgetAlike forgets an e-mail that is not on file any more.
-func (m *Machine) forgetAlike(a *account, email []byte, h identifier.Hash) {
+// removeCaseFold forgets an e-mail that is not on file any more.
+func (m *Machine) removeCaseFold(a *account, email []byte, h identifier.Hash) {
 	if isASCII(email) && !identifier.IsMasked(email) {
 		return
 	}
 	f, _ := a.foldedHash(m, email)
-	i := slices.Index(a.alike[f], h)
+	i := slices.Index(a.caseFolds[f], h)
 	if i < 0 {
 		return
 	}
-	if a.alike[f] = slices.Delete(a.alike[f], i, i+1); len(a.alike[f]) == 0 {
-		delete(a.alike, f)
+	if a.caseFolds[f] = slices.Delete(a.caseFolds[f], i, i+1); len(a.caseFolds[f]) == 0 {
+		delete(a.caseFolds, f)
 	}
-	m.store.PutEntity(alikeKey(a.number, f, h), nil)
+	m.store.PutEntity(caseFoldKey(a.number, f, h), nil)
 }
 
 func isASCII(b []byte) bool {
 	return !slices.ContainsFunc(b, func(c byte) bool { return c >= 0x80 })
 }
 
-func alikeKey(account uint64, f, h identifier.Hash) string {
+func caseFoldKey(account uint64, f, h identifier.Hash) string {
 	return state.EntityKey(account, state.EntityAlike, string(f[:])+string(h[:]))
 }
 
@@ -83,7 +83,7 @@ func (a *account) hasEmail(m *Machine, email string, except uint32) bool {
 		return true
 	}
 	f, _ := a.foldedHash(m, []byte(email))
-	if slices.ContainsFunc(a.alike[f], held) {
+	if slices.ContainsFunc(a.caseFolds[f], held) {
 		return true
 	}
 	if held(a.foldedIdentity(m, email)) {

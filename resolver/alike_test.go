@@ -57,8 +57,8 @@ func TestC2EmailsAreUniqueWhateverTheirCase(t *testing.T) {
 				if got := r.inOther(CommandContactCreate, ContactCreate{Email: second}); got != nil {
 					t.Fatalf("%q was erased, %q is still taken: %v", first, second, got.Message)
 				}
-				if a := r.m.accounts[testAccount]; len(a.alike) != 0 {
-					t.Fatalf("%d folded forms of nobody are kept", len(a.alike))
+				if a := r.m.accounts[testAccount]; len(a.caseFolds) != 0 {
+					t.Fatalf("%d folded forms of nobody are kept", len(a.caseFolds))
 				}
 			}
 		}

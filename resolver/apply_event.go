@@ -61,8 +61,8 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		r.lastEvent = at
 		r.fields |= engine.FieldLastEvent
 	}
-	winner := m.settle(a, p, &r, record, offset, index, rows)
-	m.introduce(a, &r)
+	winner := m.commit(a, p, &r, record, offset, index, rows)
+	m.trackProfile(a, &r)
 	if rules.sent() {
 		a.engine.Sent(winner, at, ev.Type, ev.Properties)
 	} else {
@@ -189,7 +189,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	// Attach what is new and merge what belongs together, in order of rank.
 	changed := r.created
 	var fields engine.Fields
-	m.losers, m.strange, m.shed = m.losers[:0], m.strange[:0], m.shed[:0]
+	m.mergedProfiles, m.strange, m.shed = m.mergedProfiles[:0], m.strange[:0], m.shed[:0]
 	past := ev.HasTime && at < lastEvent
 	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 {
@@ -255,7 +255,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		}
 	}
 
-	if len(m.losers) > 0 {
+	if len(m.mergedProfiles) > 0 {
 		if err := m.noteMerged(a, d, winner, lastEvent); err != nil {
 			return r, nil, err
 		}
@@ -304,9 +304,9 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	return r, nil, nil
 }
 
-// settle makes what resolve worked out the state, but for the document. It
+// commit makes what resolve worked out the state, but for the document. It
 // returns the profile's ordinal.
-func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch) uint32 {
+func (m *Machine) commit(a *account, p *prepared, r *resolved, record eventlog.RecordID, offset int64, index uint32, rows *query.Batch) uint32 {
 	if r.created {
 		r.ordinal = m.create(a, record, index)
 	}
@@ -314,21 +314,21 @@ func (m *Machine) settle(a *account, p *prepared, r *resolved, record eventlog.R
 		if on {
 			a.ids.Set(p.hashes[k], r.ordinal)
 			if IdentityKind(k) == IdentityEmail {
-				m.noteAlike(a, p.ev.Email, p.hashes[k])
+				m.addCaseFold(a, p.ev.Email, p.hashes[k])
 			}
-			if m.recall(a, &m.doc, p.hashes[k]) {
+			if m.restoreSuppression(a, &m.doc, p.hashes[k]) {
 				r.fields |= engine.FieldConsents
 			}
 		}
 	}
-	for i := range m.losers {
-		m.redirect(a, &m.losers[i], r.ordinal, offset, index, rows)
+	for i := range m.mergedProfiles {
+		m.redirect(a, &m.mergedProfiles[i], r.ordinal, offset, index, rows)
 	}
-	m.shedDevices(a)
+	m.evictDevices(a)
 	return r.ordinal
 }
 
-// store stores the resolved document, and the conflicts noted on others.
+// storeResolved stores the resolved document, and the conflicts noted on others.
 func (m *Machine) storeResolved(a *account, r *resolved) error {
 	switch {
 	case r.created:
@@ -414,8 +414,8 @@ func (m *Machine) replaceDocument(a *account, ordinal uint32, old []byte, d *pro
 }
 
 func (m *Machine) losing(ordinal uint32) bool {
-	for i := range m.losers {
-		if m.losers[i].ordinal == ordinal {
+	for i := range m.mergedProfiles {
+		if m.mergedProfiles[i].ordinal == ordinal {
 			return true
 		}
 	}

@@ -111,7 +111,7 @@ var errMoot = errors.New("the work is not wanted any more")
 func (p *partition) nextWork(last uint64, resting func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	if _, reigns := p.reigns(); !reigns {
+	if _, reigns := p.holdsLease(); !reigns {
 		return 0, w, false // its owner builds
 	}
 	list := p.mu.m.byIndex

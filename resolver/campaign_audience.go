@@ -35,7 +35,7 @@ func (v *View) PassedOver(x *Campaign, ordinal uint32) (string, error) {
 	if err := v.decode(o, &d); err != nil {
 		return "", err
 	}
-	reason := v.a.barred(&d, x.Medium())
+	reason := v.a.whyUnreachable(&d, x.Medium())
 	if reason == "" && sentToPast(v.a.members(campaignSet(x.Number, setSent)), &d) {
 		reason = AlreadySent
 	}

@@ -111,7 +111,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	if len(events) > 1 {
 		fields |= engine.FieldDevices
 	}
-	m.amend(cmd, o, d, fields, events...)
+	m.updateProfile(cmd, o, d, fields, events...)
 	return nil
 }
 
@@ -216,7 +216,7 @@ const maxPending = 2 * maxBatch
 // partitions for which this node acts. It looks at all runs.
 func (n *Node) AccountsSending() (list []uint64) {
 	for p := range n.here() {
-		if _, acts := p.acts(); !acts {
+		if _, acts := p.isLeader(); !acts {
 			continue
 		}
 		p.mu.RLock()

@@ -350,7 +350,7 @@ func (m *Machine) batchCampaign(cmd *command, c CampaignBatch) *Refusal {
 		if err := m.load(a, o, &m.doc); err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		reason := a.barred(&m.doc, medium)
+		reason := a.whyUnreachable(&m.doc, medium)
 		if reason == "" && (sent.Contains(o) || pending.Bits.Contains(o) || sentToPast(sent, &m.doc)) {
 			reason = "already sent"
 		}

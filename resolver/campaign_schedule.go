@@ -145,7 +145,7 @@ func notScheduled() *Refusal {
 // of partitions for which this node acts.
 func (n *Node) AccountsWithDueCampaigns() (list []uint64) {
 	for p := range n.here() {
-		if _, acts := p.acts(); !acts {
+		if _, acts := p.isLeader(); !acts {
 			continue
 		}
 		p.mu.RLock()

@@ -255,7 +255,7 @@ func (c *checkpoints) moveOn(m *Machine, feed *feed.Feed) error {
 // write makes the checkpoint durable. Called by one goroutine.
 // Without rests it is written as fast as that goes. After an error it has removed
 // what it made, and may be called again.
-func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed.Feed, rests *rests) (w written, err error) {
+func (c *checkpoints) write(f *frozen, db *pebble.DB, feed *feed.Feed, rests *throttleLimits) (w written, err error) {
 	defer func() {
 		if err != nil {
 			c.discard(f, w)
@@ -407,8 +407,8 @@ func (f *frozen) size() int {
 
 // writeGeneration writes what changed to Pebble, most of it in the order of keys:
 // that takes half the time.
-func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *state.Disk) error {
-	w := batchWriter{db: db, batch: db.NewBatch(), pace: newPace(rests, f.size()), disk: disk}
+func writeGeneration(db *pebble.DB, f *frozen, rests *throttleLimits, disk *state.Disk) error {
+	w := batchWriter{db: db, batch: db.NewBatch(), pace: newThrottle(rests, f.size()), disk: disk}
 	var key []byte
 	for _, a := range f.accounts {
 		for _, c := range a.identities {
@@ -456,7 +456,7 @@ func writeGeneration(db *pebble.DB, f *frozen, rests *rests, disk *state.Disk) e
 type batchWriter struct {
 	db    *pebble.DB
 	batch *pebble.Batch
-	pace  pace
+	pace  throttle
 	disk  *state.Disk
 	err   error
 }

@@ -61,7 +61,7 @@ func TestLateCheckpointHurries(t *testing.T) {
 	p := n.partitions[0].Load()
 	p.behind.add(int(2 * n.opts.CheckpointLogBytes))
 	begun := time.Now()
-	p.rest(t.Context(), time.Minute)
+	p.throttleSleep(t.Context(), time.Minute)
 	if d := time.Since(begun); d > 30*time.Second {
 		t.Errorf("too much log would be replayed, and it rested %v", d)
 	}

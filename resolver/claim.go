@@ -102,7 +102,7 @@ func (n *Node) Acting(account uint64) (epoch uint64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	return p.acts()
+	return p.isLeader()
 }
 
 // Look calls fn with a view of the account as far as it is applied here. Unlike
@@ -135,7 +135,7 @@ func (v *View) epoch() uint64 {
 	if v.p == nil {
 		return 0
 	}
-	epoch, _ := v.p.acts()
+	epoch, _ := v.p.isLeader()
 	return epoch
 }
 
@@ -149,13 +149,13 @@ func (n *Node) Effect(account, epoch uint64) (end func(), ok bool) {
 		return nil, false
 	}
 	if epoch == 0 && n.opts.NodeID == "" {
-		_, ok := p.acts()
+		_, ok := p.isLeader()
 		return func() {}, ok
 	}
-	t := &p.tenure
+	t := &p.lease
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if now, ok := p.acts(); !ok || now != epoch {
+	if now, ok := p.isLeader(); !ok || now != epoch {
 		return nil, false
 	}
 	t.mu.effects++
@@ -192,7 +192,7 @@ const effectsWait = 3 * time.Second
 // retire ends acting before a partition is given up: no effect is begun any
 // more, and those under way are waited for, so that a new owner repeats none.
 func (p *partition) retire(ctx context.Context) {
-	t := &p.tenure
+	t := &p.lease
 	t.mu.Lock()
 	t.ended.Store(true)
 	var idle chan struct{}

@@ -130,7 +130,7 @@ func (m *Machine) setConsent(cmd *command, c ConsentSet) *Refusal {
 	changed, said, events := m.decideConsent(cmd, o, d, &c)
 	switch {
 	case changed:
-		m.amend(cmd, o, d, engine.FieldConsents, events...)
+		m.updateProfile(cmd, o, d, engine.FieldConsents, events...)
 	case said:
 		m.save(cmd.account, o, d)
 	}
@@ -193,11 +193,11 @@ func (m *Machine) setBlock(cmd *command, c BlockSet) *Refusal {
 		if !d.Unblock(channel, profile.BlockBounced, profile.BlockComplained, profile.BlockSuppressed) {
 			return nil
 		}
-		m.amend(cmd, o, d, engine.FieldConsents, ownEvent{typeUnsuppressed, properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}})
+		m.updateProfile(cmd, o, d, engine.FieldConsents, ownEvent{typeUnsuppressed, properties{"channel": c.Channel, "reason": was.String(), "source": c.Source}})
 		return nil
 	}
 	if d.Block(profile.Block{Channel: channel, Reason: reason, SinceMs: m.logTime}) {
-		m.amend(cmd, o, d, engine.FieldConsents, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}})
+		m.updateProfile(cmd, o, d, engine.FieldConsents, ownEvent{typeSuppressed, properties{"channel": c.Channel, "reason": c.Reason, "source": c.Source}})
 	}
 	return nil
 }

@@ -158,7 +158,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	if l != nil && a.liveLists(d) >= maxProfileLists {
 		return atLimit("list_id", "list_id: the contact is on %d lists, the most it can be on", maxProfileLists)
 	}
-	o := m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
+	o := m.commit(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
 	a.headers.Edit(o).LastEvent = r.lastEvent
 	r.fields |= a.takeOn(o, d)
 	r.changed = true
@@ -188,11 +188,11 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 			events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
 		}
 	}
-	m.introduce(a, &r)
+	m.trackProfile(a, &r)
 	for _, x := range events {
-		m.emit(cmd, o, x)
+		m.appendEvent(cmd, o, x)
 	}
-	m.tellContact(a, o, webhookevent.ContactCreated)
+	m.notifyContact(a, o, webhookevent.ContactCreated)
 	a.engine.Settle(o)
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)
@@ -276,9 +276,9 @@ func (m *Machine) addToList(cmd *command, c ListAdd) *Refusal {
 		events = append(events, ownEvent{typeListJoined, properties{"list_id": l.ID, "list_name": l.Name}})
 	}
 	taken := a.takeOn(o, d)
-	m.amend(cmd, o, d, fields|taken, events...)
+	m.updateProfile(cmd, o, d, fields|taken, events...)
 	if taken != 0 {
-		m.tellContact(a, o, webhookevent.ContactCreated)
+		m.notifyContact(a, o, webhookevent.ContactCreated)
 	}
 	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String()})
 	return nil
@@ -402,11 +402,11 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			a.dropShared(m, d, IdentityKind(k), hashes[k])
 			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityKind(k), Value: []byte(v)})
 			fields |= engine.FieldEmail << k
-			if m.recall(a, d, hashes[k]) {
+			if m.restoreSuppression(a, d, hashes[k]) {
 				fields |= engine.FieldConsents
 			}
 			if IdentityKind(k) == IdentityEmail {
-				m.noteAlike(a, []byte(v), hashes[k])
+				m.addCaseFold(a, []byte(v), hashes[k])
 				m.reserve(a, v, c.Grant)
 			}
 		case renew[k] && m.renew(a, d, IdentityKind(k), []byte(v), hashes[k]):
@@ -421,8 +421,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		events = append(events, ownEvent{typeSubscribed, properties{"channel": "sms", "source": profile.SourceManual}})
 	}
 	fields |= a.takeOn(o, d)
-	m.amend(cmd, o, d, fields, events...)
-	m.tellContact(a, o, webhookevent.ContactUpdated)
+	m.updateProfile(cmd, o, d, fields, events...)
+	m.notifyContact(a, o, webhookevent.ContactUpdated)
 	cmd.reply(ContactReply{ID: a.headers.Get(o).ID.String()})
 	return nil
 }

@@ -141,7 +141,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 		fields |= engine.FieldConsents
 		events = append(events, ownEvent{typeSubscribed, properties{"channel": mediumPush, "source": profile.SourceDevice}})
 	}
-	m.amend(cmd, o, d, fields, events...)
+	m.updateProfile(cmd, o, d, fields, events...)
 	return nil
 }
 
@@ -158,7 +158,7 @@ func (m *Machine) moveAway(cmd *command, o uint32, v *profile.Device) {
 	x := deviceEvent(&d.Devices[i], typeDeviceRetired, retiredMoved)
 	d.Devices = slices.Delete(d.Devices, i, i+1)
 	a.keepDevices(o, d)
-	m.amend(cmd, o, d, engine.FieldDevices, x)
+	m.updateProfile(cmd, o, d, engine.FieldDevices, x)
 }
 
 // sameDevice reports whether two devices have one address, one of which may be masked.
@@ -196,7 +196,7 @@ func (m *Machine) removeDevice(cmd *command, c DeviceRemove) *Refusal {
 	if len(events) == 0 {
 		return noDevice()
 	}
-	m.amend(cmd, o, d, engine.FieldDevices, events...)
+	m.updateProfile(cmd, o, d, engine.FieldDevices, events...)
 	return nil
 }
 
@@ -223,8 +223,8 @@ func (m *Machine) redirectDevices(a *account, l *loser, winner uint32) {
 	}
 }
 
-// shedDevices forgets the addresses that were too many after a merge.
-func (m *Machine) shedDevices(a *account) {
+// evictDevices forgets the addresses that were too many after a merge.
+func (m *Machine) evictDevices(a *account) {
 	for _, v := range m.shed {
 		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
 	}
@@ -264,5 +264,5 @@ func (v *View) PushDevices(ordinal uint32) (devices []Device, reason string, err
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, "", err
 	}
-	return v.contactInfo(&d).Devices, v.a.barred(&d, mediumPush), nil
+	return v.contactInfo(&d).Devices, v.a.whyUnreachable(&d, mediumPush), nil
 }

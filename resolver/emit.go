@@ -45,20 +45,20 @@ func (p properties) encode() []byte {
 	return bytes.TrimSpace(buf.Bytes())
 }
 
-// introduce tells the segment engine of a profile that was resolved, but for
+// trackProfile tells the segment engine of a profile that was resolved, but for
 // the event and the settling.
-func (m *Machine) introduce(a *account, r *resolved) {
+func (m *Machine) trackProfile(a *account, r *resolved) {
 	e := a.engine
 	e.Touch(r.ordinal)
 	fields := r.fields
 	if r.created {
 		e.Create(r.ordinal)
 	}
-	if r.created || len(m.losers) > 0 {
+	if r.created || len(m.mergedProfiles) > 0 {
 		fields = engine.AllFields
 	}
-	if len(m.losers) > 0 {
-		m.introduceMerged(a, r.ordinal)
+	if len(m.mergedProfiles) > 0 {
+		m.trackMerge(a, r.ordinal)
 	}
 	if e.Looks(fields) {
 		m.doc.FillFacts(&m.facts, a.listIDs, r.lastEvent)
@@ -68,18 +68,18 @@ func (m *Machine) introduce(a *account, r *resolved) {
 	m.lookAtProfile(a, r.ordinal, &m.doc, r.fields)
 }
 
-// introduceMerged tells the segment engine that profiles became one and has it
+// trackMerge tells the segment engine that profiles became one and has it
 // settled, before anything is told of what brought them together: who enters by
 // the merge starts no flow, who enters by what came with it does.
-func (m *Machine) introduceMerged(a *account, winner uint32) {
+func (m *Machine) trackMerge(a *account, winner uint32) {
 	e := a.engine
 	// All of them first: bringing one up to the time settles, and must not settle
 	// what a merge has begun.
-	for i := range m.losers {
-		e.Touch(m.losers[i].ordinal)
+	for i := range m.mergedProfiles {
+		e.Touch(m.mergedProfiles[i].ordinal)
 	}
-	for i := range m.losers {
-		e.Merge(winner, m.losers[i].ordinal)
+	for i := range m.mergedProfiles {
+		e.Merge(winner, m.mergedProfiles[i].ordinal)
 	}
 	if e.Looks(engine.AllFields) {
 		e.Profile(winner, &m.merged, engine.AllFields)
@@ -87,14 +87,14 @@ func (m *Machine) introduceMerged(a *account, winner uint32) {
 	e.Settle(winner)
 }
 
-// emit records an event of the service's own on a profile. The engine has been
+// appendEvent records an event of the service's own on a profile. The engine has been
 // told of the profile's changes, and is told to settle afterwards.
-func (m *Machine) emit(c *command, o uint32, x ownEvent) {
-	m.emitEncoded(c, o, x, x.properties.encode())
+func (m *Machine) appendEvent(c *command, o uint32, x ownEvent) {
+	m.appendEncoded(c, o, x, x.properties.encode())
 }
 
-// emitEncoded is emit for properties that are encoded already.
-func (m *Machine) emitEncoded(c *command, o uint32, x ownEvent, encoded []byte) {
+// appendEncoded is appendEvent for properties that are encoded already.
+func (m *Machine) appendEncoded(c *command, o uint32, x ownEvent, encoded []byte) {
 	a := c.account
 	ev := eventlog.Event{Type: []byte(x.typ), Properties: encoded}
 	at := a.engine.NowMs() // not after the log time: what is due happens at its instant
@@ -102,13 +102,13 @@ func (m *Machine) emitEncoded(c *command, o uint32, x ownEvent, encoded []byte) 
 	m.look(a, a.count(ev.Type, at), o, at, ev.Properties)
 	appendRow(c.rows, a.number, c.out.Offset, m.row, o, at, &ev, nil)
 	m.row++
-	m.tell(a, o, &x)
+	m.notifyWebhooks(a, o, &x)
 	m.flowEvent(a, o, ev.Type, ev.Properties)
 }
 
-// amend stores what a command made of a profile's document, tells the segment
+// updateProfile stores what a command made of a profile's document, tells the segment
 // engine which fields have changed, and records events.
-func (m *Machine) amend(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...ownEvent) {
+func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, fields engine.Fields, events ...ownEvent) {
 	a := c.account
 	m.save(a, o, d)
 	a.engine.Touch(o)
@@ -119,7 +119,7 @@ func (m *Machine) amend(c *command, o uint32, d *profile.Document, fields engine
 	m.datesOf(a, o, d, fields)
 	m.lookAtProfile(a, o, d, fields)
 	for _, x := range events {
-		m.emit(c, o, x)
+		m.appendEvent(c, o, x)
 	}
 	a.engine.Settle(o)
 }

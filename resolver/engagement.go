@@ -226,7 +226,7 @@ func (m *Machine) recordEngagement(cmd *command, c EngagementRecord) *Refusal {
 			fields |= engine.FieldConsents
 		}
 	}
-	m.amend(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
+	m.updateProfile(cmd, o, d, fields, append([]ownEvent{event}, also...)...)
 	return nil
 }
 

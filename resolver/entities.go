@@ -155,7 +155,7 @@ type account struct {
 	runs         map[string]*CampaignRun
 	dirtyRuns    []*CampaignRun
 	textBytes    int64                                 // of the texts in the store, see putText
-	alike        map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see noteAlike
+	caseFolds    map[identifier.Hash][]identifier.Hash // e-mails, as identities, by their folded form, see addCaseFold
 	erasures     map[identifier.Hash]Erasure
 	lifted       map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
 	erasing      []*erasing                  // the oldest first
@@ -197,7 +197,7 @@ func newAccount(number uint64, index uint32) *account {
 		campaigns:   map[string]*Campaign{},
 		campaignIDs: map[uint32]string{},
 		runs:        map[string]*CampaignRun{},
-		alike:       map[identifier.Hash][]identifier.Hash{},
+		caseFolds:   map[identifier.Hash][]identifier.Hash{},
 		erasures:    map[identifier.Hash]Erasure{},
 		lifted:      map[identifier.Hash]Erasure{},
 

@@ -121,8 +121,8 @@ func (m *Machine) epochEntity() *Epoch {
 	return &e
 }
 
-// tenure is what a partition knows of its own right to act.
-type tenure struct {
+// lease is what a partition knows of its own right to act.
+type lease struct {
 	newest atomic.Uint64 // number of the newest epoch applied
 	own    atomic.Uint64 // number of this partition's newest epoch of its own, 0 for none
 	ended  atomic.Bool   // no effect is begun any more; set while mu is held
@@ -135,37 +135,37 @@ type tenure struct {
 	}
 }
 
-// reigns reports whether the newest epoch is this node's, and which it is. Embedded
+// holdsLease reports whether the newest epoch is this node's, and which it is. Embedded
 // there is none: its number is 0. A partition that has known epochs is a
 // cluster's, and not of a node without an id.
-func (p *partition) reigns() (epoch uint64, ok bool) {
-	newest := p.tenure.newest.Load() // before own: see noteEpoch
-	own := p.tenure.own.Load()
+func (p *partition) holdsLease() (epoch uint64, ok bool) {
+	newest := p.lease.newest.Load() // before own: see noteEpoch
+	own := p.lease.own.Load()
 	return own, own == newest && (own != 0) == (p.node.opts.NodeID != "")
 }
 
-// acts reports whether this node acts for the partition, and under which epoch.
-func (p *partition) acts() (epoch uint64, ok bool) {
-	epoch, ok = p.reigns()
-	return epoch, ok && !p.tenure.ended.Load()
+// isLeader reports whether this node acts for the partition, and under which epoch.
+func (p *partition) isLeader() (epoch uint64, ok bool) {
+	epoch, ok = p.holdsLease()
+	return epoch, ok && !p.lease.ended.Load()
 }
 
 // noteEpoch notes the newest epoch of the state; id is that of the record just
 // applied. It is called while the partition's lock is held.
 func (p *partition) noteEpoch(m *Machine, id eventlog.RecordID) {
 	newest := m.epoch.Number
-	before := p.tenure.newest.Load()
+	before := p.lease.newest.Load()
 	if newest == before {
 		return
 	}
-	p.tenure.mu.Lock()
-	own := p.tenure.mu.record == id && id != eventlog.RecordID{}
-	p.tenure.mu.Unlock()
-	_, reigned := p.reigns()
+	p.lease.mu.Lock()
+	own := p.lease.mu.record == id && id != eventlog.RecordID{}
+	p.lease.mu.Unlock()
+	_, reigned := p.holdsLease()
 	if own {
-		p.tenure.own.Store(newest)
+		p.lease.own.Store(newest)
 	}
-	p.tenure.newest.Store(newest)
+	p.lease.newest.Store(newest)
 	switch {
 	case own:
 		p.log.Info("acting", "epoch", newest)
@@ -186,9 +186,9 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 	if err := p.node.stamp(&env); err != nil {
 		return err
 	}
-	p.tenure.mu.Lock()
-	p.tenure.mu.record = env.ID
-	p.tenure.mu.Unlock()
+	p.lease.mu.Lock()
+	p.lease.mu.record = env.ID
+	p.lease.mu.Unlock()
 	args := EpochBegin{Node: o.NodeID, Address: o.Advertise, ApplyVersion: ApplyVersion}
 	var out Outcome
 	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(args)), &out); err != nil {
@@ -203,7 +203,7 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 // renew begins an epoch unless this node acts already: another node's record may
 // have come behind the last one.
 func (p *partition) renew(ctx context.Context) error {
-	if _, ok := p.reigns(); ok {
+	if _, ok := p.holdsLease(); ok {
 		return nil
 	}
 	return p.appendEpoch(ctx)
@@ -239,7 +239,7 @@ func (n *Node) Acts(partition int) bool {
 	if p == nil {
 		return false
 	}
-	_, ok := p.acts()
+	_, ok := p.isLeader()
 	return ok
 }
 

@@ -101,9 +101,9 @@ func refusalsOf(d *profile.Document) (out []refused) {
 	return out
 }
 
-// recall makes refusals hold for a profile that an identifier is attached to whose
+// restoreSuppression makes refusals hold for a profile that an identifier is attached to whose
 // mark was lifted. The mark is done with: the profile has them from then on.
-func (m *Machine) recall(a *account, d *profile.Document, h identifier.Hash) (changed bool) {
+func (m *Machine) restoreSuppression(a *account, d *profile.Document, h identifier.Hash) (changed bool) {
 	if len(a.lifted) == 0 {
 		return false
 	}
@@ -280,7 +280,7 @@ func (m *Machine) keepOut(a *account, d *profile.Document, task *erasing) {
 		if id.Kind != IdentityEmail {
 			continue
 		}
-		m.forgetAlike(a, id.Value, h)
+		m.removeCaseFold(a, id.Value, h)
 		m.unreserve(a, string(id.Value))
 	}
 }

@@ -33,7 +33,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 		p.mu.RLock()
 		b, ok := p.mu.m.nextErasures(p.id, redacts)
 		p.mu.RUnlock()
-		_, reigns := p.reigns()
+		_, reigns := p.holdsLease()
 		if !reigns {
 			ok = false // its owner sees to it
 		}
@@ -87,7 +87,7 @@ func (p *partition) waitErased(ctx context.Context) {
 			_, pending = p.mu.m.nextErasures(p.id, redacts)
 		}
 		p.mu.RUnlock()
-		if _, leads := p.reigns(); !pending || !leads || p.eraseFailed.Load() {
+		if _, leads := p.holdsLease(); !pending || !leads || p.eraseFailed.Load() {
 			return
 		}
 		select {

@@ -122,9 +122,9 @@ type flowState struct {
 	counts  FlowCounts
 	dirty   bool            // counts have changed in this generation
 	known   *roaring.Bitmap // profiles with a record
-	entered *roaring.Bitmap // profiles with a way through the flow
-	active  *roaring.Bitmap // those whose way is in progress
-	timers  dueset.Set      // ways in progress that go on by themselves
+	entered *roaring.Bitmap // profiles with an enrolment in the flow
+	active  *roaring.Bitmap // those whose enrolment is in progress
+	timers  dueset.Set      // enrolments in progress that go on by themselves
 	dates   dueset.Set      // when the date trigger is due
 	// pending are to be enrolled, because the trigger's segment had them when the
 	// flow went live, or because they came while it was paused.
@@ -230,7 +230,7 @@ func fieldOf(path string) engine.Fields {
 // soon notes that something of a live flow may be due earlier than known.
 func (x *flowSet) soon(ms int64) { x.due = min(x.due, ms) }
 
-// busy reports whether there is work for the next record.
+// flowsBusy reports whether there is work for the next record.
 func (a *account) flowsBusy(nowMs int64) bool {
 	x := &a.flows
 	if x.queue.waiting() {
@@ -245,7 +245,7 @@ func (a *account) flowsBusy(nowMs int64) bool {
 
 // next is the first thing that is due in a live flow, not after untilMs: of
 // equally early ones that of the lowest ordinal, then of the oldest flow. A date
-// comes before a way.
+// comes before an enrolment.
 func (x *flowSet) next(untilMs int64) (f *flowState, it dueset.Item, date bool) {
 	if x.due > untilMs {
 		return nil, it, false
@@ -395,7 +395,7 @@ func (m *Machine) loadFlows() error {
 	}
 	for _, a := range m.byIndex {
 		a.flows.index()
-		m.rest(a)
+		m.updateBacklog(a)
 	}
 	return nil
 }

@@ -486,7 +486,7 @@ func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
 }
 
 // answerFlow tells a flow what became of a call. In one that is paused that is
-// noted, and the way goes on with it at resume.
+// noted, and the enrolment goes on with it at resume.
 func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool, reason string) {
 	a := cmd.account
 	f, o := a.flow(it.Flow), a.root(it.Ordinal)
@@ -496,12 +496,12 @@ func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool, reaso
 	if err := m.load(a, o, &m.doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	m.loadWays(a, f, o)
+	m.loadEnrolments(a, f, o)
 	m.host = flowHost{m: m, c: cmd, f: f, o: o}
-	e := m.ways.Current()
+	e := m.enrolments.Current()
 	m.host.e = e
 	if f.def.Answer(e, it.Seq, delivered, reason, m.logTime) {
-		m.carryOn(cmd, f, o, e, m.logTime)
+		m.runEnrolment(cmd, f, o, e, m.logTime)
 	}
 	m.host = flowHost{}
 }

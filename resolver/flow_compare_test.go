@@ -335,7 +335,7 @@ func (s *flowSim) soundQueue() {
 	}
 	for seq := q.first; seq < q.next; seq++ {
 		var e waitingEnrolment
-		b, err := s.n.m.store.Entity(waitingKey(testAccount, seq))
+		b, err := s.n.m.store.Entity(deferredKey(testAccount, seq))
 		s.n.must(err)
 		s.n.must(e.decode(b))
 		if len(e.flows) == 0 {

@@ -47,7 +47,7 @@ func (m *Machine) advanceFlows(c *command, budget int) int {
 		if f == nil {
 			return budget
 		}
-		m.goOn(c, f, it, date)
+		m.runDue(c, f, it, date)
 		budget--
 	}
 	return 0
@@ -88,7 +88,7 @@ func (m *Machine) catchUp(c *command) {
 func (m *Machine) forgetEnrolments(a *account, f *flowState) {
 	for n := 0; n < m.flowScan && !f.known.IsEmpty(); n++ {
 		o := f.known.Minimum()
-		m.dropWays(a, f, o)
+		m.dropEnrolments(a, f, o)
 		f.entered.Remove(o)
 		f.active.Remove(o)
 	}
@@ -135,8 +135,8 @@ func (m *Machine) date(a *account, f *flowState, o uint32, d *profile.Document, 
 		return
 	}
 	// A step of the same flow may have changed the date: its record is at hand, and
-	// is stored when the way has been carried on.
-	r, running := &m.ways, m.host.f == f && m.host.o == o
+	// is stored when the enrolment has been run.
+	r, running := &m.enrolments, m.host.f == f && m.host.o == o
 	if !running {
 		r = &m.dated
 		m.loadRecord(a, f, o, r)

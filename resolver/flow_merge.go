@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/internal/dueset"
 )
 
-// mergeFlows makes the ways of a profile through flows those of the profile that
+// mergeFlows makes the enrolments of a profile in flows those of the profile that
 // it became part of. Of two in progress in one flow the further one goes on. A
 // merge begins none; who is pending stays so, unless either was in the flow and it
 // takes nobody again.
@@ -18,16 +18,16 @@ func (m *Machine) mergeFlows(a *account, winner, loser uint32) {
 			f.pending.Add(winner)
 		}
 		if f.known.Contains(loser) {
-			m.mergeWays(a, f, winner, loser)
+			m.mergeEnrolments(a, f, winner, loser)
 		}
 	}
 }
 
-func (m *Machine) mergeWays(a *account, f *flowState, winner, loser uint32) {
+func (m *Machine) mergeEnrolments(a *account, f *flowState, winner, loser uint32) {
 	var lost flows.Record
 	m.loadRecord(a, f, loser, &lost)
-	m.loadWays(a, f, winner)
-	won := &m.ways
+	m.loadEnrolments(a, f, winner)
+	won := &m.enrolments
 	// Timers go, and come back for what is left. The winner's date is worked out
 	// when its fields are told.
 	for _, x := range []struct {
@@ -41,7 +41,7 @@ func (m *Machine) mergeWays(a *account, f *flowState, winner, loser uint32) {
 	if lost.DateMs != 0 {
 		f.dates.Remove(dueset.Item{Due: lost.DateMs, Ordinal: loser})
 	}
-	m.dropWays(a, f, loser)
+	m.dropEnrolments(a, f, loser)
 	f.entered.Remove(loser)
 	f.active.Remove(loser)
 	m.host = flowHost{m: m, c: &m.rec, f: f, o: winner}
@@ -83,19 +83,19 @@ func (m *Machine) mergeWays(a *account, f *flowState, winner, loser uint32) {
 		f.active.Add(winner)
 		m.enterTimer(a, f, winner, e)
 	}
-	m.saveWays(a, f, winner)
+	m.saveEnrolments(a, f, winner)
 	m.host = flowHost{}
 }
 
-// eraseFlows forgets a profile's ways through flows. It returns the keys under
+// eraseFlows forgets a profile's enrolments in flows. It returns the keys under
 // which they were stored.
 func (m *Machine) eraseFlows(a *account, o uint32) (keys []string) {
 	for _, f := range a.flows.all {
 		if !f.known.Contains(o) {
 			continue
 		}
-		m.loadWays(a, f, o)
-		if e := m.ways.Current(); e != nil {
+		m.loadEnrolments(a, f, o)
+		if e := m.enrolments.Current(); e != nil {
 			if e.Timed() {
 				f.timers.Remove(dueset.Item{Due: e.DueMs, Ordinal: o})
 			}
@@ -103,10 +103,10 @@ func (m *Machine) eraseFlows(a *account, o uint32) (keys []string) {
 			a.flows.count(f).left(e.Step, flows.Stopped)
 			a.flows.count(f).Exited++
 		}
-		if m.ways.DateMs != 0 {
-			f.dates.Remove(dueset.Item{Due: m.ways.DateMs, Ordinal: o})
+		if m.enrolments.DateMs != 0 {
+			f.dates.Remove(dueset.Item{Due: m.enrolments.DateMs, Ordinal: o})
 		}
-		m.dropWays(a, f, o)
+		m.dropEnrolments(a, f, o)
 		keys = append(keys, enrolmentKey(a.number, f.Number, o))
 		f.entered.Remove(o)
 		f.active.Remove(o)

@@ -176,7 +176,7 @@ func (o *flowOracle) merge(winner, loser int) {
 	}
 	for _, f := range o.flows {
 		if !f.deleted {
-			o.mergeWays(f, winner, loser)
+			o.mergeEnrolments(f, winner, loser)
 		}
 	}
 }

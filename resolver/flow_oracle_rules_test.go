@@ -218,9 +218,9 @@ func naivePick(branches []flows.Branch, bits uint64) int {
 	return len(branches) - 1
 }
 
-// mergeWays makes a person's ways through a flow those of whom they became part
+// mergeEnrolments makes a profile's enrolments in a flow those of the profile that it became part
 // of. At most one goes on.
-func (o *flowOracle) mergeWays(f *oracleFlow, winner, loser int) {
+func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, loser int) {
 	won, lost := f.ways[winner], f.ways[loser]
 	if f.waiting[loser] {
 		delete(f.waiting, loser)
@@ -331,7 +331,7 @@ func (o *flowOracle) answer(it *oracleItem, p int, delivered bool, reason string
 			continue
 		}
 		o.answered(f, w, delivered, o.now)
-		o.carryOn(f, p, w, o.now)
+		o.runEnrolment(f, p, w, o.now)
 	}
 }
 

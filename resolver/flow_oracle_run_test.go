@@ -123,7 +123,7 @@ func (o *flowOracle) enrol(e oracleEntry) {
 	o.arrive(f, x, 0, e.at)
 	o.depth = e.depth + 1
 	o.flowEvent(f, p, typeFlowEntered, "")
-	o.carryOn(f, p, x, e.at)
+	o.runEnrolment(f, p, x, e.at)
 }
 
 func (o *flowOracle) flowEvent(f *oracleFlow, p int, typ, reason string) {
@@ -135,11 +135,11 @@ func (o *flowOracle) flowEvent(f *oracleFlow, p int, typ, reason string) {
 	o.settle(p, segment.CauseEvent)
 }
 
-// goOn does what is due in a live flow: a date, or a step.
-func (o *flowOracle) goOn(f *oracleFlow, p int, due int64, date bool) {
+// runDue does what is due in a live flow: a date, or a step.
+func (o *flowOracle) runDue(f *oracleFlow, p int, due int64, date bool) {
 	at := max(due, f.since())
 	if !date {
-		o.carryOn(f, p, f.current(p), at)
+		o.runEnrolment(f, p, f.current(p), at)
 		return
 	}
 	o.setDate(f, p, o.nextDate(f, p, due))
@@ -151,8 +151,8 @@ func (o *flowOracle) goOn(f *oracleFlow, p int, due int64, date bool) {
 	o.trigger(f, p, at, nil)
 }
 
-// carryOn takes a way on until it must wait or ends.
-func (o *flowOracle) carryOn(f *oracleFlow, p int, w *flows.Enrolment, at int64) {
+// runEnrolment runs an enrolment until it must wait or ends.
+func (o *flowOracle) runEnrolment(f *oracleFlow, p int, w *flows.Enrolment, at int64) {
 	o.ours = true
 	if w.Phase == flows.Sleeping && f.live() {
 		if w.DueMs > w.SinceMs {

@@ -141,7 +141,7 @@ func (o *flowOracle) advance() {
 		if f == nil {
 			break
 		}
-		o.goOn(f, p, due, date)
+		o.runDue(f, p, due, date)
 		o.react()
 	}
 	o.at = o.now

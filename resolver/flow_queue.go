@@ -14,12 +14,12 @@ import (
 // The bounds of what a record enrols. They are part of the rules, like those in
 // machine.go.
 const (
-	// flowEnrolments is how many ways a record begins, but for what the last of them
+	// flowEnrolments is how many enrolments a record begins, but for what the last of them
 	// brings about. Whoever else is to be enrolled by then waits in the queue of the
 	// account, for continue records.
 	flowEnrolments = 4096
 	// flowLooks is how many of those who wait a continue record looks at, for each
-	// way that it may begin: most may be in their flows already.
+	// enrolment that it may begin: most may be in their flows already.
 	flowLooks = 16
 )
 
@@ -29,7 +29,7 @@ const (
 //
 // While something waits, all that is triggered from outside waits behind it, so
 // that nobody is overtaken. What the service's own doing triggers does not wait:
-// there is little of it (profile.MaxCaused), and it belongs to the way that brought it
+// there is little of it (profile.MaxCaused), and it belongs to the enrolment that brought it
 // about. Nor do calls, whose flows nothing else triggers.
 type enrolQueue struct {
 	first, next uint64 // numbers of entries; both 0 when nothing waits
@@ -81,17 +81,17 @@ func (e *waitingEnrolment) decode(b []byte) error {
 	return nil
 }
 
-func waitingKey(account, seq uint64) string {
+func deferredKey(account, seq uint64) string {
 	return state.EntityKey(account, state.EntityWaiting, string(binary.BigEndian.AppendUint64(nil, seq)))
 }
 
-// mustWait reports whether somebody is to be enrolled by a later record.
-func (m *Machine) mustWait(a *account, t *flowTrigger) bool {
+// mustDefer reports whether somebody is to be enrolled by a later record.
+func (m *Machine) mustDefer(a *account, t *flowTrigger) bool {
 	return !t.own && !t.call && !m.draining && (m.enrolBudget <= 0 || a.flows.queue.waiting())
 }
 
-// wait puts a trigger into the queue. Those of one event make one entry.
-func (m *Machine) wait(a *account, t *flowTrigger) {
+// deferEnrolment puts a trigger into the queue. Those of one event make one entry.
+func (m *Machine) deferEnrolment(a *account, t *flowTrigger) {
 	o := a.root(t.o)
 	switch {
 	case a.gone(o):
@@ -102,23 +102,23 @@ func (m *Machine) wait(a *account, t *flowTrigger) {
 	case t.f.entered.Contains(o) && t.f.def.Reentry != flows.AfterExit:
 		return // nor will it be enrolled later
 	}
-	e := &m.waiting
+	e := &m.deferred
 	if len(e.flows) > 0 && (e.o != o || e.atMs != t.atMs || !slices.Equal(e.event, t.event)) {
-		m.queueWaiting(a)
+		m.queueDeferred(a)
 	}
 	e.o, e.atMs, e.event = o, t.atMs, t.event
 	e.flows = append(e.flows, t.f.Number)
 }
 
-// queueWaiting stores the entry that is being put together, if there is one.
-func (m *Machine) queueWaiting(a *account) {
-	if len(m.waiting.flows) == 0 {
+// queueDeferred stores the entry that is being put together, if there is one.
+func (m *Machine) queueDeferred(a *account) {
+	if len(m.deferred.flows) == 0 {
 		return
 	}
 	q := &a.flows.queue
-	m.store.PutPayload(waitingKey(a.number, q.next), m.waiting.append(nil))
+	m.store.PutPayload(deferredKey(a.number, q.next), m.deferred.append(nil))
 	q.next++
-	m.waiting.flows, m.waiting.event = m.waiting.flows[:0], nil
+	m.deferred.flows, m.deferred.event = m.deferred.flows[:0], nil
 	m.rec.out.enrolments = queuePosition{q.emptied, q.next}
 }
 
@@ -134,7 +134,7 @@ func (m *Machine) drain(c *command, most int) {
 	m.draining = true
 	end := m.counters.Enrolments + uint64(most)
 	for looks := most * flowLooks; q.waiting(); {
-		key := waitingKey(a.number, q.first)
+		key := deferredKey(a.number, q.first)
 		b, err := m.store.Entity(key)
 		if err == nil {
 			err = e.decode(b)
@@ -176,7 +176,7 @@ func (m *Machine) enrolWaiting(c *command, e *waitingEnrolment, number uint32) {
 	}
 }
 
-// drainShare is how many ways each account may begin of those that wait, so that
+// drainShare is how many enrolments each account may begin of those that wait, so that
 // none waits for another.
 func (m *Machine) drainShare() int {
 	n := 0
@@ -207,7 +207,7 @@ func (a *account) loadWaiting(name string) error {
 // hashWaiting is the queue's part of the state's hash.
 func (m *Machine) hashWaiting(put func([]byte), a *account) error {
 	for seq := a.flows.queue.first; seq < a.flows.queue.next; seq++ {
-		b, err := m.store.Entity(waitingKey(a.number, seq))
+		b, err := m.store.Entity(deferredKey(a.number, seq))
 		if err != nil {
 			return err
 		}

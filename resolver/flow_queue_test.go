@@ -54,7 +54,7 @@ func TestL3ARecordEnrolsSoMany(t *testing.T) {
 	if !q.waiting() || q.next > size || q.passed(position) || position == (queuePosition{}) {
 		t.Fatalf("%d entries wait for %d events", q.next, size)
 	}
-	r.hashedEntry(waitingKey(testAccount, q.first))
+	r.hashedEntry(deferredKey(testAccount, q.first))
 	// Whoever comes meanwhile waits behind.
 	r.events(people(1, size)...)
 	check()

@@ -103,23 +103,23 @@ func (f *Flow) sinceMs() int64 { return max(f.PublishedMs, f.ResumedMs) }
 // react hands over the transitions of the record's account and enrols whoever
 // something has triggered a flow for, until nothing new follows.
 func (m *Machine) react(c *command) {
-	m.publish(c)
+	m.emitTransitions(c)
 	for i := 0; i < len(m.triggers); i++ {
 		t := m.triggers[i]
-		if m.mustWait(c.account, &t) {
-			m.wait(c.account, &t)
+		if m.mustDefer(c.account, &t) {
+			m.deferEnrolment(c.account, &t)
 			continue
 		}
 		m.enrol(c, &t)
-		m.publish(c)
+		m.emitTransitions(c)
 	}
-	m.queueWaiting(c.account)
+	m.queueDeferred(c.account)
 	m.depth = 0
 	clear(m.triggers)
 	m.triggers = m.triggers[:0]
 }
 
-// enrol begins a profile's way through a flow and carries it on.
+// enrol begins a profile's enrolment in a flow and runs it.
 func (m *Machine) enrol(c *command, t *flowTrigger) {
 	a, f, o := c.account, t.f, c.account.root(t.o)
 	switch {
@@ -144,17 +144,17 @@ func (m *Machine) enrol(c *command, t *flowTrigger) {
 		}
 		m.save(a, o, &m.doc)
 	}
-	m.loadWays(a, f, o)
+	m.loadEnrolments(a, f, o)
 	m.host = flowHost{m: m, c: c, f: f, o: o}
-	e := m.ways.Begin(f.def.Start(t.atMs, t.depth, t.event, &m.host))
+	e := m.enrolments.Begin(f.def.Start(t.atMs, t.depth, t.event, &m.host))
 	f.entered.Add(o)
 	f.active.Add(o)
 	a.flows.count(f).Entered++
 	m.counters.Enrolments++
 	m.enrolBudget--
 	m.depth = t.depth + 1
-	m.happen(c, o, ownEvent{typeFlowEntered, f.about}, f.aboutEncoded)
-	m.carryOn(c, f, o, e, t.atMs)
+	m.recordEvent(c, o, ownEvent{typeFlowEntered, f.about}, f.aboutEncoded)
+	m.runEnrolment(c, f, o, e, t.atMs)
 }
 
 // missed notes that a profile's turn finds the flow paused: by the last credit, it
@@ -166,32 +166,32 @@ func (f *flowState) missed(o uint32) {
 	}
 }
 
-// goOn carries out what is due in a flow.
-func (m *Machine) goOn(c *command, f *flowState, it dueset.Item, date bool) {
+// runDue carries out what is due in a flow.
+func (m *Machine) runDue(c *command, f *flowState, it dueset.Item, date bool) {
 	a, o := c.account, it.Ordinal
 	if err := m.load(a, o, &m.doc); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
-	m.loadWays(a, f, o)
+	m.loadEnrolments(a, f, o)
 	if date {
 		f.dates.Remove(it)
-		m.ways.DateMs = f.dateOf(&m.doc, it.Due)
-		m.enterDate(a, f, o, m.ways.DateMs)
-		m.saveWays(a, f, o)
+		m.enrolments.DateMs = f.dateOf(&m.doc, it.Due)
+		m.enterDate(a, f, o, m.enrolments.DateMs)
+		m.saveEnrolments(a, f, o)
 		if !f.wasPaused(it.Due) {
 			m.trigger(f, o, max(it.Due, f.sinceMs()), nil)
 		}
 	} else {
 		f.timers.Remove(it)
 		m.host = flowHost{m: m, c: c, f: f, o: o}
-		m.carryOn(c, f, o, m.ways.Current(), max(it.Due, f.sinceMs()))
+		m.runEnrolment(c, f, o, m.enrolments.Current(), max(it.Due, f.sinceMs()))
 	}
 	m.react(c)
 }
 
-// carryOn takes a way on, which is in the scratch record, with the profile's
+// runEnrolment runs the enrolment in the scratch record, with the profile's
 // document in m.doc and the host set.
-func (m *Machine) carryOn(c *command, f *flowState, o uint32, e *flows.Enrolment, atMs int64) {
+func (m *Machine) runEnrolment(c *command, f *flowState, o uint32, e *flows.Enrolment, atMs int64) {
 	a := c.account
 	m.host.e = e
 	f.def.Run(e, atMs, &m.flowBudget, &m.host)
@@ -202,26 +202,26 @@ func (m *Machine) carryOn(c *command, f *flowState, o uint32, e *flows.Enrolment
 	case e.Status == flows.Completed:
 		f.active.Remove(o)
 		a.flows.count(f).Completed++
-		m.happen(c, o, ownEvent{typeFlowCompleted, f.about}, f.aboutEncoded)
+		m.recordEvent(c, o, ownEvent{typeFlowCompleted, f.about}, f.aboutEncoded)
 	default:
 		f.active.Remove(o)
 		a.flows.count(f).Exited++
 		p := properties{"flow_id": f.ID, "flow_name": f.def.Name, "reason": e.Reason.String()}
-		m.happen(c, o, ownEvent{typeFlowExited, p}, p.encode())
+		m.recordEvent(c, o, ownEvent{typeFlowExited, p}, p.encode())
 	}
-	m.saveWays(a, f, o)
+	m.saveEnrolments(a, f, o)
 	m.host = flowHost{} // the record at hand is nobody's
 }
 
-// happen records an event of the service's own on a profile of which nothing else
+// recordEvent records an event of the service's own on a profile of which nothing else
 // changes.
-func (m *Machine) happen(c *command, o uint32, x ownEvent, encoded []byte) {
+func (m *Machine) recordEvent(c *command, o uint32, x ownEvent, encoded []byte) {
 	c.account.engine.Touch(o)
-	m.emitEncoded(c, o, x, encoded)
+	m.appendEncoded(c, o, x, encoded)
 	c.account.engine.Settle(o)
 }
 
-// enterTimer enters when a way in progress goes on, if it does by itself.
+// enterTimer notes when an enrolment in progress goes on, if it does by itself.
 func (m *Machine) enterTimer(a *account, f *flowState, o uint32, e *flows.Enrolment) {
 	if e.Timed() {
 		f.timers.Add(dueset.Item{Due: e.DueMs, Ordinal: o})
@@ -229,9 +229,11 @@ func (m *Machine) enterTimer(a *account, f *flowState, o uint32, e *flows.Enrolm
 	}
 }
 
-// loadWays reads what is stored of a profile in a flow into the scratch record of
-// the way that is carried on.
-func (m *Machine) loadWays(a *account, f *flowState, o uint32) { m.loadRecord(a, f, o, &m.ways) }
+// loadEnrolments reads what is stored of a profile in a flow into the scratch record of
+// the enrolment that is being run.
+func (m *Machine) loadEnrolments(a *account, f *flowState, o uint32) {
+	m.loadRecord(a, f, o, &m.enrolments)
+}
 
 func (m *Machine) loadRecord(a *account, f *flowState, o uint32, r *flows.Record) {
 	r.DateMs, r.Ways = 0, r.Ways[:0]
@@ -247,26 +249,28 @@ func (m *Machine) loadRecord(a *account, f *flowState, o uint32, r *flows.Record
 	}
 }
 
-func (m *Machine) saveWays(a *account, f *flowState, o uint32) { m.saveRecord(a, f, o, &m.ways) }
+func (m *Machine) saveEnrolments(a *account, f *flowState, o uint32) {
+	m.saveRecord(a, f, o, &m.enrolments)
+}
 
 // saveRecord stores what is known of a profile in a flow, and nothing when there
 // is nothing.
 func (m *Machine) saveRecord(a *account, f *flowState, o uint32, r *flows.Record) {
 	if r.DateMs == 0 && len(r.Ways) == 0 {
-		m.dropWays(a, f, o)
+		m.dropEnrolments(a, f, o)
 		return
 	}
 	f.known.Add(o)
 	m.store.PutPayload(enrolmentKey(a.number, f.Number, o), r.Append(nil))
 }
 
-func (m *Machine) dropWays(a *account, f *flowState, o uint32) {
+func (m *Machine) dropEnrolments(a *account, f *flowState, o uint32) {
 	if f.known.CheckedRemove(o) {
 		m.store.PutEntity(enrolmentKey(a.number, f.Number, o), nil)
 	}
 }
 
-// flowHost is the world of one way through a flow. The profile's document is in
+// flowHost is the world of one enrolment in a flow. The profile's document is in
 // m.doc.
 type flowHost struct {
 	m *Machine
@@ -323,7 +327,7 @@ func (h *flowHost) reachable(medium string, kind IdentityKind) flows.Result {
 }
 
 func (a *account) flowReach(d *profile.Document, medium string, kind IdentityKind) flows.Result {
-	switch reason := a.barred(d, medium); {
+	switch reason := a.whyUnreachable(d, medium); {
 	case !d.Has(kind):
 		return flows.NoAddress
 	case reason == "":
@@ -391,7 +395,7 @@ func (h *flowHost) Tag(_ int, x *flows.Tag) flows.Result {
 	if !differs {
 		return flows.Done
 	}
-	return h.amend(mustJSON(map[string]any{"attributes": map[string]any{tagsField: json.RawMessage(tags)}}))
+	return h.updateProfile(mustJSON(map[string]any{"attributes": map[string]any{tagsField: json.RawMessage(tags)}}))
 }
 
 func (h *flowHost) Update(_ int, x *flows.Update) flows.Result {
@@ -399,7 +403,7 @@ func (h *flowHost) Update(_ int, x *flows.Update) flows.Result {
 	if err != nil {
 		return flows.Refused
 	}
-	return h.amend(patch)
+	return h.updateProfile(patch)
 }
 
 // lookup answers merge tags of what a flow sets on the profile.
@@ -455,9 +459,9 @@ func (n *nameChange) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, &n.value)
 }
 
-// amend changes the profile as a patch says. What would grow too large is not
+// updateProfile changes the profile as a patch says. What would grow too large is not
 // changed at all.
-func (h *flowHost) amend(patch []byte) flows.Result {
+func (h *flowHost) updateProfile(patch []byte) flows.Result {
 	m, d := h.m, &h.m.doc
 	var p profilePatch
 	if err := json.Unmarshal(patch, &p); err != nil {
@@ -497,6 +501,6 @@ func (h *flowHost) amend(patch []byte) flows.Result {
 		return flows.Done
 	}
 	d.FirstName, d.LastName, d.Geo, d.Attributes = next.FirstName, next.LastName, next.Geo, next.Attributes
-	m.amend(h.c, h.o, d, fields)
+	m.updateProfile(h.c, h.o, d, fields)
 	return flows.Done
 }

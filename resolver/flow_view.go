@@ -66,7 +66,7 @@ func (v *View) FlowFaults(id string) flows.Faults {
 	return f.def.Validate(flowWorld{v.a})
 }
 
-// EnrolmentsOf are the ways of a profile through a flow, the newest last.
+// EnrolmentsOf are the enrolments of a profile in a flow, the newest last.
 func (v *View) EnrolmentsOf(flow string, ordinal uint32) ([]flows.Enrolment, error) {
 	f := v.a.flow(flow)
 	if f == nil || !f.entered.Contains(ordinal) {

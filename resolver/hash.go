@@ -86,9 +86,9 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	if err := m.hashChanges(put, a); err != nil {
 		return err
 	}
-	for _, f := range slices.SortedFunc(maps.Keys(a.alike), func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) }) {
+	for _, f := range slices.SortedFunc(maps.Keys(a.caseFolds), func(x, y identifier.Hash) int { return slices.Compare(x[:], y[:]) }) {
 		put(f[:])
-		for _, h := range a.alike[f] {
+		for _, h := range a.caseFolds[f] {
 			put(h[:])
 		}
 	}

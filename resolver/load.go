@@ -185,7 +185,7 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 			return fmt.Errorf("e-mail's folded form of the wrong length")
 		}
 		f, h := identifier.Hash([]byte(name[:n])), identifier.Hash([]byte(name[n:]))
-		a.alike[f] = append(a.alike[f], h) // in order of keys
+		a.caseFolds[f] = append(a.caseFolds[f], h) // in order of keys
 	case state.EntityErased:
 		return a.loadErased(name, value)
 	case state.EntityTemplate:

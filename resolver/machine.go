@@ -92,32 +92,32 @@ type Machine struct {
 	rec         command
 	quiet       bool  // it starts no flows
 	flowBudget  int   // steps that it may still carry out
-	enrolBudget int   // ways that it may still begin
+	enrolBudget int   // enrolments that it may still begin
 	draining    bool  // who waited is being enrolled
 	depth       uint8 // how many enrolments started each other up to here
 	reporting   bool  // it tells what became of the service's own doing
 	triggers    []flowTrigger
 
 	// Scratch of Apply.
-	window  [windowEvents]prepared
-	doc     profile.Document
-	other   profile.Document
-	merger  profile.JSONMerger
-	looker  catalog.Looker
-	normal  []byte
-	sentKey []byte
-	losers  []loser
-	indexed [2]indexKeys     // of a profile, before and after a change
-	shed    []profile.Device // that a merge leaves no room for
-	idents  []profile.Identifier
-	strange []strangeConflict
-	facts   segment.Facts
-	merged  segment.Facts // see noteMerged
-	touched byte          // see prepare
-	ways    flows.Record  // of the way that is carried on
-	dated   flows.Record
-	waiting waitingEnrolment // see queueWaiting
-	host    flowHost
+	window         [windowEvents]prepared
+	doc            profile.Document
+	other          profile.Document
+	merger         profile.JSONMerger
+	looker         catalog.Looker
+	normal         []byte
+	sentKey        []byte
+	mergedProfiles []loser
+	indexed        [2]indexKeys     // of a profile, before and after a change
+	shed           []profile.Device // that a merge leaves no room for
+	idents         []profile.Identifier
+	strange        []strangeConflict
+	facts          segment.Facts
+	merged         segment.Facts // see noteMerged
+	touched        byte          // see prepare
+	enrolments     flows.Record  // of the enrolment that is being run
+	dated          flows.Record
+	deferred       waitingEnrolment // see queueDeferred
+	host           flowHost
 }
 
 // Counters count what Apply did since the process started.
@@ -201,7 +201,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 	if a != nil {
 		m.react(&m.rec)
 		m.finishPublishing(a)
-		m.rest(a)
+		m.updateBacklog(a)
 		m.noteRefused(a, offset)
 	}
 	m.tallyRecord(env)

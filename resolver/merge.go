@@ -38,7 +38,7 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 		return profile.ConflictTooLarge, nil
 	}
 
-	m.losers = append(m.losers, loser{other, slices.Clone(o.Identifiers), slices.Clone(o.Merged), slices.Clone(o.Lists), slices.Clone(o.Devices)})
+	m.mergedProfiles = append(m.mergedProfiles, loser{other, slices.Clone(o.Identifiers), slices.Clone(o.Merged), slices.Clone(o.Lists), slices.Clone(o.Devices)})
 	d.Geo, d.Attributes = geo, attributes
 	// The winner's identifiers stay the newest.
 	m.idents = a.mergeIdents(m, m.idents[:0], d, o)
@@ -73,8 +73,8 @@ func (m *Machine) noteMerged(a *account, d *profile.Document, winner uint32, las
 		return err
 	}
 	m.idents = m.idents[:0]
-	for i := len(m.losers) - 1; i >= 0; i-- { // the newest stand last, see fold
-		m.idents = append(m.idents, m.losers[i].idents...)
+	for i := len(m.mergedProfiles) - 1; i >= 0; i-- { // the newest stand last, see fold
+		m.idents = append(m.idents, m.mergedProfiles[i].idents...)
 	}
 	m.idents = append(m.idents, m.other.Identifiers...)
 	own := d.Identifiers

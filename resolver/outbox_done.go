@@ -129,7 +129,7 @@ func (m *Machine) recordSend(cmd *command, it *OutboxItem, c *OutboxDone) {
 	default:
 		event.properties["reason"] = c.Reason
 	}
-	m.amend(cmd, o, d, fields, event)
+	m.updateProfile(cmd, o, d, fields, event)
 }
 
 // doneWebhook notes how an endpoint does.

@@ -198,8 +198,8 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 		refusal.Field, refusal.Message = "to", "to"+strings.TrimPrefix(refusal.Message, "email")
 		return 0, refusal
 	}
-	o = m.settle(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
-	m.introduce(a, &r)
+	o = m.commit(a, p, &r, cmd.env.ID, cmd.out.Offset, 0, cmd.rows)
+	m.trackProfile(a, &r)
 	a.engine.Settle(o)
 	if err := m.storeResolved(a, &r); err != nil {
 		panic(err)

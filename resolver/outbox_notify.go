@@ -24,10 +24,10 @@ var hookNames = map[string]string{
 	typeFlowEntered: webhookevent.FlowEntered, typeFlowCompleted: webhookevent.FlowCompleted, typeFlowExited: webhookevent.FlowExited,
 }
 
-// tell queues an event of the service's own for the endpoints that subscribed to
+// notifyWebhooks queues an event of the service's own for the endpoints that subscribed to
 // it. The profile's document is in [Machine.doc], as it is whenever a command
 // records events.
-func (m *Machine) tell(a *account, o uint32, x *ownEvent) {
+func (m *Machine) notifyWebhooks(a *account, o uint32, x *ownEvent) {
 	if len(a.hooks) == 0 {
 		return
 	}
@@ -43,27 +43,27 @@ func (m *Machine) tell(a *account, o uint32, x *ownEvent) {
 	case "email_soft_bounced":
 		data["hard"] = false
 	}
-	m.tellOf(a, o, name, data)
+	m.notifyProfile(a, o, name, data)
 }
 
-// tellContact tells that a contact was made or changed.
-func (m *Machine) tellContact(a *account, o uint32, name string) {
+// notifyContact tells that a contact was made or changed.
+func (m *Machine) notifyContact(a *account, o uint32, name string) {
 	if a.listens(name) {
-		m.tellOf(a, o, name, properties{})
+		m.notifyProfile(a, o, name, properties{})
 	}
 }
 
-// tellOf tells of a profile whose document is in [Machine.doc].
-func (m *Machine) tellOf(a *account, o uint32, name string, data properties) {
+// notifyProfile tells of a profile whose document is in [Machine.doc].
+func (m *Machine) notifyProfile(a *account, o uint32, name string, data properties) {
 	if email := m.doc.Newest(IdentityEmail); len(email) > 0 {
 		data["email"] = string(email)
 	}
 	m.notify(a, o, name, data)
 }
 
-// tellTransition tells that a profile entered or left a segment. Those that a
+// notifyTransition tells that a profile entered or left a segment. Those that a
 // definition brings about are not told: nobody did anything.
-func (m *Machine) tellTransition(a *account, t *query.Transition) {
+func (m *Machine) notifyTransition(a *account, t *query.Transition) {
 	if len(a.hooks) == 0 || t.Cause == segment.CauseDefinition {
 		return
 	}

@@ -273,7 +273,7 @@ func TestWebhooksTellWhoEntersASegment(t *testing.T) {
 		t.Fatalf("%v", p)
 	}
 	// A definition moves nobody; what people do does.
-	r.m.tellTransition(a, &query.Transition{Segment: onList, Entered: true, Cause: segment.CauseDefinition})
+	r.m.notifyTransition(a, &query.Transition{Segment: onList, Entered: true, Cause: segment.CauseDefinition})
 	if names, _ = r.heard(); len(names) != 0 {
 		t.Fatalf("%v", names)
 	}

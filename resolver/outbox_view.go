@@ -80,7 +80,7 @@ func (v *View) OutboxSize() int { return len(v.a.outbox.items) }
 // for which this node acts, and how many items wait in all.
 func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 	for p := range n.here() {
-		_, acts := p.acts()
+		_, acts := p.isLeader()
 		p.mu.RLock()
 		for _, a := range p.accountsByIndex() {
 			waiting += len(a.outbox.items)

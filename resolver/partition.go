@@ -28,7 +28,7 @@ type partition struct {
 		sync.RWMutex
 		m *Machine
 	}
-	tenure   tenure
+	lease    lease
 	applied  atomic.Int64 // offset of the next record to apply
 	appended atomic.Int64 // offset behind the newest record this node appended
 	progress *wake.Broadcast
@@ -67,7 +67,7 @@ type partition struct {
 		finished   *wake.Broadcast
 		held       *frozen // is to be written before anything else is frozen
 		// hasty is how many wait for one, or need one.
-		hasty atomic.Int32
+		urgent atomic.Int32
 		// pruning is held while checkpoints are removed or linked.
 		pruning sync.Mutex
 	}
@@ -161,7 +161,7 @@ func (p *partition) begin(ctx context.Context) error {
 		go p.releaseLoop(p.acting)
 		if p.id == 0 {
 			p.done.Add(1)
-			go p.settleLoop(p.acting)
+			go p.reconcileLoop(p.acting)
 		}
 	}
 	if p.from.Next < end {

@@ -58,7 +58,7 @@ func (p *partition) load(ctx context.Context) error {
 		return errors.Join(err, closeAll(m.store, m.keys.Runs))
 	}
 	p.mu.m = m
-	p.tenure.newest.Store(m.epoch.Number)
+	p.lease.newest.Store(m.epoch.Number)
 	p.published.all(m)
 	p.observe(m)
 	var items []*feed.Item

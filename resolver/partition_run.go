@@ -258,9 +258,9 @@ func (p *partition) requestCheckpoint() {
 func (p *partition) checkpointLoop(ctx context.Context) {
 	defer p.done.Done()
 	var rested time.Duration
-	rests := rests{atMost: p.node.opts.CheckpointInterval / 3, take: func(d time.Duration) {
+	rests := throttleLimits{budget: p.node.opts.CheckpointInterval / 3, sleep: func(d time.Duration) {
 		begun := time.Now()
-		p.rest(ctx, d)
+		p.throttleSleep(ctx, d)
 		rested += time.Since(begun)
 	}}
 	t := time.NewTicker(p.node.opts.CheckpointInterval)
@@ -308,9 +308,9 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 	}
 }
 
-// rest takes a rest of the checkpoint that is being written.
-func (p *partition) rest(ctx context.Context, d time.Duration) {
-	if p.checkpoint.hasty.Load() > 0 || p.behind.late(p.node.opts.CheckpointLogBytes) {
+// throttleSleep is a pause of the checkpoint that is being written.
+func (p *partition) throttleSleep(ctx context.Context, d time.Duration) {
+	if p.checkpoint.urgent.Load() > 0 || p.behind.late(p.node.opts.CheckpointLogBytes) {
 		return
 	}
 	if size, _ := p.generationBytes(); size <= p.node.opts.GenerationBytes {
@@ -325,14 +325,14 @@ var errLagging = errors.New("the segment engine is working off what fell due")
 // writeCheckpoint writes a checkpoint of the present state, if there is
 // anything new, as fast as it can.
 func (p *partition) writeCheckpoint() error {
-	p.checkpoint.hasty.Add(1)
-	defer p.checkpoint.hasty.Add(-1)
+	p.checkpoint.urgent.Add(1)
+	defer p.checkpoint.urgent.Add(-1)
 	return p.writeCheckpointAt(nil, true)
 }
 
 // writeCheckpointAt is writeCheckpoint with rests. publish says whether other nodes
 // get it; one that they do not get may be published later.
-func (p *partition) writeCheckpointAt(rests *rests, publish bool) error {
+func (p *partition) writeCheckpointAt(rests *throttleLimits, publish bool) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
 	begun := time.Now() // for the metric only
@@ -382,7 +382,7 @@ func (p *partition) machine() *Machine {
 
 // finishCheckpoint writes what was frozen. When that fails it is held, and written
 // before anything else is frozen: what it has is nowhere else.
-func (p *partition) finishCheckpoint(f *frozen, rests *rests, begun time.Time, publish bool) error {
+func (p *partition) finishCheckpoint(f *frozen, rests *throttleLimits, begun time.Time, publish bool) error {
 	p.checkpoint.held = f
 	w, err := p.ckpt.write(f, p.mu.m.store.DB, p.feed, rests)
 	p.feed.Thaw()
@@ -442,7 +442,7 @@ func (p *partition) continueLoop(ctx context.Context) {
 		p.mu.RLock()
 		pending := p.mu.m.Pending() > 0
 		p.mu.RUnlock()
-		if _, reigns := p.reigns(); !reigns || !pending {
+		if _, reigns := p.holdsLease(); !reigns || !pending {
 			continue // its owner sees to it, or it was so at a time during the replay
 		}
 		env := eventlog.Envelope{Kind: eventlog.KindContinue}

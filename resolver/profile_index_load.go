@@ -17,7 +17,7 @@ func (m *Machine) makeProfileIndex(disk *state.Disk) error {
 	if err := s.DB.DeleteRange([]byte{state.TableProfileIndex}, []byte{state.TableProfileIndex + 1}, pebble.NoSync); err != nil {
 		return fmt.Errorf("make the index of profiles: %w", err)
 	}
-	w := batchWriter{db: s.DB, batch: s.DB.NewBatch(), pace: newPace(nil, 0), disk: disk}
+	w := batchWriter{db: s.DB, batch: s.DB.NewBatch(), pace: newThrottle(nil, 0), disk: disk}
 	var keys indexKeys
 	err := s.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
 		if m.accounts[number] == nil || len(rest) != 4 {

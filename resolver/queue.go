@@ -104,10 +104,10 @@ func (m *Machine) detach(a *account, value []byte) error {
 		m.idents = kept
 		m.doc.Identifiers = append(m.doc.Identifiers[:0], kept...)
 		m.save(a, ordinal, &m.doc)
-		m.tellProfile(a, ordinal, &m.doc)
+		m.updateSegments(a, ordinal, &m.doc)
 		a.ids.Remove(h)
 		if k == IdentityEmail {
-			m.forgetAlike(a, value, h)
+			m.removeCaseFold(a, value, h)
 		}
 	}
 	return nil

@@ -76,8 +76,8 @@ func reachOf(d *profile.Document, channel byte) (reason string, subscribed bool)
 	return "", status == profile.ConsentSubscribed
 }
 
-// barred says why a profile may not be sent to on a channel, "" if it may.
-func (a *account) barred(d *profile.Document, medium string) string {
+// whyUnreachable says why a profile may not be sent to on a channel, "" if it may.
+func (a *account) whyUnreachable(d *profile.Document, medium string) string {
 	reason, subscribed := reachOf(d, byte(slices.Index(profile.Channels, medium)))
 	if reason == "" && !subscribed && (a.Settings.RequireOptIn || alwaysOptIn(medium)) {
 		return "not subscribed"

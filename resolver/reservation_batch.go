@@ -115,8 +115,8 @@ const (
 	directoryPause    = 50 * time.Millisecond // doubled with each attempt
 )
 
-// tell sends a command to the directory until it is carried out.
-func (n *Node) tell(ctx context.Context, name string, args any) (reply []byte, err error) {
+// callDirectory sends a command to the directory until it is carried out.
+func (n *Node) callDirectory(ctx context.Context, name string, args any) (reply []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, emailTimeout)
 	defer cancel()
 	for attempt := range directoryAttempts {

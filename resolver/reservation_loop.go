@@ -13,8 +13,8 @@ import (
 
 // The pace of what follows reservations.
 const (
-	settleLook      = time.Second            // between two looks for what is due
-	settleGrace     = time.Second            // for a clock that is behind this one
+	reconcilePause  = time.Second            // between two looks for what is due
+	reconcileGrace  = time.Second            // for a clock that is behind this one
 	releasePause    = 100 * time.Millisecond // between two records
 	releaseRetryMax = 10 * time.Second       // after a failure
 	emailTimeout    = 10 * time.Second       // of one command
@@ -69,15 +69,15 @@ func releaseWaiting(ctx context.Context, list []EmailNames, directory, own ask) 
 	return nil
 }
 
-// settleLoop settles reservations that were not confirmed or released in time.
+// reconcileLoop settles reservations that were not confirmed or released in time.
 // It runs with the directory.
-func (p *partition) settleLoop(ctx context.Context) {
+func (p *partition) reconcileLoop(ctx context.Context) {
 	defer p.done.Done()
 	for ctx.Err() == nil {
 		changed := p.progress.Wait()
 		p.mu.RLock()
 		open := len(p.mu.m.emails.reserved)
-		due := p.mu.m.reservationsDue(p.node.opts.Now().Add(-settleGrace).UnixMilli())
+		due := p.mu.m.reservationsDue(p.node.opts.Now().Add(-reconcileGrace).UnixMilli())
 		p.mu.RUnlock()
 		if open == 0 {
 			select {
@@ -88,17 +88,17 @@ func (p *partition) settleLoop(ctx context.Context) {
 			}
 		}
 		if len(due) > 0 {
-			if err := settleDue(ctx, due, p.node.PartitionOf, p.node.command, p.command); err != nil && ctx.Err() == nil {
+			if err := reconcileDue(ctx, due, p.node.PartitionOf, p.node.command, p.command); err != nil && ctx.Err() == nil {
 				p.log.Warn("reserved e-mails are not settled yet; trying again", "error", err)
 			}
 		}
-		p.pause(ctx, settleLook)
+		p.pause(ctx, reconcilePause)
 	}
 }
 
-// settleDue asks for what became of reservations, account by account, and tells the
+// reconcileDue asks for what became of reservations, account by account, and tells the
 // directory. A partition that does not answer does not keep others from it.
-func settleDue(ctx context.Context, due map[uint64][]EmailNames, partitionOf func(account uint64) int, accounts, directory ask) error {
+func reconcileDue(ctx context.Context, due map[uint64][]EmailNames, partitionOf func(account uint64) int, accounts, directory ask) error {
 	var faults error
 	silent := map[int]bool{}
 	for _, account := range sortedKeys(due) {
@@ -106,7 +106,7 @@ func settleDue(ctx context.Context, due map[uint64][]EmailNames, partitionOf fun
 			continue
 		}
 		for list := range slices.Chunk(due[account], maxEmailItems/maxEmailNames) {
-			reached, err := settle(ctx, account, list, accounts, directory)
+			reached, err := reconcile(ctx, account, list, accounts, directory)
 			if err != nil {
 				faults = errors.Join(faults, err)
 				if !reached {
@@ -122,9 +122,9 @@ func settleDue(ctx context.Context, due map[uint64][]EmailNames, partitionOf fun
 	return faults
 }
 
-// settle settles reservations of one account. reached reports whether the account's
+// reconcile settles reservations of one account. reached reports whether the account's
 // partition answered.
-func settle(ctx context.Context, account uint64, list []EmailNames, accounts, directory ask) (reached bool, err error) {
+func reconcile(ctx context.Context, account uint64, list []EmailNames, accounts, directory ask) (reached bool, err error) {
 	reply, err := accounts(ctx, account, CommandEmailSettle, EmailSettle{list})
 	if err != nil {
 		return false, fmt.Errorf("ask what account %016x holds: %w", account, err)

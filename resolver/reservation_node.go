@@ -29,7 +29,7 @@ func startEmails(n *Node) *emails {
 	}
 	e := new(emails)
 	e.reserves = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailAsk) ([]EmailAnswered, error) {
-		reply, err := n.tell(ctx, CommandEmailReserve, EmailReserve{items})
+		reply, err := n.callDirectory(ctx, CommandEmailReserve, EmailReserve{items})
 		if err != nil {
 			return nil, err
 		}
@@ -40,11 +40,11 @@ func startEmails(n *Node) *emails {
 		return out.Items, nil
 	})
 	e.confirms = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailConfirmed) ([]struct{}, error) {
-		_, err := n.tell(ctx, CommandEmailConfirm, EmailConfirm{items})
+		_, err := n.callDirectory(ctx, CommandEmailConfirm, EmailConfirm{items})
 		return make([]struct{}, len(items)), err
 	})
 	e.releases = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailNames) ([]struct{}, error) {
-		_, err := n.tell(ctx, CommandEmailRelease, EmailRelease{items})
+		_, err := n.callDirectory(ctx, CommandEmailRelease, EmailRelease{items})
 		return make([]struct{}, len(items)), err
 	})
 	ctx, stop := context.WithCancel(context.Background())

@@ -346,7 +346,7 @@ func TestM3NodesSettle(t *testing.T) {
 			t.Errorf("%s is not settled: %v", email, err)
 		}
 	}
-	c.clock.Add((reserveFor + 2*settleGrace).Milliseconds())
+	c.clock.Add((reserveFor + 2*reconcileGrace).Milliseconds())
 	if held, _ := c.settled(); held != 1 {
 		t.Errorf("M3: %d e-mails are held, expected that of the contact that was made", held)
 	}

@@ -470,13 +470,13 @@ func (s *emailSim) releaseRun(partition int) {
 
 func (s *emailSim) settleRun() {
 	s.spawn(func(step func()) {
-		now := s.clock() - settleGrace.Milliseconds()
+		now := s.clock() - reconcileGrace.Milliseconds()
 		if !s.calm && s.rng.IntN(3) == 0 {
 			now += 70_000 // a clock that is far ahead, or was
 		}
 		due := s.parts[0].m.reservationsDue(now)
 		s.settled += len(due)
-		_ = settleDue(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
+		_ = reconcileDue(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
 	})
 }
 
@@ -525,7 +525,7 @@ func (s *emailSim) drain() {
 		s.apply(x.partition, x.rec)
 	}
 	s.limbo = nil
-	s.nowMs += reserveFor.Milliseconds() + 2*settleGrace.Milliseconds() + 4000 // and what clocks were apart
+	s.nowMs += reserveFor.Milliseconds() + 2*reconcileGrace.Milliseconds() + 4000 // and what clocks were apart
 	for i := range s.parts {
 		s.releaseRun(i)
 	}

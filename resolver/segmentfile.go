@@ -206,7 +206,7 @@ func (m *Machine) adoptSegments(s segmentStates) error {
 			return fmt.Errorf("account %016x: segments: %w", a.number, err)
 		}
 		a.engine = e
-		m.rest(a)
+		m.updateBacklog(a)
 	}
 	m.segmentFiles = s.chain
 	return nil

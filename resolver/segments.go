@@ -24,8 +24,8 @@ const (
 	maxLeaves      = 20_000
 )
 
-// tellProfile tells the segment engine that the profile in d has changed.
-func (m *Machine) tellProfile(a *account, ordinal uint32, d *profile.Document) {
+// updateSegments tells the segment engine that the profile in d has changed.
+func (m *Machine) updateSegments(a *account, ordinal uint32, d *profile.Document) {
 	a.engine.Touch(ordinal)
 	d.FillFacts(&m.facts, a.listIDs, a.headers.Get(ordinal).LastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
@@ -33,9 +33,9 @@ func (m *Machine) tellProfile(a *account, ordinal uint32, d *profile.Document) {
 	a.engine.Settle(ordinal)
 }
 
-// publish hands over the transitions of the record's account, and looks for flows
+// emitTransitions hands over the transitions of the record's account, and looks for flows
 // that they trigger.
-func (m *Machine) publish(c *command) {
+func (m *Machine) emitTransitions(c *command) {
 	a, rows := c.account, c.rows
 	for _, t := range a.engine.Transitions() {
 		if strings.HasPrefix(t.Segment, conditionPrefix) {
@@ -47,14 +47,14 @@ func (m *Machine) publish(c *command) {
 			Segment: t.Segment, Ordinal: t.Ordinal, Entered: t.Entered, Cause: t.Cause, AtMs: t.AtMs,
 		})
 		m.counters.Transitions++
-		m.tellTransition(a, &rows.Transitions[len(rows.Transitions)-1])
+		m.notifyTransition(a, &rows.Transitions[len(rows.Transitions)-1])
 		m.flowTransition(a, &rows.Transitions[len(rows.Transitions)-1])
 	}
 }
 
-// rest notes whether an account's engine or flows have work left for continue
+// updateBacklog notes whether an account's engine or flows have work left for continue
 // records.
-func (m *Machine) rest(a *account) {
+func (m *Machine) updateBacklog(a *account) {
 	if a.engine.Working() || a.flowsBusy(m.logTime) {
 		m.busy[a.number] = a
 	} else if len(m.busy) > 0 {
@@ -72,7 +72,7 @@ func (m *Machine) applyTick() {
 		m.endDay(a)
 		m.advanceSchedules(a)
 		m.finishPublishing(a)
-		m.rest(a)
+		m.updateBacklog(a)
 	}
 }
 
@@ -92,7 +92,7 @@ func (m *Machine) applyEngines() {
 		m.react(&m.rec)
 		m.catchUp(&m.rec)
 		m.finishPublishing(a)
-		m.rest(a)
+		m.updateBacklog(a)
 	}
 }
 
@@ -150,7 +150,7 @@ func (m *Machine) defineAll() {
 				}
 			}
 		}
-		m.rest(a)
+		m.updateBacklog(a)
 	}
 }
 

@@ -23,7 +23,7 @@ func (p *partition) tickLoop(ctx context.Context) {
 		p.mu.RLock()
 		due, ok := p.mu.m.nextDue()
 		p.mu.RUnlock()
-		if _, reigns := p.reigns(); !reigns {
+		if _, reigns := p.holdsLease(); !reigns {
 			ok = false // its owner's ticks are enough
 		}
 		wait := time.Duration(due-p.node.opts.Now().UnixMilli()) * time.Millisecond

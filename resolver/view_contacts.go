@@ -56,7 +56,7 @@ func (v *View) Barred(ordinal uint32, channel string) (string, error) {
 	if err := v.decode(ordinal, &d); err != nil {
 		return "", err
 	}
-	return v.a.barred(&d, channel), nil
+	return v.a.whyUnreachable(&d, channel), nil
 }
 
 // Root is the profile that an ordinal stands for, through merges.

@@ -14,21 +14,21 @@ func TestPace(t *testing.T) {
 		want   time.Duration // the rest after it, at least
 		most   time.Duration
 	}{
-		{1000, 2 * time.Millisecond, 16 * time.Millisecond, longestRest},
-		{1000, 50 * time.Millisecond, longestRest, longestRest},
+		{1000, 2 * time.Millisecond, 16 * time.Millisecond, longestSleep},
+		{1000, 50 * time.Millisecond, longestSleep, longestSleep},
 		// 20 s of work: one half of them is rested.
 		{10_000_000, 20 * time.Millisecond, 10 * time.Millisecond, 90 * time.Millisecond},
 	} {
 		var rested []time.Duration
-		p := newPace(&rests{func(d time.Duration) { rested = append(rested, d) }, 10 * time.Second}, x.keys)
+		p := newThrottle(&throttleLimits{func(d time.Duration) { rested = append(rested, d) }, 10 * time.Second}, x.keys)
 		begun := time.Now()
 		for range 3 {
 			p.since = p.since.Add(-x.worked)
 			p.worked()
 		}
-		stalled := restRatio * time.Since(begun) // a busy machine adds to the work
+		stalled := idleRatio * time.Since(begun) // a busy machine adds to the work
 		for _, d := range rested {
-			if d < x.want || d > min(longestRest, x.most+stalled) {
+			if d < x.want || d > min(longestSleep, x.most+stalled) {
 				t.Errorf("%d keys, %v of work: rested %v, expected %v to %v", x.keys, x.worked, rested, x.want, x.most)
 			}
 		}
@@ -36,7 +36,7 @@ func TestPace(t *testing.T) {
 			t.Errorf("rested %d times, expected 3", len(rested))
 		}
 	}
-	hurried := newPace(nil, 1000)
+	hurried := newThrottle(nil, 1000)
 	hurried.worked()
 
 	f := newFixture(t)
@@ -45,17 +45,17 @@ func TestPace(t *testing.T) {
 	p := n.partitions[0].Load()
 	took := func(rest time.Duration) time.Duration {
 		begun := time.Now()
-		p.rest(t.Context(), rest)
+		p.throttleSleep(t.Context(), rest)
 		return time.Since(begun)
 	}
 	if d := took(30 * time.Millisecond); d < 30*time.Millisecond {
 		t.Errorf("nobody waits, and it rested %v", d)
 	}
-	p.checkpoint.hasty.Add(1)
+	p.checkpoint.urgent.Add(1)
 	if d := took(time.Minute); d > 30*time.Second {
 		t.Errorf("somebody waits, and it rested %v", d)
 	}
-	p.checkpoint.hasty.Add(-1)
+	p.checkpoint.urgent.Add(-1)
 	p.mu.Lock()
 	p.mu.m.store.CurrentBytes += 2 * n.opts.GenerationBytes
 	p.mu.Unlock()
