@@ -10,7 +10,7 @@ import { Plot } from '@/shared/Plot'
 import { ScreenLink } from '@/shared/ScreenLink'
 import { NoPermission, QueryView } from '@/shared/states'
 import { useRefresh } from '@/shared/useRefresh'
-import { useEventVolumes, useOverview } from './useOverview'
+import { sinceDays, useEventVolumes, useOverview } from './useOverview'
 import { stacked } from './volumes'
 
 /** People, events and messages of the last days. */
@@ -21,7 +21,8 @@ export function Overview({ days }: { days: number }) {
   const client = useQueryClient()
   const captured = useCaptured('email')
   useRefresh(may('events:read') ? '/console/api/v1/events/live?outcome=accepted' : null, () => void client.invalidateQueries({ queryKey: ['analytics'] }), 5000)
-  const plot = useMemo(() => stacked(events.data?.events ?? []), [events.data])
+  const by = sinceDays(days).granularity
+  const plot = useMemo(() => (events.data ? stacked(events.data.events, events.data.range, by) : undefined), [events.data, by])
   const channels = overview.data ? (Object.entries(overview.data.channels) as [string, Schemas['MessageCounts']][]).filter(([, c]) => c.sent > 0) : []
   if (!may('analytics:read')) return <NoPermission permission="analytics:read" />
   const span = days === 1 ? 'the last 24 hours' : `the last ${days} days`
@@ -52,7 +53,7 @@ export function Overview({ days }: { days: number }) {
               </Text>
             ) : (
               <Stack gap="sm">
-                <Plot times={plot.times} series={plot.series} label={`Events in ${span} by type`} height={220} bars={plot.series.length === 1} />
+                {plot && <Plot {...plot} spans label={`Events in ${span} by type and ${by}`} height={220} />}
                 <Table.ScrollContainer minWidth={300}>
                   <Table verticalSpacing={4}>
                     <Table.Thead>
