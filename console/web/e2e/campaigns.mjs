@@ -179,11 +179,21 @@ await run(async (w) => {
 
   // On a phone nothing is wider than the screen.
   await page.setViewportSize({ width: 390, height: 844 })
-  for (const address of [`/campaigns/${campaign._id}`, `/campaigns/${campaign._id}/edit`, '/campaigns', `/templates/${template._id}`]) {
+  const shows = { [`/campaigns/${campaign._id}`]: 'Sends', [`/campaigns/${campaign._id}/edit`]: 'Preview', '/campaigns': 'Table of campaigns', '/home': 'Table of messages by channel', [`/templates/${template._id}`]: 'Preview' }
+  for (const [address, region] of Object.entries(shows)) {
     await w.open(address)
-    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.getByRole('region', { name: region, exact: true }).waitFor()
     await until(`${address} fits a phone`, () => page.evaluate(() => document.documentElement.scrollWidth <= 390))
+    await w.axe(`${address} on a phone`)
   }
+  // A table that is wider than the phone is scrolled by the keyboard alone.
+  await w.open(`/campaigns/${campaign._id}`)
+  const sends = page.getByRole('region', { name: 'Table of sends' })
+  await sends.focus()
+  await page.keyboard.press('ArrowRight')
+  await until('the table is scrolled', () => sends.evaluate((e) => e.scrollLeft > 0))
+  await w.open(`/templates/${template._id}`)
+  await page.getByRole('region', { name: 'Preview' }).waitFor()
   await page.evaluate(() => document.documentElement.setAttribute('data-mantine-color-scheme', 'dark'))
   await w.axe('a dark template on a phone')
 })

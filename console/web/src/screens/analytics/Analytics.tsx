@@ -11,6 +11,7 @@ import { count, percent } from '@/shared/format'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
 import { Plot } from '@/shared/Plot'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { atEnds, overSpans, type Granularity } from '@/shared/spans'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 
@@ -182,7 +183,7 @@ const columns: [string, keyof Counts, keyof Counts | null][] = [['Sent', 'sent',
 function CountsTable({ title, at, first, rows }: { title: string; at: string; first: string; rows: [string, Counts][] }) {
   return (
     <Card title={title} at={at} csv={{ header: [first.toLowerCase(), ...columns.map((c) => c[1]), 'failed', 'opens', 'clicks'], rows: () => rows.map(([name, n]) => [name, ...columns.map((c) => n[c[1]] as number), n.failed, n.opens, n.clicks]) }}>
-      <Table.ScrollContainer minWidth={640}>
+      <ScrollTable label={`Table of ${title}`} minWidth={640}>
         <Table verticalSpacing={6} className="numbers">
           <Table.Thead>
             <Table.Tr>
@@ -216,7 +217,7 @@ function CountsTable({ title, at, first, rows }: { title: string; at: string; fi
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </ScrollTable>
     </Card>
   )
 }
@@ -274,7 +275,7 @@ function Flows({ range }: { range: Range }) {
                 There is no flow yet.
               </Text>
             ) : (
-              <Table.ScrollContainer minWidth={480}>
+              <ScrollTable label="Table of flows" minWidth={480}>
                 <Table verticalSpacing={6} className="numbers">
                   <Table.Thead>
                     <Table.Tr>
@@ -303,7 +304,7 @@ function Flows({ range }: { range: Range }) {
                     ))}
                   </Table.Tbody>
                 </Table>
-              </Table.ScrollContainer>
+              </ScrollTable>
             )}
           </Card>
         </Stack>

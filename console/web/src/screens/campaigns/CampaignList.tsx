@@ -12,6 +12,7 @@ import { count, instant, percent } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { StatusBadge } from './StatusBadge'
 import { channelOf, mostListed, statusColours, useCampaigns, useStats, type Campaign } from './useCampaigns'
@@ -51,7 +52,7 @@ export function CampaignList() {
                 <NativeSelect aria-label="Status" value={status ?? ''} onChange={(e) => void navigate({ search: (s) => ({ ...s, status: (e.currentTarget.value || undefined) as typeof status }), replace: true })} data={[{ value: '', label: 'Every status' }, ...Object.keys(statusColours)]} />
               </Group>
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={440}>
+                <ScrollTable label="Table of campaigns" minWidth={440}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -73,7 +74,7 @@ export function CampaignList() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
               {shown.length > rows && (
                 <Button mt="sm" variant="default" onClick={() => setRows(rows + step)}>

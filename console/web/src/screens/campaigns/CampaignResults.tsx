@@ -10,6 +10,7 @@ import { count, instant, percent } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { StatusBadge } from './StatusBadge'
 import { campaignQuery, channelOf, useStats, type Campaign, type Stats } from './useCampaigns'
@@ -207,7 +208,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
             </Title>
             <CsvButton name={`${campaign.name} sends`} what="the sends" header={['run', 'status', 'started_at', 'finished_at', 'total_members', 'sent', 'failed', 'delivered', 'unique_opens', 'unique_clicks']} rows={() => n.runs.map((r) => [r.run, r.status, r.started_at, r.finished_at, r.total_members, r.emails_sent, r.failed, r.delivered, r.unique_opens, r.unique_clicks])} />
           </Group>
-          <Table.ScrollContainer minWidth={560}>
+          <ScrollTable label="Table of sends" minWidth={560}>
             <Table verticalSpacing={4} className="numbers">
               <Table.Thead>
                 <Table.Tr>
@@ -234,7 +235,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </ScrollTable>
         </Paper>
       )}
     </Stack>
@@ -315,7 +316,7 @@ function Recipients({ campaign }: { campaign: Campaign }) {
         <CsvButton name={`${campaign.name} recipients`} what="the recipients shown" header={['contact_id', 'email', 'did', 'opens', 'opened_at', 'clicks', 'clicked_at']} rows={() => rows.map((r) => [r.contact_id, r.email, did(r).join(' '), r.opens, r.opened_at, r.clicks, r.clicked_at])} />
       </Group>
       <Paper withBorder>
-        <Table.ScrollContainer minWidth={520}>
+        <ScrollTable label="Table of recipients" minWidth={520}>
           <Table verticalSpacing={6}>
             <Table.Thead>
               <Table.Tr>
@@ -340,7 +341,7 @@ function Recipients({ campaign }: { campaign: Campaign }) {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </ScrollTable>
       </Paper>
       {pages.hasNextPage && (
         <Button mt="sm" variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>

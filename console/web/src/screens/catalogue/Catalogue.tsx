@@ -11,6 +11,7 @@ import { ago, count, date, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { Fields } from './Fields'
 
@@ -65,7 +66,7 @@ export function Catalogue() {
                       {all.some((t) => t.hidden) && <Switch mb="sm" label="Hidden ones too" checked={hidden} onChange={(e) => void navigate({ search: (s) => ({ ...s, hidden: e.currentTarget.checked || undefined }), replace: true })} />}
                     </Group>
                     <Paper withBorder>
-                      <Table.ScrollContainer minWidth={520}>
+                      <ScrollTable label="Table of event types" minWidth={520}>
                         <Table verticalSpacing="xs" highlightOnHover>
                           <Table.Thead>
                             <Table.Tr>
@@ -113,7 +114,7 @@ export function Catalogue() {
                             ))}
                           </Table.Tbody>
                         </Table>
-                      </Table.ScrollContainer>
+                      </ScrollTable>
                     </Paper>
                     {shown.length === 0 && (
                       <Text size="sm" c="dimmed" mt="md">

@@ -2,6 +2,7 @@ import { Badge, Box, Group, Paper, Progress, Stack, Table, Text, UnstyledButton 
 import type { Schemas } from '@/shared/api/client'
 import { instant, percent, short } from '@/shared/format'
 import { Icon } from '@/shared/icons'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { driftOf } from './drift'
 
 type Field = Schemas['CatalogField']
@@ -10,7 +11,7 @@ type Field = Schemas['CatalogField']
 export function Fields({ fields, lastSeen, open, onOpen }: { fields: Field[]; lastSeen: string | null; open?: string; onOpen: (path: string | undefined) => void }) {
   return (
     <Paper withBorder>
-      <Table.ScrollContainer minWidth={520}>
+      <ScrollTable label="Table of fields" minWidth={520}>
         <Table verticalSpacing="xs">
           <Table.Thead>
             <Table.Tr>
@@ -78,7 +79,7 @@ export function Fields({ fields, lastSeen, open, onOpen }: { fields: Field[]; la
             })}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </ScrollTable>
     </Paper>
   )
 }

@@ -8,6 +8,7 @@ import { useCaptured } from '@/shared/captured'
 import { count, percent } from '@/shared/format'
 import { Plot } from '@/shared/Plot'
 import { ScreenLink } from '@/shared/ScreenLink'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { NoPermission, QueryView } from '@/shared/states'
 import { useRefresh } from '@/shared/useRefresh'
 import { sinceDays, useEventVolumes, useOverview } from './useOverview'
@@ -54,7 +55,7 @@ export function Overview({ days }: { days: number }) {
             ) : (
               <Stack gap="sm">
                 {plot && <Plot {...plot} spans label={`Events in ${span} by type and ${by}`} height={220} />}
-                <Table.ScrollContainer minWidth={300}>
+                <ScrollTable label="Table of events by type" minWidth={300}>
                   <Table verticalSpacing={4}>
                     <Table.Thead>
                       <Table.Tr>
@@ -81,7 +82,7 @@ export function Overview({ days }: { days: number }) {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
                 {e.events.length > 8 && (
                   <Text size="xs">
                     <ScreenLink to="/catalogue" size="xs">
@@ -102,7 +103,7 @@ export function Overview({ days }: { days: number }) {
             </Title>
             <AsOf at={new Date(overview.dataUpdatedAt).toISOString()} />
           </Group>
-          <Table.ScrollContainer minWidth={420}>
+          <ScrollTable label="Table of messages by channel" minWidth={420}>
             <Table verticalSpacing={4}>
               <Table.Thead>
                 <Table.Tr>
@@ -125,7 +126,7 @@ export function Overview({ days }: { days: number }) {
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </ScrollTable>
         </Paper>
       )}
     </Stack>

@@ -7,6 +7,7 @@ import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { useLists } from '../segments/useSuggestions'
 import { ListForm } from './ListForm'
@@ -43,7 +44,7 @@ export function Lists() {
             <>
               <TextInput mb="sm" maw={360} placeholder="Name or description" aria-label="Find a list" value={q} onChange={(e) => void navigate({ search: (s) => ({ ...s, q: e.currentTarget.value || undefined }), replace: true })} leftSection={<Icon name="search" size={14} />} />
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={340}>
+                <ScrollTable label="Table of lists" minWidth={340}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -59,7 +60,7 @@ export function Lists() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
               {shown.length === 0 && (
                 <Text size="sm" c="dimmed" mt="md">

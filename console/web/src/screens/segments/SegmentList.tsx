@@ -11,6 +11,7 @@ import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { fromJson } from './definition'
 import { parseJson, writeJson } from '@/shared/json'
@@ -56,7 +57,7 @@ export function SegmentList() {
             <>
               <TextInput mb="sm" maw={360} placeholder="Name or condition" aria-label="Find a segment" value={q} onChange={(e) => void navigate({ search: { q: e.currentTarget.value || undefined }, replace: true })} leftSection={<Icon name="search" size={14} />} />
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={300}>
+                <ScrollTable label="Table of segments" minWidth={300}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -72,7 +73,7 @@ export function SegmentList() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
               {shown.length === 0 && (
                 <Text size="sm" c="dimmed" mt="md">

@@ -7,6 +7,7 @@ import { useConfirm } from '@/shared/confirm'
 import { CopyButton } from '@/shared/CopyButton'
 import { ago, date, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { allPages } from './allPages'
 import { forKeys, inShort, PermissionPicker } from './PermissionPicker'
@@ -42,7 +43,7 @@ export function Keys() {
               </Empty>
             ) : (
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={560}>
+                <ScrollTable label="Table of API keys" minWidth={560}>
                   <Table verticalSpacing="xs">
                     <Table.Thead>
                       <Table.Tr>
@@ -59,7 +60,7 @@ export function Keys() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
             )
           }

@@ -11,6 +11,7 @@ import { ago, count, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { parseJson, writeJson } from '@/shared/json'
 import { AnchorLink } from '@/shared/links'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, Failed, Loading, QueryView } from '@/shared/states'
 import { SecretOnce } from './SecretOnce'
 import { SettingsPage } from './SettingsPage'
@@ -296,7 +297,7 @@ function DeadLetters({ id }: { id: string }) {
         </Group>
       )}
       <Paper withBorder>
-        <Table.ScrollContainer minWidth={480}>
+        <ScrollTable label="Table of dead letters" minWidth={480}>
           <Table verticalSpacing="xs">
             <Table.Thead>
               <Table.Tr>
@@ -325,7 +326,7 @@ function DeadLetters({ id }: { id: string }) {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </ScrollTable>
       </Paper>
       {list.hasNextPage && (
         <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
