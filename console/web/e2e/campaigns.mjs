@@ -64,6 +64,13 @@ await run(async (w) => {
   await page.getByRole('textbox', { name: 'Subject' }).fill('Only for {{first_name}}')
   await code('HTML of the message', '<p>Dear {{first_name}}, <a href="https://shop.example/sale">look</a> or <a href="https://shop.example/news">read</a>.</p>')
   await frame.getByText('look or read').waitFor()
+  // The palette opens wherever the focus is, also in a field and in the editor of HTML.
+  for (const field of ['Subject', 'HTML of the message']) {
+    await page.getByRole('textbox', { name: field }).press('Control+k')
+    await page.getByRole('textbox', { name: 'Command', exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('textbox', { name: 'Command', exact: true }).waitFor({ state: 'hidden' })
+  }
   const before = await w.people('GET', '/campaigns')
   assert.equal(before[0].subject, '', 'the preview saves nothing')
   await w.axe('the message of a campaign')

@@ -26,5 +26,5 @@ export function Palette() {
       ],
     },
   ]
-  return <Spotlight attributes={{ content: { 'aria-label': 'Command palette' } }} actions={actions} shortcut={['mod + K']} nothingFound="Nothing has this name" highlightQuery scrollable maxHeight={420} searchProps={{ placeholder: 'Go to …', 'aria-label': 'Command', leftSection: <Icon name="search" /> }} />
+  return <Spotlight attributes={{ content: { 'aria-label': 'Command palette' } }} actions={actions} shortcut={['mod + K']} tagsToIgnore={[]} triggerOnContentEditable nothingFound="Nothing has this name" highlightQuery scrollable maxHeight={420} searchProps={{ placeholder: 'Go to …', 'aria-label': 'Command', leftSection: <Icon name="search" /> }} />
 }
