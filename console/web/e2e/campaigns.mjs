@@ -80,7 +80,7 @@ await run(async (w) => {
   await page.getByRole('button', { name: 'Send a test' }).click()
   await page.getByRole('status').getByText('kept', { exact: true }).waitFor()
   await page.getByTestId('captured').getByText('E-mails go to nobody: the server keeps them. It has no mail relay').waitFor()
-  assert.equal(await page.getByRole('link', { name: 'Look at what was kept' }).getAttribute('href'), '/console/api/v1/outbox?channel=email')
+  assert.equal(await page.getByRole('link', { name: 'See the unsent messages' }).first().getAttribute('href'), '/console/unsent?channel=email')
   const test = (await w.people('GET', `/outbox?to=${encodeURIComponent(w.creds.console_email)}`))[0]
   assert.match(test.subject, /^\[Test\] Only for /)
 

@@ -8,6 +8,7 @@ import { screens } from '@/screens/registry'
 import type { Screen } from '@/screens/screen'
 import { useServerIsGone } from '@/shared/api/connection'
 import { signOut, useMay, useSignedIn, type Session } from '@/shared/api/session'
+import { useCapturedChannels } from '@/shared/captured'
 import { Icon } from '@/shared/icons'
 import { NavigationLink } from '@/shared/links'
 import { Failed, Loading } from '@/shared/states'
@@ -99,9 +100,10 @@ function Gone() {
 function Navigation() {
   const may = useMay()
   const path = useRouterState({ select: (s) => s.location.pathname })
+  const captures = useCapturedChannels().length > 0
   const groups = new Map<string, NonNullable<Screen['nav']>[]>()
   for (const { nav } of screens as readonly Screen[]) {
-    if (nav && (!nav.permission || may(nav.permission))) groups.set(nav.group, [...(groups.get(nav.group) ?? []), nav])
+    if (nav && (!nav.permission || may(nav.permission)) && (!nav.whileCaptured || captures)) groups.set(nav.group, [...(groups.get(nav.group) ?? []), nav])
   }
   return [...groups].map(([name, entries]) => (
     <Box key={name} mb="sm" component="section" aria-label={name}>
