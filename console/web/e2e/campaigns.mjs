@@ -73,6 +73,10 @@ await run(async (w) => {
   }
   const before = await w.people('GET', '/campaigns')
   assert.equal(before[0].subject, '', 'the preview saves nothing')
+  // It is shown for somebody who would get it.
+  const chosen = await page.getByRole('combobox', { name: 'Shown for' }).inputValue()
+  assert.ok(people.some((p) => p.status === 'subscribed' && chosen.includes(p.email)), `${chosen} would get nothing`)
+  assert.equal(await page.getByText('It would not be sent to this person').count(), 0)
   await w.axe('the message of a campaign')
   await w.shots('campaign-message')
 

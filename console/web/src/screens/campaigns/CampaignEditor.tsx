@@ -53,7 +53,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
   const captured = useCaptured(channelOf(campaign).medium)
   const readOnly = !writes || running
 
-  const somebody = useSomebody(form.segment_ids[0])
+  const somebody = useSomebody({ channel: channelOf(campaign).medium, segments: form.segment_ids, lists: form.list_id })
   const whom = person ?? somebody
   const rendered = useRendered(campaign, form, whom)
   const audience = useAudience(campaign, form, everybody)

@@ -73,7 +73,7 @@ function Editor({ t }: { t: Template }) {
   const other = isConflict(save.error) && conflict.data ? conflict.data : undefined
   useBlocker({ shouldBlockFn: ({ current, next }) => changed && current.pathname !== next.pathname && !window.confirm('Leave without saving? What you changed is lost.'), enableBeforeUnload: false })
 
-  const somebody = useSomebody()
+  const somebody = useSomebody({ channel: 'email' })
   const whom = person ?? somebody
   const texts = useMemo(() => ({ subject: form.subject, html: form.html, text: form.text }), [form.subject, form.html, form.text])
   const [shown] = useDebouncedValue(texts, 200)
