@@ -82,7 +82,10 @@ await run(async (w) => {
 
   // A test goes to the one who is signed in.
   await page.getByRole('button', { name: 'Send a test' }).click()
-  await page.getByRole('status').getByText('kept', { exact: true }).waitFor()
+  const result = page.getByRole('status', { name: 'Result of the test' })
+  await result.getByText('kept', { exact: true }).waitFor()
+  const [button, said] = await Promise.all([page.getByRole('button', { name: 'Send a test' }).boundingBox(), result.boundingBox()])
+  assert.ok(said.y >= 0 && said.y + said.height <= page.viewportSize().height && Math.abs(said.y - button.y) < 40, `the result is at ${said.y}, the button at ${button.y}`)
   await page.getByTestId('captured').getByText('E-mails go to nobody: the server keeps them. It has no mail relay').waitFor()
   assert.equal(await page.getByRole('link', { name: 'See the unsent messages' }).first().getAttribute('href'), '/console/unsent?channel=email')
   const test = (await w.people('GET', `/outbox?to=${encodeURIComponent(w.creds.console_email)}`))[0]
