@@ -20,6 +20,7 @@ import { check } from './check'
 import { BuilderContext, type Builder as Shared } from './context'
 import { asGroup, DefinitionError, fromJson, toJson } from './definition'
 import { ExplainDrawer } from './ExplainDrawer'
+import { faultWords } from './faultWords'
 import type { Group } from './model'
 import { GroupView } from './NodeView'
 import { PreviewPanel, TotalBar } from './PreviewPanel'
@@ -67,13 +68,13 @@ export function Builder({ name: firstName, first, saved, onTake, view, keep }: P
     const out: Shared['said'] = new Map()
     const add = (message: string, is: boolean) => {
       const p = placed(root, message)
-      if (p.node && p.node.id !== root.id) out.set(p.node.id, { text: p.text, refused: is })
+      if (p.node && p.node.id !== root.id) out.set(p.node.id, { ...faultWords(p.text), refused: is })
     }
     if (!stale) answer?.warnings.forEach((w) => add(w, false))
     if (refused) add(refused, true)
     return out
   }, [root, answer, refused, stale])
-  const refusedElsewhere = refused && ![...said.values()].some((s) => s.refused) ? refused : ''
+  const refusedElsewhere = refused && ![...said.values()].some((s) => s.refused) ? faultWords(placed(root, refused).text).text : ''
 
   // What is typed is in the address a little later: not with every key.
   const keeping = useRef(keep)

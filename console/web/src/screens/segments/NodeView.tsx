@@ -4,7 +4,7 @@ import { count } from '@/shared/format'
 import { Icon, type IconName } from '@/shared/icons'
 import { ActivityInputs } from './ActivityInputs'
 import classes from './builder.module.css'
-import { useBuilder } from './context'
+import { faultId, useBuilder } from './context'
 import { AttributeInputs, ConsentInputs, MembershipInputs } from './LeafInputs'
 import { Pick, Word } from './inputs'
 import { leafKinds, newNode, ofKind, type Group, type Leaf, type Node } from './model'
@@ -55,7 +55,7 @@ export function GroupView({ group, path, tools }: { group: Group; path: string; 
       </Stack>
       {problems.has(group.id) && (
         <Text size="xs" c="dimmed" mt={4}>
-          {problems.get(group.id)}
+          {problems.get(group.id)!.text}
         </Text>
       )}
       <div onDragOver={(e) => dragging && e.preventDefault()} onDrop={onDropAtEnd}>
@@ -193,8 +193,8 @@ function NodeView({ node, path, last, match }: { node: Node; path: string; last:
         </span>
         <div style={{ flex: 1, minWidth: 0 }}>
           {node.kind === 'group' ? <GroupView group={node} path={path} tools={tools} /> : <LeafView node={node} path={path} />}
-          {wrong && node.kind !== 'group' && <Note text={wrong} />}
-          {message && !wrong && <Note text={message.text} colour={message.refused ? 'var(--mantine-color-error)' : undefined} icon="alert" />}
+          {wrong && node.kind !== 'group' && <Note id={faultId(node.id)} text={wrong.text} colour={wrong.place ? 'var(--mantine-color-error)' : undefined} icon={wrong.place ? 'alert' : undefined} />}
+          {message && !wrong && <Note id={faultId(node.id)} text={message.text} colour={message.refused ? 'var(--mantine-color-error)' : undefined} icon="alert" />}
         </div>
         {node.kind !== 'group' && tools}
       </div>
@@ -251,11 +251,13 @@ function LeafInputs({ node }: { node: Leaf }): ReactNode {
   }
 }
 
-function Note({ text, colour = 'dimmed', icon }: { text: string; colour?: string; icon?: IconName }) {
+function Note({ id, text, colour = 'dimmed', icon }: { id: string; text: string; colour?: string; icon?: IconName }) {
   return (
-    <Row gap={4} wrap="nowrap" mt={4} align="flex-start" c={colour}>
+    <Row gap={4} wrap="nowrap" mt={4} align="flex-start" c={colour} data-testid="fault" aria-live="polite">
       {icon && <Icon name={icon} size={14} />}
-      <Text size="xs">{text}</Text>
+      <Text size="xs" id={id}>
+        {text}
+      </Text>
     </Row>
   )
 }
