@@ -72,7 +72,7 @@ export function UnsentMessages() {
           <Text size="sm" c="dimmed" mb="sm" maw={720}>
             Without a mail relay or a provider the server keeps messages instead of sending them. They count as sent, so that you can try everything; nobody gets them. Old ones make room for new ones.
           </Text>
-          <Group gap="sm" mb="sm" align="flex-end">
+          <Group gap="sm" mb="sm" align="flex-start">
             <NativeSelect label="Channel" value={channel ?? ''} onChange={(e) => keep({ channel: (e.currentTarget.value || undefined) as typeof channel })} data={[{ value: '', label: 'Every channel' }, ...Object.entries(channelNames).map(([value, label]) => ({ value, label }))]} />
             <TextInput label="To" description="A whole address or number" inputWrapperOrder={['label', 'input', 'description']} type="search" flex="1 1 200px" maw={320} value={typed} onChange={(e) => setTyped(e.currentTarget.value)} />
           </Group>
