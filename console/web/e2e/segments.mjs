@@ -29,7 +29,9 @@ await run(async (w) => {
   await first.getByLabel('Event').fill('item_bougth')
   await page.getByTestId('unseen').waitFor()
   await first.getByLabel('Event').fill('item')
-  await page.getByRole('option', { name: 'item_purchased' }).click()
+  // What is offered says what its numbers are of.
+  const bought = events.filter((e) => e.event_type === 'item_purchased').length
+  await page.getByRole('option', { name: `item_purchased ${bought} events` }).click()
   await totalIs(people.filter((p) => p.purchases.length >= 1).length)
   // What cannot be meant is said in the form's words, and its input is marked.
   const times = first.getByLabel('Number to compare with')
@@ -45,7 +47,11 @@ await run(async (w) => {
   assert.equal(await times.getAttribute('aria-invalid'), 'true')
   await times.fill('2')
   await first.getByRole('button', { name: 'where …' }).click()
+  await first.getByLabel('Property of the event').click()
+  await page.getByRole('option', { name: 'value in 100 % of events' }).waitFor()
   await first.getByLabel('Property of the event').fill('category')
+  await first.getByLabel('Value to compare with').click()
+  await page.getByRole('option', { name: /^shoes \d+(\.\d)? % of values$/ }).waitFor()
   await first.getByLabel('Value to compare with').fill('Shoes')
   await first.getByTestId('unseen-value').filter({ hasText: 'has “Shoes” there yet. Did you mean “shoes”?' }).waitFor()
   await w.shots('builder-unseen')

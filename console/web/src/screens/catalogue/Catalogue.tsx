@@ -140,9 +140,9 @@ export function Catalogue() {
                 ) : (
                   <>
                     {find}
-                    <Fields fields={a.attributes.filter((f) => f.path.toLowerCase().includes(q.toLowerCase()))} lastSeen={null} open={open} onOpen={(v) => void navigate({ search: (s) => ({ ...s, open: v }), replace: true })} />
+                    <Fields of="updates" fields={a.attributes.filter((f) => f.path.toLowerCase().includes(q.toLowerCase()))} lastSeen={null} open={open} onOpen={(v) => void navigate({ search: (s) => ({ ...s, open: v }), replace: true })} />
                     <Text size="xs" c="dimmed" mt="xs">
-                      Shares are of {count(a.looked_at)} changes of people that were looked at.
+                      Shares of attributes are of {count(a.looked_at)} updates of profiles looked at, not of people; shares of types and values are of the updates that have the attribute.
                       {a.more > 0 && ' More attributes were found than can be kept here.'}
                     </Text>
                   </>

@@ -105,9 +105,9 @@ export function EventType() {
                   </Empty>
                 ) : (
                   <>
-                    <Fields fields={t.properties} lastSeen={t.last_seen} open={search.open} onOpen={(open) => void navigate({ search: (s) => ({ ...s, open }), replace: true })} />
+                    <Fields fields={t.properties} of="events" lastSeen={t.last_seen} open={search.open} onOpen={(open) => void navigate({ search: (s) => ({ ...s, open }), replace: true })} />
                     <Text size="xs" c="dimmed">
-                      Shares are of {count(t.looked_at)} events that were looked at.
+                      Shares of properties are of {count(t.looked_at)} events looked at; shares of types and values are of the events that have the property.
                       {t.more > 0 && ' More properties were found than can be kept here.'}
                     </Text>
                   </>

@@ -56,7 +56,7 @@ export function TestInputs({ test, source, onChange, wrong }: { test: Test; sour
 
   const unseen = unseenValues(test, known)
   const near = unseen.length === 1 ? meant(unseen[0]!, known) : undefined
-  const paths: Suggestion[] = [...source.fields.map((f) => ({ value: f.path, note: percent(f.share) })), ...(source.kept ?? [])]
+  const paths: Suggestion[] = [...source.fields.map((f) => ({ value: f.path, note: shareWords(f.share, source.noun) })), ...(source.kept ?? [])]
   return (
     <>
       <Suggest value={test.path} from={paths} onChange={setPath} label={source.noun === 'field' ? 'Field of the person' : 'Property of the event'} placeholder={source.noun} error={wrong.path} />
@@ -94,7 +94,7 @@ export function TestInputs({ test, source, onChange, wrong }: { test: Test; sour
   )
 }
 
-const seen = (known: Known | undefined, type: ValueType): Suggestion[] => known?.values.filter((v) => v.type === type).map((v) => ({ value: v.value, note: percent(v.share) })) ?? []
+const seen = (known: Known | undefined, type: ValueType): Suggestion[] => known?.values.filter((v) => v.type === type).map((v) => ({ value: v.value, note: `${percent(v.share)} of values` })) ?? []
 
 function Constant({ value, wanted, words, known, onChange, wrong }: { value: Value; wanted: ValueType | 'time' | undefined; words?: readonly string[]; known: Known | undefined; onChange: (v: Value) => void; wrong: string | undefined }) {
   const label = 'Value to compare with'
@@ -128,7 +128,10 @@ function List({ test, known, words, type, onChange, wrong }: { test: Test; known
   )
 }
 
-export const seenTimes = (n: number) => (n === 1 ? 'once' : `${count(n)} ×`)
+export const seenTimes = (n: number) => `${count(n)} ${n === 1 ? 'event' : 'events'}`
+
+/** How much of what was looked at has a field: events their properties, updates of profiles their attributes. */
+const shareWords = (share: number, noun: Source['noun']) => `in ${percent(share)} of ${noun === 'property' ? 'events' : 'updates'}`
 
 /** How many were looked at, in words: 60 events looked at. */
 export const lookedWords = (n: number, what: 'event' | 'update') => `${count(n)} ${what === 'event' ? (n === 1 ? 'event' : 'events') : n === 1 ? 'update of a profile' : 'updates of profiles'} looked at`
