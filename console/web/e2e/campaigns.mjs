@@ -146,6 +146,8 @@ await run(async (w) => {
   await page.getByText('sent', { exact: true }).first().waitFor()
   await page.getByTestId('captured').getByText('what counts as sent here is kept by it and goes to nobody').waitFor()
 
+  assert.equal(await page.getByTestId('tile-Delivered').innerText(), 'not reported')
+
   // Somebody opens it and clicks: the results say which link.
   const mails = await w.people('GET', '/outbox?limit=100')
   const mine = mails.filter((m) => m.subject.startsWith('Only for'))

@@ -7,6 +7,7 @@ import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
 import type { Cell } from '@/shared/csv'
 import { CsvButton } from '@/shared/CsvButton'
+import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, percent } from '@/shared/format'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
@@ -201,6 +202,12 @@ function CountsTable({ title, at, first, rows }: { title: string; at: string; fi
                 <Table.Td>{name}</Table.Td>
                 {columns.map(([h, k, rate]) => {
                   const bad = (k === 'bounces' && n.bounce_rate_healthy === false) || (k === 'complaints' && n.complaint_rate_healthy === false)
+                  if (k === 'delivered' && deliveriesOf(n) === null)
+                    return (
+                      <Table.Td key={h} ta="right" c="dimmed">
+                        {notReported}
+                      </Table.Td>
+                    )
                   return (
                     <Table.Td key={h} ta="right" c={bad ? 'var(--mantine-color-error)' : undefined} title={bad ? 'This is too high: mailbox providers may refuse your e-mail.' : undefined}>
                       {count(n[k] as number)}

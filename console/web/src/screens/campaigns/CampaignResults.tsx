@@ -6,6 +6,7 @@ import { api, whole } from '@/shared/api/client'
 import { AsOf } from '@/shared/AsOf'
 import { Captured } from '@/shared/captured'
 import { CsvButton } from '@/shared/CsvButton'
+import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, instant, percent } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink } from '@/shared/links'
@@ -77,17 +78,17 @@ export function CampaignResults() {
   )
 }
 
-function Tile({ label, value, of, note }: { label: string; value: number; of?: number; note?: string }) {
+function Tile({ label, value, of, note }: { label: string; value: number | null; of?: number; note?: string }) {
   return (
     <Paper withBorder p="sm" h="100%">
       <Text size="xs" c="dimmed">
         {label}
       </Text>
       <Group gap={6} align="baseline">
-        <Text fz={24} fw={700} lh={1.3} className="numbers" data-testid={`tile-${label}`}>
-          {count(value)}
+        <Text fz={value === null ? 'md' : 24} fw={value === null ? 400 : 700} lh={value === null ? 2.2 : 1.3} c={value === null ? 'dimmed' : undefined} className="numbers" data-testid={`tile-${label}`}>
+          {value === null ? notReported : count(value)}
         </Text>
-        {of !== undefined && of > 0 && (
+        {value !== null && of !== undefined && of > 0 && (
           <Text size="sm" c="dimmed">
             {percent(value / of)}
           </Text>
@@ -109,9 +110,10 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
   const passed = skipped.reduce((sum, [, k]) => sum + k, 0)
   const done = n.total_members ? (n.total_members - n.remaining) / n.total_members : 1
   const moving = n.status === 'sending' || n.status === 'testing'
-  const tiles: [string, number, number?, string?][] = [
+  const delivered = deliveriesOf(n)
+  const tiles: [string, number | null, number?, string?][] = [
     ['Sent', n.sent],
-    ['Delivered', n.delivered, n.sent, 'as providers report it'],
+    ['Delivered', delivered, n.sent, delivered === null ? 'by the relay or provider' : 'as the relay or provider reports it'],
     ['Opened', n.unique_opens, n.sent, n.opens < n.unique_opens ? `${times(n.opens, 'open')} seen; a click counts as opened` : `${times(n.opens, 'open')} in all`],
     ['Clicked', n.unique_clicks, n.sent, `${times(n.clicks, 'click')} in all`],
     ['Unsubscribed', n.unsubscribes, n.sent],

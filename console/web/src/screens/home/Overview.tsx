@@ -5,6 +5,7 @@ import { useMay } from '@/shared/api/session'
 import type { Schemas } from '@/shared/api/client'
 import { AsOf } from '@/shared/AsOf'
 import { useCaptured } from '@/shared/captured'
+import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, percent } from '@/shared/format'
 import { Plot } from '@/shared/Plot'
 import { ScreenLink } from '@/shared/ScreenLink'
@@ -35,7 +36,7 @@ export function Overview({ days }: { days: number }) {
             <Tile label="People" value={o.contacts.total} note={`${count(o.contacts.new)} new in ${span}`} at={overview.dataUpdatedAt} />
             <Tile label="Events" value={o.events} note={`in ${span}`} at={overview.dataUpdatedAt} />
             <Tile label="Segments" value={o.segments} note={<ScreenLink to="/segments" size="xs">all segments</ScreenLink>} at={overview.dataUpdatedAt} />
-            <Tile label="E-mails sent" value={o.messages.sent} note={o.messages.sent === 0 ? `none in ${span}` : captured ? <>kept by the server: it has no mail relay. <ScreenLink to="/unsent" search={{ channel: 'email' }} size="xs">See them</ScreenLink></> : `${percent(o.messages.delivery_rate)} delivered`} at={overview.dataUpdatedAt} />
+            <Tile label="E-mails sent" value={o.messages.sent} note={o.messages.sent === 0 ? `none in ${span}` : captured ? <>kept by the server: it has no mail relay. <ScreenLink to="/unsent" search={{ channel: 'email' }} size="xs">See them</ScreenLink></> : deliveriesOf(o.messages) === null ? `deliveries ${notReported}` : `${percent(o.messages.delivery_rate)} delivered`} at={overview.dataUpdatedAt} />
           </SimpleGrid>
         )}
       </QueryView>
@@ -119,7 +120,7 @@ export function Overview({ days }: { days: number }) {
                   <Table.Tr key={name}>
                     <Table.Td>{{ email: 'E-mail', sms: 'SMS', whatsapp: 'WhatsApp', im: 'Instant messages', push: 'Push' }[name] ?? name}</Table.Td>
                     <Table.Td ta="right" className="numbers">{count(c.sent)}</Table.Td>
-                    <Table.Td ta="right" className="numbers">{percent(c.delivery_rate)}</Table.Td>
+                    <Table.Td ta="right" className="numbers">{deliveriesOf(c) === null ? notReported : percent(c.delivery_rate)}</Table.Td>
                     <Table.Td ta="right" className="numbers">{percent(c.bounce_rate)}</Table.Td>
                     <Table.Td ta="right" className="numbers">{percent(c.complaint_rate)}</Table.Td>
                   </Table.Tr>
