@@ -57,6 +57,11 @@ await run(async (w) => {
   const [template] = await w.people('GET', '/templates')
   assert.equal(template.subject, 'Hello {{first_name}}')
 
+  // From a saved template the way leads on to a campaign that sends it.
+  await page.getByRole('link', { name: 'Use in a campaign' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).waitFor()
+  assert.ok(page.url().endsWith(`/console/campaigns/new?template=${template._id}`), page.url())
+
   // A campaign of its own HTML.
   await w.open('/campaigns/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('January sale')

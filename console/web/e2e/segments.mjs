@@ -164,6 +164,10 @@ await run(async (w) => {
   await page.getByRole('heading', { name: 'Loyal', level: 1 }).waitFor()
   const [saved] = await w.people('GET', '/segments')
   assert.equal(saved.count, inIt.length)
+  // It leads to the page of the segment; from there the way goes back to the builder.
+  await until('the page of the segment', () => page.url().endsWith(`/console/segments/${saved._id}`))
+  await page.getByTestId('count').filter({ hasText: new RegExp(`^${inIt.length}$`) }).waitFor()
+  await page.getByRole('link', { name: 'Edit', exact: true }).click()
   // Nothing differs from what is saved: there is nothing to save, and it says so.
   const save = page.getByRole('button', { name: 'Save', exact: true })
   await until('nothing is to be saved', () => save.isDisabled())

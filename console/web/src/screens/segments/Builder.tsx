@@ -270,8 +270,8 @@ function useSave({ root, name, saved, answer }: { root: Group; name: string; sav
       await client.invalidateQueries({ queryKey: ['segments'] })
       client.removeQueries({ queryKey: ['segment', s._id] })
       notifications.show({ title: `${s.name} is saved`, message: s.count == null ? 'It is being built; the counts are exact meanwhile.' : `It has ${count(s.count)} ${s.count === 1 ? 'member' : 'members'} and is kept up to date from now on.` })
-      await navigate({ to: '/segments/$id/edit', params: { id: s._id } })
-      done.current = false
+      // Where its count, its members and what it is used in are.
+      await navigate({ to: '/segments/$id', params: { id: s._id } })
     },
     onError: (e) => {
       if (e instanceof ApiError && e.field === 'name') setNameError(e.message)

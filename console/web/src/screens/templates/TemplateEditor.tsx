@@ -98,6 +98,11 @@ function Editor({ t }: { t: Template }) {
           <ButtonLink to="/templates/new" search={{ copy: t._id }} variant="default" leftSection={<Icon name="copy" size={14} />}>
             Duplicate
           </ButtonLink>
+          {may('campaigns:write') && (
+            <ButtonLink to="/campaigns/new" search={{ template: t._id }} variant="default" leftSection={<Icon name="send" size={14} />}>
+              Use in a campaign
+            </ButtonLink>
+          )}
           <Tooltip label="You need the permission templates:write" disabled={writes}>
             <Button onClick={() => save.mutate(undefined)} loading={save.isPending} disabled={!writes || !changed || !form.name.trim()}>
               Save
