@@ -173,6 +173,21 @@ await run(async (w) => {
   await page.getByRole('cell', { name: mine[0].to }).waitFor()
   await w.axe('the recipients of a campaign')
 
+  // What was sent is shown as it was, and looks it; it can be opened again for people who come later.
+  await page.getByRole('link', { name: 'Message and audience' }).click()
+  await page.getByRole('note').getByText('This campaign was sent').waitFor()
+  const subject = page.getByRole('textbox', { name: 'Subject' })
+  assert.equal(await subject.isEditable(), false)
+  assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0)
+  await w.axe('a sent campaign')
+  await w.shots('campaign-sent')
+  await page.getByRole('tab', { name: '3. Send' }).click()
+  await page.getByText('It was sent. Its results say to whom').waitFor()
+  assert.equal(await page.getByRole('button', { name: /^Send to/ }).count(), 0)
+  await page.getByRole('button', { name: 'Open it again' }).click()
+  await page.getByText('Nobody would get it.').waitFor()
+  await page.getByTestId('audience').getByText('got it already').waitFor()
+
   // The list has it, with its numbers; a copy is a draft.
   await w.open('/campaigns')
   const row = page.getByRole('row').filter({ hasText: 'January sale' })
