@@ -94,7 +94,7 @@ await run(async (w) => {
   await result.getByText('kept', { exact: true }).waitFor()
   const [button, said] = await Promise.all([page.getByRole('button', { name: 'Send a test' }).boundingBox(), result.boundingBox()])
   assert.ok(said.y >= 0 && said.y + said.height <= page.viewportSize().height && Math.abs(said.y - button.y) < 40, `the result is at ${said.y}, the button at ${button.y}`)
-  await page.getByTestId('captured').getByText('E-mails go to nobody: the server keeps them. It has no mail relay').waitFor()
+  await page.getByTestId('captured').getByText('E-mails are not sent: the server keeps them. It has no mail relay').waitFor()
   assert.equal(await page.getByRole('link', { name: 'See the unsent messages' }).first().getAttribute('href'), '/console/unsent?channel=email')
   const test = (await w.people('GET', `/outbox?to=${encodeURIComponent(w.creds.console_email)}`))[0]
   assert.match(test.subject, /^\[Test\] Only for /)
@@ -146,7 +146,7 @@ await run(async (w) => {
   await page.getByRole('button', { name: `Send to ${wanted.reachable}` }).click()
   const question = page.getByRole('dialog')
   await question.getByText(`Send January sale to ${wanted.reachable} people?`).waitFor()
-  await question.getByText('The messages are kept by the server and go to nobody').waitFor()
+  await question.getByText('The messages are kept by the server and reach nobody').waitFor()
   await w.axe('the question before sending')
   await question.getByRole('button', { name: 'Cancel' }).click()
   await question.waitFor({ state: 'hidden' })
@@ -156,7 +156,7 @@ await run(async (w) => {
   await page.getByTestId('tile-Sent').waitFor()
   await until('all are sent', async () => assert.equal(number(await page.getByTestId('tile-Sent').innerText()), wanted.reachable))
   await page.getByText('sent', { exact: true }).first().waitFor()
-  await page.getByTestId('captured').getByText('what counts as sent here is kept by it and goes to nobody').waitFor()
+  await page.getByTestId('captured').getByText('messages that count as sent here are kept by it and reach nobody').waitFor()
 
   assert.equal(await page.getByTestId('tile-Delivered').innerText(), 'not reported')
 
@@ -208,7 +208,7 @@ await run(async (w) => {
   assert.equal(await page.getByRole('textbox', { name: 'Subject' }).inputValue(), 'Only for {{first_name}}')
 
   // The copy sends the template; so the template cannot be deleted.
-  await page.getByText('A template', { exact: true }).click()
+  await page.getByText('Template', { exact: true }).click()
   await page.getByTestId('preview-subject').filter({ hasText: /^Hello / }).waitFor()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Copy of January sale is saved.').waitFor()

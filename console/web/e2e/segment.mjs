@@ -25,7 +25,7 @@ await run(async (w) => {
   await page.getByTestId('moves').filter({ hasText: `${twice.length} entered and 0 left` }).waitFor()
   await page.getByRole('img', { name: `Members by hour: ${twice.length} at the end` }).locator('canvas').waitFor()
   const moves = page.getByTestId('move')
-  await moves.filter({ hasText: 'when the segment was made' }).first().waitFor()
+  await moves.filter({ hasText: 'when the segment was created' }).first().waitFor()
   await page.getByRole('region', { name: 'Used in' }).getByRole('link', { name: 'German buyers' }).waitFor()
   await page.getByTestId('stream').filter({ hasText: 'live' }).waitFor()
   await w.axe('a segment')
@@ -44,7 +44,7 @@ await run(async (w) => {
   await w.send([{ event_type: 'item_purchased', user: { email: late.email }, properties: { value: 5 } }])
   await countIs(twice.length + 2)
   assert.equal(await moves.filter({ hasText: `${late.first_name} ${late.last_name}` }).count(), 0)
-  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByRole('button', { name: 'Resume' }).click()
   await moves.first().filter({ hasText: `${late.first_name} ${late.last_name} entered` }).waitFor()
 
   // A server that goes away and comes back: the feed goes on behind what it had.
@@ -82,7 +82,7 @@ await run(async (w) => {
   await versions.first().locator('[data-kind=added]').filter({ hasText: '"value": 3' }).waitFor()
   await versions.first().locator('[data-kind=removed]').filter({ hasText: '"value": 2' }).waitFor()
   await versions.nth(1).getByRole('button', { name: 'Difference' }).click()
-  await page.getByTestId('version-members').filter({ hasText: `It would hold ${now} now: ${now - thrice.length} would enter, 0 would leave.` }).waitFor()
+  await page.getByTestId('version-members').filter({ hasText: `It would have ${now} members now: ${now - thrice.length} would enter, 0 would leave.` }).waitFor()
   await w.axe('versions of a segment')
   await w.shots('segment-versions')
 

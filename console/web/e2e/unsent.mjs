@@ -68,7 +68,7 @@ await run(async (w) => {
   await page.goto(`${w.url}/console/unsent?open=999999`)
   await page.getByText('Message 999999 is not among them').waitFor()
   await page.goto(`${w.url}/console/unsent?to=nobody%40example.com`)
-  await page.getByText('None is like that.').waitFor()
+  await page.getByText('No message matches.').waitFor()
 
   // A failure is said, and can be tried again.
   w.forgive(/500 \(Internal Server Error\)/)

@@ -26,7 +26,7 @@ export function Shell() {
   return (
     <>
       <Frame session={last.current} />
-      <Modal opened={session.data === null} onClose={() => {}} withCloseButton={false} title="Your session is over. Sign in to go on." centered>
+      <Modal opened={session.data === null} onClose={() => {}} withCloseButton={false} title="Your session has expired. Sign in to continue." centered>
         <SignInForm email={last.current.email} />
       </Modal>
     </>
@@ -92,7 +92,7 @@ function Gone() {
   if (!useServerIsGone()) return null
   return (
     <Alert role="status" color="yellow" variant="light" radius={0} icon={<Icon name="alert" />} py="xs">
-      The server does not answer. The page goes on by itself when it is back; what you typed stays.
+      The server does not answer. The page reconnects by itself; what you typed is kept.
     </Alert>
   )
 }

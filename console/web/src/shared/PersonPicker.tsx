@@ -62,7 +62,7 @@ export function PersonPicker({ value, onChange, label, segment }: { value: strin
       onSearchChange={(v) => setTyped(all.some((p) => label1(p) === v) ? '' : v)}
       data={all.map((p) => ({ value: p.profile_id, label: label1(p) }))}
       filter={({ options }) => options}
-      nothingFoundMessage={people.isFetching ? 'Searching …' : 'Nobody begins like that'}
+      nothingFoundMessage={people.isFetching ? 'Searching …' : 'No one found'}
       comboboxProps={{ position: 'bottom-start' }}
     />
   )

@@ -29,7 +29,7 @@ export function Captured({ channel, children }: { channel: CapturedChannel; chil
   return (
     <Alert color="yellow" variant="light" p="xs" icon={<Icon name="alert" />} role="note" data-testid="captured">
       <Text size="xs" component="div">
-        {children ?? `${names[channel]} go to nobody: the server keeps them.`}{' '}
+        {children ?? `${names[channel]} are not sent: the server keeps them.`}{' '}
         {channel === 'email' ? (
           <>
             It has no mail relay; start it with <code>--smtp</code> to send.

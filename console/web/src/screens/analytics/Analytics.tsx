@@ -256,7 +256,7 @@ function Domains({ range: { from, to } }: { range: Range }) {
       {(d) =>
         d.domains.length === 0 ? (
           <Empty icon="mail" title="No e-mail was sent in this range">
-            Choose a longer one. Mailbox providers judge a sender each for themselves: here rates stand by the recipient's domain.
+            Choose a longer one. Each mailbox provider judges senders by itself, so rates are listed by the recipient's domain.
           </Empty>
         ) : (
           <CountsTable title="E-mail by domain" at={d.range.to} first="Domain" rows={[...d.domains.map((x): [string, Counts] => [x.domain, x]), ...(d.other.sent > 0 ? [['All others', d.other] as [string, Counts]] : [])]} />

@@ -46,7 +46,7 @@ export function AudienceInputs({ form, set, everybody, setEverybody, audience, r
     <Stack gap="md">
       <MultiSelect
         label="Audience"
-        description="Who is in one of these gets it, each person once."
+        description="Everyone in any of these gets it, each person once."
         placeholder={chosen.length ? undefined : 'Choose segments and lists'}
         searchable
         value={chosen}
@@ -61,7 +61,7 @@ export function AudienceInputs({ form, set, everybody, setEverybody, audience, r
       {!readOnly && chosen.length > 0 && <LeaveOut form={form} set={set} everybody={everybody} setEverybody={setEverybody} />}
       {chosen.length === 0 ? (
         <Text size="sm" c="dimmed">
-          Choose whom it goes to. {segments.data?.length === 0 && <AnchorLink to="/segments/new">Make a segment first</AnchorLink>}
+          Choose who gets it. {segments.data?.length === 0 && <AnchorLink to="/segments/new">Make a segment first</AnchorLink>}
         </Text>
       ) : (
         <AudienceNumbers audience={audience} />
@@ -149,7 +149,7 @@ export function AudienceNumbers({ audience }: { audience: ReturnType<typeof useA
     <div aria-live="polite" style={{ opacity: audience.isPlaceholderData ? 0.5 : 1 }}>
       <Group justify="space-between" mb={4}>
         <Text size="sm" fw={600}>
-          What becomes of the audience
+          Audience breakdown
         </Text>
         <AsOf at={n.as_of} />
       </Group>

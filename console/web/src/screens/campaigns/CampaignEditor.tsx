@@ -119,7 +119,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
           ? { title: `Start the A/B test of ${form.name.trim()}?`, yes: 'Start the test', body: `${s.test.subjects.length} subjects go to ${s.test.test_percent} % of the audience now, and the best one later to the rest: ${people} in all. Sent messages cannot be taken back.` }
           : { title: `Send ${form.name.trim()} to ${people}?`, yes: `Send to ${count(n)}`, body: 'Sending begins at once. Sent messages cannot be taken back.' }
     // With no relay or provider "sent" would promise too much.
-    if (captured) question.body = s.how === 'later' ? `${question.body} As the server is set up now, the messages are kept there and go to nobody.` : 'The messages are kept by the server and go to nobody, but count as sent, and each person gets the campaign once.'
+    if (captured) question.body = s.how === 'later' ? `${question.body} As the server is set up now, the messages are kept there and reach nobody.` : 'The messages are kept by the server and reach nobody, but count as sent, and each person gets the campaign once.'
     if (await confirm(question)) start.mutate(s)
   }
 

@@ -83,7 +83,7 @@ export function CampaignList() {
               )}
               {shown.length === 0 && (
                 <Text size="sm" c="dimmed" mt="md">
-                  No campaign is like that.
+                  No campaign matches.
                 </Text>
               )}
               {all.length >= mostListed && (
@@ -107,7 +107,7 @@ function Row({ c, writes }: { c: Campaign; writes: boolean }) {
   const n = stats.data
   const status = n?.status ?? c.status
   const remove = async () => {
-    if (!(await confirm({ title: `Delete ${c.name}?`, body: c.status === 'scheduled' ? 'It is scheduled, and will not be sent.' : 'Its message and its settings are gone.', yes: 'Delete', danger: true }))) return
+    if (!(await confirm({ title: `Delete ${c.name}?`, body: c.status === 'scheduled' ? 'It is scheduled, and will not be sent.' : 'Its message and settings are deleted.', yes: 'Delete', danger: true }))) return
     try {
       await data(api.DELETE('/console/api/v1/campaigns/{id}', { params: { path: { id: c._id } } }))
       await client.invalidateQueries({ queryKey: ['campaigns'] })

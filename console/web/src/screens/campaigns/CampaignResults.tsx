@@ -64,7 +64,7 @@ export function CampaignResults() {
               ) : (
                 <>
                   <Box mb="md">
-                    <Captured channel={channelOf(c).medium}>As the server is set up, what counts as sent here is kept by it and goes to nobody.</Captured>
+                    <Captured channel={channelOf(c).medium}>As the server is set up, messages that count as sent here are kept by it and reach nobody.</Captured>
                   </Box>
                   <SegmentedControl mb="md" aria-label="What is shown" value={tab} onChange={(v) => void navigate({ search: { tab: v as typeof tab }, replace: true })} data={[{ value: 'numbers', label: 'Numbers' }, { value: 'recipients', label: 'Recipients' }]} />
                   {tab === 'recipients' ? <Recipients campaign={c} /> : <Numbers campaign={c} n={n} />}
@@ -139,7 +139,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
         </Paper>
       )}
       {n.errors.length > 0 && (
-        <Alert color="red" variant="light" icon={<Icon name="alert" />} title={n.status === 'stopped' ? 'It was stopped' : 'Not all went well'}>
+        <Alert color="red" variant="light" icon={<Icon name="alert" />} title={n.status === 'stopped' ? 'It was stopped' : 'There were errors'}>
           {n.errors.map((e, i) => (
             <Text key={i} size="sm">
               {e}
@@ -187,17 +187,17 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
         </Paper>
         <Paper withBorder p="md" component="section" aria-label="The audience">
           <Title order={2} size="h5" mb="xs">
-            What became of the audience
+            Audience breakdown
           </Title>
           <Table verticalSpacing={4} className="numbers">
             <Table.Tbody>
               <Line label="People in the audience of the last send" value={n.total_members} />
               {skipped.map(([why, k]) => (
-                <Line key={why} label={`passed over: ${why}`} value={k} dim />
+                <Line key={why} label={`not sent: ${why}`} value={k} dim />
               ))}
               {n.remaining > 0 && <Line label="still to be sent to" value={n.remaining} dim />}
-              <Line label="Sent, in all sends" value={n.sent} />
-              {passed > 0 && <Line label="Passed over, in all" value={passed} />}
+              <Line label="Sent, in total" value={n.sent} />
+              {passed > 0 && <Line label="Not sent, in total" value={passed} />}
             </Table.Tbody>
           </Table>
         </Paper>

@@ -24,7 +24,7 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
   const own = form.template_id === ''
   return (
     <Stack gap="sm">
-      <TextInput label="Name" description="Only people who work here see it." value={form.name} onChange={(e) => set({ name: e.currentTarget.value })} maxLength={200} error={wrong('name')} readOnly={readOnly} autoComplete="off" data-1p-ignore />
+      <TextInput label="Name" description="Only your team sees it." value={form.name} onChange={(e) => set({ name: e.currentTarget.value })} maxLength={200} error={wrong('name')} readOnly={readOnly} autoComplete="off" data-1p-ignore />
       {channel.subject && <TextInput label={channel.subject} value={form.subject} onChange={(e) => set({ subject: e.currentTarget.value })} maxLength={998} error={wrong('subject')} readOnly={readOnly} description={own ? undefined : "The template's own subject goes before this one."} />}
       {email && (
         <Group grow align="flex-start" gap="sm">
@@ -40,7 +40,7 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
             aria-label="Where the message comes from"
             value={own ? 'own' : 'template'}
             onChange={(v) => set({ template_id: v === 'own' ? '' : (templates.data?.[0]?._id ?? '') })}
-            data={[{ value: 'own', label: 'HTML of its own' }, { value: 'template', label: 'A template', disabled: !templates.data?.length }]}
+            data={[{ value: 'own', label: 'Custom HTML' }, { value: 'template', label: 'Template', disabled: !templates.data?.length }]}
             readOnly={readOnly}
           />
           {!own && (

@@ -63,7 +63,7 @@ export function Catalogue() {
                   <>
                     <Group align="center" gap="md">
                       {find}
-                      {all.some((t) => t.hidden) && <Switch mb="sm" label="Hidden ones too" checked={hidden} onChange={(e) => void navigate({ search: (s) => ({ ...s, hidden: e.currentTarget.checked || undefined }), replace: true })} />}
+                      {all.some((t) => t.hidden) && <Switch mb="sm" label="Show hidden types" checked={hidden} onChange={(e) => void navigate({ search: (s) => ({ ...s, hidden: e.currentTarget.checked || undefined }), replace: true })} />}
                     </Group>
                     <Paper withBorder>
                       <ScrollTable label="Table of event types" minWidth={520}>
@@ -118,7 +118,7 @@ export function Catalogue() {
                     </Paper>
                     {shown.length === 0 && (
                       <Text size="sm" c="dimmed" mt="md">
-                        {left > 0 ? `Only hidden types are like that: ${count(left)}.` : `No event type has “${q}” in its name or its description.`}
+                        {left > 0 ? `Only hidden types match: ${count(left)}.` : `No event type has “${q}” in its name or its description.`}
                       </Text>
                     )}
                   </>
@@ -135,7 +135,7 @@ export function Catalogue() {
               {(a) =>
                 a.attributes.length === 0 ? (
                   <Empty icon="tag" title="No attribute is known">
-                    What events give as user.attributes and user.geo shows here.
+                    Attributes that events give as user.attributes and user.geo appear here.
                   </Empty>
                 ) : (
                   <>

@@ -82,7 +82,7 @@ export function EventType() {
                       {(v) =>
                         !v.events[0] ? (
                           <Text size="sm" c="dimmed">
-                            None came in this time.
+                            No events in this period.
                           </Text>
                         ) : (
                           <>
@@ -101,7 +101,7 @@ export function EventType() {
                 </Title>
                 {t.properties.length === 0 ? (
                   <Empty icon="tag" title="No property is known">
-                    What its events give as properties shows here.
+                    Properties of its events appear here.
                   </Empty>
                 ) : (
                   <>

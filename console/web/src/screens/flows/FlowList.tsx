@@ -41,7 +41,7 @@ export function FlowList() {
       await client.invalidateQueries({ queryKey: ['flows'] })
       await navigate({ to: '/flows/$id', params: { id: f._id }, search: { step: 'trigger' } })
     },
-    onError: (e) => notifications.show({ color: 'red', title: 'No flow was made', message: messageOf(e) }),
+    onError: (e) => notifications.show({ color: 'red', title: 'The flow was not created', message: messageOf(e) }),
   })
   if (!may('flows:read')) return <NoPermission permission="flows:read" />
   const create = may('flows:write') && (

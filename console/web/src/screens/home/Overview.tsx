@@ -36,7 +36,7 @@ export function Overview({ days }: { days: number }) {
             <Tile label="People" value={o.contacts.total} note={`${count(o.contacts.new)} new in ${span}`} at={overview.dataUpdatedAt} />
             <Tile label="Events" value={o.events} note={`in ${span}`} at={overview.dataUpdatedAt} />
             <Tile label="Segments" value={o.segments} note={<ScreenLink to="/segments" size="xs">all segments</ScreenLink>} at={overview.dataUpdatedAt} />
-            <Tile label="E-mails sent" value={o.messages.sent} note={o.messages.sent === 0 ? `none in ${span}` : captured ? <>kept by the server: it has no mail relay. <ScreenLink to="/unsent" search={{ channel: 'email' }} size="xs">See them</ScreenLink></> : deliveriesOf(o.messages) === null ? `deliveries ${notReported}` : `${percent(o.messages.delivery_rate)} delivered`} at={overview.dataUpdatedAt} />
+            <Tile label="E-mails sent" value={o.messages.sent} note={o.messages.sent === 0 ? `none in ${span}` : captured ? <>kept by the server: it has no mail relay. <ScreenLink to="/unsent" search={{ channel: 'email' }} size="xs" underline="always">See them</ScreenLink></> : deliveriesOf(o.messages) === null ? `deliveries ${notReported}` : `${percent(o.messages.delivery_rate)} delivered`} at={overview.dataUpdatedAt} />
           </SimpleGrid>
         )}
       </QueryView>

@@ -36,7 +36,7 @@ export function Lists() {
           if (all.length === 0)
             return (
               <Empty icon="list" title="There is no list yet" action={create}>
-                A list has the people whom you put on it, by hand, by an import or by a program. Who fulfils conditions belongs in a segment, which keeps itself up to date.
+                A list has the people you add to it: by hand, by import or through the API. For people who match conditions, use a segment: it keeps itself up to date.
               </Empty>
             )
           const shown = all.filter((l) => `${l.name} ${l.description}`.toLowerCase().includes(q.toLowerCase()))

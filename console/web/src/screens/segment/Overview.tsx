@@ -51,7 +51,7 @@ export function Overview({ segment, by, onBy }: { segment: Segment; by: By | und
             <Stack gap="xs">
               <Group justify="space-between" gap="xs">
                 <Text size="sm" data-testid="moves">
-                  <b>{count(entered)}</b> entered and <b>{count(left)}</b> left since the segment was made
+                  <b>{count(entered)}</b> entered and <b>{count(left)}</b> left since the segment was created
                 </Text>
                 <AsOf at={g.as_of} />
               </Group>

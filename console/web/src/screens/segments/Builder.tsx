@@ -234,7 +234,7 @@ export function Builder({ name: firstName, first, saved, onTake, view, keep }: P
             </Paper>
             {view === 'form' && problems.size === 0 && (
               <Text size="sm" c="dimmed" mt="sm" px="xs">
-                People {root.conditions.length > 0 ? `for whom this holds: ${sentence(root, names)}.` : ''}
+                {root.conditions.length > 0 ? `In words: ${sentence(root, names)}.` : ''}
               </Text>
             )}
           </Box>

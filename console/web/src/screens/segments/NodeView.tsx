@@ -10,7 +10,7 @@ import { Pick, Word } from './inputs'
 import { leafKinds, newNode, ofKind, type Group, type Leaf, type Node } from './model'
 import { change, duplicate, find, insert, move, remove, step, unwrap, wrap } from './tree'
 
-export const kindNames: Record<Node['kind'], string> = { activity: 'What they did', attribute: 'What is known of them', consent: 'Consent to a channel', list: 'On a list', segment: 'In another segment', group: 'Group of conditions' }
+export const kindNames: Record<Node['kind'], string> = { activity: 'What they did', attribute: 'Profile fields and attributes', consent: 'Consent to a channel', list: 'On a list', segment: 'In another segment', group: 'Group of conditions' }
 const kindIcons: Record<Node['kind'], IconName> = { activity: 'activity', attribute: 'tag', consent: 'mail', list: 'list', segment: 'segment', group: 'group' }
 
 /** A group: whether all or any of its conditions must hold, and the conditions. */
@@ -41,7 +41,7 @@ export function GroupView({ group, path, tools }: { group: Group; path: string; 
             { value: 'any', label: 'any' },
           ]}
         />
-        <Word>of these hold</Word>
+        <Word>of these are true</Word>
         {tools && (
           <Row gap={6} wrap="nowrap" align="flex-start" ml="auto">
             {tools}
@@ -267,7 +267,7 @@ function Counts({ id }: { id: string }) {
   const c = counts.get(id)
   if (!c) return <div className={classes.counts} />
   return (
-    <Tooltip multiline w={240} label={`${count(c.count)} people fulfil this by itself. Without it the segment would have ${count(c.without)}.`}>
+    <Tooltip multiline w={240} label={`${count(c.count)} people match this condition alone. Without it the segment would have ${count(c.without)}.`}>
       <div className={`${classes.counts} numbers ${stale ? classes.stale : ''}`} data-testid="condition-count">
         <Text size="sm" fw={600}>
           {count(c.count)}

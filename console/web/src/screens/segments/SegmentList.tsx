@@ -49,7 +49,7 @@ export function SegmentList() {
           if (all.length === 0)
             return (
               <Empty icon="segment" title="There is no segment yet" action={create}>
-                A segment is a group of people by what they did and what is known of them. Muster keeps its members up to date with every event.
+                A segment is a group of people who did something or have certain attributes. Muster keeps its members up to date with every event.
               </Empty>
             )
           const shown = all.map((s) => ({ s, words: inWords(s, names) })).filter(({ s, words }) => `${s.name} ${words}`.toLowerCase().includes(q.toLowerCase()))
@@ -98,7 +98,7 @@ function Row({ s, words, writes }: { s: Segment; words: string; writes: boolean 
         notifications.show({ color: 'red', title: `${s.name} is in use`, message: `It cannot be deleted while it is used in ${uses.map((u) => `${u.kind} ${u.name}`).join(', ')}.` })
         return
       }
-      if (!(await confirm({ title: `Delete ${s.name}?`, body: 'Its definition and its history of changes are gone. The people stay.', yes: 'Delete', danger: true }))) return
+      if (!(await confirm({ title: `Delete ${s.name}?`, body: 'Its definition and its history are deleted. The people stay.', yes: 'Delete', danger: true }))) return
       await data(api.DELETE('/console/api/v1/segments/{id}', { params: { path: { id: s._id } } }))
       await client.invalidateQueries({ queryKey: ['segments'] })
       notifications.show({ message: `${s.name} is deleted.` })

@@ -39,7 +39,7 @@ export function Keys() {
           {(list) =>
             list.length === 0 ? (
               <Empty icon="lock" title="There is no API key">
-                Programs that read and change people, segments and campaigns prove themselves with one.
+                Programs use a key to read and change people, segments and campaigns.
               </Empty>
             ) : (
               <Paper withBorder>

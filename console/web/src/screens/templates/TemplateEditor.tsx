@@ -138,9 +138,9 @@ function Editor({ t }: { t: Template }) {
                 </Text>
               )}
             </Box>
-            <Checkbox label="Write the plain text myself" description="Otherwise it is made of the HTML." checked={plain} onChange={(e) => (setPlain(e.currentTarget.checked), !e.currentTarget.checked && set({ text: '' }))} disabled={!writes} />
+            <Checkbox label="Write the plain text myself" description="Otherwise it is made from the HTML." checked={plain} onChange={(e) => (setPlain(e.currentTarget.checked), !e.currentTarget.checked && set({ text: '' }))} disabled={!writes} />
             {plain && <Textarea label="Plain text" autosize minRows={4} maxRows={14} value={form.text} onChange={(e) => set({ text: e.currentTarget.value })} error={field === 'text' ? said : undefined} readOnly={!writes} />}
-            <Checkbox label="Transactional" description="People expect it who have unsubscribed, too, such as a receipt. It only matters for single e-mails of your programs: campaigns and flows are marketing." checked={form.transactional} onChange={(e) => set({ transactional: e.currentTarget.checked })} disabled={!writes} />
+            <Checkbox label="Transactional" description="A message that people need even if they unsubscribed, such as a receipt. This matters only for single e-mails sent through the API: campaigns and flows are always marketing." checked={form.transactional} onChange={(e) => set({ transactional: e.currentTarget.checked })} disabled={!writes} />
             {said && !['name', 'subject', 'html', 'text'].includes(field) && (
               <Alert role="alert" color="red" variant="light">
                 {said}

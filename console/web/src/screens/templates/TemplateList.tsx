@@ -81,7 +81,7 @@ function Row({ t, writes }: { t: Schemas['Template']; writes: boolean }) {
   const remove = async () => {
     try {
       if (keptBy(t.name, await data(api.GET('/console/api/v1/templates/{id}/used-in', { params: { path: { id: t._id } } })))) return
-      if (!(await confirm({ title: `Delete ${t.name}?`, body: 'Its texts are gone. What was sent of it stays on record.', yes: 'Delete', danger: true }))) return
+      if (!(await confirm({ title: `Delete ${t.name}?`, body: 'Its texts are deleted. Messages already sent with it stay on record.', yes: 'Delete', danger: true }))) return
       await data(api.DELETE('/console/api/v1/templates/{id}', { params: { path: { id: t._id } } }))
       await client.invalidateQueries({ queryKey: ['templates'] })
       notifications.show({ message: `${t.name} is deleted.` })

@@ -80,7 +80,7 @@ export function UnsentMessages() {
           {(messages.isLoading || (list.length === 0 && seeks)) && <Loading what="the unsent messages" />}
           {messages.isSuccess && list.length === 0 && !hasNextPage && (
             <Empty icon="mail" title="No unsent message">
-              {channel || to ? 'None is like that. Choose every channel, or clear the address.' : 'What campaigns, flows, tests and your programs send is listed here while it goes to nobody.'}
+              {channel || to ? 'No message matches. Choose every channel, or clear the address.' : 'What campaigns, flows, tests and your programs send is listed here while it goes to nobody.'}
             </Empty>
           )}
           {list.length > 0 && (
