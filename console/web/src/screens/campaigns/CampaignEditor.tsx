@@ -160,7 +160,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
         <Alert color="cyan" variant="light" mb="sm" icon={<Icon name="lock" />} title="This campaign was sent" role="note">
           <Group justify="space-between" gap="sm">
             <Text size="sm" flex="1 1 320px">
-              Here are its message and audience. To send something like it, duplicate it. To send it to people who came to the audience later, open it again: who got it does not get it twice.
+              Here are its message and audience. To send something like it, duplicate it. To send it to people who came to the audience later, open it again: nobody gets it twice.
             </Text>
             {writes && (
               <Group gap="xs">

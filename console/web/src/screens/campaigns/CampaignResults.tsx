@@ -214,7 +214,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
             <Table verticalSpacing={4} className="numbers">
               <Table.Thead>
                 <Table.Tr>
-                  <Table.Th>Begun</Table.Th>
+                  <Table.Th>Started</Table.Th>
                   <Table.Th>Status</Table.Th>
                   {['Audience', 'Sent', 'Failed', 'Opened', 'Clicked'].map((h) => (
                     <Table.Th key={h} ta="right">

@@ -32,7 +32,7 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
           <Autocomplete label="Sender's address" inputWrapperOrder={['label', 'input', 'error', 'description']} placeholder="The account's default" value={form.sender} onChange={(sender) => set({ sender })} data={senders.addresses} error={wrong('sender')} readOnly={readOnly} description={senders.known && senders.addresses.length === 0 ? 'No domain is verified yet.' : undefined} />
         </Group>
       )}
-      {email && <TextInput label="Answers go to" placeholder="The sender" value={form.reply_to} onChange={(e) => set({ reply_to: e.currentTarget.value })} error={wrong('reply_to')} readOnly={readOnly} />}
+      {email && <TextInput label="Reply to" placeholder="The sender" value={form.reply_to} onChange={(e) => set({ reply_to: e.currentTarget.value })} error={wrong('reply_to')} readOnly={readOnly} />}
       {email && (
         <Group justify="space-between" align="flex-end" gap="sm">
           <SegmentedControl

@@ -160,7 +160,7 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
           {!text(step.template_id) && <Code language="html" label="HTML of the message" value={text(step.body)} onChange={(body) => put({ body })} readOnly={readOnly} minHeight={160} />}
           {field("Sender's name", 'sender_name')}
           {field("Sender's address", 'sender', "The account's default")}
-          {field('Answers go to', 'reply_to', 'The sender')}
+          {field('Reply to', 'reply_to', 'The sender')}
         </>
       )
     case 'sms':
