@@ -31,6 +31,9 @@ await run(async (w) => {
     await w.people('POST', `/profiles/${profile_id}/consent`, { channel: 'email', status: p.status })
   }
   const country = await w.people('POST', '/segments', { name: 'All countries', definition: { kind: 'attribute', field: 'geo.country', op: 'exists' } })
+  const many = await Promise.all(Array.from({ length: 120 }, (_, i) => w.people('POST', '/lists', { name: `List ${i}` })))
+  const left = subscribed.slice(-3)
+  for (const p of left) await w.people('POST', `/lists/${many[119]._id}/contacts`, { email: p.email })
 
   // A template: what is typed is shown for a real person before it is saved.
   await page.getByRole('link', { name: 'New template' }).first().click()
@@ -57,6 +60,11 @@ await run(async (w) => {
   const [template] = await w.people('GET', '/templates')
   assert.equal(template.subject, 'Hello {{first_name}}')
 
+  // From a saved template the way leads on to a campaign that sends it.
+  await page.getByRole('link', { name: 'Use in a campaign' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).waitFor()
+  assert.ok(page.url().endsWith(`/console/campaigns/new?template=${template._id}`), page.url())
+
   // A campaign of its own HTML.
   await w.open('/campaigns/new')
   await page.getByRole('textbox', { name: 'Name' }).fill('January sale')
@@ -64,16 +72,30 @@ await run(async (w) => {
   await page.getByRole('textbox', { name: 'Subject' }).fill('Only for {{first_name}}')
   await code('HTML of the message', '<p>Dear {{first_name}}, <a href="https://shop.example/sale">look</a> or <a href="https://shop.example/news">read</a>.</p>')
   await frame.getByText('look or read').waitFor()
+  // The palette opens wherever the focus is, also in a field and in the editor of HTML.
+  for (const field of ['Subject', 'HTML of the message']) {
+    await page.getByRole('textbox', { name: field }).press('Control+k')
+    await page.getByRole('textbox', { name: 'Command', exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('textbox', { name: 'Command', exact: true }).waitFor({ state: 'hidden' })
+  }
   const before = await w.people('GET', '/campaigns')
   assert.equal(before[0].subject, '', 'the preview saves nothing')
+  // It is shown for somebody who would get it.
+  const chosen = await page.getByRole('combobox', { name: 'Shown for' }).inputValue()
+  assert.ok(people.some((p) => p.status === 'subscribed' && chosen.includes(p.email)), `${chosen} would get nothing`)
+  assert.equal(await page.getByText('It would not be sent to this person').count(), 0)
   await w.axe('the message of a campaign')
   await w.shots('campaign-message')
 
   // A test goes to the one who is signed in.
   await page.getByRole('button', { name: 'Send a test' }).click()
-  await page.getByRole('status').getByText('kept', { exact: true }).waitFor()
-  await page.getByTestId('captured').getByText('E-mails go to nobody: the server keeps them. It has no mail relay').waitFor()
-  assert.equal(await page.getByRole('link', { name: 'Look at what was kept' }).getAttribute('href'), '/console/api/v1/outbox?channel=email')
+  const result = page.getByRole('status', { name: 'Result of the test' })
+  await result.getByText('kept', { exact: true }).waitFor()
+  const [button, said] = await Promise.all([page.getByRole('button', { name: 'Send a test' }).boundingBox(), result.boundingBox()])
+  assert.ok(said.y >= 0 && said.y + said.height <= page.viewportSize().height && Math.abs(said.y - button.y) < 40, `the result is at ${said.y}, the button at ${button.y}`)
+  await page.getByTestId('captured').getByText('E-mails are not sent: the server keeps them. It has no mail relay').waitFor()
+  assert.equal(await page.getByRole('link', { name: 'See the unsent messages' }).first().getAttribute('href'), '/console/unsent?channel=email')
   const test = (await w.people('GET', `/outbox?to=${encodeURIComponent(w.creds.console_email)}`))[0]
   assert.match(test.subject, /^\[Test\] Only for /)
 
@@ -94,16 +116,20 @@ await run(async (w) => {
   await w.axe('the audience of a campaign')
   await w.shots('campaign-audience')
 
-  // Without who is on a list: the builder opens with the audience, and any of the lists can be chosen.
-  await Promise.all(Array.from({ length: 120 }, (_, i) => w.people('POST', '/lists', { name: `List ${i}` })))
-  const [builder] = await Promise.all([w.context.waitForEvent('page'), page.getByRole('link', { name: 'Make this segment in a new tab' }).click()])
-  await builder.getByRole('group', { name: 'Condition 1: In another segment' }).waitFor()
-  const except = builder.getByRole('group', { name: 'Condition 2: On a list' })
-  assert.equal(await except.getByLabel('Whether people are on it').inputValue(), 'no')
-  await until('all lists are offered', async () => assert.equal(await except.getByLabel('List', { exact: true }).locator('option').count(), 121))
-  await except.getByLabel('List', { exact: true }).selectOption('List 119')
-  await until('it is counted', async () => assert.equal(number(await builder.getByTestId('total').innerText()), people.length))
-  await builder.close()
+  // Without the members of a list: one click makes the segment and chooses it. Any of the lists is offered.
+  await page.getByRole('combobox', { name: 'Except members of' }).fill('List 119')
+  await page.getByRole('option', { name: 'List 119' }).click()
+  await page.keyboard.press('Escape')
+  await page.getByText('This makes the segment “All countries except List 119” and sends to it.').waitFor()
+  await w.axe('an audience without a list')
+  await w.shots('campaign-except')
+  await page.getByRole('button', { name: 'Leave them out' }).click()
+  await until('they are left out', async () => assert.equal(number(await page.getByTestId('audience-count').innerText()), people.length - left.length))
+  wanted.reachable -= left.length
+  assert.equal(number(await page.getByTestId('audience-reachable').innerText()), wanted.reachable)
+  const made = (await w.people('GET', '/segments')).find((s) => s.name === 'All countries except List 119')
+  assert.equal(made.count, people.length - left.length)
+  assert.deepEqual(made.definition, { match: 'all', conditions: [{ kind: 'segment', segment_id: country._id }, { kind: 'list', list_id: many[119]._id, member: false }] })
 
   // Scheduling, and taking it back.
   await page.getByRole('tab', { name: '3. Send' }).click()
@@ -120,7 +146,7 @@ await run(async (w) => {
   await page.getByRole('button', { name: `Send to ${wanted.reachable}` }).click()
   const question = page.getByRole('dialog')
   await question.getByText(`Send January sale to ${wanted.reachable} people?`).waitFor()
-  await question.getByText('The messages are kept by the server and go to nobody').waitFor()
+  await question.getByText('The messages are kept by the server and reach nobody').waitFor()
   await w.axe('the question before sending')
   await question.getByRole('button', { name: 'Cancel' }).click()
   await question.waitFor({ state: 'hidden' })
@@ -130,7 +156,9 @@ await run(async (w) => {
   await page.getByTestId('tile-Sent').waitFor()
   await until('all are sent', async () => assert.equal(number(await page.getByTestId('tile-Sent').innerText()), wanted.reachable))
   await page.getByText('sent', { exact: true }).first().waitFor()
-  await page.getByTestId('captured').getByText('what counts as sent here is kept by it and goes to nobody').waitFor()
+  await page.getByTestId('captured').getByText('messages that count as sent here are kept by it and reach nobody').waitFor()
+
+  assert.equal(await page.getByTestId('tile-Delivered').innerText(), 'not reported')
 
   // Somebody opens it and clicks: the results say which link.
   const mails = await w.people('GET', '/outbox?limit=100')
@@ -152,6 +180,21 @@ await run(async (w) => {
   await page.getByRole('cell', { name: mine[0].to }).waitFor()
   await w.axe('the recipients of a campaign')
 
+  // What was sent is shown as it was, and looks it; it can be opened again for people who come later.
+  await page.getByRole('link', { name: 'Message and audience' }).click()
+  await page.getByRole('note').getByText('This campaign was sent').waitFor()
+  const subject = page.getByRole('textbox', { name: 'Subject' })
+  assert.equal(await subject.isEditable(), false)
+  assert.equal(await page.getByRole('button', { name: 'Save' }).count(), 0)
+  await w.axe('a sent campaign')
+  await w.shots('campaign-sent')
+  await page.getByRole('tab', { name: '3. Send' }).click()
+  await page.getByText('It was sent. Its results say to whom').waitFor()
+  assert.equal(await page.getByRole('button', { name: /^Send to/ }).count(), 0)
+  await page.getByRole('button', { name: 'Open it again' }).click()
+  await page.getByText('Nobody would get it.').waitFor()
+  await page.getByTestId('audience').getByText('got it already').waitFor()
+
   // The list has it, with its numbers; a copy is a draft.
   await w.open('/campaigns')
   const row = page.getByRole('row').filter({ hasText: 'January sale' })
@@ -165,7 +208,7 @@ await run(async (w) => {
   assert.equal(await page.getByRole('textbox', { name: 'Subject' }).inputValue(), 'Only for {{first_name}}')
 
   // The copy sends the template; so the template cannot be deleted.
-  await page.getByText('A template', { exact: true }).click()
+  await page.getByText('Template', { exact: true }).click()
   await page.getByTestId('preview-subject').filter({ hasText: /^Hello / }).waitFor()
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Copy of January sale is saved.').waitFor()
@@ -179,11 +222,21 @@ await run(async (w) => {
 
   // On a phone nothing is wider than the screen.
   await page.setViewportSize({ width: 390, height: 844 })
-  for (const address of [`/campaigns/${campaign._id}`, `/campaigns/${campaign._id}/edit`, '/campaigns', `/templates/${template._id}`]) {
+  const shows = { [`/campaigns/${campaign._id}`]: 'Sends', [`/campaigns/${campaign._id}/edit`]: 'Preview', '/campaigns': 'Table of campaigns', '/home': 'Table of messages by channel', [`/templates/${template._id}`]: 'Preview' }
+  for (const [address, region] of Object.entries(shows)) {
     await w.open(address)
-    await page.getByRole('heading', { level: 1 }).waitFor()
+    await page.getByRole('region', { name: region, exact: true }).waitFor()
     await until(`${address} fits a phone`, () => page.evaluate(() => document.documentElement.scrollWidth <= 390))
+    await w.axe(`${address} on a phone`)
   }
+  // A table that is wider than the phone is scrolled by the keyboard alone.
+  await w.open(`/campaigns/${campaign._id}`)
+  const sends = page.getByRole('region', { name: 'Table of sends' })
+  await sends.focus()
+  await page.keyboard.press('ArrowRight')
+  await until('the table is scrolled', () => sends.evaluate((e) => e.scrollLeft > 0))
+  await w.open(`/templates/${template._id}`)
+  await page.getByRole('region', { name: 'Preview' }).waitFor()
   await page.evaluate(() => document.documentElement.setAttribute('data-mantine-color-scheme', 'dark'))
   await w.axe('a dark template on a phone')
 })

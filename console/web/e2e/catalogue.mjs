@@ -70,7 +70,7 @@ await run(async (w) => {
   const hidden = page.getByRole('row').filter({ hasText: 'page_viewed' })
   await page.getByRole('row').filter({ hasText: 'item_purchased' }).waitFor()
   assert.equal(await hidden.count(), 0)
-  await page.getByLabel('Hidden ones too').click({ force: true })
+  await page.getByLabel('Show hidden types').click({ force: true })
   await hidden.getByText('Sent by the page of each item').waitFor()
   await w.axe('the catalogue with hidden types')
   await w.open('/segments/new')

@@ -38,7 +38,7 @@ await run(async (w) => {
   await panel.getByRole('button', { name: 'Edit the condition' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByRole('combobox', { name: 'Event' }).fill('item_purchased')
-  await dialog.getByText(/It holds now for \d+ of 60 people/).waitFor()
+  await dialog.getByText(/It is true now for \d+ of 60 people/).waitFor()
   await w.axe('the condition of a step')
   await dialog.getByRole('button', { name: 'Use it' }).click()
   await dialog.waitFor({ state: 'hidden' })

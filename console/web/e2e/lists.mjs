@@ -43,7 +43,7 @@ await run(async (w) => {
   // Who has no e-mail is told so.
   await known.fill('no-mail')
   await page.getByRole('option', { name: 'Nomail' }).click()
-  await page.getByText('People come to lists by their e-mail, and Nomail has none.').waitFor()
+  await page.getByText('Lists hold people by e-mail, and Nomail has none.').waitFor()
 
   // Addresses as they are pasted: known people, somebody new, and a slip.
   const pasted = dialog.getByRole('textbox', { name: 'E-mail addresses' })

@@ -134,7 +134,7 @@ await run(async (w) => {
   const entries = await nav.count()
   await w.context.clearCookies()
   await page.getByRole('combobox', { name: 'Person' }).fill('')
-  const over = page.getByRole('dialog', { name: 'Your session is over. Sign in to go on.' })
+  const over = page.getByRole('dialog', { name: 'Your session has expired. Sign in to continue.' })
   await over.waitFor()
   assert.equal(await page.getByText('You cannot see this').count(), 0)
   assert.equal(await page.getByRole('heading', { name: 'Live events', includeHidden: true }).count(), 1)

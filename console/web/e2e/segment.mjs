@@ -25,7 +25,7 @@ await run(async (w) => {
   await page.getByTestId('moves').filter({ hasText: `${twice.length} entered and 0 left` }).waitFor()
   await page.getByRole('img', { name: `Members by hour: ${twice.length} at the end` }).locator('canvas').waitFor()
   const moves = page.getByTestId('move')
-  await moves.filter({ hasText: 'when the segment was made' }).first().waitFor()
+  await moves.filter({ hasText: 'when the segment was created' }).first().waitFor()
   await page.getByRole('region', { name: 'Used in' }).getByRole('link', { name: 'German buyers' }).waitFor()
   await page.getByTestId('stream').filter({ hasText: 'live' }).waitFor()
   await w.axe('a segment')
@@ -44,7 +44,7 @@ await run(async (w) => {
   await w.send([{ event_type: 'item_purchased', user: { email: late.email }, properties: { value: 5 } }])
   await countIs(twice.length + 2)
   assert.equal(await moves.filter({ hasText: `${late.first_name} ${late.last_name}` }).count(), 0)
-  await page.getByRole('button', { name: 'Go on' }).click()
+  await page.getByRole('button', { name: 'Resume' }).click()
   await moves.first().filter({ hasText: `${late.first_name} ${late.last_name} entered` }).waitFor()
 
   // A server that goes away and comes back: the feed goes on behind what it had.
@@ -66,7 +66,8 @@ await run(async (w) => {
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Export members' }).click()])
   assert.equal(file.suggestedFilename(), 'Buyers.ndjson')
   await page.getByRole('link', { name: `Why is ${outside.first_name} in it?` }).click()
-  await page.getByRole('region', { name: 'Reasons' }).getByText('2 matching events').waitFor()
+  const reasons = page.getByRole('region', { name: 'Reasons' })
+  await reasons.getByText('2 matching events').waitFor()
   await page.goBack()
 
   // Versions: the difference in words, in lines and in people.
@@ -81,7 +82,7 @@ await run(async (w) => {
   await versions.first().locator('[data-kind=added]').filter({ hasText: '"value": 3' }).waitFor()
   await versions.first().locator('[data-kind=removed]').filter({ hasText: '"value": 2' }).waitFor()
   await versions.nth(1).getByRole('button', { name: 'Difference' }).click()
-  await page.getByTestId('version-members').filter({ hasText: `It would hold ${now} now: ${now - thrice.length} would enter, 0 would leave.` }).waitFor()
+  await page.getByTestId('version-members').filter({ hasText: `It would have ${now} members now: ${now - thrice.length} would enter, 0 would leave.` }).waitFor()
   await w.axe('versions of a segment')
   await w.shots('segment-versions')
 
@@ -98,6 +99,21 @@ await run(async (w) => {
   await page.getByTestId('past').filter({ hasText: `${thrice.length} members on` }).waitFor()
   await w.axe('a segment compared')
   await w.shots('segment-compare')
+
+  // The person's page shows the segment that was asked about, wherever it stands in a long list.
+  for (let i = 0; i < 40; i++) await w.people('POST', '/segments', { name: `Another ${i}`, definition: { kind: 'attribute', field: 'email', op: 'exists' } })
+  const newest = await w.people('POST', '/segments', { name: 'The last one', definition: bought(2) })
+  await w.open(`/segments/${newest._id}?tab=members&q=${encodeURIComponent(outside.email)}`)
+  await page.getByRole('link', { name: `Why is ${outside.first_name} in it?` }).click()
+  await reasons.getByText('2 matching events').waitFor()
+  assert.match(await page.locator('li[data-asked]').innerText(), /^The last one/)
+  await until('the reasons are in view', async () => {
+    const box = await reasons.boundingBox()
+    assert.ok(box.y >= 48 && box.y + box.height <= 900, `they are from ${box.y} to ${box.y + box.height}`)
+  })
+  await w.axe('the reasons')
+  await w.shots('segment-why')
+  await w.open(`/segments/${made._id}`)
 
   // On a phone nothing is wider than the screen, also in the dark.
   await page.setViewportSize({ width: 390, height: 844 })

@@ -56,7 +56,7 @@ await run(async (w) => {
   await totalIs(readers.length)
   await tabTo(/^Add a condition$/)
   await press('Enter')
-  await page.getByRole('menuitem', { name: 'What is known of them' }).waitFor()
+  await page.getByRole('menuitem', { name: 'Profile fields and attributes' }).waitFor()
   await until('the first kind has the focus', async () => assert.equal(await focused(), 'What they did'))
   await press('ArrowDown', 'Enter')
   await until('the new condition has the focus', async () => assert.equal(await focused(), 'Field of the person'))
@@ -69,7 +69,7 @@ await run(async (w) => {
   await page.getByRole('group', { name: 'Condition 2: Consent to a channel' }).waitFor()
   assert.equal(await focused(), 'Kind of condition 2')
   await press('ArrowUp')
-  await page.getByRole('group', { name: 'Condition 2: What is known of them' }).waitFor()
+  await page.getByRole('group', { name: 'Condition 2: Profile fields and attributes' }).waitFor()
   const both = readers.filter((p) => p.country === 'US')
   await totalIs(both.length)
 

@@ -38,6 +38,7 @@ await run(async (w) => {
   await conflict.waitFor({ state: 'detached' })
   await until('mine is saved', async () => assert.equal((await w.people('GET', `/segments/${segment._id}`)).name, 'My buyers'))
   // Theirs can be taken instead; then a save goes on from there.
+  await page.getByRole('link', { name: 'Edit', exact: true }).click()
   await until('the editor has what was saved', async () => assert.equal(await name.inputValue(), 'My buyers'))
   await w.people('PUT', `/segments/${segment._id}`, { name: 'Theirs again', definition: bought(2) })
   await name.fill('Mine again')

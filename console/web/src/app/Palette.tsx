@@ -4,6 +4,7 @@ import { useNavigate } from '@tanstack/react-router'
 import { screens } from '@/screens/registry'
 import type { Screen } from '@/screens/screen'
 import { useMay } from '@/shared/api/session'
+import { useCapturedChannels } from '@/shared/captured'
 import { Icon } from '@/shared/icons'
 
 /** Every screen and command by name: Ctrl K, or ⌘ K. */
@@ -12,10 +13,11 @@ export function Palette() {
   const navigate = useNavigate()
   const { setColorScheme } = useMantineColorScheme()
   const go = (to: string) => () => void navigate({ to: to as '/segments' })
+  const captures = useCapturedChannels().length > 0
   const all = screens as readonly Screen[]
   const allowed = (permission?: string) => !permission || may(permission)
   const actions: SpotlightActionGroupData[] = [
-    { group: 'Screens', actions: all.flatMap(({ nav }) => (nav && allowed(nav.permission) ? [{ id: nav.to, label: nav.label, onClick: go(nav.to), leftSection: <Icon name={nav.icon} /> }] : [])) },
+    { group: 'Screens', actions: all.flatMap(({ nav }) => (nav && allowed(nav.permission) && (!nav.whileCaptured || captures) ? [{ id: nav.to, label: nav.label, onClick: go(nav.to), leftSection: <Icon name={nav.icon} /> }] : [])) },
     {
       group: 'Commands',
       actions: [
@@ -26,5 +28,5 @@ export function Palette() {
       ],
     },
   ]
-  return <Spotlight attributes={{ content: { 'aria-label': 'Command palette' } }} actions={actions} shortcut={['mod + K']} nothingFound="Nothing has this name" highlightQuery scrollable maxHeight={420} searchProps={{ placeholder: 'Go to …', 'aria-label': 'Command', leftSection: <Icon name="search" /> }} />
+  return <Spotlight attributes={{ content: { 'aria-label': 'Command palette' } }} actions={actions} shortcut={['mod + K']} tagsToIgnore={[]} triggerOnContentEditable nothingFound="Nothing has this name" highlightQuery scrollable maxHeight={420} searchProps={{ placeholder: 'Go to …', 'aria-label': 'Command', leftSection: <Icon name="search" /> }} />
 }

@@ -8,6 +8,7 @@ import { screens } from '@/screens/registry'
 import type { Screen } from '@/screens/screen'
 import { useServerIsGone } from '@/shared/api/connection'
 import { signOut, useMay, useSignedIn, type Session } from '@/shared/api/session'
+import { useCapturedChannels } from '@/shared/captured'
 import { Icon } from '@/shared/icons'
 import { NavigationLink } from '@/shared/links'
 import { Failed, Loading } from '@/shared/states'
@@ -25,7 +26,7 @@ export function Shell() {
   return (
     <>
       <Frame session={last.current} />
-      <Modal opened={session.data === null} onClose={() => {}} withCloseButton={false} title="Your session is over. Sign in to go on." centered>
+      <Modal opened={session.data === null} onClose={() => {}} withCloseButton={false} title="Your session has expired. Sign in to continue." centered>
         <SignInForm email={last.current.email} />
       </Modal>
     </>
@@ -91,7 +92,7 @@ function Gone() {
   if (!useServerIsGone()) return null
   return (
     <Alert role="status" color="yellow" variant="light" radius={0} icon={<Icon name="alert" />} py="xs">
-      The server does not answer. The page goes on by itself when it is back; what you typed stays.
+      The server does not answer. The page reconnects by itself; what you typed is kept.
     </Alert>
   )
 }
@@ -99,9 +100,10 @@ function Gone() {
 function Navigation() {
   const may = useMay()
   const path = useRouterState({ select: (s) => s.location.pathname })
+  const captures = useCapturedChannels().length > 0
   const groups = new Map<string, NonNullable<Screen['nav']>[]>()
   for (const { nav } of screens as readonly Screen[]) {
-    if (nav && (!nav.permission || may(nav.permission))) groups.set(nav.group, [...(groups.get(nav.group) ?? []), nav])
+    if (nav && (!nav.permission || may(nav.permission)) && (!nav.whileCaptured || captures)) groups.set(nav.group, [...(groups.get(nav.group) ?? []), nav])
   }
   return [...groups].map(([name, entries]) => (
     <Box key={name} mb="sm" component="section" aria-label={name}>

@@ -6,7 +6,7 @@ import { Shell } from './Shell'
 
 export const rootRoute = createRootRouteWithContext<{ client: QueryClient }>()({
   component: Outlet,
-  notFoundComponent: () => <Empty icon="search" title="There is no such screen">The address may be misspelt, or of another version.</Empty>,
+  notFoundComponent: () => <Empty icon="search" title="Page not found">Check the address, or choose a screen in the navigation.</Empty>,
 })
 
 /** The parent of every screen: navigation, sign-in, palette. */

@@ -11,6 +11,7 @@ import { segment } from './segment/route'
 import { segments } from './segments/route'
 import { settingsScreen } from './settings/route'
 import { templates } from './templates/route'
+import { unsentScreen } from './unsent/route'
 
 /** Every screen, one line each, in the order of the navigation. */
 export const screens = [
@@ -22,6 +23,7 @@ export const screens = [
   campaigns,
   flows,
   templates,
+  unsentScreen,
   analytics,
   liveScreen,
   catalogueScreen,

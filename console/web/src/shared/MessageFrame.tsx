@@ -1,13 +1,11 @@
 import { Box, SegmentedControl, Text } from '@mantine/core'
 import { useState } from 'react'
+import { frame, hasImages } from './frame'
 
-/**
- * HTML of a message in a frame without scripts, forms, links that lead away, or an origin. The page's policy
- * holds in it too: images of other hosts are not loaded.
- */
+/** HTML of a message in a frame without scripts, forms, links that lead away, pictures, or an origin. */
 export function MessageFrame({ html, title, height = 460 }: { html: string; title: string; height?: number }) {
   const [width, setWidth] = useState<'wide' | 'phone'>('wide')
-  const images = /<img[^>]+src\s*=\s*["']?https?:/i.test(html)
+  const images = hasImages(html)
   return (
     <Box>
       <SegmentedControl size="xs" mb={6} value={width} onChange={(v) => setWidth(v as 'wide' | 'phone')} data={[{ value: 'wide', label: 'Wide' }, { value: 'phone', label: 'Phone' }]} aria-label="Width of the preview" />
@@ -17,12 +15,9 @@ export function MessageFrame({ html, title, height = 460 }: { html: string; titl
       </Box>
       {images && (
         <Text size="xs" c="dimmed" mt={4}>
-          Images of other hosts are not loaded here. A test shows them.
+          Images are not loaded here, so that looking at a message does not count as an open.
         </Text>
       )}
     </Box>
   )
 }
-
-/** A message may be a fragment; then it gets the margin that mail programs give it. */
-const frame = (html: string) => (/<html[\s>]/i.test(html) ? html : `<!doctype html><meta charset="utf-8"><body style="margin:16px;font-family:system-ui,sans-serif;color:#111">${html}</body>`)

@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { api, data } from './api/client'
 import { useMay } from './api/session'
 import { identifierOf, nameOf } from './person'
+import { searchesFor, type Audience } from './somebody'
 
 const few = 20 // people that are offered
 
@@ -14,11 +15,23 @@ const found = (q: string, segment?: string) => ({
   staleTime: 30_000,
 })
 
-/** Somebody to show a message to, until a person is chosen: a member of the segment, or the newest profile. */
-export function useSomebody(segment?: string) {
+/** Somebody to show a message to, until a person is chosen: if possible one who would get it. */
+export function useSomebody(audience: Audience) {
   const may = useMay()
-  const query = useQuery({ ...found('', segment), enabled: may('contacts:read') })
-  return query.data?.[0]?.profile_id
+  const searches = searchesFor(audience)
+  const query = useQuery({
+    queryKey: ['people', 'somebody', searches],
+    queryFn: async ({ signal }) => {
+      for (const search of searches) {
+        const [person] = await data(api.GET('/console/api/v1/profiles/search', { params: { query: { limit: 1, ...search } }, signal }))
+        if (person) return person.profile_id
+      }
+      return null
+    },
+    staleTime: 30_000,
+    enabled: may('contacts:read'),
+  })
+  return query.data ?? undefined
 }
 
 /** Chooses a person by what an identifier or a name begins with. */
@@ -49,7 +62,7 @@ export function PersonPicker({ value, onChange, label, segment }: { value: strin
       onSearchChange={(v) => setTyped(all.some((p) => label1(p) === v) ? '' : v)}
       data={all.map((p) => ({ value: p.profile_id, label: label1(p) }))}
       filter={({ options }) => options}
-      nothingFoundMessage={people.isFetching ? 'Searching …' : 'Nobody begins like that'}
+      nothingFoundMessage={people.isFetching ? 'Searching …' : 'No one found'}
       comboboxProps={{ position: 'bottom-start' }}
     />
   )

@@ -51,7 +51,7 @@ export function PersonSearch({ label, placeholder = 'Name, e-mail, id or phone',
           </Group>
         )
       }}
-      nothingFoundMessage={q === '' || found.isPending ? undefined : 'Nobody begins with this'}
+      nothingFoundMessage={q === '' || found.isPending ? undefined : 'No one found'}
       error={found.isError ? messageOf(found.error) : undefined}
       comboboxProps={{ position: 'bottom-start' }}
     />

@@ -14,7 +14,7 @@ export function ScreenBoundary({ error, reset }: ErrorComponentProps) {
             Try again
           </Button>
           <Button size="xs" variant="default" onClick={() => window.location.reload()}>
-            Load the page anew
+            Reload the page
           </Button>
         </Group>
       </Stack>

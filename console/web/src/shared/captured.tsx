@@ -1,19 +1,25 @@
-import { Alert, Anchor, Text } from '@mantine/core'
+import { Alert, Text } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { api, data } from './api/client'
 import { useMay } from './api/session'
 import { Icon } from './icons'
+import { AnchorLink } from './links'
 import { ScreenLink } from './ScreenLink'
 
 const names = { email: 'E-mails', sms: 'SMS', whatsapp: 'WhatsApp messages', im: 'Instant messages', push: 'Push messages' }
 
 export type CapturedChannel = keyof typeof names
 
-/** Whether the server keeps the messages of a channel, and sends them to nobody. */
-export function useCaptured(channel: CapturedChannel): boolean {
+/** The channels whose messages the server keeps, and sends to nobody. */
+export function useCapturedChannels(): readonly string[] {
   const { data: channels } = useQuery({ queryKey: ['captured'], queryFn: async () => (await data(api.GET('/console/api/v1/session'))).captured_channels, staleTime: 5000 })
-  return channels?.includes(channel) ?? false
+  return channels ?? none
 }
+
+const none: readonly string[] = []
+
+/** Whether the server keeps the messages of a channel, and sends them to nobody. */
+export const useCaptured = (channel: CapturedChannel) => useCapturedChannels().includes(channel)
 
 /** Says that "sent" means kept here, and what to do to send; nothing where messages are sent. */
 export function Captured({ channel, children }: { channel: CapturedChannel; children?: string }) {
@@ -23,7 +29,7 @@ export function Captured({ channel, children }: { channel: CapturedChannel; chil
   return (
     <Alert color="yellow" variant="light" p="xs" icon={<Icon name="alert" />} role="note" data-testid="captured">
       <Text size="xs" component="div">
-        {children ?? `${names[channel]} go to nobody: the server keeps them.`}{' '}
+        {children ?? `${names[channel]} are not sent: the server keeps them.`}{' '}
         {channel === 'email' ? (
           <>
             It has no mail relay; start it with <code>--smtp</code> to send.
@@ -38,9 +44,9 @@ export function Captured({ channel, children }: { channel: CapturedChannel; chil
           </>
         )}{' '}
         {may('campaigns:read') && (
-          <Anchor href={`/console/api/v1/outbox?channel=${channel}`} target="_blank" size="xs">
-            Look at what was kept
-          </Anchor>
+          <AnchorLink to="/unsent" search={{ channel }} target="_blank" size="xs">
+            See the unsent messages
+          </AnchorLink>
         )}
       </Text>
     </Alert>

@@ -47,7 +47,7 @@ export function NoPermission({ permission }: { permission: string }) {
 export function Failed({ error, retry }: { error: unknown; retry?: () => void }) {
   if (error instanceof ApiError && error.forbidden) return <NoPermission permission={permissionIn(error.message)} />
   return (
-    <Alert role="alert" color="red" variant="light" icon={<Icon name="alert" />} title="This did not work" my="sm">
+    <Alert role="alert" color="red" variant="light" icon={<Icon name="alert" />} title="Something went wrong" my="sm">
       <Stack gap="xs" align="flex-start">
         <Text size="sm">{messageOf(error)}</Text>
         {retry && (

@@ -1,4 +1,4 @@
-import { Grid, Group, NativeSelect, Paper, Progress, Stack, Table, Tabs, Text, TextInput, Title } from '@mantine/core'
+import { Grid, Group, NativeSelect, Paper, Progress, SimpleGrid, Stack, Table, Tabs, Text, TextInput, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMemo, type ReactNode } from 'react'
@@ -7,15 +7,20 @@ import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
 import type { Cell } from '@/shared/csv'
 import { CsvButton } from '@/shared/CsvButton'
+import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, percent } from '@/shared/format'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
 import { Plot } from '@/shared/Plot'
+import { ScrollTable } from '@/shared/ScrollTable'
+import { atEnds, overSpans, type Granularity } from '@/shared/spans'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 
 const route = getRouteApi('/shell/analytics')
 type Counts = Schemas['MessageCounts']
-type Range = { from?: string; to?: string; granularity: 'hour' | 'day' | 'week' | 'month' }
+type Range = { from?: string; to?: string; granularity: Granularity }
+/** The range that an answer is of. */
+type Stretch = { from: string; to: string }
 
 const channelNames = { email: 'E-mail', sms: 'SMS', whatsapp: 'WhatsApp', im: 'Messenger', push: 'Push' } as const
 const day = 86_400_000
@@ -94,12 +99,39 @@ function Card({ title, at, csv, children }: { title: string; at?: string; csv?: 
   )
 }
 
-/** A chart of numbers by span. */
-function Chart<P extends { start: string }>({ title, at, points, series }: { title: string; at: string; points: P[]; series: { label: string; of: (p: P) => number }[] }) {
-  const shown = useMemo(() => ({ times: points.map((p) => Date.parse(p.start) / 1000), series: series.map((s) => ({ label: s.label, values: points.map(s.of) })) }), [points, series])
+/** A chart of numbers of spans, drawn over them. */
+function Chart<P extends { start: string }>({ title, range, by, points, series }: { title: string; range: Stretch; by: Granularity; points: P[]; series: { label: string; of: (p: P) => number }[] }) {
+  const shown = useMemo(() => overSpans(range, by, series.map((s) => ({ label: s.label, points: points.map((p) => ({ start: p.start, value: s.of(p) })) }))), [range, by, points, series])
   return (
-    <Card title={title} at={at} csv={{ header: ['start', ...series.map((s) => s.label)], rows: () => points.map((p) => [p.start, ...series.map((s) => s.of(p))]) }}>
-      <Plot times={shown.times} series={shown.series} label={`${title}: ${series.map((s) => `${count(points.reduce((n, p) => n + s.of(p), 0))} ${s.label.toLowerCase()}`).join(', ')}`} height={220} />
+    <Card title={title} at={range.to} csv={{ header: ['start', ...series.map((s) => s.label)], rows: () => points.map((p) => [p.start, ...series.map((s) => s.of(p))]) }}>
+      <Plot {...shown} spans label={`${title} by ${by}: ${series.map((s) => `${count(points.reduce((n, p) => n + s.of(p), 0))} ${s.label.toLowerCase()}`).join(', ')}`} height={220} />
+    </Card>
+  )
+}
+
+/** How many people there were, and how many were new. */
+function Growth({ range, by, points }: { range: Stretch; by: Granularity; points: { start: string; new: number; total: number }[] }) {
+  const plots = useMemo(() => {
+    const first = points[0]
+    const total = atEnds(points.map((p) => ({ start: p.start, value: p.total })), by, range.to, first ? first.total - first.new : 0)
+    return { total: { times: total.times, series: [{ label: 'People', values: total.values }] }, fresh: overSpans(range, by, [{ label: 'New', points: points.map((p) => ({ start: p.start, value: p.new })) }]) }
+  }, [range, by, points])
+  return (
+    <Card title="People" at={range.to} csv={{ header: ['start', 'new', 'total_at_end'], rows: () => points.map((p) => [p.start, p.new, p.total]) }}>
+      <SimpleGrid cols={{ base: 1, md: 2 }}>
+        <div>
+          <Text size="xs" c="dimmed">
+            People at the end of each {by}
+          </Text>
+          <Plot {...plots.total} label={`People by ${by}: ${count(points.at(-1)?.total ?? 0)} at the end`} height={200} />
+        </div>
+        <div>
+          <Text size="xs" c="dimmed">
+            New in each {by}
+          </Text>
+          <Plot {...plots.fresh} spans label={`New people by ${by}: ${count(points.reduce((n, p) => n + p.new, 0))}`} height={200} />
+        </div>
+      </SimpleGrid>
     </Card>
   )
 }
@@ -128,8 +160,6 @@ function Tiles({ of }: { of: [string, number | null, string?][] }) {
   )
 }
 
-const growth = [{ label: 'New', of: (p: { new: number }) => p.new }, { label: 'Total', of: (p: { total: number }) => p.total }] as const
-
 function Overview({ range }: { range: Range }) {
   const q = useQuery({ queryKey: ['analytics', 'overview', range], queryFn: ({ signal }) => data(api.GET('/console/api/v1/analytics/overview', { params: { query: range }, signal })) })
   const contacts = useQuery({ queryKey: ['analytics', 'contacts', range], queryFn: ({ signal }) => data(api.GET('/console/api/v1/analytics/contacts', { params: { query: range }, signal })) })
@@ -140,7 +170,7 @@ function Overview({ range }: { range: Range }) {
         return (
           <Stack gap="md">
             <Tiles of={[['People', o.contacts.total, `${count(o.contacts.new)} new`], ['Subscribed to e-mail', o.contacts.subscribed, o.contacts.total && o.contacts.subscribed !== null ? percent(o.contacts.subscribed / o.contacts.total) : undefined], ['Events', o.events], ['E-mails sent', o.messages.sent, `${count(o.messages.unique_opens)} opened`]]} />
-            {contacts.data && <Chart title="People" at={contacts.data.range.to} points={contacts.data.series} series={growth as never} />}
+            {contacts.data && <Growth range={contacts.data.range} by={range.granularity} points={contacts.data.series} />}
             <CountsTable title="Messages by channel" at={o.range.to} first="Channel" rows={rows.map(([c, n]) => [channelNames[c], n])} />
           </Stack>
         )
@@ -154,7 +184,7 @@ const columns: [string, keyof Counts, keyof Counts | null][] = [['Sent', 'sent',
 function CountsTable({ title, at, first, rows }: { title: string; at: string; first: string; rows: [string, Counts][] }) {
   return (
     <Card title={title} at={at} csv={{ header: [first.toLowerCase(), ...columns.map((c) => c[1]), 'failed', 'opens', 'clicks'], rows: () => rows.map(([name, n]) => [name, ...columns.map((c) => n[c[1]] as number), n.failed, n.opens, n.clicks]) }}>
-      <Table.ScrollContainer minWidth={640}>
+      <ScrollTable label={`Table of ${title}`} minWidth={640}>
         <Table verticalSpacing={6} className="numbers">
           <Table.Thead>
             <Table.Tr>
@@ -172,6 +202,12 @@ function CountsTable({ title, at, first, rows }: { title: string; at: string; fi
                 <Table.Td>{name}</Table.Td>
                 {columns.map(([h, k, rate]) => {
                   const bad = (k === 'bounces' && n.bounce_rate_healthy === false) || (k === 'complaints' && n.complaint_rate_healthy === false)
+                  if (k === 'delivered' && deliveriesOf(n) === null)
+                    return (
+                      <Table.Td key={h} ta="right" c="dimmed">
+                        {notReported}
+                      </Table.Td>
+                    )
                   return (
                     <Table.Td key={h} ta="right" c={bad ? 'var(--mantine-color-error)' : undefined} title={bad ? 'This is too high: mailbox providers may refuse your e-mail.' : undefined}>
                       {count(n[k] as number)}
@@ -188,7 +224,7 @@ function CountsTable({ title, at, first, rows }: { title: string; at: string; fi
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </ScrollTable>
     </Card>
   )
 }
@@ -204,7 +240,7 @@ function Messages({ range, channel, onChannel }: { range: Range; channel: keyof 
       <QueryView query={q} what="the messages">
         {(p) => (
           <Stack gap="md">
-            <Chart title={`${channelNames[channel]} over time`} at={p.range.to} points={p.series} series={messageSeries} />
+            <Chart title={`${channelNames[channel]} over time`} range={p.range} by={range.granularity} points={p.series} series={messageSeries} />
             <CountsTable title={`${channelNames[channel]} in the range`} at={p.range.to} first="Channel" rows={[[channelNames[channel], p.totals]]} />
           </Stack>
         )}
@@ -220,7 +256,7 @@ function Domains({ range: { from, to } }: { range: Range }) {
       {(d) =>
         d.domains.length === 0 ? (
           <Empty icon="mail" title="No e-mail was sent in this range">
-            Choose a longer one. Mailbox providers judge a sender each for themselves: here rates stand by the recipient's domain.
+            Choose a longer one. Each mailbox provider judges senders by itself, so rates are listed by the recipient's domain.
           </Empty>
         ) : (
           <CountsTable title="E-mail by domain" at={d.range.to} first="Domain" rows={[...d.domains.map((x): [string, Counts] => [x.domain, x]), ...(d.other.sent > 0 ? [['All others', d.other] as [string, Counts]] : [])]} />
@@ -239,14 +275,14 @@ function Flows({ range }: { range: Range }) {
       {(f) => (
         <Stack gap="md">
           <Tiles of={[['Live flows', f.live], ['In a flow now', f.counts.in_progress], ['Entered', f.in_range.entered, 'in the range'], ['Completed', f.in_range.completed, 'in the range']]} />
-          <Chart title="People in flows" at={f.range.to} points={f.series} series={moves} />
+          <Chart title="People in flows" range={f.range} by={range.granularity} points={f.series} series={moves} />
           <Card title="By flow" at={f.range.to} csv={{ header: ['flow_id', 'name', 'status', 'in_progress', 'entered', 'completed', 'exited'], rows: () => f.flows.map((x) => [x.flow_id, x.name, x.status, x.counts.in_progress, x.in_range.entered, x.in_range.completed, x.in_range.exited]) }}>
             {f.flows.length === 0 ? (
               <Text size="sm" c="dimmed">
                 There is no flow yet.
               </Text>
             ) : (
-              <Table.ScrollContainer minWidth={480}>
+              <ScrollTable label="Table of flows" minWidth={480}>
                 <Table verticalSpacing={6} className="numbers">
                   <Table.Thead>
                     <Table.Tr>
@@ -275,7 +311,7 @@ function Flows({ range }: { range: Range }) {
                     ))}
                   </Table.Tbody>
                 </Table>
-              </Table.ScrollContainer>
+              </ScrollTable>
             )}
           </Card>
         </Stack>
@@ -302,7 +338,7 @@ function Events({ range }: { range: Range }) {
         const most = sorted[0]!.events
         return (
           <Stack gap="md">
-            <Chart title={e.events.length > mostLines ? `The ${mostLines} most frequent events` : 'Events over time'} at={e.range.to} points={plot.points} series={plot.series} />
+            <Chart title={e.events.length > mostLines ? `The ${mostLines} most frequent events` : 'Events over time'} range={e.range} by={range.granularity} points={plot.points} series={plot.series} />
             <Card title="Events by type" at={e.range.to} csv={{ header: ['event_type', 'events', 'people'], rows: () => sorted.map((x) => [x.event_type, x.events, x.contacts]) }}>
               <Table verticalSpacing={6} className="numbers">
                 <Table.Thead>

@@ -1,5 +1,7 @@
-import { Alert, Group, MultiSelect, Progress, Stack, Table, Text } from '@mantine/core'
-import { keepPreviousData, useQuery } from '@tanstack/react-query'
+import { Alert, Button, Group, MultiSelect, Progress, Stack, Table, Text } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
 import { api, data } from '@/shared/api/client'
 import { messageOf } from '@/shared/api/errors'
 import { useMay } from '@/shared/api/session'
@@ -7,7 +9,7 @@ import { AsOf } from '@/shared/AsOf'
 import { count, percent } from '@/shared/format'
 import { AnchorLink } from '@/shared/links'
 import { useLists, useSegments } from '../segments/useSuggestions'
-import { exceptDefinition, type Form } from './form'
+import { exceptDefinition, exceptName, type Except, type Form } from './form'
 import type { Campaign } from './useCampaigns'
 
 export type Everybody = { all_contacts: true } | null
@@ -31,7 +33,6 @@ const reasons: Record<string, string> = {
 
 /** Lists and segments, and the numbers of whom they reach: they add up. */
 export function AudienceInputs({ form, set, everybody, setEverybody, audience, readOnly }: { form: Form; set: (part: Partial<Form>) => void; everybody: boolean; setEverybody: (yes: boolean) => void; audience: ReturnType<typeof useAudience>; readOnly: boolean }) {
-  const may = useMay()
   const lists = useLists()
   const segments = useSegments()
   const chosen = [...(everybody ? ['*'] : []), ...form.segment_ids.map((id) => `s:${id}`), ...form.list_id.map((id) => `l:${id}`)]
@@ -45,7 +46,7 @@ export function AudienceInputs({ form, set, everybody, setEverybody, audience, r
     <Stack gap="md">
       <MultiSelect
         label="Audience"
-        description="Who is in one of these gets it, each person once."
+        description="Everyone in any of these gets it, each person once."
         placeholder={chosen.length ? undefined : 'Choose segments and lists'}
         searchable
         value={chosen}
@@ -57,20 +58,74 @@ export function AudienceInputs({ form, set, everybody, setEverybody, audience, r
           { group: 'Everybody', items: [{ value: '*', label: 'All contacts' }] },
         ]}
       />
-      <Text size="xs" c="dimmed">
-        To leave people out, such as those on a list, send to a segment with the condition “is not on the list”.{' '}
-        {may('segments:write') && (
-          <AnchorLink to="/segments/new" search={{ definition: exceptDefinition(form) }} target="_blank" size="xs" underline="always">
-            Make this segment in a new tab
-          </AnchorLink>
-        )}
-      </Text>
+      {!readOnly && chosen.length > 0 && <LeaveOut form={form} set={set} everybody={everybody} setEverybody={setEverybody} />}
       {chosen.length === 0 ? (
         <Text size="sm" c="dimmed">
-          Choose whom it goes to. {segments.data?.length === 0 && <AnchorLink to="/segments/new">Make a segment first</AnchorLink>}
+          Choose who gets it. {segments.data?.length === 0 && <AnchorLink to="/segments/new">Make a segment first</AnchorLink>}
         </Text>
       ) : (
         <AudienceNumbers audience={audience} />
+      )}
+    </Stack>
+  )
+}
+
+/** Leaves members of lists and segments out: it makes the segment of the audience without them, and chooses it. */
+function LeaveOut({ form, set, everybody, setEverybody }: { form: Form; set: (part: Partial<Form>) => void; everybody: boolean; setEverybody: (yes: boolean) => void }) {
+  const may = useMay()
+  const client = useQueryClient()
+  const lists = useLists()
+  const segments = useSegments()
+  const [out, setOut] = useState<Except>({ segment_ids: [], list_id: [] })
+  const names = (of: Except) => [...of.segment_ids.map((id) => segments.data?.find((s) => s._id === id)?.name ?? id), ...of.list_id.map((id) => lists.data?.find((l) => l._id === id)?.name ?? id)]
+  const audience: Except = everybody ? { segment_ids: [], list_id: [] } : form
+  const name = exceptName(names(audience), names(out), segments.data?.map((s) => s.name) ?? [])
+  const make = useMutation({
+    mutationFn: () => data(api.POST('/console/api/v1/segments', { body: { name, definition: exceptDefinition(audience, out) as never } })),
+    onSuccess: async (s) => {
+      await client.invalidateQueries({ queryKey: ['segments'] })
+      setEverybody(false)
+      set({ segment_ids: [s._id], list_id: [] })
+      setOut({ segment_ids: [], list_id: [] })
+      notifications.show({ title: `${s.name} is the audience now`, message: 'It is a segment: it stays up to date, and can be used again.' })
+    },
+  })
+  if (!may('segments:write'))
+    return (
+      <Text size="xs" c="dimmed">
+        To leave people out, choose a segment without them. To make one you need the permission segments:write.
+      </Text>
+    )
+  const chosen = [...out.segment_ids.map((id) => `s:${id}`), ...out.list_id.map((id) => `l:${id}`)]
+  const of = (values: string[], kind: string) => values.filter((v) => v.startsWith(kind)).map((v) => v.slice(2))
+  return (
+    <Stack gap="xs">
+      <MultiSelect
+        label="Except members of"
+        description="Lists and segments whose people do not get it."
+        placeholder={chosen.length ? undefined : 'Nobody is left out'}
+        searchable
+        value={chosen}
+        onChange={(values) => setOut({ segment_ids: of(values, 's:'), list_id: of(values, 'l:') })}
+        data={[
+          { group: 'Lists', items: (lists.data ?? []).map((l) => ({ value: `l:${l._id}`, label: l.name })) },
+          { group: 'Segments', items: (segments.data ?? []).filter((s) => !audience.segment_ids.includes(s._id)).map((s) => ({ value: `s:${s._id}`, label: s.count == null ? s.name : `${s.name} (${count(s.count)})` })) },
+        ]}
+      />
+      {chosen.length > 0 && (
+        <Group gap="sm">
+          <Button size="xs" onClick={() => make.mutate()} loading={make.isPending}>
+            Leave them out
+          </Button>
+          <Text size="xs" c="dimmed" flex="1 1 200px">
+            This makes the segment “{name}” and sends to it.
+          </Text>
+        </Group>
+      )}
+      {make.isError && (
+        <Text role="alert" size="xs" c="var(--mantine-color-error)">
+          {messageOf(make.error)}
+        </Text>
       )}
     </Stack>
   )
@@ -94,7 +149,7 @@ export function AudienceNumbers({ audience }: { audience: ReturnType<typeof useA
     <div aria-live="polite" style={{ opacity: audience.isPlaceholderData ? 0.5 : 1 }}>
       <Group justify="space-between" mb={4}>
         <Text size="sm" fw={600}>
-          What becomes of the audience
+          Audience breakdown
         </Text>
         <AsOf at={n.as_of} />
       </Group>

@@ -1,4 +1,4 @@
-import { Alert, Box, Button, Paper, Tabs, Text } from '@mantine/core'
+import { Alert, Box, Button, Group, Paper, Tabs, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useBlocker } from '@tanstack/react-router'
@@ -10,7 +10,7 @@ import { useConfirm } from '@/shared/confirm'
 import { useCaptured } from '@/shared/captured'
 import { count, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
-import { ButtonLink } from '@/shared/links'
+import { AnchorLink, ButtonLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
 import { useSomebody } from '@/shared/PersonPicker'
 import { QueryView } from '@/shared/states'
@@ -51,9 +51,12 @@ function Editor({ campaign }: { campaign: Campaign }) {
   const changed = JSON.stringify(savedFields(form)) !== JSON.stringify(savedFields(formOf(campaign)))
   const running = campaign.status === 'sending' || campaign.status === 'testing'
   const captured = useCaptured(channelOf(campaign).medium)
-  const readOnly = !writes || running
+  // What was sent is shown as it was, until somebody means to send it again.
+  const [again, setAgain] = useState(false)
+  const sent = campaign.status === 'sent' && !again
+  const readOnly = !writes || running || sent
 
-  const somebody = useSomebody(form.segment_ids[0])
+  const somebody = useSomebody({ channel: channelOf(campaign).medium, segments: form.segment_ids, lists: form.list_id })
   const whom = person ?? somebody
   const rendered = useRendered(campaign, form, whom)
   const audience = useAudience(campaign, form, everybody)
@@ -116,7 +119,7 @@ function Editor({ campaign }: { campaign: Campaign }) {
           ? { title: `Start the A/B test of ${form.name.trim()}?`, yes: 'Start the test', body: `${s.test.subjects.length} subjects go to ${s.test.test_percent} % of the audience now, and the best one later to the rest: ${people} in all. Sent messages cannot be taken back.` }
           : { title: `Send ${form.name.trim()} to ${people}?`, yes: `Send to ${count(n)}`, body: 'Sending begins at once. Sent messages cannot be taken back.' }
     // With no relay or provider "sent" would promise too much.
-    if (captured) question.body = s.how === 'later' ? `${question.body} As the server is set up now, the messages are kept there and go to nobody.` : 'The messages are kept by the server and go to nobody, but count as sent, and each person gets the campaign once.'
+    if (captured) question.body = s.how === 'later' ? `${question.body} As the server is set up now, the messages are kept there and reach nobody.` : 'The messages are kept by the server and reach nobody, but count as sent, and each person gets the campaign once.'
     if (await confirm(question)) start.mutate(s)
   }
 
@@ -140,9 +143,11 @@ function Editor({ campaign }: { campaign: Campaign }) {
               Results
             </ButtonLink>
           )}
-          <Button variant={step === 'send' ? 'default' : 'filled'} onClick={() => save.mutate()} loading={save.isPending} disabled={readOnly || !changed || !form.name.trim()}>
-            Save
-          </Button>
+          {!sent && (
+            <Button variant={step === 'send' ? 'default' : 'filled'} onClick={() => save.mutate()} loading={save.isPending} disabled={readOnly || !changed || !form.name.trim()}>
+              Save
+            </Button>
+          )}
         </>
       }
     >
@@ -151,8 +156,27 @@ function Editor({ campaign }: { campaign: Campaign }) {
           It is being sent and cannot be changed meanwhile.
         </Alert>
       )}
+      {sent && (
+        <Alert color="cyan" variant="light" mb="sm" icon={<Icon name="lock" />} title="This campaign was sent" role="note">
+          <Group justify="space-between" gap="sm">
+            <Text size="sm" flex="1 1 320px">
+              Here are its message and audience. To send something like it, duplicate it. To send it to people who came to the audience later, open it again: nobody gets it twice.
+            </Text>
+            {writes && (
+              <Group gap="xs">
+                <ButtonLink to="/campaigns/new" search={{ copy: campaign._id }} size="xs" variant="default" leftSection={<Icon name="copy" size={14} />}>
+                  Duplicate
+                </ButtonLink>
+                <Button size="xs" variant="default" onClick={() => setAgain(true)}>
+                  Open it again
+                </Button>
+              </Group>
+            )}
+          </Group>
+        </Alert>
+      )}
       <Box className="halves">
-        <Paper withBorder miw={0}>
+        <Paper withBorder miw={0} className={readOnly ? 'locked' : undefined}>
           <Tabs value={step} onChange={(v) => void navigate({ search: (s) => ({ ...s, step: v as typeof step }), replace: true })} keepMounted={false}>
             <Tabs.List grow>
               <Tabs.Tab value="message">1. Message</Tabs.Tab>
@@ -166,12 +190,18 @@ function Editor({ campaign }: { campaign: Campaign }) {
               <AudienceInputs form={form} set={set} everybody={everybody} setEverybody={setEverybody} audience={audience} readOnly={readOnly} />
             </Tabs.Panel>
             <Tabs.Panel value="send" p="md">
-              {(known || audience.isError) && (
+              {!sent && (known || audience.isError) && (
                 <Box mb="md">
                   <AudienceNumbers audience={audience} />
                 </Box>
               )}
-              <SendStep campaign={campaign} subject={form.subject} everybody={everybody} audience={known} missing={running ? 'It is being sent.' : lacks(form, campaign)} pending={start.isPending} error={start.error ? messageOf(start.error) : ''} onStart={(s) => void ask(s)} onUnschedule={() => unschedule.mutate()} may={writes} />
+              {sent ? (
+                <Text size="sm" c="dimmed">
+                  It was sent. <AnchorLink to="/campaigns/$id" params={{ id: campaign._id }} size="sm">Its results</AnchorLink> say to whom, and what they did.
+                </Text>
+              ) : (
+                <SendStep campaign={campaign} subject={form.subject} everybody={everybody} audience={known} missing={running ? 'It is being sent.' : lacks(form, campaign)} pending={start.isPending} error={start.error ? messageOf(start.error) : ''} onStart={(s) => void ask(s)} onUnschedule={() => unschedule.mutate()} may={writes} />
+              )}
             </Tabs.Panel>
           </Tabs>
           {elsewhere && !start.error && (

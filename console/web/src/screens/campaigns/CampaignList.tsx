@@ -12,6 +12,7 @@ import { count, instant, percent } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { StatusBadge } from './StatusBadge'
 import { channelOf, mostListed, statusColours, useCampaigns, useStats, type Campaign } from './useCampaigns'
@@ -51,7 +52,7 @@ export function CampaignList() {
                 <NativeSelect aria-label="Status" value={status ?? ''} onChange={(e) => void navigate({ search: (s) => ({ ...s, status: (e.currentTarget.value || undefined) as typeof status }), replace: true })} data={[{ value: '', label: 'Every status' }, ...Object.keys(statusColours)]} />
               </Group>
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={440}>
+                <ScrollTable label="Table of campaigns" minWidth={440}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -73,7 +74,7 @@ export function CampaignList() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
               {shown.length > rows && (
                 <Button mt="sm" variant="default" onClick={() => setRows(rows + step)}>
@@ -82,7 +83,7 @@ export function CampaignList() {
               )}
               {shown.length === 0 && (
                 <Text size="sm" c="dimmed" mt="md">
-                  No campaign is like that.
+                  No campaign matches.
                 </Text>
               )}
               {all.length >= mostListed && (
@@ -106,7 +107,7 @@ function Row({ c, writes }: { c: Campaign; writes: boolean }) {
   const n = stats.data
   const status = n?.status ?? c.status
   const remove = async () => {
-    if (!(await confirm({ title: `Delete ${c.name}?`, body: c.status === 'scheduled' ? 'It is scheduled, and will not be sent.' : 'Its message and its settings are gone.', yes: 'Delete', danger: true }))) return
+    if (!(await confirm({ title: `Delete ${c.name}?`, body: c.status === 'scheduled' ? 'It is scheduled, and will not be sent.' : 'Its message and settings are deleted.', yes: 'Delete', danger: true }))) return
     try {
       await data(api.DELETE('/console/api/v1/campaigns/{id}', { params: { path: { id: c._id } } }))
       await client.invalidateQueries({ queryKey: ['campaigns'] })

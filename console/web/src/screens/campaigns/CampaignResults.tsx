@@ -6,10 +6,12 @@ import { api, whole } from '@/shared/api/client'
 import { AsOf } from '@/shared/AsOf'
 import { Captured } from '@/shared/captured'
 import { CsvButton } from '@/shared/CsvButton'
+import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, instant, percent } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { StatusBadge } from './StatusBadge'
 import { campaignQuery, channelOf, useStats, type Campaign, type Stats } from './useCampaigns'
@@ -62,7 +64,7 @@ export function CampaignResults() {
               ) : (
                 <>
                   <Box mb="md">
-                    <Captured channel={channelOf(c).medium}>As the server is set up, what counts as sent here is kept by it and goes to nobody.</Captured>
+                    <Captured channel={channelOf(c).medium}>As the server is set up, messages that count as sent here are kept by it and reach nobody.</Captured>
                   </Box>
                   <SegmentedControl mb="md" aria-label="What is shown" value={tab} onChange={(v) => void navigate({ search: { tab: v as typeof tab }, replace: true })} data={[{ value: 'numbers', label: 'Numbers' }, { value: 'recipients', label: 'Recipients' }]} />
                   {tab === 'recipients' ? <Recipients campaign={c} /> : <Numbers campaign={c} n={n} />}
@@ -76,17 +78,17 @@ export function CampaignResults() {
   )
 }
 
-function Tile({ label, value, of, note }: { label: string; value: number; of?: number; note?: string }) {
+function Tile({ label, value, of, note }: { label: string; value: number | null; of?: number; note?: string }) {
   return (
     <Paper withBorder p="sm" h="100%">
       <Text size="xs" c="dimmed">
         {label}
       </Text>
       <Group gap={6} align="baseline">
-        <Text fz={24} fw={700} lh={1.3} className="numbers" data-testid={`tile-${label}`}>
-          {count(value)}
+        <Text fz={value === null ? 'md' : 24} fw={value === null ? 400 : 700} lh={value === null ? 2.2 : 1.3} c={value === null ? 'dimmed' : undefined} className="numbers" data-testid={`tile-${label}`}>
+          {value === null ? notReported : count(value)}
         </Text>
-        {of !== undefined && of > 0 && (
+        {value !== null && of !== undefined && of > 0 && (
           <Text size="sm" c="dimmed">
             {percent(value / of)}
           </Text>
@@ -108,9 +110,10 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
   const passed = skipped.reduce((sum, [, k]) => sum + k, 0)
   const done = n.total_members ? (n.total_members - n.remaining) / n.total_members : 1
   const moving = n.status === 'sending' || n.status === 'testing'
-  const tiles: [string, number, number?, string?][] = [
+  const delivered = deliveriesOf(n)
+  const tiles: [string, number | null, number?, string?][] = [
     ['Sent', n.sent],
-    ['Delivered', n.delivered, n.sent, 'as providers report it'],
+    ['Delivered', delivered, n.sent, delivered === null ? 'by the relay or provider' : 'as the relay or provider reports it'],
     ['Opened', n.unique_opens, n.sent, n.opens < n.unique_opens ? `${times(n.opens, 'open')} seen; a click counts as opened` : `${times(n.opens, 'open')} in all`],
     ['Clicked', n.unique_clicks, n.sent, `${times(n.clicks, 'click')} in all`],
     ['Unsubscribed', n.unsubscribes, n.sent],
@@ -136,7 +139,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
         </Paper>
       )}
       {n.errors.length > 0 && (
-        <Alert color="red" variant="light" icon={<Icon name="alert" />} title={n.status === 'stopped' ? 'It was stopped' : 'Not all went well'}>
+        <Alert color="red" variant="light" icon={<Icon name="alert" />} title={n.status === 'stopped' ? 'It was stopped' : 'There were errors'}>
           {n.errors.map((e, i) => (
             <Text key={i} size="sm">
               {e}
@@ -184,17 +187,17 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
         </Paper>
         <Paper withBorder p="md" component="section" aria-label="The audience">
           <Title order={2} size="h5" mb="xs">
-            What became of the audience
+            Audience breakdown
           </Title>
           <Table verticalSpacing={4} className="numbers">
             <Table.Tbody>
               <Line label="People in the audience of the last send" value={n.total_members} />
               {skipped.map(([why, k]) => (
-                <Line key={why} label={`passed over: ${why}`} value={k} dim />
+                <Line key={why} label={`not sent: ${why}`} value={k} dim />
               ))}
               {n.remaining > 0 && <Line label="still to be sent to" value={n.remaining} dim />}
-              <Line label="Sent, in all sends" value={n.sent} />
-              {passed > 0 && <Line label="Passed over, in all" value={passed} />}
+              <Line label="Sent, in total" value={n.sent} />
+              {passed > 0 && <Line label="Not sent, in total" value={passed} />}
             </Table.Tbody>
           </Table>
         </Paper>
@@ -207,11 +210,11 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
             </Title>
             <CsvButton name={`${campaign.name} sends`} what="the sends" header={['run', 'status', 'started_at', 'finished_at', 'total_members', 'sent', 'failed', 'delivered', 'unique_opens', 'unique_clicks']} rows={() => n.runs.map((r) => [r.run, r.status, r.started_at, r.finished_at, r.total_members, r.emails_sent, r.failed, r.delivered, r.unique_opens, r.unique_clicks])} />
           </Group>
-          <Table.ScrollContainer minWidth={560}>
+          <ScrollTable label="Table of sends" minWidth={560}>
             <Table verticalSpacing={4} className="numbers">
               <Table.Thead>
                 <Table.Tr>
-                  <Table.Th>Begun</Table.Th>
+                  <Table.Th>Started</Table.Th>
                   <Table.Th>Status</Table.Th>
                   {['Audience', 'Sent', 'Failed', 'Opened', 'Clicked'].map((h) => (
                     <Table.Th key={h} ta="right">
@@ -234,7 +237,7 @@ function Numbers({ campaign, n }: { campaign: Campaign; n: Stats }) {
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </ScrollTable>
         </Paper>
       )}
     </Stack>
@@ -315,7 +318,7 @@ function Recipients({ campaign }: { campaign: Campaign }) {
         <CsvButton name={`${campaign.name} recipients`} what="the recipients shown" header={['contact_id', 'email', 'did', 'opens', 'opened_at', 'clicks', 'clicked_at']} rows={() => rows.map((r) => [r.contact_id, r.email, did(r).join(' '), r.opens, r.opened_at, r.clicks, r.clicked_at])} />
       </Group>
       <Paper withBorder>
-        <Table.ScrollContainer minWidth={520}>
+        <ScrollTable label="Table of recipients" minWidth={520}>
           <Table verticalSpacing={6}>
             <Table.Thead>
               <Table.Tr>
@@ -340,7 +343,7 @@ function Recipients({ campaign }: { campaign: Campaign }) {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </ScrollTable>
       </Paper>
       {pages.hasNextPage && (
         <Button mt="sm" variant="default" onClick={() => void pages.fetchNextPage()} loading={pages.isFetchingNextPage}>

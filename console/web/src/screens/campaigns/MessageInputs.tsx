@@ -24,7 +24,7 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
   const own = form.template_id === ''
   return (
     <Stack gap="sm">
-      <TextInput label="Name" description="Only people who work here see it." value={form.name} onChange={(e) => set({ name: e.currentTarget.value })} maxLength={200} error={wrong('name')} readOnly={readOnly} autoComplete="off" data-1p-ignore />
+      <TextInput label="Name" description="Only your team sees it." value={form.name} onChange={(e) => set({ name: e.currentTarget.value })} maxLength={200} error={wrong('name')} readOnly={readOnly} autoComplete="off" data-1p-ignore />
       {channel.subject && <TextInput label={channel.subject} value={form.subject} onChange={(e) => set({ subject: e.currentTarget.value })} maxLength={998} error={wrong('subject')} readOnly={readOnly} description={own ? undefined : "The template's own subject goes before this one."} />}
       {email && (
         <Group grow align="flex-start" gap="sm">
@@ -32,7 +32,7 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
           <Autocomplete label="Sender's address" inputWrapperOrder={['label', 'input', 'error', 'description']} placeholder="The account's default" value={form.sender} onChange={(sender) => set({ sender })} data={senders.addresses} error={wrong('sender')} readOnly={readOnly} description={senders.known && senders.addresses.length === 0 ? 'No domain is verified yet.' : undefined} />
         </Group>
       )}
-      {email && <TextInput label="Answers go to" placeholder="The sender" value={form.reply_to} onChange={(e) => set({ reply_to: e.currentTarget.value })} error={wrong('reply_to')} readOnly={readOnly} />}
+      {email && <TextInput label="Reply to" placeholder="The sender" value={form.reply_to} onChange={(e) => set({ reply_to: e.currentTarget.value })} error={wrong('reply_to')} readOnly={readOnly} />}
       {email && (
         <Group justify="space-between" align="flex-end" gap="sm">
           <SegmentedControl
@@ -40,7 +40,7 @@ export function MessageInputs({ campaign, form, set, wrong, readOnly }: { campai
             aria-label="Where the message comes from"
             value={own ? 'own' : 'template'}
             onChange={(v) => set({ template_id: v === 'own' ? '' : (templates.data?.[0]?._id ?? '') })}
-            data={[{ value: 'own', label: 'HTML of its own' }, { value: 'template', label: 'A template', disabled: !templates.data?.length }]}
+            data={[{ value: 'own', label: 'Custom HTML' }, { value: 'template', label: 'Template', disabled: !templates.data?.length }]}
             readOnly={readOnly}
           />
           {!own && (

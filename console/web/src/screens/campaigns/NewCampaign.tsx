@@ -57,7 +57,7 @@ function Form({ from }: { from?: Campaign }) {
           }}
         >
           <Stack>
-            <TextInput label="Name" description="Only people who work here see it." value={name} onChange={(e) => setName(e.currentTarget.value)} maxLength={200} autoComplete="off" data-1p-ignore data-autofocus />
+            <TextInput label="Name" description="Only your team sees it." value={name} onChange={(e) => setName(e.currentTarget.value)} maxLength={200} autoComplete="off" data-1p-ignore data-autofocus />
             <NativeSelect label="Channel" value={String(type)} onChange={(e) => setType(Number(e.currentTarget.value) as 1)} data={Object.entries(channels).map(([value, c]) => ({ value, label: c.name }))} disabled={from !== undefined} />
             {create.isError && (
               <Alert role="alert" color="red" variant="light">

@@ -1,7 +1,7 @@
 import { Alert, Badge, Button, Group, Paper, Stack, TagsInput, Text } from '@mantine/core'
 import { useDebouncedValue } from '@mantine/hooks'
 import { keepPreviousData, useMutation, useQuery } from '@tanstack/react-query'
-import { useMemo, useState } from 'react'
+import { useEffect, useMemo, useRef, useState } from 'react'
 import { api, data } from '@/shared/api/client'
 import { messageOf } from '@/shared/api/errors'
 import { useMay, useSession } from '@/shared/api/session'
@@ -92,34 +92,39 @@ function TestSend({ campaign, form, person }: { campaign: Campaign; form: Form; 
     mutationFn: () =>
       data(api.POST('/console/api/v1/campaigns/{id}/test-send', { params: { path: { id: campaign._id } }, body: { ...contentOf(form, campaign), ...(form.sender && { sender: form.sender }), ...(form.reply_to && { reply_to: form.reply_to }), to: addresses, ...(person && { profile_id: person }) } })),
   })
+  const result = useRef<HTMLDivElement>(null)
+  const { submittedAt, isPending, isIdle } = send
+  useEffect(() => {
+    if (!isPending && !isIdle) result.current?.scrollIntoView({ block: 'nearest' })
+  }, [submittedAt, isPending, isIdle])
   if (channel.name === 'Push' || !may('campaigns:write')) return null
   return (
     <Stack gap={6}>
       <TagsInput size="xs" label="Send a test to" description="Five addresses at most. Nothing is counted, and nothing is saved." placeholder={addresses.length ? undefined : channel.html ? 'ann@example.com' : '+49 170 1234567'} value={addresses} onChange={setTo} maxTags={5} acceptValueOnBlur />
-      <Group justify="space-between">
+      <Group gap="sm" align="flex-start">
         <Button size="xs" variant="default" leftSection={<Icon name="send" size={14} />} onClick={() => send.mutate()} loading={send.isPending} disabled={addresses.length === 0}>
           Send a test
         </Button>
+        <Stack gap={2} flex="1 1 180px" miw={0} ref={result} role="status" aria-label="Result of the test" style={{ scrollMargin: 16 }}>
+          {send.data?.results.map((r) => (
+            <Group key={r.to} gap={6} wrap="nowrap">
+              <Badge size="xs" variant="light" color={r.status === 'sent' ? 'teal' : 'red'} c="var(--mantine-color-text)" style={{ flex: 'none' }}>
+                {captured && r.status === 'sent' ? 'kept' : r.status}
+              </Badge>
+              <Text size="xs" style={{ overflowWrap: 'anywhere' }}>
+                {r.to}
+                {r.reason && `: ${r.reason}`}
+              </Text>
+            </Group>
+          ))}
+          {send.isError && (
+            <Text size="xs" c="var(--mantine-color-error)">
+              {messageOf(send.error)}
+            </Text>
+          )}
+        </Stack>
       </Group>
       <Captured channel={channel.medium} />
-      <div role="status">
-        {send.data?.results.map((r) => (
-          <Group key={r.to} gap={6}>
-            <Badge size="xs" variant="light" color={r.status === 'sent' ? 'teal' : 'red'} c="var(--mantine-color-text)">
-              {captured && r.status === 'sent' ? 'kept' : r.status}
-            </Badge>
-            <Text size="xs">
-              {r.to}
-              {r.reason && `: ${r.reason}`}
-            </Text>
-          </Group>
-        ))}
-      </div>
-      {send.isError && (
-        <Text role="alert" size="xs" c="var(--mantine-color-error)">
-          {messageOf(send.error)}
-        </Text>
-      )}
     </Stack>
   )
 }

@@ -38,13 +38,27 @@ export function lacks(f: Form, c: Campaign): string {
   return ''
 }
 
-/**
- * The definition of a segment of the chosen audience minus the contacts of a list, which
- * is still to be chosen, as the address of the builder takes it. Without an audience the
- * segment is to be chosen too.
- */
-export function exceptDefinition(f: Pick<Form, 'segment_ids' | 'list_id'>): string {
-  const within = [...f.segment_ids.map((segment_id) => ({ kind: 'segment', segment_id })), ...f.list_id.map((list_id) => ({ kind: 'list', list_id }))]
-  const audience = within.length > 1 ? { match: 'any', conditions: within } : (within[0] ?? { kind: 'segment', segment_id: '' })
-  return JSON.stringify({ match: 'all', conditions: [audience, { kind: 'list', list_id: '', member: false }] })
+/** What an audience leaves out. */
+export interface Except {
+  segment_ids: string[]
+  list_id: string[]
+}
+
+/** The definition of a segment of the chosen audience, or of everybody, without the members of segments and lists. */
+export function exceptDefinition(f: Pick<Form, 'segment_ids' | 'list_id'>, except: Except) {
+  const of = (x: Except) => [...x.segment_ids.map((segment_id) => ({ kind: 'segment' as const, segment_id })), ...x.list_id.map((list_id) => ({ kind: 'list' as const, list_id }))]
+  const within = of(f)
+  const audience = within.length > 1 ? [{ match: 'any' as const, conditions: within }] : within
+  return { match: 'all' as const, conditions: [...audience, ...of(except).map((c) => ({ ...c, member: false as const }))] }
+}
+
+const mostName = 200 // characters of a segment's name
+
+/** A name for that segment which no other has: Buyers except Newsletter. */
+export function exceptName(audience: string[], except: string[], taken: string[]): string {
+  const whole = `${audience.length > 0 ? audience.join(', ') : 'Everybody'} except ${except.join(', ')}`
+  const cut = (most: number) => ([...whole].length > most ? `${[...whole].slice(0, most - 1).join('')}…` : whole)
+  let name = cut(mostName)
+  for (let n = 2; taken.includes(name); n++) name = `${cut(mostName - ` ${n}`.length)} ${n}`
+  return name
 }

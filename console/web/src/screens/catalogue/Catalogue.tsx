@@ -11,6 +11,7 @@ import { ago, count, date, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { Fields } from './Fields'
 
@@ -62,10 +63,10 @@ export function Catalogue() {
                   <>
                     <Group align="center" gap="md">
                       {find}
-                      {all.some((t) => t.hidden) && <Switch mb="sm" label="Hidden ones too" checked={hidden} onChange={(e) => void navigate({ search: (s) => ({ ...s, hidden: e.currentTarget.checked || undefined }), replace: true })} />}
+                      {all.some((t) => t.hidden) && <Switch mb="sm" label="Show hidden types" checked={hidden} onChange={(e) => void navigate({ search: (s) => ({ ...s, hidden: e.currentTarget.checked || undefined }), replace: true })} />}
                     </Group>
                     <Paper withBorder>
-                      <Table.ScrollContainer minWidth={520}>
+                      <ScrollTable label="Table of event types" minWidth={520}>
                         <Table verticalSpacing="xs" highlightOnHover>
                           <Table.Thead>
                             <Table.Tr>
@@ -113,11 +114,11 @@ export function Catalogue() {
                             ))}
                           </Table.Tbody>
                         </Table>
-                      </Table.ScrollContainer>
+                      </ScrollTable>
                     </Paper>
                     {shown.length === 0 && (
                       <Text size="sm" c="dimmed" mt="md">
-                        {left > 0 ? `Only hidden types are like that: ${count(left)}.` : `No event type has “${q}” in its name or its description.`}
+                        {left > 0 ? `Only hidden types match: ${count(left)}.` : `No event type has “${q}” in its name or its description.`}
                       </Text>
                     )}
                   </>
@@ -134,14 +135,14 @@ export function Catalogue() {
               {(a) =>
                 a.attributes.length === 0 ? (
                   <Empty icon="tag" title="No attribute is known">
-                    What events give as user.attributes and user.geo shows here.
+                    Attributes that events give as user.attributes and user.geo appear here.
                   </Empty>
                 ) : (
                   <>
                     {find}
-                    <Fields fields={a.attributes.filter((f) => f.path.toLowerCase().includes(q.toLowerCase()))} lastSeen={null} open={open} onOpen={(v) => void navigate({ search: (s) => ({ ...s, open: v }), replace: true })} />
+                    <Fields of="updates" fields={a.attributes.filter((f) => f.path.toLowerCase().includes(q.toLowerCase()))} lastSeen={null} open={open} onOpen={(v) => void navigate({ search: (s) => ({ ...s, open: v }), replace: true })} />
                     <Text size="xs" c="dimmed" mt="xs">
-                      Shares are of {count(a.looked_at)} changes of people that were looked at.
+                      Shares of attributes are of {count(a.looked_at)} updates of profiles looked at, not of people; shares of types and values are of the updates that have the attribute.
                       {a.more > 0 && ' More attributes were found than can be kept here.'}
                     </Text>
                   </>

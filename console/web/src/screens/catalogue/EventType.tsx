@@ -10,6 +10,7 @@ import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
 import { Plot } from '@/shared/Plot'
+import { overSpans } from '@/shared/spans'
 import { Empty, QueryView } from '@/shared/states'
 import { driftOf } from './drift'
 import { Describe } from './Describe'
@@ -31,10 +32,8 @@ export function EventType() {
     queryFn: () => data(api.GET('/console/api/v1/analytics/events', { params: { query: { event_type: key, from: new Date(Date.now() - days * day).toISOString(), granularity: days === 1 ? 'hour' : 'day' } } })),
     enabled: may('analytics:read'),
   })
-  const plot = useMemo(() => {
-    const points = volume.data?.events[0]?.series ?? []
-    return { times: points.map((p) => Date.parse(p.start) / 1000), series: [{ label: 'Events', values: points.map((p) => p.events) }] }
-  }, [volume.data])
+  const by = days === 1 ? 'hour' : 'day'
+  const plot = useMemo(() => (volume.data ? overSpans(volume.data.range, by, [{ label: 'Events', points: (volume.data.events[0]?.series ?? []).map((p) => ({ start: p.start, value: p.events })) }]) : undefined), [volume.data, by])
   return (
     <Page title={type.data?.name ?? key} aside={type.dataUpdatedAt > 0 && <AsOf at={new Date(type.dataUpdatedAt).toISOString()} />} actions={<AnchorLink to="/live" search={{ types: [key] }} size="sm">Watch it live</AnchorLink>}>
       <Stack gap="md">
@@ -81,15 +80,15 @@ export function EventType() {
                     </Group>
                     <QueryView query={volume} what="the volume">
                       {(v) =>
-                        plot.times.length === 0 ? (
+                        !v.events[0] ? (
                           <Text size="sm" c="dimmed">
-                            None came in this time.
+                            No events in this period.
                           </Text>
                         ) : (
                           <>
-                            <Plot times={plot.times} series={plot.series} label={`Events of the type ${key}`} bars />
+                            {plot && <Plot {...plot} spans label={`Events of the type ${key} by ${by}`} />}
                             <Text size="xs" c="dimmed">
-                              {count(v.events[0]!.events)} events of {count(v.events[0]!.contacts)} people since {instant(v.range.from)}
+                              {count(v.events[0].events)} events of {count(v.events[0].contacts)} people since {instant(v.range.from)}
                             </Text>
                           </>
                         )
@@ -102,13 +101,13 @@ export function EventType() {
                 </Title>
                 {t.properties.length === 0 ? (
                   <Empty icon="tag" title="No property is known">
-                    What its events give as properties shows here.
+                    Properties of its events appear here.
                   </Empty>
                 ) : (
                   <>
-                    <Fields fields={t.properties} lastSeen={t.last_seen} open={search.open} onOpen={(open) => void navigate({ search: (s) => ({ ...s, open }), replace: true })} />
+                    <Fields fields={t.properties} of="events" lastSeen={t.last_seen} open={search.open} onOpen={(open) => void navigate({ search: (s) => ({ ...s, open }), replace: true })} />
                     <Text size="xs" c="dimmed">
-                      Shares are of {count(t.looked_at)} events that were looked at.
+                      Shares of properties are of {count(t.looked_at)} events looked at; shares of types and values are of the events that have the property.
                       {t.more > 0 && ' More properties were found than can be kept here.'}
                     </Text>
                   </>

@@ -2,21 +2,22 @@ import { Badge, Box, Group, Paper, Progress, Stack, Table, Text, UnstyledButton 
 import type { Schemas } from '@/shared/api/client'
 import { instant, percent, short } from '@/shared/format'
 import { Icon } from '@/shared/icons'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { driftOf } from './drift'
 
 type Field = Schemas['CatalogField']
 
 /** Properties or attributes, each with types, share, values and drift. One of them can be open. */
-export function Fields({ fields, lastSeen, open, onOpen }: { fields: Field[]; lastSeen: string | null; open?: string; onOpen: (path: string | undefined) => void }) {
+export function Fields({ fields, of, lastSeen, open, onOpen }: { fields: Field[]; of: 'events' | 'updates'; lastSeen: string | null; open?: string; onOpen: (path: string | undefined) => void }) {
   return (
     <Paper withBorder>
-      <Table.ScrollContainer minWidth={520}>
+      <ScrollTable label="Table of fields" minWidth={520}>
         <Table verticalSpacing="xs">
           <Table.Thead>
             <Table.Tr>
               <Table.Th>Name</Table.Th>
               <Table.Th>Types</Table.Th>
-              <Table.Th w={160}>Has it</Table.Th>
+              <Table.Th w={160}>In how many {of}</Table.Th>
               <Table.Th visibleFrom="sm">Last seen</Table.Th>
             </Table.Tr>
           </Table.Thead>
@@ -45,7 +46,7 @@ export function Fields({ fields, lastSeen, open, onOpen }: { fields: Field[]; la
                   <Table.Td>
                     <Group gap={4}>
                       {f.types.map((t) => (
-                        <Badge key={t.type} size="sm" variant="filled" color={t === f.types[0] ? 'gray.7' : 'red.9'} tt="none">
+                        <Badge key={t.type} title={`${percent(t.share)} of the values of ${f.path}`} size="sm" variant="filled" color={t === f.types[0] ? 'gray.7' : 'red.9'} tt="none">
                           {t.type}
                           {f.types.length > 1 && ` ${percent(t.share)}`}
                         </Badge>
@@ -61,7 +62,7 @@ export function Fields({ fields, lastSeen, open, onOpen }: { fields: Field[]; la
                     <Text size="xs" className="numbers">
                       {percent(f.share)}
                     </Text>
-                    <Progress value={f.share * 100} size={4} aria-label={`Share that has ${f.path}`} />
+                    <Progress value={f.share * 100} size={4} aria-label={`Share of ${of} that have ${f.path}`} />
                   </Table.Td>
                   <Table.Td visibleFrom="sm" title={instant(f.last_seen)} style={{ whiteSpace: 'nowrap' }}>
                     {short(f.last_seen, Date.now())}
@@ -78,7 +79,7 @@ export function Fields({ fields, lastSeen, open, onOpen }: { fields: Field[]; la
             })}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </ScrollTable>
     </Paper>
   )
 }
@@ -97,7 +98,7 @@ function Values({ f }: { f: Field }) {
               {v.type === 'text' ? `“${v.value}”` : v.value}
             </Text>
             <Text size="xs" className="numbers" style={{ whiteSpace: 'nowrap' }}>
-              {percent(v.share)}
+              {percent(v.share)} of values
             </Text>
           </Group>
           <Progress value={v.share * 100} size={3} aria-label={`Share of ${v.value}`} />

@@ -19,13 +19,13 @@ export function ConditionEditor({ value, onSave, onClose }: { value: Json | unde
   const preview = usePreview(root, problems.size === 0 ? text : null, '')
   const counts = useMemo(() => countsOf(root, text, preview.data), [root, text, preview.data])
   return (
-    <Modal opened onClose={onClose} title="For whom does it go on to yes?" size="xl">
+    <Modal opened onClose={onClose} title="Who takes the yes branch?" size="xl">
       <BuilderContext.Provider value={{ root, edit, problems, said: new Map(), counts, stale: preview.data?.text !== text, segmentId: '', dragging, setDragging, focus: () => {} }}>
         <GroupView group={root} path="" />
       </BuilderContext.Provider>
       <Group justify="space-between" mt="md">
         <Text size="sm" c="dimmed">
-          {preview.data ? `It holds now for ${count(preview.data.answer.count)} of ${count(preview.data.answer.profiles)} people.` : ''}
+          {preview.data ? `It is true now for ${count(preview.data.answer.count)} of ${count(preview.data.answer.profiles)} people.` : ''}
         </Text>
         <Group gap="xs">
           <Button variant="default" onClick={onClose}>

@@ -79,7 +79,7 @@ function Result({ run, onStep }: { run: Run; onStep: (step: string) => void }) {
       </Group>
       {unseen && (
         <Text size="xs" c="dimmed">
-          What a step changes of the person is not seen by the conditions after it here.
+          Changes that a step makes to the person are not seen by later conditions here.
         </Text>
       )}
     </Stack>

@@ -7,6 +7,7 @@ import { AsOf } from '@/shared/AsOf'
 import { count, instant, short } from '@/shared/format'
 import { AnchorLink } from '@/shared/links'
 import { identifierOf, nameOf } from '@/shared/person'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Failed, Loading } from '@/shared/states'
 
 /** Pages that are read without being asked for when few are found at a step. */
@@ -110,7 +111,7 @@ export function Enrolments({ id, step, steps, onStep }: { id: string; step: stri
 function Rows({ rows, brief = false, nameOfStep = (s) => s }: { rows: Schemas['Enrolment'][]; brief?: boolean; nameOfStep?: (id: string) => string }) {
   return (
     <Paper withBorder>
-      <Table.ScrollContainer minWidth={brief ? 240 : 560}>
+      <ScrollTable label="Table of enrolments" minWidth={brief ? 240 : 560}>
         <Table verticalSpacing={6}>
           <Table.Thead>
             <Table.Tr>
@@ -135,7 +136,7 @@ function Rows({ rows, brief = false, nameOfStep = (s) => s }: { rows: Schemas['E
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </ScrollTable>
     </Paper>
   )
 }

@@ -11,6 +11,7 @@ import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { triggerNames } from './model'
 
@@ -40,7 +41,7 @@ export function FlowList() {
       await client.invalidateQueries({ queryKey: ['flows'] })
       await navigate({ to: '/flows/$id', params: { id: f._id }, search: { step: 'trigger' } })
     },
-    onError: (e) => notifications.show({ color: 'red', title: 'No flow was made', message: messageOf(e) }),
+    onError: (e) => notifications.show({ color: 'red', title: 'The flow was not created', message: messageOf(e) }),
   })
   if (!may('flows:read')) return <NoPermission permission="flows:read" />
   const create = may('flows:write') && (
@@ -60,7 +61,7 @@ export function FlowList() {
             <>
               <TextInput mb="sm" maw={360} placeholder="Name" aria-label="Find a flow" value={q} onChange={(e) => void go({ search: { q: e.currentTarget.value || undefined }, replace: true })} leftSection={<Icon name="search" size={14} />} />
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={440}>
+                <ScrollTable label="Table of flows" minWidth={440}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -80,7 +81,7 @@ export function FlowList() {
                         ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
             </>
           )

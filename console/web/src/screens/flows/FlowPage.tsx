@@ -157,9 +157,9 @@ function Editor({ read, readAt, onTake }: { read: Read; readAt: number; onTake: 
       await client.invalidateQueries({ queryKey: ['flows'] })
       await client.invalidateQueries({ queryKey: ['flow', id] })
       if (what === 'duplicate') await navigate({ to: '/flows/$id', params: { id: f._id } })
-      else notifications.show({ message: what === 'publish' ? (f.publishing ? 'Its conditions are being built; it goes live by itself.' : `${f.name} is live.`) : what === 'pause' ? `${f.name} is paused.` : `${f.name} goes on.` })
+      else notifications.show({ message: what === 'publish' ? (f.publishing ? 'Its conditions are being built; it goes live by itself.' : `${f.name} is live.`) : what === 'pause' ? `${f.name} is paused.` : `${f.name} is resumed.` })
     },
-    onError: (e) => notifications.show({ color: 'red', title: 'This did not work', message: messageOf(e) }),
+    onError: (e) => notifications.show({ color: 'red', title: 'Something went wrong', message: messageOf(e) }),
   })
   const publish = async () => {
     const begins = t?.type === 'segment_entered' ? await data(api.GET('/console/api/v1/segments/{id}', { params: { path: { id: String(t.segment_id) } } })).catch(() => null) : undefined
@@ -247,7 +247,7 @@ function Editor({ read, readAt, onTake }: { read: Read; readAt: number; onTake: 
       )}
       {flow.paused_for && (
         <Alert color="yellow" variant="light" mb="sm" icon={<Icon name="alert" />}>
-          The service paused it for want of e-mail credits.
+          The service paused it because the e-mail credits ran out.
         </Alert>
       )}
       {conflict.error && <Failed error={conflict.error} retry={() => void conflict.refetch()} />}

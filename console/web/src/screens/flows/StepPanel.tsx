@@ -155,12 +155,12 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
     case 'email':
       return (
         <>
-          <NativeSelect label="Message" value={text(step.template_id)} disabled={readOnly} onChange={(e) => put({ template_id: e.currentTarget.value })} data={[{ value: '', label: 'HTML of its own' }, ...(templates.data ?? []).map((t) => ({ value: t._id, label: `Template ${t.name}` }))]} />
+          <NativeSelect label="Message" value={text(step.template_id)} disabled={readOnly} onChange={(e) => put({ template_id: e.currentTarget.value })} data={[{ value: '', label: 'Custom HTML' }, ...(templates.data ?? []).map((t) => ({ value: t._id, label: `Template ${t.name}` }))]} />
           {field('Subject', 'subject', undefined, text(step.template_id) ? "Instead of the template's." : undefined)}
           {!text(step.template_id) && <Code language="html" label="HTML of the message" value={text(step.body)} onChange={(body) => put({ body })} readOnly={readOnly} minHeight={160} />}
           {field("Sender's name", 'sender_name')}
           {field("Sender's address", 'sender', "The account's default")}
-          {field('Answers go to', 'reply_to', 'The sender')}
+          {field('Reply to', 'reply_to', 'The sender')}
         </>
       )
     case 'sms':

@@ -42,7 +42,7 @@ export function Checklist({ session, steps, hide }: { session: Session; steps: F
         {known(steps.segments) && (
           <Step title="Save a segment" done={steps.segments! > 0}>
             <Text size="sm">
-              A segment is a group of people by what they did and what is known of them. <AnchorLink to="/segments/new" size="sm">Build one</AnchorLink>; its count is exact while you type.
+              A segment is a group of people who did something or have certain attributes. <AnchorLink to="/segments/new" size="sm">Build one</AnchorLink>; its count is exact while you type.
             </Text>
           </Step>
         )}

@@ -31,7 +31,7 @@ export function Home() {
         started && may('analytics:read') ? (
           <SegmentedControl
             size="xs"
-            aria-label="Time that the numbers are of"
+            aria-label="Period"
             value={String(days)}
             onChange={(v) => void navigate({ search: (s) => ({ ...s, days: Number(v) }), replace: true })}
             data={[

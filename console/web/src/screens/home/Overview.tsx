@@ -5,12 +5,14 @@ import { useMay } from '@/shared/api/session'
 import type { Schemas } from '@/shared/api/client'
 import { AsOf } from '@/shared/AsOf'
 import { useCaptured } from '@/shared/captured'
+import { deliveriesOf, notReported } from '@/shared/deliveries'
 import { count, percent } from '@/shared/format'
 import { Plot } from '@/shared/Plot'
 import { ScreenLink } from '@/shared/ScreenLink'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { NoPermission, QueryView } from '@/shared/states'
 import { useRefresh } from '@/shared/useRefresh'
-import { useEventVolumes, useOverview } from './useOverview'
+import { sinceDays, useEventVolumes, useOverview } from './useOverview'
 import { stacked } from './volumes'
 
 /** People, events and messages of the last days. */
@@ -21,7 +23,8 @@ export function Overview({ days }: { days: number }) {
   const client = useQueryClient()
   const captured = useCaptured('email')
   useRefresh(may('events:read') ? '/console/api/v1/events/live?outcome=accepted' : null, () => void client.invalidateQueries({ queryKey: ['analytics'] }), 5000)
-  const plot = useMemo(() => stacked(events.data?.events ?? []), [events.data])
+  const by = sinceDays(days).granularity
+  const plot = useMemo(() => (events.data ? stacked(events.data.events, events.data.range, by) : undefined), [events.data, by])
   const channels = overview.data ? (Object.entries(overview.data.channels) as [string, Schemas['MessageCounts']][]).filter(([, c]) => c.sent > 0) : []
   if (!may('analytics:read')) return <NoPermission permission="analytics:read" />
   const span = days === 1 ? 'the last 24 hours' : `the last ${days} days`
@@ -33,7 +36,7 @@ export function Overview({ days }: { days: number }) {
             <Tile label="People" value={o.contacts.total} note={`${count(o.contacts.new)} new in ${span}`} at={overview.dataUpdatedAt} />
             <Tile label="Events" value={o.events} note={`in ${span}`} at={overview.dataUpdatedAt} />
             <Tile label="Segments" value={o.segments} note={<ScreenLink to="/segments" size="xs">all segments</ScreenLink>} at={overview.dataUpdatedAt} />
-            <Tile label="E-mails sent" value={o.messages.sent} note={o.messages.sent === 0 ? `none in ${span}` : captured ? 'kept by the server: it has no mail relay' : `${percent(o.messages.delivery_rate)} delivered`} at={overview.dataUpdatedAt} />
+            <Tile label="E-mails sent" value={o.messages.sent} note={o.messages.sent === 0 ? `none in ${span}` : captured ? <>kept by the server: it has no mail relay. <ScreenLink to="/unsent" search={{ channel: 'email' }} size="xs" underline="always">See them</ScreenLink></> : deliveriesOf(o.messages) === null ? `deliveries ${notReported}` : `${percent(o.messages.delivery_rate)} delivered`} at={overview.dataUpdatedAt} />
           </SimpleGrid>
         )}
       </QueryView>
@@ -52,8 +55,8 @@ export function Overview({ days }: { days: number }) {
               </Text>
             ) : (
               <Stack gap="sm">
-                <Plot times={plot.times} series={plot.series} label={`Events in ${span} by type`} height={220} bars={plot.series.length === 1} />
-                <Table.ScrollContainer minWidth={300}>
+                {plot && <Plot {...plot} spans label={`Events in ${span} by type and ${by}`} height={220} />}
+                <ScrollTable label="Table of events by type" minWidth={300}>
                   <Table verticalSpacing={4}>
                     <Table.Thead>
                       <Table.Tr>
@@ -80,7 +83,7 @@ export function Overview({ days }: { days: number }) {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
                 {e.events.length > 8 && (
                   <Text size="xs">
                     <ScreenLink to="/catalogue" size="xs">
@@ -101,7 +104,7 @@ export function Overview({ days }: { days: number }) {
             </Title>
             <AsOf at={new Date(overview.dataUpdatedAt).toISOString()} />
           </Group>
-          <Table.ScrollContainer minWidth={420}>
+          <ScrollTable label="Table of messages by channel" minWidth={420}>
             <Table verticalSpacing={4}>
               <Table.Thead>
                 <Table.Tr>
@@ -117,14 +120,14 @@ export function Overview({ days }: { days: number }) {
                   <Table.Tr key={name}>
                     <Table.Td>{{ email: 'E-mail', sms: 'SMS', whatsapp: 'WhatsApp', im: 'Instant messages', push: 'Push' }[name] ?? name}</Table.Td>
                     <Table.Td ta="right" className="numbers">{count(c.sent)}</Table.Td>
-                    <Table.Td ta="right" className="numbers">{percent(c.delivery_rate)}</Table.Td>
+                    <Table.Td ta="right" className="numbers">{deliveriesOf(c) === null ? notReported : percent(c.delivery_rate)}</Table.Td>
                     <Table.Td ta="right" className="numbers">{percent(c.bounce_rate)}</Table.Td>
                     <Table.Td ta="right" className="numbers">{percent(c.complaint_rate)}</Table.Td>
                   </Table.Tr>
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </ScrollTable>
         </Paper>
       )}
     </Stack>

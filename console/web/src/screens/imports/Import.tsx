@@ -80,7 +80,7 @@ export function ImportPage() {
         <AnchorLink to="/imports" size="sm">
           All imports
         </AnchorLink>
-        <QueryView query={query} what="the import">{(i) => (i.status === 'ready' ? <Plan i={i} start={(body) => act('It was not started', () => data(api.POST('/console/api/v1/imports/{id}/start', { ...path, body })))} /> : i.status === 'receiving' ? <Text size="sm">Parts of the file are missing: its upload was broken off. Remove it, and upload the file again.</Text> : <Progressing i={i} />)}</QueryView>
+        <QueryView query={query} what="the import">{(i) => (i.status === 'ready' ? <Plan i={i} start={(body) => act('It was not started', () => data(api.POST('/console/api/v1/imports/{id}/start', { ...path, body })))} /> : i.status === 'receiving' ? <Text size="sm">Parts of the file are missing: its upload was interrupted. Remove it and upload the file again.</Text> : <Progressing i={i} />)}</QueryView>
       </Stack>
     </Page>
   )
@@ -126,7 +126,7 @@ function Plan({ i, start }: { i: Import; start: (body: Body) => Promise<boolean>
     <>
       {preview.isError && <Failed error={preview.error} />}
       {p.fault && (
-        <Alert role="status" color="red" variant="light" icon={<Icon name="alert" />} title="It cannot be started so">
+        <Alert role="status" color="red" variant="light" icon={<Icon name="alert" />} title="It cannot be started like this">
           {p.fault}
         </Alert>
       )}
@@ -207,7 +207,7 @@ function Problems({ p }: { p: { problems: Import['refusals']; problem_count: num
 function Progressing({ i }: { i: Schemas['Import'] }) {
   return (
     <>
-      {goesOn(i) && <Progress value={i.rows ? (i.rows_read / i.rows) * 100 : 0} animated aria-label="Rows that were worked off" />}
+      {goesOn(i) && <Progress value={i.rows ? (i.rows_read / i.rows) * 100 : 0} animated aria-label="Rows processed" />}
       {i.error && (
         <Alert role="status" color={i.status === 'failed' ? 'red' : 'yellow'} variant="light" icon={<Icon name="alert" />}>
           {i.error}
@@ -234,7 +234,7 @@ function Progressing({ i }: { i: Schemas['Import'] }) {
       </SimpleGrid>
       {i.status === 'running' && (
         <Text size="xs" c="dimmed">
-          {count(Math.round(i.rows_per_second))} rows a second. You can leave this page; it goes on.
+          {count(Math.round(i.rows_per_second))} rows a second. You can leave this page; the import continues.
         </Text>
       )}
       {i.refused > 0 && (

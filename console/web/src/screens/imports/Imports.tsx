@@ -9,6 +9,7 @@ import { count, short } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, Failed, Loading } from '@/shared/states'
 import { partsOf } from './parts'
 
@@ -51,7 +52,7 @@ export function Imports() {
       )}
       {all.length > 0 && (
         <Paper withBorder>
-          <Table.ScrollContainer minWidth={520}>
+          <ScrollTable label="Table of imports" minWidth={520}>
             <Table verticalSpacing="xs">
               <Table.Thead>
                 <Table.Tr>
@@ -87,7 +88,7 @@ export function Imports() {
                 ))}
               </Table.Tbody>
             </Table>
-          </Table.ScrollContainer>
+          </ScrollTable>
         </Paper>
       )}
       {list.hasNextPage && (

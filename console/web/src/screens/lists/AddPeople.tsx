@@ -43,7 +43,7 @@ function Form({ list, onClose }: { list: List; onClose: () => void }) {
       const p = await data(api.GET('/console/api/v1/profiles/{id}', { params: { path: { id } } }))
       const email = p.identities.email[0]
       if (!email) {
-        notifications.show({ color: 'red', title: 'Nobody was added', message: `People come to lists by their e-mail, and ${nameOf(p)} has none.` })
+        notifications.show({ color: 'red', title: 'Nobody was added', message: `Lists hold people by e-mail, and ${nameOf(p)} has none.` })
         return
       }
       const before = p.lists.includes(list._id)
@@ -83,7 +83,7 @@ function Form({ list, onClose }: { list: List; onClose: () => void }) {
         <PersonSearch label="Find a person" onChoose={(id) => void one(id)} />
         <Textarea
           label="E-mail addresses"
-          description="One a line, or parted by commas. Who is not known yet becomes a contact."
+          description="One per line, or separated by commas. Unknown addresses become contacts."
           value={text}
           onChange={(e) => setText(e.currentTarget.value)}
           autosize

@@ -38,7 +38,7 @@ function Fields({ of, onClose, onSaved }: { of?: List; onClose: () => void; onSa
     <form onSubmit={submit} noValidate>
       <Stack gap="sm">
         <TextInput label="Name" value={name} onChange={(e) => setName(e.currentTarget.value)} maxLength={200} error={said('name')} data-autofocus autoComplete="off" data-1p-ignore />
-        <Textarea label="Description" description="What the list is for, for those who work here." value={description} onChange={(e) => setDescription(e.currentTarget.value)} autosize minRows={2} maxRows={6} maxLength={2000} error={said('description')} />
+        <Textarea label="Description" description="What the list is for. Only your team sees it." value={description} onChange={(e) => setDescription(e.currentTarget.value)} autosize minRows={2} maxRows={6} maxLength={2000} error={said('description')} />
         {save.error && field !== 'name' && field !== 'description' && (
           <Text size="sm" c="var(--mantine-color-error)" role="alert">
             {messageOf(save.error)}

@@ -104,7 +104,7 @@ function View({ list, readAt }: { list: List; readAt: number }) {
               maxHeight="calc(100vh - 340px)"
               empty={
                 <Empty icon="users" title="Nobody is on this list" action={add}>
-                  People come to a list by hand, by an import, by a form or by a program.
+                  People are added by hand, by import, by a form or through the API.
                 </Empty>
               }
               renderAction={writes ? (id, name) => <TakeOff list={list} id={id} name={name} /> : undefined}
@@ -144,7 +144,7 @@ function TakeOff({ list, id, name }: { list: List; id: string; name: string }) {
   const confirm = useConfirm()
   const client = useQueryClient()
   const act = async () => {
-    if (!(await confirm({ title: `Take ${name} off ${list.name}?`, body: 'Segments that ask for the list judge the person anew.', yes: 'Take off', danger: true }))) return
+    if (!(await confirm({ title: `Take ${name} off ${list.name}?`, body: 'Segments that use the list are re-evaluated for this person.', yes: 'Take off', danger: true }))) return
     try {
       await data(api.DELETE('/console/api/v1/lists/{id}/members/{profile}', { params: { path: { id: list._id, profile: id } } }))
     } catch (e) {

@@ -7,6 +7,7 @@ import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { useLists } from '../segments/useSuggestions'
 import { ListForm } from './ListForm'
@@ -35,7 +36,7 @@ export function Lists() {
           if (all.length === 0)
             return (
               <Empty icon="list" title="There is no list yet" action={create}>
-                A list has the people whom you put on it, by hand, by an import or by a program. Who fulfils conditions belongs in a segment, which keeps itself up to date.
+                A list has the people you add to it: by hand, by import or through the API. For people who match conditions, use a segment: it keeps itself up to date.
               </Empty>
             )
           const shown = all.filter((l) => `${l.name} ${l.description}`.toLowerCase().includes(q.toLowerCase()))
@@ -43,7 +44,7 @@ export function Lists() {
             <>
               <TextInput mb="sm" maw={360} placeholder="Name or description" aria-label="Find a list" value={q} onChange={(e) => void navigate({ search: (s) => ({ ...s, q: e.currentTarget.value || undefined }), replace: true })} leftSection={<Icon name="search" size={14} />} />
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={340}>
+                <ScrollTable label="Table of lists" minWidth={340}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -59,7 +60,7 @@ export function Lists() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
               {shown.length === 0 && (
                 <Text size="sm" c="dimmed" mt="md">

@@ -190,7 +190,7 @@ function Refusal({ e }: { e: Refused }) {
       <Fact label="Why it was refused">{e.reason}</Fact>
       <Raw label={e.body_bytes > e.body.length ? `Body, the first ${count(e.body.length)} of ${count(e.body_bytes)} bytes` : 'Body as it was sent'} text={e.body} />
       <Text size="xs" c="dimmed">
-        Values of keys that speak of secrets are left out. Nothing of it is stored: mend the program and send it again.
+        Values whose keys look like secrets are left out. None of it is stored: fix the program and send it again.
       </Text>
     </Stack>
   )

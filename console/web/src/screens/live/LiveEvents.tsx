@@ -106,7 +106,7 @@ function Watch() {
           )}
         </Paper>
         <Text size="xs" c="dimmed">
-          The newest 1,000 since this page was opened. What was before is with each person, and in exports.
+          The newest 1,000 since this page was opened. Earlier ones are in each person's timeline and in exports.
         </Text>
       </Stack>
     </Page>

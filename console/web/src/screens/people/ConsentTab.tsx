@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { api, whole } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
 import { date, instant } from '@/shared/format'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { QueryView } from '@/shared/states'
 import { StatusText } from './StatusText'
 import { wordsOf } from './timelineWords'
@@ -25,7 +26,7 @@ export function ConsentTab({ person, acts }: { person: Person; acts: Acts }) {
   return (
     <Stack gap="lg">
       <Paper withBorder>
-        <Table.ScrollContainer minWidth={560}>
+        <ScrollTable label="Table of channels" minWidth={560}>
           <Table verticalSpacing={6} aria-label="Consents by channel">
             <Table.Thead>
               <Table.Tr>
@@ -92,7 +93,7 @@ export function ConsentTab({ person, acts }: { person: Person; acts: Acts }) {
               })}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </ScrollTable>
       </Paper>
       {may('events:read') && (
         <Box component="section" aria-label="History of consents">

@@ -100,8 +100,8 @@ export function PeopleBrowser({ search, onSearch, fixed = {}, label, empty, coun
         <Loading what="people" />
       ) : rows.length === 0 && !hasNextPage ? (
         filtered ? (
-          <Empty icon="search" title="Nobody is found" action={<Button variant="default" onClick={() => onSearch({ q: undefined, status: undefined, segment: undefined, list: undefined })}>Leave out all filters</Button>}>
-            Search finds what a name, an e-mail, an external id or a phone number begins with.
+          <Empty icon="search" title="No one found" action={<Button variant="default" onClick={() => onSearch({ q: undefined, status: undefined, segment: undefined, list: undefined })}>Clear all filters</Button>}>
+            Search looks at the beginning of names, e-mails, external ids and phone numbers.
           </Empty>
         ) : (
           empty

@@ -42,7 +42,7 @@ export function PeopleList() {
         count={segment && segment.count !== null ? { n: segment.count, at: segment.as_of } : undefined}
         empty={
           <Empty icon="users" title="There is nobody yet">
-            People come with the first event that names an e-mail, an external id or a phone number, or with a contact that you add.
+            People appear with the first event that names an e-mail, an external id or a phone number, or with a contact that you add.
           </Empty>
         }
       />

@@ -123,7 +123,7 @@ function Actions({ person, acts }: { person: Person; acts: ReturnType<typeof use
           </Menu.Target>
           <Menu.Dropdown mah={360} style={{ overflow: 'auto' }}>
             {person.identities.email.length === 0 ? (
-              <Menu.Label>People come to lists by their e-mail, and this person has none.</Menu.Label>
+              <Menu.Label>Lists hold people by e-mail, and this person has none.</Menu.Label>
             ) : free.length === 0 ? (
               <Menu.Label>{lists.data?.length ? 'The person is on every list.' : 'There is no list yet.'}</Menu.Label>
             ) : (

@@ -156,7 +156,7 @@ function Fields({ person, field, title, about }: { person: Person; field: 'attri
     }
   }
   const remove = async (k: string) => {
-    if (await confirm({ title: `Remove ${k}?`, body: 'Its value is gone. Segments that ask for it judge the person anew.', yes: 'Remove', danger: true })) await set({ [k]: null })
+    if (await confirm({ title: `Remove ${k}?`, body: 'Its value is deleted. Segments that use it are re-evaluated for this person.', yes: 'Remove', danger: true })) await set({ [k]: null })
   }
   return (
     <Box component="section" aria-label={title}>

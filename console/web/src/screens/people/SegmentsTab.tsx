@@ -1,6 +1,6 @@
 import { Badge, Box, Button, Group, Paper, Stack, Text, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { api, data } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
@@ -41,7 +41,7 @@ export function SegmentsTab({ person, why, onWhy }: { person: Person; why: strin
             )}
             <Paper withBorder component="ul" m={0} p={0} style={{ listStyle: 'none' }}>
               {shown.map((s, i) => (
-                <Box component="li" key={s._id} style={{ borderTop: i ? '1px solid var(--mantine-color-default-border)' : undefined }} px="sm" py={8}>
+                <Box component="li" key={s._id} data-asked={why === s._id || undefined} style={{ borderTop: i ? '1px solid var(--mantine-color-default-border)' : undefined, boxShadow: why === s._id ? 'inset 3px 0 0 var(--mantine-primary-color-filled)' : undefined, scrollMarginBlock: 64 }} px="sm" py={8}>
                   <Group justify="space-between" wrap="nowrap" gap="xs">
                     <Group gap="sm" wrap="nowrap" miw={0}>
                       <Box c={inIt(s._id) ? 'var(--mantine-color-green-text)' : 'dimmed'} pt={2}>
@@ -77,8 +77,15 @@ function Why({ segment, profile }: { segment: string; profile: string }) {
     queryKey: ['person', profile, 'explain', segment],
     queryFn: ({ signal }) => data(api.GET('/console/api/v1/segments/{id}/explain', { params: { path: { id: segment }, query: { profile_id: profile } }, signal })),
   })
+  const box = useRef<HTMLDivElement>(null)
+  const known = !answer.isPending
+  useEffect(() => {
+    // A frame later: the router brings a new screen to its top first.
+    const frame = requestAnimationFrame(() => box.current?.closest('li')?.scrollIntoView({ block: 'nearest' }))
+    return () => cancelAnimationFrame(frame)
+  }, [segment, known])
   return (
-    <Box mt="xs" p="sm" bg="var(--panel)" role="region" aria-label="Reasons" style={{ borderRadius: 'var(--mantine-radius-sm)' }}>
+    <Box ref={box} mt="xs" p="sm" bg="var(--panel)" role="region" aria-label="Reasons" style={{ borderRadius: 'var(--mantine-radius-sm)' }}>
       <QueryView query={answer} what="the reasons">
         {(a) => (
           <Stack gap="sm">

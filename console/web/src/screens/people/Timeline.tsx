@@ -49,7 +49,7 @@ export function Timeline({ id, kinds, onKinds }: { id: string; kinds: string[] |
         <Loading what="the timeline" />
       ) : entries.length === 0 ? (
         <Empty icon="activity" title={chosen.length ? 'Nothing of this kind happened' : 'Nothing happened yet'} action={chosen.length > 0 && <Button variant="default" onClick={() => onKinds(undefined)}>Show all kinds</Button>}>
-          Events and all that follows from them come here at once.
+          Events and everything that follows from them appear here at once.
         </Empty>
       ) : (
         days.map(({ day, entries }) => (

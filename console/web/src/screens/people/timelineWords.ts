@@ -29,7 +29,7 @@ export const causeNames: Record<Schemas['TimelineTransition']['cause'], string> 
   expiry: 'because time passed',
   profile: 'by a change of the profile',
   merge: 'by a merge of two profiles',
-  definition: 'when the segment was made or changed',
+  definition: 'when the segment was created or changed',
 }
 
 const text = (v: unknown) => (typeof v === 'string' ? v : '')

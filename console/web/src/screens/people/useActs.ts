@@ -33,7 +33,7 @@ export function useActs(person: Person) {
   const consent = (channel: Channel, status: 'subscribed' | 'unsubscribed') => act(`${name} is ${status}: ${channelName(channel)}.`, () => data(api.POST('/console/api/v1/profiles/{id}/consent', { params: { path }, body: { channel, status } })))
   return {
     async unsubscribe(channel: Channel) {
-      if (await confirm({ title: `Unsubscribe ${name} from ${channelName(channel)}?`, body: 'Campaigns and flows send no more messages on this channel. Somebody who wants them again has to consent again.', yes: 'Unsubscribe', danger: true })) return consent(channel, 'unsubscribed')
+      if (await confirm({ title: `Unsubscribe ${name} from ${channelName(channel)}?`, body: 'Campaigns and flows send no more messages on this channel. To get them again the person has to consent again.', yes: 'Unsubscribe', danger: true })) return consent(channel, 'unsubscribed')
     },
     async subscribe(channel: Channel) {
       if (await confirm({ title: `Subscribe ${name} to ${channelName(channel)}?`, body: 'Only with the person’s consent: it is recorded with you as its source and the present time.', yes: 'They consented: subscribe' })) return consent(channel, 'subscribed')
@@ -49,7 +49,7 @@ export function useActs(person: Person) {
       return act(`${name} is on ${list.name}.`, () => data(api.POST('/console/api/v1/lists/{id}/contacts', { params: { path: { id: list._id } }, body: { email: person.identities.email[0]! } })))
     },
     async removeFromList(list: { _id: string; name: string }) {
-      if (await confirm({ title: `Take ${name} off ${list.name}?`, body: 'Segments that ask for the list judge the person anew.', yes: 'Take off', danger: true })) return act(`${name} is off ${list.name}.`, () => data(api.DELETE('/console/api/v1/lists/{id}/members/{profile}', { params: { path: { id: list._id, profile: person.profile_id } } })))
+      if (await confirm({ title: `Take ${name} off ${list.name}?`, body: 'Segments that use the list are re-evaluated for this person.', yes: 'Take off', danger: true })) return act(`${name} is off ${list.name}.`, () => data(api.DELETE('/console/api/v1/lists/{id}/members/{profile}', { params: { path: { id: list._id, profile: person.profile_id } } })))
     },
     async erase() {
       const body = [

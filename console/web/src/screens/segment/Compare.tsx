@@ -117,7 +117,7 @@ function Past({ segment, at, onAt }: { segment: Segment; at: string | undefined;
                     {count(Math.abs(segment.count - n))})
                   </>
                 )}
-                . {then <= new Date(segment.created_at) && `The segment was made on ${instant(segment.created_at)}.`}
+                . {then <= new Date(segment.created_at) && `The segment was created on ${instant(segment.created_at)}.`}
               </Text>
             )}
           </QueryView>

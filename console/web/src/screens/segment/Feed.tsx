@@ -90,7 +90,7 @@ export function Feed({ segment, moves }: { segment: Segment; moves: number | und
           }}
           leftSection={<Icon name={paused ? 'play' : 'pause'} size={12} />}
         >
-          {paused ? 'Go on' : 'Pause'}
+          {paused ? 'Resume' : 'Pause'}
         </Button>
       </Group>
       {list.length === 0 ? (

@@ -6,6 +6,7 @@ import { AsOf } from '@/shared/AsOf'
 import { CopyButton } from '@/shared/CopyButton'
 import { count } from '@/shared/format'
 import { Plot } from '@/shared/Plot'
+import { atEnds, overSpans } from '@/shared/spans'
 import { QueryView } from '@/shared/states'
 import { Uses } from '@/shared/Uses'
 import { Feed } from './Feed'
@@ -16,18 +17,21 @@ export function Overview({ segment, by, onBy }: { segment: Segment; by: By | und
   const span = by ?? usualSpan(segment.created_at, Date.now())
   const growth = useGrowth(segment._id, span)
   const series = growth.data?.series
+  const asOf = growth.data?.as_of
   const plots = useMemo(() => {
-    if (!series) return undefined
+    if (!series || !asOf) return undefined
     const drawn = drawable(series, span)
+    const of = (key: 'entered' | 'left' | 'members') => drawn.map((s) => ({ start: s.start, value: s[key] }))
+    const before = drawn[0] ? drawn[0].members - drawn[0].entered + drawn[0].left : 0
+    const members = atEnds(of('members'), span, asOf, before)
     return {
-      times: drawn.map((s) => new Date(s.start).getTime() / 1000),
-      members: [{ label: 'Members', values: drawn.map((s) => s.members) }],
-      moves: [
-        { label: 'Entered', values: drawn.map((s) => s.entered), colour: 'teal' },
-        { label: 'Left', values: drawn.map((s) => s.left), colour: 'red' },
-      ],
+      members: { times: members.times, series: [{ label: 'Members', values: members.values }] },
+      moves: overSpans({ from: drawn[0]?.start ?? asOf, to: asOf }, span, [
+        { label: 'Entered', points: of('entered'), colour: 'teal' },
+        { label: 'Left', points: of('left'), colour: 'red' },
+      ]),
     }
-  }, [series, span])
+  }, [series, asOf, span])
   const entered = series?.reduce((n, s) => n + s.entered, 0) ?? 0
   const left = series?.reduce((n, s) => n + s.left, 0) ?? 0
   return (
@@ -39,7 +43,7 @@ export function Overview({ segment, by, onBy }: { segment: Segment; by: By | und
           </Title>
           <Group gap="xs">
             <SegmentedControl size="xs" value={span} onChange={(v) => onBy(v as By)} data={[{ value: 'hour', label: 'Hours' }, { value: 'day', label: 'Days' }, { value: 'week', label: 'Weeks' }, { value: 'month', label: 'Months' }]} aria-label="Spans of the chart" />
-            {series && <CopyButton value={['start,entered,left,members', ...series.map((s) => [s.start, s.entered, s.left, s.members].join(','))].join('\n')} label="Copy as CSV" />}
+            {series && <CopyButton value={['start,entered,left,members_at_end', ...series.map((s) => [s.start, s.entered, s.left, s.members].join(','))].join('\n')} label="Copy as CSV" />}
           </Group>
         </Group>
         <QueryView query={growth} what="members over time">
@@ -47,7 +51,7 @@ export function Overview({ segment, by, onBy }: { segment: Segment; by: By | und
             <Stack gap="xs">
               <Group justify="space-between" gap="xs">
                 <Text size="sm" data-testid="moves">
-                  <b>{count(entered)}</b> entered and <b>{count(left)}</b> left since the segment was made
+                  <b>{count(entered)}</b> entered and <b>{count(left)}</b> left since the segment was created
                 </Text>
                 <AsOf at={g.as_of} />
               </Group>
@@ -55,15 +59,15 @@ export function Overview({ segment, by, onBy }: { segment: Segment; by: By | und
                 <SimpleGrid cols={{ base: 1, md: 2 }}>
                   <Paper withBorder p="sm">
                     <Text size="xs" c="dimmed">
-                      Members
+                      Members at the end of each {span}
                     </Text>
-                    <Plot times={plots.times} series={plots.members} label={`Members by ${span}: ${count(g.series.at(-1)?.members ?? 0)} at the end`} height={180} />
+                    <Plot {...plots.members} label={`Members by ${span}: ${count(g.series.at(-1)?.members ?? 0)} at the end`} height={180} />
                   </Paper>
                   <Paper withBorder p="sm">
                     <Text size="xs" c="dimmed">
-                      Entered and left
+                      Entered and left in each {span}
                     </Text>
-                    <Plot times={plots.times} series={plots.moves} label={`Entries and exits by ${span}: ${count(entered)} entered, ${count(left)} left`} height={180} />
+                    <Plot {...plots.moves} spans label={`Entries and exits by ${span}: ${count(entered)} entered, ${count(left)} left`} height={180} />
                   </Paper>
                 </SimpleGrid>
               )}

@@ -112,7 +112,7 @@ function View({ segment }: { segment: Segment }) {
               maxHeight="calc(100vh - 340px)"
               empty={
                 <Empty icon="users" title="Nobody is in this segment">
-                  People enter it the moment they fulfil the conditions.
+                  People enter as soon as they match the conditions.
                 </Empty>
               }
               renderAction={(id, name) => (

@@ -54,7 +54,7 @@ export function Versions({ segment, chosen, onChoose }: { segment: Segment; chos
                         {words(v)}
                       </Text>
                       <Text size="xs" c="dimmed">
-                        {instant(v.at)}, by {v.by.name || 'somebody who is no more'}
+                        {instant(v.at)}, by {v.by.name || 'a deleted user'}
                         {v.by.kind === 'key' && ' (API key)'}
                       </Text>
                     </Box>
@@ -96,7 +96,7 @@ function Members({ segment, version }: { segment: Segment; version: Version }) {
         <Text size="sm" data-testid="version-members">
           {preview.data ? (
             <>
-              It would hold <b>{count(preview.data.count)}</b> now: <b>{count(preview.data.entering ?? 0)}</b> would enter, <b>{count(preview.data.leaving ?? 0)}</b> would leave.
+              It would have <b>{count(preview.data.count)}</b> members now: <b>{count(preview.data.entering ?? 0)}</b> would enter, <b>{count(preview.data.leaving ?? 0)}</b> would leave.
             </>
           ) : (
             'Counting …'

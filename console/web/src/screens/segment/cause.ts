@@ -8,5 +8,5 @@ import type { Segment } from './useSegment'
  */
 export function causeOf(cause: keyof typeof causeNames, s: Pick<Segment, 'created_at' | 'updated_at' | 'definition'>): string {
   const onlyMade = s.created_at === s.updated_at && !JSON.stringify(s.definition).includes('"segment_id"')
-  return cause === 'definition' && onlyMade ? 'when the segment was made' : causeNames[cause]
+  return cause === 'definition' && onlyMade ? 'when the segment was created' : causeNames[cause]
 }

@@ -32,10 +32,10 @@ describe('the spans of a chart', () => {
   })
 })
 
-it('says that somebody entered as the segment was made only where it cannot be a change', () => {
+it('says that somebody entered as the segment was created only where it cannot be a change', () => {
   const made = { created_at: '2026-11-23T07:00:00.000Z', updated_at: '2026-11-23T07:00:00.000Z', definition: { kind: 'attribute' as const, field: 'email', op: 'exists' as const } }
-  expect(causeOf('definition', made)).toBe('when the segment was made')
+  expect(causeOf('definition', made)).toBe('when the segment was created')
   expect(causeOf('event', made)).toBe('by an event')
-  expect(causeOf('definition', { ...made, updated_at: '2026-11-23T08:00:00.000Z' })).toBe('when the segment was made or changed')
-  expect(causeOf('definition', { ...made, definition: { kind: 'segment' as const, segment_id: 'seg_1' } })).toBe('when the segment was made or changed')
+  expect(causeOf('definition', { ...made, updated_at: '2026-11-23T08:00:00.000Z' })).toBe('when the segment was created or changed')
+  expect(causeOf('definition', { ...made, definition: { kind: 'segment' as const, segment_id: 'seg_1' } })).toBe('when the segment was created or changed')
 })

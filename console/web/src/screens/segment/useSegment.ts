@@ -2,9 +2,10 @@ import { useQuery } from '@tanstack/react-query'
 import { api, data, type Schemas } from '@/shared/api/client'
 import { ApiError } from '@/shared/api/errors'
 import { parseJson, type Json } from '@/shared/json'
+import { startOf, type Granularity } from '@/shared/spans'
 
 export type Segment = Schemas['Segment']
-export type By = 'hour' | 'day' | 'week' | 'month'
+export type By = Granularity
 
 /** All that is read of one segment has a key that begins with 'segment' and its id. */
 
@@ -48,13 +49,11 @@ export const useVersions = (id: string) =>
     },
   })
 
-const spanMs: Record<By, number> = { hour: day / 24, day, week: 7 * day, month: 30 * day }
+const fewest = 4 // spans of a chart
 
-/** A young segment's series with spans before it, in which it had no members, so that a line can be drawn. */
+/** A young segment's series with spans before it, in which it had no members, so that the chart is one. */
 export function drawable(series: Schemas['SegmentGrowth'][], by: By): Schemas['SegmentGrowth'][] {
-  const first = series[0]
-  if (!first) return series
-  const missing = Math.max(0, 4 - series.length)
-  const before = Array.from({ length: missing }, (_, i) => ({ start: new Date(new Date(first.start).getTime() - (missing - i) * spanMs[by]).toISOString(), entered: 0, left: 0, members: 0 }))
-  return [...before, ...series]
+  const out = [...series]
+  while (out.length > 0 && out.length < fewest) out.unshift({ start: new Date(startOf(Date.parse(out[0]!.start) - 1, by)).toISOString(), entered: 0, left: 0, members: 0 })
+  return out
 }

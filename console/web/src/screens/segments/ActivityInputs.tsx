@@ -2,11 +2,11 @@ import { ActionIcon, Button } from '@mantine/core'
 import { count } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import classes from './builder.module.css'
-import { useBuilder, type Change } from './context'
+import { useBuilder, useFaults, type Change } from './context'
 import { countNames, countOps } from './fields'
-import { Pick, Suggest, Typed, Word } from './inputs'
+import { faulty, Pick, Suggest, Typed, Word } from './inputs'
 import { fitted, newId, newTest, valuesOf, type Activity, type Fn, type Op } from './model'
-import { seenTimes, TestInputs } from './TestInputs'
+import { lookedWords, seenTimes, TestInputs } from './TestInputs'
 import { offered, useCatalog, useEventType } from './useSuggestions'
 import { TagsInput, Text } from '@mantine/core'
 
@@ -21,8 +21,8 @@ const measures = [
 
 /** did item_purchased at least 3 times in the last 30 days where value is more than 50 */
 export function ActivityInputs({ node, set }: { node: Activity; set: Change<Activity> }) {
-  const { problems, said, focus } = useBuilder()
-  const wrong = problems.has(node.id)
+  const { said, focus } = useBuilder()
+  const wrong = useFaults(node.id)
   const catalog = useCatalog()
   const type = useEventType(node.event)
   const fields = type.data?.properties ?? []
@@ -45,6 +45,7 @@ export function ActivityInputs({ node, set }: { node: Activity; set: Change<Acti
           label="Event"
           placeholder="event"
           least={16}
+          error={wrong('event')}
         />
         <Pick<'count' | Fn>
           value={node.aggregate?.fn ?? 'count'}
@@ -59,11 +60,11 @@ export function ActivityInputs({ node, set }: { node: Activity; set: Change<Acti
             onChange={(property) => set((n) => ({ ...n, aggregate: n.aggregate && { ...n.aggregate, property } }))}
             label="Property that is compared"
             placeholder="property"
-           
+            error={wrong('property')}
           />
         )}
         <Pick<Op> value={node.compare.op} onChange={(op) => set((n) => ({ ...n, compare: { op, values: fitted(n.compare.values, op, '1') } }))} label="How the number is compared" choices={countOps.map((op) => ({ value: op, label: countNames[op]! }))} />
-        <Numbers node={node} set={set} wrong={wrong} />
+        <Numbers node={node} set={set} wrong={wrong('number')} />
         {!node.aggregate && <Word>{node.compare.values.length === 1 && node.compare.values[0] === '1' ? 'time' : 'times'}</Word>}
         <Pick
           value={node.lastDays === null ? 'all' : 'last'}
@@ -76,7 +77,7 @@ export function ActivityInputs({ node, set }: { node: Activity; set: Change<Acti
         />
         {node.lastDays !== null && (
           <>
-            <Typed numeric value={node.lastDays} onChange={(lastDays) => set((n) => ({ ...n, lastDays }))} label="Number of days" error={wrong && !(Number(node.lastDays) > 0)} least={6} />
+            <Typed numeric value={node.lastDays} onChange={(lastDays) => set((n) => ({ ...n, lastDays }))} label="Number of days" error={wrong('days')} least={6} />
             <Word>{node.lastDays === '1' ? 'day' : 'days'}</Word>
           </>
         )}
@@ -91,7 +92,7 @@ export function ActivityInputs({ node, set }: { node: Activity; set: Change<Acti
           {node.where.map((f, i) => (
             <div key={f.id} className={classes.sentence}>
               <Word>{i === 0 ? 'where' : 'and'}</Word>
-              <TestInputs test={f} source={{ fields, noun: 'property' }} onChange={(t) => setWhere(node.where.map((x) => (x.id === f.id ? { ...t, id: x.id } : x)))} wrong={wrong} />
+              <TestInputs test={f} source={{ fields, noun: 'property', looked: type.data && lookedWords(type.data.looked_at, 'event') }} onChange={(t) => setWhere(node.where.map((x) => (x.id === f.id ? { ...t, id: x.id } : x)))} wrong={{ path: wrong(`filter ${i} property`), value: wrong(`filter ${i} value`) }} />
               <ActionIcon variant="subtle" color="gray" size="sm" aria-label={`Remove the filter on ${f.path || 'no property'}`} onClick={() => setWhere(node.where.filter((x) => x.id !== f.id))}>
                 <Icon name="x" size={14} />
               </ActionIcon>
@@ -118,15 +119,15 @@ export function ActivityInputs({ node, set }: { node: Activity; set: Change<Acti
   )
 }
 
-function Numbers({ node, set, wrong }: { node: Activity; set: Change<Activity>; wrong: boolean }) {
+function Numbers({ node, set, wrong }: { node: Activity; set: Change<Activity>; wrong: string | undefined }) {
   const { op, values } = node.compare
   const setValues = (next: string[]) => set((n) => ({ ...n, compare: { ...n.compare, values: next } }))
   if (valuesOf(op) === Infinity)
-    return <TagsInput size="xs" aria-label="Numbers to compare with" value={values} onChange={setValues} acceptValueOnBlur splitChars={[' ', ';']} error={wrong && values.length === 0} styles={{ root: { minWidth: 140, maxWidth: 300 } }} />
+    return <TagsInput size="xs" aria-label="Numbers to compare with" value={values} onChange={setValues} acceptValueOnBlur splitChars={[' ', ';']} {...faulty(wrong)} styles={{ root: { minWidth: 140, maxWidth: 300 } }} />
   return values.map((v, i) => (
     <span key={i} style={{ display: 'contents' }}>
       {i > 0 && <Word>and</Word>}
-      <Typed numeric value={v} onChange={(x) => setValues(values.map((y, j) => (j === i ? x : y)))} label="Number to compare with" error={wrong && (v.trim() === '' || Number.isNaN(Number(v)))} least={6} />
+      <Typed numeric value={v} onChange={(x) => setValues(values.map((y, j) => (j === i ? x : y)))} label="Number to compare with" error={wrong} least={6} />
     </span>
   ))
 }

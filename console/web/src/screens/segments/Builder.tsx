@@ -20,6 +20,7 @@ import { check } from './check'
 import { BuilderContext, type Builder as Shared } from './context'
 import { asGroup, DefinitionError, fromJson, toJson } from './definition'
 import { ExplainDrawer } from './ExplainDrawer'
+import { faultWords } from './faultWords'
 import type { Group } from './model'
 import { GroupView } from './NodeView'
 import { PreviewPanel, TotalBar } from './PreviewPanel'
@@ -67,13 +68,13 @@ export function Builder({ name: firstName, first, saved, onTake, view, keep }: P
     const out: Shared['said'] = new Map()
     const add = (message: string, is: boolean) => {
       const p = placed(root, message)
-      if (p.node && p.node.id !== root.id) out.set(p.node.id, { text: p.text, refused: is })
+      if (p.node && p.node.id !== root.id) out.set(p.node.id, { ...faultWords(p.text), refused: is })
     }
     if (!stale) answer?.warnings.forEach((w) => add(w, false))
     if (refused) add(refused, true)
     return out
   }, [root, answer, refused, stale])
-  const refusedElsewhere = refused && ![...said.values()].some((s) => s.refused) ? refused : ''
+  const refusedElsewhere = refused && ![...said.values()].some((s) => s.refused) ? faultWords(placed(root, refused).text).text : ''
 
   // What is typed is in the address a little later: not with every key.
   const keeping = useRef(keep)
@@ -233,7 +234,7 @@ export function Builder({ name: firstName, first, saved, onTake, view, keep }: P
             </Paper>
             {view === 'form' && problems.size === 0 && (
               <Text size="sm" c="dimmed" mt="sm" px="xs">
-                People {root.conditions.length > 0 ? `for whom this holds: ${sentence(root, names)}.` : ''}
+                {root.conditions.length > 0 ? `In words: ${sentence(root, names)}.` : ''}
               </Text>
             )}
           </Box>
@@ -269,8 +270,8 @@ function useSave({ root, name, saved, answer }: { root: Group; name: string; sav
       await client.invalidateQueries({ queryKey: ['segments'] })
       client.removeQueries({ queryKey: ['segment', s._id] })
       notifications.show({ title: `${s.name} is saved`, message: s.count == null ? 'It is being built; the counts are exact meanwhile.' : `It has ${count(s.count)} ${s.count === 1 ? 'member' : 'members'} and is kept up to date from now on.` })
-      await navigate({ to: '/segments/$id/edit', params: { id: s._id } })
-      done.current = false
+      // Where its count, its members and what it is used in are.
+      await navigate({ to: '/segments/$id', params: { id: s._id } })
     },
     onError: (e) => {
       if (e instanceof ApiError && e.field === 'name') setNameError(e.message)

@@ -30,7 +30,7 @@ export function ExplainDrawer({ root, text, profileId, onClose }: { root: Defini
               {nameOf(person.data) === identifierOf(person.data) ? '' : identifierOf(person.data)}
             </Text>
             <AnchorLink to="/people/$id" params={{ id: profileId! }} size="sm">
-              All that is known of them
+              Open the profile
             </AnchorLink>
           </Group>
         )}
@@ -52,6 +52,9 @@ export function ExplainDrawer({ root, text, profileId, onClose }: { root: Defini
   )
 }
 
+/** Whether all or any of the conditions of a group are true, and that is enough. */
+const groupWords = (all: boolean, holds: boolean) => (all ? (holds ? 'All of these are true' : 'Not all of these are true') : holds ? 'At least one of these is true' : 'None of these is true')
+
 /** The tree of an explanation. What does not decide is paler. */
 export function ExplainedTree({ node, names, decides = true }: { node: Explained; names: Names; decides?: boolean }) {
   const condition = node.kind === 'group' ? null : conditionOf(node)
@@ -64,10 +67,10 @@ export function ExplainedTree({ node, names, decides = true }: { node: Explained
       </Box>
       <Stack gap={4} flex={1} miw={0}>
         <Text size="sm" style={{ overflowWrap: 'anywhere' }}>
-          {node.kind === 'group' ? `${node.match === 'all' ? 'All' : 'Any'} of these ${node.holds ? 'hold' : 'do not hold'}`.replace('Any of these do not hold', 'None of these holds').replace('All of these do not hold', 'Not all of these hold') : condition ? sentence(condition, names) : JSON.stringify(node.condition)}
+          {node.kind === 'group' ? groupWords(node.match === 'all', node.holds) : condition ? sentence(condition, names) : JSON.stringify(node.condition)}
           {node.kind !== 'group' && (
             <Text span className="visually-hidden" style={{ position: 'absolute', clip: 'rect(0 0 0 0)' }}>
-              {node.holds ? ': holds' : ': does not hold'}
+              {node.holds ? ': true' : ': not true'}
             </Text>
           )}
         </Text>

@@ -1,18 +1,19 @@
 import { Text } from '@mantine/core'
 import { count } from '@/shared/format'
 import classes from './builder.module.css'
-import { useBuilder, type Change } from './context'
+import { useBuilder, useFaults, type Change } from './context'
 import { channelNames, channels, consentNames, consentStatuses, fieldOf, kept } from './fields'
 import { Pick, Typed, Word } from './inputs'
 import type { Attribute, Consent, Membership } from './model'
-import { TestInputs } from './TestInputs'
+import { lookedWords, TestInputs } from './TestInputs'
 import { useAttributes, useLists, useSegments } from './useSuggestions'
 
 const keptSuggestions = kept.map((f) => ({ value: f.path, note: f.label }))
 
 /** geo.country is "DE" */
 export function AttributeInputs({ node, set }: { node: Attribute; set: Change<Attribute> }) {
-  const { problems, said } = useBuilder()
+  const { said } = useBuilder()
+  const wrong = useFaults(node.id)
   const attributes = useAttributes()
   const fields = attributes.data?.attributes ?? []
   const { path } = node.test
@@ -20,7 +21,7 @@ export function AttributeInputs({ node, set }: { node: Attribute; set: Change<At
   return (
     <div>
       <div className={classes.sentence}>
-        <TestInputs test={node.test} source={{ fields, kept: keptSuggestions, noun: 'field' }} onChange={(test) => set((n) => ({ ...n, test }))} wrong={problems.has(node.id)} />
+        <TestInputs test={node.test} source={{ fields, kept: keptSuggestions, noun: 'field', looked: attributes.data && lookedWords(attributes.data.looked_at, 'update') }} onChange={(test) => set((n) => ({ ...n, test }))} wrong={{ path: wrong('field'), value: wrong('value') }} />
       </div>
       {unseen && (
         <Text size="xs" c="dimmed" mt={4}>
@@ -33,9 +34,10 @@ export function AttributeInputs({ node, set }: { node: Attribute; set: Change<At
 
 /** is subscribed to e-mail since 1 January */
 export function ConsentInputs({ node, set }: { node: Consent; set: Change<Consent> }) {
+  const wrong = useFaults(node.id)
   const dated = node.status !== 'never_subscribed'
   const date = (key: 'since' | 'until', label: string) => (
-    <Typed type={node[key] === '' || /^\d{4}-\d{2}-\d{2}$/.test(node[key]) ? 'date' : undefined} value={node[key]} onChange={(v) => set((n) => ({ ...n, [key]: v }))} label={label} least={12} />
+    <Typed type={node[key] === '' || /^\d{4}-\d{2}-\d{2}$/.test(node[key]) ? 'date' : undefined} value={node[key]} onChange={(v) => set((n) => ({ ...n, [key]: v }))} label={label} least={12} error={wrong('date')} />
   )
   return (
     <div className={classes.sentence}>

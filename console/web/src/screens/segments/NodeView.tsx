@@ -4,13 +4,13 @@ import { count } from '@/shared/format'
 import { Icon, type IconName } from '@/shared/icons'
 import { ActivityInputs } from './ActivityInputs'
 import classes from './builder.module.css'
-import { useBuilder } from './context'
+import { faultId, useBuilder } from './context'
 import { AttributeInputs, ConsentInputs, MembershipInputs } from './LeafInputs'
 import { Pick, Word } from './inputs'
 import { leafKinds, newNode, ofKind, type Group, type Leaf, type Node } from './model'
 import { change, duplicate, find, insert, move, remove, step, unwrap, wrap } from './tree'
 
-export const kindNames: Record<Node['kind'], string> = { activity: 'What they did', attribute: 'What is known of them', consent: 'Consent to a channel', list: 'On a list', segment: 'In another segment', group: 'Group of conditions' }
+export const kindNames: Record<Node['kind'], string> = { activity: 'What they did', attribute: 'Profile fields and attributes', consent: 'Consent to a channel', list: 'On a list', segment: 'In another segment', group: 'Group of conditions' }
 const kindIcons: Record<Node['kind'], IconName> = { activity: 'activity', attribute: 'tag', consent: 'mail', list: 'list', segment: 'segment', group: 'group' }
 
 /** A group: whether all or any of its conditions must hold, and the conditions. */
@@ -41,7 +41,7 @@ export function GroupView({ group, path, tools }: { group: Group; path: string; 
             { value: 'any', label: 'any' },
           ]}
         />
-        <Word>of these hold</Word>
+        <Word>of these are true</Word>
         {tools && (
           <Row gap={6} wrap="nowrap" align="flex-start" ml="auto">
             {tools}
@@ -55,7 +55,7 @@ export function GroupView({ group, path, tools }: { group: Group; path: string; 
       </Stack>
       {problems.has(group.id) && (
         <Text size="xs" c="dimmed" mt={4}>
-          {problems.get(group.id)}
+          {problems.get(group.id)!.text}
         </Text>
       )}
       <div onDragOver={(e) => dragging && e.preventDefault()} onDrop={onDropAtEnd}>
@@ -193,8 +193,8 @@ function NodeView({ node, path, last, match }: { node: Node; path: string; last:
         </span>
         <div style={{ flex: 1, minWidth: 0 }}>
           {node.kind === 'group' ? <GroupView group={node} path={path} tools={tools} /> : <LeafView node={node} path={path} />}
-          {wrong && node.kind !== 'group' && <Note text={wrong} />}
-          {message && !wrong && <Note text={message.text} colour={message.refused ? 'var(--mantine-color-error)' : undefined} icon="alert" />}
+          {wrong && node.kind !== 'group' && <Note id={faultId(node.id)} text={wrong.text} colour={wrong.place ? 'var(--mantine-color-error)' : undefined} icon={wrong.place ? 'alert' : undefined} />}
+          {message && !wrong && <Note id={faultId(node.id)} text={message.text} colour={message.refused ? 'var(--mantine-color-error)' : undefined} icon="alert" />}
         </div>
         {node.kind !== 'group' && tools}
       </div>
@@ -251,11 +251,13 @@ function LeafInputs({ node }: { node: Leaf }): ReactNode {
   }
 }
 
-function Note({ text, colour = 'dimmed', icon }: { text: string; colour?: string; icon?: IconName }) {
+function Note({ id, text, colour = 'dimmed', icon }: { id: string; text: string; colour?: string; icon?: IconName }) {
   return (
-    <Row gap={4} wrap="nowrap" mt={4} align="flex-start" c={colour}>
+    <Row gap={4} wrap="nowrap" mt={4} align="flex-start" c={colour} data-testid="fault" aria-live="polite">
       {icon && <Icon name={icon} size={14} />}
-      <Text size="xs">{text}</Text>
+      <Text size="xs" id={id}>
+        {text}
+      </Text>
     </Row>
   )
 }
@@ -265,7 +267,7 @@ function Counts({ id }: { id: string }) {
   const c = counts.get(id)
   if (!c) return <div className={classes.counts} />
   return (
-    <Tooltip multiline w={240} label={`${count(c.count)} people fulfil this by itself. Without it the segment would have ${count(c.without)}.`}>
+    <Tooltip multiline w={240} label={`${count(c.count)} people match this condition alone. Without it the segment would have ${count(c.without)}.`}>
       <div className={`${classes.counts} numbers ${stale ? classes.stale : ''}`} data-testid="condition-count">
         <Text size="sm" fw={600}>
           {count(c.count)}

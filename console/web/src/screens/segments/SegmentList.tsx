@@ -11,6 +11,7 @@ import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { fromJson } from './definition'
 import { parseJson, writeJson } from '@/shared/json'
@@ -48,7 +49,7 @@ export function SegmentList() {
           if (all.length === 0)
             return (
               <Empty icon="segment" title="There is no segment yet" action={create}>
-                A segment is a group of people by what they did and what is known of them. Muster keeps its members up to date with every event.
+                A segment is a group of people who did something or have certain attributes. Muster keeps its members up to date with every event.
               </Empty>
             )
           const shown = all.map((s) => ({ s, words: inWords(s, names) })).filter(({ s, words }) => `${s.name} ${words}`.toLowerCase().includes(q.toLowerCase()))
@@ -56,7 +57,7 @@ export function SegmentList() {
             <>
               <TextInput mb="sm" maw={360} placeholder="Name or condition" aria-label="Find a segment" value={q} onChange={(e) => void navigate({ search: { q: e.currentTarget.value || undefined }, replace: true })} leftSection={<Icon name="search" size={14} />} />
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={300}>
+                <ScrollTable label="Table of segments" minWidth={300}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -72,7 +73,7 @@ export function SegmentList() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
               {shown.length === 0 && (
                 <Text size="sm" c="dimmed" mt="md">
@@ -97,7 +98,7 @@ function Row({ s, words, writes }: { s: Segment; words: string; writes: boolean 
         notifications.show({ color: 'red', title: `${s.name} is in use`, message: `It cannot be deleted while it is used in ${uses.map((u) => `${u.kind} ${u.name}`).join(', ')}.` })
         return
       }
-      if (!(await confirm({ title: `Delete ${s.name}?`, body: 'Its definition and its history of changes are gone. The people stay.', yes: 'Delete', danger: true }))) return
+      if (!(await confirm({ title: `Delete ${s.name}?`, body: 'Its definition and its history are deleted. The people stay.', yes: 'Delete', danger: true }))) return
       await data(api.DELETE('/console/api/v1/segments/{id}', { params: { path: { id: s._id } } }))
       await client.invalidateQueries({ queryKey: ['segments'] })
       notifications.show({ message: `${s.name} is deleted.` })

@@ -1,10 +1,11 @@
-import { TagsInput } from '@mantine/core'
+import { TagsInput, Text } from '@mantine/core'
 import { count } from '@/shared/format'
 import { fieldOf, opNames, opsOf, typeOf, type FieldType } from './fields'
-import { Pick, Suggest, Typed, Word, type Suggestion } from './inputs'
+import { faulty, Pick, Suggest, Typed, Word, type Suggestion } from './inputs'
 import { fitted, valuesOf, type Op, type Test, type Value, type ValueType } from './model'
 import type { Schemas } from '@/shared/api/client'
 import { percent } from '@/shared/format'
+import { meant, unseenValues } from './seen'
 
 type Known = Schemas['CatalogField']
 
@@ -14,6 +15,8 @@ export interface Source {
   /** Fields that the service keeps, of people. */
   kept?: Suggestion[]
   noun: 'property' | 'field'
+  /** What was looked at to know the fields, such as "60 events looked at". */
+  looked?: string
 }
 
 /** The type of constants that most values of a field have. */
@@ -25,8 +28,8 @@ function usual(known: Known | undefined): ValueType {
 
 const emptyOf = (type: ValueType): Value => ({ type, text: type === 'boolean' ? 'true' : '' })
 
-/** The inputs of a comparison: what, how, with what. */
-export function TestInputs({ test, source, onChange, wrong }: { test: Test; source: Source; onChange: (t: Test) => void; wrong: boolean }) {
+/** The inputs of a comparison: what, how, with what. wrong has the ids of the messages that say what is wrong with them. */
+export function TestInputs({ test, source, onChange, wrong }: { test: Test; source: Source; onChange: (t: Test) => void; wrong: { path?: string; value?: string } }) {
   const field = source.noun === 'field' ? fieldOf(test.path) : undefined
   const type: FieldType = field?.type ?? 'any'
   const known = source.fields.find((f) => f.path === test.path)
@@ -51,18 +54,20 @@ export function TestInputs({ test, source, onChange, wrong }: { test: Test; sour
   const setType = (t: ValueType) => onChange({ ...test, values: test.values.map((v) => ({ ...emptyOf(t), ...(t !== 'boolean' && v.type !== 'boolean' && { text: v.text }) })) })
   const setValue = (i: number, v: Value) => onChange({ ...test, values: test.values.map((x, j) => (j === i ? v : x)) })
 
-  const paths: Suggestion[] = [...source.fields.map((f) => ({ value: f.path, note: percent(f.share) })), ...(source.kept ?? [])]
+  const unseen = unseenValues(test, known)
+  const near = unseen.length === 1 ? meant(unseen[0]!, known) : undefined
+  const paths: Suggestion[] = [...source.fields.map((f) => ({ value: f.path, note: shareWords(f.share, source.noun) })), ...(source.kept ?? [])]
   return (
     <>
-      <Suggest value={test.path} from={paths} onChange={setPath} label={source.noun === 'field' ? 'Field of the person' : 'Property of the event'} placeholder={source.noun} />
+      <Suggest value={test.path} from={paths} onChange={setPath} label={source.noun === 'field' ? 'Field of the person' : 'Property of the event'} placeholder={source.noun} error={wrong.path} />
       <Pick<Op> value={test.op} onChange={setOp} label="Comparison" choices={opsOf(type, test.op).map((op) => ({ value: op, label: opNames[op] }))} />
       {valuesOf(test.op) === Infinity ? (
-        <List test={test} known={known} words={field?.words} type={wanted === undefined ? (test.values[0]?.type ?? usual(known)) : wanted === 'number' ? 'number' : 'text'} onChange={onChange} wrong={wrong} />
+        <List test={test} known={known} words={field?.words} type={wanted === undefined ? (test.values[0]?.type ?? usual(known)) : wanted === 'number' ? 'number' : 'text'} onChange={onChange} wrong={wrong.value} />
       ) : (
         test.values.map((v, i) => (
           <span key={i} style={{ display: 'contents' }}>
             {i > 0 && <Word>and</Word>}
-            <Constant value={v} wanted={wanted} words={field?.words} known={known} onChange={(x) => setValue(i, x)} wrong={wrong} />
+            <Constant value={v} wanted={wanted} words={field?.words} known={known} onChange={(x) => setValue(i, x)} wrong={wrong.value} />
           </span>
         ))
       )}
@@ -79,25 +84,31 @@ export function TestInputs({ test, source, onChange, wrong }: { test: Test; sour
           ]}
         />
       )}
+      {source.looked && unseen.length > 0 && (
+        <Text size="xs" c="dimmed" data-testid="unseen-value" aria-live="polite">
+          None of the {source.looked} has {unseen.length > 1 ? 'the values ' : ''}
+          {unseen.slice(0, 5).map((v) => `“${v}”`).join(', ')} there yet.{near !== undefined && near !== unseen[0] && ` Did you mean “${near}”?`}
+        </Text>
+      )}
     </>
   )
 }
 
-const seen = (known: Known | undefined, type: ValueType): Suggestion[] => known?.values.filter((v) => v.type === type).map((v) => ({ value: v.value, note: percent(v.share) })) ?? []
+const seen = (known: Known | undefined, type: ValueType): Suggestion[] => known?.values.filter((v) => v.type === type).map((v) => ({ value: v.value, note: `${percent(v.share)} of values` })) ?? []
 
-function Constant({ value, wanted, words, known, onChange, wrong }: { value: Value; wanted: ValueType | 'time' | undefined; words?: readonly string[]; known: Known | undefined; onChange: (v: Value) => void; wrong: boolean }) {
+function Constant({ value, wanted, words, known, onChange, wrong }: { value: Value; wanted: ValueType | 'time' | undefined; words?: readonly string[]; known: Known | undefined; onChange: (v: Value) => void; wrong: string | undefined }) {
   const label = 'Value to compare with'
   if (wanted === 'time') {
     const plain = value.text === '' || /^\d{4}-\d{2}-\d{2}$/.test(value.text)
-    return <Typed value={value.text} onChange={(text) => onChange({ type: 'text', text })} label={label} type={plain ? 'date' : undefined} placeholder="2026-01-31" least={12} />
+    return <Typed value={value.text} onChange={(text) => onChange({ type: 'text', text })} label={label} type={plain ? 'date' : undefined} placeholder="2026-01-31" least={12} error={wrong} />
   }
-  if (value.type === 'boolean') return <Pick value={value.text} onChange={(text) => onChange({ type: 'boolean', text })} label={label} choices={[{ value: 'true', label: 'yes' }, { value: 'false', label: 'no' }]} />
-  if (words) return <Pick value={value.text} onChange={(text) => onChange({ type: 'text', text })} label={label} choices={[...(value.text ? [] : [{ value: '', label: '…' }]), ...words.map((w) => ({ value: w, label: w }))]} />
+  if (value.type === 'boolean') return <Pick value={value.text} onChange={(text) => onChange({ type: 'boolean', text })} label={label} choices={[{ value: 'true', label: 'yes' }, { value: 'false', label: 'no' }]} error={wrong} />
+  if (words) return <Pick value={value.text} onChange={(text) => onChange({ type: 'text', text })} label={label} choices={[...(value.text ? [] : [{ value: '', label: '…' }]), ...words.map((w) => ({ value: w, label: w }))]} error={wrong} />
   const numeric = value.type === 'number'
-  return <Suggest value={value.text} from={seen(known, value.type)} onChange={(text) => onChange({ type: value.type, text })} label={label} placeholder={numeric ? '0' : 'value'} least={numeric ? 9 : 12} error={wrong && numeric && Number.isNaN(Number(value.text))} />
+  return <Suggest value={value.text} from={seen(known, value.type)} onChange={(text) => onChange({ type: value.type, text })} label={label} placeholder={numeric ? '0' : 'value'} least={numeric ? 9 : 12} error={wrong} />
 }
 
-function List({ test, known, words, type, onChange, wrong }: { test: Test; known: Known | undefined; words?: readonly string[]; type: ValueType; onChange: (t: Test) => void; wrong: boolean }) {
+function List({ test, known, words, type, onChange, wrong }: { test: Test; known: Known | undefined; words?: readonly string[]; type: ValueType; onChange: (t: Test) => void; wrong: string | undefined }) {
   const change = (texts: string[]) => onChange({ ...test, values: texts.map((text) => test.values.find((v) => v.text === text) ?? { type, text }) })
   return (
     <TagsInput
@@ -110,11 +121,17 @@ function List({ test, known, words, type, onChange, wrong }: { test: Test; known
       splitChars={[]}
       acceptValueOnBlur
       allowDuplicates
-      error={wrong && test.values.length === 0}
+      {...faulty(wrong)}
       styles={{ root: { minWidth: 200, maxWidth: 420, flex: 1 }, inputField: { minWidth: 60 } }}
       clearable
     />
   )
 }
 
-export const seenTimes = (n: number) => (n === 1 ? 'once' : `${count(n)} ×`)
+export const seenTimes = (n: number) => `${count(n)} ${n === 1 ? 'event' : 'events'}`
+
+/** How much of what was looked at has a field: events their properties, updates of profiles their attributes. */
+const shareWords = (share: number, noun: Source['noun']) => `in ${percent(share)} of ${noun === 'property' ? 'events' : 'updates'}`
+
+/** How many were looked at, in words: 60 events looked at. */
+export const lookedWords = (n: number, what: 'event' | 'update') => `${count(n)} ${what === 'event' ? (n === 1 ? 'event' : 'events') : n === 1 ? 'update of a profile' : 'updates of profiles'} looked at`

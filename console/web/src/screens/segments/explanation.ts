@@ -33,13 +33,13 @@ export function factsOf(n: Explained): string {
     }
     case 'attribute':
       if (f.value_bytes) return `The value is too long to be shown (${count(f.value_bytes)} bytes).`
-      return f.value === null || f.value === undefined || (Array.isArray(f.value) && f.value.length === 0) ? 'Nothing is known there.' : `It is ${Array.isArray(f.value) ? f.value.map(shown).join(', ') : shown(f.value)}.`
+      return f.value === null || f.value === undefined || (Array.isArray(f.value) && f.value.length === 0) ? 'It has no value.' : `It is ${Array.isArray(f.value) ? f.value.map(shown).join(', ') : shown(f.value)}.`
     case 'consent':
       return `The person is ${f.status?.replaceAll('_', ' ') ?? 'unknown'}${f.subscribed_at ? `, subscribed on ${date(f.subscribed_at)}` : ''}.`
     case 'list':
       return f.member ? 'The person is on it.' : 'The person is not on it.'
     case 'segment':
-      return f.name === null ? 'There is no such segment.' : f.member ? 'The person is a member.' : 'The person is no member.'
+      return f.name === null ? 'This segment does not exist.' : f.member ? 'The person is a member.' : 'The person is not a member.'
   }
 }
 

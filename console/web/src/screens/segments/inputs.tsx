@@ -2,16 +2,19 @@ import { Autocomplete, Group, NativeSelect, Text, TextInput } from '@mantine/cor
 import type { ReactNode } from 'react'
 import classes from './builder.module.css'
 
-/** The controls within a sentence: as wide as what they hold. */
+/** The controls within a sentence: as wide as what they hold. error is the id of the message that says what is wrong with one. */
+
+// withAria would leave out a description that is not Mantine's own.
+export const faulty = (error: string | undefined) => (error ? { error: true, withAria: false, 'aria-invalid': true, 'aria-describedby': error } : {})
 
 export interface Choice<T extends string = string> {
   value: T
   label: string
 }
 
-export function Pick<T extends string>({ value, choices, onChange, label, error }: { value: T; choices: Choice<T>[]; onChange: (value: T) => void; label: string; error?: boolean }) {
+export function Pick<T extends string>({ value, choices, onChange, label, error }: { value: T; choices: Choice<T>[]; onChange: (value: T) => void; label: string; error?: string }) {
   const all = choices.some((c) => c.value === value) ? choices : [...choices, { value, label: value || '…' }]
-  return <NativeSelect size="xs" aria-label={label} data={all} value={value} onChange={(e) => onChange(e.currentTarget.value as T)} classNames={{ input: classes.pick }} error={error} />
+  return <NativeSelect size="xs" aria-label={label} data={all} value={value} onChange={(e) => onChange(e.currentTarget.value as T)} classNames={{ input: classes.pick }} {...faulty(error)} />
 }
 
 const wide = (value: string, least: number, most: number) => `${Math.max(least, Math.min(value.length + 2, most))}ch`
@@ -23,7 +26,7 @@ export interface Suggestion {
 }
 
 /** A text with suggestions; any other text can be typed too. */
-export function Suggest({ value, from, onChange, label, placeholder, error, least = 14 }: { value: string; from: Suggestion[]; onChange: (value: string) => void; label: string; placeholder?: string; error?: boolean; least?: number }) {
+export function Suggest({ value, from, onChange, label, placeholder, error, least = 14 }: { value: string; from: Suggestion[]; onChange: (value: string) => void; label: string; placeholder?: string; error?: string; least?: number }) {
   const notes = new Map(from.map((s) => [s.value, s.note]))
   const matching = [...notes.keys()].filter((v) => v.toLowerCase().includes(value.toLowerCase().trim()))
   return (
@@ -36,7 +39,7 @@ export function Suggest({ value, from, onChange, label, placeholder, error, leas
       data={matching.length === 1 && matching[0] === value ? [] : [...notes.keys()]}
       limit={50}
       maxDropdownHeight={280}
-      error={error}
+      {...faulty(error)}
       comboboxProps={{ width: 300, position: 'bottom-start', offset: 2 }}
       renderOption={({ option }: { option: { value: string } }) => (
         <Group justify="space-between" wrap="nowrap" gap="sm" w="100%">
@@ -55,7 +58,7 @@ export function Suggest({ value, from, onChange, label, placeholder, error, leas
   )
 }
 
-export function Typed({ value, onChange, label, placeholder, error, numeric, type, least = 7 }: { value: string; onChange: (value: string) => void; label: string; placeholder?: string; error?: boolean; numeric?: boolean; type?: 'date'; least?: number }) {
+export function Typed({ value, onChange, label, placeholder, error, numeric, type, least = 7 }: { value: string; onChange: (value: string) => void; label: string; placeholder?: string; error?: string; numeric?: boolean; type?: 'date'; least?: number }) {
   return (
     <TextInput
       size="xs"
@@ -64,7 +67,7 @@ export function Typed({ value, onChange, label, placeholder, error, numeric, typ
       value={value}
       type={type}
       onChange={(e) => onChange(e.currentTarget.value)}
-      error={error}
+      {...faulty(error)}
       inputMode={numeric ? 'decimal' : undefined}
       styles={{ root: { width: type === 'date' ? 'auto' : wide(value || placeholder || '', least, 30) }, input: { paddingInline: 8, textAlign: numeric ? 'right' : undefined } }}
       autoComplete="off"

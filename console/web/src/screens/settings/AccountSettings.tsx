@@ -80,7 +80,7 @@ function Form({ saved }: { saved: Settings }) {
             {hours('max_event_age_hours', 'Oldest event, in hours', 'An event whose timestamp is older is refused. Imports are not.', 0, 87840)}
             {hours('flow_event_age_hours', 'Oldest event that starts flows, in hours', 'Older events are stored, but start no flow.', 0, 87840)}
             {hours('idempotency_hours', 'Idempotency keys hold, in hours', 'A repeat under the same key within this time changes nothing.', 72, 2160)}
-            <Switch label="Take events with unknown fields" description="Else an event with a top-level field that is not known is refused by name." checked={s.ignore_unknown_event_fields ?? false} onChange={(e) => set({ ignore_unknown_event_fields: e.currentTarget.checked })} disabled={!writes} />
+            <Switch label="Take events with unknown fields" description="Otherwise an event with an unknown top-level field is refused." checked={s.ignore_unknown_event_fields ?? false} onChange={(e) => set({ ignore_unknown_event_fields: e.currentTarget.checked })} disabled={!writes} />
           </Stack>
         </Paper>
         <Paper withBorder p="md">

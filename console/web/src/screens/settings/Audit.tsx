@@ -4,6 +4,7 @@ import { getRouteApi } from '@tanstack/react-router'
 import { api, whole } from '@/shared/api/client'
 import { useMay } from '@/shared/api/session'
 import { instant, short } from '@/shared/format'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, Failed, Loading } from '@/shared/states'
 import { SettingsPage } from './SettingsPage'
 
@@ -39,7 +40,7 @@ export function Audit() {
         {list.isSuccess && all.length === 0 && <Empty icon="list" title="No change">{kind ? 'Nothing of this kind was changed.' : 'Changes of settings, users, keys, segments and messages are listed here.'}</Empty>}
         {all.length > 0 && (
           <Paper withBorder>
-            <Table.ScrollContainer minWidth={520}>
+            <ScrollTable label="Table of changes" minWidth={520}>
               <Table verticalSpacing="xs">
                 <Table.Thead>
                   <Table.Tr>
@@ -75,7 +76,7 @@ export function Audit() {
                   ))}
                 </Table.Tbody>
               </Table>
-            </Table.ScrollContainer>
+            </ScrollTable>
           </Paper>
         )}
         {list.hasNextPage && (

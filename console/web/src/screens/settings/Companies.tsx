@@ -6,6 +6,7 @@ import { useSession } from '@/shared/api/session'
 import { useConfirm } from '@/shared/confirm'
 import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { QueryView } from '@/shared/states'
 import { allPages } from './allPages'
 import { SecretOnce } from './SecretOnce'
@@ -34,7 +35,7 @@ export function Companies() {
       <QueryView query={companies} what="the companies">
         {(list) => (
           <Paper withBorder>
-            <Table.ScrollContainer minWidth={640}>
+            <ScrollTable label="Table of companies" minWidth={640}>
               <Table verticalSpacing="xs">
                 <Table.Thead>
                   <Table.Tr>
@@ -51,7 +52,7 @@ export function Companies() {
                   ))}
                 </Table.Tbody>
               </Table>
-            </Table.ScrollContainer>
+            </ScrollTable>
           </Paper>
         )}
       </QueryView>

@@ -6,6 +6,7 @@ import { useMay, useSession } from '@/shared/api/session'
 import { useConfirm } from '@/shared/confirm'
 import { CopyButton } from '@/shared/CopyButton'
 import { date } from '@/shared/format'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { SettingsPage } from './SettingsPage'
 import { useAct } from './useAct'
@@ -108,7 +109,7 @@ function DomainCard({ d }: { d: Domain }) {
           {checked.message || 'Some records are missing or wrong.'} DNS may take some hours to tell a change everywhere.
         </Text>
       )}
-      <Table.ScrollContainer minWidth={560}>
+      <ScrollTable label="Table of DNS records" minWidth={560}>
         <Table verticalSpacing="xs">
           <Table.Thead>
             <Table.Tr>
@@ -150,7 +151,7 @@ function DomainCard({ d }: { d: Domain }) {
             ))}
           </Table.Tbody>
         </Table>
-      </Table.ScrollContainer>
+      </ScrollTable>
     </Paper>
   )
 }

@@ -7,6 +7,7 @@ import { useConfirm } from '@/shared/confirm'
 import { CopyButton } from '@/shared/CopyButton'
 import { ago, date, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { allPages } from './allPages'
 import { forKeys, inShort, PermissionPicker } from './PermissionPicker'
@@ -38,11 +39,11 @@ export function Keys() {
           {(list) =>
             list.length === 0 ? (
               <Empty icon="lock" title="There is no API key">
-                Programs that read and change people, segments and campaigns prove themselves with one.
+                Programs use a key to read and change people, segments and campaigns.
               </Empty>
             ) : (
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={560}>
+                <ScrollTable label="Table of API keys" minWidth={560}>
                   <Table verticalSpacing="xs">
                     <Table.Thead>
                       <Table.Tr>
@@ -59,7 +60,7 @@ export function Keys() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
             )
           }

@@ -26,7 +26,7 @@ export function Providers() {
       <Stack gap="xl">
         <Section group="push-credentials" title="Push messages" about="Keys to the services that bring push messages to devices." kinds={push} query={pushes} />
         <Section group="message-providers" title="Texts" about="Providers that send SMS and chat messages." kinds={messages} query={texts} />
-        <Section group="inbound-providers" title="Reports" about="Providers that tell Muster what became of messages: bounces, complaints, opens. They prove themselves with what is set here." kinds={inbound} query={reports} />
+        <Section group="inbound-providers" title="Reports" about="Providers that report bounces, complaints and opens to Muster. They authenticate with what is set here." kinds={inbound} query={reports} />
       </Stack>
     </SettingsPage>
   )

@@ -26,7 +26,7 @@ export function SecretOnce({ title, secrets, note, onClose }: { title: string; s
         ))}
         {note && <Text size="sm">{note}</Text>}
         <Group justify="flex-end">
-          <Button onClick={onClose}>I have kept it</Button>
+          <Button onClick={onClose}>I have stored it</Button>
         </Group>
       </Stack>
     </Modal>

@@ -6,6 +6,7 @@ import { useMay, useSession } from '@/shared/api/session'
 import { useConfirm } from '@/shared/confirm'
 import { date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { QueryView } from '@/shared/states'
 import { allPages } from './allPages'
 import { inShort, PermissionPicker } from './PermissionPicker'
@@ -41,7 +42,7 @@ export function Users() {
       <QueryView query={users} what="the users">
         {(list) => (
           <Paper withBorder>
-            <Table.ScrollContainer minWidth={520}>
+            <ScrollTable label="Table of users" minWidth={520}>
               <Table verticalSpacing="xs">
                 <Table.Thead>
                   <Table.Tr>
@@ -91,7 +92,7 @@ export function Users() {
                   ))}
                 </Table.Tbody>
               </Table>
-            </Table.ScrollContainer>
+            </ScrollTable>
           </Paper>
         )}
       </QueryView>

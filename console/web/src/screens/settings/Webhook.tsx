@@ -11,6 +11,7 @@ import { ago, count, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { parseJson, writeJson } from '@/shared/json'
 import { AnchorLink } from '@/shared/links'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, Failed, Loading, QueryView } from '@/shared/states'
 import { SecretOnce } from './SecretOnce'
 import { SettingsPage } from './SettingsPage'
@@ -41,7 +42,7 @@ export function Webhook() {
     if (made) setSecret(made.secret)
   }
   const remove = async () => {
-    if (!(await confirm({ title: `Remove ${w?.description || w?.url}?`, body: 'What waits for it is not sent any more, and its log and dead letters are gone.', yes: 'Remove', danger: true }))) return
+    if (!(await confirm({ title: `Remove ${w?.description || w?.url}?`, body: 'Waiting deliveries are not sent any more, and its log and dead letters are deleted.', yes: 'Remove', danger: true }))) return
     if (await act('The webhook was not removed', () => data(api.DELETE('/console/api/v1/webhooks/{id}', path)), 'The webhook is removed.')) void navigate({ to: '/settings/webhooks' })
   }
   const setStatus = (status: 'active' | 'disabled') => act('Its status was not changed', () => data(api.PATCH('/console/api/v1/webhooks/{id}', { ...path, body: { status } })))
@@ -63,7 +64,7 @@ export function Webhook() {
               </Menu.Target>
               <Menu.Dropdown>
                 <Menu.Item onClick={() => setEditing(true)}>Change</Menu.Item>
-                {w.status === 'active' ? <Menu.Item onClick={() => void setStatus('disabled')}>Disable</Menu.Item> : <Menu.Item onClick={() => void setStatus('active')}>Make active: send what waits</Menu.Item>}
+                {w.status === 'active' ? <Menu.Item onClick={() => void setStatus('disabled')}>Disable</Menu.Item> : <Menu.Item onClick={() => void setStatus('active')}>Activate: send what is waiting</Menu.Item>}
                 <Menu.Item onClick={() => void rotate()}>Make a new secret</Menu.Item>
                 <Menu.Divider />
                 <Menu.Item onClick={() => void remove()}>Remove</Menu.Item>
@@ -209,7 +210,7 @@ function DeliveryRow({ id, d }: { id: string; d: Schemas['WebhookDelivery'] }) {
       </UnstyledButton>
       <Collapse expanded={open}>
         <Stack px="md" pb="sm" gap="xs">
-          {!may('settings:write') && <Text size="sm" c="dimmed">The body holds data of people: to see it you need the permission settings:write.</Text>}
+          {!may('settings:write') && <Text size="sm" c="dimmed">The body has personal data: to see it you need the permission settings:write.</Text>}
           {d.next_attempt_at && <Text size="sm">The next attempt is at {instant(d.next_attempt_at)}.</Text>}
           {details.isError && <Failed error={details.error} />}
           {details.data && (
@@ -280,7 +281,7 @@ function DeadLetters({ id }: { id: string }) {
   })
   const all = list.data?.pages.flatMap((p) => p.data) ?? []
   const replayAll = async () => {
-    if (await confirm({ title: 'Send all dead letters again?', body: 'Each goes out once more under its own webhook-id. Mend the endpoint first.', yes: 'Send them all' }))
+    if (await confirm({ title: 'Send all dead letters again?', body: 'Each goes out once more under its own webhook-id. Fix the endpoint first.', yes: 'Send them all' }))
       await act('They were not sent again', () => data(api.POST('/console/api/v1/webhooks/{id}/dead-letters/replay', { params: { path: { id } } })), 'The dead letters are sent again.')
   }
   if (list.isError) return <Failed error={list.error} retry={() => void list.refetch()} />
@@ -296,7 +297,7 @@ function DeadLetters({ id }: { id: string }) {
         </Group>
       )}
       <Paper withBorder>
-        <Table.ScrollContainer minWidth={480}>
+        <ScrollTable label="Table of dead letters" minWidth={480}>
           <Table verticalSpacing="xs">
             <Table.Thead>
               <Table.Tr>
@@ -325,7 +326,7 @@ function DeadLetters({ id }: { id: string }) {
               ))}
             </Table.Tbody>
           </Table>
-        </Table.ScrollContainer>
+        </ScrollTable>
       </Paper>
       {list.hasNextPage && (
         <Button variant="default" loading={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>

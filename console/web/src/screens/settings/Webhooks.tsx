@@ -7,6 +7,7 @@ import { AsOf } from '@/shared/AsOf'
 import { ago, count, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { SecretOnce } from './SecretOnce'
 import { SettingsPage } from './SettingsPage'
@@ -44,7 +45,7 @@ export function Webhooks() {
             </Empty>
           ) : (
             <Paper withBorder>
-              <Table.ScrollContainer minWidth={620}>
+              <ScrollTable label="Table of webhooks" minWidth={620}>
                 <Table verticalSpacing="xs">
                   <Table.Thead>
                     <Table.Tr>
@@ -86,7 +87,7 @@ export function Webhooks() {
                     ))}
                   </Table.Tbody>
                 </Table>
-              </Table.ScrollContainer>
+              </ScrollTable>
             </Paper>
           )
         }

@@ -46,7 +46,7 @@ function Form({ name: first, texts }: { name: string; texts: { subject?: string;
           }}
         >
           <Stack>
-            <TextInput label="Name" description="Only people who work here see it." value={name} onChange={(e) => setName(e.currentTarget.value)} maxLength={200} autoComplete="off" data-1p-ignore data-autofocus />
+            <TextInput label="Name" description="Only your team sees it." value={name} onChange={(e) => setName(e.currentTarget.value)} maxLength={200} autoComplete="off" data-1p-ignore data-autofocus />
             {create.isError && (
               <Alert role="alert" color="red" variant="light">
                 {messageOf(create.error)}

@@ -73,7 +73,7 @@ function Editor({ t }: { t: Template }) {
   const other = isConflict(save.error) && conflict.data ? conflict.data : undefined
   useBlocker({ shouldBlockFn: ({ current, next }) => changed && current.pathname !== next.pathname && !window.confirm('Leave without saving? What you changed is lost.'), enableBeforeUnload: false })
 
-  const somebody = useSomebody()
+  const somebody = useSomebody({ channel: 'email' })
   const whom = person ?? somebody
   const texts = useMemo(() => ({ subject: form.subject, html: form.html, text: form.text }), [form.subject, form.html, form.text])
   const [shown] = useDebouncedValue(texts, 200)
@@ -98,6 +98,11 @@ function Editor({ t }: { t: Template }) {
           <ButtonLink to="/templates/new" search={{ copy: t._id }} variant="default" leftSection={<Icon name="copy" size={14} />}>
             Duplicate
           </ButtonLink>
+          {may('campaigns:write') && (
+            <ButtonLink to="/campaigns/new" search={{ template: t._id }} variant="default" leftSection={<Icon name="send" size={14} />}>
+              Use in a campaign
+            </ButtonLink>
+          )}
           <Tooltip label="You need the permission templates:write" disabled={writes}>
             <Button onClick={() => save.mutate(undefined)} loading={save.isPending} disabled={!writes || !changed || !form.name.trim()}>
               Save
@@ -133,9 +138,9 @@ function Editor({ t }: { t: Template }) {
                 </Text>
               )}
             </Box>
-            <Checkbox label="Write the plain text myself" description="Otherwise it is made of the HTML." checked={plain} onChange={(e) => (setPlain(e.currentTarget.checked), !e.currentTarget.checked && set({ text: '' }))} disabled={!writes} />
+            <Checkbox label="Write the plain text myself" description="Otherwise it is made from the HTML." checked={plain} onChange={(e) => (setPlain(e.currentTarget.checked), !e.currentTarget.checked && set({ text: '' }))} disabled={!writes} />
             {plain && <Textarea label="Plain text" autosize minRows={4} maxRows={14} value={form.text} onChange={(e) => set({ text: e.currentTarget.value })} error={field === 'text' ? said : undefined} readOnly={!writes} />}
-            <Checkbox label="Transactional" description="People expect it who have unsubscribed, too, such as a receipt. It only matters for single e-mails of your programs: campaigns and flows are marketing." checked={form.transactional} onChange={(e) => set({ transactional: e.currentTarget.checked })} disabled={!writes} />
+            <Checkbox label="Transactional" description="A message that people need even if they unsubscribed, such as a receipt. This matters only for single e-mails sent through the API: campaigns and flows are always marketing." checked={form.transactional} onChange={(e) => set({ transactional: e.currentTarget.checked })} disabled={!writes} />
             {said && !['name', 'subject', 'html', 'text'].includes(field) && (
               <Alert role="alert" color="red" variant="light">
                 {said}

@@ -10,6 +10,7 @@ import { date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { keptBy } from '@/shared/usedIn'
 import { useTemplates } from './useTemplates'
@@ -44,7 +45,7 @@ export function TemplateList() {
             <>
               <TextInput mb="sm" maw={360} placeholder="Name or subject" aria-label="Find a template" value={q} onChange={(e) => void navigate({ search: { q: e.currentTarget.value || undefined }, replace: true })} leftSection={<Icon name="search" size={14} />} />
               <Paper withBorder>
-                <Table.ScrollContainer minWidth={360}>
+                <ScrollTable label="Table of templates" minWidth={360}>
                   <Table verticalSpacing="xs" highlightOnHover>
                     <Table.Thead>
                       <Table.Tr>
@@ -59,7 +60,7 @@ export function TemplateList() {
                       ))}
                     </Table.Tbody>
                   </Table>
-                </Table.ScrollContainer>
+                </ScrollTable>
               </Paper>
               {shown.length === 0 && (
                 <Text size="sm" c="dimmed" mt="md">
@@ -80,7 +81,7 @@ function Row({ t, writes }: { t: Schemas['Template']; writes: boolean }) {
   const remove = async () => {
     try {
       if (keptBy(t.name, await data(api.GET('/console/api/v1/templates/{id}/used-in', { params: { path: { id: t._id } } })))) return
-      if (!(await confirm({ title: `Delete ${t.name}?`, body: 'Its texts are gone. What was sent of it stays on record.', yes: 'Delete', danger: true }))) return
+      if (!(await confirm({ title: `Delete ${t.name}?`, body: 'Its texts are deleted. Messages already sent with it stay on record.', yes: 'Delete', danger: true }))) return
       await data(api.DELETE('/console/api/v1/templates/{id}', { params: { path: { id: t._id } } }))
       await client.invalidateQueries({ queryKey: ['templates'] })
       notifications.show({ message: `${t.name} is deleted.` })
