@@ -1,8 +1,10 @@
 package deployment
 
 import (
+	"os"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -66,4 +68,21 @@ func headings(text string) (out []string) {
 		}, m[1]))
 	}
 	return out
+}
+
+// TestDecisionsHaveDateAndStatus: each decision says when it was taken, and whether it holds.
+func TestDecisionsHaveDateAndStatus(t *testing.T) {
+	paths, err := filepath.Glob(filepath.Join(root, "docs/decisions/*.md"))
+	ok(t, err)
+	if len(paths) < 60 {
+		t.Errorf("only %d decisions were found", len(paths))
+	}
+	head := regexp.MustCompile(`^# (\d{4}): .+\n\nDate: \d{4}-\d\d-\d\d\. Status: (accepted|superseded)[^\n]*\.\n`)
+	for _, p := range paths {
+		b, err := os.ReadFile(p)
+		ok(t, err)
+		if m := head.FindSubmatch(b); m == nil || !strings.HasPrefix(filepath.Base(p), string(m[1])+"-") {
+			t.Errorf("%s does not begin with number, title, date and status", filepath.Base(p))
+		}
+	}
 }
