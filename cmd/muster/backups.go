@@ -38,9 +38,9 @@ const (
 
 // addBackupFlags adds the flags; read reads them once they are parsed.
 func addBackupFlags(f *cli.Flags) (read func() (backupConfig, error)) {
-	to := f.String("backup-to", "", "`URL` of the storage that backups go to while the service runs: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION; without one only muster backup makes any")
+	to := f.String("backup-to", "", "`URL` of the storage for scheduled backups: file:///DIRECTORY or s3://BUCKET/PREFIX?region=REGION; without it only muster backup makes backups")
 	interval := f.Duration("backup-interval", time.Hour, "`TIME` between backups with --backup-to")
-	rate := f.Size("backup-rate", 32<<20, "`BYTES` a second that a backup of the running service reads; 0: no bound")
+	rate := f.Size("backup-rate", 32<<20, "maximum `BYTES` per second that a backup of the running server reads; 0: unlimited")
 	f.Range("backup-interval", int64(leastBackupInterval), int64(366*mostTime))
 	f.ZeroOrRange("backup-rate", 64<<10, mostBytes)
 	return func() (backupConfig, error) {

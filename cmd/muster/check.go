@@ -146,7 +146,7 @@ func (p *process) repair(ctx context.Context) error {
 	f := cli.New("muster repair", "muster repair makes damaged state and history of a stopped data directory anew from its log, as a start does.\nExit status: 0 whole now, 1 it could not be repaired, 3 with --dry-run: there is something to repair, 4 lost: restore a backup.", p.stderr)
 	dir := f.String("data", "", "`DIR` to repair; no process may have it")
 	dry := f.Bool("dry-run", false, "say what would be done, and change nothing")
-	level := f.String("log-level", "info", "least `LEVEL` of log lines: debug, info, warn or error")
+	level := f.String("log-level", "info", "minimum log `LEVEL`: debug, info, warn or error")
 	deep := p.addDeepFlags(f, "make state and history anew where they are not what it makes")
 	if err := p.onlyFlags(f, "repair", dir); err != nil {
 		return err

@@ -18,8 +18,8 @@ const otherBodyBytes = 1 << 20
 type clusterFlags struct{ secret, advertise *string }
 
 func (c *clusterFlags) add(f *cli.Flags) {
-	c.secret = f.String("cluster-secret", "", "`SECRET` that all nodes of a topic share, at least 16 bytes; better set as MUSTER_CLUSTER_SECRET. Without one the node owns the log alone")
-	c.advertise = f.String("advertise", "", "`HOST:PORT` where other nodes reach this one; the default is the address listened on")
+	c.secret = f.String("cluster-secret", "", "`SECRET` shared by all nodes of a topic, at least 16 bytes; better set as MUSTER_CLUSTER_SECRET. Without it this node owns the whole log")
+	c.advertise = f.String("advertise", "", "`HOST:PORT` at which other nodes reach this node (default: the --listen address)")
 }
 
 // read applies the flags to c, whose engine is set.

@@ -19,9 +19,9 @@ import (
 type networkFlags struct{ proxies, cert, key *string }
 
 func (n *networkFlags) add(f *cli.Flags) {
-	n.proxies = f.String("trusted-proxies", "", "`NETWORKS` of the load balancers before this server, such as 10.0.0.0/8,192.0.2.7, whose X-Forwarded-For names the client; without them the header is ignored")
-	n.cert = f.String("tls-cert", "", "`FILE` of the server's certificate and those between it and its root (PEM), read again when it changes; with --tls-key the listener speaks TLS alone")
-	n.key = f.String("tls-key", "", "`FILE` of the private key of --tls-cert (PEM)")
+	n.proxies = f.String("trusted-proxies", "", "`NETWORKS` of your load balancers, such as 10.0.0.0/8,192.0.2.7; only their X-Forwarded-For headers are believed")
+	n.cert = f.String("tls-cert", "", "certificate chain `FILE` (PEM), reloaded when it changes; with --tls-key the server accepts only TLS")
+	n.key = f.String("tls-key", "", "private key `FILE` of --tls-cert (PEM)")
 }
 
 // networkConfig is what the flags say.

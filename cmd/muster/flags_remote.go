@@ -23,21 +23,21 @@ type remoteFlags struct {
 }
 
 func (r *remoteFlags) add(f *cli.Flags) {
-	r.brokers = f.String("kafka", "", "`BROKERS` of Apache Kafka, HOST:PORT with commas between them, that keep the log; without them it is in --data. Needs --clickhouse")
-	r.topic = f.String("kafka-topic", kafka.DefaultTopic, "`NAME` of the topic of the log; it is made when there is none")
-	r.replication = f.Int("kafka-replication", 0, "`NUMBER` of replicas of a topic that is made, and the least of one there is; 0: 3, or the brokers if they are fewer")
+	r.brokers = f.String("kafka", "", "Apache Kafka `BROKERS` for the log, as HOST:PORT,HOST:PORT; without them the log is in --data. Requires --clickhouse")
+	r.topic = f.String("kafka-topic", kafka.DefaultTopic, "topic `NAME` of the log; created if it does not exist")
+	r.replication = f.Int("kafka-replication", 0, "replication `FACTOR` of a new topic, and the minimum for an existing one; 0: 3, or the number of brokers if smaller")
 	f.Range("kafka-replication", 0, 32767)
-	r.partitions = f.Int("kafka-partitions", 0, "`NUMBER` of partitions of the log, which is fixed when its topic is made; 0: what it has, and of a new one 6 with --cluster-secret, else 1")
+	r.partitions = f.Int("kafka-partitions", 0, "`NUMBER` of partitions of the log, fixed when the topic is created; 0: as the topic has, and for a new topic 6 with --cluster-secret, else 1")
 	f.Range("kafka-partitions", 0, 4096)
-	r.compression = f.String("kafka-compression", "none", "`HOW` records are compressed: none, lz4, zstd, snappy or gzip")
-	r.tls = f.Bool("kafka-tls", false, "speak TLS to the brokers, whose certificates the system must trust (or SSL_CERT_FILE)")
-	r.sasl = f.String("kafka-sasl", "", "`MECHANISM` to log in to the brokers with: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
-	r.user = f.String("kafka-user", "", "`NAME` to log in to the brokers with")
-	r.password = f.String("kafka-password", "", "`PASSWORD` for the brokers; better set as MUSTER_KAFKA_PASSWORD")
-	r.session = f.Duration("kafka-session-timeout", cluster.DefaultSessionTimeout, "`TIME` of silence after which another node may take over the log; the brokers allow 6 s to 30 min")
+	r.compression = f.String("kafka-compression", "none", "record compression `CODEC`: none, lz4, zstd, snappy or gzip")
+	r.tls = f.Bool("kafka-tls", false, "connect to the brokers with TLS; the system (or SSL_CERT_FILE) must trust their certificates")
+	r.sasl = f.String("kafka-sasl", "", "SASL `MECHANISM`: PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512")
+	r.user = f.String("kafka-user", "", "user `NAME` for SASL")
+	r.password = f.String("kafka-password", "", "`PASSWORD` for SASL; better set as MUSTER_KAFKA_PASSWORD")
+	r.session = f.Duration("kafka-session-timeout", cluster.DefaultSessionTimeout, "session timeout: `TIME` without contact after which other nodes take over this node's partitions; brokers allow 6 s to 30 min")
 	f.Range("kafka-session-timeout", int64(time.Second), int64(mostTime))
-	r.dsn = f.String("clickhouse", "", "`DSN` of the ClickHouse that keeps history, clickhouse://USER:PASSWORD@HOST:9000/DATABASE; without one it is in --data")
-	r.ttlDays = f.Int("clickhouse-ttl-days", 0, "`DAYS` after which events leave history in ClickHouse, by their own time; 0: never")
+	r.dsn = f.String("clickhouse", "", "`DSN` of the ClickHouse server for history, clickhouse://USER:PASSWORD@HOST:9000/DATABASE; without it history is in --data")
+	r.ttlDays = f.Int("clickhouse-ttl-days", 0, "`DAYS` after which ClickHouse deletes events from history, by event time; 0: never")
 	f.Range("clickhouse-ttl-days", 0, 7300)
 }
 

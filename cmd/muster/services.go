@@ -48,16 +48,16 @@ type messagingConfig struct {
 
 // addMessagingFlags adds the flags; read reads them once they are parsed.
 func addMessagingFlags(f *cli.Flags) (read func() (messagingConfig, error)) {
-	public := f.String("public-url", "", "`URL` under which recipients of messages reach this service, such as https://mail.example.com; the default is the address listened on; needed with --smtp to another machine")
-	relay := f.String("smtp", "", "`HOST:PORT` of the SMTP relay that e-mails go through; without one they are captured, see GET /console/api/v1/outbox")
-	user := f.String("smtp-user", "", "`NAME` to log in to the relay with")
-	password := f.String("smtp-password", "", "`PASSWORD` of the relay; better set as MUSTER_SMTP_PASSWORD")
-	mode := f.String("smtp-tls", "starttls", "`HOW` the relay is spoken to: starttls, tls or none")
-	connections := f.Int("smtp-connections", 4, "`NUMBER` of connections to the relay at once")
+	public := f.String("public-url", "", "base `URL` of links in messages, such as https://mail.example.com (default: the --listen address); required with --smtp to another machine")
+	relay := f.String("smtp", "", "`HOST:PORT` of the SMTP relay; without it e-mails are kept instead of sent (console: Unsent messages)")
+	user := f.String("smtp-user", "", "user `NAME` for the relay")
+	password := f.String("smtp-password", "", "`PASSWORD` for the relay; better set as MUSTER_SMTP_PASSWORD")
+	mode := f.String("smtp-tls", "starttls", "TLS `MODE` of the relay: starttls, tls or none")
+	connections := f.Int("smtp-connections", 4, "maximum `NUMBER` of connections to the relay")
 	f.Range("smtp-connections", 1, 64)
-	bounces := f.String("bounce-domain", "", "`DOMAIN` that bounces are sent to, as bounce+<id>@DOMAIN; without one they go to the sender")
-	private := f.Bool("allow-private-webhooks", false, "let webhooks go to private and loopback addresses: who may register one then reaches into this network")
-	dns := f.String("dns", "", "`HOST:PORT` of the DNS server asked about sender domains; the default is the system's")
+	bounces := f.String("bounce-domain", "", "`DOMAIN` that receives bounces, as bounce+<id>@DOMAIN; without it they go to the sender")
+	private := f.Bool("allow-private-webhooks", false, "allow webhooks to private and loopback addresses; anyone who may register a webhook can then reach your internal network")
+	dns := f.String("dns", "", "`HOST:PORT` of the DNS server that verifies sender domains (default: the system's)")
 	return func() (messagingConfig, error) {
 		c := messagingConfig{publicURL: strings.TrimSuffix(*public, "/"), allowPrivate: *private}
 		if *dns != "" {
