@@ -15,7 +15,7 @@ import (
 func (a *API) apiKeyOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: API keys", Title: "API keys", About: "A key is shown once, when it is made; only its hash is kept."}, []route{
 		{a.listAPIKeys, operation.Operation{Method: "GET", Path: "/api-keys", Permission: "api_keys:read", ID: "listAPIKeys", Summary: "List API keys", About: "The oldest first, also those revoked.", Data: shape.List(shapes.Key, ""), Paged: true}},
-		{a.createAPIKey, operation.Operation{Method: "POST", Path: "/api-keys", Permission: "api_keys:write", ID: "createAPIKey", Summary: "Make an API key",
+		{a.createAPIKey, operation.Operation{Method: "POST", Path: "/api-keys", Permission: "api_keys:write", ID: "createAPIKey", Summary: "Create an API key",
 			Body: shape.Object(shape.Req("name", shape.Text("Shop", "What it is for.").Bytes(1, 200)), shape.Opt("permissions", shapes.Permissions("What it may do; left out, all that you may do and keys may hold.").Entries(1, 100))),
 			Data: shapes.Key.Plus(shape.Req("key", shape.Text("svc_live_Zm9v…", "The key itself, this once.")))}},
 		{a.revokeAPIKey, operation.Operation{Method: "DELETE", Path: "/api-keys/{id}", Permission: "api_keys:write", ID: "revokeAPIKey", Summary: "Revoke an API key", About: "It stops working at once.", Data: shapes.Key}},

@@ -35,7 +35,7 @@ func (a *API) eventOperations() group {
 		{a.defineEvent, operation.Operation{Method: "POST", Path: "/catalog", Permission: "events:write", ID: "defineEvent", Summary: "Define an event type", About: "The key is the name in snake case: \"Item purchased\" is `item_purchased`.",
 			Body: shape.Object(shape.Req("name", shape.Text("Item purchased", "Name of the event type.").Bytes(1, 200))), Data: eventType}},
 		{a.updateEventType, operation.Operation{Method: "PATCH", Path: "/catalog/{id}", Permission: "events:write", ID: "updateEventType", Summary: "Describe or hide an event type",
-			About: "By its key. What is left out stays. Events of a hidden type are stored like any others, and conditions on them go on.",
+			About: "By its key. Omitted fields keep their values. Events of a hidden type are stored like any others, and conditions on them go on.",
 			Body: shape.Object(shape.Opt("description", shape.Text("Sent by the shop when an order is paid.", "For the people who work with it; at most 500 characters.").With("maxLength", 500)),
 				shape.Opt("hidden", shape.Boolean(true, "Leave it out where event types are offered."))), Data: eventType}},
 		a.liveRoute(),

@@ -17,13 +17,13 @@ func (a *API) companyOperations() group {
 	one := shape.Named("Company", companyShape)
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: companies", Title: "Companies", About: "For administrators of the system."}, []route{
 		{a.listCompanies, operation.Operation{Method: "GET", Path: "/companies", Permission: operation.SystemAdmin, ID: "listCompanies", Summary: "List companies", About: "In order of account ids.", Data: shape.List(one, ""), Paged: true}},
-		{a.createCompany, operation.Operation{Method: "POST", Path: "/companies", Permission: operation.SystemAdmin, ID: "createCompany", Summary: "Make a company", About: "Its credentials are in the answer and nowhere else.",
+		{a.createCompany, operation.Operation{Method: "POST", Path: "/companies", Permission: operation.SystemAdmin, ID: "createCompany", Summary: "Create a company", About: "The answer has its credentials; they are not shown again.",
 			Body: shape.Object(shape.Req("name", shape.Text("Example Ltd", "").Bytes(1, 200)), shape.Req("email", shape.Text("owner@example.com", "What its first user signs in with.").Bytes(1, 512)),
 				shape.Opt("email_credits", shape.Integer(100000, "E-mails it may send at first.").Between(0, 1000000000).Default(100000))),
 			Data: companyShape.Plus(shape.Req("app_secret", shape.Text("sk_live_Zm9v…", "")), shape.Req("api_key", shape.Text("svc_live_Zm9v…", "A key with all permissions.")),
 				shape.Req("console_email", shape.Text("owner@example.com", "")), shape.Req("console_password", shape.Text("Zm9vYmFyYmF6…", "")))}},
 		{a.getCompany, operation.Operation{Method: "GET", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "getCompany", Summary: "Read a company", Data: one}},
-		{a.updateCompany, operation.Operation{Method: "PATCH", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "updateCompany", Summary: "Change a company", About: "What is left out stays.",
+		{a.updateCompany, operation.Operation{Method: "PATCH", Path: "/companies/{id}", Permission: operation.SystemAdmin, ID: "updateCompany", Summary: "Change a company", About: "Omitted fields keep their values.",
 			Body: shape.Object(shape.Opt("name", shape.Text("Example Ltd", "").Bytes(1, 200)), shape.Opt("api_access", shape.Boolean(true, "Let API keys in.")), shape.Opt("active", shape.Boolean(true, "Let anybody in.")),
 				shape.Opt("surface_c_per_minute", shape.Integer(600, "Requests of a key under `/v1` in any 60 seconds.").Between(1, 1000000))), Data: one}},
 		{a.addCredits, operation.Operation{Method: "POST", Path: "/companies/{id}/credits", Permission: operation.SystemAdmin, ID: "addCredits", Summary: "Top up e-mail credits",

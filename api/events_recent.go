@@ -21,7 +21,7 @@ const (
 )
 
 func (a *API) recentEventsRoute() route {
-	return route{a.recentEvents, operation.Operation{Method: "GET", Path: "/events/recent", Permission: "events:read", ID: "recentEvents", Summary: "List the events of the last seconds",
+	return route{a.recentEvents, operation.Operation{Method: "GET", Path: "/events/recent", Permission: "events:read", ID: "recentEvents", Summary: "List the latest events",
 		About: "The newest first, by their own times, with those that the service records itself. It fills what a watcher of live events missed while the connection was broken. Every event that was acknowledged is in it.",
 		Query: []operation.Parameter{
 			operation.Query("last_seconds", shape.Integer(60, "How far back, up to a day.").With("minimum", 1).With("maximum", maxRecentSeconds).Default(60)),

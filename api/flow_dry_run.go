@@ -13,7 +13,7 @@ import (
 )
 
 func (a *API) dryRunRoute() route {
-	return route{a.dryRun, operation.Operation{Method: "POST", Path: "/flows/{id}/dry-run", Permission: "flows:read", ID: "dryRunFlow", Summary: "What a flow would do with a profile",
+	return route{a.dryRun, operation.Operation{Method: "POST", Path: "/flows/{id}/dry-run", Permission: "flows:read", ID: "dryRunFlow", Summary: "Try a flow on a profile (dry run)",
 		About: "Walks through the saved steps as if the profile began now, whatever the trigger. Nothing is sent or changed. Splits choose as they will for the profile's next enrolment; conditions after a wait are judged at its end, with what is known now; webhooks are taken to succeed. " +
 			"What a tag or an update step would change is not seen by the conditions after it.",
 		Body: shape.Named("DryRunRequest", shape.Object(shape.Req("profile_id", shape.ProfileID("The profile.")))),

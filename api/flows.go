@@ -35,7 +35,7 @@ func (a *API) flowOperations() group {
 		{a.updateFlow, operation.Operation{Method: "PUT", Path: "/flows/{id}", Permission: "flows:write", ID: "updateFlow", Summary: "Replace a draft", About: "What was published is locked: duplicate it, change the copy and publish that.", Query: ifVersion(), Body: flowDefinitionShape(), Data: shapes.Flow, Also: []int{409}}},
 		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/flows/{id}", Permission: "flows:write", ID: "consoleSetFlowStatus", Summary: "Pause or resume a flow", Body: shapes.FlowStatus(), Data: shapes.Flow, Also: []int{409}}},
 		{a.deleteFlow, operation.Operation{Method: "DELETE", Path: "/flows/{id}", Permission: "flows:write", ID: "deleteFlow", Summary: "Delete a flow", About: "Its enrolments are deleted, too. Refused while it is live.", Also: []int{409}}},
-		{a.validateFlow, operation.Operation{Method: "GET", Path: "/flows/{id}/validate", Permission: "flows:read", ID: "validateFlow", Summary: "What keeps a flow from going live",
+		{a.validateFlow, operation.Operation{Method: "GET", Path: "/flows/{id}/validate", Permission: "flows:read", ID: "validateFlow", Summary: "List what a flow lacks to go live",
 			Data: shape.Object(shape.Req("valid", shape.Boolean(false, "Whether nothing does.")), shape.Req("faults", shape.List(shape.Object(
 				shape.Req("step", shape.Text("welcome", "Id of the step; null for the flow itself.").OrNull()), shape.Req("path", shape.Text("steps[0].subject", "JSON path of what is at fault; empty for what the definition does not have.")),
 				shape.Req("message", shape.Text("is missing", "Continues a sentence that begins with the path.")),
@@ -52,7 +52,7 @@ func (a *API) flowOperations() group {
 			About: "In the order in which profiles were made; of a profile that was in it several times the newest last. The work of a page is bounded, so with `step` a page may have few enrolments, or none, and lead on with `next`.",
 			Query: append(operation.PageQuery(), operation.Query("status", shape.Word("Which.", "all", "in_progress").Default("all")), operation.Query("step", shape.Text("wait_a_day", "Those alone that are at the step with this id now."))),
 			Data:  shape.Object(shape.Req("enrolments", shape.List(enrolmentShape, "")), shape.Req("next", shape.NextCursor.OrNull()))}},
-		{a.getEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments/{profile}", Permission: "flows:read", ID: "getEnrolments", Summary: "A profile's ways through a flow", About: "The newest last; of those that have ended the newest ten.",
+		{a.getEnrolments, operation.Operation{Method: "GET", Path: "/flows/{id}/enrolments/{profile}", Permission: "flows:read", ID: "getEnrolments", Summary: "List a profile's enrolments in a flow", About: "The newest last; of those that have ended the newest ten.",
 			Data: shape.Object(shape.Req("enrolments", shape.List(enrolmentShape.Plus(shape.Req("path", shape.List(shape.Object(
 				shape.Req("id", shape.Text("welcome", "Id of the step.")), shape.Req("type", shapes.FlowStepType()), shape.Req("at", shape.Instant("When the profile came there.")),
 				shape.Req("result", shapes.FlowStepResult("What became of it; `pending` while it lasts.")), shape.Req("branch", shape.Count(0, "Index of the branch that a split chose; null for other steps.").OrNull()),

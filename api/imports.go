@@ -38,11 +38,11 @@ func (a *API) importOperations() group {
 			About: "The same body as the preview. Each row has the effect of `POST /contacts` and `PATCH /contacts/{id}`, or of an imported event: **people** are found by e-mail, else by external id, else by phone; a person who is not on file becomes a contact and counts as subscribed, as with `POST /contacts`: import only people who agreed, or say who did in a column `subscribed`: false makes them with their e-mail, and the SMS of a phone in the row, unsubscribed, and withdraws these consents of people on file as `PATCH /contacts/{id}` does; true subscribes who has said nothing of e-mail, and lifts no refusal; empty is as without the column. " +
 				"**Events** need a `timestamp` in the past and start no flows unless `trigger_flows`; a file is its content, so no row of it is stored twice, however often it is uploaded. One import of a node runs at a time, and takes half of its time at most.",
 			Body: importPlanShape, Optional: true, Data: importShape}},
-		{a.cancelImport, operation.Operation{Method: "POST", Path: "/imports/{id}/cancel", Permission: "contacts:write", ID: "cancelImport", Summary: "Cancel an import", About: "What is stored stays. The file is removed.", Data: importShape}},
+		{a.cancelImport, operation.Operation{Method: "POST", Path: "/imports/{id}/cancel", Permission: "contacts:write", ID: "cancelImport", Summary: "Cancel an import", About: "Rows that were stored stay. The file is removed.", Data: importShape}},
 		{a.refusedRows, operation.Operation{Method: "GET", Path: "/imports/{id}/refused", Permission: "contacts:read", ID: "refusedRows", Summary: "Download the refused rows",
 			About: "Of an import that has ended: a CSV file with `line`, `reason` and the cells, to be mended and uploaded as another file. Rows of people who were erased since are blank.",
 			Other: shape.Pairs("200", operation.Plain("The rows.", "text/csv", "line,reason,email\n17,\"user has no identifier; send at least one of email, external_id and phone, not empty\",\n", nil)), Also: []int{409}}},
-		{a.deleteImport, operation.Operation{Method: "DELETE", Path: "/imports/{id}", Permission: "contacts:write", ID: "deleteImport", Summary: "Remove an import from the list", About: "With its file and its refused rows. What is stored stays. One that runs is cancelled first."}},
+		{a.deleteImport, operation.Operation{Method: "DELETE", Path: "/imports/{id}", Permission: "contacts:write", ID: "deleteImport", Summary: "Remove an import from the list", About: "Its file and its refused rows are removed. Rows that were stored stay. A running import is cancelled first."}},
 	}}
 }
 

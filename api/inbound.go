@@ -63,11 +63,11 @@ func (a *API) inboundOperations() group {
 	report := shape.OneOf(shape.List(inboundEventShape, "").Entries(0, 10000), inboundEventShape).Says("generic: events, signed as Standard Webhooks with one of the secrets. Other providers send their own forms. At most 1 MiB.")
 	return group{operation.Group{Surface: operation.SurfacePublic, Tag: "Reports of providers", Title: "Reports of providers",
 		About: "Bounces, complaints, deliveries, opens, clicks and unsubscribes, from who delivers messages. Each provider proves itself in its own way; the console sets the keys."}, []route{
-		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundReport", Summary: "Report what became of messages", Body: report, Data: result, Other: answers,
+		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/{provider}", Permission: operation.Anybody, Raw: true, ID: "inboundReport", Summary: "Receive delivery reports", Body: report, Data: result, Other: answers,
 			Query: []operation.Parameter{operation.Query("secret", shape.Text("a-long-enough-secret", "postmark, ses: the secret, where they do not sign."))},
 			Header: []operation.Parameter{operation.Query("webhook-id", shape.Text("msg_1", "generic: id of the report.")), operation.Query("webhook-timestamp", shape.Text("1769850000", "generic: when it was signed, in Unix seconds.")),
 				operation.Query("webhook-signature", shape.Text("v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=", "generic: the signature."))}}},
-		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/mail/{token}", Permission: operation.Anybody, Raw: true, ID: "inboundMail", Summary: "Hand over a bounce or a complaint as mail", About: "For mail servers: a DSN, an ARF report or an unsubscribe mail, as it came. The provider `mail` with the token in `Authorization` does the same.",
+		{a.inbound, operation.Operation{Method: "POST", Path: inboundPath + "{account}/mail/{token}", Permission: operation.Anybody, Raw: true, ID: "inboundMail", Summary: "Receive a bounce or complaint as mail", About: "For mail servers: a DSN, an ARF report or an unsubscribe mail, as it came. The provider `mail` with the token in `Authorization` does the same.",
 			Body: shape.Text("From: MAILER-DAEMON@example.com\r\n\r\n…", "The mail, of at most 1 MiB."), Media: "message/rfc822", Data: result, Other: answers}},
 	}}
 }

@@ -19,7 +19,7 @@ func (a *API) listOperations() group {
 		a.usedInRoute("/lists", "lists:read", "listUsedIn", "a list", keepsFromDeletion, (*resolver.View).ListUsedIn, errNoList),
 		{a.listMembers, operation.Operation{Method: "GET", Path: "/lists/{id}/members", Permission: "lists:read", ID: "consoleListMembers", Summary: "List the members of a list",
 			Query: operation.PageQuery(), Data: shape.Object(shape.Req("members", shape.List(shape.ProfileID(""), "Profiles, in the order in which they were made.")), shape.Req("next", shape.NextCursor.OrNull()))}},
-		{a.removeMember, operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Take a profile off a list"}},
+		{a.removeMember, operation.Operation{Method: "DELETE", Path: "/lists/{id}/members/{profile}", Permission: "lists:write", ID: "consoleRemoveMember", Summary: "Remove a profile from a list"}},
 	}}
 }
 

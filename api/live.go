@@ -24,7 +24,7 @@ const maxLiveTypes = 20
 
 func (a *API) liveRoute() route {
 	word := shape.Text("item_purchased", "")
-	return route{a.live, operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Watch events",
+	return route{a.live, operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Stream events",
 		About: "A stream of server-sent events: `event` for each event as it is applied, with the identifiers it gave and the segments that its profile entered or left by it; `refused` for each one that was not stored, with the `reason` and the `body` as it was sent, up to 4 KiB, without values of keys that speak of secrets; " +
 			"`dropped` with the number missed when the watcher was too slow, `end` before it ends. Comments are signs of life. The newest 100 refused events come first; they are kept in memory alone.",
 		Query: []operation.Parameter{

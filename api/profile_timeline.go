@@ -29,7 +29,7 @@ func (a *API) timelineRoute() route {
 			shape.Req("branch", shape.Count(0, "Index of the branch that a split chose.").OrNull()), shape.Req("reason", shape.Text("timeout", "Why the step failed.").OrNull())))),
 		shape.Opt("merge", shape.Named("TimelineMerge", shape.Object(shape.Req("profile_id", shape.ProfileID("The profile that became part of this one."))))),
 	))
-	return route{a.profileTimeline, operation.Operation{Method: "GET", Path: "/profiles/{id}/timeline", Permission: "events:read", ID: "profileTimeline", Summary: "All that happened to a profile",
+	return route{a.profileTimeline, operation.Operation{Method: "GET", Path: "/profiles/{id}/timeline", Permission: "events:read", ID: "profileTimeline", Summary: "Read a profile's timeline",
 		About: "Events, entries into and exits from segments, messages, enrolments in flows and their steps, merges, consents, suppressions, lists and devices, the newest first. After a merge it has what happened to both profiles. " +
 			"An entry has the detail of its kind: `transition`, `step` (also of a `message` that a flow skipped), `merge`, and `event` for all others. Entries of one millisecond are in the order in which they were recorded; of those, merges are the oldest, then come the steps of flows, and the ends of enrolments are the newest. " +
 			"Steps are kept of the enrolment in progress and of the last 10 that ended in each flow; the recipients that a campaign skipped are counted and not in it.",

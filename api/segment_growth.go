@@ -14,7 +14,7 @@ import (
 const maxGrowthSpans = 2000
 
 func (a *API) growthRoute() route {
-	return route{a.segmentGrowth, operation.Operation{Method: "GET", Path: "/segments/{id}/growth", Permission: "segments:read", ID: "segmentGrowth", Summary: "Members of a segment over time",
+	return route{a.segmentGrowth, operation.Operation{Method: "GET", Path: "/segments/{id}/growth", Permission: "segments:read", ID: "segmentGrowth", Summary: "Read the growth of a segment",
 		About: "Entries, exits and members by spans of time, exact, from the segment's creation unless the query says otherwise. Spans begin in UTC, weeks on Monday; at most 2,000.",
 		Query: []operation.Parameter{
 			operation.Query("from", shape.Text("2026-01-01", "First instant: a date, or a time with its zone; default the segment's creation. It is moved to the beginning of its span.")),

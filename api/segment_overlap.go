@@ -9,7 +9,7 @@ import (
 )
 
 func (a *API) overlapRoute() route {
-	return route{a.segmentOverlap, operation.Operation{Method: "GET", Path: "/segments/{id}/overlap", Permission: "segments:read", ID: "segmentOverlap", Summary: "Members that two segments have in common",
+	return route{a.segmentOverlap, operation.Operation{Method: "GET", Path: "/segments/{id}/overlap", Permission: "segments:read", ID: "segmentOverlap", Summary: "Count the overlap of two segments",
 		About: "All counts are exact and of one instant.", Query: []operation.Parameter{operation.Must("with", shape.SegmentID("The other segment."))},
 		Data: shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("with", shape.SegmentID("The other segment.")),
 			shape.Req("both", shape.Count(210, "Members of both.")), shape.Req("only_segment", shape.Count(302, "Members of the first alone.")), shape.Req("only_with", shape.Count(95, "Members of the other alone.")),

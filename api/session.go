@@ -40,7 +40,7 @@ func (a *API) sessionOperations() group {
 			Data: session(csrf, shape.Req("company", shape.Text("Example Ltd", "Name of the company.")),
 				shape.Req("captured_channels", shape.List(shape.Word("", "email", "sms", "whatsapp", "im", "push"), "Channels whose messages are kept by the server, see `/outbox`, and sent to nobody: e-mail where the server has no relay, the others where the account has no provider.")))}},
 		{a.signOut, operation.Operation{Method: "DELETE", Path: "/session", Permission: operation.SignedIn, ID: "signOut", Summary: "Sign out"}},
-		{a.changePassword, operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change one's password", About: "All other sessions of the person end.",
+		{a.changePassword, operation.Operation{Method: "PUT", Path: "/password", Permission: operation.SignedIn, ID: "changePassword", Summary: "Change your password", About: "All other sessions of the person end.",
 			Body: shape.Object(shape.Req("current_password", shape.Text("correct horse battery", "").Bytes(0, 1024)), shape.Req("password", passwordShape("a longer battery staple", "The new one."))), Also: []int{429}}},
 	}}
 }

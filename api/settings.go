@@ -30,8 +30,8 @@ func (a *API) settingsOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: settings", Title: "Settings", About: "Settings of the account."}, []route{
 		{a.getSettings, operation.Operation{Method: "GET", Path: "/settings", Permission: "settings:read", ID: "getSettings", Summary: "Read the settings", Data: answer}},
 		a.settingsVersionsRoute(answer),
-		{a.setSettings, operation.Operation{Method: "PUT", Path: "/settings", Permission: "settings:write", ID: "setSettings", Summary: "Replace the settings", About: "All of them must be given.", Body: settings(), Data: answer}},
-		{a.newAppSecret, operation.Operation{Method: "POST", Path: "/app-secret", Permission: "settings:write", ID: "newAppSecret", Summary: "Make a new App Secret", About: "From the answer on only the new one holds. The App ID stays.",
+		{a.setSettings, operation.Operation{Method: "PUT", Path: "/settings", Permission: "settings:write", ID: "setSettings", Summary: "Replace the settings", About: "All fields are required.", Body: settings(), Data: answer}},
+		{a.newAppSecret, operation.Operation{Method: "POST", Path: "/app-secret", Permission: "settings:write", ID: "newAppSecret", Summary: "Rotate the App Secret", About: "Only the new secret works once this call has answered. The App ID stays the same.",
 			Data: shape.Object(shape.Req("app_id", shape.AppID("")), shape.Req("app_secret", shape.Text("sk_live_Zm9v…", "Shown this once.")))}},
 	}}
 }

@@ -28,7 +28,7 @@ func (a *API) templateOperations() group {
 		shape.Req("transactional", shape.Boolean(true, "Whether `POST /v1/email/send` sends it to people who have unsubscribed, too.")),
 		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")), shape.Opt("version", shape.ContentVersion()),
 	))
-	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: templates", Title: "Templates", About: "Texts that are sent more than once."}, []route{
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: templates", Title: "Templates", About: "Reusable texts of messages."}, []route{
 		{a.listTemplates, operation.Operation{Method: "GET", Path: "/templates", Permission: "templates:read", ID: "listTemplates", Summary: "List templates", About: "The oldest first.", Data: shape.List(template, ""), Paged: true}},
 		{a.saveTemplate, operation.Operation{Method: "POST", Path: "/templates", Permission: "templates:write", ID: "createTemplate", Summary: "Save a template", Body: body(), Data: template}},
 		{a.getTemplate, operation.Operation{Method: "GET", Path: "/templates/{id}", Permission: "templates:read", ID: "getTemplate", Summary: "Read a template", Data: template}},

@@ -21,7 +21,7 @@ func (a *API) userOperations() group {
 		{a.createUser, operation.Operation{Method: "POST", Path: "/users", Permission: "users:write", ID: "createUser", Summary: "Add a user",
 			Body: shape.Object(append([]shape.Field{shape.Req("email", email), shape.Req("password", passwordShape("correct horse battery", "")), shape.Req("permissions", shapes.Permissions("What the person may do."))}, rest...)...), Data: userShape}},
 		{a.getUser, operation.Operation{Method: "GET", Path: "/users/{id}", Permission: "users:read", ID: "getUser", Summary: "Read a user", Data: userShape}},
-		{a.updateUser, operation.Operation{Method: "PATCH", Path: "/users/{id}", Permission: "users:write", ID: "updateUser", Summary: "Change a user", About: "What is left out stays. API keys that the person made narrow with their permissions.",
+		{a.updateUser, operation.Operation{Method: "PATCH", Path: "/users/{id}", Permission: "users:write", ID: "updateUser", Summary: "Change a user", About: "Omitted fields keep their values. API keys that the person made narrow with their permissions.",
 			Body: shape.Object(append([]shape.Field{shape.Opt("email", email), shape.Opt("password", passwordShape("correct horse battery", "")), shape.Opt("permissions", shapes.Permissions(""))}, rest...)...), Data: userShape}},
 		{a.deleteUser, operation.Operation{Method: "DELETE", Path: "/users/{id}", Permission: "users:write", ID: "deleteUser", Summary: "Remove a user", About: "The person's sessions end, and keys they made stop working."}},
 	}}

@@ -37,22 +37,22 @@ func (a *API) webhookOperations() group {
 	}
 	replayed := shape.Object(shape.Req("replayed", shape.Count(1, "How many are queued again.")), shape.Req("left", shape.Count(0, "How many are left.")))
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: webhooks", Title: "Webhooks",
-		About: "Endpoints that hear of events. Deliveries are signed, tried again over three days each, and kept as dead letters when they are given up. One that fails holds back no other, unless the endpoint is `ordered`. `timestamp` in the body says when the event happened, and the header webhook-id is the same at every attempt."}, append([]route{
+		About: "Endpoints that receive events. Deliveries are signed, tried again over three days each, and kept as dead letters when they are given up. One that fails holds back no other, unless the endpoint is `ordered`. `timestamp` in the body says when the event happened, and the header webhook-id is the same at every attempt."}, append([]route{
 		{a.listWebhooks, operation.Operation{Method: "GET", Path: "/webhooks", Permission: "settings:read", ID: "listWebhooks", Summary: "List endpoints", Data: shape.List(one, "")}},
 		{a.createWebhook, operation.Operation{Method: "POST", Path: "/webhooks", Permission: "settings:write", ID: "createWebhook", Summary: "Register an endpoint", Body: fields(true), Data: withSecret}},
-		{a.listWebhookEvents, operation.Operation{Method: "GET", Path: "/webhooks/events", Permission: "settings:read", ID: "listWebhookEvents", Summary: "List the names of events",
+		{a.listWebhookEvents, operation.Operation{Method: "GET", Path: "/webhooks/events", Permission: "settings:read", ID: "listWebhookEvents", Summary: "List event names",
 			Data: shape.List(shape.Object(shape.Req("name", shape.Text("email.opened", "")), shape.Req("description", shape.Text("An email was opened.", ""))), "")}},
 		{a.getWebhook, operation.Operation{Method: "GET", Path: "/webhooks/{id}", Permission: "settings:read", ID: "getWebhook", Summary: "Read an endpoint", Data: one}},
-		{a.updateWebhook, operation.Operation{Method: "PATCH", Path: "/webhooks/{id}", Permission: "settings:write", ID: "updateWebhook", Summary: "Change an endpoint", About: "What is left out stays. One that is made active again gets what waited for it.", Body: fields(false), Data: one}},
+		{a.updateWebhook, operation.Operation{Method: "PATCH", Path: "/webhooks/{id}", Permission: "settings:write", ID: "updateWebhook", Summary: "Change an endpoint", About: "Omitted fields keep their values. An endpoint that is made active again receives its pending deliveries.", Body: fields(false), Data: one}},
 		{a.deleteWebhook, operation.Operation{Method: "DELETE", Path: "/webhooks/{id}", Permission: "settings:write", ID: "deleteWebhook", Summary: "Remove an endpoint"}},
-		{a.rotateWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/rotate", Permission: "settings:write", ID: "rotateWebhook", Summary: "Make a new secret", About: "The old one signs beside it for a day.", Data: withSecret}},
-		{a.testWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/test", Permission: "settings:write", ID: "testWebhook", Summary: "Send a test event", About: "An ordered endpoint gets it behind what waits.",
+		{a.rotateWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/rotate", Permission: "settings:write", ID: "rotateWebhook", Summary: "Rotate the secret", About: "Deliveries are signed with both secrets for a day.", Data: withSecret}},
+		{a.testWebhook, operation.Operation{Method: "POST", Path: "/webhooks/{id}/test", Permission: "settings:write", ID: "testWebhook", Summary: "Send a test event", About: "An ordered endpoint gets it after its pending deliveries.",
 			Data: shape.Object(shape.Req("status", shape.Word("", "queued")), shape.Req("seq", shape.Count(17, "")))}},
 		{a.listDeadLetters, operation.Operation{Method: "GET", Path: "/webhooks/{id}/dead-letters", Permission: "settings:read", ID: "listDeadLetters", Summary: "List dead letters", About: "In the order in which they were given up.",
 			Data: shape.List(shape.Object(shape.Req("seq", shape.Count(17, "")), shape.Req("webhook_id", shape.Text("msg_3f9a7c2e5d1b8046_17", "The header webhook-id of all its attempts.")), shape.Req("event", shape.Text("email.opened", "")), shape.Req("attempts", shape.Count(12, "")),
 				shape.Req("reason", shape.Text("HTTP 410", "")), shape.Req("created_at", shape.Instant("")), shape.Req("died_at", shape.Instant(""))), ""), Paged: true}},
-		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/replay", Permission: "settings:write", ID: "replayDeadLetters", Summary: "Send all dead letters again", Data: replayed}},
-		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/{seq}/replay", Permission: "settings:write", ID: "replayDeadLetter", Summary: "Send a dead letter again", Data: replayed}},
+		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/replay", Permission: "settings:write", ID: "replayDeadLetters", Summary: "Replay all dead letters", Data: replayed}},
+		{a.replayDeadLetters, operation.Operation{Method: "POST", Path: "/webhooks/{id}/dead-letters/{seq}/replay", Permission: "settings:write", ID: "replayDeadLetter", Summary: "Replay a dead letter", Data: replayed}},
 	}, a.deliveryRoutes()...)}
 }
 

@@ -39,7 +39,7 @@ func (a *API) deliveryRoutes() []route {
 			About: "The newest 1,000 of an endpoint with their last attempt, the one first attempted last first. What was delivered makes way for what was not, up to half of them. What waits for its first attempt is not among them.",
 			Query: []operation.Parameter{operation.Query("status", shape.Word("Those of a status alone.", resolver.DeliveryDelivered, resolver.DeliveryWaiting, resolver.DeliveryFailed))}, Data: shape.List(shape.Named("WebhookDelivery", line), ""), Paged: true}},
 		{a.getDelivery, operation.Operation{Method: "GET", Path: "/webhooks/{id}/deliveries/{delivery}", Permission: "settings:write", ID: "getDelivery", Summary: "Read a delivery", About: "With its attempts, the body, and how the receiver's answers begin. It takes settings:write because bodies hold data of people.", Data: shape.Named("WebhookDeliveryDetails", whole)}},
-		{a.redeliver, operation.Operation{Method: "POST", Path: "/webhooks/{id}/deliveries/{delivery}/redeliver", Permission: "settings:write", ID: "redeliver", Summary: "Send a delivery again", About: "Under the same webhook-id. One that waits for its next attempt is tried now; a dead letter is replayed.",
+		{a.redeliver, operation.Operation{Method: "POST", Path: "/webhooks/{id}/deliveries/{delivery}/redeliver", Permission: "settings:write", ID: "redeliver", Summary: "Redeliver", About: "Under the same webhook-id. One that waits for its next attempt is tried now; a dead letter is replayed.",
 			Data: shape.Object(shape.Req("status", shape.Word("", "queued")))}},
 	}
 }

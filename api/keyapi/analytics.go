@@ -25,7 +25,7 @@ const (
 
 func (a *API) analyticsOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Analytics", Title: "Analytics",
-		About: "Numbers out of history, in a range of time. Opens and clicks of machines do not count."}, append(a.flowAnalytics(), []route{
+		About: "Statistics from history, over a range of time. Opens and clicks of machines do not count."}, append(a.flowAnalytics(), []route{
 		{a.analyticsOverview, operation.Operation{Method: "GET", Path: "/analytics/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsOverview", Summary: "All of the account", About: "`messages` are e-mail alone, as `channels.email`.", Query: spanQueryShape(),
 			Data: shape.Object(shape.Req("range", timeRangeShape),
 				shape.Req("contacts", shape.Object(shape.Req("total", shape.Count(1204, "Profiles there are now.")), shape.Req("new", shape.Count(31, "Made in the range.")),
@@ -46,7 +46,7 @@ func (a *API) analyticsOperations() group {
 				shape.Req("event_type", shape.Text("item_purchased", "")), shape.Req("events", shape.Count(210, "")), shape.Req("contacts", shape.Count(180, "People who did it.")),
 				shape.Req("series", shape.List(shape.Object(spanStartShape(), shape.Req("events", shape.Count(12, "")), shape.Req("contacts", shape.Count(11, ""))), "Spans with events.")),
 			), "")))}},
-		{a.analyticsSegments, operation.Operation{Method: "GET", Path: "/analytics/segments", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsSegments", Summary: "Sizes and moves of segments", Query: spanQueryShape(),
+		{a.analyticsSegments, operation.Operation{Method: "GET", Path: "/analytics/segments", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsSegments", Summary: "Segments: members, entries and exits", Query: spanQueryShape(),
 			Data: shape.List(shape.Object(shape.Req("segment_id", shape.SegmentID("")), shape.Req("name", shape.Text("Customers", "")),
 				shape.Req("size", shape.Count(512, "Members now; null while the segment is being built.").OrNull()),
 				shape.Req("entered", shape.Count(40, "Entries in the range.")), shape.Req("exited", shape.Count(7, "Exits in the range."))), ""), Paged: true}},

@@ -12,7 +12,7 @@ import (
 
 func (a *API) flowOperations() group {
 	const none = "there is no flow with this id"
-	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Flows", Title: "Flows", About: "Automation: what happens, one after the other, with each person whom something brings into a flow."}, []route{
+	return group{operation.Group{Surface: operation.SurfaceA, Tag: "Flows", Title: "Flows", About: "Automation: the steps that each enrolled profile goes through."}, []route{
 		{a.listFlows, operation.Operation{Method: "GET", Path: "/custom-flows", Permission: "flows:read", ID: "listFlows", Summary: "List flows", About: "The oldest first. A page is shorter than `limit` where definitions are large.", Data: shape.List(shapes.Flow, ""), Paged: true}},
 		{a.getFlow, operation.Operation{Method: "GET", Path: "/custom-flows/{id}", Permission: "flows:read", ID: "getFlow", Summary: "Read a flow", Data: shapes.Flow, Fails: []string{none}}},
 		{a.setFlowStatus, operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}", Permission: "flows:write", ID: "setFlowStatus", Summary: "Pause or resume a flow",
@@ -21,7 +21,7 @@ func (a *API) flowOperations() group {
 		{changeFlow(resolver.CommandFlowPause), operation.Operation{Method: "POST", Path: "/custom-flows/{id}/pause", Permission: "flows:write", ID: "pauseFlow", Summary: "Pause a flow",
 			About: "No profile is enrolled and no enrolment advances; each stays at its step. A flow that is paused stays as it is.", Data: shapes.Flow, Fails: []string{"the flow is a draft; only a flow that was published can be paused"}}},
 		{changeFlow(resolver.CommandFlowResume), operation.Operation{Method: "POST", Path: "/custom-flows/{id}/resume", Permission: "flows:write", ID: "resumeFlow", Summary: "Resume a flow",
-			About: "People go on where they stopped. Refused while the flow lacks something, which the message lists, or while the account has no e-mail credits. A flow that is live stays as it is.", Data: shapes.Flow,
+			About: "Enrolments continue where they stopped. Refused while the flow lacks something, which the message lists, or while the account has no e-mail credits. A flow that is live stays as it is.", Data: shapes.Flow,
 			Fails: []string{"the flow is not complete: steps[1] (welcome): sender cannot be used: the domain shop.example is not verified; add it to the sender domains and publish its DNS records",
 				"the account is out of e-mail credits; top up and try again"}}},
 		{changeFlow(resolver.CommandFlowToggle), operation.Operation{Method: "PATCH", Path: "/custom-flows/{id}/toggle", Permission: "flows:write", ID: "toggleFlow", Summary: "Pause a live flow, resume a paused one", Data: shapes.Flow, Fails: []string{"the flow is a draft; publish it first"}}},

@@ -43,7 +43,7 @@ var SurfaceConsole = &Surface{
 
 var SurfacePublic = &Surface{
 	ID: "public", Title: "Links, reports of providers, operations", open: Anybody,
-	About: "What recipients of messages, providers, mail servers and monitoring call.",
+	About: "Called by recipients of messages, providers, mail servers and monitoring.",
 }
 
 func init() {
