@@ -17,6 +17,7 @@ func consoleRun(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.Definitions, "definitions", 40, "definitions that are previewed, each with conditions that are new")
 	f.StringVar(&o.Kept, "kept", "", "directory of a server that an earlier run kept (server/ below what --keep left): nothing is filled; the sizes must be those of that run")
 	f.IntVar(&o.Edits, "edits", 5, "thresholds that each of them is edited to")
+	f.StringVar(&o.Browser, "browser", "", "path of Chromium: types into the console's builder and opens its pages, too; needs Node.js and npm ci in console/web")
 	t := newTrial(f, s)
 	if err := parse(f, args, 0); err != nil {
 		return err

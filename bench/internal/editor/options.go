@@ -17,6 +17,9 @@ type Options struct {
 	// Binary is the path of muster, ServerArgs further arguments of `muster serve`.
 	Binary     string   `json:"-"`
 	ServerArgs []string `json:"server_args"`
+	// Browser is the path of Chromium, which types into the console's builder, too; "" for
+	// none.
+	Browser string `json:"browser,omitempty"`
 	// Kept is the directory of a server that is filled already, "" for a new one.
 	Kept string                           `json:"kept,omitempty"`
 	Dir  string                           `json:"-"`

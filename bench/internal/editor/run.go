@@ -23,10 +23,12 @@ const (
 type run struct {
 	o           Options
 	credentials server.Credentials
-	client      *console.Client
-	report      Report
-	rng         *rand.Rand
-	segment     string // one that is live
+	// credentialsFile is an absolute path.
+	credentialsFile string
+	client          *console.Client
+	report          Report
+	rng             *rand.Rand
+	segment         string // one that is live
 }
 
 // ErrDiffers means that two answers about the same are not the same.
@@ -47,11 +49,14 @@ func Run(ctx context.Context, o Options) (rep *Report, err error) {
 	}
 	defer func() { err = errors.Join(err, s.Stop(stopLimit)) }()
 	r := &run{o: o, credentials: s.Credentials, report: Report{Options: o}, rng: rand.New(rand.NewPCG(o.Seed, 78))}
+	if r.credentialsFile, err = filepath.Abs(site.CredentialsFile()); err != nil {
+		return nil, err
+	}
 	if r.client, err = console.SignIn(ctx, s.Credentials); err != nil {
 		return nil, err
 	}
 	defer r.client.SignOut(context.WithoutCancel(ctx))
-	phases := []func(context.Context) error{r.fill, r.define, r.searches, r.suggestions, r.previews}
+	phases := []func(context.Context) error{r.fill, r.define, r.searches, r.suggestions, r.previews, r.keystrokes}
 	if o.Kept != "" {
 		phases[0], phases[1] = func(context.Context) error { return nil }, r.findSegment
 	}
@@ -122,7 +127,7 @@ func (r *run) timed(name string, target float64, n int, ask func(i int) error) e
 		}
 		times = append(times, float64(time.Since(began))/1e6)
 	}
-	r.report.add(name, target, times)
+	r.report.add(name, target, 0.99, times)
 	return nil
 }
 
@@ -218,9 +223,9 @@ func (r *run) previews(ctx context.Context) error {
 			return err
 		}
 	}
-	r.report.add("preview, first time", firstTarget, first)
-	r.report.add("preview, the same again", editTarget, again)
-	r.report.add("preview, threshold edited", editTarget, edited)
+	r.report.add("preview, first time", firstTarget, 0.99, first)
+	r.report.add("preview, the same again", editTarget, 0.99, again)
+	r.report.add("preview, threshold edited", editTarget, 0.99, edited)
 	return r.agree(ctx)
 }
 

@@ -50,7 +50,7 @@ func NewInstallation(dir, binary string, args []string) (*Installation, error) {
 // KeptInstallation is an installation that was used before, as it was left.
 func KeptInstallation(dir, binary string, args []string) (*Installation, error) {
 	i := &Installation{Dir: dir, Binary: binary, Args: args}
-	c, err := ReadCredentials(i.credentialsFile())
+	c, err := ReadCredentials(i.CredentialsFile())
 	if err != nil {
 		return nil, err
 	}
@@ -71,10 +71,11 @@ func (i *Installation) HistoryFile() string { return filepath.Join(i.DataDir(), 
 // LogFile is what the server printed, over all its starts.
 func (i *Installation) LogFile() string { return filepath.Join(i.Dir, "server.log") }
 
-func (i *Installation) credentialsFile() string { return filepath.Join(i.Dir, "credentials.json") }
+// CredentialsFile is the path of the credentials that the first start prints.
+func (i *Installation) CredentialsFile() string { return filepath.Join(i.Dir, "credentials.json") }
 
 func (i *Installation) spec(timeout time.Duration) child.Spec {
-	args := []string{"serve", "--data", i.DataDir(), "--listen", i.address, "--credentials", i.credentialsFile()}
+	args := []string{"serve", "--data", i.DataDir(), "--listen", i.address, "--credentials", i.CredentialsFile()}
 	return child.Spec{
 		Path: i.Binary, Args: append(args, i.Args...), LogFile: i.LogFile(),
 		Ready: func(line string) bool {
@@ -100,7 +101,7 @@ func (i *Installation) Start(ctx context.Context, timeout time.Duration) (*Serve
 		return nil, err
 	}
 	s := &Server{Process: p, StartedIn: time.Since(began)}
-	if s.Credentials, err = ReadCredentials(i.credentialsFile()); err != nil {
+	if s.Credentials, err = ReadCredentials(i.CredentialsFile()); err != nil {
 		return nil, errors.Join(err, p.Kill())
 	}
 	return s, nil
