@@ -1,6 +1,6 @@
 // Lists: made, filled, renamed, used, emptied and deleted.
 import assert from 'node:assert/strict'
-import { run, until } from './lib/run.mjs'
+import { offered, run, until } from './lib/run.mjs'
 import { shop } from './lib/shop.mjs'
 
 await run(async (w) => {
@@ -35,7 +35,7 @@ await run(async (w) => {
   const known = dialog.getByRole('combobox', { name: 'Find a person' })
   await known.focus()
   await page.keyboard.type(people[3].email)
-  await page.getByRole('option', { name: `${people[3].first_name} ${people[3].last_name}` }).waitFor()
+  await offered(page, people[3].email)
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await countIs(1)

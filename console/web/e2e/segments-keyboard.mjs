@@ -1,7 +1,7 @@
 // Screen 1 without a mouse: a segment is built, saved and explained; then every kind of
 // condition is shown, and a slow network does not mix numbers up.
 import assert from 'node:assert/strict'
-import { run, until } from './lib/run.mjs'
+import { offered, run, until } from './lib/run.mjs'
 import { shop } from './lib/shop.mjs'
 
 await run(async (w) => {
@@ -75,7 +75,7 @@ await run(async (w) => {
 
   await tabTo('Why is somebody in it, or not?')
   await page.keyboard.type(both[0].email)
-  await page.getByRole('option', { name: both[0].email }).waitFor()
+  await offered(page, both[0].email)
   await press('ArrowDown', 'Enter')
   await page.getByRole('dialog').getByText('In the segment', { exact: true }).waitFor()
   await press('Escape')

@@ -1,6 +1,6 @@
 // Screen 1: the list of segments and the builder.
 import assert from 'node:assert/strict'
-import { run, until } from './lib/run.mjs'
+import { offered, run, until } from './lib/run.mjs'
 import { shop } from './lib/shop.mjs'
 
 const number = (text) => Number(text.replaceAll(',', ''))
@@ -128,7 +128,7 @@ await run(async (w) => {
   const out = people.find((p) => p.country === 'FR' && !lately(p))
   await page.getByRole('combobox', { name: 'Why is somebody in it, or not?' }).focus()
   await page.keyboard.type(out.email)
-  await page.getByRole('option', { name: out.email }).waitFor()
+  await offered(page, out.email)
   await page.keyboard.press('ArrowDown')
   await page.keyboard.press('Enter')
   await why.getByText('Not in the segment', { exact: true }).waitFor()

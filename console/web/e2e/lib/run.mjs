@@ -27,6 +27,11 @@ export async function until(what, check, ms = patience) {
 
 const lines = createInterface({ input: process.stdin })[Symbol.asyncIterator]()
 
+/** Waits until a search that somebody types offers one person alone: before, the arrow keys choose among others. */
+export function offered(page, email) {
+  return until(`${email} alone is offered`, async () => assert.deepEqual((await page.locator('[data-combobox-option]:visible').allInnerTexts()).map((t) => t.includes(email)), [true]))
+}
+
 /** Asks e2e_test.go for something that only it can do. */
 async function order(name) {
   process.stdout.write(`@${name}\n`)
