@@ -1,4 +1,4 @@
-import { ActionIcon, Group, Menu, NativeSelect, Paper, Table, Text, TextInput } from '@mantine/core'
+import { Group, Menu, NativeSelect, Paper, Table, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -12,6 +12,7 @@ import { count, instant, percent } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { RowActions } from '@/shared/RowActions'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { StatusBadge } from './StatusBadge'
@@ -165,32 +166,25 @@ function Row({ c, writes }: { c: Campaign; writes: boolean }) {
         </Table.Td>
       ))}
       <Table.Td>
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" aria-label={`Actions of ${c.name}`}>
-              <Icon name="dots" />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <MenuLink to="/campaigns/$id" params={{ id: c._id }} leftSection={<Icon name="chart" size={14} />}>
-              Results
-            </MenuLink>
-            <MenuLink to="/campaigns/$id/edit" params={{ id: c._id }} leftSection={<Icon name="edit" size={14} />}>
-              Message and audience
-            </MenuLink>
-            {writes && (
-              <>
-                <MenuLink to="/campaigns/new" search={{ copy: c._id }} leftSection={<Icon name="copy" size={14} />}>
-                  Duplicate
-                </MenuLink>
-                <Menu.Divider />
-                <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove()}>
-                  Delete
-                </Menu.Item>
-              </>
-            )}
-          </Menu.Dropdown>
-        </Menu>
+        <RowActions of={c.name}>
+          <MenuLink to="/campaigns/$id" params={{ id: c._id }} leftSection={<Icon name="chart" size={14} />}>
+            Results
+          </MenuLink>
+          <MenuLink to="/campaigns/$id/edit" params={{ id: c._id }} leftSection={<Icon name="edit" size={14} />}>
+            Message and audience
+          </MenuLink>
+          {writes && (
+            <>
+              <MenuLink to="/campaigns/new" search={{ copy: c._id }} leftSection={<Icon name="copy" size={14} />}>
+                Duplicate
+              </MenuLink>
+              <Menu.Divider />
+              <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove()}>
+                Delete
+              </Menu.Item>
+            </>
+          )}
+        </RowActions>
       </Table.Td>
     </Table.Tr>
   )

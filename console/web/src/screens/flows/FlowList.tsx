@@ -1,4 +1,4 @@
-import { ActionIcon, Badge, Button, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
+import { Badge, Button, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
@@ -11,6 +11,7 @@ import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { RowActions } from '@/shared/RowActions'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { triggerNames } from './model'
@@ -125,18 +126,11 @@ function Row({ f, writes }: { f: Flow; writes: boolean }) {
       <Table.Td visibleFrom="sm">{date(f.updated_at)}</Table.Td>
       <Table.Td>
         {writes && (
-          <Menu position="bottom-end">
-            <Menu.Target>
-              <ActionIcon variant="subtle" color="gray" aria-label={`Actions of ${f.name}`}>
-                <Icon name="dots" />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              <Menu.Item leftSection={<Icon name="trash" size={14} />} disabled={f.status === 'live'} onClick={() => void remove()}>
-                {f.status === 'live' ? 'Pause it to delete it' : 'Delete'}
-              </Menu.Item>
-            </Menu.Dropdown>
-          </Menu>
+          <RowActions of={f.name}>
+            <Menu.Item leftSection={<Icon name="trash" size={14} />} disabled={f.status === 'live'} onClick={() => void remove()}>
+              {f.status === 'live' ? 'Pause it to delete it' : 'Delete'}
+            </Menu.Item>
+          </RowActions>
         )}
       </Table.Td>
     </Table.Tr>

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
+import { Button, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { getRouteApi } from '@tanstack/react-router'
 import { useMay } from '@/shared/api/session'
@@ -7,6 +7,7 @@ import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { RowActions } from '@/shared/RowActions'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { useLists } from '../segments/useSuggestions'
@@ -104,32 +105,25 @@ function Row({ l, writes, onEdit }: { l: List; writes: boolean; onEdit: () => vo
         <Text size="sm">{date(l.updated_at)}</Text>
       </Table.Td>
       <Table.Td>
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" aria-label={`Actions of ${l.name}`}>
-              <Icon name="dots" />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <MenuLink to="/lists/$id" params={{ id: l._id }} leftSection={<Icon name="users" size={14} />}>
-              People
-            </MenuLink>
-            <MenuLink to="/lists/$id" params={{ id: l._id }} search={{ tab: 'uses' }} leftSection={<Icon name="search" size={14} />}>
-              Where it is used
-            </MenuLink>
-            {writes && (
-              <>
-                <Menu.Item leftSection={<Icon name="edit" size={14} />} onClick={onEdit}>
-                  Rename
-                </Menu.Item>
-                <Menu.Divider />
-                <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove(l)}>
-                  Delete
-                </Menu.Item>
-              </>
-            )}
-          </Menu.Dropdown>
-        </Menu>
+        <RowActions of={l.name}>
+          <MenuLink to="/lists/$id" params={{ id: l._id }} leftSection={<Icon name="users" size={14} />}>
+            People
+          </MenuLink>
+          <MenuLink to="/lists/$id" params={{ id: l._id }} search={{ tab: 'uses' }} leftSection={<Icon name="search" size={14} />}>
+            Where it is used
+          </MenuLink>
+          {writes && (
+            <>
+              <Menu.Item leftSection={<Icon name="edit" size={14} />} onClick={onEdit}>
+                Rename
+              </Menu.Item>
+              <Menu.Divider />
+              <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove(l)}>
+                Delete
+              </Menu.Item>
+            </>
+          )}
+        </RowActions>
       </Table.Td>
     </Table.Tr>
   )

@@ -1,4 +1,4 @@
-import { ActionIcon, Badge, Group, Menu, Paper, Progress, Table, Text, TextInput } from '@mantine/core'
+import { Badge, Group, Menu, Paper, Progress, Table, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -9,12 +9,14 @@ import { AsOf } from '@/shared/AsOf'
 import { useConfirm } from '@/shared/confirm'
 import { count, date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
+import { parseJson, writeJson } from '@/shared/json'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { RowActions } from '@/shared/RowActions'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
+import { keptBy } from '@/shared/usedIn'
 import { fromJson } from './definition'
-import { parseJson, writeJson } from '@/shared/json'
 import { sentence, type Names } from './sentence'
 import { useNames, useSegments } from './useSuggestions'
 
@@ -93,11 +95,7 @@ function Row({ s, words, writes }: { s: Segment; words: string; writes: boolean 
   const confirm = useConfirm()
   const remove = async () => {
     try {
-      const uses = await data(api.GET('/console/api/v1/segments/{id}/used-in', { params: { path: { id: s._id } } }))
-      if (uses.length > 0) {
-        notifications.show({ color: 'red', title: `${s.name} is in use`, message: `It cannot be deleted while it is used in ${uses.map((u) => `${u.kind} ${u.name}`).join(', ')}.` })
-        return
-      }
+      if (keptBy(s.name, await data(api.GET('/console/api/v1/segments/{id}/used-in', { params: { path: { id: s._id } } })))) return
       if (!(await confirm({ title: `Delete ${s.name}?`, body: 'Its definition and its history are deleted. The people stay.', yes: 'Delete', danger: true }))) return
       await data(api.DELETE('/console/api/v1/segments/{id}', { params: { path: { id: s._id } } }))
       await client.invalidateQueries({ queryKey: ['segments'] })
@@ -131,29 +129,22 @@ function Row({ s, words, writes }: { s: Segment; words: string; writes: boolean 
         <Text size="sm">{date(s.updated_at)}</Text>
       </Table.Td>
       <Table.Td>
-        <Menu position="bottom-end">
-          <Menu.Target>
-            <ActionIcon variant="subtle" color="gray" aria-label={`Actions of ${s.name}`}>
-              <Icon name="dots" />
-            </ActionIcon>
-          </Menu.Target>
-          <Menu.Dropdown>
-            <MenuLink to="/segments/$id/edit" params={{ id: s._id }} leftSection={<Icon name="edit" size={14} />}>
-              Edit
-            </MenuLink>
-            {writes && (
-              <>
-                <MenuLink to="/segments/new" search={{ copy: s._id }} leftSection={<Icon name="copy" size={14} />}>
-                  Duplicate
-                </MenuLink>
-                <Menu.Divider />
-                <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove()}>
-                  Delete
-                </Menu.Item>
-              </>
-            )}
-          </Menu.Dropdown>
-        </Menu>
+        <RowActions of={s.name}>
+          <MenuLink to="/segments/$id/edit" params={{ id: s._id }} leftSection={<Icon name="edit" size={14} />}>
+            Edit
+          </MenuLink>
+          {writes && (
+            <>
+              <MenuLink to="/segments/new" search={{ copy: s._id }} leftSection={<Icon name="copy" size={14} />}>
+                Duplicate
+              </MenuLink>
+              <Menu.Divider />
+              <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove()}>
+                Delete
+              </Menu.Item>
+            </>
+          )}
+        </RowActions>
       </Table.Td>
     </Table.Tr>
   )

@@ -1,4 +1,4 @@
-import { ActionIcon, Badge, Group, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
+import { Badge, Group, Menu, Paper, Table, Text, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { getRouteApi } from '@tanstack/react-router'
@@ -10,6 +10,7 @@ import { date } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink, ButtonLink, MenuLink } from '@/shared/links'
 import { Page } from '@/shared/Page'
+import { RowActions } from '@/shared/RowActions'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, NoPermission, QueryView } from '@/shared/states'
 import { keptBy } from '@/shared/usedIn'
@@ -116,22 +117,15 @@ function Row({ t, writes }: { t: Schemas['Template']; writes: boolean }) {
       </Table.Td>
       <Table.Td>
         {writes && (
-          <Menu position="bottom-end">
-            <Menu.Target>
-              <ActionIcon variant="subtle" color="gray" aria-label={`Actions of ${t.name}`}>
-                <Icon name="dots" />
-              </ActionIcon>
-            </Menu.Target>
-            <Menu.Dropdown>
-              <MenuLink to="/templates/new" search={{ copy: t._id }} leftSection={<Icon name="copy" size={14} />}>
-                Duplicate
-              </MenuLink>
-              <Menu.Divider />
-              <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove()}>
-                Delete
-              </Menu.Item>
-            </Menu.Dropdown>
-          </Menu>
+          <RowActions of={t.name}>
+            <MenuLink to="/templates/new" search={{ copy: t._id }} leftSection={<Icon name="copy" size={14} />}>
+              Duplicate
+            </MenuLink>
+            <Menu.Divider />
+            <Menu.Item leftSection={<Icon name="trash" size={14} />} onClick={() => void remove()}>
+              Delete
+            </Menu.Item>
+          </RowActions>
         )}
       </Table.Td>
     </Table.Tr>
