@@ -34,7 +34,7 @@ type Caller struct {
 	Account uint64
 	KeyID   string            // of the API key, for the audit log
 	UserID  string            // of the signed-in person, likewise
-	Email   string            // of the person who is signed in, "" for a key
+	Email   string            // of the signed-in user, "" for an API key
 	Params  map[string]string // texts in place of the parts of the path in braces
 	Payload []byte            // the body, empty where there is none
 	// Holds reports whether the caller may still make the call. Streams ask it.

@@ -39,7 +39,7 @@ func TestSubscribedAreThoseWhoAreMailed(t *testing.T) {
 	s.event(`{"event_type":"seen","user":{"email":"listed@x.io"}}`)
 	command(resolver.CommandListAdd, resolver.ListAdd{ListID: list.ID, Create: resolver.ContactCreate{Email: "listed@x.io"}}, nil)
 	s.event(`{"event_type":"seen","user":{"email":"visitor@x.io"}}`)
-	// Somebody who has not confirmed yet.
+	// A pending contact: not confirmed yet.
 	settings := map[string]any{}
 	s.want("GET", "/settings", "", &settings)
 	settings["double_opt_in"] = true

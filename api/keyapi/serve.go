@@ -24,7 +24,7 @@ type call struct {
 	key resolver.KeyAccess
 	// userID is the signed-in person, "" where a key makes the call.
 	userID string
-	// self is the e-mail of the person who is signed in, "" for a key.
+	// self is the e-mail of the signed-in user, "" for an API key.
 	self string
 	// params are the texts in place of the parts of the path in braces.
 	params map[string]string

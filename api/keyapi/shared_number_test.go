@@ -87,7 +87,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandBlockSet, resolver.BlockSet{ID: holder, Channel: "sms"})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 4, "+4930765": 4})
-	// The number of somebody who was erased is the other's own statement.
+	// After the holder is erased, the number identifies nobody else and counts as the contact's own.
 	say(holder, "sms", "unsubscribed")
 	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandContactErase, resolver.ContactErase{ID: holder})))
 	send(sms)

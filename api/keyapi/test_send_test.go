@@ -96,7 +96,7 @@ func TestTestSend(t *testing.T) {
 		t.Errorf("the campaign is %+v, its numbers %+v, credits %d, events %d", c, stats, credits.Left, events()-before)
 	}
 
-	// A person who is signed in may leave out the address, a key may not.
+	// A session may omit the address, an API key may not.
 	sent = nil
 	p.must("POST", "/campaigns/"+x.ID+"/test-send", "", &a)
 	if len(sent) != 1 || !strings.Contains(sent[0].To.Addr, "@") || sent[0].Subject != "[Test] Hi " || sent[0].HTML != "<p>old</p>" {
