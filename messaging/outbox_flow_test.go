@@ -68,10 +68,19 @@ func (w *world) trigger(flow, address, data string) {
 
 func (w *world) waiting(kind string) (list []resolver.OutboxWork) {
 	w.t.Helper()
-	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) (err error) {
-		list, err = v.OutboxDue(kind, 1<<60, 100, func(uint64) bool { return false })
-		return err
+	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error {
+		list = w.waitingIn(v, kind)
+		return nil
 	}))
+	return list
+}
+
+// waitingIn is waiting for who reads already: a read inside a read stops for
+// good when a write comes between the two.
+func (w *world) waitingIn(v *resolver.View, kind string) []resolver.OutboxWork {
+	w.t.Helper()
+	list, err := v.OutboxDue(kind, 1<<60, 100, func(uint64) bool { return false })
+	ok(w.t, err)
 	return list
 }
 
@@ -340,7 +349,10 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	w.contact("stop@x.io", "+491700000003")
 	w.trigger(flow, "ada@x.io", `{"what":"A & B"}`)
 	_, stop := w.effects(accepts, nil)
-	w.until("the provider asks for patience", func(*resolver.View) bool { l := w.waiting(resolver.OutboxSMS); return len(l) == 1 && l[0].Attempt == 1 })
+	w.until("the provider asks for patience", func(v *resolver.View) bool {
+		l := w.waitingIn(v, resolver.OutboxSMS)
+		return len(l) == 1 && l[0].Attempt == 1
+	})
 	if l := w.waiting(resolver.OutboxSMS); l[0].DueMs-w.Now().UnixMilli() < 40_000 {
 		t.Errorf("due in %d ms, 40 s were asked for", l[0].DueMs-w.Now().UnixMilli())
 	}
@@ -395,8 +407,8 @@ func TestCallsOfFlows(t *testing.T) {
 	w.contact("ada@x.io", "")
 	json := `,"method":"PUT","headers":{"X-Who":"{{event.who}}","Authorization":"Bearer k"},"body":{"who":"{{event.who}}","n":"{{first_name}}"}`
 	w.trigger(w.flow(step("a", "/in?who={{event.who}}", json)), "ada@x.io", `{"who":"A \"&\r\nX-Evil: 1"}`)
-	w.until("it is tried", func(*resolver.View) bool {
-		l := w.waiting(resolver.OutboxCall)
+	w.until("it is tried", func(v *resolver.View) bool {
+		l := w.waitingIn(v, resolver.OutboxCall)
 		return len(l) == 1 && l[0].Attempt == 1
 	})
 	if l := w.waiting(resolver.OutboxCall); l[0].DueMs-w.Now().UnixMilli() < 30_000 {
@@ -436,8 +448,8 @@ func TestCallsOfFlows(t *testing.T) {
 	}
 	// Two attempts are two.
 	w.trigger(w.flow(step("a", "/down", `,"attempts":2`)), "ada@x.io", `{}`)
-	w.until("it waits", func(*resolver.View) bool {
-		l := w.waiting(resolver.OutboxCall)
+	w.until("it waits", func(v *resolver.View) bool {
+		l := w.waitingIn(v, resolver.OutboxCall)
 		return len(l) == 1 && l[0].Attempt == 1
 	})
 	w.advance(time.Hour)

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -298,18 +300,33 @@ func (c *KafkaCluster) waitServing(ctx context.Context, i, n int) error {
 	})
 }
 
-// Leader returns the number of the broker that leads the partition, as the
-// first broker sees it that answers.
+// Leader returns the number of the broker that leads the partition. It waits
+// until all brokers that answer name the same one and that one answers too: one
+// that was frozen tells of the past for a moment, and those that are left do
+// not know at once that the leader is dead.
 func (c *KafkaCluster) Leader(ctx context.Context, topic string, partition int) (int, error) {
-	var errs []error
-	for _, b := range c.brokers {
-		leader, err := leaderBy(ctx, b.addr, topic, partition)
-		if err == nil {
+	for {
+		var errs []error
+		named, answered := map[int]bool{}, map[int]bool{}
+		leader := 0
+		for i, b := range c.brokers {
+			by, err := leaderBy(ctx, b.addr, topic, partition)
+			if err != nil {
+				errs = append(errs, fmt.Errorf("broker %d: %w", i, err))
+				continue
+			}
+			leader = by
+			named[by], answered[i] = true, true
+		}
+		if len(named) == 1 && answered[leader] {
 			return leader, nil
 		}
-		errs = append(errs, err)
+		select {
+		case <-ctx.Done():
+			return 0, fmt.Errorf("leader of %s/%d: brokers named %v: %w: %w", topic, partition, slices.Sorted(maps.Keys(named)), ctx.Err(), errors.Join(errs...))
+		case <-time.After(pollEvery):
+		}
 	}
-	return 0, fmt.Errorf("leader of %s/%d: %w", topic, partition, errors.Join(errs...))
 }
 
 func leaderBy(ctx context.Context, addr, topic string, partition int) (leader int, err error) {
