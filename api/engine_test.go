@@ -133,6 +133,39 @@ func TestPreviewAsksTheRest(t *testing.T) {
 	}
 }
 
+// TestPreviewScansAFieldOnce: profiles are scanned for the first condition on a field;
+// others are answered from what was kept of it, exactly whatever has changed since. What is
+// kept goes with a profile that is erased.
+func TestPreviewScansAFieldOnce(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	ids := s.fill(30)
+	preview := func(condition string, count, scans int) {
+		t.Helper()
+		had := int(s.api.snapshots.Get())
+		var p previewAnswer
+		s.want("POST", "/segments/preview", `{"definition":{"kind":"attribute",`+condition+`}}`, &p)
+		if had = int(s.api.snapshots.Get()) - had; p.Count != count || had != scans {
+			t.Errorf("%s: %d with %d scans, want %d with %d", condition, p.Count, had, count, scans)
+		}
+	}
+	preview(`"field":"geo.city","op":"=","value":"Hamburg"`, 0, 1)
+	preview(`"field":"geo.city","op":"=","value":"Berlin"`, 10, 0)
+	preview(`"field":"geo.city","op":"!=","value":"Berlin"`, 20, 0)
+	preview(`"field":"geo.city","op":"exists"`, 10, 0)
+	s.event(`{"event_type":"seen","user":{"email":"p1@x.io","geo":{"city":"Hamburg"}}}`)
+	s.event(`{"event_type":"seen","user":{"email":"p3@x.io","geo":{"city":"Hamburg"}}}`)
+	s.event(`{"event_type":"seen","user":{"email":"new@x.io","geo":{"city":"Berlin"}}}`)
+	preview(`"field":"geo.city","op":"=","value":"Berlin"`, 10, 0)
+	preview(`"field":"geo.city","op":"=","value":"Hamburg"`, 2, 0)
+	preview(`"field":"geo.city","op":"not_exists"`, 19, 0)
+	preview(`"field":"attributes.plan","op":"exists"`, 0, 1)
+	preview(`"field":"geo.city","op":"starts_with","value":"H"`, 2, 0)
+	preview(`"field":"email","op":"starts_with","value":"new"`, 1, 1)
+	s.want("DELETE", "/profiles/"+ids[0], "", nil)
+	preview(`"field":"geo.city","op":"=","value":"Berlin"`, 9, 1)
+	preview(`"field":"geo.city","op":"=","value":"Hamburg"`, 2, 0)
+}
+
 // TestBuilding: until a segment is built, history answers, with what the engine
 // knows; status and progress say so, also of the segments that refer to it. A
 // changed definition counts at once.

@@ -28,13 +28,21 @@ type question struct {
 	saved   []resolver.Segment // the oldest first
 	// known are the engine's answers that were gathered, people the profiles to
 	// find out the rest with; lacks tells that there is such a rest.
-	known  map[string]*roaring.Bitmap // by key
-	people people
-	lacks  bool
+	known   map[string]*roaring.Bitmap // by key
+	columns []columnLeaf
+	people  people
+	lacks   bool
 
 	history *sharedHistory
 	slots   *slots // whose slot is held
 	finish  func()
+}
+
+// columnLeaf is a condition on a field of which a column was gathered.
+type columnLeaf struct {
+	key       string
+	condition *segment.Attribute
+	column    *resolver.FieldColumn
 }
 
 // beginQuestion waits for its turn. done must follow; the context ends with
@@ -134,7 +142,10 @@ func (q *question) mayAsk() bool { return q.slots == q.api.evaluations }
 // take makes the present state of the account the one that is asked.
 func (q *question) take(also alsoRead) error {
 	q.drop()
-	return q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
+	if err := q.api.opts.Node.RefreshColumns(q.ctx, q.account); err != nil {
+		return err
+	}
+	err := q.api.opts.Node.Read(q.ctx, q.account, func(v *resolver.View) error {
 		q.cut, q.atMs, q.saved = v.Cut(), q.api.instant(v), v.Segments()
 		q.defs = make(map[string]*segment.Node, len(q.saved))
 		for _, s := range q.saved {
@@ -143,6 +154,15 @@ func (q *question) take(also alsoRead) error {
 		q.history = &sharedHistory{History: q.api.opts.History}
 		return also(q, v)
 	})
+	if err != nil {
+		return err
+	}
+	for _, c := range q.columns {
+		b := c.column.Members(func(value []byte) bool { return c.condition.MatchValue(value, q.atMs) })
+		b.And(q.people.universe)
+		q.known[c.key] = b
+	}
+	return nil
 }
 
 // instant is when a question to this state is asked: every event of it has
@@ -165,7 +185,9 @@ const (
 func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
 	q.known, q.people.universe = map[string]*roaring.Bitmap{}, v.Universe()
 	seen := map[string]bool{}
-	scan, leaves, bytes := false, 0, uint64(0)
+	leaves, bytes := 0, uint64(0)
+	scan := false
+	var fields []string // that the scan looks at and there may be columns of
 	visited := map[string]bool{}
 	var visit func(n *segment.Node)
 	visit = func(n *segment.Node) {
@@ -196,6 +218,13 @@ func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
 					visited[id] = true
 					visit(d)
 				}
+			case segment.KindAttribute:
+				field := leaf.Attribute.Field
+				if column, ok := v.FieldColumn(field); ok && leaves <= gatherLeaves {
+					q.columns = append(q.columns, columnLeaf{leaf.Key(), leaf.Attribute, column})
+					return
+				}
+				scan, q.lacks, fields = true, true, append(fields, field)
 			default:
 				scan, q.lacks = true, true
 			}
@@ -205,7 +234,7 @@ func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
 		visit(root)
 	}
 	if scan && q.mayAsk() {
-		q.people.snap = v.Snapshot()
+		q.people.snap = v.Snapshot(fields...)
 		q.api.snapshots.Inc()
 	}
 }
@@ -234,7 +263,7 @@ func (q *question) drop() {
 			q.api.opts.Logger.Error("a snapshot could not be closed", "error", err)
 		}
 	}
-	q.known, q.people, q.lacks = nil, people{}, false
+	q.known, q.columns, q.people, q.lacks = nil, nil, people{}, false
 }
 
 func (q *question) close() {

@@ -251,6 +251,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		h.LastEvent = 0
 	}
 	m.removeDocument(a, o)
+	m.store.Columns.Forget(a.index)
 	indexed := m.indexed[0].list()
 	if err := m.eraseOutbox(a, task.Ordinals...); err != nil {
 		panic(err) // the store is at fault; the record is named

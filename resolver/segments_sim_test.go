@@ -94,6 +94,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	pending := 0
 	begun := time.Now()
 	var cut query.Cut
+	var columns map[string]*FieldColumn
 	for {
 		clear(members)
 		err := node.Read(context.Background(), testAccount, func(v *View) error {
@@ -112,7 +113,8 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 			if snap != nil {
 				_ = snap.Close()
 			}
-			snap = v.Snapshot()
+			columns = columnsOf(v)
+			snap = v.Snapshot(columnFields...)
 			cut, pending = v.Cut(), v.ErasuresPending()
 			return nil
 		})
@@ -139,13 +141,16 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	defer history.mu.Unlock()
 	roots := history.roots(cut)
 	profiles := map[uint32]*segment.NaiveProfile{}
+	values := map[string]map[string]*roaring.Bitmap{}
 	err := snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error {
 		profiles[o] = segment.NaiveOf(f, nil)
+		addValues(values, o, &f.Fields)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
+	compareColumns(t, seed, columns, values, snap.Universe())
 	for id, members := range lists {
 		for o, p := range profiles {
 			if slices.Contains(p.Lists, id) != members.Contains(o) {

@@ -248,6 +248,9 @@ func TestSimulationL1L2R1S1S2(t *testing.T) {
 		if n := segmentsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
 			t.Errorf("only %d segments were compared", n)
 		}
+		if n := columnsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
+			t.Errorf("only %d columns compared", n)
+		}
 		if n := erasedInSims.Load(); n < int64(seeds)/10 && !t.Failed() {
 			t.Errorf("only %d profiles were erased", n)
 		}
@@ -299,7 +302,7 @@ func simulate(t *testing.T, seed uint64) {
 		node, err := Open(context.Background(), Options{
 			FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
 			Now:                func() time.Time { return time.UnixMilli(clock.Load()) },
-			CheckpointInterval: time.Hour, GenerationBytes: int64(pick(rng, 2_000, 20_000, 1_000_000)), CacheBytes: 4_000,
+			CheckpointInterval: time.Hour, GenerationBytes: int64(pick(rng, 2_000, 20_000, 1_000_000)), CacheBytes: int64(pick(rng, 4_000, 1<<20)),
 			Feed: FeedOptions{Rows: 1 + rng.IntN(20), Delay: time.Millisecond, MemoryBytes: int64(pick(rng, 300, 1<<20)), SpoolBytes: 1 << 30, RetryMax: time.Millisecond},
 		})
 		if err != nil {
@@ -352,6 +355,10 @@ func simulate(t *testing.T, seed uint64) {
 			}
 			wg.Wait()
 			if !dying.Load() {
+				verifySegments(t, seed, node, history, clock.Load())
+			}
+			if !dying.Load() && rng.IntN(3) == 0 {
+				changeSome(rng, node, world, clock.Add(rng.Int64N(1000)))
 				verifySegments(t, seed, node, history, clock.Load())
 			}
 		}

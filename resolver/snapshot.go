@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/fieldcolumns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
@@ -28,15 +29,18 @@ type Snapshot struct {
 	p        *partition        // whose files are held open; nil for a machine alone
 	lists    map[uint32]string // ids by number
 	universe *roaring.Bitmap
+	columns  *fieldcolumns.Builder // nil when none are made of the scan
 }
 
 // Snapshot takes a snapshot. Its cost beside the view's lock is the number of
-// documents changed since the last checkpoint.
-func (v *View) Snapshot() *Snapshot {
+// documents changed since the last checkpoint. Of the fields given, columns are made when
+// it is scanned: see [View.FieldColumn].
+func (v *View) Snapshot(fields ...string) *Snapshot {
 	if v.p != nil {
 		v.p.files.use()
 	}
 	return &Snapshot{
+		columns: v.buildColumns(fields),
 		p:       v.p,
 		account: v.a.number,
 		index:   v.a.index,
@@ -50,11 +54,19 @@ func (v *View) Snapshot() *Snapshot {
 
 // Close releases what the snapshot holds.
 func (s *Snapshot) Close() error {
+	s.endColumns(false)
 	err := s.db.Close()
 	if s.p != nil {
 		s.p.files.done()
 	}
 	return err
+}
+
+func (s *Snapshot) endColumns(whole bool) {
+	if s.columns != nil {
+		s.columns.End(whole)
+		s.columns = nil
+	}
 }
 
 // stopped ends reading soon after the partition was released, since its files
@@ -129,11 +141,18 @@ func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.
 			return fmt.Errorf("profile %d: %w", o, err)
 		}
 		d.FillFacts(&f, s.lists, s.pages[o/profile.PageRows].Rows[o%profile.PageRows].LastEvent)
+		if s.columns != nil {
+			s.columns.Add(o, &f.Fields)
+		}
 		if err := fn(o, &f); err != nil {
 			return err
 		}
 	}
-	return it.Error()
+	if err := it.Error(); err != nil {
+		return err
+	}
+	s.endColumns(true)
+	return nil
 }
 
 var _ query.Profiles = (*Snapshot)(nil)

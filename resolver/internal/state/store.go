@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/internal/sortedkeys"
+	"github.com/musterhq/muster/resolver/internal/fieldcolumns"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -51,6 +52,10 @@ type Store struct {
 
 	Entities       map[string][]byte // changed in this generation; nil removes
 	FrozenEntities map[string][]byte // being written by a checkpoint
+
+	// Columns keep some fields of documents apart: see fieldcolumns. They and the cache
+	// share the cache's bytes.
+	Columns *fieldcolumns.Tables
 
 	// index is what changed of the index of profiles in this generation, frozenIndex
 	// what a checkpoint is writing of it.
@@ -94,13 +99,15 @@ func OpenOn(d *Disk, fs vfs.FS, dir string, cacheBytes int64, log pebble.Logger,
 	if err != nil {
 		return nil, fmt.Errorf("open state in %s: %w", dir, err)
 	}
+	columns := fieldcolumns.New(cacheBytes / columnsShare)
 	return &Store{
 		DB:       db,
 		disk:     d,
+		Columns:  columns,
 		current:  map[DocKey][]byte{},
 		Entities: map[string][]byte{},
 		index:    new(sortedkeys.Changes), FrozenIndex: new(sortedkeys.Changes),
-		cache: docCache{limit: cacheBytes / 2, young: map[DocKey][]byte{}},
+		cache: docCache{limit: func() int64 { return (cacheBytes - columns.Bytes()) / 2 }, young: map[DocKey][]byte{}},
 	}, nil
 }
 
@@ -204,6 +211,9 @@ func (s *Store) read(a Account, ordinal uint32) ([]byte, error) {
 	return append([]byte(nil), v...), closer.Close()
 }
 
+// columnsShare is the part of the cache's bytes that columns of fields may take.
+const columnsShare = 4
+
 // docOverhead is roughly what a map entry and its block cost beside the bytes.
 const docOverhead = 64
 
@@ -218,6 +228,7 @@ func (s *Store) PutDocument(a Account, ordinal uint32, b []byte) {
 	s.CurrentBytes += int64(len(b) - len(old))
 	s.current[k] = b
 	s.setLast(k, b)
+	s.Columns.Mark(a.Index, ordinal)
 }
 
 // PutEntity stores an entity; nil removes it.
@@ -279,7 +290,7 @@ func (s *Store) Overlay() map[DocKey][]byte {
 // docCache holds documents read from Pebble in two halves: what is found in
 // the old half moves to the young one; when that is full it becomes the old.
 type docCache struct {
-	limit  int64 // bytes of a half
+	limit  func() int64 // bytes of a half
 	young  map[DocKey][]byte
 	old    map[DocKey][]byte
 	bytes  int64 // of young
@@ -303,7 +314,7 @@ func (c *docCache) get(k DocKey) ([]byte, bool) {
 
 func (c *docCache) put(k DocKey, b []byte) {
 	c.young[k] = b
-	if c.bytes += int64(len(b)) + docOverhead; c.bytes > c.limit {
+	if c.bytes += int64(len(b)) + docOverhead; c.bytes > c.limit() {
 		c.old, c.young, c.bytes = c.young, map[DocKey][]byte{}, 0
 	}
 }
