@@ -43,6 +43,7 @@ type API struct {
 	stopped sync.Once
 
 	tracker *tracker
+	columns *columnMaker
 
 	// What anybody may send shares a part of the memory, so that it leaves room for
 	// those who are let in: publicMemory for sign-ins and links of messages,
@@ -82,6 +83,7 @@ func New(opts Options) (*API, error) {
 	}
 	a.registerMetrics(opts.Metrics)
 	a.tracker = newTracker(opts.Node, opts.Now, opts.Metrics)
+	a.columns = newColumnMaker()
 	return a, nil
 }
 
@@ -89,6 +91,7 @@ func New(opts Options) (*API, error) {
 func (a *API) Close() {
 	a.stopped.Do(func() { close(a.stop) })
 	a.tracker.close()
+	a.columns.close()
 }
 
 // NewRouter returns a router that answers unknown paths and methods in the

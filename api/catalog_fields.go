@@ -103,5 +103,8 @@ func (a *API) listAttributes(c *call) (any, error) {
 		out.LookedAt, out.Attributes, out.More = newCatalogFields(v.Attributes())
 		return nil
 	})
+	if err == nil {
+		a.prepareColumns(c.account) // conditions on them come next
+	}
 	return out, err
 }

@@ -166,6 +166,22 @@ func TestPreviewScansAFieldOnce(t *testing.T) {
 	preview(`"field":"geo.city","op":"=","value":"Hamburg"`, 2, 0)
 }
 
+// TestFieldsArePreparedForPreviews: who lists the attributes is about to ask for one, and
+// does not wait for a scan then.
+func TestFieldsArePreparedForPreviews(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	s.fill(30)
+	s.want("GET", "/attributes", "", nil)
+	s.api.columns.busy <- struct{}{} // waits until they are made
+	<-s.api.columns.busy
+	before := s.api.snapshots.Get()
+	var p previewAnswer
+	s.want("POST", "/segments/preview", `{"definition":{"kind":"attribute","field":"geo.city","op":"=","value":"Berlin"}}`, &p)
+	if scans := s.api.snapshots.Get() - before; p.Count != 10 || scans != 0 {
+		t.Errorf("%d with %d scans, want 10 with none", p.Count, scans)
+	}
+}
+
 // TestBuilding: until a segment is built, history answers, with what the engine
 // knows; status and progress say so, also of the segments that refer to it. A
 // changed definition counts at once.

@@ -239,12 +239,16 @@ func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
 	}
 }
 
-// fromEngine is the engine's answer to the positive form of a condition.
+// fromEngine is the answer to the positive form of a condition that the state has, the
+// engine's first.
 func fromEngine(v *resolver.View, leaf *segment.Node, key string, atMs int64) (*roaring.Bitmap, bool) {
 	if leaf.Kind == segment.KindSegment {
 		return v.Members(leaf.Segment.SegmentID, atMs)
 	}
-	return v.LeafMembers(key, atMs)
+	if b, ok := v.LeafMembers(key, atMs); ok {
+		return b, true
+	}
+	return v.KeptMembers(leaf)
 }
 
 // isKnown is a condition's answer among those gathered.

@@ -1,9 +1,11 @@
 package resolver
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
+	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/fieldcolumns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
@@ -80,20 +82,48 @@ func (p *partition) refreshColumns(account uint64) (left int, err error) {
 	return (&View{p, p.mu.m, a}).refreshColumns()
 }
 
-// buildColumns begins columns of the fields beside a scan of the snapshot, unless all are
-// known to have too many values. Fields with few values that were seen in the account come
-// along. It is nil when none are made.
+// BuildColumns makes the columns that the first preview would make, unless the account
+// has some: see [View.Snapshot]. Errors are those of [Node.Read].
+func (n *Node) BuildColumns(ctx context.Context, account uint64) error {
+	var snap *Snapshot
+	err := n.Read(ctx, account, func(v *View) error {
+		if v.m.store.Columns.Has(v.a.index) {
+			return nil
+		}
+		if b := v.beginColumns(nil); b != nil {
+			snap = v.Snapshot()
+			snap.columns = b
+		}
+		return nil
+	})
+	if err != nil || snap == nil {
+		return err
+	}
+	defer snap.Close() //nolint:errcheck // it only gives memory back
+	return snap.Scan(ctx, func(uint32, *segment.Facts) error { return nil })
+}
+
+// buildColumns begins columns of the fields given beside a scan of the snapshot. It is nil
+// when there are none to make: a field has no column, or is known to have too many values.
 func (v *View) buildColumns(fields []string) *fieldcolumns.Builder {
-	hopeless := func(field string) bool { return v.m.store.Columns.Hopeless(v.a.index, field) }
-	fields = slices.DeleteFunc(slices.Clone(fields), hopeless)
+	fields = slices.DeleteFunc(slices.Clone(fields), func(field string) bool {
+		_, ok := segment.NewColumn(field)
+		return !ok || v.m.store.Columns.Hopeless(v.a.index, field)
+	})
 	if len(fields) == 0 {
 		return nil
 	}
-	var more []string
-	for _, f := range v.a.sketches.profiles.Fields() {
-		if f.Lost == 0 {
-			more = append(more, f.Path)
-		}
+	return v.beginColumns(fields)
+}
+
+// beginColumns begins columns of the fields given, those that are kept, and those seen in
+// the account whose values are not mostly different, the fewest values first.
+func (v *View) beginColumns(fields []string) *fieldcolumns.Builder {
+	seen := slices.DeleteFunc(v.a.sketches.profiles.Fields(), func(f *catalog.Field) bool { return f.Lost > f.Seen()/2 })
+	slices.SortStableFunc(seen, func(x, y *catalog.Field) int { return cmp.Compare(x.Lost, y.Lost) })
+	more := make([]string, len(seen))
+	for i, f := range seen {
+		more[i] = f.Path
 	}
 	return v.m.store.Columns.Begin(v.a.index, v.a.headers.Count, fields, more)
 }

@@ -61,6 +61,60 @@ func compareColumns(t *testing.T, seed uint64, columns map[string]*FieldColumn, 
 	}
 }
 
+// keptConditions are conditions that the state keeps sets for.
+var keptConditions = []string{
+	`"status","op":"in","value":["Subscribed","Engaged","At risk"]`, `"status","op":"not_in","value":["At risk","Engaged","Subscribed"]`, `"status.sms","op":"=","value":"Subscribed"`,
+	`"status","op":"=","value":"Unsubscribed"`, `"status.sms","op":"!=","value":"Unsubscribed"`, `"status.sms","op":"exists"`, `"status","op":"not_exists"`,
+	`"status","op":"in","value":["Pending","Bounced","Complained","Suppressed","Unsubscribed"]`,
+}
+
+// keptOf are the answers to them, and to one on each list, by the condition's key.
+func keptOf(t *testing.T, v *View) map[string]keptAnswer {
+	t.Helper()
+	out := map[string]keptAnswer{}
+	keep := func(definition string) {
+		leaf, err := segment.Parse([]byte(definition), segment.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, ok := v.KeptMembers(leaf)
+		if !ok {
+			t.Fatalf("no set for %s", definition)
+		}
+		out[leaf.Key()] = keptAnswer{leaf, b}
+	}
+	for _, c := range keptConditions {
+		keep(`{"kind":"attribute","field":` + c + `}`)
+	}
+	for _, l := range append(v.Lists(), List{ID: "lst_nowhere"}) {
+		keep(`{"kind":"list","list_id":"` + l.ID + `","member":true}`)
+	}
+	return out
+}
+
+type keptAnswer struct {
+	leaf    *segment.Node
+	members *roaring.Bitmap
+}
+
+// compareKept compares the answers with a profile of the same state; what is left in them
+// after all profiles is nobody's.
+func compareKept(t *testing.T, seed uint64, kept map[string]keptAnswer, ordinal uint32, f *segment.Facts, nowMs int64) {
+	t.Helper()
+	for _, k := range kept {
+		want := f.Holds(k.leaf, nowMs)
+		if k.members.CheckedRemove(ordinal) != want {
+			t.Fatalf("S1: seed %d: profile %d and %s: the sets say %t, the profile %t", seed, ordinal, k.leaf.Canonical(), !want, want)
+		}
+		if want {
+			keptChecked.Add(1)
+		}
+	}
+}
+
+// keptChecked counts the profiles found in sets that are kept.
+var keptChecked atomic.Int64
+
 // changeSome changes profiles of which columns may be kept. What is refused is left.
 func changeSome(rng *rand.Rand, node *Node, world int, atMs int64) {
 	for range 1 + rng.IntN(4) {

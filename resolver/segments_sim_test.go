@@ -95,6 +95,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	begun := time.Now()
 	var cut query.Cut
 	var columns map[string]*FieldColumn
+	var kept map[string]keptAnswer
 	for {
 		clear(members)
 		err := node.Read(context.Background(), testAccount, func(v *View) error {
@@ -113,7 +114,7 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 			if snap != nil {
 				_ = snap.Close()
 			}
-			columns = columnsOf(v)
+			columns, kept = columnsOf(v), keptOf(t, v)
 			snap = v.Snapshot(columnFields...)
 			cut, pending = v.Cut(), v.ErasuresPending()
 			return nil
@@ -145,10 +146,16 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	err := snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error {
 		profiles[o] = segment.NaiveOf(f, nil)
 		addValues(values, o, &f.Fields)
+		compareKept(t, seed, kept, o, f, nowMs)
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for _, k := range kept {
+		if !k.members.IsEmpty() {
+			t.Fatalf("S1: seed %d: %v satisfy %s and are no profiles", seed, k.members, k.leaf.Canonical())
+		}
 	}
 	compareColumns(t, seed, columns, values, snap.Universe())
 	for id, members := range lists {

@@ -248,6 +248,9 @@ func TestSimulationL1L2R1S1S2(t *testing.T) {
 		if n := segmentsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
 			t.Errorf("only %d segments were compared", n)
 		}
+		if n := keptChecked.Load(); n < int64(seeds) && !t.Failed() {
+			t.Errorf("only %d profiles were found in sets", n)
+		}
 		if n := columnsChecked.Load(); n < int64(seeds)/10 && !t.Failed() {
 			t.Errorf("only %d columns compared", n)
 		}

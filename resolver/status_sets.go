@@ -6,6 +6,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/segment"
 )
 
 // Three sets for each channel say who has which kind of status there, as far as time
@@ -99,13 +100,62 @@ func (v *View) withStatus(channel, status string) *roaring.Bitmap {
 	if i < 0 {
 		return profile.EmptySet
 	}
-	switch status {
-	case StatusSubscribed, StatusEngaged, StatusAtRisk:
-		return v.a.status[i][standingActive].Bits
-	case StatusUnsubscribed:
-		return v.a.status[i][standingUnsubscribed].Bits
-	case StatusPending, StatusBounced, StatusComplained, StatusSuppressed:
-		return v.a.status[i][standingBlocked].Bits
+	for kind, statuses := range standingStatuses {
+		if slices.Contains(statuses, status) {
+			return v.a.status[i][kind].Bits
+		}
 	}
 	return profile.EmptySet
+}
+
+// standingStatuses are the statuses of each kind.
+var standingStatuses = [standings][]string{
+	standingActive:       {StatusSubscribed, StatusEngaged, StatusAtRisk},
+	standingUnsubscribed: {StatusUnsubscribed},
+	standingBlocked:      {StatusPending, StatusBounced, StatusComplained, StatusSuppressed},
+}
+
+// statusMembers is who satisfies a condition on a status. It is not ok where the condition
+// tells apart what the sets do not.
+func (v *View) statusMembers(p *segment.Predicate) (members *roaring.Bitmap, ok bool) {
+	channel := slices.Index(profile.Channels, p.Path[1])
+	if channel < 0 {
+		return nil, false
+	}
+	asked := func(status string) bool {
+		return slices.ContainsFunc(p.Values, func(x segment.Value) bool { return x.Kind == segment.ValueString && x.Str == status })
+	}
+	negated := false
+	switch p.Op {
+	case segment.OpEq, segment.OpIn:
+	case segment.OpNe, segment.OpNotIn:
+		negated = true
+	case segment.OpExists, segment.OpNotExists:
+		asked, negated = func(string) bool { return true }, p.Op == segment.OpNotExists
+	default:
+		return nil, false
+	}
+	members = roaring.New()
+	for kind, statuses := range standingStatuses {
+		if kind == standingActive && p.Path[1] != "email" {
+			statuses = statuses[:1] // engagement is of e-mail
+		}
+		n := 0
+		for _, status := range statuses {
+			if asked(status) {
+				n++
+			}
+		}
+		switch n {
+		case 0:
+		case len(statuses):
+			members.Or(v.a.status[channel][kind].Bits)
+		default:
+			return nil, false
+		}
+	}
+	if negated {
+		members = roaring.AndNot(v.a.engine.Universe(), members)
+	}
+	return members, true
 }

@@ -71,6 +71,22 @@ func (v *View) LeafMembers(key string, atMs int64) (members *roaring.Bitmap, ok 
 	return v.a.engine.Leaf(key, v.atLeast(atMs))
 }
 
+// KeptMembers is who satisfies the positive form of a condition that the state keeps sets
+// for anyway, at any time: one on a list, or on a status as far as time does not decide it.
+// The answer is the caller's.
+func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool) {
+	switch {
+	case leaf.Kind == segment.KindList:
+		if l, ok := v.List(leaf.List.ListID); ok {
+			return v.ListMembers(l).Clone(), true
+		}
+		return roaring.New(), true
+	case leaf.Kind == segment.KindAttribute && leaf.Attribute.Predicate.Path[0] == segment.FieldStatus:
+		return v.statusMembers(&leaf.Attribute.Predicate)
+	}
+	return nil, false
+}
+
 // Universe is all profiles of the account that are not merged into another. The
 // answer is the caller's.
 func (v *View) Universe() *roaring.Bitmap { return v.a.engine.Universe().Clone() }

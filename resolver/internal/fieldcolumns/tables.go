@@ -128,6 +128,13 @@ func (t *Tables) View(account uint32, field string) (*View, bool) {
 	return nil, false
 }
 
+// Has tells whether there is a table of the account, or one is being made.
+func (t *Tables) Has(account uint32) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tables[account] != nil || t.building[account] != nil
+}
+
 // Hopeless tells that a field of the account's table has too many values to be kept.
 func (t *Tables) Hopeless(account uint32, field string) bool {
 	t.mu.Lock()

@@ -1,0 +1,46 @@
+package api
+
+import (
+	"context"
+	"sync"
+)
+
+// columnMaker makes the columns of an account's fields before previews ask for them, one
+// account at a time: see [resolver.Node.BuildColumns].
+type columnMaker struct {
+	busy chan struct{} // has one while columns are being made
+	ctx  context.Context
+	stop context.CancelFunc
+	done sync.WaitGroup
+}
+
+func newColumnMaker() *columnMaker {
+	m := &columnMaker{busy: make(chan struct{}, 1)}
+	m.ctx, m.stop = context.WithCancel(context.Background())
+	return m
+}
+
+func (m *columnMaker) close() {
+	m.stop()
+	m.done.Wait()
+}
+
+// prepareColumns sees to columns of the account's fields while somebody thinks about a
+// condition. It does not wait for them. When those of another account are being made, the
+// first preview makes these.
+func (a *API) prepareColumns(account uint64) {
+	m := a.columns
+	select {
+	case m.busy <- struct{}{}:
+	default:
+		return
+	}
+	m.done.Go(func() {
+		defer func() { <-m.busy }()
+		ctx, cancel := context.WithTimeout(m.ctx, a.opts.EvaluationTimeout)
+		defer cancel()
+		if err := a.opts.Node.BuildColumns(ctx, account); err != nil && ctx.Err() == nil {
+			a.opts.Logger.Warn("fields could not be prepared for previews; the first preview of each scans the profiles", "error", err)
+		}
+	})
+}
