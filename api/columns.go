@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 	"sync"
+
+	"github.com/musterhq/muster/internal/panics"
 )
 
 // columnMaker makes the columns of an account's fields before previews ask for them, one
@@ -36,7 +38,12 @@ func (a *API) prepareColumns(account uint64) {
 		return
 	}
 	m.done.Go(func() {
-		defer func() { <-m.busy }()
+		defer func() {
+			<-m.busy
+			if fault := recover(); fault != nil {
+				panics.Report(a.opts.Metrics, a.opts.Logger, "columns for previews", fault)
+			}
+		}()
 		ctx, cancel := context.WithTimeout(m.ctx, a.opts.EvaluationTimeout)
 		defer cancel()
 		if err := a.opts.Node.BuildColumns(ctx, account); err != nil && ctx.Err() == nil {

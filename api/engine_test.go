@@ -182,6 +182,23 @@ func TestFieldsArePreparedForPreviews(t *testing.T) {
 	}
 }
 
+// TestPreviewsWhereNobodyHasAttributes: what nobody has was never seen.
+func TestPreviewsWhereNobodyHasAttributes(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	preview := func(want int) {
+		t.Helper()
+		s.want("GET", "/attributes", "", nil)
+		var p previewAnswer
+		s.want("POST", "/segments/preview", `{"definition":{"kind":"attribute","field":"attributes.plan","op":"not_exists"}}`, &p)
+		if p.Count != want {
+			t.Errorf("%d, want %d", p.Count, want)
+		}
+	}
+	preview(0)
+	s.event(`{"event_type":"seen","user":{"email":"ada@x.io"}}`)
+	preview(1)
+}
+
 // TestBuilding: until a segment is built, history answers, with what the engine
 // knows; status and progress say so, also of the segments that refer to it. A
 // changed definition counts at once.

@@ -119,7 +119,10 @@ func (v *View) buildColumns(fields []string) *fieldcolumns.Builder {
 // beginColumns begins columns of the fields given, those that are kept, and those seen in
 // the account whose values are not mostly different, the fewest values first.
 func (v *View) beginColumns(fields []string) *fieldcolumns.Builder {
-	seen := slices.DeleteFunc(v.a.sketches.profiles.Fields(), func(f *catalog.Field) bool { return f.Lost > f.Seen()/2 })
+	var seen []*catalog.Field
+	if sketch := v.Attributes(); sketch != nil {
+		seen = slices.DeleteFunc(sketch.Fields(), func(f *catalog.Field) bool { return f.Lost > f.Seen()/2 })
+	}
 	slices.SortStableFunc(seen, func(x, y *catalog.Field) int { return cmp.Compare(x.Lost, y.Lost) })
 	more := make([]string, len(seen))
 	for i, f := range seen {
