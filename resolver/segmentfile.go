@@ -69,7 +69,7 @@ func (c *checkpoints) writeSegments(f *frozen) ([]segmentFile, error) {
 }
 
 func writeSegmentFile(fs vfs.FS, path string, engines []frozenEngine) (size int64, err error) {
-	out, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	out, err := statefiles.Create(fs, path)
 	if err != nil {
 		return 0, err
 	}

@@ -36,11 +36,12 @@ type Snapshot struct {
 // documents changed since the last checkpoint. Of the fields given, columns are made when
 // it is scanned: see [View.FieldColumn].
 func (v *View) Snapshot(fields ...string) *Snapshot {
+	columns := v.buildColumns(fields)
 	if v.p != nil {
 		v.p.files.use()
 	}
 	return &Snapshot{
-		columns: v.buildColumns(fields),
+		columns: columns,
 		p:       v.p,
 		account: v.a.number,
 		index:   v.a.index,

@@ -95,7 +95,7 @@ type runWriter struct {
 }
 
 func newRunWriter(fs vfs.FS, path string, capacity uint64) (*runWriter, error) {
-	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	f, err := statefiles.Create(fs, path)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,20 @@ func Write(fs vfs.FS, path string, data []byte) error {
 	return errors.Join(err, f.Close())
 }
 
+// writeBack is how many bytes of a large file wait in memory to be written.
+const writeBack = 1 << 20
+
+// Create begins a file that may become large. It goes to the disk while it is written:
+// tens of megabytes at the end hold up everybody else's syncs, those of the log before all.
+// The caller syncs it, closes it, and makes its directory entry durable.
+func Create(fs vfs.FS, path string) (vfs.File, error) {
+	f, err := fs.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return nil, err
+	}
+	return vfs.NewSyncingFile(f, vfs.SyncingFileOptions{BytesPerSync: writeBack, NoSyncOnClose: true}), nil
+}
+
 // Read reads a file whole.
 func Read(fs vfs.FS, path string) ([]byte, error) {
 	f, err := fs.Open(path)
