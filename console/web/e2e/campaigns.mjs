@@ -115,6 +115,14 @@ await run(async (w) => {
   assert.equal(wanted.count - Object.values(wanted.skipped).reduce((a, b) => a + b, 0), wanted.reachable)
   await w.axe('the audience of a campaign')
   await w.shots('campaign-audience')
+  // It says how people come to be subscribed, and each look at the numbers counts again.
+  for (const [name, path] of [['import', '/console/imports'], ['settings of the account', '/console/settings']]) assert.equal(await page.getByRole('tabpanel').getByRole('link', { name }).getAttribute('href'), path)
+  const { profile_id: back } = (await w.people('GET', `/profiles?email=${encodeURIComponent(gone[0].email)}`))
+  for (const [status, tab, more] of [['subscribed', '3. Send', 1], ['unsubscribed', '2. Audience', 0]]) {
+    await w.people('POST', `/profiles/${back}/consent`, { channel: 'email', status })
+    await page.getByRole('tab', { name: tab }).click()
+    await until('it is counted again', async () => assert.equal(number(await page.getByTestId('audience-reachable').innerText()), wanted.reachable + more), 5000)
+  }
 
   // Without the members of a list: one click makes the segment and chooses it. Any of the lists is offered.
   await page.getByRole('combobox', { name: 'Except members of' }).fill('List 119')

@@ -77,7 +77,7 @@ await run(async (w) => {
   await page.getByRole('button', { name: 'New webhook' }).first().click()
   await dialog.getByLabel('Address').fill(`http://127.0.0.1:${receiver.address().port}/hook`)
   await dialog.getByLabel('What it is for').fill('Warehouse')
-  await dialog.getByRole('combobox', { name: 'What it is told' }).fill('contact.cre')
+  await dialog.getByRole('combobox', { name: 'Notifications' }).fill('contact.cre')
   await page.getByRole('option', { name: 'contact.created' }).click()
   await page.keyboard.press('Escape')
   await dialog.getByRole('button', { name: 'Make the webhook' }).click()

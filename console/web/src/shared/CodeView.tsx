@@ -51,6 +51,7 @@ export default function CodeView({ value, language, label, onChange, readOnly = 
             '.cm-scroller': { minHeight: `${minHeight}px`, maxHeight: `${maxHeight}px`, fontFamily: 'var(--mantine-font-family-monospace)' },
             '.cm-gutters': { backgroundColor: 'transparent', color: 'var(--mantine-color-dimmed)', border: 'none' },
             '.cm-content': { caretColor: 'var(--mantine-color-text)' },
+            '.cm-content:focus-visible': { outline: 'none' },
             '&.cm-focused': { outline: '2px solid var(--mantine-primary-color-filled)', outlineOffset: '-1px' },
             '.cm-tooltip': { backgroundColor: 'var(--mantine-color-body)', color: 'var(--mantine-color-text)', border: '1px solid var(--mantine-color-default-border)' },
           }),

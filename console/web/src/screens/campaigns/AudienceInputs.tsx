@@ -182,6 +182,19 @@ export function AudienceNumbers({ audience }: { audience: ReturnType<typeof useA
           </Table.Tr>
         </Table.Tbody>
       </Table>
+      {(n.skipped['not subscribed'] ?? 0) > 0 && (
+        <Text size="xs" c="dimmed" mt="xs">
+          People subscribe by an{' '}
+          <AnchorLink to="/imports" size="xs" underline="always">
+            import
+          </AnchorLink>
+          , a form or the API, or on the tab Consent of a person. The{' '}
+          <AnchorLink to="/settings" size="xs" underline="always">
+            settings of the account
+          </AnchorLink>{' '}
+          say whether only subscribers get e-mails.
+        </Text>
+      )}
     </div>
   )
 }

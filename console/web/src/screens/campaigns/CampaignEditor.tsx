@@ -2,7 +2,7 @@ import { Alert, Box, Button, Group, Paper, Tabs, Text } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useBlocker } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
+import { useEffect, useRef, useState } from 'react'
 import { api, data } from '@/shared/api/client'
 import { ApiError, messageOf } from '@/shared/api/errors'
 import { useMay } from '@/shared/api/session'
@@ -60,6 +60,10 @@ function Editor({ campaign }: { campaign: Campaign }) {
   const whom = person ?? somebody
   const rendered = useRendered(campaign, form, whom)
   const audience = useAudience(campaign, form, everybody)
+  // Consents and segments may have changed since the last look at the numbers.
+  useEffect(() => {
+    if (step !== 'message') void client.invalidateQueries({ queryKey: ['campaign', campaign._id, 'audience'] })
+  }, [client, campaign._id, step])
   const known = everybody || form.list_id.length + form.segment_ids.length > 0 ? audience.data : undefined
 
   const keep = (c: Campaign) => {

@@ -232,7 +232,7 @@ function Editor({ read, readAt, onTake }: { read: Read; readAt: number; onTake: 
       }
     >
       <Group mb="sm" gap="sm" align="flex-end">
-        <SegmentedControl aria-label="What is shown" value={view} onChange={(v) => (setJson(null), void go({ search: (s) => ({ ...s, view: v as typeof view }), replace: true }))} data={[{ value: 'canvas', label: 'Steps' }, { value: 'json', label: 'JSON' }, { value: 'enrolments', label: 'Enrolments' }]} />
+        <SegmentedControl aria-label="What is shown" value={view} onChange={(v) => (setJson(null), void go({ search: (s) => ({ ...s, view: v as typeof view, ...(v === 'enrolments' && { step: undefined }) }), replace: true }))} data={[{ value: 'canvas', label: 'Steps' }, { value: 'json', label: 'JSON' }, { value: 'enrolments', label: 'Enrolments' }]} />
         {!readOnly && view !== 'enrolments' && <TextInput aria-label="Name of the flow" value={d.name} onChange={(e) => change({ ...d, name: e.currentTarget.value })} maxLength={200} flex={1} maw={340} miw={160} error={d.name.trim() ? undefined : 'Name the flow.'} data-1p-ignore />}
         {numbers && (
           <Text size="sm" c="dimmed" className="numbers" data-testid="flow-counts">

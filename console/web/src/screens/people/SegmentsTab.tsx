@@ -51,7 +51,7 @@ export function SegmentsTab({ person, why, onWhy }: { person: Person; why: strin
                         {s.name}
                       </AnchorLink>
                     </Group>
-                    <Button size="compact-xs" variant="default" onClick={() => onWhy(why === s._id ? undefined : s._id)} aria-expanded={why === s._id} aria-label={`Why ${inIt(s._id) ? '' : 'not '}in ${s.name}?`}>
+                    <Button size="compact-xs" variant="default" flex="none" onClick={() => onWhy(why === s._id ? undefined : s._id)} aria-expanded={why === s._id} aria-label={`Why ${inIt(s._id) ? '' : 'not '}in ${s.name}?`}>
                       {inIt(s._id) ? 'Why?' : 'Why not?'}
                     </Button>
                   </Group>

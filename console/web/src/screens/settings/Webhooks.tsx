@@ -18,7 +18,7 @@ export type Hook = Schemas['Webhook']
 export function HookStatus({ w }: { w: Hook }) {
   const [colour, word] = w.status === 'gone' ? ['red.9', 'gone'] : w.status === 'disabled' ? ['gray.7', 'disabled'] : w.failing > 0 ? ['red.9', 'failing'] : ['teal.9', 'active']
   return (
-    <Badge color={colour} variant="filled" tt="none">
+    <Badge color={colour} variant="filled" tt="none" miw="max-content">
       {word}
     </Badge>
   )
@@ -128,7 +128,7 @@ export function HookForm({ hook, onClose, onSecret }: { hook?: Hook; onClose: ()
         <Stack>
           <TextInput label="Address" placeholder="https://example.com/hooks/muster" type="url" required value={url} onChange={(e) => setUrl(e.currentTarget.value)} data-autofocus />
           <MultiSelect
-            label="What it is told"
+            label="Notifications"
             required
             searchable
             data={names.data?.map((n) => n.name) ?? []}
