@@ -104,7 +104,9 @@ func appendBytes(dst, b []byte) []byte {
 //	2  the account has a catalog of properties and attributes from here on
 //	3  event_count takes events of all types that are sent, also of those that the
 //	   service records itself
-const EventRules = 3
+//	4  an event changes no e-mail that its profile has subscribed: another e-mail is
+//	   attached, and is not the one that is shown and mailed
+const EventRules = 4
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.
