@@ -206,7 +206,7 @@ func TestAnalytics(t *testing.T) {
 	}
 	s.a("GET", "/analytics/overview", "", &o)
 	m := o.Messages
-	if m.Sent != 100 || m.Opens != 2 || m.UniqueOpens != 1 || m.Clicks != 1 || m.Bounces != 3 || m.Unsubscribes != 1 || m.OpenRate != 0.01 || *m.BounceRateOK || !*m.ComplaintRateOK || o.Contacts.New != 101 {
+	if m.Sent != 100 || m.Opens != 2 || m.UniqueOpens != 1 || m.Clicks != 1 || m.Bounces != 3 || m.Unsubscribes != 1 || told(m.OpenRate) != 0.01 || *m.BounceRateOK || !*m.ComplaintRateOK || o.Contacts.New != 101 {
 		t.Errorf("overview: %+v", o)
 	}
 	var p struct {
@@ -294,7 +294,7 @@ func TestAnalyticsByChannel(t *testing.T) {
 	if m := o.Messages; m.Sent != 100 || m.Bounces != 1 || m.Clicks != 1 || m.Unsubscribes != 0 || !*m.BounceRateOK || !*m.ComplaintRateOK || len(o.Channels) != 5 || o.Channels["email"].Sent != 100 {
 		t.Errorf("e-mail: %+v", o)
 	}
-	if m := o.Channels["sms"]; m.Sent != 10 || m.Bounces != 10 || m.BounceRate != 0.5 || m.UniqueClicks != 1 || m.Unsubscribes != 1 || m.BounceRateOK != nil || m.ComplaintRateOK != nil {
+	if m := o.Channels["sms"]; m.Sent != 10 || m.Bounces != 10 || told(m.BounceRate) != 0.5 || m.UniqueClicks != 1 || m.Unsubscribes != 1 || m.BounceRateOK != nil || m.ComplaintRateOK != nil {
 		t.Errorf("SMS: %+v", m)
 	}
 	if m := o.Channels["push"]; m.Sent != 0 || m.Failed != 10 || m.Unsubscribes != 0 || m.BounceRateOK != nil {
