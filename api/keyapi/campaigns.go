@@ -379,7 +379,7 @@ func (a *API) sendCampaign(c *call) (any, error) {
 		Success: true, Message: "sent", TotalMembers: r.Total, EmailsSent: r.Sent,
 		Errors: record.Texts(r.Errors), StartedAt: record.Time(r.StartedMs), FinishedAt: record.TimeOrNull(r.FinishedMs),
 	}
-	reason := unsent(&r, r.Failed > 0 && r.Sent == 0)
+	reason := unsent(&r, r.Sent == 0 && (r.Failed > 0 || len(r.Errors) > 0))
 	if reason == "" {
 		return out, nil
 	}

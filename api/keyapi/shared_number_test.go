@@ -53,7 +53,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	}
 	var stats campaignStats
 	x.call("success", "GET", "/campaign/"+id+"/stats", nil, &stats)
-	if stats.EmailsSent != 1 || stats.Failed != 1 || stats.Skipped["unsubscribed"] != 1 {
+	if stats.EmailsSent != 1 || stats.Failed != 0 || stats.Skipped["unsubscribed"] != 1 || stats.Skipped[resolver.NumberRefused] != 1 {
 		t.Errorf("statistics %+v", stats)
 	}
 	var c struct {
