@@ -1,9 +1,11 @@
 package messaging
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/resolver"
@@ -112,4 +114,59 @@ func MailHole(t resolver.Template, subject, senderName string, data []byte, p *r
 		}
 	}
 	return nil
+}
+
+// FlowHoles says, by the place of the step, why messages of a flow would not be sent to a
+// person who may be sent to. What an event of its trigger says is not known: tags event.…
+// are taken to have a value.
+func FlowHoles(v *resolver.View, def *flows.Flow, p *resolver.Profile) (map[int]string, error) {
+	known, profile := flowTags(def.Trigger.Type), ProfileValues(p)
+	values := func(path []string) (string, bool) {
+		if len(path) > 1 && path[0] == "event" {
+			return "event", known.Has(path)
+		}
+		if value, ok := linksOnly(path); ok {
+			return value, ok
+		}
+		return profile(path)
+	}
+	out := map[int]string{}
+	for i := range def.Steps {
+		var content resolver.CampaignContent
+		switch s := &def.Steps[i]; {
+		case s.SMS != nil:
+			refused, err := v.NumberRefused(p.Ordinal, mediumSMS)
+			if err != nil {
+				return nil, err
+			}
+			if refused {
+				out[i] = resolver.NumberRefused
+				continue
+			}
+			content = resolver.CampaignContent{Text: s.SMS.Text}
+		case s.Email != nil:
+			content = resolver.CampaignContent{HTML: s.Email.Body, Text: s.Email.Text}
+			if s.Email.TemplateID != "" {
+				t, ok, err := v.WholeTemplate(s.Email.TemplateID)
+				if err != nil {
+					return nil, err
+				}
+				if !ok {
+					continue // it is a fault of the flow
+				}
+				content = resolver.CampaignContent{Subject: t.Subject, HTML: t.HTML, Text: t.Text}
+			}
+			content.Subject, content.SenderName = cmp.Or(s.Email.Subject, content.Subject), s.Email.SenderName
+		default:
+			continue
+		}
+		c, err := compile(content)
+		if err != nil {
+			continue // likewise
+		}
+		if tag := c.hole(values); tag != "" {
+			out[i] = missing(tag)
+		}
+	}
+	return out, nil
 }
