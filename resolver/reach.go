@@ -9,6 +9,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -180,32 +181,41 @@ func (v *View) KeptFrom(channel, address string) (reason string, err error) {
 	if channel == "email" {
 		kind = IdentityEmail
 	}
-	var buf []byte
-	h, ok := v.a.hasher.HashIdentifier(kind, []byte(address), &buf)
-	if !ok {
-		return "", nil
+	spellings := []string{address}
+	if kind == IdentityPhone {
+		spellings = identity.PhoneSpellings(address)
 	}
-	if v.a.erased(h) {
-		return "erased", nil
+	for _, address := range spellings {
+		var buf []byte
+		h, ok := v.a.hasher.HashIdentifier(kind, []byte(address), &buf)
+		if !ok {
+			continue
+		}
+		if v.a.erased(h) {
+			return "erased", nil
+		}
+		o, ok := v.a.ids.Get(h)
+		if !ok {
+			continue
+		}
+		var d profile.Document
+		if err := v.decode(v.a.root(o), &d); err != nil {
+			return "", err
+		}
+		if reason, _ = reachOf(&d, byte(slices.Index(profile.Channels, channel))); reason != "" {
+			return reason, nil
+		}
 	}
-	o, ok := v.a.ids.Get(h)
-	if !ok {
-		return "", nil
-	}
-	var d profile.Document
-	if err := v.decode(v.a.root(o), &d); err != nil {
-		return "", err
-	}
-	reason, _ = reachOf(&d, byte(slices.Index(profile.Channels, channel)))
-	return reason, nil
+	return "", nil
 }
 
 // NumberRefused is why nothing is sent to a number that a profile shows, but that
 // identifies another, who is not to be sent to on the channel.
 const NumberRefused = "the number is another contact's, who refused it"
 
-// NumberRefused reports whether the newest phone of a profile identifies another profile
-// that refused the channel, or must not be sent to on it. Then nothing may reach the
+// NumberRefused reports whether the newest phone of a profile, in this or another spelling
+// (0049… or 49… for +49…), identifies another profile that refused the channel, or must
+// not be sent to on it. Then nothing may reach the
 // number, whatever the profile itself said. The sets of who can be reached do not know:
 // they follow from one document each.
 func (v *View) NumberRefused(ordinal uint32, channel string) (bool, error) {
@@ -222,23 +232,27 @@ func (v *View) NumberRefused(ordinal uint32, channel string) (bool, error) {
 // numberRefused is [View.NumberRefused] of a profile whose document is at hand; it may
 // change the document.
 func (v *View) numberRefused(d *profile.Document, ordinal uint32, channel string) (bool, error) {
-	if channel == "email" || channel == mediumPush || !d.HasShared() {
+	if channel == "email" || channel == mediumPush {
 		return false, nil
 	}
 	var buf []byte
-	h, ok := v.a.hasher.HashIdentifier(IdentityPhone, d.Newest(IdentityPhone), &buf)
-	if !ok {
-		return false, nil
+	for _, phone := range identity.PhoneSpellings(string(d.Newest(IdentityPhone))) {
+		h, ok := v.a.hasher.HashIdentifier(IdentityPhone, []byte(phone), &buf)
+		if !ok {
+			continue
+		}
+		o, ok := v.a.ids.Get(h)
+		if !ok || v.a.root(o) == ordinal {
+			continue
+		}
+		if err := v.decode(v.a.root(o), d); err != nil {
+			return false, err
+		}
+		if reason, _ := reachOf(d, byte(slices.Index(profile.Channels, channel))); reason != "" {
+			return true, nil
+		}
 	}
-	o, ok := v.a.ids.Get(h)
-	if !ok || v.a.root(o) == ordinal {
-		return false, nil
-	}
-	if err := v.decode(v.a.root(o), d); err != nil {
-		return false, err
-	}
-	reason, _ := reachOf(d, byte(slices.Index(profile.Channels, channel)))
-	return reason != "", nil
+	return false, nil
 }
 
 // Person finds a profile by its id or, where that is "", by an e-mail. field says which
