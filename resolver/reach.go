@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,7 +22,7 @@ import (
 // without them gets them when it is loaded.
 
 // reachVersion is the version of the rules by which the sets are made.
-const reachVersion = 2
+const reachVersion = 3
 
 // reachPrefix is what the names of these sets begin with.
 const reachPrefix = "reach/"
@@ -34,6 +35,10 @@ type reachSets [len(reachChannels)]struct {
 	number     byte                // of the channel, as in profile.Channels
 	subscribed *profile.OrdinalSet // those who subscribed
 	open       *profile.OrdinalSet // nil where sending takes a subscription
+	// doubtful are those whose number another profile may have refused: it identifies
+	// another, or is written without a plus sign. It is one set for all channels of
+	// phones, nil but for SMS.
+	doubtful *profile.OrdinalSet
 }
 
 // newReachSets are the sets among those of an account.
@@ -43,6 +48,9 @@ func newReachSets(a *account) (s reachSets) {
 		s[i].subscribed = a.set(reachPrefix + channel + "/subscribed")
 		if !alwaysOptIn(channel) {
 			s[i].open = a.set(reachPrefix + channel + "/open")
+		}
+		if channel == "sms" {
+			s[i].doubtful = a.set(reachPrefix + "phone/doubtful")
 		}
 	}
 	return s
@@ -94,6 +102,9 @@ func (s *reachSets) keep(ordinal uint32, d *profile.Document) {
 		if s[i].open != nil {
 			s[i].open.Put(ordinal, reason == "" && !subscribed)
 		}
+		if s[i].doubtful != nil {
+			s[i].doubtful.Put(ordinal, hasDoubtfulPhone(d))
+		}
 	}
 }
 
@@ -103,6 +114,9 @@ func (s *reachSets) remove(ordinal uint32) {
 		s[i].subscribed.Remove(ordinal)
 		if s[i].open != nil {
 			s[i].open.Remove(ordinal)
+		}
+		if s[i].doubtful != nil {
+			s[i].doubtful.Remove(ordinal)
 		}
 	}
 }
@@ -114,7 +128,29 @@ func (s *reachSets) each(fn func(*profile.OrdinalSet)) {
 		if s[i].open != nil {
 			fn(s[i].open)
 		}
+		if s[i].doubtful != nil {
+			fn(s[i].doubtful)
+		}
 	}
+}
+
+// hasDoubtfulPhone reports whether the newest phone of a profile identifies another one, or
+// is written without a plus sign.
+func hasDoubtfulPhone(d *profile.Document) bool {
+	for i := len(d.Identifiers) - 1; i >= 0; i-- {
+		if x := &d.Identifiers[i]; x.Kind == IdentityPhone {
+			at := bytes.IndexAny(x.Value, "+0123456789")
+			return x.Shared || at >= 0 && x.Value[at] != '+'
+		}
+	}
+	return false
+}
+
+// DoubtfulPhones are the profiles for which [View.NumberRefused] may hold, and that are
+// known beforehand: their number identifies another profile, or is written without a plus
+// sign. The answer is the caller's.
+func (v *View) DoubtfulPhones() *roaring.Bitmap {
+	return v.a.reach[slices.Index(reachChannels[:], "sms")].doubtful.Bits.Clone()
 }
 
 // isReachSet reports whether a set follows from the documents.

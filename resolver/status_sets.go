@@ -109,3 +109,9 @@ func (v *View) withStatus(channel, status string) *roaring.Bitmap {
 	}
 	return profile.EmptySet
 }
+
+// SubscribedToEmail is how many profiles are subscribed to e-mail, confirmed and not
+// suppressed, as `subscribed` says in segments.
+func (v *View) SubscribedToEmail() uint64 {
+	return v.withStatus("email", StatusSubscribed).GetCardinality()
+}
