@@ -62,7 +62,13 @@ func TestNothingIsSentWithAHole(t *testing.T) {
 				t.Errorf("nobody is sent it: %q", m)
 			}
 			x.call("success", "PATCH", "/contacts/"+bob, `{"first_name":"Bob"}`, nil)
-			x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, nil)
+			x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, &out)
+			stats = campaignStats{}
+			x.call("success", "GET", "/campaign/"+c.ID+"/stats", nil, &stats)
+			// Ada belongs to the audience, and was sent it before.
+			if out.TotalMembers != 2 || out.EmailsSent != 1 || stats.TotalMembers != 2 || !maps.Equal(stats.Skipped, map[string]int{resolver.AlreadySent: 1}) {
+				t.Errorf("a later send: %+v, %+v", out, stats)
+			}
 			if list := x.captured(channel); len(list) != 2 {
 				t.Errorf("with a name: sent %+v", list)
 			}
