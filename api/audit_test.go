@@ -152,3 +152,29 @@ func TestVersions(t *testing.T) {
 		}
 	}
 }
+
+// TestSettingsVersionsAreWhole: a version of the settings has every setting, also one that
+// is off.
+func TestSettingsVersionsAreWhole(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	var now map[string]any
+	s.want("GET", "/settings", "", &now)
+	body, err := json.Marshal(now)
+	ok(t, err)
+	s.want("PUT", "/settings", string(body), nil)
+	now["ignore_unknown_event_fields"] = true
+	if body, err = json.Marshal(now); err == nil {
+		s.want("PUT", "/settings", string(body), nil)
+	}
+	ok(t, err)
+	now["ignore_unknown_event_fields"] = false
+	if body, err = json.Marshal(now); err == nil {
+		s.want("PUT", "/settings", string(body), nil)
+	}
+	ok(t, err)
+	var list []struct{ Content map[string]any }
+	s.want("GET", "/settings/versions", "", &list)
+	if len(list) < 2 || list[0].Content["ignore_unknown_event_fields"] != false || list[1].Content["ignore_unknown_event_fields"] != true || len(list[0].Content) != len(now) {
+		t.Errorf("%+v", list)
+	}
+}

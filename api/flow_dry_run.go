@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -25,7 +26,8 @@ func (a *API) dryRunRoute() route {
 			shape.Req("ends_at", shape.Instant("When it would end.")),
 			shape.Req("steps", shape.List(shape.Object(
 				shape.Req("id", shape.Text("welcome", "Id of the step.")), shape.Req("type", shapes.FlowStepType()), shape.Req("at", shape.Instant("When the profile would come there.")),
-				shape.Req("result", shapes.FlowStepResult("What would become of it.")),
+				shape.Req("result", shapes.FlowStepResult("What would become of it. `failed`: the message would not be sent, see `reason`.")),
+				shape.Req("reason", shape.Text("{{first_name}} has no value for this person, and no default", "Why a message would not be sent that the profile can be reached with: a merge tag without a value and a default, or a number that another contact refused. Null for other results. Tags `event.…` are taken to have a value where the flow's trigger has an event.").OrNull()),
 				shape.Req("until", shape.Instant("When a wait would end; null for other steps.").OrNull()),
 				shape.Req("branch", shape.Count(0, "Index of the branch that a split would choose; null for other steps.").OrNull()),
 				shape.Req("why", shapes.Explained.OrNull()),
@@ -39,6 +41,7 @@ type dryStep struct {
 	Type   string         `json:"type"`
 	At     string         `json:"at"`
 	Result string         `json:"result"`
+	Reason *string        `json:"reason"`
 	Until  *string        `json:"until"`
 	Branch *int           `json:"branch"`
 	Why    *explainedNode `json:"why"`
@@ -50,6 +53,7 @@ type dryHost struct {
 	p     *person
 	f     *resolver.FlowState
 	trial resolver.FlowTrial
+	holes map[int]string // why messages would not be sent, by the place of the step
 	nowMs int64
 	whys  map[int]*explainedNode // by the place of the visit
 	came  int                    // visits so far
@@ -58,13 +62,21 @@ type dryHost struct {
 
 func (h *dryHost) Live() bool                                             { return h.err == nil }
 func (h *dryHost) Random(step int) uint64                                 { return h.trial.Split[step] }
-func (h *dryHost) Email(int, *flows.Email) flows.Result                   { return h.trial.Email }
-func (h *dryHost) SMS(int, *flows.SMS) flows.Result                       { return h.trial.SMS }
+func (h *dryHost) Email(step int, _ *flows.Email) flows.Result            { return h.message(step, h.trial.Email) }
+func (h *dryHost) SMS(step int, _ *flows.SMS) flows.Result                { return h.message(step, h.trial.SMS) }
 func (h *dryHost) Webhook(int, *flows.Webhook) (r flows.Result, _ uint64) { return flows.Delivered, 0 }
 func (h *dryHost) Tag(int, *flows.Tag) flows.Result                       { return flows.Done }
 func (h *dryHost) Update(int, *flows.Update) flows.Result                 { return flows.Done }
 func (h *dryHost) Arrived(int)                                            { h.came++ }
 func (h *dryHost) Left(int, flows.Result)                                 {}
+
+// message is what would become of a message of a step to somebody who can be reached so.
+func (h *dryHost) message(step int, r flows.Result) flows.Result {
+	if h.holes[step] != "" && r == flows.Queued {
+		return flows.Failed
+	}
+	return r
+}
 
 // Matches judges the condition at the instant that the way has come to.
 func (h *dryHost) Matches(step int) bool {
@@ -119,6 +131,13 @@ func (a *API) dryRun(c *call) (any, error) {
 		if h.trial, err = v.FlowTrial(&f, ordinal); err != nil {
 			return err
 		}
+		p, err := v.Profile(ordinal)
+		if err != nil {
+			return err
+		}
+		if h.holes, err = messaging.FlowHoles(v, f.Def, p); err != nil {
+			return err
+		}
 		if before, err = v.EnrolmentsOf(f.ID, ordinal); err != nil {
 			return err
 		}
@@ -152,6 +171,9 @@ func (a *API) dryRun(c *call) (any, error) {
 		steps[i] = dryStep{ID: s.ID, Type: s.Type, At: record.Time(x.AtMs), Result: x.Result.String(), Why: h.whys[i]}
 		if due, waits := until[i]; waits {
 			steps[i].Until = record.TimeOrNull(due)
+		}
+		if x.Result == flows.Failed {
+			steps[i].Reason = record.TextOrNull(h.holes[x.Step])
 		}
 		if x.Result == flows.Branched {
 			steps[i].Branch = &x.Branch

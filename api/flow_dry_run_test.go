@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/resolver"
 )
 
 type dryAnswer struct {
@@ -140,5 +142,50 @@ func TestDryRun(t *testing.T) {
 	s.want("POST", "/flows", `{"name":"lacking","steps":[]}`, &draft)
 	if code, a := s.do("POST", "/flows/"+draft.ID+"/dry-run", `{"profile_id":"`+ids[0]+`"}`); code != 409 || !strings.Contains(a.Message, "not complete") {
 		t.Errorf("%d %s", code, a.Message)
+	}
+}
+
+// TestDryRunOfMessages: a message that would have a hole is said not to be sent, by its tag.
+func TestDryRunOfMessages(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	var template struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/templates", `{"name":"t","subject":"Hello","html":"<p>Hello {{last_name}}</p>"}`, &template)
+	contact := func(c resolver.ContactCreate) (r resolver.ContactReply) {
+		b, err := s.node.Command(t.Context(), s.account(), resolver.CommandContactCreate, c)
+		ok(t, err)
+		ok(t, json.Unmarshal(b, &r))
+		return r
+	}
+	ada, bob := contact(resolver.ContactCreate{Email: "ada@x.io", Phone: "+49301", FirstName: "Ada", LastName: "L"}), contact(resolver.ContactCreate{Email: "bob@x.io", Phone: "+49302"})
+	var flow struct {
+		ID string `json:"_id"`
+	}
+	s.want("POST", "/flows", `{"name":"try","trigger":{"type":"event","event":"go"},"steps":[
+		{"id":"own","type":"email","subject":"{{event.order}}","body":"<p>Hello {{first_name}}</p>","next":"template"},
+		{"id":"template","type":"email","template_id":"`+template.ID+`","next":"default"},
+		{"id":"default","type":"email","subject":"Hello","body":"<p>{{first_name | friend}} {{unsubscribe_url}}</p>","next":"sms"},
+		{"id":"sms","type":"sms","text":"Hello {{first_name}}","next":null}]}`, &flow)
+	const first, last = "{{first_name}} has no value for this person, and no default", "{{last_name}} has no value for this person, and no default"
+	for id, want := range map[string]string{ada.ID: "own queued, template queued, default queued, sms queued", bob.ID: "own failed " + first + ", template failed " + last + ", default queued, sms failed " + first} {
+		var d struct {
+			Steps []struct {
+				ID, Result string
+				Reason     *string
+			}
+		}
+		s.want("POST", "/flows/"+flow.ID+"/dry-run", `{"profile_id":"`+id+`"}`, &d)
+		var got []string
+		for _, x := range d.Steps {
+			text := x.ID + " " + x.Result
+			if x.Reason != nil {
+				text += " " + *x.Reason
+			}
+			got = append(got, text)
+		}
+		if have := strings.Join(got, ", "); have != want {
+			t.Errorf("%s, want %s", have, want)
+		}
 	}
 }

@@ -81,7 +81,7 @@ var importPlanShape = shape.Object(
 	shape.Opt("columns", shape.List(shape.Object(
 		shape.Req("name", importColumnName),
 		shape.Opt("field", shape.Text("external_id", "What it becomes: `email`, `external_id`, `phone`, `first_name`, `last_name`, `attributes.x`, `geo.x`; of people also `subscribed` or `unsubscribed` (true or false, yes or no, 1 or 0); of events also `event_type`, `timestamp`, `idempotency_key`, `properties.x`. Empty leaves the column out.")),
-		shape.Opt("type", shape.Word("Left out, by the cells: a column is of numbers, or of true and false, if all its cells are and nothing is lost; else of text.", "text", "number", "boolean", "time")),
+		shape.Opt("type", shape.Word("Left out, by the cells: a column is of numbers, or of true and false, if all its cells are and nothing is lost; else of text. `time` is the type of `timestamp` alone; a date in an attribute or a property is text.", "text", "number", "boolean", "time")),
 	), "Columns that are read otherwise than the preview without it says.").Entries(0, 1000)),
 	shape.Opt("event_type", shape.Text("item_purchased", "Event type of all rows, where no column is.").Bytes(0, 200)),
 	shape.Opt("list_id", shape.ListID("Puts all people on this list, whose flows start; those without an e-mail only if they are new.")),
@@ -92,7 +92,7 @@ var importPreviewShape = shape.Object(
 	shape.Req("columns", shape.List(shape.Object(
 		shape.Req("name", importColumnName),
 		shape.Req("field", shape.Text("external_id", "What it becomes; null where it is left out.").OrNull()),
-		shape.Req("type", shape.Word("", "text", "number", "boolean", "time")),
+		shape.Req("type", shape.Word("`time` for `timestamp` alone.", "text", "number", "boolean", "time")),
 	), "In the order of the file.")),
 	shape.Req("rows", shape.List(shape.List(shape.Text("ann@example.com", ""), ""), "The first ten rows, cell by cell.")),
 	shape.Req("row_count", shape.Count(1, "Rows of the file.")),

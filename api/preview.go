@@ -37,6 +37,7 @@ func (a *API) preview(c *call) (any, error) {
 	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
 	var reach map[string]*roaring.Bitmap
+	var doubtful *roaring.Bitmap
 	ask := a.askEngine
 	if in.Explain {
 		ask = a.ask // events are read
@@ -55,7 +56,7 @@ func (a *API) preview(c *call) (any, error) {
 			roots = append(roots, saved)
 		}
 		q.gather(v, roots...)
-		reach = v.Reachable()
+		reach, doubtful = v.Reachable(), v.DoubtfulPhones()
 		return nil
 	})
 	if err != nil {
@@ -87,7 +88,15 @@ func (a *API) preview(c *call) (any, error) {
 	}
 	reachable := make(map[string]uint64, len(reach))
 	for channel, set := range reach {
-		reachable[channel] = who.AndCardinality(set)
+		set.And(who)
+		refused := uint64(0)
+		if channel != "email" && channel != "push" {
+			set := roaring.And(set, doubtful)
+			if refused, err = a.refusedNumbers(c, channel, set); err != nil {
+				return nil, err
+			}
+		}
+		reachable[channel] = set.GetCardinality() - refused
 	}
 	var ordinals []uint32
 	for it := who.Iterator(); it.HasNext() && len(ordinals) < sampleSize; {
@@ -189,4 +198,43 @@ func (q *question) describe(ordinals []uint32) (found []*person, out []profile, 
 		out = append(out, p.answer(segments))
 	}
 	return found, out, message, nil
+}
+
+// The bounds of looking at the holders of numbers, in a preview and in one read of the
+// state.
+const (
+	maxDoubtful   = 10_000
+	doubtfulPiece = 500
+)
+
+// refusedNumbers counts those among the first of some profiles whose number another
+// contact refused on a channel.
+func (a *API) refusedNumbers(c *call, channel string, who *roaring.Bitmap) (n uint64, err error) {
+	rest := who.ManyIterator()
+	piece := make([]uint32, doubtfulPiece)
+	for left := maxDoubtful; left > 0; left -= doubtfulPiece {
+		k := rest.NextMany(piece)
+		if k == 0 {
+			break
+		}
+		err := a.read(c, func(v *resolver.View) error {
+			for _, o := range piece[:k] {
+				if !v.Has(v.Root(o)) {
+					continue // erased meanwhile
+				}
+				refused, err := v.NumberRefused(v.Root(o), channel)
+				if err != nil {
+					return err
+				}
+				if refused {
+					n++
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
 }

@@ -26,7 +26,7 @@ var profileRowShape = shape.Named("ProfileRow", shape.Object(
 	shape.Req("profile_id", shape.ProfileID("")),
 	shape.Req("identities", shape.Object(
 		shape.Req("email", shape.List(shape.Text("ann@example.com", ""), "")), shape.Req("external_id", shape.List(shape.Text("42", ""), "")), shape.Req("phone", shape.List(shape.Text("+491701234567", ""), "")),
-	).Says("Identifiers by kind, the newest first.")),
+	).Says("Identifiers by kind, the newest first. The first e-mail of somebody subscribed to e-mail is the one that is mailed, and e-mails that events attach stand behind it.")),
 	shape.Req("first_name", shape.Text("Ann", "")), shape.Req("last_name", shape.Text("Lee", "")),
 	shape.Req("statuses", shape.MapOf(shape.ContactStatus(""), "Statuses by channel; one that was never subscribed to has none.").Like(shape.Pairs("email", "Subscribed"))),
 	shape.Req("lists", shape.List(shape.ListID(""), "")),

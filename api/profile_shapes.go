@@ -7,7 +7,7 @@ var profileShape = shape.Named("Profile", shape.Object(
 	shape.Req("merged_ids", shape.List(shape.ProfileID(""), "Ids of profiles that were merged into this one.")),
 	shape.Req("identities", shape.Object(
 		shape.Req("email", shape.List(shape.Text("ann@example.com", ""), "")), shape.Req("external_id", shape.List(shape.Text("42", ""), "")), shape.Req("phone", shape.List(shape.Text("+491701234567", ""), "")),
-	).Says("Identifiers by kind, the newest first.")),
+	).Says("Identifiers by kind, the newest first. The first e-mail of somebody subscribed to e-mail is the one that is mailed, and e-mails that events attach stand behind it.")),
 	shape.Req("first_name", shape.Text("Ann", "")), shape.Req("last_name", shape.Text("Lee", "")),
 	shape.Req("geo", shape.Geo("")), shape.Req("attributes", shape.Attributes("")),
 	shape.Req("tags", shape.List(shape.Text("customer", ""), "The texts of `attributes.tags`.")),

@@ -21,8 +21,8 @@ type version struct {
 }
 
 // contentVersionsRoute is the call that lists what something was. exists refuses an id
-// that there is not.
-func (a *API) contentVersionsRoute(path, permission, id, schema, noun, kind string, content *shape.Schema, exists func(*resolver.View, string) error) route {
+// that there is not; shown, if any, makes what is answered of a content.
+func (a *API) contentVersionsRoute(path, permission, id, schema, noun, kind string, content *shape.Schema, shown func(json.RawMessage) (json.RawMessage, error), exists func(*resolver.View, string) error) route {
 	handle := func(c *call) (any, error) {
 		limit, err := c.limit()
 		if err != nil {
@@ -44,6 +44,11 @@ func (a *API) contentVersionsRoute(path, permission, id, schema, noun, kind stri
 			var room paging.Room
 			for i := range list {
 				x := &list[i]
+				if shown != nil && x.Content != nil {
+					if x.Content, err = shown(x.Content); err != nil {
+						return err
+					}
+				}
 				r := version{x.Seq, record.Time(x.AtMs), newChangedBy(v, x.By), x.Action, x.Name, x.Content}
 				if len(out) == limit || !room.Take(r) {
 					next = encodeNumberCursor(paging.Audit, list[i-1].Seq)
@@ -67,7 +72,7 @@ func (a *API) contentVersionsRoute(path, permission, id, schema, noun, kind stri
 
 func (a *API) flowVersionsRoute() route {
 	return a.contentVersionsRoute("/flows/{id}", "flows:read", "flowVersions", "FlowVersion", "a flow", "flow",
-		shape.FreeObject(shape.Pairs("name", "Welcome", "trigger", nil, "reentry", "once", "steps", []any{}), "The definition, as saving a draft takes it."),
+		shape.FreeObject(shape.Pairs("name", "Welcome", "trigger", nil, "reentry", "once", "steps", []any{}), "The definition, as saving a draft takes it."), nil,
 		func(v *resolver.View, id string) error {
 			if _, ok := v.Flow(id); !ok {
 				return errNoFlow
@@ -79,7 +84,7 @@ func (a *API) flowVersionsRoute() route {
 func (a *API) templateVersionsRoute() route {
 	return a.contentVersionsRoute("/templates/{id}", "templates:read", "templateVersions", "TemplateVersion", "a template", "template",
 		shape.Named("TemplateContent", shape.Object(shape.Req("name", shape.Text("Order confirmation", "")), shape.Req("source", shape.Word("", "LIST", "DRAFT")), shape.Req("subject", shape.Text("Your order {{order}}", "")),
-			shape.Req("html", shape.Text("<p>Hello {{first_name}}</p>", "")), shape.Req("text", shape.Text("Hello {{first_name}}", "")), shape.Req("transactional", shape.Boolean(true, "")))),
+			shape.Req("html", shape.Text("<p>Hello {{first_name}}</p>", "")), shape.Req("text", shape.Text("Hello {{first_name}}", "")), shape.Req("transactional", shape.Boolean(true, "")))), nil,
 		func(v *resolver.View, id string) error {
 			if _, ok := v.Template(id); !ok {
 				return errNoTemplate
@@ -89,6 +94,15 @@ func (a *API) templateVersionsRoute() route {
 }
 
 func (a *API) settingsVersionsRoute(settings *shape.Schema) route {
-	return a.contentVersionsRoute("/settings", "settings:read", "settingsVersions", "SettingsVersion", "the settings", "settings", settings,
+	return a.contentVersionsRoute("/settings", "settings:read", "settingsVersions", "SettingsVersion", "the settings", "settings", settings, wholeSettings,
 		func(*resolver.View, string) error { return nil })
+}
+
+// wholeSettings are settings as they are kept, with those that have their defaults.
+func wholeSettings(content json.RawMessage) (json.RawMessage, error) {
+	var s resolver.Settings
+	if err := json.Unmarshal(content, &s); err != nil {
+		return nil, err
+	}
+	return json.Marshal(shownSettings(s))
 }

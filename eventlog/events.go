@@ -104,7 +104,9 @@ func appendBytes(dst, b []byte) []byte {
 //	2  the account has a catalog of properties and attributes from here on
 //	3  event_count takes events of all types that are sent, also of those that the
 //	   service records itself
-const EventRules = 3
+//	4  an event changes no e-mail that its profile has subscribed: another e-mail is
+//	   attached, and is not the one that is shown and mailed
+const EventRules = 4
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.
@@ -244,9 +246,20 @@ type ImportHead struct {
 	Rows uint32
 	// TriggerFlows lets the events enrol profiles into flows.
 	TriggerFlows bool
+	// ListsRefused says that Refused is known. Heads of earlier builds have no list.
+	ListsRefused bool
+	// Refused are the places in the chunk, ascending, of the rows that have no event.
+	Refused []uint32
 }
 
+// importHeadSize is that of a head without a list.
 const importHeadSize = 32 + 8 + 4 + 1
+
+// The flags of an import head.
+const (
+	importTriggersFlows = 1 << 0
+	importListsRefused  = 1 << 1
+)
 
 // Append appends the encoded head to dst.
 func (h *ImportHead) Append(dst []byte) []byte {
@@ -255,9 +268,19 @@ func (h *ImportHead) Append(dst []byte) []byte {
 	dst = binary.LittleEndian.AppendUint32(dst, h.Rows)
 	var flags byte
 	if h.TriggerFlows {
-		flags = 1
+		flags = importTriggersFlows
 	}
-	return append(dst, flags)
+	if !h.ListsRefused {
+		return append(dst, flags)
+	}
+	dst = append(dst, flags|importListsRefused)
+	dst = binary.AppendUvarint(dst, uint64(len(h.Refused)))
+	next := uint32(0)
+	for _, place := range h.Refused {
+		dst = binary.AppendUvarint(dst, uint64(place-next))
+		next = place + 1
+	}
+	return dst
 }
 
 // DecodeImportHead reads the head of an import record's body and returns the
@@ -270,11 +293,31 @@ func DecodeImportHead(body []byte) (ImportHead, []byte, error) {
 	copy(h.File[:], body)
 	h.FirstRow = binary.LittleEndian.Uint64(body[32:])
 	h.Rows = binary.LittleEndian.Uint32(body[40:])
-	if body[44] > 1 || h.FirstRow > math.MaxInt64 {
+	flags := body[44]
+	if flags > importTriggersFlows|importListsRefused || h.FirstRow > math.MaxInt64 {
 		return h, nil, fmt.Errorf("%w: import head", ErrFormat)
 	}
-	h.TriggerFlows = body[44] == 1
-	return h, body[importHeadSize:], nil
+	h.TriggerFlows, h.ListsRefused = flags&importTriggersFlows != 0, flags&importListsRefused != 0
+	if body = body[importHeadSize:]; !h.ListsRefused {
+		return h, body, nil
+	}
+	n, w := binary.Uvarint(body)
+	if w <= 0 || n > uint64(h.Rows) || n > uint64(len(body)-w) {
+		return h, nil, fmt.Errorf("%w: import head: list of refused rows", ErrFormat)
+	}
+	body = body[w:]
+	if n > 0 {
+		h.Refused = make([]uint32, 0, n)
+	}
+	for next := uint64(0); n > 0; n-- {
+		gap, w := binary.Uvarint(body)
+		if w <= 0 || gap >= uint64(h.Rows)-next {
+			return h, nil, fmt.Errorf("%w: import head: list of refused rows", ErrFormat)
+		}
+		h.Refused = append(h.Refused, uint32(next+gap))
+		next, body = next+gap+1, body[w:]
+	}
+	return h, body, nil
 }
 
 // AppendCommand appends the body of a [KindCommand] record: the command's name

@@ -107,15 +107,25 @@ func appendBatchHead(dst []byte, success bool, accepted, total int) []byte {
 	return append(dst, `,"results":`...)
 }
 
-// appendImportTail closes the answer to an import.
-func appendImportTail(dst []byte, nextRow uint64, refusal *resolver.Refusal) []byte {
+// appendImportTail closes the answer to an import of so many rows.
+func appendImportTail(dst []byte, rows int, out *resolver.Outcome) []byte {
 	dst = append(dst, `,"next_row":`...)
-	dst = strconv.AppendUint(dst, nextRow, 10)
+	dst = strconv.AppendUint(dst, out.NextRow, 10)
+	if rows == 0 {
+		dst = append(dst, `,"refused_rows":[`...)
+		for i, row := range out.RefusedRows {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = strconv.AppendUint(dst, uint64(row), 10)
+		}
+		dst = append(dst, ']')
+	}
 	dst = append(dst, `,"error":`...)
-	if refusal == nil {
+	if out.Refusal == nil {
 		return append(dst, "null}"...)
 	}
-	dst = jsonscan.AppendQuoted(dst, []byte(refusal.Message))
+	dst = jsonscan.AppendQuoted(dst, []byte(out.Refusal.Message))
 	return append(dst, '}')
 }
 

@@ -22,10 +22,13 @@ type Decoder struct {
 
 	// rec is the record so far: room for the envelope and, in an import, its
 	// head, the count of events, and the events.
-	rec    []byte
-	kind   eventlog.Kind
-	head   eventlog.ImportHead
-	events int
+	rec  []byte
+	kind eventlog.Kind
+	head eventlog.ImportHead
+	// refused and headText are memory for the head's list of refused rows and its text.
+	refused  []uint32
+	headText []byte
+	events   int
 
 	// results has an entry for each event read, also those refused.
 	results []result
@@ -121,7 +124,8 @@ func (d *Decoder) Rows() int { return len(d.results) }
 // Events is how many events the record at hand holds.
 func (d *Decoder) Events() int { return d.events }
 
-// Size is the length of the record at hand, in bytes.
+// Size is the length of the record at hand, in bytes, without an import's list of refused
+// rows.
 func (d *Decoder) Size() int { return len(d.rec) }
 
 // Finish completes the record and returns it. The envelope's Kind is the
@@ -130,11 +134,30 @@ func (d *Decoder) Finish(e *eventlog.Envelope) []byte {
 	e.Kind = d.kind
 	at := len(e.Append(d.rec[:0]))
 	if d.kind == eventlog.KindImport {
-		d.head.Rows = uint32(len(d.results))
-		at = len(d.head.Append(d.rec[:at]))
+		at = d.finishImportHead(at)
 	}
 	eventlog.PutEventCount(d.rec[at:], d.events)
 	return d.rec
+}
+
+// finishImportHead writes the head at a place of the record, makes room for the list of
+// refused rows if there are any, and returns where the events begin.
+func (d *Decoder) finishImportHead(at int) int {
+	d.head.Rows, d.head.ListsRefused, d.head.Refused = uint32(len(d.results)), true, nil
+	d.headText = d.head.Append(d.headText[:0])
+	empty := len(d.headText)
+	d.refused = d.refused[:0]
+	for i := range d.results {
+		if len(d.errorText(i)) > 0 {
+			d.refused = append(d.refused, uint32(i))
+		}
+	}
+	d.head.Refused = d.refused
+	d.headText = d.head.Append(d.headText[:0])
+	if more := len(d.headText) - empty; more > 0 {
+		d.rec = slices.Insert(d.rec, at+empty, make([]byte, more)...)
+	}
+	return at + copy(d.rec[at:], d.headText)
 }
 
 // start begins a record with room for what Finish fills in.
@@ -144,7 +167,7 @@ func (d *Decoder) start(kind eventlog.Kind) {
 	d.dropFault()
 	d.rec = (&eventlog.Envelope{}).Append(d.rec[:0])
 	if kind == eventlog.KindImport {
-		d.rec = (&eventlog.ImportHead{}).Append(d.rec)
+		d.rec = (&eventlog.ImportHead{ListsRefused: true}).Append(d.rec)
 	}
 	d.rec = eventlog.AppendEventCount(d.rec, 0)
 }

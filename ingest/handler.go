@@ -338,7 +338,7 @@ func (h *Handler) answerOutcome(w *work, e endpoint) (none bool) {
 	success := accepted == total && out.Refusal == nil
 	w.answer = slices.Insert(results, 0, appendBatchHead(head[:0], success, accepted, total)...)
 	if e == endpointImport {
-		w.answer = appendImportTail(w.answer, out.NextRow, out.Refusal)
+		w.answer = appendImportTail(w.answer, total, out)
 	} else {
 		w.answer = append(w.answer, '}')
 	}

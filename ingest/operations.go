@@ -58,13 +58,13 @@ func (h *Handler) operations() (operation.Group, []served) {
 			About: "A bad event fails alone; the others are recorded.",
 			Body:  shape.Object(shape.Req("events", shape.List(eventShape, "At most 10,000, unless the server is set otherwise; a few hundred are advised.").Entries(0, 10000))), Data: batch(denied)}},
 		{h.Import, operation.Operation{Method: "POST", Path: "/events/import", ID: "importEvents", Summary: "Import past events",
-			About: "For files of events that happened before. Rows are numbered; a row that is behind `next_row` of an answer is on record, so that an import can be resumed and repeated. The command `muster import` does it all.",
+			About: "For files of events that happened before. Rows are numbered; the rows before `next_row` of an answer are on record or refused, so that an import can be resumed and repeated. Sent again, a refused row is tried again, and one that is on record is not stored twice. A request without `events` stores nothing and says which rows are refused. The command `muster import` does it all.",
 			Body: shape.Object(
 				shape.Req("file", shape.Text("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "SHA-256 of the file's content, in hexadecimal: names the import.").With("pattern", "^[0-9a-fA-F]{64}$")),
 				shape.Req("first_row", shape.Count(0, "Number of the first row in `events`, from 0.")),
 				shape.Opt("trigger_flows", shape.Boolean(false, "Whether the events may start flows.").Default(false)),
 				shape.Req("events", shape.List(bareEvent().Plus(shape.Req("timestamp", shape.Moment("2025-05-31T12:30:00Z", "When it happened: RFC 3339, or whole Unix milliseconds. Not in the future."))), "").Entries(0, 10000)),
-			), Data: batch(shape.Req("next_row", shape.Count(1, "The row to go on with.")), shape.Req("error", shape.Text("", "Why the import as a whole was refused; null otherwise.").OrNull()))}},
+			), Data: batch(shape.Req("next_row", shape.Count(1, "The row to go on with.")), shape.Opt("refused_rows", shape.List(shape.Count(7, ""), "Rows before `next_row` that were refused and can be sent again, from `first_row` on, at most 10,000. Present when `events` is empty.")), shape.Req("error", shape.Text("", "Why the import as a whole was refused; null otherwise.").OrNull()))}},
 	}
 }
 

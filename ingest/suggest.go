@@ -72,13 +72,15 @@ func (d *Decoder) unknownOfUser() string {
 	return text + "put it into user.attributes"
 }
 
-// UnknownField says that a name is not a field of an event, and which one was meant: none
-// of those that the event has.
+// UnknownField says that a name is not a field of an event, and which one was meant. One
+// that the event has already is named only where the name is a misspelling of it.
 func UnknownField(name string, has func(field string) bool) string {
 	text := fmt.Sprintf("%s is not a field of an event", jsonscan.Clip([]byte(name), 80))
 	switch field := suggestion(name); {
 	case field != "" && !has(field):
 		return text + "; did you mean " + field + "?"
+	case field != "" && field == jsonform.Near(name, eventFields):
+		return text + "; did you mean " + field + "? The event has that field, too: put everything into it"
 	case name == "events":
 		return text + "; send several events to POST /api/v1/events/batch"
 	}

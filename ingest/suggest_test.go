@@ -8,7 +8,7 @@ import (
 )
 
 // TestSuggestionsLeaveOutWhatIsThere: a field that the event has was not meant by another
-// name.
+// name, but for one that is a misspelling of it.
 func TestSuggestionsLeaveOutWhatIsThere(t *testing.T) {
 	const elsewhere = "; put free-form data into properties, or let the settings ignore unknown fields"
 	for body, want := range map[string]string{
@@ -17,6 +17,7 @@ func TestSuggestionsLeaveOutWhatIsThere(t *testing.T) {
 		`{"name":"y","event_type":"x","user":{"email":"a@x.io"}}`:                                "name is not a field of an event" + elsewhere,
 		`{"event_type":"x","propertys":{},"user":{"email":"a@x.io"}}`:                            "propertys is not a field of an event; did you mean properties?",
 		`{"event_type":"x","props":{},"properties":{},"user":{"email":"a@x.io"}}`:                "props is not a field of an event" + elsewhere,
+		`{"event_type":"x","propertys":{},"properties":{},"user":{"email":"a@x.io"}}`:            "propertys is not a field of an event; did you mean properties? The event has that field, too: put everything into it",
 		`{"event_type":"x","email":"a@x.io","user":{"external_id":"1"}}`:                         "email is not a field of an event; did you mean user.email?",
 		`{"event_type":"x","name":"y","propertys":{},"user":{"email":"a@x.io"}}`:                 "name is not a field of an event" + elsewhere,
 		`{"name":"y","event_type":"x","user":{"email":""},"properties":{"a":1}}`:                 "name is not a field of an event" + elsewhere,

@@ -333,13 +333,17 @@ func withPixel(html string) string {
 	return html + pixel
 }
 
-// CheckMail says what is wrong with the texts of a template for a single e-mail with the
-// data, an object or nothing: a [*ContentError].
-func CheckMail(t resolver.Template, subject, senderName string, data []byte) error {
+func compileMail(t resolver.Template, subject, senderName string) (*compiled, error) {
 	if subject == "" {
 		subject = t.Subject
 	}
-	x, err := compile(resolver.CampaignContent{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
+	return compile(resolver.CampaignContent{Subject: subject, HTML: withPixel(t.HTML), Text: t.Text, SenderName: senderName})
+}
+
+// CheckMail says what is wrong with the texts of a template for a single e-mail with the
+// data, an object or nothing: a [*ContentError].
+func CheckMail(t resolver.Template, subject, senderName string, data []byte) error {
+	x, err := compileMail(t, subject, senderName)
 	if err == nil {
 		err = x.check(mailTags(data))
 	}

@@ -299,22 +299,29 @@ func (r *run) one(ctx context.Context, m message) error {
 	ctx, cancel := graceful(ctx)
 	defer cancel()
 	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
-	got := delivery{result: resolver.ResultFailed, reason: m.refused}
+	out := &outgoing{
+		content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
+		campaign: r.campaign.ID, at: r.at, try: r.try,
+	}
+	if m.refused == "" {
+		if tag := out.content.holeOn(r.campaign.Medium(), out.values()); tag != "" {
+			m.refused = missing(tag)
+		}
+	}
+	got := delivery{result: resolver.ResultSkipped, reason: m.refused}
 	if m.refused == "" {
 		var err error
-		got, err = r.medium.deliver(ctx, &outgoing{
-			content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
-			campaign: r.campaign.ID, at: r.at, try: r.try,
-		})
-		if err != nil {
+		if got, err = r.medium.deliver(ctx, out); err != nil {
 			return err
 		}
 	}
-	if got.result == resolver.ResultSent {
+	switch got.result {
+	case resolver.ResultSent:
 		r.failing.Store(0)
 		r.handed.Store(true)
 		r.counters.sent.Inc()
-	} else {
+	case resolver.ResultSkipped:
+	default:
 		r.counters.failed.Inc()
 	}
 	if got.optedOut {

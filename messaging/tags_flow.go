@@ -2,7 +2,6 @@ package messaging
 
 import (
 	"errors"
-	"slices"
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/jsonform"
@@ -24,19 +23,7 @@ func flowTags(trigger string) *merge.Known {
 
 // errMissing is why a message of a flow is not sent to somebody: a merge tag of it would
 // leave a hole in the text.
-func errMissing(tag string) error {
-	return errBarred("{{" + tag + "}} has no value for this person, and no default")
-}
-
-// holes refuses a message of a flow, by its first merge tag without a value and a default.
-func (c *compiled) holes(values merge.Lookup) error {
-	for _, t := range slices.Concat([]*merge.Template{c.subject, c.name, c.html, c.text}, c.links) {
-		if tag := t.Missing(values); tag != "" {
-			return errMissing(tag)
-		}
-	}
-	return nil
-}
+func errMissing(tag string) error { return errBarred(missing(tag)) }
 
 // FlowTagFaults lists the messages of a flow, and the templates that it sends, with merge
 // tags that never have a value. It is beside [flows.Flow.Validate], which is a rule of

@@ -211,7 +211,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			r.attach[k] = true
 			changed = true
 			fields |= engine.FieldEmail << k
-			if past {
+			if past || m.keepsEmail(a, d, k, p.hashes[k], how) {
 				d.Identifiers = append(d.Identifiers, profile.Identifier{})
 				copy(d.Identifiers[1:], d.Identifiers)
 				d.Identifiers[0] = profile.Identifier{Kind: k, Value: raw[k]}
@@ -219,7 +219,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 				d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: k, Value: raw[k]})
 			}
 		case o == winner || m.losing(o):
-			if !past && m.renew(a, d, k, raw[k], p.hashes[k]) {
+			if !past && !m.keepsEmail(a, d, k, p.hashes[k], how) && m.renew(a, d, k, raw[k], p.hashes[k]) {
 				changed = true
 				fields |= engine.FieldEmail << k
 			}
@@ -249,7 +249,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			}
 			lastEvent = max(lastEvent, a.headers.Get(o).LastEvent)
 			past = ev.HasTime && at < lastEvent
-			if !past {
+			if !past && !m.keepsEmail(a, d, k, p.hashes[k], how) {
 				m.renew(a, d, k, raw[k], p.hashes[k])
 			}
 		}
@@ -346,6 +346,16 @@ func (m *Machine) storeResolved(a *account, r *resolved) error {
 		}
 	}
 	return nil
+}
+
+// keepsEmail reports whether an identifier is another e-mail than the one that a profile
+// subscribed, which stays its newest.
+func (m *Machine) keepsEmail(a *account, d *profile.Document, k IdentityKind, h identifier.Hash, how identifierRules) bool {
+	if !how.keepEmail || k != IdentityEmail || !d.Subscribed(profile.ChannelEmail) || !d.Has(IdentityEmail) {
+		return false
+	}
+	have, _ := a.hasher.HashIdentifier(k, d.Newest(k), &m.normal)
+	return have != h
 }
 
 func emptyIdentifier(k IdentityKind) *Refusal {

@@ -16,6 +16,7 @@ const (
 	ResultSent    = "sent"    // a provider took responsibility
 	ResultFailed  = "failed"  // this message will not reach this recipient
 	ResultBounced = "bounced" // the same, because the address does not exist
+	ResultSkipped = "skipped" // nothing is sent to this recipient, as to those who may not be sent to
 	ResultRefused = "refused" // the provider refuses the account: all others would fail alike
 )
 
@@ -62,6 +63,17 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	}
 	a.touchRun(r)
 	paid := r.takePaid()
+	if c.Result == ResultSkipped {
+		if r.Skipped == nil {
+			r.Skipped = map[string]int{}
+		}
+		r.Skipped[c.Reason]++
+		r.note(c.Reason)
+		if paid {
+			m.giveBack(a, x.Medium(), 1)
+		}
+		return nil
+	}
 	o := a.root(c.Ordinal)
 	if err := m.load(a, o, &m.doc); err != nil {
 		panic(err) // the store is at fault; the record is named

@@ -71,6 +71,9 @@ type CampaignStart struct {
 	Devices bool `json:"devices,omitempty"`
 	// ScheduledMs is the schedule that starts it, 0 where somebody does.
 	ScheduledMs int64 `json:"scheduled_ms,omitempty"`
+	// CountsSent counts those who were sent the campaign before among the run's recipients,
+	// as skipped. Starts of before apply version 10 left them out of both.
+	CountsSent bool `json:"counts_sent,omitempty"`
 	// By is who starts it, for the audit log; empty where its schedule does. It goes
 	// into the record as that of every command, see [Node.CommandBy].
 	By ChangedBy `json:"-"`
@@ -237,11 +240,13 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	}
 	audience.Or(a.members(campaignSet(x.Number, setPending)))
 	a.set(campaignSet(x.Number, setPending)).Assign(roaring.New())
+	total := audience.GetCardinality()
 	audience.AndNot(a.members(campaignSet(x.Number, setSent)))
+	left := audience.GetCardinality()
 	r := &CampaignRun{
 		ID: c.ID, Run: 1, Status: RunSending, ListIDs: c.ListIDs, SegmentIDs: c.SegmentIDs,
 		TemplateSource: c.TemplateSource, TemplateID: c.TemplateID, BatchSize: c.BatchSize, DelayMs: c.DelayMs,
-		StartedMs: m.logTime, Total: audience.GetCardinality(), AB: c.AB, Variants: len(c.Variants), Links: counts,
+		StartedMs: m.logTime, Total: left, AB: c.AB, Variants: len(c.Variants), Links: counts,
 	}
 	if old != nil {
 		r.Run, r.Opens, r.Clicks, r.ByLink, r.Accepted, r.Retired, r.Devices, r.VariantOf = old.Run+1, old.Opens, old.Clicks, old.ByLink, old.Accepted, old.Retired, old.Devices, old.VariantOf
@@ -252,12 +257,15 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	case old != nil:
 		r.Past = old.Past
 	}
+	if c.CountsSent && left < total {
+		r.Total, r.Skipped = total, map[string]int{AlreadySent: int(total - left)}
+	}
 	if c.Devices {
 		r.Members = members
 	}
 	if r.AB != nil {
 		r.AB.Winner, r.AB.EndsMs = -1, 0
-		r.AB.Tested = max(min(uint64(len(c.Variants)), r.Total), r.Total*uint64(r.AB.Percent)/100)
+		r.AB.Tested = max(min(uint64(len(c.Variants)), left), left*uint64(r.AB.Percent)/100)
 	}
 	a.set(campaignSet(x.Number, setAudience)).Assign(audience)
 	m.keepContents(a, r, old, contentText, linkText)

@@ -233,8 +233,8 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))
 	}
 	all := roaring.BitmapOf(task.Ordinals...)
-	for _, s := range a.sets.All() {
-		if s.Bits.Intersects(all) {
+	for name, s := range a.sets.All() {
+		if !isRefusedRowsSet(name) && s.Bits.Intersects(all) {
 			for _, x := range task.Ordinals {
 				s.Remove(x)
 			}

@@ -1,9 +1,10 @@
 package resolver
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
@@ -18,7 +19,7 @@ import (
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 9
+const ApplyVersion = 10
 
 // applyVersionCatalog is the first version by which accounts have a catalog of properties
 // and attributes from the beginning.
@@ -263,10 +264,12 @@ func (m *Machine) applyEvents(env eventlog.Envelope, body []byte, rows *query.Ba
 		out.Refusal = notFound("", "no account has the number %016x", env.Account)
 		return nil
 	}
-	return m.applyList(a, env, body, rows, out)
+	return m.applyList(a, env, body, rows, out, nil)
 }
 
-func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
+// applyList applies the events of a body. Those in stored, by their place in the list,
+// are on record already.
+func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome, stored *roaring.Bitmap) error {
 	r, err := eventlog.NewEventsReader(body)
 	if errors.Is(err, eventlog.ErrNewerRules) {
 		return fmt.Errorf("%w: %w", ErrNewer, err)
@@ -283,6 +286,12 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 		for w := range m.window[:n] {
 			out.Events = append(out.Events, EventOutcome{})
 			o := &out.Events[i]
+			if stored != nil && stored.Contains(i) {
+				o.Status = EventDuplicate
+				m.counters.Duplicates++
+				i++
+				continue
+			}
 			if err := m.applyEvent(a, &m.window[w], rules, env.ID, out.Offset, i, rows, o); err != nil {
 				return fmt.Errorf("event %d: %w", i, err)
 			}
@@ -300,54 +309,6 @@ func (m *Machine) applyList(a *account, env eventlog.Envelope, body []byte, rows
 			return r.Err()
 		}
 	}
-}
-
-func (m *Machine) applyImport(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {
-	head, events, err := eventlog.DecodeImportHead(body)
-	if err != nil {
-		return err
-	}
-	a := m.accounts[env.Account]
-	if a == nil {
-		out.Refusal = notFound("", "no account has the number %016x", env.Account)
-		return nil
-	}
-	next, known := a.imports[head.File]
-	switch {
-	case !known && len(a.imports) >= maxImports:
-		out.Refusal = atLimit("file", "file: this account has imported %d files, the most it can remember", maxImports)
-	case head.FirstRow > next:
-		out.Refusal = invalid("first_row", "first_row must be %d, the first row of this file that is not stored yet", next)
-	case head.FirstRow+uint64(head.Rows) <= next:
-		r, err := eventlog.NewEventsReader(events)
-		if err != nil {
-			return err
-		}
-		var ev eventlog.Event
-		for r.Next(&ev) {
-			out.Events = append(out.Events, EventOutcome{Status: EventDuplicate})
-			m.counters.Duplicates++
-		}
-		out.NextRow = next
-		return r.Err()
-	case head.FirstRow < next:
-		out.Refusal = invalid("first_row", "first_row must be %d: rows before it are stored already", next)
-	}
-	if out.Refusal != nil {
-		out.NextRow = next
-		return nil
-	}
-	m.quiet = !head.TriggerFlows
-	if err := m.applyList(a, env, events, rows, out); err != nil {
-		return err
-	}
-	m.react(&m.rec)
-	m.quiet = false
-	next += uint64(head.Rows)
-	a.imports[head.File] = next
-	out.NextRow = next
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityImport, string(head.File[:])), binary.LittleEndian.AppendUint64(nil, next))
-	return nil
 }
 
 // recordRing remembers the newest record ids.

@@ -36,6 +36,7 @@ type naiveProfile struct {
 	merged     []int
 	conflicts  []int // with whom, -1 for nobody
 	erased     bool
+	subscribed bool            // to e-mail
 	shared     map[string]bool // of idents by kind and normal form: another's, who had it first
 }
 
@@ -151,7 +152,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			}
 			n.owner[norm[k]] = winner
 			w.drop(k, norm[k])
-			if past {
+			if past || n.keeps(w, k, norm[k]) {
 				w.idents[k] = append([]string{raw[k]}, w.idents[k]...)
 			} else {
 				w.idents[k] = append(w.idents[k], raw[k])
@@ -164,7 +165,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			continue
 		}
 		past = ev.HasTime && at < w.lastEvent
-		if !past {
+		if !past && !n.keeps(w, k, norm[k]) {
 			w.drop(k, norm[k])
 			w.idents[k] = append(w.idents[k], raw[k])
 		}
@@ -189,6 +190,12 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	n.counts[string(ev.Type)]++
 	n.rows = append(n.rows, naiveRow{winner, at, string(ev.Type)})
 	return winner, EventAccepted
+}
+
+// keeps reports whether a subscribed profile keeps its newest e-mail beside another one.
+func (n *naive) keeps(w *naiveProfile, k IdentityKind, norm string) bool {
+	have := w.idents[k]
+	return n.rules >= 4 && k == IdentityEmail && w.subscribed && len(have) > 0 && k.String()+"\x00"+normal(k, have[len(have)-1]) != norm
 }
 
 // isNone reports whether a value is not an identifier.
@@ -237,6 +244,7 @@ func (n *naive) contact(c ContactCreate) int {
 		who = n.create()
 	}
 	w := n.profiles[who]
+	w.subscribed = w.subscribed || raw[IdentityEmail] != ""
 	for k := range identifier.Kinds {
 		if raw[k] == "" {
 			continue
@@ -369,6 +377,7 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 	w.lastEvent = max(w.lastEvent, l.lastEvent)
 	w.conflicts = append(w.conflicts, l.conflicts...)
 	w.merged = append(append(w.merged, l.merged...), loser)
+	w.subscribed = w.subscribed || l.subscribed
 	for k, o := range n.owner {
 		if o == loser {
 			n.owner[k] = winner

@@ -66,6 +66,9 @@ type Outcome struct {
 	// NextRow is, for an import record, the first row of the file that is not
 	// stored yet.
 	NextRow uint64
+	// RefusedRows are, for an import record without rows, the rows of the file that
+	// were refused, from its first row on, ascending: at most 10,000.
+	RefusedRows []uint32 `json:",omitempty"`
 	// enrolments is behind what the record put into the queue of enrolments.
 	enrolments queuePosition
 }

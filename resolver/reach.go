@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -20,7 +22,7 @@ import (
 // without them gets them when it is loaded.
 
 // reachVersion is the version of the rules by which the sets are made.
-const reachVersion = 2
+const reachVersion = 3
 
 // reachPrefix is what the names of these sets begin with.
 const reachPrefix = "reach/"
@@ -33,6 +35,10 @@ type reachSets [len(reachChannels)]struct {
 	number     byte                // of the channel, as in profile.Channels
 	subscribed *profile.OrdinalSet // those who subscribed
 	open       *profile.OrdinalSet // nil where sending takes a subscription
+	// doubtful are those whose number another profile may have refused: it identifies
+	// another, or is written without a plus sign. It is one set for all channels of
+	// phones, nil but for SMS.
+	doubtful *profile.OrdinalSet
 }
 
 // newReachSets are the sets among those of an account.
@@ -42,6 +48,9 @@ func newReachSets(a *account) (s reachSets) {
 		s[i].subscribed = a.set(reachPrefix + channel + "/subscribed")
 		if !alwaysOptIn(channel) {
 			s[i].open = a.set(reachPrefix + channel + "/open")
+		}
+		if channel == "sms" {
+			s[i].doubtful = a.set(reachPrefix + "phone/doubtful")
 		}
 	}
 	return s
@@ -93,6 +102,9 @@ func (s *reachSets) keep(ordinal uint32, d *profile.Document) {
 		if s[i].open != nil {
 			s[i].open.Put(ordinal, reason == "" && !subscribed)
 		}
+		if s[i].doubtful != nil {
+			s[i].doubtful.Put(ordinal, hasDoubtfulPhone(d))
+		}
 	}
 }
 
@@ -102,6 +114,9 @@ func (s *reachSets) remove(ordinal uint32) {
 		s[i].subscribed.Remove(ordinal)
 		if s[i].open != nil {
 			s[i].open.Remove(ordinal)
+		}
+		if s[i].doubtful != nil {
+			s[i].doubtful.Remove(ordinal)
 		}
 	}
 }
@@ -113,7 +128,29 @@ func (s *reachSets) each(fn func(*profile.OrdinalSet)) {
 		if s[i].open != nil {
 			fn(s[i].open)
 		}
+		if s[i].doubtful != nil {
+			fn(s[i].doubtful)
+		}
 	}
+}
+
+// hasDoubtfulPhone reports whether the newest phone of a profile identifies another one, or
+// is written without a plus sign.
+func hasDoubtfulPhone(d *profile.Document) bool {
+	for i := len(d.Identifiers) - 1; i >= 0; i-- {
+		if x := &d.Identifiers[i]; x.Kind == IdentityPhone {
+			at := bytes.IndexAny(x.Value, "+0123456789")
+			return x.Shared || at >= 0 && x.Value[at] != '+'
+		}
+	}
+	return false
+}
+
+// DoubtfulPhones are the profiles for which [View.NumberRefused] may hold, and that are
+// known beforehand: their number identifies another profile, or is written without a plus
+// sign. The answer is the caller's.
+func (v *View) DoubtfulPhones() *roaring.Bitmap {
+	return v.a.reach[slices.Index(reachChannels[:], "sms")].doubtful.Bits.Clone()
 }
 
 // isReachSet reports whether a set follows from the documents.
@@ -180,32 +217,41 @@ func (v *View) KeptFrom(channel, address string) (reason string, err error) {
 	if channel == "email" {
 		kind = IdentityEmail
 	}
-	var buf []byte
-	h, ok := v.a.hasher.HashIdentifier(kind, []byte(address), &buf)
-	if !ok {
-		return "", nil
+	spellings := []string{address}
+	if kind == IdentityPhone {
+		spellings = identity.PhoneSpellings(address)
 	}
-	if v.a.erased(h) {
-		return "erased", nil
+	for _, address := range spellings {
+		var buf []byte
+		h, ok := v.a.hasher.HashIdentifier(kind, []byte(address), &buf)
+		if !ok {
+			continue
+		}
+		if v.a.erased(h) {
+			return "erased", nil
+		}
+		o, ok := v.a.ids.Get(h)
+		if !ok {
+			continue
+		}
+		var d profile.Document
+		if err := v.decode(v.a.root(o), &d); err != nil {
+			return "", err
+		}
+		if reason, _ = reachOf(&d, byte(slices.Index(profile.Channels, channel))); reason != "" {
+			return reason, nil
+		}
 	}
-	o, ok := v.a.ids.Get(h)
-	if !ok {
-		return "", nil
-	}
-	var d profile.Document
-	if err := v.decode(v.a.root(o), &d); err != nil {
-		return "", err
-	}
-	reason, _ = reachOf(&d, byte(slices.Index(profile.Channels, channel)))
-	return reason, nil
+	return "", nil
 }
 
 // NumberRefused is why nothing is sent to a number that a profile shows, but that
 // identifies another, who is not to be sent to on the channel.
 const NumberRefused = "the number is another contact's, who refused it"
 
-// NumberRefused reports whether the newest phone of a profile identifies another profile
-// that refused the channel, or must not be sent to on it. Then nothing may reach the
+// NumberRefused reports whether the newest phone of a profile, in this or another spelling
+// (0049… or 49… for +49…), identifies another profile that refused the channel, or must
+// not be sent to on it. Then nothing may reach the
 // number, whatever the profile itself said. The sets of who can be reached do not know:
 // they follow from one document each.
 func (v *View) NumberRefused(ordinal uint32, channel string) (bool, error) {
@@ -222,23 +268,27 @@ func (v *View) NumberRefused(ordinal uint32, channel string) (bool, error) {
 // numberRefused is [View.NumberRefused] of a profile whose document is at hand; it may
 // change the document.
 func (v *View) numberRefused(d *profile.Document, ordinal uint32, channel string) (bool, error) {
-	if channel == "email" || channel == mediumPush || !d.HasShared() {
+	if channel == "email" || channel == mediumPush {
 		return false, nil
 	}
 	var buf []byte
-	h, ok := v.a.hasher.HashIdentifier(IdentityPhone, d.Newest(IdentityPhone), &buf)
-	if !ok {
-		return false, nil
+	for _, phone := range identity.PhoneSpellings(string(d.Newest(IdentityPhone))) {
+		h, ok := v.a.hasher.HashIdentifier(IdentityPhone, []byte(phone), &buf)
+		if !ok {
+			continue
+		}
+		o, ok := v.a.ids.Get(h)
+		if !ok || v.a.root(o) == ordinal {
+			continue
+		}
+		if err := v.decode(v.a.root(o), d); err != nil {
+			return false, err
+		}
+		if reason, _ := reachOf(d, byte(slices.Index(profile.Channels, channel))); reason != "" {
+			return true, nil
+		}
 	}
-	o, ok := v.a.ids.Get(h)
-	if !ok || v.a.root(o) == ordinal {
-		return false, nil
-	}
-	if err := v.decode(v.a.root(o), d); err != nil {
-		return false, err
-	}
-	reason, _ := reachOf(d, byte(slices.Index(profile.Channels, channel)))
-	return reason != "", nil
+	return false, nil
 }
 
 // Person finds a profile by its id or, where that is "", by an e-mail. field says which

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -213,6 +214,59 @@ func TestImportCursor(t *testing.T) {
 	}
 	if chunk(3, 1); r.rows.Rows() != 4 {
 		t.Fatalf("%d rows, want 4: identical rows are different events", r.rows.Rows())
+	}
+}
+
+// TestImportRefusedRows (R1, L2): a row that was refused is tried again when it is sent
+// again, and a stored one is not stored twice. Heads of earlier builds mean what they did.
+func TestImportRefusedRows(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	// A time of 0 is a row that the decoder refused; one far in the future the state refuses.
+	chunk := func(first uint64, times ...int64) *Outcome {
+		env := r.envelope(eventlog.KindImport)
+		head := eventlog.ImportHead{File: [32]byte{9}, FirstRow: first, Rows: uint32(len(times)), ListsRefused: true}
+		var evs []eventlog.Event
+		for i, ms := range times {
+			if ms == 0 {
+				head.Refused = append(head.Refused, uint32(i))
+				continue
+			}
+			e := ev("external_id", "7")
+			e.HasTime, e.TimeMs = true, ms
+			evs = append(evs, e)
+		}
+		r.apply(appendEvents(head.Append(env.Append(nil)), evs))
+		return &r.out
+	}
+	status := func(out *Outcome) (text string) {
+		for _, e := range out.Events {
+			text += string(" ADR"[e.Status])
+		}
+		return text
+	}
+	const late = 1 << 50
+	if out := chunk(0, 5, 0, late, 5); out.NextRow != 4 || status(out) != "ARA" {
+		t.Fatalf("first: %+v %s", out, status(out))
+	}
+	if out := chunk(0); out.NextRow != 4 || !slices.Equal(out.RefusedRows, []uint32{1, 2}) {
+		t.Fatalf("what was refused: %+v", out)
+	}
+	if out := chunk(2); !slices.Equal(out.RefusedRows, []uint32{2}) {
+		t.Fatalf("from row 2: %+v", out)
+	}
+	d.reload()
+	if out := chunk(0, 5, 5, late, 5); out.NextRow != 4 || status(out) != "DARD" {
+		t.Fatalf("again: %+v %s", out, status(out))
+	}
+	if out := chunk(1, 0, 5); out.NextRow != 4 || status(out) != "A" {
+		t.Fatalf("a part of it: %+v %s", out, status(out))
+	}
+	if out := chunk(0, 5, 5, 5, 5); status(out) != "DDDD" || r.rows.Rows() != 4 {
+		t.Fatalf("at last: %s, %d rows", status(out), r.rows.Rows())
+	}
+	if out := chunk(0); out.NextRow != 4 || len(out.RefusedRows) != 0 {
+		t.Fatalf("nothing is refused any more: %+v", out)
 	}
 }
 

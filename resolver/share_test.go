@@ -192,6 +192,63 @@ func TestSecondIdentifierThroughALowerRankedOne(t *testing.T) {
 
 // TestWhatIsNoIdentifierIsLeftOut: beside a good one it does not refuse the event, and
 // the answer says so, also when the event is repeated.
+// TestSubscribedEmailStays: an e-mail that events attach to a subscribed contact is not
+// the one that is shown and mailed, whatever leads to the contact, until the contact is
+// given it, or has unsubscribed and the profile is subscribed again.
+func TestSubscribedEmailStays(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	id := r.contact(ContactCreate{Email: "own@x.de", Phone: "+491701", ExternalID: "7"})
+	shown := func(what, want string, all int) {
+		t.Helper()
+		p := r.profile(id)
+		n := 0
+		for _, x := range p.Identities {
+			if x.Kind == IdentityEmail {
+				n++
+			}
+		}
+		if p.Newest(IdentityEmail) != want || n != all {
+			t.Errorf("%s: the identifiers are %q, want %s and %d e-mails", what, p.Identities, want, all)
+		}
+	}
+	phone := ev("phone", "+491701")
+	phone.Email = []byte("other@x.de")
+	external := ev("external_id", "7")
+	external.Email = []byte("third@x.de")
+	for range 2 {
+		r.events(phone)
+		shown("a phone and another e-mail", "own@x.de", 2)
+	}
+	r.events(external)
+	shown("an external id and another e-mail", "own@x.de", 3)
+	r.events(ev("email", "other@x.de"))
+	shown("the attached e-mail alone", "own@x.de", 3)
+	d.reload()
+	r.events(ev("email", "OWN@x.de"))
+	shown("its own e-mail in another spelling", "OWN@x.de", 3)
+	email := "other@x.de"
+	r.must(CommandContactUpdate, ContactUpdate{ID: id, Email: &email})
+	shown("the contact is given it", "other@x.de", 3)
+
+	visitor := r.events(ev("email", "a@x.de")).Events[0].Profile
+	more := ev("phone", "+49171")
+	more.Email = []byte("a@x.de")
+	r.events(more)
+	more.Email = []byte("b@x.de")
+	r.events(more)
+	if p := r.profile(visitor.String()); p.Newest(IdentityEmail) != "b@x.de" {
+		t.Errorf("a visitor who subscribed to nothing has %q", p.Identities)
+	}
+	old := r.contact(ContactCreate{Email: "c@x.de", Phone: "+49172"})
+	more = ev("phone", "+49172")
+	more.Email = []byte("d@x.de")
+	r.eventsUnder(3, more)
+	if p := r.profile(old); p.Newest(IdentityEmail) != "d@x.de" {
+		t.Errorf("an event of the rules of before: %q", p.Identities)
+	}
+}
+
 func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	for _, c := range []struct {

@@ -159,3 +159,9 @@ func (v *View) statusMembers(p *segment.Predicate) (members *roaring.Bitmap, ok 
 	}
 	return members, true
 }
+
+// SubscribedToEmail is how many profiles are subscribed to e-mail, confirmed and not
+// suppressed, as `subscribed` says in segments.
+func (v *View) SubscribedToEmail() uint64 {
+	return v.withStatus("email", StatusSubscribed).GetCardinality()
+}

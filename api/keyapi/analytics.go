@@ -29,7 +29,7 @@ func (a *API) analyticsOperations() group {
 		{a.analyticsOverview, operation.Operation{Method: "GET", Path: "/analytics/overview", Permission: "analytics:read", Timeout: historyTimeout, ID: "analyticsOverview", Summary: "All of the account", About: "`messages` are e-mail alone, as `channels.email`.", Query: spanQueryShape(),
 			Data: shape.Object(shape.Req("range", timeRangeShape),
 				shape.Req("contacts", shape.Object(shape.Req("total", shape.Count(1204, "Profiles there are now.")), shape.Req("new", shape.Count(31, "Made in the range.")),
-					shape.Req("subscribed", shape.Count(1100, "Subscribed to e-mail now; null when they are too many to be counted.").OrNull()))),
+					shape.Req("subscribed", shape.Count(1100, "Subscribed to e-mail now, confirmed and not suppressed: those who are `subscribed` in a segment.")))),
 				shape.Req("lists", shape.Count(4, "")), shape.Req("segments", shape.Count(9, "")), shape.Req("campaigns", shape.Count(12, "")), shape.Req("flows", shape.Count(3, "")),
 				shape.Req("events", shape.Count(20412, "Events in the range.")), shape.Req("messages", messageCountsShape), shape.Req("channels", channelCountsShape), shape.Req("webhooks", webhookCountsShape)),
 			Fails: []string{"from Input should be before to"}}},
@@ -182,14 +182,14 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 		return nil, err
 	}
 	var contacts struct {
-		Total      uint64  `json:"total"`
-		New        uint64  `json:"new"`
-		Subscribed *uint64 `json:"subscribed"`
+		Total      uint64 `json:"total"`
+		New        uint64 `json:"new"`
+		Subscribed uint64 `json:"subscribed"`
 	}
 	var lists, segments, campaigns, flows int
 	var webhooks webhookCounts
 	cut, err := c.cut(func(v *resolver.View) error {
-		contacts.Total = v.Universe().GetCardinality()
+		contacts.Total, contacts.Subscribed = v.Universe().GetCardinality(), v.SubscribedToEmail()
 		lists, segments, campaigns, flows = len(v.Lists()), len(v.Segments()), len(v.Campaigns()), len(v.SavedFlows())
 		webhooks.count(v)
 		before, err := v.MadeBefore(s.fromMs)
@@ -201,9 +201,6 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 		return err
 	})
 	if err != nil {
-		return nil, err
-	}
-	if contacts.Subscribed, err = c.subscribed(contacts.Total); err != nil {
 		return nil, err
 	}
 	all, err := c.series(query.SeriesQuery{Cut: cut, FromMs: s.fromMs, ToMs: s.toMs})
@@ -231,42 +228,6 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 	}
 	return map[string]any{"range": s.body(), "contacts": contacts, "lists": lists, "segments": segments, "campaigns": campaigns,
 		"flows": flows, "events": events, "messages": channels[mediumEmail], "channels": channels, "webhooks": webhooks}, nil
-}
-
-// maxSubscribedScan is up to how many profiles are looked at one by one.
-const maxSubscribedScan = 200_000
-
-// subscribed counts who is subscribed to e-mail: by a segment's condition if
-// there is one, else by looking at all; nil when they are too many for that.
-func (c *call) subscribed(total uint64) (*uint64, error) {
-	n := uint64(0)
-	found := false
-	node, err := segment.Parse([]byte(`{"kind":"consent","channel":"email","status":"subscribed"}`), segment.Limits{})
-	if err != nil {
-		return nil, err
-	}
-	var snap *resolver.Snapshot
-	err = c.read(func(v *resolver.View) error {
-		if m, ok := v.LeafMembers(node.Key(), c.now.UnixMilli()); ok {
-			n, found = m.GetCardinality(), true
-		} else if total <= maxSubscribedScan {
-			snap = v.Snapshot()
-		}
-		return nil
-	})
-	if err != nil || found {
-		return &n, err
-	}
-	if snap == nil {
-		return nil, nil
-	}
-	err = snap.Scan(c.ctx, func(_ uint32, f *segment.Facts) error {
-		if f.Holds(node, 0) {
-			n++
-		}
-		return nil
-	})
-	return &n, errors.Join(err, snap.Close())
 }
 
 // analyticsPerformance answers GET /analytics/performance.

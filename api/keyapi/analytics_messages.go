@@ -126,25 +126,26 @@ const (
 	complaintLimit = 0.001
 )
 
-// messageCounts is a tally as it is answered. Rates are shares of those sent,
-// from 0 to 1; unique numbers, and the rate of those who unsubscribed, count a person once.
+// messageCounts is a tally as it is answered. Rates are shares of those sent, from 0 to 1,
+// or null, see rate; unique numbers, and the rate of those who unsubscribed, count a
+// person once.
 type messageCounts struct {
-	Sent            uint64  `json:"sent"`
-	Delivered       uint64  `json:"delivered"`
-	Failed          uint64  `json:"failed"`
-	Opens           uint64  `json:"opens"`
-	UniqueOpens     uint64  `json:"unique_opens"`
-	Clicks          uint64  `json:"clicks"`
-	UniqueClicks    uint64  `json:"unique_clicks"`
-	Bounces         uint64  `json:"bounces"`
-	Complaints      uint64  `json:"complaints"`
-	Unsubscribes    uint64  `json:"unsubscribes"`
-	DeliveryRate    float64 `json:"delivery_rate"`
-	OpenRate        float64 `json:"open_rate"`
-	ClickRate       float64 `json:"click_rate"`
-	BounceRate      float64 `json:"bounce_rate"`
-	ComplaintRate   float64 `json:"complaint_rate"`
-	UnsubscribeRate float64 `json:"unsubscribe_rate"`
+	Sent            uint64   `json:"sent"`
+	Delivered       uint64   `json:"delivered"`
+	Failed          uint64   `json:"failed"`
+	Opens           uint64   `json:"opens"`
+	UniqueOpens     uint64   `json:"unique_opens"`
+	Clicks          uint64   `json:"clicks"`
+	UniqueClicks    uint64   `json:"unique_clicks"`
+	Bounces         uint64   `json:"bounces"`
+	Complaints      uint64   `json:"complaints"`
+	Unsubscribes    uint64   `json:"unsubscribes"`
+	DeliveryRate    *float64 `json:"delivery_rate"`
+	OpenRate        *float64 `json:"open_rate"`
+	ClickRate       *float64 `json:"click_rate"`
+	BounceRate      *float64 `json:"bounce_rate"`
+	ComplaintRate   *float64 `json:"complaint_rate"`
+	UnsubscribeRate *float64 `json:"unsubscribe_rate"`
 	// Null on other channels than e-mail, which have no such thresholds.
 	BounceRateOK    *bool `json:"bounce_rate_healthy"`
 	ComplaintRateOK *bool `json:"complaint_rate_healthy"`
@@ -160,15 +161,25 @@ func (t *tally) body(medium string) messageCounts {
 		BounceRate: rate(n[actBounced], sent+n[actBounced]), ComplaintRate: rate(n[actComplained], sent), UnsubscribeRate: rate(u[actUnsubscribed], sent),
 	}
 	if medium == mediumEmail {
-		bounces, complaints := out.BounceRate < bounceLimit, out.ComplaintRate < complaintLimit
+		bounces, complaints := below(n[actBounced], sent+n[actBounced], bounceLimit), below(n[actComplained], sent, complaintLimit)
 		out.BounceRateOK, out.ComplaintRateOK = &bounces, &complaints
 	}
 	return out
 }
 
-// rate is a share that is at most 1: what happens in a range may be about messages that
-// were sent before it.
-func rate(n, of uint64) float64 { return min(share(n, of), 1) }
+// rate is the share that n are of those sent, nil where it cannot be told: nothing was
+// sent in the range, or more happened than was sent, so that some of it is about messages
+// of before.
+func rate(n, of uint64) *float64 {
+	if of == 0 || n > of {
+		return nil
+	}
+	r := share(n, of)
+	return &r
+}
+
+// below reports whether n are a smaller share than the limit, or none at all.
+func below(n, of uint64, limit float64) bool { return n == 0 || float64(n) < limit*float64(of) }
 
 // webhookCounts is what became of deliveries to the account's webhooks, since those were
 // made.

@@ -21,15 +21,20 @@ var timeRangeShape = shape.Named("TimeRange", shape.Object(
 	shape.Req("granularity", shape.Word("", "day", "hour", "week", "month")),
 ))
 
+// rateShape is a rate of messages.
+func rateShape(example float64, of string) *shape.Schema {
+	return shape.Number(example, of+" Null when nothing was sent in the range, or more happened than was sent: then it is about messages of before.").Between(0, 1).OrNull()
+}
+
 var messageCountsShape = shape.Named("MessageCounts", shape.Object(
 	shape.Req("sent", shape.Count(1187, "")), shape.Req("delivered", shape.Count(1180, "")), shape.Req("failed", shape.Count(2, "Not sent, for another reason than a bounce.")),
 	shape.Req("opens", shape.Count(640, "")), shape.Req("unique_opens", shape.Count(512, "A person counts once.")),
 	shape.Req("clicks", shape.Count(130, "")), shape.Req("unique_clicks", shape.Count(101, "")),
 	shape.Req("bounces", shape.Count(7, "")), shape.Req("complaints", shape.Count(0, "")), shape.Req("unsubscribes", shape.Count(3, "By messages: their link, the mail program's button, a reply, or a call that names the campaign. Consent that a form, a call or an import withdraws is an event of the type `unsubscribed`.")),
-	shape.Req("delivery_rate", shape.Number(0.99, "Delivered of those sent.").With("minimum", 0)), shape.Req("open_rate", shape.Number(0.43, "Unique opens of those sent.").With("minimum", 0)),
-	shape.Req("click_rate", shape.Number(0.08, "Unique clicks of those sent.").With("minimum", 0)), shape.Req("bounce_rate", shape.Number(0.006, "Bounces of those tried.").With("minimum", 0)),
-	shape.Req("complaint_rate", shape.Number(0, "Complaints of those sent.").With("minimum", 0)), shape.Req("unsubscribe_rate", shape.Number(0.002, "People who unsubscribed by messages, of those sent.").With("minimum", 0)),
-	shape.Req("bounce_rate_healthy", shape.Boolean(true, "Below 2 %; null on other channels than e-mail.").OrNull()), shape.Req("complaint_rate_healthy", shape.Boolean(true, "Below 0.1 %; likewise.").OrNull()),
+	shape.Req("delivery_rate", rateShape(0.99, "Delivered of those sent.")), shape.Req("open_rate", rateShape(0.43, "Unique opens of those sent.")),
+	shape.Req("click_rate", rateShape(0.08, "Unique clicks of those sent.")), shape.Req("bounce_rate", rateShape(0.006, "Bounces of those tried.")),
+	shape.Req("complaint_rate", rateShape(0, "Complaints of those sent.")), shape.Req("unsubscribe_rate", rateShape(0.002, "People who unsubscribed by messages, of those sent.")),
+	shape.Req("bounce_rate_healthy", shape.Boolean(true, "Below 2 %, or none; null on other channels than e-mail.").OrNull()), shape.Req("complaint_rate_healthy", shape.Boolean(true, "Below 0.1 %, or none; likewise.").OrNull()),
 ))
 
 func channelShape(about string) *shape.Schema { return shape.Word(about, media...) }

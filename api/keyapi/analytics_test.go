@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -206,7 +207,7 @@ func TestAnalytics(t *testing.T) {
 	}
 	s.a("GET", "/analytics/overview", "", &o)
 	m := o.Messages
-	if m.Sent != 100 || m.Opens != 2 || m.UniqueOpens != 1 || m.Clicks != 1 || m.Bounces != 3 || m.Unsubscribes != 1 || m.OpenRate != 0.01 || *m.BounceRateOK || !*m.ComplaintRateOK || o.Contacts.New != 101 {
+	if m.Sent != 100 || m.Opens != 2 || m.UniqueOpens != 1 || m.Clicks != 1 || m.Bounces != 3 || m.Unsubscribes != 1 || told(m.OpenRate) != 0.01 || *m.BounceRateOK || !*m.ComplaintRateOK || o.Contacts.New != 101 {
 		t.Errorf("overview: %+v", o)
 	}
 	var p struct {
@@ -294,7 +295,7 @@ func TestAnalyticsByChannel(t *testing.T) {
 	if m := o.Messages; m.Sent != 100 || m.Bounces != 1 || m.Clicks != 1 || m.Unsubscribes != 0 || !*m.BounceRateOK || !*m.ComplaintRateOK || len(o.Channels) != 5 || o.Channels["email"].Sent != 100 {
 		t.Errorf("e-mail: %+v", o)
 	}
-	if m := o.Channels["sms"]; m.Sent != 10 || m.Bounces != 10 || m.BounceRate != 0.5 || m.UniqueClicks != 1 || m.Unsubscribes != 1 || m.BounceRateOK != nil || m.ComplaintRateOK != nil {
+	if m := o.Channels["sms"]; m.Sent != 10 || m.Bounces != 10 || told(m.BounceRate) != 0.5 || m.UniqueClicks != 1 || m.Unsubscribes != 1 || m.BounceRateOK != nil || m.ComplaintRateOK != nil {
 		t.Errorf("SMS: %+v", m)
 	}
 	if m := o.Channels["push"]; m.Sent != 0 || m.Failed != 10 || m.Unsubscribes != 0 || m.BounceRateOK != nil {
@@ -401,5 +402,33 @@ func TestEraseAndExport(t *testing.T) {
 	res, b := s.with(s.creds.APIKey, "POST", "/api/v1/contacts", `{"email":"A@X.io"}`)
 	if says := failureOf(t, res.StatusCode, b); says != "email: this person was erased and may not be stored again" {
 		t.Errorf("%s", b)
+	}
+}
+
+// TestOverviewSubscribed: the overview counts as subscribed whom a segment on `subscribed`
+// has, and not those who are suppressed.
+func TestOverviewSubscribed(t *testing.T) {
+	s := newServiceWith(t, &rowHistory{}, nil)
+	k := keyCaller{s}
+	for i := range 4 {
+		k.must("POST", "/contacts", fmt.Sprintf(`{"email":"u%d@x.io"}`, i), nil)
+	}
+	for i, reason := range []string{"complained", "bounced"} {
+		var id string
+		ok(t, s.node.Read(t.Context(), s.account, func(v *resolver.View) error {
+			o, _ := v.Find(resolver.IdentityEmail, fmt.Sprintf("u%d@x.io", i))
+			p, err := v.Profile(o)
+			id = p.ID.String()
+			return err
+		}))
+		_, err := s.node.Command(t.Context(), s.account, resolver.CommandBlockSet, resolver.BlockSet{ID: id, Channel: "email", Reason: reason})
+		ok(t, err)
+	}
+	var o struct {
+		Contacts struct{ Total, Subscribed uint64 }
+	}
+	s.a("GET", "/analytics/overview", "", &o)
+	if o.Contacts.Total != 4 || o.Contacts.Subscribed != 2 {
+		t.Errorf("%+v", o)
 	}
 }

@@ -8,7 +8,7 @@ import (
 
 // TestUnsubscribesOfMessages: of those sent, those who unsubscribed by a message are
 // counted. Who withdraws consent by a form, a call or an import did not answer one; and
-// no rate is above 1, though what happens in a range may be about messages of before it.
+// a rate that cannot be told, since what happened is about messages of before, is null.
 func TestUnsubscribesOfMessages(t *testing.T) {
 	s := newServiceWith(t, &rowHistory{}, nil)
 	k := keyCaller{s}
@@ -34,10 +34,10 @@ func TestUnsubscribesOfMessages(t *testing.T) {
 	s.happen("u1@x.io", "unsubscribed", fmt.Sprintf(`{"channel":"email","campaign_id":%q}`, c.ID))
 	s.clock.advance(time.Millisecond)
 
-	check := func(what string, m messageCounts, sent, unsubscribes uint64, rate float64) {
+	check := func(what string, m messageCounts, sent, unsubscribes uint64, rate any) {
 		t.Helper()
-		if m.Sent != sent || m.Unsubscribes != unsubscribes || m.UnsubscribeRate != rate {
-			t.Errorf("%s: %d of %d unsubscribed, rate %v; want %d of %d, %v", what, m.Unsubscribes, m.Sent, m.UnsubscribeRate, unsubscribes, sent, rate)
+		if m.Sent != sent || m.Unsubscribes != unsubscribes || told(m.UnsubscribeRate) != rate {
+			t.Errorf("%s: %d of %d unsubscribed, rate %v; want %d of %d, %v", what, m.Unsubscribes, m.Sent, told(m.UnsubscribeRate), unsubscribes, sent, rate)
 		}
 	}
 	var o struct {
@@ -65,7 +65,7 @@ func TestUnsubscribesOfMessages(t *testing.T) {
 	}
 	s.a("GET", "/analytics/domains", "", &d)
 	check("domain", d.Domains[0], 4, 2, 0.25)
-	check("other domains", d.Other, 0, 1, 0)
+	check("other domains", d.Other, 0, 1, nil)
 
 	// A day on which people answer what was sent on the day before.
 	s.clock.advance(24 * time.Hour)
@@ -78,8 +78,21 @@ func TestUnsubscribesOfMessages(t *testing.T) {
 	s.clock.advance(time.Millisecond)
 	s.a("GET", "/analytics/overview?from=2025-03-02", "", &o)
 	m := o.Messages
-	check("the next day", m, 1, 4, 1)
-	if m.DeliveryRate != 1 || m.OpenRate != 1 || m.ClickRate != 1 || m.ComplaintRate != 1 || *m.ComplaintRateOK {
+	check("the next day", m, 1, 4, nil)
+	if m.DeliveryRate != nil || m.OpenRate != nil || m.ClickRate != nil || m.ComplaintRate != nil || *m.ComplaintRateOK || told(m.BounceRate) != 0. || !*m.BounceRateOK {
 		t.Errorf("the next day: %+v", m)
 	}
+	s.a("GET", "/analytics/overview?from=2025-02-01&to=2025-02-02", "", &o)
+	check("a day without messages", o.Messages, 0, 0, nil)
+	if m = o.Messages; m.OpenRate != nil || m.BounceRate != nil || !*m.BounceRateOK || !*m.ComplaintRateOK {
+		t.Errorf("a day without messages: %+v", m)
+	}
+}
+
+// told is what a rate says, nil for null.
+func told(rate *float64) any {
+	if rate == nil {
+		return nil
+	}
+	return *rate
 }

@@ -19,7 +19,7 @@ func (a *API) audienceOperations() []route {
 	return []route{
 		a.testSendOperation(),
 		{a.campaignAudience, operation.Operation{Method: "POST", Path: "/campaign/{id}/audience", Permission: "campaigns:read", Timeout: audienceTimeout, ID: "campaignAudience", Summary: "Count a campaign's audience",
-			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, or `already sent`.",
+			About: "Nothing is sent. The audience is who belongs to it now: that of the campaign, or of a send with the same fields. `skipped` counts those who would be passed over, by reason: `no e-mail`, `no phone`, `no device`, `not subscribed`, `unsubscribed`, why they are suppressed, `already sent`, or the merge tag that has no value for them, and no default. Tags are those of what the campaign sends by itself; a test of variants may have others.",
 			Body:  shape.Object(sendFieldsShape()[:3]...), Optional: true, Data: campaignAudienceShape, Fails: []string{"list_id Field required: the campaign has no audience", "There is no campaign with this id"}}},
 		{a.renderCampaign, operation.Operation{Method: "POST", Path: "/campaign/{id}/render", Permission: "campaigns:read", ID: "renderCampaign", Summary: "Render a campaign for one person",
 			About: "Nothing is sent. Merge tags are filled in; links are as they were written, and `{{unsubscribe_url}}` is `#unsubscribe`: the recipient's own is made when it is sent. " +
@@ -88,7 +88,13 @@ func (a *API) campaignAudience(c *call) (any, error) {
 	}
 	out := campaignAudience{Skipped: map[string]uint64{}}
 	var people, sent *roaring.Bitmap
+	var holes *messaging.Holes
 	err = c.read(func(v *resolver.View) (err error) {
+		content, err := messaging.OwnContent(v, &x)
+		if err != nil {
+			return err
+		}
+		holes = messaging.CampaignHoles(&x, content)
 		out.AsOf = record.Time(max(c.now.UnixMilli(), v.LogTimeMs()))
 		people, sent, err = v.CampaignAudience(&start)
 		return err
@@ -109,7 +115,7 @@ func (a *API) campaignAudience(c *call) (any, error) {
 		}
 		err := c.read(func(v *resolver.View) error {
 			for _, o := range piece[:n] {
-				reason, err := v.PassedOver(&x, o)
+				reason, err := passedOver(v, &x, o, holes)
 				switch {
 				case err != nil:
 					return err
@@ -126,6 +132,19 @@ func (a *API) campaignAudience(c *call) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// passedOver is why a campaign would pass over somebody, "" where it would not.
+func passedOver(v *resolver.View, x *resolver.Campaign, o uint32, holes *messaging.Holes) (string, error) {
+	reason, err := v.PassedOver(x, o)
+	if err != nil || reason != "" || holes == nil {
+		return reason, err
+	}
+	p, err := v.Profile(v.Root(o))
+	if err != nil {
+		return "", err
+	}
+	return holes.Reason(p), nil
 }
 
 type renderedCampaign struct {
@@ -177,7 +196,7 @@ func (a *API) renderCampaign(c *call) (any, error) {
 		if err != nil {
 			return err
 		}
-		reason, err := v.PassedOver(&x, o)
+		reason, err := passedOver(v, &x, o, messaging.CampaignHoles(&x, content))
 		if err != nil {
 			return err
 		}

@@ -42,7 +42,7 @@ func sendFieldsShape() []shape.Field {
 var sendResultShape = shape.Named("SendResult", shape.Object(
 	shape.Req("success", shape.Boolean(true, "Whether all of it was sent.")),
 	shape.Req("message", shape.Text("sent", "`sent`, or why it stopped.")),
-	shape.Req("total_members", shape.Count(1204, "People in the audience, each once.")),
+	shape.Req("total_members", shape.Count(1204, "People in the audience, each once, also those who were sent the campaign before.")),
 	shape.Req("emails_sent", shape.Count(1187, "Messages handed over, of any channel.")),
 	shape.Req("errors", shape.List(shape.Text("credits: no e-mail credits are left", ""), "What went wrong, the newest 20.")),
 	shape.Req("started_at", shape.Instant("")),

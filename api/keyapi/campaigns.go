@@ -243,7 +243,7 @@ func isGiven(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "
 
 // start is the command to the state machine: audience and pace.
 func (f *sendFields) start(x *resolver.Campaign) (s resolver.CampaignStart, err error) {
-	s = resolver.CampaignStart{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay}
+	s = resolver.CampaignStart{ID: x.ID, ListIDs: f.ListID, SegmentIDs: f.SegmentIDs, TemplateID: f.TemplateID, BatchSize: defaultBatch, DelayMs: 1000 * defaultDelay, CountsSent: true}
 	if err = f.audience(x, &s); err != nil {
 		return s, err
 	}
@@ -379,7 +379,7 @@ func (a *API) sendCampaign(c *call) (any, error) {
 		Success: true, Message: "sent", TotalMembers: r.Total, EmailsSent: r.Sent,
 		Errors: record.Texts(r.Errors), StartedAt: record.Time(r.StartedMs), FinishedAt: record.TimeOrNull(r.FinishedMs),
 	}
-	reason := unsent(&r, r.Failed > 0 && r.Sent == 0)
+	reason := unsent(&r, r.Sent == 0 && (r.Failed > 0 || len(r.Errors) > 0))
 	if reason == "" {
 		return out, nil
 	}

@@ -37,8 +37,11 @@ func consentChanges(subscribed *bool, consents json.RawMessage) (out []resolver.
 		}
 		out = append(out, c)
 	}
-	if consents, err = object("consents", consents); err != nil || consents == nil {
-		return out, err
+	if consents, err = object("consents", consents); err != nil {
+		return out, Fail(`%s, such as {"sms": {"status": "unsubscribed"}}`, err)
+	}
+	if consents == nil {
+		return out, nil
 	}
 	var byChannel map[string]json.RawMessage
 	if err := decodeObject(consents, &byChannel); err != nil {
@@ -53,9 +56,9 @@ func consentChanges(subscribed *bool, consents json.RawMessage) (out []resolver.
 		raw, err := object(field, byChannel[channel])
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, Fail(`%s, such as {"status": "unsubscribed"}`, err)
 		case raw == nil:
-			return nil, Fail("%s Input should be a valid object", field)
+			return nil, Fail(`%s Input should be a valid object, such as {"status": "unsubscribed"}`, field)
 		}
 		if err := decodeObject(raw, &in); err != nil {
 			return nil, Fail("%s.%s", field, err)

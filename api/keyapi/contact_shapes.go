@@ -7,7 +7,7 @@ import (
 
 var contactShape = shape.Named("Contact", shape.Object(
 	shape.Req("_id", shape.ProfileID("Id of the contact, which is that of its profile.")),
-	shape.Req("email", shape.Text("Ann@example.com", "The newest e-mail, as submitted.").OrNull()),
+	shape.Req("email", shape.Text("Ann@example.com", "The e-mail that campaigns and flows mail, as submitted. While the contact is subscribed to e-mail, events attach other e-mails and do not change it.").OrNull()),
 	shape.Req("first_name", shape.Text("Ann", "").OrNull()),
 	shape.Req("last_name", shape.Text("Lee", "").OrNull()),
 	shape.Req("phone", shape.Text("+491701234567", "The newest phone number, as submitted.").OrNull()),

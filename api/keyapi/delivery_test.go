@@ -215,7 +215,7 @@ func TestPushSendReachesDevicesAndRetiresDeadOnes(t *testing.T) {
 	}
 	x.console1("POST", "/segments", `{"name":"All of them","definition":{"match":"all","conditions":[{"kind":"attribute","field":"email","op":"exists"}]}}`, &seg)
 	waitLive(t, x.service, seg.ID)
-	send := map[string]any{"title": "Hello {{first_name}}", "body": "Now", "segmentId": seg.ID, "link": "https://shop.example/x"}
+	send := map[string]any{"title": `Hello {{first_name | default: "you"}}`, "body": "Now", "segmentId": seg.ID, "link": "https://shop.example/x"}
 	var got pushResult
 	if m := x.call("success", "POST", "/push/send", send, &got); m != "sent" {
 		t.Errorf("message %q", m)
@@ -232,7 +232,7 @@ func TestPushSendReachesDevicesAndRetiresDeadOnes(t *testing.T) {
 	}
 	var history record.Campaign
 	x.call("success", "GET", "/campaign/"+got.CampaignID, nil, &history)
-	if history.Channel != 2 || *history.Type != 4 || history.Status != "sent" || history.Subject != "Hello {{first_name}}" {
+	if history.Channel != 2 || *history.Type != 4 || history.Status != "sent" || history.Subject != send["title"] {
 		t.Errorf("%+v", history)
 	}
 	// Without a segment: every live device.
@@ -370,7 +370,7 @@ func TestCampaignsOfEveryTypeAreSent(t *testing.T) {
 	send := func(fields string) (out sendResult) {
 		t.Helper()
 		var c record.Campaign
-		x.call("success", "POST", "/campaign", `{"name":"n","subject":"Hi {{first_name}}","body":"Dear {{first_name | default: \"you\"}}","date":"2026-01-01",`+fields+`}`, &c)
+		x.call("success", "POST", "/campaign", `{"name":"n","subject":"Hi {{first_name | default: \"you\"}}","body":"Dear {{first_name | default: \"you\"}}","date":"2026-01-01",`+fields+`}`, &c)
 		x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, &out)
 		return out
 	}

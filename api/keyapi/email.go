@@ -18,7 +18,8 @@ func (a *API) emailOperations() group {
 		{a.sendEmail, operation.Operation{Method: "POST", Path: "/email/send", Permission: "campaigns:write", ID: "sendEmail", Summary: "Send an e-mail",
 			About: "The message is queued durably and tried for 12 hours; what becomes of it is an event of the profile. An address that is not on file becomes a profile, without a consent. " +
 				"It does not go to addresses that bounced, complained or are suppressed. People who have unsubscribed get it only when its template is marked `transactional`: " +
-				"a receipt, a new password, whatever they asked for or must be told. Any other template is refused for them (`conflict`, field `to`), and nothing is queued.",
+				"a receipt, a new password, whatever they asked for or must be told. Any other template is refused for them (`conflict`, field `to`), and nothing is queued. " +
+				"A merge tag that has a value neither in `data` nor in the profile, and no default, refuses the message by its name.",
 			NoNull: []string{"idempotency_key"}, Body: shape.Object(
 				shape.Req("to", shape.Text("ann@example.com", "The address.").Bytes(1, 512)),
 				shape.Req("template_id", shape.TemplateID("The template.")),
@@ -75,7 +76,14 @@ func (a *API) sendEmail(c *call) (any, error) {
 		}
 	}
 	var t resolver.Template
+	p := &resolver.Profile{}
 	err = c.read(func(v *resolver.View) error {
+		if o, _, ok := v.Person("", in.To); ok {
+			var err error
+			if p, err = v.Profile(o); err != nil {
+				return err
+			}
+		}
 		var ok bool
 		var err error
 		if t, ok, err = v.WholeTemplate(in.TemplateID); err != nil || !ok {
@@ -87,7 +95,11 @@ func (a *API) sendEmail(c *call) (any, error) {
 		return nil, err
 	}
 	var content *messaging.ContentError
-	if err := messaging.CheckMail(t, in.Subject, in.SenderName, in.Data); errors.As(err, &content) {
+	err = messaging.CheckMail(t, in.Subject, in.SenderName, in.Data)
+	if err == nil {
+		err = messaging.MailHole(t, in.Subject, in.SenderName, in.Data, p)
+	}
+	if errors.As(err, &content) {
 		return nil, Fail("template_id: the template cannot be sent: %s", content)
 	} else if err != nil {
 		return nil, err

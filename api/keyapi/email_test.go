@@ -96,7 +96,7 @@ func TestEmailSendC(t *testing.T) {
 		t.Errorf("sent twice: %+v", m)
 	default:
 	}
-	const data = `"data":{"code":1,"order":{"id":2}}`
+	const data = `"data":{"first_name":"A","last_name":"B","code":1,"order":{"id":2}}`
 	for body, want := range map[string]string{
 		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":{"code":1}}`, tpl):                     "400 invalid_request template_id: the template cannot be sent: body: {{order.id}} has no value; give data.order.id, or a default in the template",
 		fmt.Sprintf(`{"to":"a@x.io","template_id":%q,"data":{"code":1,"order":{"id":null}}}`, tpl): "400 invalid_request template_id: the template cannot be sent: body: {{order.id}} has no value; give data.order.id, or a default in the template",

@@ -100,7 +100,7 @@ func keyOf(c *company) (key tracking.Key) {
 	return key
 }
 
-const mailBody = `"subject":"Hi","body":"<p>Hi {{first_name}}</p><a href=\"https://shop.example/a\">A</a><a href=\"{{unsubscribe_url}}\">no more</a>"`
+const mailBody = `"subject":"Hi","body":"<p>Hi {{first_name | default: \"you\"}}</p><a href=\"https://shop.example/a\">A</a><a href=\"{{unsubscribe_url}}\">no more</a>"`
 
 // makers make what placeholders stand for, by the word before the colon.
 var makers map[string]func(s *setting, arg string) string
@@ -155,8 +155,8 @@ func init() {
 			return s.id("POST", api.Prefix+"/segments", fmt.Sprintf(`{"name":%q,"definition":{"kind":"list","list_id":%q}}`, s.name("seg "), s.get("list")))
 		},
 		"other":        func(s *setting, _ string) string { return makers["segment"](s, "") },
-		"template":     console("/templates", `{"name":"NAME","source":"LIST","subject":"Hi","html":"<p>Hello {{first_name}}</p>"}`),
-		"draft":        console("/templates", `{"name":"NAME","source":"DRAFT","subject":"Hi","html":"<p>Hello {{first_name}}</p>"}`),
+		"template":     console("/templates", `{"name":"NAME","source":"LIST","subject":"Hi","html":"<p>Hello {{first_name | default: \"you\"}}</p>"}`),
+		"draft":        console("/templates", `{"name":"NAME","source":"DRAFT","subject":"Hi","html":"<p>Hello {{first_name | default: \"you\"}}</p>"}`),
 		"campaign":     post("/api/v1/campaign", `{"name":"NAME","channel":2,"type":1,"date":"2026-01-01",`+mailBody+`}`),
 		"textcampaign": post("/api/v1/campaign", `{"name":"NAME","channel":2,"type":2,"date":"2026-01-01","body":"Hi"}`),
 		"sent": func(s *setting, _ string) string {

@@ -53,7 +53,7 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	}
 	var stats campaignStats
 	x.call("success", "GET", "/campaign/"+id+"/stats", nil, &stats)
-	if stats.EmailsSent != 1 || stats.Failed != 1 || stats.Skipped["unsubscribed"] != 1 {
+	if stats.EmailsSent != 1 || stats.Failed != 0 || stats.Skipped["unsubscribed"] != 1 || stats.Skipped[resolver.NumberRefused] != 1 {
 		t.Errorf("statistics %+v", stats)
 	}
 	var c struct {
@@ -92,4 +92,36 @@ func TestSharedNumberIsTheHoldersToRefuse(t *testing.T) {
 	ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandContactErase, resolver.ContactErase{ID: holder})))
 	send(sms)
 	expect("sms", map[string]int{"+49301234567": 5, "+4930765": 5})
+}
+
+// TestRefusedNumberInAnotherSpelling: a number that somebody refused gets no text through
+// another contact who has it with 00 in place of the plus sign, or with neither, and the
+// other way round.
+func TestRefusedNumberInAnotherSpelling(t *testing.T) {
+	for _, pair := range [][2]string{{"+49 30 1234567", "0049301234567"}, {"+49301234567", "49 30 1234567"}, {"0049301234567", "+49301234567"}, {"49301234567", "+49-30-1234567"}, {"0049301234567", "49301234567"}} {
+		x := newSending(t)
+		holder := x.contact(`{"email":"holder@x.io","phone":"` + pair[0] + `"}`)
+		x.contact(`{"email":"other@x.io","phone":"` + pair[1] + `"}`)
+		x.contact(`{"email":"own@x.io","phone":"+4930765"}`)
+		ok(t, second(x.node.Command(t.Context(), x.account, resolver.CommandConsentSet, resolver.ConsentSet{ID: holder, Channel: "sms", Status: "unsubscribed"})))
+		var c struct {
+			ID string `json:"_id"`
+		}
+		x.call("success", "POST", "/campaign", `{"name":"n","body":"Hello","date":"2026-01-01","channel":2,"type":2}`, &c)
+		var audience campaignAudience
+		x.console1("POST", "/campaigns/"+c.ID+"/audience", `{"all_contacts":true}`, &audience)
+		if want := map[string]uint64{"unsubscribed": 1, resolver.NumberRefused: 1}; audience.Reachable != 1 || !maps.Equal(audience.Skipped, want) {
+			t.Errorf("%q: %+v, want skipped %v", pair, audience, want)
+		}
+		x.call("success", "POST", "/campaign/"+c.ID+"/send", `{"all_contacts":true}`, nil)
+		if list := x.captured("sms"); len(list) != 1 || list[0].To != "+4930765" {
+			t.Errorf("%q: sent to %+v", pair, list)
+		}
+		ok(t, x.node.Read(t.Context(), x.account, func(v *resolver.View) error {
+			if reason, err := v.KeptFrom("sms", pair[1]); err != nil || reason != "unsubscribed" {
+				t.Errorf("%q: a test is kept from the number by %q, %v", pair, reason, err)
+			}
+			return nil
+		}))
+	}
 }

@@ -137,7 +137,7 @@ func (p *process) importFiles(ctx context.Context) (err error) {
 		return fmt.Errorf("%d rows were refused", refused)
 	}
 	if len(nothing) > 0 {
-		return fmt.Errorf("nothing was imported from %s: every row was refused", strings.Join(nothing, ", "))
+		return fmt.Errorf("nothing was imported from %s: every row that is not stored was refused; remove the cause and import the file again, which tries them again", strings.Join(nothing, ", "))
 	}
 	return nil
 }

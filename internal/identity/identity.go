@@ -6,6 +6,7 @@ package identity
 
 import (
 	"bytes"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
@@ -62,4 +63,26 @@ func AppendNormalPhone(dst, s []byte) []byte {
 		}
 	}
 	return dst
+}
+
+// PhoneSpellings returns the normal forms in which a phone number may be on file: with a
+// plus sign, with 00 in its place, and with neither. The given one is the first; they are
+// nil for a text without a digit. They are three identifiers, since without a plus nobody
+// knows whether a number has a country code. What a refusal says, it says of all three.
+func PhoneSpellings(s string) []string {
+	normal := NormalizePhone(s)
+	digits := strings.TrimPrefix(normal, "+")
+	if digits == normal {
+		digits = strings.TrimPrefix(normal, "00")
+	}
+	if digits == "" {
+		return nil
+	}
+	out := []string{normal}
+	for _, other := range []string{"+" + digits, "00" + digits, digits} {
+		if other != normal {
+			out = append(out, other)
+		}
+	}
+	return out
 }

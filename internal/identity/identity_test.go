@@ -75,3 +75,14 @@ func BenchmarkAppendNormalEmail(b *testing.B) {
 		AppendNormalEmail(buf, s)
 	}
 }
+
+func TestPhoneSpellings(t *testing.T) {
+	for in, want := range map[string]string{
+		"+49 (30) 12": "+493012 00493012 493012", "0049 3012": "00493012 +493012 493012", "493012": "493012 +493012 00493012",
+		"030 12": "03012 +03012 0003012", "": "", "+": "", "00": "",
+	} {
+		if got := strings.Join(PhoneSpellings(in), " "); got != want {
+			t.Errorf("PhoneSpellings(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

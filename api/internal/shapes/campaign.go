@@ -42,5 +42,5 @@ func RunStatus() *shape.Schema {
 
 // Skipped counts recipients who were passed over, by reason.
 func Skipped() *shape.Schema {
-	return shape.MapOf(shape.Count(17, ""), "Recipients who were passed over, by reason.").Like(shape.Pairs("unsubscribed", 17))
+	return shape.MapOf(shape.Count(17, ""), "Recipients who were passed over, by reason. Merge tags without a value and a default are reasons: `{{first_name}} has no value for this person, and no default`.").Like(shape.Pairs("unsubscribed", 17))
 }

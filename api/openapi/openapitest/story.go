@@ -132,9 +132,9 @@ func contacts() []Step {
 
 func templates() []Step {
 	return []Step{
-		{Request: "POST " + c + "/templates", Body: `{"name":"Order","source":"LIST","subject":"Your order {{order}}","html":"<p>Hello {{first_name}} <a href=\"https://example.com/x\">look</a></p>","text":"Hello","transactional":false}`, Keep: "template=data._id"},
+		{Request: "POST " + c + "/templates", Body: `{"name":"Order","source":"LIST","subject":"Your order {{order}}","html":"<p>Hello {{first_name | friend}} <a href=\"https://example.com/x\">look</a></p>","text":"Hello","transactional":false}`, Keep: "template=data._id"},
 		{Request: "POST " + c + "/templates", Body: `{"name":"Order","source":"list"}`, Fails: true},
-		{Request: "PUT " + c + "/templates/$template", Body: `{"name":"Order 2","source":"LIST","subject":"Your order","html":"<p>Hello {{first_name}} <a href=\"https://example.com/x\">look</a></p>","text":"","transactional":true}`},
+		{Request: "PUT " + c + "/templates/$template", Body: `{"name":"Order 2","source":"LIST","subject":"Your order","html":"<p>Hello {{first_name | friend}} <a href=\"https://example.com/x\">look</a></p>","text":"","transactional":true}`},
 		{Request: "GET " + c + "/templates/$template"},
 		{Request: "GET " + c + "/templates"},
 		{Request: "GET " + c + "/templates/$template/used-in"},

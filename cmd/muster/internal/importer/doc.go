@@ -18,5 +18,6 @@
 // through a [Target]: the node of this process (node.go) or a server (http.go).
 //
 // A row that is refused still counts as a row, so that the numbers of rows are
-// the file's own and do not depend on what was refused.
+// the file's own and do not depend on what was refused. The state remembers which
+// rows it were, and the next import of the file tries them again.
 package importer

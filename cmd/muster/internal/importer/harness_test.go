@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -20,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
@@ -130,6 +132,24 @@ func (w *world) target(kind string) Target {
 	n, err := ToNode(w.node, w.account, false, func() time.Time { return now }, rand.Reader)
 	ok(w.t, err)
 	return n
+}
+
+// settings changes the account's settings.
+func (w *world) settings(change func(*resolver.Settings)) {
+	w.t.Helper()
+	var s resolver.Settings
+	ok(w.t, w.node.Read(w.t.Context(), w.account, func(v *resolver.View) error { s = v.Settings(); return nil }))
+	change(&s)
+	args, err := json.Marshal(s)
+	ok(w.t, err)
+	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: w.account, StampMs: now.UnixMilli()}
+	_, err = rand.Read(env.ID[:])
+	ok(w.t, err)
+	var out resolver.Outcome
+	ok(w.t, w.node.Submit(w.t.Context(), w.account, eventlog.AppendCommand(env.Append(nil), resolver.CommandSettingsSet, args), &out))
+	if out.Refusal != nil {
+		w.t.Fatal(out.Refusal)
+	}
 }
 
 // stored waits for history and returns its rows.

@@ -43,14 +43,15 @@ func ToServer(client *http.Client, baseURL, appID, appSecret string, triggerFlow
 		scan: jsonscan.New(1<<10, maxRowBytes)}
 }
 
-// next sends a chunk without rows: its answer says where to go on.
-func (t *httpTarget) next(ctx context.Context, file [32]byte) (uint64, error) {
-	c := &chunk{}
+// next sends a chunk without rows: its answer says where to go on, and which rows were
+// refused.
+func (t *httpTarget) next(ctx context.Context, file [32]byte, from uint64) (uint64, []uint32, error) {
+	c := &chunk{first: from}
 	a, err := t.send(ctx, file, c)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	return a.NextRow, nil
+	return a.NextRow, a.RefusedRows, nil
 }
 
 func (t *httpTarget) store(ctx context.Context, file [32]byte, c *chunk) (result, error) {
@@ -75,6 +76,7 @@ func (t *httpTarget) store(ctx context.Context, file [32]byte, c *chunk) (result
 	}
 	for i, x := range a.Results {
 		switch {
+		case c.faults[i] == storedBefore:
 		case x.Success:
 			r.accepted++
 		case c.faults[i] != "":
@@ -93,11 +95,11 @@ func (t *httpTarget) storeParts(ctx context.Context, file [32]byte, c *chunk, ca
 		if c.faults[0] != "" {
 			return result{}, cause
 		}
-		return t.store(ctx, file, &chunk{first: c.first, ends: []int{0}, lines: c.lines, faults: map[int]string{0: "the row is larger than the server takes"}, bytes: c.bytes})
+		return t.store(ctx, file, &chunk{first: c.first, again: c.again, ends: []int{0}, lines: c.lines, faults: map[int]string{0: "the row is larger than the server takes"}, bytes: c.bytes})
 	}
 	halves := c.split()
 	r, err := t.store(ctx, file, halves[0])
-	if err != nil || r.next != halves[1].first {
+	if err != nil || r.next != halves[1].first && !c.again {
 		return r, err
 	}
 	s, err := t.store(ctx, file, halves[1])
@@ -119,8 +121,9 @@ type importAnswer struct {
 		Success bool
 		Error   string
 	}
-	NextRow uint64 `json:"next_row"`
-	Error   *string
+	NextRow     uint64   `json:"next_row"`
+	RefusedRows []uint32 `json:"refused_rows"`
+	Error       *string
 }
 
 type statusError struct {

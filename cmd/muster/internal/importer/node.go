@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
@@ -32,11 +33,11 @@ func ToNode(node *resolver.Node, account uint64, triggerFlows bool, now func() t
 	return &nodeTarget{node: node, account: account, triggerFlows: triggerFlows, now: now, rand: rand, decoder: d}, nil
 }
 
-func (t *nodeTarget) next(ctx context.Context, file [32]byte) (uint64, error) {
+func (t *nodeTarget) next(ctx context.Context, file [32]byte, from uint64) (uint64, []uint32, error) {
 	// A record without rows is applied after every one before it, also one that was stored
 	// for somebody who did not wait for the answer.
-	r, err := t.store(ctx, file, &chunk{})
-	return r.next, err
+	r, err := t.store(ctx, file, &chunk{first: from})
+	return r.next, slices.Clone(t.out.RefusedRows), err
 }
 
 func (t *nodeTarget) store(ctx context.Context, file [32]byte, c *chunk) (result, error) {
@@ -58,6 +59,7 @@ func (t *nodeTarget) store(ctx context.Context, file [32]byte, c *chunk) (result
 		}
 		err := t.decoder.AppendImportRow(text, nowMs)
 		switch {
+		case fault == storedBefore:
 		case fault != "":
 			r.refused = append(r.refused, refusedRow{i, fault})
 		case err != nil:

@@ -9,13 +9,17 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+
+	"github.com/RoaringBitmap/roaring/v2"
 )
 
 // Target takes the chunks of a file.
 type Target interface {
-	// next is the first row of the file that is not stored.
-	next(ctx context.Context, file [32]byte) (uint64, error)
-	// store stores a chunk whose first row is the next one.
+	// next is the first row of the file that was never sent. refused are the rows before
+	// it, from row from on, that were refused: ascending, and none only when there are no
+	// more.
+	next(ctx context.Context, file [32]byte, from uint64) (next uint64, refused []uint32, err error)
+	// store stores a chunk whose first row is the next one, or one to be tried again.
 	store(ctx context.Context, file [32]byte, c *chunk) (result, error)
 }
 
@@ -43,7 +47,8 @@ type Refused struct {
 // Summary says what became of a file's rows. Before the end it is the progress
 // so far.
 type Summary struct {
-	// Rows were read, Skipped of them because they were stored before.
+	// Rows were read, Skipped of them because they were stored before. Those that an
+	// earlier import refused are tried again, and are not among them.
 	Rows, Skipped uint64
 	// Accepted were stored, Duplicates were known by their idempotency key,
 	// RefusedRows were not stored.
@@ -71,7 +76,21 @@ func (s *Source) each(fn func(io.Reader) error) error {
 	return fn(b)
 }
 
-// Run imports a file from where an earlier import of it ended. progress is told
+// refusedBefore asks for all rows of a file that were refused.
+func refusedBefore(ctx context.Context, t Target, file [32]byte) (next uint64, refused *roaring.Bitmap, err error) {
+	refused = roaring.New()
+	for from := uint64(0); ; {
+		var more []uint32
+		if next, more, err = t.next(ctx, file, from); err != nil || len(more) == 0 {
+			return next, refused, err
+		}
+		refused.AddMany(more)
+		from = uint64(more[len(more)-1]) + 1
+	}
+}
+
+// Run imports a file from where an earlier import of it ended, and tries the rows again
+// that were refused. progress is told
 // after each chunk; it may be nil.
 func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summary)) (Summary, error) {
 	var sum Summary
@@ -81,7 +100,7 @@ func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summa
 			return sum, fmt.Errorf("%s: %w", s.Name, err)
 		}
 	}
-	skip, err := t.next(ctx, s.Hash)
+	skip, refused, err := refusedBefore(ctx, t, s.Hash)
 	if err != nil {
 		return sum, err
 	}
@@ -105,7 +124,7 @@ func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summa
 	produced := make(chan error, 1)
 	go func() {
 		var err error
-		total, err = produce(ctx, rows, counted.n.Load, skip, free, full)
+		total, err = produce(ctx, rows, counted.n.Load, skip, refused, free, full)
 		close(full)
 		produced <- err
 	}()
@@ -114,7 +133,7 @@ func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summa
 			break
 		}
 		if progress != nil {
-			sum.Skipped = skip
+			sum.Skipped = skip - refused.GetCardinality()
 			sum.Rows = c.first + uint64(c.rows())
 			progress(sum)
 		}
@@ -124,7 +143,7 @@ func Run(ctx context.Context, s *Source, f Format, t Target, progress func(Summa
 	for range full {
 	}
 	readErr := <-produced
-	sum.Rows, sum.Skipped, sum.BytesRead = total, min(skip, total), counted.n.Load()
+	sum.Rows, sum.Skipped, sum.BytesRead = total, min(skip, total)-refused.GetCardinality(), counted.n.Load()
 	switch {
 	case err != nil:
 		return sum, err
@@ -146,7 +165,7 @@ func consume(ctx context.Context, s *Source, t Target, c *chunk, sum *Summary) e
 	if err != nil {
 		return err
 	}
-	if want := c.first + uint64(c.rows()); r.next != want {
+	if want := c.first + uint64(c.rows()); r.next != want && (!c.again || r.next < want) {
 		return fmt.Errorf("%s: after row %d the next is %d, not %d: another import of this file runs at the same time. Run this one again when it has ended; no row is stored twice",
 			s.Name, want-1, r.next, want)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/resolver"
 )
 
 var kinds = []string{"node", "server"}
@@ -31,6 +32,44 @@ func lines(n int) string {
 		fmt.Fprintf(&b, `{"event_type":"seen","user":{"external_id":"u%d"},"timestamp":%d,"properties":{"n":%d}}`+"\n", k%7, 1_700_000_000_000+1000*k, k)
 	}
 	return b.String()
+}
+
+// TestImportRefusedAgain (L2): the next import of a file tries the rows that were
+// refused, names them again, and stores none twice.
+func TestImportRefusedAgain(t *testing.T) {
+	const n = chunkRows + 2000
+	rows := strings.SplitAfter(lines(n), "\n")
+	refused := 0
+	for i := range n {
+		if i%700 == 3 || i == n-1 {
+			rows[i] = fmt.Sprintf(`{"event_type":"seen","user":{"external_id":"u","colour":1},"timestamp":5,"properties":{"n":%d},"colour":1}`+"\n", i)
+			refused++
+		}
+	}
+	text := strings.Join(rows, "")
+	for _, kind := range kinds {
+		t.Run(kind, func(t *testing.T) {
+			w := newWorld(t, ingest.Options{})
+			for i, skipped := range []uint64{0, n - uint64(refused)} {
+				sum, err := Run(t.Context(), source(t, "a.jsonl", text), JSONLines, w.target(kind), nil)
+				ok(t, err)
+				if sum.Rows != n || sum.Skipped != skipped || sum.Accepted != n-uint64(refused)-skipped || sum.RefusedRows != uint64(refused) || sum.Refused[0].Line != 4 || !strings.Contains(sum.Refused[0].Reason, "colour") {
+					t.Errorf("import %d: %+v", i+1, sum)
+				}
+			}
+			w.settings(func(s *resolver.Settings) { s.IgnoreUnknownFields = true })
+			for i, accepted := range []uint64{uint64(refused), 0} {
+				sum, err := Run(t.Context(), source(t, "a.jsonl", text), JSONLines, w.target(kind), nil)
+				ok(t, err)
+				if sum.Rows != n || sum.Skipped != n-accepted || sum.Accepted != accepted || sum.RefusedRows != 0 {
+					t.Errorf("after the settings allow it, %d: %+v", i+1, sum)
+				}
+			}
+			if got := w.stored(); len(got) != n {
+				t.Errorf("%d events, want %d", len(got), n)
+			}
+		})
+	}
 }
 
 // TestImportOnce (L2): each row of a file is one event, identical ones too;

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/ingest"
 )
 
@@ -183,11 +185,21 @@ type Stored struct {
 // NewChunk returns an empty chunk of the file with this SHA-256.
 func NewChunk(t Target, file [32]byte) *Chunk { return &Chunk{target: t, file: file} }
 
-// Next is the first row of the file that is not stored.
-func (c *Chunk) Next(ctx context.Context) (uint64, error) { return c.target.next(ctx, c.file) }
+// Next is the first row of the file that was never sent. The rows of refused lie before
+// it and are to be tried again.
+func (c *Chunk) Next(ctx context.Context) (next uint64, refused *roaring.Bitmap, err error) {
+	return refusedBefore(ctx, c.target, c.file)
+}
 
-// Reset empties the chunk; its first row is to be first.
-func (c *Chunk) Reset(first uint64) { c.c.reset(first) }
+// Reset empties the chunk; its first row is to be first. again says that its rows are
+// those that were refused before, and rows between them.
+func (c *Chunk) Reset(first uint64, again bool) {
+	c.c.reset(first)
+	c.c.again = again
+}
+
+// Pass counts a row that is stored, which is between rows that are tried again.
+func (c *Chunk) Pass() { c.c.add(&row{fault: storedBefore}) }
 
 // Add adds a row.
 func (c *Chunk) Add(x *Row) { c.c.add(&row{json: x.JSON, line: x.Line, fault: x.Fault}) }

@@ -5,6 +5,9 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"math"
+
+	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
@@ -21,9 +24,10 @@ const (
 type events struct {
 	chunk   *importer.Chunk
 	checker *importer.Checker
-	stored  uint64 // rows that the state has
-	before  uint64 // of them when the import began
-	resumed bool   // before is known
+	stored  uint64          // rows that the state has, or refused
+	refused *roaring.Bitmap // of them, when the import began or went on: they are tried again
+	before  uint64          // of them when the import began
+	resumed bool            // before is known
 }
 
 func (s *Uploads) newEvents(u *upload) (*events, error) {
@@ -48,7 +52,7 @@ func (s *Uploads) newEvents(u *upload) (*events, error) {
 
 func (e *events) begin(ctx context.Context) (uint64, error) {
 	var err error
-	if e.stored, err = e.chunk.Next(ctx); err == nil && !e.resumed {
+	if e.stored, e.refused, err = e.chunk.Next(ctx); err == nil && !e.resumed {
 		e.before, e.resumed = e.stored, true
 	}
 	return e.stored, err
@@ -58,12 +62,16 @@ func (e *events) full(rows, bytes int) bool { return rows >= eventRows || bytes 
 
 var errOtherImport = errors.New("another import of this file runs at the same time")
 
-// take stores the rows that the state does not have yet. Those that it had before the
-// import are duplicates. Others are of a window whose end a crash hid: of them it is not
-// known any more which ones the state refused, only which ones never came to it.
+// take stores the rows that the state does not have yet, and tries those again that it
+// refused. Those that it had before the import are duplicates. Others are of a window
+// whose end a crash hid.
 func (e *events) take(ctx context.Context, first uint64, rows []importer.Row) (r windowResult, err error) {
+	if err := e.retry(ctx, first, rows, &r); err != nil {
+		return r, err
+	}
 	for len(rows) > 0 && first < e.stored {
 		switch reason := e.checker.Check(&rows[0]); {
+		case e.wasRefused(first):
 		case reason != "":
 			r.refused = append(r.refused, api.ImportRefusal{Line: rows[0].Line, Reason: reason})
 		case first < e.before:
@@ -76,7 +84,7 @@ func (e *events) take(ctx context.Context, first uint64, rows []importer.Row) (r
 	if len(rows) == 0 {
 		return r, nil
 	}
-	e.chunk.Reset(first)
+	e.chunk.Reset(first, false)
 	for i := range rows {
 		e.chunk.Add(&rows[i])
 	}
@@ -89,10 +97,43 @@ func (e *events) take(ctx context.Context, first uint64, rows []importer.Row) (r
 		return r, fmt.Errorf("after row %d the next is %d: %w", want, s.Next+1, errOtherImport)
 	}
 	e.stored = s.Next
+	r.add(&s)
+	return r, nil
+}
+
+func (r *windowResult) add(s *importer.Stored) {
 	r.taken += s.Accepted
 	r.duplicates += s.Duplicates
 	for _, x := range s.Refused {
 		r.refused = append(r.refused, api.ImportRefusal{Line: x.Line, Reason: x.Reason})
 	}
-	return r, nil
+}
+
+func (e *events) wasRefused(row uint64) bool {
+	return row < e.stored && row <= math.MaxUint32 && e.refused.Contains(uint32(row))
+}
+
+// retry tries those rows of a window again that the state refused before.
+func (e *events) retry(ctx context.Context, first uint64, rows []importer.Row, r *windowResult) error {
+	e.chunk.Reset(first, true)
+	some := false
+	for i := range rows {
+		if !e.wasRefused(first + uint64(i)) {
+			if first+uint64(i) >= e.stored {
+				break
+			}
+			e.chunk.Pass()
+			continue
+		}
+		e.chunk.Add(&rows[i])
+		some = true
+	}
+	if !some {
+		return nil
+	}
+	s, err := e.chunk.Store(ctx)
+	if err == nil {
+		r.add(&s)
+	}
+	return err
 }

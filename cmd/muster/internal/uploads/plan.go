@@ -66,6 +66,8 @@ func (u *upload) plan(p *api.ImportPlan) (r reading, err error) {
 		case c.Type == "", c.Type == x.kind && x.own:
 		case x.own:
 			return r, at("type", "must be left out: %s is always %s", x.field, x.kind)
+		case c.Type == "time":
+			return r, at("type", "must be text, number or boolean; time is the type of timestamp alone, and a date in another field is text")
 		case !slices.Contains([]string{"text", "number", "boolean"}, c.Type):
 			return r, at("type", "must be text, number or boolean")
 		default:

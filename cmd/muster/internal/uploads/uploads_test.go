@@ -259,6 +259,7 @@ func TestPartsAndBounds(t *testing.T) {
 		{api.ImportPlan{Columns: []api.ImportColumn{{Name: "email", Field: text("mail")}}}, 400, "columns[0].field must be email"},
 		{api.ImportPlan{Columns: []api.ImportColumn{{Name: "email", Field: text("timestamp")}}}, 400, "columns[0].field is of events"},
 		{api.ImportPlan{Columns: []api.ImportColumn{{Name: "email", Type: "number"}}}, 400, "columns[0].type must be left out"},
+		{api.ImportPlan{Columns: []api.ImportColumn{{Name: "first_name", Field: text("attributes.born"), Type: "time"}}}, 400, "columns[0].type must be text, number or boolean; time is the type of timestamp alone"},
 		{api.ImportPlan{Columns: []api.ImportColumn{{Name: "email", Field: text("phone")}, {Name: "first_name", Field: text("phone")}}}, 400, "both are phone"},
 		{api.ImportPlan{Columns: []api.ImportColumn{{Name: "email", Field: text("")}}}, 400, "no column is email"},
 		{api.ImportPlan{EventType: "a"}, 400, "event_type is for events"},

@@ -4,7 +4,9 @@ const whole = new Intl.NumberFormat('en')
 export const count = (n: number) => whole.format(n)
 
 /** 0.1234 is 12.3 %; what is not nothing does not look like nothing. */
-export function percent(share: number): string {
+/** percent writes a share; null is one that the server cannot tell. */
+export function percent(share: number | null): string {
+  if (share === null) return '–'
   if (share > 0 && share < 0.001) return '< 0.1 %'
   if (share < 1 && share > 0.999) return '> 99.9 %'
   return `${whole.format(Math.round(share * 1000) / 10)} %`

@@ -14,7 +14,8 @@ const words: Record<string, string> = {
 }
 
 /** What would become of a step. */
-export function resultInWords(s: { type: string; result: string; until: string | null; branch: number | null }): string {
+export function resultInWords(s: { type: string; result: string; until: string | null; branch: number | null; reason?: string | null }): string {
+  if (s.result === 'failed' && s.reason) return `Nothing is sent: ${s.reason}`
   if (s.type === 'wait') return s.until ? `waits until ${instant(s.until)}` : 'does not wait: its time is over'
   if (s.result === 'branch') return `takes way ${(s.branch ?? 0) + 1}`
   if (s.type === 'exit') return words.exited!

@@ -1,0 +1,47 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestReachableKnowsRefusedNumbers: a preview does not count those as reachable by text
+// whose number another contact refused, in the same spelling or another.
+func TestReachableKnowsRefusedNumbers(t *testing.T) {
+	s := newService(t, &memHistory{}, nil)
+	command := func(name string, args any) {
+		t.Helper()
+		_, err := s.node.Command(t.Context(), s.account(), name, args)
+		ok(t, err)
+	}
+	for _, c := range []resolver.ContactCreate{
+		{Email: "holder@x.io", Phone: "+49 30 1"}, {Email: "shares@x.io", Phone: "+49301"}, {Email: "spells@x.io", Phone: "0049301"},
+		{Email: "own@x.io", Phone: "+49302"}, {Email: "another@x.io", Phone: "0049303"},
+	} {
+		command(resolver.CommandContactCreate, c)
+	}
+	reachable := func(want uint64) {
+		t.Helper()
+		var p struct {
+			Count     uint64
+			Reachable map[string]uint64
+		}
+		s.want("POST", "/segments/preview", `{"definition":{"match":"all","conditions":[{"kind":"attribute","field":"phone","op":"exists"}]}}`, &p)
+		if p.Count != 5 || p.Reachable["sms"] != want || p.Reachable["email"] != 5 {
+			t.Errorf("%+v, want %d reachable by SMS", p, want)
+		}
+	}
+	reachable(5)
+	var id string
+	ok(t, s.node.Read(t.Context(), s.account(), func(v *resolver.View) error {
+		o, _ := v.Find(resolver.IdentityEmail, "holder@x.io")
+		p, err := v.Profile(o)
+		id = p.ID.String()
+		return err
+	}))
+	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed"})
+	reachable(2)
+	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "sms", Status: "subscribed"})
+	reachable(5)
+}
