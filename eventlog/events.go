@@ -104,8 +104,8 @@ func appendBytes(dst, b []byte) []byte {
 //	2  the account has a catalog of properties and attributes from here on
 //	3  event_count takes events of all types that are sent, also of those that the
 //	   service records itself
-//	4  an event changes no e-mail that its profile has subscribed: another e-mail is
-//	   attached, and is not the one that is shown and mailed
+//	4  an event changes no e-mail or phone that its profile has subscribed: another one is
+//	   attached, and is not the one that is shown and sent to
 const EventRules = 4
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/query"
@@ -211,7 +212,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			r.attach[k] = true
 			changed = true
 			fields |= engine.FieldEmail << k
-			if past || m.keepsEmail(a, d, k, p.hashes[k], how) {
+			if past || m.keepsAddress(a, d, k, p.hashes[k], how) {
 				d.Identifiers = append(d.Identifiers, profile.Identifier{})
 				copy(d.Identifiers[1:], d.Identifiers)
 				d.Identifiers[0] = profile.Identifier{Kind: k, Value: raw[k]}
@@ -219,7 +220,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 				d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: k, Value: raw[k]})
 			}
 		case o == winner || m.losing(o):
-			if !past && !m.keepsEmail(a, d, k, p.hashes[k], how) && m.renew(a, d, k, raw[k], p.hashes[k]) {
+			if !past && !m.keepsAddress(a, d, k, p.hashes[k], how) && m.renew(a, d, k, raw[k], p.hashes[k]) {
 				changed = true
 				fields |= engine.FieldEmail << k
 			}
@@ -249,7 +250,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			}
 			lastEvent = max(lastEvent, a.headers.Get(o).LastEvent)
 			past = ev.HasTime && at < lastEvent
-			if !past && !m.keepsEmail(a, d, k, p.hashes[k], how) {
+			if !past && !m.keepsAddress(a, d, k, p.hashes[k], how) {
 				m.renew(a, d, k, raw[k], p.hashes[k])
 			}
 		}
@@ -348,10 +349,16 @@ func (m *Machine) storeResolved(a *account, r *resolved) error {
 	return nil
 }
 
-// keepsEmail reports whether an identifier is another e-mail than the one that a profile
-// subscribed, which stays its newest.
-func (m *Machine) keepsEmail(a *account, d *profile.Document, k IdentityKind, h identifier.Hash, how identifierRules) bool {
-	if !how.keepEmail || k != IdentityEmail || !d.Subscribed(profile.ChannelEmail) || !d.Has(IdentityEmail) {
+// channelsOf are the channels whose messages go to an identifier of a kind.
+var channelsOf = [identifier.Kinds][]byte{
+	IdentityEmail: {profile.ChannelEmail},
+	IdentityPhone: {profile.ChannelSMS, profile.ChannelWhatsApp, profile.ChannelIM},
+}
+
+// keepsAddress reports whether an identifier is another e-mail or phone than the one that
+// a profile has subscribed, which stays its newest.
+func (m *Machine) keepsAddress(a *account, d *profile.Document, k IdentityKind, h identifier.Hash, how identifierRules) bool {
+	if !how.keepAddress || !d.Has(k) || !slices.ContainsFunc(channelsOf[k], d.Subscribed) {
 		return false
 	}
 	have, _ := a.hasher.HashIdentifier(k, d.Newest(k), &m.normal)

@@ -10,7 +10,7 @@ type eventRules struct {
 
 // identifiers are the rules for the event's identifiers.
 func (r eventRules) identifiers() identifierRules {
-	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepEmail: r.version >= 4}
+	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepAddress: r.version >= 4}
 }
 
 // aged reports whether an event with a time of its own is judged by its age.
@@ -36,9 +36,10 @@ type identifierRules struct {
 	// noteEarlier: an event from before its profile was made is noted as the instant
 	// when the person was first seen.
 	noteEarlier bool
-	// keepEmail: the newest e-mail of somebody subscribed to e-mail stays the newest, since
-	// the consent is that address's. A word of the operator changes it.
-	keepEmail bool
+	// keepAddress: the newest e-mail or phone of somebody who is subscribed to a channel
+	// that goes there stays the newest, since the consent is of that address. A word of the
+	// operator changes it.
+	keepAddress bool
 	// firstOnly: the highest-ranked identifier alone says whose the record is. Nobody is
 	// merged, and the others stay with whom they identify, see share.go.
 	firstOnly bool

@@ -36,8 +36,8 @@ type naiveProfile struct {
 	merged     []int
 	conflicts  []int // with whom, -1 for nobody
 	erased     bool
-	subscribed bool            // to e-mail
-	shared     map[string]bool // of idents by kind and normal form: another's, who had it first
+	subscribed [identifier.Kinds]bool // to e-mail, and to what goes to a phone
+	shared     map[string]bool        // of idents by kind and normal form: another's, who had it first
 }
 
 // drop takes out a value, however it is written.
@@ -192,10 +192,10 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	return winner, EventAccepted
 }
 
-// keeps reports whether a subscribed profile keeps its newest e-mail beside another one.
+// keeps reports whether a subscribed profile keeps its newest e-mail or phone beside another one.
 func (n *naive) keeps(w *naiveProfile, k IdentityKind, norm string) bool {
 	have := w.idents[k]
-	return n.rules >= 4 && k == IdentityEmail && w.subscribed && len(have) > 0 && k.String()+"\x00"+normal(k, have[len(have)-1]) != norm
+	return n.rules >= 4 && w.subscribed[k] && len(have) > 0 && k.String()+"\x00"+normal(k, have[len(have)-1]) != norm
 }
 
 // isNone reports whether a value is not an identifier.
@@ -244,7 +244,9 @@ func (n *naive) contact(c ContactCreate) int {
 		who = n.create()
 	}
 	w := n.profiles[who]
-	w.subscribed = w.subscribed || raw[IdentityEmail] != ""
+	for _, k := range []IdentityKind{IdentityEmail, IdentityPhone} {
+		w.subscribed[k] = w.subscribed[k] || raw[k] != ""
+	}
 	for k := range identifier.Kinds {
 		if raw[k] == "" {
 			continue
@@ -303,6 +305,7 @@ func (n *naive) patch(profile int, phone string) bool {
 		return false
 	default:
 		n.owner[norm] = w.winner
+		w.subscribed[IdentityPhone] = true
 	}
 	w.idents[IdentityPhone] = append(w.idents[IdentityPhone], phone)
 	return true
@@ -377,7 +380,9 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 	w.lastEvent = max(w.lastEvent, l.lastEvent)
 	w.conflicts = append(w.conflicts, l.conflicts...)
 	w.merged = append(append(w.merged, l.merged...), loser)
-	w.subscribed = w.subscribed || l.subscribed
+	for k := range w.subscribed {
+		w.subscribed[k] = w.subscribed[k] || l.subscribed[k]
+	}
 	for k, o := range n.owner {
 		if o == loser {
 			n.owner[k] = winner

@@ -190,8 +190,36 @@ func TestSecondIdentifierThroughALowerRankedOne(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoIdentifierIsLeftOut: beside a good one it does not refuse the event, and
-// the answer says so, also when the event is repeated.
+// TestSubscribedPhoneStays: so does the phone of a contact who is subscribed to what goes
+// there.
+func TestSubscribedPhoneStays(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	shown := func(id, what, want string) {
+		t.Helper()
+		if p := r.profile(id); p.Newest(IdentityPhone) != want {
+			t.Errorf("%s: the identifiers are %q, want %s", what, p.Identities, want)
+		}
+	}
+	id := r.contact(ContactCreate{Email: "own@x.de", Phone: "+491701"})
+	other := ev("email", "own@x.de")
+	other.Phone = []byte("+491702")
+	for range 2 {
+		r.events(other)
+		shown(id, "an e-mail and another phone", "+491701")
+	}
+	phone := "+491702"
+	r.must(CommandContactUpdate, ContactUpdate{ID: id, Phone: &phone})
+	shown(id, "the contact is given it", "+491702")
+
+	without := r.contact(ContactCreate{Email: "none@x.de"})
+	for _, phone := range []string{"+491703", "+491704"} {
+		other = ev("email", "none@x.de")
+		other.Phone = []byte(phone)
+		r.events(other)
+		shown(without, "who is subscribed to nothing that goes to a phone", phone)
+	}
+}
+
 // TestSubscribedEmailStays: an e-mail that events attach to a subscribed contact is not
 // the one that is shown and mailed, whatever leads to the contact, until the contact is
 // given it, or has unsubscribed and the profile is subscribed again.
@@ -249,6 +277,8 @@ func TestSubscribedEmailStays(t *testing.T) {
 	}
 }
 
+// TestWhatIsNoIdentifierIsLeftOut: beside a good one it does not refuse the event, and
+// the answer says so, also when the event is repeated.
 func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	for _, c := range []struct {

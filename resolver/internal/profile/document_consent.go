@@ -5,8 +5,10 @@ import "slices"
 // Numbers of channels and of consent statuses that the code names, see
 // Channels and ConsentStatuses.
 const (
-	ChannelEmail byte = 0
-	ChannelSMS   byte = 1
+	ChannelEmail    byte = 0
+	ChannelSMS      byte = 1
+	ChannelWhatsApp byte = 3
+	ChannelIM       byte = 4
 
 	ConsentSubscribed   byte = 1
 	ConsentUnsubscribed byte = 2
