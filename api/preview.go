@@ -37,7 +37,7 @@ func (a *API) preview(c *call) (any, error) {
 	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
 	var reach map[string]*roaring.Bitmap
-	var doubtful *roaring.Bitmap
+	var doubtful map[string]*roaring.Bitmap
 	ask := a.askEngine
 	if in.Explain {
 		ask = a.ask // events are read
@@ -90,9 +90,8 @@ func (a *API) preview(c *call) (any, error) {
 	for channel, set := range reach {
 		set.And(who)
 		refused := uint64(0)
-		if channel != "email" && channel != "push" {
-			set := roaring.And(set, doubtful)
-			if refused, err = a.refusedNumbers(c, channel, set); err != nil {
+		if d := doubtful[channel]; d != nil {
+			if refused, err = a.refusedNumbers(c, channel, roaring.And(set, d)); err != nil {
 				return nil, err
 			}
 		}
@@ -203,7 +202,7 @@ func (q *question) describe(ordinals []uint32) (found []*person, out []profile, 
 // The bounds of looking at the holders of numbers, in a preview and in one read of the
 // state.
 const (
-	maxDoubtful   = 10_000
+	maxDoubtful   = 1000
 	doubtfulPiece = 500
 )
 

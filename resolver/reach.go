@@ -147,10 +147,19 @@ func hasDoubtfulPhone(d *profile.Document) bool {
 }
 
 // DoubtfulPhones are the profiles for which [View.NumberRefused] may hold, and that are
-// known beforehand: their number identifies another profile, or is written without a plus
-// sign. The answer is the caller's.
-func (v *View) DoubtfulPhones() *roaring.Bitmap {
-	return v.a.reach[slices.Index(reachChannels[:], "sms")].doubtful.Bits.Clone()
+// known beforehand, by the channels that go to a phone and that somebody refused: their
+// number identifies another profile, or is written without a plus sign. The answer is not
+// to be changed.
+func (v *View) DoubtfulPhones() map[string]*roaring.Bitmap {
+	out := map[string]*roaring.Bitmap{}
+	all := v.a.reach[slices.Index(reachChannels[:], "sms")].doubtful.Bits
+	for i, channel := range profile.Channels {
+		refused := v.a.status[i]
+		if slices.Contains(channelsOf[IdentityPhone], byte(i)) && (!refused[standingUnsubscribed].Bits.IsEmpty() || !refused[standingBlocked].Bits.IsEmpty()) && !all.IsEmpty() {
+			out[channel] = all.Clone()
+		}
+	}
+	return out
 }
 
 // isReachSet reports whether a set follows from the documents.
