@@ -84,6 +84,8 @@ func (w *way) carry(x *stretch) {
 		}
 		if broken {
 			w.mu.resets++
+		}
+		if broken || err != nil {
 			delete(w.mu.open, x)
 		}
 		w.mu.Unlock()
@@ -95,24 +97,19 @@ func (w *way) carry(x *stretch) {
 	}
 	x.client.Close()
 	x.server.Close()
-	w.mu.Lock()
-	delete(w.mu.open, x)
-	w.mu.Unlock()
 }
 
-// breakOpen breaks what is open.
-func (w *way) breakOpen() {
+// breakOpen breaks what is open, unless that is fewer connections than asked for. It
+// returns how many were open, and how many had been reset before.
+func (w *way) breakOpen(least int) (open, resets int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for x := range w.mu.open {
-		x.broken = true
+	if open = len(w.mu.open); open >= least {
+		for x := range w.mu.open {
+			x.broken = true
+		}
 	}
-}
-
-func (w *way) opened() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.mu.open)
+	return open, w.mu.resets
 }
 
 // breakAt breaks the connection on which a text is sent next.
@@ -170,20 +167,19 @@ func TestL2LostConnections(t *testing.T) {
 	position := int64(0)
 	for range 3 {
 		// The driver now and then closes a connection of which an answer was just read.
-		for end := time.Now().Add(time.Minute); w.opened() < 3; {
+		open, before := w.breakOpen(3)
+		for end := time.Now().Add(time.Minute); open < 3; open, before = w.breakOpen(3) {
 			if fill(); time.Now().After(end) {
-				t.Fatalf("%d connections are open", w.opened())
+				t.Fatalf("%d connections are open", open)
 			}
 		}
-		w.breakOpen()
-		before := w.resets()
 		if have := scalar(t, s, "SELECT 42"); have != 42 {
 			t.Errorf("a question is answered %d", have)
 		}
 		// Those that are closed unused are noticed a moment later.
-		for end := time.Now().Add(time.Minute); w.resets() < before+3; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(time.Minute); w.resets() < before+open; time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
-				t.Fatalf("%d connections were lost, want all that were open", w.resets()-before)
+				t.Fatalf("%d connections were lost, want all %d that were open", w.resets()-before, open)
 			}
 		}
 	}
