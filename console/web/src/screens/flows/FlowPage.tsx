@@ -317,7 +317,7 @@ function Editor({ read, readAt, onTake }: { read: Read; readAt: number; onTake: 
               />
             </Suspense>
           </Paper>
-          <Paper withBorder p="md" miw={0} component="section" aria-label="The chosen step">
+          <Paper withBorder p="md" miw={0} component="section" aria-label="The chosen step" className={readOnly ? 'locked' : undefined}>
             {step === 'trigger' ? (
               <TriggerPanel d={d} edit={change} faults={faults.get('') ?? []} readOnly={readOnly} />
             ) : chosen ? (

@@ -157,7 +157,14 @@ function Content({ step, put, readOnly }: { step: Step; put: Set; readOnly: bool
         <>
           <NativeSelect label="Message" value={text(step.template_id)} disabled={readOnly} onChange={(e) => put({ template_id: e.currentTarget.value })} data={[{ value: '', label: 'Custom HTML' }, ...(templates.data ?? []).map((t) => ({ value: t._id, label: `Template ${t.name}` }))]} />
           {field('Subject', 'subject', undefined, text(step.template_id) ? "Instead of the template's." : undefined)}
-          {!text(step.template_id) && <Code language="html" label="HTML of the message" value={text(step.body)} onChange={(body) => put({ body })} readOnly={readOnly} minHeight={160} />}
+          {!text(step.template_id) && (
+            <div>
+              <Text size="sm" fw={500} mb={2}>
+                HTML of the message
+              </Text>
+              <Code language="html" label="HTML of the message" value={text(step.body)} onChange={(body) => put({ body })} readOnly={readOnly} minHeight={160} />
+            </div>
+          )}
           {field("Sender's name", 'sender_name')}
           {field("Sender's address", 'sender', "The account's default")}
           {field('Reply to', 'reply_to', 'The sender')}

@@ -16,7 +16,7 @@ export interface Definition {
 }
 
 export const stepNames: Record<string, string> = { email: 'E-mail', sms: 'Text message', wait: 'Wait', condition: 'Condition', split: 'Split', tag: 'Tags', update_contact: 'Change the person', webhook: 'Webhook', exit: 'Exit' }
-export const triggerNames: Record<string, string> = { segment_entered: 'Enters a segment', segment_exited: 'Leaves a segment', list_joined: 'Joins a list', event: 'Does something', date: 'Reaches a date', api: 'A call of the API' }
+export const triggerNames: Record<string, string> = { segment_entered: 'Enters a segment', segment_exited: 'Leaves a segment', list_joined: 'Joins a list', event: 'Does something', date: 'Reaches a date', api: 'Is enrolled through the API' }
 
 /** What of a flow as it is answered makes its definition. */
 export function definitionOf(v: Json): Definition {
