@@ -61,7 +61,7 @@ func newWiretap(t *testing.T, to string) *wiretap {
 			w.open = append(w.open, in)
 			w.mu.Unlock()
 			copies.Go(func() {
-				io.Copy(io.MultiWriter(out, w), in)
+				io.Copy(io.MultiWriter(w, out), in) // kept before it can be answered
 				out.Close()
 			})
 			copies.Go(func() {
