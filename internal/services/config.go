@@ -35,7 +35,9 @@ const (
 	pollEvery = 50 * time.Millisecond
 )
 
-// waitReady calls probe until it succeeds or the process has ended.
+// waitReady calls probe until it succeeds or the process has ended. A process
+// that could not listen is started again: a connection of somebody else's may
+// have had its port for a moment.
 func waitReady(ctx context.Context, p *process, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -52,7 +54,13 @@ func waitReady(ctx context.Context, p *process, probe func(context.Context) erro
 		last = err
 		select {
 		case <-ended:
-			return p.failure(errors.New("ended while it started"))
+			if !p.portTaken() {
+				return p.failure(errors.New("ended while it started"))
+			}
+			if err := p.start(); err != nil {
+				return err
+			}
+			ended = p.ended()
 		case <-ctx.Done():
 			return p.failure(fmt.Errorf("is not ready (%w): %w", ctx.Err(), last))
 		case <-time.After(pollEvery):

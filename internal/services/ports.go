@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
+	"path/filepath"
+	"strconv"
 )
 
 // Ports are taken below the range that kernels use for outgoing connections:
@@ -15,24 +18,52 @@ const (
 )
 
 // FreePorts returns n different ports of 127.0.0.1 that nobody listens on. They
-// are outside the usual range of outgoing connections, so that they stay free
-// while a server that uses them is down.
+// are outside the range of outgoing connections, so that they stay free while a
+// server that uses them is down, and are given to no other process that asks
+// FreePorts as long as this one lives: a broker takes seconds to listen.
 func FreePorts(n int) ([]int, error) {
+	// Whoever else uses this machine has ports of their own; a directory of
+	// theirs could not be written.
+	dir := filepath.Join(os.TempDir(), "muster-ports-"+strconv.Itoa(os.Getuid()))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	last := portsEnd()
 	ports := make([]int, 0, n)
 	for try := 0; len(ports) < n; try++ {
 		if try == 1000 {
 			return nil, errors.New("no free ports on 127.0.0.1")
 		}
-		port := firstPort + rand.IntN(lastPort-firstPort)
+		port := firstPort + rand.IntN(last-firstPort)
+		ours, err := tryLock(filepath.Join(dir, strconv.Itoa(port)))
+		if err != nil {
+			return nil, err
+		}
+		if !ours {
+			continue
+		}
 		l, err := net.Listen("tcp", loopback(port))
 		if err != nil {
 			continue
 		}
-		// Held until all are chosen, or one could be chosen twice.
-		defer l.Close()
+		l.Close()
 		ports = append(ports, port)
 	}
 	return ports, nil
+}
+
+// portsEnd is where the ports end that this machine's kernel gives to nobody by
+// itself. Where it leaves too few, collisions are met by starting again.
+func portsEnd() int {
+	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return lastPort
+	}
+	var low int
+	if _, err := fmt.Sscan(string(b), &low); err != nil || low < firstPort+1000 {
+		return lastPort
+	}
+	return min(low, lastPort)
 }
 
 func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }

@@ -30,6 +30,7 @@ type process struct {
 		sync.Mutex
 		cmd  *exec.Cmd     // nil before the first start
 		done chan struct{} // closed when cmd has ended
+		from int64         // where this life begins in the log
 	}
 }
 
@@ -46,6 +47,9 @@ func (p *process) start() error {
 		return err
 	}
 	defer log.Close()
+	if info, err := log.Stat(); err == nil {
+		p.mu.from = info.Size()
+	}
 	cmd := exec.Command(p.argv[0], p.argv[1:]...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = p.dir, log, log
 	cmd.SysProcAttr = attributes(p.detach)
@@ -74,9 +78,9 @@ func (p *process) signal(sig syscall.Signal) error {
 	return nil
 }
 
-// freeze stops its time: connections stay, nothing is answered.
-// freeze stops its time: connections stay, nothing is answered. It returns once every thread of the process has stopped: the signal takes a
-// moment, in which a server may still answer.
+// freeze stops its time: connections stay, nothing is answered. It returns once
+// every thread of the process has stopped: the signal takes a moment, in which a
+// server may still answer.
 func (p *process) freeze() error {
 	if err := p.signal(syscall.SIGSTOP); err != nil {
 		return err
@@ -171,6 +175,18 @@ func (p *process) pid() int {
 	return p.mu.cmd.Process.Pid
 }
 
+// portTaken reports whether this life could not listen, as far as it said.
+func (p *process) portTaken() bool {
+	p.mu.Lock()
+	from := p.mu.from
+	p.mu.Unlock()
+	b, err := os.ReadFile(p.logPath)
+	if err != nil || int64(len(b)) < from {
+		return false
+	}
+	return strings.Contains(strings.ToLower(string(b[from:])), "address already in use")
+}
+
 // failure is an error with the end of the log, which says more.
 func (p *process) failure(err error) error {
 	return fmt.Errorf("%s: %w\n%s: %s", p.name, err, p.logPath, tail(p.logPath, 3000))
@@ -242,6 +258,25 @@ func (m mark) stop(grace time.Duration) error {
 		return fmt.Errorf("process %d does not end", m.PID)
 	}
 	return nil
+}
+
+// tryLock takes the lock of that name for the rest of the process's life, unless
+// somebody has it, this process among them.
+func tryLock(path string) (bool, error) {
+	// Not an os.File: one that nobody holds any more is closed, and unlocked.
+	fd, err := syscall.Open(path, syscall.O_CREAT|syscall.O_RDWR|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return false, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	err = syscall.Flock(fd, syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return true, nil
+	}
+	_ = syscall.Close(fd)
+	if errors.Is(err, syscall.EWOULDBLOCK) || errors.Is(err, syscall.EINTR) {
+		return false, nil
+	}
+	return false, fmt.Errorf("lock %s: %w", path, err)
 }
 
 // lockFile waits for the lock of that name. The kernel frees it when the

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -113,6 +114,28 @@ func TestFreePortsDiffer(t *testing.T) {
 			t.Errorf("port %d twice or out of range", p)
 		}
 		seen[p] = true
+		if ours, err := tryLock(filepath.Join(os.TempDir(), "muster-ports-"+strconv.Itoa(os.Getuid()), strconv.Itoa(p))); ours || err != nil {
+			t.Errorf("port %d can be given to another process: %v", p, err)
+		}
+	}
+}
+
+// A server whose port somebody else has is started again until it is free.
+func TestServerWaitsForItsPort(t *testing.T) {
+	sh, err := look("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	p := &process{name: "the server", dir: dir, logPath: filepath.Join(dir, "log"), argv: []string{sh, "-c",
+		"test -e third && { echo > up; exec sleep 60; }; test -e second && echo > third; echo > second; echo Address already in use; exit 1"}}
+	if err := p.start(); err != nil {
+		t.Fatal(err)
+	}
+	defer p.kill()
+	err = waitReady(t.Context(), p, func(context.Context) error { _, err := os.Stat(filepath.Join(dir, "up")); return err })
+	if err != nil {
+		t.Error(err)
 	}
 }
 

@@ -80,7 +80,8 @@ func up(ctx context.Context, state string, out io.Writer) (Addresses, error) {
 		return a, err
 	}
 	var marks []mark
-	for _, p := range []*process{kafka.brokers[0].process, clickHouse.process} {
+	servers := []*process{kafka.brokers[0].process, clickHouse.process}
+	for _, p := range servers {
 		if err := p.start(); err != nil {
 			return a, err
 		}
@@ -94,6 +95,13 @@ func up(ctx context.Context, state string, out io.Writer) (Addresses, error) {
 		return a, err
 	}
 	if err := clickHouse.waitServing(ctx); err != nil {
+		return a, err
+	}
+	// One that had to start twice is another process now.
+	for i, p := range servers {
+		marks[i].PID = p.pid()
+	}
+	if err := writeMarks(state, marks); err != nil {
 		return a, err
 	}
 	return Addresses{Kafka: kafka.Addrs()[0], ClickHouse: clickHouse.DSN()}, nil

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -161,11 +162,12 @@ func countAbove(r *Result, d time.Duration) (n int64) {
 }
 
 func TestPhaseEndsWhenTheServerIsGone(t *testing.T) {
-	address, err := FreePort()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := newFleet(t, Target{Address: address, Path: "/", Expect: ExpectSuccess}, spec, 2)
+	gone.Close()
+	f := newFleet(t, Target{Address: gone.Addr().String(), Path: "/", Expect: ExpectSuccess}, spec, 2)
 	if _, err := f.Saturate(context.Background(), 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "connecting") {
 		t.Fatalf("error %v, want one that says connecting failed", err)
 	}

@@ -2,7 +2,6 @@ package loader
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 )
 
@@ -17,14 +16,4 @@ func CheckLoopback(address string) error {
 		return fmt.Errorf("address %s is not on the loopback interface; loads are sent to 127.0.0.1 or [::1] only", address)
 	}
 	return nil
-}
-
-// FreePort returns a loopback address nothing listens on at the moment.
-func FreePort() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", fmt.Errorf("finding a free port: %w", err)
-	}
-	defer l.Close()
-	return l.Addr().String(), nil
 }

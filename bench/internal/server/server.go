@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/internal/services"
 )
 
 // Installation is a data directory and the binary that serves it. Its address
@@ -40,10 +40,11 @@ func NewInstallation(dir, binary string, args []string) (*Installation, error) {
 	if len(entries) > 0 {
 		return nil, fmt.Errorf("directory %s is not empty; name a new one", dir)
 	}
-	address, err := loader.FreePort()
+	ports, err := services.FreePorts(1)
 	if err != nil {
 		return nil, err
 	}
+	address := fmt.Sprintf("127.0.0.1:%d", ports[0])
 	return &Installation{Dir: dir, Binary: binary, Args: args, address: address}, nil
 }
 
