@@ -87,7 +87,7 @@ await run(async (w) => {
   await page.getByText('No delivery').waitFor()
   await page.getByRole('button', { name: 'Send a test' }).click()
   const row = page.getByRole('button', { expanded: false }).filter({ hasText: 'answered 500' })
-  await row.first().waitFor()
+  await row.filter({ hasText: 'next attempt at' }).first().waitFor()
   await row.first().click()
   await page.getByText('the warehouse says so').first().waitFor()
   await page.getByLabel('Body', { exact: true }).waitFor()

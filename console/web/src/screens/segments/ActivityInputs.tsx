@@ -110,7 +110,7 @@ export function ActivityInputs({ node, set }: { node: Activity; set: Change<Acti
           </div>
         </div>
       )}
-      {unseen && (
+      {unseen && !said.has(node.id) && (
         <Text size="xs" c="dimmed" mt={4} data-testid="unseen">
           No event of this type yet{known ? '; it is defined' : ''}.{known || !catalog.data ? '' : ` There are ${count(catalog.data.length)} types.`}
         </Text>

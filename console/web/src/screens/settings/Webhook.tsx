@@ -7,7 +7,7 @@ import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
 import { useConfirm } from '@/shared/confirm'
 import { CopyButton } from '@/shared/CopyButton'
-import { ago, count, instant } from '@/shared/format'
+import { ago, count, instant, timeOfDay } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { parseJson, writeJson } from '@/shared/json'
 import { AnchorLink } from '@/shared/links'
@@ -206,12 +206,16 @@ function DeliveryRow({ id, d }: { id: string; d: Schemas['WebhookDelivery'] }) {
           <Text size="xs" c="dimmed" title={instant(a.at)}>
             {ago(a.at, Date.now())}
           </Text>
+          {d.next_attempt_at && (
+            <Text size="xs" c="dimmed" title={instant(d.next_attempt_at)}>
+              next attempt at {timeOfDay(d.next_attempt_at)}
+            </Text>
+          )}
         </Group>
       </UnstyledButton>
       <Collapse expanded={open}>
         <Stack px="md" pb="sm" gap="xs">
           {!may('settings:write') && <Text size="sm" c="dimmed">The body has personal data: to see it you need the permission settings:write.</Text>}
-          {d.next_attempt_at && <Text size="sm">The next attempt is at {instant(d.next_attempt_at)}.</Text>}
           {details.isError && <Failed error={details.error} />}
           {details.data && (
             <>
