@@ -22,10 +22,9 @@ const (
 // server that uses them is down, and are given to no other process that asks
 // FreePorts as long as this one lives: a broker takes seconds to listen.
 func FreePorts(n int) ([]int, error) {
-	// Whoever else uses this machine has ports of their own; a directory of
-	// theirs could not be written.
-	dir := filepath.Join(os.TempDir(), "muster-ports-"+strconv.Itoa(os.Getuid()))
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	// Not in the directory for temporary files, which a test may have for itself.
+	dir, err := portLocks()
+	if err != nil {
 		return nil, err
 	}
 	last := portsEnd()
@@ -50,6 +49,15 @@ func FreePorts(n int) ([]int, error) {
 		ports = append(ports, port)
 	}
 	return ports, nil
+}
+
+func portLocks() (string, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "ports")
+	return dir, os.MkdirAll(dir, 0o700)
 }
 
 // portsEnd is where the ports end that this machine's kernel gives to nobody by

@@ -108,13 +108,17 @@ func TestFreePortsDiffer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	locks, err := portLocks()
+	if err != nil {
+		t.Fatal(err)
+	}
 	seen := map[int]bool{}
 	for _, p := range ports {
 		if seen[p] || p < firstPort || p >= lastPort {
 			t.Errorf("port %d twice or out of range", p)
 		}
 		seen[p] = true
-		if ours, err := tryLock(filepath.Join(os.TempDir(), "muster-ports-"+strconv.Itoa(os.Getuid()), strconv.Itoa(p))); ours || err != nil {
+		if ours, err := tryLock(filepath.Join(locks, strconv.Itoa(p))); ours || err != nil {
 			t.Errorf("port %d can be given to another process: %v", p, err)
 		}
 	}
