@@ -2,11 +2,7 @@ package resolver
 
 import (
 	"cmp"
-	"context"
-	"crypto/subtle"
 	"encoding/hex"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -159,24 +155,6 @@ func (m *Machine) recordKeyUses(cmd *command, c APIKeysUsed) *Refusal {
 	return nil
 }
 
-// RecordKeyUses records when keys were used, in as few records as there are
-// partitions.
-func (n *Node) RecordKeyUses(ctx context.Context, uses []KeyUse) error {
-	byPartition := make([][]KeyUse, len(n.partitions))
-	for _, u := range uses {
-		p := n.PartitionOf(u.Account)
-		byPartition[p] = append(byPartition[p], u)
-	}
-	for _, list := range byPartition {
-		for chunk := range slices.Chunk(list, keyUsesPerRecord) {
-			if _, err := n.Command(ctx, chunk[0].Account, CommandAPIKeysUsed, APIKeysUsed{Uses: chunk}); err != nil {
-				return fmt.Errorf("record the use of API keys: %w", err)
-			}
-		}
-	}
-	return nil
-}
-
 // KeyAccess is what a request with an API key may do.
 type KeyAccess struct {
 	Account uint64
@@ -193,42 +171,6 @@ var (
 	decoyAccount = newAccount(0, 0)
 	decoyKey     = &APIKey{Hash: strings.Repeat("0", 64), RevokedMs: 1}
 )
-
-// KeyAccess finds the key of an account by the SHA-256 of its text. ok is false
-// when there is none that holds: no such account or key, one that was revoked,
-// an account that is deactivated or whose API access is off. All of these take
-// the same steps. The error wraps [ErrNotOwner] or [ErrUnavailable].
-func (n *Node) KeyAccess(account uint64, hash [32]byte) (access KeyAccess, ok bool, err error) {
-	p, err := n.owner(account)
-	if err != nil {
-		return access, false, err
-	}
-	if err := p.barrier(context.Background()); err != nil {
-		return access, false, err
-	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return access, false, p.gone()
-	}
-	a, knownAccount := p.mu.m.accounts[account]
-	if !knownAccount {
-		a = decoyAccount
-	}
-	k, known := a.hashes[hash]
-	if !known {
-		k = decoyKey
-	}
-	stored, readable := parseKeyHash(k.Hash)
-	good := subtle.ConstantTimeCompare(stored[:], hash[:])
-	for _, holds := range [...]bool{knownAccount, known, readable, k.RevokedMs == 0, !a.Deactivated, a.APIAccess} {
-		good &= bit(holds)
-	}
-	if good != 1 {
-		return access, false, nil
-	}
-	return KeyAccess{Account: account, KeyID: k.ID, SurfaceCPerMinute: a.Settings.SurfaceCPerMinute, Permissions: a.permissionsOf(k)}, true, nil
-}
 
 // permissionsOf are those of a key that its creator has now, nil where the creator was
 // removed.

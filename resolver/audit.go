@@ -98,20 +98,20 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 	if err != nil {
 		return out, err
 	}
-	a := auditor{o: &o, m: m, ckpt: ckpt, rows: query.Batch{Partition: o.Partition, From: m.next, To: m.next}}
-	defer func() { err = errors.Join(err, closeAll(a.m.store, a.m.keys.Runs)) }()
+	a := auditor{o: &o, m: m, ckpt: ckpt, rows: query.Batch{Partition: o.Partition, From: m.Next(), To: m.Next()}}
+	defer func() { err = errors.Join(err, a.m.Close()) }()
 	compare := func() error {
-		want, there := stored[a.m.next]
-		if !there || a.m.next == base.Next && base.Version != 0 {
+		want, there := stored[a.m.Next()]
+		if !there || a.m.Next() == base.Next && base.Version != 0 {
 			return nil
 		}
 		have, err := a.m.Hash()
 		if err != nil {
 			return err
 		}
-		f := StateFinding{Path: p.ckpt.path(dirCheckpoints, checkpointName(a.m.next)), Offset: a.m.next, Note: fmt.Sprintf("it is what the records from %d on make (hash %.16s)", base.Next, have)}
+		f := StateFinding{Path: p.ckpt.path(dirCheckpoints, checkpointName(a.m.Next())), Offset: a.m.Next(), Note: fmt.Sprintf("it is what the records from %d on make (hash %.16s)", base.Next, have)}
 		if have != want {
-			f = o.finding(p, a.m.next, fmt.Errorf("it is not the state that the records from %d on make: its hash is %.16s instead of %.16s", base.Next, want, have))
+			f = o.finding(p, a.m.Next(), fmt.Errorf("it is not the state that the records from %d on make: its hash is %.16s instead of %.16s", base.Next, want, have))
 		}
 		out.Findings = append(out.Findings, f)
 		return nil
@@ -166,7 +166,7 @@ func (o *AuditOptions) hashOf(p *partition, c candidate) (sum string, err error)
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panicked(r))
 		}
-		err = errors.Join(err, closeAll(m.store, m.keys.Runs), o.FS.RemoveAll(ckpt.dir))
+		err = errors.Join(err, m.Close(), o.FS.RemoveAll(ckpt.dir))
 	}()
 	if sum, err = m.Hash(); err != nil && !environment(err) {
 		err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
@@ -199,8 +199,8 @@ func (a *auditor) apply(ctx context.Context, offset int64, data []byte) (err err
 	if err != nil {
 		return fmt.Errorf("record %d of partition %d: %w", offset, a.o.Partition, err)
 	}
-	a.rows.To = a.m.next
-	full := a.m.generationBytes() > auditGeneration && !a.m.lagging()
+	a.rows.To = a.m.Next()
+	full := a.m.GenerationBytes() > auditGeneration && !a.m.lagging()
 	if full || a.rows.Rows() >= rebuildRows || a.rows.Bytes() >= rebuildBytes {
 		if err := a.flush(ctx); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (a *auditor) apply(ctx context.Context, offset int64, data []byte) (err err
 		}
 	}
 	if a.o.Progress != nil {
-		a.o.Progress(a.m.next)
+		a.o.Progress(a.m.Next())
 	}
 	return nil
 }
@@ -225,7 +225,7 @@ func (a *auditor) flush(ctx context.Context) error {
 		}
 	}
 	a.rows.Reset()
-	a.rows.Partition, a.rows.From, a.rows.To = a.o.Partition, a.m.next, a.m.next
+	a.rows.Partition, a.rows.From, a.rows.To = a.o.Partition, a.m.Next(), a.m.Next()
 	return nil
 }
 

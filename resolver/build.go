@@ -106,6 +106,14 @@ func (f failures) resting(account uint64, state uint32) bool {
 // errMoot means that the work is not wanted any more.
 var errMoot = errors.New("the work is not wanted any more")
 
+// moot is errMoot for work of an account that there is no more.
+func moot(err error) error {
+	if errors.Is(err, ErrNoAccount) {
+		return errMoot
+	}
+	return err
+}
+
 // nextWork finds an account whose engine needs something, the one served last
 // after all others.
 func (p *partition) nextWork(last uint64, resting func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
@@ -114,18 +122,7 @@ func (p *partition) nextWork(last uint64, resting func(account uint64, state uin
 	if _, reigns := p.holdsLease(); !reigns {
 		return 0, w, false // its owner builds
 	}
-	list := p.mu.m.byIndex
-	start := 0
-	if a := p.mu.m.accounts[last]; a != nil {
-		start = int(a.index) + 1
-	}
-	for i := range list {
-		a := list[(start+i)%len(list)]
-		if w, ok := a.engine.Work(func(state uint32) bool { return resting(a.number, state) }); ok {
-			return a.number, w, true
-		}
-	}
-	return 0, w, false
+	return p.mu.m.BuildWork(last, resting)
 }
 
 // loadState reads the past events of a state and appends them.
@@ -168,34 +165,22 @@ func (p *partition) loadState(ctx context.Context, account uint64, w *engine.Sta
 // knowAll checks ordinals that history tells of: a chunk with one that the state does
 // not have could not be applied, now or ever again.
 func (p *partition) knowAll(account uint64, ordinals []uint32) error {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	a := p.mu.m.accounts[account]
-	if a == nil {
-		return errMoot
-	}
-	for _, o := range ordinals {
-		if err := a.knows(o); err != nil {
-			return err
-		}
-	}
-	return nil
+	return moot(p.look(account, func(v *View) error { return v.KnowsAll(ordinals) }))
 }
 
 // scanProfiles judges all profiles for new leaves on their fields.
 func (p *partition) scanProfiles(ctx context.Context, account uint64, w *engine.ScanWork) error {
 	var snap *Snapshot
-	p.mu.RLock()
-	if a := p.mu.m.accounts[account]; a != nil {
-		snap = (&View{p, p.mu.m, a}).Snapshot()
-	}
-	p.mu.RUnlock()
-	if snap == nil {
-		return errMoot
+	err := p.look(account, func(v *View) error {
+		snap = v.Snapshot()
+		return nil
+	})
+	if err != nil {
+		return moot(err)
 	}
 	defer snap.Close() //nolint:errcheck // it only gives memory back
 	s := engine.NewScanner(w)
-	err := snap.Scan(ctx, func(o uint32, f *segment.Facts) error {
+	err = snap.Scan(ctx, func(o uint32, f *segment.Facts) error {
 		s.Add(o, f)
 		if s.Size() < chunkBytes {
 			return nil
@@ -224,10 +209,12 @@ func (p *partition) scanProfiles(ctx context.Context, account uint64, w *engine.
 
 // wants reports whether one of the leaves or states is still being built.
 func (p *partition) wants(account uint64, ids ...uint32) bool {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	a := p.mu.m.accounts[account]
-	return a != nil && a.engine.Wants(ids)
+	wanted := false
+	err := p.look(account, func(v *View) error {
+		wanted = v.WantsBuilt(ids...)
+		return nil
+	})
+	return err == nil && wanted
 }
 
 // appendChunk appends a chunk and waits until it is applied.

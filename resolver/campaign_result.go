@@ -224,31 +224,6 @@ func (m *Machine) resumeCampaign(cmd *command, c CampaignBatch) *Refusal {
 // most: two batches.
 const maxPending = 2 * maxBatch
 
-// AccountsSending lists the accounts that have campaigns whose run goes on, of
-// partitions for which this node acts. It looks at all runs.
-func (n *Node) AccountsSending() (list []uint64) {
-	for p := range n.here() {
-		if _, acts := p.isLeader(); !acts {
-			continue
-		}
-		p.mu.RLock()
-		for _, a := range p.accountsByIndex() {
-			for _, r := range a.runs {
-				if r.Busy() {
-					list = append(list, a.number)
-					break
-				}
-			}
-		}
-		p.mu.RUnlock()
-	}
-	return list
-}
-
-// CampaignStarted returns a channel that is closed when a campaign has been
-// started since the call.
-func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.Wait() }
-
 // BusyCampaigns lists the campaigns of the account whose run goes on, the oldest
 // campaign first.
 func (v *View) BusyCampaigns() []CampaignRun {

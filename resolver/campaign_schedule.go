@@ -141,24 +141,6 @@ func notScheduled() *Refusal {
 	return &Refusal{Code: "conflict", Field: "scheduled_ms", Message: "the campaign is no longer scheduled for this instant"}
 }
 
-// AccountsWithDueCampaigns lists the accounts that have campaigns whose time has come,
-// of partitions for which this node acts.
-func (n *Node) AccountsWithDueCampaigns() (list []uint64) {
-	for p := range n.here() {
-		if _, acts := p.isLeader(); !acts {
-			continue
-		}
-		p.mu.RLock()
-		for _, a := range p.accountsByIndex() {
-			if len(a.dueCampaigns) > 0 {
-				list = append(list, a.number)
-			}
-		}
-		p.mu.RUnlock()
-	}
-	return list
-}
-
 // DueCampaigns lists the campaigns of the account whose time has come and whose run is
 // not started, the one that was due first at the beginning, with their bodies.
 func (v *View) DueCampaigns() ([]Campaign, error) {

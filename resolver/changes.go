@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"encoding/json"
 	"maps"
@@ -117,21 +116,22 @@ type signature struct {
 	Keeps bool `json:"keeps,omitempty"`
 }
 
-// CommandBy is [Node.Command], and records by as the author in the audit log.
-func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args any, by ChangedBy) ([]byte, error) {
+// SignCommand adds the author to the arguments of a command, for the audit log. It is
+// nil for one that is not audited.
+func SignCommand(name string, args any, by ChangedBy) json.RawMessage {
 	if _, audited := auditedCommands[name]; !audited || by.ID == "" {
-		return n.Command(ctx, account, name, args)
+		return nil
 	}
 	b := mustJSON(args)
 	if len(b) < 2 || b[len(b)-1] != '}' {
-		return n.Command(ctx, account, name, args)
+		return nil
 	}
 	b = b[:len(b)-1]
 	if len(b) > 1 {
 		b = append(b, ',')
 	}
 	b = append(append(b, byField...), mustJSON(signature{by, true})...)
-	return n.Command(ctx, account, name, json.RawMessage(append(b, '}')))
+	return append(b, '}')
 }
 
 // beginChange reads who makes a command and what it is about, before it is applied. It

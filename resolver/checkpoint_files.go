@@ -208,3 +208,33 @@ func inParallel(n int, do func(i int) error) error {
 	}
 	return nil
 }
+
+// environment reports whether an error says something of the machine rather than
+// of a file's content.
+func environment(err error) bool {
+	for _, e := range [...]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EACCES, syscall.EPERM, syscall.EROFS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// damagedPrefix begins the name of a checkpoint that was set aside.
+const damagedPrefix = "damaged-"
+
+// removeSetAside removes the checkpoints that were set aside.
+func (c *checkpoints) removeSetAside() error {
+	names, err := c.fs.List(c.path(dirCheckpoints))
+	if err != nil {
+		return err
+	}
+	for _, n := range names {
+		if strings.HasPrefix(n, damagedPrefix) {
+			if err := c.fs.RemoveAll(c.path(dirCheckpoints, n)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

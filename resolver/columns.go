@@ -2,20 +2,12 @@ package resolver
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/fieldcolumns"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
-)
-
-const (
-	// refreshAtOnce is how many changed profiles are read again while Apply waits, and
-	// refreshRounds how often before a question.
-	refreshAtOnce = 1024
-	refreshRounds = 256
 )
 
 // FieldColumn is a field of all profiles at one cut: see [View.FieldColumn].
@@ -29,6 +21,31 @@ func (v *View) FieldColumn(field string) (*FieldColumn, bool) {
 		return nil, false
 	}
 	return v.m.store.Columns.View(v.a.index, field)
+}
+
+// refreshAtOnce is how many changed profiles are read again while Apply waits.
+const refreshAtOnce = 1024
+
+// RefreshColumns reads some of the profiles again that have changed since the columns were
+// right; near says that few are left.
+func (v *View) RefreshColumns() (near bool, err error) {
+	left, err := v.refreshColumns()
+	return left < refreshAtOnce, err
+}
+
+// FirstColumns is a snapshot whose scan makes the columns that a first preview would make,
+// nil when the account has some, or none can be made.
+func (v *View) FirstColumns() *Snapshot {
+	if v.m.store.Columns.Has(v.a.index) {
+		return nil
+	}
+	b := v.beginColumns(nil)
+	if b == nil {
+		return nil
+	}
+	s := v.Snapshot()
+	s.columns = b
+	return s
 }
 
 // refreshColumns reads some of the profiles again that have changed since the columns
@@ -47,60 +64,6 @@ func (v *View) refreshColumns() (left int, err error) {
 		d.FillFacts(&f, v.a.listIDs, v.a.headers.Get(ordinal).LastEvent)
 		return &f.Fields, nil
 	})
-}
-
-// RefreshColumns brings the columns of an account's fields near the present, a little at
-// a time, so that Apply does not wait for long when they are asked for. The error wraps
-// [ErrNotOwner] when the account is not served here, or is the context's.
-func (n *Node) RefreshColumns(ctx context.Context, account uint64) error {
-	p, err := n.owner(account)
-	if err != nil {
-		return err
-	}
-	for range refreshRounds {
-		left, err := p.refreshColumns(account)
-		if err != nil || left < refreshAtOnce {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (p *partition) refreshColumns(account uint64) (left int, err error) {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return 0, p.gone()
-	}
-	a := p.mu.m.accounts[account]
-	if a == nil {
-		return 0, nil
-	}
-	return (&View{p, p.mu.m, a}).refreshColumns()
-}
-
-// BuildColumns makes the columns that the first preview would make, unless the account
-// has some: see [View.Snapshot]. Errors are those of [Node.Read].
-func (n *Node) BuildColumns(ctx context.Context, account uint64) error {
-	var snap *Snapshot
-	err := n.Read(ctx, account, func(v *View) error {
-		if v.m.store.Columns.Has(v.a.index) {
-			return nil
-		}
-		if b := v.beginColumns(nil); b != nil {
-			snap = v.Snapshot()
-			snap.columns = b
-		}
-		return nil
-	})
-	if err != nil || snap == nil {
-		return err
-	}
-	defer snap.Close() //nolint:errcheck // it only gives memory back
-	return snap.Scan(ctx, func(uint32, *segment.Facts) error { return nil })
 }
 
 // buildColumns begins columns of the fields given beside a scan of the snapshot. It is nil

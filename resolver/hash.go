@@ -155,19 +155,3 @@ func (m *Machine) hashKeys(put func([]byte)) error {
 		}
 	})
 }
-
-// StateHash returns the hash of a partition's state and the offset it belongs
-// to. Apply waits meanwhile.
-func (n *Node) StateHash(partition int) (next int64, sum string, err error) {
-	p := n.partitions[partition].Load()
-	if p == nil {
-		return 0, "", notOwner(partition)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.mu.m == nil {
-		return 0, "", p.gone()
-	}
-	sum, err = p.mu.m.Hash()
-	return p.mu.m.next, sum, err
-}

@@ -133,11 +133,10 @@ func (l *liveEvents) caused(m *Machine, account uint64, list []query.Transition)
 		if t.Account != account {
 			continue // what was due of others
 		}
-		a := m.accounts[account]
-		if a.root(t.Ordinal) != t.Ordinal {
+		id, current := m.Profile(account, t.Ordinal)
+		if !current {
 			continue // it became part of another, which may be in the segment
 		}
-		id := a.headers.Get(t.Ordinal).ID
 		out[id] = append(out[id], LiveTransition{t.Segment, t.Entered})
 	}
 	return out

@@ -346,3 +346,11 @@ func (m *Machine) loadIdentities(s *state.Store) error {
 	<-loaded
 	return err
 }
+
+func closeAll(s *state.Store, runs []*dedup.Run) error {
+	var err error
+	for _, r := range runs {
+		err = errors.Join(err, r.Close())
+	}
+	return errors.Join(err, s.Close())
+}

@@ -345,3 +345,7 @@ func (r *recordRing) list() []eventlog.RecordID {
 	out := make([]eventlog.RecordID, 0, len(r.ids))
 	return append(append(out, r.ids[r.at:]...), r.ids[:r.at]...)
 }
+
+// errLagging means that a checkpoint must wait: the segment engine is working
+// off what fell due at once, and its state in between is not written.
+var errLagging = errors.New("the segment engine is working off what fell due")

@@ -34,18 +34,7 @@ type Stats struct {
 	// Repairs counts damaged checkpoints that were passed over, and rebuildings of
 	// history that were begun.
 	Repairs int64
-	// Profiles counts profiles ever made, merged ones among them; Identities
-	// the identifiers; IdempotencyKeys the keys held.
-	Profiles, Identities, IdempotencyKeys int64
-	// FlowsWaiting counts events that found no room in their record for those they
-	// enrol in flows, and wait.
-	FlowsWaiting int64
-	// EmailsReserved counts reservations of e-mails that are neither confirmed nor
-	// released, of at most 100,000; EmailsToRelease names of e-mails that the
-	// directory is to be told of, of at most 200,000. Both are 0 in a log of one
-	// partition.
-	EmailsReserved, EmailsToRelease int64
-	Counters
+	MachineStats
 }
 
 // Stats returns the numbers of the partitions served here. Those that count since
@@ -61,13 +50,9 @@ func (n *Node) Stats() []Stats {
 			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
 			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
-			Profiles: p.profileCount.Load(), Identities: p.identityCount.Load(), IdempotencyKeys: p.keyCount.Load(),
-			FlowsWaiting: p.waitingCount.Load(), EmailsReserved: p.reservedCount.Load(), EmailsToRelease: p.releaseCount.Load(),
+			MachineStats: *p.stats.Load(),
 		}
 		s.Backlog = max(0, p.appended.Load()-s.Applied)
-		if c := p.counters.Load(); c != nil {
-			s.Counters = *c
-		}
 		at := p.feed.Status()
 		s.HistoryPosition, s.SpoolBytes, s.WaitingRows, s.WaitingBytes, s.HistoryFailing = at.Stored, at.SpoolBytes, at.Rows, at.Bytes, at.Failing
 		out = append(out, s)

@@ -76,23 +76,6 @@ func (v *View) outboxWork(list []*OutboxItem) ([]OutboxWork, error) {
 // OutboxSize is how many items wait.
 func (v *View) OutboxSize() int { return len(v.a.outbox.items) }
 
-// OutboxAccounts lists the accounts that have items due at nowMs, of partitions
-// for which this node acts, and how many items wait in all.
-func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
-	for p := range n.here() {
-		_, acts := p.isLeader()
-		p.mu.RLock()
-		for _, a := range p.accountsByIndex() {
-			waiting += len(a.outbox.items)
-			if acts && a.outbox.ready(nowMs) {
-				due = append(due, a.number)
-			}
-		}
-		p.mu.RUnlock()
-	}
-	return due, waiting
-}
-
 // ready reports whether some item is due.
 func (b *outbox) ready(nowMs int64) bool {
 	for _, h := range b.due {
@@ -107,9 +90,5 @@ func (b *outbox) ready(nowMs int64) bool {
 	}
 	return false
 }
-
-// OutboxQueued returns a channel that is closed when items have been queued since
-// the call.
-func (n *Node) OutboxQueued() <-chan struct{} { return n.queued.Wait() }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K { return slices.Sorted(maps.Keys(m)) }

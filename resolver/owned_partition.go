@@ -74,9 +74,23 @@ func (p *partition) drain(ctx context.Context) {
 	}
 }
 
-// gone says why the partition does not answer: it was released, or the node
+// These are the partition as a [Host].
+func (p *partition) Partition() int        { return p.id }
+func (p *partition) Left() <-chan struct{} { return p.left }
+
+func (p *partition) Epoch() uint64 {
+	epoch, _ := p.isLeader()
+	return epoch
+}
+
+func (p *partition) HoldFiles() (release func()) {
+	p.files.use()
+	return p.files.done
+}
+
+// Gone says why the partition does not answer: it was released, or the node
 // stops. Nothing was stored.
-func (p *partition) gone() error {
+func (p *partition) Gone() error {
 	if p.released.Load() {
 		return notOwner(p.id)
 	}
@@ -91,22 +105,12 @@ func (p *partition) stopped(what string) error {
 	return fmt.Errorf("%w: %s: the service stops", ErrUnavailable, what)
 }
 
-// accountsByIndex are the accounts, none after the partition was closed. The lock
-// is held.
-func (p *partition) accountsByIndex() []*account {
-	if p.mu.m == nil {
-		return nil
-	}
-	return p.mu.m.byIndex
-}
-
 // publishApps makes the partition's accounts known to requests.
 func (p *partition) publishApps() {
+	apps := map[uint64]App{}
 	p.mu.RLock()
-	list := p.accountsByIndex()
-	apps := make(map[uint64]App, len(list))
-	for _, a := range list {
-		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: !a.Deactivated, IgnoreUnknownFields: a.Settings.IgnoreUnknownFields}
+	if p.mu.m != nil {
+		apps = p.mu.m.Apps()
 	}
 	p.mu.RUnlock()
 	p.apps.Store(&apps)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/wake"
@@ -38,7 +37,7 @@ type partition struct {
 	// currentMs is when the newest barrier began that was passed (Unix ms).
 	currentMs atomic.Int64
 	// published is written while mu is held and read without it.
-	published published
+	published Published
 
 	waiting struct {
 		sync.Mutex
@@ -92,16 +91,10 @@ type partition struct {
 	checkpointNs   atomic.Int64
 	freezeMaxNs    atomic.Int64
 	lastCheckpoint atomic.Int64
-	counters       atomic.Pointer[Counters]
-	repairs        atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
-	rebuilding     atomic.Bool  // of history
-	profileCount   atomic.Int64
-	waitingCount   atomic.Int64 // events that wait for those they enrol
-	identityCount  atomic.Int64
-	keyCount       atomic.Int64
-	reservedCount  atomic.Int64 // e-mails
-	releaseCount   atomic.Int64 // e-mails
-	erasedCount    atomic.Int64 // identifiers that are kept out
+	// stats are those of the machine after the newest record.
+	stats      atomic.Pointer[MachineStats]
+	repairs    atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
+	rebuilding atomic.Bool  // of history
 }
 
 // waiter is a request that waits for its record to be applied.
@@ -125,6 +118,7 @@ func newPartition(n *Node, id int) *partition {
 	}
 	p.ckpt.damaged, p.ckpt.disk = p.failDamaged, state.NewDisk(p.log)
 	p.apps.Store(&map[uint64]App{})
+	p.stats.Store(&MachineStats{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.sharing.due = make(chan struct{}, 1)
 	p.checkpoint.due = make(chan struct{}, 1)
@@ -169,14 +163,6 @@ func (p *partition) begin(ctx context.Context) error {
 		p.requestCheckpoint()
 	}
 	return nil
-}
-
-func closeAll(s *state.Store, runs []*dedup.Run) error {
-	var err error
-	for _, r := range runs {
-		err = errors.Join(err, r.Close())
-	}
-	return errors.Join(err, s.Close())
 }
 
 // fail stops the partition for good: nothing is applied or acknowledged any
@@ -249,12 +235,7 @@ func (p *partition) throttle(ctx context.Context) error {
 func (p *partition) generationBytes() (bytes int64, lagging bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.mu.m.generationBytes(), p.mu.m.lagging()
-}
-
-// generationBytes estimates the memory of what changed since the last freeze.
-func (m *Machine) generationBytes() int64 {
-	return m.store.CurrentBytes + int64(m.keys.Unsaved())*48 + m.totals.unsaved
+	return p.mu.m.GenerationBytes(), p.mu.m.lagging()
 }
 
 func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome) (err error) {
@@ -276,11 +257,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	p.mu.Lock()
 	err = p.step(env, e, rows, dst)
 	p.observe(p.mu.m)
-	pending := p.mu.m.Pending() > 0
-	accounts := p.mu.m.accountsChanged
-	p.mu.m.accountsChanged = false
-	queued := p.mu.m.queued
-	p.mu.m.queued = false
+	signals := p.mu.m.TakeSignals()
 	p.mu.Unlock()
 	if err != nil {
 		// Whoever waits for the record is woken by the failure.
@@ -291,11 +268,14 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	caused := p.node.live.caused(p.mu.m, env.Account, rows.Transitions[entries:])
 	p.feed.End(e.Offset)
 	p.applyNs.Add(int64(time.Since(begun)))
-	if accounts {
+	if signals.Accounts {
 		p.publishApps()
 	}
-	if queued {
+	if signals.Outbox {
 		p.node.queued.Signal()
+	}
+	if signals.Campaigns {
+		p.node.campaigns.Signal()
 	}
 	p.noteApplied(len(e.Data))
 	p.applied.Store(e.Offset + 1)
@@ -309,7 +289,7 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome
 	if w != nil {
 		w.done <- struct{}{} // dst is the waiter's from here on
 	}
-	if pending {
+	if signals.Pending {
 		select {
 		case p.pending <- struct{}{}:
 		default:

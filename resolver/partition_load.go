@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 
@@ -55,11 +53,11 @@ func (p *partition) load(ctx context.Context) error {
 	}
 	marked, err := p.markRebuild(stored < end)
 	if err != nil {
-		return errors.Join(err, closeAll(m.store, m.keys.Runs))
+		return errors.Join(err, m.Close())
 	}
 	p.mu.m = m
 	p.lease.newest.Store(m.epoch.Number)
-	p.published.all(m)
+	p.published.All(m)
 	p.observe(m)
 	var items []*feed.Item
 	for _, sp := range f.Spool {
@@ -70,7 +68,7 @@ func (p *partition) load(ctx context.Context) error {
 		items = append(items, it)
 	}
 	if err := p.feed.Start(stored, f.Next, start, end, items); err != nil {
-		return errors.Join(err, closeAll(m.store, m.keys.Runs))
+		return errors.Join(err, m.Close())
 	}
 	p.lastCheckpoint.Store(f.Next)
 	p.applied.Store(f.Next)
@@ -78,9 +76,9 @@ func (p *partition) load(ctx context.Context) error {
 	r, err := p.node.opts.Log.Read(p.id, f.Next)
 	if err != nil {
 		p.feed.Close()
-		return errors.Join(err, closeAll(m.store, m.keys.Runs))
+		return errors.Join(err, m.Close())
 	}
-	p.files.open(func() error { return closeAll(m.store, m.keys.Runs) })
+	p.files.open(func() error { return m.Close() })
 	p.publishApps()
 	var run context.Context
 	run, p.stop = context.WithCancel(context.Background())
@@ -205,20 +203,6 @@ func (p *partition) loadCandidate(c candidate) (m *Machine, err error) {
 	return m, err
 }
 
-// environment reports whether an error says something of the machine rather than
-// of a file's content.
-func environment(err error) bool {
-	for _, e := range [...]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EACCES, syscall.EPERM, syscall.EROFS} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
-
-// damagedPrefix begins the name of a checkpoint that was set aside.
-const damagedPrefix = "damaged-"
-
 // setAside gives damaged checkpoints another name, so that they are neither loaded
 // nor counted. The newest one is kept to be looked into.
 func (p *partition) setAside(offsets []int64) error {
@@ -242,22 +226,6 @@ func (p *partition) setAside(offsets []int64) error {
 		}
 	}
 	return statefiles.SyncDir(fs, dir)
-}
-
-// removeSetAside removes the checkpoints that were set aside.
-func (c *checkpoints) removeSetAside() error {
-	names, err := c.fs.List(c.path(dirCheckpoints))
-	if err != nil {
-		return err
-	}
-	for _, n := range names {
-		if strings.HasPrefix(n, damagedPrefix) {
-			if err := c.fs.RemoveAll(c.path(dirCheckpoints, n)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }
 
 // ErrStateDamaged means that files of the state were found damaged while it was

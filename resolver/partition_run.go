@@ -30,12 +30,8 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 	if err := p.mu.m.Apply(e.Offset, e.Data, rows, out); err != nil {
 		return err
 	}
-	p.published.record(p.mu.m, env)
+	p.published.Record(p.mu.m, env)
 	p.noteEpoch(p.mu.m, env.ID)
-	if p.mu.m.started {
-		p.mu.m.started = false
-		p.node.campaigns.Signal()
-	}
 	return nil
 }
 
@@ -50,15 +46,8 @@ func panicked(r any) error {
 
 // observe publishes the machine's numbers for metrics. The lock is held.
 func (p *partition) observe(m *Machine) {
-	c := m.counters
-	p.counters.Store(&c)
-	p.erasedCount.Store(m.totals.erased)
-	p.profileCount.Store(m.totals.profiles)
-	p.waitingCount.Store(m.totals.waiting)
-	p.identityCount.Store(m.totals.identities)
-	p.keyCount.Store(m.keys.Size())
-	p.reservedCount.Store(int64(len(m.emails.reserved)))
-	p.releaseCount.Store(int64(len(m.emails.releases)))
+	s := m.Stats()
+	p.stats.Store(&s)
 }
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
@@ -91,10 +80,11 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	if p.appended.Load()-p.applied.Load() > p.node.opts.MaxBacklog {
 		return fmt.Errorf("%w: %d records are waiting to be applied", ErrOverloaded, p.node.opts.MaxBacklog)
 	}
-	if env.Kind == eventlog.KindEvents && p.keyCount.Load() > maxIdempotencyKeys {
+	stats := p.stats.Load()
+	if env.Kind == eventlog.KindEvents && stats.IdempotencyKeys > maxIdempotencyKeys {
 		return fmt.Errorf("%w: %d idempotency keys are held, the most there can be; shorten idempotency_hours", ErrOverloaded, maxIdempotencyKeys)
 	}
-	if (env.Kind == eventlog.KindEvents || env.Kind == eventlog.KindImport) && p.waitingCount.Load() > maxWaitingEvents {
+	if (env.Kind == eventlog.KindEvents || env.Kind == eventlog.KindImport) && stats.FlowsWaiting > maxWaitingEvents {
 		return fmt.Errorf("%w: %d events wait for their people to be enrolled in flows", ErrOverloaded, maxWaitingEvents)
 	}
 	w := waiters.Get().(*waiter)
@@ -103,7 +93,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	if p.waiting.refused && env.Kind != eventlog.KindContinue { // those who wait may need what continues
 		p.waiting.Unlock()
 		waiters.Put(w)
-		return p.gone()
+		return p.Gone()
 	}
 	p.waiting.byID[env.ID] = w
 	p.waiting.Unlock()
@@ -181,7 +171,7 @@ func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out
 		changed := p.progress.Wait()
 		p.mu.RLock()
 		closed := p.mu.m == nil
-		done := !closed && p.mu.m.accounts[env.Account].flows.queue.passed(out.enrolments)
+		done := !closed && p.mu.m.Enrolled(env.Account, out)
 		p.mu.RUnlock()
 		if done {
 			return nil
@@ -234,7 +224,7 @@ func (p *partition) waitApplied(ctx context.Context, offset int64) error {
 				return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
 			default:
 			}
-			return p.gone()
+			return p.Gone()
 		case <-p.failed:
 			return fmt.Errorf("%w: %w", ErrUnavailable, p.failure)
 		}
@@ -318,10 +308,6 @@ func (p *partition) throttleSleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// errLagging means that a checkpoint must wait: the segment engine is working
-// off what fell due at once, and its state in between is not written.
-var errLagging = errors.New("the segment engine is working off what fell due")
-
 // writeCheckpoint writes a checkpoint of the present state, if there is
 // anything new, as fast as it can.
 func (p *partition) writeCheckpoint() error {
@@ -352,7 +338,7 @@ func (p *partition) writeCheckpointAt(rests *throttleLimits, publish bool) error
 		p.feed.Unlock()
 		return nil
 	}
-	if p.mu.m.next == p.lastCheckpoint.Load() || p.mu.m.lagging() {
+	if p.mu.m.Next() == p.lastCheckpoint.Load() || p.mu.m.lagging() {
 		lagging := p.mu.m.lagging()
 		p.mu.Unlock()
 		p.feed.Unlock()
@@ -478,10 +464,10 @@ func (p *partition) close(ctx context.Context) error {
 func (p *partition) erasuresPending() (n int) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	for _, a := range p.accountsByIndex() {
-		n += len(a.erasing)
+	if p.mu.m == nil {
+		return 0
 	}
-	return n
+	return p.mu.m.ErasuresPending()
 }
 
 func (p *partition) closeOnce(ctx context.Context) error {

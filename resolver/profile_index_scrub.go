@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -89,4 +92,76 @@ func (c *checkpoints) manifests() ([]string, error) {
 		return nil, err
 	}
 	return slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, "MANIFEST-") }), nil
+}
+
+// maxScrubRanges bounds how many places of the store are compacted one by one.
+const maxScrubRanges = 32
+
+const scrubTimeout = 30 * time.Second
+
+// scrubStore makes Pebble write anew what surrounds removed documents, which
+// otherwise stay in its files until they are compacted by themselves.
+//
+// It is given a bounded time: a checkpoint must not wait for it. What is left
+// then goes when Pebble compacts by itself.
+func scrubStore(db *pebble.DB, list []scrubbed) error {
+	if len(list) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrubTimeout)
+	defer cancel()
+	byAccount := map[uint64][]uint32{}
+	ranges := 0
+	for _, s := range list {
+		byAccount[s.account] = append(byAccount[s.account], s.ordinals...)
+		ranges += len(s.ordinals)
+	}
+	compact := func(account uint64, from, to uint32) error {
+		err := db.Compact(ctx, state.DocumentKey(nil, account, from), state.DocumentKey(nil, account, to+1), false)
+		if err != nil && ctx.Err() == nil {
+			return fmt.Errorf("compact erased profiles: %w", err)
+		}
+		return nil
+	}
+	for _, s := range list {
+		for _, key := range s.keys[:min(len(s.keys), maxScrubRanges)] {
+			if err := db.Compact(ctx, []byte(key), []byte(key+"\x00"), false); err != nil && ctx.Err() == nil {
+				return fmt.Errorf("compact what flows knew of erased profiles: %w", err)
+			}
+		}
+	}
+	for account, ordinals := range byAccount {
+		if len(ordinals) == 0 {
+			continue // the account has no erased profiles
+		}
+		// What sketches had of them may be in older versions alone.
+		from, to := state.EntityKey(account, state.EntitySketch, ""), state.EntityKey(account, state.EntitySketch+1, "")
+		if err := db.Compact(ctx, []byte(from), []byte(to), false); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("compact what the catalog had of erased profiles: %w", err)
+		}
+	}
+	for account, ordinals := range byAccount {
+		if len(ordinals) == 0 {
+			continue // the account has no erased profiles
+		}
+		if err := scrubProfileIndex(ctx, db, account, list); err != nil {
+			return err
+		}
+		if ranges > maxScrubRanges {
+			from, to := profile.NoOrdinal, uint32(0)
+			for _, o := range ordinals {
+				from, to = min(from, o), max(to, o)
+			}
+			ordinals = nil
+			if err := compact(account, from, to); err != nil {
+				return err
+			}
+		}
+		for _, o := range ordinals {
+			if err := compact(account, o, o); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }

@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"context"
 	"maps"
 	"sync/atomic"
 
@@ -9,7 +8,7 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// published is what a partition publishes of its segments after each record, so
+// Published is what a partition publishes of its segments after each record, so
 // that counting members waits for no record that is being applied.
 //
 // It is written while the partition's lock is held, before anybody is told of
@@ -17,7 +16,7 @@ import (
 // reader goes back behind what it saw under the lock. Who reads takes no lock:
 // the sequence is odd while it is written and another one afterwards, and what
 // was read across that is read again.
-type published struct {
+type Published struct {
 	sequence atomic.Uint64
 	logTime  atomic.Int64
 	accounts atomic.Pointer[map[uint64]*publishedAccount]
@@ -38,8 +37,8 @@ type publishedSegment struct {
 	counts *engine.Published
 }
 
-// all publishes everything; the partition's lock is held, or nobody reads yet.
-func (p *published) all(m *Machine) {
+// All publishes everything; the partition's lock is held, or nobody reads yet.
+func (p *Published) All(m *Machine) {
 	p.sequence.Add(1)
 	accounts := make(map[uint64]*publishedAccount, len(m.byIndex))
 	for _, a := range m.byIndex { // at once: account copies the map for each
@@ -53,9 +52,9 @@ func (p *published) all(m *Machine) {
 	p.sequence.Add(1)
 }
 
-// record publishes what a record changed. The partition's lock is held. Should it
+// Record publishes what a record changed. The partition's lock is held. Should it
 // panic, the sequence stays odd, and nobody takes what is half written.
-func (p *published) record(m *Machine, env eventlog.Envelope) {
+func (p *Published) Record(m *Machine, env eventlog.Envelope) {
 	p.sequence.Add(1)
 	p.logTime.Store(m.logTime)
 	command := env.Kind == eventlog.KindCommand
@@ -71,7 +70,7 @@ func (p *published) record(m *Machine, env eventlog.Envelope) {
 
 // account publishes an account. saved says that segments may have been saved: a
 // new name is none of the engine's business.
-func (p *published) account(a *account, saved bool) {
+func (p *Published) account(a *account, saved bool) {
 	redefined := a.engine.Publish()
 	if !redefined && !saved {
 		return
@@ -128,7 +127,7 @@ const (
 // read calls fn, again if something was published meanwhile, and tells whether
 // fn's last call saw one state. fn is handed nil for an account that is not
 // known, and must begin anew at each call.
-func (p *published) read(account uint64, fn func(s *publishedSegments, logTimeMs int64)) (ok bool) {
+func (p *Published) read(account uint64, fn func(s *publishedSegments, logTimeMs int64)) (ok bool) {
 	for range publishedTries {
 		before := p.sequence.Load()
 		for spins := 0; before&1 == 1; spins++ {
@@ -165,25 +164,10 @@ func (s *publishedSegment) at(atMs int64) CountedSegment {
 	return CountedSegment{s.Segment, n, ok}
 }
 
-// publishedOf takes the barrier; ok is false when [Node.Read] is to be asked.
-func (n *Node) publishedOf(account uint64) (p *published, ok bool) {
-	part, err := n.owner(account)
-	if err != nil || part.barrier(context.Background()) != nil {
-		return nil, false
-	}
-	return &part.published, true
-}
-
-// PublishedSegment finds a saved segment and its members at nowMs, or at the log
-// time if that is later, which it returns. It includes every event acknowledged
-// before the call and does not wait for the record that is being applied. When
-// ok is false [Node.Read] must be asked, also why: there may be no such segment
-// or account, or the partition may have failed.
-func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s CountedSegment, atMs int64, ok bool) {
-	p, ok := n.publishedOf(account)
-	if !ok {
-		return s, 0, false
-	}
+// Segment finds a saved segment and its members at nowMs, or at the log time if that is
+// later, which it returns. ok is false when there is none, or what was published was
+// not to be read: a [View] tells more.
+func (p *Published) Segment(account uint64, id string, nowMs int64) (s CountedSegment, atMs int64, ok bool) {
 	found := false
 	ok = p.read(account, func(list *publishedSegments, logTimeMs int64) {
 		if found = false; list == nil {
@@ -198,13 +182,9 @@ func (n *Node) PublishedSegment(account uint64, id string, nowMs int64) (s Count
 	return s, atMs, ok && found
 }
 
-// PublishedSegments is [Node.PublishedSegment] for all saved segments, the oldest
-// first, as of one state.
-func (n *Node) PublishedSegments(account uint64, nowMs int64) (list []CountedSegment, atMs int64, ok bool) {
-	p, ok := n.publishedOf(account)
-	if !ok {
-		return nil, 0, false
-	}
+// Segments is [Published.Segment] for all saved segments, the oldest first, as of one
+// state.
+func (p *Published) Segments(account uint64, nowMs int64) (list []CountedSegment, atMs int64, ok bool) {
 	found := false
 	ok = p.read(account, func(s *publishedSegments, logTimeMs int64) {
 		if found = s != nil; !found {
@@ -219,23 +199,4 @@ func (n *Node) PublishedSegments(account uint64, nowMs int64) (list []CountedSeg
 		}
 	})
 	return list, atMs, ok && found
-}
-
-// CountMembers is the number of members of a segment at atMs, or at the log time
-// if that is later. It includes every event acknowledged before the call, and
-// waits for the record that is being applied only when time may have changed the
-// number since the last one. known is false when there is no such segment or it
-// is not live. Errors are those of [Node.Read].
-func (n *Node) CountMembers(ctx context.Context, account uint64, id string, atMs int64) (members uint64, known bool, err error) {
-	if err := ctx.Err(); err != nil {
-		return 0, false, err
-	}
-	if s, _, ok := n.PublishedSegment(account, id, atMs); ok && s.Known {
-		return s.Members, true, nil
-	}
-	err = n.Read(ctx, account, func(v *View) error {
-		members, known = v.CountMembers(id, atMs)
-		return nil
-	})
-	return members, known, err
 }

@@ -42,7 +42,7 @@ func publishedNode(t *testing.T) (*fixture, *Node) {
 		t.Fatal(err)
 	}
 	m.store.PutEntity(state.EntityKey(otherAccount, state.EntityAccount, ""), mustJSON(e))
-	p.published.all(m)
+	p.published.All(m)
 	return f, n
 }
 

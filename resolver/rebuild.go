@@ -146,8 +146,8 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, closeAll(b.m.store, b.m.keys.Runs)) }()
-	if b.log, err = p.node.opts.Log.Read(p.id, b.m.next); err != nil {
+	defer func() { err = errors.Join(err, b.m.Close()) }()
+	if b.log, err = p.node.opts.Log.Read(p.id, b.m.Next()); err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, b.log.Close()) }()
@@ -155,7 +155,7 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 		if err := b.run(ctx, next); err != nil {
 			return 0, b.gap(err)
 		}
-		if _, next = p.feed.Lacks(); next-b.m.next <= joinWithin || pass == maxRebuildPasses {
+		if _, next = p.feed.Lacks(); next-b.m.Next() <= joinWithin || pass == maxRebuildPasses {
 			break
 		}
 	}
@@ -217,14 +217,14 @@ func (b *rebuild) load(c candidate) (err error) {
 	}
 	b.m, err = b.ckpt.load(c.manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
 	if err == nil {
-		b.rows = query.Batch{Partition: b.p.id, From: b.m.next, To: b.m.next}
+		b.rows = query.Batch{Partition: b.p.id, From: b.m.Next(), To: b.m.Next()}
 	}
 	return err
 }
 
 // run applies the records below to and stores their rows.
 func (b *rebuild) run(ctx context.Context, to int64) error {
-	for b.m.next < to {
+	for b.m.Next() < to {
 		e, err := b.log.Next(ctx)
 		if err != nil {
 			return err
@@ -232,9 +232,9 @@ func (b *rebuild) run(ctx context.Context, to int64) error {
 		if err := b.apply(e); err != nil {
 			return fmt.Errorf("record %d of partition %d: %w", e.Offset, b.p.id, err)
 		}
-		b.rows.To = b.m.next
-		full := b.m.generationBytes() > b.p.node.opts.GenerationBytes && !b.m.lagging()
-		if b.rows.Rows() >= rebuildRows || b.rows.Bytes() >= rebuildBytes || full || b.m.next == to {
+		b.rows.To = b.m.Next()
+		full := b.m.GenerationBytes() > b.p.node.opts.GenerationBytes && !b.m.lagging()
+		if b.rows.Rows() >= rebuildRows || b.rows.Bytes() >= rebuildBytes || full || b.m.Next() == to {
 			if err := b.store(ctx); err != nil {
 				return err
 			}
@@ -266,12 +266,12 @@ func (b *rebuild) store(ctx context.Context) error {
 		return err
 	}
 	b.rows.Reset()
-	b.rows.Partition, b.rows.From, b.rows.To = b.p.id, b.m.next, b.m.next
-	b.p.feed.NoteRebuilt(b.m.next)
+	b.rows.Partition, b.rows.From, b.rows.To = b.p.id, b.m.Next(), b.m.Next()
+	b.p.feed.NoteRebuilt(b.m.Next())
 	if now := time.Now(); now.Sub(b.told) >= rebuildNote { // the pace of log lines is no logic
 		b.told = now
 		_, next := b.p.feed.Lacks()
-		b.p.log.Info("rebuilding history", "records", b.m.next, "of", next)
+		b.p.log.Info("rebuilding history", "records", b.m.Next(), "of", next)
 	}
 	return nil
 }

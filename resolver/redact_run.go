@@ -3,12 +3,9 @@ package resolver
 import (
 	"context"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/resolver/internal/identifier"
-	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // redactingLog is a log from whose records bytes can be taken out. Roll lets the next
@@ -113,76 +110,21 @@ func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.mu.m == nil {
-		return nil, p.gone()
+		return nil, p.Gone()
 	}
-	a := p.mu.m.accounts[b.account]
-	r := newRedactor(a)
-	look := func(fn func(a *account)) {
+	return p.mu.m.redactor(b, func(fn func()) {
 		p.mu.RLock()
 		defer p.mu.RUnlock()
 		if p.mu.m != nil {
-			fn(p.mu.m.accounts[b.account])
+			fn()
 		}
-	}
-	r.owner = func(h identifier.Hash) (o uint32) {
-		look(func(a *account) { o = a.ids.Owner(h) })
-		return o
-	}
-	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (shows bool, err error) {
-		look(func(a *account) { shows, err = p.mu.m.shows(a, o, kind, h) })
-		return shows, err
-	}
-	r.whose = func(id string) (o uint32, ok bool) {
-		look(func(a *account) { o, ok = a.ordinalOf(id) })
-		return o, ok
-	}
-	r.gone = func(o uint32) (gone bool) {
-		look(func(a *account) { gone = a.isGone(o) })
-		return gone
-	}
-	marks := make(map[identifier.Hash]int64, len(a.erasures))
-	for h, x := range a.erasures {
-		marks[h] = x.At
-	}
-	r.marked = func(h identifier.Hash) (int64, bool) {
-		at, ok := marks[h]
-		return at, ok
-	}
-	return r, r.erase(b.tasks, a.erasures)
+	})
 }
 
-// shows reports whether the live profile that an ordinal leads to shows an identifier. It
-// uses no scratch of m.
-func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
-	b, err := m.store.Peek(a.name(), a.root(o))
-	if err != nil {
-		return false, err
-	}
-	var d profile.Document
-	if err := d.Decode(b); err != nil {
-		return false, err
-	}
-	return a.shown(&Machine{}, &d, kind, h) >= 0, nil
-}
-
-// isGone is gone of an ordinal that need not be one.
-func (a *account) isGone(o uint32) bool { return o < a.headers.Count && a.gone(o) }
-
-// ordinalOf is the ordinal that an id carries, of whoever is left of it.
-func (a *account) ordinalOf(id string) (uint32, bool) {
-	x, ok := ParseProfileID(id)
-	if !ok {
-		return 0, false
-	}
-	o := x.Ordinal()
-	return o, o < a.headers.Count && a.headers.Get(o).ID == x
-}
-
-// keepOut takes out of a record, before it is stored, what the state machine refuses
-// because of erased persons. A command that it refuses is not stored at all. An
-// erasure that comes between is seen to afterwards, see noteRefused.
+// keepOut is [Machine.KeepOut] of a record that is about to be stored. An erasure that
+// comes between is seen to afterwards, see noteRefused.
 func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, error) {
-	if p.erasedCount.Load() == 0 {
+	if p.stats.Load().Erased == 0 {
 		return rec, nil, nil
 	}
 	p.mu.RLock()
@@ -190,26 +132,5 @@ func (p *partition) keepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal
 	if p.mu.m == nil {
 		return rec, nil, nil // told by who submits it
 	}
-	a := p.mu.m.accounts[env.Account]
-	if a == nil || len(a.erasures) == 0 {
-		return rec, nil, nil
-	}
-	r := newRedactor(a)
-	r.owner = a.ids.Owner
-	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) { return p.mu.m.shows(a, o, kind, h) }
-	r.whose, r.gone = a.ordinalOf, a.isGone
-	r.marked = func(h identifier.Hash) (int64, bool) {
-		x, ok := a.erasures[h]
-		return x.At, ok
-	}
-	x := eventlog.Redaction{}
-	var err error
-	if x.Splices, err = r.record(math.MaxInt64, rec); err != nil || x.Splices == nil {
-		return rec, nil, err
-	}
-	if r.keptOut {
-		return nil, ownField(refuseErased(r.keptOutKind)), nil
-	}
-	now, _ := x.Apply(make([]byte, 0, len(rec)), rec)
-	return now, nil, nil
+	return p.mu.m.KeepOut(env, rec)
 }

@@ -30,7 +30,7 @@ func (w *redactWorld) submit(env eventlog.Envelope, rec []byte) *Outcome {
 	w.t.Helper()
 	if w.rng.IntN(2) == 0 {
 		p := &partition{}
-		p.erasedCount.Store(1)
+		p.stats.Store(&MachineStats{Erased: 1})
 		p.mu.m = w.m
 		now, refusal, err := p.keepOut(env, rec)
 		if err != nil {

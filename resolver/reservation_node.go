@@ -110,7 +110,7 @@ func (w nodeEmails) missing(account uint64, c *emailCommand) (take, check []Emai
 	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
 	defer w.p.mu.Unlock()
 	if w.p.mu.m == nil {
-		return nil, nil, w.p.gone()
+		return nil, nil, w.p.Gone()
 	}
 	take, check = w.p.mu.m.missing(account, c)
 	return take, check, nil
@@ -128,7 +128,7 @@ func (w nodeEmails) held(account uint64, id ReservationID, names []EmailName) ([
 	w.p.mu.RLock()
 	defer w.p.mu.RUnlock()
 	if w.p.mu.m == nil {
-		return nil, w.p.gone()
+		return nil, w.p.Gone()
 	}
 	return w.p.mu.m.heldUnder(account, id, names), nil
 }
@@ -158,7 +158,7 @@ func (w nodeEmails) pause(ctx context.Context, attempt int) error {
 	case <-ctx.Done():
 		return fmt.Errorf("%w: %w", errUndecided, ctx.Err())
 	case <-w.p.ended:
-		return w.p.gone()
+		return w.p.Gone()
 	case <-w.p.failed:
 		return fmt.Errorf("%w: %w", ErrUnavailable, w.p.failure)
 	}

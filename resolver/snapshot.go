@@ -26,7 +26,8 @@ type Snapshot struct {
 	pages    []*profile.HeaderPage
 	overlay  map[state.DocKey][]byte
 	db       *pebble.Snapshot
-	p        *partition        // whose files are held open; nil for a machine alone
+	host     Host              // nil for a machine alone
+	release  func()            // gives back what holds the files open
 	lists    map[uint32]string // ids by number
 	universe *roaring.Bitmap
 	columns  *fieldcolumns.Builder // nil when none are made of the scan
@@ -37,12 +38,14 @@ type Snapshot struct {
 // it is scanned: see [View.FieldColumn].
 func (v *View) Snapshot(fields ...string) *Snapshot {
 	columns := v.buildColumns(fields)
-	if v.p != nil {
-		v.p.files.use()
+	release := func() {}
+	if v.host != nil {
+		release = v.host.HoldFiles()
 	}
 	return &Snapshot{
 		columns: columns,
-		p:       v.p,
+		host:    v.host,
+		release: release,
 		account: v.a.number,
 		index:   v.a.index,
 		n:       v.a.headers.Count,
@@ -57,9 +60,7 @@ func (v *View) Snapshot(fields ...string) *Snapshot {
 func (s *Snapshot) Close() error {
 	s.endColumns(false)
 	err := s.db.Close()
-	if s.p != nil {
-		s.p.files.done()
-	}
+	s.release()
 	return err
 }
 
@@ -73,12 +74,12 @@ func (s *Snapshot) endColumns(whole bool) {
 // stopped ends reading soon after the partition was released, since its files
 // stay open for as long; nil while it is here.
 func (s *Snapshot) stopped() error {
-	if s.p == nil {
+	if s.host == nil {
 		return nil
 	}
 	select {
-	case <-s.p.left:
-		return s.p.gone()
+	case <-s.host.Left():
+		return s.host.Gone()
 	default:
 		return nil
 	}

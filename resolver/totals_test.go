@@ -29,7 +29,7 @@ func BenchmarkAccounts(b *testing.B) {
 				r.m.addAccount(uint64(1_000_000 + n))
 			}
 			var p partition
-			p.published.all(r.m)
+			p.published.All(r.m)
 			for b.Loop() {
 				env := r.envelope(eventlog.KindEvents)
 				rec := eventlog.AppendEventCount(env.Append(nil), 1)
@@ -37,9 +37,9 @@ func BenchmarkAccounts(b *testing.B) {
 				if err := r.m.Apply(r.m.next, rec, &r.rows, &r.out); err != nil {
 					b.Fatal(err)
 				}
-				p.published.record(r.m, env)
+				p.published.Record(r.m, env)
 				p.observe(r.m)
-				_ = r.m.generationBytes()
+				_ = r.m.GenerationBytes()
 				r.rows.Reset()
 			}
 		})

@@ -62,7 +62,7 @@ func (n *Node) WatchTransitions(account uint64, segment string) (w *TransitionWa
 	if l.subs == nil {
 		l.subs = map[*TransitionWatcher]struct{}{}
 	}
-	w.from = p.mu.m.next
+	w.from = p.mu.m.Next()
 	l.subs[w] = struct{}{}
 	l.count.Store(int32(len(l.subs)))
 	return w, true
@@ -108,8 +108,9 @@ func (l *liveTransitions) publish(m *Machine, list []query.Transition) {
 			if t.Account != w.account || t.Segment != w.segment || t.Key.Offset < w.from {
 				continue
 			}
+			id, _ := m.Profile(t.Account, t.Ordinal)
 			select {
-			case w.Events <- TransitionEvent{*t, m.accounts[t.Account].headers.Get(t.Ordinal).ID}:
+			case w.Events <- TransitionEvent{*t, id}:
 				continue
 			default:
 			}

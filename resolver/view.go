@@ -2,15 +2,12 @@ package resolver
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -18,72 +15,13 @@ import (
 // View is the state of one account at one offset. It is valid inside the
 // function it is handed to and must be left quickly: Apply waits meanwhile.
 type View struct {
-	p *partition
-	m *Machine
-	a *account
-}
-
-// Barrier makes sure that everything acknowledged before the call is applied,
-// by whatever node. A record is acknowledged after it was applied; when nobody
-// else appends, that was here, and there is nothing to wait for. With
-// Options.RemoteLog the log is asked for its end, and what is below it is waited
-// for, a few seconds at most. A partition that has failed cannot say. Errors are
-// those of [Node.Read].
-func (n *Node) Barrier(ctx context.Context, account uint64) error {
-	p, err := n.owner(account)
-	if err != nil {
-		return err
-	}
-	return p.barrier(ctx)
-}
-
-// Read takes the barrier and calls fn with a view of the account. It returns
-// fn's error, or one that wraps [ErrNoAccount], [ErrNotOwner] or
-// [ErrUnavailable].
-func (n *Node) Read(ctx context.Context, account uint64, fn func(*View) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	p, err := n.owner(account)
-	if err != nil {
-		return err
-	}
-	return p.read(ctx, account, fn)
-}
-
-func (p *partition) read(ctx context.Context, account uint64, fn func(*View) error) error {
-	if err := p.barrier(ctx); err != nil {
-		return err
-	}
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	if p.mu.m == nil {
-		return p.gone()
-	}
-	a := p.mu.m.accounts[account]
-	if a == nil {
-		return ErrNoAccount
-	}
-	return fn(&View{p, p.mu.m, a})
-}
-
-// WaitHistory waits until history holds everything the cut may see. The error
-// wraps [ErrNotOwner] when the cut's partition is not served here (any more): its
-// owner knows how far history is.
-func (n *Node) WaitHistory(ctx context.Context, cut query.Cut) error {
-	p := n.partitions[cut.Partition].Load()
-	if p == nil {
-		return notOwner(cut.Partition)
-	}
-	err := p.feed.WaitStored(ctx, cut.UpTo)
-	if errors.Is(err, feed.ErrClosed) {
-		return p.gone()
-	}
-	return err
+	host Host // nil for a machine alone
+	m    *Machine
+	a    *account
 }
 
 // Cut names this state for queries of history.
-func (v *View) Cut() query.Cut { return query.Cut{Partition: v.p.id, UpTo: v.m.next} }
+func (v *View) Cut() query.Cut { return query.Cut{Partition: v.host.Partition(), UpTo: v.m.next} }
 
 // LogTimeMs is the log time of this state, in Unix milliseconds. No event of
 // it is later.

@@ -1,0 +1,95 @@
+package resolver
+
+import (
+	"math"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+	"github.com/musterhq/muster/resolver/internal/profile"
+)
+
+// redactor is one for a batch, as of now. It is used while records are applied: held
+// calls a function while the machine is held still, or does not when it is given up.
+func (m *Machine) redactor(b *erasureBatch, held func(fn func())) (*redactor, error) {
+	a := m.accounts[b.account]
+	r := newRedactor(a)
+	r.owner = func(h identifier.Hash) (o uint32) {
+		held(func() { o = a.ids.Owner(h) })
+		return o
+	}
+	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (shows bool, err error) {
+		held(func() { shows, err = m.shows(a, o, kind, h) })
+		return shows, err
+	}
+	r.whose = func(id string) (o uint32, ok bool) {
+		held(func() { o, ok = a.ordinalOf(id) })
+		return o, ok
+	}
+	r.gone = func(o uint32) (gone bool) {
+		held(func() { gone = a.isGone(o) })
+		return gone
+	}
+	marks := make(map[identifier.Hash]int64, len(a.erasures))
+	for h, x := range a.erasures {
+		marks[h] = x.At
+	}
+	r.marked = func(h identifier.Hash) (int64, bool) {
+		at, ok := marks[h]
+		return at, ok
+	}
+	return r, r.erase(b.tasks, a.erasures)
+}
+
+// KeepOut takes out of a record, before it is stored, what the machine refuses because
+// of erased persons. A command that it refuses is not stored at all.
+func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, error) {
+	a := m.accounts[env.Account]
+	if a == nil || len(a.erasures) == 0 {
+		return rec, nil, nil
+	}
+	r := newRedactor(a)
+	r.owner = a.ids.Owner
+	r.shows = func(o uint32, kind IdentityKind, h identifier.Hash) (bool, error) { return m.shows(a, o, kind, h) }
+	r.whose, r.gone = a.ordinalOf, a.isGone
+	r.marked = func(h identifier.Hash) (int64, bool) {
+		x, ok := a.erasures[h]
+		return x.At, ok
+	}
+	x := eventlog.Redaction{}
+	var err error
+	if x.Splices, err = r.record(math.MaxInt64, rec); err != nil || x.Splices == nil {
+		return rec, nil, err
+	}
+	if r.keptOut {
+		return nil, ownField(refuseErased(r.keptOutKind)), nil
+	}
+	now, _ := x.Apply(make([]byte, 0, len(rec)), rec)
+	return now, nil, nil
+}
+
+// shows reports whether the live profile that an ordinal leads to shows an identifier. It
+// uses no scratch of m.
+func (m *Machine) shows(a *account, o uint32, kind IdentityKind, h identifier.Hash) (bool, error) {
+	b, err := m.store.Peek(a.name(), a.root(o))
+	if err != nil {
+		return false, err
+	}
+	var d profile.Document
+	if err := d.Decode(b); err != nil {
+		return false, err
+	}
+	return a.shown(&Machine{}, &d, kind, h) >= 0, nil
+}
+
+// isGone is gone of an ordinal that need not be one.
+func (a *account) isGone(o uint32) bool { return o < a.headers.Count && a.gone(o) }
+
+// ordinalOf is the ordinal that an id carries, of whoever is left of it.
+func (a *account) ordinalOf(id string) (uint32, bool) {
+	x, ok := ParseProfileID(id)
+	if !ok {
+		return 0, false
+	}
+	o := x.Ordinal()
+	return o, o < a.headers.Count && a.headers.Get(o).ID == x
+}

@@ -1,0 +1,212 @@
+package resolver
+
+import (
+	"crypto/subtle"
+	"github.com/musterhq/muster/segment/engine"
+)
+
+// Host serves a machine: what views of it, and snapshots that outlive them, need to
+// know of whoever does.
+type Host interface {
+	// Partition is the number of the machine's partition.
+	Partition() int
+	// Epoch is the one under which the host acts, 0 when embedded or when it does not.
+	Epoch() uint64
+	// HoldFiles keeps the machine's files open until release is called once. The
+	// machine is held still meanwhile.
+	HoldFiles() (release func())
+	// Left is closed when the machine is given up, and Gone says why.
+	Left() <-chan struct{}
+	Gone() error
+}
+
+// View is a view of an account, nil when there is none of that number. The host is
+// nil for a machine that nobody serves.
+func (m *Machine) View(host Host, account uint64) *View {
+	a := m.accounts[account]
+	if a == nil {
+		return nil
+	}
+	return &View{host, m, a}
+}
+
+// Close closes the machine's files.
+func (m *Machine) Close() error { return closeAll(m.store, m.keys.Runs) }
+
+// Next is the offset of the record that is to be applied next.
+func (m *Machine) Next() int64 { return m.next }
+
+// LastEpoch is the newest epoch that the log has begun; its number is 0 when there is none.
+func (m *Machine) LastEpoch() Epoch { return m.epoch }
+
+// Signals are what a record did that somebody outside waits for.
+type Signals struct {
+	// Accounts: an account, its secret or a setting that requests need has changed.
+	Accounts bool
+	// Outbox: items have been queued.
+	Outbox bool
+	// Campaigns: a campaign's run has started.
+	Campaigns bool
+	// Pending: a task is left, which a continue record works on.
+	Pending bool
+}
+
+// TakeSignals returns what came since the last call.
+func (m *Machine) TakeSignals() Signals {
+	s := Signals{Accounts: m.accountsChanged, Outbox: m.queued, Campaigns: m.started, Pending: m.Pending() > 0}
+	m.accountsChanged, m.queued, m.started = false, false, false
+	return s
+}
+
+// MachineStats are the numbers of a machine, for metrics and bounds.
+type MachineStats struct {
+	// Profiles counts profiles ever made, merged ones among them; Identities
+	// the identifiers; IdempotencyKeys the keys held.
+	Profiles, Identities, IdempotencyKeys int64
+	// FlowsWaiting counts events that found no room in their record for those they
+	// enrol in flows, and wait.
+	FlowsWaiting int64
+	// EmailsReserved counts reservations of e-mails that are neither confirmed nor
+	// released, of at most 100,000; EmailsToRelease names of e-mails that the
+	// directory is to be told of, of at most 200,000. Both are 0 in a log of one
+	// partition.
+	EmailsReserved, EmailsToRelease int64
+	// Erased counts identifiers that are kept out because their people were erased.
+	Erased int64
+	Counters
+}
+
+// Stats returns the machine's numbers.
+func (m *Machine) Stats() MachineStats {
+	return MachineStats{
+		Profiles: m.totals.profiles, Identities: m.totals.identities, IdempotencyKeys: m.keys.Size(),
+		FlowsWaiting: m.totals.waiting, Erased: m.totals.erased,
+		EmailsReserved: int64(len(m.emails.reserved)), EmailsToRelease: int64(len(m.emails.releases)),
+		Counters: m.counters,
+	}
+}
+
+// GenerationBytes estimates the memory of what changed since the last freeze.
+func (m *Machine) GenerationBytes() int64 {
+	return m.store.CurrentBytes + int64(m.keys.Unsaved())*48 + m.totals.unsaved
+}
+
+// Apps are the accounts as requests need them, by number.
+func (m *Machine) Apps() map[uint64]App {
+	apps := make(map[uint64]App, len(m.byIndex))
+	for _, a := range m.byIndex {
+		apps[a.number] = App{Account: a.number, SecretHash: a.secretHash, Active: !a.Deactivated, IgnoreUnknownFields: a.Settings.IgnoreUnknownFields}
+	}
+	return apps
+}
+
+// OutboxAccounts lists the accounts that have items due at nowMs, and how many items
+// wait in all.
+func (m *Machine) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
+	for _, a := range m.byIndex {
+		waiting += len(a.outbox.items)
+		if a.outbox.ready(nowMs) {
+			due = append(due, a.number)
+		}
+	}
+	return due, waiting
+}
+
+// AccountsSending lists the accounts that have campaigns whose run goes on. It looks at
+// all runs.
+func (m *Machine) AccountsSending() (list []uint64) {
+	for _, a := range m.byIndex {
+		for _, r := range a.runs {
+			if r.Busy() {
+				list = append(list, a.number)
+				break
+			}
+		}
+	}
+	return list
+}
+
+// AccountsWithDueCampaigns lists the accounts that have campaigns whose time has come.
+func (m *Machine) AccountsWithDueCampaigns() (list []uint64) {
+	for _, a := range m.byIndex {
+		if len(a.dueCampaigns) > 0 {
+			list = append(list, a.number)
+		}
+	}
+	return list
+}
+
+// ErasuresPending is how many erasures are not out of all files.
+func (m *Machine) ErasuresPending() (n int) {
+	for _, a := range m.byIndex {
+		n += len(a.erasing)
+	}
+	return n
+}
+
+// Enrolled reports whether those are enrolled whom a record of the account has put
+// into the queue.
+func (m *Machine) Enrolled(account uint64, out *Outcome) bool {
+	return m.accounts[account].flows.queue.passed(out.enrolments)
+}
+
+// BuildWork finds an account whose segment engine needs something from outside, the
+// one served last after all others. States that rest are passed over.
+func (m *Machine) BuildWork(last uint64, resting func(account uint64, state uint32) bool) (account uint64, w engine.Work, ok bool) {
+	start := 0
+	if a := m.accounts[last]; a != nil {
+		start = int(a.index) + 1
+	}
+	for i := range m.byIndex {
+		a := m.byIndex[(start+i)%len(m.byIndex)]
+		if w, ok := a.engine.Work(func(state uint32) bool { return resting(a.number, state) }); ok {
+			return a.number, w, true
+		}
+	}
+	return 0, w, false
+}
+
+// WantsBuilt reports whether one of the leaves or states is still being built.
+func (v *View) WantsBuilt(ids ...uint32) bool { return v.a.engine.Wants(ids) }
+
+// KnowsAll checks ordinals that history tells of: a chunk with one that the state does
+// not have could not be applied, now or ever again. The error wraps [ErrOtherHistory].
+func (v *View) KnowsAll(ordinals []uint32) error {
+	for _, o := range ordinals {
+		if err := v.a.knows(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Profile is the id of an ordinal of an account; current is false when it has become part
+// of another.
+func (m *Machine) Profile(account uint64, ordinal uint32) (id ProfileID, current bool) {
+	a := m.accounts[account]
+	return a.headers.Get(ordinal).ID, a.root(ordinal) == ordinal
+}
+
+// KeyAccess finds the key of an account by the SHA-256 of its text. ok is false
+// when there is none that holds: no such account or key, one that was revoked,
+// an account that is deactivated or whose API access is off. All of these take
+// the same steps.
+func (m *Machine) KeyAccess(account uint64, hash [32]byte) (access KeyAccess, ok bool) {
+	a, knownAccount := m.accounts[account]
+	if !knownAccount {
+		a = decoyAccount
+	}
+	k, known := a.hashes[hash]
+	if !known {
+		k = decoyKey
+	}
+	stored, readable := parseKeyHash(k.Hash)
+	good := subtle.ConstantTimeCompare(stored[:], hash[:])
+	for _, holds := range [...]bool{knownAccount, known, readable, k.RevokedMs == 0, !a.Deactivated, a.APIAccess} {
+		good &= bit(holds)
+	}
+	if good != 1 {
+		return access, false
+	}
+	return KeyAccess{Account: account, KeyID: k.ID, SurfaceCPerMinute: a.Settings.SurfaceCPerMinute, Permissions: a.permissionsOf(k)}, true
+}
