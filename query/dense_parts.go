@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"math/bits"
+	"sync"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
@@ -29,6 +30,32 @@ type denseParts struct {
 	root     *denseNode
 	parts    []*denseNode // below the root, in order of the walk
 	scratch  [][]uint64   // of denseWords, free
+	held     []*[]uint64  // of plainBits, all that were laid out
+}
+
+// plainBits are sets as plain bits that nobody uses. While somebody types, each key asks for
+// as many again, and what is thrown away makes the garbage collector run meanwhile.
+var plainBits sync.Pool // of *[]uint64
+
+// blank is that many empty words, until release.
+func (d *denseParts) blank(words int) []uint64 {
+	x, _ := plainBits.Get().(*[]uint64)
+	if x == nil || cap(*x) < words {
+		fresh := make([]uint64, words)
+		x = &fresh
+	}
+	*x = (*x)[:words]
+	clear(*x)
+	d.held = append(d.held, x)
+	return *x
+}
+
+// release ends the use of what was laid out.
+func (d *denseParts) release() {
+	for _, x := range d.held {
+		plainBits.Put(x)
+	}
+	d.held = nil
 }
 
 type denseNode struct {
@@ -44,18 +71,22 @@ func denseFits(universe *roaring.Bitmap, leaves int) bool {
 	return !universe.IsEmpty() && (uint64(universe.Maximum())/64+1)*8*uint64(leaves+1) <= denseBytes
 }
 
+// newDense lays out the answers to the conditions of a definition. The caller releases it.
 func newDense(v *evaluator, root *segment.Node) (*denseParts, error) {
 	universe := v.Profiles.Universe()
 	d := &denseParts{words: int(universe.Maximum()/64) + 1}
 	d.universe = d.layOut(universe)
 	var err error
-	d.root, err = d.node(v, root)
-	return d, err
+	if d.root, err = d.node(v, root); err != nil {
+		d.release()
+		return nil, err
+	}
+	return d, nil
 }
 
 // layOut is a set as plain bits, as many as the universe has.
 func (d *denseParts) layOut(b *roaring.Bitmap) []uint64 {
-	words := make([]uint64, max(d.words, int(b.DenseSize())))
+	words := d.blank(max(d.words, int(b.DenseSize())))
 	b.WriteDenseTo(words)
 	return words[:d.words]
 }
@@ -66,11 +97,16 @@ func (d *denseParts) node(v *evaluator, n *segment.Node) (*denseNode, error) {
 	}
 	out := &denseNode{every: n.Match == segment.MatchAll}
 	if n.Kind != segment.KindGroup {
-		b, err := v.eval(n, 0)
+		b, negate, err := v.leaf(n, 0)
 		if err != nil {
 			return nil, err
 		}
 		out.leaf = d.layOut(b)
+		if negate {
+			for i, w := range d.universe {
+				out.leaf[i] = w &^ out.leaf[i]
+			}
+		}
 		return out, nil
 	}
 	out.now = make([]uint64, denseWords)
@@ -89,7 +125,7 @@ func (d *denseParts) node(v *evaluator, n *segment.Node) (*denseNode, error) {
 
 // run counts, and returns the members.
 func (d *denseParts) run(ctx context.Context) (*roaring.Bitmap, error) {
-	members := make([]uint64, d.words)
+	members := d.blank(d.words)
 	for from := 0; from < d.words; from += denseWords {
 		if err := ctx.Err(); err != nil {
 			return nil, err

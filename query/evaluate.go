@@ -199,31 +199,35 @@ func (v *evaluator) known(leaf *segment.Node) (*roaring.Bitmap, bool) {
 }
 
 func (v *evaluator) eval(n *segment.Node, depth int) (*roaring.Bitmap, error) {
-	switch n.Kind {
-	case segment.KindGroup:
+	if n.Kind == segment.KindGroup {
 		return v.group(n, depth)
-	case segment.KindActivity:
-		b, err := v.activity(n.Activity)
-		return v.complementIf(!n.Activity.Did, b), err
-	case segment.KindSegment:
-		b, err := v.segment(n.Segment.SegmentID, depth)
-		return v.complementIf(!n.Segment.Member, b), err
-	case segment.KindList:
-		return v.complementIf(!n.List.Member, v.leaves[n.Key()]), nil
-	case segment.KindAttribute, segment.KindConsent:
-		return v.leaves[n.Key()].Clone(), nil
 	}
-	return nil, fmt.Errorf("segment node of kind %q", n.Kind)
+	b, negate, err := v.leaf(n, depth)
+	if b == nil || err != nil {
+		return nil, err
+	}
+	if negate {
+		return roaring.AndNot(v.Profiles.Universe(), b), nil
+	}
+	return b.Clone(), nil
 }
 
-func (v *evaluator) complementIf(yes bool, b *roaring.Bitmap) *roaring.Bitmap {
-	if b == nil {
-		return nil
+// leaf is the answer to the positive form of a condition, which the evaluator keeps, and
+// whether the condition is its opposite.
+func (v *evaluator) leaf(n *segment.Node, depth int) (b *roaring.Bitmap, negate bool, err error) {
+	switch n.Kind {
+	case segment.KindActivity:
+		b, err = v.activity(n.Activity)
+		return b, !n.Activity.Did, err
+	case segment.KindSegment:
+		b, err = v.segment(n.Segment.SegmentID, depth)
+		return b, !n.Segment.Member, err
+	case segment.KindList:
+		return v.leaves[n.Key()], !n.List.Member, nil
+	case segment.KindAttribute, segment.KindConsent:
+		return v.leaves[n.Key()], false, nil
 	}
-	if !yes {
-		return b.Clone()
-	}
-	return roaring.AndNot(v.Profiles.Universe(), b)
+	return nil, false, fmt.Errorf("segment node of kind %q", n.Kind)
 }
 
 func (v *evaluator) group(n *segment.Node, depth int) (*roaring.Bitmap, error) {

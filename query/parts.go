@@ -61,6 +61,7 @@ func evaluateDense(ctx context.Context, h History, e Evaluation, places []place)
 	if err != nil {
 		return nil, nil, err
 	}
+	defer d.release()
 	members, err := d.run(ctx)
 	if err != nil {
 		return nil, nil, err

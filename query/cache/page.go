@@ -1,6 +1,10 @@
 package cache
 
-import "github.com/musterhq/muster/segment"
+import (
+	"sync"
+
+	"github.com/musterhq/muster/segment"
+)
 
 const (
 	pageBits = 8
@@ -30,7 +34,28 @@ func columns(fn segment.Fn) (some, sum, ext bool) {
 	return fn != "", false, false
 }
 
+// openPages are empty pages to be filled, by whether they have values, sums and extremes:
+// a question fills thousands, and has them for as long as it is asked.
+var openPages [2][2][2]sync.Pool
+
+func openPagesOf(some, sum, ext bool) *sync.Pool {
+	at := func(is bool) int {
+		if is {
+			return 1
+		}
+		return 0
+	}
+	return &openPages[at(some)][at(sum)][at(ext)]
+}
+
 func newPage(fn segment.Fn) *page {
+	if p, _ := openPagesOf(columns(fn)).Get().(*page); p != nil {
+		clear(p.n)
+		clear(p.some)
+		clear(p.sum)
+		clear(p.ext)
+		return p
+	}
 	p := &page{n: make([]uint32, pageSize)}
 	some, sum, ext := columns(fn)
 	if some {
@@ -88,7 +113,7 @@ func (p *page) filled() (n int) {
 const packWithin = pageSize / 2
 
 // pack puts the pages in place of which open ones were filled into as little memory as
-// they need, one behind the other.
+// they need, one behind the other. The open ones must be nobody else's.
 func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 	filled, places, packed := make([]int, len(pages)), 0, 0
 	for i, p := range pages {
@@ -117,6 +142,7 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 		all.ext = make([]int64, places)
 	}
 	out := make([]page, 0, packed)
+	free := openPagesOf(some, sum, ext)
 	for i, n := range filled {
 		if n < 0 {
 			continue
@@ -124,6 +150,7 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 		p, k := pages[i], 0
 		if n == 0 {
 			pages[i] = nil
+			free.Put(p)
 			continue
 		}
 		for at, events := range p.n {
@@ -144,6 +171,7 @@ func pack(pages []*page, fn segment.Fn, was func(i int) bool) {
 		}
 		out = append(out, all.take(k))
 		pages[i] = &out[len(out)-1]
+		free.Put(p)
 	}
 }
 

@@ -73,7 +73,7 @@ func (x *file) readIndex() error {
 	if string(footer[16:]) != magic {
 		return x.damaged("no end")
 	}
-	index, err := x.read(section{binary.LittleEndian.Uint64(footer[:]), binary.LittleEndian.Uint32(footer[8:]), binary.LittleEndian.Uint32(footer[12:])})
+	index, err := x.read(section{binary.LittleEndian.Uint64(footer[:]), binary.LittleEndian.Uint32(footer[8:]), binary.LittleEndian.Uint32(footer[12:])}, nil)
 	if err != nil {
 		return err
 	}
@@ -93,12 +93,12 @@ func (x *file) readIndex() error {
 
 func (x *file) damaged(what string) error { return fmt.Errorf("%w: %s: %s", ErrDamaged, x.path, what) }
 
-// read reads a section and compares its sum.
-func (x *file) read(s section) ([]byte, error) {
+// read reads a section, into memory of work if there is some, and compares its sum.
+func (x *file) read(s section, work *scratch) ([]byte, error) {
 	if s.at > uint64(x.bytes) || uint64(s.size) > uint64(x.bytes)-s.at {
 		return nil, x.damaged("a section beyond its end")
 	}
-	b := make([]byte, s.size)
+	b := work.bytes(int(s.size))
 	if _, err := x.f.ReadAt(b, int64(s.at)); err != nil {
 		return nil, err
 	}
@@ -181,7 +181,7 @@ func (x *file) group(account uint64, eventType string) (*fileGroup, error) {
 }
 
 func (x *file) readGroup(e accountEntry, eventType string) (*fileGroup, error) {
-	b, err := x.read(e.directory)
+	b, err := x.read(e.directory, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -229,8 +229,9 @@ func (g *fileGroup) column(key string) (c *fileColumn, kept bool) {
 }
 
 // view reads the columns that are asked for; kept is false where one of them is not
-// there.
-func (x *file) view(g *fileGroup, keys []string) (v *view, kept bool, err error) {
+// there. It is valid until work is used for another.
+func (x *file) view(g *fileGroup, keys []string, work *scratch) (v *view, kept bool, err error) {
+	work.begin()
 	v = &view{rows: g.rows, columns: make([]viewColumn, len(keys))}
 	found := make([]*fileColumn, len(keys))
 	for i, key := range keys {
@@ -238,26 +239,21 @@ func (x *file) view(g *fileGroup, keys []string) (v *view, kept bool, err error)
 			return nil, false, nil
 		}
 	}
-	raw, err := x.sized(g.ordinals, 4*g.rows)
-	if err != nil {
+	if v.ordinal.raw, err = x.sized(g.ordinals, 4*g.rows, work); err != nil {
 		return nil, false, err
-	}
-	v.ordinal = make([]uint32, g.rows)
-	for i := range v.ordinal {
-		v.ordinal[i] = binary.LittleEndian.Uint32(raw[4*i:])
 	}
 	v.times.base, v.times.width = g.minMs, g.timeWidth
 	if g.timeWidth != 4 && g.timeWidth != 8 {
 		return nil, false, x.damaged("width of times")
 	}
-	if v.times.raw, err = x.sized(g.times, g.timeWidth*g.rows); err != nil {
+	if v.times.raw, err = x.sized(g.times, g.timeWidth*g.rows, work); err != nil {
 		return nil, false, err
 	}
 	for i, c := range found {
 		if c == nil {
 			continue
 		}
-		if v.columns[i], err = x.column(c, g.rows); err != nil {
+		if v.columns[i], err = x.column(c, g.rows, work); err != nil {
 			return nil, false, err
 		}
 	}
@@ -265,15 +261,15 @@ func (x *file) view(g *fileGroup, keys []string) (v *view, kept bool, err error)
 }
 
 // column reads a column.
-func (x *file) column(c *fileColumn, rows int) (v viewColumn, err error) {
+func (x *file) column(c *fileColumn, rows int, work *scratch) (v viewColumn, err error) {
 	if c.width != 1 && c.width != 2 && c.width != 4 {
 		return v, x.damaged("width of numbers")
 	}
 	v.numbers.width = c.width
-	if v.numbers.raw, err = x.sized(c.numbers, c.width*rows); err != nil {
+	if v.numbers.raw, err = x.sized(c.numbers, c.width*rows, work); err != nil {
 		return v, err
 	}
-	b, err := x.read(c.texts)
+	b, err := x.read(c.texts, work)
 	if err != nil {
 		return v, err
 	}
@@ -281,7 +277,7 @@ func (x *file) column(c *fileColumn, rows int) (v viewColumn, err error) {
 	if c.values > len(b) {
 		return v, x.damaged("number of values")
 	}
-	v.texts.ends = make([]uint32, 0, c.values)
+	v.texts.ends, v.texts.data = make([]uint32, 0, c.values), work.bytes(len(b))[:0]
 	for range c.values {
 		v.texts.data = append(v.texts.data, r.Block()...)
 		v.texts.ends = append(v.texts.ends, uint32(len(v.texts.data)))
@@ -293,9 +289,9 @@ func (x *file) column(c *fileColumn, rows int) (v viewColumn, err error) {
 }
 
 // sized reads a section that must have that size.
-func (x *file) sized(s section, size int) ([]byte, error) {
+func (x *file) sized(s section, size int, work *scratch) ([]byte, error) {
 	if int(s.size) != size {
 		return nil, x.damaged("the size of a section")
 	}
-	return x.read(s)
+	return x.read(s, work)
 }

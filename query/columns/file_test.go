@@ -139,7 +139,7 @@ func FuzzOpenFile(f *testing.F) {
 			if err != nil || g == nil {
 				continue
 			}
-			if v, kept, err := x.view(g, wanted(&q)); err == nil && kept {
+			if v, kept, err := x.view(g, wanted(&q), newScratch()); err == nil && kept {
 				if err := v.scan(&q, wanted(&q), 0, sampleEvents, nil, newScratch(), func(*query.MatchBlock) error { return nil }); err != nil {
 					t.Fatal(err)
 				}

@@ -350,7 +350,7 @@ func (b *Builder) view(account uint64, eventType string, keys []string) (v *view
 	if g == nil {
 		return &view{}, true
 	}
-	v = &view{rows: len(g.ordinal), offset: g.offset, ordinal: g.ordinal, times: times{values: g.timeMs}, columns: make([]viewColumn, len(keys))}
+	v = &view{rows: len(g.ordinal), offset: g.offset, ordinal: ordinals{values: g.ordinal}, times: times{values: g.timeMs}, columns: make([]viewColumn, len(keys))}
 	for i, key := range keys {
 		at := slices.IndexFunc(g.columns, func(c *column) bool { return c.key == key })
 		switch {
@@ -377,7 +377,8 @@ func (s *Set) Matches(ctx context.Context, q *query.MatchQuery, merged *Aliases,
 			}
 		}
 	}()
-	work := newScratch()
+	work := scratches.Get().(*scratch)
+	defer scratches.Put(work)
 	open := Range{From: -1}
 	for _, p := range pieces {
 		if err := ctx.Err(); err != nil {
@@ -422,7 +423,7 @@ func (s *Set) scanFile(x *file, q *query.MatchQuery, keys []string, merged *Alia
 	case g == nil || q.AfterMs != nil && g.maxMs <= *q.AfterMs || q.UntilMs != nil && g.minMs > *q.UntilMs:
 		return true, nil
 	default:
-		v, answered, err = x.view(g, keys)
+		v, answered, err = x.view(g, keys, work)
 	}
 	if err != nil {
 		s.logger.Warn("a file of columns is removed; it is made again from history", "file", x.path, "reason", err)

@@ -3,6 +3,7 @@ package columns
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 
 	"github.com/musterhq/muster/internal/jsontext"
 	"github.com/musterhq/muster/query"
@@ -17,7 +18,7 @@ const blockRows = 4096
 type view struct {
 	rows    int
 	offset  []int64 // nil where all events are in the range that is asked
-	ordinal []uint32
+	ordinal ordinals
 	times   times
 	columns []viewColumn // those that are asked for
 }
@@ -26,6 +27,19 @@ type view struct {
 type viewColumn struct {
 	numbers numbers
 	texts   texts
+}
+
+// ordinals are those of a group: values, or four bytes each.
+type ordinals struct {
+	values []uint32
+	raw    []byte
+}
+
+func (o *ordinals) at(i int) uint32 {
+	if o.raw != nil {
+		return binary.LittleEndian.Uint32(o.raw[4*i:])
+	}
+	return o.values[i]
 }
 
 // times are those of a group: values, or what is added to base, in four or eight bytes
@@ -137,6 +151,34 @@ type scratch struct {
 	number []uint32
 	at     []int32
 	block  query.MatchBlock
+	// sections are what was read of the file that is scanned, the first used ones.
+	sections [][]byte
+	used     int
+}
+
+// scratches are those that no scan uses. A question reads whole columns: tens of megabytes
+// where there are millions of events, which would make the garbage collector run
+// while somebody waits for the next answer.
+var scratches = sync.Pool{New: func() any { return newScratch() }}
+
+// begin takes back what bytes has given.
+func (s *scratch) begin() { s.used = 0 }
+
+// bytes is memory of that size until begin; what is in it is anything. Without a scratch
+// it is new.
+func (s *scratch) bytes(size int) []byte {
+	if s == nil {
+		return make([]byte, size)
+	}
+	if s.used == len(s.sections) {
+		s.sections = append(s.sections, nil)
+	}
+	b := &s.sections[s.used]
+	s.used++
+	if cap(*b) < size {
+		*b = make([]byte, size)
+	}
+	return (*b)[:size]
 }
 
 func newScratch() *scratch {
@@ -204,7 +246,7 @@ func (v *view) scan(q *query.MatchQuery, keys []string, from, to int64, merged *
 		}
 		b.Ordinal, b.TimeMs, b.Micros = b.Ordinal[:0], b.TimeMs[:0], b.Micros[:0]
 		for _, j := range at {
-			b.Ordinal = append(b.Ordinal, merged.winner(v.ordinal[first+int(j)]))
+			b.Ordinal = append(b.Ordinal, merged.winner(v.ordinal.at(first+int(j))))
 			b.TimeMs = append(b.TimeMs, timeMs[j])
 		}
 		if value != nil {
