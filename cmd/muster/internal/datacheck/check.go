@@ -131,6 +131,9 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	if err := r.captured(dir); err != nil {
 		return nil, err
 	}
+	if err := r.uploads(ctx, dir); err != nil {
+		return nil, err
+	}
 	logDir := filepath.Join(dir, "log")
 	switch info, err := os.Stat(logDir); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -197,7 +200,7 @@ func unlessSaid(err error, remedy string) string {
 }
 
 // known are the names in a data directory.
-var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir}
+var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", engine.HistoryFile + ".columns", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir}
 
 // layout looks at the names in the directory.
 func (r *Report) layout(dir string) error {
