@@ -50,7 +50,7 @@ func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) 
 	}
 	if isNotExist(err) && start == 0 && end > 0 {
 		// Each start makes the directory before anything is recorded.
-		return []StateFinding{{Path: c.path(dirCheckpoints), Err: fmt.Errorf("%w: the directory is missing, the log has %d records", statefiles.ErrDamaged, end), Repairable: true, Offset: -1}}, nil
+		return []StateFinding{{Path: c.path(dirCheckpoints), Err: fmt.Errorf("%w: the directory is missing, and the log has records", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
 	}
 	slices.Sort(names)
 	for _, n := range names {

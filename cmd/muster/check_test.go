@@ -187,6 +187,49 @@ func TestCheckAndRepair(t *testing.T) {
 	}
 }
 
+// TestCheckOfADamagedLog: of a log that is damaged check says what is damaged, and does not
+// call state and history lost because they are beyond the damage.
+func TestCheckOfADamagedLog(t *testing.T) {
+	base := t.TempDir()
+	filled(t, base, (*server).stop)
+	other := t.TempDir()
+	serve(t, other).stop()
+	for _, x := range []struct {
+		name   string
+		damage func(data string)
+		names  string
+	}{
+		{"a record", func(d string) {
+			f, err := os.OpenFile(one(t, d+"/log/p0/*.log"), os.O_RDWR, 0)
+			ok(t, err)
+			_, err = f.WriteAt([]byte("damage"), 3000)
+			ok(t, err)
+			ok(t, f.Close())
+		}, ".log is damaged at byte"},
+		{"the meta file of another directory", func(d string) {
+			b, err := os.ReadFile(filepath.Join(other, "data/log/meta"))
+			ok(t, err)
+			ok(t, os.WriteFile(d+"/log/meta", b, 0o600))
+		}, "log/meta is of the log "},
+	} {
+		t.Run(x.name, func(t *testing.T) {
+			dir := t.TempDir()
+			ok(t, os.CopyFS(dir, os.DirFS(base)))
+			data := filepath.Join(dir, "data")
+			x.damage(data)
+			code, out, errs := muster(t, "", "check", "--data", data)
+			if code != 4 || !strings.Contains(out, x.names) {
+				t.Errorf("%d\n%s%s", code, out, errs)
+			}
+			for line := range strings.Lines(out) {
+				if strings.HasPrefix(line, "lost") && !strings.Contains(line, "/log/") || strings.Contains(line, "the log ends at") {
+					t.Error(line)
+				}
+			}
+		})
+	}
+}
+
 // TestDeepCheck: check --deep finds state and history that are not what the log makes,
 // though their checksums are right; repair --deep makes them anew.
 func TestDeepCheck(t *testing.T) {

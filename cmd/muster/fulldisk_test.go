@@ -180,6 +180,11 @@ func TestFullDisk(t *testing.T) {
 		if !s.has(acked[len(acked)-1]) || !s.has(acked[0]) || s.has(refused[len(refused)-1]) {
 			t.Error("a profile is missing, or one is there that was refused")
 		}
+		// So are files that people upload.
+		file := fmt.Sprintf(`{"name":"a.csv","kind":"people","text":%q}`, "email\n"+strings.Repeat("a@people.example\n", 6000))
+		if status := s.call("POST", "/console/api/v1/imports", file, nil, "Authorization", "Bearer "+s.token); status != 503 {
+			t.Errorf("an upload on a full disk: %d", status)
+		}
 		weight.drop()
 		until(t, "events are taken again", func() bool { return send(10) })
 		until(t, "muster_disk_full is 0", func() bool { return s.metric("muster_disk_full") == 0 })

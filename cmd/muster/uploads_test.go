@@ -117,7 +117,7 @@ func TestL2UploadsSurviveKills(t *testing.T) {
 		}
 		return err
 	}))
-	if code, out, errs := muster(t, "", "check", "--data", filepath.Join(dir, "data")); code != 0 || strings.Contains(out, "uploads") {
+	if code, out, errs := muster(t, "", "check", "--data", filepath.Join(dir, "data")); code != 0 || strings.Contains(out, "not a file of muster's") || !strings.Contains(out, "uploads: ") {
 		t.Errorf("%d %s %s", code, out, errs)
 	}
 }

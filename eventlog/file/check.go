@@ -35,6 +35,12 @@ type Checked struct {
 	Findings     []Finding
 }
 
+// Lost tells that something is damaged that does not follow from the rest. Ends may be
+// lower then than the log goes.
+func (c *Checked) Lost() bool {
+	return slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Err != nil && !f.Repairable })
+}
+
 // Whole tells that nothing is damaged.
 func (c *Checked) Whole() bool {
 	return !slices.ContainsFunc(c.Findings, func(f Finding) bool { return f.Err != nil })
@@ -242,7 +248,7 @@ func (c *checker) segment(p *partition, first, prev int64, unborn *segment, foll
 	case h.partition != p.id:
 		return first, "", corrupt(0, first, "the file belongs to another partition")
 	case h.logID != p.log.id:
-		return first, "", corrupt(0, first, "the file belongs to another log")
+		return first, "", p.ofAnotherLog(seg.path, first, h.logID)
 	case prev >= 0 && h.prev != prev:
 		return first, "", corrupt(0, first, fmt.Sprintf("the header says that the segment before starts at offset %d, it starts at %d", h.prev, prev))
 	}

@@ -170,6 +170,16 @@ func (p *partition) listSegments(start int64) ([]int64, error) {
 	return firsts, nil
 }
 
+// ofAnotherLog is the error of a segment file whose header names another log than the
+// file meta does. Which of the two is where it does not belong nobody can tell.
+func (p *partition) ofAnotherLog(path string, first int64, id uint64) error {
+	return &eventlog.CorruptError{
+		File: path, Offset: first,
+		Reason: fmt.Sprintf("the file is of the log %016x, and %s is of the log %016x: one of the two is from another directory", id, p.log.opts.FS.PathJoin(p.log.dir, metaName), p.log.id),
+		Remedy: "Put the one back that belongs here, or restore a backup",
+	}
+}
+
 // readHeaders checks the heads of the segment files and that each follows the
 // one before. unborn is a last file whose creation was interrupted; it is not
 // among the segments.
@@ -204,7 +214,7 @@ func (p *partition) readHeaders(firsts []int64) (segs []*segment, unborn *segmen
 		case h.partition != p.id:
 			return nil, nil, corrupt("the file belongs to partition %d", h.partition)
 		case h.logID != p.log.id:
-			return nil, nil, corrupt("the file belongs to another log")
+			return nil, nil, p.ofAnotherLog(seg.path, first, h.logID)
 		case i > 0 && h.prev > firsts[i-1] && h.prev < first:
 			return nil, nil, &eventlog.CorruptError{
 				File: p.segmentPath(h.prev), Offset: h.prev,

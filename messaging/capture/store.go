@@ -223,13 +223,19 @@ func (s *Store) loadSegment(path string, last bool) error {
 
 // index enters a message. An id that is there already is met only at a start:
 // the ring had let go of it when it was added again, so the newer one counts.
+// A number that does not follow the one before is met only in a file that was put
+// there from elsewhere: the message gets the next number, since entries are in order.
 func (s *Store) index(m *Message, seg *segment, offset int64, size int) {
-	s.mu.next = max(s.mu.next, m.Seq+1)
+	seq := m.Seq
+	if n := len(s.mu.entries); n > 0 {
+		seq = max(seq, s.mu.entries[n-1].seq+1)
+	}
+	s.mu.next = max(s.mu.next, seq+1)
 	if old := s.mu.byID[m.ID]; old != nil {
 		i := s.position(old.seq)
 		s.mu.entries = slices.Delete(s.mu.entries, i, i+1)
 	}
-	e := &entry{seq: m.Seq, id: m.ID, channel: m.Channel, to: m.To, seg: seg, offset: offset, size: size, attempts: 1, lastAt: m.At}
+	e := &entry{seq: seq, id: m.ID, channel: m.Channel, to: m.To, seg: seg, offset: offset, size: size, attempts: 1, lastAt: m.At}
 	s.mu.byID[m.ID] = e
 	s.mu.entries = append(s.mu.entries, e)
 }
@@ -458,7 +464,7 @@ func (e *entry) read() (m Message, err error) {
 	if err := json.Unmarshal(payload, &m); err != nil {
 		return m, fmt.Errorf("capture: %s at %d: %w", e.seg.path, e.offset, err)
 	}
-	m.Attempts, m.LastAt = e.attempts, e.lastAt
+	m.Seq, m.Attempts, m.LastAt = e.seq, e.attempts, e.lastAt
 	return m, nil
 }
 

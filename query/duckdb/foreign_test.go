@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -29,5 +30,30 @@ func TestFileOfAnotherDatabase(t *testing.T) {
 	}
 	if err := r.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestSymbolicLink: a symbolic link in the place of the file is refused with what to do, and
+// neither it nor what it leads to is changed.
+func TestSymbolicLink(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "h.duckdb")
+	elsewhere := filepath.Join(t.TempDir(), "x")
+	r := openResilient(t, elsewhere)
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(elsewhere, path); err != nil {
+		t.Fatal(err)
+	}
+	o := resilientOptions(path)
+	_, err := OpenResilient(o)
+	_, looked := Inspect(t.Context(), path, o.Log, Options{})
+	for _, err := range []error{err, looked} {
+		if err == nil || !strings.Contains(err.Error(), path+" is a symbolic link. Put the file itself there") {
+			t.Error(err)
+		}
+	}
+	if to, err := os.Readlink(path); err != nil || to != elsewhere {
+		t.Error(to, err)
 	}
 }

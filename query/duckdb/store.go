@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strconv"
 	"sync"
@@ -54,6 +55,9 @@ func Open(path string, opts Options) (*Store, error) {
 	if path == "" {
 		return nil, errors.New("history: path is empty, name a file")
 	}
+	if err := noLink(path); err != nil {
+		return nil, err
+	}
 	opts = opts.withDefaults(path)
 	if err := opts.validate(); err != nil {
 		return nil, fmt.Errorf("history: options: %w", err)
@@ -65,6 +69,15 @@ func Open(path string, opts Options) (*Store, error) {
 		return nil, fmt.Errorf("history: open %s: %w", path, err)
 	}
 	return s, nil
+}
+
+// noLink refuses a symbolic link in the place of the file: DuckDB keeps files beside the
+// one that it leads to, which are not looked for there.
+func noLink(path string) error {
+	if info, err := os.Lstat(path); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+		return fmt.Errorf("history: %s is a symbolic link. Put the file itself there; to have it on another disk, put the whole data directory there", path)
+	}
+	return nil
 }
 
 func (s *Store) open() error {

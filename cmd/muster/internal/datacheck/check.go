@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,6 +132,9 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	if err := r.captured(dir); err != nil {
 		return nil, err
 	}
+	if err := r.uploads(ctx, dir); err != nil {
+		return nil, err
+	}
 	logDir := filepath.Join(dir, "log")
 	switch info, err := os.Stat(logDir); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -160,9 +164,17 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 	}
 	r.logID, r.logWhole = checked.ID, checked.Whole()
 	r.Log, r.Starts, r.Ends = engine.LogName(checked.ID), checked.Starts, checked.Ends
+	// Behind what is lost of the log nobody knows how far it went, so state and history are
+	// not beyond its end.
+	ends := slices.Clone(r.Ends)
+	if checked.Lost() {
+		for i := range ends {
+			ends[i] = math.MaxInt64
+		}
+	}
 	state := filepath.Join(dir, "state")
-	for i := range r.Ends {
-		found, err := resolver.InspectState(fsys, state, r.Log, i, r.Starts[i], r.Ends[i])
+	for i := range ends {
+		found, err := resolver.InspectState(fsys, state, r.Log, i, r.Starts[i], ends[i])
 		if err != nil {
 			return nil, err
 		}
@@ -184,7 +196,7 @@ func Directory(ctx context.Context, dir string) (*Report, error) {
 			}
 		}
 	}
-	return r, r.history(ctx, dir)
+	return r, r.history(ctx, dir, ends)
 }
 
 // unlessSaid is a remedy, or nothing where the error names one itself.
@@ -197,7 +209,7 @@ func unlessSaid(err error, remedy string) string {
 }
 
 // known are the names in a data directory.
-var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir}
+var known = []string{"LOCK", "log", "state", engine.HistoryFile, engine.HistoryFile + ".wal", engine.HistoryFile + ".tmp", engine.HistoryFile + ".columns", "outbox", engine.UploadsDir, "moved.json", "migration.json", "control.sock", engine.BackupDir}
 
 // layout looks at the names in the directory.
 func (r *Report) layout(dir string) error {
@@ -221,8 +233,9 @@ func (r *Report) layout(dir string) error {
 	return nil
 }
 
-// history checks the history file against the log and the state.
-func (r *Report) history(ctx context.Context, dir string) error {
+// history checks the history file against the log, which goes as far as ends, and the
+// state.
+func (r *Report) history(ctx context.Context, dir string, ends []int64) error {
 	path := filepath.Join(dir, engine.HistoryFile)
 	whole := !slices.ContainsFunc(r.Starts, func(start int64) bool { return start > 0 })
 	wrong := func(text string) {
@@ -247,7 +260,7 @@ func (r *Report) history(ctx context.Context, dir string) error {
 		wrong(err.Error())
 		return nil
 	}
-	for i, end := range r.Ends {
+	for i, end := range ends {
 		at := found.Positions[i]
 		behind, err := resolver.InspectHistory(vfs.Default, filepath.Join(dir, "state"), r.Log, i, r.Starts[i], end, at)
 		if err != nil {

@@ -91,6 +91,8 @@ func (s *Uploads) erasuresDue(ctx context.Context, account uint64) bool {
 
 // scrub overwrites the rows of erased people in an upload's file.
 func (s *Uploads) scrub(ctx context.Context, u *upload) error {
+	u.content.Lock()
+	defer u.content.Unlock()
 	s.mu.Lock()
 	copied := &upload{saved: u.saved, account: u.account, dir: u.dir}
 	s.mu.Unlock()
@@ -133,6 +135,12 @@ func (s *Uploads) scrub(ctx context.Context, u *upload) error {
 	if err != nil || len(blank) == 0 {
 		return err
 	}
+	summed := skip == 0 && copied.Hash != ""
+	if summed {
+		if err := s.saveSum(u, sumUnknown); err != nil {
+			return err
+		}
+	}
 	for _, b := range blank {
 		if err := overwrite(f, b, skip > 0); err != nil {
 			return err
@@ -140,6 +148,15 @@ func (s *Uploads) scrub(ctx context.Context, u *upload) error {
 	}
 	if err := f.Sync(); err != nil {
 		return err
+	}
+	if summed {
+		sum, err := sumOf(ctx, copied.path(name))
+		if err == nil {
+			err = s.saveSum(u, sum)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,6 +166,22 @@ func (s *Uploads) scrub(ctx context.Context, u *upload) error {
 		}
 	}
 	s.opts.Logger.Info("rows of erased people were blanked in an upload", "upload", u.ID, "rows", len(blank))
+	return nil
+}
+
+// saveSum notes the checksum of the file of an upload, durably.
+func (s *Uploads) saveSum(u *upload, sum string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if u.ended() || s.mu.files[u.account][u.ID] != u {
+		return nil // the file goes
+	}
+	before := u.Sum
+	u.Sum = sum
+	if err := u.save(); err != nil {
+		u.Sum = before
+		return err
+	}
 	return nil
 }
 

@@ -56,7 +56,7 @@ func (u *upload) eachRefused(fn func(api.ImportRefusal) error) error {
 var errEnough = errors.New("enough")
 
 // firstRefusals reads the first refused rows of an upload, whether it has ended or not.
-func (s *Uploads) firstRefusals(u *upload) (out []api.ImportRefusal, err error) {
+func firstRefusals(u *upload) (out []api.ImportRefusal, err error) {
 	if u.Refused == 0 {
 		return nil, nil
 	}
@@ -105,11 +105,12 @@ func (s *Uploads) firstRefusals(u *upload) (out []api.ImportRefusal, err error) 
 // writeResult writes the refused rows with their cells, durably, or leaves the file as it
 // was.
 func (u *upload) writeResult() (err error) {
+	// Of a damaged file the rows that can be read are there with their cells.
 	content, err := os.Open(u.path(nameContent))
-	if err != nil {
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	defer content.Close()
+	defer content.Close() // of nil it does nothing
 	temp := u.path(nameResult) + ".tmp"
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -121,12 +122,8 @@ func (u *upload) writeResult() (err error) {
 	if err := w.Write(append([]string{"line", "reason"}, u.Header...)); err != nil {
 		return err
 	}
-	rows, err := importer.RawRows(content)
-	if err != nil {
-		return err
-	}
 	var row importer.Row
-	readErr := error(nil)
+	rows, readErr := importer.RawRows(content)
 	err = u.eachRefused(func(x api.ImportRefusal) error {
 		for readErr == nil && row.Line < x.Line {
 			readErr = rows.Next(&row)
@@ -137,7 +134,7 @@ func (u *upload) writeResult() (err error) {
 		}
 		return w.Write(cells)
 	})
-	if err != nil {
+	if err != nil && damagedBy(u.path(nameRefused), err) == nil {
 		return err
 	}
 	w.Flush()

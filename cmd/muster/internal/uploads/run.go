@@ -180,6 +180,13 @@ func (s *Uploads) importFile(ctx context.Context, u *upload) error {
 	if err != nil {
 		return err
 	}
+	var damage *damageError
+	if err := u.checkContent(ctx); errors.As(err, &damage) {
+		s.opts.Logger.Error("the file of an import is damaged; "+textAgain, "file", damage.path, "reason", damage.reason)
+		return &faultError{errors.New(damage.failure())}
+	} else if err != nil {
+		return err
+	}
 	f, err := os.Open(u.path(nameContent))
 	if err != nil {
 		return err
@@ -239,6 +246,9 @@ func (s *Uploads) importFile(ctx context.Context, u *upload) error {
 			s.tidy(ctx)
 			return errChanged
 		}
+	}
+	if u.Read != u.Rows {
+		return &faultError{fmt.Errorf("the stored file has %d rows instead of %d; %s", u.Read, u.Rows, textAgain)}
 	}
 	return nil
 }

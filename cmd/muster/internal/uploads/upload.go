@@ -3,11 +3,11 @@ package uploads
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 
 	"github.com/musterhq/muster/api"
 )
@@ -26,7 +26,10 @@ type saved struct {
 	Queue int64 `json:"queue,omitempty"`
 
 	// What a look at the whole file found, once it is complete.
-	Hash   string   `json:"hash,omitempty"`
+	Hash string `json:"hash,omitempty"`
+	// Sum is the SHA-256 of the file where rows were overwritten since, which Hash does not
+	// tell; [sumUnknown] while that is done.
+	Sum    string   `json:"sum,omitempty"`
 	Rows   uint64   `json:"rows,omitempty"`
 	Header []string `json:"header,omitempty"`
 	Types  []string `json:"types,omitempty"`
@@ -46,6 +49,9 @@ type saved struct {
 
 // upload is one upload in memory. Its fields are under the lock of [Uploads].
 type upload struct {
+	// content is held while the file of an upload that is not started is changed: parts come
+	// while rows of erased people are overwritten. It is taken before the lock of [Uploads].
+	content sync.Mutex
 	saved
 	account  uint64
 	dir      string
@@ -57,6 +63,10 @@ type upload struct {
 	// through last; -1 is never.
 	marks int
 }
+
+// sumUnknown stands for the checksum of a file that is being changed: a crash between may
+// leave any part of the change.
+const sumUnknown = "unknown"
 
 const (
 	nameSaved   = "upload.json"
@@ -136,17 +146,4 @@ func (u *upload) removeContent() error {
 		}
 	}
 	return all
-}
-
-// load reads an upload's directory.
-func load(account uint64, dir string) (*upload, error) {
-	b, err := os.ReadFile(filepath.Join(dir, nameSaved))
-	if err != nil {
-		return nil, err
-	}
-	u := &upload{account: account, dir: dir, marks: -1}
-	if err := json.Unmarshal(b, &u.saved); err != nil || u.ID != filepath.Base(dir) {
-		return nil, fmt.Errorf("%s is not an upload: %w", dir, errors.Join(err, errors.New("its id is not the directory's name")))
-	}
-	return u, nil
 }

@@ -16,11 +16,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -87,42 +89,11 @@ func (s *Uploads) readAll() error {
 			return err
 		}
 		for _, x := range list {
-			path := filepath.Join(dir, x.Name())
-			u, err := load(account, path)
-			if err == nil {
-				err = s.recover(u)
-			}
-			if err != nil {
-				// Cut off while it was made: nothing of it was acknowledged.
-				s.opts.Logger.Warn("an upload cannot be read and is removed", "path", path, "err", err)
-				if err := os.RemoveAll(path); err != nil {
-					return err
-				}
+			if err := s.readOne(account, filepath.Join(dir, x.Name())); err != nil {
+				return err
 			}
 		}
 	}
-	return nil
-}
-
-// recover takes in an upload that was read.
-func (s *Uploads) recover(u *upload) error {
-	if u.ended() {
-		if err := u.removeContent(); err != nil {
-			return err
-		}
-	} else {
-		// What came behind the last acknowledged part is dropped.
-		if err := os.Truncate(u.path(nameContent), u.Bytes); err != nil {
-			return err
-		}
-		s.mu.bytes += u.Bytes
-	}
-	var err error
-	if u.refusals, err = s.firstRefusals(u); err != nil {
-		return err
-	}
-	s.mu.queue = max(s.mu.queue, u.Queue)
-	s.add(u)
 	return nil
 }
 
@@ -136,6 +107,14 @@ func (s *Uploads) add(u *upload) {
 // refuse is what a caller did wrong.
 func refuse(status int, field, format string, args ...any) error {
 	return &api.Refusal{Status: status, Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// noSpace marks the error of a file system that is full as what it is for callers.
+func noSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", eventlog.ErrNoSpace, err)
+	}
+	return err
 }
 
 var errUnknown = refuse(404, "", "there is no import with this id")
@@ -196,7 +175,7 @@ func (s *Uploads) Create(account uint64, f api.ImportFile) (x api.Import, err er
 	if err != nil {
 		delete(s.mu.files[account], u.ID)
 		s.mu.bytes -= u.Bytes
-		return x, errors.Join(err, os.RemoveAll(u.dir))
+		return x, noSpace(errors.Join(err, u.remove()))
 	}
 	return s.show(u), nil
 }
@@ -224,7 +203,7 @@ func (s *Uploads) Append(account uint64, id string, p api.ImportPart) (x api.Imp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.busy = false
-	return s.show(u), err
+	return s.show(u), noSpace(err)
 }
 
 // take stores a part of the file of an upload that is busy, and looks at all of it when
@@ -245,6 +224,8 @@ func (s *Uploads) take(u *upload, text string, more bool) error {
 	if err != nil {
 		return err
 	}
+	u.content.Lock()
+	defer u.content.Unlock()
 	next := u.saved
 	next.Bytes += n
 	err = appendFile(u.path(nameContent), u.Bytes, []byte(text))
@@ -385,7 +366,7 @@ func (s *Uploads) Start(ctx context.Context, account uint64, id string, p api.Im
 	u.Plan, u.Status, u.Queue = p, api.ImportQueued, s.mu.queue
 	if err := u.save(); err != nil {
 		u.saved = before
-		return x, err
+		return x, noSpace(err)
 	}
 	s.mu.started++
 	s.wakeUp()
@@ -417,7 +398,7 @@ func (s *Uploads) Cancel(account uint64, id string) (x api.Import, err error) {
 		return s.show(u), nil
 	}
 	err = s.end(u, api.ImportCancelled, "")
-	return s.show(u), err
+	return s.show(u), noSpace(err)
 }
 
 // Delete implements [api.Imports].
@@ -436,7 +417,7 @@ func (s *Uploads) Delete(account uint64, id string) error {
 
 // forget removes all of an upload.
 func (s *Uploads) forget(u *upload) error {
-	if err := os.RemoveAll(u.dir); err != nil {
+	if err := u.remove(); err != nil {
 		return err
 	}
 	if !u.ended() {
@@ -489,5 +470,12 @@ func (s *Uploads) Refused(account uint64, id string) (io.ReadCloser, error) {
 	case u.Refused == 0:
 		return io.NopCloser(bytes.NewReader([]byte("line,reason\n"))), nil
 	}
-	return os.Open(u.path(nameResult))
+	f, err := os.Open(u.path(nameResult))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, refuse(404, "", "the list of the refused rows is damaged; to have it again, upload the file again: rows that are stored are not stored twice")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
