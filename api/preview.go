@@ -37,7 +37,7 @@ func (a *API) preview(c *call) (any, error) {
 	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
 	var reach map[string]*roaring.Bitmap
-	var doubtful map[string]*roaring.Bitmap
+	var doubtful map[string]resolver.DoubtfulPhones
 	ask := a.askEngine
 	if in.Explain {
 		ask = a.ask // events are read
@@ -90,8 +90,8 @@ func (a *API) preview(c *call) (any, error) {
 	for channel, set := range reach {
 		set.And(who)
 		refused := uint64(0)
-		if d := doubtful[channel]; d != nil {
-			if refused, err = a.refusedNumbers(c, channel, roaring.And(set, d)); err != nil {
+		if d, some := doubtful[channel]; some {
+			if refused, err = a.refusedNumbers(c, channel, set, d); err != nil {
 				return nil, err
 			}
 		}
@@ -206,9 +206,35 @@ const (
 	doubtfulPiece = 500
 )
 
-// refusedNumbers counts those among the first of some profiles whose number another
-// contact refused on a channel.
-func (a *API) refusedNumbers(c *call, channel string, who *roaring.Bitmap) (n uint64, err error) {
+// refusedNumbers counts those of a set whose number another contact refused on a channel,
+// as far as it looks.
+func (a *API) refusedNumbers(c *call, channel string, set *roaring.Bitmap, d resolver.DoubtfulPhones) (n uint64, err error) {
+	if set.IsEmpty() {
+		return 0, nil
+	}
+	who := roaring.And(set, d.Shown)
+	err = a.eachDoubtful(c, d.Refusing, func(v *resolver.View, o uint32) error {
+		return v.OtherSpellings(o, func(other uint32) {
+			if set.Contains(other) {
+				who.Add(other)
+			}
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = a.eachDoubtful(c, who, func(v *resolver.View, o uint32) error {
+		refused, err := v.NumberRefused(o, channel)
+		if refused {
+			n++
+		}
+		return err
+	})
+	return n, err
+}
+
+// eachDoubtful calls fn for the first of some profiles, some in each read of the state.
+func (a *API) eachDoubtful(c *call, who *roaring.Bitmap, fn func(v *resolver.View, ordinal uint32) error) error {
 	rest := who.ManyIterator()
 	piece := make([]uint32, doubtfulPiece)
 	for left := maxDoubtful; left > 0; left -= doubtfulPiece {
@@ -221,19 +247,15 @@ func (a *API) refusedNumbers(c *call, channel string, who *roaring.Bitmap) (n ui
 				if !v.Has(v.Root(o)) {
 					continue // erased meanwhile
 				}
-				refused, err := v.NumberRefused(v.Root(o), channel)
-				if err != nil {
+				if err := fn(v, v.Root(o)); err != nil {
 					return err
-				}
-				if refused {
-					n++
 				}
 			}
 			return nil
 		})
 		if err != nil {
-			return n, err
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }
