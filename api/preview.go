@@ -156,16 +156,21 @@ type previewPart struct {
 
 // describe reads the profiles of a sample, and which segments hold them, from
 // one state. It may be later than that of the sample: a profile's own as_of says
-// so, and of one that was merged since the winner is shown.
+// so. Of one that was merged since the winner is shown, and one that was erased is not.
 func (q *question) describe(ordinals []uint32) (found []*person, out []profile, message string, err error) {
-	found, out = make([]*person, len(ordinals)), []profile{}
+	out = []profile{}
 	load := func(q *question, v *resolver.View) error {
-		for i, o := range ordinals {
-			winner, _ := v.Resolve(v.ProfileID(o))
-			found[i] = &person{}
-			if err := found[i].load(q.saved, v, winner, q.atMs); err != nil {
+		found = nil
+		for _, o := range ordinals {
+			winner, ok := v.Resolve(v.ProfileID(o))
+			if !ok || slices.ContainsFunc(found, func(p *person) bool { return p.Ordinal == winner }) {
+				continue
+			}
+			p := &person{}
+			if err := p.load(q.saved, v, winner, q.atMs); err != nil {
 				return err
 			}
+			found = append(found, p)
 		}
 		return nil
 	}
