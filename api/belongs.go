@@ -131,8 +131,12 @@ func (q *question) segmentsOf(p *person) ([]string, error) {
 func (q *question) lookUp(p *person) ([]string, error) {
 	all := &question{api: q.api, ctx: q.ctx, account: q.account, slots: q.slots}
 	defer all.drop()
+	erased := false
 	err := all.take(func(all *question, v *resolver.View) error {
-		ordinal, _ := v.Resolve(p.ID)
+		ordinal, ok := v.Resolve(p.ID)
+		if erased = !ok; erased {
+			return nil
+		}
 		if err := p.load(all.saved, v, ordinal, all.atMs); err != nil {
 			return err
 		}
@@ -145,8 +149,8 @@ func (q *question) lookUp(p *person) ([]string, error) {
 		all.gather(v, roots...)
 		return nil
 	})
-	if err != nil {
-		return nil, err
+	if err != nil || erased {
+		return []string{}, err
 	}
 	in := maps.Clone(p.held)
 	for _, s := range all.saved {

@@ -34,6 +34,9 @@ func (a *API) updateProfile(c *call) (any, error) {
 		return nil, err
 	}
 	args := resolver.ContactUpdate{ID: c.id(), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	if field := args.Blank(); field != "" {
+		return nil, badField(field, "%s %s", field, record.BlankIdentifier)
+	}
 	for _, f := range []struct {
 		name string
 		src  json.RawMessage

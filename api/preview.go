@@ -37,7 +37,7 @@ func (a *API) preview(c *call) (any, error) {
 	var saved *segment.Node // the definition that is being edited, nil if none is
 	warnings := []string{}
 	var reach map[string]*roaring.Bitmap
-	var doubtful map[string]*roaring.Bitmap
+	var doubtful map[string]resolver.DoubtfulPhones
 	ask := a.askEngine
 	if in.Explain {
 		ask = a.ask // events are read
@@ -90,8 +90,8 @@ func (a *API) preview(c *call) (any, error) {
 	for channel, set := range reach {
 		set.And(who)
 		refused := uint64(0)
-		if d := doubtful[channel]; d != nil {
-			if refused, err = a.refusedNumbers(c, channel, roaring.And(set, d)); err != nil {
+		if d, some := doubtful[channel]; some {
+			if refused, err = a.refusedNumbers(c, channel, set, d); err != nil {
 				return nil, err
 			}
 		}
@@ -156,16 +156,21 @@ type previewPart struct {
 
 // describe reads the profiles of a sample, and which segments hold them, from
 // one state. It may be later than that of the sample: a profile's own as_of says
-// so, and of one that was merged since the winner is shown.
+// so. Of one that was merged since the winner is shown, and one that was erased is not.
 func (q *question) describe(ordinals []uint32) (found []*person, out []profile, message string, err error) {
-	found, out = make([]*person, len(ordinals)), []profile{}
+	out = []profile{}
 	load := func(q *question, v *resolver.View) error {
-		for i, o := range ordinals {
-			winner, _ := v.Resolve(v.ProfileID(o))
-			found[i] = &person{}
-			if err := found[i].load(q.saved, v, winner, q.atMs); err != nil {
+		found = nil
+		for _, o := range ordinals {
+			winner, ok := v.Resolve(v.ProfileID(o))
+			if !ok || slices.ContainsFunc(found, func(p *person) bool { return p.Ordinal == winner }) {
+				continue
+			}
+			p := &person{}
+			if err := p.load(q.saved, v, winner, q.atMs); err != nil {
 				return err
 			}
+			found = append(found, p)
 		}
 		return nil
 	}
@@ -206,9 +211,35 @@ const (
 	doubtfulPiece = 500
 )
 
-// refusedNumbers counts those among the first of some profiles whose number another
-// contact refused on a channel.
-func (a *API) refusedNumbers(c *call, channel string, who *roaring.Bitmap) (n uint64, err error) {
+// refusedNumbers counts those of a set whose number another contact refused on a channel,
+// as far as it looks.
+func (a *API) refusedNumbers(c *call, channel string, set *roaring.Bitmap, d resolver.DoubtfulPhones) (n uint64, err error) {
+	if set.IsEmpty() {
+		return 0, nil
+	}
+	who := roaring.And(set, d.Shown)
+	err = a.eachDoubtful(c, d.Refusing, func(v *resolver.View, o uint32) error {
+		return v.OtherSpellings(o, func(other uint32) {
+			if set.Contains(other) {
+				who.Add(other)
+			}
+		})
+	})
+	if err != nil {
+		return 0, err
+	}
+	err = a.eachDoubtful(c, who, func(v *resolver.View, o uint32) error {
+		refused, err := v.NumberRefused(o, channel)
+		if refused {
+			n++
+		}
+		return err
+	})
+	return n, err
+}
+
+// eachDoubtful calls fn for the first of some profiles, some in each read of the state.
+func (a *API) eachDoubtful(c *call, who *roaring.Bitmap, fn func(v *resolver.View, ordinal uint32) error) error {
 	rest := who.ManyIterator()
 	piece := make([]uint32, doubtfulPiece)
 	for left := maxDoubtful; left > 0; left -= doubtfulPiece {
@@ -221,19 +252,15 @@ func (a *API) refusedNumbers(c *call, channel string, who *roaring.Bitmap) (n ui
 				if !v.Has(v.Root(o)) {
 					continue // erased meanwhile
 				}
-				refused, err := v.NumberRefused(v.Root(o), channel)
-				if err != nil {
+				if err := fn(v, v.Root(o)); err != nil {
 					return err
-				}
-				if refused {
-					n++
 				}
 			}
 			return nil
 		})
 		if err != nil {
-			return n, err
+			return err
 		}
 	}
-	return n, nil
+	return nil
 }

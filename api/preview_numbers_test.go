@@ -33,15 +33,26 @@ func TestReachableKnowsRefusedNumbers(t *testing.T) {
 		}
 	}
 	reachable(5)
-	var id string
-	ok(t, s.node.Read(t.Context(), s.account(), func(v *resolver.View) error {
-		o, _ := v.Find(resolver.IdentityEmail, "holder@x.io")
-		p, err := v.Profile(o)
-		id = p.ID.String()
-		return err
-	}))
+	idOf := func(address string) (id string) {
+		ok(t, s.node.Read(t.Context(), s.account(), func(v *resolver.View) error {
+			o, _ := v.Find(resolver.IdentityEmail, address)
+			p, err := v.Profile(o)
+			id = p.ID.String()
+			return err
+		}))
+		return id
+	}
+	id := idOf("holder@x.io")
 	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "sms", Status: "unsubscribed"})
 	reachable(2)
 	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: id, Channel: "sms", Status: "subscribed"})
 	reachable(5)
+	// The refusal of who writes the number without a plus sign holds for the others, too,
+	// also when that is not the newest number of theirs.
+	spells := idOf("spells@x.io")
+	command(resolver.CommandConsentSet, resolver.ConsentSet{ID: spells, Channel: "sms", Status: "unsubscribed"})
+	reachable(2)
+	newer := "+49304"
+	command(resolver.CommandContactUpdate, resolver.ContactUpdate{ID: spells, Phone: &newer})
+	reachable(2)
 }

@@ -19,7 +19,7 @@ func (a *API) profileOperations() group {
 		{a.getProfile, operation.Operation{Method: "GET", Path: "/profiles/{id}", Permission: "contacts:read", ID: "getProfile", Summary: "Read a profile", Data: profileShape}},
 		{a.updateProfile, operation.Operation{Method: "PATCH", Path: "/profiles/{id}", Permission: "contacts:write", ID: "updateProfile", Summary: "Change a profile",
 			About: "What is given is changed: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null.",
-			Body:  shape.Object(append(shapes.ContactFields(), shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...), Data: profileShape}},
+			Body:  shape.Object(append(shapes.ContactChanges(), shape.Opt("geo", shape.Geo("Merged into what is there.")), shape.Opt("attributes", shape.Attributes("Merged into what is there.")))...), Data: profileShape}},
 		{a.eraseProfile, operation.Operation{Method: "DELETE", Path: "/profiles/{id}", Permission: "contacts:write", ID: "eraseProfile", Summary: "Erase a profile", About: "Deletes its events, too. Hashes of its identifiers are kept, so that they do not come back."}},
 		{a.timeline, operation.Operation{Method: "GET", Path: "/profiles/{id}/events", Permission: "events:read", ID: "profileEvents", Summary: "List a profile's events", About: "The newest first.", Query: operation.PageQuery(),
 			Data: shape.Object(shape.Req("events", shape.List(shapes.ProfileEvent, "")), shape.Req("next", shape.NextCursor.OrNull()))}},

@@ -106,7 +106,9 @@ func appendBytes(dst, b []byte) []byte {
 //	   service records itself
 //	4  an event changes no e-mail or phone that its profile has subscribed: another one is
 //	   attached, and is not the one that is shown and sent to
-const EventRules = 4
+//	5  likewise when profiles become one: the e-mail or phone of the one that is subscribed
+//	   is shown and sent to
+const EventRules = 5
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.

@@ -49,8 +49,8 @@ const (
 	// maxFailing is how many messages in a row may fail for a while before the
 	// run is stopped: the relay is down.
 	maxFailing = 40
-	// loadedAtOnce is how many profiles are read in one view, which Apply waits
-	// for.
+	// loadedAtOnce is how many profiles a dry run of a push message reads in one view,
+	// which Apply waits for.
 	loadedAtOnce = 50
 	// grace is how long a message under way is given at a stop.
 	grace = 10 * time.Second
@@ -211,75 +211,72 @@ func (r *run) nothingHanded() error {
 	return nil
 }
 
-// message is one recipient with what is known of it.
+// message is one recipient with what is known of it as the message goes out.
 type message struct {
 	resolver.Recipient
-	profile *resolver.Profile
-	refused string // why it is not sent after all, "" where it is
+	profile *resolver.Profile // nil where refused is not ""
+	refused string            // why it is not sent after all, "" where it is
 }
 
 // deliver sends to recipients with several workers. The outcome of a message is
 // on record before its worker takes the next one.
 func (r *run) deliver(ctx context.Context, list []resolver.Recipient) error {
-	work := make(chan message)
+	work := make(chan resolver.Recipient)
 	var workers sync.WaitGroup
 	var failed atomic.Pointer[error]
 	for range min(r.d.opts.Workers, len(list)) {
 		workers.Go(func() {
-			for m := range work {
+			for x := range work {
 				if failed.Load() != nil || ctx.Err() != nil {
 					continue
 				}
-				if err := r.one(ctx, m); err != nil {
+				if err := r.one(ctx, x); err != nil {
 					failed.CompareAndSwap(nil, &err)
 				}
 			}
 		})
 	}
-	err := r.load(ctx, list, work)
+	for _, x := range list {
+		if ctx.Err() != nil {
+			break
+		}
+		work <- x
+	}
 	close(work)
 	workers.Wait()
 	if p := failed.Load(); p != nil {
 		return *p
 	}
-	return errors.Join(err, ctx.Err())
+	return ctx.Err()
 }
 
-// load hands recipients to the workers, some at a time.
-func (r *run) load(ctx context.Context, list []resolver.Recipient, work chan<- message) error {
-	for len(list) > 0 {
-		n := min(loadedAtOnce, len(list))
-		ready := make([]message, 0, n)
-		err := r.d.opts.Node.Look(r.account, func(v *resolver.View) error {
-			for _, x := range list[:n] {
-				p, err := v.Profile(v.Root(x.Ordinal))
-				if err != nil {
-					return err
-				}
-				m := message{Recipient: x, profile: p}
-				if refused, err := v.NumberRefused(p.Ordinal, r.campaign.Medium()); err != nil {
-					return err
-				} else if refused {
-					m.refused = resolver.NumberRefused
-				}
-				ready = append(ready, m)
-			}
+// load reads the recipient of a message right before it goes out: since the batch was
+// claimed, which may be minutes ago, the person may have unsubscribed, or been merged or
+// erased.
+func (r *run) load(x resolver.Recipient) (message, error) {
+	m := message{Recipient: x}
+	err := r.d.opts.Node.Look(r.account, func(v *resolver.View) (err error) {
+		o := v.Root(x.Ordinal)
+		switch {
+		case !v.Has(o):
+			m.refused = erased
 			return nil
-		})
-		if err != nil {
+		case v.WasSent(&r.campaign, o): // somebody else of the batch who was merged since
+			m.refused = resolver.AlreadySent
+			return nil
+		}
+		if m.refused, err = v.PassedOver(&r.campaign, o); err != nil || m.refused != "" {
 			return err
 		}
-		for _, m := range ready {
-			select {
-			case work <- m:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		list = list[n:]
-	}
-	return nil
+		m.profile, err = v.Profile(o)
+		return err
+	})
+	return m, err
 }
+
+// erased is why nothing is sent to a recipient who was erased after the claim. The state
+// has forgotten the recipient, and counts the message neither as sent nor as skipped.
+const erased = "erased"
 
 // graceful is a context that outlives ctx by a while: a message under way at a
 // stop is finished and reported.
@@ -290,7 +287,7 @@ func graceful(ctx context.Context) (context.Context, context.CancelFunc) {
 }
 
 // one sends one message and reports what became of it.
-func (r *run) one(ctx context.Context, m message) error {
+func (r *run) one(ctx context.Context, x resolver.Recipient) error {
 	end, mine := r.d.opts.Node.Effect(r.account, r.epoch)
 	if !mine {
 		return errMoved
@@ -298,6 +295,10 @@ func (r *run) one(ctx context.Context, m message) error {
 	defer end()
 	ctx, cancel := graceful(ctx)
 	defer cancel()
+	m, err := r.load(x)
+	if err != nil {
+		return err
+	}
 	send := SealSend(r.links.Key, resolver.CampaignSend(r.campaign.Number, m.Ordinal, m.Variant).On(r.campaign.Medium()))
 	out := &outgoing{
 		content: r.variants[min(m.Variant, len(r.variants)-1)], profile: m.profile, send: send, links: r.links,
@@ -310,7 +311,6 @@ func (r *run) one(ctx context.Context, m message) error {
 	}
 	got := delivery{result: resolver.ResultSkipped, reason: m.refused}
 	if m.refused == "" {
-		var err error
 		if got, err = r.medium.deliver(ctx, out); err != nil {
 			return err
 		}
@@ -329,7 +329,7 @@ func (r *run) one(ctx context.Context, m message) error {
 			return err
 		}
 	}
-	err := r.report(ctx, resolver.CampaignResult{
+	err = r.report(ctx, resolver.CampaignResult{
 		ID: r.state.ID, Run: r.number, Epoch: r.epoch, Ordinal: m.Ordinal, Variant: m.Variant, Result: got.result, Reason: got.reason, Handed: got.handed,
 		Devices: got.devices, Accepted: got.accepted, Retired: got.retired,
 	})

@@ -234,7 +234,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: o, AtMs: m.logTime, Value: raw[k]})
 			m.strange = append(m.strange, strangeConflict{o, profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: winner, AtMs: m.logTime, Value: raw[k]}})
 		default:
-			reason, err := m.fold(a, d, o, k)
+			reason, err := m.fold(a, d, o, k, how)
 			if err != nil {
 				return r, nil, err
 			}
@@ -355,10 +355,16 @@ var channelsOf = [identifier.Kinds][]byte{
 	IdentityPhone: {profile.ChannelSMS, profile.ChannelWhatsApp, profile.ChannelIM},
 }
 
+// subscribedAddress reports whether a profile has an e-mail or phone and is subscribed to a
+// channel that goes there.
+func subscribedAddress(d *profile.Document, k IdentityKind) bool {
+	return d.Has(k) && slices.ContainsFunc(channelsOf[k], d.Subscribed)
+}
+
 // keepsAddress reports whether an identifier is another e-mail or phone than the one that
 // a profile has subscribed, which stays its newest.
 func (m *Machine) keepsAddress(a *account, d *profile.Document, k IdentityKind, h identifier.Hash, how identifierRules) bool {
-	if !how.keepAddress || !d.Has(k) || !slices.ContainsFunc(channelsOf[k], d.Subscribed) {
+	if !how.keepAddress || !subscribedAddress(d, k) {
 		return false
 	}
 	have, _ := a.hasher.HashIdentifier(k, d.Newest(k), &m.normal)

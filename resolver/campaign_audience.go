@@ -46,3 +46,8 @@ func (v *View) PassedOver(x *Campaign, ordinal uint32) (string, error) {
 	}
 	return reason, nil
 }
+
+// WasSent reports whether a campaign was sent to a profile, under its present ordinal.
+func (v *View) WasSent(x *Campaign, ordinal uint32) bool {
+	return v.a.members(campaignSet(x.Number, setSent)).Contains(ordinal)
+}

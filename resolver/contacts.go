@@ -70,6 +70,17 @@ type ContactUpdate struct {
 	Grant      *EmailGrant     `json:"grant,omitempty"` // the node's to set
 }
 
+// Blank is the first identifier that is given as an empty text, "" for none. It changes
+// nothing: whoever sends it means to remove one, and identifiers are never removed.
+func (c *ContactUpdate) Blank() string {
+	for k, v := range [identifier.Kinds]*string{c.Email, c.ExternalID, c.Phone} {
+		if v != nil && *v == "" {
+			return IdentityKind(k).String()
+		}
+	}
+	return ""
+}
+
 // ContactReply answers commands that make or change a contact.
 type ContactReply struct {
 	ID      string `json:"id"`

@@ -258,8 +258,11 @@ func (v *View) PushAudience(segment string) (audience *roaring.Bitmap, members u
 }
 
 // PushDevices are the devices of a profile, and why they may not be sent to, ""
-// if they may.
+// if they may. Who was erased has none.
 func (v *View) PushDevices(ordinal uint32) (devices []Device, reason string, err error) {
+	if !v.Has(ordinal) {
+		return nil, "erased", nil
+	}
 	var d profile.Document
 	if err := v.decode(ordinal, &d); err != nil {
 		return nil, "", err

@@ -197,3 +197,20 @@ func TestThirdSoftBounceWithoutASignOfLifeBlocks(t *testing.T) {
 		t.Errorf("%d opens count, %d events", p.Opened, r.seen("email_opened"))
 	}
 }
+
+// TestDevicesOfSomebodyErased: a dry run of a push message reads its audience in pieces;
+// who was erased since the first has no devices.
+func TestDevicesOfSomebodyErased(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	id := r.contact(ContactCreate{Email: "ada@x.io"})
+	r.must(CommandDeviceAdd, DeviceAdd{Profile: id, Kind: "fcm", Address: "token-1"})
+	v := &View{m: r.m, a: r.m.accounts[testAccount]}
+	o, _ := v.ResolveText(id)
+	if devices, reason, err := v.PushDevices(o); len(devices) != 1 || reason != "" || err != nil {
+		t.Fatalf("before: %v, %q, %v", devices, reason, err)
+	}
+	r.must(CommandContactErase, ContactErase{ID: id})
+	if devices, reason, err := v.PushDevices(o); len(devices) != 0 || reason != "erased" || err != nil {
+		t.Errorf("erased: %v, %q, %v", devices, reason, err)
+	}
+}

@@ -10,7 +10,7 @@ type eventRules struct {
 
 // identifiers are the rules for the event's identifiers.
 func (r eventRules) identifiers() identifierRules {
-	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepAddress: r.version >= 4}
+	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepAddress: r.version >= 4, keepMerged: r.version >= 5}
 }
 
 // aged reports whether an event with a time of its own is judged by its age.
@@ -40,6 +40,8 @@ type identifierRules struct {
 	// that goes there stays the newest, since the consent is of that address. A word of the
 	// operator changes it.
 	keepAddress bool
+	// keepMerged: likewise when profiles become one, and only the one merged is subscribed.
+	keepMerged bool
 	// firstOnly: the highest-ranked identifier alone says whose the record is. Nobody is
 	// merged, and the others stay with whom they identify, see share.go.
 	firstOnly bool

@@ -4,13 +4,14 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // fold merges the profile other into the document d in scratch memory, because
 // an event brought them together by an identifier of the kind. A reason other
 // than 0 says why they stay apart; d is then unchanged.
-func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind) (profile.ConflictReason, error) {
+func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind, how identifierRules) (profile.ConflictReason, error) {
 	o := &m.other
 	if err := m.load(a, other, o); err != nil {
 		return 0, err
@@ -40,9 +41,20 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 
 	m.mergedProfiles = append(m.mergedProfiles, loser{other, slices.Clone(o.Identifiers), slices.Clone(o.Merged), slices.Clone(o.Lists), slices.Clone(o.Devices)})
 	d.Geo, d.Attributes = geo, attributes
-	// The winner's identifiers stay the newest.
+	// The winner's identifiers stay the newest, but for an address that only the other
+	// profile has subscribed: its consent becomes the winner's.
+	var consented [identifier.Kinds]bool
+	for k := range consented {
+		kind := IdentityKind(k)
+		consented[k] = how.keepMerged && subscribedAddress(o, kind) && !subscribedAddress(d, kind)
+	}
 	m.idents = a.mergeIdents(m, m.idents[:0], d, o)
 	d.Identifiers = append(d.Identifiers[:0], m.idents...)
+	for k, on := range consented {
+		if on {
+			a.bringForward(m, d, IdentityKind(k), o.Newest(IdentityKind(k)))
+		}
+	}
 	if len(d.FirstName) == 0 {
 		d.FirstName = o.FirstName
 	}
@@ -63,6 +75,18 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 		}
 	}
 	return 0, nil
+}
+
+// bringForward makes an identifier that a document has the newest of its kind.
+func (a *account) bringForward(m *Machine, d *profile.Document, kind IdentityKind, value []byte) {
+	h, ok := a.hasher.HashIdentifier(kind, value, &m.normal)
+	if !ok {
+		return
+	}
+	if i := a.shown(m, d, kind, h); i >= 0 {
+		x := d.Identifiers[i]
+		d.Identifiers = append(slices.Delete(d.Identifiers, i, i+1), x)
+	}
 }
 
 // noteMerged notes what conditions look at of the profile in d as it is by the

@@ -365,7 +365,17 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool 
 				delete(w.shared, norm)
 			}
 		}
+		newest := ""
+		if len(l.idents[k]) > 0 && n.rules >= 5 && l.subscribed[k] && (len(w.idents[k]) == 0 || !w.subscribed[k]) {
+			newest = k.String() + "\x00" + normal(k, l.idents[k][len(l.idents[k])-1])
+		}
 		w.idents[k] = append(older, w.idents[k]...)
+		for i, v := range w.idents[k] { // the address that subscribed
+			if k.String()+"\x00"+normal(k, v) == newest {
+				w.idents[k] = append(slices.Delete(slices.Clone(w.idents[k]), i, i+1), v)
+				break
+			}
+		}
 	}
 	if w.first == "" {
 		w.first = l.first

@@ -68,6 +68,9 @@ type EmailSend struct {
 	OutboxMail
 	// Key makes a repeat harmless: it gets the first answer.
 	Key string `json:"key,omitempty"`
+	// Unfit says that the template cannot be sent to this person now: the message is refused
+	// unless it repeats one that was queued. It is set with a key only.
+	Unfit bool `json:"unfit,omitempty"`
 }
 
 // EmailSendReply says what was queued.
@@ -96,6 +99,9 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 			}
 			return refusal
 		}
+	}
+	if c.Unfit {
+		return invalid("template_id", "template_id: the template cannot be sent to this person")
 	}
 	payload := mustJSON(c.OutboxMail)
 	if refusal := a.roomInOutbox(len(payload)); refusal != nil {

@@ -22,7 +22,7 @@ import (
 // without them gets them when it is loaded.
 
 // reachVersion is the version of the rules by which the sets are made.
-const reachVersion = 3
+const reachVersion = 4
 
 // reachPrefix is what the names of these sets begin with.
 const reachPrefix = "reach/"
@@ -35,7 +35,7 @@ type reachSets [len(reachChannels)]struct {
 	number     byte                // of the channel, as in profile.Channels
 	subscribed *profile.OrdinalSet // those who subscribed
 	open       *profile.OrdinalSet // nil where sending takes a subscription
-	// doubtful are those whose number another profile may have refused: it identifies
+	// doubtful are those with a number that another profile may have refused: it identifies
 	// another, or is written without a plus sign. It is one set for all channels of
 	// phones, nil but for SMS.
 	doubtful *profile.OrdinalSet
@@ -134,32 +134,71 @@ func (s *reachSets) each(fn func(*profile.OrdinalSet)) {
 	}
 }
 
-// hasDoubtfulPhone reports whether the newest phone of a profile identifies another one, or
-// is written without a plus sign.
+// hasDoubtfulPhone reports whether a phone of a profile identifies another one, or is written
+// without a plus sign.
 func hasDoubtfulPhone(d *profile.Document) bool {
-	for i := len(d.Identifiers) - 1; i >= 0; i-- {
-		if x := &d.Identifiers[i]; x.Kind == IdentityPhone {
-			at := bytes.IndexAny(x.Value, "+0123456789")
-			return x.Shared || at >= 0 && x.Value[at] != '+'
+	return slices.ContainsFunc(d.Identifiers, func(x profile.Identifier) bool {
+		if x.Kind != IdentityPhone {
+			return false
 		}
-	}
-	return false
+		at := bytes.IndexAny(x.Value, "+0123456789")
+		return x.Shared || at >= 0 && x.Value[at] != '+'
+	})
 }
 
-// DoubtfulPhones are the profiles for which [View.NumberRefused] may hold, and that are
-// known beforehand, by the channels that go to a phone and that somebody refused: their
-// number identifies another profile, or is written without a plus sign. The answer is not
-// to be changed.
-func (v *View) DoubtfulPhones() map[string]*roaring.Bitmap {
-	out := map[string]*roaring.Bitmap{}
+// DoubtfulPhones are the profiles among which those are for which [View.NumberRefused] holds
+// on a channel.
+type DoubtfulPhones struct {
+	// Shown are profiles with a number that identifies another one, or is written without a
+	// plus sign.
+	Shown *roaring.Bitmap
+	// Refusing are those of them who are not to be sent to: the profiles that have their
+	// numbers in other spellings may be among them, see [View.OtherSpellings].
+	Refusing *roaring.Bitmap
+}
+
+// DoubtfulPhones are by the channels that go to a phone and that somebody refused. The
+// answer is the caller's.
+func (v *View) DoubtfulPhones() map[string]DoubtfulPhones {
+	out := map[string]DoubtfulPhones{}
 	all := v.a.reach[slices.Index(reachChannels[:], "sms")].doubtful.Bits
 	for i, channel := range profile.Channels {
-		refused := v.a.status[i]
-		if slices.Contains(channelsOf[IdentityPhone], byte(i)) && (!refused[standingUnsubscribed].Bits.IsEmpty() || !refused[standingBlocked].Bits.IsEmpty()) && !all.IsEmpty() {
-			out[channel] = all.Clone()
+		if !slices.Contains(channelsOf[IdentityPhone], byte(i)) || all.IsEmpty() {
+			continue
 		}
+		refusing := roaring.Or(v.a.status[i][standingUnsubscribed].Bits, v.a.status[i][standingBlocked].Bits)
+		if refusing.IsEmpty() {
+			continue
+		}
+		refusing.And(all)
+		out[channel] = DoubtfulPhones{Shown: all.Clone(), Refusing: refusing}
 	}
 	return out
+}
+
+// OtherSpellings calls fn for the profiles that a number of a profile identifies in another
+// spelling (+49… or 0049… for 49…).
+func (v *View) OtherSpellings(ordinal uint32, fn func(ordinal uint32)) error {
+	var d profile.Document
+	if err := v.decode(ordinal, &d); err != nil {
+		return err
+	}
+	var buf []byte
+	for _, x := range d.Identifiers {
+		if x.Kind != IdentityPhone || x.Shared {
+			continue
+		}
+		for _, phone := range identity.PhoneSpellings(string(x.Value)) {
+			h, ok := v.a.hasher.HashIdentifier(IdentityPhone, []byte(phone), &buf)
+			if !ok {
+				continue
+			}
+			if o, ok := v.a.ids.Get(h); ok && v.a.root(o) != ordinal {
+				fn(v.a.root(o))
+			}
+		}
+	}
+	return nil
 }
 
 // isReachSet reports whether a set follows from the documents.

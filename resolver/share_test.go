@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/eventlog"
 )
 
 // conflictsOf are a profile's conflicts, each as its kind, value and the other profile.
@@ -308,5 +310,54 @@ func TestWhatIsNoIdentifierIsLeftOut(t *testing.T) {
 		if o := r.eventsUnder(0, ev(append(e, "email", "ada@x.io")...)).Events[0]; o.Status != EventRefused {
 			t.Errorf("%v: under the old rules it is refused", e)
 		}
+	}
+}
+
+// TestSubscribedPhoneStaysInAMerge: when an event makes one of a visitor and a contact who
+// subscribed, texts go to the phone that did, whichever identifier led to the contact.
+func TestSubscribedPhoneStaysInAMerge(t *testing.T) {
+	d := newDurable(t, DefaultSettings())
+	r := d.recorder
+	n := 0
+	// merged are the phones of a visitor with an e-mail and a contact with neither, who
+	// become one by an event with the e-mail and what is given of the contact.
+	merged := func(rules uint8, by func(contact ContactCreate) []string) (visitor, contact string, p *Profile) {
+		t.Helper()
+		n++
+		mail := fmt.Sprintf("v%d@x.de", n)
+		visitor, contact = fmt.Sprintf("+4917%d", n), fmt.Sprintf("+4918%d", n)
+		id := r.events(ev("email", mail, "phone", visitor)).Events[0].Profile
+		c := ContactCreate{ExternalID: fmt.Sprint("c", n), Phone: contact}
+		r.contact(c)
+		r.eventsUnder(rules, ev(append([]string{"email", mail}, by(c)...)...))
+		d.reload()
+		return visitor, contact, r.profile(id.String())
+	}
+	phones := func(p *Profile) (out []string) {
+		for _, x := range p.Identities {
+			if x.Kind == IdentityPhone {
+				out = append(out, x.Value)
+			}
+		}
+		return out
+	}
+	byID := func(c ContactCreate) []string { return []string{"external_id", c.ExternalID} }
+	byPhone := func(c ContactCreate) []string { return []string{"phone", c.Phone} }
+	for what, by := range map[string]func(ContactCreate) []string{"external id": byID, "phone": byPhone} {
+		visitor, contact, p := merged(eventlog.EventRules, by)
+		if want := []string{visitor, contact}; !slices.Equal(phones(p), want) || p.Consent("sms").Status != "subscribed" {
+			t.Errorf("by %s: the phones are %q, want %q; SMS %+v", what, phones(p), want, p.Consent("sms"))
+		}
+	}
+	if visitor, contact, p := merged(4, byID); !slices.Equal(phones(p), []string{contact, visitor}) {
+		t.Errorf("an event of the rules of before: the phones are %q", phones(p))
+	}
+	// Of two who both subscribed, the winner's is texted, as before.
+	one, two := ContactCreate{Email: "one@x.de", Phone: "+491901"}, ContactCreate{ExternalID: "two", Phone: "+491902"}
+	id := r.contact(one)
+	r.contact(two)
+	r.events(ev("email", one.Email, "external_id", two.ExternalID))
+	if p := r.profile(id); p.Newest(IdentityPhone) != one.Phone || len(phones(p)) != 2 {
+		t.Errorf("of two who subscribed: the phones are %q", phones(p))
 	}
 }

@@ -113,25 +113,33 @@ func (a *API) campaignAudience(c *call) (any, error) {
 		if err := c.ctx.Err(); err != nil {
 			return nil, err
 		}
-		err := c.read(func(v *resolver.View) error {
-			for _, o := range piece[:n] {
-				reason, err := passedOver(v, &x, o, holes)
-				switch {
-				case err != nil:
-					return err
-				case reason == "":
-					out.Reachable++
-				default:
-					out.Skipped[reason]++
-				}
-			}
-			return nil
-		})
+		err := c.read(func(v *resolver.View) error { return out.judge(v, &x, piece[:n], holes) })
 		if err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// judge counts some of the people as reachable or by why they are passed over. Those who
+// were erased since the audience was read do not belong to it any more.
+func (out *campaignAudience) judge(v *resolver.View, x *resolver.Campaign, people []uint32, holes *messaging.Holes) error {
+	for _, o := range people {
+		if !v.Has(v.Root(o)) {
+			out.Count--
+			continue
+		}
+		reason, err := passedOver(v, x, o, holes)
+		switch {
+		case err != nil:
+			return err
+		case reason == "":
+			out.Reachable++
+		default:
+			out.Skipped[reason]++
+		}
+	}
+	return nil
 }
 
 // passedOver is why a campaign would pass over somebody, "" where it would not.

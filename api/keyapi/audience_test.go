@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
+	"github.com/musterhq/muster/resolver"
 )
 
 // TestAudienceTellsWhoWouldGetIt: the numbers are those of the send that follows, and
@@ -85,6 +86,41 @@ func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
 	skipped["already sent"] = 1
 	if p.must("GET", "/campaigns/"+x.ID+"/stats", "", &stats); sent.Sent != many || stats.Sent != many+1 || !maps.Equal(stats.Skipped, skipped) {
 		t.Errorf("sent %d, stats %+v", sent.Sent, stats)
+	}
+}
+
+// TestAudienceOfSomebodyErasedMeanwhile: an audience is judged in pieces; who was erased
+// since it was read is not in it.
+func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
+	s := withMailer(t, func(*email.Message) outcome.Result { return outcome.New(outcome.Accepted, "", "") })
+	p := person{s, s.token}
+	var x struct {
+		ID string `json:"_id"`
+	}
+	ids := make([]string, 2)
+	var ordinals []uint32
+	for i := range ids {
+		p.must("POST", "/contacts", fmt.Sprintf(`{"email":"p%d@people.example"}`, i), &x)
+		ids[i] = x.ID
+	}
+	read := func(fn func(v *resolver.View) error) {
+		t.Helper()
+		ok(t, s.node.Read(t.Context(), s.account, fn))
+	}
+	read(func(v *resolver.View) error {
+		for _, id := range ids {
+			o, _ := v.ResolveText(id)
+			ordinals = append(ordinals, o)
+		}
+		return nil
+	})
+	p.must("DELETE", "/profiles/"+ids[1], "", nil)
+	out := campaignAudience{Count: 2, Skipped: map[string]uint64{}}
+	read(func(v *resolver.View) error {
+		return out.judge(v, &resolver.Campaign{Channel: resolver.ChannelOmni}, ordinals, nil)
+	})
+	if out.Count != 1 || out.Reachable != 1 || len(out.Skipped) != 0 {
+		t.Errorf("the audience is %+v", out)
 	}
 }
 

@@ -39,7 +39,7 @@ func (a *API) campaignOperations() group {
 			Fails: []string{"channel Input should be 1 or 2", "type Input should be 1, 2, 3 or 4", "type Field required"}}},
 		{a.listCampaigns, operation.Operation{Method: "GET", Path: "/campaign", Permission: "campaigns:read", ID: "listCampaigns", Summary: "List campaigns", About: "The oldest first.", Data: shape.List(shapes.Campaign, ""), Paged: true}},
 		{a.getCampaign, operation.Operation{Method: "GET", Path: "/campaign/{id}", Permission: "campaigns:read", ID: "getCampaign", Summary: "Read a campaign", Data: shapes.Campaign, Fails: []string{"There is no campaign with this id"}}},
-		{a.updateCampaign, operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent.",
+		{a.updateCampaign, operation.Operation{Method: "PATCH", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "updateCampaign", Summary: "Change a campaign", About: "Omitted fields keep their values. A `date` in the future schedules it as at creation, also one that was sent; one in the past ends the schedule. Refused while it is being sent. The channel of a campaign that was sent stays: its statistics are of it.",
 			Body: shape.Object(campaignFieldsShape(false)...), Data: shapes.Campaign, Fails: []string{"the campaign is being sent; wait until that is done"}}},
 		{a.deleteCampaign, operation.Operation{Method: "DELETE", Path: "/campaign/{id}", Permission: "campaigns:write", ID: "deleteCampaign", Summary: "Delete a campaign", About: "One that was sent stays on record for 90 days after it was sent last. Deleted, its links to unsubscribe go on working, others lead nowhere.",
 			Fails: []string{"there is no campaign with this id"}}},
@@ -187,10 +187,30 @@ func (a *API) updateCampaign(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	medium := x.Medium()
 	if err := in.apply(&x); err != nil {
 		return nil, err
 	}
+	if now := x.Medium(); now != medium {
+		if err := c.neverSent(x.ID, medium, now); err != nil {
+			return nil, err
+		}
+	}
 	return c.saveCampaign(x, &in)
+}
+
+// neverSent refuses to change the channel of a campaign that was sent: its recipients and
+// statistics are of the channel that it has.
+func (c *call) neverSent(id, medium, now string) error {
+	sent := false
+	err := c.read(func(v *resolver.View) error {
+		_, sent = v.CampaignRun(id)
+		return nil
+	})
+	if err == nil && sent {
+		err = failWith(codeConflict, "type: the campaign was sent by %s, and its statistics are of that; create another campaign to send by %s", medium, now)
+	}
+	return err
 }
 
 func (a *API) deleteCampaign(c *call) (any, error) {

@@ -28,7 +28,7 @@ var contactShape = shape.Named("Contact", shape.Object(
 	shape.Req("geo", shape.Geo("")),
 	shape.Req("attributes", shape.Attributes("")),
 	shape.Req("created_at", shape.Instant("When the profile was made.")),
-	shape.Opt("warning", shape.Text("phone not added: the profile may have no more identifiers; see its conflicts", "Identifiers beyond those that a profile may have, which stand among its `conflicts`. Or consents on channels where the contact is suppressed, so that nothing is sent. Only in the answer that makes or changes the contact, and absent when there is nothing to warn of.")),
+	shape.Opt("warning", shape.Text("phone not added: the profile may have no more identifiers; see its conflicts", "Identifiers beyond those that a profile may have, which stand among its `conflicts`. Or identifiers given for a contact on file that is put on a list. Or consents on channels where the contact is suppressed, so that nothing is sent. Only in the answer that makes or changes the contact, and absent when there is nothing to warn of.")),
 ))
 
 var contactExportShape = shape.Named("ContactExport", shape.Object(

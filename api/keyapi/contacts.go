@@ -32,7 +32,7 @@ func (a *API) contactOperations() group {
 		{a.updateContact, operation.Operation{Method: "PATCH", Path: "/contacts/{id}", Permission: "contacts:write", ID: "updateContact", Summary: "Change a contact",
 			About: "What is given is changed, all of it or nothing: identifiers are added, names removed by an empty text, keys of `geo` and `attributes` by null. It merges no profiles: an identifier of another contact is refused. " +
 				"`subscribed` records a consent to e-mail or its withdrawal; `true` is refused while the contact is suppressed there, see `/profiles/{id}/suppression`.",
-			Body: shape.Object(append(shapes.ContactFields(),
+			Body: shape.Object(append(shapes.ContactChanges(),
 				shape.Opt("subscribed", shape.Boolean(true, "Whether the person wants e-mail, with the source `api`.")),
 				shape.Opt("consents", shape.MapOf(shape.Object(shape.Req("status", shape.Word("", "subscribed", "unsubscribed")), shape.Opt("source", shape.Text("form", "Where it comes from.").Bytes(0, 100).Default(sourceAPI))),
 					"Consents by channel; other channels stay as they are.").Like(shape.Pairs("sms", shape.Pairs("status", "unsubscribed", "source", "form")))),
@@ -148,7 +148,7 @@ func (a *API) createContact(c *call) (any, error) {
 }
 
 // contactMade is the contact of a reply, with its warning.
-func (c *call) contactMade(reply *resolver.ContactReply) (any, error) {
+func (c *call) contactMade(reply *resolver.ContactReply) (contact, error) {
 	x, err := c.contactOf(reply.ID)
 	x.Warning = reply.Warning
 	return x, err
@@ -171,6 +171,9 @@ func (a *API) updateContact(c *call) (any, error) {
 		return nil, err
 	}
 	args := resolver.ContactUpdate{ID: c.param("id"), Email: in.Email, FirstName: in.FirstName, LastName: in.LastName, Phone: in.Phone, ExternalID: in.ExternalID}
+	if field := args.Blank(); field != "" {
+		return nil, Fail("%s %s", field, record.BlankIdentifier)
+	}
 	var err error
 	if args.Geo, err = object("geo", in.Geo); err != nil {
 		return nil, err

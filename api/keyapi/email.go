@@ -99,16 +99,25 @@ func (a *API) sendEmail(c *call) (any, error) {
 	if err == nil {
 		err = messaging.MailHole(t, in.Subject, in.SenderName, in.Data, p)
 	}
+	var unfit error
 	if errors.As(err, &content) {
-		return nil, Fail("template_id: the template cannot be sent: %s", content)
+		unfit = Fail("template_id: the template cannot be sent: %s", content)
 	} else if err != nil {
 		return nil, err
 	}
-	args := resolver.EmailSend{Key: in.IdempotencyKey, OutboxMail: resolver.OutboxMail{
+	if unfit != nil && in.IdempotencyKey == "" {
+		return nil, unfit
+	}
+	// A repeat gets the first answer, whatever the template or the person lacks by now.
+	args := resolver.EmailSend{Key: in.IdempotencyKey, Unfit: unfit != nil, OutboxMail: resolver.OutboxMail{
 		To: in.To, TemplateID: in.TemplateID, Subject: in.Subject, Sender: in.Sender, SenderName: in.SenderName, Data: in.Data,
 	}}
 	var out resolver.EmailSendReply
 	if err := c.command(resolver.CommandEmailSend, args, &out); err != nil {
+		var refusal *resolver.Refusal
+		if unfit != nil && errors.As(err, &refusal) && refusal.Field == "template_id" {
+			return nil, unfit
+		}
 		return nil, err
 	}
 	return map[string]string{

@@ -98,10 +98,14 @@ func (c *call) unknownEventField(given map[string]json.RawMessage) error {
 		if name == "event_type" {
 			return Fail("event_type is not a field of an event; did you mean event?")
 		}
-		return Fail("%s", fieldsOfC(ingest.UnknownField(name, func(field string) bool {
+		text := fieldsOfC(ingest.UnknownField(name, func(field string) bool {
 			_, has := given[fieldsOfC(field)]
 			return has
-		})))
+		}))
+		if strings.Contains(text, "did you mean user") { // which this call does not have
+			return Fail("%s is not a field of this call: of a user it takes the email alone; send what else is known to POST /api/v1/events", name)
+		}
+		return Fail("%s", text)
 	}
 	return nil
 }

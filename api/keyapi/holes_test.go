@@ -102,4 +102,19 @@ func TestSingleEmailWithAHole(t *testing.T) {
 	if status, b := send("ada@x.io", ""); status != 200 {
 		t.Errorf("a person with a name: %d %s", status, b)
 	}
+	// A repeat gets the first answer, though the name is gone by then. Another key does not.
+	cyd := x.contact(`{"email":"cyd@x.io","first_name":"Cyd"}`)
+	answer := func(key string) (int, string) {
+		status, b := send("cyd@x.io", `,"idempotency_key":"`+key+`"`)
+		b, _, _ = strings.Cut(b, `,"request_id"`)
+		return status, b
+	}
+	status, first := answer("one")
+	x.call("success", "PATCH", "/contacts/"+cyd, `{"first_name":""}`, nil)
+	if again, b := answer("one"); status != 200 || again != 200 || b != first {
+		t.Errorf("the first answer is %d %s, that of the repeat %d %s", status, first, again, b)
+	}
+	if status, b := answer("two"); status != 400 || !strings.Contains(b, "template_id: the template cannot be sent: body: {{first_name}} has no value for this person; give data.first_name") {
+		t.Errorf("another message: %d %s", status, b)
+	}
 }

@@ -1,11 +1,15 @@
 package keyapi
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/musterhq/muster/api/internal/paging"
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -21,7 +25,7 @@ func (a *API) listOperations() group {
 			About: "Refused while a segment or a campaign that was not sent uses it; the message names them. Its contacts stay.",
 			Fails: []string{"list_id: there is no such list"}}},
 		{a.addToList, operation.Operation{Method: "POST", Path: "/lists/{id}/contacts", Permission: "lists:write", ID: "addToList", Summary: "Add a contact to a list",
-			About: "The contact is made if its e-mail is not on file. Of a contact on file, names that are missing are filled in and nothing is changed.",
+			About: "The contact is made if its e-mail is not on file. Of a contact on file, names that are missing are filled in and nothing is changed; a `warning` names identifiers that it has not got.",
 			Body:  shape.Object(append([]shape.Field{shape.Req("email", shape.Text("ann@example.com", "Whom to put on the list.").Bytes(1, 512))}, shapes.ContactFields()[1:]...)...), Instead: toMake,
 			Data: contactShape, Fails: []string{"email Field required"}}},
 		{a.removeFromList, operation.Operation{Method: "DELETE", Path: "/lists/{id}/contacts/{contact}", Permission: "lists:write", ID: "removeFromList", Summary: "Remove a contact from a list",
@@ -114,7 +118,42 @@ func (a *API) addToList(c *call) (any, error) {
 	if err := c.command(resolver.CommandListAdd, args, &out); err != nil {
 		return nil, err
 	}
-	return c.contactMade(&out)
+	x, err := c.contactMade(&out)
+	if err == nil && !out.Created && x.Warning == "" {
+		x.Warning, err = c.leftOut(&in, out.ID)
+	}
+	return x, err
+}
+
+// leftOut warns of identifiers that a contact on file has not got by being put on a list.
+func (c *call) leftOut(in *contactFields, id string) (warning string, err error) {
+	err = c.read(func(v *resolver.View) error {
+		o, ok := v.ResolveText(id)
+		if !ok {
+			return errNoContact
+		}
+		p, err := v.Profile(o)
+		if err != nil {
+			return err
+		}
+		lacks := func(given *string, kind resolver.IdentityKind, normal func(string) string) bool {
+			return given != nil && *given != "" && !slices.ContainsFunc(p.Identities, func(x resolver.Identity) bool {
+				return x.Kind == kind && normal(x.Value) == normal(*given)
+			})
+		}
+		var fields []string
+		if lacks(in.ExternalID, resolver.IdentityExternalID, strings.TrimSpace) {
+			fields = append(fields, "external_id")
+		}
+		if lacks(in.Phone, resolver.IdentityPhone, identity.NormalizePhone) {
+			fields = append(fields, "phone")
+		}
+		if len(fields) > 0 {
+			warning = strings.Join(fields, " and ") + " left out: the e-mail is on file; change the contact by PATCH /contacts/{id}"
+		}
+		return nil
+	})
+	return warning, err
 }
 
 func (a *API) removeFromList(c *call) (any, error) {

@@ -544,6 +544,8 @@ func TestEventC(t *testing.T) {
 		`{"email":"a@x.io","event":5}`:                              "event must be a string",
 		`{"email":"a@x.io","event":"x","propertys":{}}`:             "did you mean properties?",
 		`{"email":"a@x.io","event_type":"x"}`:                       "event_type is not a field of an event; did you mean event?",
+		`{"user":{"email":"a@x.io"},"event":"x"}`:                   "user is not a field of this call: of a user it takes the email alone; send what else is known to POST /api/v1/events",
+		`{"email":"a@x.io","event":"x","first_name":"A"}`:           "first_name is not a field of this call: of a user it takes the email alone",
 		`{"email":"a@x.io","event":"x","timestamp":99999999999999}`: "timestamp is in the future",
 		`{"email":"a@x.io","event":"Item Viewed"}`:                  "event must be a key in snake case",
 		`{"email":"a@x.io","event":"x","properties":[1]}`:           "properties must be a JSON object",

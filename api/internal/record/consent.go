@@ -19,3 +19,7 @@ func SuppressedConsent(p *resolver.Profile, channels ...string) string {
 	}
 	return strings.Join(warnings, "; ")
 }
+
+// BlankIdentifier refuses an empty identifier of a contact that is changed; the field's name
+// stands before it.
+const BlankIdentifier = "must not be empty: identifiers are added and never removed; leave it out, and it stays as it is"
