@@ -21,7 +21,7 @@
 // eventlog without an allocation per event.
 //
 // Which input is refused, and how, is written down in
-// docs/decisions/0004-surface-b-input-rules.md.
+// docs/behaviour/events.md.
 //
 // # Invariants
 //

@@ -271,7 +271,7 @@ func TestCampaignInputs(t *testing.T) {
 }
 
 // TestC3CreditsAreForWhatWentOut: a message that no relay took costs nothing,
-// whatever kept it; one that may have been taken does (C3, decision 0013).
+// whatever kept it; one that may have been taken does (C3, docs/behaviour/messages.md).
 func TestC3CreditsAreForWhatWentOut(t *testing.T) {
 	results := []struct {
 		CampaignResult

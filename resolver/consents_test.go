@@ -8,7 +8,7 @@ import (
 )
 
 // person says something of a channel, or the account does for it. The table of
-// decision 0014 lists all of these and what they may do.
+// docs/behaviour/contacts.md lists all of these and what they may do.
 type saying struct {
 	name string
 	do   func(r *recorder, id, channel string)
@@ -114,7 +114,7 @@ func ways() []way {
 
 // TestC1NothingButAWordLiftsARefusal walks every channel, what was said of it and
 // what happens then: only who has said nothing is subscribed, and blocks stay
-// (C1, decision 0014).
+// (C1, docs/behaviour/contacts.md).
 func TestC1NothingButAWordLiftsARefusal(t *testing.T) {
 	for _, doubleOptIn := range []bool{false, true} {
 		for _, channel := range profile.Channels {
