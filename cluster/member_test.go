@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/services"
 )
 
@@ -125,15 +126,6 @@ func (s *site) refused(t *testing.T, id, owner string) {
 	}
 }
 
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 // TestOneOwner follows one topic through owners without a key that come, are cut
 // off, die and leave, and a broker that dies.
 func TestOneOwner(t *testing.T) {
@@ -145,7 +137,7 @@ func TestOneOwner(t *testing.T) {
 	const session = 2 * time.Second
 	a, wireA := s.mustJoin(t, "a", session)
 	s.refused(t, "b", "a")
-	until(t, "a is confirmed after b was refused", func() bool { return a.Stats().Confirmed })
+	eventually.Holds(t, "a is confirmed after b was refused", func() bool { return a.Stats().Confirmed })
 
 	// a is cut off for longer than its session: b waits for that, and takes over.
 	wireA.set(true)
@@ -163,7 +155,7 @@ func TestOneOwner(t *testing.T) {
 		t.Errorf("a is lost: %v", err)
 	}
 	a.Close()
-	until(t, "b is confirmed after a came back", func() bool { return b.Stats().Confirmed })
+	eventually.Holds(t, "b is confirmed after a came back", func() bool { return b.Stats().Confirmed })
 	if b.Err() != nil {
 		t.Errorf("b: %v", b.Err())
 	}
@@ -173,18 +165,18 @@ func TestOneOwner(t *testing.T) {
 	wireB.set(true)
 	time.Sleep(session + time.Second)
 	wireB.set(false)
-	until(t, "b is a member again", func() bool { s := b.Stats(); return s.Confirmed && s.Generation > before })
+	eventually.Holds(t, "b is a member again", func() bool { s := b.Stats(); return s.Confirmed && s.Generation > before })
 
 	// Kafka is away for longer than the session.
 	if err := s.kafka.Kill(0); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "b notices that Kafka is away", func() bool { return !b.Stats().Confirmed })
+	eventually.Holds(t, "b notices that Kafka is away", func() bool { return !b.Stats().Confirmed })
 	time.Sleep(session)
 	if err := s.kafka.Restart(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "b is a member after Kafka came back", func() bool { return b.Stats().Confirmed })
+	eventually.Holds(t, "b is a member after Kafka came back", func() bool { return b.Stats().Confirmed })
 	if b.Err() != nil {
 		t.Errorf("b is lost because Kafka was away: %v", b.Err())
 	}
@@ -241,7 +233,7 @@ func TestSeveralOwners(t *testing.T) {
 	agree := func(what string, each int, ids ...string) map[int]string {
 		t.Helper()
 		owners := map[int]string{}
-		until(t, what, func() bool {
+		eventually.Holds(t, what, func() bool {
 			clear(owners)
 			for _, id := range ids {
 				list := all[id].Assigned()
@@ -347,7 +339,7 @@ func TestD1D2Killed(t *testing.T) {
 	}
 	each := func(what string, ids ...string) {
 		t.Helper()
-		until(t, what, func() bool {
+		eventually.Holds(t, what, func() bool {
 			n := 0
 			for _, id := range ids {
 				if list := all[id].Assigned(); len(list) < 4/len(ids) || all[id].Stats().Nodes != len(ids) {
@@ -433,13 +425,13 @@ func TestD1TwoKilled(t *testing.T) {
 		all[id], wires[id] = s.mustJoin(t, id, session)
 	}
 	own := func(id string, n int) bool { return len(all[id].Assigned()) == n && all[id].Stats().Confirmed }
-	until(t, "each owns one", func() bool { return own("a", 1) && own("b", 1) && own("c", 1) && own("d", 1) })
+	eventually.Holds(t, "each owns one", func() bool { return own("a", 1) && own("b", 1) && own("c", 1) && own("d", 1) })
 	time.Sleep(4 * knockEvery) // each has looked at its neighbours
 	wires["b"].set(true)
 	wires["c"].set(true)
 	killed.Store(true)
 	begun := time.Now()
-	until(t, "two own two each", func() bool { return own("a", 2) && own("d", 2) })
+	eventually.Holds(t, "two own two each", func() bool { return own("a", 2) && own("d", 2) })
 	if took := time.Since(begun); took > session/2 {
 		t.Errorf("D1: it took %v to give up two nodes that were killed, of a session of %v", took, session)
 	}
@@ -470,7 +462,7 @@ func TestH1H3Warm(t *testing.T) {
 	b, _ := s.mustJoin(t, "b", 6*time.Second)
 	own := func(what string, ofA, ofB, toB []int) {
 		t.Helper()
-		until(t, what, func() bool {
+		eventually.Holds(t, what, func() bool {
 			return slices.Equal(a.Assigned(), ofA) && slices.Equal(b.Assigned(), ofB) && slices.Equal(b.Planned(), toB) && a.Stats().Confirmed && b.Stats().Confirmed
 		})
 	}
@@ -504,19 +496,19 @@ func TestH1H3Warm(t *testing.T) {
 	b.Warmed([]int{0})
 	own("b has three", []int{1}, []int{0, 2, 3}, []int{1})
 	b.Warmed([]int{1})
-	until(t, "b has all", func() bool { return len(b.Assigned()) == 4 })
+	eventually.Holds(t, "b has all", func() bool { return len(b.Assigned()) == 4 })
 	if took := <-left; took > 30*time.Second {
 		t.Errorf("a left after %v", took)
 	}
 
 	// H3: nobody gets warm in time.
 	c, _ := s.mustJoin(t, "c", 6*time.Second)
-	until(t, "c is to have two", func() bool { return len(c.Planned()) == 2 && b.Stats().Nodes == 2 })
+	eventually.Holds(t, "c is to have two", func() bool { return len(c.Planned()) == 2 && b.Stats().Nodes == 2 })
 	leave(b, 4*time.Second)
 	if took := <-left; took < 2*time.Second || took > 15*time.Second {
 		t.Errorf("b left after %v, with 4 s to do so", took)
 	}
-	until(t, "c has all that b had", func() bool { return len(c.Assigned()) == 4 })
+	eventually.Holds(t, "c has all that b had", func() bool { return len(c.Assigned()) == 4 })
 
 	// Nobody is there: nobody is waited for.
 	leave(c, time.Minute)

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // brokenListener fails to accept as it is told, and gives its connections another
@@ -100,7 +102,7 @@ func TestPauseEndsWithTheListener(t *testing.T) {
 		errs[i] = syscall.EMFILE
 	}
 	s, _, served := listenOn(t, testOptions(), &brokenListener{errs: errs})
-	waitFor(t, "accepting fails", func() bool { return s.counters.acceptFailures.Get() > 2 })
+	eventually.Holds(t, "accepting fails", func() bool { return s.counters.acceptFailures.Get() > 2 })
 	if err := s.Shutdown(); err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +142,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 	}
 	open[1].Close()
-	waitFor(t, "one goes", func() bool { return s.counters.open.Load() == 2 })
+	eventually.Holds(t, "one goes", func() bool { return s.counters.open.Load() == 2 })
 	c := dial(t, addr)
 	c.write(post("events", goodEvent))
 	c.expect(202, `"success":true`, false)
@@ -192,7 +194,7 @@ func TestStrangersAreBounded(t *testing.T) {
 			for _, c := range served {
 				c.Close()
 			}
-			waitFor(t, "all are forgotten", func() bool {
+			eventually.Holds(t, "all are forgotten", func() bool {
 				return s.counters.open.Load() == 0 && s.counters.strangers.Load() == 0
 			})
 		})

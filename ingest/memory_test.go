@@ -12,18 +12,9 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
-)
 
-// waitFor waits until something holds.
-func waitFor(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for waited := 0; !holds(); waited++ {
-		if waited == 6000 {
-			t.Fatalf("%s: not within a minute", what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
+	"github.com/musterhq/muster/internal/eventually"
+)
 
 // TestQ1OtherHandlersShareMemory: bodies of handlers beside this package's are taken
 // from the same memory before they are read, whoever sends them how slowly; the gauge
@@ -60,7 +51,7 @@ func TestQ1OtherHandlersShareMemory(t *testing.T) {
 	for range 40 {
 		slow = append(slow, begin("public", 20<<10))
 	}
-	waitFor(t, "the part is taken", func() bool { return anybody.Used() > limit/4-(20<<10) })
+	eventually.Holds(t, "the part is taken", func() bool { return anybody.Used() > limit/4-(20<<10) })
 	if anybody.Used() > limit/4 || opts.Memory.Used() != anybody.Used() {
 		t.Errorf("anybody's bodies take %d bytes, all together %d", anybody.Used(), opts.Memory.Used())
 	}
@@ -96,7 +87,7 @@ func TestQ1OtherHandlersShareMemory(t *testing.T) {
 	for range len(slow) - told {
 		<-refused
 	}
-	waitFor(t, "all is given back", func() bool { return opts.Memory.Used() == 0 && anybody.Used() == 0 })
+	eventually.Holds(t, "all is given back", func() bool { return opts.Memory.Used() == 0 && anybody.Used() == 0 })
 }
 
 // TestQ1AnswersHoldMemory: what a handler holds of its answer is given back when the
@@ -126,7 +117,7 @@ func TestQ1AnswersHoldMemory(t *testing.T) {
 	}
 	memory, _, deaf, addr := serve(time.Hour)
 	gone := []*conn{deaf(), deaf()}
-	waitFor(t, "two answers wait", func() bool { return memory.Used() == 2*answer })
+	eventually.Holds(t, "two answers wait", func() bool { return memory.Used() == 2*answer })
 	c := dial(t, addr)
 	c.write("GET /api/v1/x HTTP/1.1\r\nHost: m\r\n\r\n")
 	head := make([]byte, 12)
@@ -136,11 +127,11 @@ func TestQ1AnswersHoldMemory(t *testing.T) {
 	for _, c := range gone {
 		c.Close()
 	}
-	waitFor(t, "the memory of those who are gone is free", func() bool { return memory.Used() == 0 })
+	eventually.Holds(t, "the memory of those who are gone is free", func() bool { return memory.Used() == 0 })
 	// Who does not read is cut off.
 	memory, held, deaf, _ := serve(400 * time.Millisecond)
 	c = deaf()
-	waitFor(t, "an answer was held and is given back", func() bool { return held.Load() == 1 && memory.Used() == 0 })
+	eventually.Holds(t, "an answer was held and is given back", func() bool { return held.Load() == 1 && memory.Used() == 0 })
 	c.Close()
 }
 
@@ -172,7 +163,7 @@ func TestTricklingBodyIsCut(t *testing.T) {
 		}
 	}()
 	c.expect(408, "did not arrive in time", true)
-	waitFor(t, "the memory is free", func() bool { return opts.Memory.Used() == 0 })
+	eventually.Holds(t, "the memory is free", func() bool { return opts.Memory.Used() == 0 })
 	c.Close()
 	<-stop
 }

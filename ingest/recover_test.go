@@ -10,6 +10,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
 )
@@ -94,9 +95,9 @@ func TestPanicDoesNotEndTheProcess(t *testing.T) {
 		if err != nil || !bytes.Contains(b, []byte("a part")) || bytes.Contains(b, []byte("\r\n0\r\n")) {
 			t.Errorf("%s: %q %v", path, b, err)
 		}
-		waitFor(t, "the panic is counted", func() bool { return count.Get() == uint64(i+3) })
+		eventually.Holds(t, "the panic is counted", func() bool { return count.Get() == uint64(i+3) })
 	}
-	waitFor(t, "the stream's panic is logged", func() bool { return strings.Count(log.String(), "the stream is broken") >= 2 })
+	eventually.Holds(t, "the stream's panic is logged", func() bool { return strings.Count(log.String(), "the stream is broken") >= 2 })
 	c := dial(t, addr)
 	c.write(post("events", goodEvent))
 	c.expect(202, `"success":true`, false)

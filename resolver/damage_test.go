@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
@@ -198,7 +199,7 @@ func (d *damageFixture) submit(t *testing.T, rng *rand.Rand, n *Node, i int) {
 // note remembers what the node's state is, once all that it does by itself is done.
 func (d *damageFixture) note(t *testing.T, n *Node) {
 	t.Helper()
-	eventually(t, func() error {
+	eventually.Succeeds(t, func() error {
 		var cut query.Cut
 		working := false
 		if err := n.Read(context.Background(), testAccount, func(v *View) error {
@@ -224,18 +225,6 @@ func (d *damageFixture) note(t *testing.T, n *Node) {
 		}
 		return err
 	})
-}
-
-// eventually waits until check succeeds.
-func eventually(t *testing.T, check func() error) {
-	t.Helper()
-	var err error
-	for begun := time.Now(); time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) {
-		if err = check(); err == nil {
-			return
-		}
-	}
-	t.Fatal(err)
 }
 
 var damageNow = time.UnixMilli(1_000_000_000_000)
@@ -553,7 +542,7 @@ func TestL2HistoryIsRebuilt(t *testing.T) {
 // noteEnd waits until history has all there is.
 func (d *damageFixture) noteEnd(t *testing.T, n *Node) {
 	t.Helper()
-	eventually(t, func() error {
+	eventually.Succeeds(t, func() error {
 		d.next = n.Stats()[0].Applied
 		return waitHistory(n, query.Cut{UpTo: d.next})
 	})

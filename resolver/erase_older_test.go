@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestErasedPersonLeavesOlderCheckpoints: checkpoints of before an erasure, as a restore
@@ -55,13 +56,13 @@ func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 	}
 	_, halt = eraseNode(t, fs, history)
 	defer halt()
-	eventually(t, func() error {
+	eventually.Succeeds(t, func() error {
 		if fileHolds(t, fs, "gone-person@x.io") {
 			return errors.New("the erased person is in a file still")
 		}
 		return nil
 	})
-	eventually(t, func() error {
+	eventually.Succeeds(t, func() error {
 		names, err := fs.List("state/p0/" + dirCheckpoints)
 		if err == nil && len(names) != keptCheckpoints {
 			err = fmt.Errorf("checkpoints %v", names)

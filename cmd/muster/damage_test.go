@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cmd/muster/internal/engine"
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -71,7 +72,7 @@ func newDamaged(t *testing.T, erase bool) *damaged {
 		}))
 		_, err := e.Node.Command(ctx, d.account, resolver.CommandContactErase, resolver.ContactErase{ID: id})
 		ok(t, err)
-		until(t, "the erasure", func() bool {
+		eventually.Holds(t, "the erasure", func() bool {
 			pending := 1
 			ok(t, e.Node.Read(ctx, d.account, func(v *resolver.View) error { pending = v.ErasuresPending(); return nil }))
 			return pending == 0

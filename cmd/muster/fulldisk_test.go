@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // smallDisk is a file system of its own, of so many MiB. Mounting needs root; where
@@ -56,16 +58,6 @@ func (b ballast) fill() {
 func (b ballast) drop() {
 	b.t.Helper()
 	ok(b.t, os.Remove(b.path))
-}
-
-// until polls for what must become true.
-func until(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); !is(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it did not come to this: %s", what)
-		}
-	}
 }
 
 // try sends an event of a person of its own and returns the answer.
@@ -158,7 +150,7 @@ func TestFullDisk(t *testing.T) {
 		}
 		weight.fill()
 		before := len(refused)
-		until(t, "events are refused for want of space", func() bool {
+		eventually.Holds(t, "events are refused for want of space", func() bool {
 			send(30_000)
 			return len(refused) >= before+10
 		})
@@ -169,7 +161,7 @@ func TestFullDisk(t *testing.T) {
 		if v := s.metric("muster_disk_full"); v != 1 {
 			t.Errorf("muster_disk_full is %v", v)
 		}
-		until(t, "a checkpoint finds no space", func() bool { return strings.Contains(s.log(), "no checkpoint is written until there is space") })
+		eventually.Holds(t, "a checkpoint finds no space", func() bool { return strings.Contains(s.log(), "no checkpoint is written until there is space") })
 		// Reads go on.
 		if status := s.call("GET", "/readyz", "", nil); status != 200 {
 			t.Errorf("/readyz: %d", status)
@@ -186,15 +178,15 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("an upload on a full disk: %d", status)
 		}
 		weight.drop()
-		until(t, "events are taken again", func() bool { return send(10) })
-		until(t, "muster_disk_full is 0", func() bool { return s.metric("muster_disk_full") == 0 })
-		until(t, "history is stored again", func() bool { return s.metric("muster_history_failing{partition=\"0\"}") == 0 })
+		eventually.Holds(t, "events are taken again", func() bool { return send(10) })
+		eventually.Holds(t, "muster_disk_full is 0", func() bool { return s.metric("muster_disk_full") == 0 })
+		eventually.Holds(t, "history is stored again", func() bool { return s.metric("muster_history_failing{partition=\"0\"}") == 0 })
 	}
 	if n := count(); n != len(acked) {
 		t.Errorf("the segment counts %d, %d were acknowledged", n, len(acked))
 	}
 	// History has all rows, and a checkpoint none of them.
-	until(t, "history and a checkpoint are at the end", func() bool {
+	eventually.Holds(t, "history and a checkpoint are at the end", func() bool {
 		at := s.metric(`muster_applied_offset{partition="0"}`)
 		return s.metric(`muster_history_offset{partition="0"}`) == at && s.metric(`muster_checkpoint_offset{partition="0"}`) == at
 	})
@@ -220,7 +212,7 @@ func TestFullDisk(t *testing.T) {
 	// A stop on a full disk is a stop like any other.
 	weight.fill()
 	before := len(refused)
-	until(t, "events are refused for want of space", func() bool {
+	eventually.Holds(t, "events are refused for want of space", func() bool {
 		send(30_000)
 		return len(refused) > before
 	})
@@ -291,7 +283,7 @@ func TestFullDiskAtStart(t *testing.T) {
 			t.Fatal(status, fault)
 		}
 	}
-	until(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 30 })
+	eventually.Holds(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 30 })
 	s.kill()
 	// What a start removes first would give it the space that it needs.
 	live := filepath.Join(disk, "data", "state", "p0", "live")

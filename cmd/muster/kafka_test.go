@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 	servers "github.com/musterhq/muster/internal/services"
 )
 
@@ -324,7 +325,7 @@ func TestWhatDoesNotBelongTogether(t *testing.T) {
 	// A new history for an old state is filled from the log.
 	s := serve(t, filepath.Join(dir, "files"), clickHouse...)
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
-	until(t, "all events in the new history", func() bool {
+	eventually.Holds(t, "all events in the new history", func() bool {
 		var x struct{ Data struct{ Events []any } }
 		s.console("GET", "/catalog", "", nil) // signs in
 		status := s.call("GET", api.Prefix+"/profiles/"+profile+"/events", "", &x, "Authorization", "Bearer "+s.token)

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestL1LogThatLostRecords: a log whose newest segment lost records that were there at
@@ -27,7 +29,7 @@ func TestL1LogThatLostRecords(t *testing.T) {
 	for i := range 20 {
 		s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"p%d@x.io"}}`, i))
 	}
-	until(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 20 })
+	eventually.Holds(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 20 })
 	s.kill()
 	for _, d := range []struct {
 		name, dir string

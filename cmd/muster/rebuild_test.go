@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // batch sends a batch of events of a type, of ten thousand people in turn.
@@ -38,7 +39,7 @@ func (s *server) batch(kind string, first, n int) {
 // of its own, or is done.
 func (s *server) untilRebuildCheckpoint(data string) {
 	s.t.Helper()
-	until(s.t, "a checkpoint of the rebuilding", func() bool {
+	eventually.Holds(s.t, "a checkpoint of the rebuilding", func() bool {
 		names, err := filepath.Glob(filepath.Join(data, "state", "p0", "rebuild", "checkpoints", "0*", "MANIFEST"))
 		ok(s.t, err)
 		return len(names) > 0 || strings.Contains(s.log(), "history is complete again")

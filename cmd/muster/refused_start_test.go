@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // snapshot is the name and content of everything in a directory, but for lock files.
@@ -78,7 +80,7 @@ func TestRefusedStart(t *testing.T) {
 	for i := range 20 {
 		s.event(fmt.Sprintf(`{"event_type":"seen","user":{"email":"p%d@x.io"}}`, i))
 	}
-	until(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 20 })
+	eventually.Holds(t, "a checkpoint", func() bool { return s.metric(`muster_checkpoint_offset{partition="0"}`) >= 20 })
 	s.kill()
 	ok(t, os.Remove(filepath.Join(data, "control.sock"))) // a socket cannot be copied
 	tear(t, filepath.Join(data, segment))

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 func TestAppendReadReopen(t *testing.T) {
@@ -207,18 +208,6 @@ func gated(t *testing.T, opts Options) (*Log, *slowFS) {
 	return l, s
 }
 
-// eventually waits for something another goroutine does soon.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 60_000 {
-		if ok() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatalf("never happened: %s", what)
-}
-
 // TestQueueIsBoundedQ1 fills the queue while the disk hangs: Append refuses at
 // once, and the queue serves again when the disk does.
 func TestQueueIsBoundedQ1(t *testing.T) {
@@ -240,7 +229,7 @@ func TestQueueIsBoundedQ1(t *testing.T) {
 					errs <- err
 				}()
 			}
-			eventually(t, "a full queue", func() bool { return l.Stats().QueueRecords == c.fits })
+			eventually.Holds(t, "a full queue", func() bool { return l.Stats().QueueRecords == c.fits })
 			if _, err := l.Append(t.Context(), 0, data); !errors.Is(err, eventlog.ErrQueueFull) {
 				t.Fatal(err)
 			}
@@ -285,7 +274,7 @@ func TestCancelledAppend(t *testing.T) {
 		copy(data, "XXXXXXXXX")
 		errs <- err
 	}()
-	eventually(t, "a queued record", func() bool { return l.Stats().QueueRecords == 1 })
+	eventually.Holds(t, "a queued record", func() bool { return l.Stats().QueueRecords == 1 })
 	cancel()
 	if err := <-errs; !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
@@ -372,7 +361,7 @@ func TestCloseDrains(t *testing.T) {
 			errs <- err
 		}()
 	}
-	eventually(t, "twenty queued records", func() bool { return l.Stats().QueueRecords == 20 })
+	eventually.Holds(t, "twenty queued records", func() bool { return l.Stats().QueueRecords == 20 })
 	time.AfterFunc(10*time.Millisecond, func() { close(s.gate) })
 	mustClose(t, l)
 	mustClose(t, l)

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 func TestReadBounds(t *testing.T) {
@@ -53,7 +54,7 @@ func TestReaderNeverBeforeFsync(t *testing.T) {
 	defer r.Close()
 	done := make(chan error, 1)
 	go func() { _, err := l.Append(context.Background(), 0, []byte("x")); done <- err }()
-	eventually(t, "a queued record", func() bool { return l.Stats().QueueRecords == 1 })
+	eventually.Holds(t, "a queued record", func() bool { return l.Stats().QueueRecords == 1 })
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if e, err := r.Next(ctx); err == nil {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/services"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
@@ -103,7 +104,7 @@ func TestL2KilledClickHouse(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		eventually(t, func() error { _, err := reader.Position(ctx, 0); return err })
+		eventually.Succeeds(t, func() error { _, err := reader.Position(ctx, 0); return err })
 		look()
 	}
 	stop.Store(true)
@@ -138,20 +139,6 @@ func thaw(t *testing.T, server *services.ClickHouseServer, s *Store) {
 	t.Log("the server did not survive being frozen")
 	if err := server.Restart(context.Background()); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func eventually(t *testing.T, try func() error) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; {
-		err := try()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-		time.Sleep(50 * time.Millisecond)
 	}
 }
 
@@ -216,7 +203,7 @@ func TestUnavailable(t *testing.T) {
 	up := func() {
 		t.Helper()
 		for _, call := range calls {
-			eventually(t, call)
+			eventually.Succeeds(t, call)
 		}
 	}
 	up()
