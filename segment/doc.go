@@ -25,7 +25,7 @@
 // rest, so that the others can be tested against it.
 //
 // Where the definition of the language leaves a choice, the choice and its
-// reason are in docs/decisions/0002-segment-semantics.md.
+// reason are in docs/behaviour/segments.md.
 //
 // # Invariants
 //
