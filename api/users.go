@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api/internal/shapes"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 )
@@ -64,9 +65,14 @@ func checkPassword(field, text string) error {
 // checkPermissions refuses what nobody of this kind may hold.
 func checkPermissions(list, known []string, fault string) error {
 	for i, p := range list {
-		if !slices.Contains(known, p) {
-			return badField("permissions", "permissions[%d] %.60q %s", i, p, fault)
+		if slices.Contains(known, p) {
+			continue
 		}
+		says := fault
+		if near := jsonform.Near(p, known); near != "" && !slices.Contains(userPermissions(), p) {
+			says = "is no permission; did you mean " + near + "?"
+		}
+		return badField("permissions", "permissions[%d] %.60q %s", i, p, says)
 	}
 	return nil
 }

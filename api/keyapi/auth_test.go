@@ -168,6 +168,10 @@ func TestNeverList(t *testing.T) {
 			}
 		}
 	}
+	res, b := s.send("POST", api.Prefix+"/api-keys", `{"name":"k","permissions":["contacts:read","contact:read"]}`, "Authorization", "Bearer "+s.token)
+	if res.StatusCode != 400 || !strings.Contains(b, `permissions[1] \"contact:read\" is no permission; did you mean contacts:read?`) {
+		t.Errorf("a misspelt permission: %d %s", res.StatusCode, b)
+	}
 	// A route that asks for such a permission is a fault found at the start.
 	x := surface{Surface: operation.SurfaceA, name: "a", routes: []route{{func(*call) (any, error) { return nil, nil }, operation.Operation{Method: "GET", Path: "/x", Permission: "users:read"}}}}
 	if err := x.check(api.KeyPermissions()); err == nil || !strings.Contains(err.Error(), "users:read") {
