@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
@@ -20,11 +21,14 @@ import (
 // counts the questions.
 type history struct {
 	query.History
+	mu    sync.Mutex // several are asked at once
 	asked []query.ActivityQuery
 }
 
 func (h *history) Activity(ctx context.Context, q query.ActivityQuery) (*roaring.Bitmap, error) {
+	h.mu.Lock()
 	h.asked = append(h.asked, q)
+	h.mu.Unlock()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
