@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -119,7 +120,7 @@ func (s *server) metrics() string {
 // same generation of the group, and no other has them too.
 func (c *nodes) untilSpread(each int, among ...int) (generation int) {
 	c.t.Helper()
-	for end := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+	eventually.Succeeds(c.t, func() error {
 		var all []holding
 		even := true
 		had := map[int]bool{}
@@ -129,13 +130,13 @@ func (c *nodes) untilSpread(each int, among ...int) (generation int) {
 			even = even && len(h.has) == each && h.generation >= 0 && h.generation == all[0].generation
 			maps.Copy(had, h.has)
 		}
-		if even && len(had) == each*len(among) {
-			return all[0].generation
+		if !even || len(had) != each*len(among) {
+			return fmt.Errorf("the nodes %v are %+v, want %d partitions for each\n%s", among, all, each, c.logs())
 		}
-		if time.Now().After(end) {
-			c.t.Fatalf("the nodes %v are %+v, want %d partitions for each\n%s", among, all, each, c.logs())
-		}
-	}
+		generation = all[0].generation
+		return nil
+	})
+	return generation
 }
 
 // tenant is a company in one of the partitions.

@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestDemoIsAlive: an empty directory becomes a shop with people in segments, somebody
@@ -81,13 +82,8 @@ func TestDemoIsAlive(t *testing.T) {
 		}
 		return n
 	}
-	before, deadline := all(), time.Now().Add(time.Minute)
-	for all() == before {
-		if time.Now().After(deadline) {
-			t.Fatalf("nothing arrives\n%s", s.log())
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	before := all()
+	eventually.Holds(t, "events arrive", func() bool { return all() != before })
 	s.stop()
 	refused := func(dir string, args ...string) {
 		t.Helper()

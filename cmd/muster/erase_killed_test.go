@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestL1KilledWhileRedacted: people are erased while events go on, and the server is
@@ -37,29 +39,18 @@ func TestL1KilledWhileRedacted(t *testing.T) {
 		s.batch("seen", sent, 10)
 		sent += 10
 	}
-	deadline := time.Now().Add(time.Minute)
-	for {
-		in := holds(t, data, tag)
-		if len(in) == 0 {
-			break
+	eventually.Succeeds(t, func() error {
+		if in := holds(t, data, tag); len(in) > 0 {
+			return fmt.Errorf("%v have something of the erased\n%s", in, s.log())
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%v have something of the erased\n%s", in, s.log())
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return nil
+	})
 	whole := func() {
 		t.Helper()
-		deadline := time.Now().Add(time.Minute)
-		for {
-			n, ok := s.exported()
-			if ok && n == sent {
-				break
-			}
-			if ok || time.Now().After(deadline) {
-				t.Fatalf("%d events of %d in history (whole: %v)\n%s", n, sent, ok, s.log())
-			}
-			time.Sleep(20 * time.Millisecond)
+		n, ok := 0, false
+		eventually.Holds(t, "history is whole", func() bool { n, ok = s.exported(); return ok })
+		if n != sent {
+			t.Fatalf("%d events of %d in history\n%s", n, sent, s.log())
 		}
 	}
 	whole()

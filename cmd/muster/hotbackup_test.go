@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // rounds is how often a test that kills does so: a few, or all with MUSTER_LONG.
@@ -69,34 +71,30 @@ func (s *server) send(kind string, clients int) *sender {
 func (s *server) untilEvents(key string, atLeast int) int {
 	s.t.Helper()
 	n := 0
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if n = s.events(key); n >= atLeast {
-			return n
+	eventually.Succeeds(s.t, func() error {
+		if n = s.events(key); n < atLeast {
+			return fmt.Errorf("%d events of %s instead of at least %d\n%s", n, key, atLeast, s.log())
 		}
-	}
-	s.t.Fatalf("%d events of %s instead of at least %d\n%s", n, key, atLeast, s.log())
-	return 0
+		return nil
+	})
+	return n
 }
 
 // untilMembers waits until history answers how many profiles had an event, which may
 // have to be rebuilt first.
 func (s *server) untilMembers(event string, want int) {
 	s.t.Helper()
-	deadline := time.Now().Add(60 * time.Second)
-	for {
+	eventually.Succeeds(s.t, func() error {
 		var a struct {
 			Data struct{ Count int }
 		}
 		s.console("GET", "/catalog", "", nil) // signs in
 		status := s.call("POST", "/console/api/v1/segments/preview", fmt.Sprintf(`{"definition":{"kind":"activity","event":%q}}`, event), &a, "Authorization", "Bearer "+s.token)
-		if status == 200 && a.Data.Count == want {
-			return
+		if status != 200 || a.Data.Count != want {
+			return fmt.Errorf("%d, %d profiles instead of %d\n%s", status, a.Data.Count, want, s.log())
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("%d, %d profiles instead of %d\n%s", status, a.Data.Count, want, s.log())
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 // restored restores the newest backup to a new directory and serves it.
@@ -222,14 +220,7 @@ func TestBackupSchedule(t *testing.T) {
 	s := serve(t, dir, "--backup-to", store, "--backup-interval", "1s")
 	made := func(n int) {
 		t.Helper()
-		for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-			if strings.Count(s.log(), "made a backup") >= n {
-				return
-			}
-			if time.Now().After(deadline) {
-				t.Fatalf("no backup\n%s", s.log())
-			}
-		}
+		eventually.Holds(t, "a backup", func() bool { return strings.Count(s.log(), "made a backup") >= n })
 	}
 	metrics := map[string][]string{}
 	s.export(metrics) // sends an event

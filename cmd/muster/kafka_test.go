@@ -139,16 +139,13 @@ func TestSameMembersInBothModes(t *testing.T) {
 // untilLive waits until a segment is built.
 func (s *server) untilLive(id string) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	eventually.Succeeds(s.t, func() error {
 		var seg struct{ Status string }
-		s.console("GET", "/segments/"+id, "", &seg)
-		if seg.Status == "live" {
-			return
+		if s.console("GET", "/segments/"+id, "", &seg); seg.Status != "live" {
+			return fmt.Errorf("segment %s is %s\n%s", id, seg.Status, s.log())
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("segment %s is %s\n%s", id, seg.Status, s.log())
-		}
-	}
+		return nil
+	})
 }
 
 // members are those of a segment by their identifiers, which both modes share.
@@ -409,17 +406,15 @@ func TestClickHouseAway(t *testing.T) {
 // untilMetric waits until metrics have all the lines.
 func (s *server) untilMetric(lines ...string) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+	eventually.Succeeds(s.t, func() error {
 		res, err := http.Get(s.origin + "/metrics")
 		ok(s.t, err)
 		b, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		ok(s.t, err)
-		if !slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(string(b), "\n"+line+"\n") }) {
-			return
+		if slices.ContainsFunc(lines, func(line string) bool { return !strings.Contains(string(b), "\n"+line+"\n") }) {
+			return fmt.Errorf("never: %q\n%s", lines, s.log())
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("never: %q\n%s", lines, s.log())
-		}
-	}
+		return nil
+	})
 }

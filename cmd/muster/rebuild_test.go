@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -144,17 +143,10 @@ func TestL2KilledWhileHistoryIsRebuilt(t *testing.T) {
 	}
 	kill()
 	s = serve(t, dir)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	for {
-		n, whole := s.exported()
-		if whole && n == sent {
-			break
-		}
-		if whole && n != sent || ctx.Err() != nil {
-			t.Fatalf("%d events in history, want %d\n%s", n, sent, s.log())
-		}
-		time.Sleep(10 * time.Millisecond)
+	n, whole := 0, false
+	eventually.Holds(t, "history is whole", func() bool { n, whole = s.exported(); return whole })
+	if n != sent {
+		t.Fatalf("%d events in history, want %d\n%s", n, sent, s.log())
 	}
 	if n := s.events("seen"); n != sent {
 		t.Errorf("%d events in the state, want %d", n, sent)

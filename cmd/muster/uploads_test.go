@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // importing is how an import stands.
@@ -22,17 +22,14 @@ func (s *server) importing(id string) (x api.Import) {
 // untilImport waits until an import is as wanted.
 func (s *server) untilImport(id string, wanted func(api.Import) bool) api.Import {
 	s.t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		x := s.importing(id)
-		if wanted(x) {
-			return x
+	var x api.Import
+	eventually.Succeeds(s.t, func() error {
+		if x = s.importing(id); !wanted(x) {
+			return fmt.Errorf("the import is %+v\n%s", x, s.log())
 		}
-		if time.Now().After(deadline) {
-			s.t.Fatalf("the import is %+v\n%s", x, s.log())
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
+		return nil
+	})
+	return x
 }
 
 // upload uploads a file in parts of at most 512 KiB.

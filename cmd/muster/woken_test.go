@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // testWoken: an owner that was frozen while another node gave an account a new
@@ -65,20 +67,21 @@ func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
 // generation of the group, and returns its place.
 func (c *nodes) untilTaken(t *testing.T, partition, from, generation int) int {
 	t.Helper()
-	seen := map[int]holding{}
-	for end := time.Now().Add(60 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+	place := 0
+	eventually.Succeeds(t, func() error {
+		seen := map[int]holding{}
 		for i, s := range c.all {
 			if i == from {
 				continue
 			}
 			h := s.holding()
 			if h.generation > generation && h.has[partition] {
-				return i
+				place = i
+				return nil
 			}
 			seen[i] = h
 		}
-		if time.Now().After(end) {
-			t.Fatalf("nobody took over: %+v\n%s", seen, c.logs())
-		}
-	}
+		return fmt.Errorf("nobody took over: %+v\n%s", seen, c.logs())
+	})
+	return place
 }

@@ -9,7 +9,7 @@ import (
 
 // Limit is how long is waited at most. It is long, because the machine may be busy with
 // other tests.
-const Limit = time.Minute
+const Limit = 2 * time.Minute
 
 // The pause between two looks begins at shortest, for what comes at once, and grows to
 // longest.
