@@ -31,6 +31,8 @@ type Credentials struct {
 	APIKey          string `json:"api_key"`
 	ConsoleEmail    string `json:"console_email"`
 	ConsolePassword string `json:"console_password"`
+	// CompanyMade says that the log has the company: one that lacks it is not its log.
+	CompanyMade bool `json:"company_made,omitempty"`
 }
 
 // NewAPIKey draws a key of an account: the prefix, then the number of the account and

@@ -5,8 +5,10 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -128,7 +130,9 @@ func (c *serveConfig) checkCredentials() error {
 	if _, err := os.Stat(filepath.Join(c.engine.Dir, "log")); !errors.Is(err, os.ErrNotExist) {
 		return nil // there is a company, or whatever is wrong is said later
 	}
-	switch _, err := api.LoadCredentials(c.credentials); {
+	switch creds, err := api.LoadCredentials(c.credentials); {
+	case err == nil && creds.CompanyMade && c.nothingThere():
+		return c.companyElsewhere(&creds)
 	case err == nil:
 		return nil
 	case !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.EISDIR) && !errors.Is(err, syscall.ENOTDIR):
@@ -138,6 +142,23 @@ func (c *serveConfig) checkCredentials() error {
 		return nil // the start makes it
 	}
 	return checkFileToMake("credentials", c.credentials, c.engine.Dir)
+}
+
+// nothingThere reports whether the data directory is not there or empty. What else it may
+// have is judged when it is opened.
+func (c *serveConfig) nothingThere() bool {
+	entries, err := os.ReadDir(c.engine.Dir)
+	if err != nil {
+		return errors.Is(err, os.ErrNotExist)
+	}
+	return !slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.Name() != "LOCK" && e.Name() != "lost+found" })
+}
+
+// companyElsewhere refuses to make a company a second time: its data is somewhere else,
+// such as on a disk that is not mounted, and clients would fill an empty one unawares.
+func (c *serveConfig) companyElsewhere(creds *api.Credentials) error {
+	return fmt.Errorf("--credentials: %s is of the company of %s, which was made before, and %s does not have it. Mount the disk that has its data, name its directory with --data, or restore a backup; for a new company move the file away",
+		c.credentials, creds.AccountID, c.engine.Dir)
 }
 
 func badCredentials(err error) error {
@@ -153,7 +174,19 @@ func (f *founder) foundAlone(ctx context.Context) error {
 	if err := f.checkEmpty(ctx); err != nil {
 		return err
 	}
-	return f.found(ctx)
+	if f.c.credentials != "" {
+		if creds, err := api.LoadCredentials(f.c.credentials); err == nil && creds.CompanyMade {
+			return f.c.companyElsewhere(&creds)
+		}
+	}
+	if err := f.found(ctx); err != nil || f.c.credentials == "" || f.c.founded == nil {
+		return err
+	}
+	f.c.founded.CompanyMade = true
+	if err := f.c.founded.Save(f.c.credentials); err != nil {
+		f.c.log.Warn("that the company is made could not be noted: should its data be missing at a start, the credentials file makes an empty one", "file", f.c.credentials, "err", err)
+	}
+	return nil
 }
 
 // checkEmpty refuses to make a company beside existing data: the log may hold no

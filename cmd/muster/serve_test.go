@@ -113,7 +113,26 @@ func TestCredentialsBeforeCompany(t *testing.T) {
 	s := serve(t, dir)
 	first := s.creds
 	s.kill()
+	file := filepath.Join(dir, "credentials.json")
 	ok(t, os.RemoveAll(filepath.Join(dir, "data")))
+	// After the record the file is of a company that is somewhere else.
+	before, err := os.ReadFile(file)
+	ok(t, err)
+	for _, there := range []bool{false, true} { // such as a place where a disk is mounted
+		if there {
+			ok(t, os.Mkdir(filepath.Join(dir, "data"), 0o700))
+		}
+		line := refusedStart(t, dir)
+		if b, _ := os.ReadFile(file); !strings.Contains(line, "Mount the disk that has its data") || string(b) != string(before) {
+			t.Errorf("%s %s", line, b)
+		}
+		if left, err := os.ReadDir(filepath.Join(dir, "data")); (err == nil) != there || len(left) > 0 {
+			t.Errorf("the refused start left %v, %v", left, err)
+		}
+	}
+	ok(t, os.Remove(filepath.Join(dir, "data")))
+	first.CompanyMade = false // as the crash leaves it
+	ok(t, first.Save(file))
 	s = serve(t, dir)
 	if s.creds.AppSecret != first.AppSecret || s.creds.AccountID != first.AccountID || s.creds.ConsolePassword != first.ConsolePassword {
 		t.Error("other credentials were made")
@@ -126,7 +145,7 @@ func TestCredentialsBeforeCompany(t *testing.T) {
 	s.stop()
 
 	// What is not ours is not written over.
-	file := filepath.Join(dir, "mine.json")
+	file = filepath.Join(dir, "mine.json")
 	ok(t, os.WriteFile(file, []byte(`{"my":"data"}`), 0o600))
 	code, out, errs := muster(t, "", "serve", "--data", filepath.Join(dir, "other"), "--listen", "127.0.0.1:0", "--credentials", file)
 	if b, _ := os.ReadFile(file); code != 1 || !strings.Contains(errs, "mine.json") || string(b) != `{"my":"data"}` || strings.Contains(out, "ready") {

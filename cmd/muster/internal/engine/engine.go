@@ -115,16 +115,22 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		}
 	}()
 	fs := vfs.Default
+	check := func() error {
+		if err := backup.CheckWhole(fs, o.Dir); err != nil {
+			return err
+		}
+		if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
+			return err
+		}
+		return checkWhose(o.Dir, o.Mine)
+	}
+	if err := check(); errors.Is(err, ErrNotOurs) {
+		return e, err // no lock file is left in a directory of somebody else
+	}
 	if e.lock, err = lockDir(ctx, fs, o); err != nil {
 		return e, err
 	}
-	if err := backup.CheckWhole(fs, o.Dir); err != nil {
-		return e, err
-	}
-	if err := checkKind(o.Dir, o.Kafka != nil); err != nil {
-		return e, err
-	}
-	if err := checkWhose(o.Dir, o.Mine); err != nil {
+	if err := check(); err != nil {
 		return e, err
 	}
 	node := resolver.Options{
