@@ -202,7 +202,7 @@ func TestUsage(t *testing.T) {
 		{"serve --kafka localhost:9092 --kafka-user me --clickhouse clickhouse://localhost", 2, "--kafka-sasl"},
 		{"serve --kafka localhost:9092 --kafka-sasl NTLM --kafka-user me --kafka-password x --clickhouse clickhouse://localhost", 2, "SCRAM-SHA-512"},
 		{"serve --clickhouse-ttl-days 3", 2, "needs --clickhouse"},
-		{"serve --clickhouse localhost --listen 127.0.0.1:0 --data " + dir + "/bad", 1, "DSN cannot be read"},
+		{"serve --clickhouse localhost --listen 127.0.0.1:0 --data " + dir + "/bad", 1, "--clickhouse: history: ClickHouse: options: DSN cannot be read"},
 		{"import --data x --kafka localhost:9092 f.csv", 2, "--kafka needs --clickhouse"},
 		{"export --data x --kafka localhost:9092 events", 2, "--kafka needs --clickhouse"},
 		{"serve --data=", 2, "--data"},

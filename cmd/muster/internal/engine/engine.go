@@ -159,6 +159,9 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		return e, err
 	}
 	if err := e.openHistory(ctx, o); err != nil {
+		if o.ClickHouse != nil {
+			return e, fmt.Errorf("open history, --clickhouse: %w", err)
+		}
 		return e, fmt.Errorf("open history: %w", err)
 	}
 	node.Log, node.LogName, node.History, node.Shared = e.Log, e.identity, e.History, shared
