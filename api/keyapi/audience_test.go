@@ -3,6 +3,7 @@ package keyapi
 import (
 	"fmt"
 	"maps"
+	"sync/atomic"
 	"testing"
 
 	"github.com/musterhq/muster/messaging/email"
@@ -13,8 +14,8 @@ import (
 // TestAudienceTellsWhoWouldGetIt: the numbers are those of the send that follows, and
 // nothing is sent by asking.
 func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
-	sends := 0
-	s := withMailer(t, func(*email.Message) outcome.Result { sends++; return outcome.New(outcome.Accepted, "", "") })
+	var sends atomic.Int32 // several are sent at once
+	s := withMailer(t, func(*email.Message) outcome.Result { sends.Add(1); return outcome.New(outcome.Accepted, "", "") })
 	p := person{s, s.token}
 	var list, x, y struct {
 		ID string `json:"_id"`
@@ -68,8 +69,8 @@ func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
 	ask(`{"list_id":["`+y.ID+`"]}`, audience{1, 1, nil})
 	p.refused("POST", "/campaigns/"+x.ID+"/audience", `{"list_id":["lst_none"]}`, 404, "list_id", "there is no list")
 	p.refused("POST", "/campaigns/"+x.ID+"/audience", `{"list_id":[]}`, 400, "", "name at least one")
-	if sends != 0 {
-		t.Errorf("%d messages were sent by asking", sends)
+	if sends.Load() != 0 {
+		t.Errorf("%d messages were sent by asking", sends.Load())
 	}
 	var sent struct {
 		Sent int `json:"emails_sent"`

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -173,12 +174,15 @@ func TestSessionCallsAreGuarded(t *testing.T) {
 
 // TestCampaignsBySession makes, changes, sends and deletes a campaign with a session.
 func TestCampaignsBySession(t *testing.T) {
+	var mu sync.Mutex // several are sent at once
 	var took []string // the campaign is sent before the call answers
 	fail := false
 	s := withMailer(t, func(m *email.Message) outcome.Result {
 		if fail {
 			return outcome.New(outcome.Permanent, "550", "not this message")
 		}
+		mu.Lock()
+		defer mu.Unlock()
 		took = append(took, m.To.Addr+" "+m.Subject)
 		return outcome.New(outcome.Accepted, "", "")
 	})

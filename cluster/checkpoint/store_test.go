@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,11 +232,10 @@ func TestReplacedWhileReadIsReadAgain(t *testing.T) {
 	w.publish(a, 10)
 	w.b.Advance(2 * keepFiles)
 	for _, kind := range []string{"get p0/manifests/", "get p0/files/"} {
-		meet := true
+		var met atomic.Bool // several pieces are read at once
 		first := w.manifests()[0]
 		w.b.Before = func(op blobtest.Op) error {
-			if meet && strings.HasPrefix(op.Kind+" "+op.Key, kind) {
-				meet = false
+			if strings.HasPrefix(op.Kind+" "+op.Key, kind) && met.CompareAndSwap(false, true) {
 				w.now = w.now.Add(collectEvery)
 				w.publish(a, first+10)
 				w.publish(a, first+20)
@@ -247,7 +248,7 @@ func TestReplacedWhileReadIsReadAgain(t *testing.T) {
 		}
 		w.expect(b, -1, first+40)
 		w.b.Before = nil
-		if meet {
+		if !met.Load() {
 			t.Errorf("%s did not happen", kind)
 		}
 	}
@@ -275,9 +276,9 @@ func TestNoAnswerIsAnError(t *testing.T) {
 	w.publish(w.node("log"), 10)
 	down := errors.New("down")
 	for step := 0; ; step++ {
-		n := 0
+		var n atomic.Int32 // several pieces are read at once
 		w.b.Before = func(blobtest.Op) error {
-			if n++; n > step {
+			if int(n.Add(1)) > step {
 				return down
 			}
 			return nil
@@ -308,8 +309,11 @@ func TestB3CrashAtEveryStepOfPublish(t *testing.T) {
 	crash := errors.New("crash")
 	for step := 0; ; step++ {
 		w := &world{t, start.b.Clone(), start.fs, start.now}
+		var mu sync.Mutex // several files are put at once
 		n, all := 0, 0
 		w.b.Before = func(blobtest.Op) error {
+			mu.Lock()
+			defer mu.Unlock()
 			if all++; n >= step {
 				return crash
 			}

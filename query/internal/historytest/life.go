@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -125,9 +126,15 @@ func newLife(t *testing.T, seed uint64, all []Named) *life {
 	return w
 }
 
-type source struct{ *rand.Rand }
+// source is read by all loops of the node.
+type source struct {
+	mu sync.Mutex
+	*rand.Rand
+}
 
-func (s source) Read(p []byte) (int, error) {
+func (s *source) Read(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for i := range p {
 		p[i] = byte(s.Uint32())
 	}
@@ -140,7 +147,7 @@ func (w *life) open() {
 		w.t.Fatal(err)
 	}
 	w.node, err = resolver.Open(context.Background(), resolver.Options{
-		FS: w.fs, Dir: "state", Log: w.log, History: w.store, Rand: source{rand.New(rand.NewPCG(w.rng.Uint64(), 1))},
+		FS: w.fs, Dir: "state", Log: w.log, History: w.store, Rand: &source{Rand: rand.New(rand.NewPCG(w.rng.Uint64(), 1))},
 		Now: func() time.Time { return time.UnixMilli(w.clock.Load()) }, MaxStampAhead: 1000 * 24 * time.Hour,
 		CheckpointInterval: time.Hour, Feed: resolver.FeedOptions{Delay: time.Millisecond},
 	})
