@@ -68,6 +68,16 @@ export async function run(story) {
   context.on('page', watch)
   const page = await context.newPage()
   let token = ''
+  // While a change of colours runs, colours that nobody sees would be measured.
+  const settled = () =>
+    page.evaluate(async () => {
+      const frame = () => new Promise((go) => requestAnimationFrame(go))
+      const running = () => document.getAnimations().some((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime !== Infinity)
+      do {
+        await frame()
+        await frame()
+      } while (running())
+    })
   const world = {
     browser, context, page, url, creds, link: process.env.MUSTER_LINK,
     async people(method, path, body) {
@@ -99,15 +109,7 @@ export async function run(story) {
     },
     async axe(what) {
       await page.evaluate(`window.axe || (() => { ${axeSource} })()`)
-      // While a change of colours runs, colours that nobody sees would be measured.
-      await page.evaluate(async () => {
-        const frame = () => new Promise((go) => requestAnimationFrame(go))
-        const running = () => document.getAnimations().some((a) => a.playState === 'running' && a.effect?.getComputedTiming().endTime !== Infinity)
-        do {
-          await frame()
-          await frame()
-        } while (running())
-      })
+      await settled()
       const found = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }).then((r) => r.violations.filter((v) => v.impact === 'serious' || v.impact === 'critical').map((v) => `${v.id}: ${v.help}\n${v.nodes.slice(0, 5).map((n) => `    ${n.html.slice(0, 200)}\n      ${n.failureSummary.split('\n').slice(1, 3).join(' ')}`).join('\n')}`)))
       assert.deepEqual(found, [], `axe-core on ${what}:\n${found.join('\n')}`)
     },
@@ -119,7 +121,7 @@ export async function run(story) {
         await page.setViewportSize({ width, height })
         for (const colours of ['light', 'dark']) {
           await page.evaluate((c) => document.documentElement.setAttribute('data-mantine-color-scheme', c), colours)
-          await page.evaluate(() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go))))
+          await settled()
           await page.screenshot({ path: join(folder, `${name}-${width}-${colours}.png`), fullPage: width < 500 })
         }
       }
