@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"syscall"
 )
 
 // Errors an implementation of [Log] returns, wrapped.
@@ -31,6 +32,16 @@ var (
 	// ErrTrimmed means the offset asked for is below the oldest one kept.
 	ErrTrimmed = errors.New("offset is below the start of the log")
 )
+
+// OutOfSpace makes the error of a full file system, or of a quota that is used up, an
+// [ErrNoSpace]; others stay what they are. It is only for errors after which nothing of the
+// record or file is kept.
+func OutOfSpace(err error) error {
+	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		return fmt.Errorf("%w: %w", ErrNoSpace, err)
+	}
+	return err
+}
 
 // CorruptError is damage to stored records that is no torn tail.
 type CorruptError struct {

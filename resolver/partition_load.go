@@ -56,7 +56,7 @@ func (p *partition) load(ctx context.Context) error {
 		return errors.Join(err, m.Close())
 	}
 	p.mu.m = m
-	p.lease.newest.Store(m.epoch.Number)
+	p.lease.newest.Store(m.LastEpoch().Number)
 	p.published.All(m)
 	p.observe(m)
 	var items []*feed.Item
@@ -78,7 +78,7 @@ func (p *partition) load(ctx context.Context) error {
 		p.feed.Close()
 		return errors.Join(err, m.Close())
 	}
-	p.files.open(func() error { return m.Close() })
+	p.files.open(m.Close)
 	p.publishApps()
 	var run context.Context
 	run, p.stop = context.WithCancel(context.Background())

@@ -1,9 +1,7 @@
 package file
 
 import (
-	"errors"
 	"fmt"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -13,16 +11,6 @@ import (
 
 // noSpacePause is how long records are refused before space is looked for again.
 const noSpacePause = 500 * time.Millisecond
-
-// outOfSpace makes the error of a full file system, or of a quota used up, an
-// [eventlog.ErrNoSpace]; others stay what they are. It is for places alone where
-// nothing of a batch has been written.
-func outOfSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %w", eventlog.ErrNoSpace, err)
-	}
-	return err
-}
 
 // noSpace is the error of records that are refused without a try.
 func (p *partition) noSpace() error {

@@ -293,7 +293,7 @@ func (p *partition) create(first, prev int64) (vfs.File, *segment, error) {
 	}
 	f, err := fsys.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
 	if err != nil {
-		return nil, nil, fmt.Errorf("create segment %s: %w", path, outOfSpace(err))
+		return nil, nil, fmt.Errorf("create segment %s: %w", path, eventlog.OutOfSpace(err))
 	}
 	if _, err = writeZeros(f, segmentHeaderSize, p.log.opts.fillBytes()); err == nil {
 		_, err = f.WriteAt(h.encode(), 0)
@@ -303,7 +303,7 @@ func (p *partition) create(first, prev int64) (vfs.File, *segment, error) {
 	}
 	if err != nil {
 		f.Close()
-		if err = outOfSpace(err); errors.Is(err, eventlog.ErrNoSpace) {
+		if err = eventlog.OutOfSpace(err); errors.Is(err, eventlog.ErrNoSpace) {
 			// Nothing depends on the file yet, and its name will be used again.
 			if fault := remove(fsys, path); fault != nil {
 				err = fault

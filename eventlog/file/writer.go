@@ -135,7 +135,7 @@ func (p *partition) fill(size int64) error {
 	if w.filled, err = writeZeros(w.file, w.filled, to); err == nil {
 		return nil
 	}
-	err = outOfSpace(err)
+	err = eventlog.OutOfSpace(err)
 	if errors.Is(err, eventlog.ErrNoSpace) && end <= w.filled {
 		return nil
 	}

@@ -16,7 +16,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 	"unicode/utf8"
 
@@ -109,14 +108,6 @@ func refuse(status int, field, format string, args ...any) error {
 	return &api.Refusal{Status: status, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// noSpace marks the error of a file system that is full as what it is for callers.
-func noSpace(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
-		return fmt.Errorf("%w: %w", eventlog.ErrNoSpace, err)
-	}
-	return err
-}
-
 var errUnknown = refuse(404, "", "there is no import with this id")
 
 func (s *Uploads) find(account uint64, id string) (*upload, error) {
@@ -175,7 +166,7 @@ func (s *Uploads) Create(account uint64, f api.ImportFile) (x api.Import, err er
 	if err != nil {
 		delete(s.mu.files[account], u.ID)
 		s.mu.bytes -= u.Bytes
-		return x, noSpace(errors.Join(err, u.remove()))
+		return x, eventlog.OutOfSpace(errors.Join(err, u.remove()))
 	}
 	return s.show(u), nil
 }
@@ -203,7 +194,7 @@ func (s *Uploads) Append(account uint64, id string, p api.ImportPart) (x api.Imp
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	u.busy = false
-	return s.show(u), noSpace(err)
+	return s.show(u), eventlog.OutOfSpace(err)
 }
 
 // take stores a part of the file of an upload that is busy, and looks at all of it when
@@ -366,7 +357,7 @@ func (s *Uploads) Start(ctx context.Context, account uint64, id string, p api.Im
 	u.Plan, u.Status, u.Queue = p, api.ImportQueued, s.mu.queue
 	if err := u.save(); err != nil {
 		u.saved = before
-		return x, noSpace(err)
+		return x, eventlog.OutOfSpace(err)
 	}
 	s.mu.started++
 	s.wakeUp()
@@ -398,7 +389,7 @@ func (s *Uploads) Cancel(account uint64, id string) (x api.Import, err error) {
 		return s.show(u), nil
 	}
 	err = s.end(u, api.ImportCancelled, "")
-	return s.show(u), noSpace(err)
+	return s.show(u), eventlog.OutOfSpace(err)
 }
 
 // Delete implements [api.Imports].
@@ -472,7 +463,7 @@ func (s *Uploads) Refused(account uint64, id string) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(u.path(nameResult))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, refuse(404, "", "the list of the refused rows is damaged; to have it again, upload the file again: rows that are stored are not stored twice")
+		return nil, refuse(404, "", "the list of the refused rows is damaged; to have it again, "+textAgain)
 	}
 	if err != nil {
 		return nil, err
