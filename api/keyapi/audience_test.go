@@ -90,8 +90,8 @@ func TestAudienceTellsWhoWouldGetIt(t *testing.T) {
 	}
 }
 
-// TestAudienceOfSomebodyErasedMeanwhile: an audience is judged in pieces; who was erased
-// since it was read is not in it.
+// TestAudienceOfSomebodyErasedMeanwhile: an audience is read in pieces; profiles that
+// were erased in between are not counted.
 func TestAudienceOfSomebodyErasedMeanwhile(t *testing.T) {
 	s := withMailer(t, func(*email.Message) outcome.Result { return outcome.New(outcome.Accepted, "", "") })
 	p := person{s, s.token}
