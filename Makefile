@@ -43,10 +43,10 @@ test: lint
 check: lint
 	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /internal/services -e /internal/generators -e /console -e /cmd/muster$$ -e /eventlog/kafka -e /query/duckdb)
 
+# Of .golangci.yml. The linter is compiled at the first run.
 lint:
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "run gofmt -w on:"; echo "$$unformatted"; exit 1; fi
-	$(GO) vet ./...
-	$(GO) tool staticcheck ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0 run ./...
 
 # Figures, side by side with baselines; see bench/README.md.
 bench:

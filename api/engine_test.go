@@ -343,7 +343,7 @@ func TestPreviewTurns(t *testing.T) {
 	ok(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go s.api.combinations.acquire(ctx) //nolint:errcheck // it only waits
+	go s.api.combinations.acquire(ctx) // it only waits
 	for s.api.combinations.waiting.Load() == 0 {
 		time.Sleep(time.Millisecond)
 	}

@@ -223,7 +223,7 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 		defer release()
 		defer func() {
 			if r := recover(); r != nil {
-				w.CloseWithError(panics.Report(a.opts.Metrics, a.opts.Logger, "an export", r)) //nolint:errcheck // never fails
+				w.CloseWithError(panics.Report(a.opts.Metrics, a.opts.Logger, "an export", r)) // never fails
 			}
 		}()
 		ended := make(chan struct{})
@@ -243,7 +243,7 @@ func (a *API) export(c *call, write func(ctx context.Context, e *Exporter, w io.
 		if err != nil && ctx.Err() == nil && !errors.Is(err, io.ErrClosedPipe) {
 			a.opts.Logger.Error("an export broke off", "error", err)
 		}
-		w.CloseWithError(err) //nolint:errcheck // never fails
+		w.CloseWithError(err) // never fails
 	}()
 	c.SetStatusCode(http.StatusOK)
 	c.SetContentType("application/x-ndjson")

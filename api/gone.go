@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net"
 	"time"
 
@@ -48,7 +49,7 @@ func (c *call) answer(handle func(*call) (any, error)) (data any, err error) {
 		if c.here == nil {
 			return
 		}
-		if err != nil && context.Cause(c.here) == errGone {
+		if err != nil && errors.Is(context.Cause(c.here), errGone) {
 			err = errGone
 		}
 		c.leave(nil)

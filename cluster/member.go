@@ -272,7 +272,7 @@ func (m *Member) Leave(ctx context.Context) {
 			owned += len(partitionsOf(x, m.opts.Topic))
 		}
 		if err == nil && g.GroupState == groupStable && owned == m.opts.Partitions {
-			pause.For(ctx, handoverTime) //nolint:errcheck // it ends either way
+			pause.For(ctx, handoverTime) // it ends either way
 			return
 		}
 		if err == nil && len(g.Members) == 0 || pause.For(ctx, pollEvery) != nil {

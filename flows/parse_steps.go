@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
@@ -129,7 +130,8 @@ func (r *reader) condition(o *jsonform.Object) *Condition {
 
 // below puts a path in front of a fault's.
 func below(path string, err error) error {
-	if e, ok := err.(*segment.DefinitionError); ok {
+	var e *segment.DefinitionError
+	if errors.As(err, &e) {
 		return &segment.DefinitionError{Path: jsonform.Below(path, e.Path), Reason: e.Reason}
 	}
 	return err

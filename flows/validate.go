@@ -1,6 +1,7 @@
 package flows
 
 import (
+	"errors"
 	"fmt"
 	"net/mail"
 	"slices"
@@ -146,7 +147,8 @@ func (v *validator) content(s *Step) {
 		if s.Condition.Root == nil {
 			v.fault(v.at("if"), "is missing")
 		} else if err := v.w.CheckCondition(s.Condition.Root); err != nil {
-			if e, ok := err.(*segment.DefinitionError); ok {
+			var e *segment.DefinitionError
+			if errors.As(err, &e) {
 				v.fault(jsonform.Below(v.at("if"), e.Path), e.Reason)
 			} else {
 				v.fault(v.at("if"), "cannot be asked: "+err.Error())

@@ -241,7 +241,7 @@ func (d *Decoder) array(i int) (int, *requestError) {
 
 func (d *Decoder) fileHash(i int) (int, *requestError) {
 	s := d.scan
-	next := i
+	var next int
 	if s.Byte(i) == '"' {
 		var text []byte
 		text, next = s.Text(i)

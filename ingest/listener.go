@@ -200,10 +200,10 @@ const textTurnedAway = "too many connections are open; try again later\n"
 // only closed: a handshake would hold up all others.
 func turnAwayConn(nc net.Conn) {
 	if _, ok := nc.(secure); !ok && nc.SetWriteDeadline(time.Now().Add(time.Second)) == nil {
-		fmt.Fprintf(nc, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", //nolint:errcheck // it is closed next
+		fmt.Fprintf(nc, "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\n\r\n%s", // it is closed next
 			len(textTurnedAway), textTurnedAway)
 	}
-	nc.Close() //nolint:errcheck // nothing is lost
+	nc.Close() // nothing is lost
 }
 
 // uncounted tells the addresses whose connections are not counted by address.

@@ -168,7 +168,7 @@ func TestBodyTooLarge(t *testing.T) {
 	c.write(fmt.Sprintf("POST /api/v1/events HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n", credentials, 1<<30), strings.Repeat("x", 10_000))
 	c.expect(413, "longer than 65536 bytes", true)
 	c = dial(t, addr)
-	go io.WriteString(c, chunked("events", strings.Repeat("x", 64*opts.BodyBytes), 4000)) //nolint:errcheck // cut off
+	go io.WriteString(c, chunked("events", strings.Repeat("x", 64*opts.BodyBytes), 4000)) // cut off
 	c.expect(413, "longer than 65536 bytes", true)
 	if node.stored != 5 {
 		t.Errorf("%d events stored", node.stored)
@@ -232,8 +232,8 @@ func zstded(t testing.TB, stream bool, text string) string {
 	if !stream {
 		return string(z.EncodeAll([]byte(text), nil))
 	}
-	z.Write([]byte(text)) //nolint:errcheck // into memory
-	z.Flush()             //nolint:errcheck
+	z.Write([]byte(text)) // into memory
+	z.Flush()
 	z.Close()
 	return b.String()
 }
@@ -483,7 +483,7 @@ func TestBadHTTP(t *testing.T) {
 	if line, err := c.r.ReadString('\n'); err != nil || !strings.Contains(line, "100") {
 		t.Fatal(line, err)
 	}
-	c.r.ReadString('\n') //nolint:errcheck // the empty line
+	c.r.ReadString('\n') // the empty line
 	c.write(goodEvent)
 	c.expect(202, `"success":true`, false)
 }

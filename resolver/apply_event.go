@@ -169,7 +169,6 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	case none && !how.optional:
 		return r, invalid("user", "user must carry at least one of email, external_id, phone"), nil
 	}
-	refusal = nil
 
 	d := &m.doc
 	r.created = winner == profile.NoOrdinal

@@ -178,7 +178,7 @@ func (p *partition) scanProfiles(ctx context.Context, account uint64, w *engine.
 	if err != nil {
 		return moot(err)
 	}
-	defer snap.Close() //nolint:errcheck // it only gives memory back
+	defer snap.Close() // it only gives memory back
 	s := engine.NewScanner(w)
 	err = snap.Scan(ctx, func(o uint32, f *segment.Facts) error {
 		s.Add(o, f)

@@ -174,7 +174,7 @@ func (n *flowNode) work() []byte {
 		return nil
 	case w.Scan != nil:
 		snap := n.view().Snapshot()
-		defer snap.Close() //nolint:errcheck // it only gives memory back
+		defer snap.Close() // it only gives memory back
 		s := engine.NewScanner(w.Scan)
 		n.must(snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error { s.Add(o, f); return nil }))
 		chunk, err := s.Chunk(true)

@@ -44,6 +44,6 @@ func (n *Node) BuildColumns(ctx context.Context, account uint64) error {
 	if err != nil || snap == nil {
 		return err
 	}
-	defer snap.Close() //nolint:errcheck // it only gives memory back
+	defer snap.Close() // it only gives memory back
 	return snap.Scan(ctx, func(uint32, *segment.Facts) error { return nil })
 }

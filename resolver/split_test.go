@@ -225,7 +225,7 @@ func (l *lockstep) work(m *Machine, account uint64) []byte {
 		return nil
 	case w.Scan != nil:
 		snap := (&View{m: m, a: a}).Snapshot()
-		defer snap.Close() //nolint:errcheck // it only gives memory back
+		defer snap.Close() // it only gives memory back
 		s := engine.NewScanner(w.Scan)
 		l.must(snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error { s.Add(o, f); return nil }))
 		chunk, err := s.Chunk(true)

@@ -168,7 +168,7 @@ func (x *conn) dial(addr string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
 	defer cancel()
 	if err := over.HandshakeContext(ctx); err != nil {
-		t.Close() //nolint:errcheck // nothing was sent
+		t.Close() // nothing was sent
 		return nil, errors.Join(errNotReached, fmt.Errorf("%w with %s: %w", errHandshake, addr, err))
 	}
 	return over, nil
@@ -184,6 +184,6 @@ func (x *conn) cut() {
 	}
 	x.mu.Unlock()
 	for _, t := range open {
-		t.Close() //nolint:errcheck // it is to be gone
+		t.Close() // it is to be gone
 	}
 }

@@ -37,7 +37,7 @@ type piece struct {
 func (r *Router) newLive(from *passing, to net.Conn) *live {
 	l := &live{from: from, conn: to, pieces: make(chan piece), gone: make(chan struct{}), draining: r.draining, whole: true}
 	go func() {
-		defer from.Close() //nolint:errcheck // a connection that cannot be kept is closed
+		defer from.Close() // a connection that cannot be kept is closed
 		defer func() {
 			if v := recover(); v != nil {
 				l.give(piece{err: panics.Report(r.peers.opts.Metrics, r.peers.opts.Logger, "another node's stream", v)})

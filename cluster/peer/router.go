@@ -1,6 +1,7 @@
 package peer
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -198,14 +199,14 @@ func (r *Router) pass(rc *fasthttp.RequestCtx, resp *fasthttp.Response) {
 	switch stream := resp.BodyStream(); {
 	case stream == nil:
 		b.left = 0
-		b.Close() //nolint:errcheck // there is nothing to close
+		b.Close() // there is nothing to close
 	case length >= 0 && length <= wholeBytes: // it is here already
 		body := make([]byte, length)
 		if _, err := io.ReadFull(b, body); err != nil {
 			rc.SetConnectionClose() // it cannot be: the client has read that many
 		}
 		rc.Response.SetBodyRaw(body)
-		b.Close() //nolint:errcheck // a connection that cannot be kept is closed
+		b.Close() // a connection that cannot be kept is closed
 	case length < 0 && string(resp.Header.ContentType()) == eventStream:
 		rc.Response.ImmediateHeaderFlush = true
 		rc.Response.SetBodyStream(r.guard(r.newLive(b, rc.Conn())), length)
@@ -240,10 +241,10 @@ func (b *passing) Read(to []byte) (int, error) {
 	n, err := b.resp.BodyStream().Read(to)
 	if b.left >= 0 {
 		b.left -= n
-	} else if err == io.EOF && len(b.resp.Header.Peek(headerWhole)) == 0 {
+	} else if errors.Is(err, io.EOF) && len(b.resp.Header.Peek(headerWhole)) == 0 {
 		err = io.ErrUnexpectedEOF // nobody is to take it for whole
 	}
-	b.eof = b.eof || err == io.EOF
+	b.eof = b.eof || errors.Is(err, io.EOF)
 	if err == nil && b.conn != nil {
 		err = b.conn.SetWriteDeadline(time.Now().Add(passWriteTime))
 	}

@@ -89,7 +89,7 @@ func TestFilesRunOut(t *testing.T) {
 						continue // what the system does not take either
 					}
 					conns = append(conns, c)
-					io.WriteString(c, request) //nolint:errcheck // it may have been turned away
+					io.WriteString(c, request) // it may have been turned away
 				}
 				turnedAway := 0
 				for _, c := range conns[len(conns)-50:] { // the last came to a full house

@@ -36,7 +36,7 @@ func TestTLS(t *testing.T) {
 	}
 	res, err := client().Post(s.origin+api.Prefix+"/session", "application/json", strings.NewReader(fmt.Sprintf(`{"email":%q,"password":%q,"cookie":true}`, s.creds.ConsoleEmail, s.creds.ConsolePassword)))
 	ok(t, err)
-	io.Copy(io.Discard, res.Body) //nolint:errcheck // it is not looked at
+	io.Copy(io.Discard, res.Body) // it is not looked at
 	res.Body.Close()
 	cookies := res.Header.Values("Set-Cookie")
 	if res.StatusCode != 200 || len(cookies) != 2 || res.Proto != "HTTP/1.1" || res.TLS.Version < tls.VersionTLS12 {

@@ -117,7 +117,9 @@ func (c *checker) partition(p *partition) (start, end int64, err error) {
 		}
 		c.found(Finding{Path: startPath, Err: err, Repairable: e == nil})
 		if e != nil {
-			c.damaged(e.(*eventlog.CorruptError).File, e)
+			var damaged *eventlog.CorruptError
+			errors.As(e, &damaged)
+			c.damaged(damaged.File, e)
 			return 0, 0, nil
 		}
 		start = from
@@ -268,7 +270,7 @@ func (c *checker) segment(p *partition, first, prev int64, unborn *segment, foll
 	}
 	var flt *fault
 	switch {
-	case errors.As(err, &flt), err == errMark, err == errSeal:
+	case errors.As(err, &flt), errors.Is(err, errMark), errors.Is(err, errSeal):
 	default:
 		return s.next, "", fmt.Errorf("read %s: %w", seg.path, err)
 	}

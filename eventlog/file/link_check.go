@@ -101,7 +101,7 @@ func (p *partition) checkLinked(fsys pacedFS, path string, first, next, size int
 	switch {
 	case err == nil:
 		return nil
-	case err == errMark, err == errSeal:
+	case errors.Is(err, errMark), errors.Is(err, errSeal):
 		return corrupt(s.batchPos, s.next, "the records end before their time")
 	case errors.As(err, &flt):
 		return corrupt(flt.pos, s.next, flt.reason)

@@ -68,7 +68,7 @@ func open(dir string, opts Options) (_ *Log, err error) {
 	fsys := l.opts.FS
 	defer func() {
 		if err != nil {
-			l.release((*partition).abandon)
+			_ = l.release((*partition).abandon)
 			err = fmt.Errorf("open log in %s: %w", dir, err)
 		}
 	}()

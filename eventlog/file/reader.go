@@ -133,20 +133,20 @@ func (r *Reader) fromFile() (eventlog.Entry, error) {
 func (r *Reader) fileError(err error) error {
 	var flt *fault
 	switch {
-	case err == errMark || err == errSeal:
+	case errors.Is(err, errMark) || errors.Is(err, errSeal):
 		flt = &fault{pos: r.scan.batchPos, reason: "the records end before their time"}
 	case errors.As(err, new(*eventlog.CorruptError)): // a sidecar
 		r.err = r.p.log.noticed.notice(err)
-		r.closeFile()
+		_ = r.closeFile() // it was read only
 		return err
 	case !errors.As(err, &flt):
 		path := r.seg.path
 		// The place may be found again when the fault passes.
-		r.closeFile()
+		_ = r.closeFile() // it was read only
 		return fmt.Errorf("read %s: %w", path, err)
 	}
 	r.err = r.p.log.noticed.notice(&eventlog.CorruptError{File: r.seg.path, Position: flt.pos, Offset: r.scan.next, Reason: flt.reason})
-	r.closeFile()
+	_ = r.closeFile() // it was read only
 	return r.err
 }
 
@@ -166,7 +166,7 @@ func (r *Reader) advance(ctx context.Context) error {
 		err := fmt.Errorf("%w: offset %d of partition %d, the log starts at %d", eventlog.ErrTrimmed, r.next, p.id, p.mu.start)
 		p.mu.Unlock()
 		r.err = err
-		r.closeFile()
+		_ = r.closeFile() // it was read only
 		return err
 	}
 	if r.next < p.mu.durable {
@@ -246,7 +246,7 @@ func (r *Reader) enterFile(seg *segment, at indexEntry, limit, until int64) erro
 		r.scan.limit, r.until = limit, until
 		return nil
 	}
-	r.closeFile()
+	_ = r.closeFile() // it was read only
 	f, err := r.p.log.opts.FS.Open(seg.path)
 	if err != nil {
 		if start, _ := r.p.bounds(); isNotExist(err) && r.next < start {

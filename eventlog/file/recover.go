@@ -280,9 +280,9 @@ func (p *partition) scanLast(f vfs.File, seg *segment) (segmentEnd, error) {
 			continue
 		}
 		switch {
-		case err == errMark:
+		case errors.Is(err, errMark):
 			end.marked = true
-		case err == errSeal:
+		case errors.Is(err, errSeal):
 			end.sealed = true
 		case errors.As(err, &flt):
 		default:

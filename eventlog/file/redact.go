@@ -165,7 +165,7 @@ func (p *partition) findFrames(seg *segment, have sidecar, at map[int64]frame, f
 	f.Close()
 	var flt *fault
 	switch {
-	case err == errMark || err == errSeal:
+	case errors.Is(err, errMark) || errors.Is(err, errSeal):
 		err = fmt.Errorf("the records end before offset %d", s.next)
 	case errors.As(err, &flt):
 		err = &eventlog.CorruptError{File: seg.path, Position: flt.pos, Offset: s.next, Reason: flt.reason}

@@ -2,6 +2,7 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,7 +63,7 @@ func (p *partition) replaySegment(ctx context.Context, first, next, end int64, f
 	s.lookUp, s.endLook = p.sidecarOf(seg)
 	for s.next < end {
 		data, err := s.record()
-		if err == errSeal || err == errMark {
+		if errors.Is(err, errSeal) || errors.Is(err, errMark) {
 			return next, nil
 		}
 		if err != nil {

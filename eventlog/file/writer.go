@@ -221,7 +221,7 @@ func (p *partition) idle() {
 	_, end := p.bounds()
 	// Without space there is no mark: it is tried again behind the next batch.
 	if err := p.putMark(batchMark, end); err != nil && !errors.Is(err, eventlog.ErrNoSpace) {
-		p.log.fail(fmt.Errorf("partition %d: %w", p.id, err))
+		_ = p.log.fail(fmt.Errorf("partition %d: %w", p.id, err))
 	}
 }
 
@@ -236,7 +236,7 @@ func (p *partition) stop() error {
 	var err error
 	if p.log.failed() == nil {
 		if err = p.sync(); err != nil {
-			p.log.fail(fmt.Errorf("partition %d: %w", p.id, err))
+			_ = p.log.fail(fmt.Errorf("partition %d: %w", p.id, err))
 		}
 	}
 	return errors.Join(err, p.abandon())

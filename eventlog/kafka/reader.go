@@ -412,7 +412,7 @@ func (r *Reader) receive(ctx context.Context) ([]byte, error) {
 	conn := r.conn
 	stop := context.AfterFunc(ctx, func() {
 		defer close(woken)
-		conn.SetReadDeadline(time.Unix(1, 0))
+		_ = conn.SetReadDeadline(time.Unix(1, 0))
 	})
 	defer func() {
 		if !stop() {

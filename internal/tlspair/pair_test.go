@@ -35,8 +35,8 @@ func shake(t *testing.T, server, client *tls.Config) ([]byte, error) {
 		}
 		defer conn.Close()
 		s := tls.Server(conn, server)
-		s.Handshake()          //nolint:errcheck // the client tells
-		io.Copy(io.Discard, s) //nolint:errcheck // until the client is gone
+		s.Handshake()          // the client tells
+		io.Copy(io.Discard, s) // until the client is gone
 	}()
 	conn, err := net.Dial("tcp", ln.Addr().String())
 	ok(t, err)

@@ -3,6 +3,7 @@ package cache
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -23,7 +24,7 @@ func (h *History) Series(ctx context.Context, q query.SeriesQuery) ([]query.Seri
 		return h.Backend.Series(ctx, q)
 	}
 	rows, err := h.series(ctx, q)
-	if err != nil && err != query.ErrSeriesTooLarge && h.bypass(ctx, err) {
+	if err != nil && !errors.Is(err, query.ErrSeriesTooLarge) && h.bypass(ctx, err) {
 		return h.Backend.Series(ctx, q)
 	}
 	return rows, err

@@ -87,7 +87,7 @@ func Open(dir, log string, positions map[int]int64, logger *slog.Logger) (*Set, 
 	slices.SortFunc(all, func(x, y *file) int { return cmp.Compare(y.to-y.from, x.to-x.from) })
 	for _, x := range all {
 		if slices.ContainsFunc(s.files[x.partition], func(y *file) bool { return x.from < y.to && y.from < x.to }) {
-			s.removeFile(x)
+			_ = s.removeFile(x)
 			continue
 		}
 		s.insert(x)

@@ -137,7 +137,7 @@ func execute(stmt bindings.PreparedStatement, fn func(chunk) error) error {
 
 func bind(stmt bindings.PreparedStatement, i int, a any) error {
 	idx := bindings.IdxT(i)
-	state := bindings.StateError
+	var state bindings.State
 	switch v := a.(type) {
 	case int64:
 		state = bindings.BindInt64(stmt, idx, v)

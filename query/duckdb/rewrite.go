@@ -34,7 +34,7 @@ func (s *Store) rewrite(ctx context.Context) error {
 	if err := removeDatabase(fresh); err != nil {
 		return err
 	}
-	defer removeDatabase(fresh)
+	defer func() { _ = removeDatabase(fresh) }()
 	if err := s.copyTo(ctx, fresh); err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -40,7 +41,7 @@ func (r *Restorer) Read(in *bufio.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err = r.read(v, in); err == io.EOF {
+	if err = r.read(v, in); errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF
 	}
 	return err

@@ -247,11 +247,11 @@ func (g *Gen) constantTime() string {
 }
 
 func (g *Gen) attribute() []byte {
-	field, op, value := "", segment.OpEq, ""
-	draw := g.text
 	if g.chance(40) {
 		return g.profileField()
 	}
+	field, value := "", ""
+	draw := g.text
 	switch g.r.IntN(10) {
 	case 0:
 		field, draw = "email", func() string { return pick(g, emails) }
@@ -272,7 +272,7 @@ func (g *Gen) attribute() []byte {
 		p := pick(g, properties)
 		return g.object(append(g.predicate(p), [2]string{"kind", `"attribute"`}, [2]string{"field", g.escaped("attributes." + p.path)})...)
 	}
-	op = pick(g, freeOps[:len(freeOps)-4])
+	op := pick(g, freeOps[:len(freeOps)-4])
 	switch op {
 	case segment.OpExists, segment.OpNotExists:
 	case segment.OpContains, segment.OpNotContains, segment.OpStartsWith, segment.OpEndsWith:

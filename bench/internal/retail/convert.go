@@ -141,7 +141,7 @@ func (c *converter) row(row []string) error {
 	}
 	quantity, err := strconv.ParseInt(row[colQuantity], 10, 64)
 	if err != nil {
-		//lint:ignore ST1005 Quantity is the name of the column
+		//nolint:staticcheck // Quantity is the name of the column
 		return fmt.Errorf("Quantity: %w", err)
 	}
 	price, err := parseDecimal(row[colPrice])

@@ -48,7 +48,7 @@ func (a *account) takeStateAt(ctx context.Context, at func(nowMs int64) int64) (
 	return st, err
 }
 
-func (st *state) close() { st.snap.Close() } //nolint:errcheck // it only gives memory back
+func (st *state) close() { st.snap.Close() } // it only gives memory back
 
 func (st *state) evaluate(ctx context.Context, h query.History, root *segment.Node) (*roaring.Bitmap, error) {
 	return query.Evaluate(ctx, h, query.Evaluation{

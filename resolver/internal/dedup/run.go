@@ -237,7 +237,7 @@ func (r *Run) readBlock(i int, buf []byte) ([]byte, error) {
 	at := int64(i) * runBlockSize
 	n := min(runBlockEntries, r.Count-uint64(i)*runBlockEntries)
 	b := buf[:n*runEntrySize+4]
-	if _, err := r.file.ReadAt(b, at); err != nil && err != io.EOF {
+	if _, err := r.file.ReadAt(b, at); err != nil && !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("idempotency file %s at byte %d: %w", r.Name, at, err)
 	}
 	body := b[:len(b)-4]

@@ -429,7 +429,7 @@ func (f *Feed) spill(ctx context.Context) {
 			f.changed.Signal()
 			if err != nil {
 				f.log.Error("cannot spill rows to disk", "error", err, "retry_in", spillPause)
-				pause.For(ctx, spillPause) //nolint:errcheck // the next step tells
+				pause.For(ctx, spillPause) // the next step tells
 				break
 			}
 		}

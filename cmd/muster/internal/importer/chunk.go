@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 
@@ -104,7 +105,7 @@ func produce(ctx context.Context, in rowReader, read func() int64, skip uint64, 
 		if rows%1024 == 0 && ctx.Err() != nil {
 			return rows, ctx.Err()
 		}
-		if err := take(); err == io.EOF {
+		if err := take(); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return rows, err
@@ -150,7 +151,7 @@ func produce(ctx context.Context, in rowReader, read func() int64, skip uint64, 
 		}
 		c.reset(rows)
 		for c.rows() < chunkRows && len(c.data) < chunkBytes {
-			if err := take(); err == io.EOF {
+			if err := take(); errors.Is(err, io.EOF) {
 				more = false
 				break
 			} else if err != nil {

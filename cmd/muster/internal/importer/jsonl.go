@@ -3,6 +3,7 @@ package importer
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -42,11 +43,11 @@ func (j *jsonLines) readLine() (text []byte, tooLong bool, err error) {
 			}
 			j.buf = append(j.buf, part...)
 		}
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			return j.buf, tooLong, nil
-		case bufio.ErrBufferFull:
-		case io.EOF:
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF):
 			if len(j.buf) == 0 && len(part) == 0 && !tooLong {
 				return nil, false, io.EOF
 			}

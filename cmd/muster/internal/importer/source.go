@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -98,7 +99,7 @@ func (s *Source) open() (io.ReadCloser, error) {
 	}
 	in := bufio.NewReaderSize(f, 256<<10)
 	head, err := in.Peek(4)
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		f.Close()
 		return nil, err
 	}

@@ -218,7 +218,7 @@ func (s *Uploads) blankRows(ctx context.Context, account uint64, rows *places, k
 	}
 	for {
 		cells, from, to, err := rows.next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out, judge()
 		}
 		if err != nil {

@@ -214,7 +214,7 @@ func sumOf(ctx context.Context, path string) (string, error) {
 	defer f.Close()
 	h := sha256.New()
 	for {
-		if _, err := io.CopyN(h, f, 4<<20); err == io.EOF {
+		if _, err := io.CopyN(h, f, 4<<20); errors.Is(err, io.EOF) {
 			return hex.EncodeToString(h.Sum(nil)), nil
 		} else if err != nil {
 			return "", err

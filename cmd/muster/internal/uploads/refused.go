@@ -84,7 +84,7 @@ func firstRefusals(u *upload) (out []api.ImportRefusal, err error) {
 	}
 	for len(out) < showRefusals {
 		cells, err := r.Read()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err != nil {

@@ -217,7 +217,7 @@ func (s *Uploads) importFile(ctx context.Context, u *upload) error {
 		bytes := 0
 		for len(window) == 0 || !t.full(len(window), bytes) {
 			var row importer.Row
-			if err := rows.Next(&row); err == io.EOF {
+			if err := rows.Next(&row); errors.Is(err, io.EOF) {
 				more = false
 				break
 			} else if err != nil {
