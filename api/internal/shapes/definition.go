@@ -28,6 +28,7 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 		shape.Opt("kind", shape.Only("SegmentGroupKind", "group")),
 		shape.Req("match", shape.Word("Whether all conditions must hold, or any.", "all", "any")),
 		shape.Req("conditions", shape.List(node, "Conditions, and groups of them. In all at most 500 and 16 levels.").Entries(1, 500)),
+		shape.Opt("include_anonymous", shape.Boolean(false, "At the root of a definition alone: true lets anonymous people be members, of whom tracking has seen a device and knows no e-mail, external id or phone.").Default(false)),
 	).Strict().Says("Conditions joined by AND (`all`) or OR (`any`). `kind` may be left out."))
 	activity := shape.Named("ActivityCondition", shape.Object(
 		shape.Req("kind", shape.Only("ActivityConditionKind", "activity")),
@@ -79,6 +80,7 @@ var Explained = shape.Recursive("ExplainedNode", func(node *shape.Schema) *shape
 	return shape.Object(
 		shape.Req("kind", shape.Word("", "activity", "attribute", "consent", "list", "segment", "group")),
 		shape.Req("holds", shape.Boolean(true, "Whether it holds for the profile, with `did` and `member` taken into account.")),
+		shape.Opt("anonymous", shape.Boolean(true, "True where a definition holds for nobody who is anonymous, and the profile is: whatever the conditions say. Absent elsewhere.")),
 		shape.Opt("match", shape.Word("Of a group.", "all", "any")),
 		shape.Opt("conditions", shape.List(node, "Of a group.").Like([]any{})),
 		shape.Opt("condition", Definition),
