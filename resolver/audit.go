@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -63,7 +65,7 @@ const (
 func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 	log := slog.New(slog.DiscardHandler)
 	p := newPartition(&Node{opts: Options{FS: o.FS, Dir: o.Dir, LogName: o.LogName, Logger: log}}, o.Partition)
-	offsets, err := p.ckpt.list()
+	offsets, err := p.ckpt.List()
 	if err != nil {
 		return out, err
 	}
@@ -109,7 +111,7 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 		if err != nil {
 			return err
 		}
-		f := StateFinding{Path: p.ckpt.path(dirCheckpoints, checkpointName(a.m.Next())), Offset: a.m.Next(), Note: fmt.Sprintf("it is what the records from %d on make (hash %.16s)", base.Next, have)}
+		f := StateFinding{Path: p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(a.m.Next())), Offset: a.m.Next(), Note: fmt.Sprintf("it is what the records from %d on make (hash %.16s)", base.Next, have)}
 		if have != want {
 			f = o.finding(p, a.m.Next(), fmt.Errorf("it is not the state that the records from %d on make: its hash is %.16s instead of %.16s", base.Next, want, have))
 		}
@@ -133,12 +135,12 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 }
 
 func (o *AuditOptions) finding(p *partition, offset int64, err error) StateFinding {
-	return StateFinding{Path: p.ckpt.path(dirCheckpoints, checkpointName(offset)), Offset: offset, Err: err, Repairable: o.Start == 0}
+	return StateFinding{Path: p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: offset, Err: err, Repairable: o.Start == 0}
 }
 
 // load makes a machine of a checkpoint, or an empty one, with files in Temp.
-func (o *AuditOptions) load(p *partition, c candidate, name string) (m *Machine, ckpt *checkpoints, err error) {
-	ckpt = &checkpoints{fs: linkOrCopy{o.FS}, dir: o.FS.PathJoin(o.Temp, name), source: p.ckpt.dir, log: o.LogName, damaged: func(error) {}}
+func (o *AuditOptions) load(p *partition, c candidate, name string) (m *Machine, ckpt *checkpoint.Dir, err error) {
+	ckpt = &checkpoint.Dir{FS: linkOrCopy{o.FS}, Root: o.FS.PathJoin(o.Temp, name), Source: p.ckpt.Root, Log: o.LogName, Damaged: func(error) {}}
 	defer func() {
 		if r := recover(); r != nil && c.Version != 0 {
 			err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panicked(r))
@@ -146,11 +148,11 @@ func (o *AuditOptions) load(p *partition, c candidate, name string) (m *Machine,
 			panic(r)
 		}
 	}()
-	if err := ckpt.prepare(); err != nil {
+	if err := ckpt.Prepare(); err != nil {
 		return nil, nil, err
 	}
-	m, err = ckpt.load(c.manifest, c.ids, auditCache, slog.New(slog.DiscardHandler))
-	if err != nil && c.Version != 0 && !environment(err) && !errors.Is(err, ErrNewer) {
+	m, err = loadCheckpoint(ckpt, c.Manifest, c.ids, auditCache, slog.New(slog.DiscardHandler))
+	if err != nil && c.Version != 0 && !statefiles.IsEnvironment(err) && !errors.Is(err, ErrNewer) {
 		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return m, ckpt, err
@@ -166,9 +168,9 @@ func (o *AuditOptions) hashOf(p *partition, c candidate) (sum string, err error)
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, panicked(r))
 		}
-		err = errors.Join(err, m.Close(), o.FS.RemoveAll(ckpt.dir))
+		err = errors.Join(err, m.Close(), o.FS.RemoveAll(ckpt.Root))
 	}()
-	if sum, err = m.Hash(); err != nil && !environment(err) {
+	if sum, err = m.Hash(); err != nil && !statefiles.IsEnvironment(err) {
 		err = fmt.Errorf("%w: read checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return sum, err
@@ -178,7 +180,7 @@ func (o *AuditOptions) hashOf(p *partition, c candidate) (sum string, err error)
 type auditor struct {
 	o    *AuditOptions
 	m    *Machine
-	ckpt *checkpoints
+	ckpt *checkpoint.Dir
 	rows query.Batch
 	out  Outcome
 }
@@ -230,7 +232,7 @@ func (a *auditor) flush(ctx context.Context) error {
 }
 
 // checkpoint writes what changed to files, which frees its memory.
-func (a *auditor) checkpoint() error { return a.ckpt.moveOn(a.m, nil) }
+func (a *auditor) checkpoint() error { return moveOn(a.ckpt, a.m, nil) }
 
 // linkOrCopy copies files to another file system instead of linking them.
 type linkOrCopy struct{ vfs.FS }

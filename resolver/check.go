@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,33 +32,24 @@ func CheckStart(fsys vfs.FS, dir, logName string, partition int, start, end int6
 	if err != nil {
 		return err
 	}
-	return feed.CheckPosition(have, f.historyFrom(), start, end)
-}
-
-// historyFrom is the first record whose rows are in the spool, or come from the log
-// behind the checkpoint.
-func (f *manifest) historyFrom() int64 {
-	if len(f.Spool) > 0 {
-		return f.Spool[0].From
-	}
-	return f.Next
+	return feed.CheckPosition(have, f.HistoryFrom(), start, end)
 }
 
 // likely is the manifest that the state is loaded from unless files behind it turn out
 // to be damaged.
-func (p *partition) likely(start, end int64) (manifest, error) {
-	offsets, err := p.ckpt.list()
+func (p *partition) likely(start, end int64) (checkpoint.Manifest, error) {
+	offsets, err := p.ckpt.List()
 	if err != nil {
-		return manifest{}, err
+		return checkpoint.Manifest{}, err
 	}
 	for i := len(offsets) - 1; i >= 0; i-- {
 		c, err := p.promising(offsets[i], start, end)
 		if err == nil || !errors.Is(err, statefiles.ErrDamaged) {
-			return c.manifest, err
+			return c.Manifest, err
 		}
 	}
 	if start > 0 {
-		return manifest{}, noCheckpoint(start)
+		return checkpoint.Manifest{}, noCheckpoint(start)
 	}
-	return manifest{}, nil
+	return checkpoint.Manifest{}, nil
 }

@@ -52,7 +52,7 @@ func (r *recorder) sum() string {
 
 func TestEpochRecords(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	if b := mustJSON(r.m.freeze().manifest); strings.Contains(string(b), "epoch") {
+	if b := mustJSON(r.m.freeze().Manifest); strings.Contains(string(b), "epoch") {
 		t.Fatalf("embedded there is none: %s", b)
 	}
 	plain, _ := r.m.Hash()

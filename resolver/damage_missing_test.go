@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"errors"
 	"math/rand/v2"
 	"testing"
@@ -11,14 +13,14 @@ import (
 // is to have it stops the node for a restart, as other damage does, and the next start
 // has everything again.
 func TestMissingFileOfTheStateIsDamage(t *testing.T) {
-	for _, dir := range []string{dirKeys, dirSegments} {
+	for _, dir := range []string{checkpoint.DirKeys, checkpoint.DirSegments} {
 		t.Run(dir, func(t *testing.T) {
 			d := newDamageFixture(t, 1)
 			fs := d.copy(t)
 			h := d.history.clone()
 			n, log := d.mustOpen(t, fs, h)
 			p := n.partitions[0].Load()
-			names, err := fs.List(p.ckpt.path(dir))
+			names, err := fs.List(p.ckpt.Path(dir))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -26,7 +28,7 @@ func TestMissingFileOfTheStateIsDamage(t *testing.T) {
 				t.Fatalf("no files in %s", dir)
 			}
 			for _, name := range names {
-				if err := fs.Remove(p.ckpt.path(dir, name)); err != nil {
+				if err := fs.Remove(p.ckpt.Path(dir, name)); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -1,12 +1,12 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"log/slog"
 	"math/rand/v2"
 	"slices"
@@ -140,7 +140,7 @@ func damageSomeFile(t *testing.T, rng *rand.Rand, fs vfs.FS) {
 	if offset < 0 {
 		return
 	}
-	files := filesBelow(t, fs, fs.PathJoin("state", "p0", dirCheckpoints, checkpointName(offset)))
+	files := filesBelow(t, fs, fs.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(offset)))
 	damageFile(t, fs, pick(rng, files...), pick(rng, damageKinds...))
 }
 
@@ -276,17 +276,17 @@ func (d *damageFixture) copy(t *testing.T) vfs.FS {
 			t.Fatal(err)
 		}
 	}
-	offsets, err := (&checkpoints{fs: to, dir: "state/p0"}).list()
+	offsets, err := (&checkpoint.Dir{FS: to, Root: "state/p0"}).List()
 	if err != nil {
 		t.Fatal(err)
 	}
 	// Checkpoints share the files that both have, by hard links.
 	for _, newer := range offsets[1:] {
-		older := to.PathJoin("state", "p0", dirCheckpoints, checkpointName(offsets[0]))
-		dir := to.PathJoin("state", "p0", dirCheckpoints, checkpointName(newer))
+		older := to.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(offsets[0]))
+		dir := to.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(newer))
 		for _, path := range filesBelow(t, to, older) {
 			rel := strings.TrimPrefix(path, older)
-			if !writtenOnce(strings.TrimPrefix(strings.TrimPrefix(rel, "/"), dirPebble+"/")) && !writtenOnce(strings.TrimPrefix(rel, "/")) {
+			if !checkpoint.WrittenOnce(strings.TrimPrefix(strings.TrimPrefix(rel, "/"), checkpoint.DirPebble+"/")) && !checkpoint.WrittenOnce(strings.TrimPrefix(rel, "/")) {
 				continue
 			}
 			if _, err := to.Stat(dir + rel); err == nil {
@@ -342,7 +342,7 @@ func TestL1R1DamagedCheckpoint(t *testing.T) {
 	if err != nil || offset != d.next {
 		t.Fatal(offset, d.next, err)
 	}
-	newest := d.fs.PathJoin("state", "p0", dirCheckpoints, checkpointName(offset))
+	newest := d.fs.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(offset))
 	files := filesBelow(t, d.fs, newest)
 	damaged := 0
 	for _, path := range files {
@@ -357,7 +357,7 @@ func TestL1R1DamagedCheckpoint(t *testing.T) {
 			damaged++
 		}
 	}
-	for _, part := range []string{"/" + fileManifest, "/" + fileRecords, "/pebble/marker.manifest", "/pebble/OPTIONS", "/keys/", "/segments/"} {
+	for _, part := range []string{"/" + checkpoint.FileManifest, "/" + checkpoint.FileRecords, "/pebble/marker.manifest", "/pebble/OPTIONS", "/keys/", "/segments/"} {
 		if !slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(strings.TrimPrefix(f, newest), part) }) {
 			t.Errorf("no file %s… was damaged", part)
 		}
@@ -374,7 +374,7 @@ func TestL1R1ForeignFileInCheckpoint(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d.fs.PathJoin("state", "p0", dirCheckpoints, checkpointName(offset))
+		return d.fs.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(offset))
 	}
 	dirs := [2]string{newest(d), newest(other)}
 	swapped := 0
@@ -423,7 +423,7 @@ func TestStateOfAnotherLogIsRefused(t *testing.T) {
 	}
 	before := fmt.Sprint(filesBelow(t, fs, "state"))
 	n, _, err := d.open(fs, d.history.clone(), nil)
-	if err == nil || !errors.Is(err, errOtherLog) || !strings.Contains(err.Error(), "Put the log back") || n != nil {
+	if err == nil || !errors.Is(err, checkpoint.ErrOtherLog) || !strings.Contains(err.Error(), "Put the log back") || n != nil {
 		t.Fatalf("%v", err)
 	}
 	if after := fmt.Sprint(filesBelow(t, fs, "state")); after != before {
@@ -436,11 +436,11 @@ func TestStateOfAnotherLogIsRefused(t *testing.T) {
 func TestRecordsMissingBehindDamage(t *testing.T) {
 	d := newDamageFixture(t, 1)
 	fs := d.copy(t)
-	dir := fs.PathJoin("state", "p0", dirCheckpoints)
-	if err := fs.Rename(fs.PathJoin(dir, checkpointName(d.next)), fs.PathJoin(dir, checkpointName(d.next+5))); err != nil {
+	dir := fs.PathJoin("state", "p0", checkpoint.DirCheckpoints)
+	if err := fs.Rename(fs.PathJoin(dir, checkpoint.Name(d.next)), fs.PathJoin(dir, checkpoint.Name(d.next+5))); err != nil {
 		t.Fatal(err)
 	}
-	damageFile(t, fs, fs.PathJoin(dir, checkpointName(d.next+5), fileManifest), damageKinds[4])
+	damageFile(t, fs, fs.PathJoin(dir, checkpoint.Name(d.next+5), checkpoint.FileManifest), damageKinds[4])
 	if _, _, err := d.open(fs, d.history.clone(), nil); err == nil || !strings.Contains(err.Error(), "records are missing") {
 		t.Fatalf("%v", err)
 	}
@@ -451,14 +451,14 @@ func TestRecordsMissingBehindDamage(t *testing.T) {
 func TestCheckpointUnderAnotherNumber(t *testing.T) {
 	d := newDamageFixture(t, 1)
 	fs := d.copy(t)
-	dir := fs.PathJoin("state", "p0", dirCheckpoints)
-	if _, err := vfs.Clone(fs, fs, fs.PathJoin(dir, checkpointName(d.next)), fs.PathJoin(dir, checkpointName(99999))); err != nil {
+	dir := fs.PathJoin("state", "p0", checkpoint.DirCheckpoints)
+	if _, err := vfs.Clone(fs, fs, fs.PathJoin(dir, checkpoint.Name(d.next)), fs.PathJoin(dir, checkpoint.Name(99999))); err != nil {
 		t.Fatal(err)
 	}
 	if err := d.check(fs, d.history.clone()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := fs.Stat(fs.PathJoin(dir, damagedPrefix+checkpointName(99999))); err != nil {
+	if _, err := fs.Stat(fs.PathJoin(dir, checkpoint.DamagedPrefix+checkpoint.Name(99999))); err != nil {
 		t.Error(err)
 	}
 }
@@ -483,7 +483,7 @@ func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
 	fs := d.copy(t)
 	n, log := d.mustOpen(t, fs, d.history.clone())
 	p := n.partitions[0].Load()
-	p.ckpt.damaged(statefiles.Damaged("000007.sst", "checksum"))
+	p.ckpt.Damaged(statefiles.Damaged("000007.sst", "checksum"))
 	select {
 	case <-n.Failed():
 	case <-time.After(time.Minute):
@@ -573,25 +573,4 @@ func (d *damageFixture) replayRows(t *testing.T, log *file.Log) *modelHistory {
 		}
 	}
 	return h
-}
-
-// TestSumOfFilesWithTheirChecksum: files of one length that end with a CRC-32C of
-// themselves have different checksums in a manifest.
-func TestSumOfFilesWithTheirChecksum(t *testing.T) {
-	fs := vfs.NewMem()
-	sum := func(content string) fileSum {
-		t.Helper()
-		b := []byte(content)
-		if err := statefiles.Write(fs, "f", binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, statefiles.Castagnoli))); err != nil {
-			t.Fatal(err)
-		}
-		s, err := sumFile(fs, "f")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return s
-	}
-	if a, b := sum("one state"), sum("two state"); a == b || a.Size != b.Size {
-		t.Errorf("%+v and %+v", a, b)
-	}
 }

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"bytes"
 	"context"
 	"errors"
@@ -157,7 +159,7 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if strings.HasPrefix(name, tmpPrefix) {
+		if strings.HasPrefix(name, checkpoint.TmpPrefix) {
 			t.Errorf("%s is left", name)
 		}
 	}

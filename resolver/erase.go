@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"bytes"
 	"cmp"
 	"encoding/binary"
@@ -261,7 +263,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.forgetConflicts(a, conflicts, all)
 	a.erasing = append(a.erasing, task)
 	m.store.PutEntity(task.key(a.number), mustJSON(task))
-	m.scrub = append(m.scrub, scrubbed{a.number, task.Ordinals, flowKeys, indexed})
+	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Ordinals: task.Ordinals, Keys: flowKeys, Indexed: indexed})
 	return nil
 }
 
@@ -463,15 +465,6 @@ func (v *View) Erasures(after string, limit int) []Erasure {
 
 // ErasuresPending is how many erasures history has not confirmed.
 func (v *View) ErasuresPending() int { return len(v.a.erasing) }
-
-// scrubbed names documents, and other entries by their keys, whose bytes are to
-// leave the store's files, too.
-type scrubbed struct {
-	account  uint64
-	ordinals []uint32
-	keys     []string
-	indexed  []string // keys of the index of profiles
-}
 
 // erasureBatch is erasures that history is asked for at once.
 type erasureBatch struct {

@@ -16,7 +16,7 @@ func (p *partition) dropErased(ctx context.Context) error {
 	account, upTo := p.mu.m.lastErased()
 	p.mu.RUnlock()
 	p.checkpoint.Lock()
-	offsets, err := p.ckpt.list()
+	offsets, err := p.ckpt.List()
 	p.checkpoint.Unlock()
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -34,7 +36,7 @@ func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 	if err := n.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := vfs.Clone(fs, fs, "state/p0/"+dirCheckpoints, "kept"); err != nil {
+	if _, err := vfs.Clone(fs, fs, "state/p0/"+checkpoint.DirCheckpoints, "kept"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := n.Command(ctx, testAccount, CommandContactErase, ContactErase{ID: gone.String()}); err != nil {
@@ -48,7 +50,7 @@ func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 	if err := fs.MkdirAll("state/p0", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := fs.Rename("kept", "state/p0/"+dirCheckpoints); err != nil {
+	if err := fs.Rename("kept", "state/p0/"+checkpoint.DirCheckpoints); err != nil {
 		t.Fatal(err)
 	}
 	if !fileHolds(t, fs, "gone-person@x.io") {
@@ -63,8 +65,8 @@ func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
 		return nil
 	})
 	eventually.Succeeds(t, func() error {
-		names, err := fs.List("state/p0/" + dirCheckpoints)
-		if err == nil && len(names) != keptCheckpoints {
+		names, err := fs.List("state/p0/" + checkpoint.DirCheckpoints)
+		if err == nil && len(names) != checkpoint.Kept {
 			err = fmt.Errorf("checkpoints %v", names)
 		}
 		return err

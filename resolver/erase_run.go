@@ -121,7 +121,7 @@ func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 		if err := p.checkpointBeyond(ctx, upTo); err != nil {
 			return err
 		}
-		if err := p.ckpt.removeSetAside(); err != nil { // they may have the erased
+		if err := p.ckpt.RemoveSetAside(); err != nil { // they may have the erased
 			return err
 		}
 	}

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -154,7 +156,7 @@ func (m *Machine) drain(c *command, most int) {
 		}
 		m.store.PutEntity(key, nil)
 		if a.gone(a.root(e.o)) {
-			m.scrub = append(m.scrub, scrubbed{account: a.number, keys: []string{key}})
+			m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Keys: []string{key}})
 		}
 		if q.first++; !q.waiting() {
 			q.first, q.next, q.emptied = 0, 0, q.emptied+1

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"encoding/binary"
 	"log/slog"
@@ -20,7 +22,7 @@ import (
 // It appends a record only when told to, so that a run is a function of its seed.
 type flowNode struct {
 	t       testing.TB
-	ckpt    checkpoints
+	ckpt    checkpoint.Dir
 	log     [][]byte
 	m       *Machine
 	credits int64 // of the account when it is opened
@@ -36,7 +38,7 @@ type flowNode struct {
 }
 
 func newFlowNode(t testing.TB, settings Settings, credits int64, steps, scan int) *flowNode {
-	n := &flowNode{t: t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: credits, now: 1_000_000_000_000, steps: steps, budget: steps, scan: scan}
+	n := &flowNode{t: t, ckpt: checkpoint.Dir{FS: vfs.NewMem(), Root: "p"}, credits: credits, now: 1_000_000_000_000, steps: steps, budget: steps, scan: scan}
 	n.open()
 	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(testBootstrap(settings))))
 	return n
@@ -56,29 +58,29 @@ func (n *flowNode) view() *View { return &View{m: n.m, a: n.account()} }
 // open makes the machine from the newest checkpoint and the log behind it.
 func (n *flowNode) open() {
 	n.t.Helper()
-	n.must(n.ckpt.fs.MkdirAll(n.ckpt.dir, 0o755))
-	n.must(n.ckpt.prepare())
-	var f manifest
+	n.must(n.ckpt.FS.MkdirAll(n.ckpt.Root, 0o755))
+	n.must(n.ckpt.Prepare())
+	var f checkpoint.Manifest
 	var ids []eventlog.RecordID
-	list, err := n.ckpt.list()
+	list, err := n.ckpt.List()
 	n.must(err)
 	if len(list) > 0 {
-		f, ids, err = n.ckpt.readManifest(list[len(list)-1])
+		f, ids, err = n.ckpt.ReadManifest(list[len(list)-1])
 		n.must(err)
 	}
-	n.must(n.ckpt.restore(f))
-	s, err := state.Open(n.ckpt.fs, n.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	n.must(n.ckpt.Restore(f))
+	s, err := state.Open(n.ckpt.FS, n.ckpt.Path(checkpoint.DirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	n.must(err)
 	var runs []*dedup.Run
 	for _, name := range f.Runs {
-		r, err := dedup.OpenRun(n.ckpt.fs, n.ckpt.path(dirKeys, name), name)
+		r, err := dedup.OpenRun(n.ckpt.FS, n.ckpt.Path(checkpoint.DirKeys, name), name)
 		n.must(err)
 		runs = append(runs, r)
 	}
 	n.m, err = loadMachine(s, f, ids, runs)
 	n.must(err)
 	n.m.flowSteps, n.m.flowScan, n.m.flowEnrolments = n.steps, n.scan, n.budget
-	err = n.m.adoptSegments(n.ckpt.readSegments(f.Segments))
+	err = n.m.adoptSegments(n.ckpt.ReadSegments(f.Segments))
 	n.must(err)
 	n.loaded = f.Next
 	var out Outcome
@@ -103,10 +105,10 @@ func (n *flowNode) checkpoint() {
 	}
 	n.saved = n.m.next
 	f := n.m.freeze()
-	w, err := n.ckpt.write(f, n.m.store.DB, nil, nil)
+	w, err := n.ckpt.Write(f, n.m.store.DB, nil, nil)
 	n.must(err)
 	n.m.thaw(w)
-	_, err = n.ckpt.prune(-1)
+	_, err = n.ckpt.Prune(-1)
 	n.must(err)
 }
 
@@ -127,7 +129,7 @@ func (n *flowNode) crash() {
 // replayed is the hash of a machine that applied the whole log and never crashed.
 func (n *flowNode) replayed() string {
 	n.t.Helper()
-	fresh := &flowNode{t: n.t, ckpt: checkpoints{fs: vfs.NewMem(), dir: "p"}, credits: n.credits, steps: n.steps, budget: n.budget, scan: n.scan, log: n.log}
+	fresh := &flowNode{t: n.t, ckpt: checkpoint.Dir{FS: vfs.NewMem(), Root: "p"}, credits: n.credits, steps: n.steps, budget: n.budget, scan: n.scan, log: n.log}
 	fresh.open()
 	defer fresh.close()
 	sum, err := fresh.m.Hash()

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"errors"
 	"fmt"
 	"log/slog"
@@ -36,48 +38,48 @@ type StateFinding struct {
 func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) (out []StateFinding, err error) {
 	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, LogName: name, Logger: slog.New(slog.DiscardHandler)}}, partition)
 	c := &p.ckpt
-	names, err := fs.List(c.path(dirCheckpoints))
-	if err != nil && !isNotExist(err) && !misplaced(err) {
+	names, err := fs.List(c.Path(checkpoint.DirCheckpoints))
+	if err != nil && !statefiles.IsNotExist(err) && !statefiles.IsMisplaced(err) {
 		return nil, err
 	}
-	if misplaced(err) && start == 0 {
-		return []StateFinding{{Path: c.path(dirCheckpoints), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
+	if statefiles.IsMisplaced(err) && start == 0 {
+		return []StateFinding{{Path: c.Path(checkpoint.DirCheckpoints), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
 	}
-	for _, dir := range []string{dirKeys, dirSegments, dirSpool} {
-		if info, err := fs.Stat(c.path(dir)); err == nil && !info.IsDir() {
-			out = append(out, StateFinding{Path: c.path(dir), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1})
+	for _, dir := range []string{checkpoint.DirKeys, checkpoint.DirSegments, checkpoint.DirSpool} {
+		if info, err := fs.Stat(c.Path(dir)); err == nil && !info.IsDir() {
+			out = append(out, StateFinding{Path: c.Path(dir), Err: fmt.Errorf("%w: a file is where a directory must be", statefiles.ErrDamaged), Repairable: true, Offset: -1})
 		}
 	}
-	if isNotExist(err) && start == 0 && end > 0 {
+	if statefiles.IsNotExist(err) && start == 0 && end > 0 {
 		// Each start makes the directory before anything is recorded.
-		return []StateFinding{{Path: c.path(dirCheckpoints), Err: fmt.Errorf("%w: the directory is missing, and the log has records", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
+		return []StateFinding{{Path: c.Path(checkpoint.DirCheckpoints), Err: fmt.Errorf("%w: the directory is missing, and the log has records", statefiles.ErrDamaged), Repairable: true, Offset: -1}}, nil
 	}
 	slices.Sort(names)
 	for _, n := range names {
 		switch {
-		case strings.HasPrefix(n, tmpPrefix):
-			out = append(out, StateFinding{Path: c.path(dirCheckpoints, n), Note: "a checkpoint that was not finished; a start removes it", Offset: -1})
+		case strings.HasPrefix(n, checkpoint.TmpPrefix):
+			out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "a checkpoint that was not finished; a start removes it", Offset: -1})
 		case strings.HasPrefix(n, foreignPrefix):
-			out = append(out, StateFinding{Path: c.path(dirCheckpoints, n), Note: "of another log, set aside by muster repair; move it to where it belongs, or remove it", Offset: -1})
-		case strings.HasPrefix(n, damagedPrefix):
-			out = append(out, StateFinding{Path: c.path(dirCheckpoints, n), Note: "set aside as damaged by an earlier start; it may be removed", Offset: -1})
+			out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "of another log, set aside by muster repair; move it to where it belongs, or remove it", Offset: -1})
+		case strings.HasPrefix(n, checkpoint.DamagedPrefix):
+			out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints, n), Note: "set aside as damaged by an earlier start; it may be removed", Offset: -1})
 		}
 	}
-	offsets, err := c.list()
+	offsets, err := c.List()
 	if err != nil {
 		return nil, err
 	}
 	whole := false
 	for _, offset := range offsets {
-		f := StateFinding{Path: c.path(dirCheckpoints, checkpointName(offset)), Offset: -1}
-		if _, f.Err = p.candidate(offset, start, end); environment(f.Err) {
+		f := StateFinding{Path: c.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset)), Offset: -1}
+		if _, f.Err = p.candidate(offset, start, end); statefiles.IsEnvironment(f.Err) {
 			return nil, f.Err
 		}
 		if f.Err == nil {
 			whole = true
 			f.Offset, f.Note = offset, fmt.Sprintf("the state before record %d", offset)
 		}
-		f.Foreign = errors.Is(f.Err, errOtherLog)
+		f.Foreign = errors.Is(f.Err, checkpoint.ErrOtherLog)
 		f.Repairable = f.Foreign || errors.Is(f.Err, statefiles.ErrDamaged)
 		out = append(out, f)
 	}
@@ -85,7 +87,7 @@ func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) 
 		for i := range out {
 			out[i].Repairable = false
 		}
-		out = append(out, StateFinding{Path: c.path(dirCheckpoints), Err: noCheckpoint(start), Offset: -1})
+		out = append(out, StateFinding{Path: c.Path(checkpoint.DirCheckpoints), Err: noCheckpoint(start), Offset: -1})
 	}
 	return out, nil
 }
@@ -96,18 +98,18 @@ func InspectState(fs vfs.FS, dir, name string, partition int, start, end int64) 
 // it lacks rows, which a start makes anew from the log.
 func InspectHistory(fs vfs.FS, dir, name string, partition int, start, end, stored int64) (behind bool, err error) {
 	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, LogName: name, Logger: slog.New(slog.DiscardHandler)}}, partition)
-	offsets, err := p.ckpt.list()
+	offsets, err := p.ckpt.List()
 	if err != nil {
 		return false, err
 	}
-	var f manifest
+	var f checkpoint.Manifest
 	for _, offset := range slices.Backward(offsets) {
 		if c, err := p.promising(offset, start, end); err == nil {
-			f = c.manifest
+			f = c.Manifest
 			break
 		}
 	}
-	from := f.historyFrom()
+	from := f.HistoryFrom()
 	return stored < from, feed.CheckPosition(stored, from, start, end)
 }
 
@@ -119,23 +121,23 @@ const foreignPrefix = "foreign-"
 // those of [InspectState].
 func SetForeignAside(fs vfs.FS, dir, name string, partition int, start, end int64) error {
 	p := newPartition(&Node{opts: Options{FS: fs, Dir: dir, LogName: name, Logger: slog.New(slog.DiscardHandler)}}, partition)
-	offsets, err := p.ckpt.list()
+	offsets, err := p.ckpt.List()
 	if err != nil {
 		return err
 	}
 	for _, offset := range offsets {
-		if _, err := p.candidate(offset, start, end); !errors.Is(err, errOtherLog) {
+		if _, err := p.candidate(offset, start, end); !errors.Is(err, checkpoint.ErrOtherLog) {
 			continue
 		}
-		from := p.ckpt.path(dirCheckpoints, checkpointName(offset))
-		to := p.ckpt.path(dirCheckpoints, foreignPrefix+checkpointName(offset))
+		from := p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset))
+		to := p.ckpt.Path(checkpoint.DirCheckpoints, foreignPrefix+checkpoint.Name(offset))
 		if _, err := fs.Stat(to); err == nil {
 			return fmt.Errorf("%s is of another log, and so is %s from before: move that away first", from, to)
 		}
 		if err := fs.Rename(from, to); err != nil {
 			return err
 		}
-		if err := statefiles.SyncDir(fs, p.ckpt.path(dirCheckpoints)); err != nil {
+		if err := statefiles.SyncDir(fs, p.ckpt.Path(checkpoint.DirCheckpoints)); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,10 @@
 package resolver
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+)
 
 // LinkCheckpoints makes dir, which must not be there and must be on the same file
 // system, hold the kept checkpoints of a partition as hard links, laid out as below
@@ -16,26 +20,26 @@ func (n *Node) LinkCheckpoints(partition int, dir string) ([]string, error) {
 	}
 	p.checkpoint.pruning.Lock()
 	defer p.checkpoint.pruning.Unlock()
-	offsets, err := p.ckpt.list()
+	offsets, err := p.ckpt.List()
 	if err != nil {
 		return nil, err
 	}
-	fs := p.ckpt.fs
+	fs := p.ckpt.FS
 	var out []string
-	for _, offset := range offsets[max(0, len(offsets)-keptCheckpoints):] {
-		name := checkpointName(offset)
-		files, err := p.ckpt.filesOf(name)
+	for _, offset := range offsets[max(0, len(offsets)-checkpoint.Kept):] {
+		name := checkpoint.Name(offset)
+		files, err := p.ckpt.FilesOf(name)
 		if err != nil {
 			return nil, err
 		}
-		below := fs.PathJoin(fmt.Sprintf("p%d", partition), dirCheckpoints, name)
-		for _, d := range []string{dirPebble, dirKeys, dirSegments, dirSpool} {
+		below := fs.PathJoin(fmt.Sprintf("p%d", partition), checkpoint.DirCheckpoints, name)
+		for _, d := range []string{checkpoint.DirPebble, checkpoint.DirKeys, checkpoint.DirSegments, checkpoint.DirSpool} {
 			if err := fs.MkdirAll(fs.PathJoin(dir, below, d), 0o700); err != nil {
 				return nil, err
 			}
 		}
-		for _, path := range append(files, fileManifest) {
-			if err := fs.Link(p.ckpt.path(dirCheckpoints, name, path), fs.PathJoin(dir, below, path)); err != nil {
+		for _, path := range append(files, checkpoint.FileManifest) {
+			if err := fs.Link(p.ckpt.Path(checkpoint.DirCheckpoints, name, path), fs.PathJoin(dir, below, path)); err != nil {
 				return nil, fmt.Errorf("link checkpoint %d: %w", offset, err)
 			}
 			out = append(out, below+"/"+path)

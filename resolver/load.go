@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -15,40 +17,41 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/segment/engine"
 )
 
-// load makes the live directories those of the checkpoint and reads the state. The
-// store and the runs are the machine's to close.
-func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64, log *slog.Logger) (*Machine, error) {
-	if err := c.restore(f); err != nil {
+// loadCheckpoint makes the live directories those of the checkpoint and reads the state.
+// The store and the runs are the machine's to close.
+func loadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.RecordID, cacheBytes int64, log *slog.Logger) (*Machine, error) {
+	if err := c.Restore(f); err != nil {
 		return nil, fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
 	}
-	c.took.end("link")
-	s, err := state.OpenOn(c.disk, c.fs, c.path(dirLive), cacheBytes, newPebbleLogger(log).ending(c.fatal), c.damaged)
+	c.Took.End("link")
+	s, err := state.OpenOn(c.Disk, c.FS, c.Path(checkpoint.DirLive), cacheBytes, newPebbleLogger(log).ending(c.Fatal), c.Damaged)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOrigin(s, f, c.path(dirLive)); err != nil {
+	if err := checkpoint.CheckOrigin(s, f, c.Path(checkpoint.DirLive)); err != nil {
 		return nil, errors.Join(err, s.DB.Close())
 	}
 	var runs []*dedup.Run
 	for _, name := range f.Runs {
-		r, err := dedup.OpenRun(c.fs, c.path(dirKeys, name), name)
+		r, err := dedup.OpenRun(c.FS, c.Path(checkpoint.DirKeys, name), name)
 		if err != nil {
 			return nil, errors.Join(err, closeAll(s, runs))
 		}
 		runs = append(runs, r)
 	}
-	c.took.end("store")
+	c.Took.End("store")
 	// At once: who takes a partition waits for it.
-	segments := make(chan segmentStates, 1)
-	go func() { segments <- c.readSegments(f.Segments) }()
+	segments := make(chan checkpoint.SegmentStates, 1)
+	go func() { segments <- c.ReadSegments(f.Segments) }()
 	m, err := loadMachine(s, f, ids, runs)
-	c.took.end("state")
+	c.Took.End("state")
 	if read := <-segments; err == nil {
 		err = m.adoptSegments(read)
 	}
-	c.took.end("segments")
+	c.Took.End("segments")
 	if err != nil {
 		return nil, errors.Join(err, closeAll(s, runs))
 	}
@@ -59,22 +62,22 @@ func (c *checkpoints) load(f manifest, ids []eventlog.RecordID, cacheBytes int64
 		m.adoptFirst() // these rules knew one company only
 	}
 	if f.Version != 0 && f.ProfileIndex != profileIndexVersion {
-		if err := m.makeProfileIndex(c.disk); err != nil {
+		if err := m.makeProfileIndex(c.Disk); err != nil {
 			return nil, errors.Join(err, closeAll(s, runs))
 		}
-		c.took.end("profile index")
+		c.Took.End("profile index")
 	}
 	if f.Version != 0 && f.Reach != reachVersion {
 		if err := m.makeReach(); err != nil {
 			return nil, errors.Join(err, closeAll(s, runs))
 		}
-		c.took.end("reach")
+		c.Took.End("reach")
 	}
 	return m, nil
 }
 
 // loadMachine reads the state a checkpoint restored.
-func loadMachine(s *state.Store, f manifest, ids []eventlog.RecordID, runs []*dedup.Run) (*Machine, error) {
+func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID, runs []*dedup.Run) (*Machine, error) {
 	m := newMachine(s)
 	m.next, m.logTime, m.nextTask = f.Next, f.LogTime, f.NextTask
 	if f.Epoch != nil {
@@ -353,4 +356,25 @@ func closeAll(s *state.Store, runs []*dedup.Run) error {
 		err = errors.Join(err, r.Close())
 	}
 	return errors.Join(err, s.Close())
+}
+
+// adoptSegments restores the engines of accounts that are loaded.
+func (m *Machine) adoptSegments(s checkpoint.SegmentStates) error {
+	if s.Err != nil {
+		return s.Err
+	}
+	for _, a := range m.byIndex {
+		r := s.Of[a.number]
+		if r == nil {
+			r = engine.NewRestorer()
+		}
+		e, err := r.Engine(a.universe())
+		if err != nil {
+			return fmt.Errorf("account %016x: segments: %w", a.number, err)
+		}
+		a.engine = e
+		m.updateBacklog(a)
+	}
+	m.segmentFiles = s.Chain
+	return nil
 }

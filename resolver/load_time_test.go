@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"log/slog"
 	"os"
 	"testing"
@@ -16,26 +18,26 @@ func BenchmarkLoad(b *testing.B) {
 	if dir == "" {
 		b.Skip("MUSTER_PARTITION_DIR is not set")
 	}
-	c := checkpoints{fs: vfs.Default, dir: dir}
+	c := checkpoint.Dir{FS: vfs.Default, Root: dir}
 	log := slog.New(slog.NewTextHandler(b.Output(), nil))
 	for b.Loop() {
-		if err := c.prepare(); err != nil {
+		if err := c.Prepare(); err != nil {
 			b.Fatal(err)
 		}
-		offsets, err := c.list()
+		offsets, err := c.List()
 		if err != nil || len(offsets) == 0 {
 			b.Fatal(offsets, err)
 		}
-		f, ids, err := c.readManifest(offsets[len(offsets)-1])
+		f, ids, err := c.ReadManifest(offsets[len(offsets)-1])
 		if err != nil {
 			b.Fatal(err)
 		}
-		c.took = newPhases()
-		m, err := c.load(f, ids, 64<<20, slog.New(slog.DiscardHandler))
+		c.Took = checkpoint.NewPhases()
+		m, err := loadCheckpoint(&c, f, ids, 64<<20, slog.New(slog.DiscardHandler))
 		if err != nil {
 			b.Fatal(err)
 		}
-		log.Info("loaded", c.took.attr())
+		log.Info("loaded", c.Took.Attr())
 		b.StopTimer()
 		if err := closeAll(m.store, m.keys.Runs); err != nil {
 			b.Fatal(err)

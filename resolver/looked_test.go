@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"errors"
 	"fmt"
 	"io"
@@ -116,17 +118,17 @@ func TestErasedLeavesTheCatalog(t *testing.T) {
 		d.events(bought(i, fmt.Sprintf(`{"id":"late-%d"}`, i)))
 	}
 	holds := func() (n int) {
-		newest, err := d.ckpt.list()
+		newest, err := d.ckpt.List()
 		if err != nil || len(newest) == 0 {
 			t.Fatal(err)
 		}
-		dir := d.ckpt.path(dirCheckpoints, checkpointName(newest[len(newest)-1]), dirPebble)
-		names, err := d.ckpt.fs.List(dir)
+		dir := d.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(newest[len(newest)-1]), checkpoint.DirPebble)
+		names, err := d.ckpt.FS.List(dir)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, name := range names {
-			f, err := d.ckpt.fs.Open(d.ckpt.fs.PathJoin(dir, name))
+			f, err := d.ckpt.FS.Open(d.ckpt.FS.PathJoin(dir, name))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"errors"
 	"fmt"
 
@@ -19,7 +21,7 @@ import (
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 11
+const ApplyVersion = state.ApplyVersion
 
 // applyVersionCatalog is the first version by which accounts have a catalog of properties
 // and attributes from the beginning.
@@ -53,15 +55,15 @@ type Machine struct {
 	keys         dedup.Keys
 	records      recordRing
 	tasks        []task
-	epoch        Epoch      // the newest, see epoch.go
-	scrub        []scrubbed // since the last checkpoint
+	epoch        Epoch                 // the newest, see epoch.go
+	scrub        []checkpoint.Scrubbed // since the last checkpoint
 	// erasedBelow is the offset below which history was last said to have erased, by
 	// the records applied since the state was loaded. No part of the state.
 	erasedBelow int64
 	nextTask    uint64
 	busy        map[uint64]*account // whose segment engine has work left
 	// segmentFiles hold the engines' state as of the last checkpoint.
-	segmentFiles []segmentFile
+	segmentFiles []checkpoint.SegmentFile
 	counters     Counters
 
 	// accountsChanged means that what requests know of accounts without a read

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -272,18 +274,18 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 func checkpointInPlace(t *testing.T, m *Machine) {
 	t.Helper()
 	f := m.freeze()
-	if err := writeGeneration(m.store.DB, f, nil, nil); err != nil {
+	if err := checkpoint.WriteGeneration(m.store.DB, f, nil, nil); err != nil {
 		t.Fatal(err)
 	}
-	c := checkpoints{fs: vfs.NewMem(), dir: "x"}
-	if err := c.fs.MkdirAll(c.path(dirKeys), 0o755); err != nil {
+	c := checkpoint.Dir{FS: vfs.NewMem(), Root: "x"}
+	if err := c.FS.MkdirAll(c.Path(checkpoint.DirKeys), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	runs, err := c.writeRuns(f)
+	runs, err := c.WriteRuns(f)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.thaw(written{runs: runs})
+	m.thaw(checkpoint.Written{Runs: runs})
 }
 
 func describe(ev *eventlog.Event) string {

@@ -46,7 +46,7 @@ func (n *Node) Stats() []Stats {
 			Partition: p.id, Applied: p.applied.Load(),
 			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
 			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
-			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.disk.Full(),
+			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.Disk.Full(),
 			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
 			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),

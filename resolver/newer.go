@@ -1,6 +1,10 @@
 package resolver
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/musterhq/muster/resolver/internal/statefiles"
+)
 
 // What the rules of Apply make of a record is part of the state, so two builds with
 // other rules must not take turns on a partition. Three things keep them from it:
@@ -17,17 +21,14 @@ import "errors"
 // what older ones wrote, and says with its own epoch record that it was there.
 
 // ErrNewer means a state or record was made by a newer version of Muster.
-var ErrNewer = errors.New("made by a newer version of muster")
+var ErrNewer = statefiles.ErrNewer
 
-const (
-	remedyNewer = `Install that version on this node, too; what it has written cannot be undone but by a restore. See "Upgrades" in docs/operations/cluster.md`
-	remedySkip  = `To pass over it, see "A record that cannot be applied" in docs/operations/failures.md`
-)
+const remedySkip = `To pass over it, see "A record that cannot be applied" in docs/operations/failures.md`
 
 // remedy is what to do about a record that cannot be applied.
 func remedy(err error) string {
 	if errors.Is(err, ErrNewer) {
-		return remedyNewer
+		return statefiles.RemedyNewer
 	}
 	return remedySkip
 }

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"encoding/json"
 	"errors"
@@ -21,18 +23,18 @@ func asBuild(t *testing.T, fs vfs.FS, partition, version int) {
 	if err != nil || offset < 0 {
 		t.Fatal(offset, err)
 	}
-	c := checkpoints{fs: fs, dir: newPartition(&Node{opts: Options{FS: fs, Dir: "state", Logger: discard()}}, partition).ckpt.dir}
-	path := c.path(dirCheckpoints, checkpointName(offset), fileManifest)
-	b, err := readChecked(fs, path)
+	c := checkpoint.Dir{FS: fs, Root: newPartition(&Node{opts: Options{FS: fs, Dir: "state", Logger: discard()}}, partition).ckpt.Root}
+	path := c.Path(checkpoint.DirCheckpoints, checkpoint.Name(offset), checkpoint.FileManifest)
+	b, err := statefiles.ReadChecked(fs, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f manifest
+	var f checkpoint.Manifest
 	if err := json.Unmarshal(b, &f); err != nil {
 		t.Fatal(err)
 	}
 	f.ApplyVersion = version
-	if err := statefiles.Write(fs, path, withChecksum(mustJSON(f))); err != nil {
+	if err := statefiles.Write(fs, path, statefiles.WithChecksum(mustJSON(f))); err != nil {
 		t.Fatal(err)
 	}
 }

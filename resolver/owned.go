@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -238,7 +240,7 @@ func (n *Node) Release(ctx context.Context, partition int) error {
 		n.transitions.release(n, p.id)
 		err := p.close(ctx)
 		p.files.wait() // a reader may be the last to leave
-		if e := p.ckpt.fs.RemoveAll(p.ckpt.path(dirLive)); e != nil {
+		if e := p.ckpt.FS.RemoveAll(p.ckpt.Path(checkpoint.DirLive)); e != nil {
 			p.log.Warn("cannot remove the files of a partition that was released", "error", e)
 		}
 		if e := p.forget(); e != nil {

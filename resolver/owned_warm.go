@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -59,11 +61,11 @@ func (p *partition) discard() error {
 	p.discarded.Store(true)
 	p.leave()
 	err := p.close(context.Background()) // nothing is waited for
-	what := p.ckpt.path(dirLive)
+	what := p.ckpt.Path(checkpoint.DirLive)
 	if p.sharing.offset.Load() >= 0 {
-		what = p.ckpt.dir
+		what = p.ckpt.Root
 	}
-	if e := p.ckpt.fs.RemoveAll(what); e != nil {
+	if e := p.ckpt.FS.RemoveAll(what); e != nil {
 		err = errors.Join(err, fmt.Errorf("remove the files of partition %d: %w", p.id, e))
 	}
 	return err

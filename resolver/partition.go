@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -20,7 +22,7 @@ type partition struct {
 	node *Node
 	id   int
 	log  *slog.Logger
-	ckpt checkpoints
+	ckpt checkpoint.Dir
 	feed *feed.Feed
 
 	mu struct {
@@ -64,7 +66,7 @@ type partition struct {
 		due        chan struct{}
 		dueByLog   chan struct{} // heeded after a pause
 		finished   *wake.Broadcast
-		held       *frozen // is to be written before anything else is frozen
+		held       *checkpoint.Frozen // is to be written before anything else is frozen
 		// hasty is how many wait for one, or need one.
 		urgent atomic.Int32
 		// pruning is held while checkpoints are removed or linked.
@@ -74,7 +76,7 @@ type partition struct {
 	pending chan struct{} // the machine has tasks
 	ended   chan struct{} // closed when nothing is applied any more
 	// from is the manifest of the checkpoint that was loaded.
-	from manifest
+	from checkpoint.Manifest
 	// rowsAgain says that history may take rows of profiles again that were erased in
 	// it. Set before the partition acts.
 	rowsAgain bool
@@ -109,14 +111,14 @@ func newPartition(n *Node, id int) *partition {
 		node:     n,
 		id:       id,
 		log:      n.opts.Logger.With("partition", id),
-		ckpt:     checkpoints{fs: n.opts.FS, dir: dir, log: n.opts.LogName, fatal: n.opts.End},
+		ckpt:     checkpoint.Dir{FS: n.opts.FS, Root: dir, Log: n.opts.LogName, Fatal: n.opts.End},
 		progress: wake.NewBroadcast(),
 		failed:   make(chan struct{}),
 		pending:  make(chan struct{}, 1),
 		ended:    make(chan struct{}),
 		left:     make(chan struct{}),
 	}
-	p.ckpt.damaged, p.ckpt.disk = p.failDamaged, state.NewDisk(p.log)
+	p.ckpt.Damaged, p.ckpt.Disk = p.failDamaged, state.NewDisk(p.log)
 	p.apps.Store(&map[uint64]App{})
 	p.stats.Store(&MachineStats{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
@@ -124,7 +126,7 @@ func newPartition(n *Node, id int) *partition {
 	p.checkpoint.due = make(chan struct{}, 1)
 	p.checkpoint.dueByLog = make(chan struct{}, 1)
 	p.checkpoint.finished = wake.NewBroadcast()
-	p.feed = feed.New(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.path(dirSpool), p.log)
+	p.feed = feed.New(n.opts.Feed, id, n.opts.History, n.opts.FS, p.ckpt.Path(checkpoint.DirSpool), p.log)
 	return p
 }
 

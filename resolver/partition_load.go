@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -18,12 +20,12 @@ import (
 // answers nor appends until begin.
 func (p *partition) load(ctx context.Context) error {
 	defer p.reportProgress()()
-	p.ckpt.took = newPhases()
-	defer func() { p.ckpt.took = nil }()
-	aside, err := p.ckpt.setMisplacedAside()
+	p.ckpt.Took = checkpoint.NewPhases()
+	defer func() { p.ckpt.Took = nil }()
+	aside, err := p.ckpt.SetMisplacedAside()
 	for _, path := range aside {
 		p.repairs.Add(1)
-		p.log.Error("a file is where a directory of the state must be; it is set aside, and the directory is made anew", "file", path, "now", path+misplacedSuffix)
+		p.log.Error("a file is where a directory of the state must be; it is set aside, and the directory is made anew", "file", path, "now", path+checkpoint.MisplacedSuffix)
 	}
 	if err != nil {
 		return err
@@ -34,7 +36,7 @@ func (p *partition) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.ckpt.took.end("fetch")
+	p.ckpt.Took.End("fetch")
 	stored, err := p.node.opts.History.Position(ctx, p.id)
 	if err != nil {
 		return fmt.Errorf("history: %w", err)
@@ -46,7 +48,7 @@ func (p *partition) load(ctx context.Context) error {
 	if err := p.adoptShared(shared, end); err != nil {
 		return err
 	}
-	p.ckpt.took.end("ask")
+	p.ckpt.Took.End("ask")
 	f, m, err := p.loadNewest(start, end)
 	if err != nil {
 		return errors.Join(err, shared.err)
@@ -62,7 +64,7 @@ func (p *partition) load(ctx context.Context) error {
 	var items []*feed.Item
 	for _, sp := range f.Spool {
 		it := &feed.Item{From: sp.From, To: sp.To, File: sp.File}
-		if info, err := p.ckpt.fs.Stat(p.ckpt.path(dirSpool, sp.File)); err == nil {
+		if info, err := p.ckpt.FS.Stat(p.ckpt.Path(checkpoint.DirSpool, sp.File)); err == nil {
 			it.FileSize = info.Size()
 		}
 		items = append(items, it)
@@ -87,22 +89,22 @@ func (p *partition) load(ctx context.Context) error {
 	p.done.Add(2)
 	go p.apply(run, r)
 	go p.checkpointLoop(run)
-	p.ckpt.took.end("begin")
+	p.ckpt.Took.End("begin")
 	if err := p.replay(ctx, end); err != nil {
 		return err
 	}
 	if err := p.judgeRebuild(marked, stored); err != nil {
 		return err
 	}
-	p.ckpt.took.end("replay")
-	p.log.Info("loaded", "checkpoint", f.Next, "end", p.applied.Load(), p.ckpt.took.attr())
+	p.ckpt.Took.End("replay")
+	p.log.Info("loaded", "checkpoint", f.Next, "end", p.applied.Load(), p.ckpt.Took.Attr())
 	return nil
 }
 
 // candidate is a checkpoint that the state may be loaded from. The zero value is
 // the empty state, from which the whole log is replayed.
 type candidate struct {
-	manifest
+	checkpoint.Manifest
 	ids []eventlog.RecordID
 }
 
@@ -110,10 +112,10 @@ type candidate struct {
 // Damaged ones are set aside; without a whole one the log is replayed from its
 // beginning, if it still has that. Nothing is changed before it is certain that
 // there is something to load.
-func (p *partition) loadNewest(start, end int64) (manifest, *Machine, error) {
-	offsets, err := p.ckpt.list()
+func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *Machine, error) {
+	offsets, err := p.ckpt.List()
 	if err != nil {
-		return manifest{}, nil, err
+		return checkpoint.Manifest{}, nil, err
 	}
 	var faults error
 	for i := len(offsets) - 1; i >= 0; i-- {
@@ -121,27 +123,27 @@ func (p *partition) loadNewest(start, end int64) (manifest, *Machine, error) {
 		if err == nil {
 			var m *Machine
 			if m, err = p.loadCandidate(c); err == nil {
-				return c.manifest, m, p.setAside(offsets[i+1:])
+				return c.Manifest, m, p.setAside(offsets[i+1:])
 			}
 		}
 		if !errors.Is(err, statefiles.ErrDamaged) {
-			return manifest{}, nil, err
+			return checkpoint.Manifest{}, nil, err
 		}
 		p.repairs.Add(1)
 		p.log.Error("a checkpoint is damaged and is not used", "checkpoint", offsets[i], "reason", err)
 		faults = errors.Join(faults, err)
 	}
 	if start > 0 {
-		return manifest{}, nil, errors.Join(noCheckpoint(start), faults)
+		return checkpoint.Manifest{}, nil, errors.Join(noCheckpoint(start), faults)
 	}
 	if faults != nil {
 		p.log.Warn("rebuilding the state from the beginning of the log; requests are answered when it is done", "records", end)
 	}
 	m, err := p.loadCandidate(candidate{})
 	if err != nil {
-		return manifest{}, nil, err
+		return checkpoint.Manifest{}, nil, err
 	}
-	return manifest{}, m, p.setAside(offsets)
+	return checkpoint.Manifest{}, m, p.setAside(offsets)
 }
 
 func noCheckpoint(start int64) error {
@@ -155,19 +157,19 @@ func (p *partition) candidate(offset, start, end int64) (candidate, error) {
 	if err != nil {
 		return c, err
 	}
-	return c, p.ckpt.verify(c.manifest)
+	return c, p.ckpt.Verify(c.Manifest)
 }
 
 // promising is candidate before the files are compared. An error that does not wrap
 // statefiles.ErrDamaged says that the start is to be refused.
 func (p *partition) promising(offset, start, end int64) (c candidate, err error) {
-	c.manifest, c.ids, err = p.ckpt.readManifest(offset)
+	c.Manifest, c.ids, err = p.ckpt.ReadManifest(offset)
 	switch {
 	case errors.Is(err, ErrNewer):
 		return c, err
-	case errors.Is(err, errOtherLog):
+	case errors.Is(err, checkpoint.ErrOtherLog):
 		// A whole one belongs to another log, and is not to be thrown away.
-		if damage := p.ckpt.verify(c.manifest); damage != nil {
+		if damage := p.ckpt.Verify(c.Manifest); damage != nil {
 			return c, damage
 		}
 		return c, fmt.Errorf("%w. Put the log back that belongs to the state, or move %s away: the state is then rebuilt from the log", err, p.node.opts.Dir)
@@ -192,12 +194,12 @@ func (p *partition) loadCandidate(c candidate) (m *Machine, err error) {
 			err = fmt.Errorf("%w: load checkpoint %d: panic: %v\n%s", statefiles.ErrDamaged, c.Next, r, debug.Stack())
 		}
 	}()
-	if err := p.ckpt.prepare(); err != nil {
+	if err := p.ckpt.Prepare(); err != nil {
 		return nil, err
 	}
-	p.ckpt.took.end("check")
-	m, err = p.ckpt.load(c.manifest, c.ids, p.node.opts.CacheBytes, p.log)
-	if err != nil && c.Version != 0 && !environment(err) && !errors.Is(err, ErrNewer) {
+	p.ckpt.Took.End("check")
+	m, err = loadCheckpoint(&p.ckpt, c.Manifest, c.ids, p.node.opts.CacheBytes, p.log)
+	if err != nil && c.Version != 0 && !statefiles.IsEnvironment(err) && !errors.Is(err, ErrNewer) {
 		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
 	return m, err
@@ -209,17 +211,17 @@ func (p *partition) setAside(offsets []int64) error {
 	if len(offsets) == 0 {
 		return nil
 	}
-	fs, dir := p.ckpt.fs, p.ckpt.path(dirCheckpoints)
-	err := p.ckpt.removeSetAside()
+	fs, dir := p.ckpt.FS, p.ckpt.Path(checkpoint.DirCheckpoints)
+	err := p.ckpt.RemoveSetAside()
 	if err != nil {
 		return err
 	}
 	for i, o := range offsets {
-		from := fs.PathJoin(dir, checkpointName(o))
+		from := fs.PathJoin(dir, checkpoint.Name(o))
 		if i < len(offsets)-1 {
 			err = fs.RemoveAll(from)
 		} else {
-			err = fs.Rename(from, fs.PathJoin(dir, damagedPrefix+checkpointName(o)))
+			err = fs.Rename(from, fs.PathJoin(dir, checkpoint.DamagedPrefix+checkpoint.Name(o)))
 		}
 		if err != nil {
 			return err
@@ -235,7 +237,7 @@ var ErrStateDamaged = errors.New("files of the state are damaged; a start rebuil
 // damage reports whether an error of the store says that a file's content is not
 // what was written, or that a file is gone.
 func damage(err error) bool {
-	return errors.Is(err, statefiles.ErrDamaged) || pebble.IsCorruptionError(err) || isNotExist(err)
+	return errors.Is(err, statefiles.ErrDamaged) || pebble.IsCorruptionError(err) || statefiles.IsNotExist(err)
 }
 
 // failDamaged stops the partition because files of its state are damaged.

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -248,7 +250,7 @@ func (p *partition) requestCheckpoint() {
 func (p *partition) checkpointLoop(ctx context.Context) {
 	defer p.done.Done()
 	var rested time.Duration
-	rests := throttleLimits{budget: p.node.opts.CheckpointInterval / 3, sleep: func(d time.Duration) {
+	rests := checkpoint.Rests{Budget: p.node.opts.CheckpointInterval / 3, Sleep: func(d time.Duration) {
 		begun := time.Now()
 		p.throttleSleep(ctx, d)
 		rested += time.Since(begun)
@@ -318,7 +320,7 @@ func (p *partition) writeCheckpoint() error {
 
 // writeCheckpointAt is writeCheckpoint with rests. publish says whether other nodes
 // get it; one that they do not get may be published later.
-func (p *partition) writeCheckpointAt(rests *throttleLimits, publish bool) error {
+func (p *partition) writeCheckpointAt(rests *checkpoint.Rests, publish bool) error {
 	p.checkpoint.Lock()
 	defer p.checkpoint.Unlock()
 	begun := time.Now() // for the metric only
@@ -352,7 +354,7 @@ func (p *partition) writeCheckpointAt(rests *throttleLimits, publish bool) error
 	}
 	f := p.mu.m.freeze()
 	p.behind.freeze()
-	f.items = p.feed.Freeze()
+	f.Items = p.feed.Freeze()
 	p.mu.Unlock()
 	p.feed.Unlock()
 	p.freezeMaxNs.Store(max(p.freezeMaxNs.Load(), int64(time.Since(begun))))
@@ -368,18 +370,18 @@ func (p *partition) machine() *Machine {
 
 // finishCheckpoint writes what was frozen. When that fails it is held, and written
 // before anything else is frozen: what it has is nowhere else.
-func (p *partition) finishCheckpoint(f *frozen, rests *throttleLimits, begun time.Time, publish bool) error {
+func (p *partition) finishCheckpoint(f *checkpoint.Frozen, rests *checkpoint.Rests, begun time.Time, publish bool) error {
 	p.checkpoint.held = f
-	w, err := p.ckpt.write(f, p.mu.m.store.DB, p.feed, rests)
+	w, err := p.ckpt.Write(f, p.mu.m.store.DB, p.feed, rests)
 	p.feed.Thaw()
 	if err != nil {
 		if state.IsFull(err) {
-			p.ckpt.disk.Note(&p.ckpt.disk.Checkpoint, err)
+			p.ckpt.Disk.Note(&p.ckpt.Disk.Checkpoint, err)
 		}
 		return err
 	}
 	p.checkpoint.held = nil
-	p.ckpt.disk.Clear(&p.ckpt.disk.Checkpoint)
+	p.ckpt.Disk.Clear(&p.ckpt.Disk.Checkpoint)
 	p.mu.Lock()
 	p.mu.m.thaw(w)
 	p.mu.Unlock()
@@ -388,7 +390,7 @@ func (p *partition) finishCheckpoint(f *frozen, rests *throttleLimits, begun tim
 	p.checkpoints.Add(1)
 	p.checkpointNs.Add(int64(time.Since(begun)))
 	p.checkpoint.finished.Signal()
-	if err := errors.Join(p.ckpt.discardRuns(f.runs, w.runs), p.ckpt.discardSegments(f.segments, w.segments)); err != nil {
+	if err := errors.Join(p.ckpt.DiscardRuns(f.KeyRuns, w.Runs), p.ckpt.DiscardSegments(f.Chain, w.Segments)); err != nil {
 		return err
 	}
 	p.offerShared(f, publish)
@@ -398,7 +400,7 @@ func (p *partition) finishCheckpoint(f *frozen, rests *throttleLimits, begun tim
 		}
 	}
 	p.checkpoint.pruning.Lock()
-	oldest, err := p.ckpt.prune(p.sharing.pinned())
+	oldest, err := p.ckpt.Prune(p.sharing.pinned())
 	p.checkpoint.pruning.Unlock()
 	if err != nil {
 		return err
@@ -472,7 +474,7 @@ func (p *partition) erasuresPending() (n int) {
 
 func (p *partition) closeOnce(ctx context.Context) error {
 	p.stop()
-	p.ckpt.disk.Close()
+	p.ckpt.Disk.Close()
 	p.leaves.Do(func() { close(p.left) })
 	p.done.Wait()
 	var err error

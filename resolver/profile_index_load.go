@@ -1,11 +1,14 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"encoding/binary"
 	"errors"
 	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -17,7 +20,7 @@ func (m *Machine) makeProfileIndex(disk *state.Disk) error {
 	if err := s.DB.DeleteRange([]byte{state.TableProfileIndex}, []byte{state.TableProfileIndex + 1}, pebble.NoSync); err != nil {
 		return fmt.Errorf("make the index of profiles: %w", err)
 	}
-	w := batchWriter{db: s.DB, batch: s.DB.NewBatch(), pace: newThrottle(nil, 0), disk: disk}
+	w := checkpoint.NewBatchWriter(s.DB, nil, 0, disk)
 	var keys indexKeys
 	err := s.Each(state.TableDocument, func(number uint64, rest, value []byte) error {
 		if m.accounts[number] == nil || len(rest) != 4 {
@@ -27,11 +30,11 @@ func (m *Machine) makeProfileIndex(disk *state.Disk) error {
 			return err
 		}
 		for i := range keys.ends {
-			w.set(keys.at(i), []byte{})
+			w.Set(keys.at(i), []byte{})
 		}
-		return w.err
+		return w.Err()
 	})
-	if err = errors.Join(err, w.finish()); err != nil {
+	if err = errors.Join(err, w.Finish()); err != nil {
 		return fmt.Errorf("make the index of profiles: %w", err)
 	}
 	return nil

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -80,14 +82,14 @@ func (p *partition) untilDone(ctx context.Context, do func() error) {
 // markRebuild makes dirRebuild durable if history is about to take rows that it may
 // have had before, and reports whether it was there already.
 func (p *partition) markRebuild(behind bool) (was bool, err error) {
-	fs, dir := p.ckpt.fs, p.ckpt.path(dirRebuild)
-	if _, err := fs.Stat(dir); err == nil || !isNotExist(err) {
+	fs, dir := p.ckpt.FS, p.ckpt.Path(dirRebuild)
+	if _, err := fs.Stat(dir); err == nil || !statefiles.IsNotExist(err) {
 		return err == nil, err
 	}
 	if !behind {
 		return false, nil
 	}
-	return false, errors.Join(fs.MkdirAll(dir, 0o700), statefiles.SyncDir(fs, p.ckpt.dir))
+	return false, errors.Join(fs.MkdirAll(dir, 0o700), statefiles.SyncDir(fs, p.ckpt.Root))
 }
 
 // judgeRebuild removes dirRebuild where no profile was erased among the records that
@@ -103,7 +105,7 @@ func (p *partition) judgeRebuild(marked bool, stored int64) error {
 		p.rebuilding.Store(true)
 		return nil
 	}
-	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
 }
 
 // finishRebuild erases again what was erased, once history has all rows.
@@ -118,7 +120,7 @@ func (p *partition) finishRebuild(ctx context.Context) error {
 	if err := p.eraseAgain(ctx, upTo); err != nil {
 		return err
 	}
-	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
 }
 
 // rebuildHistory makes all rows anew that history lacks. The files of the second machine
@@ -130,7 +132,7 @@ func (p *partition) rebuildHistory(ctx context.Context) error {
 		return err
 	}
 	p.log.Info("history is complete again", "records", join, "took", time.Since(begun).Round(time.Millisecond))
-	return p.ckpt.fs.RemoveAll(p.ckpt.path(dirRebuild))
+	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
 }
 
 // rebuildRows does so, and returns the offset from which on history had its rows from
@@ -173,7 +175,7 @@ func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
 // rebuild is the second machine.
 type rebuild struct {
 	p    *partition
-	ckpt *checkpoints
+	ckpt *checkpoint.Dir
 	m    *Machine
 	log  eventlog.Reader
 	rows query.Batch
@@ -184,16 +186,16 @@ type rebuild struct {
 // openRebuild loads the newest state of a rebuilding that was cut off, if history
 // has all rows below it, or the empty state.
 func (p *partition) openRebuild(stored int64) (*rebuild, error) {
-	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoints{fs: p.ckpt.fs, dir: p.ckpt.path(dirRebuild), log: p.ckpt.log,
-		damaged: p.ckpt.damaged, disk: p.ckpt.disk, fatal: p.ckpt.fatal}}
-	offsets, err := b.ckpt.list()
+	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoint.Dir{FS: p.ckpt.FS, Root: p.ckpt.Path(dirRebuild), Log: p.ckpt.Log,
+		Damaged: p.ckpt.Damaged, Disk: p.ckpt.Disk, Fatal: p.ckpt.Fatal}}
+	offsets, err := b.ckpt.List()
 	if err != nil {
 		return nil, err
 	}
 	for _, offset := range slices.Backward(offsets) {
-		f, ids, err := b.ckpt.readManifest(offset)
+		f, ids, err := b.ckpt.ReadManifest(offset)
 		if err == nil && offset <= stored {
-			err = b.ckpt.verify(f)
+			err = b.ckpt.Verify(f)
 		}
 		if err != nil || offset > stored {
 			continue
@@ -202,7 +204,7 @@ func (p *partition) openRebuild(stored int64) (*rebuild, error) {
 		return b, b.load(candidate{f, ids})
 	}
 	// Its checkpoints are of no use, but it stays: it is a mark, too.
-	if err := p.ckpt.fs.RemoveAll(b.ckpt.path(dirCheckpoints)); err != nil {
+	if err := p.ckpt.FS.RemoveAll(b.ckpt.Path(checkpoint.DirCheckpoints)); err != nil {
 		return nil, err
 	}
 	return b, b.load(candidate{})
@@ -212,10 +214,10 @@ func (b *rebuild) load(c candidate) (err error) {
 	if _, err := b.p.markRebuild(true); err != nil {
 		return err
 	}
-	if err := b.ckpt.prepare(); err != nil {
+	if err := b.ckpt.Prepare(); err != nil {
 		return err
 	}
-	b.m, err = b.ckpt.load(c.manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
+	b.m, err = loadCheckpoint(b.ckpt, c.Manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
 	if err == nil {
 		b.rows = query.Batch{Partition: b.p.id, From: b.m.Next(), To: b.m.Next()}
 	}
@@ -278,7 +280,7 @@ func (b *rebuild) store(ctx context.Context) error {
 
 // checkpoint writes what changed to the machine's files, which frees its memory,
 // and leaves a state to go on from.
-func (b *rebuild) checkpoint() error { return b.ckpt.moveOn(b.m, b.p.feed) }
+func (b *rebuild) checkpoint() error { return moveOn(b.ckpt, b.m, b.p.feed) }
 
 // gap tells the feed when history has lost its rows once more.
 func (b *rebuild) gap(err error) error {

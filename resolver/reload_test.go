@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"log/slog"
 	"testing"
 
@@ -13,36 +15,36 @@ import (
 // durable is a recorder whose machine can be read back from a checkpoint.
 type durable struct {
 	*recorder
-	ckpt checkpoints
+	ckpt checkpoint.Dir
 }
 
 func newDurable(t testing.TB, settings Settings) *durable {
 	t.Helper()
-	d := &durable{&recorder{t: t, now: 1_000_000_000_000}, checkpoints{fs: vfs.NewMem(), dir: "p"}}
-	if err := d.ckpt.fs.MkdirAll(d.ckpt.dir, 0o755); err != nil {
+	d := &durable{&recorder{t: t, now: 1_000_000_000_000}, checkpoint.Dir{FS: vfs.NewMem(), Root: "p"}}
+	if err := d.ckpt.FS.MkdirAll(d.ckpt.Root, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.ckpt.prepare(); err != nil {
+	if err := d.ckpt.Prepare(); err != nil {
 		t.Fatal(err)
 	}
-	d.open(manifest{})
+	d.open(checkpoint.Manifest{})
 	t.Cleanup(func() { d.close() })
 	d.command(CommandBootstrap, testBootstrap(settings))
 	return d
 }
 
-func (d *durable) open(f manifest) {
+func (d *durable) open(f checkpoint.Manifest) {
 	d.t.Helper()
-	if err := d.ckpt.restore(f); err != nil {
+	if err := d.ckpt.Restore(f); err != nil {
 		d.t.Fatal(err)
 	}
-	s, err := state.Open(d.ckpt.fs, d.ckpt.path(dirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
+	s, err := state.Open(d.ckpt.FS, d.ckpt.Path(checkpoint.DirLive), 1<<20, newPebbleLogger(slog.New(slog.DiscardHandler)))
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	var runs []*dedup.Run
 	for _, name := range f.Runs {
-		r, err := dedup.OpenRun(d.ckpt.fs, d.ckpt.path(dirKeys, name), name)
+		r, err := dedup.OpenRun(d.ckpt.FS, d.ckpt.Path(checkpoint.DirKeys, name), name)
 		if err != nil {
 			d.t.Fatal(err)
 		}
@@ -57,7 +59,7 @@ func (d *durable) open(f manifest) {
 			d.m.records.add(id)
 		}
 	}
-	if err = d.m.adoptSegments(d.ckpt.readSegments(f.Segments)); err != nil {
+	if err = d.m.adoptSegments(d.ckpt.ReadSegments(f.Segments)); err != nil {
 		d.t.Fatal(err)
 	}
 }
@@ -85,7 +87,7 @@ func (d *durable) reopen() {
 	d.t.Helper()
 	before := hashOf(d.t.(*testing.T), d.m)
 	f := d.m.freeze()
-	w, err := d.ckpt.write(f, d.m.store.DB, nil, nil)
+	w, err := d.ckpt.Write(f, d.m.store.DB, nil, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -94,15 +96,15 @@ func (d *durable) reopen() {
 		d.t.Fatal("R1: writing a checkpoint changed the state")
 	}
 	d.close()
-	list, err := d.ckpt.list()
+	list, err := d.ckpt.List()
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	saved, _, err := d.ckpt.readManifest(list[len(list)-1])
+	saved, _, err := d.ckpt.ReadManifest(list[len(list)-1])
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	if err := d.ckpt.prepare(); err != nil {
+	if err := d.ckpt.Prepare(); err != nil {
 		d.t.Fatal(err)
 	}
 	d.open(saved)

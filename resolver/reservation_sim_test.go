@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -46,11 +48,11 @@ type emailPart struct {
 }
 
 func newEmailPart(t testing.TB) *emailPart {
-	p := &emailPart{durable: &durable{&recorder{t: t}, checkpoints{fs: vfs.NewMem(), dir: "p"}}}
-	if err := errors.Join(p.ckpt.fs.MkdirAll(p.ckpt.dir, 0o755), p.ckpt.prepare()); err != nil {
+	p := &emailPart{durable: &durable{&recorder{t: t}, checkpoint.Dir{FS: vfs.NewMem(), Root: "p"}}}
+	if err := errors.Join(p.ckpt.FS.MkdirAll(p.ckpt.Root, 0o755), p.ckpt.Prepare()); err != nil {
 		t.Fatal(err)
 	}
-	p.open(manifest{})
+	p.open(checkpoint.Manifest{})
 	return p
 }
 

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"crypto/subtle"
+
 	"github.com/musterhq/muster/segment/engine"
 )
 

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +34,7 @@ type SharedCheckpoints interface {
 var ErrForeignCheckpoints = errors.New("the shared checkpoints belong to another log")
 
 // sharedTmp is the directory that a shared checkpoint is fetched to.
-const sharedTmp = tmpPrefix + "shared"
+const sharedTmp = checkpoint.TmpPrefix + "shared"
 
 // The pause before a checkpoint that could not be published is tried again,
 // from the first time on.
@@ -63,13 +65,6 @@ type sharing struct {
 type sharedCheckpoint struct {
 	offset int64
 	epoch  uint64
-}
-
-func (e *Epoch) number() uint64 {
-	if e == nil {
-		return 0
-	}
-	return e.Number
 }
 
 // note says that there is a checkpoint. Call it before checkpoints are pruned: what
@@ -138,12 +133,12 @@ func (p *partition) fetchShared(ctx context.Context) (fetched, error) {
 	if p.node.opts.Shared == nil {
 		return fetched{offset: -1}, nil
 	}
-	have, err := p.ckpt.newestReadable()
+	have, err := p.ckpt.NewestReadable()
 	if err != nil {
 		return fetched{}, err
 	}
 	begun := time.Now() // for the log line only
-	offset, err := p.node.opts.Shared.Newest(ctx, p.id, p.ckpt.path(dirCheckpoints, sharedTmp), have)
+	offset, err := p.node.opts.Shared.Newest(ctx, p.id, p.ckpt.Path(checkpoint.DirCheckpoints, sharedTmp), have)
 	switch {
 	case err == nil:
 		if offset >= 0 {
@@ -163,47 +158,32 @@ func (p *partition) fetchShared(ctx context.Context) (fetched, error) {
 // at end, as told after the checkpoint was found.
 func (p *partition) adoptShared(f fetched, end int64) error {
 	if f.offset < 0 {
-		return p.ckpt.fs.RemoveAll(p.ckpt.path(dirCheckpoints, sharedTmp))
+		return p.ckpt.FS.RemoveAll(p.ckpt.Path(checkpoint.DirCheckpoints, sharedTmp))
 	}
 	if f.offset > end {
 		return errors.Join(
 			fmt.Errorf("the log ends at %d, before the shared checkpoint at %d: records are missing, or the shared checkpoints are of a later time than the log. Put the log back that belongs to them, or start with another place for --checkpoints", end, f.offset),
-			p.ckpt.fs.RemoveAll(p.ckpt.path(dirCheckpoints, sharedTmp)))
+			p.ckpt.FS.RemoveAll(p.ckpt.Path(checkpoint.DirCheckpoints, sharedTmp)))
 	}
-	final := p.ckpt.path(dirCheckpoints, checkpointName(f.offset))
-	if err := p.ckpt.fs.RemoveAll(final); err != nil { // one that cannot be read
+	final := p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(f.offset))
+	if err := p.ckpt.FS.RemoveAll(final); err != nil { // one that cannot be read
 		return err
 	}
-	if err := p.ckpt.fs.Rename(p.ckpt.path(dirCheckpoints, sharedTmp), final); err != nil {
+	if err := p.ckpt.FS.Rename(p.ckpt.Path(checkpoint.DirCheckpoints, sharedTmp), final); err != nil {
 		return err
 	}
 	p.sharing.offset.Store(f.offset)
-	return statefiles.SyncDir(p.ckpt.fs, p.ckpt.path(dirCheckpoints))
-}
-
-// newestReadable is the offset of the newest checkpoint here whose manifest can
-// be read, -1 for none.
-func (c *checkpoints) newestReadable() (int64, error) {
-	offsets, err := c.list()
-	if err != nil {
-		return 0, err
-	}
-	for i := len(offsets) - 1; i >= 0; i-- {
-		if _, _, err := c.readManifest(offsets[i]); err == nil || errors.Is(err, ErrNewer) {
-			return offsets[i], nil
-		}
-	}
-	return -1, nil
+	return statefiles.SyncDir(p.ckpt.FS, p.ckpt.Path(checkpoint.DirCheckpoints))
 }
 
 // startSharing begins to publish, with the checkpoint that the partition was
 // opened from: shared storage may lack it.
-func (p *partition) startSharing(ctx context.Context, f manifest) {
+func (p *partition) startSharing(ctx context.Context, f checkpoint.Manifest) {
 	if p.node.opts.Shared == nil {
 		return
 	}
 	if f.Version != 0 {
-		p.sharing.note(sharedCheckpoint{f.Next, f.Epoch.number()})
+		p.sharing.note(sharedCheckpoint{f.Next, f.EpochNumber()})
 	}
 	p.sharing.publishNewest()
 	p.sharing.ended = make(chan struct{})
@@ -211,11 +191,11 @@ func (p *partition) startSharing(ctx context.Context, f manifest) {
 }
 
 // offerShared notes the checkpoint, and has it published if it is to be.
-func (p *partition) offerShared(f *frozen, publish bool) {
+func (p *partition) offerShared(f *checkpoint.Frozen, publish bool) {
 	if p.node.opts.Shared == nil {
 		return
 	}
-	p.sharing.note(sharedCheckpoint{f.Next, f.Epoch.number()})
+	p.sharing.note(sharedCheckpoint{f.Next, f.EpochNumber()})
 	if publish {
 		p.sharing.publishNewest()
 	}
@@ -246,7 +226,7 @@ func (p *partition) publishShared(ctx context.Context) error {
 		return nil
 	}
 	begun := time.Now() // for the log line only
-	err := p.node.opts.Shared.Publish(ctx, p.id, p.ckpt.path(dirCheckpoints, checkpointName(c.offset)), c.offset, c.epoch)
+	err := p.node.opts.Shared.Publish(ctx, p.id, p.ckpt.Path(checkpoint.DirCheckpoints, checkpoint.Name(c.offset)), c.offset, c.epoch)
 	if err != nil {
 		p.sharing.publishNewest()
 	}
@@ -301,5 +281,5 @@ func (p *partition) forget() error {
 	if p.node.opts.Shared == nil || p.sharing.offset.Load() < p.lastCheckpoint.Load() {
 		return nil
 	}
-	return p.ckpt.fs.RemoveAll(p.ckpt.dir)
+	return p.ckpt.FS.RemoveAll(p.ckpt.Root)
 }

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"context"
 	"errors"
 	"fmt"
@@ -68,7 +70,7 @@ func (s shelfOf) Publish(ctx context.Context, partition int, dir string, offset 
 			return err
 		}
 	}
-	if _, err := s.local.Stat(s.local.PathJoin(dir, fileManifest)); err != nil {
+	if _, err := s.local.Stat(s.local.PathJoin(dir, checkpoint.FileManifest)); err != nil {
 		return err // pruned while it was published
 	}
 	s.mu.Lock()
@@ -242,7 +244,7 @@ func TestR1FilesOfTheSameNameAreReplaced(t *testing.T) {
 	want := p.state(a)
 	p.stop(a)
 	spoiled := 0
-	for _, dir := range []string{dirKeys, dirSegments} {
+	for _, dir := range []string{checkpoint.DirKeys, checkpoint.DirSegments} {
 		names, err := p.fs.List("a/p0/" + dir)
 		if err != nil {
 			t.Fatal(err)
@@ -357,7 +359,7 @@ func TestPublishingStopsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	list, err := a.partitions[0].Load().ckpt.list()
+	list, err := a.partitions[0].Load().ckpt.List()
 	if err != nil || len(list) != 3 || list[0] != first {
 		t.Errorf("the checkpoints are %d; %d is being published: %v", list, first, err)
 	}
@@ -374,7 +376,7 @@ func TestPublishingStopsNothing(t *testing.T) {
 	if err := a.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	if list, _ = a.partitions[0].Load().ckpt.list(); slices.Contains(list, first) {
+	if list, _ = a.partitions[0].Load().ckpt.List(); slices.Contains(list, first) {
 		t.Errorf("%d was never pruned: %d", first, list)
 	}
 	p.stop(a)
@@ -436,7 +438,7 @@ func TestR1CrashWhileASharedCheckpointIsAdopted(t *testing.T) {
 		n, err := p.try("b", func(o *Options) {
 			o.FS = errorfs.Wrap(disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
 				// Those of the store have their own tests.
-				if strings.Contains(op.Path, dirLive) {
+				if strings.Contains(op.Path, checkpoint.DirLive) {
 					return nil
 				}
 				if count.Add(1) > step {

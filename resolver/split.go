@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -69,13 +71,13 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	src := &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.From, "p0"), log: o.FromLog, fatal: o.End}
-	m, err := src.openAt(o.Offset, o.Logger)
+	src := &checkpoint.Dir{FS: o.FS, Root: o.FS.PathJoin(o.From, "p0"), Log: o.FromLog, Fatal: o.End}
+	m, err := openCheckpointAt(src, o.Offset, o.Logger)
 	if err != nil {
 		return res, err
 	}
 	defer func() {
-		err = errors.Join(err, closeAll(m.store, m.keys.Runs), o.FS.RemoveAll(src.path(dirLive)))
+		err = errors.Join(err, closeAll(m.store, m.keys.Runs), o.FS.RemoveAll(src.Path(checkpoint.DirLive)))
 	}()
 	if m.epoch.Number != 0 {
 		return res, fmt.Errorf("the state is that of a partition of a cluster, owned by node %q last; only a directory with a log of its own can be split", m.epoch.Node)
@@ -91,7 +93,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	// changed.
 	m.segmentFiles = nil
 	f := m.freeze()
-	if err := writeGeneration(m.store.DB, f, nil, nil); err != nil {
+	if err := checkpoint.WriteGeneration(m.store.DB, f, nil, nil); err != nil {
 		return res, err
 	}
 	ranges, err := accountRanges(m.store.DB)
@@ -100,7 +102,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	}
 	for i := range o.Partitions {
 		part := splitPart{src: src, m: m, frozen: f, id: i, of: o.Partitions, log: o.Logger,
-			dst: &checkpoints{fs: o.FS, dir: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), log: o.ToLog, fatal: o.End}}
+			dst: &checkpoint.Dir{FS: o.FS, Root: o.FS.PathJoin(o.To, fmt.Sprintf("p%d", i)), Log: o.ToLog, Fatal: o.End}}
 		if err := part.write(ctx, ranges); err != nil {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
@@ -109,7 +111,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 			return res, fmt.Errorf("partition %d: %w", i, err)
 		}
 		res.Profiles += profiles
-		res.Checkpoints = append(res.Checkpoints, part.dst.path(dirCheckpoints, checkpointName(o.Offset)))
+		res.Checkpoints = append(res.Checkpoints, part.dst.Path(checkpoint.DirCheckpoints, checkpoint.Name(o.Offset)))
 	}
 	res.Accounts = int64(len(hashes))
 	return res, nil
@@ -118,8 +120,8 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 // NewestCheckpoint is the offset of a partition's newest checkpoint in a directory
 // of a node, -1 if there is none.
 func NewestCheckpoint(fs vfs.FS, dir string, partition int) (int64, error) {
-	c := checkpoints{fs: fs, dir: fs.PathJoin(dir, fmt.Sprintf("p%d", partition))}
-	offsets, err := c.list()
+	c := checkpoint.Dir{FS: fs, Root: fs.PathJoin(dir, fmt.Sprintf("p%d", partition))}
+	offsets, err := c.List()
 	switch {
 	case errors.Is(err, os.ErrNotExist), err == nil && len(offsets) == 0:
 		return -1, nil
@@ -129,12 +131,12 @@ func NewestCheckpoint(fs vfs.FS, dir string, partition int) (int64, error) {
 	return offsets[len(offsets)-1], nil
 }
 
-// openAt loads the newest checkpoint, which must be at the offset.
-func (c *checkpoints) openAt(offset int64, log *slog.Logger) (*Machine, error) {
-	if err := c.prepare(); err != nil {
+// openCheckpointAt loads the newest checkpoint, which must be at the offset.
+func openCheckpointAt(c *checkpoint.Dir, offset int64, log *slog.Logger) (*Machine, error) {
+	if err := c.Prepare(); err != nil {
 		return nil, err
 	}
-	offsets, err := c.list()
+	offsets, err := c.List()
 	if err != nil {
 		return nil, err
 	}
@@ -145,14 +147,14 @@ func (c *checkpoints) openAt(offset int64, log *slog.Logger) (*Machine, error) {
 	if newest != offset {
 		return nil, fmt.Errorf("%w: it is at %d, the log ends at %d", ErrSplitBehind, newest, offset)
 	}
-	f, ids, err := c.readManifest(newest)
+	f, ids, err := c.ReadManifest(newest)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.verify(f); err != nil {
+	if err := c.Verify(f); err != nil {
 		return nil, err
 	}
-	return c.load(f, ids, splitCacheBytes, log)
+	return loadCheckpoint(c, f, ids, splitCacheBytes, log)
 }
 
 const splitCacheBytes = 64 << 20
@@ -227,9 +229,9 @@ func accountRanges(db *pebble.DB) (out []accountRange, err error) {
 
 // splitPart makes one partition's checkpoint.
 type splitPart struct {
-	src, dst *checkpoints
+	src, dst *checkpoint.Dir
 	m        *Machine
-	frozen   *frozen
+	frozen   *checkpoint.Frozen
 	id, of   int
 	log      *slog.Logger
 }
@@ -239,22 +241,22 @@ func (s *splitPart) owns(account uint64) bool { return account%uint64(s.of) == u
 // write writes the checkpoint anew.
 func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error) {
 	c := s.dst
-	if err := c.fs.RemoveAll(c.dir); err != nil {
+	if err := c.FS.RemoveAll(c.Root); err != nil {
 		return err
 	}
-	if err := c.fs.MkdirAll(c.dir, 0o700); err != nil {
+	if err := c.FS.MkdirAll(c.Root, 0o700); err != nil {
 		return err
 	}
-	if err := c.prepare(); err != nil {
+	if err := c.Prepare(); err != nil {
 		return err
 	}
-	store, err := state.Open(c.fs, c.path(dirLive), splitCacheBytes, newPebbleLogger(s.log).ending(c.fatal))
+	store, err := state.Open(c.FS, c.Path(checkpoint.DirLive), splitCacheBytes, newPebbleLogger(s.log).ending(c.Fatal))
 	if err != nil {
 		return err
 	}
-	var w written
+	var w checkpoint.Written
 	defer func() {
-		err = errors.Join(err, closeAll(store, w.runs), c.fs.RemoveAll(c.path(dirLive)))
+		err = errors.Join(err, closeAll(store, w.Runs), c.FS.RemoveAll(c.Path(checkpoint.DirLive)))
 	}()
 	if err := s.copyStore(ctx, store.DB, ranges); err != nil {
 		return err
@@ -262,32 +264,32 @@ func (s *splitPart) write(ctx context.Context, ranges []accountRange) (err error
 	if err := s.fillDirectory(store.DB); err != nil {
 		return err
 	}
-	if w.runs, err = s.copyRuns(); err != nil {
+	if w.Runs, err = s.copyRuns(); err != nil {
 		return err
 	}
-	f := &frozen{manifest: s.frozen.manifest, records: s.frozen.records, wholeSegments: true}
+	f := &checkpoint.Frozen{Manifest: s.frozen.Manifest, Records: s.frozen.Records, WholeSegments: true}
 	f.Runs, f.Segments, f.Spool, f.Files = nil, nil, nil, nil
-	for _, e := range s.frozen.engines {
-		if s.owns(e.account) {
-			f.engines = append(f.engines, e)
+	for _, e := range s.frozen.Engines {
+		if s.owns(e.Account) {
+			f.Engines = append(f.Engines, e)
 		}
 	}
-	if w.segments, err = c.writeSegments(f); err != nil {
+	if w.Segments, err = c.WriteSegments(f); err != nil {
 		return err
 	}
-	return c.publish(f, store.DB, nil, w)
+	return c.Publish(f, store.DB, nil, w)
 }
 
 // copyStore copies the entries of the partition's accounts.
 func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accountRange) error {
-	w := batchWriter{db: to, batch: to.NewBatch()}
+	w := checkpoint.NewBatchWriter(to, nil, 0, nil)
 	for _, r := range ranges {
 		if !s.owns(r.account) {
 			continue
 		}
 		it, err := s.m.store.DB.NewIter(&pebble.IterOptions{LowerBound: r.lower(), UpperBound: r.upper()})
 		if err != nil {
-			return errors.Join(err, w.finish())
+			return errors.Join(err, w.Finish())
 		}
 		n := 0
 		for ok := it.First(); ok; ok = it.Next() {
@@ -296,16 +298,16 @@ func (s *splitPart) copyStore(ctx context.Context, to *pebble.DB, ranges []accou
 			if s.of > 1 && r.table == state.TableEntity && it.Key()[state.KeyHead] == state.EntityReservation {
 				value = splitReservation[:]
 			}
-			w.set(it.Key(), value)
+			w.Set(it.Key(), value)
 			if n++; n%4096 == 0 && ctx.Err() != nil {
-				return errors.Join(ctx.Err(), it.Close(), w.finish())
+				return errors.Join(ctx.Err(), it.Close(), w.Finish())
 			}
 		}
 		if err := it.Close(); err != nil {
-			return errors.Join(err, w.finish())
+			return errors.Join(err, w.Finish())
 		}
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 // splitReservation is the id under which e-mails are reserved that were before
@@ -318,12 +320,12 @@ func (s *splitPart) fillDirectory(to *pebble.DB) error {
 	if s.of == 1 || s.id != 0 {
 		return nil
 	}
-	w := batchWriter{db: to, batch: to.NewBatch()}
+	w := checkpoint.NewBatchWriter(to, nil, 0, nil)
 	for name, account := range s.m.reservations {
 		h := holder{account, splitReservation}
-		w.set([]byte(emailKey(emailHolder, name[:])), h.encode())
+		w.Set([]byte(emailKey(emailHolder, name[:])), h.encode())
 	}
-	return w.finish()
+	return w.Finish()
 }
 
 // copyRuns has the files of idempotency keys in the partition's directory: linked
@@ -331,28 +333,28 @@ func (s *splitPart) fillDirectory(to *pebble.DB) error {
 func (s *splitPart) copyRuns() (runs []*dedup.Run, err error) {
 	c := s.dst
 	for _, r := range s.m.keys.Runs {
-		from, to := s.src.path(dirKeys, r.Name), c.path(dirKeys, r.Name)
-		if err := vfs.LinkOrCopy(c.fs, from, to); err != nil {
+		from, to := s.src.Path(checkpoint.DirKeys, r.Name), c.Path(checkpoint.DirKeys, r.Name)
+		if err := vfs.LinkOrCopy(c.FS, from, to); err != nil {
 			return runs, fmt.Errorf("idempotency keys: %w", err)
 		}
-		opened, err := dedup.OpenRun(c.fs, to, r.Name)
+		opened, err := dedup.OpenRun(c.FS, to, r.Name)
 		if err != nil {
 			return runs, err
 		}
 		runs = append(runs, opened)
 	}
-	return runs, statefiles.SyncDir(c.fs, c.path(dirKeys))
+	return runs, statefiles.SyncDir(c.FS, c.Path(checkpoint.DirKeys))
 }
 
 // verify reads the checkpoint as a node does and compares its accounts.
 func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profiles int64, err error) {
 	c := s.dst
-	m, err := c.openAt(s.frozen.Next, s.log)
+	m, err := openCheckpointAt(c, s.frozen.Next, s.log)
 	if err != nil {
 		return 0, err
 	}
 	defer func() {
-		err = errors.Join(err, closeAll(m.store, m.keys.Runs), c.fs.RemoveAll(c.path(dirLive)))
+		err = errors.Join(err, closeAll(m.store, m.keys.Runs), c.FS.RemoveAll(c.Path(checkpoint.DirLive)))
 	}()
 	have, err := m.accountHashes(ctx)
 	if err != nil {

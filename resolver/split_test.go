@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"bytes"
 	"context"
 	"encoding/binary"
@@ -32,7 +34,7 @@ type lockstep struct {
 	t       *testing.T
 	rng     *rand.Rand
 	fs      vfs.FS
-	src     *checkpoints
+	src     *checkpoint.Dir
 	whole   *Machine
 	parts   []*Machine
 	pasts   map[uint64]*query.Batch // what each account's past has, for chunks
@@ -57,10 +59,10 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func newLockstep(t *testing.T, rng *rand.Rand) *lockstep {
 	l := &lockstep{t: t, rng: rng, fs: vfs.NewMem(), pasts: map[uint64]*query.Batch{}}
-	l.src = &checkpoints{fs: l.fs, dir: "from/p0"}
-	l.must(l.fs.MkdirAll(l.src.dir, 0o755))
-	l.must(l.src.prepare())
-	m, err := l.src.load(manifest{}, nil, 1<<20, discard())
+	l.src = &checkpoint.Dir{FS: l.fs, Root: "from/p0"}
+	l.must(l.fs.MkdirAll(l.src.Root, 0o755))
+	l.must(l.src.Prepare())
+	m, err := loadCheckpoint(l.src, checkpoint.Manifest{}, nil, 1<<20, discard())
 	l.must(err)
 	l.whole = m
 	t.Cleanup(func() {
@@ -280,11 +282,11 @@ func (l *lockstep) split(partitions int) {
 	l.t.Helper()
 	l.settle()
 	f := l.whole.freeze()
-	w, err := l.src.write(f, l.whole.store.DB, nil, nil)
+	w, err := l.src.Write(f, l.whole.store.DB, nil, nil)
 	l.must(err)
 	l.whole.thaw(w)
 	// A copy, as the machine goes on in the directory.
-	_, err = vfs.Clone(l.fs, l.fs, l.src.dir, "copy/p0")
+	_, err = vfs.Clone(l.fs, l.fs, l.src.Root, "copy/p0")
 	l.must(err)
 	res, err := Split(context.Background(), SplitOptions{FS: l.fs, From: "copy", To: "to", Partitions: partitions, Offset: l.whole.next, Logger: discard()})
 	l.must(err)
@@ -295,8 +297,8 @@ func (l *lockstep) split(partitions int) {
 		l.t.Fatalf("%+v, then %+v", res, again)
 	}
 	for i := range partitions {
-		c := &checkpoints{fs: l.fs, dir: l.fs.PathJoin("to", fmt.Sprintf("p%d", i))}
-		m, err := c.openAt(l.whole.next, discard())
+		c := &checkpoint.Dir{FS: l.fs, Root: l.fs.PathJoin("to", fmt.Sprintf("p%d", i))}
+		m, err := openCheckpointAt(c, l.whole.next, discard())
 		l.must(err)
 		l.parts = append(l.parts, m)
 	}

@@ -135,21 +135,21 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		put(state.EntityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
 		put(state.EntityContent, id, contents)
 	}
-	w, err := d.ckpt.write(r.m.freeze(), r.m.store.DB, nil, nil)
+	w, err := d.ckpt.Write(r.m.freeze(), r.m.store.DB, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.m.thaw(w)
 	d.close()
-	list, err := d.ckpt.list()
+	list, err := d.ckpt.List()
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, _, err := d.ckpt.readManifest(list[len(list)-1])
+	f, _, err := d.ckpt.ReadManifest(list[len(list)-1])
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := d.ckpt.prepare(); err != nil {
+	if err := d.ckpt.Prepare(); err != nil {
 		t.Fatal(err)
 	}
 	d.open(f)

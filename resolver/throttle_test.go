@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -24,7 +26,7 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 	fs := errorfs.Wrap(d.copy(t), errorfs.InjectorFunc(func(op errorfs.Op) error {
 		select {
 		case <-gated:
-			if strings.Contains(op.Path, dirCheckpoints) {
+			if strings.Contains(op.Path, checkpoint.DirCheckpoints) {
 				once.Do(func() { close(begun) })
 				<-release
 			}
@@ -52,4 +54,35 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 		}
 	}
 	d.stop(t, n, log)
+}
+
+// TestRestsUnlessSomebodyWaits: what writes a checkpoint rests, but not while somebody
+// waits for it or the next generation is as large as may be.
+func TestRestsUnlessSomebodyWaits(t *testing.T) {
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	defer f.close(t, n)
+	p := n.partitions[0].Load()
+	took := func(rest time.Duration) time.Duration {
+		begun := time.Now()
+		p.throttleSleep(t.Context(), rest)
+		return time.Since(begun)
+	}
+	if d := took(30 * time.Millisecond); d < 30*time.Millisecond {
+		t.Errorf("nobody waits, and it rested %v", d)
+	}
+	p.checkpoint.urgent.Add(1)
+	if d := took(time.Minute); d > 30*time.Second {
+		t.Errorf("somebody waits, and it rested %v", d)
+	}
+	p.checkpoint.urgent.Add(-1)
+	p.mu.Lock()
+	p.mu.m.store.CurrentBytes += 2 * n.opts.GenerationBytes
+	p.mu.Unlock()
+	if d := took(time.Minute); d > 30*time.Second {
+		t.Errorf("the next generation is as large as may be, and it rested %v", d)
+	}
+	p.mu.Lock()
+	p.mu.m.store.CurrentBytes -= 2 * n.opts.GenerationBytes
+	p.mu.Unlock()
 }

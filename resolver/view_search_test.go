@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -221,11 +223,11 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 				w.step([]string{list.ID})
 			}
 			w.compare(t, list, seed, round)
-			if err := writeGeneration(w.m.store.DB, f, nil, nil); err != nil {
+			if err := checkpoint.WriteGeneration(w.m.store.DB, f, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 			w.compare(t, list, seed, round)
-			w.m.thaw(written{segments: w.m.segmentFiles})
+			w.m.thaw(checkpoint.Written{Segments: w.m.segmentFiles})
 		case 3: // a build that knew no index wrote it
 			hashOf(t, w.m)
 			checkpointInPlace(t, w.m)

@@ -1,4 +1,4 @@
-package resolver
+package checkpoint
 
 import (
 	"cmp"
@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"io/fs"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
@@ -33,28 +31,28 @@ type fileSum struct {
 	CRC32 uint32 `json:"crc32"`
 }
 
-// writtenOnce reports whether the content of a file of a checkpoint never changes
+// WrittenOnce reports whether the content of a file of a checkpoint never changes
 // under its name for as long as the files of the present state go back to it. Its
 // checksum is computed once then.
-func writtenOnce(path string) bool {
+func WrittenOnce(path string) bool {
 	return strings.HasSuffix(path, ".sst") || strings.HasSuffix(path, ".blob") ||
-		strings.HasPrefix(path, dirKeys+"/") || strings.HasPrefix(path, dirSegments+"/")
+		strings.HasPrefix(path, DirKeys+"/") || strings.HasPrefix(path, DirSegments+"/")
 }
 
 // sum computes size and checksum of the files of a checkpoint, in order of their
 // paths. known has those of files that have not changed since.
-func (c *checkpoints) sum(checkpoint string, known map[string]fileSum) ([]fileSum, error) {
-	paths, err := c.filesOf(checkpoint)
+func (c *Dir) sum(checkpoint string, known map[string]fileSum) ([]fileSum, error) {
+	paths, err := c.FilesOf(checkpoint)
 	if err != nil {
 		return nil, err
 	}
 	sums := make([]fileSum, len(paths))
 	err = inParallel(len(paths), func(i int) error {
-		if s, ok := known[paths[i]]; ok && writtenOnce(paths[i]) {
+		if s, ok := known[paths[i]]; ok && WrittenOnce(paths[i]) {
 			sums[i] = s
 			return nil
 		}
-		s, err := sumFile(c.fs, c.path(dirCheckpoints, checkpoint, paths[i]))
+		s, err := sumFile(c.FS, c.Path(DirCheckpoints, checkpoint, paths[i]))
 		s.Path = paths[i]
 		sums[i] = s
 		return err
@@ -62,31 +60,31 @@ func (c *checkpoints) sum(checkpoint string, known map[string]fileSum) ([]fileSu
 	return sums, err
 }
 
-// verify compares the files of a checkpoint with what its manifest lists. The
+// Verify compares the files of a checkpoint with what its manifest lists. The
 // error wraps statefiles.ErrDamaged unless reading itself failed.
-func (c *checkpoints) verify(f manifest) error {
+func (c *Dir) Verify(f Manifest) error {
 	if f.Version < manifestVersionSums {
 		return nil // written before there were checksums
 	}
-	name := checkpointName(f.Next)
-	have, err := c.filesOf(name)
+	name := Name(f.Next)
+	have, err := c.FilesOf(name)
 	if err != nil {
 		return err
 	}
 	for _, path := range have {
 		if _, listed := slices.BinarySearchFunc(f.Files, path, func(s fileSum, p string) int { return cmp.Compare(s.Path, p) }); !listed {
-			return statefiles.Damaged(c.path(dirCheckpoints, name, path), "the file does not belong to the checkpoint")
+			return statefiles.Damaged(c.Path(DirCheckpoints, name, path), "the file does not belong to the checkpoint")
 		}
 	}
 	return inParallel(len(f.Files), func(i int) error {
 		want := f.Files[i]
-		path := c.path(dirCheckpoints, name, want.Path)
+		path := c.Path(DirCheckpoints, name, want.Path)
 		if !slices.Contains(have, want.Path) {
 			return statefiles.Damaged(path, "the file is missing")
 		}
-		got, err := sumFile(c.fs, path)
+		got, err := sumFile(c.FS, path)
 		switch {
-		case environment(err):
+		case statefiles.IsEnvironment(err):
 			return err
 		case err != nil:
 			return fmt.Errorf("%w: %w", statefiles.ErrDamaged, err)
@@ -99,21 +97,21 @@ func (c *checkpoints) verify(f manifest) error {
 	})
 }
 
-// filesOf lists the files of a checkpoint but its manifest, in order of their
+// FilesOf lists the files of a checkpoint but its manifest, in order of their
 // paths. Its directories hold no others.
-func (c *checkpoints) filesOf(checkpoint string) ([]string, error) {
+func (c *Dir) FilesOf(checkpoint string) ([]string, error) {
 	var out []string
-	for _, dir := range []string{"", dirPebble, dirKeys, dirSegments, dirSpool} {
-		names, err := c.fs.List(c.path(dirCheckpoints, checkpoint, dir))
-		if misplaced(err) {
-			return nil, statefiles.Damaged(c.path(dirCheckpoints, checkpoint, dir), "it is not a directory")
+	for _, dir := range []string{"", DirPebble, DirKeys, DirSegments, DirSpool} {
+		names, err := c.FS.List(c.Path(DirCheckpoints, checkpoint, dir))
+		if statefiles.IsMisplaced(err) {
+			return nil, statefiles.Damaged(c.Path(DirCheckpoints, checkpoint, dir), "it is not a directory")
 		}
-		if err != nil && !(dir != "" && isNotExist(err)) {
+		if err != nil && !(dir != "" && statefiles.IsNotExist(err)) {
 			return nil, fmt.Errorf("list the checkpoint: %w", err)
 		}
 		for _, n := range names {
 			switch path := strings.TrimPrefix(dir+"/"+n, "/"); {
-			case dir == "" && (n == fileManifest || n == dirPebble || n == dirKeys || n == dirSegments || n == dirSpool):
+			case dir == "" && (n == FileManifest || n == DirPebble || n == DirKeys || n == DirSegments || n == DirSpool):
 			default:
 				out = append(out, path)
 			}
@@ -124,49 +122,41 @@ func (c *checkpoints) filesOf(checkpoint string) ([]string, error) {
 }
 
 // keepSums makes these the files whose checksums are known.
-func (c *checkpoints) keepSums(sums []fileSum) {
+func (c *Dir) keepSums(sums []fileSum) {
 	c.sums = make(map[string]fileSum, len(sums))
 	for _, s := range sums {
 		c.sums[s.Path] = s
 	}
 }
 
-func isNotExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }
-
-// misplaced reports whether an error says that a file is where a directory must be, or a
-// directory where a file must be.
-func misplaced(err error) bool {
-	return errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.EISDIR)
-}
-
-// setMisplacedAside gives what is not a directory another name where there must be one:
+// SetMisplacedAside gives what is not a directory another name where there must be one:
 // everything below the state's directory is made anew from the log. One that has the name
 // already is replaced. It returns the old names.
-func (c *checkpoints) setMisplacedAside() (aside []string, err error) {
-	above := c.fs.PathDir(c.dir)
-	for _, dir := range []string{above, c.dir, c.path(dirCheckpoints), c.path(dirKeys), c.path(dirSegments), c.path(dirSpool)} {
-		info, err := c.fs.Stat(dir)
+func (c *Dir) SetMisplacedAside() (aside []string, err error) {
+	above := c.FS.PathDir(c.Root)
+	for _, dir := range []string{above, c.Root, c.Path(DirCheckpoints), c.Path(DirKeys), c.Path(DirSegments), c.Path(DirSpool)} {
+		info, err := c.FS.Stat(dir)
 		switch {
-		case isNotExist(err) || misplaced(err):
+		case statefiles.IsNotExist(err) || statefiles.IsMisplaced(err):
 			continue
 		case err != nil:
 			return aside, err
 		case info.IsDir():
 			continue
 		}
-		if err := c.fs.Rename(dir, dir+misplacedSuffix); err != nil {
+		if err := c.FS.Rename(dir, dir+MisplacedSuffix); err != nil {
 			return aside, err
 		}
 		aside = append(aside, dir)
-		if err := statefiles.SyncDir(c.fs, c.fs.PathDir(dir)); err != nil {
+		if err := statefiles.SyncDir(c.FS, c.FS.PathDir(dir)); err != nil {
 			return aside, err
 		}
 	}
 	return aside, nil
 }
 
-// misplacedSuffix ends the name of what was set aside by setMisplacedAside.
-const misplacedSuffix = ".damaged"
+// MisplacedSuffix ends the name of what was set aside by setMisplacedAside.
+const MisplacedSuffix = ".damaged"
 
 // sumFile computes size and checksum of a file.
 func sumFile(fsys vfs.FS, path string) (s fileSum, err error) {
@@ -209,32 +199,36 @@ func inParallel(n int, do func(i int) error) error {
 	return nil
 }
 
-// environment reports whether an error says something of the machine rather than
-// of a file's content.
-func environment(err error) bool {
-	for _, e := range [...]error{syscall.ENOSPC, syscall.EDQUOT, syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EACCES, syscall.EPERM, syscall.EROFS} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
-}
+// DamagedPrefix begins the name of a checkpoint that was set aside.
+const DamagedPrefix = "damaged-"
 
-// damagedPrefix begins the name of a checkpoint that was set aside.
-const damagedPrefix = "damaged-"
-
-// removeSetAside removes the checkpoints that were set aside.
-func (c *checkpoints) removeSetAside() error {
-	names, err := c.fs.List(c.path(dirCheckpoints))
+// RemoveSetAside removes the checkpoints that were set aside.
+func (c *Dir) RemoveSetAside() error {
+	names, err := c.FS.List(c.Path(DirCheckpoints))
 	if err != nil {
 		return err
 	}
 	for _, n := range names {
-		if strings.HasPrefix(n, damagedPrefix) {
-			if err := c.fs.RemoveAll(c.path(dirCheckpoints, n)); err != nil {
+		if strings.HasPrefix(n, DamagedPrefix) {
+			if err := c.FS.RemoveAll(c.Path(DirCheckpoints, n)); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
+}
+
+// NewestReadable is the offset of the newest checkpoint here whose manifest can
+// be read, -1 for none.
+func (c *Dir) NewestReadable() (int64, error) {
+	offsets, err := c.List()
+	if err != nil {
+		return 0, err
+	}
+	for i := len(offsets) - 1; i >= 0; i-- {
+		if _, _, err := c.ReadManifest(offsets[i]); err == nil || errors.Is(err, statefiles.ErrNewer) {
+			return offsets[i], nil
+		}
+	}
+	return -1, nil
 }

@@ -1,15 +1,15 @@
-package resolver
+package checkpoint
 
 import "time"
 
-// rests are those of whoever writes a checkpoint, so that what answers requests has
+// Rests are those of whoever writes a checkpoint, so that what answers requests has
 // the processors.
-type throttleLimits struct {
-	// take waits for a while. It returns at once when there is haste.
-	sleep func(time.Duration)
-	// atMost is what all of them add up to, roughly: a crash goes back to the
+type Rests struct {
+	// Sleep waits for a while. It returns at once when there is haste.
+	Sleep func(time.Duration)
+	// Budget is what all of them add up to, roughly: a crash goes back to the
 	// checkpoint before.
-	budget time.Duration
+	Budget time.Duration
 }
 
 // The pace of a checkpoint that nobody waits for. One of a second's work that is
@@ -26,16 +26,16 @@ const (
 
 // throttle spreads work.
 type throttle struct {
-	limits *throttleLimits
+	limits *Rests
 	ratio  float64
 	since  time.Time // when the work under way began
 }
 
 // newThrottle is the pace of writing so many keys; without rests if they are nil.
-func newThrottle(rests *throttleLimits, keys int) throttle {
+func newThrottle(rests *Rests, keys int) throttle {
 	p := throttle{limits: rests, ratio: idleRatio, since: time.Now()} // it is the processor's time that counts
-	if work := time.Duration(keys) * keyTime; rests != nil && work*idleRatio > rests.budget {
-		p.ratio = float64(rests.budget) / float64(work)
+	if work := time.Duration(keys) * keyTime; rests != nil && work*idleRatio > rests.Budget {
+		p.ratio = float64(rests.Budget) / float64(work)
 	}
 	return p
 }
@@ -45,6 +45,6 @@ func (p *throttle) worked() {
 	if p.limits == nil {
 		return
 	}
-	p.limits.sleep(min(longestSleep, time.Duration(p.ratio*float64(time.Since(p.since)))))
+	p.limits.Sleep(min(longestSleep, time.Duration(p.ratio*float64(time.Since(p.since)))))
 	p.since = time.Now()
 }

@@ -1,4 +1,4 @@
-package resolver
+package checkpoint
 
 import (
 	"errors"
@@ -11,18 +11,18 @@ import (
 // minMerge is how many runs are merged at a time at least.
 const minMerge = 4
 
-// writeRuns writes the frozen idempotency keys as a run, drops runs whose keys
+// WriteRuns writes the frozen idempotency keys as a run, drops runs whose keys
 // have all expired, and merges runs so that their number stays logarithmic in
 // the number of keys.
-func (c *checkpoints) writeRuns(f *frozen) ([]*dedup.Run, error) {
-	runs := f.runs
+func (c *Dir) WriteRuns(f *Frozen) ([]*dedup.Run, error) {
+	runs := f.KeyRuns
 	var fresh *dedup.Run
-	for len(runs) > 0 && runs[0].Newest <= f.dropKeys {
+	for len(runs) > 0 && runs[0].Newest <= f.DropKeys {
 		runs = runs[1:]
 	}
-	if f.keys.Size() > 0 {
+	if f.Keys.Size() > 0 {
 		name := fmt.Sprintf("%020d.run", f.Next)
-		r, err := c.makeRun(name, func(path string) error { return dedup.WriteRun(c.fs, path, f.keys) })
+		r, err := c.makeRun(name, func(path string) error { return dedup.WriteRun(c.FS, path, f.Keys) })
 		if err != nil {
 			return nil, err
 		}
@@ -31,30 +31,30 @@ func (c *checkpoints) writeRuns(f *frozen) ([]*dedup.Run, error) {
 	}
 	if from := mergeFrom(runs); from >= 0 {
 		name := fmt.Sprintf("%020d-%d.run", f.Next, len(runs)-from)
-		r, err := c.makeRun(name, func(path string) error { return dedup.MergeRuns(c.fs, path, runs[from:], f.dropKeys) })
+		r, err := c.makeRun(name, func(path string) error { return dedup.MergeRuns(c.FS, path, runs[from:], f.DropKeys) })
 		if err != nil {
 			if fresh != nil {
-				err = errors.Join(err, c.discardRuns([]*dedup.Run{fresh}, nil))
+				err = errors.Join(err, c.DiscardRuns([]*dedup.Run{fresh}, nil))
 			}
 			return nil, err
 		}
 		runs = append(append([]*dedup.Run(nil), runs[:from]...), r)
 		if fresh != nil {
-			if err := c.discardRuns([]*dedup.Run{fresh}, runs); err != nil {
+			if err := c.DiscardRuns([]*dedup.Run{fresh}, runs); err != nil {
 				return nil, err
 			}
 		}
 	}
-	return runs, statefiles.SyncDir(c.fs, c.path(dirKeys))
+	return runs, statefiles.SyncDir(c.FS, c.Path(DirKeys))
 }
 
-func (c *checkpoints) makeRun(name string, write func(path string) error) (*dedup.Run, error) {
-	path := c.path(dirKeys, name)
+func (c *Dir) makeRun(name string, write func(path string) error) (*dedup.Run, error) {
+	path := c.Path(DirKeys, name)
 	if err := write(path); err != nil {
-		_ = c.fs.Remove(path) // it may be half written; it is written anew
+		_ = c.FS.Remove(path) // it may be half written; it is written anew
 		return nil, err
 	}
-	return dedup.OpenRun(c.fs, path, name)
+	return dedup.OpenRun(c.FS, path, name)
 }
 
 // mergeFrom picks the longest tail of runs in which none is much larger than
@@ -75,8 +75,8 @@ func mergeFrom(runs []*dedup.Run) int {
 	return from
 }
 
-// discardRuns closes and removes the runs that are in old but not in kept.
-func (c *checkpoints) discardRuns(old, kept []*dedup.Run) error {
+// DiscardRuns closes and removes the runs that are in old but not in kept.
+func (c *Dir) DiscardRuns(old, kept []*dedup.Run) error {
 	for _, r := range old {
 		still := false
 		for _, k := range kept {
@@ -88,7 +88,7 @@ func (c *checkpoints) discardRuns(old, kept []*dedup.Run) error {
 		if err := r.Close(); err != nil {
 			return err
 		}
-		if err := c.fs.Remove(c.path(dirKeys, r.Name)); err != nil {
+		if err := c.FS.Remove(c.Path(DirKeys, r.Name)); err != nil {
 			return err
 		}
 	}

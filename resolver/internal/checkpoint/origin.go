@@ -1,4 +1,4 @@
-package resolver
+package checkpoint
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
@@ -20,13 +21,13 @@ type origin struct {
 
 var originKey = []byte{state.TableOrigin}
 
-func writeOrigin(db *pebble.DB, f manifest) error {
-	return db.Set(originKey, mustJSON(origin{f.Log, f.Next}), pebble.NoSync)
+func writeOrigin(db *pebble.DB, f Manifest) error {
+	return db.Set(originKey, must.JSON(origin{f.Log, f.Next}), pebble.NoSync)
 }
 
-// checkOrigin compares what a store says of itself with the manifest it was
+// CheckOrigin compares what a store says of itself with the manifest it was
 // restored for.
-func checkOrigin(s *state.Store, f manifest, dir string) error {
+func CheckOrigin(s *state.Store, f Manifest, dir string) error {
 	if f.Version < manifestVersionSums {
 		return nil // an empty state, or one written before stores said so
 	}

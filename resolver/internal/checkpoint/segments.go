@@ -1,4 +1,4 @@
-package resolver
+package checkpoint
 
 import (
 	"bufio"
@@ -21,21 +21,21 @@ const (
 	maxSegmentFiles = 32
 )
 
-// segmentFile is one file of the chain.
-type segmentFile struct {
+// SegmentFile is one file of the chain.
+type SegmentFile struct {
 	name string
 	size int64
 }
 
-// frozenEngine is an account's engine in a generation.
-type frozenEngine struct {
-	account uint64
-	state   *engine.Frozen
+// FrozenEngine is an account's engine in a generation.
+type FrozenEngine struct {
+	Account uint64 // its number
+	State   *engine.Frozen
 }
 
-// wholeSegments reports whether the next file should hold all values: when the
+// WholeSegments reports whether the next file should hold all values: when the
 // later files have outgrown the first, or are too many.
-func wholeSegments(chain []segmentFile) bool {
+func WholeSegments(chain []SegmentFile) bool {
 	if len(chain) == 0 || len(chain) >= maxSegmentFiles {
 		return true
 	}
@@ -53,22 +53,22 @@ func segmentFileName(offset int64, whole bool) string {
 	return fmt.Sprintf("%020d.new", offset)
 }
 
-// writeSegments writes a generation's file and returns the chain with it.
-func (c *checkpoints) writeSegments(f *frozen) ([]segmentFile, error) {
-	name := segmentFileName(f.Next, f.wholeSegments)
-	size, err := writeSegmentFile(c.fs, c.path(dirSegments, name), f.engines)
+// WriteSegments writes a generation's file and returns the chain with it.
+func (c *Dir) WriteSegments(f *Frozen) ([]SegmentFile, error) {
+	name := segmentFileName(f.Next, f.WholeSegments)
+	size, err := writeSegmentFile(c.FS, c.Path(DirSegments, name), f.Engines)
 	if err != nil {
-		_ = c.fs.Remove(c.path(dirSegments, name)) // it may be half written; it is written anew
+		_ = c.FS.Remove(c.Path(DirSegments, name)) // it may be half written; it is written anew
 		return nil, err
 	}
-	var chain []segmentFile
-	if !f.wholeSegments {
-		chain = append(chain, f.segments...)
+	var chain []SegmentFile
+	if !f.WholeSegments {
+		chain = append(chain, f.Chain...)
 	}
-	return append(chain, segmentFile{name, size}), statefiles.SyncDir(c.fs, c.path(dirSegments))
+	return append(chain, SegmentFile{name, size}), statefiles.SyncDir(c.FS, c.Path(DirSegments))
 }
 
-func writeSegmentFile(fs vfs.FS, path string, engines []frozenEngine) (size int64, err error) {
+func writeSegmentFile(fs vfs.FS, path string, engines []FrozenEngine) (size int64, err error) {
 	out, err := statefiles.Create(fs, path)
 	if err != nil {
 		return 0, err
@@ -91,11 +91,11 @@ func writeSegmentFile(fs vfs.FS, path string, engines []frozenEngine) (size int6
 		return 0, err
 	}
 	for _, e := range engines {
-		binary.LittleEndian.PutUint64(n[:], e.account)
+		binary.LittleEndian.PutUint64(n[:], e.Account)
 		if _, err := w.Write(n[:]); err != nil {
 			return 0, err
 		}
-		if err := e.state.Write(w); err != nil {
+		if err := e.State.Write(w); err != nil {
 			return 0, err
 		}
 	}
@@ -152,7 +152,7 @@ func readSegmentFile(fs vfs.FS, path string, into map[uint64]*engine.Restorer) (
 		return 0, err
 	}
 	if string(head[:len(segmentMagic)]) != segmentMagic {
-		return 0, fmt.Errorf("%s is no file of segment state, or %w", path, ErrNewer)
+		return 0, fmt.Errorf("%s is no file of segment state, or %w", path, statefiles.ErrNewer)
 	}
 	for n := binary.LittleEndian.Uint64(head[len(segmentMagic):]); n > 0; n-- {
 		var number [8]byte
@@ -170,57 +170,36 @@ func readSegmentFile(fs vfs.FS, path string, into map[uint64]*engine.Restorer) (
 	return info.Size(), nil
 }
 
-// segmentStates is what a chain of files says of the engines, by account.
-type segmentStates struct {
-	chain []segmentFile
-	of    map[uint64]*engine.Restorer
-	err   error
+// SegmentStates is what a chain of files says of the engines, by account.
+type SegmentStates struct {
+	Chain []SegmentFile
+	Of    map[uint64]*engine.Restorer
+	Err   error
 }
 
-// readSegments reads the chain that a manifest lists.
-func (c *checkpoints) readSegments(names []string) segmentStates {
-	s := segmentStates{of: map[uint64]*engine.Restorer{}}
+// ReadSegments reads the chain that a manifest lists.
+func (c *Dir) ReadSegments(names []string) SegmentStates {
+	s := SegmentStates{Of: map[uint64]*engine.Restorer{}}
 	for _, name := range names {
-		size, err := readSegmentFile(c.fs, c.path(dirSegments, name), s.of)
+		size, err := readSegmentFile(c.FS, c.Path(DirSegments, name), s.Of)
 		if err != nil {
-			s.err = err
+			s.Err = err
 			return s
 		}
-		s.chain = append(s.chain, segmentFile{name, size})
+		s.Chain = append(s.Chain, SegmentFile{name, size})
 	}
 	return s
 }
 
-// adoptSegments restores the engines of accounts that are loaded.
-func (m *Machine) adoptSegments(s segmentStates) error {
-	if s.err != nil {
-		return s.err
-	}
-	for _, a := range m.byIndex {
-		r := s.of[a.number]
-		if r == nil {
-			r = engine.NewRestorer()
-		}
-		e, err := r.Engine(a.universe())
-		if err != nil {
-			return fmt.Errorf("account %016x: segments: %w", a.number, err)
-		}
-		a.engine = e
-		m.updateBacklog(a)
-	}
-	m.segmentFiles = s.chain
-	return nil
-}
-
-// discardSegments removes the files that are in old but not in kept.
-func (c *checkpoints) discardSegments(old, kept []segmentFile) error {
+// DiscardSegments removes the files that are in old but not in kept.
+func (c *Dir) DiscardSegments(old, kept []SegmentFile) error {
 	still := map[string]bool{}
 	for _, f := range kept {
 		still[f.name] = true
 	}
 	for _, f := range old {
 		if !still[f.name] {
-			if err := c.fs.Remove(c.path(dirSegments, f.name)); err != nil {
+			if err := c.FS.Remove(c.Path(DirSegments, f.name)); err != nil {
 				return err
 			}
 		}

@@ -1,4 +1,4 @@
-package resolver
+package checkpoint
 
 import (
 	"testing"
@@ -20,7 +20,7 @@ func TestPace(t *testing.T) {
 		{10_000_000, 20 * time.Millisecond, 10 * time.Millisecond, 90 * time.Millisecond},
 	} {
 		var rested []time.Duration
-		p := newThrottle(&throttleLimits{func(d time.Duration) { rested = append(rested, d) }, 10 * time.Second}, x.keys)
+		p := newThrottle(&Rests{func(d time.Duration) { rested = append(rested, d) }, 10 * time.Second}, x.keys)
 		begun := time.Now()
 		for range 3 {
 			p.since = p.since.Add(-x.worked)
@@ -38,31 +38,4 @@ func TestPace(t *testing.T) {
 	}
 	hurried := newThrottle(nil, 1000)
 	hurried.worked()
-
-	f := newFixture(t)
-	n := f.mustOpen(t)
-	defer f.close(t, n)
-	p := n.partitions[0].Load()
-	took := func(rest time.Duration) time.Duration {
-		begun := time.Now()
-		p.throttleSleep(t.Context(), rest)
-		return time.Since(begun)
-	}
-	if d := took(30 * time.Millisecond); d < 30*time.Millisecond {
-		t.Errorf("nobody waits, and it rested %v", d)
-	}
-	p.checkpoint.urgent.Add(1)
-	if d := took(time.Minute); d > 30*time.Second {
-		t.Errorf("somebody waits, and it rested %v", d)
-	}
-	p.checkpoint.urgent.Add(-1)
-	p.mu.Lock()
-	p.mu.m.store.CurrentBytes += 2 * n.opts.GenerationBytes
-	p.mu.Unlock()
-	if d := took(time.Minute); d > 30*time.Second {
-		t.Errorf("the next generation is as large as may be, and it rested %v", d)
-	}
-	p.mu.Lock()
-	p.mu.m.store.CurrentBytes -= 2 * n.opts.GenerationBytes
-	p.mu.Unlock()
 }

@@ -1,4 +1,4 @@
-package resolver
+package checkpoint
 
 import (
 	"context"
@@ -21,7 +21,7 @@ const maxIndexRewrite = 64 << 20
 // profiles. Texts that they had before, such as a former name, are known to nobody any
 // more, so all of the index is written anew; of a large one, only what surrounds the
 // texts that the profiles had at last.
-func scrubProfileIndex(ctx context.Context, db *pebble.DB, account uint64, list []scrubbed) error {
+func scrubProfileIndex(ctx context.Context, db *pebble.DB, account uint64, list []Scrubbed) error {
 	prefix := state.AccountKey(nil, state.TableProfileIndex, account)
 	end := state.After(prefix)
 	size, err := db.EstimateDiskUsage(prefix, end)
@@ -39,8 +39,8 @@ func scrubProfileIndex(ctx context.Context, db *pebble.DB, account uint64, list 
 	}
 	left := maxScrubRanges
 	for _, s := range list {
-		for _, key := range s.indexed {
-			if s.account != account {
+		for _, key := range s.Indexed {
+			if s.Account != account {
 				continue
 			}
 			if left--; left < 0 {
@@ -62,7 +62,7 @@ const maxManifestRounds = 256
 // and the last key of each file that there was, and so texts of erased profiles. It
 // begins a new list when more files have come and gone than there are, and keeps one
 // old one. A store with more files than rounds gets its new lists in time.
-func (c *checkpoints) renewManifest(db *pebble.DB, f manifest) error {
+func (c *Dir) renewManifest(db *pebble.DB, f Manifest) error {
 	old, err := c.manifests()
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func (c *checkpoints) renewManifest(db *pebble.DB, f manifest) error {
 		if err := writeOrigin(db, f); err != nil {
 			return err
 		}
-		if err := c.disk.Flush(db); err != nil {
+		if err := c.Disk.Flush(db); err != nil {
 			return err
 		}
 	}
@@ -86,8 +86,8 @@ func (c *checkpoints) renewManifest(db *pebble.DB, f manifest) error {
 }
 
 // manifests are the names of Pebble's lists of files.
-func (c *checkpoints) manifests() ([]string, error) {
-	names, err := c.fs.List(c.path(dirLive))
+func (c *Dir) manifests() ([]string, error) {
+	names, err := c.FS.List(c.Path(DirLive))
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +104,7 @@ const scrubTimeout = 30 * time.Second
 //
 // It is given a bounded time: a checkpoint must not wait for it. What is left
 // then goes when Pebble compacts by itself.
-func scrubStore(db *pebble.DB, list []scrubbed) error {
+func scrubStore(db *pebble.DB, list []Scrubbed) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -113,8 +113,8 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 	byAccount := map[uint64][]uint32{}
 	ranges := 0
 	for _, s := range list {
-		byAccount[s.account] = append(byAccount[s.account], s.ordinals...)
-		ranges += len(s.ordinals)
+		byAccount[s.Account] = append(byAccount[s.Account], s.Ordinals...)
+		ranges += len(s.Ordinals)
 	}
 	compact := func(account uint64, from, to uint32) error {
 		err := db.Compact(ctx, state.DocumentKey(nil, account, from), state.DocumentKey(nil, account, to+1), false)
@@ -124,7 +124,7 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 		return nil
 	}
 	for _, s := range list {
-		for _, key := range s.keys[:min(len(s.keys), maxScrubRanges)] {
+		for _, key := range s.Keys[:min(len(s.Keys), maxScrubRanges)] {
 			if err := db.Compact(ctx, []byte(key), []byte(key+"\x00"), false); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("compact what flows knew of erased profiles: %w", err)
 			}
@@ -164,4 +164,13 @@ func scrubStore(db *pebble.DB, list []scrubbed) error {
 		}
 	}
 	return nil
+}
+
+// Scrubbed names documents, and other entries by their keys, whose bytes are to
+// leave the store's files, too.
+type Scrubbed struct {
+	Account  uint64
+	Ordinals []uint32
+	Keys     []string
+	Indexed  []string // keys of the index of profiles
 }
