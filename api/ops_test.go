@@ -9,6 +9,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 func TestOps(t *testing.T) {
@@ -57,9 +59,7 @@ func TestRequestsWaitForTheStart(t *testing.T) {
 		status, _ := ask(o)
 		answers <- status
 	}()
-	for o.held.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the request is held", func() bool { return o.held.Load() != 0 })
 	o.Open(func(ctx *fasthttp.RequestCtx) { ctx.SetStatusCode(202) }, func() error { return nil })
 	if status := <-answers; status != 202 {
 		t.Errorf("a request that waited: %d", status)
