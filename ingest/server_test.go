@@ -23,6 +23,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -397,12 +398,7 @@ func TestLargeAnswer(t *testing.T) {
 			break
 		}
 	}
-	for waited := 0; h.memory.Used() == 0; waited++ {
-		if waited == 6000 {
-			t.Fatal("nothing leased for answers that wait")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.Holds(t, "memory is leased for answers that wait", func() bool { return h.memory.Used() != 0 })
 	slow.Close()
 }
 

@@ -25,6 +25,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -166,15 +167,10 @@ func (w *world) outbox(m messaging.Mailer) (stop func()) {
 // until waits until what is said of the account holds.
 func (w *world) until(what string, is func(*resolver.View) bool) {
 	w.t.Helper()
-	for range 12_000 {
-		done := false
+	eventually.Holds(w.t, what, func() (done bool) {
 		ok(w.t, w.node.Read(context.Background(), w.account, func(v *resolver.View) error { done = is(v); return nil }))
-		if done {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	w.t.Fatalf("not so after a minute: %s", what)
+		return done
+	})
 }
 
 func count(v *resolver.View, typ string) uint64 {
@@ -345,12 +341,12 @@ func TestR1OutboxMailIsRepeatedAfterACrash(t *testing.T) {
 	w.send("a@x.io", tpl)
 	w.until("the first is on record", func(v *resolver.View) bool { return count(v, "email_sent") == 1 })
 	w.send("b@x.io", tpl)
-	for n := 0; n < 2; time.Sleep(time.Millisecond) {
+	eventually.Holds(t, "the second is handed over", func() bool {
 		mu.Lock()
-		n = len(ids)
-		mu.Unlock()
-	}
-	time.Sleep(100 * time.Millisecond) // many looks at what is due
+		defer mu.Unlock()
+		return len(ids) >= 2
+	})
+	time.Sleep(100 * time.Millisecond) // nothing may happen in a while, with many looks at what is due
 	mu.Lock()
 	if len(ids) != 2 {
 		t.Errorf("a message under way was started again: %v", ids)
