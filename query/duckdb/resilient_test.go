@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -92,15 +93,14 @@ func (r *Resilient) contents(ctx context.Context) (out string, err error) {
 // settled waits until nothing is looked at and returns what is stored.
 func settled(t *testing.T, r *Resilient) string {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		out, err := r.contents(context.Background())
-		if err == nil {
-			return out
-		}
-		if !errors.Is(err, query.ErrUnavailable) || time.Now().After(end) {
+	var out string
+	eventually.Succeeds(t, func() (err error) {
+		if out, err = r.contents(context.Background()); err != nil && !errors.Is(err, query.ErrUnavailable) {
 			t.Fatal(err)
 		}
-	}
+		return err
+	})
+	return out
 }
 
 // whole brings a history to resilientEnd and returns what is stored then, once nothing
