@@ -457,9 +457,9 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		ok(t, next.node.Take(bounded, 0))
 		cancel()
 		owner = next
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // the moments at which it wakes and is released are random
+		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // the moment at which it wakes is random
 		zombie.gate.thaw()
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // and so is the one at which it is released
 		// It learns of it by the log, before anybody tells it.
 		eventually.Holds(t, "the one that was frozen no longer acts", func() bool { return !zombie.node.Acts(0) })
 		ok(t, zombie.node.Release(ctx, 0))

@@ -132,7 +132,7 @@ func thaw(t *testing.T, server *services.ClickHouseServer, s *Store) {
 	if err := server.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond) // nothing may happen in a while: a server that ends itself does so a moment later
 	if _, err := s.Position(context.Background(), 0); err == nil {
 		return
 	}
