@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -716,9 +715,7 @@ func TestWaitHistoryEnds(t *testing.T) {
 	waits := make(chan error, 1)
 	p := n.partitions[0].Load()
 	go func() { waits <- n.WaitHistory(ctx, query.Cut{Partition: 0, UpTo: 1 << 40}) }()
-	for p.feed.Status().Wanted != 1<<40 { // until it waits
-		runtime.Gosched()
-	}
+	eventually.Holds(t, "it waits", func() bool { return p.feed.Status().Wanted == 1<<40 })
 	mustRelease(t, n, 0)
 	if err := <-waits; !errors.Is(err, ErrNotOwner) {
 		t.Errorf("%v", err)

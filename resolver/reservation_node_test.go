@@ -208,14 +208,12 @@ func TestM1NodesShareEmails(t *testing.T) {
 			continue
 		}
 		other := clusterAccount((p + 1) % clusterPartitions)
-		for end := time.Now().Add(time.Minute); ; {
-			if _, err = c.nodes[0].Command(ctx, other, CommandContactCreate, ContactCreate{Email: email}); err == nil {
-				break
+		eventually.Succeeds(t, func() error {
+			if _, err := c.nodes[0].Command(ctx, other, CommandContactCreate, ContactCreate{Email: email}); err != nil {
+				return fmt.Errorf("M3: %q was erased and is not free: %w", email, err)
 			}
-			if time.Now().After(end) {
-				t.Fatalf("M3: %q was erased and is not free: %v", email, err)
-			}
-		}
+			return nil
+		})
 	}
 	c.settled()
 }
