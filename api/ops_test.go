@@ -89,11 +89,15 @@ func TestMetrics(t *testing.T) {
 	// until scrapes until something that goes on in the background has happened.
 	until := func(line string) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !strings.Contains(text, line); scrape() {
-			if time.Now().After(end) {
-				t.Fatalf("no line %s in\n%s", line, text)
+		eventually.Succeeds(t, func() error {
+			if !strings.Contains(text, line) {
+				scrape()
 			}
-		}
+			if !strings.Contains(text, line) {
+				return fmt.Errorf("no line %s in\n%s", line, text)
+			}
+			return nil
+		})
 	}
 	until("muster_history_rows ")
 	// A segment is live before its members are told of: that takes another record.
