@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // That members are right at every instant is tested as S1 in segment/engine;
@@ -213,7 +215,7 @@ func TestBuilding(t *testing.T) {
 	on := s.segment("Buyers in Berlin", fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q},{"kind":"segment","segment_id":%q}]}`, b.ID, city.ID))
 	b.counts(t, 6)
 	on.counts(t, 2)
-	time.Sleep(20 * time.Millisecond) // a build that is not held would be over
+	eventually.Holds(t, "the build is held", func() bool { return h.waiting() > 0 })
 
 	h.questions()
 	snapshots := s.api.snapshots.Get()
@@ -286,9 +288,7 @@ func TestBuildingOnLive(t *testing.T) {
 	// The work for a segment that was deleted holds up the next.
 	defer h.holdReplays()()
 	waits := s.segment("Seen", `{"kind":"activity","event":"seen"}`)
-	for h.waiting() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the build is held", func() bool { return h.waiting() > 0 })
 	s.want("DELETE", "/segments/"+waits.ID, "", nil)
 	on := s.segment("Buyers with an e-mail", fmt.Sprintf(`{"match":"all","conditions":[{"kind":"segment","segment_id":%q},{"kind":"attribute","field":"email","op":"exists"}]}`, b.ID))
 	if on.counts(t, 2); on.Status != "building" {
@@ -344,16 +344,12 @@ func TestPreviewTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go s.api.combinations.acquire(ctx) // it only waits
-	for s.api.combinations.waiting.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "a preview waits", func() bool { return s.api.combinations.waiting.Load() != 0 })
 	if status, a := s.do("POST", "/segments/preview", `{"definition":`+berlin+`}`); status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %d %s", status, a.Message)
 	}
 	cancel()
-	for s.api.combinations.waiting.Load() != 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "no preview waits", func() bool { return s.api.combinations.waiting.Load() == 0 })
 	release()
 	s.want("POST", "/segments/preview", `{"definition":`+berlin+`}`, nil)
 	s.want("POST", "/segments/preview", `{"definition":`+buyers+`}`, nil)

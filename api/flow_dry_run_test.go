@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -107,7 +108,7 @@ func TestDryRun(t *testing.T) {
 	s.event(`{"event_type":"tick","user":{"email":"other@x.io"}}`)
 	for i := range 6 {
 		path := ""
-		for end := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		eventually.Holds(t, "the enrolment ends", func() bool {
 			var real struct {
 				Enrolments []struct {
 					Status string
@@ -119,10 +120,9 @@ func TestDryRun(t *testing.T) {
 			for _, x := range real.Enrolments[0].Path {
 				out = append(out, x.ID+" "+x.Result)
 			}
-			if path = strings.Join(out, ", ") + ": " + real.Enrolments[0].Status; real.Enrolments[0].Status != "in_progress" || time.Now().After(end) {
-				break
-			}
-		}
+			path = strings.Join(out, ", ") + ": " + real.Enrolments[0].Status
+			return real.Enrolments[0].Status != "in_progress"
+		})
 		if path != said[i] {
 			t.Errorf("it went %s, the dry run said %s", path, said[i])
 		}

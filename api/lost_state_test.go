@@ -3,14 +3,15 @@ package api
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -85,11 +86,7 @@ func TestHistoryOfAnotherState(t *testing.T) {
 	seg := s.segment("Seen", `{"kind":"activity","event":"seen"}`)
 	until := func(tries int) {
 		t.Helper()
-		for end := time.Now().Add(60 * time.Second); h.waiting() < tries; time.Sleep(10 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("the segment was tried %d times", h.waiting())
-			}
-		}
+		eventually.Holds(t, fmt.Sprintf("the segment is tried %d times", tries), func() bool { return h.waiting() >= tries })
 	}
 	until(1)
 	var members struct{ Members []string }

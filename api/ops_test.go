@@ -9,6 +9,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 func TestOps(t *testing.T) {
@@ -57,9 +59,7 @@ func TestRequestsWaitForTheStart(t *testing.T) {
 		status, _ := ask(o)
 		answers <- status
 	}()
-	for o.held.Load() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the request is held", func() bool { return o.held.Load() != 0 })
 	o.Open(func(ctx *fasthttp.RequestCtx) { ctx.SetStatusCode(202) }, func() error { return nil })
 	if status := <-answers; status != 202 {
 		t.Errorf("a request that waited: %d", status)
@@ -89,11 +89,15 @@ func TestMetrics(t *testing.T) {
 	// until scrapes until something that goes on in the background has happened.
 	until := func(line string) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !strings.Contains(text, line); scrape() {
-			if time.Now().After(end) {
-				t.Fatalf("no line %s in\n%s", line, text)
+		eventually.Succeeds(t, func() error {
+			if !strings.Contains(text, line) {
+				scrape()
 			}
-		}
+			if !strings.Contains(text, line) {
+				return fmt.Errorf("no line %s in\n%s", line, text)
+			}
+			return nil
+		})
 	}
 	until("muster_history_rows ")
 	// A segment is live before its members are told of: that takes another record.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -59,18 +60,17 @@ func (s *service) segment(name, definition string) segmentAnswer {
 }
 
 // live waits until the segment is built.
-func (s *service) live(id string) segmentAnswer {
+func (s *service) live(id string) (out segmentAnswer) {
 	s.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		var out segmentAnswer
+	eventually.Holds(s.t, "the segment is built", func() bool {
+		out = segmentAnswer{}
 		s.want("GET", "/segments/"+id, "", &out)
-		if out.Status == "live" {
-			return out
-		}
-		if out.Status != "building" || out.Progress < 0 || out.Progress >= 1 || time.Now().After(end) {
+		if out.Status != "live" && (out.Status != "building" || out.Progress < 0 || out.Progress >= 1) {
 			s.t.Fatalf("the segment %s is %s, built to %v", out.Name, out.Status, out.Progress)
 		}
-	}
+		return out.Status == "live"
+	})
+	return out
 }
 
 func (a segmentAnswer) counts(t *testing.T, want int) {
@@ -313,9 +313,9 @@ func TestEvaluationsBounded(t *testing.T) {
 	for range 3 {
 		group.Go(ask)
 	}
-	for s.api.evaluations.running() < 1 || s.api.evaluations.waiting.Load() < 2 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "one preview runs and two wait", func() bool {
+		return s.api.evaluations.running() >= 1 && s.api.evaluations.waiting.Load() >= 2
+	})
 	status, a := s.do("POST", "/segments/preview", `{"definition":`+buyers+`}`)
 	if status != 503 || a.header.Get("Retry-After") == "" {
 		t.Errorf("one too many: %d %s", status, a.Message)

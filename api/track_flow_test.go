@@ -8,6 +8,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -42,15 +43,10 @@ func (m *mailing) startFlow(definition string) (id string) {
 
 func (m *mailing) soon(what string, is func(*resolver.View) bool) {
 	m.t.Helper()
-	for range 12_000 {
-		done := false
+	eventually.Holds(m.t, what, func() (done bool) {
 		ok(m.t, m.node.Read(m.t.Context(), m.account, func(v *resolver.View) error { done = is(v); return nil }))
-		if done {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	m.t.Fatalf("not so after a minute: %s", what)
+		return done
+	})
 }
 
 // TestLinksOfAFlowsMessagesAreFollowed: opens, clicks and unsubscribing name flow

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/segment"
@@ -117,9 +118,7 @@ func TestTransitions(t *testing.T) {
 	old := s.event(`{"event_type":"item_purchased","user":{"email":"old@x.io"}}`)
 	seg := s.segment("Buyers", `{"kind":"activity","event":"item_purchased","window":{"last_days":1}}`)
 	s.live(seg.ID)
-	for len(h.transitions(seg.ID)) == 0 { // the definition's own
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the definition's own transitions are there", func() bool { return len(h.transitions(seg.ID)) != 0 })
 
 	f := s.follow(seg.ID, "", false)
 	start := f.last
@@ -421,7 +420,7 @@ func TestTransitionsWhole(t *testing.T) {
 						at = m.id
 					}
 					if r.IntN(20) == 0 {
-						time.Sleep(time.Duration(r.IntN(5)) * time.Millisecond)
+						time.Sleep(time.Duration(r.IntN(5)) * time.Millisecond) // a reader that is slow now and then is what is tested
 					}
 					select {
 					case <-finished:
@@ -456,7 +455,7 @@ func TestTransitionsWhole(t *testing.T) {
 	account, _ := tokenAccount(s.token)
 	var cut query.Cut
 	ids := map[uint32]string{}
-	for final == "" {
+	eventually.Holds(t, "the last transition is in history", func() bool {
 		ok(t, s.node.Read(t.Context(), account, func(v *resolver.View) error {
 			cut = v.Cut()
 			for _, x := range h.transitions(seg.ID) {
@@ -466,8 +465,8 @@ func TestTransitionsWhole(t *testing.T) {
 			}
 			return nil
 		}))
-		time.Sleep(time.Millisecond)
-	}
+		return final != ""
+	})
 	close(finished)
 	done := make(chan struct{})
 	go func() { readers.Wait(); close(done) }()

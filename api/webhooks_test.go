@@ -12,6 +12,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/webhook"
@@ -66,19 +67,18 @@ func newReceiver(t *testing.T) *receiver {
 }
 
 // wait waits until n requests have come.
-func (r *receiver) wait(t *testing.T, n int) []received {
+func (r *receiver) wait(t *testing.T, n int) (got []received) {
 	t.Helper()
-	for range 6000 {
+	eventually.Succeeds(t, func() error {
 		r.mu.Lock()
-		got := append([]received{}, r.got...)
+		got = append([]received{}, r.got...)
 		r.mu.Unlock()
-		if len(got) >= n {
-			return got
+		if len(got) < n {
+			return fmt.Errorf("%d requests came, expected %d", len(got), n)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("%d requests came, expected %d", len(r.got), n)
-	return nil
+		return nil
+	})
+	return got
 }
 
 // carryOut starts what carries out webhooks.
@@ -128,17 +128,15 @@ func (s *service) account() uint64 {
 }
 
 // until waits until the endpoint is as told.
-func (s *service) until(id string, is func(hookAnswer) bool) hookAnswer {
+func (s *service) until(id string, is func(hookAnswer) bool) (h hookAnswer) {
 	s.t.Helper()
-	var h hookAnswer
-	for range 6000 {
+	eventually.Succeeds(s.t, func() error {
 		s.want("GET", "/webhooks/"+id, "", &h)
-		if is(h) {
-			return h
+		if !is(h) {
+			return fmt.Errorf("the webhook stays %+v", h)
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	s.t.Fatalf("the webhook stays %+v", h)
+		return nil
+	})
 	return h
 }
 

@@ -163,7 +163,7 @@ func TestOneOwner(t *testing.T) {
 	// Cut off and nobody there: it goes on.
 	before := b.Stats().Generation
 	wireB.set(true)
-	time.Sleep(session + time.Second)
+	time.Sleep(session + time.Second) // that it is cut off for longer than its session is what is tested
 	wireB.set(false)
 	eventually.Holds(t, "b is a member again", func() bool { s := b.Stats(); return s.Confirmed && s.Generation > before })
 
@@ -172,7 +172,7 @@ func TestOneOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually.Holds(t, "b notices that Kafka is away", func() bool { return !b.Stats().Confirmed })
-	time.Sleep(session)
+	time.Sleep(session) // that Kafka is away for longer than the session is what is tested
 	if err := s.kafka.Restart(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -360,9 +360,9 @@ func TestD1D2Killed(t *testing.T) {
 	each("four own one each", "a", "b", "c", "d")
 	stays := func(what string, ids ...string) {
 		t.Helper()
-		time.Sleep(3 * knockEvery)
+		time.Sleep(3 * knockEvery) // each has knocked at those that it looks at
 		generation := all["a"].Stats().Generation
-		time.Sleep(6 * knockEvery)
+		time.Sleep(6 * knockEvery) // nothing may happen in a while
 		if n := all["a"].Stats().Generation; n != generation {
 			t.Errorf("D1, D2: %s, and generation %d became %d", what, generation, n)
 		}
@@ -426,7 +426,7 @@ func TestD1TwoKilled(t *testing.T) {
 	}
 	own := func(id string, n int) bool { return len(all[id].Assigned()) == n && all[id].Stats().Confirmed }
 	eventually.Holds(t, "each owns one", func() bool { return own("a", 1) && own("b", 1) && own("c", 1) && own("d", 1) })
-	time.Sleep(4 * knockEvery) // each has looked at its neighbours
+	time.Sleep(4 * knockEvery) // each has looked at its neighbours, of which nothing tells
 	wires["b"].set(true)
 	wires["c"].set(true)
 	killed.Store(true)

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestGone: the client that closed its connection is gone, with and without TLS; one that
@@ -75,11 +77,7 @@ func TestGone(t *testing.T) {
 				send()
 			}
 			client.Close()
-			for end := time.Now().Add(time.Minute); !Gone(conn); time.Sleep(time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("not gone a minute after it closed the connection")
-				}
-			}
+			eventually.Holds(t, "gone, for it closed the connection", func() bool { return Gone(conn) })
 		})
 	}
 }

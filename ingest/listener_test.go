@@ -230,7 +230,7 @@ func TestSlowHeadIsCut(t *testing.T) {
 						if _, err := io.WriteString(c, "x"); err != nil {
 							return
 						}
-						time.Sleep(20 * time.Millisecond)
+						time.Sleep(20 * time.Millisecond) // a slow client is what is tested
 					}
 				}()
 				if strings.HasPrefix(start, post("events", goodEvent)) {

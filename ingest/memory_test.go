@@ -159,7 +159,7 @@ func TestTricklingBodyIsCut(t *testing.T) {
 			if _, err := io.WriteString(c, " "); err != nil {
 				return
 			}
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // a slow client is what is tested
 		}
 	}()
 	c.expect(408, "did not arrive in time", true)

@@ -23,6 +23,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.uber.org/goleak"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -180,7 +181,7 @@ func TestBodyTooLarge(t *testing.T) {
 func TestBodyCutShort(t *testing.T) {
 	node := newFakeNode()
 	opts := testOptions()
-	opts.ReadTimeout = 300 * time.Millisecond
+	opts.ReadTimeout = time.Second
 	opts.InFlightBytes = 32 << 20
 	addr, h := listen(t, node, opts, route)
 	head := fmt.Sprintf("POST /api/v1/events HTTP/1.1\r\n%sContent-Length: %d\r\n\r\n", credentials, 8<<20)
@@ -190,8 +191,9 @@ func TestBodyCutShort(t *testing.T) {
 		c.write(head, strings.Repeat(" ", 9000))
 		conns = append(conns, c)
 	}
-	time.Sleep(50 * time.Millisecond)
-	if used := h.memory.Used(); used > 20*firstRead {
+	var used int64
+	eventually.Holds(t, "bodies are under way", func() bool { used = h.memory.Used(); return used > 0 })
+	if used > 20*firstRead {
 		t.Errorf("%d bytes in flight for 20 bodies of 9,000 bytes", used)
 	}
 	for _, c := range conns {
@@ -397,12 +399,7 @@ func TestLargeAnswer(t *testing.T) {
 			break
 		}
 	}
-	for waited := 0; h.memory.Used() == 0; waited++ {
-		if waited == 6000 {
-			t.Fatal("nothing leased for answers that wait")
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+	eventually.Holds(t, "memory is leased for answers that wait", func() bool { return h.memory.Used() != 0 })
 	slow.Close()
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -96,7 +97,7 @@ type gatedLog struct {
 func (l gatedLog) Append(ctx context.Context, partition int, rec []byte) (int64, error) {
 	l.gate.step()
 	defer l.gate.step()
-	time.Sleep(time.Duration(l.pause.Load()))
+	time.Sleep(time.Duration(l.pause.Load())) // a slow log is what is tested
 	return l.Log.Append(ctx, partition, rec)
 }
 
@@ -456,15 +457,11 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		ok(t, next.node.Take(bounded, 0))
 		cancel()
 		owner = next
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // the moment at which it wakes is random
 		zombie.gate.thaw()
-		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond)
+		time.Sleep(time.Duration(rng.IntN(20)) * time.Millisecond) // and so is the one at which it is released
 		// It learns of it by the log, before anybody tells it.
-		for deadline := time.Now().Add(time.Minute); zombie.node.Acts(0); time.Sleep(time.Millisecond) {
-			if time.Now().After(deadline) {
-				t.Fatal("the one that was frozen acts on")
-			}
-		}
+		eventually.Holds(t, "the one that was frozen no longer acts", func() bool { return !zombie.node.Acts(0) })
 		ok(t, zombie.node.Release(ctx, 0))
 	}
 	f.until("all is sent", owner, func(v *resolver.View) bool {
@@ -536,24 +533,25 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 
 func (f *fleet) until(what string, p *process, is func(*resolver.View) bool) {
 	f.t.Helper()
-	for range 24_000 {
+	eventually.Succeeds(f.t, func() error {
 		done := false
-		err := p.node.Look(f.account, func(v *resolver.View) error { done = is(v); return nil })
+		var state bytes.Buffer
+		err := p.node.Look(f.account, func(v *resolver.View) error {
+			if done = is(v); done {
+				return nil
+			}
+			for _, r := range v.BusyCampaigns() {
+				fmt.Fprintf(&state, "campaign %s: %s, %d of %d; ", r.ID, r.Status, r.Sent, r.Total)
+			}
+			fmt.Fprintf(&state, "%d items", v.OutboxSize())
+			return nil
+		})
 		if err != nil && !errors.Is(err, resolver.ErrUnavailable) {
 			f.t.Fatal(err)
 		}
-		if done {
-			return
+		if !done {
+			return fmt.Errorf("%s: %s", what, state.String())
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	var state bytes.Buffer
-	_ = p.node.Look(f.account, func(v *resolver.View) error {
-		for _, r := range v.BusyCampaigns() {
-			fmt.Fprintf(&state, "campaign %s: %s, %d of %d; ", r.ID, r.Status, r.Sent, r.Total)
-		}
-		fmt.Fprintf(&state, "%d items", v.OutboxSize())
 		return nil
 	})
-	f.t.Fatalf("not so after two minutes: %s: %s", what, state.String())
 }

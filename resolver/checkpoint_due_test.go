@@ -3,6 +3,8 @@ package resolver
 import (
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestCheckpointDueByLog: enough log brings a checkpoint without the interval being
@@ -21,11 +23,11 @@ func TestCheckpointDueByLog(t *testing.T) {
 	for range 2 {
 		before := n.Stats()[0].Checkpoints
 		q := n.partitions[0].Load()
-		within(t, "enough log for a checkpoint", func() bool {
+		eventually.Holds(t, "enough log for a checkpoint", func() bool {
 			p.events(n, 1)
 			return q.behind.due(20_000) || n.Stats()[0].Checkpoints > before
 		})
-		within(t, "a checkpoint by the amount of log", func() bool { return n.Stats()[0].Checkpoints > before })
+		eventually.Holds(t, "a checkpoint by the amount of log", func() bool { return n.Stats()[0].Checkpoints > before })
 	}
 	if made, most := n.Stats()[0].Checkpoints, 1+int64(time.Since(begun)/leastBetween); made > most {
 		t.Errorf("%d checkpoints in %v, expected %d at most", made, time.Since(begun), most)
@@ -37,7 +39,7 @@ func TestCheckpointDueByLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := n.Stats()[0].LastCheckpoint
-	within(t, "the newest is published when it is asked for", func() bool { return n.Stats()[0].SharedOffset == last })
+	eventually.Holds(t, "the newest is published when it is asked for", func() bool { return n.Stats()[0].SharedOffset == last })
 	p.stop(n)
 }
 

@@ -25,17 +25,16 @@ import (
 
 // waitHistory waits until history holds what the cut may see, also while it is being
 // rebuilt.
-func waitHistory(node *Node, cut query.Cut) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+func waitHistory(t *testing.T, node *Node, cut query.Cut) (err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
-	for {
-		err := node.WaitHistory(ctx, cut)
+	eventually.Holds(t, "history is there and not being rebuilt", func() bool {
+		err = node.WaitHistory(ctx, cut)
 		rebuilding := slices.ContainsFunc(node.Stats(), func(s Stats) bool { return s.HistoryRebuilding })
-		if !rebuilding && !errors.Is(err, query.ErrUnavailable) || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return !rebuilding && !errors.Is(err, query.ErrUnavailable) || ctx.Err() != nil
+	})
+	return err
 }
 
 // filesBelow lists the files of a directory and those below, in order.
@@ -300,7 +299,8 @@ func (d *damageFixture) copy(t *testing.T) vfs.FS {
 }
 
 // check opens a directory that was damaged and compares it with what it was.
-func (d *damageFixture) check(fs vfs.FS, h *modelHistory) error {
+func (d *damageFixture) check(t *testing.T, fs vfs.FS, h *modelHistory) error {
+	t.Helper()
 	n, log, err := d.open(fs, h, nil)
 	if err != nil {
 		return err
@@ -310,7 +310,7 @@ func (d *damageFixture) check(fs vfs.FS, h *modelHistory) error {
 		err = fmt.Errorf("the state at %d is another one than that at %d before", next, d.next)
 	}
 	if err == nil {
-		err = waitHistory(n, query.Cut{UpTo: d.next})
+		err = waitHistory(t, n, query.Cut{UpTo: d.next})
 	}
 	if err == nil {
 		err = h.same(d.history)
@@ -351,7 +351,7 @@ func TestL1R1DamagedCheckpoint(t *testing.T) {
 			if !damageFile(t, fs, path, kind) {
 				continue
 			}
-			if err := d.check(fs, d.history.clone()); err != nil {
+			if err := d.check(t, fs, d.history.clone()); err != nil {
 				t.Errorf("%s %s: %v", path, kind.name, err)
 			}
 			damaged++
@@ -400,7 +400,7 @@ func TestL1R1ForeignFileInCheckpoint(t *testing.T) {
 		if err := errors.Join(fs.Remove(path), statefiles.Write(fs, path, content)); err != nil {
 			t.Fatal(err)
 		}
-		if err := d.check(fs, d.history.clone()); err != nil {
+		if err := d.check(t, fs, d.history.clone()); err != nil {
 			t.Errorf("%s: %v", rel, err)
 		}
 		swapped++
@@ -455,7 +455,7 @@ func TestCheckpointUnderAnotherNumber(t *testing.T) {
 	if _, err := vfs.Clone(fs, fs, fs.PathJoin(dir, checkpoint.Name(d.next)), fs.PathJoin(dir, checkpoint.Name(99999))); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.check(fs, d.history.clone()); err != nil {
+	if err := d.check(t, fs, d.history.clone()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fs.Stat(fs.PathJoin(dir, checkpoint.DamagedPrefix+checkpoint.Name(99999))); err != nil {
@@ -471,7 +471,7 @@ func TestNoCheckpointLeft(t *testing.T) {
 	if err := fs.RemoveAll("state"); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.check(fs, &modelHistory{rng: rand.New(rand.NewPCG(1, 1))}); err != nil {
+	if err := d.check(t, fs, &modelHistory{rng: rand.New(rand.NewPCG(1, 1))}); err != nil {
 		t.Error(err)
 	}
 }
@@ -496,7 +496,7 @@ func TestDamageOfTheStoreStopsForARestart(t *testing.T) {
 	if err := log.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := d.check(fs, d.history.clone()); err != nil {
+	if err := d.check(t, fs, d.history.clone()); err != nil {
 		t.Error(err)
 	}
 }
@@ -544,7 +544,7 @@ func (d *damageFixture) noteEnd(t *testing.T, n *Node) {
 	t.Helper()
 	eventually.Succeeds(t, func() error {
 		d.next = n.Stats()[0].Applied
-		return waitHistory(n, query.Cut{UpTo: d.next})
+		return waitHistory(t, n, query.Cut{UpTo: d.next})
 	})
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -71,15 +72,6 @@ func (f *scarceFile) Write(b []byte) (int, error) {
 	return f.File.Write(b)
 }
 
-func comesTo(t *testing.T, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it did not come to this: %s", what)
-		}
-	}
-}
-
 // TestFullDiskHoldsCheckpointsUp: while there is no space for the state, events are
 // taken up to the bound on what changed in memory, reads go on and nothing is left of
 // checkpoints that were begun; with space again they are written, and hold everything.
@@ -126,11 +118,11 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		comesTo(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied })
+		eventually.Holds(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied })
 		last := stats().LastCheckpoint
 		disk.full.Store(true)
 		taken := 0
-		comesTo(t, "events are refused", func() bool {
+		eventually.Holds(t, "events are refused", func() bool {
 			err := sendWithin(200 * time.Millisecond) // some wait for space
 			if err == nil {
 				taken++
@@ -144,8 +136,8 @@ func TestFullDiskHoldsCheckpointsUp(t *testing.T) {
 			t.Fatal(c, err)
 		}
 		disk.full.Store(false)
-		comesTo(t, "events are taken again", func() bool { return send() == nil })
-		comesTo(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied && !stats().DiskFull })
+		eventually.Holds(t, "events are taken again", func() bool { return send() == nil })
+		eventually.Holds(t, "a checkpoint", func() bool { return stats().LastCheckpoint == stats().Applied && !stats().DiskFull })
 	}
 	// A stop on a full disk leaves no checkpoint, and no half of one.
 	disk.full.Store(true)
@@ -202,7 +194,7 @@ func TestStoreWaitsForSpace(t *testing.T) {
 			}
 			if again {
 				fs.full.Store(false)
-				comesTo(t, "the store writes again", func() bool { return !d.Full() })
+				eventually.Holds(t, "the store writes again", func() bool { return !d.Full() })
 				if err := d.Flush(s.DB); err != nil {
 					t.Fatal(err)
 				}

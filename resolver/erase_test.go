@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -143,17 +144,17 @@ func TestErasedPersonStaysOut(t *testing.T) {
 // there.
 func await(t *testing.T, n *Node) {
 	t.Helper()
-	for range 12_000 {
+	eventually.Holds(t, "the erasure ends", func() bool {
 		pending := 1
 		_ = n.Read(context.Background(), testAccount, func(v *View) error { pending = v.ErasuresPending(); return nil })
-		if p := n.partitions[0].Load(); pending == 0 && p.lastCheckpoint.Load() == p.applied.Load() {
-			p.checkpoint.Lock() // trimming is part of it
-			defer p.checkpoint.Unlock()
-			return
+		p := n.partitions[0].Load()
+		if pending > 0 || p.lastCheckpoint.Load() != p.applied.Load() {
+			return false
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("the erasure does not end")
+		p.checkpoint.Lock() // trimming is part of it
+		defer p.checkpoint.Unlock()
+		return true
+	})
 }
 
 // fileHolds reports whether a file below the root holds the text.

@@ -16,6 +16,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 )
 
@@ -23,7 +24,43 @@ import (
 // that others append is read.
 type frozenLog struct {
 	*sharedLog
-	frozen atomic.Bool
+	frozen freeze
+}
+
+// freeze holds up who waits for it, while it is on.
+type freeze struct {
+	mu     sync.Mutex
+	thawed chan struct{} // guarded by mu; nil while it is off
+}
+
+func (f *freeze) set(on bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if on == (f.thawed != nil) {
+		return
+	}
+	if on {
+		f.thawed = make(chan struct{})
+		return
+	}
+	close(f.thawed)
+	f.thawed = nil
+}
+
+func (f *freeze) wait(ctx context.Context) error {
+	for {
+		f.mu.Lock()
+		thawed := f.thawed
+		f.mu.Unlock()
+		if thawed == nil {
+			return nil
+		}
+		select {
+		case <-thawed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 func (l *frozenLog) Read(partition int, from int64) (eventlog.Reader, error) {
@@ -41,11 +78,8 @@ type frozenReader struct {
 
 func (r *frozenReader) Next(ctx context.Context) (eventlog.Entry, error) {
 	e, err := r.Reader.Next(ctx)
-	for r.log.frozen.Load() {
-		if ctx.Err() != nil {
-			return eventlog.Entry{}, ctx.Err()
-		}
-		time.Sleep(50 * time.Microsecond)
+	if err := r.log.frozen.wait(ctx); err != nil {
+		return eventlog.Entry{}, err
 	}
 	return e, err
 }
@@ -174,7 +208,7 @@ func simulateOwned(t *testing.T, seed uint64) {
 					return
 				default:
 					fn(rng)
-					time.Sleep(time.Duration(rng.IntN(200)) * time.Microsecond)
+					time.Sleep(time.Duration(rng.IntN(200)) * time.Microsecond) // the moments of requests are random
 				}
 			}
 		})
@@ -298,7 +332,7 @@ func (s *ownedSim) write(rng *rand.Rand, key string) {
 	for range 20 {
 		n := s.node(rng, p)
 		if n == nil {
-			time.Sleep(200 * time.Microsecond)
+			time.Sleep(200 * time.Microsecond) // a client that does not hurry: nobody may own it for long
 			continue
 		}
 		ctx, cancel := s.patience(rng)
@@ -405,16 +439,16 @@ func (s *ownedSim) act(rng *rand.Rand) {
 			s.errorf("take or release: %v", err)
 		}
 	}
-	pause := func(n int) { time.Sleep(time.Duration(rng.IntN(n)) * time.Millisecond) }
+	pause := func(n int) { time.Sleep(time.Duration(rng.IntN(n)) * time.Millisecond) } // the moments of failures are random
 	switch rng.IntN(9) {
 	case 0, 1: // moves
 		moves(from.node.Load().Release(ctx, p))
 		moves(to.node.Load().Take(ctx, p))
 	case 2, 3: // is taken from one who does not know and who reads nothing meanwhile
-		from.log.frozen.Store(true)
+		from.log.frozen.set(true)
 		moves(to.node.Load().Take(ctx, p))
 		pause(8)
-		from.log.frozen.Store(false)
+		from.log.frozen.set(false)
 		pause(3)
 		moves(from.node.Load().Release(ctx, p))
 	case 4: // crashes; its partitions are the other's until then
@@ -422,15 +456,15 @@ func (s *ownedSim) act(rng *rand.Rand) {
 		owned := old.Owned()
 		from.fs = from.fs.crash(rng)
 		oldLog := from.log
-		oldLog.frozen.Store(rng.IntN(2) == 0)
+		oldLog.frozen.set(rng.IntN(2) == 0)
 		s.start(from)
 		for _, p := range owned {
 			moves(pick(rng, from, to).node.Load().Take(ctx, p))
 		}
 		wakes := time.Duration(rng.IntN(4)) * time.Millisecond
 		s.zombies.Go(func() {
-			time.Sleep(wakes)
-			oldLog.frozen.Store(false)
+			time.Sleep(wakes) // the moment at which it wakes is random
+			oldLog.frozen.set(false)
 			old.Fail(errModel)
 			if err := old.Close(context.Background()); err != nil {
 				s.errorf("close after a crash: %v", err)
@@ -460,7 +494,7 @@ func (s *ownedSim) settle() {
 	s.c.log.away.Store(false)
 	s.c.log.lost.Store(0)
 	for i, p := range s.processes {
-		p.log.frozen.Store(false)
+		p.log.frozen.set(false)
 		for part := range clusterPartitions {
 			var err error
 			if i == 0 {
@@ -503,13 +537,12 @@ func (s *ownedSim) verify() {
 		if members, known, err := n.CountMembers(ctx, account, a.segment, 0); err != nil || known && int64(members) != count {
 			s.fatal("S1: %d members, %d events: %v", members, count, err)
 		}
-		err := n.WaitHistory(ctx, cut)
-		for begun := time.Now(); err != nil && time.Since(begun) < time.Minute; err = n.WaitHistory(ctx, cut) {
-			time.Sleep(time.Millisecond) // it failed until just now
-		}
-		if err != nil {
-			s.fatal("history: %v", err)
-		}
+		eventually.Succeeds(s.t, func() error { // it failed until just now
+			if err := n.WaitHistory(ctx, cut); err != nil {
+				return fmt.Errorf("seed %d: history: %w", s.seed, err)
+			}
+			return nil
+		})
 		h := s.c.history.parts[p]
 		h.mu.Lock()
 		rows := map[string]int{}

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -324,7 +324,7 @@ func TestL1L2Release(t *testing.T) {
 			c.found(a)
 			account := clusterAccount(1)
 			// Records become durable, and are not applied for now.
-			reads.frozen.Store(true)
+			reads.frozen.set(true)
 			_, begun, err := c.log.Bounds(ctx, 1)
 			if err != nil {
 				t.Fatal(err)
@@ -338,11 +338,10 @@ func TestL1L2Release(t *testing.T) {
 				}()
 			}
 			p := a.partitions[1].Load()
-			for ; ; time.Sleep(time.Millisecond) {
-				if _, end, err := c.log.Bounds(ctx, 1); err != nil || end == begun+waiting {
-					break
-				}
-			}
+			eventually.Holds(t, "the records are in the log", func() bool {
+				_, end, err := c.log.Bounds(ctx, 1)
+				return err != nil || end == begun+waiting
+			})
 			rctx, cancel := context.WithCancel(ctx)
 			defer cancel()
 			released := make(chan error, 1)
@@ -363,8 +362,8 @@ func TestL1L2Release(t *testing.T) {
 				cancel()
 				<-p.left
 			} else {
-				time.Sleep(20 * time.Millisecond) // the release is to wait, not to be quick
-				reads.frozen.Store(false)
+				time.Sleep(20 * time.Millisecond) // nothing may happen in a while: the release waits for the requests
+				reads.frozen.set(false)
 			}
 			for range waiting {
 				err := <-answers
@@ -372,7 +371,7 @@ func TestL1L2Release(t *testing.T) {
 					t.Errorf("L1: a request under way: %v", err)
 				}
 			}
-			reads.frozen.Store(false)
+			reads.frozen.set(false)
 			if err := <-released; patient && err != nil || !patient && err != nil && !errors.Is(err, context.Canceled) {
 				t.Errorf("release: %v", err)
 			}
@@ -583,7 +582,7 @@ func TestReadersOfWhatIsReleased(t *testing.T) {
 					return
 				default:
 					fn()
-					time.Sleep(100 * time.Microsecond)
+					time.Sleep(100 * time.Microsecond) // not to wait for: readers without a pause would starve the releases
 				}
 			}
 		})
@@ -635,7 +634,8 @@ func TestReadersOfWhatIsReleased(t *testing.T) {
 		w, _ := n.Watch(account)
 		tr, _ := n.WatchTransitions(account, seg.ID)
 		other, _ := n.Watch(clusterAccount(0))
-		time.Sleep(2 * time.Millisecond)
+		before := read.Load()
+		eventually.Holds(t, "readers read what is owned again", func() bool { return read.Load() > before+10 })
 		mustRelease(t, n, 1)
 		<-w.Ended()
 		if _, open := <-tr.Events; open || !errors.Is(tr.Err(), ErrNotOwner) || !errors.Is(w.Err(), ErrNotOwner) {
@@ -715,9 +715,7 @@ func TestWaitHistoryEnds(t *testing.T) {
 	waits := make(chan error, 1)
 	p := n.partitions[0].Load()
 	go func() { waits <- n.WaitHistory(ctx, query.Cut{Partition: 0, UpTo: 1 << 40}) }()
-	for p.feed.Status().Wanted != 1<<40 { // until it waits
-		runtime.Gosched()
-	}
+	eventually.Holds(t, "it waits", func() bool { return p.feed.Status().Wanted == 1<<40 })
 	mustRelease(t, n, 0)
 	if err := <-waits; !errors.Is(err, ErrNotOwner) {
 		t.Errorf("%v", err)

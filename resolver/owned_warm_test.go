@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // countedLog counts what one node asks of the log.
@@ -55,7 +56,7 @@ func TestW1W2W3Warm(t *testing.T) {
 	if err := one.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the checkpoint is shared", func() bool { return len(shelf.has(1)) > 0 })
+	eventually.Holds(t, "the checkpoint is shared", func() bool { return len(shelf.has(1)) > 0 })
 	post(20, 30)
 
 	if err := two.Warm(ctx, 1); err != nil {
@@ -72,7 +73,7 @@ func TestW1W2W3Warm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, "the warm partition is at the end of the log", func() bool { return p.applied.Load() >= want })
+	eventually.Holds(t, "the warm partition is at the end of the log", func() bool { return p.applied.Load() >= want })
 	if two.Owns(1) || len(two.Owned()) > 0 {
 		t.Error("W1: a warm partition is served")
 	}
@@ -112,7 +113,7 @@ func TestW1W2W3Warm(t *testing.T) {
 	if !ok || after.Node != "two" || after.Number <= before.Number || !two.Acts(1) {
 		t.Errorf("W3: the epoch is %+v after %+v", after, before)
 	}
-	within(t, "the former owner knows", func() bool { return !one.Acts(1) })
+	eventually.Holds(t, "the former owner knows", func() bool { return !one.Acts(1) })
 	if n, err := viewed(ctx, two, account); err != nil || n != 60 {
 		t.Errorf("L1: %d events of 60, %v", n, err)
 	}
@@ -173,7 +174,7 @@ func TestR1WarmIsTheSameState(t *testing.T) {
 			}
 		}
 	})
-	within(t, "some are there", func() bool { n, err := viewed(ctx, one, account); return err == nil && n > 50 })
+	eventually.Holds(t, "some are there", func() bool { n, err := viewed(ctx, one, account); return err == nil && n > 50 })
 	if err := two.Warm(ctx, 1); err != nil {
 		t.Fatal(err)
 	}

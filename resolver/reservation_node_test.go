@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // lossyRemote hands commands to whichever node has the partition, and fails at
@@ -79,7 +80,7 @@ func (c *testCluster) machines(fn func(partition int, m *Machine)) {
 // names the accounts hold and how many the directory has.
 func (c *testCluster) settled() (held, has int) {
 	c.t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	eventually.Succeeds(c.t, func() error {
 		open := 0
 		held, has = 0, 0
 		var names []EmailName
@@ -113,13 +114,12 @@ func (c *testCluster) settled() (held, has int) {
 				}
 			}
 		})
-		if open == 0 && held == has {
-			return held, has
+		if open > 0 || held != has {
+			return fmt.Errorf("M3: %d reservations and releases are open, %d names held, %d in the directory", open, held, has)
 		}
-		if time.Now().After(end) {
-			c.t.Fatalf("M3: %d reservations and releases are open, %d names held, %d in the directory", open, held, has)
-		}
-	}
+		return nil
+	})
+	return held, has
 }
 
 // race has each account make a contact with each e-mail, all at once and each at
@@ -208,14 +208,12 @@ func TestM1NodesShareEmails(t *testing.T) {
 			continue
 		}
 		other := clusterAccount((p + 1) % clusterPartitions)
-		for end := time.Now().Add(time.Minute); ; {
-			if _, err = c.nodes[0].Command(ctx, other, CommandContactCreate, ContactCreate{Email: email}); err == nil {
-				break
+		eventually.Succeeds(t, func() error {
+			if _, err := c.nodes[0].Command(ctx, other, CommandContactCreate, ContactCreate{Email: email}); err != nil {
+				return fmt.Errorf("M3: %q was erased and is not free: %w", email, err)
 			}
-			if time.Now().After(end) {
-				t.Fatalf("M3: %q was erased and is not free: %v", email, err)
-			}
-		}
+			return nil
+		})
 	}
 	c.settled()
 }

@@ -7,9 +7,9 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -135,15 +135,11 @@ func TestEmailsWaitForTheRecordBefore(t *testing.T) {
 	var done sync.WaitGroup
 	done.Go(func() { b.run(ctx) })
 	first := b.post(0)
-	for { // until it is under way
+	eventually.Holds(t, "the first is under way", func() bool {
 		mu.Lock()
-		n := len(sizes)
-		mu.Unlock()
-		if n == 1 {
-			break
-		}
-		time.Sleep(time.Millisecond)
-	}
+		defer mu.Unlock()
+		return len(sizes) == 1
+	})
 	var items []*emailItem[int, string]
 	for i := range 7 {
 		items = append(items, b.post(i+1))

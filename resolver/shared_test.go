@@ -19,6 +19,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -169,17 +170,6 @@ func (p *pair) state(n *Node) string {
 	return fmt.Sprint(q.mu.m.next, hashOf(p.t, q.mu.m))
 }
 
-func within(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for range 12_000 {
-		if ok() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatalf("not within a minute: %s", what)
-}
-
 // TestR1SharedCheckpointIsTaken: a node without state has the same as the one that
 // published, without replaying; of its own checkpoint and the shared one it takes
 // the newer.
@@ -190,7 +180,7 @@ func TestR1SharedCheckpointIsTaken(t *testing.T) {
 	if err := a.Checkpoint(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, "published in the background", func() bool { return len(p.shelf.has(0)) > 0 })
+	eventually.Holds(t, "published in the background", func() bool { return len(p.shelf.has(0)) > 0 })
 	p.events(a, 5)
 	want := p.state(a)
 	p.stop(a)
@@ -228,7 +218,7 @@ func TestR1SharedCheckpointIsTaken(t *testing.T) {
 	if got, st := p.state(a), a.Stats()[0]; got != want || st.Records != 0 {
 		t.Errorf("R1: %s after %d records, want %s", got, st.Records, want)
 	}
-	within(t, "what shared storage lacks is published at the start", func() bool { return len(p.shelf.has(0)) > before })
+	eventually.Holds(t, "what shared storage lacks is published at the start", func() bool { return len(p.shelf.has(0)) > before })
 	p.stop(a)
 	if asked := p.shelf.asked; asked[0] != -1 || asked[1] != -1 || asked[2] != last || asked[3] <= asked[2] {
 		t.Errorf("the nodes said they had %d", asked)
@@ -365,7 +355,7 @@ func TestPublishingStopsNothing(t *testing.T) {
 	}
 	close(release)
 	newest := a.Stats()[0].LastCheckpoint
-	within(t, "the newest is published", func() bool { return a.Stats()[0].SharedOffset == newest })
+	eventually.Holds(t, "the newest is published", func() bool { return a.Stats()[0].SharedOffset == newest })
 	if got := p.shelf.has(0); !slices.Equal(got, []int64{newest}) {
 		t.Errorf("published %d; the newest is %d", got, newest)
 	}

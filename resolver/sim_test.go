@@ -22,6 +22,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 )
@@ -478,7 +479,7 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 	var cut query.Cut
 	erased := map[ProfileID]bool{}
 	gone := map[uint32]bool{}
-	for begun := time.Now(); ; time.Sleep(time.Millisecond) {
+	eventually.Succeeds(t, func() error {
 		pending := 0
 		if err := node.Read(context.Background(), testAccount, func(v *View) error {
 			cut, pending = v.Cut(), v.ErasuresPending()
@@ -494,14 +495,12 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if pending == 0 {
-			break
+		if pending > 0 {
+			return fmt.Errorf("seed %d: %d erasures do not end", seed, pending)
 		}
-		if time.Since(begun) > time.Minute {
-			t.Fatalf("seed %d: %d erasures do not end", seed, pending)
-		}
-	}
-	if err := waitHistory(node, cut); err != nil {
+		return nil
+	})
+	if err := waitHistory(t, node, cut); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
 	history.mu.Lock()

@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"fmt"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"math/rand/v2"
@@ -48,11 +50,12 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 	p.requestCheckpoint()
 	close(release)
 	end := p.applied.Load()
-	for deadline := time.Now().Add(time.Minute); p.lastCheckpoint.Load() < end; time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the newest checkpoint is of record %d, asked for at %d", p.lastCheckpoint.Load(), end)
+	eventually.Succeeds(t, func() error {
+		if last := p.lastCheckpoint.Load(); last < end {
+			return fmt.Errorf("the newest checkpoint is of record %d, asked for at %d", last, end)
 		}
-	}
+		return nil
+	})
 	d.stop(t, n, log)
 }
 

@@ -16,11 +16,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/push"
@@ -255,15 +255,11 @@ func second[T any](_ T, err error) error { return err }
 
 func waitLive(t *testing.T, s *service, segment string) {
 	t.Helper()
-	for range 60_000 {
+	eventually.Holds(t, "the segment is built", func() bool {
 		var x struct{ Status string }
 		s.console1("GET", "/segments/"+segment, "", &x)
-		if x.Status == "live" {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	t.Fatal("the segment is not built")
+		return x.Status == "live"
+	})
 }
 
 func TestPushDryRunValidatesEverythingAndDeliversNothing(t *testing.T) {

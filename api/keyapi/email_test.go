@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
@@ -73,7 +73,7 @@ func TestEmailSendC(t *testing.T) {
 	}
 	events := func(want uint64) {
 		t.Helper()
-		for range 6000 {
+		eventually.Holds(t, "the profile's history has email_sent", func() bool {
 			var have uint64
 			ok(t, s.node.Read(t.Context(), s.account, func(v *resolver.View) error {
 				for _, e := range v.Catalog() {
@@ -83,12 +83,8 @@ func TestEmailSendC(t *testing.T) {
 				}
 				return nil
 			}))
-			if have == want {
-				return
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		t.Fatalf("the profile's history lacks email_sent")
+			return have == want
+		})
 	}
 	events(1)
 	select {

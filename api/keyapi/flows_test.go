@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // flowCalls makes the calls about flows of one of the surfaces that have them.
@@ -134,14 +135,13 @@ func (s *service) contact(email string) string {
 // eventually waits for what follows by itself, while time passes.
 func (s *service) eventually(what string, holds func() bool) {
 	s.t.Helper()
-	for range 20_000 {
+	eventually.Holds(s.t, what, func() bool {
 		if holds() {
-			return
+			return true
 		}
-		s.clock.advance(time.Second)
-		time.Sleep(time.Millisecond)
-	}
-	s.t.Fatal(what)
+		s.clock.advance(time.Minute)
+		return false
+	})
 }
 
 func bothSurfaces(t *testing.T, test func(t *testing.T, f *flowCalls)) {
@@ -189,7 +189,7 @@ func testFlowTransitions(t *testing.T, f *flowCalls) {
 	if x := f.must("POST", "/"+id+"/resume", ""); x.Status != "live" || x.ResumedAt == nil {
 		t.Errorf("resumed: %+v", x)
 	}
-	f.eventually("nobody goes on", func() bool { return f.enrolmentOf(id, ann).Status == "completed" })
+	f.eventually("the contact goes on", func() bool { return f.enrolmentOf(id, ann).Status == "completed" })
 	at("completed", "")
 
 	// live → resume, live → live.

@@ -8,9 +8,9 @@ import (
 	"maps"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/tracking"
@@ -302,14 +302,11 @@ func init() {
 
 func (s *setting) live(segment string) {
 	s.t.Helper()
-	for range 60_000 {
+	eventually.Holds(s.t, "the segment is built", func() bool {
 		var x struct{ Status string }
-		if s.console("GET", "/segments/"+segment, "", &x); x.Status == "live" {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	s.t.Fatal("the segment is not built")
+		s.console("GET", "/segments/"+segment, "", &x)
+		return x.Status == "live"
+	})
 }
 
 func (s *setting) event(typ string) string {

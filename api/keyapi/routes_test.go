@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -438,14 +439,13 @@ func TestPushSegments(t *testing.T) {
 		return a.Data, a.Next
 	}
 	var list []item
-	for deadline := time.Now().Add(time.Minute); ; {
-		list, _ = get("")
-		if !slices.ContainsFunc(list, func(x item) bool { return x.Status != "live" }) || time.Now().After(deadline) {
-			break
+	eventually.Holds(t, "every segment is live", func() bool {
+		if list, _ = get(""); !slices.ContainsFunc(list, func(x item) bool { return x.Status != "live" }) {
+			return true
 		}
-		time.Sleep(time.Millisecond)
 		s.clock.advance(time.Second)
-	}
+		return false
+	})
 	if len(list) != 5 || list[1].Count == nil || *list[1].Count != 1 || *list[0].Count != 0 || list[1].Name != "s1" || list[1].ID != made[1] {
 		t.Errorf("have %+v", list)
 	}

@@ -1,10 +1,12 @@
 package keyapi
 
 import (
+	"fmt"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 )
@@ -25,11 +27,12 @@ func (x *scheduled) is(state, at string) bool {
 // until reads a campaign until it has a status.
 func (p person) until(id, status string) (x scheduled) {
 	p.t.Helper()
-	for end := time.Now().Add(30 * time.Second); x.State != status; time.Sleep(5 * time.Millisecond) {
-		if p.must("GET", "/campaigns/"+id, "", &x); time.Now().After(end) {
-			p.t.Fatalf("the campaign is %s, not %s: %v", x.State, status, x.Error)
+	eventually.Succeeds(p.t, func() error {
+		if p.must("GET", "/campaigns/"+id, "", &x); x.State != status {
+			return fmt.Errorf("the campaign is %s, not %s: %v", x.State, status, x.Error)
 		}
-	}
+		return nil
+	})
 	return x
 }
 

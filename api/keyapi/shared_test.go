@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // keyCaller makes calls of Surface A with the company's key.
@@ -113,10 +114,11 @@ func TestSegmentsByKey(t *testing.T) {
 		Count        int
 	}
 	k.must("POST", "/segments", `{"name":"Buyers","definition":`+buyers+`}`, &s)
-	for end := time.Now().Add(30 * time.Second); s.Status != "live" && time.Now().Before(end); {
+	eventually.Holds(t, "the segment is built", func() bool {
 		k.clock.advance(time.Second) // within the rate of the key
 		k.must("GET", "/segments/"+s.ID, "", &s)
-	}
+		return s.Status == "live"
+	})
 	if s.Count != 1 || s.Status != "live" {
 		t.Errorf("segment: %+v", s)
 	}

@@ -142,7 +142,7 @@ func (w *world) open(dir string) {
 
 // sleep lets the time pass that a campaign waits.
 func (w *world) sleep(ctx context.Context, d time.Duration) error {
-	time.Sleep(time.Millisecond)
+	time.Sleep(time.Millisecond) // not to wait for: a campaign that looks without a pause would starve what it waits for
 	if w.haste && d >= time.Second {
 		d = time.Hour // a test of a campaign may wait for weeks
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/blobtree"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 )
@@ -111,16 +112,13 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 			t.Fatal(err)
 		}
 		written := time.Since(begun)
-		for {
+		eventually.Holds(t, "the checkpoint is stored", func() bool {
 			st := a.Stats()[0]
 			if st.SharedFailures > 0 {
 				t.Fatal("publishing failed")
 			}
-			if st.SharedOffset == st.LastCheckpoint {
-				break
-			}
-			time.Sleep(time.Millisecond)
-		}
+			return st.SharedOffset == st.LastCheckpoint
+		})
 		after := store.Stats()
 		sent = after.SentBytes - before.SentBytes
 		t.Logf("%-28s %4d objects, %11d bytes; written in %v, stored %v later", what, after.Sent-before.Sent, sent, written.Round(time.Millisecond), (time.Since(begun) - written).Round(time.Millisecond))

@@ -55,12 +55,16 @@ func TestCommand(t *testing.T) {
 	answer = nil
 	router.peers.opts.Wait = time.Minute
 	owner.state.own(1, false)
-	go func() {
-		time.Sleep(100 * time.Millisecond)
-		router.state.own(1, true)
-		x.set(1, router.Node)
-	}()
-	if reply, err := command(); err != nil || string(reply) != "reply" || calls != 1 {
+	since := router.state.looked(1)
+	moved := make(chan struct{})
+	var reply []byte
+	var err error
+	go func() { defer close(moved); reply, err = command() }()
+	router.state.tried(t, 1, since)
+	router.state.own(1, true)
+	x.set(1, router.Node)
+	<-moved
+	if err != nil || string(reply) != "reply" || calls != 1 {
 		t.Errorf("on this node by now: %q %v, %d calls", reply, err, calls)
 	}
 	router.state.own(1, false)
@@ -105,12 +109,15 @@ func TestAsk(t *testing.T) {
 	}
 	// One partition moves while it is asked for.
 	owner.state.own(2, false)
-	go func() {
-		time.Sleep(100 * time.Millisecond)
-		third.state.own(2, true)
-		x.set(2, third.Node)
-	}()
-	have, err := ask()
+	since := router.state.looked(2)
+	moved := make(chan struct{})
+	var have string
+	var err error
+	go func() { defer close(moved); have, err = ask() }()
+	router.state.tried(t, 2, since)
+	third.state.own(2, true)
+	x.set(2, third.Node)
+	<-moved
 	if err != nil || have != `"owner who {\"a\":1} [1]"; "router who {\"a\":1} [0]"; "third who {\"a\":1} [2]"` {
 		t.Errorf("%s %v", have, err)
 	}

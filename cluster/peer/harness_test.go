@@ -19,6 +19,7 @@ import (
 
 	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/tlspair"
 )
 
@@ -98,6 +99,7 @@ func (x *table) Refresh() {
 type state struct {
 	mu      sync.Mutex
 	owns    map[int]bool
+	looks   map[int]int // by partition, how often somebody asked whether it is here
 	changed chan struct{}
 	submit  func(partition int, record []byte) ([]byte, error)
 }
@@ -107,7 +109,22 @@ func (s *state) Partitions() int { return 3 }
 func (s *state) Owns(partition int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.looks[partition]++
 	return s.owns[partition]
+}
+
+// tried waits until whoever wants a partition has looked for its owner in vain at least
+// once since there were as many looks as told, and looks again.
+func (s *state) tried(t *testing.T, partition, since int) {
+	t.Helper()
+	eventually.Holds(t, "an owner was looked for in vain", func() bool { return s.looked(partition) >= since+3 })
+}
+
+// looked is how often somebody asked whether a partition is here.
+func (s *state) looked(partition int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looks[partition]
 }
 
 func (s *state) own(partition int, is bool) {
@@ -155,7 +172,7 @@ func newMember(t *testing.T, x *table, id, secretText string, wait time.Duration
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	m := &member{Node: cluster.Node{ID: id, Address: ln.Addr().String()}, t: t, memory: ingest.NewMemory(64 << 20), tls: x.pair != nil}
-	m.state = &state{owns: map[int]bool{}, changed: make(chan struct{}), submit: func(int, []byte) ([]byte, error) { return nil, nil }}
+	m.state = &state{owns: map[int]bool{}, looks: map[int]int{}, changed: make(chan struct{}), submit: func(int, []byte) ([]byte, error) { return nil, nil }}
 	m.handle = func(rc *fasthttp.RequestCtx) { fmt.Fprintf(rc, "%s here", id) }
 	s, err := NewSecret(secretText)
 	ok(t, err)

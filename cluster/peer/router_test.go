@@ -18,6 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/cluster"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestForwardedAlike: a request through any node is the request that the owner
@@ -197,12 +198,13 @@ func TestWaitsForAnOwner(t *testing.T) {
 		var status int
 		var body, retry string
 		done := make(chan struct{})
+		since := router.state.looked(1)
 		go func() {
 			defer close(done)
 			res, b := router.send("POST", "/", make([]byte, 10_000))
 			status, body, retry = res.StatusCode, b, res.Header.Get("Retry-After")
 		}()
-		time.Sleep(150 * time.Millisecond)
+		router.state.tried(t, 1, since)
 		return func() (int, string, string) { <-done; return status, body, retry }
 	}
 	for _, c := range []struct {
@@ -239,11 +241,7 @@ func TestWaitsForAnOwner(t *testing.T) {
 			t.Errorf("%s, for too long: %d %q %s after %v", what, status, retry, body, took)
 		}
 	}
-	for end := time.Now().Add(time.Minute); router.memory.Used() != 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("%d bytes are not given back", router.memory.Used())
-		}
-	}
+	eventually.Holds(t, "all bytes are given back", func() bool { return router.memory.Used() == 0 })
 }
 
 func readAll(rc *fasthttp.RequestCtx) []byte {
@@ -423,11 +421,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("a body of 1 MiB: %d", res.StatusCode)
 		}
 	}()
-	for end := time.Now().Add(time.Minute); router.memory.Used() < 1<<20; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a body on its way is not counted")
-		}
-	}
+	eventually.Holds(t, "a body on its way is counted", func() bool { return router.memory.Used() >= 1<<20 })
 	close(hold)
 	<-done
 }

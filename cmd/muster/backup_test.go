@@ -30,7 +30,7 @@ func TestL1BackupAndRestore(t *testing.T) {
 	killed := func(args ...string) {
 		cmd := command(args...)
 		ok(t, cmd.Start())
-		time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond)
+		time.Sleep(time.Duration(r.IntN(400)) * time.Millisecond) // the moment of a kill is random
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}

@@ -54,6 +54,7 @@ func (c *nodes) testSchedule(t *testing.T, tenants []*tenant) {
 	}
 	for n, x := range campaigns {
 		var s state
+		// The pause is no wait: a key may ask 120 times a minute.
 		for end := time.Now().Add(90 * time.Second); s.Status != "sent"; time.Sleep(200 * time.Millisecond) {
 			if s = read(x, others[n%len(others)]); time.Now().After(end) {
 				t.Fatalf("the campaign of partition %d is not sent: %+v\n%s", x.partition, s, c.logs())

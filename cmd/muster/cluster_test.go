@@ -518,9 +518,9 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 		for _, x := range tenants {
 			loads = append(loads, c.load(x, fmt.Sprint(name, x.partition), others...))
 		}
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // the pauses between two acknowledgements are what is tested, also before
 		change()
-		time.Sleep(300 * time.Millisecond)
+		time.Sleep(300 * time.Millisecond) // and after the change
 		for i, l := range loads {
 			l.end(c, tenants[i], fmt.Sprint(name, tenants[i].partition), others[i%len(others)])
 			if longest := slices.Max(l.longest); longest > bound {
@@ -531,10 +531,7 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 	dir := c.dirs[victim]
 	within("killed", 20*time.Second, func() { // a session of 6 s, and the group's and the loading's time
 		c.all[victim].kill()
-		until := time.Now().Add(25 * time.Second)
-		for c.owner(1) < 0 && time.Now().Before(until) {
-			time.Sleep(50 * time.Millisecond)
-		}
+		eventually.Holds(t, "partition 1 has an owner", func() bool { return c.owner(1) >= 0 })
 	})
 	within("returned", 10*time.Second, func() {
 		c.all[victim] = launch(c.t, dir, c.args...)
@@ -543,16 +540,14 @@ func (c *nodes) testChanges(t *testing.T, tenants []*tenant) {
 	})
 	within("stopped", 10*time.Second, func() {
 		c.all[victim].stop()
-		for c.owner(1) < 0 || c.owner(0) < 0 || c.owner(2) < 0 {
-			time.Sleep(20 * time.Millisecond)
-		}
+		eventually.Holds(t, "each partition has an owner", func() bool { return c.owner(1) >= 0 && c.owner(0) >= 0 && c.owner(2) >= 0 })
 	})
 	c.all[victim] = launch(c.t, dir, c.args...)
 	c.all[victim].untilReady()
 	c.untilSpread(1, 0, 1, 2)
 	within("frozen", 20*time.Second, func() {
 		ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGSTOP))
-		time.Sleep(9 * time.Second)
+		time.Sleep(9 * time.Second) // that it is frozen for longer than its session is what is tested
 		ok(t, c.all[victim].cmd.Process.Signal(syscall.SIGCONT))
 		c.untilSpread(1, 0, 1, 2)
 	})

@@ -3,9 +3,9 @@ package main
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // check is what a rule has at hand: the world, and a company.
@@ -162,16 +162,7 @@ func (c *check) send(campaign string, lists ...string) *answer {
 // until waits for something that follows by itself.
 func (c *check) until(what string, holds func() bool) {
 	c.Helper()
-	c.within(time.Minute, what, holds)
-}
-
-func (c *check) within(patience time.Duration, what string, holds func() bool) {
-	c.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			c.Fatalf("it does not come to pass that %s", what)
-		}
-	}
+	eventually.Holds(c.T, what, holds)
 }
 
 // browser is how a person's program asks.

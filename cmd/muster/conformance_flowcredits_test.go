@@ -65,7 +65,7 @@ func flowCreditPart() part {
 			if a := x.console("POST", "/flows/"+copied+"/publish", nil).http(409); a.str("message") != "the account is out of e-mail credits; top up and try again" {
 				a.fault("publishing asks for something else")
 			}
-			time.Sleep(1200 * time.Millisecond)
+			time.Sleep(1200 * time.Millisecond) // nothing may happen in a while that is longer than the wait
 			x.at(flow, id, "wait")
 			if n := len(x.relay.to(e)); n > 1 {
 				c.Errorf("%d letters came", n)

@@ -32,7 +32,7 @@ func flowStatusPart() part {
 			flow, kind, walker, wait := waiting(c)
 			c.pause(flow).success().eq("data.status", "paused").eq("data.counts.in_progress", 1)
 			c.flow(flow).eq("data.status", "paused")
-			time.Sleep(wait + 500*time.Millisecond)
+			time.Sleep(wait + 500*time.Millisecond) // nothing may happen in a while that is longer than the wait
 			late := c.event(kind, obj{"email": c.mail("late")}, nil)
 			c.in(flow, late, false)
 			c.at(flow, walker, "wait")

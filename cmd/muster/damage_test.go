@@ -78,7 +78,7 @@ func newDamaged(t *testing.T, erase bool) *damaged {
 			return pending == 0
 		})
 	}
-	d.want, err = d.describe(ctx, e)
+	d.want, err = d.describe(t, e)
 	ok(t, err)
 	ok(t, e.Close(ctx))
 	return d
@@ -108,14 +108,17 @@ func (d *damaged) submit(t *testing.T, e *engine.Engine, i int) {
 
 // describe tells all that is known of the account: profiles, members, catalogue,
 // timelines, entries and exits. It waits for history to be whole.
-func (d *damaged) describe(ctx context.Context, e *engine.Engine) (string, error) {
+func (d *damaged) describe(t *testing.T, e *engine.Engine) (string, error) {
+	t.Helper()
+	ctx := t.Context()
 	var b strings.Builder
 	var cut query.Cut
 	ordinals := map[uint32]string{}
-	for settled := false; !settled; {
+	var err error
+	eventually.Holds(t, "all segments are live", func() (settled bool) {
 		b.Reset()
 		clear(ordinals)
-		err := e.Node.Read(ctx, d.account, func(v *resolver.View) error {
+		err = e.Node.Read(ctx, d.account, func(v *resolver.View) error {
 			settled = true
 			cut = v.Cut()
 			for _, s := range v.Segments() {
@@ -148,18 +151,17 @@ func (d *damaged) describe(ctx context.Context, e *engine.Engine) (string, error
 			}
 			return nil
 		})
-		if err != nil {
-			return "", err
-		}
+		return settled || err != nil
+	})
+	if err != nil {
+		return "", err
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(2 * time.Millisecond) {
-		err := e.Node.WaitHistory(ctx, cut)
-		if err == nil && !e.Node.Stats()[0].HistoryRebuilding {
-			break
-		}
-		if time.Now().After(deadline) || err != nil && !errors.Is(err, query.ErrUnavailable) {
-			return "", fmt.Errorf("history is not whole: %w", err)
-		}
+	eventually.Holds(t, "history is whole", func() bool {
+		err = e.Node.WaitHistory(ctx, cut)
+		return err == nil && !e.Node.Stats()[0].HistoryRebuilding || err != nil && !errors.Is(err, query.ErrUnavailable)
+	})
+	if err != nil {
+		return "", fmt.Errorf("history is not whole: %w", err)
 	}
 	for _, o := range slices.Sorted(maps.Keys(ordinals)) {
 		rows, err := e.History.Timeline(ctx, query.TimelineQuery{Cut: cut, Account: d.account, Ordinals: []uint32{o}, Limit: 1000})
@@ -265,10 +267,11 @@ func (d *damaged) check(t *testing.T, dir, what string) (refused bool) {
 		}
 		return true
 	}
-	got, err := d.describe(t.Context(), e)
-	for begun := time.Now(); errors.Is(err, query.ErrUnavailable) && time.Since(begun) < time.Minute; {
-		got, err = d.describe(t.Context(), e) // damage was found meanwhile
-	}
+	var got string
+	eventually.Holds(t, "history is available", func() bool { // damage may be found meanwhile
+		got, err = d.describe(t, e)
+		return !errors.Is(err, query.ErrUnavailable)
+	})
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 	} else if got != d.want {

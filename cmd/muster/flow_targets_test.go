@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestFlowTargets: a flow with a webhook to a private address does not go live unless
@@ -94,7 +94,7 @@ func TestFlowTargets(t *testing.T) {
 				}
 			}
 		}
-		for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+		eventually.Succeeds(t, func() error {
 			s.console("GET", "/flows/"+flow+"/enrolments/"+profile, "", &d)
 			if n := len(d.Enrolments); n == ways && len(d.Enrolments[n-1].Path) == 2 {
 				if x := d.Enrolments[n-1].Path[1]; x.Result != "pending" {
@@ -104,14 +104,14 @@ func TestFlowTargets(t *testing.T) {
 					if x.Reason != nil {
 						reason = *x.Reason
 					}
-					return x.Result, reason
+					result = x.Result
+					return nil
 				}
 			}
-			if time.Now().After(end) {
-				b, _ := json.Marshal(d)
-				t.Fatalf("the enrolment does not end: %s", b)
-			}
-		}
+			b, _ := json.Marshal(d)
+			return fmt.Errorf("the enrolment does not end: %s", b)
+		})
+		return result, reason
 	}
 	profile := s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)
 	enrol(closed)

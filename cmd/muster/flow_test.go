@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // hookSink takes the calls of flows. Every eighth id is answered 500 at first.
@@ -83,7 +85,7 @@ func (c *crashed) until(ctx context.Context, status int, path string, body, answ
 	if err != nil {
 		return err
 	}
-	for ; ; time.Sleep(5 * time.Millisecond) {
+	for ; ; time.Sleep(5 * time.Millisecond) { // a client that does not hurry while there is no server
 		c.mu.RLock()
 		origin := c.origin
 		c.mu.RUnlock()
@@ -169,10 +171,8 @@ func flowsSurviveKills(t *testing.T, args []string) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	killed := make([]down, kills)
 	for i := range kills {
-		time.Sleep(200*time.Millisecond + time.Duration(rng.Int64N(int64(700*time.Millisecond))))
-		for ctx.Err() == nil && came.Load() < int64(5*(i+1)) {
-			time.Sleep(10 * time.Millisecond)
-		}
+		time.Sleep(200*time.Millisecond + time.Duration(rng.Int64N(int64(700*time.Millisecond)))) // the moment of a kill is random
+		eventually.Holds(t, "people come", func() bool { return ctx.Err() != nil || came.Load() >= int64(5*(i+1)) })
 		if ctx.Err() != nil {
 			break // somebody's request was refused
 		}
@@ -266,23 +266,19 @@ func (c *crashed) introduce(ctx context.Context, callFlow, name string, gold boo
 // drain waits until nobody is on the way any more and nothing is to be sent.
 func (s *server) drain(ids map[string]string) {
 	s.t.Helper()
-	deadline := time.Now().Add(3 * time.Minute)
 	for name, id := range ids {
-		for {
+		eventually.Succeeds(s.t, func() error {
 			var f struct {
 				Counts struct {
 					InProgress int `json:"in_progress"`
 				}
 			}
 			s.console("GET", "/flows/"+id, "", &f)
-			if f.Counts.InProgress == 0 && (name != "follow" || s.idleOutbox()) {
-				break
+			if f.Counts.InProgress > 0 || name == "follow" && !s.idleOutbox() {
+				return fmt.Errorf("%d are still in flow %s\n%s", f.Counts.InProgress, name, s.log())
 			}
-			if time.Now().After(deadline) {
-				s.t.Fatalf("%d are still in flow %s\n%s", f.Counts.InProgress, name, s.log())
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
+			return nil
+		})
 	}
 }
 

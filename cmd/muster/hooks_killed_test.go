@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // entrySink takes deliveries of segment.entered. Every eighth is answered 500 at first.
@@ -141,9 +143,9 @@ func TestL1UnorderedWebhooksSurviveKills(t *testing.T) {
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for i := range kills {
 		time.Sleep(100*time.Millisecond + time.Duration(rng.Int64N(int64(500*time.Millisecond)))) // the moment of a kill is random
-		for ctx.Err() == nil && (came.Load() < int64(20*(i+1)) || sink.accepted() < 10*(i+1)) {
-			time.Sleep(5 * time.Millisecond)
-		}
+		eventually.Holds(t, "people come and are delivered", func() bool {
+			return ctx.Err() != nil || came.Load() >= int64(20*(i+1)) && sink.accepted() >= 10*(i+1)
+		})
 		if ctx.Err() != nil {
 			break // a request was refused
 		}
@@ -154,14 +156,12 @@ func TestL1UnorderedWebhooksSurviveKills(t *testing.T) {
 	}
 	close(finish)
 	ok(t, load.Wait())
-	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
-		if c.console("GET", "/webhooks/"+made.ID, "", &hook); hook.Waiting == 0 {
-			break
+	eventually.Succeeds(t, func() error {
+		if c.console("GET", "/webhooks/"+made.ID, "", &hook); hook.Waiting != 0 {
+			return fmt.Errorf("deliveries are still waiting: %+v\n%s", hook, c.log())
 		}
-		if time.Now().After(end) {
-			t.Fatalf("deliveries are still waiting: %+v\n%s", hook, c.log())
-		}
-	}
+		return nil
+	})
 	if hook.Dropped != 0 {
 		t.Errorf("%+v", hook)
 	}

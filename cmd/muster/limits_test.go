@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 func TestConnectionsFitTheLimitOfFiles(t *testing.T) {
@@ -116,16 +118,14 @@ func TestFilesRunOut(t *testing.T) {
 func (s *server) answersAgain(after string) {
 	s.t.Helper()
 	client := http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
-	for end := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
+	eventually.Succeeds(s.t, func() error {
 		res, err := client.Get(s.origin + "/readyz")
 		if err == nil {
 			res.Body.Close()
 			if res.StatusCode == 200 {
-				return
+				return nil
 			}
 		}
-		if time.Now().After(end) {
-			s.t.Fatalf("%s: it does not answer again: %v\n%s", after, err, s.log())
-		}
-	}
+		return fmt.Errorf("%s: it does not answer again: %v\n%s", after, err, s.log())
+	})
 }

@@ -55,7 +55,8 @@ func TestQ1BodiesOfAllSurfacesAreBounded(t *testing.T) {
 	open(200, "/console/api/v1/session", "")
 	open(110, "/api/v1/contacts", "Authorization: Bearer "+s.creds.APIKey+"\r\n")
 	most, resident := 0.0, 0.0
-	// For a while, and until there is much: bodies come slowly on a busy machine.
+	// For a while, and until there is much: bodies come slowly on a busy machine. The most
+	// in this while is what is measured.
 	for begun := time.Now(); time.Since(begun) < 4*time.Second || most < limit/2 && time.Since(begun) < time.Minute; time.Sleep(50 * time.Millisecond) {
 		most, resident = max(most, s.metric("muster_ingest_in_flight_bytes")), max(resident, s.metric("process_resident_memory_bytes"))
 	}

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // ofTheMoment is when something was asked for.
@@ -195,7 +194,7 @@ func TestMigrateKeepsEverything(t *testing.T) {
 			t.Errorf("company %d: a segment built anew has %d members, one from before %d", i, len(a), len(b))
 		}
 	}
-	waking.within(2*time.Minute, "who slept in a flow wakes", func() bool {
+	waking.until("who slept in a flow wakes", func() bool {
 		return waking.ways(soon, sleeper).http(200).str("data.enrolments.0.status") != "in_progress"
 	})
 	waking.wants(waking.through(soon, sleeper), "w done", "t done")

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 const (
@@ -162,18 +164,10 @@ func TestSecondSignal(t *testing.T) {
 	defer conn.Close()
 	// A request that never ends, of so much that its beginning comes to the handler.
 	fmt.Fprintf(conn, "POST /api/v1/events HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nX-App-Id: %s\r\nX-App-Secret: %s\r\nContent-Length: 6000000\r\n\r\n%9000s", s.creds.AppID, s.creds.AppSecret, "{")
-	for end := time.Now().Add(time.Minute); s.metric("muster_ingest_in_flight_bytes") == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the request is not under way")
-		}
-	}
+	eventually.Holds(t, "the request is under way", func() bool { return s.metric("muster_ingest_in_flight_bytes") != 0 })
 	ok(t, s.cmd.Process.Signal(syscall.SIGTERM))
-	for end := time.Now().Add(time.Minute); !strings.Contains(s.log(), "stopping"); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the first signal does nothing:\n%s", s.log())
-		}
-	}
-	time.Sleep(100 * time.Millisecond)
+	s.until("stopping")
+	time.Sleep(100 * time.Millisecond) // nothing may happen in a while: the stop waits for the request
 	begun := time.Now()
 	ok(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	s.cmd.Wait()

@@ -8,16 +8,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // until waits until a server's output has a text.
 func (s *server) until(text string) {
 	s.t.Helper()
-	for end := time.Now().Add(60 * time.Second); !strings.Contains(s.log(), text); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(end) {
-			s.t.Fatalf("no %q in\n%s", text, s.log())
+	eventually.Succeeds(s.t, func() error {
+		if log := s.log(); !strings.Contains(log, text) {
+			return fmt.Errorf("no %q in\n%s", text, log)
 		}
-	}
+		return nil
+	})
 }
 
 // TestStartWaits: a start while the process before still has the address, or the

@@ -10,9 +10,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/tlspair/tlspairtest"
 )
 
@@ -89,11 +89,12 @@ func TestTLS(t *testing.T) {
 	ok(t, os.WriteFile(keyFile, []byte("broken"), 0o600))
 	until := func(what string, is func() bool) {
 		t.Helper()
-		for end := time.Now().Add(time.Minute); !is(); time.Sleep(100 * time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%s:\n%s", what, s.log())
+		eventually.Succeeds(t, func() error {
+			if !is() {
+				return fmt.Errorf("%s:\n%s", what, s.log())
 			}
-		}
+			return nil
+		})
 	}
 	until("a broken key is not noticed", func() bool { seen(); return strings.Contains(s.log(), "the old pair stays in use") })
 	if seen() != old {

@@ -42,15 +42,13 @@ func (c *nodes) testWoken(t *testing.T, tenants []*tenant) {
 		}
 	}
 	other := c.untilTaken(t, partition, victim, generation)
-	for time.Since(frozen) < 2*time.Second { // an App Secret is taken by a state at most a second old
-		time.Sleep(50 * time.Millisecond)
-	}
+	time.Sleep(time.Until(frozen.Add(2 * time.Second))) // an App Secret is taken by a state at most a second old
 	var now api.Credentials
 	c.as(other, x).console("POST", "/app-secret", "", &now)
 	old, next := make(chan string, 1), make(chan string, 1)
 	go func() { old <- event(victim, x.AppSecret) }()
 	go func() { next <- event(victim, now.AppSecret) }()
-	time.Sleep(300 * time.Millisecond)
+	time.Sleep(300 * time.Millisecond) // nothing tells that the requests are there: who is frozen reads nothing
 	if h := c.all[other].holding(); h.generation <= generation || !h.has[partition] {
 		t.Errorf("when it wakes the partition is not another node's: that is %+v", h)
 	}

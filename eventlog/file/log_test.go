@@ -74,7 +74,7 @@ func TestConcurrentAppendersAndReadersL1(t *testing.T) {
 		defer r.Close()
 		for off := range int64(appenders * each) {
 			if pause && off%500 == 0 {
-				time.Sleep(5 * time.Millisecond)
+				time.Sleep(5 * time.Millisecond) // a slow reader is what is tested
 			}
 			e, err := r.Next(t.Context())
 			if err != nil || e.Offset != off {

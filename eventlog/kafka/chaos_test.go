@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/logtest"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/services"
 )
 
@@ -94,13 +95,13 @@ func startLoad(t testing.TB, l *Log, others ...*Log) *load {
 // goesOn waits until n more records are acknowledged.
 func (d *load) goesOn(t testing.TB, n int64) {
 	t.Helper()
-	begin, until := time.Now(), d.count.Load()+n
-	for d.count.Load() < until {
-		if time.Since(begin) > 40*time.Second {
-			t.Fatalf("appends do not go on: %+v", d.l.Stats())
+	until := d.count.Load() + n
+	eventually.Succeeds(t, func() error {
+		if d.count.Load() < until {
+			return fmt.Errorf("appends do not go on: %+v", d.l.Stats())
 		}
-		time.Sleep(5 * time.Millisecond)
-	}
+		return nil
+	})
 }
 
 // check stops the load and compares: every acknowledged record is at its
@@ -110,7 +111,7 @@ func (d *load) check(t testing.TB) (duplicates int) {
 	t.Helper()
 	d.stopped.Store(true)
 	d.appenders.Wait()
-	for {
+	eventually.Holds(t, "the reader is at the end", func() bool {
 		_, end, err := d.l.Bounds(within(t, 40*time.Second), 0)
 		if err != nil {
 			t.Fatal(err)
@@ -118,14 +119,11 @@ func (d *load) check(t testing.TB) (duplicates int) {
 		d.mu.Lock()
 		read := int64(len(d.mu.read))
 		d.mu.Unlock()
-		if read == end {
-			break
-		}
-		if t.Failed() {
+		if read != end && t.Failed() {
 			t.FailNow()
 		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return read == end
+	})
 	d.cancel()
 	d.reading.Wait()
 	d.reader.Close()
@@ -200,21 +198,24 @@ func TestOneBrokerKilledAndFrozenL1(t *testing.T) {
 		}
 	}
 	step(c.Kill(0))
-	time.Sleep(300 * time.Millisecond)
-	if s := l.Stats(); s.Failing == 0 || s.LastError == nil {
-		t.Errorf("the broker is dead and Stats do not tell: %+v", s)
-	}
+	eventually.Succeeds(t, func() error {
+		if s := l.Stats(); s.Failing == 0 || s.LastError == nil {
+			return fmt.Errorf("the broker is dead and Stats do not tell: %+v", s)
+		}
+		return nil
+	})
 	step(c.Restart(within(t, 60*time.Second), 0))
 	d.goesOn(t, 200)
 	step(c.Freeze(0))
-	time.Sleep(3 * time.Second)
+	time.Sleep(3 * time.Second) // a broker that answers nothing for longer than RequestTimeout is what is tested
 	step(c.Thaw(0))
 	d.goesOn(t, 200)
-	for begin := time.Now(); l.Stats().Failing > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begin) > 10*time.Second {
-			t.Fatalf("all is well and Stats say otherwise: %+v", l.Stats())
+	eventually.Succeeds(t, func() error {
+		if s := l.Stats(); s.Failing > 0 {
+			return fmt.Errorf("all is well and Stats say otherwise: %+v", s)
 		}
-	}
+		return nil
+	})
 	d.check(t)
 	if len(d.mu.failed) > 0 {
 		t.Errorf("%d appends failed although the broker came back in time", len(d.mu.failed))
@@ -296,10 +297,11 @@ func tooFewInSync(t *testing.T, opts Options) {
 	// It takes effect in a while.
 	var begin time.Time
 	var err error
-	for until := time.Now().Add(15 * time.Second); err == nil && time.Now().Before(until); time.Sleep(2 * time.Millisecond) {
+	eventually.Holds(t, "an append fails", func() bool {
 		begin = time.Now()
 		_, err = l.Append(within(t, 20*time.Second), 0, []byte("during"))
-	}
+		return err != nil
+	})
 	if !errors.Is(err, eventlog.ErrUncertain) || !strings.Contains(err.Error(), "Not Enough Replicas") {
 		t.Fatal(err)
 	}
@@ -308,7 +310,7 @@ func tooFewInSync(t *testing.T, opts Options) {
 	}
 	done := make(chan error, 1)
 	go func() { _, err := l.Append(context.Background(), 0, []byte("waits")); done <- err }()
-	time.Sleep(200 * time.Millisecond)
+	time.Sleep(200 * time.Millisecond) // nothing may happen in a while: it waits, and does not fail at once
 	alter(t, opts, "min.insync.replicas", "2")
 	if err := <-done; err != nil {
 		t.Fatal(err)
@@ -335,9 +337,10 @@ func TestSmallerMessagesThanAtTheStart(t *testing.T) {
 	alter(t, opts, "max.message.bytes", "200000")
 	// It takes effect in a while.
 	var err error
-	for until := time.Now().Add(15 * time.Second); err == nil && time.Now().Before(until); time.Sleep(2 * time.Millisecond) {
+	eventually.Holds(t, "an append fails", func() bool {
 		_, err = l.Append(within(t, 20*time.Second), 0, make([]byte, 300_000))
-	}
+		return err != nil
+	})
 	if !errors.Is(err, eventlog.ErrTooLarge) {
 		t.Fatal(err)
 	}
@@ -442,7 +445,7 @@ func (c *chaos) cut() {
 
 func (c chaosConn) Read(b []byte) (int, error) {
 	if c.c.trickle > 0 {
-		time.Sleep(20 * time.Microsecond)
+		time.Sleep(20 * time.Microsecond) // a slow connection is what is tested
 		b = b[:min(len(b), c.c.trickle)]
 	}
 	return c.Conn.Read(b)
@@ -551,11 +554,12 @@ func TestQueueIsBoundedQ1(t *testing.T) {
 					errs <- err
 				}()
 			}
-			for begin := time.Now(); l.Stats().QueueRecords < c.fits; time.Sleep(time.Millisecond) {
-				if time.Since(begin) > 10*time.Second {
-					t.Fatalf("%+v", l.Stats())
+			eventually.Succeeds(t, func() error {
+				if s := l.Stats(); s.QueueRecords < c.fits {
+					return fmt.Errorf("%+v", s)
 				}
-			}
+				return nil
+			})
 			if _, err := l.Append(t.Context(), 0, data); !errors.Is(err, eventlog.ErrQueueFull) {
 				t.Fatal(err)
 			}
@@ -585,9 +589,7 @@ func TestCloseEndsInTime(t *testing.T) {
 	defer release()
 	done := make(chan error, 1)
 	go func() { _, err := l.Append(context.Background(), 0, []byte("x")); done <- err }()
-	for l.Stats().QueueRecords == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the record waits", func() bool { return l.Stats().QueueRecords != 0 })
 	begin := time.Now()
 	if err := l.Close(); err == nil || time.Since(begin) > 5*time.Second {
 		t.Errorf("closed after %v, %v", time.Since(begin), err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog/logtest"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // following reads along until it is told the end.
@@ -119,7 +120,7 @@ func TestOwnBatchesAmongThoseOfOthersL2(t *testing.T) {
 			a, b := mustOpen(t, first), mustOpen(t, opts)
 			var pause func()
 			if c.slow {
-				pause = func() { time.Sleep(500 * time.Microsecond) }
+				pause = func() { time.Sleep(500 * time.Microsecond) } // a slow reader is what is tested
 			}
 			fa, fb := follow(t, a, pause), follow(t, b, nil)
 			var wg sync.WaitGroup
@@ -142,13 +143,13 @@ func TestOwnBatchesAmongThoseOfOthersL2(t *testing.T) {
 							t.Errorf("two records were acknowledged at offset %d", off)
 						}
 						if rng.IntN(3) == 0 {
-							time.Sleep(time.Duration(rng.IntN(8)) * time.Millisecond)
+							time.Sleep(time.Duration(rng.IntN(8)) * time.Millisecond) // the moments of appends are random
 						}
 					}
 				})
 			}
 			for range c.cuts {
-				time.Sleep(15 * time.Millisecond)
+				time.Sleep(15 * time.Millisecond) // the moment of a cut does not matter, only that some are amid appends
 				net.cut()
 			}
 			wg.Wait()
@@ -210,9 +211,7 @@ func TestNothingUnacknowledgedIsHandedOverL1(t *testing.T) {
 	defer release()
 	done := make(chan error, 1)
 	go func() { _, err := l.Append(context.Background(), 0, second); done <- err }()
-	for l.Stats().QueueRecords == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	eventually.Holds(t, "the record waits", func() bool { return l.Stats().QueueRecords != 0 })
 	short, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 	defer cancel()
 	if e, err := r.Next(short); !errors.Is(err, context.DeadlineExceeded) {

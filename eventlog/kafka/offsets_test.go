@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 func spawnPlain(f func()) bool { go f(); return true }
@@ -22,7 +23,7 @@ func TestBarrierSharesOnlyLaterQuestions(t *testing.T) {
 		asked.Add(1)
 		// The broker looks now and its answer takes a while.
 		seen := end.Load()
-		time.Sleep(200 * time.Microsecond)
+		time.Sleep(200 * time.Microsecond) // a slow answer is what is tested
 		return bounds{end: seen}
 	}}
 	const callers, each = 32, 50
@@ -57,11 +58,11 @@ func TestBarrierCallerMayLeave(t *testing.T) {
 	if got, err := b.wait(t.Context(), spawnPlain); err != nil || got.end != 7 {
 		t.Fatalf("%+v, %v", got, err)
 	}
-	for asking := true; asking; time.Sleep(time.Millisecond) { // who asked looks once more for others
+	eventually.Holds(t, "nobody asks", func() bool { // who asked looks once more for others
 		b.mu.Lock()
-		asking = b.mu.asking
-		b.mu.Unlock()
-	}
+		defer b.mu.Unlock()
+		return !b.mu.asking
+	})
 	if _, err := b.wait(t.Context(), func(func()) bool { return false }); !errors.Is(err, eventlog.ErrClosed) {
 		t.Fatal(err)
 	}

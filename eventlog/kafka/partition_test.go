@@ -2,8 +2,10 @@ package kafka
 
 import (
 	"context"
+	"fmt"
 	"testing"
-	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // TestBatchWaitsForThoseBeforeQ1: a batch waits for as many records as the last
@@ -49,11 +51,7 @@ func TestBatchWaitsForThoseBeforeQ1(t *testing.T) {
 		if late := due && c.wait; waits != c.wait && !late {
 			t.Errorf("%v, %d records: it waits: %v", c.last, c.records, waits)
 		}
-		for begin := time.Now(); !may(p); time.Sleep(100 * time.Microsecond) {
-			if time.Since(begin) > time.Minute {
-				t.Fatalf("%v, %d records: it waits for good", c.last, c.records)
-			}
-		}
+		eventually.Holds(t, fmt.Sprintf("%v, %d records: it no longer waits", c.last, c.records), func() bool { return may(p) })
 	}
 	p := fill([2]int{1000, 1000}, 1)
 	p.close()

@@ -22,13 +22,13 @@ func TestClickHouseResetConnections(t *testing.T) {
 		if _, err := c.Write([]byte{0, 200}); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(20 * time.Millisecond)
+		time.Sleep(20 * time.Millisecond) // nothing tells that the server has read it
 		if err := c.(*net.TCPConn).SetLinger(0); err != nil {
 			t.Fatal(err)
 		}
 		c.Close()
 	}
-	time.Sleep(time.Second)
+	time.Sleep(time.Second) // nothing may happen in a while: a server that ends does so a moment later
 	conn := connect(t, server.DSN(), "default")
 	if n := one[uint8](ctx, t, conn, "SELECT toUInt8(7)"); n != 7 {
 		t.Errorf("%d", n)

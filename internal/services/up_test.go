@@ -9,7 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // installed skips where nobody ran services-up yet: a test fetches nothing.
@@ -110,11 +111,7 @@ func TestDownEndsNoStranger(t *testing.T) {
 	// /proc may show a process that was just started without its arguments, and
 	// shows one that was killed the same way.
 	named := func() bool { return strings.HasPrefix(commandLine(stranger.Process.Pid), "sleep") }
-	for end := time.Now().Add(time.Minute); !named(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("process %d shows %q", stranger.Process.Pid, commandLine(stranger.Process.Pid))
-		}
-	}
+	eventually.Holds(t, "the process shows its arguments", named)
 	if err := os.MkdirAll(state, 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/emersion/go-msgauth/dkim"
 	"github.com/emersion/go-smtp"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/messaging/outcome"
 )
 
@@ -385,17 +386,11 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	if got := s.Send(t.Context(), sample("a@example.org")); !got.OK() {
 		t.Fatal(got)
 	}
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+	eventually.Holds(t, "the connection is closed", func() bool {
 		r.mu.Lock()
-		open := r.mu.open
-		r.mu.Unlock()
-		if open == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the connection stays open")
-		}
-	}
+		defer r.mu.Unlock()
+		return r.mu.open == 0
+	})
 	if got := s.Send(t.Context(), sample("b@example.org")); !got.OK() || s.Stats().Dials != 2 {
 		t.Errorf("%+v, %+v", got, s.Stats())
 	}

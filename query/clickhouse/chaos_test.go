@@ -52,7 +52,7 @@ func TestL2KilledClickHouse(t *testing.T) {
 				if own.IntN(2) == 0 || position == 0 {
 					at, err := s.Position(context.Background(), partition)
 					if err != nil {
-						time.Sleep(20 * time.Millisecond)
+						time.Sleep(20 * time.Millisecond) // a writer that does not hurry, while the server is away
 						continue
 					}
 					position = at
@@ -66,7 +66,7 @@ func TestL2KilledClickHouse(t *testing.T) {
 					position = 0
 				case errors.Is(err, ErrUnavailable):
 					failed.Add(1)
-					time.Sleep(20 * time.Millisecond)
+					time.Sleep(20 * time.Millisecond) // as above
 				default:
 					t.Error(err)
 					return
@@ -89,12 +89,12 @@ func TestL2KilledClickHouse(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	defer cancel()
 	for round := range rounds {
-		time.Sleep(time.Duration(rng.Int64N(int64(700 * time.Millisecond))))
+		time.Sleep(time.Duration(rng.Int64N(int64(700 * time.Millisecond)))) // the moment of a kill is random
 		if round%4 == 3 {
 			if err := server.Freeze(); err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(1500 * time.Millisecond)
+			time.Sleep(1500 * time.Millisecond) // a server that answers nothing for so long is what is tested
 			thaw(t, server, reader)
 		} else {
 			if err := server.Kill(); err != nil {
@@ -132,7 +132,7 @@ func thaw(t *testing.T, server *services.ClickHouseServer, s *Store) {
 	if err := server.Thaw(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(500 * time.Millisecond)
+	time.Sleep(500 * time.Millisecond) // nothing may happen in a while: a server that ends itself does so a moment later
 	if _, err := s.Position(context.Background(), 0); err == nil {
 		return
 	}

@@ -3,16 +3,17 @@ package clickhouse
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/services"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
@@ -172,28 +173,27 @@ func TestL2LostConnections(t *testing.T) {
 	for range 3 {
 		// The driver takes a connection back a moment after the answer was read, or closes
 		// it: a question tries all those that it has back.
-		for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+		eventually.Succeeds(t, func() error {
 			have := s.conn.Stats()
 			if have.Open == 0 && have.Idle >= 3 && have.Idle == w.opened() {
-				break
+				return nil
 			}
 			if have.Open == 0 && have.Idle < 3 {
 				fill()
 			}
-			if time.Now().After(end) {
-				t.Fatalf("%d connections are open, the driver has %+v", w.opened(), have)
-			}
-		}
+			return fmt.Errorf("%d connections are open, the driver has %+v", w.opened(), have)
+		})
 		open, before := w.breakOpen()
 		if have := scalar(t, s, "SELECT 42"); have != 42 {
 			t.Errorf("a question is answered %d", have)
 		}
 		// Those that are closed unused are noticed a moment later.
-		for end := time.Now().Add(time.Minute); w.resets() < before+open; time.Sleep(time.Millisecond) {
-			if time.Now().After(end) {
-				t.Fatalf("%d connections were lost, want all %d that were open", w.resets()-before, open)
+		eventually.Succeeds(t, func() error {
+			if n := w.resets(); n < before+open {
+				return fmt.Errorf("%d connections were lost, want all %d that were open", n-before, open)
 			}
-		}
+			return nil
+		})
 	}
 	for _, at := range []string{"INSERT INTO events", "INSERT INTO aliases", "INSERT INTO commits"} {
 		before := w.resets()

@@ -115,7 +115,7 @@ func killChild(t *testing.T, path string, rng *rand.Rand) {
 		_ = cmd.Wait()
 		t.Fatalf("child: %q", got)
 	}
-	time.Sleep(time.Duration(rng.Int64N(int64(400 * time.Millisecond))))
+	time.Sleep(time.Duration(rng.Int64N(int64(400 * time.Millisecond)))) // the moment of a kill is random
 	if err := cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

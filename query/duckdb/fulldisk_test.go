@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -73,15 +73,12 @@ func TestFullDisk(t *testing.T) {
 		if err := os.Remove(weight); err != nil {
 			t.Fatal(err)
 		}
-		for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-			err := s.Append(t.Context(), records(1, at, at+200))
-			if err == nil {
-				break
+		eventually.Succeeds(t, func() error {
+			if err := s.Append(t.Context(), records(1, at, at+200)); err != nil {
+				return fmt.Errorf("round %d: with space again: %w", round, err)
 			}
-			if time.Now().After(deadline) {
-				t.Fatalf("round %d: with space again: %v", round, err)
-			}
-		}
+			return nil
+		})
 		at += 200
 		if p := checkRecords(t, s, 1); p != at {
 			t.Fatalf("round %d: stored up to %d, want %d", round, p, at)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/internal/historytest"
 )
@@ -43,10 +44,10 @@ func feedRecords(t *testing.T, r *Resilient) {
 	t.Helper()
 	ctx := context.Background()
 	step := int64(1_000)
-	for end := time.Now().Add(time.Minute); ; {
+	eventually.Succeeds(t, func() error {
 		at, err := r.Position(ctx, 0)
 		if err == nil && at >= resilientEnd {
-			return
+			return nil
 		}
 		if err == nil {
 			b := new(query.Batch)
@@ -56,10 +57,8 @@ func feedRecords(t *testing.T, r *Resilient) {
 		if err != nil && !errors.Is(err, query.ErrUnavailable) && !errors.Is(err, query.ErrGap) {
 			t.Fatal(err)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("history stays at %d: %v", at, err)
-		}
-	}
+		return fmt.Errorf("history stays at %d: %w", at, err)
+	})
 }
 
 // contents is a digest of all that is stored.
@@ -92,15 +91,14 @@ func (r *Resilient) contents(ctx context.Context) (out string, err error) {
 // settled waits until nothing is looked at and returns what is stored.
 func settled(t *testing.T, r *Resilient) string {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
-		out, err := r.contents(context.Background())
-		if err == nil {
-			return out
-		}
-		if !errors.Is(err, query.ErrUnavailable) || time.Now().After(end) {
+	var out string
+	eventually.Succeeds(t, func() (err error) {
+		if out, err = r.contents(context.Background()); err != nil && !errors.Is(err, query.ErrUnavailable) {
 			t.Fatal(err)
 		}
-	}
+		return err
+	})
+	return out
 }
 
 // whole brings a history to resilientEnd and returns what is stored then, once nothing
@@ -243,11 +241,9 @@ func TestDamageWhileOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	var rebuilding *query.RebuildingError
-	for end := time.Now().Add(time.Minute); !errors.As(errOf(r.Transitions(ctx, query.TransitionsQuery{Cut: cut, Account: 7, Limit: 1})), &rebuilding); {
-		if time.Now().After(end) {
-			t.Fatal("an empty history answers as if it were whole")
-		}
-	}
+	eventually.Holds(t, "an empty history does not answer as if it were whole", func() bool {
+		return errors.As(errOf(r.Transitions(ctx, query.TransitionsQuery{Cut: cut, Account: 7, Limit: 1})), &rebuilding)
+	})
 	<-losses
 	b := new(query.Batch)
 	historytest.FillRecords(b, 0, resilientEnd, resilientEnd+1)

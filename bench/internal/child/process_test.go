@@ -13,10 +13,16 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // The test binary is its own child: behaviour by the value of this variable.
 const roleVariable = "MUSTER_CHILD_TEST_ROLE"
+
+// lifetime is how long a child sleeps that its parent does not end: one whose parent
+// died must not stay.
+const lifetime = 30 * time.Second
 
 func TestMain(m *testing.M) {
 	switch os.Getenv(roleVariable) {
@@ -25,22 +31,22 @@ func TestMain(m *testing.M) {
 	case "serve":
 		fmt.Println("starting")
 		fmt.Print("ready at ")
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(10 * time.Millisecond) // a line that comes in two pieces is what is tested
 		fmt.Println("127.0.0.1:1")
-		time.Sleep(30 * time.Second)
+		time.Sleep(lifetime)
 	case "fail":
 		fmt.Fprintln(os.Stderr, "cannot open the disk")
 		os.Exit(3)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
-		time.Sleep(30 * time.Second)
+		time.Sleep(lifetime)
 	case "mute":
-		time.Sleep(30 * time.Second)
+		time.Sleep(lifetime)
 	case "burn":
 		fmt.Println("ready")
 		memory := make([]byte, 64<<20)
-		for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+		for end := time.Now().Add(2 * eventually.Limit); time.Now().Before(end); {
 			for i := range memory {
 				memory[i]++
 			}
@@ -126,18 +132,16 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer p.Kill()
-	for range 1000 {
+	eventually.Succeeds(t, func() error {
 		u, err := UsageOf(p.PID())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if u.CPU >= 100*time.Millisecond && u.PeakRSSBytes >= 64<<20 {
-			return
+		if u.CPU < 100*time.Millisecond || u.PeakRSSBytes < 64<<20 {
+			return fmt.Errorf("a process that burns 64 MiB and a core used %+v", u)
 		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	u, _ := UsageOf(p.PID())
-	t.Errorf("a process that burns 64 MiB and a core used %+v", u)
+		return nil
+	})
 }
 
 func TestParseUsage(t *testing.T) {

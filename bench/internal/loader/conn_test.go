@@ -30,7 +30,7 @@ func serveRaw(t *testing.T, pieces ...string) string {
 			if _, err := c.Write([]byte(p)); err != nil {
 				return
 			}
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(5 * time.Millisecond) // so that pieces come apart: nothing tells when one was read
 		}
 	}()
 	t.Cleanup(func() { l.Close(); <-done })

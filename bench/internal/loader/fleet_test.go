@@ -99,7 +99,7 @@ func TestPaceCountsWhatAStallDelays(t *testing.T) {
 	var calls atomic.Uint64
 	address := serveFunc(t, func(ctx *fasthttp.RequestCtx) {
 		if calls.Add(1) == 50 {
-			time.Sleep(300 * time.Millisecond)
+			time.Sleep(300 * time.Millisecond) // a stall is what is tested
 		}
 		ctx.SetStatusCode(202)
 		ctx.SetBodyString(`{"success":true}`)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/cluster"
+	"github.com/musterhq/muster/internal/eventually"
 )
 
 // group is a member that a test writes.
@@ -62,17 +63,14 @@ func (g *group) Warmed(partitions []int) {
 
 func (g *group) saysWarm(t *testing.T, partitions ...int) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	eventually.Succeeds(t, func() error {
 		g.mu.Lock()
-		have := slices.Clone(g.warmed)
-		g.mu.Unlock()
-		if slices.Equal(have, partitions) {
-			return
+		defer g.mu.Unlock()
+		if !slices.Equal(g.warmed, partitions) {
+			return fmt.Errorf("the group was told that %v are warm, want %v", g.warmed, partitions)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("the group was told that %v are warm, want %v", have, partitions)
-		}
-	}
+		return nil
+	})
 }
 
 func (g *group) Changed() <-chan struct{} {
@@ -175,25 +173,22 @@ func (n *partitions) Failed() <-chan struct{} { return n.failed }
 func (n *partitions) did(t *testing.T, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	for end := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	eventually.Succeeds(t, func() error {
 		n.mu.Lock()
 		have := slices.Clone(n.calls)
 		n.mu.Unlock()
-		slices.Sort(have)
-		if slices.Equal(have, want) {
-			time.Sleep(20 * time.Millisecond) // and no more than these
-			n.mu.Lock()
-			more := len(n.calls) != len(want)
-			n.calls = nil
-			n.mu.Unlock()
-			if !more {
-				return
-			}
+		if slices.Sort(have); !slices.Equal(have, want) {
+			return fmt.Errorf("have %q, want %q", have, want)
 		}
-		if time.Now().After(end) {
-			t.Fatalf("have %q, want %q", have, want)
-		}
+		return nil
+	})
+	time.Sleep(20 * time.Millisecond) // of the test's own clock: no more than these
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.calls) != len(want) {
+		t.Fatalf("have %q, want %q", n.calls, want)
 	}
+	n.calls = nil
 }
 
 // TestKeeper follows four partitions through generations: what is assigned is
@@ -222,7 +217,7 @@ func keeperFollows(t *testing.T) {
 	n.did(t, "take 1")
 	// Not while Kafka does not confirm that it is ours.
 	n.set("", func() { g.mu.Lock(); g.confirmed = false; g.mu.Unlock(); n.behind[1] = true })
-	time.Sleep(renewPause + 200*time.Millisecond)
+	time.Sleep(renewPause + 200*time.Millisecond) // of the test's own clock: nothing may happen meanwhile
 	n.did(t)
 	g.assign(1, 2)
 	n.did(t, "take 1", "take 2")
@@ -273,11 +268,7 @@ func keeperFollows(t *testing.T) {
 	}
 	n.set("", func() { n.take = func(context.Context, int) error { return fault } })
 	g.assign(0, 3)
-	for end := time.Now().Add(time.Minute); !errors.Is(k.loaded(t.Context()), fault); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a partition that cannot be taken is not told of")
-		}
-	}
+	eventually.Holds(t, "a partition that cannot be taken is told of", func() bool { return errors.Is(k.loaded(t.Context()), fault) })
 }
 
 // TestH1KeeperIsNotWarmAfterAFailure: taking what is warm fails, because it was
@@ -376,20 +367,20 @@ func keeperWarms(t *testing.T) {
 		}
 	})
 	g.plan(3, 4, 5, 6, 7)
-	time.Sleep(20 * time.Millisecond)
+	synctest.Wait()
 	g.assign(0, 1, 2, 3)
 	n.did(t, "take 0", "take 1", "take 2", "take 3")
 	g.saysWarm(t)
 	g.plan()
-	time.Sleep(20 * time.Millisecond)
+	synctest.Wait()
 	g.plan(4)
-	time.Sleep(20 * time.Millisecond)
+	synctest.Wait()
 	g.plan()
-	time.Sleep(20 * time.Millisecond)
+	synctest.Wait()
 	g.assign(0, 4) // given up, then taken cold
 	n.did(t, "take 0", "take 4", "release 1", "release 2", "release 3")
 	g.plan(5)
-	time.Sleep(20 * time.Millisecond)
+	synctest.Wait()
 	g.mu.Lock()
 	g.planned = nil
 	g.mu.Unlock()

@@ -3,6 +3,7 @@ package uploads
 import (
 	"context"
 	"crypto/rand"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
@@ -137,20 +139,17 @@ func (w *world) begin(id string, p api.ImportPlan) {
 }
 
 // until waits until an import is as wanted.
-func (w *world) until(id string, wanted func(api.Import) bool) api.Import {
+func (w *world) until(id string, wanted func(api.Import) bool) (x api.Import) {
 	w.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		x, err := w.Get(w.account, id)
+	eventually.Succeeds(w.t, func() (err error) {
+		x, err = w.Get(w.account, id)
 		ok(w.t, err)
-		if wanted(x) {
-			return x
+		if !wanted(x) {
+			return fmt.Errorf("the import is %+v", x)
 		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("the import is %+v", x)
-		}
-		time.Sleep(time.Millisecond)
-	}
+		return nil
+	})
+	return x
 }
 
 func hasEnded(x api.Import) bool { return x.EndedAt != nil }

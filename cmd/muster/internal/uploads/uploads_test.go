@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/api"
+	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -302,18 +303,14 @@ func TestPartsAndBounds(t *testing.T) {
 	w.Close()
 	w.open(16 << 20)
 	w.advance(unstartedTime + time.Second)
-	deadline := time.Now().Add(time.Minute)
-	for {
+	eventually.Succeeds(t, func() error {
 		list, err := w.List(w.account)
 		ok(t, err)
-		if len(list) == 2 { // what was imported and what was cancelled
-			break
+		if len(list) != 2 { // what was imported and what was cancelled
+			return fmt.Errorf("%d imports are listed", len(list))
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d imports are listed", len(list))
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return nil
+	})
 	if w.Uploads.mu.bytes != 0 {
 		t.Errorf("%d bytes are taken", w.Uploads.mu.bytes)
 	}
@@ -339,8 +336,7 @@ func TestErasedPeopleLeaveTheFiles(t *testing.T) {
 	ok(t, err)
 	_, err = w.node.Command(t.Context(), w.account, resolver.CommandContactErase, resolver.ContactErase{ID: w.profile(tag + "@people.example").ID.String()})
 	ok(t, err)
-	deadline := time.Now().Add(time.Minute)
-	for {
+	eventually.Succeeds(t, func() error {
 		var in []string
 		ok(t, filepath.WalkDir(w.dir, func(path string, d fs.DirEntry, err error) error {
 			if b, e := os.ReadFile(path); e == nil && strings.Contains(string(b), tag) {
@@ -348,14 +344,11 @@ func TestErasedPeopleLeaveTheFiles(t *testing.T) {
 			}
 			return err
 		}))
-		if len(in) == 0 {
-			break
+		if len(in) != 0 {
+			return fmt.Errorf("%v have something of the person", in)
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%v have something of the person", in)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
+		return nil
+	})
 	r, err := w.Refused(w.account, ended.ID)
 	ok(t, err)
 	rows, err := io.ReadAll(r)
