@@ -206,7 +206,7 @@ func readEnvelope(s *jsonscan.Scanner, body []byte, e *envelope) (bad *rejection
 		}
 		return nil, ""
 	default:
-		return nil, "the body must be a JSON object, such as {\"batch\": [...], \"writeKey\": \"wk_...\"}"
+		return nil, `no JSON object, such as {"batch": [...], "writeKey": "wk_..."}`
 	}
 	more := true
 	if i = s.Space(i + 1); s.Byte(i) == '}' {

@@ -11,8 +11,8 @@ import (
 type members struct{ rest []byte }
 
 func membersOf(object []byte) members {
-	if len(object) < 2 {
-		return members{}
+	if !isObject(object) {
+		return members{} // another value has none
 	}
 	return members{object[1 : len(object)-1]}
 }
