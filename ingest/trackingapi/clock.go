@@ -12,14 +12,6 @@ type moment struct {
 	has bool
 }
 
-// or is m, or other where m is lacking.
-func (m moment) or(other moment) moment {
-	if m.has {
-		return m
-	}
-	return other
-}
-
 // happened is when an event happened, by the clock of the server: the time between event
 // and sending is measured by one clock, the client's, whatever that shows.
 func happened(received int64, original, sent moment) int64 {

@@ -93,8 +93,7 @@ func (m *message) field(name []byte) *[]byte {
 	return nil
 }
 
-// maxUnknown bounds the members of a call that mean nothing here: their names are not kept,
-// so that one that stands twice goes unnoticed, but somebody is not to have millions read.
+// maxMembers bounds the members of a call, also those that mean nothing here.
 const maxMembers = 1000
 
 // readMessage reads the object at i. The position it returns is negative where the text is
