@@ -41,7 +41,7 @@ test: lint
 
 # The inner loop: what most mistakes show in, in about a minute and a half.
 check: lint
-	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /internal/services -e /internal/generators -e /console -e /cmd/muster$$ -e /eventlog/kafka -e /query/duckdb)
+	$(GO) test -short $$($(GO) list ./... | grep -v -e /bench -e /internal/services -e /internal/generators -e /internal/sdks -e /console -e /cmd/muster$$ -e /eventlog/kafka -e /query/duckdb)
 
 # Of .golangci.yml. The linter is compiled at the first run.
 lint:
