@@ -56,7 +56,7 @@ func TestRequestAsTheServerReadsIt(t *testing.T) {
 func TestLargeRequestsAreCompressed(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		s := serving(t, recording)
-		c := connect(t, s.URL, Config{NoCompression: plain})
+		c := connect(t, s.URL, Config{NoCompression: plain, clock: newTestClock(false)}) // time stands still: Flush sends
 		sendAll(t, c, 300)
 		ok(t, c.Flush(bounded(t)))
 		r := s.got()[0]
@@ -114,14 +114,21 @@ func TestBatches(t *testing.T) {
 		clock.advance(5*time.Second - time.Millisecond) // nothing is due yet
 		sendAll(t, c, 1)
 		clock.advance(time.Millisecond)
-		deadline := bounded(t)
-		for c.Stats().Recorded == 0 && deadline.Err() == nil {
-			time.Sleep(time.Millisecond)
-		}
+		eventually(t, func() bool { return c.Stats().Recorded > 0 })
 		if got := sizes(s); !slices.Equal(got, []int{3}) {
 			t.Errorf("batches of %v", got)
 		}
 	})
+}
+
+// TestEventsGoOutByThemselves: nobody has to flush, also after the queue was empty.
+func TestEventsGoOutByThemselves(t *testing.T) {
+	s := serving(t, recording)
+	c := connect(t, s.URL, Config{BatchAge: time.Millisecond})
+	for i := range 20 {
+		ok(t, c.Send(t.Context(), event(i)))
+		eventually(t, func() bool { return c.Stats().Recorded == uint64(i+1) })
+	}
 }
 
 // TestAnswers has what becomes of three events for each answer of a server.
@@ -206,6 +213,9 @@ func TestAnswers(t *testing.T) {
 				if !errors.As(d.Err, &refused) || refused.StatusCode != x.status || refused.Message != x.message {
 					t.Errorf("dropped because of %v, want status %d: %s", d.Err, x.status, x.message)
 				}
+				if d.MayBeRecorded != strings.HasPrefix(x.name, "503, then") {
+					t.Errorf("MayBeRecorded is %v", d.MayBeRecorded)
+				}
 				if d.Event.Type != "item_viewed" || len(d.Event.IdempotencyKey) != 32 {
 					t.Errorf("dropped %+v", d.Event)
 				}
@@ -237,9 +247,10 @@ func TestAnswers(t *testing.T) {
 // Retry-After is a lower bound with a bound of its own.
 func TestBackoff(t *testing.T) {
 	date := newTestClock(true).now.Add(40 * time.Second).Format(http.TimeFormat)
+	far := newTestClock(true).now.Add(1000 * time.Hour).Format(http.TimeFormat)
 	answers := []answer{
 		status(503, ``), status(503, ``), status(503, ``, "Retry-After", "7"), status(503, ``, "Retry-After", "soon"), status(503, ``, "Retry-After", "-1"),
-		status(429, ``, "Retry-After", "0"), status(503, ``, "Retry-After", "86400"), status(503, ``, "Retry-After", "9223372036"), status(503, ``), status(503, ``), status(503, ``), recording,
+		status(429, ``, "Retry-After", "0"), status(503, ``, "Retry-After", "86400"), status(503, ``, "Retry-After", "9223372036"), status(503, ``, "Retry-After", far), status(503, ``), status(503, ``), status(503, ``), recording,
 	}
 	s := serving(t, append([]answer{status(503, ``, "Retry-After", date)}, answers...)...)
 	clock := newTestClock(true)
@@ -247,7 +258,7 @@ func TestBackoff(t *testing.T) {
 	ok(t, c.Send(t.Context(), event(1)))
 	ok(t, c.Close(bounded(t)))
 	ms := time.Millisecond
-	want := []time.Duration{40_100 * ms, 200 * ms, 400 * ms, 7_100 * ms, 1_600 * ms, 3_200 * ms, 6_400 * ms, 300_100 * ms, 300_100 * ms, 30_000 * ms, 30_000 * ms, 30_000 * ms}
+	want := []time.Duration{40_100 * ms, 200 * ms, 400 * ms, 7_100 * ms, 1_600 * ms, 3_200 * ms, 6_400 * ms, 300_100 * ms, 300_100 * ms, 300_100 * ms, 30_000 * ms, 30_000 * ms, 30_000 * ms}
 	if got := clock.waited(); !slices.Equal(got, want) {
 		t.Errorf("waits\n%v, want\n%v", got, want)
 	}
@@ -372,10 +383,15 @@ func TestWaitForRoom(t *testing.T) {
 	}
 	sent := make(chan error)
 	go func() { sent <- c.Send(context.Background(), event(2)) }()
+	eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.mu.room != nil
+	})
 	select {
 	case err := <-sent:
 		t.Errorf("it did not wait for room: %v", err)
-	case <-time.After(20 * time.Millisecond):
+	default:
 	}
 	close(hold)
 	ok(t, <-sent)
@@ -391,6 +407,11 @@ func TestWaitForRoom(t *testing.T) {
 	sendAll(t, c, 1)
 	<-begun2
 	go func() { sent <- c.Send(context.Background(), event(1)) }()
+	eventually(t, func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.mu.room != nil
+	})
 	closed := make(chan error)
 	go func() { closed <- c.Close(context.Background()) }()
 	if err := <-sent; !errors.Is(err, ErrClosed) {

@@ -29,6 +29,16 @@ func bounded(t *testing.T) context.Context {
 	return ctx
 }
 
+// eventually waits for what another goroutine does.
+func eventually(t *testing.T, is func() bool) {
+	t.Helper()
+	for ctx := bounded(t); !is(); time.Sleep(time.Millisecond) {
+		if ctx.Err() != nil {
+			t.Fatal("it did not come about")
+		}
+	}
+}
+
 // testClock is a clock that a test moves. With jump, each timer moves it, and fires at
 // once.
 type testClock struct {
