@@ -12,7 +12,7 @@ import (
 func (a *API) erasureOperations() group {
 	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: erasures", Title: "Erasures", About: "Identifiers of people who were erased are kept out, by their hashes."}, []route{
 		{a.listErasures, operation.Operation{Method: "GET", Path: "/erasures", Permission: "settings:read", ID: "listErasures", Summary: "List erased identifiers",
-			Data: shape.List(shape.Object(shape.Req("hash", shape.Text("9f86d081884c7d659a2feaa0c55ad015", "")), shape.Req("kind", shape.Word("", "email", "external_id", "phone")), shape.Req("erased_at", shape.Instant(""))), ""), Paged: true}},
+			Data: shape.List(shape.Object(shape.Req("hash", shape.Text("9f86d081884c7d659a2feaa0c55ad015", "")), shape.Req("kind", shape.Word("", "email", "external_id", "phone", "anonymous_id")), shape.Req("erased_at", shape.Instant(""))), ""), Paged: true}},
 		{a.liftErasure, operation.Operation{Method: "DELETE", Path: "/erasures/{id}", Permission: "settings:write", ID: "liftErasure", Summary: "Lift the erasure of an identifier"}},
 	}}
 }

@@ -101,7 +101,7 @@ func parseLiveFilter(c *call) (f liveFilter, err error) {
 	return f, nil
 }
 
-func (f *liveFilter) wants(outcome, typ, profile string, idents [3]string, moves []liveTransition) bool {
+func (f *liveFilter) wants(outcome, typ, profile string, idents [resolver.IdentityKinds]string, moves []liveTransition) bool {
 	if f.segment != "" && !slices.ContainsFunc(moves, func(m liveTransition) bool { return m.SegmentID == f.segment }) {
 		return false
 	}
@@ -212,6 +212,6 @@ func newLiveEvent(e *resolver.LiveEvent) liveEvent {
 	return out
 }
 
-func newLiveIdentity(idents [3]string) liveIdentity {
+func newLiveIdentity(idents [resolver.IdentityKinds]string) liveIdentity {
 	return liveIdentity{idents[resolver.IdentityEmail], idents[resolver.IdentityExternalID], idents[resolver.IdentityPhone]}
 }

@@ -44,6 +44,8 @@ type Options struct {
 	// KeyLastUsed is when an API key was used last, in Unix milliseconds, where
 	// that is not recorded yet; nil knows of none.
 	KeyLastUsed func(account uint64, keyID string) (ms int64)
+	// WriteKeyLastUsed is when a write key of a source was used last, likewise.
+	WriteKeyLastUsed func(account uint64, sourceID, keyID string) (ms int64)
 	// AllowPrivate permits push services and providers on private addresses.
 	AllowPrivate bool
 	// SNS authenticates what Amazon SES reports; nil makes one over the network.
@@ -121,6 +123,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.KeyLastUsed == nil {
 		o.KeyLastUsed = func(uint64, string) int64 { return 0 }
+	}
+	if o.WriteKeyLastUsed == nil {
+		o.WriteKeyLastUsed = func(uint64, string, string) int64 { return 0 }
 	}
 	if o.Metrics == nil {
 		o.Metrics = metrics.NewSet()

@@ -2,6 +2,7 @@ package api
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/api/internal/record"
@@ -38,13 +39,15 @@ type profile struct {
 	ProfileID  string              `json:"profile_id"`
 	MergedIDs  []string            `json:"merged_ids"`
 	Identities map[string][]string `json:"identities"` // by kind, the newest first
-	FirstName  string              `json:"first_name"`
-	LastName   string              `json:"last_name"`
-	Geo        json.RawMessage     `json:"geo"`
-	Attributes json.RawMessage     `json:"attributes"`
-	Tags       []string            `json:"tags"`    // those in Attributes
-	Consent    map[string]consent  `json:"consent"` // by channel
-	Lists      []string            `json:"lists"`
+	// AnonymousIDs are what SDKs made up for the person's devices, the newest first.
+	AnonymousIDs []string           `json:"anonymous_ids"`
+	FirstName    string             `json:"first_name"`
+	LastName     string             `json:"last_name"`
+	Geo          json.RawMessage    `json:"geo"`
+	Attributes   json.RawMessage    `json:"attributes"`
+	Tags         []string           `json:"tags"`    // those in Attributes
+	Consent      map[string]consent `json:"consent"` // by channel
+	Lists        []string           `json:"lists"`
 	// Segments are the ids of the segments that hold the profile at AsOf; null
 	// when that could not be found out, which the message then explains.
 	Segments []string `json:"segments"`
@@ -99,6 +102,8 @@ func (x *person) answer(segments []string) profile {
 		id := p.Identities[i]
 		out.Identities[id.Kind.String()] = append(out.Identities[id.Kind.String()], id.Value)
 	}
+	out.AnonymousIDs = append([]string{}, p.AnonymousIDs...)
+	slices.Reverse(out.AnonymousIDs)
 	for _, m := range p.Merged {
 		out.MergedIDs = append(out.MergedIDs, m.ID.String())
 	}

@@ -21,7 +21,7 @@ type group struct {
 // groups are the nouns, in the order in which they are documented.
 func (a *API) groups() []group {
 	return []group{
-		a.sessionOperations(), a.userOperations(), a.companyOperations(), a.apiKeyOperations(),
+		a.sessionOperations(), a.userOperations(), a.companyOperations(), a.apiKeyOperations(), a.sourceOperations(),
 		a.segmentOperations(), a.profileOperations(), a.deviceOperations(), a.erasureOperations(), a.eventOperations(), a.attributeOperations(),
 		a.listOperations(), a.templateOperations(), a.campaignOperations(), a.flowOperations(), a.domainOperations(),
 		a.webhookOperations(), a.credentialOperations(), a.settingsOperations(), a.auditOperations(), a.exportOperations(), a.importOperations(),

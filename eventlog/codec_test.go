@@ -37,6 +37,8 @@ func genEvent(t *rapid.T) Event {
 	if e.Refused = rapid.Bool().Draw(t, "refused"); e.Refused {
 		e.RefusedKind = rapid.Uint8().Draw(t, "refused_kind")
 	}
+	e.AnonymousID, e.PreviousID = genBytes(t, "anonymous_id", 0), genBytes(t, "previous_id", 0)
+	e.Public, e.MessageID = rapid.Bool().Draw(t, "public"), rapid.Bool().Draw(t, "message_id")
 	return e
 }
 
@@ -77,6 +79,7 @@ func sameEvents(a, b []Event) bool {
 			}
 		}
 		if !bytes.Equal(x.Type, y.Type) || x.HasTime != y.HasTime || x.TimeMs != y.TimeMs ||
+			!bytes.Equal(x.AnonymousID, y.AnonymousID) || !bytes.Equal(x.PreviousID, y.PreviousID) || x.Public != y.Public || x.MessageID != y.MessageID ||
 			x.Redacted != y.Redacted || x.Refused != y.Refused || x.RefusedKind != y.RefusedKind {
 			return false
 		}
@@ -139,13 +142,16 @@ func TestEventsRoundTrip(t *testing.T) {
 func TestEventsRefused(t *testing.T) {
 	le := binary.LittleEndian
 	for name, body := range map[string][]byte{
-		"no count":              {1, 2, 3},
-		"count beyond the body": le.AppendUint32(nil, math.MaxUint32),
-		"unknown mask bit":      append(le.AppendUint32(nil, 1), 0, 0x10, 0),
-		"refused, cut short":    append(le.AppendUint32(nil, 1), 0, 0x08, 1, 't'),
-		"field beyond the body": append(le.AppendUint32(nil, 1), 0, 0, 9),
-		"length overflows":      append(le.AppendUint32(nil, 1), 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255),
-		"time cut short":        append(le.AppendUint32(nil, 1), 0, 0x02, 0, 1, 2, 3),
+		"no count":               {1, 2, 3},
+		"count beyond the body":  le.AppendUint32(nil, math.MaxUint32),
+		"unknown mask bit":       append(le.AppendUint32(nil, 1), 0, 0x80, 1, 't'),
+		"flags cut short":        append(le.AppendUint32(nil, 1), 0, 0x40, 1, 't'),
+		"unknown flag":           append(le.AppendUint32(nil, 1), 0, 0x40, 1, 't', 4),
+		"anonymous id cut short": append(le.AppendUint32(nil, 1), 0, 0x10, 1, 't', 2, 'a'),
+		"refused, cut short":     append(le.AppendUint32(nil, 1), 0, 0x08, 1, 't'),
+		"field beyond the body":  append(le.AppendUint32(nil, 1), 0, 0, 9),
+		"length overflows":       append(le.AppendUint32(nil, 1), 0, 0, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255),
+		"time cut short":         append(le.AppendUint32(nil, 1), 0, 0x02, 0, 1, 2, 3),
 	} {
 		events, err := readEvents(body)
 		if !errors.Is(err, ErrFormat) || len(events) != 0 {
@@ -157,7 +163,7 @@ func TestEventsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Bodies of older rules say so, and one of newer rules is not read.
-	for rules, known := range []bool{true, true, true, true, true, true, false} {
+	for rules, known := range []bool{true, true, true, true, true, true, true, false} {
 		r, err := NewEventsReader(append(le.AppendUint32(nil, 1|uint32(rules)<<24), 0, 0, 1, 't'))
 		if (err == nil) != known || errors.Is(err, ErrNewerRules) == known || known && (int(r.Rules()) != rules || r.Len() != 1) {
 			t.Fatalf("rules %d: read as %d with %d events, %v", rules, r.Rules(), r.Len(), err)
@@ -300,13 +306,23 @@ func TestRecordLayout(t *testing.T) {
 	}
 	got = appendEvents(nil, []Event{{Type: []byte("t"), Phone: []byte("+1"), IdempotencyKey: []byte("k"), HasTime: true, TimeMs: 3}})
 	want = []byte{
-		1, 0, 0, 5, // the last is the version of the rules
+		1, 0, 0, 6, // the last is the version of the rules
 		0x04, 0x03, // phone, key, time
 		1, 't', 2, '+', '1', 1, 'k',
 		3, 0, 0, 0, 0, 0, 0, 0,
 	}
 	if !bytes.Equal(got, want) {
 		t.Errorf("events body\n%x, want\n%x", got, want)
+	}
+	got = AppendEvent(nil, &Event{Type: []byte("t"), HasTime: true, TimeMs: 3, AnonymousID: []byte("a1"), PreviousID: []byte("p"), Public: true, MessageID: true})
+	want = []byte{
+		0x00, 0x72, // time, anonymous id, previous id, flags
+		1, 't',
+		3, 0, 0, 0, 0, 0, 0, 0,
+		2, 'a', '1', 1, 'p', 3,
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("event of the tracking API\n%x, want\n%x", got, want)
 	}
 	got = (&ImportHead{File: [32]byte{9}, FirstRow: 5, Rows: 6, TriggerFlows: true}).Append(nil)
 	want = append(append([]byte{9}, make([]byte, 31)...), 5, 0, 0, 0, 0, 0, 0, 0, 6, 0, 0, 0, 1)

@@ -35,17 +35,44 @@ type Event struct {
 	// is left of the event but its type and time.
 	Refused     bool
 	RefusedKind uint8
+
+	// The fields below come from the tracking API alone, under rules 6 and later.
+
+	// AnonymousID is what an SDK made up for a device: the fourth kind of identifier.
+	// It ranks last and is never shown as an external id.
+	AnonymousID []byte
+	// PreviousID makes the event an alias: whom ExternalID was called before. It is looked
+	// up as an anonymous id, then as an external id, and the profiles become one.
+	PreviousID []byte
+	// Public says that the event came under a key that everybody can read. It may attach
+	// an anonymous profile to an identified one, and never joins two identified ones.
+	Public bool
+	// MessageID says that IdempotencyKey is the messageId of an SDK. Those have a
+	// namespace of their own: an idempotency key of the events API with the same text is
+	// another key.
+	MessageID bool
 }
 
 const (
-	hasTimeBit  = 1 << 9
-	redactedBit = 1 << 10
-	refusedBit  = 1 << 11
-	knownBits   = refusedBit<<1 - 1
+	hasTimeBit   = 1 << 9
+	redactedBit  = 1 << 10
+	refusedBit   = 1 << 11
+	anonymousBit = 1 << 12
+	previousBit  = 1 << 13
+	flagsBit     = 1 << 14
+	knownBits    = flagsBit<<1 - 1
+)
+
+// The bits of the byte of flags, which is there with flagsBit alone.
+const (
+	publicFlag    = 1 << 0
+	messageIDFlag = 1 << 1
+	knownFlags    = messageIDFlag<<1 - 1
 )
 
 // fields lists the optional byte fields in their order on disk; bit i of the
-// presence mask is field i.
+// presence mask is field i. Those of the tracking API stand behind the time and the
+// kind of a refused event.
 func (e *Event) fields() [9]*[]byte {
 	return [9]*[]byte{
 		&e.Email, &e.ExternalID, &e.Phone, &e.FirstName, &e.LastName,
@@ -71,6 +98,16 @@ func AppendEvent(dst []byte, e *Event) []byte {
 	if e.Refused {
 		mask |= refusedBit
 	}
+	if len(e.AnonymousID) > 0 {
+		mask |= anonymousBit
+	}
+	if len(e.PreviousID) > 0 {
+		mask |= previousBit
+	}
+	flags := e.flags()
+	if flags != 0 {
+		mask |= flagsBit
+	}
 	dst = binary.LittleEndian.AppendUint16(dst, mask)
 	dst = appendBytes(dst, e.Type)
 	for _, f := range fields {
@@ -84,7 +121,26 @@ func AppendEvent(dst []byte, e *Event) []byte {
 	if e.Refused {
 		dst = append(dst, e.RefusedKind)
 	}
+	if len(e.AnonymousID) > 0 {
+		dst = appendBytes(dst, e.AnonymousID)
+	}
+	if len(e.PreviousID) > 0 {
+		dst = appendBytes(dst, e.PreviousID)
+	}
+	if flags != 0 {
+		dst = append(dst, flags)
+	}
 	return dst
+}
+
+func (e *Event) flags() (flags byte) {
+	if e.Public {
+		flags |= publicFlag
+	}
+	if e.MessageID {
+		flags |= messageIDFlag
+	}
+	return flags
 }
 
 func appendBytes(dst, b []byte) []byte {
@@ -108,7 +164,8 @@ func appendBytes(dst, b []byte) []byte {
 //	   attached, and is not the one that is shown and sent to
 //	5  likewise when profiles become one: the e-mail or phone of the one that is subscribed
 //	   is shown and sent to
-const EventRules = 5
+//	6  events may have anonymous ids, previous ids and flags; nothing else changes
+const EventRules = 6
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.
@@ -209,6 +266,16 @@ func (r *EventsReader) Next(e *Event) bool {
 			return r.fail("refused event cut short")
 		}
 		e.RefusedKind, r.rest = r.rest[0], r.rest[1:]
+	}
+	if mask&anonymousBit != 0 && !r.bytes(&e.AnonymousID) || mask&previousBit != 0 && !r.bytes(&e.PreviousID) {
+		return false
+	}
+	if mask&flagsBit != 0 {
+		if len(r.rest) < 1 || r.rest[0]&^knownFlags != 0 {
+			return r.fail("flags of an event")
+		}
+		e.Public, e.MessageID = r.rest[0]&publicFlag != 0, r.rest[0]&messageIDFlag != 0
+		r.rest = r.rest[1:]
 	}
 	r.left--
 	return true

@@ -29,6 +29,7 @@ func FuzzDecodeEnvelope(f *testing.F) {
 func FuzzEventsReader(f *testing.F) {
 	f.Add(appendEvents(nil, nil))
 	f.Add(appendEvents(nil, []Event{{Type: []byte("a")}, {Type: []byte("b"), Email: []byte("x@y"), HasTime: true, TimeMs: 1}}))
+	f.Add(appendEvents(nil, []Event{{Type: []byte("a"), AnonymousID: []byte("d-1"), IdempotencyKey: []byte("m"), MessageID: true, Public: true}, {Type: []byte("aliased"), ExternalID: []byte("u"), PreviousID: []byte("d-1")}}))
 	f.Add([]byte{1, 0, 0, 0, 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, err := readEvents(data)

@@ -183,3 +183,6 @@ func floorDiv(a, b int64) int64 {
 	}
 	return q
 }
+
+// ParseTime reads a time in RFC 3339 as events have it, in Unix milliseconds.
+func ParseTime(text []byte) (ms int64, ok bool) { return parseRFC3339(text) }

@@ -108,10 +108,12 @@ type resolved struct {
 	fields    engine.Fields // what conditions may look at and has changed
 	lastEvent int64
 	attach    [identifier.Kinds]bool
-	notAdded  KindSet // beyond the cap
-	dropped   KindSet // no identifiers, and left out
-	erased    KindSet // of erased persons, and left out
-	shared    KindSet // shown, but another profile's
+	// attachPrevious: the previous id of an alias becomes an anonymous id of the profile.
+	attachPrevious bool
+	notAdded       KindSet // beyond the cap
+	dropped        KindSet // no identifiers, and left out
+	erased         KindSet // of erased persons, and left out
+	shared         KindSet // shown, but another profile's
 }
 
 // resolve finds the profile of the identifiers in p, or begins a new one, and
@@ -122,8 +124,8 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	ev := &p.ev
 	m.merger.Reset()
 	// Which profiles hold the event's identifiers?
-	raw := [identifier.Kinds][]byte{ev.Email, ev.ExternalID, ev.Phone}
-	owner := [identifier.Kinds]uint32{profile.NoOrdinal, profile.NoOrdinal, profile.NoOrdinal}
+	raw := identifiersOf(ev)
+	owner := [identifier.Kinds]uint32{profile.NoOrdinal, profile.NoOrdinal, profile.NoOrdinal, profile.NoOrdinal}
 	winner := profile.NoOrdinal
 	by := identifier.Kinds // the kind that led to the winner
 	none := true
@@ -170,6 +172,21 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		return r, invalid("user", "user must carry at least one of email, external_id, phone"), nil
 	}
 	refusal = nil
+	previous, previousKind, refusal, err := m.previousProfile(a, p, winner, how, &r)
+	if refusal != nil || err != nil {
+		return r, refusal, err
+	}
+	apart, err := m.blocksAlias(a, &raw, owner[IdentityEmail], previous)
+	if err != nil {
+		return r, nil, err
+	}
+	joins := previous
+	if apart {
+		joins = profile.NoOrdinal
+	}
+	if winner, by, err = m.withoutContradiction(a, &raw, winner, by, joins); err != nil {
+		return r, nil, err
+	}
 
 	d := &m.doc
 	r.created = winner == profile.NoOrdinal
@@ -192,13 +209,28 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	var fields engine.Fields
 	m.mergedProfiles, m.strange, m.shed = m.mergedProfiles[:0], m.strange[:0], m.shed[:0]
 	past := ev.HasTime && at < lastEvent
+	if previous != profile.NoOrdinal && previous != winner {
+		reason := profile.ConflictHigherRank
+		if !apart {
+			if reason, err = m.fold(a, d, previous, IdentityExternalID, ev.Public, how); err != nil {
+				return r, nil, err
+			}
+		}
+		changed = true
+		if reason != 0 {
+			m.noteApart(d, winner, previous, previousKind, reason, p.previousAs(previousKind), &r)
+		} else {
+			lastEvent = max(lastEvent, a.headers.Get(previous).LastEvent)
+			past = ev.HasTime && at < lastEvent
+		}
+	}
 	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 {
 			continue
 		}
 		switch o := owner[k]; {
 		case o == profile.NoOrdinal:
-			if len(d.Identifiers) >= a.Settings.IdentifierCap {
+			if d.Full(k, a.Settings.IdentifierCap, maxAnonymousIDs) {
 				changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]}) || changed
 				m.counters.Conflicts++
 				r.notAdded.add(k)
@@ -211,7 +243,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			a.dropShared(m, d, k, p.hashes[k])
 			r.attach[k] = true
 			changed = true
-			fields |= engine.FieldEmail << k
+			fields |= identifierField(k)
 			if past || m.keepsAddress(a, d, k, p.hashes[k], how) {
 				d.Identifiers = append(d.Identifiers, profile.Identifier{})
 				copy(d.Identifiers[1:], d.Identifiers)
@@ -222,11 +254,11 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		case o == winner || m.losing(o):
 			if !past && !m.keepsAddress(a, d, k, p.hashes[k], how) && m.renew(a, d, k, raw[k], p.hashes[k]) {
 				changed = true
-				fields |= engine.FieldEmail << k
+				fields |= identifierField(k)
 			}
 		case how.firstOnly:
 			if a.share(m, d, k, raw[k], p.hashes[k]) {
-				fields |= engine.FieldEmail << k
+				fields |= identifierField(k)
 			}
 			changed = true
 			r.shared.add(k)
@@ -234,18 +266,13 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: o, AtMs: m.logTime, Value: raw[k]})
 			m.strange = append(m.strange, strangeConflict{o, profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: winner, AtMs: m.logTime, Value: raw[k]}})
 		default:
-			reason, err := m.fold(a, d, o, k, how)
+			reason, err := m.fold(a, d, o, k, ev.Public, how)
 			if err != nil {
 				return r, nil, err
 			}
 			changed = true
-			if reason == profile.ConflictTooMany {
-				r.notAdded.add(k)
-			}
 			if reason != 0 {
-				m.counters.Conflicts++
-				changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: reason, Other: o, AtMs: m.logTime, Value: raw[k]}) || changed
-				m.strange = append(m.strange, strangeConflict{o, profile.Conflict{Kind: k, Reason: reason, Other: winner, AtMs: m.logTime, Value: raw[k]}})
+				m.noteApart(d, winner, o, k, reason, raw[k], &r)
 				continue
 			}
 			lastEvent = max(lastEvent, a.headers.Get(o).LastEvent)
@@ -256,6 +283,16 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		}
 	}
 
+	if r.attachPrevious {
+		if d.Full(IdentityAnonymous, 0, maxAnonymousIDs) {
+			r.attachPrevious = false
+			m.counters.Conflicts++
+			d.NoteConflict(profile.Conflict{Kind: IdentityAnonymous, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: p.previousAs(IdentityAnonymous)})
+		} else {
+			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityAnonymous, Value: p.previousAs(IdentityAnonymous)})
+		}
+		changed = true
+	}
 	if len(m.mergedProfiles) > 0 {
 		if err := m.noteMerged(a, d, winner, lastEvent); err != nil {
 			return r, nil, err
@@ -321,6 +358,10 @@ func (m *Machine) commit(a *account, p *prepared, r *resolved, record eventlog.R
 				r.fields |= engine.FieldConsents
 			}
 		}
+	}
+	if r.attachPrevious {
+		a.ids.Set(p.previous.Anonymous, r.ordinal)
+		m.restoreSuppression(a, &m.doc, p.previous.Anonymous)
 	}
 	for i := range m.mergedProfiles {
 		m.redirect(a, &m.mergedProfiles[i], r.ordinal, offset, index, rows)

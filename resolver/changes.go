@@ -92,6 +92,8 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandWebhookCreate: {"webhook", "webhook.create"}, CommandWebhookUpdate: {"webhook", "webhook.update"}, CommandWebhookDelete: {"webhook", "webhook.delete"}, CommandWebhookRotate: {"webhook", "webhook.rotate"},
 	CommandCredentialSet: {"credential", "credential.update"}, CommandCredentialDelete: {"credential", "credential.delete"},
 	CommandAPIKeyCreate: {"api_key", "api_key.create"}, CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
+	CommandSourceCreate: {"source", "source.create"}, CommandSourceUpdate: {"source", "source.update"}, CommandSourceDelete: {"source", "source.delete"},
+	CommandSourceKeyCreate: {"source", "source.key.create"}, CommandSourceKeyRevoke: {"source", "source.key.revoke"},
 	CommandCatalogDefine: {"event_type", "event_type.define"}, CommandCatalogUpdate: {"event_type", "event_type.update"}, CommandErasureLift: {"erasure", "erasure.lift"},
 	CommandCompanyUpdate: {"company", "company.update"}, CommandCreditsAdd: {"company", "company.credits"},
 	CommandUserCreate: {"user", "user.create"}, CommandUserUpdate: {"user", "user.update"}, CommandUserDelete: {"user", "user.delete"}, CommandPasswordSet: {"user", "user.password"},
@@ -202,6 +204,10 @@ func (a *account) nameOf(kind, id string) string {
 	case "api_key":
 		if k := a.keys[id]; k != nil {
 			return k.Name
+		}
+	case "source":
+		if s := a.sources[id]; s != nil {
+			return s.Name
 		}
 	case "company":
 		return a.Company.Name

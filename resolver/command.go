@@ -27,6 +27,9 @@ const (
 	CommandCatalogDefine = "catalog.define"
 	// CommandCatalogUpdate describes an event type, or hides it.
 	CommandCatalogUpdate = "catalog.update"
+	// CommandCatalogName names event types that have been seen after the names that
+	// applications give them.
+	CommandCatalogName = "catalog.name"
 
 	CommandUserCreate    = "user.create"
 	CommandUserUpdate    = "user.update"
@@ -91,6 +94,21 @@ type CatalogDefine struct {
 	Name string `json:"name"`
 }
 
+// CatalogName gives event types that have been seen the names that they have in the
+// application that sends them. A type that has a name, or is not known, stays as it is.
+type CatalogName struct {
+	Types []EventTypeName `json:"types"`
+}
+
+// EventTypeName is an event type and its name in an application.
+type EventTypeName struct {
+	Key  string `json:"key"`
+	Name string `json:"name"`
+}
+
+// MaxEventTypeNames is how many event types one command names.
+const MaxEventTypeNames = 1000
+
 const (
 	maxNameBytes = 200
 	// maxDefinitionBytes bounds a definition in canonical form.
@@ -123,6 +141,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandSegmentDelete:  handle((*Machine).deleteSegment),
 	CommandCatalogDefine:  handle((*Machine).defineEventType),
 	CommandCatalogUpdate:  handle((*Machine).updateEventType),
+	CommandCatalogName:    handle((*Machine).nameEventTypes),
 	CommandListCreate:     handle((*Machine).createList),
 	CommandListUpdate:     handle((*Machine).updateList),
 	CommandListDelete:     handle((*Machine).deleteList),
@@ -197,6 +216,13 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandAPIKeyCreate:  handle((*Machine).createAPIKey),
 	CommandAPIKeyRevoke:  handle((*Machine).revokeAPIKey),
 	CommandAPIKeysUsed:   handle((*Machine).recordKeyUses),
+
+	CommandSourceCreate:    handle((*Machine).createSource),
+	CommandSourceUpdate:    handle((*Machine).updateSource),
+	CommandSourceDelete:    handle((*Machine).deleteSource),
+	CommandSourceKeyCreate: handle((*Machine).createSourceKey),
+	CommandSourceKeyRevoke: handle((*Machine).revokeSourceKey),
+	CommandSourcesUsed:     handle((*Machine).recordSourceUses),
 }
 
 // handle reads a command's arguments before fn sees them.
@@ -432,6 +458,21 @@ func (m *Machine) deleteSegment(cmd *command, c SegmentDelete) *Refusal {
 	a.engine.Undefine(id)
 	delete(a.segments, id)
 	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, id), nil)
+	return nil
+}
+
+func (m *Machine) nameEventTypes(cmd *command, c CatalogName) *Refusal {
+	if len(c.Types) > MaxEventTypeNames {
+		return invalid("types", "types must have at most %d entries", MaxEventTypeNames)
+	}
+	a := cmd.account
+	for _, named := range c.Types {
+		name := clipBytes(strings.TrimSpace(named.Name), maxNameBytes)
+		if t := a.types[named.Key]; t != nil && t.Name == "" && name != "" {
+			t.Name = name
+			a.touch(t)
+		}
+	}
 	return nil
 }
 

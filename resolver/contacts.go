@@ -154,6 +154,7 @@ func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal 
 	p.ev.Email, p.ev.ExternalID, p.ev.Phone = []byte(c.Email), []byte(c.ExternalID), []byte(c.Phone)
 	p.ev.FirstName, p.ev.LastName = []byte(c.FirstName), []byte(c.LastName)
 	p.ev.Geo, p.ev.Attributes, p.ev.HasTime = nil, nil, false
+	p.ev.AnonymousID, p.ev.PreviousID, p.ev.Public = nil, nil, false
 	if identifier.IsBlank([]byte(c.Email + " ")) {
 		p.ev.Email = nil
 	}
@@ -353,8 +354,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			if kind != IdentityEmail && m.isPlaceholder(a, kind, []byte(v), h) {
 				return invalid(kind.String(), "%s %q is a placeholder, not an identifier; leave it out when the person is not known", kind, v)
 			}
-			if len(d.Identifiers)+1 > a.Settings.IdentifierCap {
-				return atLimit(kind.String(), "%s: the contact has %d identifiers, the most it can have", kind, len(d.Identifiers))
+			if d.Known()+1 > a.Settings.IdentifierCap {
+				return atLimit(kind.String(), "%s: the contact has %d identifiers, the most it can have", kind, d.Known())
 			}
 			attach[k] = true
 		}

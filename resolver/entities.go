@@ -161,6 +161,7 @@ type account struct {
 	erasing      []*erasing                  // the oldest first
 	refused      refusedRange                // what was refused because of erased persons
 	credentials  map[string]*Credential      // by group/name
+	sources      map[string]*Source
 
 	outbox         outbox
 	endpoints      map[string]*Endpoint
@@ -202,6 +203,7 @@ func newAccount(number uint64, index uint32) *account {
 		lifted:      map[identifier.Hash]Erasure{},
 
 		credentials: map[string]*Credential{},
+		sources:     map[string]*Source{},
 
 		outbox:    newOutbox(),
 		endpoints: map[string]*Endpoint{},

@@ -99,7 +99,7 @@ func joinedAlone(were map[int]*naiveProfile, winner int, losers []int) *naivePro
 		}
 	}
 	for _, l := range losers {
-		n.merge(were[winner], winner, l, IdentityEmail) // of the first kind: nothing keeps them apart
+		n.merge(were[winner], winner, l, IdentityEmail, false) // of the first kind: nothing keeps them apart
 	}
 	return were[winner]
 }

@@ -75,6 +75,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		return err
 	}
 	hashMap(put, a.credentials)
+	hashMap(put, a.sources)
 	a.hashSets(put)
 	if err := m.hashOutbox(put, a); err != nil {
 		return err

@@ -1,7 +1,5 @@
 package resolver
 
-import "github.com/musterhq/muster/resolver/internal/identifier"
-
 // eventRules are the rules that an event was made under.
 type eventRules struct {
 	version uint8 // eventlog.EventRules of its body
@@ -60,7 +58,7 @@ func (m *Machine) noIdentifier(a *account, p *prepared, k IdentityKind, raw []by
 
 // leftOut are the identifiers of an event that are none, and those of erased persons.
 func (m *Machine) leftOut(a *account, p *prepared, how identifierRules) (dropped, erased KindSet) {
-	for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+	for k, raw := range identifiersOf(&p.ev) {
 		switch k := IdentityKind(k); {
 		case len(raw) == 0:
 		case how.drop && m.noIdentifier(a, p, k, raw, how) != nil:

@@ -167,7 +167,7 @@ func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *Outcome, c
 			continue
 		}
 		e := LiveEvent{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == EventDuplicate,
-			Idents: [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}}
+			Idents: [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}}
 		if ev.HasTime {
 			e.TimeMs = ev.TimeMs
 		}

@@ -24,7 +24,7 @@ type RefusedEvent struct {
 	AtMs      int64
 	EventType string // "" where the body does not say
 	// Idents are the identifiers that the body gives, by kind, "" for none.
-	Idents [3]string
+	Idents [identifier.Kinds]string
 	Reason string
 	// Body is the event as it was sent, at most 4 KiB, without the values of keys that
 	// speak of secrets; "" for an erased person's.

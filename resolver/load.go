@@ -218,6 +218,10 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		c := new(Credential)
 		err = json.Unmarshal(value, c)
 		a.credentials[strings.Clone(name)] = c
+	case state.EntitySource:
+		s := new(Source)
+		err = json.Unmarshal(value, s)
+		a.sources[strings.Clone(name)] = s
 	case state.EntityOutbox:
 		return a.loadOutbox(name, value)
 	case state.EntityEndpoint:

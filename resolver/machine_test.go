@@ -190,11 +190,11 @@ func TestR2ResolutionMatchesNaive(t *testing.T) {
 		seeds = 30
 	}
 	for seed := range seeds {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) { resolutionMatchesNaive(t, uint64(seed)) })
+		t.Run(fmt.Sprint(seed), func(t *testing.T) { resolutionMatchesNaive(t, uint64(seed), randomEvent) })
 	}
 }
 
-func resolutionMatchesNaive(t *testing.T, seed uint64) {
+func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand, world int, now int64) eventlog.Event) {
 	rng := rand.New(rand.NewPCG(seed, 1))
 	settings := DefaultSettings()
 	settings.IdentifierCap = pick(rng, 2, 4, 8, 50)
@@ -206,7 +206,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64) {
 		n.logTime = max(n.logTime, r.now)
 		var evs []eventlog.Event
 		for range 1 + rng.IntN(6) {
-			evs = append(evs, randomEvent(rng, world, r.now))
+			evs = append(evs, event(rng, world, r.now))
 		}
 		if rng.IntN(3) == 0 {
 			c := randomContact(rng, world)
@@ -287,7 +287,7 @@ func checkpointInPlace(t *testing.T, m *Machine) {
 }
 
 func describe(ev *eventlog.Event) string {
-	return fmt.Sprintf("{%s e=%q x=%q p=%q key=%q attrs=%s time=%v/%d}", ev.Type, ev.Email, ev.ExternalID, ev.Phone, ev.IdempotencyKey, ev.Attributes, ev.HasTime, ev.TimeMs)
+	return fmt.Sprintf("{%s e=%q x=%q p=%q anonymous=%q previous=%q public=%v key=%q attrs=%s time=%v/%d}", ev.Type, ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID, ev.PreviousID, ev.Public, ev.IdempotencyKey, ev.Attributes, ev.HasTime, ev.TimeMs)
 }
 
 func compareWithNaive(t *testing.T, m *Machine, n *naive) {

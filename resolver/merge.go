@@ -10,21 +10,25 @@ import (
 
 // fold merges the profile other into the document d in scratch memory, because
 // an event brought them together by an identifier of the kind. A reason other
-// than 0 says why they stay apart; d is then unchanged.
-func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind, how identifierRules) (profile.ConflictReason, error) {
+// than 0 says why they stay apart; d is then unchanged. public says that everybody may
+// have sent the event.
+func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind IdentityKind, public bool, how identifierRules) (profile.ConflictReason, error) {
 	o := &m.other
 	if err := m.load(a, other, o); err != nil {
 		return 0, err
 	}
 	// Two people: both hold a different identifier that ranks above the one that brings
-	// them together.
+	// them together. That of a device says so little that it counts for nothing where both
+	// show the same value, too: a switchboard's number.
 	for k := range kind {
-		if d.Has(k) && o.Has(k) && !a.haveInCommon(m, d, o, k) {
+		if d.Has(k) && o.Has(k) && (kind == IdentityAnonymous || !a.haveInCommon(m, d, o, k)) {
 			return profile.ConflictHigherRank, nil
 		}
 	}
-	limit := a.Settings.IdentifierCap
-	if len(d.Identifiers)+len(o.Identifiers) > limit || len(d.Merged)+len(o.Merged)+1 > limit {
+	if public && d.Known() > 0 && o.Known() > 0 {
+		return profile.ConflictPublic, nil
+	}
+	if !fits(d, o, a.Settings.IdentifierCap) {
 		return profile.ConflictTooMany, nil
 	}
 	geo, _, err := m.merger.Merge(d.Geo, o.Geo, profile.Fill)
@@ -64,7 +68,7 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	d.MergeTimes(o)
 	d.MergeConsents(o)
 	d.Merged = append(d.Merged, o.Merged...)
-	d.Merged = append(d.Merged, profile.MergedProfile{Ordinal: other, AtMs: m.logTime})
+	d.Merged = append(d.Merged, profile.MergedProfile{Ordinal: other, AtMs: m.logTime, Anonymous: o.IsAnonymous()})
 	for _, c := range o.Conflicts {
 		d.NoteConflict(c)
 	}
@@ -75,6 +79,29 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 		}
 	}
 	return 0, nil
+}
+
+// fits reports whether two profiles may become one. Anonymous ids, and profiles that had
+// nothing else, have a limit of their own: devices must not use up what a person may have.
+// Each of those profiles brought an anonymous id at least.
+func fits(d, o *profile.Document, limit int) bool {
+	known, merged := d.Known()+o.Known(), d.MergedKnown()+o.MergedKnown()
+	if !o.IsAnonymous() {
+		merged++
+	}
+	anonymous := len(d.Identifiers) + len(o.Identifiers) - known
+	return known <= limit && merged <= limit && anonymous <= maxAnonymousIDs
+}
+
+// noteApart notes on both profiles why they did not become one. That of the other one is
+// stored with the resolved document.
+func (m *Machine) noteApart(d *profile.Document, winner, other uint32, kind IdentityKind, reason profile.ConflictReason, value []byte, r *resolved) {
+	m.counters.Conflicts++
+	if reason == profile.ConflictTooMany {
+		r.notAdded.add(kind)
+	}
+	d.NoteConflict(profile.Conflict{Kind: kind, Reason: reason, Other: other, AtMs: m.logTime, Value: value})
+	m.strange = append(m.strange, strangeConflict{other, profile.Conflict{Kind: kind, Reason: reason, Other: winner, AtMs: m.logTime, Value: value}})
 }
 
 // bringForward makes an identifier that a document has the newest of its kind.

@@ -25,19 +25,25 @@ type naive struct {
 }
 
 type naiveProfile struct {
-	winner     int
-	idents     [identifier.Kinds][]string // as given, the newest last
-	first      string
-	last       string
-	geo, attrs map[string]any
-	created    int64
-	lastEvent  int64
-	firstSeen  int64
-	merged     []int
-	conflicts  []int // with whom, -1 for nobody
-	erased     bool
-	subscribed [identifier.Kinds]bool // to e-mail, and to what goes to a phone
-	shared     map[string]bool        // of idents by kind and normal form: another's, who had it first
+	winner          int
+	idents          [identifier.Kinds][]string // as given, the newest last
+	first           string
+	last            string
+	geo, attrs      map[string]any
+	created         int64
+	lastEvent       int64
+	firstSeen       int64
+	merged          []int
+	conflicts       []int // with whom, -1 for nobody
+	erased          bool
+	subscribed      [identifier.Kinds]bool // to e-mail, and to what goes to a phone
+	shared          map[string]bool        // of idents by kind and normal form: another's, who had it first
+	mergedAnonymous int                    // of merged: those with nothing but anonymous ids
+}
+
+// anonymous reports whether the profile has anonymous ids and no other identifier.
+func (p *naiveProfile) anonymous() bool {
+	return len(p.idents[0])+len(p.idents[1])+len(p.idents[2]) == 0 && len(p.idents[IdentityAnonymous]) > 0
 }
 
 // drop takes out a value, however it is written.
@@ -99,10 +105,13 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 		}
 	}
 	key := string(ev.IdempotencyKey)
+	if ev.MessageID && key != "" {
+		key = "message id " + key
+	}
 	if k, ok := n.keys[key]; ok && key != "" && n.logTime-k.at < n.settings.idempotencyMs() {
 		return k.profile, EventDuplicate
 	}
-	raw := [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone)}
+	raw := [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}
 	var norm [identifier.Kinds]string
 	winner, by := -1, identifier.Kinds
 	first := identifier.Kinds
@@ -132,10 +141,35 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	if norm == [identifier.Kinds]string{} {
 		return -1, EventRefused
 	}
+	previous, attachPrevious, ok := n.previous(ev, winner, norm)
+	if !ok {
+		return -1, EventRefused
+	}
+	var apart bool // another e-mail keeps the names of an alias apart
+	if previous >= 0 {
+		o, known := n.owner[norm[IdentityEmail]]
+		apart = norm[IdentityEmail] != "" && len(n.profiles[previous].idents[IdentityEmail]) > 0 && !(known && o == previous)
+	}
+	if winner < 0 || by == IdentityAnonymous {
+		if previous >= 0 && !apart {
+			winner, by = previous, IdentityExternalID
+		} else if winner >= 0 {
+			for k := range IdentityAnonymous {
+				if norm[k] != "" && len(n.profiles[winner].idents[k]) > 0 {
+					winner = -1 // the second person on a device
+					break
+				}
+			}
+		}
+	}
 	if winner < 0 {
 		winner, by = n.create(), 0
 	}
 	w := n.profiles[winner]
+	if previous >= 0 && previous != winner && (apart || !n.merge(w, winner, previous, IdentityExternalID, ev.Public)) {
+		w.conflicts = append(w.conflicts, previous)
+		n.profiles[previous].conflicts = append(n.profiles[previous].conflicts, winner)
+	}
 	for k := range identifier.Kinds {
 		if norm[k] == "" {
 			continue
@@ -143,7 +177,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 		past := ev.HasTime && at < w.lastEvent
 		o, known := n.owner[norm[k]]
 		if !known {
-			if n.total(w) >= n.settings.IdentifierCap {
+			if k != IdentityAnonymous && n.total(w) >= n.settings.IdentifierCap || k == IdentityAnonymous && len(w.idents[k]) >= maxAnonymousIDs {
 				w.conflicts = append(w.conflicts, -1)
 				continue
 			}
@@ -159,7 +193,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			}
 			continue
 		}
-		if o != winner && !n.merge(w, winner, o, k) {
+		if o != winner && !n.merge(w, winner, o, k, ev.Public) {
 			w.conflicts = append(w.conflicts, o)
 			n.profiles[o].conflicts = append(n.profiles[o].conflicts, winner)
 			continue
@@ -169,6 +203,10 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			w.drop(k, norm[k])
 			w.idents[k] = append(w.idents[k], raw[k])
 		}
+	}
+	if attachPrevious {
+		n.owner["anonymous_id\x00"+string(ev.PreviousID)] = winner
+		w.idents[IdentityAnonymous] = append(w.idents[IdentityAnonymous], string(ev.PreviousID))
 	}
 	past := ev.HasTime && at < w.lastEvent
 	set := func(dst *string, src []byte) {
@@ -192,6 +230,30 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	return winner, EventAccepted
 }
 
+// previous is the profile that the previous id of an alias names, -1 for none, and whether
+// it becomes an anonymous id.
+func (n *naive) previous(ev *eventlog.Event, winner int, norm [identifier.Kinds]string) (profile int, attach, ok bool) {
+	id := string(ev.PreviousID)
+	if id == "" {
+		return -1, false, true
+	}
+	if ev.Public || len(ev.ExternalID) == 0 || n.isNone(IdentityAnonymous, id) {
+		return -1, false, false
+	}
+	anonymous, external := "anonymous_id\x00"+id, "external_id\x00"+id
+	a, knownA := n.owner[anonymous]
+	x, knownX := n.owner[external]
+	switch {
+	case knownA && a != winner:
+		return a, false, true
+	case knownX:
+		return x, false, true
+	case knownA || n.barred[anonymous] || n.barred[external]:
+		return -1, false, true
+	}
+	return -1, norm[IdentityAnonymous] != anonymous, true
+}
+
 // keeps reports whether a subscribed profile keeps its newest e-mail or phone beside another one.
 func (n *naive) keeps(w *naiveProfile, k IdentityKind, norm string) bool {
 	have := w.idents[k]
@@ -200,7 +262,7 @@ func (n *naive) keeps(w *naiveProfile, k IdentityKind, norm string) bool {
 
 // isNone reports whether a value is not an identifier.
 func (n *naive) isNone(k IdentityKind, raw string) bool {
-	return slices.Contains(n.settings.Placeholders, strings.ToLower(strings.TrimSpace(raw))) || normal(k, raw) == ""
+	return slices.Contains(n.settings.Placeholders, strings.ToLower(strings.TrimSpace(raw))) || normal(k, raw) == "" || strings.TrimSpace(raw) == ""
 }
 
 func (n *naive) create() int {
@@ -340,16 +402,27 @@ func (n *naive) conflictsOf(p *naiveProfile) (out []int) {
 	return out
 }
 
-func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind) bool {
+func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, public bool) bool {
 	l := n.profiles[loser]
 	for k := range by {
 		inCommon := slices.ContainsFunc(l.idents[k], func(v string) bool { return w.has(k, k.String()+"\x00"+normal(k, v)) })
-		if len(w.idents[k]) > 0 && len(l.idents[k]) > 0 && !inCommon {
+		if len(w.idents[k]) > 0 && len(l.idents[k]) > 0 && (!inCommon || by == IdentityAnonymous) {
 			return false
 		}
 	}
-	if n.total(w)+n.total(l) > n.settings.IdentifierCap || len(w.merged)+len(l.merged)+1 > n.settings.IdentifierCap {
+	if public && n.total(w) > 0 && n.total(l) > 0 {
 		return false
+	}
+	merged := len(w.merged) - w.mergedAnonymous + len(l.merged) - l.mergedAnonymous
+	if !l.anonymous() {
+		merged++
+	}
+	if n.total(w)+n.total(l) > n.settings.IdentifierCap || merged > n.settings.IdentifierCap || len(w.idents[IdentityAnonymous])+len(l.idents[IdentityAnonymous]) > maxAnonymousIDs {
+		return false
+	}
+	w.mergedAnonymous += l.mergedAnonymous
+	if l.anonymous() {
+		w.mergedAnonymous++
 	}
 	for k := range identifier.Kinds {
 		var older []string

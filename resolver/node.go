@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -362,6 +363,35 @@ func (n *Node) App(appID []byte) (App, bool) {
 	}
 	a, ok := (*p.apps.Load())[number]
 	return a, ok
+}
+
+// WriteKey finds the source of an account's write key by the SHA-256 of the key. It takes no
+// barrier. A key that was revoked is not found.
+func (n *Node) WriteKey(account uint64, hash [32]byte) (SourceAccess, bool) {
+	p := n.partitions[account%uint64(len(n.partitions))].Load()
+	if p == nil {
+		return SourceAccess{}, false
+	}
+	s, ok := (*p.writeKeys.Load())[hash]
+	return s, ok && s.Account == account
+}
+
+// RecordSourceUses records when write keys were used, in as few records as there are
+// partitions.
+func (n *Node) RecordSourceUses(ctx context.Context, uses []SourceUse) error {
+	byPartition := make([][]SourceUse, len(n.partitions))
+	for _, u := range uses {
+		p := n.PartitionOf(u.Account)
+		byPartition[p] = append(byPartition[p], u)
+	}
+	for _, list := range byPartition {
+		for chunk := range slices.Chunk(list, keyUsesPerRecord) {
+			if _, err := n.Command(ctx, chunk[0].Account, CommandSourcesUsed, SourcesUsed{Uses: chunk}); err != nil {
+				return fmt.Errorf("record the use of write keys: %w", err)
+			}
+		}
+	}
+	return nil
 }
 
 // Accounts lists the numbers of the accounts of all partitions served here.

@@ -15,13 +15,16 @@ func (s *KindSet) add(k IdentityKind) { *s |= 1 << k }
 // Has reports whether the set has a kind.
 func (s KindSet) Has(k IdentityKind) bool { return s&(1<<k) != 0 }
 
+// knownKinds is the set of the kinds that identify a person.
+const knownKinds = KindSet(1<<identifier.Identifying - 1)
+
 // warnings are the texts for all sets of kinds that were not added, that are no
 // identifiers, and that are of erased persons, made once: answers to events allocate
-// nothing.
-var warnings = func() (texts [1 << identifier.Kinds][1 << identifier.Kinds][1 << identifier.Kinds]string) {
+// nothing. Of anonymous ids they do not speak: no caller can do anything about those.
+var warnings = func() (texts [knownKinds + 1][knownKinds + 1][knownKinds + 1]string) {
 	names := func(s int) string {
 		var list []string
-		for k := range identifier.Kinds {
+		for k := range identifier.Identifying {
 			if KindSet(s).Has(k) {
 				list = append(list, "user."+k.String())
 			}
@@ -56,7 +59,7 @@ func (o *EventOutcome) Warning() string {
 	if o.Foreign {
 		return foreignKey
 	}
-	return warnings[o.NotAdded][o.Dropped][o.Erased]
+	return warnings[o.NotAdded&knownKinds][o.Dropped&knownKinds][o.Erased&knownKinds]
 }
 
 // foreign reports whether a repeated event has identifiers, and none of them is that of
@@ -68,7 +71,7 @@ func (m *Machine) foreign(a *account, p *prepared, ordinal uint32) bool {
 	}
 	any := false
 	for k := range identifier.Kinds {
-		raw := [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone}[k]
+		raw := identifiersOf(&p.ev)[k]
 		if len(raw) == 0 || p.blank[k] || p.junk[k] {
 			continue
 		}
@@ -84,7 +87,7 @@ func (m *Machine) foreign(a *account, p *prepared, ordinal uint32) bool {
 // cap: those that are not the profile's and stand among its conflicts. It forgets what
 // was pushed out of the conflicts, or became the profile's, since.
 func (m *Machine) notAddedBefore(a *account, p *prepared, ordinal uint32) (s KindSet, err error) {
-	raw := [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone}
+	raw := identifiersOf(&p.ev)
 	loaded := false
 	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 || p.blank[k] {

@@ -105,15 +105,16 @@ func (p *partition) stopped(what string) error {
 	return fmt.Errorf("%w: %s: the service stops", ErrUnavailable, what)
 }
 
-// publishApps makes the partition's accounts known to requests.
+// publishApps makes the partition's accounts and write keys known to requests.
 func (p *partition) publishApps() {
-	apps := map[uint64]App{}
+	apps, keys := map[uint64]App{}, map[[32]byte]SourceAccess{}
 	p.mu.RLock()
 	if p.mu.m != nil {
-		apps = p.mu.m.Apps()
+		apps, keys = p.mu.m.Apps(), p.mu.m.WriteKeys()
 	}
 	p.mu.RUnlock()
 	p.apps.Store(&apps)
+	p.writeKeys.Store(&keys)
 }
 
 // checkIdle tells the one who drains that nobody waits. The lock of waiting is

@@ -47,9 +47,11 @@ type partition struct {
 		refused   bool          // nobody may begin to wait
 		idle      chan struct{} // closed when nobody waits any more; nil unless asked for
 	}
-	apps     atomic.Pointer[map[uint64]App]
-	released atomic.Bool   // this node gave the partition up; set before left is closed
-	left     chan struct{} // closed when the partition begins to end
+	apps atomic.Pointer[map[uint64]App]
+	// writeKeys are those of the tracking API, by the SHA-256 of their text.
+	writeKeys atomic.Pointer[map[[32]byte]SourceAccess]
+	released  atomic.Bool   // this node gave the partition up; set before left is closed
+	left      chan struct{} // closed when the partition begins to end
 	// discarded says that the end leaves nothing behind.
 	discarded atomic.Bool
 	sharing   sharing
@@ -118,6 +120,7 @@ func newPartition(n *Node, id int) *partition {
 	}
 	p.ckpt.damaged, p.ckpt.disk = p.failDamaged, state.NewDisk(p.log)
 	p.apps.Store(&map[uint64]App{})
+	p.writeKeys.Store(&map[[32]byte]SourceAccess{})
 	p.stats.Store(&MachineStats{})
 	p.waiting.byID = map[eventlog.RecordID]*waiter{}
 	p.sharing.due = make(chan struct{}, 1)

@@ -22,16 +22,28 @@ type prepared struct {
 	hashes [identifier.Kinds]identifier.Hash
 	blank  [identifier.Kinds]bool // nothing is left of the value
 	junk   [identifier.Kinds]bool // what is left is a placeholder
-	key    identifier.Hash
+	// previous are the hashes of the previous id, previousBlank says that nothing is left
+	// of it.
+	previous      identifier.Previous
+	previousBlank bool
+	key           identifier.Hash
 	// owner holds the profiles found at the version of the identity map;
 	// profile.NoOrdinal where there is none.
 	owner   [identifier.Kinds]uint32
 	version uint64
 }
 
+// keyHash is the hash of an event's idempotency key, in its namespace.
+func keyHash(h identifier.Hasher, ev *eventlog.Event, buf *[]byte) identifier.Hash {
+	if ev.MessageID {
+		return h.HashMessageID(ev.IdempotencyKey, buf)
+	}
+	return h.HashIdempotencyKey(ev.IdempotencyKey, buf)
+}
+
 // hashIdentifiers hashes the identifiers of the event in p.
 func (m *Machine) hashIdentifiers(a *account, p *prepared) {
-	for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+	for k, raw := range identifiersOf(&p.ev) {
 		p.owner[k], p.blank[k], p.junk[k] = profile.NoOrdinal, false, false
 		if len(raw) > 0 {
 			h, ok := a.hasher.HashIdentifier(IdentityKind(k), raw, &m.normal)
@@ -41,13 +53,17 @@ func (m *Machine) hashIdentifiers(a *account, p *prepared) {
 			}
 		}
 	}
+	if len(p.ev.PreviousID) > 0 {
+		previous, ok := a.hasher.HashPrevious(p.ev.PreviousID, &m.normal)
+		p.previous, p.previousBlank = previous, !ok
+	}
 }
 
 // lookUp prepares the one event in p, whose identifiers may have changed since.
 func (m *Machine) lookUp(a *account, p *prepared) {
 	m.hashIdentifiers(a, p)
 	p.version = a.ids.Version
-	for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+	for k, raw := range identifiersOf(&p.ev) {
 		if len(raw) > 0 && !p.blank[k] {
 			p.owner[k] = a.ids.Owner(p.hashes[k])
 		}
@@ -61,14 +77,14 @@ func (m *Machine) prepare(a *account, r *eventlog.EventsReader) int {
 		p := &m.window[n]
 		m.hashIdentifiers(a, p)
 		if len(p.ev.IdempotencyKey) > 0 {
-			p.key = a.hasher.HashIdempotencyKey(p.ev.IdempotencyKey, &m.normal)
+			p.key = keyHash(a.hasher, &p.ev, &m.normal)
 		}
 		n++
 	}
 	for i := range m.window[:n] {
 		p := &m.window[i]
 		p.version = a.ids.Version
-		for k, raw := range [identifier.Kinds][]byte{p.ev.Email, p.ev.ExternalID, p.ev.Phone} {
+		for k, raw := range identifiersOf(&p.ev) {
 			if len(raw) > 0 && !p.blank[k] {
 				p.owner[k] = a.ids.Owner(p.hashes[k])
 			}

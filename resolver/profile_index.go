@@ -64,7 +64,7 @@ func searched(d *profile.Document, buf *[]byte, fn func(field byte, text []byte)
 			fn(field, b)
 		}
 	}
-	for k := range identifier.Kinds {
+	for k := range identifier.Identifying {
 		for _, id := range d.Identifiers {
 			if id.Kind == k {
 				field := '0' + byte(k)

@@ -254,17 +254,21 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 		if ev.Refused {
 			continue
 		}
-		x := r.look(offset, [identifier.Kinds][]byte{ev.Email, ev.ExternalID, ev.Phone})
+		x := r.look(offset, identifiersOf(&ev))
+		alias := r.previous(offset, &ev)
 		switch {
 		case x.refused:
 			ev = eventlog.Event{Type: ev.Type, HasTime: ev.HasTime, TimeMs: ev.TimeMs, Refused: true, RefusedKind: uint8(x.kind)}
-		case x.any, x.some:
+		case x.any, x.some, alias:
 			m := r.masked(&x)
-			ev.Email, ev.ExternalID, ev.Phone = m[IdentityEmail], m[IdentityExternalID], m[IdentityPhone]
+			ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID = m[IdentityEmail], m[IdentityExternalID], m[IdentityPhone], m[IdentityAnonymous]
+			if alias || x.whole && r.nobodysPrevious(&ev) {
+				ev.PreviousID = r.maskPrevious(ev.PreviousID)
+			}
 			if x.whole {
 				ev.FirstName, ev.LastName, ev.Properties, ev.Redacted = nil, nil, nil, true
 				ev.Geo, ev.Attributes = profile.MaskObject(r.a.hasher, ev.Geo), profile.MaskObject(r.a.hasher, ev.Attributes)
-				ev.IdempotencyKey = r.key(ev.IdempotencyKey)
+				ev.IdempotencyKey = r.key(&ev)
 			}
 		default:
 			continue
@@ -277,11 +281,47 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 }
 
 // key masks an idempotency key.
-func (r *redactor) key(key []byte) []byte {
-	if len(key) == 0 || identifier.IsMasked(key) {
-		return key
+func (r *redactor) key(ev *eventlog.Event) []byte {
+	if len(ev.IdempotencyKey) == 0 || identifier.IsMasked(ev.IdempotencyKey) {
+		return ev.IdempotencyKey
 	}
-	return identifier.Masked(identifier.MaskIdempotencyKey, r.a.hasher.HashIdempotencyKey(key, &r.scratch.normal))
+	return identifier.Masked(identifier.MaskIdempotencyKey, keyHash(r.a.hasher, ev, &r.scratch.normal))
+}
+
+// previous reports whether the previous id of an alias was an erased person's, of either
+// kind that it may be of.
+func (r *redactor) previous(offset int64, ev *eventlog.Event) bool {
+	if len(ev.PreviousID) == 0 || identifier.IsMasked(ev.PreviousID) {
+		return false
+	}
+	p, ok := r.a.hasher.HashPrevious(ev.PreviousID, &r.scratch.normal)
+	if !ok {
+		return false
+	}
+	for _, h := range [...]identifier.Hash{p.Anonymous, p.External} {
+		if at, marked := r.marked(h); marked && offset > at || offset < r.below[h] {
+			return true
+		}
+	}
+	return false
+}
+
+// nobodysPrevious reports whether the previous id of an alias is no live profile's.
+func (r *redactor) nobodysPrevious(ev *eventlog.Event) bool {
+	p, ok := r.a.hasher.HashPrevious(ev.PreviousID, &r.scratch.normal)
+	return ok && r.owner(p.Anonymous) == profile.NoOrdinal && r.owner(p.External) == profile.NoOrdinal
+}
+
+// maskPrevious masks the previous id of an alias.
+func (r *redactor) maskPrevious(raw []byte) []byte {
+	if len(raw) == 0 || identifier.IsMasked(raw) || r.isPlaceholder(raw) {
+		return raw
+	}
+	p, ok := r.a.hasher.HashPrevious(raw, &r.scratch.normal)
+	if !ok {
+		return raw
+	}
+	return identifier.Masked(identifier.MaskPrevious, p.Anonymous, p.External)
 }
 
 // erased reports whether an id names a person who is erased.

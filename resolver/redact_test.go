@@ -23,6 +23,7 @@ type redactWorld struct {
 	stored  [][]byte // the log as it was before it was redacted
 	account uint64
 	checked int // records that were looked at before they were stored
+	event   func(rng *rand.Rand, world int, now int64) eventlog.Event
 }
 
 // submit stores a record, now and then after looking at it as a node does.
@@ -163,7 +164,7 @@ func (w *redactWorld) act(world int) {
 		env := w.env(eventlog.KindEvents)
 		var evs []eventlog.Event
 		for range 1 + rng.IntN(3) {
-			ev := randomEvent(rng, world, w.now)
+			ev := w.event(rng, world, w.now)
 			if len(ev.Email) > 0 && rng.IntN(2) == 0 {
 				ev.Email = []byte(email)
 			}
@@ -235,12 +236,26 @@ func TestReplayOfRedactedLog(t *testing.T) {
 	}{{50, 1}, {6, 100}} {
 		for seed := range uint64(60) {
 			t.Run(fmt.Sprint(x.limit, "/", seed), func(t *testing.T) {
-				replayOfRedactedLog(t, seed, x.limit, rand.New(rand.NewPCG(seed, x.stream)), &sum)
+				replayOfRedactedLog(t, seed, x.limit, rand.New(rand.NewPCG(seed, x.stream)), randomEvent, &sum)
 			})
 		}
 	}
 	t.Logf("%d erased profiles, %d records looked at before, %d conflicts, %d states that are the same to the byte", sum.erased, sum.checked, sum.conflicts, sum.whole)
 	if sum.erased == 0 || sum.checked == 0 || sum.conflicts == 0 || sum.whole < 100 {
+		t.Fatal("the test misses a kind of event")
+	}
+}
+
+// TestReplayOfRedactedTrackingLog is TestReplayOfRedactedLog for what SDKs send.
+func TestReplayOfRedactedTrackingLog(t *testing.T) {
+	var sum redactSum
+	for seed := range uint64(60) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			replayOfRedactedLog(t, seed, 50, rand.New(rand.NewPCG(seed, 1)), trackingEvent, &sum)
+		})
+	}
+	t.Logf("%d erased profiles, %d records looked at before, %d conflicts, %d states that are the same to the byte", sum.erased, sum.checked, sum.conflicts, sum.whole)
+	if sum.erased == 0 || sum.checked == 0 || sum.conflicts == 0 || sum.whole < 20 {
 		t.Fatal("the test misses a kind of event")
 	}
 }
@@ -251,8 +266,8 @@ type redactSum struct {
 	conflicts              uint64
 }
 
-func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, sum *redactSum) {
-	w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rng}
+func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, event func(rng *rand.Rand, world int, now int64) eventlog.Event, sum *redactSum) {
+	w := &redactWorld{recorder: &recorder{t: t, m: testMachine(t), now: 1_000_000_000_000}, rng: rng, event: event}
 	settings := DefaultSettings()
 	settings.IdentifierCap = limit
 	for i, account := range []uint64{testAccount, testAccount + 1} {
@@ -374,7 +389,7 @@ func replayOfRedactedLog(t *testing.T, seed uint64, limit int, rng *rand.Rand, s
 		return
 	}
 	for offset, rec := range w.log {
-		for _, secret := range []string{"Secret", "@x.io", "@X.io", "id-", "30 1234", "Ada", "Paris"} {
+		for _, secret := range []string{"Secret", "@x.io", "@X.io", "id-", "device-", "30 1234", "Ada", "Paris"} {
 			if bytes.Contains(rec, []byte(secret)) && !mayStay(w, rec) {
 				t.Errorf("record %d has %q: %.300q", offset, secret, rec)
 			}
@@ -392,7 +407,7 @@ func (w *redactWorld) mixed(offset int64) bool {
 	var ev eventlog.Event
 	for r.Next(&ev) {
 		masked, clear := 0, 0
-		for _, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone} {
+		for _, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID, ev.PreviousID} {
 			if identifier.IsMasked(raw) {
 				masked++
 			} else if len(raw) > 0 {
@@ -423,7 +438,7 @@ func mayStay(w *redactWorld, rec []byte) bool {
 		case CommandContactUpdate, CommandConsentSet, CommandBlockSet, CommandDeviceAdd, CommandDeviceRemove, CommandEngagement:
 			return bytes.Contains(args, []byte("prf_none"))
 		}
-		for k, texts := range [][]string{{"u%d@x.io", "U%d@X.io", "straße%d@x.io", "STRASSE%d@x.io"}, {"id-%d"}, {"+49 30 1234%d"}} {
+		for k, texts := range [][]string{{"u%d@x.io", "U%d@X.io", "straße%d@x.io", "STRASSE%d@x.io"}, {"id-%d"}, {"+49 30 1234%d"}, {"device-%d"}} {
 			for i := range 6 {
 				for _, f := range texts {
 					text := fmt.Appendf(nil, f, i)
@@ -438,8 +453,13 @@ func mayStay(w *redactWorld, rec []byte) bool {
 		r, _ := eventlog.NewEventsReader(body)
 		var ev eventlog.Event
 		for r.Next(&ev) {
-			for k, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone} {
+			for k, raw := range [][]byte{ev.Email, ev.ExternalID, ev.Phone, ev.AnonymousID} {
 				if known(IdentityKind(k), raw) && !identifier.IsMasked(raw) {
+					return false
+				}
+			}
+			for _, kind := range []IdentityKind{IdentityExternalID, IdentityAnonymous} {
+				if known(kind, ev.PreviousID) && !identifier.IsMasked(ev.PreviousID) {
 					return false
 				}
 			}

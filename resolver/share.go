@@ -35,7 +35,7 @@ func (a *account) share(m *Machine, d *profile.Document, kind IdentityKind, raw 
 	switch {
 	case i >= 0:
 		d.Identifiers = slices.Delete(d.Identifiers, i, i+1)
-	case len(d.Identifiers) >= a.Settings.IdentifierCap:
+	case d.Known() >= a.Settings.IdentifierCap:
 		return false
 	}
 	d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: kind, Value: raw, Shared: true})

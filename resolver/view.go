@@ -143,19 +143,22 @@ type Consent struct {
 
 // Profile is all that is known of a profile.
 type Profile struct {
-	Ordinal     uint32
-	ID          ProfileID
-	Identities  []Identity // the newest of a kind stands last
-	FirstName   string
-	LastName    string
-	Geo         json.RawMessage // nil when empty
-	Attributes  json.RawMessage // nil when empty
-	Consents    []Consent
-	Merged      []Merged
-	Conflicts   []Conflict
-	CreatedMs   int64
-	FirstSeenMs int64 // of the first event, if that is before the creation
-	LastEventMs int64
+	Ordinal    uint32
+	ID         ProfileID
+	Identities []Identity // the newest of a kind stands last; no anonymous ids
+	// AnonymousIDs are what SDKs made up for the person's devices, the newest last. They are
+	// shown on the person's page alone.
+	AnonymousIDs []string
+	FirstName    string
+	LastName     string
+	Geo          json.RawMessage // nil when empty
+	Attributes   json.RawMessage // nil when empty
+	Consents     []Consent
+	Merged       []Merged
+	Conflicts    []Conflict
+	CreatedMs    int64
+	FirstSeenMs  int64 // of the first event, if that is before the creation
+	LastEventMs  int64
 	ContactInfo
 }
 
@@ -213,6 +216,10 @@ func (v *View) profile(ordinal uint32, d *profile.Document) *Profile {
 		CreatedMs: d.CreatedMs, FirstSeenMs: d.FirstSeen(), LastEventMs: h.LastEvent,
 	}
 	for _, id := range d.Identifiers {
+		if id.Kind == IdentityAnonymous {
+			p.AnonymousIDs = append(p.AnonymousIDs, string(id.Value))
+			continue
+		}
 		p.Identities = append(p.Identities, Identity{id.Kind, string(id.Value)})
 	}
 	for _, c := range d.Consents {

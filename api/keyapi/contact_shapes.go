@@ -33,7 +33,7 @@ var contactShape = shape.Named("Contact", shape.Object(
 
 var contactExportShape = shape.Named("ContactExport", shape.Object(
 	shape.Req("contact", contactShape),
-	shape.Req("identities", shape.MapOf(shape.List(shape.Text("ann@example.com", ""), ""), "Identifiers by kind: email, external_id, phone.").Like(shape.Pairs("email", []string{"ann@example.com"}))),
+	shape.Req("identities", shape.MapOf(shape.List(shape.Text("ann@example.com", ""), ""), "Identifiers by kind: email, external_id, phone, anonymous_id.").Like(shape.Pairs("email", []string{"ann@example.com"}))),
 	shape.Req("merged_ids", shape.List(shape.ProfileID(""), "Ids of profiles that were merged into this one.")),
 	shape.Req("consents", shape.List(shape.Object(
 		shape.Req("channel", shape.Channel("")),

@@ -57,6 +57,9 @@ func (a *API) exportContact(c *call) (any, error) {
 	for _, i := range p.Identities {
 		identities[i.Kind.String()] = append(identities[i.Kind.String()], i.Value)
 	}
+	if len(p.AnonymousIDs) > 0 {
+		identities[resolver.IdentityAnonymous.String()] = p.AnonymousIDs
+	}
 	type consent struct {
 		Channel string  `json:"channel"`
 		Status  string  `json:"status"`

@@ -175,10 +175,24 @@ func init() {
 			s.console("POST", "/flows/"+s.get("live")+"/trigger", fmt.Sprintf(`{"email":%q}`, s.get("email")), nil)
 			return s.get("profile")
 		},
-		"user":      console("/users", `{"email":"NAME@mail.example","name":"NAME","password":"long enough password","permissions":["lists:read"]}`),
-		"useremail": func(s *setting, _ string) string { return s.ConsoleEmail },
-		"apikey":    console("/api-keys", `{"name":"NAME","permissions":["lists:read"]}`),
-		"webhook":   console("/webhooks", `{"url":"https://hooks.example/x","events":["contact.updated"],"description":"NAME"}`),
+		"user":        console("/users", `{"email":"NAME@mail.example","name":"NAME","password":"long enough password","permissions":["lists:read"]}`),
+		"useremail":   func(s *setting, _ string) string { return s.ConsoleEmail },
+		"apikey":      console("/api-keys", `{"name":"NAME","permissions":["lists:read"]}`),
+		"webhook":     console("/webhooks", `{"url":"https://hooks.example/x","events":["contact.updated"],"description":"NAME"}`),
+		"source":      console("/sources", `{"name":"NAME","kind":"browser","allowed_origins":["https://shop.example"]}`),
+		"othersource": func(s *setting, _ string) string { return makers["source"](s, "") },
+		"writekey": func(s *setting, _ string) string {
+			var source struct {
+				Keys []struct {
+					ID string `json:"_id"`
+				}
+			}
+			s.console("GET", "/sources/"+s.get("source"), "", &source)
+			if len(source.Keys) == 0 {
+				panic(errNotMade)
+			}
+			return source.Keys[0].ID
+		},
 		"otherhook": func(s *setting, _ string) string { return makers["webhook"](s, "") },
 		"seq": func(s *setting, _ string) string { // of a webhook that was given up
 			hook := s.get("webhook")

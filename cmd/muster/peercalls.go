@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cluster/peer"
+	"github.com/musterhq/muster/ingest/trackingapi"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -41,9 +42,15 @@ func (p *peerCalls) serve(s *services) {
 
 // routed is the router before a node's own handler: what is about an account of
 // another node goes there.
-func routed(peers *peer.Peers, node *resolver.Node, handler fasthttp.RequestHandler) *peer.Router {
+func routed(peers *peer.Peers, node *resolver.Node, c *serveConfig, handler fasthttp.RequestHandler) *peer.Router {
+	// Bodies are read before anybody is authenticated.
+	memory := c.ingest.Memory.Part(2)
 	return peer.NewRouter(peers, peer.RouterOptions{
 		Partition: func(rc *fasthttp.RequestCtx) (int, bool) {
+			if trackingapi.Is(rc.Path()) {
+				account, ok := trackingapi.Locate(rc, memory, c.ingest.BodyBytes)
+				return node.PartitionOf(account), ok
+			}
 			switch subject, account := api.Locate(rc); subject {
 			case api.Account:
 				return node.PartitionOf(account), true

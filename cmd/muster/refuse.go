@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/keyapi"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/ingest/trackingapi"
 	"github.com/musterhq/muster/internal/refusal"
 )
 
@@ -29,6 +30,8 @@ func refuse(ctx *fasthttp.RequestCtx, path string, status int, text string) {
 	switch {
 	case below("/api/v1/events") && !below("/api/v1/events/live"): // which is by API key
 		ingest.Refuse(ctx, status, text)
+	case trackingapi.Is([]byte(path)):
+		trackingapi.Refuse(ctx, status, text)
 	case below("/api/v1"):
 		keyapi.RefuseA(ctx, status, text)
 	case below("/v1"):

@@ -28,6 +28,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/uploads"
 	"github.com/musterhq/muster/console"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/ingest/trackingapi"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/email"
@@ -113,6 +114,7 @@ func dnsAt(address string) email.Resolver {
 type services struct {
 	console    *api.API
 	keys       *keyapi.API
+	tracking   *trackingapi.Handler
 	dispatcher *messaging.Dispatcher
 	webhooks   *webhook.Client
 	outbox     *messaging.Outbox
@@ -155,6 +157,13 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 		}
 	}
 	events, err := ingest.New(eng.Node, eng.Node, c.ingest)
+	if err != nil {
+		return s, err
+	}
+	s.tracking, err = trackingapi.New(trackingapi.Options{
+		Node: eng.Node, Memory: c.ingest.Memory, Now: time.Now, Rand: rand.Reader, Limits: c.ingest.Limits, BodyBytes: c.ingest.BodyBytes, RecordBytes: c.ingest.RecordBytes,
+		Current: c.ingest.Current, Metrics: c.ingest.Metrics, Logger: c.log,
+	})
 	if err != nil {
 		return s, err
 	}
@@ -209,7 +218,8 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 		Peers: others, Imports: s.uploads,
 		Node: eng.Node, History: eng.History, Now: time.Now, Rand: rand.Reader, Metrics: c.ingest.Metrics, Logger: c.log,
 		Captured: s.capture, CapturesEmail: s.relay == nil, DNS: c.messaging.dns, AllowPrivate: c.messaging.allowPrivate, Memory: c.ingest.Memory,
-		KeyLastUsed: func(account uint64, key string) int64 { return s.keys.LastUsed(account, key) },
+		KeyLastUsed:      func(account uint64, key string) int64 { return s.keys.LastUsed(account, key) },
+		WriteKeyLastUsed: s.tracking.LastUsed,
 	})
 	if err != nil {
 		return s, err
@@ -228,9 +238,9 @@ func (c *serveConfig) open(ctx context.Context, eng *engine.Engine, origin strin
 	s.stop = append(s.stop, api.RegisterStateMetrics(c.ingest.Metrics, eng.Node, eng.WriteLogMetrics, eng.History, time.Now))
 	c.ingest.Metrics.RegisterMetricsWriter(eng.History.WriteMetrics)
 	c.ingest.Metrics.RegisterMetricsWriter(s.uploads.WriteMetrics)
-	s.handler = r.Handler
+	s.handler = s.tracking.Before(r.Handler)
 	if eng.Peers() != nil {
-		s.router = routed(eng.Peers(), eng.Node, r.Handler)
+		s.router = routed(eng.Peers(), eng.Node, c, s.handler)
 		s.handler = s.router.Handle
 	}
 	return s, nil
@@ -283,6 +293,9 @@ func (s *services) drain() {
 func (s *services) close() error {
 	if s.keys != nil {
 		s.keys.Close()
+	}
+	if s.tracking != nil {
+		s.tracking.Close()
 	}
 	for i := len(s.stop) - 1; i >= 0; i-- {
 		s.stop[i]()

@@ -7,7 +7,7 @@ import "slices"
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), messages(), analytics(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
+		campaigns(), flows(), links(), messages(), analytics(), sources(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
@@ -340,6 +340,31 @@ func analytics() []Step {
 		{Request: "GET " + a + "/analytics/events" + span + "&event_type=item_purchased"},
 		{Request: "GET " + a + "/analytics/segments" + span},
 		{Request: "GET " + a + "/analytics/contacts?granularity=week"},
+	}
+}
+
+// sources are those of the tracking API: by people, then by a key.
+func sources() []Step {
+	return []Step{
+		{Request: "POST " + c + "/sources", Body: `{"name":"Web","kind":"browser","enabled":true,"allowed_origins":["https://shop.example","https://*.shop.example"],"user_id":"external_id","keep_context":true}`, Keep: "source=data._id"},
+		{Request: "POST " + c + "/sources", Body: `{"name":"Web","kind":"browser","allowed_origins":["shop.example"]}`, Fails: true},
+		{Request: "GET " + c + "/sources/$source", Keep: "writekey=data.keys.0._id"},
+		{Request: "GET " + c + "/sources?limit=1"},
+		{Request: "PATCH " + c + "/sources/$source", Body: `{"name":"Shop","enabled":false,"allowed_origins":["*"],"user_id":"email","keep_context":false}`},
+		{Request: "POST " + c + "/sources/$source/keys"},
+		{Request: "DELETE " + c + "/sources/$source/keys/$writekey"},
+		{Request: "DELETE " + c + "/sources/$source/keys/wky_none", Fails: true},
+		{Request: "DELETE " + c + "/sources/$source"},
+		{Request: "GET " + c + "/sources/$source", Fails: true},
+
+		{Request: "POST " + a + "/sources", Body: `{"name":"Backend","kind":"server","user_id":"email"}`, Keep: "source=data._id"},
+		{Request: "POST " + a + "/sources", Body: `{"name":"Backend","kind":"app"}`, Fails: true},
+		{Request: "GET " + a + "/sources/$source", Keep: "writekey=data.keys.0._id"},
+		{Request: "GET " + a + "/sources"},
+		{Request: "PATCH " + a + "/sources/$source", Body: `{"enabled":true}`},
+		{Request: "POST " + a + "/sources/$source/keys"},
+		{Request: "DELETE " + a + "/sources/$source/keys/$writekey"},
+		{Request: "DELETE " + a + "/sources/$source"},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // Kind is a kind of identifier. Lower kinds rank higher: resolution
-// asks e-mail, then external id, then phone.
+// asks e-mail, then external id, then phone, then anonymous id.
 type Kind uint8
 
 // The kinds of identifiers, in order of rank. Numbers are on disk.
@@ -21,10 +21,16 @@ const (
 	Email Kind = iota
 	ExternalID
 	Phone
+	// Anonymous is an id that an SDK made up for a device. It comes by the tracking API
+	// alone, identifies nobody, and is shown on the person's page only.
+	Anonymous
 	Kinds // the number of kinds
 )
 
-var kindFields = [Kinds]string{"email", "external_id", "phone"}
+// Identifying is the number of kinds that identify a person: all but Anonymous.
+const Identifying = Anonymous
+
+var kindFields = [Kinds]string{"email", "external_id", "phone", "anonymous_id"}
 
 // String is the field's name in a user object.
 func (k Kind) String() string { return kindFields[k] }
@@ -96,4 +102,33 @@ func (h Hasher) HashIdempotencyKey(key []byte, buf *[]byte) Hash {
 	b = append(b, key...)
 	*buf = b
 	return h.Sum(b)
+}
+
+// HashMessageID hashes the messageId of an SDK, apart from idempotency keys of the same
+// text.
+func (h Hasher) HashMessageID(id []byte, buf *[]byte) Hash {
+	if m, ok := Unmask(MaskIdempotencyKey, id, 1); ok {
+		return m[0]
+	}
+	b := append((*buf)[:0], 0xf8)
+	b = append(b, id...)
+	*buf = b
+	return h.Sum(b)
+}
+
+// Previous are the hashes of the previous id of an alias: as an anonymous id, and as an
+// external id.
+type Previous struct{ Anonymous, External Hash }
+
+// HashPrevious hashes a previous id; buf is scratch. ok is false when nothing is left of
+// the value.
+func (h Hasher) HashPrevious(raw []byte, buf *[]byte) (p Previous, ok bool) {
+	if m, ok := Unmask(MaskPrevious, raw, 2); ok {
+		return Previous{m[0], m[1]}, true
+	}
+	if p.Anonymous, ok = h.HashIdentifier(Anonymous, raw, buf); !ok {
+		return p, false
+	}
+	p.External, ok = h.HashIdentifier(ExternalID, raw, buf)
+	return p, ok
 }

@@ -15,13 +15,14 @@ import "encoding/base64"
 // MaskByte begins every masked value.
 const MaskByte = 0
 
-// The letters that follow, one for each kind of identifier and three for what is no
-// identifier.
+// The letters that follow, one for each kind of identifier, one for what may be of two
+// kinds and three for what is no identifier.
 const (
-	MaskKinds          = "exp" // by Kind
-	MaskDevice         = 'd'   // the name of a device, or an address
-	MaskIdempotencyKey = 'k'   // an idempotency key
-	MaskMember         = 'm'   // the key of a member of an object
+	MaskKinds          = "expa" // by Kind
+	MaskPrevious       = 'w'    // the previous id of an alias
+	MaskDevice         = 'd'    // the name of a device, or an address
+	MaskIdempotencyKey = 'k'    // an idempotency key
+	MaskMember         = 'm'    // the key of a member of an object
 )
 
 // The hashes of a masked e-mail, in order; the last two are there only where the

@@ -41,7 +41,13 @@ type Consent struct {
 type MergedProfile struct {
 	Ordinal uint32
 	AtMs    int64 // log time
+	// Anonymous says that the profile had no identifier but anonymous ids.
+	Anonymous bool
 }
+
+// anonymousBit marks an anonymous profile in an encoded document, beside its ordinal,
+// which is below it.
+const anonymousBit = MaxProfiles
 
 // Conflict is an identifier that was seen with this profile and stayed
 // elsewhere, was not attached, or is in doubt.
@@ -69,6 +75,9 @@ const (
 	// ConflictSecond: a lower-ranked identifier led to the profile, which has a value
 	// of this kind already. The new one is attached all the same.
 	ConflictSecond
+	// ConflictPublic: a key that everybody can read brought two identified profiles
+	// together.
+	ConflictPublic
 )
 
 // ConflictReasons are the reasons as clients read them.
@@ -78,6 +87,7 @@ var ConflictReasons = map[ConflictReason]string{
 	ConflictTooLarge:   "the merged attributes would be too large",
 	ConflictHeld:       "another profile held the identifier first, and is identified by it",
 	ConflictSecond:     "a lower-ranked identifier attached a second value to the profile",
+	ConflictPublic:     "a browser key brought two identified profiles together, and may not merge them",
 }
 
 // MaxConflicts is how many conflicts a profile keeps, the newest.
@@ -148,6 +158,41 @@ func (d *Document) HasShared() bool {
 // Has reports whether the document has an identifier of the kind.
 func (d *Document) Has(kind identifier.Kind) bool { return d.Newest(kind) != nil }
 
+// Known is how many identifiers the document has that identify the person: all but
+// anonymous ids.
+func (d *Document) Known() int {
+	n := 0
+	for i := range d.Identifiers {
+		if d.Identifiers[i].Kind < identifier.Identifying {
+			n++
+		}
+	}
+	return n
+}
+
+// Full reports whether the document has as many identifiers as it may have of a kind: known
+// ones that identify the person, and anonymous ids.
+func (d *Document) Full(kind identifier.Kind, known, anonymous int) bool {
+	if kind < identifier.Identifying {
+		return d.Known() >= known
+	}
+	return len(d.Identifiers)-d.Known() >= anonymous
+}
+
+// IsAnonymous reports whether the document has anonymous ids and no other identifier.
+func (d *Document) IsAnonymous() bool { return len(d.Identifiers) > 0 && d.Known() == 0 }
+
+// MergedKnown is how many of the merged profiles were identified.
+func (d *Document) MergedKnown() int {
+	n := 0
+	for i := range d.Merged {
+		if !d.Merged[i].Anonymous {
+			n++
+		}
+	}
+	return n
+}
+
 // Append appends the encoded document.
 func (d *Document) Append(dst []byte) []byte {
 	dst = append(dst, documentVersion)
@@ -172,7 +217,11 @@ func (d *Document) Append(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(d.Merged)))
 	for _, m := range d.Merged {
-		dst = binary.LittleEndian.AppendUint32(dst, m.Ordinal)
+		ordinal := m.Ordinal
+		if m.Anonymous {
+			ordinal |= anonymousBit
+		}
+		dst = binary.LittleEndian.AppendUint32(dst, ordinal)
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(m.AtMs))
 	}
 	dst = binary.AppendUvarint(dst, uint64(len(d.Conflicts)))
@@ -213,7 +262,8 @@ func (d *Document) Decode(b []byte) error {
 		d.Consents = append(d.Consents, c)
 	}
 	for n := r.Count(12); n > 0; n-- {
-		d.Merged = append(d.Merged, MergedProfile{r.U32(), int64(r.U64())})
+		ordinal := r.U32()
+		d.Merged = append(d.Merged, MergedProfile{ordinal &^ anonymousBit, int64(r.U64()), ordinal&anonymousBit != 0})
 	}
 	for n := r.Count(15); n > 0; n-- {
 		c := Conflict{Kind: identifier.Kind(r.U8()), Reason: ConflictReason(r.U8()), Other: r.U32(), AtMs: int64(r.U64()), Value: r.Block()}

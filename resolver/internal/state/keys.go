@@ -53,6 +53,7 @@ const (
 	EntityWaiting     = 'j' // who is to be enrolled in flows, by number
 	EntitySketch      = '~' // of the properties of an event type, or of profiles' attributes
 	EntityChange      = '|' // entry of the audit log, by number
+	EntitySource      = '}' // of the tracking API, with its write keys
 )
 
 // AccountKey begins each key of an account in a table.

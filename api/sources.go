@@ -1,0 +1,216 @@
+package api
+
+import (
+	"github.com/musterhq/muster/api/internal/paging"
+	"github.com/musterhq/muster/api/internal/record"
+	"github.com/musterhq/muster/api/operation"
+	"github.com/musterhq/muster/api/shape"
+	"github.com/musterhq/muster/ingest/trackingapi"
+	"github.com/musterhq/muster/resolver"
+)
+
+func (a *API) sourceOperations() group {
+	key := shape.Named("WriteKey", shape.Object(
+		shape.Req("_id", shape.WriteKeyID("")), shape.Req("key", shape.Text("wk_P5p8Ll0bgEYAAQ…", "The key itself, of a browser source: it is public. Null for a server source, whose keys are shown once.").OrNull()),
+		shape.Req("created_at", shape.Instant("")), shape.Req("last_used_at", shape.Instant("Null before the first call.").OrNull()),
+		shape.Req("revoked", shape.Boolean(false, "A revoked key keeps its record.")), shape.Req("revoked_at", shape.Instant("").OrNull()),
+	))
+	source := shape.Object(
+		shape.Req("_id", shape.SourceID("")), shape.Req("name", shape.Text("Shop", "")), shape.Req("kind", sourceKind("")), shape.Req("enabled", shape.Boolean(true, "All calls of a source that is not are refused.")),
+		shape.Req("allowed_origins", shape.List(shape.Text("https://shop.example", ""), "Pages that may send with the keys of a browser source. Empty for a server source.")),
+		shape.Req("user_id", userIDIs("")), shape.Req("keep_context", shape.Boolean(false, "")),
+		shape.Req("keys", shape.List(key, "The oldest first, also those revoked.")),
+		shape.Req("created_at", shape.Instant("")), shape.Req("updated_at", shape.Instant("")), shape.Req("last_used_at", shape.Instant("When one of its keys was used last: null until the first call arrives.").OrNull()),
+	)
+	one := shape.Named("Source", source)
+	made := shape.Named("SourceWithKey", source.Plus(shape.Req("write_key", shape.Text("wk_P5p8Ll0bgEYAAQ…", "The new key. One of a server source is shown this once."))))
+	settings := []shape.Field{
+		shape.Opt("enabled", shape.Boolean(true, "Whether its calls are taken.")),
+		shape.Opt("allowed_origins", shape.List(shape.Text("https://shop.example", "").Bytes(1, 300), "Pages that may send with the keys of a browser source: scheme and host, such as `https://shop.example`; `https://*.shop.example` for all below; `*` for all, as a new source has it.").Entries(0, 50)),
+		shape.Opt("user_id", userIDIs("What `userId` of its calls is.")),
+		shape.Opt("keep_context", shape.Boolean(false, "Whether `context` of its calls is kept among the properties of events, as `context`.")),
+	}
+	body := func(name shape.Field, more ...shape.Field) *shape.Schema {
+		return shape.Object(append(append([]shape.Field{name}, more...), settings...)...)
+	}
+	name := shape.Text("Shop", "The application that sends.").Bytes(1, 200)
+	return group{operation.Group{Surface: operation.SurfaceConsole, Tag: "Console: sources", Title: "Sources",
+		About: "Applications that send through the tracking API, with the SDKs of Segment, RudderStack or PostHog. A source has write keys, `wk_…`, which can send and nothing else. A browser's keys are public: they attach an anonymous person to an identified one, and never merge two identified people."}, []route{
+		{a.listSources, operation.Operation{Method: "GET", Path: "/sources", Permission: "events:read", ID: "listSources", Summary: "List sources", About: "The oldest first.", Data: shape.List(one, ""), Paged: true}},
+		{a.createSource, operation.Operation{Method: "POST", Path: "/sources", Permission: "events:write", ID: "createSource", Summary: "Create a source", About: "With its first write key.", Body: body(shape.Req("name", name), shape.Req("kind", sourceKind("`browser` for pages and apps, whose keys anybody can read; it never changes."))), Data: made}},
+		{a.getSource, operation.Operation{Method: "GET", Path: "/sources/{id}", Permission: "events:read", ID: "getSource", Summary: "Read a source", Data: one}},
+		{a.updateSource, operation.Operation{Method: "PATCH", Path: "/sources/{id}", Permission: "events:write", ID: "updateSource", Summary: "Change a source", About: "Omitted fields keep their values.", Body: body(shape.Opt("name", name)), Data: one}},
+		{a.deleteSource, operation.Operation{Method: "DELETE", Path: "/sources/{id}", Permission: "events:write", ID: "deleteSource", Summary: "Delete a source", About: "Its keys stop working at once. Its events stay."}},
+		{a.createSourceKey, operation.Operation{Method: "POST", Path: "/sources/{id}/keys", Permission: "events:write", ID: "createSourceKey", Summary: "Add a write key", About: "The others go on working. To rotate a key, add one, move the application to it, and revoke the old one.", Data: made}},
+		{a.revokeSourceKey, operation.Operation{Method: "DELETE", Path: "/sources/{id}/keys/{key}", Permission: "events:write", ID: "revokeSourceKey", Summary: "Revoke a write key", About: "It stops working at once.", Data: one}},
+	}}
+}
+
+func sourceKind(about string) *shape.Schema {
+	return shape.Word(about, resolver.SourceBrowser, resolver.SourceServer)
+}
+
+func userIDIs(about string) *shape.Schema {
+	return shape.Word(about, resolver.UserIDIsExternalID, resolver.UserIDIsEmail)
+}
+
+// eventSource is a source as it is answered.
+type eventSource struct {
+	ID             string      `json:"_id"`
+	Name           string      `json:"name"`
+	Kind           string      `json:"kind"`
+	Enabled        bool        `json:"enabled"`
+	AllowedOrigins []string    `json:"allowed_origins"`
+	UserID         string      `json:"user_id"`
+	KeepContext    bool        `json:"keep_context"`
+	Keys           []sourceKey `json:"keys"`
+	CreatedAt      string      `json:"created_at"`
+	UpdatedAt      string      `json:"updated_at"`
+	LastUsedAt     *string     `json:"last_used_at"`
+	// WriteKey is a key that was just made.
+	WriteKey string `json:"write_key,omitempty"`
+}
+
+type sourceKey struct {
+	ID         string  `json:"_id"`
+	Key        *string `json:"key"`
+	CreatedAt  string  `json:"created_at"`
+	LastUsedAt *string `json:"last_used_at"`
+	Revoked    bool    `json:"revoked"`
+	RevokedAt  *string `json:"revoked_at"`
+}
+
+func (a *API) newSource(account uint64, s *resolver.Source) eventSource {
+	out := eventSource{
+		ID: s.ID, Name: s.Name, Kind: s.Kind, Enabled: !s.Disabled, AllowedOrigins: s.AllowedOrigins, UserID: s.UserID, KeepContext: s.KeepContext,
+		Keys: []sourceKey{}, CreatedAt: record.Time(s.CreatedMs), UpdatedAt: record.Time(s.UpdatedMs),
+	}
+	if out.AllowedOrigins == nil {
+		out.AllowedOrigins = []string{}
+	}
+	last := int64(0)
+	for i := range s.Keys {
+		k := &s.Keys[i]
+		used := max(k.LastUsedMs, a.opts.WriteKeyLastUsed(account, s.ID, k.ID))
+		last = max(last, used)
+		key := sourceKey{ID: k.ID, CreatedAt: record.Time(k.CreatedMs), LastUsedAt: record.TimeOrNull(used), Revoked: k.RevokedMs != 0, RevokedAt: record.TimeOrNull(k.RevokedMs)}
+		if k.Text != "" {
+			key.Key = &k.Text
+		}
+		out.Keys = append(out.Keys, key)
+	}
+	out.LastUsedAt = record.TimeOrNull(last)
+	return out
+}
+
+var errNoSource = missing("there is no source with this id")
+
+func (a *API) listSources(c *call) (any, error) {
+	return aged(a, c, (*resolver.View).Sources, func(s *resolver.Source) paging.Age { return paging.Age{CreatedMs: s.CreatedMs, ID: s.ID} },
+		func(_ *resolver.View, s *resolver.Source) eventSource { return a.newSource(c.account, s) })
+}
+
+func (a *API) eventSource(c *call, id string) (out eventSource, err error) {
+	err = a.read(c, func(v *resolver.View) error {
+		s, ok := v.Source(id)
+		if !ok {
+			return errNoSource
+		}
+		out = a.newSource(c.account, &s)
+		return nil
+	})
+	return out, err
+}
+
+func (a *API) getSource(c *call) (any, error) { return a.eventSource(c, c.id()) }
+
+// sourceBody is a request about a source.
+type sourceBody struct {
+	Kind           string    `json:"kind"`
+	Name           *string   `json:"name"`
+	Enabled        *bool     `json:"enabled"`
+	AllowedOrigins *[]string `json:"allowed_origins"`
+	UserID         *string   `json:"user_id"`
+	KeepContext    *bool     `json:"keep_context"`
+}
+
+func (b *sourceBody) save() resolver.SourceSave {
+	return resolver.SourceSave{Kind: b.Kind, Name: b.Name, Enabled: b.Enabled, AllowedOrigins: b.AllowedOrigins, UserID: b.UserID, KeepContext: b.KeepContext}
+}
+
+// newWriteKey draws a write key for a source of a kind.
+func (a *API) newWriteKey(c *call, kind string) (text string, k *resolver.NewWriteKey, err error) {
+	if text, err = trackingapi.NewKey(a.opts.Rand, c.account); err != nil {
+		return "", nil, err
+	}
+	k = &resolver.NewWriteKey{Hash: hashText(text)}
+	if kind == resolver.SourceBrowser {
+		k.Text = text
+	}
+	return text, k, nil
+}
+
+// createSource answers POST /sources.
+func (a *API) createSource(c *call) (any, error) {
+	var in sourceBody
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	text, key, err := a.newWriteKey(c, in.Kind)
+	if err != nil {
+		return nil, err
+	}
+	save := in.save()
+	save.Key = key
+	id, err := a.commandID(c, resolver.CommandSourceCreate, save)
+	if err != nil {
+		return nil, err
+	}
+	out, err := a.eventSource(c, id)
+	out.WriteKey = text
+	return out, err
+}
+
+// updateSource answers PATCH /sources/{id}.
+func (a *API) updateSource(c *call) (any, error) {
+	var in sourceBody
+	if err := a.decode(c, &in); err != nil {
+		return nil, err
+	}
+	save := in.save()
+	save.ID = c.id()
+	if _, err := a.commandID(c, resolver.CommandSourceUpdate, save); err != nil {
+		return nil, err
+	}
+	return a.eventSource(c, save.ID)
+}
+
+func (a *API) deleteSource(c *call) (any, error) {
+	return nil, a.command(c, resolver.CommandSourceDelete, resolver.SourceRef{ID: c.id()}, nil)
+}
+
+// createSourceKey answers POST /sources/{id}/keys.
+func (a *API) createSourceKey(c *call) (any, error) {
+	s, err := a.eventSource(c, c.id())
+	if err != nil {
+		return nil, err
+	}
+	text, key, err := a.newWriteKey(c, s.Kind)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.commandID(c, resolver.CommandSourceKeyCreate, resolver.SourceRef{ID: s.ID, Key: key}); err != nil {
+		return nil, err
+	}
+	s, err = a.eventSource(c, s.ID)
+	s.WriteKey = text
+	return s, err
+}
+
+// revokeSourceKey answers DELETE /sources/{id}/keys/{key} with the source.
+func (a *API) revokeSourceKey(c *call) (any, error) {
+	if _, err := a.commandID(c, resolver.CommandSourceKeyRevoke, resolver.SourceRef{ID: c.id(), KeyID: c.param("key")}); err != nil {
+		return nil, err
+	}
+	return a.eventSource(c, c.id())
+}

@@ -1,0 +1,448 @@
+package trackingapi
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/internal/jsonscan"
+	"github.com/musterhq/muster/internal/refusal"
+	"github.com/musterhq/muster/resolver"
+)
+
+// Handler answers the tracking API. Its methods may be called from several goroutines at once.
+type Handler struct {
+	opts     Options
+	counters *counters
+	// public is the part of the memory for requests that anybody could make.
+	public *ingest.Memory
+	works  sync.Pool // *work
+	names  typeNames
+	named  namedTypes
+	uses   uses
+	logged atomic.Int64 // Unix second of the last fault logged
+	retry  string       // value of Retry-After
+	ids    struct {
+		sync.Mutex // guards reading of Options.Rand
+	}
+	stop, flushed chan struct{}
+}
+
+// New returns a handler that [Handler.Close] must end. The error names the option at fault.
+func New(opts Options) (*Handler, error) {
+	opts, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	h := &Handler{opts: opts, counters: newCounters(opts.Metrics), public: opts.Memory.Part(2), stop: make(chan struct{}), flushed: make(chan struct{})}
+	h.retry = strconv.FormatInt(max(1, int64((opts.RetryAfter+time.Second-1)/time.Second)), 10)
+	go h.flushLoop()
+	return h, nil
+}
+
+// work is what one request uses, kept for the next.
+type work struct {
+	scan   *jsonscan.Scanner
+	around envelope
+	mapper mapper
+	// kept has what stands around the events while they are read.
+	kept   []byte
+	record []byte
+	events int
+	// list has the events that are not in the record.
+	list []rejected
+	// sent has the events that are in the record.
+	sent  []sent
+	names []resolver.EventTypeName
+	out   resolver.Outcome
+}
+
+// sent is an event in the record.
+type sent struct {
+	index     int
+	from, to  int // of the event in the body
+	call      Call
+	messageID []byte
+}
+
+// keepBytes is the size up to which a buffer is kept for the next request.
+const keepBytes = 1 << 20
+
+func (h *Handler) acquire() *work {
+	w, ok := h.works.Get().(*work)
+	if !ok {
+		w = &work{scan: jsonscan.New(h.opts.Limits.Depth-1, h.opts.Limits.ObjectBytes)} // what is kept as context is one level deeper then
+		w.mapper.room = make([]byte, 0, 16<<10)
+	}
+	return w
+}
+
+func (h *Handler) release(w *work) {
+	w.scan.Shrink(keepBytes)
+	w.around, w.kept, w.events = envelope{}, w.kept[:0], 0
+	clear(w.list)
+	clear(w.sent)
+	clear(w.names)
+	w.list, w.sent, w.names = w.list[:0], w.sent[:0], w.names[:0]
+	w.mapper = mapper{room: w.mapper.room[:0]}
+	if cap(w.record) > keepBytes {
+		w.record = nil
+	}
+	events := w.out.Events
+	clear(events)
+	if cap(events) > keepBytes/64 {
+		events = nil
+	}
+	w.out = resolver.Outcome{Events: events[:0]}
+	h.works.Put(w)
+}
+
+// serve answers a call.
+func (h *Handler) serve(ctx *fasthttp.RequestCtx, e endpoint) {
+	if ctx.IsOptions() {
+		preflight(ctx)
+		return
+	}
+	began := h.opts.Now()
+	origin := ctx.Request.Header.Peek(fasthttp.HeaderOrigin)
+	shareWith(ctx, origin) // also what is refused: the page is to learn why
+	if f := h.take(ctx, e, began.UnixMilli(), string(origin)); f != nil {
+		refusal.MarkStatus(ctx, f.status)
+		if f == errMethod {
+			ctx.Response.Header.Set(fasthttp.HeaderAllow, "POST, OPTIONS")
+		}
+		h.writeFailure(ctx, f)
+	}
+	h.counters.request(ctx.Response.StatusCode(), h.opts.Now().Sub(began))
+}
+
+func (h *Handler) writeFailure(ctx *fasthttp.RequestCtx, f *failure) {
+	f.write(ctx)
+	if f.status == 503 {
+		h.counters.turnedAway.Inc()
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, h.retry)
+	}
+}
+
+// take reads a request, records its events and answers it, or says why not.
+func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin string) *failure {
+	if !ctx.IsPost() {
+		return errMethod
+	}
+	if e.metrics {
+		answer(ctx, nil, 0) // figures of the SDK itself, which the server throws away
+		return nil
+	}
+	var source *resolver.SourceAccess
+	memory, limit := h.public, h.opts.BodyBytes
+	if key := headerKey(&ctx.Request.Header); key != "" {
+		var f *failure
+		if source, f = h.authenticate(key); f != nil {
+			return f
+		}
+		if memory, limit, f = h.admit(ctx, source, origin); f != nil {
+			return f
+		}
+	}
+	body, f := h.body(ctx, memory, limit)
+	if f != nil {
+		return f
+	}
+	// A record, and what is built for it, is not much longer than the body.
+	if !memory.Hold(ctx, len(body)+recordHead) {
+		return errNoMemory
+	}
+	w := h.acquire()
+	bad, reason := readEnvelope(w.scan, body, &w.around)
+	if reason != "" {
+		f := &failure{400, codeInvalidJSON, "the body is " + reason + "; send JSON"}
+		if w.around = (envelope{}); source != nil {
+			h.show(source, body, f.message)
+		}
+		h.release(w)
+		return f
+	}
+	if source == nil {
+		// Whatever reads the first event uses the scanner's memory.
+		w.keepAround()
+		if source, f = h.authenticate(keyIn(w.scan, &w.around)); f == nil {
+			_, limit, f = h.admit(ctx, source, origin)
+		}
+		if f == nil && len(body) > limit {
+			f = tooLarge("the body is longer than %d bytes; send smaller batches", limit)
+		}
+		if f != nil {
+			h.release(w)
+			return f
+		}
+	}
+	h.uses.note(source, nowMs)
+	if f := h.record(ctx, w, e, source, body, bad, nowMs); f != nil {
+		if f.status != 503 {
+			h.show(source, body, f.message)
+		}
+		w.out = resolver.Outcome{} // should the node still hold it, it must not be another request's
+		h.release(w)
+		return f
+	}
+	h.finish(ctx, w, source, body)
+	h.release(w)
+	return nil
+}
+
+// admit judges a request by its source: whether the page may send, from which memory its
+// body comes and how long that may be.
+func (h *Handler) admit(ctx *fasthttp.RequestCtx, source *resolver.SourceAccess, origin string) (memory *ingest.Memory, limit int, f *failure) {
+	if !source.Public {
+		ingest.Authenticated(ctx)
+		return h.opts.Memory, h.opts.BodyBytes, nil
+	}
+	// A public key vouches for nobody, and what is no page sends no origin.
+	if origin != "" && !source.OriginAllowed(origin) {
+		return nil, 0, errOrigin
+	}
+	return h.public, min(publicBatchBytes, h.opts.BodyBytes), nil
+}
+
+// recordHead is at least the length of a record before its events.
+const recordHead = 128
+
+// record decodes the events of a body and has them applied. bad is what is wrong with what
+// stands around them.
+func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *resolver.SourceAccess, body []byte, bad *rejection, nowMs int64) *failure {
+	s := w.scan
+	w.mapper = mapper{
+		request: source, source: source, receivedMs: nowMs, names: &h.names, around: &w.around, room: w.mapper.room[:0],
+		limits: limits{h.opts.Limits.IdentifierBytes, h.opts.Limits.NameBytes, h.opts.Limits.ObjectBytes},
+	}
+	if len(w.kept) == 0 {
+		w.keepAround()
+	}
+	w.record = (&eventlog.Envelope{}).Append(w.record[:0])
+	w.record = eventlog.AppendEventCount(w.record, 0)
+	switch i := w.around.events; {
+	case i == 0:
+		if e.call == callOfBody && w.around.kind == nil && w.around.event == nil {
+			return &failure{400, codeInvalidJSON, `batch is missing; send {"batch": [...]}, or a call with its type`}
+		}
+		w.around.message = message{} // it is the event itself
+		h.one(w, e, s.Space(0), 0)
+	case bad != nil:
+		return &failure{400, codeInvalidJSON, bad.message}
+	default:
+		i = s.Space(i + 1)
+		most := h.opts.Limits.Events
+		if source.Public {
+			most = min(most, publicEvents)
+		}
+		for n, more := 0, s.Byte(i) != ']'; more; n++ {
+			if n == most {
+				return tooLarge("the batch has more than %d events; send smaller batches", most)
+			}
+			if i = h.one(w, e, i, n); i < 0 {
+				return &failure{400, codeInvalidJSON, "the body is " + s.Err().Error() + "; send JSON"}
+			}
+			if i, more = s.More(i, ']'); i < 0 {
+				return &failure{400, codeInvalidJSON, "the body is " + s.Err().Error() + "; send JSON"}
+			}
+		}
+	}
+	if w.events == 0 {
+		return nil
+	}
+	return h.submit(ctx, w, source)
+}
+
+// keepAround copies what is used of the envelope: the scanner's memory is the events'.
+func (w *work) keepAround() {
+	m := &w.around.message
+	for _, f := range []*[]byte{&m.context, &m.sent, &m.kind, &m.event} {
+		if *f != nil {
+			begin := len(w.kept)
+			w.kept = append(w.kept, *f...)
+			*f = w.kept[begin:len(w.kept):len(w.kept)]
+		}
+	}
+}
+
+// one reads the event at i of the body, the n-th of its batch, and adds it to the record or
+// to the list of those that are refused.
+func (h *Handler) one(w *work, e endpoint, i, n int) (next int) {
+	var m message
+	next, bad := readMessage(w.scan, i, &m)
+	if next < 0 {
+		return next
+	}
+	p := &w.mapper
+	p.source, p.call = p.request, e.call
+	var ev eventlog.Event
+	if key, given := m.key(); bad == nil && given && e.dialect == segmentDialect {
+		bad = h.override(p, key)
+	}
+	if bad == nil && p.source.Public && next-i > publicEventBytes {
+		bad = &rejection{codeTooLarge, fmt.Sprintf("the event is longer than %d bytes; send less", publicEventBytes)}
+	}
+	switch {
+	case bad != nil:
+	case e.dialect == posthogDialect:
+		bad = p.posthog(&m, &ev)
+	default:
+		bad = p.segment(&m, e.call, &ev)
+	}
+	id, _ := textOf(m.messageID)
+	if m.messageID == nil {
+		id, _ = textOf(m.uuid)
+	}
+	if bad != nil {
+		w.list = append(w.list, rejected{n, clipID(id), *bad})
+		h.counters.event(p.source.Public, p.call, refused)
+		h.show(p.source, w.scan.Source(i, next), bad.message)
+		return next
+	}
+	w.record = eventlog.AppendEvent(w.record, &ev)
+	w.sent = append(w.sent, sent{n, i, next, p.call, clipID(id)})
+	w.events++
+	if p.original != nil && h.named.isNew(p.source.Account, ev.Type) && len(w.names) < resolver.MaxEventTypeNames {
+		w.names = append(w.names, resolver.EventTypeName{Key: string(ev.Type), Name: string(p.original)})
+	}
+	return next
+}
+
+// override judges the write key of one event, which stands for that of the request where it
+// is one of the same account.
+func (h *Handler) override(p *mapper, key string) *rejection {
+	account, ok := ParseKey(key)
+	if !ok || account != p.source.Account {
+		return &rejection{codeInvalidKey, "the writeKey of the event is not one of the account that the request came for; send it in a request of its own"}
+	}
+	source, f := h.authenticate(key)
+	if f != nil {
+		return &rejection{f.code, f.message}
+	}
+	// What came under a public key stays public: the request may have come from a page.
+	if p.source.Public && !source.Public {
+		narrowed := *source
+		narrowed.Public = true
+		source = &narrowed
+	}
+	p.source = source
+	return nil
+}
+
+// clipID is a messageId as it is answered; the body may be gone then.
+func clipID(id []byte) []byte {
+	if id == nil {
+		return nil
+	}
+	return append([]byte{}, jsonscan.Clip(id, maxMessageIDBytes)...)
+}
+
+// submit sends the record through the log.
+func (h *Handler) submit(ctx *fasthttp.RequestCtx, w *work, source *resolver.SourceAccess) *failure {
+	id, err := h.recordID()
+	if err != nil {
+		return h.submitFailure(err)
+	}
+	env := &eventlog.Envelope{Kind: eventlog.KindEvents, Account: source.Account, ID: id, StampMs: max(w.mapper.receivedMs, h.opts.Now().UnixMilli())}
+	eventlog.PutEventCount(w.record[len(env.Append(w.record[:0])):], w.events)
+	if len(w.record) > h.opts.RecordBytes {
+		return h.submitFailure(eventlog.ErrTooLarge)
+	}
+	wait, cancel := context.WithTimeout(context.Background(), h.opts.Timeout)
+	defer cancel()
+	err = h.opts.Node.Submit(wait, source.Account, w.record, &w.out)
+	if err == nil && w.out.Refusal == nil && len(w.out.Events) != w.events {
+		err = fmt.Errorf("%w: %d outcomes for a record of %d events", resolver.ErrUnavailable, len(w.out.Events), w.events)
+	}
+	if err != nil {
+		w.record = nil
+		return h.submitFailure(err)
+	}
+	return nil
+}
+
+func (h *Handler) recordID() (id eventlog.RecordID, err error) {
+	h.ids.Lock()
+	defer h.ids.Unlock()
+	if _, err := io.ReadFull(h.opts.Rand, id[:]); err != nil {
+		return id, fmt.Errorf("randomness for a record id: %w", err)
+	}
+	return id, nil
+}
+
+// finish counts what became of the events, shows those that were refused and answers.
+func (h *Handler) finish(ctx *fasthttp.RequestCtx, w *work, source *resolver.SourceAccess, body []byte) {
+	for i := range w.sent {
+		s := &w.sent[i]
+		o := resolver.EventOutcome{Status: resolver.EventRefused, Refusal: w.out.Refusal}
+		if o.Refusal == nil {
+			o = w.out.Events[i]
+		}
+		switch o.Status {
+		case resolver.EventAccepted:
+			h.counters.event(source.Public, s.call, accepted)
+			continue
+		case resolver.EventDuplicate:
+			h.counters.event(source.Public, s.call, duplicate)
+			continue
+		}
+		h.counters.event(source.Public, s.call, refused)
+		text := "the event was refused"
+		if o.Refusal != nil {
+			text = o.Refusal.Message
+		}
+		if len(w.list) < maxShown {
+			h.show(source, body[s.from:s.to], text)
+		}
+		w.list = append(w.list, rejected{s.index, s.messageID, rejection{codeRefused, text}})
+	}
+	slices.SortStableFunc(w.list, func(a, b rejected) int { return a.index - b.index })
+	count, total := len(w.list), len(w.list)+w.accepted()
+	if count > 0 && count == total {
+		refusal.Mark(ctx, refusal.NoEvents)
+	}
+	h.nameTypes(source.Account, w)
+	answer(ctx, w.list[:min(count, maxRejected)], count)
+	h.opts.Memory.MustHold(ctx, len(ctx.Response.Body()))
+}
+
+// accepted is how many events of the record were taken, now or before.
+func (w *work) accepted() (n int) {
+	for i := range w.out.Events {
+		if s := w.out.Events[i].Status; s == resolver.EventAccepted || s == resolver.EventDuplicate {
+			n++
+		}
+	}
+	return n
+}
+
+// nameTypes has the catalog show event types by the names that the application gives them.
+// It happens once for each type, and fails for nobody: the next event tries again.
+func (h *Handler) nameTypes(account uint64, w *work) {
+	if len(w.names) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), h.opts.Timeout)
+	defer cancel()
+	if _, err := h.opts.Node.Command(ctx, account, resolver.CommandCatalogName, resolver.CatalogName{Types: w.names}); err != nil {
+		h.opts.Logger.Debug("event types are not named", "error", err)
+		return
+	}
+	for _, n := range w.names {
+		h.named.add(account, n.Key)
+	}
+}
+
+// show shows people who watch an event that was refused.
+func (h *Handler) show(source *resolver.SourceAccess, raw []byte, reason string) {
+	h.opts.Node.NoteRefused(source.Account, raw, reason)
+}

@@ -1,0 +1,58 @@
+// The visit of visit.mjs, sent by Segment's SDK for Go:
+//
+//	visit ORIGIN WRITE_KEY NAME
+//
+// Its clock cannot be set.
+package main
+
+import (
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/segmentio/analytics-go/v3"
+)
+
+// reporter prints what could not be sent.
+type reporter struct{}
+
+func (reporter) Success(analytics.Message) {}
+func (reporter) Failure(_ analytics.Message, err error) {
+	fmt.Println("error:", err)
+}
+
+// silent is a logger that says nothing.
+type silent struct{}
+
+func (silent) Logf(string, ...any)   {}
+func (silent) Errorf(string, ...any) {}
+
+func main() {
+	origin, key, name := os.Args[1], os.Args[2], os.Args[3]
+	client, err := analytics.NewWithConfig(key, analytics.Config{
+		Endpoint: origin, Callback: reporter{}, Logger: silent{}, BatchSize: 100,
+		RetryAfter: func(int) time.Duration { return time.Millisecond },
+	})
+	if err != nil {
+		panic(err)
+	}
+	user, device := "u-"+name, "d-"+name
+	at := time.Now()
+	for _, m := range []analytics.Message{
+		analytics.Page{AnonymousId: device, Name: "Home", Properties: analytics.NewProperties().SetURL("https://shop.example/"), Timestamp: at},
+		analytics.Track{AnonymousId: device, Event: "Product Viewed", Properties: analytics.NewProperties().Set("sku", "sku-7"), Timestamp: at},
+		analytics.Identify{UserId: user, AnonymousId: device, Timestamp: at, Traits: analytics.NewTraits().
+			SetEmail(name + "@shop.example").SetFirstName("Ann").SetLastName("Lee").Set("plan", "pro").Set("address", map[string]any{"city": "Berlin", "country": "DE"})},
+		analytics.Track{UserId: user, AnonymousId: device, Event: "Order Completed", Properties: analytics.Properties{"total": 79.9, "currency": "EUR", "products": []string{"sku-7"}}, Timestamp: at},
+		analytics.Group{UserId: user, GroupId: "acme", Traits: analytics.NewTraits().Set("industry", "shops"), Timestamp: at},
+		analytics.Screen{UserId: user, Name: "Receipt", Timestamp: at},
+	} {
+		if err := client.Enqueue(m); err != nil {
+			fmt.Println("error:", err)
+		}
+	}
+	if err := client.Close(); err != nil {
+		fmt.Println("error:", err)
+	}
+	fmt.Println("done")
+}
