@@ -46,7 +46,7 @@ func TestSourcesStory(t *testing.T) {
 		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &long, Key: writeKey("a", false)}},
 		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name}},
 		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: &NewWriteKey{Hash: "xy"}}},
-		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("a", true)}},  // its text is secret
+		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("a", true)}},   // its text is secret
 		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceBrowser, Name: &name, Key: writeKey("a", false)}}, // its text is shown
 		{"invalid", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("a", false), AllowedOrigins: &origins}},
 		{"conflict", CommandSourceCreate, SourceSave{Kind: SourceServer, Name: &name, Key: writeKey("wk_b", false)}},

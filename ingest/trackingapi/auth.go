@@ -138,7 +138,7 @@ func keyIn(s *jsonscan.Scanner, e *envelope) string {
 	if text, ok := unquote(member(e.properties, "token")); ok {
 		return string(text) // PostHog's
 	}
-	if e.events > 0 {
+	if e.events >= 0 {
 		return firstKey(s, e.events)
 	}
 	return ""

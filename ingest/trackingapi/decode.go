@@ -182,22 +182,20 @@ func fault(s *jsonscan.Scanner, field string) *rejection {
 // envelope is what stands around the events of a batch.
 type envelope struct {
 	message
-	// events is the position of the array of events in the body, or 0.
+	// events is the position of the array of events in the body, negative for none.
 	events int
-	// list says that the whole body is an array of events.
-	list bool
 }
 
 // readEnvelope checks that the whole body is JSON and reads what stands around its events.
 // A body without a batch is a call of its own; reason says why text is no JSON.
 func readEnvelope(s *jsonscan.Scanner, body []byte, e *envelope) (bad *rejection, reason string) {
-	*e = envelope{}
+	*e = envelope{events: -1}
 	s.Reset(body)
 	i := s.Space(0)
 	switch s.Byte(i) {
 	case '{':
 	case '[':
-		e.list, e.events = true, i
+		e.events = i
 		if i = s.Skip(i); i >= 0 {
 			i = s.End(i)
 		}
@@ -224,7 +222,7 @@ func readEnvelope(s *jsonscan.Scanner, body []byte, e *envelope) (bad *rejection
 		}
 		s.ClearFault()
 		switch {
-		case isBatch && e.events == 0 && s.Byte(v) == '[':
+		case isBatch && e.events < 0 && s.Byte(v) == '[':
 			e.events = v
 			i = s.Skip(v)
 		case field == nil || *field != nil:

@@ -230,7 +230,7 @@ func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *
 	w.record = (&eventlog.Envelope{}).Append(w.record[:0])
 	w.record = eventlog.AppendEventCount(w.record, 0)
 	switch i := w.around.events; {
-	case i == 0:
+	case i < 0:
 		if e.call == callOfBody && w.around.kind == nil && w.around.event == nil {
 			return &failure{400, codeInvalidJSON, `batch is missing; send {"batch": [...]}, or a call with its type`}
 		}

@@ -52,7 +52,7 @@ func mapOne(t *testing.T, source *resolver.SourceAccess, call Call, posthog bool
 	w.mapper = mapper{request: source, source: source, receivedMs: received, names: new(typeNames), around: &w.around, limits: limits{512, 512, 64 << 10}}
 	w.keepAround()
 	i := s.Space(0)
-	if w.around.events > 0 {
+	if w.around.events >= 0 {
 		i = s.Space(w.around.events + 1)
 	} else {
 		w.around.message = message{}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/foreign"
 )
 
 func ok(t *testing.T, err error) {
@@ -28,10 +30,10 @@ func TestGenerators(t *testing.T) {
 	t.Logf("the tools were there after %v", time.Since(begin).Round(time.Second))
 	dir := t.TempDir()
 	muster := filepath.Join(dir, "muster")
-	ok(t, run("../..", "go", "build", "-o", muster, "./cmd/muster"))
+	ok(t, foreign.Run("../..", "go", "build", "-o", muster, "./cmd/muster"))
 	document := filepath.Join(dir, "openapi.json")
 	t.Logf("muster was built after %v", time.Since(begin).Round(time.Second))
-	origin, _ := serve(t, muster)
+	origin, _ := foreign.Serve(t, muster)
 	var doc struct {
 		Paths map[string]map[string]struct{ OperationID string }
 	}
@@ -42,42 +44,42 @@ func TestGenerators(t *testing.T) {
 		t.Run("openapi-generator", func(t *testing.T) {
 			t.Parallel()
 			module := copied(t, "testdata/go", "go.mod", "go.sum", "opgtour/main.go")
-			ok(t, run(module, "java", "-jar", with.jar, "generate", "--generator-name", "go", "--input-spec", document, "--output", "opg", "--package-name", "opg",
+			ok(t, foreign.Run(module, "java", "-jar", with.jar, "generate", "--generator-name", "go", "--input-spec", document, "--output", "opg", "--package-name", "opg",
 				"--additional-properties", "withGoMod=false,disallowAdditionalPropertiesIfNotPresent=false",
 				"--global-property", "apis,models,supportingFiles,apiDocs=false,modelDocs=false,apiTests=false,modelTests=false"))
 			tour(t, muster, module, "opgtour.txt", func(credentials string) (string, error) {
-				if err := run(module, "go", "build", "-o", "tour", "./opgtour"); err != nil {
+				if err := foreign.Run(module, "go", "build", "-o", "tour", "./opgtour"); err != nil {
 					return "", err
 				}
-				return output(module, "./tour", credentials)
+				return foreign.Output(module, "./tour", credentials)
 			})
 		})
 		t.Run("oapi-codegen", func(t *testing.T) {
 			t.Parallel()
 			module := copied(t, "testdata/go", "go.mod", "go.sum", "oapi-codegen.yaml", "tour/main.go")
 			ok(t, os.Mkdir(filepath.Join(module, "oapi"), 0o755))
-			ok(t, run(module, "go", "tool", "oapi-codegen", "-config", "oapi-codegen.yaml", document))
+			ok(t, foreign.Run(module, "go", "tool", "oapi-codegen", "-config", "oapi-codegen.yaml", document))
 			tour(t, muster, module, "tour.txt", func(credentials string) (string, error) {
-				if err := run(module, "go", "build", "-o", "binary", "./tour"); err != nil {
+				if err := foreign.Run(module, "go", "build", "-o", "binary", "./tour"); err != nil {
 					return "", err
 				}
-				return output(module, "./binary", credentials)
+				return foreign.Output(module, "./binary", credentials)
 			})
 		})
 		t.Run("openapi-typescript", func(t *testing.T) {
 			t.Parallel()
 			project := copied(t, "testdata/typescript", "package.json", "tsconfig.json", "tour.ts")
 			ok(t, os.Symlink(with.modules, filepath.Join(project, "node_modules")))
-			ok(t, run(project, "node", filepath.Join(with.modules, "openapi-typescript/bin/cli.js"), document, "--output", "schema.ts"))
-			ok(t, run(project, "node", filepath.Join(with.modules, "typescript/bin/tsc"), "--project", "."))
+			ok(t, foreign.Run(project, "node", filepath.Join(with.modules, "openapi-typescript/bin/cli.js"), document, "--output", "schema.ts"))
+			ok(t, foreign.Run(project, "node", filepath.Join(with.modules, "typescript/bin/tsc"), "--project", "."))
 			tour(t, muster, project, "tour.txt", func(credentials string) (string, error) {
-				return output(project, "node", "out/tour.js", credentials)
+				return foreign.Output(project, "node", "out/tour.js", credentials)
 			})
 		})
 		t.Run("openapi-python-client", func(t *testing.T) {
 			t.Parallel()
 			project := copied(t, "testdata/python", "config.yaml", "tour.py")
-			ok(t, run(project, with.python, "-m", "openapi_python_client", "generate", "--path", document, "--output-path", "client", "--meta", "none",
+			ok(t, foreign.Run(project, with.python, "-m", "openapi_python_client", "generate", "--path", document, "--output-path", "client", "--meta", "none",
 				"--config", "config.yaml", "--fail-on-warning"))
 			// It leaves out operations that it does not understand.
 			made, err := filepath.Glob(filepath.Join(project, "client/api/*/*.py"))
@@ -95,13 +97,13 @@ func TestGenerators(t *testing.T) {
 				t.Errorf("%d operations of the document are not in the client", operations)
 			}
 			tour(t, muster, project, "tour.txt", func(credentials string) (string, error) {
-				return output(project, with.python, "tour.py", credentials)
+				return foreign.Output(project, with.python, "tour.py", credentials)
 			})
 		})
 		t.Run("redocly", func(t *testing.T) {
 			t.Parallel()
 			// Pages and health checks have no errors of the caller's.
-			report, err := output(dir, "node", filepath.Join(with.modules, "@redocly/cli/bin/cli.js"), "lint", "--extends", "recommended",
+			report, err := foreign.Output(dir, "node", filepath.Join(with.modules, "@redocly/cli/bin/cli.js"), "lint", "--extends", "recommended",
 				"--skip-rule", "operation-4xx-response", "--format", "json", document)
 			var problems struct {
 				Totals struct{ Errors, Warnings int }
@@ -110,7 +112,7 @@ func TestGenerators(t *testing.T) {
 				t.Fatalf("no report: %v\n%s", err, report)
 			}
 			if err != nil || problems.Totals.Errors+problems.Totals.Warnings > 0 {
-				t.Errorf("%v\n%s", err, last(report, 6000))
+				t.Errorf("%v\n%s", err, foreign.Last(report, 6000))
 			}
 		})
 	})
@@ -122,7 +124,7 @@ func copied(t *testing.T, from string, files ...string) string {
 	dir := t.TempDir()
 	for _, f := range files {
 		ok(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, f)), 0o755))
-		ok(t, copyFile(filepath.Join(from, f), filepath.Join(dir, f)))
+		ok(t, foreign.CopyFile(filepath.Join(from, f), filepath.Join(dir, f)))
 	}
 	return dir
 }
@@ -132,7 +134,7 @@ func tour(t *testing.T, muster, dir, lines string, run func(credentials string) 
 	t.Helper()
 	want, err := os.ReadFile(filepath.Join("testdata", lines))
 	ok(t, err)
-	_, credentials := serve(t, muster)
+	_, credentials := foreign.Serve(t, muster)
 	have, err := run(credentials)
 	if err != nil {
 		t.Fatalf("the tour ended after these lines:\n%s\n%v", have, err)

@@ -2,10 +2,11 @@ module sdks
 
 go 1.26
 
+require github.com/segmentio/analytics-go/v3 v3.3.0
+
 require (
+	github.com/bmizerany/assert v0.0.0-20160611221934-b7ed37b82869 // indirect
 	github.com/google/uuid v1.3.0 // indirect
-	github.com/segmentio/analytics-go/v3 v3.2.1 // indirect
+	github.com/kr/pretty v0.3.1 // indirect
 	github.com/segmentio/backo-go v1.0.0 // indirect
-	github.com/xtgo/uuid v0.0.0-20140804021211-a0b114877d4c // indirect
-	gopkg.in/segmentio/analytics-go.v3 v3.1.0 // indirect
 )

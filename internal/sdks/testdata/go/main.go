@@ -8,17 +8,19 @@ package main
 import (
 	"fmt"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/segmentio/analytics-go/v3"
 )
 
-// reporter prints what could not be sent.
-type reporter struct{}
+// reporter prints what could not be sent, and knows what is still to be.
+type reporter struct{ *sync.WaitGroup }
 
-func (reporter) Success(analytics.Message) {}
-func (reporter) Failure(_ analytics.Message, err error) {
+func (r reporter) Success(analytics.Message) { r.Done() }
+func (r reporter) Failure(_ analytics.Message, err error) {
 	fmt.Println("error:", err)
+	r.Done()
 }
 
 // silent is a logger that says nothing.
@@ -29,8 +31,10 @@ func (silent) Errorf(string, ...any) {}
 
 func main() {
 	origin, key, name := os.Args[1], os.Args[2], os.Args[3]
+	// Close tries nothing again, so that it must not come before the last message is sent.
+	var pending sync.WaitGroup
 	client, err := analytics.NewWithConfig(key, analytics.Config{
-		Endpoint: origin, Callback: reporter{}, Logger: silent{}, BatchSize: 100,
+		Endpoint: origin, Callback: reporter{&pending}, Logger: silent{}, BatchSize: 6,
 		RetryAfter: func(int) time.Duration { return time.Millisecond },
 	})
 	if err != nil {
@@ -42,15 +46,18 @@ func main() {
 		analytics.Page{AnonymousId: device, Name: "Home", Properties: analytics.NewProperties().SetURL("https://shop.example/"), Timestamp: at},
 		analytics.Track{AnonymousId: device, Event: "Product Viewed", Properties: analytics.NewProperties().Set("sku", "sku-7"), Timestamp: at},
 		analytics.Identify{UserId: user, AnonymousId: device, Timestamp: at, Traits: analytics.NewTraits().
-			SetEmail(name + "@shop.example").SetFirstName("Ann").SetLastName("Lee").Set("plan", "pro").Set("address", map[string]any{"city": "Berlin", "country": "DE"})},
+			SetEmail(name+"@shop.example").SetFirstName("Ann").SetLastName("Lee").Set("plan", "pro").Set("address", map[string]any{"city": "Berlin", "country": "DE"})},
 		analytics.Track{UserId: user, AnonymousId: device, Event: "Order Completed", Properties: analytics.Properties{"total": 79.9, "currency": "EUR", "products": []string{"sku-7"}}, Timestamp: at},
 		analytics.Group{UserId: user, GroupId: "acme", Traits: analytics.NewTraits().Set("industry", "shops"), Timestamp: at},
 		analytics.Screen{UserId: user, Name: "Receipt", Timestamp: at},
 	} {
+		pending.Add(1)
 		if err := client.Enqueue(m); err != nil {
 			fmt.Println("error:", err)
+			pending.Done()
 		}
 	}
+	pending.Wait()
 	if err := client.Close(); err != nil {
 		fmt.Println("error:", err)
 	}

@@ -1,11 +1,11 @@
 // A visit to a shop, sent by one of the SDKs for Node.js:
 //
-//	node visit.mjs SDK ORIGIN WRITE_KEY NAME CLOCK_MS
+//	node visit.mjs SDK ORIGIN WRITE_KEY NAME CLOCK_MS RETRIES
 //
 // NAME makes the people of this run other people; CLOCK_MS is how far the clock of the
-// application is off. What the SDK reports as an error is printed as "error: …", and
+// application is off; RETRIES is how often the SDK tries again. What the SDK reports as an error is printed as "error: …", and
 // "done" at the end.
-const [sdk, origin, key, name, clock] = process.argv.slice(2)
+const [sdk, origin, key, name, clock, retries] = process.argv.slice(2)
 
 if (Number(clock)) {
   const RealDate = Date
@@ -38,7 +38,7 @@ function visit(sdk) {
 switch (sdk) {
   case 'segment': {
     const { Analytics } = await import('@segment/analytics-node')
-    const analytics = new Analytics({ writeKey: key, host: origin, maxRetries: 0 })
+    const analytics = new Analytics({ writeKey: key, host: origin, maxRetries: Number(retries) })
     analytics.on('error', error)
     visit(analytics)
     await analytics.closeAndFlush()
@@ -48,14 +48,14 @@ switch (sdk) {
     const { default: Module } = await import('@rudderstack/rudder-sdk-node')
     const Rudder = Module.default ?? Module
     // Without errorHandler, any final HTTP error ends the application.
-    const rudder = new Rudder(key, { dataPlaneUrl: origin, flushAt: 100, errorHandler: error, gzip: true, axiosRetryConfig: { retries: 0 } })
+    const rudder = new Rudder(key, { dataPlaneUrl: origin, flushAt: 100, errorHandler: error, gzip: true, axiosRetryConfig: { retries: Number(retries) } })
     visit(rudder)
     await new Promise((flushed) => rudder.flush(flushed)).catch(error)
     break
   }
   case 'posthog': {
     const { PostHog } = await import('posthog-node')
-    const posthog = new PostHog(key, { host: origin, fetchRetryCount: 0, flushAt: 100 })
+    const posthog = new PostHog(key, { host: origin, fetchRetryCount: Number(retries), fetchRetryDelay: 200, flushAt: 100 })
     posthog.on('error', error)
     const timestamp = new Date()
     const properties = (more) => ({ $process_person_profile: false, ...more })

@@ -1,6 +1,6 @@
 """A visit to a shop, sent by one of the SDKs for Python:
 
-    python visit.py SDK ORIGIN WRITE_KEY NAME CLOCK_MS
+    python visit.py SDK ORIGIN WRITE_KEY NAME CLOCK_MS RETRIES
 
 The arguments and what is printed are those of visit.mjs.
 """
@@ -8,7 +8,7 @@ The arguments and what is printed are those of visit.mjs.
 import datetime
 import sys
 
-sdk, origin, key, name, clock = sys.argv[1:]
+sdk, origin, key, name, clock, retries = sys.argv[1:]
 user, device = f"u-{name}", f"d-{name}"
 traits = {"email": f"{name}@shop.example", "firstName": "Ann", "lastName": "Lee", "plan": "pro", "address": {"city": "Berlin", "country": "DE"}}
 order = {"total": 79.9, "currency": "EUR", "products": ["sku-7"]}
@@ -57,7 +57,7 @@ if sdk == "segment":
     import segment.analytics.request
 
     set_clock(segment.analytics.client, segment.analytics.request)
-    analytics.write_key, analytics.host, analytics.on_error, analytics.max_retries = key, origin, report, 0
+    analytics.write_key, analytics.host, analytics.on_error, analytics.max_retries = key, origin, report, int(retries)
     visit(analytics)
     analytics.shutdown()
 elif sdk == "rudder":
@@ -66,7 +66,7 @@ elif sdk == "rudder":
     import rudderstack.analytics.request
 
     set_clock(rudderstack.analytics.client, rudderstack.analytics.request)
-    analytics.write_key, analytics.dataPlaneUrl, analytics.on_error, analytics.max_retries = key, origin, report, 0
+    analytics.write_key, analytics.dataPlaneUrl, analytics.on_error, analytics.max_retries = key, origin, report, int(retries)
     visit(analytics)
     analytics.shutdown()
 print("done")
