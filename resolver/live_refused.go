@@ -78,7 +78,7 @@ func (r *refusedEvents) list(account uint64) []RefusedEvent {
 }
 
 // secretValue finds values of keys that speak of secrets.
-var secretValue = regexp.MustCompile(`(?i)("[^"]{0,60}(?:secret|password|passwd|token|authorization|api_?key|card_?number|cvc)[^"]{0,60}"\s*:\s*)("(?:[^"\\]|\\.)*"?|[^\s,}\]]+)`)
+var secretValue = regexp.MustCompile(`(?i)("[^"]{0,60}(?:secret|password|passwd|token|authorization|api_?key|write_?key|card_?number|cvc)[^"]{0,60}"\s*:\s*)("(?:[^"\\]|\\.)*"?|[^\s,}\]]+)`)
 
 // newRefused is what is kept of an event. It looks into bodies as far as they can be
 // read.

@@ -15,6 +15,12 @@ var Metrics = []Metric{
 	{"muster_ingest_in_flight_bytes", Gauge, "bytes", "Memory held by requests under way, on all surfaces."},
 	{"muster_ingest_in_flight_limit_bytes", Gauge, "bytes", "Most memory that requests under way may hold (--max-inflight-bytes)."},
 
+	// The tracking API.
+	{"muster_tracking_requests_total", Counter, "", "Requests of the tracking API by status."},
+	{"muster_tracking_request_duration_seconds", Histogram, "seconds", "Time from a head read to its answer, tracking API."},
+	{"muster_tracking_events_total", Counter, "", "Events of the tracking API by kind of source, call and result."},
+	{"muster_tracking_turned_away_total", Counter, "", "Requests of the tracking API answered 503."},
+
 	// Connections.
 	{"muster_http_connections", Gauge, "", "Open connections."},
 	{"muster_http_unauthenticated_connections", Gauge, "", "Open connections that count for --max-connections-per-address."},
