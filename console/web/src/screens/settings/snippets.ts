@@ -9,7 +9,7 @@ export interface Snippet {
 
 const person = `{ email: 'ann@example.com', firstName: 'Ann' }`
 
-/** The snippets for a kind of source, the usual one first. The code is what a test with the real SDKs does, too. */
+/** The snippets for a kind of source, the usual one first. docs/sending-events.md has the same code, which a test runs with the real SDKs. */
 export function snippets(kind: 'browser' | 'server', origin: string, key: string): Snippet[] {
   const shell: Snippet = {
     id: 'curl',
@@ -75,6 +75,10 @@ analytics.shutdown()  # at the end of the program`,
 if err != nil {
 	log.Fatal(err)
 }
+client.Enqueue(analytics.Identify{
+	UserId: "user-42",
+	Traits: analytics.NewTraits().SetEmail("ann@example.com").SetFirstName("Ann"),
+})
 client.Enqueue(analytics.Track{
 	UserId:     "user-42",
 	Event:      "Product Viewed",
