@@ -25,7 +25,7 @@ const maxLiveTypes = 20
 func (a *API) liveRoute() route {
 	word := shape.Text("item_purchased", "")
 	return route{a.live, operation.Operation{Method: "GET", Path: "/events/live", Permission: "events:read", ID: "liveEvents", Summary: "Stream events",
-		About: "A stream of server-sent events: `event` for each event as it is applied, with the identifiers it gave and the segments that its profile entered or left by it; `refused` for each one that was not stored, with the `reason` and the `body` as it was sent, up to 4 KiB, without values of keys that speak of secrets; " +
+		About: "A stream of server-sent events: `event` for each event as it is applied, with the identifiers it gave and the segments that its profile entered or left by it; `refused` for each one that was not stored, with the `reason` and the `body` as it was sent, up to 4 KiB, without values of keys that speak of secrets; both with `source_id`, `source_name` and `call` where an SDK sent the event; " +
 			"`dropped` with the number missed when the watcher was too slow, `end` before it ends. Comments are signs of life. The newest 100 refused events come first; they are kept in memory alone.",
 		Query: []operation.Parameter{
 			operation.Query("event_type", word.Says("Those of these types alone, separated by commas; up to 20.")),
@@ -47,6 +47,14 @@ type liveEvent struct {
 	Outcome     string           `json:"outcome"`
 	Identity    liveIdentity     `json:"identity"`
 	Transitions []liveTransition `json:"transitions"`
+	liveFrom
+}
+
+// liveFrom is what sent an event through the tracking API.
+type liveFrom struct {
+	SourceID   string `json:"source_id,omitempty"`
+	SourceName string `json:"source_name,omitempty"`
+	Call       string `json:"call,omitempty"`
 }
 
 // liveIdentity is the identifiers that an event gave.
@@ -70,6 +78,7 @@ type refusedEvent struct {
 	Reason    string       `json:"reason"`
 	Body      string       `json:"body"`
 	BodyBytes int          `json:"body_bytes"`
+	liveFrom
 }
 
 // liveFilter says which events a watcher wants.
@@ -171,7 +180,7 @@ func (l *liveSource) show(s *stream, e *resolver.LiveEvent) bool {
 		if !l.filter.wants(liveRefused, r.EventType, "", r.Idents, nil) {
 			return true
 		}
-		name, data = "refused", refusedEvent{r.EventType, record.Time(r.AtMs), liveRefused, newLiveIdentity(r.Idents), r.Reason, r.Body, r.BodyBytes}
+		name, data = "refused", refusedEvent{r.EventType, record.Time(r.AtMs), liveRefused, newLiveIdentity(r.Idents), r.Reason, r.Body, r.BodyBytes, liveFrom{r.SourceID, r.SourceName, r.Call}}
 	default:
 		x := newLiveEvent(e)
 		if !l.filter.wants(x.Outcome, e.EventType, x.ProfileID, e.Idents, x.Transitions) {
@@ -198,6 +207,7 @@ func newLiveEvent(e *resolver.LiveEvent) liveEvent {
 		Outcome:     liveAccepted,
 		Identity:    newLiveIdentity(e.Idents),
 		Transitions: []liveTransition{},
+		liveFrom:    liveFrom{e.SourceID, e.SourceName, e.Call},
 	}
 	if e.Duplicate {
 		out.Outcome = liveDuplicate

@@ -22,6 +22,9 @@ type LiveEvent struct {
 	// Transitions are the entries and exits that the event's record caused for the
 	// profile. The profile's last event of the record has them.
 	Transitions []LiveTransition
+	// SourceID, SourceName and Call say what sent the event through the tracking API; they
+	// are empty for others.
+	SourceID, SourceName, Call string
 	// Refused is set for an event that was not stored; all else is empty.
 	Refused *RefusedEvent
 }
@@ -170,6 +173,9 @@ func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *Outcome, c
 			Idents: [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}}
 		if ev.HasTime {
 			e.TimeMs = ev.TimeMs
+		}
+		if from := out.From; from != nil && i < len(from.Calls) {
+			e.SourceID, e.SourceName, e.Call = from.SourceID, from.SourceName, from.Calls[i]
 		}
 		if at, is := last[o.Profile]; is && at == i {
 			e.Transitions = caused[o.Profile]

@@ -30,6 +30,9 @@ type RefusedEvent struct {
 	// speak of secrets; "" for an erased person's.
 	Body      string
 	BodyBytes int // of the whole
+	// SourceID, SourceName and Call say what sent the event through the tracking API; they
+	// are empty for others.
+	SourceID, SourceName, Call string
 }
 
 // refusedEvents keeps the newest refused events of accounts for people who come to
@@ -91,6 +94,9 @@ func newRefused(atMs int64, raw []byte, reason string) RefusedEvent {
 		var in struct {
 			EventType any                        `json:"event_type"`
 			User      map[string]json.RawMessage `json:"user"`
+			// Those of a call of the tracking API.
+			Event  any             `json:"event"`
+			UserID json.RawMessage `json:"userId"`
 		}
 		// What is wrong may be just this: what can be read is.
 		_ = json.Unmarshal(raw, &in)
@@ -98,6 +104,12 @@ func newRefused(atMs int64, raw []byte, reason string) RefusedEvent {
 		for k := range identifier.Kinds {
 			_ = json.Unmarshal(in.User[k.String()], &e.Idents[k])
 			e.Idents[k] = clipBytes(e.Idents[k], 320)
+		}
+		if e.EventType == "" {
+			e.EventType, _ = in.Event.(string)
+		}
+		if e.Idents[identifier.ExternalID] == "" && json.Unmarshal(in.UserID, &e.Idents[identifier.ExternalID]) == nil {
+			e.Idents[identifier.ExternalID] = clipBytes(e.Idents[identifier.ExternalID], 320)
 		}
 		e.EventType = clipBytes(e.EventType, 200)
 	}
@@ -116,7 +128,17 @@ func clipBytes(text string, n int) string {
 // it in memory for those who come. raw is the event, or the whole body where that could
 // not be read; it is not used afterwards.
 func (n *Node) NoteRefused(account uint64, raw []byte, reason string) {
+	n.noteRefused(account, newRefused(n.opts.Now().UnixMilli(), raw, reason))
+}
+
+// NoteRefusedCall is NoteRefused for a call of a source; call is "" where it is not known.
+func (n *Node) NoteRefusedCall(source *SourceAccess, call string, raw []byte, reason string) {
 	e := newRefused(n.opts.Now().UnixMilli(), raw, reason)
+	e.SourceID, e.SourceName, e.Call = source.SourceID, source.Name, call
+	n.noteRefused(source.Account, e)
+}
+
+func (n *Node) noteRefused(account uint64, e RefusedEvent) {
 	n.refused.add(account, e)
 	l := &n.live
 	if l.count.Load() == 0 {

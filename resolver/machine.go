@@ -255,7 +255,7 @@ func (m *Machine) Skip(offset int64) error {
 }
 
 func (o *Outcome) reset(offset int64) {
-	*o = Outcome{Offset: offset, Events: o.Events[:0]}
+	*o = Outcome{Offset: offset, Events: o.Events[:0], From: o.From}
 }
 
 func (m *Machine) applyEvents(env eventlog.Envelope, body []byte, rows *query.Batch, out *Outcome) error {

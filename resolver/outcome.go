@@ -52,6 +52,13 @@ type Refusal struct {
 // Error makes a refusal an error.
 func (r *Refusal) Error() string { return r.Message }
 
+// EventsFrom is what sent the events of a record through the tracking API.
+type EventsFrom struct {
+	SourceID, SourceName string
+	// Calls has the call of each event.
+	Calls []string
+}
+
 // Outcome is the answer to one record. A caller may pass the same Outcome to
 // Submit again; its Events slice is then reused.
 type Outcome struct {
@@ -69,6 +76,9 @@ type Outcome struct {
 	// RefusedRows are, for an import record without rows, the rows of the file that
 	// were refused, from its first row on, ascending: at most 10,000.
 	RefusedRows []uint32 `json:",omitempty"`
+	// From says what sent the events, for people who watch; the submitter sets it before the
+	// record is submitted. It is no part of what became of them.
+	From *EventsFrom `json:"-"`
 	// enrolments is behind what the record put into the queue of enrolments.
 	enrolments queuePosition
 }

@@ -370,6 +370,7 @@ func (m *Machine) recordSourceUses(_ *command, c SourcesUsed) *Refusal {
 type SourceAccess struct {
 	Account      uint64
 	SourceID     string
+	Name         string // of the source
 	KeyID        string
 	Public       bool // it is the key of a browser source
 	Enabled      bool // the source is
@@ -389,7 +390,7 @@ func (m *Machine) WriteKeys() map[[32]byte]SourceAccess {
 			for _, k := range s.Keys {
 				if hash, ok := parseKeyHash(k.Hash); ok && k.RevokedMs == 0 {
 					out[hash] = SourceAccess{
-						Account: a.number, SourceID: s.ID, KeyID: k.ID, KeyHash: hash, Public: s.Kind == SourceBrowser, Enabled: !s.Disabled,
+						Account: a.number, SourceID: s.ID, Name: s.Name, KeyID: k.ID, KeyHash: hash, Public: s.Kind == SourceBrowser, Enabled: !s.Disabled,
 						AccountAlive: !a.Deactivated, UserIDIs: s.UserID, KeepContext: s.KeepContext, AllowedOrigins: s.AllowedOrigins,
 					}
 				}

@@ -64,6 +64,8 @@ type work struct {
 	sent  []sent
 	names []resolver.EventTypeName
 	out   resolver.Outcome
+	// from is of the events in the record.
+	from resolver.EventsFrom
 }
 
 // sent is an event in the record.
@@ -92,6 +94,7 @@ func (h *Handler) release(w *work) {
 	clear(w.list)
 	clear(w.sent)
 	clear(w.names)
+	w.from = resolver.EventsFrom{Calls: w.from.Calls[:0]}
 	w.list, w.sent, w.names = w.list[:0], w.sent[:0], w.names[:0]
 	w.mapper = mapper{room: w.mapper.room[:0]}
 	if cap(w.record) > keepBytes {
@@ -166,7 +169,7 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 	if reason != "" {
 		f := &failure{400, codeInvalidJSON, "the body is " + reason + "; send JSON"}
 		if w.around = (envelope{}); source != nil {
-			h.show(source, body, f.message)
+			h.show(source, callOfBody, body, f.message)
 		}
 		h.release(w)
 		return f
@@ -188,9 +191,8 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 	h.uses.note(source, nowMs)
 	if f := h.record(ctx, w, e, source, body, bad, nowMs); f != nil {
 		if f.status != 503 {
-			h.show(source, body, f.message)
+			h.show(source, callOfBody, body, f.message)
 		}
-		w.out = resolver.Outcome{} // should the node still hold it, it must not be another request's
 		h.release(w)
 		return f
 	}
@@ -305,12 +307,13 @@ func (h *Handler) one(w *work, e endpoint, i, n int) (next int) {
 	if bad != nil {
 		w.list = append(w.list, rejected{n, clipID(id), *bad})
 		h.counters.event(p.source.Public, p.call, refused)
-		h.show(p.source, w.scan.Source(i, next), bad.message)
+		h.show(p.source, p.call, w.scan.Source(i, next), bad.message)
 		return next
 	}
 	w.record = eventlog.AppendEvent(w.record, &ev)
 	w.sent = append(w.sent, sent{n, i, next, p.call, clipID(id)})
 	w.events++
+	w.from.Calls = append(w.from.Calls, p.call.String())
 	if p.original != nil && h.named.isNew(p.source.Account, ev.Type) && len(w.names) < resolver.MaxEventTypeNames {
 		w.names = append(w.names, resolver.EventTypeName{Key: string(ev.Type), Name: string(p.original)})
 	}
@@ -359,12 +362,16 @@ func (h *Handler) submit(ctx *fasthttp.RequestCtx, w *work, source *resolver.Sou
 	}
 	wait, cancel := context.WithTimeout(context.Background(), h.opts.Timeout)
 	defer cancel()
+	w.from.SourceID, w.from.SourceName = source.SourceID, source.Name
+	w.out.From = &w.from
 	err = h.opts.Node.Submit(wait, source.Account, w.record, &w.out)
 	if err == nil && w.out.Refusal == nil && len(w.out.Events) != w.events {
 		err = fmt.Errorf("%w: %d outcomes for a record of %d events", resolver.ErrUnavailable, len(w.out.Events), w.events)
 	}
 	if err != nil {
-		w.record = nil
+		// Should the node still hold them, against its contract, they must not be another
+		// request's.
+		w.record, w.out, w.from = nil, resolver.Outcome{}, resolver.EventsFrom{}
 		return h.submitFailure(err)
 	}
 	return nil
@@ -401,7 +408,7 @@ func (h *Handler) finish(ctx *fasthttp.RequestCtx, w *work, source *resolver.Sou
 			text = o.Refusal.Message
 		}
 		if len(w.list) < maxShown {
-			h.show(source, body[s.from:s.to], text)
+			h.show(source, s.call, body[s.from:s.to], text)
 		}
 		w.list = append(w.list, rejected{s.index, s.messageID, rejection{codeRefused, text}})
 	}
@@ -443,6 +450,10 @@ func (h *Handler) nameTypes(account uint64, w *work) {
 }
 
 // show shows people who watch an event that was refused.
-func (h *Handler) show(source *resolver.SourceAccess, raw []byte, reason string) {
-	h.opts.Node.NoteRefused(source.Account, raw, reason)
+func (h *Handler) show(source *resolver.SourceAccess, call Call, raw []byte, reason string) {
+	name := ""
+	if call < calls {
+		name = call.String()
+	}
+	h.opts.Node.NoteRefusedCall(source, name, raw, reason)
 }

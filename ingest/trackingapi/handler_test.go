@@ -43,10 +43,10 @@ func (n *fakeNode) WriteKey(account uint64, hash [32]byte) (resolver.SourceAcces
 	return s, ok && s.Account == account
 }
 
-func (n *fakeNode) NoteRefused(_ uint64, raw []byte, reason string) {
+func (n *fakeNode) NoteRefusedCall(source *resolver.SourceAccess, call string, raw []byte, reason string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.shown = append(n.shown, string(raw)+" — "+reason)
+	n.shown = append(n.shown, call+" "+string(raw)+" — "+reason)
 }
 
 func (n *fakeNode) Command(_ context.Context, _ uint64, name string, args any) ([]byte, error) {
@@ -326,7 +326,7 @@ func TestOneBadEvent(t *testing.T) {
 	if got := string(ctx.Response.Body()); ctx.Response.StatusCode() != 200 || got != want {
 		t.Errorf("%d %s\nwant %s", ctx.Response.StatusCode(), got, want)
 	}
-	if len(w.node.events) != 3 || len(w.node.shown) != 2 || !strings.HasPrefix(w.node.shown[0], `{"type":"fly"`) || !strings.HasSuffix(w.node.shown[1], "— not this one") || !strings.HasPrefix(w.node.shown[1], `{"type":"track","userId":"refused"`) {
+	if len(w.node.events) != 3 || len(w.node.shown) != 2 || !strings.HasPrefix(w.node.shown[0], ` {"type":"fly"`) || !strings.HasSuffix(w.node.shown[1], "— not this one") || !strings.HasPrefix(w.node.shown[1], `track {"type":"track","userId":"refused"`) {
 		t.Errorf("recorded %q\nshown %q", w.node.events, w.node.shown)
 	}
 	for name, n := range map[string]uint64{

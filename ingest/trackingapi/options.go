@@ -21,8 +21,9 @@ type Node interface {
 	ingest.Submitter
 	// WriteKey finds a write key that holds by its SHA-256.
 	WriteKey(account uint64, hash [32]byte) (resolver.SourceAccess, bool)
-	// NoteRefused shows an event that was refused to people who watch.
-	NoteRefused(account uint64, raw []byte, reason string)
+	// NoteRefusedCall shows an event that was refused to people who watch; call is "" where
+	// it is not known.
+	NoteRefusedCall(source *resolver.SourceAccess, call string, raw []byte, reason string)
 	// Command runs a command of an account.
 	Command(ctx context.Context, account uint64, name string, args any) ([]byte, error)
 	// RecordSourceUses records when write keys were used.
