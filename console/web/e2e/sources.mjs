@@ -33,6 +33,8 @@ await run(async (w) => {
   await page.getByLabel('SDK', { exact: true }).selectOption('curl')
   assert.equal(execFileSync('bash', ['-c', `${await code.innerText()} -s`], { encoding: 'utf8' }).trim(), '{"success":true}')
   await calls.getByText('The last call came').waitFor()
+  assert.equal((await post(first, '/v1/track', { event: 'Product Viewed' })).status, 200)
+  await calls.getByText('An event was refused at').waitFor()
   await w.axe('a source that was called')
 
   // Only pages of its origins may send.

@@ -92,12 +92,28 @@ export function Source() {
   )
 }
 
-/** Whether the application has called. The first call shows by the live stream, which has refused events, too. */
+/** What the live stream says of an event that came through a source. */
+interface FromSource {
+  source_id?: string
+  timestamp: string
+  reason?: string
+}
+
+/** Whether the application has called, and the last of its events that was refused. Both show by the live stream, which begins with what was refused lately. */
 function FirstCall({ s }: { s: EventSource }) {
   const client = useQueryClient()
-  const waits = s.last_used_at === null
-  const look = () => void client.invalidateQueries({ queryKey: ['source', s._id] })
-  const stream = useStream(waits && s.enabled ? '/console/api/v1/events/live' : null, { event: look, refused: look })
+  const [refused, setRefused] = useState<FromSource | null>(null)
+  const look = (e: FromSource) => {
+    if (e.source_id === s._id && s.last_used_at === null) void client.invalidateQueries({ queryKey: ['source', s._id] })
+  }
+  const stream = useStream(s.enabled ? '/console/api/v1/events/live' : null, {
+    event: (e) => look(e as FromSource),
+    refused: (e) => {
+      const event = e as FromSource
+      if (event.source_id === s._id) setRefused(event)
+      look(event)
+    },
+  })
   return (
     <Paper withBorder p="sm" role="status" aria-label="Calls of this source">
       <Group gap="sm">
@@ -113,6 +129,11 @@ function FirstCall({ s }: { s: EventSource }) {
           <Text size="sm">{stream === 'open' ? 'Waiting for the first call: it shows here when it arrives.' : 'No call has arrived.'}</Text>
         )}
       </Group>
+      {refused && (
+        <Alert color="yellow" variant="light" icon={<Icon name="alert" />} mt="sm" title={`An event was refused at ${instant(refused.timestamp)}`}>
+          {refused.reason}
+        </Alert>
+      )}
     </Paper>
   )
 }
