@@ -217,7 +217,7 @@ func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string)
 			return in
 		}
 		root, ok := q.defs[id]
-		in := ok && root.Eval(func(leaf *segment.Node) bool {
+		in := ok && root.Admits(profile.Anonymous) && root.Eval(func(leaf *segment.Node) bool {
 			if leaf.Kind == segment.KindSegment {
 				return holds(leaf.Segment.SegmentID) == leaf.Segment.Member
 			}
@@ -227,7 +227,7 @@ func (q *question) judge(p *person, events []segment.NaiveEvent) func(id string)
 			}
 			in, ok := leaves[key]
 			if !ok {
-				in = leaf.Naive(profile, q.atMs, q.lookup)
+				in = leaf.NaiveCondition(profile, q.atMs, q.lookup)
 				leaves[key] = in
 			}
 			return in

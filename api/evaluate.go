@@ -184,6 +184,7 @@ const (
 // condition that is not known if history may not be asked.
 func (q *question) gather(v *resolver.View, roots ...*segment.Node) {
 	q.known, q.people.universe = map[string]*roaring.Bitmap{}, v.Universe()
+	q.people.anonymous = v.Anonymous()
 	seen := map[string]bool{}
 	leaves, bytes := 0, uint64(0)
 	scan := false
@@ -277,12 +278,16 @@ func (q *question) close() {
 
 // people are the profiles of a question. They implement [query.Profiles].
 type people struct {
-	universe *roaring.Bitmap
-	snap     *resolver.Snapshot // nil when no condition needs it
+	universe  *roaring.Bitmap
+	anonymous *roaring.Bitmap    // nil for none
+	snap      *resolver.Snapshot // nil when no condition needs it
 }
 
 // Universe implements [query.Profiles].
 func (p *people) Universe() *roaring.Bitmap { return p.universe }
+
+// Anonymous implements [query.Profiles].
+func (p *people) Anonymous() *roaring.Bitmap { return p.anonymous }
 
 // Scan implements [query.Profiles].
 func (p *people) Scan(ctx context.Context, fn func(uint32, *segment.Facts) error) error {

@@ -13,6 +13,9 @@ import (
 type explainedNode struct {
 	Kind  segment.Kind `json:"kind"`
 	Holds bool         `json:"holds"`
+	// Anonymous says, at the root of a definition, that it holds for no anonymous profile, and
+	// that the profile is one.
+	Anonymous bool `json:"anonymous,omitempty"`
 	// Match and Conditions are set for groups, Condition and Facts for all
 	// others.
 	Match      segment.Match    `json:"match,omitempty"`
@@ -77,7 +80,7 @@ type segmentFacts struct {
 
 func newExplainedNode(x *segment.Explanation, atMs int64, names map[string]string) *explainedNode {
 	n := x.Node
-	out := &explainedNode{Kind: n.Kind, Holds: x.Holds}
+	out := &explainedNode{Kind: n.Kind, Holds: x.Holds, Anonymous: x.Anonymous}
 	if n.Kind == segment.KindGroup {
 		out.Match = n.Match
 		for _, c := range x.Conditions {

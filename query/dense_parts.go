@@ -73,9 +73,8 @@ func denseFits(universe *roaring.Bitmap, leaves int) bool {
 
 // newDense lays out the answers to the conditions of a definition. The caller releases it.
 func newDense(v *evaluator, root *segment.Node) (*denseParts, error) {
-	universe := v.Profiles.Universe()
-	d := &denseParts{words: int(universe.Maximum()/64) + 1}
-	d.universe = d.layOut(universe)
+	d := &denseParts{words: int(v.Profiles.Universe().Maximum()/64) + 1}
+	d.universe = d.layOut(v.admitted)
 	var err error
 	if d.root, err = d.node(v, root); err != nil {
 		d.release()

@@ -12,9 +12,12 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-type universeOnly struct{ all *roaring.Bitmap }
+type universeOnly struct{ all, anonymous *roaring.Bitmap }
 
 func (u universeOnly) Universe() *roaring.Bitmap { return u.all }
+
+func (u universeOnly) Anonymous() *roaring.Bitmap { return u.anonymous }
+
 func (universeOnly) Scan(context.Context, func(uint32, *segment.Facts) error) error {
 	panic("everything is known")
 }
@@ -64,7 +67,12 @@ func TestDensePartsEqualSparse(t *testing.T) {
 			}
 			return b
 		}
-		e := Evaluation{Root: root, Profiles: universeOnly{draw(true)}}
+		e := Evaluation{Root: root, Profiles: universeOnly{draw(true), nil}}
+		if rng.IntN(2) == 0 {
+			all := e.Profiles.Universe()
+			e.Profiles = universeOnly{all, roaring.And(all, draw(false))}
+			root.IncludeAnonymous = root.Kind == segment.KindGroup && rng.IntN(3) == 0
+		}
 		known := map[string]*roaring.Bitmap{}
 		e.Known = func(leaf *segment.Node) (*roaring.Bitmap, bool) {
 			if known[leaf.Key()] == nil {

@@ -60,12 +60,24 @@ func evaluate(ctx context.Context, h History, e Evaluation) (*evaluator, *roarin
 		return nil, nil, err
 	}
 	// History keeps the events of profiles that are gone.
-	b.And(e.Profiles.Universe())
+	b.And(v.admitted)
 	return v, b, nil
 }
 
 func newEvaluator(ctx context.Context, h History, e Evaluation) *evaluator {
-	return &evaluator{Evaluation: e, ctx: ctx, history: h, leaves: map[string]*roaring.Bitmap{}, segments: map[string]*roaring.Bitmap{}}
+	v := &evaluator{Evaluation: e, ctx: ctx, history: h, leaves: map[string]*roaring.Bitmap{}, segments: map[string]*roaring.Bitmap{}}
+	v.admitted = v.admits(e.Root, e.Profiles.Universe())
+	return v
+}
+
+// admits is those of a set who may be members of a definition, whatever its conditions. The
+// set is not changed.
+func (v *evaluator) admits(root *segment.Node, set *roaring.Bitmap) *roaring.Bitmap {
+	anonymous := v.Profiles.Anonymous()
+	if root.Admits(true) || anonymous == nil || anonymous.IsEmpty() {
+		return set
+	}
+	return roaring.AndNot(set, anonymous)
 }
 
 type evaluator struct {
@@ -76,6 +88,8 @@ type evaluator struct {
 	// members of each segment referred to.
 	leaves   map[string]*roaring.Bitmap
 	segments map[string]*roaring.Bitmap
+	// admitted is who may be a member of the definition asked for. It must not be changed.
+	admitted *roaring.Bitmap
 }
 
 // unscanned is a condition to be judged in the scan.
@@ -292,6 +306,7 @@ func (v *evaluator) segment(id string, depth int) (*roaring.Bitmap, error) {
 	if err != nil {
 		return nil, err
 	}
+	b = v.admits(d, b)
 	v.segments[id] = b
 	return b, nil
 }

@@ -40,9 +40,14 @@ func (h *history) Activity(ctx context.Context, q query.ActivityQuery) (*roaring
 }
 
 // profiles are ordinals 0 to 5; profile n is called n and is on list n.
-type profiles struct{ scans int }
+type profiles struct {
+	scans     int
+	anonymous *roaring.Bitmap
+}
 
 func (p *profiles) Universe() *roaring.Bitmap { return roaring.BitmapOf(0, 1, 2, 3, 4, 5) }
+
+func (p *profiles) Anonymous() *roaring.Bitmap { return p.anonymous }
 
 func (p *profiles) Scan(_ context.Context, fn func(uint32, *segment.Facts) error) error {
 	p.scans++

@@ -80,7 +80,7 @@ func evaluateSparse(ctx context.Context, h History, e Evaluation, places []place
 	if err != nil {
 		return nil, nil, err
 	}
-	universe := e.Profiles.Universe()
+	universe := v.admitted
 	parts := make([]Part, len(places))
 	for i, p := range places {
 		if err := ctx.Err(); err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -386,5 +388,195 @@ func TestAnonymousIDsAreBounded(t *testing.T) {
 	r.who(call("external_id", "u2"))
 	if got := r.who(call("external_id", "u2", "anonymous", "d0")); got == o {
 		t.Fatal("two external ids became one person")
+	}
+}
+
+// lastMove is the newest transition of a profile with a segment, as a text.
+func (r *recorder) lastMove(segment string, o uint32) string {
+	for i := len(r.rows.Transitions) - 1; i >= 0; i-- {
+		if t := &r.rows.Transitions[i]; t.Segment == segment && t.Ordinal == o {
+			return fmt.Sprint(map[bool]string{true: "entered", false: "left"}[t.Entered], " by ", t.Cause)
+		}
+	}
+	return "none"
+}
+
+// TestI6AnonymousProfilesStayOutside: of segments, flows, lists, searches and counts, unless a
+// definition includes them. Who is identified enters by that, with what was done before.
+func TestI6AnonymousProfilesStayOutside(t *testing.T) {
+	r := newRecorder(t, withoutOptIn())
+	viewed := r.segment(`{"kind":"activity","event":"viewed"}`)
+	nameless := r.segment(`{"kind":"attribute","field":"last_name","op":"not_exists"}`)
+	byID := r.segment(`{"kind":"attribute","field":"external_id","op":"exists"}`)
+	identified := r.segment(`{"kind":"activity","event":"identified"}`)
+	everybody := r.segment(`{"kind":"activity","event":"viewed","include_anonymous":true}`)
+	others := r.segment(fmt.Sprintf(`{"kind":"segment","segment_id":%q,"member":false,"include_anonymous":true}`, viewed))
+	onEvent := r.flow(`{"name":"e","trigger":{"type":"event","event":"viewed"},"steps":[{"id":"t","type":"tag","add":["x"],"next":null}]}`)
+	onSegment := r.flow(fmt.Sprintf(`{"name":"s","trigger":{"type":"segment_entered","segment_id":%q},"steps":[{"id":"t","type":"tag","add":["y"],"next":null}]}`, viewed))
+	onEverybody := r.flow(fmt.Sprintf(`{"name":"v","trigger":{"type":"segment_entered","segment_id":%q},"steps":[{"id":"t","type":"tag","add":["z"],"next":null}]}`, everybody))
+	onDate := r.flow(`{"name":"d","trigger":{"type":"date","field":"attributes.trial_ends","at":"09:00"},"steps":[{"id":"t","type":"tag","add":["d"],"next":null}]}`)
+	r.rest()
+
+	e := call("anonymous", "d1", "attributes", `{"trial_ends":"2001-09-10"}`)
+	e.FirstName = []byte("Zoe")
+	o := r.who(e)
+	r.rest()
+	counts := func(want string) {
+		t.Helper()
+		if got := fmt.Sprint(r.countIn(viewed), r.countIn(nameless), r.countIn(byID), r.countIn(identified), r.countIn(everybody), r.countIn(others)); got != want {
+			t.Errorf("members %s, want %s", got, want)
+		}
+	}
+	counts("0 0 0 0 1 1")
+	v := r.view()
+	before, err := v.MadeBefore(r.now + 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.CountProfiles() != 0 || before != 0 || len(v.ProfilesPage(0, 10)) != 0 {
+		t.Errorf("%d profiles, %d made before, %v listed", v.CountProfiles(), before, v.ProfilesPage(0, 10))
+	}
+	searches := func() (found []int) {
+		for _, s := range []ProfileSearch{{Text: "zoe", Order: OrderMatch}, {Text: "d1", Order: OrderMatch}, {Order: OrderNewest}, {Order: OrderOldest}, {Order: OrderLastEvent}} {
+			s.Limit = 10
+			page, err := r.view().SearchProfiles(&s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			found = append(found, len(page.Profiles))
+		}
+		return found
+	}
+	if got := searches(); !slices.Equal(got, []int{0, 0, 0, 0, 0}) {
+		t.Errorf("searches find %v", got)
+	}
+	members, _ := v.Members(everybody, r.now)
+	if page, err := v.SearchProfiles(&ProfileSearch{Order: OrderNewest, Limit: 10, Within: []*roaring.Bitmap{members}}); err != nil || len(page.Profiles) != 1 {
+		t.Errorf("a segment that includes them lists %d, %v", len(page.Profiles), err)
+	}
+	entered := func(want string) {
+		t.Helper()
+		if got := fmt.Sprint(r.flowState(onEvent).Counts.Entered, r.flowState(onSegment).Counts.Entered, r.flowState(onEverybody).Counts.Entered, r.flowState(onDate).Counts.Entered); got != want {
+			t.Errorf("enrolled %s, want %s", got, want)
+		}
+	}
+	r.now += 3 * 86_400_000 // the date is over while nobody knows who it is
+	r.who(call("anonymous", "d1"))
+	r.rest()
+	entered("0 0 1 0")
+
+	r.rows.Reset()
+	if got := r.who(call("anonymous", "d1", "external_id", "u1", "type", "identified", "attributes", `{"trial_ends":"2001-09-20"}`)); got != o {
+		t.Fatalf("profile %d became %d", o, got)
+	}
+	r.rest()
+	counts("1 1 1 1 1 0")
+	for id, want := range map[string]string{viewed: "entered by profile", nameless: "entered by profile", byID: "entered by profile", identified: "entered by event", everybody: "none", others: "left by profile"} {
+		if got := r.lastMove(id, o); got != want {
+			t.Errorf("segment %s: %s, want %s", id, got, want)
+		}
+	}
+	if v := r.view(); v.CountProfiles() != 1 || len(v.ProfilesPage(0, 10)) != 1 {
+		t.Errorf("%d profiles", v.CountProfiles())
+	}
+	if got := searches(); !slices.Equal(got, []int{1, 0, 1, 1, 1}) {
+		t.Errorf("searches find %v: an anonymous id is found on the person's page alone", got)
+	}
+	r.now += 10 * 86_400_000
+	r.who(call("external_id", "u1"))
+	r.rest()
+	entered("1 1 1 1")
+	if _, err := r.m.Hash(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestI6AnonymousProfileJoinsAKnownOne: what the device did before the login is the person's,
+// who enters by the merge.
+func TestI6AnonymousProfileJoinsAKnownOne(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	viewed := r.segment(`{"kind":"activity","event":"viewed"}`)
+	everybody := r.segment(`{"kind":"activity","event":"viewed","include_anonymous":true}`)
+	known := r.who(call("external_id", "u1", "type", "signed_up"))
+	device := r.who(call("anonymous", "d1"))
+	r.rows.Reset()
+	if o := r.who(call("external_id", "u1", "anonymous", "d1", "type", "identified")); o != known {
+		t.Fatalf("the profile is %d", o)
+	}
+	if got := fmt.Sprint(r.countIn(viewed), r.countIn(everybody), r.lastMove(viewed, known), ", ", r.lastMove(everybody, known), ", ", r.lastMove(everybody, device)); got != "1 1entered by merge, entered by merge, left by merge" {
+		t.Error(got)
+	}
+	if n := r.m.accounts[testAccount].engine.Anonymous().GetCardinality(); n != 0 {
+		t.Errorf("%d anonymous profiles are left", n)
+	}
+}
+
+// TestI6LateEventsBeforeTheLogin: events count in windows by their own time, also those that
+// were sent before anybody knew of whom.
+func TestI6LateEventsBeforeTheLogin(t *testing.T) {
+	const day = 86_400_000
+	r := newRecorder(t, DefaultSettings())
+	once := r.segment(`{"kind":"activity","event":"viewed","window":{"last_days":2}}`)
+	twice := r.segment(`{"kind":"activity","event":"viewed","window":{"last_days":2},"count":{"op":">=","value":2}}`)
+	late := func(ms int64) eventlog.Event {
+		e := call("anonymous", "d1")
+		e.HasTime, e.TimeMs = true, ms
+		return e
+	}
+	r.events(late(r.now-day/2), late(r.now-day), late(r.now-3*day))
+	if a, b := r.countIn(once), r.countIn(twice); a != 0 || b != 0 {
+		t.Fatalf("%d and %d before the login", a, b)
+	}
+	r.rows.Reset()
+	o := r.who(call("anonymous", "d1", "external_id", "u1", "type", "identified"))
+	for _, c := range []struct {
+		after       int64
+		once, twice int
+	}{{0, 1, 1}, {day - 1, 1, 1}, {day, 1, 0}, {3*day/2 - 1, 1, 0}, {3 * day / 2, 0, 0}} {
+		from := r.now
+		r.now += c.after
+		if a, b := r.countIn(once), r.countIn(twice); a != c.once || b != c.twice {
+			t.Errorf("after %d ms: %d and %d members, expected %d and %d", c.after, a, b, c.once, c.twice)
+		}
+		r.now = from
+	}
+	if got := r.lastMove(twice, o); got != "entered by profile" {
+		t.Errorf("%s", got)
+	}
+	r.now += day
+	r.events(ev("external_id", "other"))
+	if got := r.lastMove(twice, o); got != "left by expiry" {
+		t.Errorf("%s", got)
+	}
+}
+
+// TestEraseForgetsAnonymousIDs: they lead nowhere afterwards, and are kept out.
+func TestEraseForgetsAnonymousIDs(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	everybody := r.segment(`{"kind":"activity","event":"viewed","include_anonymous":true}`)
+	o := r.who(call("anonymous", "d1", "external_id", "u1"))
+	r.who(call("external_id", "u1", "anonymous", "d2"))
+	anonymous := r.who(call("anonymous", "d3"))
+	a := r.m.accounts[testAccount]
+	for _, x := range []uint32{o, anonymous} {
+		r.must(CommandContactErase, ContactErase{ID: a.headers.Get(x).ID.String()})
+	}
+	for _, id := range []string{"d1", "d2", "d3"} {
+		if out := r.events(call("anonymous", id)).Events[0]; out.Status != EventRefused || out.Refusal.Code != "forbidden" {
+			t.Errorf("%s: %+v", id, out)
+		}
+		if _, ok := r.view().Find(IdentityAnonymous, id); ok {
+			t.Errorf("%s leads to somebody", id)
+		}
+	}
+	if n := r.countIn(everybody); n != 0 || !a.engine.Anonymous().IsEmpty() {
+		t.Errorf("%d members, %d anonymous profiles", n, a.engine.Anonymous().GetCardinality())
+	}
+	// Another person on the device is somebody else, without the id.
+	if p := r.personAt(r.who(call("anonymous", "d1", "external_id", "u2"))); len(p.AnonymousIDs) != 0 {
+		t.Errorf("an erased person's device came back: %v", p.AnonymousIDs)
+	}
+	if _, err := r.m.Hash(); err != nil {
+		t.Fatal(err)
 	}
 }

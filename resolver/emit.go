@@ -60,12 +60,28 @@ func (m *Machine) trackProfile(a *account, r *resolved) {
 	if len(m.mergedProfiles) > 0 {
 		m.trackMerge(a, r.ordinal)
 	}
+	wasAnonymous := e.Anonymous().Contains(r.ordinal)
+	fields = a.trackIdentity(r.ordinal, &m.doc, fields)
 	if e.Looks(fields) {
 		m.doc.FillFacts(&m.facts, a.listIDs, r.lastEvent)
 		e.Profile(r.ordinal, &m.facts, fields)
 	}
 	m.datesOf(a, r.ordinal, &m.doc, fields)
+	if wasAnonymous && !m.doc.IsAnonymous() {
+		e.Settle(r.ordinal) // who enters by being identified enters by that, whatever the event changes
+	}
 	m.lookAtProfile(a, r.ordinal, &m.doc, r.fields)
+}
+
+// trackIdentity tells the segment engine whether a profile is anonymous, and returns the
+// fields that it must be told of. One that ceases to be enters where it was kept out, and is
+// looked at as a new one is.
+func (a *account) trackIdentity(o uint32, d *profile.Document, changed engine.Fields) engine.Fields {
+	if is := d.IsAnonymous(); is != a.engine.Anonymous().Contains(o) {
+		a.engine.SetAnonymous(o, is)
+		return engine.AllFields
+	}
+	return changed
 }
 
 // trackMerge tells the segment engine that profiles became one and has it
@@ -81,6 +97,7 @@ func (m *Machine) trackMerge(a *account, winner uint32) {
 	for i := range m.mergedProfiles {
 		e.Merge(winner, m.mergedProfiles[i].ordinal)
 	}
+	e.SetAnonymous(winner, m.merged.Fields.Anonymous)
 	if e.Looks(engine.AllFields) {
 		e.Profile(winner, &m.merged, engine.AllFields)
 	}
@@ -112,11 +129,12 @@ func (m *Machine) updateProfile(c *command, o uint32, d *profile.Document, field
 	a := c.account
 	m.save(a, o, d)
 	a.engine.Touch(o)
-	if a.engine.Looks(fields) {
+	tell := a.trackIdentity(o, d, fields)
+	if a.engine.Looks(tell) {
 		d.FillFacts(&m.facts, a.listIDs, a.headers.Get(o).LastEvent)
-		a.engine.Profile(o, &m.facts, fields)
+		a.engine.Profile(o, &m.facts, tell)
 	}
-	m.datesOf(a, o, d, fields)
+	m.datesOf(a, o, d, tell)
 	m.lookAtProfile(a, o, d, fields)
 	for _, x := range events {
 		m.appendEvent(c, o, x)

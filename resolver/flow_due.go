@@ -167,7 +167,7 @@ func (m *Machine) enterDate(a *account, f *flowState, o uint32, dueMs int64) {
 // dateOf is when the flow's date is due for a profile, after an instant; 0 for
 // never.
 func (f *flowState) dateOf(d *profile.Document, afterMs int64) int64 {
-	if f.def.Trigger.Type != flows.TriggerDate {
+	if f.def.Trigger.Type != flows.TriggerDate || d.IsAnonymous() {
 		return 0
 	}
 	var value []byte

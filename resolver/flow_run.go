@@ -50,8 +50,8 @@ func (m *Machine) trigger(f *flowState, o uint32, atMs int64, event []byte) {
 
 // flowEvent looks for flows that an event triggers.
 func (m *Machine) flowEvent(a *account, o uint32, typ, properties []byte) {
-	if m.quiet {
-		return
+	if m.quiet || a.engine.Anonymous().Contains(o) {
+		return // an anonymous profile enrols by segments alone that include it
 	}
 	now := a.engine.NowMs()
 	for _, f := range a.flows.onEvent[string(typ)] {

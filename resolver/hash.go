@@ -9,6 +9,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/RoaringBitmap/roaring/v2"
+
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -107,6 +109,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	var d profile.Document
 	derived := &account{sets: profile.NewOrdinalSets()}
 	reach, status := newReachSets(derived), newStatusSets(derived)
+	anonymous := roaring.New()
 	for o := range a.headers.Count {
 		r := a.headers.Get(o)
 		fmt.Fprintf(h, "%x %d %d %d\n", r.ID, r.LastEvent, r.Winner, r.Flags)
@@ -129,6 +132,12 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 		}
 		reach.keep(o, &d)
 		status.keep(o, &d)
+		if d.IsAnonymous() {
+			anonymous.Add(o)
+		}
+	}
+	if !anonymous.Equals(a.engine.Anonymous()) {
+		return fmt.Errorf("account %016x: by the documents %d profiles are anonymous, by the segment engine %d", a.number, anonymous.GetCardinality(), a.engine.Anonymous().GetCardinality())
 	}
 	if err := a.checkReach(&reach, status); err != nil {
 		return err

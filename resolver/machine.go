@@ -19,7 +19,7 @@ import (
 
 // ApplyVersion is the version of the state machine's rules. It is part of the
 // state: a build refuses a state made under newer rules.
-const ApplyVersion = 10
+const ApplyVersion = 11
 
 // applyVersionCatalog is the first version by which accounts have a catalog of properties
 // and attributes from the beginning.

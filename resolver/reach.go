@@ -66,6 +66,9 @@ func reachOf(d *profile.Document, channel byte) (reason string, subscribed bool)
 	if b := d.Blocked(channel); b != 0 {
 		return b.String(), false
 	}
+	if d.IsAnonymous() {
+		return "anonymous", false
+	}
 	status := byte(0)
 	for i := range d.Consents {
 		if d.Consents[i].Channel == channel {

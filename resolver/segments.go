@@ -27,6 +27,7 @@ const (
 // updateSegments tells the segment engine that the profile in d has changed.
 func (m *Machine) updateSegments(a *account, ordinal uint32, d *profile.Document) {
 	a.engine.Touch(ordinal)
+	a.trackIdentity(ordinal, d, engine.AllFields)
 	d.FillFacts(&m.facts, a.listIDs, a.headers.Get(ordinal).LastEvent)
 	a.engine.Profile(ordinal, &m.facts, engine.AllFields)
 	m.datesOf(a, ordinal, d, engine.AllFields)

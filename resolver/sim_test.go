@@ -331,7 +331,10 @@ func simulate(t *testing.T, seed uint64) {
 						}
 						evs := make([]eventlog.Event, 1+wrng.IntN(5))
 						for i := range evs {
-							evs[i] = randomEvent(wrng, world, clock.Load())
+							if evs[i] = randomEvent(wrng, world, clock.Load()); wrng.IntN(3) == 0 {
+								evs[i] = trackingEvent(wrng, world, clock.Load())
+								evs[i].MessageID = false // the keys below are of one namespace
+							}
 							evs[i].IdempotencyKey = fmt.Appendf(nil, "%d-%d-%d", round, w, wrng.IntN(40))
 						}
 						env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount, StampMs: clock.Add(wrng.Int64N(1000))}

@@ -30,7 +30,9 @@ type Snapshot struct {
 	release  func()            // gives back what holds the files open
 	lists    map[uint32]string // ids by number
 	universe *roaring.Bitmap
-	columns  *fieldcolumns.Builder // nil when none are made of the scan
+	// anonymous is of the universe; nil for none.
+	anonymous *roaring.Bitmap
+	columns   *fieldcolumns.Builder // nil when none are made of the scan
 }
 
 // Snapshot takes a snapshot. Its cost beside the view's lock is the number of
@@ -43,16 +45,17 @@ func (v *View) Snapshot(fields ...string) *Snapshot {
 		release = v.host.HoldFiles()
 	}
 	return &Snapshot{
-		columns: columns,
-		host:    v.host,
-		release: release,
-		account: v.a.number,
-		index:   v.a.index,
-		n:       v.a.headers.Count,
-		pages:   v.a.headers.Share(),
-		overlay: v.m.store.Overlay(),
-		db:      v.m.store.DB.NewSnapshot(),
-		lists:   maps.Clone(v.a.listIDs),
+		columns:   columns,
+		host:      v.host,
+		release:   release,
+		account:   v.a.number,
+		index:     v.a.index,
+		n:         v.a.headers.Count,
+		pages:     v.a.headers.Share(),
+		overlay:   v.m.store.Overlay(),
+		db:        v.m.store.DB.NewSnapshot(),
+		lists:     maps.Clone(v.a.listIDs),
+		anonymous: v.Anonymous(),
 	}
 }
 
@@ -104,6 +107,9 @@ func (s *Snapshot) Universe() *roaring.Bitmap {
 	}
 	return s.universe
 }
+
+// Anonymous implements [query.Profiles].
+func (s *Snapshot) Anonymous() *roaring.Bitmap { return s.anonymous }
 
 // Scan implements [query.Profiles].
 func (s *Snapshot) Scan(ctx context.Context, fn func(ordinal uint32, f *segment.Facts) error) error {

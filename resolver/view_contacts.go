@@ -91,7 +91,7 @@ func (p *Profile) Blocked(channel string) string {
 }
 
 // ProfilesPage lists profiles in the order in which they were made, from an
-// ordinal on, limit at most.
+// ordinal on, limit at most. Anonymous ones are left out.
 func (v *View) ProfilesPage(from uint32, limit int) []uint32 {
-	return page(v.a.engine.Universe(), from, limit)
+	return page(v.identified(), from, limit)
 }

@@ -47,7 +47,8 @@ type ProfileSearch struct {
 	// Text is what an identifier or a name of the profile begins with; "" is all.
 	Text  string
 	Order ProfileOrder // OrderMatch needs a text
-	// Within are sets that the profiles are in, all of them.
+	// Within are sets that the profiles are in, all of them. Anonymous profiles are listed
+	// only where there are sets.
 	Within []*roaring.Bitmap
 	// Channel and Status are a channel and the status that the profiles have there at
 	// AtMs, Unix milliseconds; Status "" is any.
@@ -137,6 +138,9 @@ func (w *searching) smallest() *roaring.Bitmap {
 }
 
 func (w *searching) within(o uint32) bool {
+	if w.View != nil && len(w.Within) == 0 && w.a.engine.Anonymous().Contains(o) {
+		return false
+	}
 	return !slices.ContainsFunc(w.sets, func(set *roaring.Bitmap) bool { return !set.Contains(o) })
 }
 
@@ -289,6 +293,9 @@ func (w *searching) show(places []ProfilePlace) error {
 // than those of the index: they may match or not.
 func (w *searching) found() (*roaring.Bitmap, error) {
 	out := w.a.engine.Universe()
+	if len(w.Within) == 0 {
+		out = w.identified()
+	}
 	if w.Text != "" {
 		matching := roaring.New()
 		keys := 0

@@ -91,6 +91,30 @@ func (v *View) KeptMembers(leaf *segment.Node) (members *roaring.Bitmap, ok bool
 // answer is the caller's.
 func (v *View) Universe() *roaring.Bitmap { return v.a.engine.Universe().Clone() }
 
+// Anonymous is the profiles of which nothing says who they are, nil for none. The answer is
+// the caller's.
+func (v *View) Anonymous() *roaring.Bitmap {
+	if v.a.engine.Anonymous().IsEmpty() {
+		return nil
+	}
+	return v.a.engine.Anonymous().Clone()
+}
+
+// identified is all profiles but the anonymous ones: those that are listed and counted. It
+// must not be changed, and is valid as long as the view.
+func (v *View) identified() *roaring.Bitmap {
+	all, anonymous := v.a.engine.Universe(), v.a.engine.Anonymous()
+	if anonymous.IsEmpty() {
+		return all
+	}
+	return roaring.AndNot(all, anonymous)
+}
+
+// CountProfiles is how many profiles there are, without the anonymous ones.
+func (v *View) CountProfiles() uint64 {
+	return v.a.engine.Universe().GetCardinality() - v.a.engine.Anonymous().GetCardinality()
+}
+
 // SegmentStats are the sizes of the account's segment engine. It reads all of
 // it.
 func (v *View) SegmentStats() engine.Stats { return v.a.engine.Stats() }

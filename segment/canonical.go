@@ -37,6 +37,9 @@ func appendNode(dst []byte, n *Node) []byte {
 		}
 		dst = appendNode(dst, c)
 	}
+	if n.IncludeAnonymous {
+		return append(dst, `],"include_anonymous":true}`...)
+	}
 	return append(dst, "]}"...)
 }
 

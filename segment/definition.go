@@ -6,11 +6,14 @@ type Node struct {
 	Kind       Kind
 	Match      Match   // groups
 	Conditions []*Node // groups, at least one
-	Activity   *Activity
-	Attribute  *Attribute
-	Consent    *Consent
-	List       *List
-	Segment    *Ref
+	// IncludeAnonymous is set on the root of a definition alone, which is a group then:
+	// profiles of which nothing says who they are may be members.
+	IncludeAnonymous bool
+	Activity         *Activity
+	Attribute        *Attribute
+	Consent          *Consent
+	List             *List
+	Segment          *Ref
 }
 
 // Kind tells the nodes apart.

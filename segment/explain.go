@@ -21,6 +21,9 @@ type Explanation struct {
 	Node *Node
 	// Holds is the node's answer, its negation included.
 	Holds bool
+	// Anonymous says, at the root of a definition, that it holds for nobody of whom nothing
+	// says who they are, and that the profile is such a one.
+	Anonymous bool
 	// Conditions are those of a group, all of them judged.
 	Conditions []*Explanation
 	// Activity is nil when only the answer is known.
@@ -51,7 +54,7 @@ const (
 // came from, which no saved definition has, end there without members.
 func Explain(root *Node, by Explaining) (x *Explanation, whole bool) {
 	e := explainer{Explaining: by, members: map[string]bool{}, nested: map[string]bool{}, large: map[string]bool{}}
-	x = e.explain(root)
+	x = e.definition(root)
 	return x, !e.cut
 }
 
@@ -65,6 +68,15 @@ type explainer struct {
 	nested, large       map[string]bool
 	depth, nodes, bytes int
 	cut                 bool
+}
+
+// definition is explain of the root of a definition.
+func (e *explainer) definition(root *Node) *Explanation {
+	x := e.explain(root)
+	if !root.Admits(e.Facts.Fields.Anonymous) {
+		x.Holds, x.Anonymous = false, true
+	}
+	return x
 }
 
 func (e *explainer) explain(n *Node) *Explanation {
@@ -109,7 +121,7 @@ func (e *explainer) refer(id string, x *Explanation) {
 	e.nested[id] = true
 	e.members[id] = false
 	e.depth++
-	x.Definition = e.explain(definition)
+	x.Definition = e.definition(definition)
 	e.depth--
 	x.Member = x.Definition.Holds
 	e.members[id] = x.Member
@@ -141,7 +153,7 @@ func (e *explainer) member(id string) bool {
 	}
 	e.members[id] = false
 	definition, ok := e.Segments(id)
-	in := ok && definition.Eval(func(leaf *Node) bool {
+	in := ok && definition.Admits(e.Facts.Fields.Anonymous) && definition.Eval(func(leaf *Node) bool {
 		var holds bool
 		switch leaf.Kind {
 		case KindActivity:

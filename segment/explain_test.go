@@ -63,11 +63,23 @@ func (e *explained) explain(root *segment.Node, r *rand.Rand) (*segment.Explanat
 
 // check compares an explanation, node by node, with the oracle.
 func (e *explained) check(n *segment.Node, x *segment.Explanation) {
+	if want := e.profile.Anonymous && !n.IncludeAnonymous; x.Anonymous != want || want && x.Holds {
+		e.t.Fatalf("anonymous: explained as %v, %v\n%s", x.Anonymous, x.Holds, n.Canonical())
+	}
+	y := *x
+	if x.Anonymous {
+		y.Holds = n.NaiveCondition(e.profile, e.atMs, e.refs) // the rest is explained as of others
+	}
+	e.checkNode(n, &y)
+}
+
+// checkNode is check of a node below the root.
+func (e *explained) checkNode(n *segment.Node, x *segment.Explanation) {
 	t := e.t
 	if x.Node != n {
 		t.Fatalf("explains %s, want %s", x.Node.Canonical(), n.Canonical())
 	}
-	if want := n.Naive(e.profile, e.atMs, e.refs); x.Holds != want {
+	if want := n.NaiveCondition(e.profile, e.atMs, e.refs); x.Holds != want {
 		t.Fatalf("explained as %v, the oracle says %v\n%s\n%+v", x.Holds, want, n.Canonical(), e.profile)
 	}
 	if len(x.Conditions) != len(n.Conditions) || (x.Attribute != nil) != (n.Kind == segment.KindAttribute) ||
@@ -77,7 +89,7 @@ func (e *explained) check(n *segment.Node, x *segment.Explanation) {
 	switch n.Kind {
 	case segment.KindGroup:
 		for i, c := range n.Conditions {
-			e.check(c, x.Conditions[i])
+			e.checkNode(c, x.Conditions[i])
 		}
 	case segment.KindActivity:
 		e.checkActivity(n.Activity, x.Activity)

@@ -14,7 +14,7 @@ func helped(n *Node, p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 		return false
 	}
 	facts := p.Facts()
-	return n.Eval(func(leaf *Node) bool {
+	return n.Admits(p.Anonymous) && n.Eval(func(leaf *Node) bool {
 		switch leaf.Kind {
 		case KindAttribute:
 			return leaf.Attribute.Match(facts, atMs)

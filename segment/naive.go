@@ -42,6 +42,7 @@ type NaiveProfile struct {
 	Consents                    map[string]NaiveConsent
 	Blocks                      map[string]string // why a channel is blocked
 	IsContact                   bool
+	Anonymous                   bool   // nothing but ids of devices says who it is
 	Sent, Opened, Clicked       uint64 // messages
 	LastOpenMs, LastClickMs     *int64 // Unix milliseconds; nil for never
 	PushDevices                 []string
@@ -64,7 +65,7 @@ func NaiveOf(f *Facts, events []NaiveEvent) *NaiveProfile {
 		FirstName: string(x.FirstName), LastName: string(x.LastName), CreatedAtMs: x.CreatedAtMs,
 		Geo: bytes.Clone(x.Geo), Attributes: bytes.Clone(x.Attributes), FirstSeenMs: x.FirstSeenMs,
 		Consents: map[string]NaiveConsent{}, Blocks: map[string]string{}, Lists: slices.Clone(f.Lists), Events: events,
-		IsContact: x.IsContact, PushDevices: slices.Clone(x.PushDevices),
+		IsContact: x.IsContact, Anonymous: x.Anonymous, PushDevices: slices.Clone(x.PushDevices),
 		Sent: x.Engagement.Sent, Opened: x.Engagement.Opened, Clicked: x.Engagement.Clicked,
 	}
 	if last := x.LastEventMs; x.HasEvent {
@@ -100,7 +101,7 @@ func (p *NaiveProfile) Facts() *Facts {
 	f := &Facts{Lists: p.Lists, Fields: Fields{
 		Emails: list(p.Emails), Phones: list(p.Phones), ExternalIDs: list(p.ExternalIDs),
 		FirstName: []byte(p.FirstName), LastName: []byte(p.LastName), Geo: p.Geo, Attributes: p.Attributes,
-		CreatedAtMs: p.CreatedAtMs, FirstSeenMs: p.FirstSeenMs, IsContact: p.IsContact, PushDevices: p.PushDevices,
+		CreatedAtMs: p.CreatedAtMs, FirstSeenMs: p.FirstSeenMs, IsContact: p.IsContact, Anonymous: p.Anonymous, PushDevices: p.PushDevices,
 		Engagement: Engagement{Sent: p.Sent, Opened: p.Opened, Clicked: p.Clicked},
 	}}
 	if p.LastEventMs != nil {
@@ -125,10 +126,19 @@ func (p *NaiveProfile) Facts() *Facts {
 	return f
 }
 
-// Naive reports whether the profile is a member at atMs, by scanning all its
+// Naive reports whether the profile is a member of the definition at atMs, by scanning all its
 // events for every activity. refs finds the segments the definition refers to;
 // nobody is a member of one that is not found, or that leads back to itself.
 func (n *Node) Naive(p *NaiveProfile, atMs int64, refs func(segmentID string) (*Node, bool)) bool {
+	if p.Anonymous && !n.IncludeAnonymous {
+		return false
+	}
+	return n.naive(p, atMs, refs, nil)
+}
+
+// NaiveCondition is Naive of a node below the root: anonymous profiles are judged as others
+// are.
+func (n *Node) NaiveCondition(p *NaiveProfile, atMs int64, refs func(segmentID string) (*Node, bool)) bool {
 	return n.naive(p, atMs, refs, nil)
 }
 
@@ -146,7 +156,7 @@ func (n *Node) naive(p *NaiveProfile, atMs int64, refs func(string) (*Node, bool
 		id := n.Segment.SegmentID
 		member := false
 		if !slices.Contains(within, id) {
-			if other, ok := refs(id); ok {
+			if other, ok := refs(id); ok && (other.IncludeAnonymous || !p.Anonymous) {
 				member = other.naive(p, atMs, refs, append(within[:len(within):len(within)], id))
 			}
 		}

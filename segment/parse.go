@@ -16,10 +16,28 @@ func Parse(data []byte, limits Limits) (*Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n, err := d.node("", text, 1)
+	return d.root(text)
+}
+
+// root reads the root of a definition. One that includes anonymous profiles is a group:
+// what it asks of them is written beside its conditions.
+func (d *decoder) root(text []byte) (*Node, error) {
+	o, err := jsonform.ReadObject("", text)
 	if err != nil {
 		return nil, err
 	}
+	include, err := o.Bool("include_anonymous", false)
+	if err != nil {
+		return nil, err
+	}
+	n, err := d.object(o.Without("include_anonymous"), 1)
+	if err != nil {
+		return nil, err
+	}
+	if include && n.Kind != KindGroup {
+		n = &Node{Kind: KindGroup, Match: MatchAll, Conditions: []*Node{n}}
+	}
+	n.IncludeAnonymous = include
 	return n, nil
 }
 

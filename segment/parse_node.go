@@ -9,13 +9,21 @@ var leafKinds = []Kind{KindActivity, KindAttribute, KindConsent, KindList, KindS
 
 // node reads a group or a leaf. depth is 1 at the root.
 func (d *decoder) node(path string, raw []byte, depth int) (*Node, error) {
-	d.conditions++
-	if depth > d.limits.Depth {
-		return nil, jsonform.Faultf(path, "must not be nested deeper than %d levels", d.limits.Depth)
-	}
 	o, err := jsonform.ReadObject(path, raw)
 	if err != nil {
 		return nil, err
+	}
+	if o.Get("include_anonymous") != nil {
+		return nil, jsonform.Faultf(o.At("include_anonymous"), "must stand at the root of a definition, not in a condition; it is about all members")
+	}
+	return d.object(o, depth)
+}
+
+// object reads a group or a leaf whose fields are known.
+func (d *decoder) object(o *jsonform.Object, depth int) (*Node, error) {
+	d.conditions++
+	if depth > d.limits.Depth {
+		return nil, jsonform.Faultf(o.Path, "must not be nested deeper than %d levels", d.limits.Depth)
 	}
 	if o.Get("kind") == nil {
 		if o.Get("match") != nil || o.Get("conditions") != nil {

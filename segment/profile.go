@@ -65,6 +65,9 @@ type Fields struct {
 	HasEvent    bool
 	// IsContact says that the profile was made, or taken on, as a contact.
 	IsContact bool
+	// Anonymous says that nothing says who the profile is: there are ids of devices, and no
+	// e-mail, external id or phone.
+	Anonymous bool
 	// Engagement is what the profile did with messages.
 	Engagement Engagement
 	// PushDevices are the kinds of the profile's devices. One that has several of

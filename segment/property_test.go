@@ -65,7 +65,7 @@ func TestS1LeavesOfOneKeyAgree(t *testing.T) {
 		for _, leaf := range segmenttest.New(seed).Definition().Leaves() {
 			var answer strings.Builder
 			for _, p := range profiles {
-				fmt.Fprint(&answer, leaf.Naive(p, segmenttest.BaseMs, none) != leaf.Negated(), " ")
+				fmt.Fprint(&answer, leaf.NaiveCondition(p, segmenttest.BaseMs, none) != leaf.Negated(), " ")
 			}
 			key, text := leaf.Key(), string(leaf.Canonical())
 			if before, ok := answers[key]; ok {
@@ -108,7 +108,7 @@ func TestGeneratorIsSelective(t *testing.T) {
 			}
 			found := 0
 			for _, p := range c.Profiles {
-				if leaf.Naive(p, c.AtMs, none) {
+				if leaf.NaiveCondition(p, c.AtMs, none) {
 					found++
 				}
 			}

@@ -193,6 +193,8 @@ func TestS1Members(t *testing.T) {
 		case "last_event":
 			ms := mustTime(t, rest)
 			p.LastEventMs = &ms
+		case "anonymous":
+			p.Anonymous = true
 		case "contact":
 			p.IsContact = true
 		case "block":

@@ -48,6 +48,7 @@ func TestSubscribedOfToday(t *testing.T) {
 	for seed := range uint64(2000) {
 		g := segmenttest.New(seed)
 		p := g.Profile()
+		p.Anonymous = false
 		want := p.Consents["email"].Status == "subscribed" && p.Blocks["email"] == ""
 		met[want]++
 		for _, at := range []int64{0, g.At(), g.At() + 400*86_400_000} {

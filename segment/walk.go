@@ -76,6 +76,10 @@ func (n *Node) ids(id func(*Node) (string, bool)) []string {
 	return slices.Compact(out)
 }
 
+// Admits reports whether a profile may be a member of the definition, whatever its
+// conditions: one of which nothing says who it is must be asked for.
+func (n *Node) Admits(anonymous bool) bool { return n.IncludeAnonymous || !anonymous }
+
 // Eval combines the answers of the leaves. holds judges one leaf, its negation
 // included; it is asked only for leaves the answer depends on.
 func (n *Node) Eval(holds func(leaf *Node) bool) bool {

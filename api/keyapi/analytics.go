@@ -189,7 +189,7 @@ func (a *API) analyticsOverview(c *call) (any, error) {
 	var lists, segments, campaigns, flows int
 	var webhooks webhookCounts
 	cut, err := c.cut(func(v *resolver.View) error {
-		contacts.Total, contacts.Subscribed = v.Universe().GetCardinality(), v.SubscribedToEmail()
+		contacts.Total, contacts.Subscribed = v.CountProfiles(), v.SubscribedToEmail()
 		lists, segments, campaigns, flows = len(v.Lists()), len(v.Segments()), len(v.Campaigns()), len(v.SavedFlows())
 		webhooks.count(v)
 		before, err := v.MadeBefore(s.fromMs)

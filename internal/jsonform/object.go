@@ -50,6 +50,17 @@ func ReadObject(path string, raw []byte) (*Object, error) {
 // At is the path of a field.
 func (o *Object) At(name string) string { return Join(o.Path, name) }
 
+// Without is the object without a field.
+func (o *Object) Without(name string) *Object {
+	out := &Object{Path: o.Path}
+	for _, f := range o.fields {
+		if f.name != name {
+			out.fields = append(out.fields, f)
+		}
+	}
+	return out
+}
+
 // Len is the number of fields.
 func (o *Object) Len() int { return len(o.fields) }
 

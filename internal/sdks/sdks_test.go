@@ -112,6 +112,12 @@ type service struct {
 
 func (s *service) call(method, path, body string, out any) {
 	s.t.Helper()
+	ok(s.t, s.try(method, path, body, out))
+}
+
+// try is call for what may be refused.
+func (s *service) try(method, path, body string, out any) error {
+	s.t.Helper()
 	req, err := http.NewRequest(method, s.origin+"/api/v1"+path, strings.NewReader(body))
 	ok(s.t, err)
 	req.Header.Set("Authorization", "Bearer "+s.apiKey)
@@ -127,11 +133,12 @@ func (s *service) call(method, path, body string, out any) {
 	}
 	ok(s.t, json.Unmarshal(b, &answer))
 	if answer.Status != "success" {
-		s.t.Fatalf("%s %s %s: %s", method, path, body, b)
+		return fmt.Errorf("%s %s %s: %s", method, path, body, b)
 	}
 	if out != nil {
 		ok(s.t, json.Unmarshal(answer.Data, out))
 	}
+	return nil
 }
 
 // source makes a source and returns its key.
@@ -294,6 +301,7 @@ func TestSDKs(t *testing.T) {
 	ok(t, json.Unmarshal(b, &credentials))
 	s := &service{t, origin, credentials.APIKey}
 	s.makeSegments()
+	t.Run("Chromium", func(t *testing.T) { testBrowser(t, &service{t, s.origin, s.apiKey}) })
 	for language, of := range map[string]func(*testing.T) []sdk{"Node.js": sdksOfNode, "Python": sdksOfPython, "Go": sdksOfGo} {
 		t.Run(language, func(t *testing.T) {
 			for _, x := range of(t) {

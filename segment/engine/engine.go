@@ -29,17 +29,20 @@ type Engine struct {
 	caught map[uint32]int64
 
 	universe *roaring.Bitmap // profiles that are not merged into another
-	types    map[string]*kin // by type of events
-	every    *kin            // of events of all types but the service's own; nil for none
-	spans    *kin            // of timed attributes
-	sources  map[string]*source
-	lookups  map[string]*lookup // by path
-	states   map[uint32]*state
-	leaves   map[string]*leaf
-	byID     map[uint32]*leaf
-	segments map[string]*seg
-	nextID   uint32
-	timers   timers
+	// anonymous are those of the universe of which nothing says who they are. They are
+	// members of segments alone that include them.
+	anonymous *roaring.Bitmap
+	types     map[string]*kin // by type of events
+	every     *kin            // of events of all types but the service's own; nil for none
+	spans     *kin            // of timed attributes
+	sources   map[string]*source
+	lookups   map[string]*lookup // by path
+	states    map[uint32]*state
+	leaves    map[string]*leaf
+	byID      map[uint32]*leaf
+	segments  map[string]*seg
+	nextID    uint32
+	timers    timers
 
 	// What follows is made anew whenever definitions change.
 	profile []*leaf  // leaves on attributes, consents and lists, by number
@@ -81,17 +84,18 @@ func (c causes) pick() segment.Cause {
 // New returns an engine without segments.
 func New() *Engine {
 	return &Engine{
-		caught:   map[uint32]int64{},
-		universe: roaring.New(),
-		types:    map[string]*kin{},
-		spans:    &kin{},
-		sources:  map[string]*source{},
-		lookups:  map[string]*lookup{},
-		states:   map[uint32]*state{},
-		leaves:   map[string]*leaf{},
-		byID:     map[uint32]*leaf{},
-		segments: map[string]*seg{},
-		nextID:   1,
+		caught:    map[uint32]int64{},
+		universe:  roaring.New(),
+		anonymous: roaring.New(),
+		types:     map[string]*kin{},
+		spans:     &kin{},
+		sources:   map[string]*source{},
+		lookups:   map[string]*lookup{},
+		states:    map[uint32]*state{},
+		leaves:    map[string]*leaf{},
+		byID:      map[uint32]*leaf{},
+		segments:  map[string]*seg{},
+		nextID:    1,
 	}
 }
 
@@ -119,6 +123,21 @@ func (e *Engine) Create(o uint32) {
 		e.mark(s)
 	}
 	e.causes.add(segment.CauseProfile)
+}
+
+// SetAnonymous tells whether nothing says who a profile is, which is false of a new one.
+// [Engine.Settle] follows.
+func (e *Engine) SetAnonymous(o uint32, is bool) {
+	if e.anonymous.Contains(o) == is {
+		return
+	}
+	put(e.anonymous, o, is)
+	e.causes.add(segment.CauseProfile)
+	for _, s := range e.byRank {
+		if s.live != nil && !s.live.wide {
+			e.mark(s)
+		}
+	}
 }
 
 // Profile tells that some fields of a profile have changed, and what all of them
@@ -265,6 +284,7 @@ func (e *Engine) Merge(winner, loser uint32) {
 		l.diff.Remove(loser)
 	}
 	e.universe.Remove(loser)
+	e.anonymous.Remove(loser)
 }
 
 // change lets fn change a profile's value of a state, and follows it up.
@@ -363,7 +383,7 @@ func (e *Engine) settle(o uint32, atMs int64) {
 	for i := 0; i < len(e.marked); i++ {
 		s := e.marked[i]
 		s.marked = false
-		is := s.live.eval(o)
+		is := s.live.eval(e, o)
 		if is == s.members.Contains(o) {
 			continue
 		}

@@ -19,4 +19,5 @@ func (e *Engine) Erase(o uint32) {
 		l.diff.Remove(o)
 	}
 	e.universe.Remove(o)
+	e.anonymous.Remove(o)
 }

@@ -21,6 +21,9 @@ type catalog struct {
 	States   []stateEntry   `json:"states"`
 	Leaves   []leafEntry    `json:"leaves"`
 	Segments []segmentEntry `json:"segments"`
+	// Anonymous is the profiles of which nothing says who they are, as a Roaring bitmap;
+	// empty for none.
+	Anonymous []byte `json:"anonymous,omitempty"`
 }
 
 type stateEntry struct {
@@ -89,6 +92,8 @@ type Frozen struct {
 	bitmaps []frozenBitmap
 	owed    []frozenOwed
 	groups  []frozenGroup
+	// anonymous is part of the catalog as it is written; nil for none.
+	anonymous *roaring.Bitmap
 }
 
 type frozenBitmap struct {
@@ -105,6 +110,9 @@ type frozenOwed struct {
 // and everything else. The engine must not lag ([Engine.Lagging]).
 func (e *Engine) Freeze(all bool) *Frozen {
 	f := &Frozen{catalog: e.catalog()}
+	if !e.anonymous.IsEmpty() {
+		f.anonymous = e.anonymous.Clone()
+	}
 	for _, l := range e.profile {
 		if l.state != nil && l.ready {
 			continue // follows from the values
@@ -130,6 +138,13 @@ func (e *Engine) Freeze(all bool) *Frozen {
 
 // Write writes what was frozen.
 func (f *Frozen) Write(w *bufio.Writer) error {
+	if f.anonymous != nil {
+		b, err := f.anonymous.MarshalBinary()
+		if err != nil {
+			return err
+		}
+		f.catalog.Anonymous = b
+	}
 	head, err := json.Marshal(f.catalog)
 	if err != nil {
 		return err

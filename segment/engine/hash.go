@@ -25,6 +25,9 @@ func (e *Engine) Hash(put func([]byte)) error {
 		}
 	}
 	bits("universe", e.universe)
+	if !e.anonymous.IsEmpty() {
+		bits("anonymous", e.anonymous)
+	}
 	for _, st := range e.byState {
 		st.each(0, func(o uint32, v []byte) bool {
 			put(binary.LittleEndian.AppendUint32(nil, o))

@@ -357,7 +357,7 @@ func (e *Engine) lookAhead(s *seg) (entries int) {
 		}
 		p.from.add(s, it)
 		clear(memo)
-		if delta := p.judge(s, it.ordinal, s.live.tree.evalAt(e, it.ordinal, it.due, memo)); delta != 0 {
+		if delta := p.judge(s, it.ordinal, s.live.evalAt(e, it.ordinal, it.due, memo)); delta != 0 {
 			if n := len(s.pub.steps); n > 0 && s.pub.steps[n-1].due == it.due {
 				s.pub.steps[n-1].delta += delta
 			} else {

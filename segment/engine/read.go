@@ -38,7 +38,7 @@ func (e *Engine) Contains(id string, o uint32, t int64) bool {
 	if e.done >= t {
 		return s.members.Contains(o)
 	}
-	return s.live.tree.evalAt(e, o, t, s.memo())
+	return s.live.evalAt(e, o, t, s.memo())
 }
 
 // Members is who belongs to a live segment at t. The answer is the caller's.
@@ -104,6 +104,10 @@ func (e *Engine) Leaf(key string, t int64) (*roaring.Bitmap, bool) {
 // changed and is valid until the engine is.
 func (e *Engine) Universe() *roaring.Bitmap { return e.universe }
 
+// Anonymous is the profiles of the universe of which nothing says who they are. It must not
+// be changed and is valid until the engine is.
+func (e *Engine) Anonymous() *roaring.Bitmap { return e.anonymous }
+
 func put(m *roaring.Bitmap, o uint32, is bool) {
 	if is {
 		m.Add(o)
@@ -130,7 +134,7 @@ func (e *Engine) ahead(s *seg, t int64, fn func(o uint32, is bool)) {
 			}
 			met[o] = struct{}{}
 			clear(judged)
-			if is := s.live.tree.evalAt(e, o, t, judged); is != s.members.Contains(o) {
+			if is := s.live.evalAt(e, o, t, judged); is != s.members.Contains(o) {
 				fn(o, is)
 			}
 		})
@@ -147,6 +151,10 @@ func (s *seg) memo() map[*seg]bool {
 }
 
 // evalAt judges a profile at t.
+func (p *program) evalAt(e *Engine, o uint32, t int64, judged map[*seg]bool) bool {
+	return (p.wide || !e.anonymous.Contains(o)) && p.tree.evalAt(e, o, t, judged)
+}
+
 func (n *node) evalAt(e *Engine, o uint32, t int64, judged map[*seg]bool) bool {
 	switch {
 	case n.leaf != nil:
@@ -157,7 +165,7 @@ func (n *node) evalAt(e *Engine, o uint32, t int64, judged map[*seg]bool) bool {
 	case n.ref != nil:
 		is, known := judged[n.ref]
 		if !known {
-			is = n.ref.live.tree.evalAt(e, o, t, judged)
+			is = n.ref.live.evalAt(e, o, t, judged)
 			judged[n.ref] = is
 		}
 		return is != n.negate
@@ -199,7 +207,7 @@ func (e *Engine) Stats() Stats {
 			st.Building++
 		}
 	}
-	st.Bytes += int64(e.universe.GetSizeInBytes())
+	st.Bytes += int64(e.universe.GetSizeInBytes() + e.anonymous.GetSizeInBytes())
 	return st
 }
 

@@ -143,6 +143,15 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 		return nil, err
 	}
 	e.universe, e.now, e.done, e.swept = universe, c.NowMs, c.NowMs, c.Swept
+	if len(c.Anonymous) > 0 {
+		var err error
+		if e.anonymous, err = readBitmap(c.Anonymous); err != nil {
+			return nil, fmt.Errorf("%w: anonymous profiles: %w", ErrFormat, err)
+		}
+		if e.anonymous.AndCardinality(universe) != e.anonymous.GetCardinality() {
+			return nil, fmt.Errorf("%w: anonymous profiles that are none", ErrFormat)
+		}
+	}
 	if c.NextID > 0 {
 		e.nextID = c.NextID
 	}
@@ -193,7 +202,7 @@ func (r *Restorer) Engine(universe *roaring.Bitmap) (*Engine, error) {
 	e.arrange()
 	for _, s := range e.byRank {
 		if s.live != nil {
-			s.members = s.live.tree.all(e.universe)
+			s.members = s.live.all(e)
 		}
 	}
 	return e, nil

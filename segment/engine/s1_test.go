@@ -61,7 +61,7 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 		steps = n
 	}
 	const perSeed = 400
-	first, cases, members, expiries, erased := uint64(1), 0, 0, 0, 0
+	first, cases, members, expiries, erased, identified := uint64(1), 0, 0, 0, 0, 0
 	if s, err := strconv.ParseUint(os.Getenv("MUSTER_SEED"), 10, 64); err == nil {
 		first, steps = s, perSeed
 	}
@@ -79,9 +79,10 @@ func TestS1S2EngineEqualsNaive(t *testing.T) {
 		members += w.members
 		expiries += w.expiries
 		erased += w.erased
+		identified += w.identified
 	}
-	t.Logf("%d cases, %d members in all, %d instants of expiry, %d erased, from seed %d", cases, members, expiries, erased, first)
-	if members < cases || expiries < cases/100 || erased < cases/1000 {
+	t.Logf("%d cases, %d members in all, %d instants of expiry, %d erased, %d identified, from seed %d", cases, members, expiries, erased, identified, first)
+	if members < cases || expiries < cases/100 || erased < cases/1000 || identified < cases/1000 {
 		t.Fatal("the questions hit too few members to tell anything")
 	}
 }

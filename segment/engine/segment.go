@@ -38,7 +38,9 @@ type seg struct {
 
 // program is a definition whose leaves are found.
 type program struct {
-	root   *segment.Node
+	root *segment.Node
+	// wide: anonymous profiles may be members.
+	wide   bool
 	tree   node
 	leaves []*leaf // each once
 	refs   []*seg  // each once
@@ -54,7 +56,18 @@ type node struct {
 }
 
 // eval judges a profile as of the engine's time.
-func (p *program) eval(o uint32) bool { return p.tree.eval(o) }
+func (p *program) eval(e *Engine, o uint32) bool {
+	return (p.wide || !e.anonymous.Contains(o)) && p.tree.eval(o)
+}
+
+// all finds every member as of the engine's time. The answer is the caller's.
+func (p *program) all(e *Engine) *roaring.Bitmap {
+	m := p.tree.all(e.universe)
+	if !p.wide {
+		m.AndNot(e.anonymous)
+	}
+	return m
+}
 
 func (n *node) eval(o uint32) bool {
 	switch {
@@ -118,7 +131,7 @@ func (n *node) all(universe *roaring.Bitmap) *roaring.Bitmap {
 
 // compile finds or makes the leaves of a definition and counts their use.
 func (e *Engine) compile(root *segment.Node, since int64, seen func(eventType string) bool) *program {
-	p := &program{root: root}
+	p := &program{root: root, wide: root.IncludeAnonymous}
 	p.tree = e.compileNode(p, root, since, seen)
 	for _, l := range p.leaves {
 		l.uses++
@@ -247,7 +260,7 @@ func (e *Engine) promoteOne(s *seg) {
 		if !affected[x] || x.live == nil {
 			continue
 		}
-		members := x.live.tree.all(e.universe)
+		members := x.live.all(e)
 		if x.members == nil {
 			x.members = roaring.New()
 		}

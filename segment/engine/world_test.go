@@ -48,6 +48,8 @@ type world struct {
 	live     map[string]*program
 	liveMs   int64 // when a definition last went live
 	expiries int
+
+	identified int // anonymous profiles that came to be identified
 }
 
 type expiredAt struct {
@@ -153,7 +155,7 @@ func (w *world) create() {
 	w.profiles, w.root = append(w.profiles, p), append(w.root, o)
 	w.touch(o)
 	w.both(func(e *Engine) { e.Create(o) })
-	w.both(func(e *Engine) { e.Profile(o, facts(p), AllFields) })
+	w.profile(o, p)
 	if w.rng.IntN(2) == 0 {
 		w.happen(o)
 	}
@@ -211,8 +213,24 @@ func (w *world) change() {
 	p.Events, p.CreatedAtMs = w.profiles[o].Events, w.profiles[o].CreatedAtMs
 	w.profiles[o] = p
 	w.touch(o)
-	w.both(func(e *Engine) { e.Profile(o, facts(p), AllFields) })
+	identified := w.e.anonymous.Contains(o) && !p.Anonymous
+	before := len(w.e.out)
+	w.profile(o, p)
 	w.both(func(e *Engine) { e.Settle(o) })
+	for _, x := range w.e.out[before:] {
+		if identified && x.Cause != segment.CauseProfile && x.Cause != segment.CauseDefinition { // what was owed comes first
+			w.fatalf("I6: who was identified has a transition %+v", x)
+		}
+	}
+	if identified {
+		w.identified++
+	}
+}
+
+// profile tells of all fields of a profile.
+func (w *world) profile(o uint32, p *segment.NaiveProfile) {
+	w.both(func(e *Engine) { e.SetAnonymous(o, p.Anonymous) })
+	w.both(func(e *Engine) { e.Profile(o, facts(p), AllFields) })
 }
 
 func (w *world) merge() {
@@ -232,7 +250,7 @@ func (w *world) merge() {
 		}
 	}
 	w.both(func(e *Engine) { e.Merge(winner, loser) })
-	w.both(func(e *Engine) { e.Profile(winner, facts(p), AllFields) })
+	w.profile(winner, p)
 	w.both(func(e *Engine) { e.Settle(winner) })
 	for id, d := range w.defs {
 		if w.e.Live(id) && !w.e.Working() && w.e.segments[id].members.Contains(winner) != d.Naive(p, w.now, w.lookup) {
@@ -343,7 +361,9 @@ func (w *world) definition() *segment.Node {
 		return parse(fmt.Sprintf(`{"kind":"attribute","field":%q,"op":"%sin_last_days","value":%s}`, field, not, days))
 	case k < 4:
 		n := &segment.Node{Kind: segment.KindGroup, Match: []segment.Match{segment.MatchAll, segment.MatchAny}[w.rng.IntN(2)]}
-		n.Conditions = append(n.Conditions, w.gen.Definition())
+		part := w.gen.Definition()
+		n.IncludeAnonymous, part.IncludeAnonymous = part.IncludeAnonymous, false
+		n.Conditions = append(n.Conditions, part)
 		for range 1 + w.rng.IntN(2) {
 			id := []string{"seg_a", "seg_b", "seg_c", "seg_d"}[w.rng.IntN(4)]
 			n.Conditions = append(n.Conditions, &segment.Node{Kind: segment.KindSegment, Segment: &segment.Ref{SegmentID: id, Member: w.rng.IntN(3) > 0}})
@@ -730,7 +750,7 @@ func (w *world) check() {
 				w.fatalf("leaf %s of a live segment is not known", l.Key())
 			}
 			for o, p := range w.profiles {
-				if w.root[o] == uint32(o) && l.Naive(p, t, w.lookup) != (m.Contains(uint32(o)) != l.Negated()) {
+				if w.root[o] == uint32(o) && l.NaiveCondition(p, t, w.lookup) != (m.Contains(uint32(o)) != l.Negated()) {
 					w.fatalf("S1: leaf %s at %d: profile %d", l.Key(), t, o)
 				}
 			}
@@ -742,7 +762,7 @@ func (w *world) check() {
 }
 
 func describe(p *segment.NaiveProfile) string {
-	s := fmt.Sprintf("created %d, attributes %s, geo %s, consents %v, lists %v\n", p.CreatedAtMs, p.Attributes, p.Geo, p.Consents, p.Lists)
+	s := fmt.Sprintf("anonymous %v, created %d, attributes %s, geo %s, consents %v, lists %v\n", p.Anonymous, p.CreatedAtMs, p.Attributes, p.Geo, p.Consents, p.Lists)
 	for _, e := range p.Events {
 		s += fmt.Sprintf("  %d %s %s\n", e.TimeMs, e.Type, e.Properties)
 	}

@@ -70,9 +70,21 @@ func (g *Gen) Activity() *segment.Activity { return mustParse(g.activity()).Acti
 // DefinitionJSON draws the text of a definition that [segment.Parse] accepts.
 func (g *Gen) DefinitionJSON() []byte {
 	if g.chance(30) {
-		return g.leaf(true)
+		return includeSome(g.leaf(true))
 	}
-	return g.group(3, true)
+	return includeSome(g.group(3, true))
+}
+
+// includeSome lets some definitions include anonymous profiles. It draws nothing, so that
+// seeds that found faults draw the same still.
+func includeSome(definition []byte) []byte {
+	switch len(definition) % 5 {
+	case 0:
+		return append([]byte(`{"include_anonymous":true, `), definition[1:]...)
+	case 1:
+		return append([]byte(`{"include_anonymous": false,`), definition[1:]...)
+	}
+	return definition
 }
 
 func mustParse(definition []byte) *segment.Node {

@@ -24,13 +24,18 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 	property := func() *shape.Schema {
 		return shape.Text("value", "Property of the event; dots lead into objects.").Bytes(1, 512)
 	}
+	// On the root alone, which may be a condition.
+	includeAnonymous := func() shape.Field {
+		return shape.Opt("include_anonymous", shape.Boolean(false, "At the root of a definition alone: true lets anonymous people be members, of whom tracking has seen a device and knows no e-mail, external id or phone.").Default(false))
+	}
 	group := shape.Named("SegmentGroup", shape.Object(
 		shape.Opt("kind", shape.Only("SegmentGroupKind", "group")),
 		shape.Req("match", shape.Word("Whether all conditions must hold, or any.", "all", "any")),
 		shape.Req("conditions", shape.List(node, "Conditions, and groups of them. In all at most 500 and 16 levels.").Entries(1, 500)),
+		includeAnonymous(),
 	).Strict().Says("Conditions joined by AND (`all`) or OR (`any`). `kind` may be left out."))
 	activity := shape.Named("ActivityCondition", shape.Object(
-		shape.Req("kind", shape.Only("ActivityConditionKind", "activity")),
+		shape.Req("kind", shape.Only("ActivityConditionKind", "activity")), includeAnonymous(),
 		shape.Req("event", shape.Text("item_purchased", "The `event_type` that counts.").Bytes(1, 128)),
 		shape.Opt("did", shape.Boolean(true, "False for people of whom the rest does not hold.").Default(true)),
 		shape.Opt("window", shape.Named("TimeWindow", shape.OneOf(
@@ -48,7 +53,7 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 	).Strict().Says("What a person did, or did not do.").Like(shape.Pairs("kind", "activity", "event", "item_purchased", "window", shape.Pairs("last_days", 30),
 		"aggregate", shape.Pairs("fn", "sum", "property", "value", "op", ">=", "value", 100))))
 	attribute := shape.Named("AttributeCondition", shape.Object(
-		shape.Req("kind", shape.Only("AttributeConditionKind", "attribute")),
+		shape.Req("kind", shape.Only("AttributeConditionKind", "attribute")), includeAnonymous(),
 		shape.Req("field", shape.Text("geo.country", "`email`, `phone`, `external_id`, `first_name`, `last_name`, `created_at`, a path below `geo.` or `attributes.`, `tags` (short for `attributes.tags`), "+
 			"or one of the fields that the service keeps: see the description of the condition.").Bytes(1, 512)),
 		shape.Req("op", op(anyOps)), shape.Opt("value", value),
@@ -57,14 +62,14 @@ var Definition = shape.Recursive("SegmentDefinition", func(node *shape.Schema) *
 		"`first_seen_at` (creation, or the first event if that is earlier), `last_event_at` (the newest event that was sent), `push_devices` (kinds of devices: `webpush`, `fcm`, `apns`). "+
 		"Times take all operators on times, such as `in_last_days`; numbers `=` to `between`; texts `=`, `!=`, `in`, `not_in`, `exists` and `not_exists`; true and false `=` and `!=`. The customer's own attributes of such a name are below `attributes.`."))
 	consent := shape.Named("ConsentCondition", shape.Object(
-		shape.Req("kind", shape.Only("ConsentConditionKind", "consent")),
+		shape.Req("kind", shape.Only("ConsentConditionKind", "consent")), includeAnonymous(),
 		shape.Req("channel", shape.Channel("")),
 		shape.Req("status", shape.Word("`pending` are those of the subscribed who were asked to confirm and have not: `subscribed` holds for them too.", "subscribed", "pending", "unsubscribed", "never_subscribed")),
 		shape.Opt("since", shape.Text("2026-01-01", "Subscribed from this time on.")),
 		shape.Opt("until", shape.Text("2026-02-01", "Subscribed before this time.")),
 	).Strict().Says("Consent to a channel."))
 	membership := func(name, about string, id shape.Field) *shape.Schema {
-		return shape.Named(name, shape.Object(shape.Req("kind", shape.Only(name+"Kind", id.Name()[:len(id.Name())-3])), id,
+		return shape.Named(name, shape.Object(shape.Req("kind", shape.Only(name+"Kind", id.Name()[:len(id.Name())-3])), id, includeAnonymous(),
 			shape.Opt("member", shape.Boolean(true, "False for those who are not.").Default(true))).Strict().Says(about))
 	}
 	return shape.OneOf(group, activity, attribute, consent,
@@ -79,6 +84,7 @@ var Explained = shape.Recursive("ExplainedNode", func(node *shape.Schema) *shape
 	return shape.Object(
 		shape.Req("kind", shape.Word("", "activity", "attribute", "consent", "list", "segment", "group")),
 		shape.Req("holds", shape.Boolean(true, "Whether it holds for the profile, with `did` and `member` taken into account.")),
+		shape.Opt("anonymous", shape.Boolean(true, "True where a definition holds for nobody who is anonymous, and the profile is: whatever the conditions say. Absent elsewhere.")),
 		shape.Opt("match", shape.Word("Of a group.", "all", "any")),
 		shape.Opt("conditions", shape.List(node, "Of a group.").Like([]any{})),
 		shape.Opt("condition", Definition),

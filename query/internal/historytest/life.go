@@ -206,7 +206,11 @@ func (w *life) happen() {
 			e.HasTime, e.TimeMs = true, min(drawn.TimeMs, now)
 		}
 		person := w.rng.IntN(25)
-		for e.Email == nil && e.ExternalID == nil && e.Phone == nil {
+		if w.rng.IntN(3) == 0 {
+			e.AnonymousID = fmt.Appendf(nil, "device-%d", person+w.rng.IntN(2))
+			e.Public = w.rng.IntN(2) == 0
+		}
+		for e.AnonymousID == nil && e.Email == nil && e.ExternalID == nil && e.Phone == nil {
 			if w.rng.IntN(2) == 0 {
 				e.Email = fmt.Appendf(nil, "p%d@example.com", person)
 			}

@@ -187,6 +187,16 @@ func (p *people) Universe() *roaring.Bitmap {
 	return b
 }
 
+func (p *people) Anonymous() *roaring.Bitmap {
+	b := roaring.New()
+	for o, x := range p.profiles {
+		if x != nil && x.Anonymous {
+			b.Add(uint32(o))
+		}
+	}
+	return b
+}
+
 func (p *people) Scan(_ context.Context, fn func(uint32, *segment.Facts) error) error {
 	for o, x := range p.profiles {
 		if x == nil {

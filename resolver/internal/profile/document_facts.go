@@ -25,6 +25,7 @@ func (d *Document) FillFacts(f *segment.Facts, lists map[uint32]string, lastEven
 	}
 	x.FirstName, x.LastName, x.Geo, x.Attributes, x.CreatedAtMs = d.FirstName, d.LastName, d.Geo, d.Attributes, d.CreatedMs
 	x.FirstSeenMs, x.LastEventMs, x.HasEvent, x.IsContact = d.FirstSeen(), lastEvent, HasEvent(lastEvent), d.IsContact
+	x.Anonymous = d.IsAnonymous()
 	x.Engagement = d.Engaged.facts()
 	x.PushDevices = x.PushDevices[:0]
 	for i := range d.Devices {
