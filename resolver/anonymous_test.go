@@ -98,11 +98,12 @@ func TestI2AnonymousThenLoginIsOneProfile(t *testing.T) {
 		t.Fatalf("%d profiles, %+v", r.people(), r.personAt(o))
 	}
 	// A person that is known already is another device's, too.
-	o := r.who(call("anonymous", "d2"))
+	r.who(call("anonymous", "d2"))
 	if r.people() != 2 {
 		t.Fatal("a device is nobody's before its login")
 	}
-	if o = r.who(call("anonymous", "d2", "external_id", "u1")); r.people() != 1 || !slices.Equal(r.personAt(o).AnonymousIDs, []string{"d1", "d2"}) {
+	o := r.who(call("anonymous", "d2", "external_id", "u1"))
+	if r.people() != 1 || !slices.Equal(r.personAt(o).AnonymousIDs, []string{"d1", "d2"}) {
 		t.Fatalf("%d profiles, %+v", r.people(), r.personAt(o))
 	}
 	if p := r.personAt(o); len(p.Identities) != 2 || len(p.Conflicts) != 0 {
