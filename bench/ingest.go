@@ -19,6 +19,7 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	var o contest.Options
 	f := newFlags("ingest", s)
 	modes := f.String("modes", "single,batch", "what to send: single, batch or both, separated by a comma")
+	surface := f.String("surface", "events", "events: the events API, in the modes of --modes; tracking: the tracking API with batches as Segment's SDK for Node.js sends them, beside batches of the events API")
 	batch := f.Int("batch", 100, "events per batch")
 	connections := f.Int("connections", 0, fmt.Sprintf("connections; 0 is %d for single events and %d for batches", singleConnections, batchConnections))
 	f.DurationVar(&o.Duration, "duration", 15*time.Second, "length of each phase on muster")
@@ -38,6 +39,18 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	var err error
 	if o.Modes, err = modesOf(*modes, *batch, *connections); err != nil {
 		return err
+	}
+	switch *surface {
+	case "events":
+	case "tracking":
+		if o.Modes, err = modesOf("batch", *batch, *connections); err != nil {
+			return err
+		}
+		tracking := o.Modes[0]
+		tracking.Name, tracking.Tracking = "tracking", true
+		o.Modes = append(o.Modes, tracking)
+	default:
+		return fmt.Errorf("surface: there is no surface %q; name events or tracking", *surface)
 	}
 	o.ServerArgs, o.Log, t.without = t.serverArgs(), s.logf, *baselineOnly
 	self, err := os.Executable()

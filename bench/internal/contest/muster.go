@@ -40,7 +40,7 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
-	fleet, err := s.Credentials.Fleet(o.spec(m), m.Connections)
+	fleet, err := o.fleet(ctx, m, s)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +72,27 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 	o.Log("  history: %d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s",
 		result.Once.Acked, result.Once.Rows, result.Once.Missing, result.Once.Doubled, result.StopSeconds)
 	return result, result.Once.Err(result.failedEvents(m))
+}
+
+// fleet prepares the connections of a mode.
+func (o Options) fleet(ctx context.Context, m Mode, s *server.Server) (*loader.Fleet, error) {
+	if !m.Tracking {
+		return s.Credentials.Fleet(o.spec(m), m.Connections)
+	}
+	c, err := console.SignIn(ctx, s.Credentials)
+	if err != nil {
+		return nil, err
+	}
+	defer c.Close()
+	key, err := c.CreateServerSource(ctx, "bench")
+	if err != nil {
+		return nil, err
+	}
+	target, err := s.Credentials.TrackingTarget(key)
+	if err != nil {
+		return nil, err
+	}
+	return loader.NewFleet(target, o.spec(m), m.Connections)
 }
 
 // phases runs the sweep, the closed and the open loop.

@@ -17,12 +17,15 @@ const (
 
 // Mode is how events are sent.
 type Mode struct {
-	// Name is "single" or "batch".
+	// Name is "single", "batch" or "tracking".
 	Name string `json:"name"`
 	// Batch is the number of events per request; 0 sends single events.
 	Batch int `json:"batch"`
 	// Connections is how many send at the same time.
 	Connections int `json:"connections"`
+	// Tracking sends to the tracking API what Segment's SDK for Node.js sends. There are
+	// no baselines then: it is compared with the mode "batch".
+	Tracking bool `json:"tracking,omitempty"`
 }
 
 // Options say what is measured.
@@ -86,5 +89,5 @@ func (o Options) Validate() error {
 }
 
 func (o Options) spec(m Mode) payload.Spec {
-	return payload.Spec{Seed: o.Seed, Batch: m.Batch, Profiles: o.Profiles, NewRatio: o.NewRatio, EventBytes: o.EventBytes}
+	return payload.Spec{Seed: o.Seed, Batch: m.Batch, Profiles: o.Profiles, NewRatio: o.NewRatio, EventBytes: o.EventBytes, Tracked: m.Tracking}
 }

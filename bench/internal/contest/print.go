@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"text/tabwriter"
+
+	"github.com/musterhq/muster/bench/internal/payload"
 )
 
 // Print writes the report as a table for people.
@@ -16,6 +18,9 @@ func (r *Report) Print(out io.Writer) error {
 	for i := range r.Modes {
 		r.Modes[i].print(w)
 	}
+	if ratio, ok := r.trackingOfBatch(); ok {
+		fmt.Fprintf(w, "\nmedian: the tracking API takes %.1f %% of the rate of batches of the events API\n", 100*ratio)
+	}
 	return w.Flush()
 }
 
@@ -24,11 +29,16 @@ func (m *ModeReport) print(w io.Writer) {
 	if m.Mode.Batch > 0 {
 		what = fmt.Sprintf("batches of %d", m.Mode.Batch)
 	}
+	if m.Mode.Tracking {
+		what = fmt.Sprintf("the tracking API, batches of %d, events longer by %d bytes", m.Mode.Batch, payload.TrackedBytes)
+	}
 	fmt.Fprintf(w, "\n%s, %d connections, rounds: %d\n", what, m.Mode.Connections, len(m.Rounds))
 	fmt.Fprintln(w, "round\tserver\tevents/s\tp50 ms\tp99 ms\tp99.9 ms\tmax ms\tCPU s\tCPU µs/event\tloader µs/event\tloader late p99 ms\tpeak RSS MB\tfailed\t")
 	for i, r := range m.Rounds {
-		row(w, i+1, "parse only", r.Parse)
-		row(w, i+1, "read only", r.Read)
+		if !m.Mode.Tracking {
+			row(w, i+1, "parse only", r.Parse)
+			row(w, i+1, "read only", r.Read)
+		}
 		if r.Muster == nil {
 			continue
 		}
@@ -66,13 +76,18 @@ func (m *Muster) print(w io.Writer, round int) {
 }
 
 func (s Summary) print(w io.Writer) {
-	fmt.Fprintf(w, "median: parse only %.0f events/s (%.2f µs of CPU), read only %.0f (%.2f µs)\n",
-		s.ParsePerSecond, s.ParseCPUMicros, s.ReadPerSecond, s.ReadCPUMicros)
+	if s.ParsePerSecond > 0 {
+		fmt.Fprintf(w, "median: parse only %.0f events/s (%.2f µs of CPU), read only %.0f (%.2f µs)\n",
+			s.ParsePerSecond, s.ParseCPUMicros, s.ReadPerSecond, s.ReadCPUMicros)
+	}
 	if s.MusterPerSecond == 0 {
 		return
 	}
-	fmt.Fprintf(w, "median: muster %.0f events/s (%.2f µs of CPU) = %.1f %% of parse only, %.1f %% of read only\n",
-		s.MusterPerSecond, s.MusterCPUMicros, 100*s.OfParse, 100*s.OfRead)
+	fmt.Fprintf(w, "median: muster %.0f events/s (%.2f µs of CPU)", s.MusterPerSecond, s.MusterCPUMicros)
+	if s.ParsePerSecond > 0 {
+		fmt.Fprintf(w, " = %.1f %% of parse only, %.1f %% of read only", 100*s.OfParse, 100*s.OfRead)
+	}
+	fmt.Fprintln(w)
 	fmt.Fprintf(w, "median: muster at %.0f events/s: p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms; peak RSS %.0f MB\n",
 		s.PacedPerSecond, s.PacedP50Millis, s.PacedP99Millis, s.PacedP999Millis, s.PeakRSSBytes/1e6)
 }

@@ -40,11 +40,13 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 func (o Options) round(ctx context.Context, m Mode) (Round, error) {
 	var r Round
 	var err error
-	if r.Parse, err = o.baseline(ctx, m, baseline.Parse); err != nil {
-		return r, err
-	}
-	if r.Read, err = o.baseline(ctx, m, baseline.Read); err != nil {
-		return r, err
+	if !m.Tracking {
+		if r.Parse, err = o.baseline(ctx, m, baseline.Parse); err != nil {
+			return r, err
+		}
+		if r.Read, err = o.baseline(ctx, m, baseline.Read); err != nil {
+			return r, err
+		}
 	}
 	if o.Binary == "" {
 		return r, nil

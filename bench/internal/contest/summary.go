@@ -42,8 +42,10 @@ func summarise(rounds []Round) Summary {
 		return s
 	}
 	s.MusterPerSecond = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond })
-	s.OfParse = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Parse.EventsPerSecond })
-	s.OfRead = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Read.EventsPerSecond })
+	if rounds[0].Parse.EventsPerSecond > 0 { // else there were no baselines
+		s.OfParse = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Parse.EventsPerSecond })
+		s.OfRead = over(func(r Round) float64 { return r.Muster.Saturated.EventsPerSecond / r.Read.EventsPerSecond })
+	}
 	s.MusterCPUMicros = over(func(r Round) float64 { return r.Muster.Saturated.CPUMicrosPerEvent })
 	s.PacedPerSecond = over(func(r Round) float64 { return r.Muster.Paced.EventsPerSecond })
 	s.PacedP50Millis = over(func(r Round) float64 { return r.Muster.Paced.P50Millis })
@@ -51,6 +53,27 @@ func summarise(rounds []Round) Summary {
 	s.PacedP999Millis = over(func(r Round) float64 { return r.Muster.Paced.P999Millis })
 	s.PeakRSSBytes = over(func(r Round) float64 { return float64(r.Muster.PeakRSSBytes) })
 	return s
+}
+
+// trackingOfBatch is the tracking API's rate as a share of that of batches of the events
+// API: the median of each round's own ratio. ok is false when not both were measured.
+func (r *Report) trackingOfBatch() (ratio float64, ok bool) {
+	var batch, tracking []Round
+	for _, m := range r.Modes {
+		switch {
+		case m.Mode.Tracking:
+			tracking = m.Rounds
+		case m.Mode.Batch > 0:
+			batch = m.Rounds
+		}
+	}
+	var ratios []float64
+	for i := range min(len(batch), len(tracking)) {
+		if a, b := batch[i].Muster, tracking[i].Muster; a != nil && b != nil && a.Saturated.EventsPerSecond > 0 {
+			ratios = append(ratios, b.Saturated.EventsPerSecond/a.Saturated.EventsPerSecond)
+		}
+	}
+	return median(ratios), len(ratios) > 0
 }
 
 // median is the middle value, or the mean of the two in the middle.

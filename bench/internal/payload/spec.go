@@ -16,6 +16,8 @@ const (
 	// MinEventBytes and MaxEventBytes bound the size of one event's JSON.
 	MinEventBytes = 320
 	MaxEventBytes = 64 << 10
+	// TrackedBytes is how much longer an event is as Segment's SDK for Node.js sends it.
+	TrackedBytes = 180
 	// newPerWorker is how many numbers each worker has for new profiles.
 	newPerWorker = 500_000
 )
@@ -33,6 +35,9 @@ type Spec struct {
 	NewRatio float64
 	// EventBytes is the exact length of one event's JSON in bytes.
 	EventBytes int
+	// Tracked makes batches as Segment's SDK for Node.js sends them, for the tracking API.
+	// The events say the same, and each is longer by [TrackedBytes].
+	Tracked bool
 }
 
 // Validate reports the first fault of the spec.
@@ -42,6 +47,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("batch must be 0 (single events) to %d, not %d", MaxEventsPerRequest, s.Batch)
 	case s.Profiles < 1 || s.Profiles > MaxProfiles:
 		return fmt.Errorf("profiles must be 1 to %d, not %d", MaxProfiles, s.Profiles)
+	case s.Tracked && s.Batch == 0:
+		return errors.New("the tracking API is sent batches only; batch must be 1 or more")
 	case !(s.NewRatio >= 0 && s.NewRatio <= 1):
 		return errors.New("new-ratio must be a share from 0 to 1")
 	case s.EventBytes < MinEventBytes || s.EventBytes > MaxEventBytes:

@@ -3,6 +3,7 @@ package payload
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 )
 
 // Widths of the patched digits.
@@ -78,6 +79,56 @@ func appendEvent(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, e
 	dst = append(dst, `"}`...)
 	return dst, at, nil
 }
+
+// callNames are the event types as an application gives them to an SDK.
+var callNames = map[string]string{"page_viewed": "Page Viewed", "item_viewed": "Item Viewed", "cart_added": "Cart Added", "purchased": "Purchased", "searched": "Searched"}
+
+// appendTracked appends what appendEvent says in the words of @segment/analytics-node
+// 3.1.0, in exactly size bytes. The SDK's time is the batch's, so that an event happens
+// when it arrives.
+func appendTracked(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, error) {
+	var at slots
+	start := len(dst)
+	mark := func(s string, digits int) int {
+		dst = append(dst, s...)
+		pos := len(dst)
+		dst = append(dst, zeros[:digits]...)
+		return pos
+	}
+	place := places[rng.IntN(len(places))]
+	at.eventType = eventTypes[rng.IntN(len(eventTypes))]
+	at.external = mark(`{"timestamp":"`+trackedTime+`","integrations":{},"userId":"c-`, profileDigits)
+	dst = fmt.Appendf(dst, `","event":"%s","type":"track`, callNames[at.eventType])
+	at.value = mark(`","properties":{"value":1`, valueDigits)
+	dst = fmt.Appendf(dst, `.%02d,"currency":"%s","quantity":%d,"product_id":"sku-%05d-`,
+		rng.IntN(99)+1, currencies[rng.IntN(len(currencies))], rng.IntN(9)+1, rng.IntN(20_000))
+	padAt := len(dst)
+	at.email = mark(`"},"context":{"traits":{"email":"u`, profileDigits)
+	dst = append(dst, "@b.example"...)
+	if rng.IntN(2) == 0 {
+		dst = fmt.Appendf(dst, `","firstName":"%s`, firstNames[rng.IntN(len(firstNames))])
+	}
+	dst = fmt.Appendf(dst, `","plan":"%s","address":{"country":"%s","city":"%s"}},"library":{"name":"@segment/analytics-node","version":"3.1.0"}}`,
+		plans[rng.IntN(len(plans))], place.country, place.city)
+	at.sequence = mark(fmt.Sprintf(`,"messageId":"b%0*d-`, workerDigits, worker), sequenceDigits)
+	dst = append(dst, `","_metadata":{"nodeVersion":"v22.11.0","jsRuntime":"node"}}`...)
+	pad := size - (len(dst) - start)
+	if pad < 0 {
+		return dst, at, fmt.Errorf("an event of an SDK takes %d bytes more than the %d asked for", -pad, size)
+	}
+	filler := make([]byte, pad)
+	for i := range filler {
+		filler[i] = "abcdefghijklmnopqrstuvwxyz"[rng.IntN(26)]
+	}
+	dst = slices.Insert(dst, padAt, filler...)
+	at.email += pad
+	at.sequence += pad
+	return dst, at, nil
+}
+
+// trackedTime is when events happened and batches were sent by the SDK's clock, which
+// says the same for both.
+const trackedTime = "2026-01-01T00:00:00.000Z"
 
 // pairs holds the numbers 00 to 99.
 const pairs = "00010203040506070809101112131415161718192021222324252627282930313233343536373839" +

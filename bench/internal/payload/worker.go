@@ -60,7 +60,12 @@ func NewWorker(spec Spec, n int, head func(bodyBytes int) []byte) (*Worker, erro
 func (w *Worker) makeFrame(head func(int) []byte) (frame, error) {
 	var f frame
 	var body []byte
-	if w.spec.Batch > 0 {
+	write, size := appendEvent, w.spec.EventBytes
+	switch {
+	case w.spec.Tracked:
+		write, size = appendTracked, w.spec.EventBytes+TrackedBytes
+		body = append(body, `{"batch":[`...)
+	case w.spec.Batch > 0:
 		body = append(body, `{"events":[`...)
 	}
 	for i := range w.spec.EventsPerRequest() {
@@ -69,12 +74,15 @@ func (w *Worker) makeFrame(head func(int) []byte) (frame, error) {
 		}
 		var at slots
 		var err error
-		if body, at, err = appendEvent(body, w.rng, w.number, w.spec.EventBytes); err != nil {
+		if body, at, err = write(body, w.rng, w.number, size); err != nil {
 			return f, err
 		}
 		f.events = append(f.events, at)
 	}
-	if w.spec.Batch > 0 {
+	switch {
+	case w.spec.Tracked:
+		body = append(body, `],"sentAt":"`+trackedTime+`"}`...)
+	case w.spec.Batch > 0:
 		body = append(body, `]}`...)
 	}
 	if head != nil {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -78,6 +79,18 @@ func (c Credentials) Target(batch bool) (loader.Target, error) {
 	return loader.Target{
 		Address: u.Host, Path: path, Expect: loader.ExpectOutcome,
 		Header: [][2]string{{"X-App-Id", c.AppID}, {"X-App-Secret", c.AppSecret}},
+	}, nil
+}
+
+// TrackingTarget is where batches for the tracking API are sent, with a write key.
+func (c Credentials) TrackingTarget(writeKey string) (loader.Target, error) {
+	u, err := LoopbackURL(c.BaseURL)
+	if err != nil {
+		return loader.Target{}, fmt.Errorf("base_url: %w", err)
+	}
+	return loader.Target{
+		Address: u.Host, Path: "/v1/batch", Expect: loader.ExpectTracked,
+		Header: [][2]string{{"Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte(writeKey+":"))}},
 	}, nil
 }
 

@@ -12,6 +12,7 @@ import { AnchorLink } from '@/shared/links'
 import type { Person } from './usePeople'
 
 const kindLabels = { email: 'E-mail', external_id: 'External id', phone: 'Phone' } as const
+const conflictLabels = { ...kindLabels, anonymous_id: 'Anonymous id' } as const
 
 /** Who the person is: identifiers, merges, conflicts, geo and attributes. */
 export function ProfileTab({ person }: { person: Person }) {
@@ -61,6 +62,23 @@ function Identifiers({ person }: { person: Person }) {
                 </Table.Td>
               </Table.Tr>
             ))}
+            {person.anonymous_ids.length > 0 && (
+              <Table.Tr>
+                <Table.Th scope="row" fw={500} style={{ verticalAlign: 'top' }}>
+                  Anonymous ids
+                </Table.Th>
+                <Table.Td style={{ overflowWrap: 'anywhere' }}>
+                  {person.anonymous_ids.map((v) => (
+                    <Text key={v} size="sm" ff="monospace" data-testid="anonymous">
+                      {v}
+                    </Text>
+                  ))}
+                  <Text size="xs" c="dimmed">
+                    Devices that an SDK saw before it knew whose they are. The timeline has what was done on them.
+                  </Text>
+                </Table.Td>
+              </Table.Tr>
+            )}
             <Table.Tr>
               <Table.Th scope="row" fw={500}>
                 Profile id
@@ -102,7 +120,7 @@ function Identifiers({ person }: { person: Person }) {
           <Stack gap={6}>
             {person.conflicts.map((c, i) => (
               <Text key={i} size="sm" component="div" data-testid="conflict">
-                {kindLabels[c.kind]} <b style={{ overflowWrap: 'anywhere' }}>{c.value}</b>: {c.reason} ({instant(c.at)}){' '}
+                {conflictLabels[c.kind]} <b style={{ overflowWrap: 'anywhere' }}>{c.value}</b>: {c.reason} ({instant(c.at)}){' '}
                 {c.other_profile_id && (
                   <AnchorLink to="/people/$id" params={{ id: c.other_profile_id }} size="sm" c="inherit" td="underline">
                     The other person

@@ -21,6 +21,12 @@ describe('entries of a timeline in words', () => {
     expect(wordsOf(event('message', 'email_soft_bounced', { campaign_name: 'News' }))).toEqual({ title: 'E-mail soft bounced', detail: 'News' })
     expect(wordsOf(event('list', 'list_joined', { list_id: 'lst_1', list_name: 'VIP' })).title).toBe('Joined the list VIP')
   })
+  it('names the pages that somebody saw', () => {
+    expect(wordsOf(event('event', 'page_viewed', { name: 'Home', url: 'https://shop.example/', referrer: 'https://search.example/' }))).toEqual({ title: 'Viewed Home', detail: 'https://shop.example/, from https://search.example/' })
+    expect(wordsOf(event('event', 'page_viewed', { path: '/cart' }))).toEqual({ title: 'Viewed /cart', detail: '' })
+    expect(wordsOf(event('event', 'screen_viewed', { name: 'Receipt' })).title).toBe('Viewed Receipt')
+    expect(wordsOf(event('event', 'page_viewed', { product: 'sku-7' }))).toEqual({ title: 'page_viewed', detail: 'product: sku-7' })
+  })
   it('sums up the properties of other events', () => {
     expect(wordsOf(event('event', 'item_purchased', { value: 20, category: 'shoes', order: { currency: 'EUR' } }))).toEqual({ title: 'item_purchased', detail: 'value: 20, category: shoes, 1 more' })
     expect(summary({})).toBe('')

@@ -70,6 +70,14 @@ export function wordsOf(e: Entry, profile?: string): { title: string; detail: st
   if (!e.event) return { title: e.kind, detail: '' }
   const { event_type: type, properties: p } = e.event
   switch (type) {
+    case 'page_viewed':
+    case 'screen_viewed': {
+      // A page's title is for people, its path is always there; an event without either is shown like any other.
+      const name = [p.name, p.title, p.path, p.url].map(text).find((v) => v !== '')
+      if (name === undefined) break
+      const rest = [text(p.url) || text(p.path), p.referrer ? `from ${text(p.referrer)}` : ''].filter((v) => v !== '' && v !== name)
+      return { title: `Viewed ${name}`, detail: rest.join(', ') }
+    }
     case 'subscribed':
       return { title: `Subscribed to ${channel(p.channel)}`, detail: p.source ? `source: ${text(p.source)}` : '' }
     case 'unsubscribed':

@@ -10,6 +10,7 @@ import classes from './settings.module.css'
 const sections = [
   { to: '/settings', label: 'Account', permission: 'settings:read' },
   { to: '/settings/keys', label: 'API keys', permission: 'api_keys:read' },
+  { to: '/settings/sources', label: 'Sources', permission: 'events:read' },
   { to: '/settings/webhooks', label: 'Webhooks', permission: 'settings:read' },
   { to: '/settings/domains', label: 'Sender domains', permission: 'settings:read' },
   { to: '/settings/providers', label: 'Providers', permission: 'settings:write' },

@@ -5,6 +5,8 @@ import type { Screen } from '../screen'
 
 const account = createRoute({ getParentRoute: () => shellRoute, path: 'settings', component: lazyRouteComponent(() => import('./AccountSettings'), 'AccountSettings') })
 const keys = createRoute({ getParentRoute: () => shellRoute, path: 'settings/keys', component: lazyRouteComponent(() => import('./Keys'), 'Keys') })
+const sources = createRoute({ getParentRoute: () => shellRoute, path: 'settings/sources', component: lazyRouteComponent(() => import('./Sources'), 'Sources') })
+const source = createRoute({ getParentRoute: () => shellRoute, path: 'settings/sources/$id', component: lazyRouteComponent(() => import('./Source'), 'Source') })
 const webhooks = createRoute({ getParentRoute: () => shellRoute, path: 'settings/webhooks', component: lazyRouteComponent(() => import('./Webhooks'), 'Webhooks') })
 const webhook = createRoute({
   getParentRoute: () => shellRoute,
@@ -18,13 +20,14 @@ const users = createRoute({ getParentRoute: () => shellRoute, path: 'settings/us
 const audit = createRoute({ getParentRoute: () => shellRoute, path: 'settings/audit', validateSearch: searchOf({ kind: text, target: text }), component: lazyRouteComponent(() => import('./Audit'), 'Audit') })
 const companies = createRoute({ getParentRoute: () => shellRoute, path: 'settings/companies', component: lazyRouteComponent(() => import('./Companies'), 'Companies') })
 
-const routes = [account, keys, webhooks, webhook, domains, providers, users, audit, companies] as const
+const routes = [account, keys, sources, source, webhooks, webhook, domains, providers, users, audit, companies] as const
 
 export const settingsScreen = {
   routes,
   nav: { label: 'Settings', to: '/settings', icon: 'settings', group: 'Account' },
   commands: [
     { label: 'API keys', to: '/settings/keys', permission: 'api_keys:read' },
+    { label: 'Sources', to: '/settings/sources', permission: 'events:read' },
     { label: 'Webhooks', to: '/settings/webhooks', permission: 'settings:read' },
     { label: 'Sender domains', to: '/settings/domains', permission: 'settings:read' },
     { label: 'Users', to: '/settings/users', permission: 'users:read' },

@@ -1,0 +1,3 @@
+module github.com/musterhq/muster/muster-go
+
+go 1.24
