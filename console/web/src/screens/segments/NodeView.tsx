@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Group as Row, Menu, NativeSelect, Stack, Text, Tooltip } from '@mantine/core'
+import { ActionIcon, Button, Checkbox, Group as Row, Menu, NativeSelect, Stack, Text, Tooltip } from '@mantine/core'
 import { useRef, useState, type CSSProperties, type DragEvent, type KeyboardEvent, type ReactNode } from 'react'
 import { count } from '@/shared/format'
 import { Icon, type IconName } from '@/shared/icons'
@@ -74,6 +74,19 @@ export function GroupView({ group, path, tools }: { group: Group; path: string; 
           </Menu.Dropdown>
         </Menu>
       </div>
+      {!path && (
+        <Checkbox
+          size="xs"
+          mt={8}
+          label="Anonymous people too"
+          description="Who has no e-mail, external id or phone yet: visitors that the tracking API told of."
+          checked={group.includeAnonymous ?? false}
+          onChange={(e) => {
+            const include = e.currentTarget.checked
+            set((g) => ({ ...g, bare: undefined, includeAnonymous: include || undefined }))
+          }}
+        />
+      )}
     </div>
   )
 }

@@ -19,6 +19,12 @@ function plain(v: Json): unknown {
   if (Array.isArray(v)) return v.map(plain)
   if (v === null || typeof v !== 'object') return v
   const o = { ...v }
+  if (o.include_anonymous === false) delete o.include_anonymous
+  if (o.include_anonymous && o.conditions === undefined) {
+    // It makes a group around a condition that stands alone, as in the canonical form.
+    const { include_anonymous, ...alone } = o
+    return plain({ match: 'all', conditions: [alone], include_anonymous })
+  }
   if (o.kind === 'group') delete o.kind
   if (o.did === true) delete o.did
   if (o.member === true) delete o.member

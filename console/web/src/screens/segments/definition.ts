@@ -36,7 +36,11 @@ function flag(o: Fields, path: string, key: string): boolean {
 
 /** Reads a definition. Unknown fields and kinds are errors; what the server checks beyond the form is left to it. */
 export function fromJson(v: Json): Node {
-  return node(v, '')
+  if (v === null || typeof v !== 'object' || Array.isArray(v) || v instanceof JsonNumber || v.include_anonymous === undefined) return node(v, '')
+  const { include_anonymous: include, ...rest } = v
+  if (typeof include !== 'boolean') return fail('include_anonymous', 'must be true or false')
+  const root = node(rest, '')
+  return include ? { ...asGroup(root), bare: undefined, includeAnonymous: true } : root
 }
 
 /** The definition as a group, which the form shows. */
@@ -138,7 +142,7 @@ export function toJson(n: Node): Fields {
   switch (n.kind) {
     case 'group':
       if (n.bare && n.conditions.length === 1) return toJson(n.conditions[0]!)
-      return { match: n.match, conditions: n.conditions.map(toJson) }
+      return { match: n.match, conditions: n.conditions.map(toJson), ...(n.includeAnonymous && { include_anonymous: true }) }
     case 'activity':
       return activityJson(n)
     case 'attribute':

@@ -33,6 +33,8 @@ export interface Group {
   conditions: Node[]
   /** The definition was a single condition without a group; it is written so while it has one condition. */
   bare?: boolean
+  /** At the root: anonymous people may be members, too. */
+  includeAnonymous?: boolean
 }
 
 export interface Activity {

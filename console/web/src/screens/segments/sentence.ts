@@ -1,6 +1,6 @@
 import { isNumberText } from '@/shared/json'
 import { channelNames, consentNames, countNames, fieldOf, fnNames, opNames } from './fields'
-import type { Activity, Compare, Node, Test, Value } from './model'
+import type { Activity, Compare, Group, Node, Test, Value } from './model'
 
 /** A condition in words, for lists, explanations and questions. */
 
@@ -46,10 +46,12 @@ function activitySentence(n: Activity): string {
   return out.join(' ')
 }
 
+const joined = (g: Group, names: Names): string => g.conditions.map((c) => (c.kind === 'group' && g.conditions.length > 1 ? `(${sentence(c, names)})` : sentence(c, names))).join(g.match === 'all' ? ' and ' : ' or ')
+
 export function sentence(n: Node, names: Names = () => undefined): string {
   switch (n.kind) {
     case 'group':
-      return n.conditions.map((c) => (c.kind === 'group' && n.conditions.length > 1 ? `(${sentence(c, names)})` : sentence(c, names))).join(n.match === 'all' ? ' and ' : ' or ')
+      return `${n.includeAnonymous ? 'anonymous or not, ' : ''}${joined(n, names)}`
     case 'activity':
       return activitySentence(n)
     case 'attribute':
