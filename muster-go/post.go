@@ -69,7 +69,7 @@ func (p *packer) pack(batch []queued, compress bool) (body []byte, encoding stri
 		p.gzip, _ = gzip.NewWriterLevel(nil, gzip.BestSpeed) // the level is valid
 	}
 	p.gzip.Reset(&p.packed)
-	p.gzip.Write(p.text.Bytes()) // writing to memory does not fail
+	_, _ = p.gzip.Write(p.text.Bytes()) // writing to memory does not fail
 	p.gzip.Close()
 	return p.packed.Bytes(), "gzip"
 }

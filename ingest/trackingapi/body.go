@@ -63,7 +63,7 @@ func unpack(ctx *fasthttp.RequestCtx, memory *ingest.Memory, packed []byte, limi
 		switch {
 		case len(out) > limit:
 			return nil, tooLarge("the body is longer than %d bytes when it is unpacked; send smaller batches", limit)
-		case err == io.EOF:
+		case errors.Is(err, io.EOF):
 			return out, nil
 		case err != nil:
 			return nil, errCorrupt

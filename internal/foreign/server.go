@@ -39,14 +39,14 @@ func Serve(t *testing.T, muster string) (origin, credentials string) {
 				ready <- strings.Fields(rest)[0]
 			}
 		}
-		cmd.Wait()
+		_ = cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Process.Signal(syscall.SIGTERM)
 		select {
 		case <-ended:
 		case <-time.After(time.Minute):
-			cmd.Process.Kill()
+			_ = cmd.Process.Kill()
 			<-ended
 		}
 		if t.Failed() {

@@ -59,7 +59,7 @@ func (s *shop) visit(t *testing.T, muster, key, name string) result {
 		"--user-data-dir="+t.TempDir(), "--remote-debugging-port=0", page)
 	cmd.WaitDelay = 5 * time.Second
 	ok(t, cmd.Start())
-	defer cmd.Wait() //nolint:errcheck // it was killed
+	defer cmd.Wait() // it was killed
 	defer cancel()
 	select {
 	case x := <-s.results:
