@@ -99,7 +99,7 @@ func TestMetricsAreThere(t *testing.T) {
 	_, docs, _ := strings.Cut(readFile(t, "../../docs/operations/monitoring.md"), "\n## Metrics\n")
 	docs, _, _ = strings.Cut(docs, "\n## ")
 	documented := map[string]bool{}
-	for _, m := range regexp.MustCompile("`(muster_\\w+)(?:\\{[a-z,]+\\})?`").FindAllStringSubmatch(docs, -1) {
+	for _, m := range regexp.MustCompile("`(muster_\\w+)(?:\\{[a-z_,]+\\})?`").FindAllStringSubmatch(docs, -1) {
 		documented[m[1]] = true
 		_, there := exported[m[1]]
 		if _, histogram := exported[m[1]+"_bucket"]; !there && !histogram {
