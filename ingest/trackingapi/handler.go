@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/jsonscan"
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/segment"
 )
 
 // Handler answers the tracking API. Its methods may be called from several goroutines at once.
@@ -58,6 +59,12 @@ type work struct {
 	kept   []byte
 	record []byte
 	events int
+	// memory is what the request's bytes are counted in, and held how many of them are for
+	// the record. built counts the bytes of all events that were built.
+	memory      *ingest.Memory
+	held, built int
+	// keys has what was found of the write keys that single events carry.
+	keys map[string]found
 	// list has the events that are not in the record.
 	list []rejected
 	// sent has the events that are in the record.
@@ -67,6 +74,16 @@ type work struct {
 	// from is of the events in the record.
 	from resolver.EventsFrom
 }
+
+// found is what is known of a write key.
+type found struct {
+	source *resolver.SourceAccess
+	bad    *rejection
+}
+
+// maxKeys is how many write keys the events of one request may have: each is looked up, and
+// one that nobody knows may cost a question to the log.
+const maxKeys = 16
 
 // sent is an event in the record.
 type sent struct {
@@ -91,6 +108,8 @@ func (h *Handler) acquire() *work {
 func (h *Handler) release(w *work) {
 	w.scan.Shrink(keepBytes)
 	w.around, w.kept, w.events = envelope{}, w.kept[:0], 0
+	w.memory, w.held, w.built = nil, 0, 0
+	clear(w.keys)
 	clear(w.list)
 	clear(w.sent)
 	clear(w.names)
@@ -160,11 +179,13 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 	if f != nil {
 		return f
 	}
-	// A record, and what is built for it, is not much longer than the body.
-	if !memory.Hold(ctx, len(body)+recordHead) {
+	// A record, and what is built for it, is rarely longer than the body; see grow.
+	held := len(body) + recordHead
+	if !memory.Hold(ctx, held) {
 		return errNoMemory
 	}
 	w := h.acquire()
+	w.memory, w.held = memory, held
 	bad, reason := readEnvelope(w.scan, body, &w.around)
 	if reason != "" {
 		f := &failure{400, codeInvalidJSON, "the body is " + reason + "; send JSON"}
@@ -189,7 +210,7 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 		}
 	}
 	h.uses.note(source, nowMs)
-	if f := h.record(ctx, w, e, source, body, bad, nowMs); f != nil {
+	if f := h.record(ctx, w, e, source, origin, body, bad, nowMs); f != nil {
 		if f.status != 503 {
 			h.show(source, callOfBody, body, f.message)
 		}
@@ -220,7 +241,7 @@ const recordHead = 128
 
 // record decodes the events of a body and has them applied. bad is what is wrong with what
 // stands around them.
-func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *resolver.SourceAccess, body []byte, bad *rejection, nowMs int64) *failure {
+func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *resolver.SourceAccess, origin string, body []byte, bad *rejection, nowMs int64) *failure {
 	s := w.scan
 	w.mapper = mapper{
 		request: source, source: source, receivedMs: nowMs, names: &h.names, around: &w.around, room: w.mapper.room[:0],
@@ -237,7 +258,9 @@ func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *
 			return &failure{400, codeInvalidJSON, `batch is missing; send {"batch": [...]}, or a call with its type`}
 		}
 		w.around.message = message{} // it is the event itself
-		h.one(w, e, s.Space(0), 0)
+		if _, f := h.one(ctx, w, e, origin, s.Space(0), 0); f != nil {
+			return f
+		}
 	case bad != nil:
 		return &failure{400, codeInvalidJSON, bad.message}
 	default:
@@ -250,7 +273,11 @@ func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *
 			if n == most {
 				return tooLarge("the batch has more than %d events; send smaller batches", most)
 			}
-			if i = h.one(w, e, i, n); i < 0 {
+			var f *failure
+			if i, f = h.one(ctx, w, e, origin, i, n); f != nil {
+				return f
+			}
+			if i < 0 {
 				return &failure{400, codeInvalidJSON, "the body is " + s.Err().Error() + "; send JSON"}
 			}
 			if i, more = s.More(i, ']'); i < 0 {
@@ -277,18 +304,18 @@ func (w *work) keepAround() {
 }
 
 // one reads the event at i of the body, the n-th of its batch, and adds it to the record or
-// to the list of those that are refused.
-func (h *Handler) one(w *work, e endpoint, i, n int) (next int) {
+// to the list of those that are refused. A failure is one of the whole request.
+func (h *Handler) one(ctx *fasthttp.RequestCtx, w *work, e endpoint, origin string, i, n int) (next int, f *failure) {
 	var m message
 	next, bad := readMessage(w.scan, i, &m)
 	if next < 0 {
-		return next
+		return next, nil
 	}
 	p := &w.mapper
 	p.source, p.call = p.request, e.call
 	var ev eventlog.Event
 	if key, given := m.key(); bad == nil && given && e.dialect == segmentDialect {
-		bad = h.override(p, key)
+		bad = h.override(w, key, origin)
 	}
 	if bad == nil && p.source.Public && next-i > publicEventBytes {
 		bad = &rejection{codeTooLarge, fmt.Sprintf("the event is longer than %d bytes; send less", publicEventBytes)}
@@ -300,6 +327,17 @@ func (h *Handler) one(w *work, e endpoint, i, n int) (next int) {
 	default:
 		bad = p.segment(&m, e.call, &ev)
 	}
+	size := bytesOf(&ev)
+	if w.built += size; w.built > h.opts.RecordBytes {
+		return next, tooLarge("the events have more than %d bytes with what context of the batch adds to each; send smaller batches", h.opts.RecordBytes)
+	}
+	switch {
+	case bad != nil || !p.source.Public:
+	case size > publicEventBytes:
+		bad = &rejection{codeTooLarge, fmt.Sprintf("the event is longer than %d bytes with what context of the batch adds to it; send less", publicEventBytes)}
+	case segment.OwnEvent(ev.Type):
+		bad = &rejection{codeNotAllowed, fmt.Sprintf("the service records events of the type %s itself, and flows and statistics rely on them: a browser's key may not send them; choose another name", ev.Type)}
+	}
 	id, _ := textOf(m.messageID)
 	if m.messageID == nil {
 		id, _ = textOf(m.uuid)
@@ -307,8 +345,13 @@ func (h *Handler) one(w *work, e endpoint, i, n int) (next int) {
 	if bad != nil {
 		w.list = append(w.list, rejected{n, clipID(id), *bad})
 		h.counters.event(p.source.Public, p.call, refused)
-		h.show(p.source, p.call, w.scan.Source(i, next), bad.message)
-		return next
+		if len(w.list) <= maxShown {
+			h.show(p.source, p.call, w.scan.Source(i, next), bad.message)
+		}
+		return next, nil
+	}
+	if !w.grow(ctx, size+eventHead) {
+		return next, errNoMemory
 	}
 	w.record = eventlog.AppendEvent(w.record, &ev)
 	w.sent = append(w.sent, sent{n, i, next, p.call, clipID(id)})
@@ -317,28 +360,78 @@ func (h *Handler) one(w *work, e endpoint, i, n int) (next int) {
 	if p.original != nil && h.named.isNew(p.source.Account, ev.Type) && len(w.names) < resolver.MaxEventTypeNames {
 		w.names = append(w.names, resolver.EventTypeName{Key: string(ev.Type), Name: string(p.original)})
 	}
-	return next
+	return next, nil
+}
+
+// eventHead is at least the length of an event in a record without its texts.
+const eventHead = 64
+
+// bytesOf is the length of an event's texts.
+func bytesOf(ev *eventlog.Event) (n int) {
+	for _, b := range [...][]byte{
+		ev.Type, ev.Email, ev.ExternalID, ev.Phone, ev.FirstName, ev.LastName, ev.Geo, ev.Attributes, ev.Properties,
+		ev.IdempotencyKey, ev.AnonymousID, ev.PreviousID,
+	} {
+		n += len(b)
+	}
+	return n
+}
+
+// grow sees to it that memory is held for n more bytes of the record: what stands around the
+// events of a batch is in each of them, so the record may be much longer than the body.
+func (w *work) grow(ctx *fasthttp.RequestCtx, n int) bool {
+	need := len(w.record) + n
+	if need <= w.held {
+		return true
+	}
+	more := max(need-w.held, w.held) // as the record's buffer grows
+	if !w.memory.Hold(ctx, more) {
+		return false
+	}
+	w.held += more
+	return true
 }
 
 // override judges the write key of one event, which stands for that of the request where it
 // is one of the same account.
-func (h *Handler) override(p *mapper, key string) *rejection {
+func (h *Handler) override(w *work, key, origin string) *rejection {
+	of, known := w.keys[key]
+	if !known {
+		if len(w.keys) == maxKeys {
+			return &rejection{codeInvalidKey, fmt.Sprintf("the events of the request have more than %d write keys; send them in several requests", maxKeys)}
+		}
+		of.source, of.bad = h.judge(w.mapper.request, key, origin)
+		if w.keys == nil {
+			w.keys = map[string]found{}
+		}
+		w.keys[key] = of
+	}
+	if of.bad == nil {
+		w.mapper.source = of.source
+	}
+	return of.bad
+}
+
+// judge is override for a key that is met for the first time.
+func (h *Handler) judge(request *resolver.SourceAccess, key, origin string) (*resolver.SourceAccess, *rejection) {
 	account, ok := ParseKey(key)
-	if !ok || account != p.source.Account {
-		return &rejection{codeInvalidKey, "the writeKey of the event is not one of the account that the request came for; send it in a request of its own"}
+	if !ok || account != request.Account {
+		return nil, &rejection{codeInvalidKey, "the writeKey of the event is not one of the account that the request came for; send it in a request of its own"}
 	}
 	source, f := h.authenticate(key)
 	if f != nil {
-		return &rejection{f.code, f.message}
+		return nil, &rejection{f.code, f.message}
+	}
+	if source.Public && origin != "" && !source.OriginAllowed(origin) {
+		return nil, &rejection{errOrigin.code, errOrigin.message}
 	}
 	// What came under a public key stays public: the request may have come from a page.
-	if p.source.Public && !source.Public {
+	if request.Public && !source.Public {
 		narrowed := *source
 		narrowed.Public = true
 		source = &narrowed
 	}
-	p.source = source
-	return nil
+	return source, nil
 }
 
 // clipID is a messageId as it is answered; the body may be gone then.
