@@ -48,6 +48,14 @@ func TestI6AnonymousIDsAreOnThePersonsPageAlone(t *testing.T) {
 	if !slices.Equal(p.AnonymousIDs, []string{"device-1"}) || len(p.Identities["external_id"]) != 0 || !slices.Equal(p.Segments, []string{everybody.ID}) {
 		t.Errorf("the anonymous page: %+v, segments are %s and %s", p, everybody.ID, known.ID)
 	}
+	// The share is of those who may be members.
+	for definition, want := range map[string]uint64{`{"kind":"activity","event":"page_viewed"}`: 1, `{"kind":"activity","event":"page_viewed","include_anonymous":true}`: 2} {
+		var preview struct{ Count, Profiles uint64 }
+		s.want("POST", "/segments/preview", `{"definition":`+definition+`}`, &preview)
+		if preview.Profiles != want || preview.Count != want {
+			t.Errorf("the preview of %s: %+v, want %d of %d", definition, preview, want, want)
+		}
+	}
 	for path, want := range map[string]int{
 		"/profiles/search?sort=newest": 1, "/profiles/search?q=zoe": 0, "/profiles/search?q=device-1": 0, "/profiles/search?q=u1": 1,
 		"/profiles/search?sort=newest&segment_id=" + everybody.ID: 2, "/profiles/search?sort=newest&segment_id=" + known.ID: 1,

@@ -78,6 +78,9 @@ func (a *API) preview(c *call) (any, error) {
 		answer["entering"], answer["leaving"] = count-stay, now.GetCardinality()-stay
 	}
 	all := q.people.universe.GetCardinality()
+	if anonymous := q.people.anonymous; anonymous != nil && !root.Admits(true) {
+		all -= anonymous.AndCardinality(q.people.universe)
+	}
 	share := 0.0
 	if all > 0 {
 		share = float64(count) / float64(all)

@@ -5,7 +5,7 @@ import (
 )
 
 // allowedHeaders are those that SDKs in browsers send.
-const allowedHeaders = "authorization, content-type, content-encoding, x-retry-count"
+const allowedHeaders = "authorization, content-type, content-encoding, x-retry-count, anonymousid"
 
 // preflight answers OPTIONS: a browser asks before it sends. The question does not carry the
 // write key, so that the answer cannot depend on the source; the call itself does.

@@ -133,6 +133,20 @@ func (b *builder) raw(key, value []byte) {
 	b.dst = append(b.dst, value...)
 }
 
+// once is raw for a name that the object may have already, which stays as it is then.
+func (b *builder) once(name string, value []byte) {
+	for have := membersOf(append(b.dst, '}')[b.begin:]); ; {
+		key, _, more := have.next()
+		if !more {
+			break
+		}
+		if string(key) == name {
+			return
+		}
+	}
+	b.raw([]byte(name), value)
+}
+
 // text adds a member that is a string.
 func (b *builder) text(key string, value []byte) {
 	if len(b.dst) > b.begin+1 {

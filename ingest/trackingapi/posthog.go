@@ -117,7 +117,7 @@ func (p *mapper) ownProperties(properties []byte) []byte {
 			}
 			switch name := posthogPage[string(key)]; {
 			case viewed && name != "" || string(key) == "$group_0":
-				renamed.raw([]byte(name), value)
+				renamed.once(name, value) // title and $title are one
 			case len(key) > 0 && key[0] == '$', string(key) == "distinct_id", string(key) == "token":
 			default:
 				b.raw(key, value)

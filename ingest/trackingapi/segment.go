@@ -305,7 +305,7 @@ func (p *mapper) traits(traits []byte, ev *eventlog.Event, all bool) *rejection 
 				break
 			}
 			if name := geoFields[string(key)]; name != "" {
-				geo.raw([]byte(name), value)
+				geo.once(name, value) // postalCode and postal_code are one
 			} else {
 				rest.raw(key, value)
 			}
