@@ -7,9 +7,11 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
 
@@ -54,9 +56,15 @@ func (s *shop) visit(t *testing.T, muster, key, name string) result {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
+	// Chromium's other processes write to its directory until they are gone, too.
+	dir, err := os.MkdirTemp("", "muster-chromium-")
+	ok(t, err)
+	t.Cleanup(func() { eventually.Succeeds(t, func() error { return os.RemoveAll(dir) }) })
 	page := s.URL + "/?" + url.Values{"muster": {muster}, "key": {key}, "name": {name}}.Encode()
 	cmd := exec.CommandContext(ctx, browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--disable-background-networking",
-		"--user-data-dir="+t.TempDir(), "--remote-debugging-port=0", page)
+		"--user-data-dir="+dir, "--remote-debugging-port=0", page)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.WaitDelay = 5 * time.Second
 	ok(t, cmd.Start())
 	defer cmd.Wait() // it was killed
