@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -83,7 +84,7 @@ func (a *account) addUser(u *User) {
 
 func (m *Machine) saveUser(a *account, u *User) {
 	a.addUser(u)
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityUser, u.ID), mustJSON(u))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityUser, u.ID), must.JSON(u))
 }
 
 // actor finds who acts and what he may.

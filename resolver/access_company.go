@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -109,7 +110,7 @@ func (m *Machine) adoptFirst() {
 // saveAccount stores the account's entity and has requests told of it.
 func (m *Machine) saveAccount(a *account) {
 	m.accountsChanged = true
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), mustJSON(a.accountEntity))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
 }
 
 func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
@@ -164,7 +165,7 @@ func (m *Machine) spendCredits(a *account, n int64) bool {
 		return false
 	}
 	a.EmailCredits -= n
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), mustJSON(a.accountEntity))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
 	if a.EmailCredits == 0 {
 		m.pauseForCredits(a)
 	}

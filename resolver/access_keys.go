@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -63,7 +64,7 @@ func (a *account) addKey(k *APIKey) {
 
 func (m *Machine) saveKey(a *account, k *APIKey) {
 	a.addKey(k)
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityAPIKey, k.ID), mustJSON(k))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityAPIKey, k.ID), must.JSON(k))
 }
 
 func (m *Machine) createAPIKey(cmd *command, c APIKeyCreate) *Refusal {

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 )
 
 const secondAccount = 8
@@ -43,7 +44,7 @@ func (r *recorder) refusedWhole(code, name string, args any) {
 		r.t.Fatal(err)
 	}
 	if out := r.command(name, args); out.Refusal == nil || out.Refusal.Code != code {
-		r.t.Fatalf("%s %s: %v, want %s", name, mustJSON(args), out.Refusal, code)
+		r.t.Fatalf("%s %s: %v, want %s", name, must.JSON(args), out.Refusal, code)
 	}
 	// Only the position and the ids of records have moved.
 	r.m.next--
@@ -64,7 +65,7 @@ func (r *recorder) succeeds(name string, args any) string {
 	r.t.Helper()
 	out := r.command(name, args)
 	if out.Refusal != nil {
-		r.t.Fatalf("%s %s: %v", name, mustJSON(args), out.Refusal)
+		r.t.Fatalf("%s %s: %v", name, must.JSON(args), out.Refusal)
 	}
 	var reply struct{ ID string }
 	if out.Reply != nil {
@@ -160,7 +161,7 @@ func (r *recorder) commandTo(account uint64, name string, args any) *Outcome {
 	r.t.Helper()
 	env := r.envelope(eventlog.KindCommand)
 	env.Account = account
-	r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	r.apply(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
 	return &r.out
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // inOther does something in another account of the partition.
@@ -17,7 +18,7 @@ func (r *recorder) inOther(name string, args any) *Refusal {
 	}
 	env := r.envelope(eventlog.KindCommand)
 	env.Account = other
-	r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	r.apply(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
 	return r.out.Refusal
 }
 

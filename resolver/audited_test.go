@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -57,9 +58,9 @@ func TestEveryCommandIsAuditedOrNot(t *testing.T) {
 
 // signed is a command's arguments with who made it, as [Node.CommandBy] writes them.
 func signed(args any, id string) json.RawMessage {
-	b := mustJSON(args)
+	b := must.JSON(args)
 	sig := signature{ChangedBy{ByUser, id}, true}
-	return json.RawMessage(string(b[:len(b)-1]) + "," + byField + string(mustJSON(sig)) + "}")
+	return json.RawMessage(string(b[:len(b)-1]) + "," + byField + string(must.JSON(sig)) + "}")
 }
 
 func (r *recorder) versions(kind, id string) []Version {

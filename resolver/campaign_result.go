@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -132,7 +133,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 func (m *Machine) giveBack(a *account, medium string, n uint64) {
 	if medium == "email" && n > 0 {
 		a.EmailCredits += int64(n)
-		m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), mustJSON(a.accountEntity))
+		m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
 	}
 }
 

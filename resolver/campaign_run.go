@@ -6,6 +6,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -214,9 +215,9 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 		return refusal
 	}
 	links, counts := linksOf(c.Variants)
-	contentText, linkText := mustJSON(c.Variants), []byte(nil)
+	contentText, linkText := must.JSON(c.Variants), []byte(nil)
 	if slices.ContainsFunc(counts, func(n int) bool { return n > 0 }) {
-		linkText = mustJSON(links)
+		linkText = must.JSON(links)
 	}
 	longer := len(contentText) + len(linkText)
 	if old != nil {
@@ -308,7 +309,7 @@ func (a *account) touchRun(r *CampaignRun) {
 func (m *Machine) storeRuns(a *account) {
 	for _, r := range a.dirtyRuns {
 		if a.runs[r.ID] == r {
-			m.store.PutEntity(state.EntityKey(a.number, state.EntityRun, r.ID), mustJSON(r))
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityRun, r.ID), must.JSON(r))
 		}
 		r.dirty = false
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -86,7 +87,7 @@ func (m *Machine) setSchedule(a *account, x *Campaign, s CampaignSchedule) {
 	c := *x
 	c.CampaignSchedule = s
 	a.installCampaign(&c)
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), mustJSON(c))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), must.JSON(c))
 }
 
 // enterSchedule notes when a campaign is due, leaveSchedule forgets it.

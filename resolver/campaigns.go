@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -124,7 +125,7 @@ func (m *Machine) saveCampaign(cmd *command, c CampaignSave) *Refusal {
 	if a.installCampaign(&c.Campaign); made {
 		m.saveNumbers(a)
 	}
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), mustJSON(c.Campaign))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), must.JSON(c.Campaign))
 	cmd.reply(c.Campaign)
 	return nil
 }
@@ -146,7 +147,7 @@ func (a *account) checkCampaign(c *Campaign) *Refusal {
 		return invalid("date", "date Field required")
 	case len(c.Subject) > maxSubjectBytes:
 		return invalid("subject", "subject must have at most %d bytes", maxSubjectBytes)
-	case len(mustJSON(c)) > maxCampaignBytes:
+	case len(must.JSON(c)) > maxCampaignBytes:
 		return atLimit("body", "the campaign must have at most %d bytes", maxCampaignBytes)
 	case c.TemplateID != "" && a.templates[c.TemplateID] == nil:
 		return noTemplate()

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"slices"
+
+	"github.com/musterhq/muster/internal/must"
 )
 
 // Contents are what flows, templates and settings were as of a change: their versions.
@@ -41,10 +43,10 @@ func (a *account) contentOf(c *Change, reply []byte) []byte {
 	case "template.create", "template.update":
 		var t Template // the account has it without its texts
 		if json.Unmarshal(reply, &t) == nil {
-			return mustJSON(templateContent{t.Name, t.Source, t.Subject, t.HTML, t.Text, t.Transactional})
+			return must.JSON(templateContent{t.Name, t.Source, t.Subject, t.HTML, t.Text, t.Transactional})
 		}
 	case "settings.update":
-		return mustJSON(a.Settings.Shown())
+		return must.JSON(a.Settings.Shown())
 	}
 	return nil
 }

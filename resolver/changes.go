@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -124,7 +125,7 @@ func SignCommand(name string, args any, by ChangedBy) json.RawMessage {
 	if _, audited := auditedCommands[name]; !audited || by.ID == "" {
 		return nil
 	}
-	b := mustJSON(args)
+	b := must.JSON(args)
 	if len(b) < 2 || b[len(b)-1] != '}' {
 		return nil
 	}
@@ -132,7 +133,7 @@ func SignCommand(name string, args any, by ChangedBy) json.RawMessage {
 	if len(b) > 1 {
 		b = append(b, ',')
 	}
-	b = append(append(b, byField...), mustJSON(signature{by, true})...)
+	b = append(append(b, byField...), must.JSON(signature{by, true})...)
 	return append(b, '}')
 }
 
@@ -232,7 +233,7 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 		}
 		s.fill()
 		clear(now)
-		_, _ = json.Unmarshal(mustJSON(s.Shown()), &now), json.Unmarshal(mustJSON(a.Settings.Shown()), &old)
+		_, _ = json.Unmarshal(must.JSON(s.Shown()), &now), json.Unmarshal(must.JSON(a.Settings.Shown()), &old)
 		for k := range old {
 			if _, given := now[k]; !given {
 				now[k] = nil
@@ -240,7 +241,7 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 		}
 	case CommandSegmentUpdate:
 		if s := a.segments[id]; s != nil {
-			old = map[string]json.RawMessage{"name": mustJSON(s.Name)} // definitions are compared once they are canonical
+			old = map[string]json.RawMessage{"name": must.JSON(s.Name)} // definitions are compared once they are canonical
 		}
 	}
 	var out []string
@@ -286,7 +287,7 @@ func (m *Machine) noteChange(a *account, c *Change, before []byte, reply []byte)
 	if c.keeps {
 		m.keepContent(a, c, a.contentOf(c, reply))
 	}
-	m.store.PutEntity(changeKey(a.number, c.Seq), mustJSON(c))
+	m.store.PutEntity(changeKey(a.number, c.Seq), must.JSON(c))
 	g.add(c)
 	drop := func(seq uint64) { m.store.PutEntity(changeContentKey(a.number, seq), nil) }
 	g.dropContents(drop)
@@ -345,7 +346,7 @@ func (m *Machine) hashChanges(put func([]byte), a *account) error {
 		if err != nil {
 			return err
 		}
-		put(mustJSON(c))
+		put(must.JSON(c))
 	}
 	return m.hashContents(put, a)
 }

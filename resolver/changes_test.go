@@ -6,12 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // by is a command's arguments with who made it.
 func by(args any, id string) json.RawMessage {
-	b := mustJSON(args)
+	b := must.JSON(args)
 	return json.RawMessage(string(b[:len(b)-1]) + `,"_by":{"kind":"user","id":"` + id + `"}}`)
 }
 

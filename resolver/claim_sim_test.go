@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 )
 
@@ -69,7 +70,7 @@ func (w *claimWorld) append(kind eventlog.Kind, account uint64, name string, arg
 	w.nowMs++
 	env := eventlog.Envelope{Kind: kind, Account: account, StampMs: w.nowMs}
 	binary.LittleEndian.PutUint64(env.ID[:], w.seq)
-	rec := eventlog.AppendCommand(env.Append(nil), name, mustJSON(args))
+	rec := eventlog.AppendCommand(env.Append(nil), name, must.JSON(args))
 	w.log = append(w.log, rec)
 	if w.rng.IntN(20) == 0 { // the log could not say that it has it
 		w.log = append(w.log, rec)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // epoch begins an epoch of a node and returns its number.
@@ -28,7 +29,7 @@ func (r *recorder) partition(c EpochBegin) *Refusal {
 	r.t.Helper()
 	env := r.envelope(eventlog.KindCommand)
 	env.Account = 0
-	r.apply(eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(c)))
+	r.apply(eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, must.JSON(c)))
 	return r.out.Refusal
 }
 
@@ -52,7 +53,7 @@ func (r *recorder) sum() string {
 
 func TestEpochRecords(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	if b := mustJSON(r.m.freeze().Manifest); strings.Contains(string(b), "epoch") {
+	if b := must.JSON(r.m.freeze().Manifest); strings.Contains(string(b), "epoch") {
 		t.Fatalf("embedded there is none: %s", b)
 	}
 	plain, _ := r.m.Hash()
@@ -65,7 +66,7 @@ func TestEpochRecords(t *testing.T) {
 	r.wants(r.partition(EpochBegin{Node: strings.Repeat("x", maxNodeText+1)}), "node must have")
 	r.wants(r.partition(EpochBegin{Node: "x", Address: strings.Repeat("x", maxNodeText+1)}), "address must have")
 	env := r.envelope(eventlog.KindCommand)
-	r.apply(eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(EpochBegin{Node: "three"})))
+	r.apply(eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, must.JSON(EpochBegin{Node: "three"})))
 	r.wants(r.out.Refusal, "a partition's")
 	if r.m.epoch != before {
 		t.Fatalf("%+v", r.m.epoch)
@@ -80,7 +81,7 @@ func TestEpochRecords(t *testing.T) {
 	}
 	env = r.envelope(eventlog.KindCommand)
 	env.Account = 0
-	err := r.m.Apply(r.m.next, eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(EpochBegin{Node: "new", ApplyVersion: ApplyVersion + 1})), &r.rows, &r.out)
+	err := r.m.Apply(r.m.next, eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, must.JSON(EpochBegin{Node: "new", ApplyVersion: ApplyVersion + 1})), &r.rows, &r.out)
 	if !errors.Is(err, ErrNewer) {
 		t.Errorf("a newer build's epoch: %v", err)
 	}

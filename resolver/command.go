@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
@@ -238,7 +239,7 @@ func handle[T any](fn func(*Machine, *command, T) *Refusal) func(*Machine, *comm
 }
 
 // reply sets the answer to the command.
-func (c *command) reply(v any) { c.out.Reply = mustJSON(v) }
+func (c *command) reply(v any) { c.out.Reply = must.JSON(v) }
 
 func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, rows *query.Batch, out *Outcome) error {
 	if of, ok := strings.CutPrefix(name, redactedPrefix); ok {
@@ -355,7 +356,7 @@ func (m *Machine) createSession(cmd *command, c SessionCreate) *Refusal {
 	}
 	s := &Session{UserID: u.ID, CreatedMs: m.logTime, ExpiresMs: c.ExpiresMs}
 	a.sessions[c.TokenHash] = s
-	m.store.PutEntity(state.EntityKey(a.number, state.EntitySession, c.TokenHash), mustJSON(s))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntitySession, c.TokenHash), must.JSON(s))
 	return nil
 }
 

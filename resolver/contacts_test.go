@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -157,7 +158,7 @@ func TestEmailIsUniqueEverywhere(t *testing.T) {
 	in := func(name string, args any) *Refusal {
 		env := r.envelope(eventlog.KindCommand)
 		env.Account = other
-		r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+		r.apply(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
 		return r.out.Refusal
 	}
 	if got := in(CommandContactCreate, ContactCreate{Email: "Ada@x.io"}); got == nil || got.Message != MessageDuplicateEmail {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -59,7 +60,7 @@ func (m *Machine) addDomain(cmd *command, d Domain) *Refusal {
 
 func (m *Machine) saveDomain(a *account, d *Domain) {
 	a.domains[d.Name] = d
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityDomain, d.Name), mustJSON(d))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityDomain, d.Name), must.JSON(d))
 }
 
 func noDomain() *Refusal { return notFound("domain", "domain: there is no such sender domain") }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -306,7 +307,7 @@ func byEndpointAge(x, y *Endpoint) int {
 }
 
 func (m *Machine) putEndpoint(a *account, e *Endpoint) {
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, e.ID), mustJSON(e))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, e.ID), must.JSON(e))
 }
 
 // touchEndpoint notes that figures of an endpoint have changed since the last

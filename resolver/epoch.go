@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -93,7 +94,7 @@ func (m *Machine) beginEpoch(env eventlog.Envelope, args []byte, out *Outcome) e
 			Number: uint64(out.Offset) + 1, Node: c.Node, Address: c.Address, Session: hex.EncodeToString(env.ID[:]),
 			ApplyVersion: c.ApplyVersion, BeganMs: m.logTime,
 		}
-		out.Reply = mustJSON(m.epoch)
+		out.Reply = must.JSON(m.epoch)
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
@@ -204,7 +205,7 @@ func (m *Machine) noteRefused(a *account, offset int64) {
 func (m *Machine) saveRefused(a *account) {
 	var b []byte
 	if a.refused.UpTo != 0 {
-		b = mustJSON(a.refused)
+		b = must.JSON(a.refused)
 	}
 	m.store.PutEntity(erasedKey(a.number, erasedRefused, nil), b)
 }
@@ -262,7 +263,7 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.notify(a, NoProfile, webhookevent.ContactErased, properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
 	a.erasing = append(a.erasing, task)
-	m.store.PutEntity(task.key(a.number), mustJSON(task))
+	m.store.PutEntity(task.key(a.number), must.JSON(task))
 	m.scrub = append(m.scrub, checkpoint.Scrubbed{Account: a.number, Ordinals: task.Ordinals, Keys: flowKeys, Indexed: indexed})
 	return nil
 }
@@ -279,7 +280,7 @@ func (m *Machine) keepOut(a *account, d *profile.Document, task *erasing) {
 		task.Hashes = append(task.Hashes, hex.EncodeToString(h[:]))
 		x := Erasure{Kind: id.Kind.String(), AtMs: m.logTime, At: task.UpTo - 1, Refused: refused}
 		a.erasures[h] = x
-		m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
+		m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), must.JSON(x))
 		if id.Kind != IdentityEmail {
 			continue
 		}
@@ -371,7 +372,7 @@ func (m *Machine) liftErasure(cmd *command, c ErasureLift) *Refusal {
 	}
 	x.LiftedMs = m.logTime
 	a.lifted[h] = x
-	m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), mustJSON(x))
+	m.store.PutEntity(erasedKey(a.number, erasedMark, h[:]), must.JSON(x))
 	return nil
 }
 
@@ -438,10 +439,10 @@ func (a *account) hashErased(put func([]byte)) {
 		hashMap(put, marks)
 	}
 	for _, t := range a.erasing {
-		put(mustJSON(t))
+		put(must.JSON(t))
 	}
 	if a.refused.UpTo != 0 {
-		put(mustJSON(a.refused))
+		put(must.JSON(a.refused))
 	}
 }
 

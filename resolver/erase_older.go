@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
@@ -34,7 +35,7 @@ func (p *partition) dropErased(ctx context.Context) error {
 		return err
 	}
 	var out Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, mustJSON(ErasureDone{})), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, must.JSON(ErasureDone{})), &out); err != nil {
 		return fmt.Errorf("drop checkpoints that have the erased: %w", err)
 	}
 	return p.checkpointBeyond(ctx, out.Offset+1)

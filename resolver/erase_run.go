@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -130,7 +131,7 @@ func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 		return err
 	}
 	var out Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, mustJSON(ErasureDone{upTo, b.refused.UpTo})), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, must.JSON(ErasureDone{upTo, b.refused.UpTo})), &out); err != nil {
 		return err
 	}
 	if b.erasures == 0 {

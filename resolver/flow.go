@@ -14,6 +14,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
@@ -336,7 +337,7 @@ func (m *Machine) storeFlows(a *account) {
 	for _, f := range a.flows.dirty {
 		f.dirty = false
 		if !f.Deleted {
-			m.store.PutEntity(state.EntityKey(a.number, state.EntityFlowCounts, f.ID), mustJSON(f.counts))
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityFlowCounts, f.ID), must.JSON(f.counts))
 		}
 	}
 	a.flows.dirty = a.flows.dirty[:0]
@@ -403,9 +404,9 @@ func (m *Machine) loadFlows() error {
 // hashFlows is the flows' part of the state's hash.
 func (m *Machine) hashFlows(put func([]byte), a *account) error {
 	for _, f := range a.flows.byNumber {
-		put(mustJSON(f.Flow))
+		put(must.JSON(f.Flow))
 		if !f.Deleted {
-			put(mustJSON(f.counts))
+			put(must.JSON(f.counts))
 		}
 		for it := f.known.Iterator(); it.HasNext(); {
 			o := it.Next()

@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
@@ -206,8 +207,8 @@ func (s *flowSim) compareFlow(got *flowState, want *oracleFlow) {
 	if got.Status != want.status || got.PausedFor != want.pausedFor || got.Publishing != want.publishing || got.Deleted != want.deleted {
 		s.fatalf("flow %d is %+v, the oracle has it %s for %q, publishing %v, deleted %v", want.number, *got.Flow, want.status, want.pausedFor, want.publishing, want.deleted)
 	}
-	if !bytes.Equal(mustJSON(got.counts), mustJSON(want.counts)) {
-		s.fatalf("flow %d counts %s, the oracle has %s", want.number, mustJSON(got.counts), mustJSON(want.counts))
+	if !bytes.Equal(must.JSON(got.counts), must.JSON(want.counts)) {
+		s.fatalf("flow %d counts %s, the oracle has %s", want.number, must.JSON(got.counts), must.JSON(want.counts))
 	}
 	if list := slices.Sorted(maps.Keys(want.waiting)); !slices.Equal(list, ordinals(got.pending.Bits)) && !got.Deleted {
 		s.fatalf("flow %d: %v are to be enrolled, the oracle has %v", want.number, got.pending.Bits, list)

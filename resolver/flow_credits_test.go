@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // mailOn is a flow on a segment whose only step sends an e-mail.
@@ -87,7 +88,7 @@ func TestF1EditedSegmentEnrolsAllWhomCreditsStopped(t *testing.T) {
 			n.budget, n.m.flowEnrolments = most, most
 			command := func(name string, args, reply any) {
 				t.Helper()
-				out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, name, mustJSON(args)))
+				out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, name, must.JSON(args)))
 				if out.Refusal != nil {
 					t.Fatal(out.Refusal)
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
 )
@@ -331,7 +332,7 @@ func (o *flowOracle) update(p int, w *flows.Enrolment, x *flows.Update) {
 		case "{{event.value}}":
 			v = ""
 			if event["value"] != nil {
-				v = string(mustJSON(event["value"]))
+				v = string(must.JSON(event["value"]))
 			}
 		case "{{first_name}}":
 			v = first

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment"
@@ -266,7 +267,7 @@ func (o *flowOracle) facts(p int) *segment.NaiveProfile {
 		if len(v) == 0 {
 			return nil
 		}
-		return mustJSON(v)
+		return must.JSON(v)
 	}
 	x.facts = &segment.NaiveProfile{Emails: w.idents[IdentityEmail], ExternalIDs: w.idents[IdentityExternalID], Phones: w.idents[IdentityPhone],
 		FirstName: w.first, LastName: w.last, Geo: object(w.geo), Attributes: object(w.attrs), CreatedAtMs: w.created,

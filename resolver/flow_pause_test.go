@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // TestF1PausedFlowNotesTheAnswerOfACall answers calls of a paused flow: nothing
@@ -30,8 +31,8 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			r.tick()
 			r.rest()
 			r.expectWay(flow, ada, "#1 w:pending in_progress")
-			if f := r.flowState(flow); string(mustJSON(f.Counts)) != string(mustJSON(before.Counts)) || f.InProgress != 1 {
-				t.Fatalf("F1: counts of a paused flow went from %s to %s", mustJSON(before.Counts), mustJSON(f.Counts))
+			if f := r.flowState(flow); string(must.JSON(f.Counts)) != string(must.JSON(before.Counts)) || f.InProgress != 1 {
+				t.Fatalf("F1: counts of a paused flow went from %s to %s", must.JSON(before.Counts), must.JSON(f.Counts))
 			}
 			if n := r.count(typeFlowCompleted) + r.count(typeFlowExited); n != 0 {
 				t.Fatalf("F1: a paused flow told of %d ends", n)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -127,10 +128,10 @@ func TestR1F1WhoWaitsSurvivesCrashes(t *testing.T) {
 		var ids []string
 		for i := range 7 {
 			def := loopFlow(fmt.Sprint("f", i), "viewed", tagStep)
-			out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowCreate, mustJSON(FlowSave{Definition: []byte(def)})))
+			out := n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowCreate, must.JSON(FlowSave{Definition: []byte(def)})))
 			var x FlowReply
 			n.must(json.Unmarshal(out.Reply, &x))
-			n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowPublish, mustJSON(FlowID{x.ID})))
+			n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandFlowPublish, must.JSON(FlowID{x.ID})))
 			ids = append(ids, x.ID)
 		}
 		for i := range 3 {

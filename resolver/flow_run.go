@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -349,7 +350,7 @@ func (h *flowHost) Email(step int, x *flows.Email) flows.Result {
 	}
 	it := h.item(OutboxEmail, step)
 	it.Ref = x.TemplateID
-	payload := mustJSON(OutboxMail{
+	payload := must.JSON(OutboxMail{
 		To: string(m.doc.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
 		Sender: cmp.Or(x.Sender, a.defaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(h.e.Event),
@@ -367,7 +368,7 @@ func (h *flowHost) SMS(step int, x *flows.SMS) flows.Result {
 	if r := h.reachable("sms", IdentityPhone); r != flows.Queued {
 		return r
 	}
-	payload := mustJSON(OutboxText{Text: x.Text, Event: json.RawMessage(h.e.Event)})
+	payload := must.JSON(OutboxText{Text: x.Text, Event: json.RawMessage(h.e.Event)})
 	if _, refusal := h.m.queue(h.c.account, h.item(OutboxSMS, step), payload); refusal != nil {
 		return flows.Later
 	}
@@ -379,7 +380,7 @@ func (h *flowHost) Webhook(step int, x *flows.Webhook) (flows.Result, uint64) {
 	for _, l := range x.Headers {
 		r.Headers = append(r.Headers, HeaderLine(l))
 	}
-	seq, refusal := h.m.queue(h.c.account, h.item(OutboxCall, step), mustJSON(r))
+	seq, refusal := h.m.queue(h.c.account, h.item(OutboxCall, step), must.JSON(r))
 	if refusal != nil {
 		return flows.Later, 0
 	}
@@ -395,7 +396,7 @@ func (h *flowHost) Tag(_ int, x *flows.Tag) flows.Result {
 	if !differs {
 		return flows.Done
 	}
-	return h.updateProfile(mustJSON(map[string]any{"attributes": map[string]any{tagsField: json.RawMessage(tags)}}))
+	return h.updateProfile(must.JSON(map[string]any{"attributes": map[string]any{tagsField: json.RawMessage(tags)}}))
 }
 
 func (h *flowHost) Update(_ int, x *flows.Update) flows.Result {

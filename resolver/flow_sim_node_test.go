@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"context"
@@ -40,7 +41,7 @@ type flowNode struct {
 func newFlowNode(t testing.TB, settings Settings, credits int64, steps, scan int) *flowNode {
 	n := &flowNode{t: t, ckpt: checkpoint.Dir{FS: vfs.NewMem(), Root: "p"}, credits: credits, now: 1_000_000_000_000, steps: steps, budget: steps, scan: scan}
 	n.open()
-	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(testBootstrap(settings))))
+	n.record(eventlog.KindCommand, eventlog.AppendCommand(nil, CommandBootstrap, must.JSON(testBootstrap(settings))))
 	return n
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // flowSim is one run of the simulation of flows: a machine, an oracle, and a
@@ -286,9 +287,9 @@ func (s *flowSim) promote() {
 
 func (s *flowSim) command(name string, args any, main func(out *Outcome)) {
 	s.t.Helper()
-	s.step = fmt.Sprintf("%s %s", name, mustJSON(args))
+	s.step = fmt.Sprintf("%s %s", name, must.JSON(args))
 	s.log()
-	s.do(eventlog.KindCommand, eventlog.AppendCommand(nil, name, mustJSON(args)), main)
+	s.do(eventlog.KindCommand, eventlog.AppendCommand(nil, name, must.JSON(args)), main)
 }
 
 // log tells what happens, when one seed is repeated.

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // FlowState is a flow as it stands.
@@ -135,14 +136,14 @@ func (a *account) flowPayload(it *OutboxItem, payload []byte) ([]byte, error) {
 			return nil, err
 		}
 		x.HTML, x.Text = s.Email.Body, s.Email.Text
-		return mustJSON(x), nil
+		return must.JSON(x), nil
 	case it.Kind == OutboxCall && s.Webhook != nil:
 		var x OutboxRequest
 		if err := json.Unmarshal(payload, &x); err != nil {
 			return nil, err
 		}
 		x.Body = s.Webhook.Body
-		return mustJSON(x), nil
+		return must.JSON(x), nil
 	}
 	return payload, nil
 }

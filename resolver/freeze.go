@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"errors"
@@ -25,7 +26,7 @@ func (m *Machine) freeze() *checkpoint.Frozen {
 	m.scrub = nil
 	for _, a := range m.byIndex {
 		for _, t := range a.dirty {
-			m.store.PutEntity(state.EntityKey(a.number, state.EntityType, t.Key), mustJSON(t))
+			m.store.PutEntity(state.EntityKey(a.number, state.EntityType, t.Key), must.JSON(t))
 			t.dirty = false
 		}
 		a.dirty = a.dirty[:0]

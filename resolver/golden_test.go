@@ -16,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 )
 
@@ -108,7 +109,7 @@ func replayGolden(t testing.TB, log []goldenRecord, told func(i int, name string
 			checkTotals(t, m)
 		}
 		got := goldenRecord{data: r.data}
-		sum := sha256.Sum256(mustJSON(out))
+		sum := sha256.Sum256(must.JSON(out))
 		copy(got.outcome[:], sum[:])
 		sum = sha256.Sum256(rowsText(&rows))
 		copy(got.rows[:], sum[:])
@@ -181,7 +182,7 @@ func TestR1GoldenLogs(t *testing.T) {
 						return
 					}
 					if got.outcome != want.outcome {
-						t.Fatalf("record %d (%s): another outcome than at the time: %s", i, name, mustJSON(out))
+						t.Fatalf("record %d (%s): another outcome than at the time: %s", i, name, must.JSON(out))
 					}
 					if got.rows != want.rows {
 						t.Fatalf("record %d (%s): other rows of history than at the time:\n%s", i, name, rowsText(rows))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -32,9 +33,9 @@ func (m *Machine) Hash() (string, error) {
 		h.Write(id[:])
 	}
 	if e := m.epochEntity(); e != nil {
-		put(mustJSON(e))
+		put(must.JSON(e))
 	}
-	put(mustJSON(append([]task{}, m.tasks...))) // none are none, whatever was worked off before
+	put(must.JSON(append([]task{}, m.tasks...))) // none are none, whatever was worked off before
 	reserved := make(map[string]uint64, len(m.reservations))
 	for k, v := range m.reservations {
 		reserved[string(k[:])] = v
@@ -56,7 +57,7 @@ func (m *Machine) Hash() (string, error) {
 
 func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	fmt.Fprintf(h, "account %d profiles %d\n", a.number, a.headers.Count)
-	put(mustJSON(a.accountEntity))
+	put(must.JSON(a.accountEntity))
 	hashMap(put, a.users)
 	hashMap(put, a.sessions)
 	hashMap(put, a.keys)
@@ -148,7 +149,7 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 func hashMap[V any](put func([]byte), entities map[string]V) {
 	for _, k := range slices.Sorted(maps.Keys(entities)) {
 		put([]byte(k))
-		put(mustJSON(entities[k]))
+		put(must.JSON(entities[k]))
 	}
 }
 
@@ -161,7 +162,7 @@ func (m *Machine) hashKeys(put func([]byte)) error {
 	return m.keys.Each(func(h identifier.Hash, v dedup.Answer) {
 		if v.AtMs > from {
 			put(h[:])
-			put(mustJSON([2]int64{v.AtMs, int64(v.Ordinal)}))
+			put(must.JSON([2]int64{v.AtMs, int64(v.Ordinal)}))
 		}
 	})
 }

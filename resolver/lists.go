@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
@@ -127,12 +128,12 @@ func checkList(c *ListSave) *Refusal {
 }
 
 func (m *Machine) saveList(a *account, l *List) {
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, l.ID), mustJSON(l))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityList, l.ID), must.JSON(l))
 }
 
 // saveNumbers stores the numbers of what is made next.
 func (m *Machine) saveNumbers(a *account) {
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), mustJSON(a.accountEntity))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityAccount, ""), must.JSON(a.accountEntity))
 }
 
 func (m *Machine) updateList(cmd *command, c ListSave) *Refusal {

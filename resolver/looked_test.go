@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"errors"
@@ -89,7 +90,7 @@ func TestCatalogBegins(t *testing.T) {
 	r.command(CommandBootstrap, b)
 	r.eventsUnder(rulesCatalog-1, bought(1, `{"value":1}`))
 	a := r.m.accounts[testAccount]
-	if x := r.view().Catalog()[0]; r.view().Properties("bought") != nil || x.LastSeenMs != 0 || a.HasCatalog || strings.Contains(string(mustJSON(a.accountEntity)), "catalog") {
+	if x := r.view().Catalog()[0]; r.view().Properties("bought") != nil || x.LastSeenMs != 0 || a.HasCatalog || strings.Contains(string(must.JSON(a.accountEntity)), "catalog") {
 		t.Fatalf("%+v", x)
 	}
 	r.events(bought(1, `{"value":2}`))

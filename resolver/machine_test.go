@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"encoding/binary"
@@ -85,7 +86,7 @@ func (r *recorder) apply(rec []byte) {
 func (r *recorder) command(name string, args any) *Outcome {
 	r.t.Helper()
 	env := r.envelope(eventlog.KindCommand)
-	r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	r.apply(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
 	return &r.out
 }
 

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"context"
@@ -34,7 +35,7 @@ func asBuild(t *testing.T, fs vfs.FS, partition, version int) {
 		t.Fatal(err)
 	}
 	f.ApplyVersion = version
-	if err := statefiles.Write(fs, path, statefiles.WithChecksum(mustJSON(f))); err != nil {
+	if err := statefiles.Write(fs, path, statefiles.WithChecksum(must.JSON(f))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -46,7 +47,7 @@ func (c *testCluster) epochOf(partition, version int) {
 	if _, err := c.ids.Read(env.ID[:]); err != nil {
 		c.t.Fatal(err)
 	}
-	rec := eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(EpochBegin{Node: "other", Address: "other:1", ApplyVersion: version}))
+	rec := eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, must.JSON(EpochBegin{Node: "other", Address: "other:1", ApplyVersion: version}))
 	if _, err := c.log.Append(context.Background(), partition, rec); err != nil {
 		c.t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/wake"
@@ -296,7 +297,7 @@ func (n *Node) Command(ctx context.Context, account uint64, name string, args an
 	if err := n.stamp(&env); err != nil {
 		return nil, err
 	}
-	rec := eventlog.AppendCommand(env.Append(nil), name, mustJSON(args))
+	rec := eventlog.AppendCommand(env.Append(nil), name, must.JSON(args))
 	var out Outcome
 	err := n.Submit(ctx, account, rec, &out)
 	switch {

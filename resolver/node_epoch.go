@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // lease is what a partition knows of its own right to act.
@@ -80,7 +81,7 @@ func (p *partition) appendEpoch(ctx context.Context) error {
 	p.lease.mu.Unlock()
 	args := EpochBegin{Node: o.NodeID, Address: o.Advertise, ApplyVersion: ApplyVersion}
 	var out Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, mustJSON(args)), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandPartitionEpoch, must.JSON(args)), &out); err != nil {
 		return fmt.Errorf("begin an epoch of partition %d: %w", p.id, err)
 	}
 	if out.Refusal != nil {

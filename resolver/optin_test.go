@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 )
 
 const mailFlow = `{"name":"Hello","trigger":{"type":"event","event":"signed_up"},"steps":[
@@ -33,7 +34,7 @@ func TestFlowsMailSubscribersOnly(t *testing.T) {
 // account of before require_opt_in was on by default keeps it off.
 func TestAccountsKeepTheirOptIn(t *testing.T) {
 	settings := map[string]any{}
-	if err := json.Unmarshal(mustJSON(DefaultSettings()), &settings); err != nil {
+	if err := json.Unmarshal(must.JSON(DefaultSettings()), &settings); err != nil {
 		t.Fatal(err)
 	}
 	for _, is := range []any{false, nil} {
@@ -41,7 +42,7 @@ func TestAccountsKeepTheirOptIn(t *testing.T) {
 			delete(settings, "require_opt_in") // as before the setting existed
 		}
 		boot := map[string]any{}
-		if err := json.Unmarshal(mustJSON(testBootstrap(DefaultSettings())), &boot); err != nil {
+		if err := json.Unmarshal(must.JSON(testBootstrap(DefaultSettings())), &boot); err != nil {
 			t.Fatal(err)
 		}
 		boot["settings"] = settings

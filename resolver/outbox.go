@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -274,7 +275,7 @@ func (m *Machine) nextSeq(a *account) uint64 {
 }
 
 func (m *Machine) saveItem(a *account, it *OutboxItem) {
-	m.store.PutEntity(outboxKey(a.number, it.Seq), mustJSON(it))
+	m.store.PutEntity(outboxKey(a.number, it.Seq), must.JSON(it))
 }
 
 // unqueue removes an item. keep leaves its payload to a dead letter or to the log of
@@ -363,7 +364,7 @@ func (a *account) openOutbox() error {
 func (m *Machine) hashOutbox(put func([]byte), a *account) error {
 	put(binary.LittleEndian.AppendUint64(nil, a.outbox.last))
 	hashMap(put, a.endpoints)
-	put(mustJSON(a.daily))
+	put(must.JSON(a.daily))
 	payload := func(origin uint64) error {
 		b, err := m.store.Entity(payloadKey(a.number, origin))
 		put(b)
@@ -371,7 +372,7 @@ func (m *Machine) hashOutbox(put func([]byte), a *account) error {
 	}
 	for _, seq := range sortedKeys(a.outbox.items) {
 		it := a.outbox.items[seq]
-		put(mustJSON(it))
+		put(must.JSON(it))
 		if err := payload(it.Origin); err != nil {
 			return err
 		}
@@ -382,7 +383,7 @@ func (m *Machine) hashOutbox(put func([]byte), a *account) error {
 			if err != nil {
 				return err
 			}
-			put(mustJSON(d))
+			put(must.JSON(d))
 			if err := payload(d.Origin); err != nil {
 				return err
 			}

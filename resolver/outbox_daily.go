@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -41,7 +42,7 @@ func (m *Machine) beginDay(a *account) {
 			a.daily.Counts[typ] = t.Count
 		}
 	}
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, endpointDailyName), mustJSON(a.daily))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, endpointDailyName), must.JSON(a.daily))
 }
 
 // endDay tells the totals of a day that has ended. Days in which the service

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -29,7 +30,7 @@ func (m *Machine) die(a *account, it *OutboxItem, reason string) (seq uint64) {
 	// Dead letters are listed in the order in which they died.
 	x.Seq = m.nextSeq(a)
 	list := append(a.outbox.dead[it.Endpoint], x.Seq)
-	m.store.PutEntity(deadKey(a.number, it.Endpoint, x.Seq), mustJSON(x))
+	m.store.PutEntity(deadKey(a.number, it.Endpoint, x.Seq), must.JSON(x))
 	for len(list) > maxDeadLetters {
 		old, err := m.deadLetter(a, it.Endpoint, list[0])
 		if err != nil {

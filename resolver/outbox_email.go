@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -103,7 +104,7 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	if c.Unfit {
 		return invalid("template_id", "template_id: the template cannot be sent to this person")
 	}
-	payload := mustJSON(c.OutboxMail)
+	payload := must.JSON(c.OutboxMail)
 	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
 		return refusal
 	}
@@ -336,7 +337,7 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (eve
 	failed := func(reason string) []ownEvent {
 		return []ownEvent{{failedType("email"), properties{"purpose": RefConfirmation, "reason": reason}}}
 	}
-	payload := mustJSON(OutboxMail{To: string(to), TemplateID: a.Settings.ConfirmTemplateID, Sender: a.defaultSender(), Confirm: true})
+	payload := must.JSON(OutboxMail{To: string(to), TemplateID: a.Settings.ConfirmTemplateID, Sender: a.defaultSender(), Confirm: true})
 	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
 		return failed(refusal.Message)
 	}

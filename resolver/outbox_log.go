@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -184,7 +185,7 @@ func (m *Machine) logDelivery(a *account, it *OutboxItem, c *OutboxDone, status 
 
 func (m *Machine) saveDelivery(a *account, d *Delivery) {
 	a.outbox.log(d.Endpoint).put(d)
-	m.store.PutPayload(deliveryKey(a.number, d.Endpoint, d.Origin), mustJSON(d))
+	m.store.PutPayload(deliveryKey(a.number, d.Endpoint, d.Origin), must.JSON(d))
 }
 
 // forgetDelivery removes a line, and the payload if it is nobody else's.
@@ -332,7 +333,7 @@ func (m *Machine) hashDeliveries(put func([]byte), a *account) error {
 			if err != nil {
 				return err
 			}
-			put(mustJSON(d))
+			put(must.JSON(d))
 			put(payload)
 		}
 	}

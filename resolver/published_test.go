@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -41,7 +42,7 @@ func publishedNode(t *testing.T) (*fixture, *Node) {
 	if err := m.addAccount(otherAccount).install(e); err != nil {
 		t.Fatal(err)
 	}
-	m.store.PutEntity(state.EntityKey(otherAccount, state.EntityAccount, ""), mustJSON(e))
+	m.store.PutEntity(state.EntityKey(otherAccount, state.EntityAccount, ""), must.JSON(e))
 	p.published.All(m)
 	return f, n
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -37,7 +38,7 @@ func (m *Machine) enqueue(t task) {
 	t.Seq = m.nextTask
 	m.nextTask++
 	m.tasks = append(m.tasks, t)
-	m.store.PutEntity(t.key(), mustJSON(t))
+	m.store.PutEntity(t.key(), must.JSON(t))
 }
 
 // applyContinue lets the segment engines go on and works on the first task.
@@ -71,7 +72,7 @@ func (m *Machine) applyContinue() error {
 		t.Done++
 	}
 	if t.Done < len(t.Detach) {
-		m.store.PutEntity(t.key(), mustJSON(t))
+		m.store.PutEntity(t.key(), must.JSON(t))
 		return nil
 	}
 	finish()
@@ -114,7 +115,7 @@ func (m *Machine) detach(a *account, value []byte) error {
 }
 
 // entityJSON encodes an entity with JSON of others in it, such as a definition, which
-// is read back from a checkpoint as it was taken in: mustJSON writes > and & in it as
+// is read back from a checkpoint as it was taken in: must.JSON writes > and & in it as
 // escapes, and two replicas would hold different bytes.
 func entityJSON(v any) []byte {
 	var b bytes.Buffer
@@ -124,13 +125,4 @@ func entityJSON(v any) []byte {
 		panic(err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
-}
-
-// mustJSON encodes a value of our own types, which cannot fail.
-func mustJSON(v any) []byte {
-	b, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	return b
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -344,7 +345,7 @@ func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
 	if !fn(&c) {
 		return args, false, nil
 	}
-	return mustJSON(c), true, nil
+	return must.JSON(c), true, nil
 }
 
 // command takes erased persons out of a command's arguments.
@@ -485,7 +486,7 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 		case canonicalObject("", o) == nil:
 			*o = profile.MaskObject(r.a.hasher, *o)
 		case !bytes.Contains(*o, []byte(profile.MaskedKey)): // it was refused, and is again
-			*o = mustJSON(erasedText)
+			*o = must.JSON(erasedText)
 		}
 	}
 	return true

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -62,7 +63,7 @@ func (w *redactWorld) env(kind eventlog.Kind) eventlog.Envelope {
 func (w *redactWorld) do(name string, args any) *Outcome {
 	w.t.Helper()
 	env := w.env(eventlog.KindCommand)
-	return w.submit(env, eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	return w.submit(env, eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
 }
 
 // redact does to the log what a partition does when something is to be redacted.

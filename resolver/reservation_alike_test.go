@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -89,8 +90,8 @@ func (o *onePartition) call(account uint64) {
 	s := o.s
 	name, args := s.randomCommand(account)
 	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account, StampMs: s.nowMs, ID: s.newID()}
-	want := *o.put(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
-	c, err := parseEmailCommand(name, mustJSON(args))
+	want := *o.put(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
+	c, err := parseEmailCommand(name, must.JSON(args))
 	if err != nil {
 		s.fatalf("%v", err)
 	}
@@ -103,5 +104,5 @@ func (o *onePartition) call(account uint64) {
 	for len(s.actors) > 0 {
 		s.advance(0)
 	}
-	o.compare(fmt.Sprintf("%s %s of account %d", name, mustJSON(args), account), &got, &want)
+	o.compare(fmt.Sprintf("%s %s of account %d", name, must.JSON(args), account), &got, &want)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -97,7 +98,7 @@ func (m *Machine) putReservation(id ReservationID, r *reservation) {
 		return
 	}
 	m.emails.reserved[id] = r
-	m.store.PutPayload(key, mustJSON(r))
+	m.store.PutPayload(key, must.JSON(r))
 }
 
 func (m *Machine) reserveEmails(cmd *command, c EmailReserve) *Refusal {
@@ -266,12 +267,12 @@ func (m *Machine) loadEmails() error {
 func (m *Machine) hashEmails(put func([]byte)) error {
 	for _, id := range slices.SortedFunc(maps.Keys(m.emails.reserved), func(x, y ReservationID) int { return slices.Compare(x[:], y[:]) }) {
 		put(id[:])
-		put(mustJSON(m.emails.reserved[id]))
+		put(must.JSON(m.emails.reserved[id]))
 	}
 	for _, k := range slices.SortedFunc(maps.Keys(m.emails.releases), releaseKey.compare) {
 		put(k.name[:])
 		put(k.id[:])
-		put(mustJSON(m.emails.releases[k]))
+		put(must.JSON(m.emails.releases[k]))
 	}
 	keys := map[string]bool{}
 	prefix := emailKey(emailHolder)

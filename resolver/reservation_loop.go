@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 )
 
 // The pace of what follows reservations.
@@ -172,7 +173,7 @@ func (p *partition) command(ctx context.Context, account uint64, name string, ar
 		return nil, err
 	}
 	var out Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)), &out); err != nil {
 		return nil, err
 	}
 	if out.Refusal != nil {

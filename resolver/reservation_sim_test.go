@@ -20,6 +20,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/identity"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -157,7 +158,7 @@ func (s *emailSim) clock() int64 {
 
 func (s *emailSim) record(account uint64, name string, args any) []byte {
 	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account, StampMs: s.clock(), ID: s.newID()}
-	return eventlog.AppendCommand(env.Append(nil), name, mustJSON(args))
+	return eventlog.AppendCommand(env.Append(nil), name, must.JSON(args))
 }
 
 // spawn begins an actor.
@@ -428,7 +429,7 @@ func (s *emailSim) randomCommand(account uint64) (name string, args any) {
 
 // call is a client's command.
 func (s *emailSim) call(account uint64, name string, args any) {
-	c, err := parseEmailCommand(name, mustJSON(args))
+	c, err := parseEmailCommand(name, must.JSON(args))
 	if err != nil {
 		s.fatalf("%v", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
@@ -56,11 +57,11 @@ func (c *emailCommand) args(g EmailGrant) []byte {
 	c.create.Grant, c.add.Create.Grant, c.update.Grant = &g, &g, &g
 	switch c.name {
 	case CommandContactCreate:
-		return mustJSON(c.create)
+		return must.JSON(c.create)
 	case CommandListAdd:
-		return mustJSON(c.add)
+		return must.JSON(c.add)
 	}
-	return mustJSON(c.update)
+	return must.JSON(c.update)
 }
 
 // missing tells what the directory must be asked for before a command can give a

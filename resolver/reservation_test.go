@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -28,7 +29,7 @@ func (r *recorder) ofPartition(name string, args any) *Outcome {
 	r.t.Helper()
 	env := r.envelope(eventlog.KindCommand)
 	env.Account = 0
-	r.apply(eventlog.AppendCommand(env.Append(nil), name, mustJSON(args)))
+	r.apply(eventlog.AppendCommand(env.Append(nil), name, must.JSON(args)))
 	return &r.out
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -136,7 +137,7 @@ func (m *Machine) saveSource(a *account, s *Source) {
 // putSource is saveSource for what requests need not know of.
 func (m *Machine) putSource(a *account, s *Source) {
 	a.sources[s.ID] = s
-	m.store.PutEntity(state.EntityKey(a.number, state.EntitySource, s.ID), mustJSON(s))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntitySource, s.ID), must.JSON(s))
 }
 
 func (m *Machine) createSource(cmd *command, c SourceSave) *Refusal {

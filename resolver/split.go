@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"bytes"
@@ -179,7 +180,7 @@ func (m *Machine) accountHashes(ctx context.Context) (map[uint64]string, error) 
 				own = append(own, t)
 			}
 		}
-		put(mustJSON(own))
+		put(must.JSON(own))
 		if err := m.hashAccount(h, put, a); err != nil {
 			return nil, err
 		}
@@ -372,7 +373,7 @@ func (s *splitPart) verify(ctx context.Context, want map[uint64]string) (profile
 	if len(have) > 0 {
 		return 0, fmt.Errorf("%d accounts are of no partition before", len(have))
 	}
-	if !bytes.Equal(mustJSON(m.records.list()), mustJSON(s.m.records.list())) {
+	if !bytes.Equal(must.JSON(m.records.list()), must.JSON(s.m.records.list())) {
 		return 0, errors.New("the record ids are not what they were")
 	}
 	for name, account := range s.m.reservations {

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
@@ -326,11 +327,11 @@ func (l *lockstep) streamOf(log [][]byte, account uint64, first bool) *stream {
 			// Each hashes by a key of its own.
 			b.HashKey = fmt.Sprintf("%032x", account)
 			if first {
-				body = eventlog.AppendCommand(nil, CommandBootstrap, mustJSON(b))
+				body = eventlog.AppendCommand(nil, CommandBootstrap, must.JSON(b))
 				break
 			}
 			b.Company.ID, b.User.ID, b.APIKey.ID = fmt.Sprintf("com_%d", account), fmt.Sprintf("usr_%d", account), fmt.Sprintf("key_%d", account)
-			body = eventlog.AppendCommand(nil, CommandCompanyCreate, mustJSON(b))
+			body = eventlog.AppendCommand(nil, CommandCompanyCreate, must.JSON(b))
 		}
 		// An e-mail is one company's: nobody here meets those of the others.
 		body = bytes.ReplaceAll(bytes.Clone(body), []byte("@x.io"), []byte("@"+string('a'+byte(account%16))+".io"))

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -103,7 +104,7 @@ func (m *Machine) saveTemplate(cmd *command, c TemplateSave) *Refusal {
 	t.TextBytes = m.putText(a, textTemplate, t.ID, was, texts)
 	t.HTML, t.Text = "", ""
 	a.templates[t.ID] = &t
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, t.ID), mustJSON(t))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, t.ID), must.JSON(t))
 	cmd.reply(reply)
 	return nil
 }

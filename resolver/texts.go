@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -80,7 +81,7 @@ func (t *Template) texts() []byte {
 	if t.HTML == "" && t.Text == "" {
 		return nil
 	}
-	return mustJSON(templateTexts{t.HTML, t.Text})
+	return must.JSON(templateTexts{t.HTML, t.Text})
 }
 
 // linksOf are the click targets of contents, by variant.

@@ -3,6 +3,7 @@ package resolver
 import (
 	"encoding/json"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -15,7 +16,7 @@ func (m *Machine) moveBody(a *account, c *Campaign) {
 	}
 	c.BodyBytes = m.putText(a, textCampaign, c.ID, c.BodyBytes, []byte(c.Body))
 	c.Body = ""
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), mustJSON(c))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityCampaign, c.ID), must.JSON(c))
 }
 
 func (m *Machine) moveTemplate(a *account, t *Template) {
@@ -25,7 +26,7 @@ func (m *Machine) moveTemplate(a *account, t *Template) {
 	t.confirming()
 	t.TextBytes = m.putText(a, textTemplate, t.ID, t.TextBytes, t.texts())
 	t.HTML, t.Text = "", ""
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, t.ID), mustJSON(t))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityTemplate, t.ID), must.JSON(t))
 }
 
 // moveContents keeps what a campaign was last sent with. Runs are read before.
@@ -45,7 +46,7 @@ func (m *Machine) moveContents(a *account, id string, value []byte) error {
 	if r.Busy() {
 		contents = append(contents, value...)
 	}
-	m.keepContents(a, r, r, contents, mustJSON(links))
+	m.keepContents(a, r, r, contents, must.JSON(links))
 	a.touchRun(r)
 	return nil
 }

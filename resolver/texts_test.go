@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -124,7 +125,9 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 	d := newDurable(t, DefaultSettings())
 	r := d.recorder
 	number := uint64(testAccount)
-	put := func(kind byte, id string, v any) { r.m.store.PutEntity(state.EntityKey(number, kind, id), mustJSON(v)) }
+	put := func(kind byte, id string, v any) {
+		r.m.store.PutEntity(state.EntityKey(number, kind, id), must.JSON(v))
+	}
 	contents := []CampaignContent{{HTML: "<p>being sent", Links: []string{"https://x.io"}}}
 	put(state.EntityCampaign, "cmp_1", Campaign{ID: "cmp_1", Number: 3, Name: "n", Channel: 1, Body: "<p>old"})
 	put(state.EntityCampaign, "cmp_2", Campaign{ID: "cmp_2", Number: 4, Name: "n", Channel: 1})

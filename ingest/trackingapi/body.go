@@ -12,15 +12,14 @@ import (
 	"github.com/musterhq/muster/ingest"
 )
 
-// body reads a request's body of at most limit bytes and unpacks it. The content type does
-// not count: SDKs say what they like.
+// body reads a request's body of at most limit bytes and unpacks it. The content type is
+// ignored: SDKs set it to other values than application/json.
 func (h *Handler) body(ctx *fasthttp.RequestCtx, memory *ingest.Memory, limit int) ([]byte, *failure) {
 	packed, err := ingest.ReceiveBody(ctx, memory, limit)
 	switch {
 	case errors.Is(err, ingest.ErrBodyTooLarge):
 		return nil, tooLarge("the body is longer than %d bytes; send smaller batches", limit)
 	case errors.Is(err, ingest.ErrNoMemory):
-		h.counters.turnedAway.Inc()
 		return nil, &failure{status: 503, code: codeOverloaded, message: err.Error()}
 	case ingest.FaultOf(err) == ingest.BodyLate:
 		return nil, &failure{status: 408, code: codeRequestNotValid, message: err.Error()}

@@ -404,6 +404,9 @@ func TestMemory(t *testing.T) {
 	if ctx.Response.StatusCode() != 503 || string(ctx.Response.Header.Peek("Retry-After")) != "1" || len(w.node.events) != 0 {
 		t.Errorf("%d %s", ctx.Response.StatusCode(), ctx.Response.Body())
 	}
+	if n := w.h.counters.turnedAway.Get(); n != 1 {
+		t.Errorf("one request is counted as %d that were turned away", n)
+	}
 }
 
 // TestBrowsers: pages may send with a browser's key from the origins of its source.

@@ -8,8 +8,7 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// maxTypeNames bounds what is kept of names, so that somebody who sends ever new ones fills
-// no memory.
+// maxTypeNames bounds how many names are kept in memory, whatever clients send.
 const maxTypeNames = 10_000
 
 // typeNames knows the event types that names of events give, so that each is worked out once.
