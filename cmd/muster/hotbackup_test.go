@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -318,7 +319,7 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 			r.stop()
 		})
 	}
-	refused := func(damage func(log string), want string) {
+	refused := func(damage func(log string), want string) (left []string) {
 		t.Helper()
 		log := filepath.Join(t.TempDir(), "log")
 		ok(t, os.CopyFS(log, os.DirFS(filepath.Join(base, "data/log"))))
@@ -327,9 +328,16 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 		if code, _, errs := muster(t, "", "restore", "--from", store, "--data", data, "--log", log); code != 1 || !strings.Contains(errs, want) {
 			t.Errorf("%d %s", code, errs)
 		}
+		ok(t, filepath.WalkDir(data, func(path string, d os.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				left = append(left, filepath.Base(path))
+			}
+			return err
+		}))
 		if code, _, errs := muster(t, "", "restore", "--from", store, "--data", data); code != 0 {
 			t.Errorf("without the log: %d %s", code, errs)
 		}
+		return left
 	}
 	// A record behind the backup, well before the end of the log.
 	behind := int64(strings.Index(string(b), "later-2@x.io"))
@@ -345,10 +353,13 @@ func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
 		ok(t, err)
 		ok(t, os.Truncate(filepath.Join(log, "p0", filepath.Base(segment)), int64(strings.Index(string(b), "later-20@x.io"))))
 	}, "records are missing")
-	refused(func(log string) {
+	left := refused(func(log string) {
 		ok(t, os.RemoveAll(log))
 		ok(t, os.CopyFS(log, os.DirFS(filepath.Join(other, "data/log"))))
 	}, "the backup is of log")
+	if slices.Sort(left); !slices.Equal(left, []string{"LOCK", "RESTORING", "meta"}) {
+		t.Errorf("a log of another directory was refused after these were restored: %q", left)
+	}
 }
 
 // damageByte damages a byte of a file.

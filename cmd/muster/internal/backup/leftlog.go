@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,36 +11,77 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/dirlock"
 )
+
+// leftLog is what is left of the log that was backed up. No server has it until it is
+// closed.
+type leftLog struct {
+	file.Checked
+	held io.Closer // nil where nothing says who has it
+}
+
+func (l *leftLog) close() {
+	if l.held != nil {
+		_ = l.held.Close()
+	}
+}
+
+// openLeftLog reads o.Log, which must be the log of the backup m. Of the backup it
+// fetches nothing but the log's identity: it may have terabytes.
+func (o *Options) openLeftLog(ctx context.Context, set *blobtree.Set, m *blobtree.Manifest) (_ *leftLog, err error) {
+	left := &leftLog{}
+	lock := o.FS.PathJoin(o.Log, fileLock)
+	if _, err := o.FS.Stat(lock); err == nil {
+		if left.held, err = dirlock.Lock(o.FS, lock); err != nil {
+			return nil, fmt.Errorf("--log: %w; stop it first", err)
+		}
+	}
+	defer func() {
+		if err != nil {
+			left.close()
+		}
+	}()
+	switch left.Checked, err = o.readLog(o.Log); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("--log: %w", err)
+	case err != nil:
+		return nil, fmt.Errorf("--log: %s: %w", o.Log, err)
+	}
+	meta := *m
+	meta.Files = nil
+	for _, f := range m.Files {
+		if f.Path == "log/meta" {
+			meta.Files = append(meta.Files, f)
+		}
+	}
+	if len(meta.Files) == 0 {
+		return nil, errors.New("the backup has no log/meta: restore another one, see --list")
+	}
+	if err := set.Fetch(ctx, &meta, o.Dir); err != nil {
+		return nil, fmt.Errorf("the backup's log/meta: %w", err)
+	}
+	was, err := file.Check(o.FS, o.FS.PathJoin(o.Dir, "log"))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the backup's log/meta: %w", err)
+	case left.ID != was.ID:
+		return nil, fmt.Errorf("--log: %s is log %016x, the backup is of log %016x. Name what is left of the log that was backed up, or restore without --log", o.Log, left.ID, was.ID)
+	case len(left.Ends) != len(was.Ends):
+		return nil, fmt.Errorf("--log: %s has %d partitions, the backup has %d; it is not the log that was backed up", o.Log, len(left.Ends), len(was.Ends))
+	}
+	return left, nil
+}
 
 // continueLog makes the restored log that of the backup with the records behind it
 // that are left in o.Log, and returns how many those are. A file that both have is
 // taken from where it is whole. The left log is not changed.
-func (o *Options) continueLog() (records int64, err error) {
+func (o *Options) continueLog(left file.Checked) (records int64, err error) {
 	to := o.FS.PathJoin(o.Dir, "log")
 	before, err := o.wholeLog(to, "the log of the backup is not whole: restore another one, see --list")
 	if err != nil {
 		return 0, err
-	}
-	lock := o.FS.PathJoin(o.Log, fileLock)
-	if _, err := o.FS.Stat(lock); err == nil {
-		held, err := dirlock.Lock(o.FS, lock)
-		if err != nil {
-			return 0, fmt.Errorf("--log: %w; stop it first", err)
-		}
-		defer held.Close()
-	}
-	left, err := o.readLog(o.Log)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, fmt.Errorf("--log: %w", err)
-	case err != nil:
-		return 0, fmt.Errorf("--log: %s: %w", o.Log, err)
-	case len(left.Ends) != len(before.Ends):
-		return 0, fmt.Errorf("--log: %s has %d partitions, the backup has %d; it is not the log that was backed up", o.Log, len(left.Ends), len(before.Ends))
-	case left.ID != before.ID:
-		return 0, fmt.Errorf("--log: %s is log %016x, the backup is of log %016x", o.Log, left.ID, before.ID)
 	}
 	damaged := map[string]bool{}
 	for _, f := range left.Findings {

@@ -63,7 +63,8 @@ func List(ctx context.Context, o Options) ([]Backup, error) {
 
 // Restore makes the directory what it was at a backup, the newest one when name
 // is empty. The directory must be empty, not there, or that of a restore that was
-// cut off. Every byte is checked.
+// cut off. Every byte is checked. With o.Log, another log than the one that was backed up
+// is refused before the backup is fetched.
 func Restore(ctx context.Context, o Options, name string) (done Backup, err error) {
 	set, err := o.set()
 	if err != nil {
@@ -95,12 +96,19 @@ func Restore(ctx context.Context, o Options, name string) (done Backup, err erro
 	if err := o.clear(); err != nil {
 		return done, err
 	}
+	var left *leftLog
+	if o.Log != "" {
+		if left, err = o.openLeftLog(ctx, set, m); err != nil {
+			return done, err
+		}
+		defer left.close()
+	}
 	if err := set.Fetch(ctx, m, o.Dir); err != nil {
 		return done, fmt.Errorf("backup %s: %w", name, err)
 	}
 	var records int64
-	if o.Log != "" {
-		if records, err = o.continueLog(); err != nil {
+	if left != nil {
+		if records, err = o.continueLog(left.Checked); err != nil {
 			return done, err
 		}
 	}
