@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 func (a *API) apiKeyOperations() group {
@@ -29,14 +30,14 @@ type apiKey struct {
 	Secret string `json:"key,omitempty"`
 }
 
-func (a *API) newAPIKey(v *resolver.View, account uint64, k *resolver.APIKey) apiKey {
+func (a *API) newAPIKey(v *resolver.View, account uint64, k *access.APIKey) apiKey {
 	return apiKey{Key: record.NewKey(v, k, a.opts.KeyLastUsed(account, k.ID))}
 }
 
 // listAPIKeys answers GET /api-keys, the oldest first, also those revoked.
 func (a *API) listAPIKeys(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).APIKeys, func(k *resolver.APIKey) paging.Age { return paging.Age{CreatedMs: k.CreatedMs, ID: k.ID} },
-		func(v *resolver.View, k *resolver.APIKey) apiKey { return a.newAPIKey(v, c.account, k) })
+	return aged(a, c, func(v *resolver.View) []access.APIKey { return v.Access().APIKeys() }, func(k *access.APIKey) paging.Age { return paging.Age{CreatedMs: k.CreatedMs, ID: k.ID} },
+		func(v *resolver.View, k *access.APIKey) apiKey { return a.newAPIKey(v, c.account, k) })
 }
 
 // createAPIKey answers POST /api-keys.
@@ -66,8 +67,8 @@ func (a *API) createAPIKey(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	id, err := a.commandID(c, resolver.CommandAPIKeyCreate,
-		resolver.APIKeyCreate{ActorID: c.user.ID, Name: *in.Name, Hash: hashText(key), Permissions: *in.Permissions})
+	id, err := a.commandID(c, access.CommandAPIKeyCreate,
+		access.APIKeyCreate{ActorID: c.user.ID, Name: *in.Name, Hash: hashText(key), Permissions: *in.Permissions})
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +79,7 @@ func (a *API) createAPIKey(c *call) (any, error) {
 
 // revokeAPIKey answers DELETE /api-keys/{id} with the record, which stays.
 func (a *API) revokeAPIKey(c *call) (any, error) {
-	err := a.command(c, resolver.CommandAPIKeyRevoke, resolver.APIKeyRevoke{ActorID: c.user.ID, ID: c.id()}, nil)
+	err := a.command(c, access.CommandAPIKeyRevoke, access.APIKeyRevoke{ActorID: c.user.ID, ID: c.id()}, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +89,7 @@ func (a *API) revokeAPIKey(c *call) (any, error) {
 // apiKey reads a key.
 func (a *API) apiKey(c *call, id string) (out apiKey, err error) {
 	err = a.read(c, func(v *resolver.View) error {
-		k, ok := v.APIKey(id)
+		k, ok := v.Access().APIKey(id)
 		if !ok {
 			return missing("there is no API key with this id")
 		}

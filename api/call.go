@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // call is one request.
@@ -30,7 +31,7 @@ type call struct {
 	leave context.CancelCauseFunc
 	// account, user and tokenHash are set unless the call is public.
 	account   uint64
-	user      resolver.User
+	user      access.User
 	tokenHash string
 	// csrf is the token that a call needs whose session is in a cookie; "" where
 	// the session is in a header.
@@ -136,12 +137,12 @@ func (a *API) authenticate(c *call) error {
 // findSession looks for the session of c's token and sets its user.
 func (a *API) findSession(c *call) (found bool, err error) {
 	err = a.opts.Node.Read(c.ctx, c.account, func(v *resolver.View) error {
-		s, ok := v.Session(c.tokenHash)
+		s, ok := v.Access().Session(c.tokenHash)
 		if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() || !v.Active() {
 			return nil
 		}
 		c.expiresMs = s.ExpiresMs
-		c.user, found = v.User(s.UserID)
+		c.user, found = v.Access().User(s.UserID)
 		return nil
 	})
 	return found, err

@@ -18,6 +18,7 @@ import (
 
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // Credentials are what a new company is given, once: only hashes are kept.
@@ -196,11 +197,11 @@ func (c *Credentials) open(ctx context.Context, node *resolver.Node, rand io.Rea
 		HashKey:      hex.EncodeToString(draw.Hash[:]),
 		SecretHash:   hashText(c.AppSecret),
 		Settings:     resolver.DefaultSettings(),
-		User: resolver.User{
+		User: access.User{
 			ID: "usr_" + hex.EncodeToString(draw.User[:]), Email: c.ConsoleEmail, PasswordHash: hash,
 			Permissions: userPermissions(),
 		},
-		APIKey: resolver.APIKey{
+		APIKey: access.APIKey{
 			ID: "key_" + hex.EncodeToString(draw.Key[:]), Name: "first key", Hash: hashText(c.APIKey), Permissions: KeyPermissions(),
 		},
 		EmailCredits: emailCredits,

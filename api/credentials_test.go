@@ -84,7 +84,7 @@ func TestBootstrapOnce(t *testing.T) {
 	}
 	account, _ := tokenAccount(s.token)
 	ok(t, s.node.Read(t.Context(), account, func(v *resolver.View) error {
-		u, found := v.UserByEmail(s.creds.ConsoleEmail)
+		u, found := v.Access().UserByEmail(s.creds.ConsoleEmail)
 		if !found || !slices.Contains(u.Permissions, "settings:write") || strings.Contains(u.PasswordHash, s.creds.ConsolePassword) {
 			t.Errorf("have %+v", u)
 		}

@@ -10,9 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/musterhq/muster/resolver/access"
 	"github.com/valyala/fasthttp"
-
-	"github.com/musterhq/muster/resolver"
 )
 
 // A known device is a browser or program that a person has signed in with before.
@@ -37,7 +36,7 @@ type device struct {
 }
 
 // newDeviceToken makes a device known to a user.
-func newDeviceToken(rand io.Reader, u *resolver.User, now time.Time) (string, error) {
+func newDeviceToken(rand io.Reader, u *access.User, now time.Time) (string, error) {
 	var d device
 	if _, err := io.ReadFull(rand, d.head[:deviceRandom]); err != nil {
 		return "", fmt.Errorf("source of randomness: %w", err)
@@ -63,7 +62,7 @@ func parseDevice(token string, now time.Time) (d device, ok bool) {
 }
 
 // codeOf appends the code of the device for a user.
-func (d *device) codeOf(u *resolver.User, to []byte) []byte {
+func (d *device) codeOf(u *access.User, to []byte) []byte {
 	h := hmac.New(sha256.New, []byte(u.PasswordHash))
 	h.Write([]byte("muster known device\x00" + u.ID + "\x00"))
 	h.Write(d.head[:])
@@ -74,7 +73,7 @@ func (d *device) codeOf(u *resolver.User, to []byte) []byte {
 // it takes as long as for one.
 func (d *device) knownTo(candidates []candidate, decoy string) bool {
 	if len(candidates) == 0 {
-		candidates = []candidate{{User: resolver.User{PasswordHash: decoy}}}
+		candidates = []candidate{{User: access.User{PasswordHash: decoy}}}
 	}
 	known := false
 	for i := range candidates {

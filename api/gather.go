@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // Peers asks all nodes of a cluster.
@@ -185,8 +186,8 @@ func (a *API) company(c *call, account uint64) (s resolver.CompanyState, err err
 
 // candidate is a user whose password it may be.
 type candidate struct {
-	Account uint64        `json:"account"`
-	User    resolver.User `json:"user"`
+	Account uint64      `json:"account"`
+	User    access.User `json:"user"`
 }
 
 // signInAccounts is in how many accounts with the same e-mail a password is
@@ -212,7 +213,7 @@ func (a *API) usersOf(ctx context.Context, accounts []uint64, q usersQuery) ([]c
 	out := []candidate{}
 	for _, n := range accounts {
 		err := a.opts.Node.Read(ctx, n, func(v *resolver.View) error {
-			u, ok := v.UserByEmail(q.Email)
+			u, ok := v.Access().UserByEmail(q.Email)
 			if ok && v.Active() && len(out) < signInAccounts && (q.AccountID == nil || *q.AccountID == resolver.AccountID(n)) {
 				out = append(out, candidate{n, u})
 			}

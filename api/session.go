@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 func (a *API) sessionOperations() group {
@@ -215,7 +216,7 @@ type sessionAnswer struct {
 	Company string `json:"company,omitempty"`
 }
 
-func newSessionAnswer(account uint64, user *resolver.User, expiresMs int64) sessionAnswer {
+func newSessionAnswer(account uint64, user *access.User, expiresMs int64) sessionAnswer {
 	return sessionAnswer{
 		ExpiresAt: record.Time(expiresMs), AccountID: resolver.AccountID(account), AppID: resolver.AppID(account),
 		UserID: user.ID, Email: user.Email, Name: user.Name, Permissions: user.Permissions, Admin: user.Admin,
@@ -228,8 +229,8 @@ func (a *API) createSession(c *call, p *candidate, cookie bool) (any, error) {
 		return nil, err
 	}
 	expires := a.opts.Now().Add(a.opts.SessionTTL).UnixMilli()
-	_, err = a.opts.Node.Command(c.ctx, p.Account, resolver.CommandSessionCreate,
-		resolver.SessionCreate{UserID: p.User.ID, TokenHash: hashText(token), ExpiresMs: expires})
+	_, err = a.opts.Node.Command(c.ctx, p.Account, access.CommandSessionCreate,
+		access.SessionCreate{UserID: p.User.ID, TokenHash: hashText(token), ExpiresMs: expires})
 	if err != nil {
 		return nil, err
 	}
@@ -265,7 +266,7 @@ func (a *API) getSession(c *call) (any, error) {
 
 // signOut answers DELETE /session.
 func (a *API) signOut(c *call) (any, error) {
-	err := a.command(c, resolver.CommandSessionDelete, resolver.SessionDelete{TokenHash: c.tokenHash}, nil)
+	err := a.command(c, access.CommandSessionDelete, access.SessionDelete{TokenHash: c.tokenHash}, nil)
 	if err == nil && c.csrf != "" {
 		dropSessionCookie(c.RequestCtx)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // A sign-in link signs a person in once, without a password. The state keeps it as a
@@ -31,9 +32,9 @@ func (c *Credentials) SignInLink(ctx context.Context, node *resolver.Node, rand 
 	if err != nil {
 		return "", fmt.Errorf("credentials: %w", err)
 	}
-	var user resolver.User
+	var user access.User
 	err = node.Read(ctx, account, func(v *resolver.View) error {
-		u, ok := v.UserByEmail(c.ConsoleEmail)
+		u, ok := v.Access().UserByEmail(c.ConsoleEmail)
 		if !ok {
 			return errors.New("the account has no user with the credentials' e-mail")
 		}
@@ -47,8 +48,8 @@ func (c *Credentials) SignInLink(ctx context.Context, node *resolver.Node, rand 
 	if err != nil {
 		return "", fmt.Errorf("sign-in link: %w", err)
 	}
-	_, err = node.Command(ctx, account, resolver.CommandSessionCreate,
-		resolver.SessionCreate{UserID: user.ID, TokenHash: hashText(linkHash + token), ExpiresMs: now.Add(SignInLinkTTL).UnixMilli()})
+	_, err = node.Command(ctx, account, access.CommandSessionCreate,
+		access.SessionCreate{UserID: user.ID, TokenHash: hashText(linkHash + token), ExpiresMs: now.Add(SignInLinkTTL).UnixMilli()})
 	if err != nil {
 		return "", fmt.Errorf("sign-in link: %w", err)
 	}
@@ -89,11 +90,11 @@ func (a *API) useSignInLink(c *call) (any, error) {
 	p := &candidate{Account: account}
 	find := func() error {
 		err := a.opts.Node.Read(c.ctx, account, func(v *resolver.View) error {
-			s, ok := v.Session(hash)
+			s, ok := v.Access().Session(hash)
 			if !ok || s.ExpiresMs <= a.opts.Now().UnixMilli() || !v.Active() {
 				return errLinkUsed
 			}
-			if p.User, ok = v.User(s.UserID); !ok {
+			if p.User, ok = v.Access().User(s.UserID); !ok {
 				return errLinkUsed
 			}
 			return nil
@@ -113,7 +114,7 @@ func (a *API) useSignInLink(c *call) (any, error) {
 	if err := find(); err != nil {
 		return nil, err
 	}
-	if _, err := a.opts.Node.Command(c.ctx, account, resolver.CommandSessionDelete, resolver.SessionDelete{TokenHash: hash}); err != nil {
+	if _, err := a.opts.Node.Command(c.ctx, account, access.CommandSessionDelete, access.SessionDelete{TokenHash: hash}); err != nil {
 		return nil, err
 	}
 	a.signIns[signInOK].Inc()

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/jsonform"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 func (a *API) userOperations() group {
@@ -39,7 +40,7 @@ type user struct {
 	CreatedAt string `json:"created_at"`
 }
 
-func newUser(u *resolver.User) user {
+func newUser(u *access.User) user {
 	return user{ID: u.ID, Email: u.Email, Name: u.Name, Permissions: u.Permissions, Admin: u.Admin, CreatedAt: record.Time(u.CreatedMs)}
 }
 
@@ -78,8 +79,8 @@ func checkPermissions(list, known []string, fault string) error {
 }
 
 // command turns the body into a command's arguments.
-func (b *userBody) command(ctx context.Context, a *API, actor, id string) (resolver.UserSave, error) {
-	out := resolver.UserSave{ActorID: actor, ID: id, Email: b.Email, Name: b.Name, Permissions: b.Permissions, Admin: b.Admin}
+func (b *userBody) command(ctx context.Context, a *API, actor, id string) (access.UserSave, error) {
+	out := access.UserSave{ActorID: actor, ID: id, Email: b.Email, Name: b.Name, Permissions: b.Permissions, Admin: b.Admin}
 	if b.Permissions != nil {
 		if err := checkPermissions(*b.Permissions, userPermissions(), "is no permission; those there are have the form contacts:read"); err != nil {
 			return out, err
@@ -110,18 +111,18 @@ func (a *API) hashPassword(ctx context.Context, text string) (string, error) {
 
 // listUsers answers GET /users, the oldest first.
 func (a *API) listUsers(c *call) (any, error) {
-	return aged(a, c, (*resolver.View).Users, func(u *resolver.User) paging.Age { return paging.Age{CreatedMs: u.CreatedMs, ID: u.ID} },
-		func(_ *resolver.View, u *resolver.User) user { return newUser(u) })
+	return aged(a, c, func(v *resolver.View) []access.User { return v.Access().Users() }, func(u *access.User) paging.Age { return paging.Age{CreatedMs: u.CreatedMs, ID: u.ID} },
+		func(_ *resolver.View, u *access.User) user { return newUser(u) })
 }
 
 // getUser answers GET /users/{id}.
 func (a *API) getUser(c *call) (any, error) { return a.answerUser(c, c.id()) }
 
 func (a *API) answerUser(c *call, id string) (any, error) {
-	var u resolver.User
+	var u access.User
 	found := false
 	err := a.read(c, func(v *resolver.View) error {
-		u, found = v.User(id)
+		u, found = v.Access().User(id)
 		return nil
 	})
 	if err == nil && !found {
@@ -147,7 +148,7 @@ func (a *API) createUser(c *call) (any, error) {
 	case in.Permissions == nil:
 		return nil, badField("permissions", "permissions is missing; list what the person may do")
 	}
-	return a.saveUser(c, resolver.CommandUserCreate, "", &in)
+	return a.saveUser(c, access.CommandUserCreate, "", &in)
 }
 
 // updateUser answers PATCH /users/{id}: what is left out stays.
@@ -156,7 +157,7 @@ func (a *API) updateUser(c *call) (any, error) {
 	if err := a.decode(c, &in); err != nil {
 		return nil, err
 	}
-	return a.saveUser(c, resolver.CommandUserUpdate, c.id(), &in)
+	return a.saveUser(c, access.CommandUserUpdate, c.id(), &in)
 }
 
 func (a *API) saveUser(c *call, command, id string, in *userBody) (any, error) {
@@ -180,7 +181,7 @@ func (a *API) commandID(c *call, command string, args any) (string, error) {
 
 // deleteUser answers DELETE /users/{id}.
 func (a *API) deleteUser(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandUserDelete, resolver.UserDelete{ActorID: c.user.ID, ID: c.id()}, nil)
+	return nil, a.command(c, access.CommandUserDelete, access.UserDelete{ActorID: c.user.ID, ID: c.id()}, nil)
 }
 
 // changePassword answers PUT /password: a person's own. All other sessions of
@@ -225,7 +226,7 @@ func (a *API) changePassword(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.command(c, resolver.CommandPasswordSet, resolver.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil); err != nil {
+	if err := a.command(c, access.CommandPasswordSet, access.PasswordSet{ID: c.user.ID, PasswordHash: hash, KeepSession: c.tokenHash}, nil); err != nil {
 		return nil, err
 	}
 	return nil, a.keepDevice(c, hash)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -59,7 +60,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 		out.Refusal = c.Settings.Validate()
 	}
 	if out.Refusal == nil && !first {
-		out.Refusal = checkName(c.Company.Name)
+		out.Refusal = refuse.Name(c.Company.Name)
 	}
 	credits := int64(newCompanyCredits)
 	if c.EmailCredits != nil {
@@ -84,12 +85,8 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 		return err
 	}
 	m.saveAccount(a)
-	u := c.User
-	u.CreatedMs, u.Admin = m.logTime, first
-	m.saveUser(a, &u)
-	k := c.APIKey
-	k.CreatedMs, k.CreatorID = m.logTime, u.ID
-	m.saveKey(a, &k)
+	c.User.Admin = first
+	a.access.Found(m.tx(a, &m.rec), c.User, c.APIKey)
 	return nil
 }
 
@@ -99,11 +96,7 @@ func (m *Machine) adoptFirst() {
 	for _, a := range m.byIndex {
 		a.APIAccess, a.EmailCredits = true, newCompanyCredits
 		m.saveAccount(a)
-		for _, u := range a.users {
-			x := *u
-			x.Admin, x.CreatedMs = true, a.CreatedMs
-			m.saveUser(a, &x)
-		}
+		a.access.MakeAdmins(m.tx(a, &m.rec), a.CreatedMs)
 	}
 }
 
@@ -117,7 +110,7 @@ func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 	a := cmd.account
 	e := a.accountEntity
 	if c.Name != nil {
-		if r := checkName(*c.Name); r != nil {
+		if r := refuse.Name(*c.Name); r != nil {
 			return r
 		}
 		e.Company.Name = *c.Name
@@ -127,10 +120,8 @@ func (m *Machine) updateCompany(cmd *command, c CompanyUpdate) *Refusal {
 	}
 	if c.Active != nil {
 		e.Deactivated = !*c.Active
-		for _, u := range a.users {
-			if u.Admin && e.Deactivated {
-				return conflicts("active", "active: a system administrator belongs to this company, so it cannot be deactivated")
-			}
+		if e.Deactivated && a.access.HasAdmin() {
+			return conflicts("active", "active: a system administrator belongs to this company, so it cannot be deactivated")
 		}
 	}
 	if c.SurfaceCPerMinute != nil {
@@ -190,7 +181,7 @@ func (v *View) CompanyState() CompanyState {
 	a := v.a
 	return CompanyState{
 		Company: a.Company, Account: a.number, APIAccess: a.APIAccess, Active: !a.Deactivated,
-		EmailCredits: a.EmailCredits, CreatedMs: a.CreatedMs, Users: len(a.users),
+		EmailCredits: a.EmailCredits, CreatedMs: a.CreatedMs, Users: a.access.CountUsers(),
 		SurfaceCPerMinute: a.Settings.SurfaceCPerMinute,
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
 // notAudited are the commands that are no change of what an account is set up to do,
 // with the reason.
 var notAudited = map[string]string{
-	CommandSessionCreate: "signing in", CommandSessionDelete: "signing out", CommandAPIKeysUsed: "use of keys", CommandSourcesUsed: "use of keys", CommandCatalogName: "what was seen",
+	access.CommandSessionCreate: "signing in", access.CommandSessionDelete: "signing out", access.CommandAPIKeysUsed: "use of keys", CommandSourcesUsed: "use of keys", CommandCatalogName: "what was seen",
 
 	// People and their data: each profile's timeline has what became of it.
 	CommandListAdd: "people", commandListAdd1: "people", CommandListRemove: "people",

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -104,7 +106,7 @@ func (m *Machine) saveCampaign(cmd *command, c CampaignSave) *Refusal {
 		case a.NextCampaign == maxNumber:
 			return atLimit("", "this account has made %d campaigns, the most it can ever make", uint32(maxNumber))
 		}
-		c.ID, c.Number = newID("cmp_", cmd.env.ID), a.NextCampaign
+		c.ID, c.Number = feature.NewID("cmp_", cmd.env.ID), a.NextCampaign
 	} else {
 		if old = a.campaigns[c.ID]; old == nil {
 			return noCampaign()
@@ -135,7 +137,7 @@ func noCampaign() *Refusal { return notFound("id", "there is no campaign with th
 // checkCampaign says what is wrong with a campaign. Whether its sender may send
 // is asked when it is sent.
 func (a *account) checkCampaign(c *Campaign) *Refusal {
-	if r := checkName(c.Name); r != nil {
+	if r := refuse.Name(c.Name); r != nil {
 		return r
 	}
 	switch {

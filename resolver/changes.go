@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -92,12 +93,12 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandDomainAdd: {"sender_domain", "sender_domain.create"}, CommandDomainVerify: {"sender_domain", "sender_domain.verify"}, CommandDomainDelete: {"sender_domain", "sender_domain.delete"},
 	CommandWebhookCreate: {"webhook", "webhook.create"}, CommandWebhookUpdate: {"webhook", "webhook.update"}, CommandWebhookDelete: {"webhook", "webhook.delete"}, CommandWebhookRotate: {"webhook", "webhook.rotate"},
 	CommandCredentialSet: {"credential", "credential.update"}, CommandCredentialDelete: {"credential", "credential.delete"},
-	CommandAPIKeyCreate: {"api_key", "api_key.create"}, CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
+	access.CommandAPIKeyCreate: {"api_key", "api_key.create"}, access.CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
 	CommandSourceCreate: {"source", "source.create"}, CommandSourceUpdate: {"source", "source.update"}, CommandSourceDelete: {"source", "source.delete"},
 	CommandSourceKeyCreate: {"source", "source.key.create"}, CommandSourceKeyRevoke: {"source", "source.key.revoke"},
 	CommandCatalogDefine: {"event_type", "event_type.define"}, CommandCatalogUpdate: {"event_type", "event_type.update"}, CommandErasureLift: {"erasure", "erasure.lift"},
 	CommandCompanyUpdate: {"company", "company.update"}, CommandCreditsAdd: {"company", "company.credits"},
-	CommandUserCreate: {"user", "user.create"}, CommandUserUpdate: {"user", "user.update"}, CommandUserDelete: {"user", "user.delete"}, CommandPasswordSet: {"user", "user.password"},
+	access.CommandUserCreate: {"user", "user.create"}, access.CommandUserUpdate: {"user", "user.update"}, access.CommandUserDelete: {"user", "user.delete"}, access.CommandPasswordSet: {"user", "user.password"},
 }
 
 // ChangeKinds lists the kinds of what changes are kept of.
@@ -199,13 +200,11 @@ func (a *account) nameOf(kind, id string) string {
 			return l.Name
 		}
 	case "user":
-		if u := a.users[id]; u != nil {
-			return u.Name
-		}
+		u, _ := a.access.User(id)
+		return u.Name
 	case "api_key":
-		if k := a.keys[id]; k != nil {
-			return k.Name
-		}
+		k, _ := a.access.APIKey(id)
+		return k.Name
 	case "source":
 		if s := a.sources[id]; s != nil {
 			return s.Name
@@ -377,7 +376,7 @@ func (v *View) ChangerName(by ChangedBy) string {
 	if by.Kind == ByKey {
 		return v.a.nameOf("api_key", by.ID)
 	}
-	if u := v.a.users[by.ID]; u != nil && u.Name == "" {
+	if u, ok := v.a.access.User(by.ID); ok && u.Name == "" {
 		return u.Email
 	}
 	return v.a.nameOf("user", by.ID)

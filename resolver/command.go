@@ -2,15 +2,16 @@ package resolver
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
@@ -20,8 +21,6 @@ const (
 	CommandBootstrap     = "account.bootstrap"
 	CommandAppSecretSet  = "app_secret.set"
 	CommandSettingsSet   = "settings.set"
-	CommandSessionCreate = "session.create"
-	CommandSessionDelete = "session.delete"
 	CommandSegmentCreate = "segment.create"
 	CommandSegmentUpdate = "segment.update"
 	CommandSegmentDelete = "segment.delete"
@@ -32,28 +31,21 @@ const (
 	// applications give them.
 	CommandCatalogName = "catalog.name"
 
-	CommandUserCreate    = "user.create"
-	CommandUserUpdate    = "user.update"
-	CommandUserDelete    = "user.delete"
-	CommandPasswordSet   = "user.password"
 	CommandCompanyCreate = "company.create"
 	CommandCompanyUpdate = "company.update"
 	CommandCreditsAdd    = "credits.add"
-	CommandAPIKeyCreate  = "api_key.create"
-	CommandAPIKeyRevoke  = "api_key.revoke"
-	CommandAPIKeysUsed   = "api_keys.used"
 )
 
 // Bootstrap makes the first account of an empty partition. The account's
 // number is the record's.
 type Bootstrap struct {
-	ApplyVersion int      `json:"apply_version"`
-	Company      Company  `json:"company"`
-	HashKey      string   `json:"hash_key"`    // 16 random bytes in hexadecimal
-	SecretHash   string   `json:"secret_hash"` // SHA-256 of the App Secret, in hexadecimal
-	Settings     Settings `json:"settings"`
-	User         User     `json:"user"`
-	APIKey       APIKey   `json:"api_key"`
+	ApplyVersion int           `json:"apply_version"`
+	Company      Company       `json:"company"`
+	HashKey      string        `json:"hash_key"`    // 16 random bytes in hexadecimal
+	SecretHash   string        `json:"secret_hash"` // SHA-256 of the App Secret, in hexadecimal
+	Settings     Settings      `json:"settings"`
+	User         access.User   `json:"user"`
+	APIKey       access.APIKey `json:"api_key"`
 	// EmailCredits is how many e-mails the company may send at first; nil for the
 	// usual number.
 	EmailCredits *int64 `json:"email_credits,omitempty"`
@@ -62,18 +54,6 @@ type Bootstrap struct {
 // AppSecretSet replaces the App Secret.
 type AppSecretSet struct {
 	SecretHash string `json:"secret_hash"`
-}
-
-// SessionCreate signs a person in.
-type SessionCreate struct {
-	UserID    string `json:"user_id"`
-	TokenHash string `json:"token_hash"` // SHA-256 of the token, in hexadecimal
-	ExpiresMs int64  `json:"expires_ms"`
-}
-
-// SessionDelete signs a person out.
-type SessionDelete struct {
-	TokenHash string `json:"token_hash"`
 }
 
 // SegmentSave creates a segment, or changes the one with the ID.
@@ -111,7 +91,6 @@ type EventTypeName struct {
 const MaxEventTypeNames = 1000
 
 const (
-	maxNameBytes = 200
 	// maxDefinitionBytes bounds a definition in canonical form.
 	maxDefinitionBytes = 1 << 20
 )
@@ -135,8 +114,6 @@ type command struct {
 var commandTable = map[string]func(*Machine, *command) error{
 	CommandAppSecretSet:   handle((*Machine).setAppSecret),
 	CommandSettingsSet:    handle((*Machine).setSettings),
-	CommandSessionCreate:  handle((*Machine).createSession),
-	CommandSessionDelete:  handle((*Machine).deleteSession),
 	CommandSegmentCreate:  handle((*Machine).createSegment),
 	CommandSegmentUpdate:  handle((*Machine).updateSegment),
 	CommandSegmentDelete:  handle((*Machine).deleteSegment),
@@ -208,15 +185,9 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandFlowToggle:    handle((*Machine).toggleFlow),
 	CommandFlowTrigger:   handle((*Machine).triggerFlow),
 
-	CommandUserCreate:    handle((*Machine).createUser),
-	CommandUserUpdate:    handle((*Machine).updateUser),
-	CommandUserDelete:    handle((*Machine).deleteUser),
-	CommandPasswordSet:   handle((*Machine).setPassword),
-	CommandCompanyUpdate: handle((*Machine).updateCompany),
-	CommandCreditsAdd:    handle((*Machine).addCredits),
-	CommandAPIKeyCreate:  handle((*Machine).createAPIKey),
-	CommandAPIKeyRevoke:  handle((*Machine).revokeAPIKey),
-	CommandAPIKeysUsed:   handle((*Machine).recordKeyUses),
+	CommandCompanyUpdate:      handle((*Machine).updateCompany),
+	CommandCreditsAdd:         handle((*Machine).addCredits),
+	access.CommandAPIKeysUsed: handle((*Machine).recordKeyUses),
 
 	CommandSourceCreate:    handle((*Machine).createSource),
 	CommandSourceUpdate:    handle((*Machine).updateSource),
@@ -224,6 +195,32 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandSourceKeyCreate: handle((*Machine).createSourceKey),
 	CommandSourceKeyRevoke: handle((*Machine).revokeSourceKey),
 	CommandSourcesUsed:     handle((*Machine).recordSourceUses),
+}
+
+func init() {
+	addCommands(access.Commands, func(a *account) *access.State { return a.access })
+}
+
+// addCommands makes the commands of a feature commands of the machine.
+func addCommands[S any](commands map[string]feature.Command[S], of func(*account) S) {
+	for name, do := range commands {
+		commandTable[name] = func(m *Machine, c *command) error {
+			tx := m.tx(c.account, c)
+			refusal, err := do(of(c.account), tx, c.args)
+			if err != nil {
+				return fmt.Errorf("arguments of command %s: %w", c.name, err)
+			}
+			if c.out.Refusal = refusal; tx.Reply != nil {
+				c.reply(tx.Reply)
+			}
+			return nil
+		}
+	}
+}
+
+// tx is a command as features of an account see it.
+func (m *Machine) tx(a *account, c *command) *feature.Tx {
+	return &feature.Tx{Account: a.number, AtMs: m.logTime, Record: c.env.ID, Store: m.store}
 }
 
 // handle reads a command's arguments before fn sees them.
@@ -278,11 +275,6 @@ func (m *Machine) applyCommand(env eventlog.Envelope, name string, args []byte, 
 	return err
 }
 
-// newID makes an entity's id from the record that creates it.
-func newID(prefix string, record eventlog.RecordID) string {
-	return prefix + hex.EncodeToString(record[:])
-}
-
 func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 	a := cmd.account
 	e := a.accountEntity
@@ -325,63 +317,8 @@ func (m *Machine) setSettings(cmd *command, s Settings) *Refusal {
 	return nil
 }
 
-func (m *Machine) createSession(cmd *command, c SessionCreate) *Refusal {
-	a := cmd.account
-	u := a.users[c.UserID]
-	if u == nil {
-		return notFound("user_id", "user_id: there is no such user")
-	}
-	type mine struct {
-		token string
-		*Session
-	}
-	var own []mine
-	for token, s := range a.sessions {
-		if s.ExpiresMs <= m.logTime {
-			m.dropSession(a, token)
-		} else if s.UserID == u.ID {
-			own = append(own, mine{token, s})
-		}
-	}
-	if len(own) >= maxSessions {
-		slices.SortFunc(own, func(x, y mine) int {
-			if x.CreatedMs != y.CreatedMs {
-				return int(min(max(x.CreatedMs-y.CreatedMs, -1), 1))
-			}
-			return strings.Compare(x.token, y.token)
-		})
-		for _, s := range own[:len(own)-maxSessions+1] {
-			m.dropSession(a, s.token)
-		}
-	}
-	s := &Session{UserID: u.ID, CreatedMs: m.logTime, ExpiresMs: c.ExpiresMs}
-	a.sessions[c.TokenHash] = s
-	m.store.PutEntity(state.EntityKey(a.number, state.EntitySession, c.TokenHash), must.JSON(s))
-	return nil
-}
-
-func (m *Machine) deleteSession(cmd *command, c SessionDelete) *Refusal {
-	m.dropSession(cmd.account, c.TokenHash)
-	return nil
-}
-
-func (m *Machine) dropSession(a *account, tokenHash string) {
-	delete(a.sessions, tokenHash)
-	m.store.PutEntity(state.EntityKey(a.number, state.EntitySession, tokenHash), nil)
-}
-
-func checkName(name string) *Refusal {
-	if strings.TrimSpace(name) == "" {
-		return invalid("name", "name must not be empty")
-	}
-	if len(name) > maxNameBytes {
-		return invalid("name", "name must have at most %d bytes", maxNameBytes)
-	}
-	return nil
-}
-
 func (m *Machine) createSegment(cmd *command, c SegmentSave) *Refusal {
-	c.ID = newID("seg_", cmd.env.ID)
+	c.ID = feature.NewID("seg_", cmd.env.ID)
 	cmd.reply(map[string]string{"id": c.ID})
 	return m.saveSegment(cmd.account, c, true, cmd.out.Offset)
 }
@@ -392,7 +329,7 @@ func (m *Machine) updateSegment(cmd *command, c SegmentSave) *Refusal {
 }
 
 func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int64) *Refusal {
-	if r := checkName(c.Name); r != nil {
+	if r := refuse.Name(c.Name); r != nil {
 		return r
 	}
 	old := a.segments[c.ID]
@@ -468,7 +405,7 @@ func (m *Machine) nameEventTypes(cmd *command, c CatalogName) *Refusal {
 	}
 	a := cmd.account
 	for _, named := range c.Types {
-		name := clipBytes(strings.TrimSpace(named.Name), maxNameBytes)
+		name := clipBytes(strings.TrimSpace(named.Name), refuse.MaxNameBytes)
 		if t := a.types[named.Key]; t != nil && t.Name == "" && name != "" {
 			t.Name = name
 			a.touch(t)
@@ -479,7 +416,7 @@ func (m *Machine) nameEventTypes(cmd *command, c CatalogName) *Refusal {
 
 func (m *Machine) defineEventType(cmd *command, c CatalogDefine) *Refusal {
 	a := cmd.account
-	if r := checkName(c.Name); r != nil {
+	if r := refuse.Name(c.Name); r != nil {
 		return r
 	}
 	key, ok := segment.SnakeCase(c.Name)

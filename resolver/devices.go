@@ -8,6 +8,7 @@ import (
 
 	"github.com/RoaringBitmap/roaring/v2"
 
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -98,7 +99,7 @@ func (m *Machine) addDevice(cmd *command, c DeviceAdd) *Refusal {
 		return refusal
 	}
 	if c.Device == "" {
-		c.Device = newID("dev_", cmd.env.ID)
+		c.Device = feature.NewID("dev_", cmd.env.ID)
 	}
 	v := profile.Device{ID: []byte(c.Device), Kind: byte(kind), Address: []byte(c.Address), AddedMs: m.logTime}
 	h := m.deviceHash(a, v.Kind, v.Address)

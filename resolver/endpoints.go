@@ -8,6 +8,7 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -125,7 +126,7 @@ func (m *Machine) createWebhook(cmd *command, c WebhookSave) *Refusal {
 	case c.Secret == "" || len(c.Secret) > maxSecretBytes:
 		return invalid("secret", "secret is missing or too long")
 	}
-	e := &Endpoint{ID: newID(endpointIDPrefix, cmd.env.ID), Status: EndpointActive, Secrets: []EndpointSecret{{Text: c.Secret}}, CreatedMs: m.logTime}
+	e := &Endpoint{ID: feature.NewID(endpointIDPrefix, cmd.env.ID), Status: EndpointActive, Secrets: []EndpointSecret{{Text: c.Secret}}, CreatedMs: m.logTime}
 	return m.saveEndpoint(cmd, e, &c)
 }
 

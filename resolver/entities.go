@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"github.com/musterhq/muster/internal/dueset"
+	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/catalog"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -18,39 +20,6 @@ import (
 type Company struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-}
-
-// User is a person who signs in.
-type User struct {
-	ID           string   `json:"id"`
-	Email        string   `json:"email"` // as given; one user of an account has it
-	Name         string   `json:"name,omitempty"`
-	PasswordHash string   `json:"password_hash"` // argon2id, in its usual text form
-	Permissions  []string `json:"permissions"`
-	// Admin marks who manages the companies of the whole system.
-	Admin     bool  `json:"admin,omitempty"`
-	CreatedMs int64 `json:"created_ms,omitempty"`
-}
-
-// Session is a signed-in person's token, stored as its hash.
-type Session struct {
-	UserID    string `json:"user_id"`
-	CreatedMs int64  `json:"created_ms"`
-	ExpiresMs int64  `json:"expires_ms"`
-}
-
-// APIKey is a key of Surfaces A and C, stored as its hash.
-type APIKey struct {
-	ID          string   `json:"id"`
-	Name        string   `json:"name"`
-	Hash        string   `json:"hash"` // SHA-256 of the key, in hexadecimal
-	CreatorID   string   `json:"creator_id"`
-	Permissions []string `json:"permissions"`
-	CreatedMs   int64    `json:"created_ms"`
-	// LastUsedMs is 0 before the first use. It lags behind by up to a minute.
-	LastUsedMs int64 `json:"last_used_ms,omitempty"`
-	// RevokedMs is 0 while the key holds. A revoked key keeps its record.
-	RevokedMs int64 `json:"revoked_ms,omitempty"`
 }
 
 // Segment is a saved definition.
@@ -127,11 +96,7 @@ type account struct {
 	headers profile.HeaderTable
 	engine  *engine.Engine
 
-	users    map[string]*User
-	emails   map[string]*User    // by normal form
-	sessions map[string]*Session // by hexadecimal SHA-256 of the token
-	keys     map[string]*APIKey
-	hashes   map[[32]byte]*APIKey // keys by the hash of their text
+	access   *access.State
 	segments map[string]*Segment
 	types    map[string]*EventType
 	dirty    []*EventType
@@ -180,11 +145,7 @@ func newAccount(number uint64, index uint32) *account {
 		index:    index,
 		ids:      profile.NewIdentifierMap(),
 		engine:   engine.New(),
-		users:    map[string]*User{},
-		emails:   map[string]*User{},
-		sessions: map[string]*Session{},
-		keys:     map[string]*APIKey{},
-		hashes:   map[[32]byte]*APIKey{},
+		access:   access.New(),
 		segments: map[string]*Segment{},
 		types:    map[string]*EventType{},
 		sketches: newSketches(),
@@ -212,6 +173,9 @@ func newAccount(number uint64, index uint32) *account {
 	a.reach, a.status = newReachSets(a), newStatusSets(a)
 	return a
 }
+
+// features are the parts of the account that are packages of their own.
+func (a *account) features() []feature.State { return []feature.State{a.access} }
 
 // install takes over the account's entity.
 func (a *account) install(e accountEntity) error {

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/musterhq/muster/resolver/internal/feed"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
 // Errors of [Node.Submit] and reads, wrapped.
@@ -17,4 +18,10 @@ var (
 	ErrUnavailable = feed.ErrUnavailable
 	// ErrNoAccount means no account has this number here.
 	ErrNoAccount = errors.New("no such account")
+)
+
+// The ways to refuse a record.
+var (
+	invalid, notFound  = refuse.Invalid, refuse.NotFound
+	atLimit, conflicts = refuse.AtLimit, refuse.Conflicts
 )

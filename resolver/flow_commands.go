@@ -8,8 +8,10 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment"
 )
@@ -88,7 +90,7 @@ func (m *Machine) addFlow(cmd *command, definition []byte, copyOf string) *Refus
 		return refusal
 	}
 	f, err := a.installFlow(&Flow{
-		ID: newID("flw_", cmd.env.ID), Number: uint32(len(a.flows.byNumber)), Status: FlowDraft,
+		ID: feature.NewID("flw_", cmd.env.ID), Number: uint32(len(a.flows.byNumber)), Status: FlowDraft,
 		Definition: def.JSON(), CreatedMs: m.logTime, UpdatedMs: m.logTime, CopyOf: copyOf,
 	})
 	if err != nil {
@@ -104,7 +106,7 @@ func parseFlow(definition []byte) (*flows.Flow, *Refusal) {
 	if err != nil {
 		return nil, invalid("definition", "%s", err)
 	}
-	if r := checkName(def.Name); r != nil {
+	if r := refuse.Name(def.Name); r != nil {
 		return nil, r
 	}
 	return def, nil
@@ -173,7 +175,7 @@ func (m *Machine) duplicateFlow(cmd *command, c FlowID) *Refusal {
 // copyName is the name of a copy.
 func copyName(name string) string {
 	const of = "Copy of "
-	for len(name) > maxNameBytes-len(of) {
+	for len(name) > refuse.MaxNameBytes-len(of) {
 		r := []rune(name)
 		name = string(r[:len(r)-1])
 	}

@@ -58,9 +58,9 @@ func (m *Machine) Hash() (string, error) {
 func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	fmt.Fprintf(h, "account %d profiles %d\n", a.number, a.headers.Count)
 	put(must.JSON(a.accountEntity))
-	hashMap(put, a.users)
-	hashMap(put, a.sessions)
-	hashMap(put, a.keys)
+	if err := a.access.Hash(put); err != nil {
+		return fmt.Errorf("account %016x: %w", a.number, err)
+	}
 	hashMap(put, a.segments)
 	hashMap(put, a.types)
 	a.hashLooked(put)

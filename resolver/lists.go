@@ -6,7 +6,9 @@ import (
 	"strconv"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -109,7 +111,7 @@ func (m *Machine) createList(cmd *command, c ListSave) *Refusal {
 	case a.NextList == maxNumber:
 		return atLimit("", "this account has made %d lists, the most it can ever make; use one of them", uint32(maxNumber))
 	}
-	l := &List{ID: newID("lst_", cmd.env.ID), Number: a.NextList, Name: c.Name, Description: c.Description, CreatedMs: m.logTime, UpdatedMs: m.logTime}
+	l := &List{ID: feature.NewID("lst_", cmd.env.ID), Number: a.NextList, Name: c.Name, Description: c.Description, CreatedMs: m.logTime, UpdatedMs: m.logTime}
 	a.installList(l)
 	m.saveList(a, l)
 	m.saveNumbers(a)
@@ -118,7 +120,7 @@ func (m *Machine) createList(cmd *command, c ListSave) *Refusal {
 }
 
 func checkList(c *ListSave) *Refusal {
-	if r := checkName(c.Name); r != nil {
+	if r := refuse.Name(c.Name); r != nil {
 		return r
 	}
 	if len(c.Description) > maxDescription {

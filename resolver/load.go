@@ -138,20 +138,13 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 	if a == nil {
 		return fmt.Errorf("entity of an unknown account")
 	}
+	for _, f := range a.features() {
+		if known, err := f.Load(kind, name, value); known || err != nil {
+			return err
+		}
+	}
 	var err error
 	switch kind {
-	case state.EntityUser:
-		u := new(User)
-		err = json.Unmarshal(value, u)
-		a.addUser(u)
-	case state.EntitySession:
-		s := new(Session)
-		err = json.Unmarshal(value, s)
-		a.sessions[name] = s
-	case state.EntityAPIKey:
-		k := new(APIKey)
-		err = json.Unmarshal(value, k)
-		a.addKey(k)
 	case state.EntitySegment:
 		s := new(Segment)
 		if err = json.Unmarshal(value, s); err == nil {

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"errors"
@@ -65,7 +66,7 @@ func TestCatalogOfProperties(t *testing.T) {
 	again := newRecorder(t, DefaultSettings())
 	for _, rec := range log {
 		if rec == nil {
-			again.command(CommandSessionDelete, SessionDelete{})
+			again.command(access.CommandSessionDelete, access.SessionDelete{})
 			continue
 		}
 		again.seq++

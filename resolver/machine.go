@@ -32,7 +32,6 @@ const applyVersionCatalog = 9
 const (
 	maxEventTypes   = 10_000
 	maxSegments     = 10_000
-	maxSessions     = 100     // per user; the oldest are dropped
 	maxImports      = 50_000  // files remembered per account
 	recordWindow    = 1 << 18 // record ids remembered against repeats
 	continueWork    = 64      // values a continue record works off

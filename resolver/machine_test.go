@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"encoding/binary"
@@ -47,7 +48,7 @@ func testBootstrap(s Settings) Bootstrap {
 	return Bootstrap{
 		ApplyVersion: ApplyVersion, Company: Company{ID: "com_1", Name: "Test"},
 		HashKey: hex.EncodeToString(make([]byte, 16)), SecretHash: hex.EncodeToString(make([]byte, 32)),
-		Settings: s, User: User{ID: "usr_1", Email: "a@b.c"}, APIKey: APIKey{ID: "key_1"},
+		Settings: s, User: access.User{ID: "usr_1", Email: "a@b.c"}, APIKey: access.APIKey{ID: "key_1"},
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // OutboxAccounts lists the accounts that have items due at nowMs, of partitions
@@ -107,15 +109,15 @@ func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args 
 
 // RecordKeyUses records when keys were used, in as few records as there are
 // partitions.
-func (n *Node) RecordKeyUses(ctx context.Context, uses []KeyUse) error {
-	byPartition := make([][]KeyUse, len(n.partitions))
+func (n *Node) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
+	byPartition := make([][]access.KeyUse, len(n.partitions))
 	for _, u := range uses {
 		p := n.PartitionOf(u.Account)
 		byPartition[p] = append(byPartition[p], u)
 	}
 	for _, list := range byPartition {
 		for chunk := range slices.Chunk(list, keyUsesPerRecord) {
-			if _, err := n.Command(ctx, chunk[0].Account, CommandAPIKeysUsed, APIKeysUsed{Uses: chunk}); err != nil {
+			if _, err := n.Command(ctx, chunk[0].Account, access.CommandAPIKeysUsed, access.APIKeysUsed{Uses: chunk}); err != nil {
 				return fmt.Errorf("record the use of API keys: %w", err)
 			}
 		}

@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"encoding/json"
+
+	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
 // EventStatus says what became of one event.
@@ -39,18 +41,7 @@ type EventOutcome struct {
 }
 
 // Refusal is a reason the caller can act on.
-type Refusal struct {
-	// Code classifies the refusal: "invalid", "not_found", "conflict",
-	// "limit", "forbidden".
-	Code string
-	// Field is the field at fault, as the caller wrote it; empty if none is.
-	Field string
-	// Message names the fault and the remedy in a sentence.
-	Message string
-}
-
-// Error makes a refusal an error.
-func (r *Refusal) Error() string { return r.Message }
+type Refusal = refuse.Refusal
 
 // EventsFrom is what sent the events of a record through the tracking API.
 type EventsFrom struct {

@@ -1,6 +1,7 @@
 package resolver
 
 import (
+	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 
 	"log/slog"
@@ -78,7 +79,7 @@ func (d *durable) close() {
 // must be the same state (R1).
 func (d *durable) reload() {
 	d.t.Helper()
-	d.command(CommandSessionDelete, SessionDelete{}) // no two checkpoints at one offset
+	d.command(access.CommandSessionDelete, access.SessionDelete{}) // no two checkpoints at one offset
 	d.reopen()
 }
 

@@ -236,18 +236,6 @@ func (o *Outcome) message() string {
 	return o.Refusal.Message
 }
 
-func TestSessionsAreBounded(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
-	for i := range maxSessions + 5 {
-		r.now++
-		r.command(CommandSessionCreate, SessionCreate{"usr_1", fmt.Sprintf("%064d", i), r.now + 1_000_000})
-	}
-	a := r.m.accounts[testAccount]
-	if len(a.sessions) != maxSessions || a.sessions[fmt.Sprintf("%064d", 4)] != nil || a.sessions[fmt.Sprintf("%064d", 5)] == nil {
-		t.Fatalf("%d sessions; the oldest must go first", len(a.sessions))
-	}
-}
-
 func TestApplyRefusesNewerRecords(t *testing.T) {
 	m := testMachine(t)
 	var out Outcome

@@ -1,8 +1,6 @@
 package resolver
 
 import (
-	"crypto/subtle"
-
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -197,17 +195,14 @@ func (m *Machine) KeyAccess(account uint64, hash [32]byte) (access KeyAccess, ok
 	if !knownAccount {
 		a = decoyAccount
 	}
-	k, known := a.hashes[hash]
-	if !known {
-		k = decoyKey
+	k, permissions, holds := a.access.Holds(hash)
+	for _, also := range [...]bool{knownAccount, !a.Deactivated, a.APIAccess} {
+		if !also {
+			holds = false
+		}
 	}
-	stored, readable := parseKeyHash(k.Hash)
-	good := subtle.ConstantTimeCompare(stored[:], hash[:])
-	for _, holds := range [...]bool{knownAccount, known, readable, k.RevokedMs == 0, !a.Deactivated, a.APIAccess} {
-		good &= bit(holds)
-	}
-	if good != 1 {
+	if !holds {
 		return access, false
 	}
-	return KeyAccess{Account: account, KeyID: k.ID, SurfaceCPerMinute: a.Settings.SurfaceCPerMinute, Permissions: a.permissionsOf(k)}, true
+	return KeyAccess{Account: account, KeyID: k.ID, SurfaceCPerMinute: a.Settings.SurfaceCPerMinute, Permissions: permissions}, true
 }

@@ -2,7 +2,6 @@ package resolver
 
 import (
 	"bytes"
-	"fmt"
 	"strings"
 	"unicode/utf8"
 )
@@ -169,16 +168,4 @@ func (p *placeholderSet) has(raw []byte) bool {
 	}
 	_, ok := p.values[string(p.buf)]
 	return ok
-}
-
-func invalid(field, format string, args ...any) *Refusal {
-	return &Refusal{Code: "invalid", Field: field, Message: fmt.Sprintf(format, args...)}
-}
-
-func notFound(field, format string, args ...any) *Refusal {
-	return &Refusal{Code: "not_found", Field: field, Message: fmt.Sprintf(format, args...)}
-}
-
-func atLimit(field, format string, args ...any) *Refusal {
-	return &Refusal{Code: "limit", Field: field, Message: fmt.Sprintf(format, args...)}
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -152,7 +155,7 @@ func (m *Machine) createSource(cmd *command, c SourceSave) *Refusal {
 	case c.Key == nil:
 		return invalid("key", "key is missing")
 	}
-	s := &Source{ID: newID("src_", cmd.env.ID), Kind: c.Kind, UserID: UserIDIsExternalID, CreatedMs: m.logTime}
+	s := &Source{ID: feature.NewID("src_", cmd.env.ID), Kind: c.Kind, UserID: UserIDIsExternalID, CreatedMs: m.logTime}
 	if s.Kind == SourceBrowser {
 		s.AllowedOrigins = []string{AnyOrigin}
 	}
@@ -184,7 +187,7 @@ func (m *Machine) updateSource(cmd *command, c SourceSave) *Refusal {
 // change sets what c sets.
 func (s *Source) change(c *SourceSave, nowMs int64) *Refusal {
 	if c.Name != nil {
-		if r := checkName(*c.Name); r != nil {
+		if r := refuse.Name(*c.Name); r != nil {
 			return r
 		}
 		s.Name = strings.TrimSpace(*c.Name)
@@ -259,14 +262,14 @@ func (s *SourceAccess) OriginAllowed(origin string) bool {
 
 // addWriteKey adds a key to a source that is not in the state yet.
 func (a *account) addWriteKey(s *Source, cmd *command, k *NewWriteKey, nowMs int64) *Refusal {
-	hash, ok := parseKeyHash(k.Hash)
+	hash, ok := access.ParseHash(k.Hash)
 	switch {
 	case !ok:
 		return invalid("hash", "hash must be 32 bytes in hexadecimal")
 	case (k.Text != "") != (s.Kind == SourceBrowser):
 		return invalid("text", "text must be the key of a browser source, and nothing for a server source")
-	case len(k.Text) > maxNameBytes:
-		return invalid("text", "text must have at most %d bytes", maxNameBytes)
+	case len(k.Text) > refuse.MaxNameBytes:
+		return invalid("text", "text must have at most %d bytes", refuse.MaxNameBytes)
 	}
 	text := hex.EncodeToString(hash[:])
 	for _, other := range a.sources {
@@ -290,7 +293,7 @@ func (a *account) addWriteKey(s *Source, cmd *command, k *NewWriteKey, nowMs int
 	if len(keys) >= maxWriteKeyRecords {
 		keys = slices.Delete(keys, oldest, oldest+1)
 	}
-	s.Keys = append(keys, WriteKey{ID: newID("wky_", cmd.env.ID), Hash: text, Text: k.Text, CreatedMs: nowMs})
+	s.Keys = append(keys, WriteKey{ID: feature.NewID("wky_", cmd.env.ID), Hash: text, Text: k.Text, CreatedMs: nowMs})
 	return nil
 }
 
@@ -389,7 +392,7 @@ func (m *Machine) WriteKeys() map[[32]byte]SourceAccess {
 	for _, a := range m.byIndex {
 		for _, s := range a.sources {
 			for _, k := range s.Keys {
-				if hash, ok := parseKeyHash(k.Hash); ok && k.RevokedMs == 0 {
+				if hash, ok := access.ParseHash(k.Hash); ok && k.RevokedMs == 0 {
 					out[hash] = SourceAccess{
 						Account: a.number, SourceID: s.ID, Name: s.Name, KeyID: k.ID, KeyHash: hash, Public: s.Kind == SourceBrowser, Enabled: !s.Disabled,
 						AccountAlive: !a.Deactivated, UserIDIs: s.UserID, KeepContext: s.KeepContext, AllowedOrigins: s.AllowedOrigins,
@@ -403,9 +406,14 @@ func (m *Machine) WriteKeys() map[[32]byte]SourceAccess {
 
 // Sources lists the account's sources, the oldest first.
 func (v *View) Sources() []Source {
-	return sortedValues(v.a.sources, func(x, y Source) int {
+	out := make([]Source, 0, len(v.a.sources))
+	for _, s := range v.a.sources {
+		out = append(out, *s)
+	}
+	slices.SortFunc(out, func(x, y Source) int {
 		return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), strings.Compare(x.ID, y.ID))
 	})
+	return out
 }
 
 // Source finds a source by its id. Its lists must not be changed.

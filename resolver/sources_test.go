@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
 func writeKey(text string, public bool) *NewWriteKey {
@@ -35,7 +36,7 @@ func TestSourcesStory(t *testing.T) {
 		t.Fatalf("%+v", s)
 	}
 
-	long, blank := strings.Repeat("x", maxNameBytes+1), " "
+	long, blank := strings.Repeat("x", refuse.MaxNameBytes+1), " "
 	for _, c := range []struct {
 		code, name string
 		args       any

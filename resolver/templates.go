@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -61,7 +63,7 @@ type TemplateDelete struct {
 // saveTemplate makes a template, or replaces the one with the ID.
 func (m *Machine) saveTemplate(cmd *command, c TemplateSave) *Refusal {
 	a, t := cmd.account, c.Template
-	if r := checkName(t.Name); r != nil {
+	if r := refuse.Name(t.Name); r != nil {
 		return r
 	}
 	switch {
@@ -78,7 +80,7 @@ func (m *Machine) saveTemplate(cmd *command, c TemplateSave) *Refusal {
 		if len(a.templates) >= maxTemplates {
 			return atLimit("", "this account has %d templates, the most it can have; delete one first", maxTemplates)
 		}
-		t.ID = newID("tpl_", cmd.env.ID)
+		t.ID = feature.NewID("tpl_", cmd.env.ID)
 	} else {
 		old := a.templates[t.ID]
 		if old == nil {

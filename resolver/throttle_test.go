@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"fmt"
+
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
 

@@ -33,23 +33,6 @@ func (v *View) Company() Company { return v.a.Company }
 // Settings are the account's settings.
 func (v *View) Settings() Settings { return v.a.Settings }
 
-// User finds a user by id.
-func (v *View) User(id string) (User, bool) {
-	if u := v.a.users[id]; u != nil {
-		return *u, true
-	}
-	return User{}, false
-}
-
-// Session finds a session by the hash of its token. Whether it has expired is
-// the caller's to judge.
-func (v *View) Session(tokenHash string) (Session, bool) {
-	if s := v.a.sessions[tokenHash]; s != nil {
-		return *s, true
-	}
-	return Session{}, false
-}
-
 // Segments lists the saved segments, the oldest first.
 func (v *View) Segments() []Segment {
 	list := v.a.segmentsByAge()

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // countingState counts the look-ups of keys.
@@ -249,7 +250,7 @@ type failingState struct {
 	records atomic.Int64
 }
 
-func (f *failingState) RecordKeyUses(ctx context.Context, uses []resolver.KeyUse) error {
+func (f *failingState) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
 	if f.fail.Load() {
 		return resolver.ErrUnavailable
 	}

@@ -18,7 +18,7 @@ func (a *API) keyOperations() group {
 func (a *API) getKey(c *call) (any, error) {
 	var out record.Key
 	err := c.read(func(v *resolver.View) error {
-		k, ok := v.APIKey(c.key.KeyID)
+		k, ok := v.Access().APIKey(c.key.KeyID)
 		if !ok {
 			return errUnauthorized // its record made room meanwhile
 		}

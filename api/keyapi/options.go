@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // Events takes events of requests that are authenticated; see ingest.Handler.
@@ -25,7 +26,7 @@ type Events interface {
 // State is what is asked of the state machine: a [*resolver.Node].
 type State interface {
 	KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error)
-	RecordKeyUses(ctx context.Context, uses []resolver.KeyUse) error
+	RecordKeyUses(ctx context.Context, uses []access.KeyUse) error
 	Read(ctx context.Context, account uint64, fn func(*resolver.View) error) error
 	CommandBy(ctx context.Context, account uint64, name string, args any, by resolver.ChangedBy) ([]byte, error)
 	WaitHistory(ctx context.Context, cut query.Cut) error

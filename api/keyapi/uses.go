@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // uses remembers when keys were used until that is recorded: not every request
@@ -42,18 +42,18 @@ func (u *uses) last(key keyRef) int64 {
 	return u.mu.pending[key]
 }
 
-func (u *uses) list() []resolver.KeyUse {
+func (u *uses) list() []access.KeyUse {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	out := make([]resolver.KeyUse, 0, len(u.mu.pending))
+	out := make([]access.KeyUse, 0, len(u.mu.pending))
 	for k, at := range u.mu.pending {
-		out = append(out, resolver.KeyUse{Account: k.account, KeyID: k.id, AtMs: at})
+		out = append(out, access.KeyUse{Account: k.account, KeyID: k.id, AtMs: at})
 	}
 	return out
 }
 
 // recorded forgets uses that the state knows, but not later ones of the same keys.
-func (u *uses) recorded(list []resolver.KeyUse) {
+func (u *uses) recorded(list []access.KeyUse) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for _, x := range list {

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 // lastRow is a history that keeps nothing.
@@ -78,7 +79,7 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 	if _, err := a.Command(ctx, account, resolver.CommandBootstrap, resolver.Bootstrap{
 		ApplyVersion: resolver.ApplyVersion, Company: resolver.Company{ID: "com_1", Name: "Test"},
 		HashKey: hex.EncodeToString(zeros[:16]), SecretHash: hex.EncodeToString(zeros), Settings: resolver.DefaultSettings(),
-		User: resolver.User{ID: "usr_1", Email: "a@b.c"}, APIKey: resolver.APIKey{ID: "key_1"},
+		User: access.User{ID: "usr_1", Email: "a@b.c"}, APIKey: access.APIKey{ID: "key_1"},
 	}); err != nil {
 		t.Fatal(err)
 	}

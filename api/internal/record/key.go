@@ -1,6 +1,9 @@
 package record
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
+)
 
 // Key is an API key as it is answered, without the key itself.
 type Key struct {
@@ -19,9 +22,9 @@ type Key struct {
 
 // NewKey is a key that was used last at usedMs (Unix milliseconds), or when the state
 // says if that is later.
-func NewKey(v *resolver.View, k *resolver.APIKey, usedMs int64) Key {
+func NewKey(v *resolver.View, k *access.APIKey, usedMs int64) Key {
 	out := Key{
-		ID: k.ID, Name: k.Name, Permissions: k.Permissions, Effective: v.EffectivePermissions(k), CreatedBy: k.CreatorID, CreatedAt: Time(k.CreatedMs),
+		ID: k.ID, Name: k.Name, Permissions: k.Permissions, Effective: v.Access().EffectivePermissions(k), CreatedBy: k.CreatorID, CreatedAt: Time(k.CreatedMs),
 		Revoked: k.RevokedMs != 0, RevokedAt: TimeOrNull(k.RevokedMs), LastUsedAt: TimeOrNull(max(k.LastUsedMs, usedMs)),
 	}
 	if out.Permissions == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
 )
 
 const accountNumber = 7
@@ -67,7 +68,7 @@ func newAccount(ctx context.Context, dir string, historyMemory int64, seed uint6
 	_, err := a.node.Command(ctx, accountNumber, resolver.CommandBootstrap, resolver.Bootstrap{
 		ApplyVersion: resolver.ApplyVersion, Company: resolver.Company{ID: "com_bench", Name: "Bench"},
 		HashKey: fmt.Sprintf("%032x", seed), SecretHash: fmt.Sprintf("%x", zeros), Settings: resolver.DefaultSettings(),
-		User: resolver.User{ID: "usr_bench", Email: "bench@bench.example"}, APIKey: resolver.APIKey{ID: "key_bench"},
+		User: access.User{ID: "usr_bench", Email: "bench@bench.example"}, APIKey: access.APIKey{ID: "key_bench"},
 	})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make the account: %w", err), a.close(ctx))

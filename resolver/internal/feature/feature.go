@@ -1,0 +1,57 @@
+// Package feature is what the features of the state machine are made of. A feature is a
+// part of an account's state that is apart from events and profiles, such as who may sign
+// in. It is a package of its own: tables of entities, the commands that change them, and
+// what is asked of them. It does not know the machine; the machine keeps one state of the
+// feature for each account, gives its commands their arguments, and writes what they
+// changed to checkpoints.
+package feature
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/internal/refuse"
+	"github.com/musterhq/muster/resolver/internal/state"
+)
+
+// Tx is a command that is being carried out.
+type Tx struct {
+	Account uint64
+	AtMs    int64 // log time, Unix ms
+	Record  eventlog.RecordID
+	Store   *state.Store
+	// Reply is the answer to the command, a value that becomes JSON; nil for none.
+	Reply any
+}
+
+// NewID makes an entity's id from the record that creates it.
+func NewID(prefix string, record eventlog.RecordID) string {
+	return prefix + hex.EncodeToString(record[:])
+}
+
+// Command changes the state S of an account by a command's arguments, or changes nothing
+// and returns why. An error means that the arguments cannot be read.
+type Command[S any] func(s S, tx *Tx, args []byte) (*refuse.Refusal, error)
+
+// Do reads a command's arguments before fn sees them.
+func Do[S, A any](fn func(S, *Tx, A) *refuse.Refusal) Command[S] {
+	return func(s S, tx *Tx, args []byte) (*refuse.Refusal, error) {
+		var a A
+		if err := json.Unmarshal(args, &a); err != nil {
+			return nil, fmt.Errorf("%w: %w", eventlog.ErrFormat, err)
+		}
+		return fn(s, tx, a), nil
+	}
+}
+
+// State is a feature's state in an account.
+type State interface {
+	// Load takes back what a checkpoint has; known is false for an entity that is not
+	// the feature's.
+	Load(kind byte, name string, value []byte) (known bool, err error)
+	// Hash gives put the whole state, in an order that depends on it alone. The error says
+	// that something derived from the entities does not follow them.
+	Hash(put func([]byte)) error
+}

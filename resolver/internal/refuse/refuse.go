@@ -1,0 +1,61 @@
+// Package refuse has what a record is refused with: a reason that its sender can act on.
+package refuse
+
+import (
+	"fmt"
+	"strings"
+)
+
+// MaxNameBytes bounds the names that people give, such as of segments and API keys.
+const MaxNameBytes = 200
+
+// Refusal is a reason the caller can act on.
+type Refusal struct {
+	// Code classifies the refusal: "invalid", "not_found", "conflict",
+	// "limit", "forbidden".
+	Code string
+	// Field is the field at fault, as the caller wrote it; empty if none is.
+	Field string
+	// Message names the fault and the remedy in a sentence.
+	Message string
+}
+
+// Error makes a refusal an error.
+func (r *Refusal) Error() string { return r.Message }
+
+// Invalid says that a field has a value that it cannot have.
+func Invalid(field, format string, args ...any) *Refusal {
+	return &Refusal{Code: "invalid", Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// NotFound says that what a field names is not there.
+func NotFound(field, format string, args ...any) *Refusal {
+	return &Refusal{Code: "not_found", Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// AtLimit says that there is no room for more.
+func AtLimit(field, format string, args ...any) *Refusal {
+	return &Refusal{Code: "limit", Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Forbidden says that the caller may not do this.
+func Forbidden(format string, args ...any) *Refusal {
+	return &Refusal{Code: "forbidden", Message: fmt.Sprintf(format, args...)}
+}
+
+// Conflicts says that the state contradicts it: there is another of that name, or
+// something depends on what should go.
+func Conflicts(field, format string, args ...any) *Refusal {
+	return &Refusal{Code: "conflict", Field: field, Message: fmt.Sprintf(format, args...)}
+}
+
+// Name refuses a name that is empty or longer than [MaxNameBytes].
+func Name(name string) *Refusal {
+	if strings.TrimSpace(name) == "" {
+		return Invalid("name", "name must not be empty")
+	}
+	if len(name) > MaxNameBytes {
+		return Invalid("name", "name must have at most %d bytes", MaxNameBytes)
+	}
+	return nil
+}
