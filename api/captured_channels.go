@@ -1,6 +1,9 @@
 package api
 
-import "github.com/musterhq/muster/resolver"
+import (
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
+)
 
 // capturedChannels returns the channels whose messages the service keeps for
 // listOutbox instead of sending them: e-mail without a relay, and channels for which
@@ -14,11 +17,11 @@ func (a *API) capturedChannels(v *resolver.View) []string {
 		out = append(out, "email")
 	}
 	for _, channel := range [...]string{"sms", "whatsapp", "im"} {
-		if _, ok := v.Credential(resolver.CredentialMessage, channel); !ok {
+		if _, ok := v.Credentials().Get(credentials.Message, channel); !ok {
 			out = append(out, channel)
 		}
 	}
-	if len(v.Credentials(resolver.CredentialPush)) == 0 {
+	if len(v.Credentials().Of(credentials.Push)) == 0 {
 		out = append(out, "push")
 	}
 	return out

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 func (a *API) domainOperations() group {
@@ -62,7 +63,7 @@ type domainRecord struct {
 	Problem *string `json:"problem,omitempty"`
 }
 
-func setup(d *resolver.Domain) (s email.DomainSetup, err error) {
+func setup(d *domains.Domain) (s email.DomainSetup, err error) {
 	s = email.DomainSetup{Domain: d.Name, Token: d.Token}
 	if d.PrivateKey == "" {
 		return s, nil
@@ -78,7 +79,7 @@ func newDomainRecord(r email.Record) domainRecord {
 	return domainRecord{Type: r.Type, Name: r.Name, Value: r.Value, Purpose: r.Purpose, Required: r.Required}
 }
 
-func newDomain(d *resolver.Domain) (out domain, err error) {
+func newDomain(d *domains.Domain) (out domain, err error) {
 	out = domain{Domain: d.Name, Verified: d.VerifiedMs != 0, VerifiedAt: record.TimeOrNull(d.VerifiedMs), CreatedAt: record.Time(d.CreatedMs), Records: []domainRecord{}}
 	if d.VerifiedBy != "" {
 		out.VerifiedBy = &d.VerifiedBy
@@ -94,10 +95,10 @@ func newDomain(d *resolver.Domain) (out domain, err error) {
 	return out, err
 }
 
-func (a *API) domainOf(c *call, name string) (d resolver.Domain, err error) {
+func (a *API) domainOf(c *call, name string) (d domains.Domain, err error) {
 	err = a.read(c, func(v *resolver.View) error {
 		var ok bool
-		if d, ok = v.Domain(name); !ok {
+		if d, ok = v.Domains().Get(name); !ok {
 			return errNoDomain
 		}
 		return nil
@@ -106,8 +107,8 @@ func (a *API) domainOf(c *call, name string) (d resolver.Domain, err error) {
 }
 
 func (a *API) listDomains(c *call) (any, error) {
-	var all []resolver.Domain
-	if err := a.read(c, func(v *resolver.View) error { all = v.Domains(); return nil }); err != nil {
+	var all []domains.Domain
+	if err := a.read(c, func(v *resolver.View) error { all = v.Domains().All(); return nil }); err != nil {
 		return nil, err
 	}
 	out := []domain{}
@@ -147,7 +148,7 @@ func (a *API) addDomain(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := resolver.Domain{Name: in.Domain, Selector: domainSelector, PrivateKey: string(key), Token: token}
+	d := domains.Domain{Name: in.Domain, Selector: domainSelector, PrivateKey: string(key), Token: token}
 	s, err := setup(&d)
 	if err == nil {
 		_, err = s.Records()
@@ -155,7 +156,7 @@ func (a *API) addDomain(c *call) (any, error) {
 	if err != nil {
 		return nil, badField("domain", "domain: %s", err)
 	}
-	if err := a.command(c, resolver.CommandDomainAdd, d, nil); err != nil {
+	if err := a.command(c, domains.CommandAdd, d, nil); err != nil {
 		return nil, err
 	}
 	return a.showDomain(c, in.Domain)
@@ -178,7 +179,7 @@ func (a *API) verifyDomain(c *call) (any, error) {
 		if !c.user.Admin {
 			return nil, &problem{status: http.StatusForbidden, field: "force", message: "force: only administrators of the system may vouch for a domain"}
 		}
-		if err := a.command(c, resolver.CommandDomainVerify, resolver.DomainName{Name: d.Name, By: "administrator"}, nil); err != nil {
+		if err := a.command(c, domains.CommandVerify, domains.Name{Name: d.Name, By: "administrator"}, nil); err != nil {
 			return nil, err
 		}
 		return a.showDomain(c, d.Name)
@@ -194,7 +195,7 @@ func (a *API) verifyDomain(c *call) (any, error) {
 		return nil, &problem{status: http.StatusServiceUnavailable, retryAfter: 30 * time.Second, message: "DNS did not answer, so nothing was found out: " + err.Error()}
 	}
 	if found.Verified {
-		if err := a.command(c, resolver.CommandDomainVerify, resolver.DomainName{Name: d.Name, By: "dns"}, nil); err != nil {
+		if err := a.command(c, domains.CommandVerify, domains.Name{Name: d.Name, By: "dns"}, nil); err != nil {
 			return nil, err
 		}
 		if d, err = a.domainOf(c, d.Name); err != nil {
@@ -220,7 +221,7 @@ func (a *API) verifyDomain(c *call) (any, error) {
 }
 
 func (a *API) deleteDomain(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandDomainDelete, resolver.DomainName{Name: c.param("id")}, nil)
+	return nil, a.command(c, domains.CommandDelete, domains.Name{Name: c.param("id")}, nil)
 }
 
 var errNoDomain = missing("there is no such sender domain")

@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // inboundPath is where providers tell what became of messages: behind it stand
@@ -150,7 +151,7 @@ func (a *API) source(ctx context.Context, c *call) (*source, error) {
 	}
 	s.account = account
 	err := a.opts.Node.Read(ctx, account, func(v *resolver.View) (err error) {
-		x, ok := v.Credential(resolver.CredentialInbound, s.name)
+		x, ok := v.Credentials().Get(credentials.Inbound, s.name)
 		if !ok {
 			return errNotProvider
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // credentialGroup is one kind of keys: to push services, to providers of texts,
@@ -25,9 +26,9 @@ type credentialGroup struct {
 }
 
 var (
-	pushCredentials  = &credentialGroup{resolver.CredentialPush, preparePushCredential, showPushCredential}
-	messageProviders = &credentialGroup{resolver.CredentialMessage, prepareMessageProvider, showMessageProvider}
-	inboundProviders = &credentialGroup{resolver.CredentialInbound, prepareInboundProvider, showInboundProvider}
+	pushCredentials  = &credentialGroup{credentials.Push, preparePushCredential, showPushCredential}
+	messageProviders = &credentialGroup{credentials.Message, prepareMessageProvider, showMessageProvider}
+	inboundProviders = &credentialGroup{credentials.Inbound, prepareInboundProvider, showInboundProvider}
 )
 
 // credential is one as it is answered.
@@ -44,7 +45,7 @@ func (a *API) listCredentials(g *credentialGroup) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		list := []credential{}
 		err := a.read(c, func(v *resolver.View) error {
-			for _, x := range v.Credentials(g.name) {
+			for _, x := range v.Credentials().Of(g.name) {
 				list = append(list, credential{Kind: x.Name, UpdatedAt: record.Time(x.UpdatedMs), Details: g.show(c, x.Name, x.Config)})
 			}
 			return nil
@@ -71,7 +72,7 @@ func (a *API) setCredential(g *credentialGroup) func(*call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := a.command(c, resolver.CommandCredentialSet, resolver.Credential{Group: g.name, Name: c.id(), Config: raw}, nil); err != nil {
+		if err := a.command(c, credentials.CommandSet, credentials.Credential{Group: g.name, Name: c.id(), Config: raw}, nil); err != nil {
 			return nil, err
 		}
 		return credential{Kind: c.id(), UpdatedAt: record.Time(a.opts.Now().UnixMilli()), Details: g.show(c, c.id(), raw), Once: once}, nil
@@ -84,12 +85,12 @@ func (a *API) deleteCredential(g *credentialGroup) func(*call) (any, error) {
 		if err := g.known(c.id()); err != nil {
 			return nil, err
 		}
-		return nil, a.command(c, resolver.CommandCredentialDelete, resolver.Credential{Group: g.name, Name: c.id()}, nil)
+		return nil, a.command(c, credentials.CommandDelete, credentials.Credential{Group: g.name, Name: c.id()}, nil)
 	}
 }
 
 func (g *credentialGroup) known(name string) error {
-	names := resolver.CredentialNames(g.name)
+	names := credentials.Names(g.name)
 	for _, x := range names {
 		if x == name {
 			return nil

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // mailing is a service that sends campaigns into a capture.
@@ -80,7 +81,7 @@ func (m *mailing) profile(email string) (p *resolver.Profile) {
 func (m *mailing) send() resolver.CampaignRun {
 	m.t.Helper()
 	m.command(resolver.CommandCampaignSave, resolver.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &m.campaign)
-	content, err := messaging.PrepareEmail(resolver.CampaignContent{Subject: "s", Sender: "news@" + resolver.DevelopmentDomain,
+	content, err := messaging.PrepareEmail(resolver.CampaignContent{Subject: "s", Sender: "news@" + domains.Development,
 		HTML: `<p>Hi</p><a href="https://shop.example/a?name={{first_name}}&x=1">A</a><a href="https://shop.example/b">B</a><a href="{{unsubscribe_url}}">no more</a>`})
 	ok(m.t, err)
 	r, err := m.dispatcher.Send(m.t.Context(), m.account, resolver.CampaignStart{ID: m.campaign.ID, Everybody: true, BatchSize: 10, Variants: []resolver.CampaignContent{content}})

@@ -30,6 +30,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // gate is where a process can be frozen: whatever it does passes here before and
@@ -417,7 +418,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		var c resolver.Campaign
 		f.must(owner, resolver.CommandCampaignSave, resolver.Campaign{Name: "news", Channel: 2, Type: 1, Date: "2026-01-01"}, &c)
 		campaigns[c.ID] = fmt.Sprintf("campaign %d", c.Number)
-		content, err := messaging.PrepareEmail(resolver.CampaignContent{Subject: c.ID, Sender: "news@" + resolver.DevelopmentDomain, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
+		content, err := messaging.PrepareEmail(resolver.CampaignContent{Subject: c.ID, Sender: "news@" + domains.Development, HTML: `<p>Hi <a href="{{unsubscribe_url}}">no</a>`})
 		ok(t, err)
 		start := resolver.CampaignStart{ID: c.ID, Everybody: true, BatchSize: 20, Variants: []resolver.CampaignContent{content}}
 		switch rng.IntN(4) {

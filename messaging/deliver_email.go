@@ -18,7 +18,7 @@ type emailMedium struct {
 func newEmailMedium(mailer Mailer, v *resolver.View, contents []resolver.CampaignContent) (medium, error) {
 	m := &emailMedium{mailer, map[string][]*email.Key{}}
 	for _, c := range contents {
-		if d, ok := v.Domain(domainOf(c.Sender)); ok && d.PrivateKey != "" {
+		if d, ok := v.Domains().Get(domainOf(c.Sender)); ok && d.PrivateKey != "" {
 			key, err := email.ParseKey(d.Name, d.Selector, []byte(d.PrivateKey))
 			if err != nil {
 				return nil, fmt.Errorf("the key of the sender domain %s: %w", d.Name, err)

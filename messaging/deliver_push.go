@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // pushKinds are the push services by what the state calls their devices.
@@ -32,7 +33,7 @@ type pushMedium struct {
 // none is in development: its messages are captured.
 func newPushMedium(o Options, v *resolver.View) (medium, error) {
 	m := &pushMedium{senders: map[string]push.Sender{}}
-	list := v.Credentials(resolver.CredentialPush)
+	list := v.Credentials().Of(credentials.Push)
 	if len(list) == 0 {
 		m.capture = o.Capture
 	}
@@ -188,7 +189,7 @@ func (d *Dispatcher) PlanPush(ctx context.Context, account uint64, segment strin
 			return &resolver.Refusal{Code: "conflict", Field: "segmentId", Message: "segmentId: the segment is still being built; try again when it is live"}
 		}
 		plan.Members, list = members, audience.ToArray()
-		for _, c := range v.Credentials(resolver.CredentialPush) {
+		for _, c := range v.Credentials().Of(credentials.Push) {
 			have[c.Name] = true
 		}
 		captured = len(have) == 0 && d.opts.Capture != nil

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // textMedium sends short texts: SMS, WhatsApp, instant messages.
@@ -23,7 +24,7 @@ type textMedium struct {
 // are captured.
 func newTextMedium(o Options, v *resolver.View, channel string) (medium, error) {
 	m := &textMedium{channel: channel, capture: o.Capture}
-	c, ok := v.Credential(resolver.CredentialMessage, channel)
+	c, ok := v.Credentials().Get(credentials.Message, channel)
 	switch {
 	case !ok && o.Capture == nil:
 		return nil, fmt.Errorf("no provider is set for %s; set one with PUT /message-providers/%s of the console", channel, channel)

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/musterhq/muster/messaging/email"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // maxRingKeys bounds the keys that a ring keeps.
@@ -22,7 +22,7 @@ type keyRing struct {
 type ringKey struct{ domain, selector, private string }
 
 // of returns the keys of a sender domain, none when it signs nothing.
-func (r *keyRing) of(d resolver.Domain) ([]*email.Key, error) {
+func (r *keyRing) of(d domains.Domain) ([]*email.Key, error) {
 	if d.PrivateKey == "" {
 		return nil, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/messaging/email"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // TestKeyRing: a key is read once, another of the same domain is another key,
@@ -16,7 +16,7 @@ func TestKeyRing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	of := func(d resolver.Domain) *email.Key {
+	of := func(d domains.Domain) *email.Key {
 		t.Helper()
 		keys, err := r.of(d)
 		if err != nil || len(keys) != 1 {
@@ -24,7 +24,7 @@ func TestKeyRing(t *testing.T) {
 		}
 		return keys[0]
 	}
-	d := resolver.Domain{Name: "a.example", Selector: "s", PrivateKey: string(one)}
+	d := domains.Domain{Name: "a.example", Selector: "s", PrivateKey: string(one)}
 	first := of(d)
 	if of(d) != first {
 		t.Error("the key was read twice")
@@ -34,16 +34,16 @@ func TestKeyRing(t *testing.T) {
 	if of(rolled) == first {
 		t.Error("a new key of the domain is not used")
 	}
-	if keys, err := r.of(resolver.Domain{Name: "a.example"}); keys != nil || err != nil {
+	if keys, err := r.of(domains.Domain{Name: "a.example"}); keys != nil || err != nil {
 		t.Errorf("a domain without a key: %v %v", keys, err)
 	}
 	for range 2 {
-		if _, err := r.of(resolver.Domain{Name: "a.example", Selector: "s", PrivateKey: "x"}); err == nil {
+		if _, err := r.of(domains.Domain{Name: "a.example", Selector: "s", PrivateKey: "x"}); err == nil {
 			t.Error("a broken key is taken")
 		}
 	}
 	for i := range maxRingKeys + 10 {
-		of(resolver.Domain{Name: "a.example", Selector: fmt.Sprint("s", i), PrivateKey: string(two)})
+		of(domains.Domain{Name: "a.example", Selector: fmt.Sprint("s", i), PrivateKey: string(two)})
 	}
 	if len(r.keys) > maxRingKeys {
 		t.Errorf("%d keys are kept", len(r.keys))

@@ -21,6 +21,8 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // accepts is a mailer that takes everything.
@@ -138,7 +140,7 @@ func (x *target) got() []seen {
 // provider sets a provider of texts that takes the message's id as a key.
 func (w *world) provider(url string) {
 	w.t.Helper()
-	w.must(resolver.CommandCredentialSet, resolver.Credential{Group: resolver.CredentialMessage, Name: "sms", Config: json.RawMessage(fmt.Sprintf(
+	w.must(credentials.CommandSet, credentials.Credential{Group: credentials.Message, Name: "sms", Config: json.RawMessage(fmt.Sprintf(
 		`{"url":%q,"format":"form","from":"+15550001111","form":[{"name":"To","value":"{{to}}"},{"name":"Body","value":"{{body}}"}],
 		"headers":[{"name":"Idempotency-Key","value":"{{id}}"}],"id_path":"sid","code_path":"code","error_path":"message","codes":{"21610":"opted_out"}}`, url))})
 }
@@ -311,11 +313,11 @@ func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
 // A sender domain that is removed sends nothing more, live flow or not.
 func TestRemovedSenderDomainsSendNothing(t *testing.T) {
 	w := newWorld(t)
-	w.must(resolver.CommandDomainAdd, resolver.Domain{Name: "gone.example"})
-	w.must(resolver.CommandDomainVerify, resolver.DomainName{Name: "gone.example", By: "test"})
+	w.must(domains.CommandAdd, domains.Domain{Name: "gone.example"})
+	w.must(domains.CommandVerify, domains.Name{Name: "gone.example", By: "test"})
 	flow := w.flow(strings.Replace(mailStep("null"), `"subject"`, `"sender":"x@gone.example","subject"`, 1))
 	w.contact("ada@x.io", "")
-	w.must(resolver.CommandDomainDelete, resolver.DomainName{Name: "gone.example"})
+	w.must(domains.CommandDelete, domains.Name{Name: "gone.example"})
 	w.trigger(flow, "ada@x.io", `{}`)
 	var before int64
 	w.until("it waits", func(v *resolver.View) bool { before = credits(v); return v.OutboxSize() == 1 })

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // How long single e-mails are tried: a relay that is down over a night, or a
@@ -167,7 +168,7 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 	}
 	var p *resolver.Profile
 	var key tracking.Key
-	var domain resolver.Domain
+	var domain domains.Domain
 	var company resolver.Company
 	content := confirmation
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
@@ -196,10 +197,10 @@ func (o *Outbox) compose(account uint64, w *resolver.OutboxWork) (*email.Message
 			content = resolver.CampaignContent{HTML: in.HTML, Text: in.Text}
 		}
 		// It was verified when the message was queued, or when the flow went live.
-		if err := v.MayBeSender(in.Sender); err != nil {
+		if err := v.Domains().MayBeSender(in.Sender); err != nil {
 			return err
 		}
-		domain, _ = v.Domain(domainOf(in.Sender))
+		domain, _ = v.Domains().Get(domainOf(in.Sender))
 		key, err = AccountKey(v, account)
 		return err
 	})

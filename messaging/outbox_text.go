@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // text sends one text message and reports what became of it.
@@ -77,7 +78,7 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 	}
 	var p *resolver.Profile
 	var key tracking.Key
-	var provider resolver.Credential
+	var provider credentials.Credential
 	var set bool
 	err := o.opts.Node.Look(account, func(v *resolver.View) (err error) {
 		if p, err = v.Profile(w.Root); err != nil {
@@ -86,7 +87,7 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 		if err := maySend(v, p, mediumSMS); err != nil {
 			return err
 		}
-		provider, set = v.Credential(resolver.CredentialMessage, mediumSMS)
+		provider, set = v.Credentials().Get(credentials.Message, mediumSMS)
 		key, err = AccountKey(v, account)
 		return err
 	})
@@ -129,7 +130,7 @@ func (o *Outbox) composeText(account uint64, w *resolver.OutboxWork) (*text.Mess
 
 // textSender is a sender to a provider. Connections are those of all senders, so
 // that making one for each message costs none.
-func (o *Outbox) textSender(c resolver.Credential) (*text.Sender, error) {
+func (o *Outbox) textSender(c credentials.Credential) (*text.Sender, error) {
 	config, err := text.ParseConfig(c.Config)
 	if err != nil {
 		return nil, fmt.Errorf("the provider of sms: %w", err)

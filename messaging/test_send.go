@@ -38,7 +38,7 @@ func (d *Dispatcher) NewTest(v *resolver.View, account uint64, x *resolver.Campa
 		return nil, err
 	}
 	if x.Medium() == mediumEmail {
-		if err := v.MayBeSender(content.Sender); err != nil {
+		if err := v.Domains().MayBeSender(content.Sender); err != nil {
 			return nil, err
 		}
 	} else {

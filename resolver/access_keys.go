@@ -2,6 +2,8 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // keyUsesPerRecord bounds the records that say when keys were used.
@@ -36,3 +38,9 @@ func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
 
 // Access is who may do what in the account. It must not be used when the view has ended.
 func (v *View) Access() *access.State { return v.a.access }
+
+// Domains are those that e-mail is sent from, see [View.Access].
+func (v *View) Domains() *domains.State { return v.a.domains }
+
+// Credentials are keys to other services, and theirs, see [View.Access].
+func (v *View) Credentials() *credentials.State { return v.a.credentials }

@@ -205,7 +205,7 @@ func (m *Machine) startCampaign(cmd *command, c CampaignStart) *Refusal {
 	}
 	if x.Medium() == "email" {
 		for i := range c.Variants {
-			if r := a.mayBeSender(c.Variants[i].Sender); r != nil {
+			if r := a.domains.MayBeSender(c.Variants[i].Sender); r != nil {
 				return r
 			}
 		}

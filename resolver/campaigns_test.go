@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 func answer[T any](t testing.TB, out *Outcome) (v T) {
@@ -23,7 +25,7 @@ func (r *recorder) campaign() Campaign {
 }
 
 // content is one that may be sent.
-var content = CampaignContent{Subject: "s", HTML: "<p>", Sender: "news@" + DevelopmentDomain, Links: []string{"https://a", "https://b"}}
+var content = CampaignContent{Subject: "s", HTML: "<p>", Sender: "news@" + domains.Development, Links: []string{"https://a", "https://b"}}
 
 func (r *recorder) start(c CampaignStart) CampaignRun {
 	r.t.Helper()
@@ -128,9 +130,9 @@ func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
 	x := content
 	x.Sender = "news@Example.com"
 	r.refuses("the domain example.com is not verified", CommandCampaignStart, CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []CampaignContent{x}})
-	r.must(CommandDomainAdd, Domain{Name: "EXAMPLE.com"})
+	r.must(domains.CommandAdd, domains.Domain{Name: "EXAMPLE.com"})
 	r.refuses("is not verified", CommandCampaignStart, CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 1, Variants: []CampaignContent{x}})
-	r.must(CommandDomainVerify, DomainName{Name: "example.com", By: "dns"})
+	r.must(domains.CommandVerify, domains.Name{Name: "example.com", By: "dns"})
 	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 5, Variants: []CampaignContent{x}})
 	b := r.batch(c.ID, 1)
 	if len(b.Recipients) != 1 || !strings.Contains(b.Stopped, "out of e-mail credits") || b.Left != 2 {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
@@ -90,9 +92,9 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandCampaignUnschedule: {"campaign", "campaign.unschedule"},
 	CommandListCreate:         {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
 	CommandSettingsSet: {"settings", "settings.update"}, CommandAppSecretSet: {"settings", "app_secret.update"},
-	CommandDomainAdd: {"sender_domain", "sender_domain.create"}, CommandDomainVerify: {"sender_domain", "sender_domain.verify"}, CommandDomainDelete: {"sender_domain", "sender_domain.delete"},
+	domains.CommandAdd: {"sender_domain", "sender_domain.create"}, domains.CommandVerify: {"sender_domain", "sender_domain.verify"}, domains.CommandDelete: {"sender_domain", "sender_domain.delete"},
 	CommandWebhookCreate: {"webhook", "webhook.create"}, CommandWebhookUpdate: {"webhook", "webhook.update"}, CommandWebhookDelete: {"webhook", "webhook.delete"}, CommandWebhookRotate: {"webhook", "webhook.rotate"},
-	CommandCredentialSet: {"credential", "credential.update"}, CommandCredentialDelete: {"credential", "credential.delete"},
+	credentials.CommandSet: {"credential", "credential.update"}, credentials.CommandDelete: {"credential", "credential.delete"},
 	access.CommandAPIKeyCreate: {"api_key", "api_key.create"}, access.CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
 	CommandSourceCreate: {"source", "source.create"}, CommandSourceUpdate: {"source", "source.update"}, CommandSourceDelete: {"source", "source.delete"},
 	CommandSourceKeyCreate: {"source", "source.key.create"}, CommandSourceKeyRevoke: {"source", "source.key.revoke"},

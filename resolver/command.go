@@ -10,6 +10,8 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -138,9 +140,6 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 	CommandTemplateSave:   handle((*Machine).saveTemplate),
 	CommandTemplateDelete: handle((*Machine).deleteTemplate),
-	CommandDomainAdd:      handle((*Machine).addDomain),
-	CommandDomainVerify:   handle((*Machine).verifyDomain),
-	CommandDomainDelete:   handle((*Machine).deleteDomain),
 	CommandCampaignSave:   handle((*Machine).saveCampaign),
 	commandCampaignSave1:  handle((*Machine).saveCampaign),
 	CommandCampaignDelete: handle((*Machine).deleteCampaign),
@@ -170,10 +169,8 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandWebhookTest:   handle((*Machine).testWebhook),
 	CommandWebhookReplay: handle((*Machine).replayWebhook),
 
-	CommandDeviceAdd:        handle((*Machine).addDevice),
-	CommandDeviceRemove:     handle((*Machine).removeDevice),
-	CommandCredentialSet:    handle((*Machine).setCredential),
-	CommandCredentialDelete: handle((*Machine).deleteCredential),
+	CommandDeviceAdd:    handle((*Machine).addDevice),
+	CommandDeviceRemove: handle((*Machine).removeDevice),
 
 	CommandFlowCreate:    handle((*Machine).createFlow),
 	CommandFlowUpdate:    handle((*Machine).updateFlow),
@@ -199,6 +196,8 @@ var commandTable = map[string]func(*Machine, *command) error{
 
 func init() {
 	addCommands(access.Commands, func(a *account) *access.State { return a.access })
+	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
+	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
 }
 
 // addCommands makes the commands of a feature commands of the machine.
@@ -369,7 +368,7 @@ func (m *Machine) saveSegment(a *account, c SegmentSave, create bool, offset int
 		m.define(a, s, offset)
 	}
 	a.segments[s.ID] = s
-	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, s.ID), entityJSON(s))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntitySegment, s.ID), must.PlainJSON(s))
 	return nil
 }
 

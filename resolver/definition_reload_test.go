@@ -3,6 +3,8 @@ package resolver
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // TestR1DefinitionsAreReadBackAsTheyWere: what a replica has of a definition does not
@@ -20,10 +22,11 @@ func TestR1DefinitionsAreReadBackAsTheyWere(t *testing.T) {
 	if err := json.Unmarshal(d.must(CommandFlowCreate, FlowSave{Definition: json.RawMessage(flow)}).Reply, &made); err != nil {
 		t.Fatal(err)
 	}
-	d.must(CommandCredentialSet, Credential{Group: "inbound", Name: "ses", Config: json.RawMessage(`{"url":"https://x.io/?a=1&b=<>"}`)})
+	d.must(credentials.CommandSet, credentials.Credential{Group: "inbound", Name: "ses", Config: json.RawMessage(`{"url":"https://x.io/?a=1&b=<>"}`)})
 	texts := func() [3]string {
 		a := d.m.accounts[testAccount]
-		return [3]string{string(a.segments[segment].Definition), string(a.flows.byID[made.ID].Definition), string(a.credentials["inbound/ses"].Config)}
+		ses, _ := a.credentials.Get(credentials.Inbound, "ses")
+		return [3]string{string(a.segments[segment].Definition), string(a.flows.byID[made.ID].Definition), string(ses.Config)}
 	}
 	before := texts()
 	if before[0] != rule {

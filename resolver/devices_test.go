@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
@@ -22,7 +23,7 @@ func randomDeviceCommand(rng *rand.Rand, node *Node, people []string) {
 		return
 	}
 	if rng.IntN(20) == 0 {
-		_, _ = node.Command(ctx, testAccount, pick(rng, CommandCredentialSet, CommandCredentialDelete), Credential{Group: CredentialPush, Name: "fcm", Config: json.RawMessage(`{"a":1}`)})
+		_, _ = node.Command(ctx, testAccount, pick(rng, credentials.CommandSet, credentials.CommandDelete), credentials.Credential{Group: credentials.Push, Name: "fcm", Config: json.RawMessage(`{"a":1}`)})
 	}
 	_, _ = node.Command(ctx, testAccount, CommandDeviceAdd, DeviceAdd{Profile: pick(rng, people...), Device: pick(rng, "", fmt.Sprint(rng.IntN(4))),
 		Kind: pick(rng, profile.DeviceKinds...), Address: fmt.Sprint("token", rng.IntN(12))})

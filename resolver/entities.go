@@ -8,6 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/catalog"
+	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -109,7 +111,7 @@ type account struct {
 	status   statusSets // likewise
 
 	templates   map[string]*Template
-	domains     map[string]*Domain
+	domains     *domains.State
 	campaigns   map[string]*Campaign
 	campaignIDs map[uint32]string // by number
 	oneOffs     []uint32          // numbers of the campaigns that are one-off, the oldest first
@@ -125,7 +127,7 @@ type account struct {
 	lifted       map[identifier.Hash]Erasure // what was refused before an erasure that was lifted, see recall
 	erasing      []*erasing                  // the oldest first
 	refused      refusedRange                // what was refused because of erased persons
-	credentials  map[string]*Credential      // by group/name
+	credentials  *credentials.State
 	sources      map[string]*Source
 
 	outbox         outbox
@@ -155,7 +157,7 @@ func newAccount(number uint64, index uint32) *account {
 		sets:     profile.NewOrdinalSets(),
 
 		templates:   map[string]*Template{},
-		domains:     map[string]*Domain{},
+		domains:     domains.New(),
 		campaigns:   map[string]*Campaign{},
 		campaignIDs: map[uint32]string{},
 		runs:        map[string]*CampaignRun{},
@@ -163,7 +165,7 @@ func newAccount(number uint64, index uint32) *account {
 		erasures:    map[identifier.Hash]Erasure{},
 		lifted:      map[identifier.Hash]Erasure{},
 
-		credentials: map[string]*Credential{},
+		credentials: credentials.New(),
 		sources:     map[string]*Source{},
 
 		outbox:    newOutbox(),
@@ -175,7 +177,9 @@ func newAccount(number uint64, index uint32) *account {
 }
 
 // features are the parts of the account that are packages of their own.
-func (a *account) features() []feature.State { return []feature.State{a.access} }
+func (a *account) features() []feature.State {
+	return []feature.State{a.access, a.domains, a.credentials}
+}
 
 // install takes over the account's entity.
 func (a *account) install(e accountEntity) error {

@@ -299,7 +299,7 @@ func noFlow() *Refusal { return notFound("id", "there is no flow with this id") 
 func (m *Machine) saveFlow(a *account, f *flowState, saved *Flow) {
 	f.Flow = saved
 	f.describe()
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityFlow, saved.ID), entityJSON(saved))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityFlow, saved.ID), must.PlainJSON(saved))
 	a.flows.index()
 }
 

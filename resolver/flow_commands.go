@@ -293,7 +293,7 @@ func (w flowWorld) Template(id string) (subject string, ok bool) {
 
 // Sender says what keeps an address from being a sender, empty for nothing.
 func (w flowWorld) Sender(address string) string {
-	r := w.a.mayBeSender(address)
+	r := w.a.domains.MayBeSender(address)
 	if r == nil {
 		return ""
 	}

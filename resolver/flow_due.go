@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/dueset"
 	"github.com/musterhq/muster/internal/jsontext"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
 	"github.com/musterhq/muster/segment/engine"
@@ -112,7 +113,7 @@ func (m *Machine) scanDates(a *account, f *flowState) {
 		saved.Scanning, saved.ScanFrom = false, 0
 	}
 	f.Flow = &saved
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityFlow, saved.ID), entityJSON(&saved))
+	m.store.PutEntity(state.EntityKey(a.number, state.EntityFlow, saved.ID), must.PlainJSON(&saved))
 }
 
 // datesOf works out anew when the dates of a profile are due that has changed.

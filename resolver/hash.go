@@ -71,13 +71,17 @@ func (m *Machine) hashAccount(h hash.Hash, put func([]byte), a *account) error {
 	hashMap(put, imports)
 	hashMap(put, a.lists)
 	hashMap(put, a.templates)
-	hashMap(put, a.domains)
+	if err := a.domains.Hash(put); err != nil {
+		return err
+	}
 	hashMap(put, a.campaigns)
 	hashMap(put, a.runs)
 	if err := m.hashTexts(put, a); err != nil {
 		return err
 	}
-	hashMap(put, a.credentials)
+	if err := a.credentials.Hash(put); err != nil {
+		return err
+	}
 	hashMap(put, a.sources)
 	a.hashSets(put)
 	if err := m.hashOutbox(put, a); err != nil {

@@ -191,10 +191,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 			a.templates[t.ID] = t
 			m.moveTemplate(a, t)
 		}
-	case state.EntityDomain:
-		d := new(Domain)
-		err = json.Unmarshal(value, d)
-		a.domains[name] = d
 	case state.EntityCampaign:
 		c := new(Campaign)
 		if err = json.Unmarshal(value, c); err == nil {
@@ -210,10 +206,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		a.runs[name] = r
 	case state.EntityContent:
 		err = m.moveContents(a, name, value)
-	case state.EntityCredential:
-		c := new(Credential)
-		err = json.Unmarshal(value, c)
-		a.credentials[strings.Clone(name)] = c
 	case state.EntitySource:
 		s := new(Source)
 		err = json.Unmarshal(value, s)

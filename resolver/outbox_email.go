@@ -140,7 +140,7 @@ func (a *account) checkMail(c *EmailSend) *Refusal {
 	if a.EmailCredits < 1 && c.Key == "" {
 		return noCredits()
 	}
-	return a.mayBeSender(c.Sender)
+	return a.domains.MayBeSender(c.Sender)
 }
 
 // checkLengths says what is too long, and what is no object.
@@ -222,18 +222,9 @@ var Undeliverable = []string{profile.BlockBounced.String(), profile.BlockComplai
 // DefaultSender is who sends e-mail when nobody is named.
 func (v *View) DefaultSender() string { return v.a.defaultSender() }
 
-// defaultSender is of the oldest verified domain, of [DevelopmentDomain] when
-// there is none.
-func (a *account) defaultSender() string {
-	best := DevelopmentDomain
-	var bestMs int64
-	for name, d := range a.domains {
-		if d.VerifiedMs != 0 && (best == DevelopmentDomain || d.CreatedMs < bestMs || d.CreatedMs == bestMs && name < best) {
-			best, bestMs = name, d.CreatedMs
-		}
-	}
-	return senderWithoutNames + best
-}
+// defaultSender is of the oldest verified domain, of [domains.Development] when there is
+// none.
+func (a *account) defaultSender() string { return senderWithoutNames + a.domains.Default() }
 
 // What is remembered of a key: whom it was sent to, the number of the item in two
 // halves, and what the message was.

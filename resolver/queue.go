@@ -1,9 +1,7 @@
 package resolver
 
 import (
-	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 
 	"github.com/musterhq/muster/internal/must"
@@ -112,17 +110,4 @@ func (m *Machine) detach(a *account, value []byte) error {
 		}
 	}
 	return nil
-}
-
-// entityJSON encodes an entity with JSON of others in it, such as a definition, which
-// is read back from a checkpoint as it was taken in: must.JSON writes > and & in it as
-// escapes, and two replicas would hold different bytes.
-func entityJSON(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic(err)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }

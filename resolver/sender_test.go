@@ -1,6 +1,10 @@
 package resolver
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/musterhq/muster/resolver/domains"
+)
 
 // TestDefaultSender: who names no sender sends from the oldest verified domain,
 // whatever its name, and from the development domain without one.
@@ -15,13 +19,13 @@ func TestDefaultSender(t *testing.T) {
 	expect("no-reply@muster.local")
 	for _, name := range []string{"unverified.example", "zoo.example", "ant.example"} {
 		r.now++
-		r.must(CommandDomainAdd, Domain{Name: name})
+		r.must(domains.CommandAdd, domains.Domain{Name: name})
 	}
 	expect("no-reply@muster.local")
-	r.must(CommandDomainVerify, DomainName{Name: "ant.example"})
+	r.must(domains.CommandVerify, domains.Name{Name: "ant.example"})
 	expect("no-reply@ant.example")
-	r.must(CommandDomainVerify, DomainName{Name: "zoo.example"})
+	r.must(domains.CommandVerify, domains.Name{Name: "zoo.example"})
 	expect("no-reply@zoo.example")
-	r.must(CommandDomainDelete, DomainName{Name: "zoo.example"})
+	r.must(domains.CommandDelete, domains.Name{Name: "zoo.example"})
 	expect("no-reply@ant.example")
 }

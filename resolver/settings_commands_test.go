@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // TestSettingsCommands: commands that set up an account say what they refuse, and change
@@ -29,15 +31,15 @@ func TestSettingsCommands(t *testing.T) {
 		t.Error("the secret was not taken")
 	}
 
-	fcm := Credential{Group: CredentialPush, Name: "fcm"}
-	r.refuses("no credentials are set for fcm", CommandCredentialDelete, fcm)
+	fcm := credentials.Credential{Group: credentials.Push, Name: "fcm"}
+	r.refuses("no credentials are set for fcm", credentials.CommandDelete, fcm)
 	fcm.Config = json.RawMessage(`{"project_id":"p"}`)
-	r.must(CommandCredentialSet, fcm)
-	if _, is := r.view().Credential(CredentialPush, "fcm"); !is {
+	r.must(credentials.CommandSet, fcm)
+	if _, is := r.view().Credentials().Get(credentials.Push, "fcm"); !is {
 		t.Error("the credentials are not there")
 	}
-	r.must(CommandCredentialDelete, fcm)
-	if _, is := r.view().Credential(CredentialPush, "fcm"); is {
+	r.must(credentials.CommandDelete, fcm)
+	if _, is := r.view().Credentials().Get(credentials.Push, "fcm"); is {
 		t.Error("the credentials are still there")
 	}
 	r.refuses("was refused, and is redacted", commandRefused, struct{}{})

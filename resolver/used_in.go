@@ -151,5 +151,6 @@ func (v *View) TemplateUsedIn(id string) (list []Use, ok bool) {
 // DomainUsedIn lists the campaigns and flows that send from a domain; ok is false when
 // there is none.
 func (v *View) DomainUsedIn(name string) (list []Use, ok bool) {
-	return v.a.usesOfDomain(name), v.a.domains[name] != nil
+	_, ok = v.a.domains.Get(name)
+	return v.a.usesOfDomain(name), ok
 }

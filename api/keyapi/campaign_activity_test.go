@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // TestRecipientActivity: what each recipient opened and clicked, when first, and
@@ -28,7 +29,7 @@ func TestRecipientActivity(t *testing.T) {
 		}
 	}
 	command(resolver.CommandCampaignStart, resolver.CampaignStart{ID: c.ID, BatchSize: 10, Everybody: true,
-		Variants: []resolver.CampaignContent{{Sender: "a@" + resolver.DevelopmentDomain, HTML: "x", Links: []string{"http://l/1"}}}}, nil)
+		Variants: []resolver.CampaignContent{{Sender: "a@" + domains.Development, HTML: "x", Links: []string{"http://l/1"}}}}, nil)
 	var batch resolver.CampaignBatchReply
 	command(resolver.CommandCampaignBatch, resolver.CampaignBatch{ID: c.ID, Run: 1}, &batch)
 	if len(batch.Recipients) != 2 {

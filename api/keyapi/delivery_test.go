@@ -26,6 +26,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/credentials"
 )
 
 // sending is a service with a dispatcher, a capture, and an endpoint that plays
@@ -108,7 +109,7 @@ func (x *sending) put(group, name string, config any) {
 	x.t.Helper()
 	b, err := json.Marshal(config)
 	ok(x.t, err)
-	_, err = x.node.Command(x.t.Context(), x.account, resolver.CommandCredentialSet, resolver.Credential{Group: group, Name: name, Config: b})
+	_, err = x.node.Command(x.t.Context(), x.account, credentials.CommandSet, credentials.Credential{Group: group, Name: name, Config: b})
 	ok(x.t, err)
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/domains"
 )
 
 // setting is what the placeholders of one example stand for: things of one
@@ -231,8 +232,8 @@ func init() {
 		},
 		"domain": func(s *setting, _ string) string { // verified
 			name := s.name("d") + ".example"
-			s.command(resolver.CommandDomainAdd, resolver.Domain{Name: name, Selector: "s", Token: s.name("t")}, nil) // keys take time to make
-			s.command(resolver.CommandDomainVerify, resolver.DomainName{Name: name, By: "administrator"}, nil)
+			s.command(domains.CommandAdd, domains.Domain{Name: name, Selector: "s", Token: s.name("t")}, nil) // keys take time to make
+			s.command(domains.CommandVerify, domains.Name{Name: name, By: "administrator"}, nil)
 			return name
 		},
 		"company": func(s *setting, _ string) (id string) {

@@ -15,13 +15,20 @@ import (
 // as JSON. What it returns must not be changed: a change is another T that is put in its
 // place, for readers may still have the one before.
 type Table[T any] struct {
-	kind byte
-	rows map[string]*T
+	kind   byte
+	rows   map[string]*T
+	encode func(any) []byte
 }
 
 // NewTable makes an empty table of entities of a kind, see package state.
 func NewTable[T any](kind byte) Table[T] {
-	return Table[T]{kind: kind, rows: map[string]*T{}}
+	return Table[T]{kind: kind, rows: map[string]*T{}, encode: must.JSON}
+}
+
+// NewTableOfJSON is NewTable for entities that hold JSON of others, which the store keeps
+// byte for byte, see [must.PlainJSON].
+func NewTableOfJSON[T any](kind byte) Table[T] {
+	return Table[T]{kind: kind, rows: map[string]*T{}, encode: must.PlainJSON}
 }
 
 // Get returns the entity of a name, nil if there is none.
@@ -46,7 +53,7 @@ func (t *Table[T]) Sorted(compare func(x, y T) int) []T {
 // Put sets the entity of a name.
 func (t *Table[T]) Put(tx *Tx, name string, v *T) {
 	t.rows[name] = v
-	tx.Store.PutEntity(state.EntityKey(tx.Account, t.kind, name), must.JSON(v))
+	tx.Store.PutEntity(state.EntityKey(tx.Account, t.kind, name), t.encode(v))
 }
 
 // Delete removes the entity of a name, if there is one.
