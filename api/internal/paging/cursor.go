@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Kind tells cursors apart, and the versions of their layout.
+// Kind distinguishes cursors, and the versions of their layout.
 type Kind byte
 
 // The kinds there are. A new one stands before End.
