@@ -264,15 +264,8 @@ func TestR1Access(t *testing.T) {
 
 func accessReplays(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	f := newFixture(t)
-	n, err := f.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := newServedFixture(t, accessBootstrap())
 	ctx := context.Background()
-	if _, err := n.Command(ctx, testAccount, CommandBootstrap, accessBootstrap()); err != nil {
-		t.Fatal(err)
-	}
 	done := 0
 	for step := range 300 {
 		account := uint64(pick(rng, testAccount, testAccount, secondAccount))
@@ -311,7 +304,7 @@ func accessReplays(t *testing.T, seed uint64) {
 		case 6:
 			name, args = access.CommandPasswordSet, access.PasswordSet{ID: user(), PasswordHash: fmt.Sprint(step), KeepSession: fmt.Sprint(step - 1)}
 		case 7:
-			name, args = access.CommandSessionCreate, access.SessionCreate{UserID: user(), TokenHash: fmt.Sprint(step), ExpiresMs: f.now.UnixMilli() + 1000}
+			name, args = access.CommandSessionCreate, access.SessionCreate{UserID: user(), TokenHash: fmt.Sprint(step), ExpiresMs: n.options.Now().UnixMilli() + 1000}
 		case 8:
 			name, args = CommandCompanyUpdate, CompanyUpdate{Name: &email, APIAccess: &flip, Active: &flip}
 		case 9:
@@ -338,14 +331,10 @@ func accessReplays(t *testing.T, seed uint64) {
 				t.Fatal(err)
 			}
 		case 1:
-			f.close(t, n)
-			f.openLog(t)
-			if n, err = f.open(); err != nil {
-				t.Fatal(err)
-			}
+			n.restart()
 		}
 	}
-	defer func() { f.close(t, n) }()
+	defer n.stop()
 	if done < 10 {
 		t.Fatalf("seed %d: only %d commands did anything", seed, done)
 	}
@@ -353,7 +342,7 @@ func accessReplays(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _ := replay(t, f.log, next)
+	m, _ := replay(t, n.log, next)
 	if fresh, err := m.Hash(); err != nil || fresh != sum {
 		t.Fatalf("R1: seed %d: the state differs from a fresh replay (%v)", seed, err)
 	}

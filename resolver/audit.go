@@ -130,7 +130,7 @@ func Audit(ctx context.Context, o AuditOptions) (out Audited, err error) {
 	if err == nil {
 		err = a.flush(ctx)
 	}
-	out.Erased = a.m.erasedProfiles()
+	out.Erased = a.m.ErasedProfiles()
 	return out, err
 }
 
@@ -151,7 +151,7 @@ func (o *AuditOptions) load(p *partition, c candidate, name string) (m *Machine,
 	if err := ckpt.Prepare(); err != nil {
 		return nil, nil, err
 	}
-	m, err = loadCheckpoint(ckpt, c.Manifest, c.ids, auditCache, slog.New(slog.DiscardHandler))
+	m, err = LoadCheckpoint(ckpt, c.Manifest, c.ids, auditCache, slog.New(slog.DiscardHandler))
 	if err != nil && c.Version != 0 && !statefiles.IsEnvironment(err) && !errors.Is(err, ErrNewer) {
 		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}
@@ -202,7 +202,7 @@ func (a *auditor) apply(ctx context.Context, offset int64, data []byte) (err err
 		return fmt.Errorf("record %d of partition %d: %w", offset, a.o.Partition, err)
 	}
 	a.rows.To = a.m.Next()
-	full := a.m.GenerationBytes() > auditGeneration && !a.m.lagging()
+	full := a.m.GenerationBytes() > auditGeneration && !a.m.Lagging()
 	if full || a.rows.Rows() >= rebuildRows || a.rows.Bytes() >= rebuildBytes {
 		if err := a.flush(ctx); err != nil {
 			return err
@@ -232,7 +232,7 @@ func (a *auditor) flush(ctx context.Context) error {
 }
 
 // checkpoint writes what changed to files, which frees its memory.
-func (a *auditor) checkpoint() error { return moveOn(a.ckpt, a.m, nil) }
+func (a *auditor) checkpoint() error { return a.m.MoveOn(a.ckpt, nil) }
 
 // linkOrCopy copies files to another file system instead of linking them.
 type linkOrCopy struct{ vfs.FS }

@@ -53,7 +53,7 @@ func (r *recorder) sum() string {
 
 func TestEpochRecords(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
-	if b := must.JSON(r.m.freeze().Manifest); strings.Contains(string(b), "epoch") {
+	if b := must.JSON(r.m.Freeze().Manifest); strings.Contains(string(b), "epoch") {
 		t.Fatalf("embedded there is none: %s", b)
 	}
 	plain, _ := r.m.Hash()
@@ -71,7 +71,7 @@ func TestEpochRecords(t *testing.T) {
 	if r.m.epoch != before {
 		t.Fatalf("%+v", r.m.epoch)
 	}
-	if f := r.m.freeze(); f.Epoch == nil || *f.Epoch != before {
+	if f := r.m.Freeze(); f.Epoch == nil || *f.Epoch != before {
 		t.Fatalf("%+v", f.Epoch)
 	}
 	with, _ := r.m.Hash()

@@ -25,14 +25,13 @@ import (
 
 // waitHistory waits until history holds what the cut may see, also while it is being
 // rebuilt.
-func waitHistory(t *testing.T, node *Node, cut query.Cut) (err error) {
+func waitHistory(t *testing.T, node Served, cut query.Cut) (err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
 	defer cancel()
 	eventually.Holds(t, "history is there and not being rebuilt", func() bool {
 		err = node.WaitHistory(ctx, cut)
-		rebuilding := slices.ContainsFunc(node.Stats(), func(s Stats) bool { return s.HistoryRebuilding })
-		return !rebuilding && !errors.Is(err, query.ErrUnavailable) || ctx.Err() != nil
+		return !node.Rebuilding() && !errors.Is(err, query.ErrUnavailable) || ctx.Err() != nil
 	})
 	return err
 }
@@ -163,7 +162,7 @@ func newDamageFixture(t *testing.T, seed uint64) *damageFixture {
 	rng := rand.New(rand.NewPCG(seed, 9))
 	for i := range 60 {
 		if i%4 == 0 {
-			randomSegmentCommand(rng, n)
+			randomSegmentCommand(rng, servedNode{n})
 		}
 		d.submit(t, rng, n, i)
 		if i == 25 || i == 40 {
@@ -202,7 +201,7 @@ func (d *damageFixture) note(t *testing.T, n *Node) {
 		var cut query.Cut
 		working := false
 		if err := n.Read(context.Background(), testAccount, func(v *View) error {
-			cut, working = v.Cut(), v.a.engine.Working() || v.m.Pending() > 0
+			cut, working = v.Cut(), n.partitions[0].Load().mu.m.Pending() > 0
 			for _, s := range v.Segments() {
 				_, live := v.Members(s.ID, v.LogTimeMs())
 				working = working || !live
@@ -310,7 +309,7 @@ func (d *damageFixture) check(t *testing.T, fs vfs.FS, h *modelHistory) error {
 		err = fmt.Errorf("the state at %d is another one than that at %d before", next, d.next)
 	}
 	if err == nil {
-		err = waitHistory(t, n, query.Cut{UpTo: d.next})
+		err = waitHistory(t, servedNode{n}, query.Cut{UpTo: d.next})
 	}
 	if err == nil {
 		err = h.same(d.history)
@@ -544,7 +543,7 @@ func (d *damageFixture) noteEnd(t *testing.T, n *Node) {
 	t.Helper()
 	eventually.Succeeds(t, func() error {
 		d.next = n.Stats()[0].Applied
-		return waitHistory(t, n, query.Cut{UpTo: d.next})
+		return waitHistory(t, servedNode{n}, query.Cut{UpTo: d.next})
 	})
 }
 

@@ -6,7 +6,6 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
-	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // dropErased sees to it that no checkpoint from before an erasure stays: a restore with
@@ -14,7 +13,7 @@ import (
 // it would stay until something happens.
 func (p *partition) dropErased(ctx context.Context) error {
 	p.mu.RLock()
-	account, upTo := p.mu.m.lastErased()
+	account, upTo := p.mu.m.LastErased()
 	p.mu.RUnlock()
 	p.checkpoint.Lock()
 	offsets, err := p.ckpt.List()
@@ -39,20 +38,4 @@ func (p *partition) dropErased(ctx context.Context) error {
 		return fmt.Errorf("drop checkpoints that have the erased: %w", err)
 	}
 	return p.checkpointBeyond(ctx, out.Offset+1)
-}
-
-// lastErased is the offset behind the newest erasure that left a mark, or was ended by
-// a record applied since the state was loaded; 0 where there is none. The account is
-// one of the partition's.
-func (m *Machine) lastErased() (account uint64, upTo int64) {
-	upTo = m.erasedBelow
-	for number, a := range m.accounts {
-		account = max(account, number)
-		for _, marks := range [...]map[identifier.Hash]Erasure{a.erasures, a.lifted} {
-			for _, x := range marks {
-				upTo = max(upTo, x.At+1)
-			}
-		}
-	}
-	return account, upTo
 }

@@ -29,7 +29,7 @@ func (p *partition) eraseLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := p.progress.Wait()
 		p.mu.RLock()
-		b, ok := p.mu.m.nextErasures(p.id, redacts)
+		b, ok := p.mu.m.NextErasures(p.id, redacts)
 		p.mu.RUnlock()
 		_, reigns := p.holdsLease()
 		if !reigns {
@@ -62,11 +62,11 @@ func (p *partition) eraseLoop(ctx context.Context) {
 			p.eraseFailed.Store(true)
 			p.progress.Signal()
 			wait = min(2*wait, eraseRetryMax)
-			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.erasures, "retry_in", wait, "error", err)
+			p.log.Error("what was erased is not out of all files yet; trying again", "erasures", b.Erasures, "retry_in", wait, "error", err)
 			p.pause(ctx, wait)
 		default:
 			p.eraseFailed.Store(false)
-			p.log.Info("erased", "profiles", b.erasures, "refused_up_to", b.refused.UpTo)
+			p.log.Info("erased", "profiles", b.Erasures, "refused_up_to", b.Done().RefusedUpTo)
 			wait = erasePause
 		}
 	}
@@ -82,7 +82,7 @@ func (p *partition) waitErased(ctx context.Context) {
 		p.mu.RLock()
 		pending := false
 		if p.mu.m != nil {
-			_, pending = p.mu.m.nextErasures(p.id, redacts)
+			_, pending = p.mu.m.NextErasures(p.id, redacts)
 		}
 		p.mu.RUnlock()
 		if _, leads := p.holdsLease(); !pending || !leads || p.eraseFailed.Load() {
@@ -103,13 +103,13 @@ func (p *partition) waitErased(ctx context.Context) {
 // is rid of the rows and the log of the texts, and the record by which it goes is
 // the one that makes a second checkpoint without the erased possible. With that, the
 // last checkpoint that has them is dropped.
-func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
-	upTo := b.query.Cut.UpTo
-	if b.erasures > 0 {
+func (p *partition) erase(ctx context.Context, b *ErasureBatch) error {
+	upTo := b.Query.Cut.UpTo
+	if b.Erasures > 0 {
 		if err := p.feed.WaitStored(ctx, upTo); err != nil {
 			return err
 		}
-		if err := p.node.opts.History.Erase(ctx, b.query); err != nil {
+		if err := p.node.opts.History.Erase(ctx, b.Query); err != nil {
 			return err
 		}
 	}
@@ -118,7 +118,7 @@ func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 			return fmt.Errorf("redact the log: %w", err)
 		}
 	}
-	if b.erasures > 0 {
+	if b.Erasures > 0 {
 		if err := p.checkpointBeyond(ctx, upTo); err != nil {
 			return err
 		}
@@ -126,15 +126,15 @@ func (p *partition) erase(ctx context.Context, b *erasureBatch) error {
 			return err
 		}
 	}
-	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: b.account}
+	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: b.Account}
 	if err := p.node.stamp(&env); err != nil {
 		return err
 	}
 	var out Outcome
-	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, must.JSON(ErasureDone{upTo, b.refused.UpTo})), &out); err != nil {
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), CommandErasureDone, must.JSON(b.Done())), &out); err != nil {
 		return err
 	}
-	if b.erasures == 0 {
+	if b.Erasures == 0 {
 		return nil
 	}
 	return p.checkpointBeyond(ctx, out.Offset+1)
@@ -152,7 +152,7 @@ func (p *partition) checkpointBeyond(ctx context.Context, offset int64) error {
 			}
 			continue
 		}
-		if err != nil && !errors.Is(err, errLagging) {
+		if err != nil && !errors.Is(err, ErrLagging) {
 			p.failCheckpoint(err)
 			return err
 		}

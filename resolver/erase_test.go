@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver/internal/peek"
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -87,7 +88,7 @@ func TestErasedPersonStaysOut(t *testing.T) {
 				if _, ok := v.Resolve(id); ok {
 					t.Errorf("%s is still somebody", id)
 				}
-				if v.Universe().GetCardinality() != 1 || v.a.universe().GetCardinality() != 1 {
+				if v.Universe().GetCardinality() != 1 || peek.Profiles(v) != 1 {
 					t.Errorf("there are %v", v.Universe())
 				}
 				return nil

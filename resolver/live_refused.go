@@ -103,25 +103,20 @@ func newRefused(atMs int64, raw []byte, reason string) RefusedEvent {
 		e.EventType, _ = in.EventType.(string)
 		for k := range identifier.Kinds {
 			_ = json.Unmarshal(in.User[k.String()], &e.Idents[k])
-			e.Idents[k] = clipBytes(e.Idents[k], 320)
+			e.Idents[k] = clip.Valid(e.Idents[k], 320)
 		}
 		if e.EventType == "" {
 			e.EventType, _ = in.Event.(string)
 		}
 		if e.Idents[identifier.ExternalID] == "" && json.Unmarshal(in.UserID, &e.Idents[identifier.ExternalID]) == nil {
-			e.Idents[identifier.ExternalID] = clipBytes(e.Idents[identifier.ExternalID], 320)
+			e.Idents[identifier.ExternalID] = clip.Valid(e.Idents[identifier.ExternalID], 320)
 		}
-		e.EventType = clipBytes(e.EventType, 200)
+		e.EventType = clip.Valid(e.EventType, 200)
 	}
 	// A value may begin before the cut and end behind it.
-	body := secretValue.ReplaceAllString(clipBytes(string(raw[:min(len(raw), 2*maxRefusedBody)]), 2*maxRefusedBody), `$1"(hidden)"`)
-	e.Body = clipBytes(body, maxRefusedBody)
+	body := secretValue.ReplaceAllString(clip.Valid(string(raw[:min(len(raw), 2*maxRefusedBody)]), 2*maxRefusedBody), `$1"(hidden)"`)
+	e.Body = clip.Valid(body, maxRefusedBody)
 	return e
-}
-
-// clipBytes shortens a text to at most n bytes of valid UTF-8.
-func clipBytes(text string, n int) string {
-	return clip.Text(strings.ToValidUTF8(text, "\uFFFD"), n)
 }
 
 // NoteRefused shows an event that was refused to those who watch the account, and keeps

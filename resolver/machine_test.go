@@ -275,7 +275,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 // checkpointInPlace moves the generation to Pebble as a checkpoint does.
 func checkpointInPlace(t *testing.T, m *Machine) {
 	t.Helper()
-	f := m.freeze()
+	f := m.Freeze()
 	if err := checkpoint.WriteGeneration(m.store.DB, f, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +287,7 @@ func checkpointInPlace(t *testing.T, m *Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.thaw(checkpoint.Written{Runs: runs})
+	m.Thaw(checkpoint.Written{Runs: runs})
 }
 
 func describe(ev *eventlog.Event) string {

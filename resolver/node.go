@@ -282,7 +282,7 @@ func (n *Node) Submit(ctx context.Context, account uint64, rec []byte, out *Outc
 	case err != nil:
 		return err
 	case refusal != nil:
-		out.reset(-1)
+		out.Reset(-1)
 		out.Refusal = refusal
 		return nil
 	}
@@ -386,7 +386,7 @@ func (n *Node) RecordSourceUses(ctx context.Context, uses []SourceUse) error {
 		byPartition[p] = append(byPartition[p], u)
 	}
 	for _, list := range byPartition {
-		for chunk := range slices.Chunk(list, keyUsesPerRecord) {
+		for chunk := range slices.Chunk(list, MaxKeyUses) {
 			if _, err := n.Command(ctx, chunk[0].Account, CommandSourcesUsed, SourcesUsed{Uses: chunk}); err != nil {
 				return fmt.Errorf("record the use of write keys: %w", err)
 			}
@@ -410,7 +410,7 @@ func (n *Node) Accounts() []uint64 {
 func (n *Node) Checkpoint() error {
 	for p := range n.here() {
 		err := p.writeCheckpoint()
-		for errors.Is(err, errLagging) {
+		for errors.Is(err, ErrLagging) {
 			time.Sleep(time.Millisecond)
 			err = p.writeCheckpoint()
 		}

@@ -116,7 +116,7 @@ func (n *Node) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
 		byPartition[p] = append(byPartition[p], u)
 	}
 	for _, list := range byPartition {
-		for chunk := range slices.Chunk(list, keyUsesPerRecord) {
+		for chunk := range slices.Chunk(list, MaxKeyUses) {
 			if _, err := n.Command(ctx, chunk[0].Account, access.CommandAPIKeysUsed, access.APIKeysUsed{Uses: chunk}); err != nil {
 				return fmt.Errorf("record the use of API keys: %w", err)
 			}

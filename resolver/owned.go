@@ -12,12 +12,6 @@ import (
 	"time"
 )
 
-// ErrNotOwner means the partition of an account is not served here: another
-// node owns it, or none does at the moment. Nothing was stored and nothing was
-// answered, so the same request may be sent to the owner. A record that may
-// have been stored is [ErrUnavailable] instead, never both.
-var ErrNotOwner = errors.New("this node does not serve the account's partition")
-
 // Remote carries out commands for partitions that other nodes serve.
 type Remote interface {
 	// Command hands a whole record to the owner of the partition, who is to call

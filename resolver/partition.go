@@ -240,7 +240,7 @@ func (p *partition) throttle(ctx context.Context) error {
 func (p *partition) generationBytes() (bytes int64, lagging bool) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
-	return p.mu.m.GenerationBytes(), p.mu.m.lagging()
+	return p.mu.m.GenerationBytes(), p.mu.m.Lagging()
 }
 
 func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *Outcome) (err error) {

@@ -198,7 +198,7 @@ func (p *partition) loadCandidate(c candidate) (m *Machine, err error) {
 		return nil, err
 	}
 	p.ckpt.Took.End("check")
-	m, err = loadCheckpoint(&p.ckpt, c.Manifest, c.ids, p.node.opts.CacheBytes, p.log)
+	m, err = LoadCheckpoint(&p.ckpt, c.Manifest, c.ids, p.node.opts.CacheBytes, p.log)
 	if err != nil && c.Version != 0 && !statefiles.IsEnvironment(err) && !errors.Is(err, ErrNewer) {
 		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
 	}

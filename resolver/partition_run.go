@@ -25,7 +25,7 @@ func (p *partition) step(env eventlog.Envelope, e eventlog.Entry, rows *query.Ba
 	}()
 	if p.node.skipped(p.id, e.Offset) {
 		p.log.Warn("passing over a record, as told", "offset", e.Offset)
-		out.reset(e.Offset)
+		out.Reset(e.Offset)
 		out.Refusal = &Refusal{Code: "conflict", Message: "the record is passed over"}
 		return p.mu.m.Skip(e.Offset)
 	}
@@ -155,7 +155,7 @@ const (
 // so that an event is acknowledged after the ways it begins; not for longer than
 // the caller waits, or enrolledWait.
 func (p *partition) waitEnrolled(ctx context.Context, env eventlog.Envelope, out *Outcome) error {
-	if out.enrolments == (queuePosition{}) || env.Kind == eventlog.KindTick || env.Kind == eventlog.KindContinue {
+	if !out.Enrols() || env.Kind == eventlog.KindTick || env.Kind == eventlog.KindContinue {
 		return nil
 	}
 	p.waiting.Lock()
@@ -285,7 +285,7 @@ func (p *partition) checkpointLoop(ctx context.Context) {
 		dueByLog = nil
 		between.Reset(max(leastBetween, time.Since(begun)-rested))
 		switch {
-		case errors.Is(err, errLagging):
+		case errors.Is(err, ErrLagging):
 			// Continue records are on their way; the next one asks again.
 		case state.IsFull(err):
 			wait = min(max(2*wait, time.Second), p.node.opts.CheckpointInterval)
@@ -340,19 +340,19 @@ func (p *partition) writeCheckpointAt(rests *checkpoint.Rests, publish bool) err
 		p.feed.Unlock()
 		return nil
 	}
-	if p.mu.m.Next() == p.lastCheckpoint.Load() || p.mu.m.lagging() {
-		lagging := p.mu.m.lagging()
+	if p.mu.m.Next() == p.lastCheckpoint.Load() || p.mu.m.Lagging() {
+		lagging := p.mu.m.Lagging()
 		p.mu.Unlock()
 		p.feed.Unlock()
 		if lagging {
-			return errLagging
+			return ErrLagging
 		}
 		if publish {
 			p.sharing.publishNewest()
 		}
 		return nil
 	}
-	f := p.mu.m.freeze()
+	f := p.mu.m.Freeze()
 	p.behind.freeze()
 	f.Items = p.feed.Freeze()
 	p.mu.Unlock()
@@ -372,7 +372,7 @@ func (p *partition) machine() *Machine {
 // before anything else is frozen: what it has is nowhere else.
 func (p *partition) finishCheckpoint(f *checkpoint.Frozen, rests *checkpoint.Rests, begun time.Time, publish bool) error {
 	p.checkpoint.held = f
-	w, err := p.ckpt.Write(f, p.mu.m.store.DB, p.feed, rests)
+	w, err := p.mu.m.WriteCheckpoint(&p.ckpt, f, p.feed, rests)
 	p.feed.Thaw()
 	if err != nil {
 		if state.IsFull(err) {
@@ -383,7 +383,7 @@ func (p *partition) finishCheckpoint(f *checkpoint.Frozen, rests *checkpoint.Res
 	p.checkpoint.held = nil
 	p.ckpt.Disk.Clear(&p.ckpt.Disk.Checkpoint)
 	p.mu.Lock()
-	p.mu.m.thaw(w)
+	p.mu.m.Thaw(w)
 	p.mu.Unlock()
 	p.lastCheckpoint.Store(f.Next)
 	p.behind.wrote()
@@ -492,7 +492,7 @@ func (p *partition) closeOnce(ctx context.Context) error {
 			p.log.Info("no checkpoint at the release: the rest is replayed", "reason", ctx.Err())
 			break
 		}
-		if err = p.writeCheckpoint(); errors.Is(err, errLagging) {
+		if err = p.writeCheckpoint(); errors.Is(err, ErrLagging) {
 			p.log.Info("no checkpoint at shutdown: the rest is replayed", "reason", err)
 			err = nil
 		} else if state.IsFull(err) {

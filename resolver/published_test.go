@@ -14,15 +14,13 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
 const otherAccount = testAccount + 1
 
-// publishedNode is a node with two accounts on one partition. The second one is
-// put into the state by hand, as the log makes one only.
+// publishedNode is a node with two accounts on one partition.
 func publishedNode(t *testing.T) (*fixture, *Node) {
 	t.Helper()
 	f := newFixture(t)
@@ -34,16 +32,11 @@ func publishedNode(t *testing.T) (*fixture, *Node) {
 	if _, err := n.Command(context.Background(), testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
 		t.Fatal(err)
 	}
-	p := n.partitions[0].Load()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	m := p.mu.m
-	e := m.accounts[testAccount].accountEntity
-	if err := m.addAccount(otherAccount).install(e); err != nil {
+	b := testBootstrap(DefaultSettings())
+	b.Company.ID, b.User.ID, b.User.Email, b.APIKey.ID = "com_2", "usr_2", "b@b.c", "key_2"
+	if _, err := n.Command(context.Background(), otherAccount, CommandCompanyCreate, b); err != nil {
 		t.Fatal(err)
 	}
-	m.store.PutEntity(state.EntityKey(otherAccount, state.EntityAccount, ""), must.JSON(e))
-	p.published.All(m)
 	return f, n
 }
 
@@ -153,7 +146,7 @@ func TestS1PublishedEqualsLocked(t *testing.T) {
 		account := uint64(testAccount + i%2)
 		switch k := rng.IntN(100); {
 		case k < 8 && account == testAccount:
-			randomSegmentCommand(rng, n)
+			randomSegmentCommand(rng, servedNode{n})
 		case k < 11 && account == otherAccount:
 			_, _ = n.Command(ctx, account, CommandSegmentCreate, SegmentSave{Name: fmt.Sprint("s", i), Definition: json.RawMessage(randomDefinition(rng, nil, nil))})
 		case k < 25:
@@ -173,7 +166,7 @@ func TestS1PublishedEqualsLocked(t *testing.T) {
 		for _, a := range []uint64{testAccount, otherAccount} {
 			at := []int64{now, now + rng.Int64N(20_000)}
 			_ = n.Read(ctx, a, func(v *View) error {
-				if due, ok := v.a.engine.NextDue(); ok {
+				if due, ok := peek.NextDue(v); ok {
 					at = append(at, due-1, due, due+1)
 				}
 				return nil
@@ -234,8 +227,8 @@ func TestS1PublishedIsNotStale(t *testing.T) {
 			}
 			var saved struct{ ID string }
 			_ = json.Unmarshal(reply, &saved)
-			found := false
-			whole := n.partitions[0].Load().published.read(testAccount, func(s *publishedSegments, _ int64) { _, found = s.byID[saved.ID] })
+			list, _, whole := n.partitions[0].Load().published.Segments(testAccount, 0)
+			found := slices.ContainsFunc(list, func(s CountedSegment) bool { return s.ID == saved.ID })
 			if whole && !found { // else the lock would be taken
 				t.Errorf("S1: segment %s is saved and not published", saved.ID)
 			}
@@ -348,23 +341,4 @@ func TestPublishedWithoutAccountOrNode(t *testing.T) {
 	if err := f.log.Close(); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// TestPublishedHalfWritten: a reader that meets one that writes, or that was
-// stopped amid it, does not take what it reads for an answer.
-func TestPublishedHalfWritten(t *testing.T) {
-	f, n := publishedNode(t)
-	p := n.partitions[0].Load()
-	p.published.sequence.Add(1)
-	if _, _, ok := n.PublishedSegments(testAccount, 0); ok {
-		t.Error("what is being written is answered")
-	}
-	p.published.sequence.Add(1)
-	if p.published.read(testAccount, func(*publishedSegments, int64) { p.published.sequence.Add(2) }) {
-		t.Error("what was written meanwhile is answered")
-	}
-	if _, _, ok := n.PublishedSegments(testAccount, 0); !ok {
-		t.Error("what is whole is not answered")
-	}
-	f.close(t, n)
 }

@@ -97,7 +97,7 @@ func (p *partition) markRebuild(behind bool) (was bool, err error) {
 // history had at the start.
 func (p *partition) judgeRebuild(marked bool, stored int64) error {
 	p.mu.RLock()
-	erased := p.mu.m.erasedBelow
+	erased := p.mu.m.ErasedBelow()
 	p.mu.RUnlock()
 	lacks, _ := p.feed.Lacks()
 	p.rowsAgain = marked || erased > stored
@@ -217,7 +217,7 @@ func (b *rebuild) load(c candidate) (err error) {
 	if err := b.ckpt.Prepare(); err != nil {
 		return err
 	}
-	b.m, err = loadCheckpoint(b.ckpt, c.Manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
+	b.m, err = LoadCheckpoint(b.ckpt, c.Manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
 	if err == nil {
 		b.rows = query.Batch{Partition: b.p.id, From: b.m.Next(), To: b.m.Next()}
 	}
@@ -235,7 +235,7 @@ func (b *rebuild) run(ctx context.Context, to int64) error {
 			return fmt.Errorf("record %d of partition %d: %w", e.Offset, b.p.id, err)
 		}
 		b.rows.To = b.m.Next()
-		full := b.m.GenerationBytes() > b.p.node.opts.GenerationBytes && !b.m.lagging()
+		full := b.m.GenerationBytes() > b.p.node.opts.GenerationBytes && !b.m.Lagging()
 		if b.rows.Rows() >= rebuildRows || b.rows.Bytes() >= rebuildBytes || full || b.m.Next() == to {
 			if err := b.store(ctx); err != nil {
 				return err
@@ -280,7 +280,7 @@ func (b *rebuild) store(ctx context.Context) error {
 
 // checkpoint writes what changed to the machine's files, which frees its memory,
 // and leaves a state to go on from.
-func (b *rebuild) checkpoint() error { return moveOn(b.ckpt, b.m, b.p.feed) }
+func (b *rebuild) checkpoint() error { return b.m.MoveOn(b.ckpt, b.p.feed) }
 
 // gap tells the feed when history has lost its rows once more.
 func (b *rebuild) gap(err error) error {
@@ -314,17 +314,5 @@ func (p *partition) erasedProfiles() map[uint64][]uint32 {
 	if p.mu.m == nil {
 		return nil
 	}
-	return p.mu.m.erasedProfiles()
-}
-
-func (m *Machine) erasedProfiles() map[uint64][]uint32 {
-	out := map[uint64][]uint32{}
-	for _, a := range m.byIndex {
-		for o := range a.headers.Count {
-			if a.gone(o) {
-				out[a.number] = append(out[a.number], o)
-			}
-		}
-	}
-	return out
+	return p.mu.m.ErasedProfiles()
 }

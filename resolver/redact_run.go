@@ -27,18 +27,12 @@ const (
 // redact takes the persons of a batch out of the log, and what was refused because of
 // erased persons. It reads the log from its start, since nothing tells where they are,
 // and may be repeated.
-func (p *partition) redact(ctx context.Context, log redactingLog, b *erasureBatch) error {
+func (p *partition) redact(ctx context.Context, log redactingLog, b *ErasureBatch) error {
 	start, _, err := p.node.opts.Log.Bounds(ctx, p.id)
 	if err != nil {
 		return err
 	}
-	end := b.refused.UpTo
-	if b.erasures == 0 {
-		start = max(start, b.refused.From)
-	}
-	for _, t := range b.tasks {
-		end = max(end, t.UpTo)
-	}
+	start, end := b.LogRange(start)
 	r, err := p.redactor(b)
 	if err != nil || start >= end {
 		return err
@@ -69,7 +63,7 @@ func (p *partition) redact(ctx context.Context, log redactingLog, b *erasureBatc
 		if p.node.skipped(p.id, e.Offset) {
 			continue
 		}
-		splices, err := r.record(e.Offset, e.Data)
+		splices, err := r.Record(e.Offset, e.Data)
 		if err != nil {
 			return err
 		}
@@ -106,13 +100,13 @@ func (p *partition) roll(ctx context.Context, log redactingLog) error {
 }
 
 // redactor is one for a batch, as of now. It looks at the partition while it is used.
-func (p *partition) redactor(b *erasureBatch) (*redactor, error) {
+func (p *partition) redactor(b *ErasureBatch) (*Redactor, error) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	if p.mu.m == nil {
 		return nil, p.Gone()
 	}
-	return p.mu.m.redactor(b, func(fn func()) {
+	return p.mu.m.Redactor(b, func(fn func()) {
 		p.mu.RLock()
 		defer p.mu.RUnlock()
 		if p.mu.m != nil {

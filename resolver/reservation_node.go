@@ -28,7 +28,7 @@ func startEmails(n *Node) *emails {
 		return nil
 	}
 	e := new(emails)
-	e.reserves = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailAsk) ([]EmailAnswered, error) {
+	e.reserves = newEmailBatches(MaxEmailItems, func(ctx context.Context, items []EmailAsk) ([]EmailAnswered, error) {
 		reply, err := n.callDirectory(ctx, CommandEmailReserve, EmailReserve{items})
 		if err != nil {
 			return nil, err
@@ -39,11 +39,11 @@ func startEmails(n *Node) *emails {
 		}
 		return out.Items, nil
 	})
-	e.confirms = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailConfirmed) ([]struct{}, error) {
+	e.confirms = newEmailBatches(MaxEmailItems, func(ctx context.Context, items []EmailConfirmed) ([]struct{}, error) {
 		_, err := n.callDirectory(ctx, CommandEmailConfirm, EmailConfirm{items})
 		return make([]struct{}, len(items)), err
 	})
-	e.releases = newEmailBatches(maxEmailItems, func(ctx context.Context, items []EmailNames) ([]struct{}, error) {
+	e.releases = newEmailBatches(MaxEmailItems, func(ctx context.Context, items []EmailNames) ([]struct{}, error) {
 		_, err := n.callDirectory(ctx, CommandEmailRelease, EmailRelease{items})
 		return make([]struct{}, len(items)), err
 	})
@@ -69,28 +69,20 @@ func (p *partition) carryOut(ctx context.Context, env eventlog.Envelope, rec []b
 	if p.node.emails == nil || env.Kind != eventlog.KindCommand {
 		return p.submit(ctx, env, rec, out)
 	}
-	_, body, err := eventlog.DecodeEnvelope(rec)
-	if err != nil {
+	c, err := ParseEmailCommand(rec)
+	switch {
+	case err != nil:
 		return err
-	}
-	name, args, err := eventlog.DecodeCommand(body)
-	if err != nil {
-		return err
-	}
-	if !takesEmail(name) {
+	case c == nil:
 		return p.submit(ctx, env, rec, out)
 	}
-	c, err := parseEmailCommand(name, args)
-	if err != nil {
-		return err
-	}
-	return takeEmail(ctx, nodeEmails{p}, env, c, out)
+	return TakeEmail(ctx, nodeEmails{p}, env, c, out)
 }
 
-// nodeEmails is the [emailWay] of a partition that is here.
+// nodeEmails is the [EmailWay] of a partition that is here.
 type nodeEmails struct{ p *partition }
 
-func (w nodeEmails) stamp(env *eventlog.Envelope) error {
+func (w nodeEmails) Stamp(env *eventlog.Envelope) error {
 	id := env.ID
 	err := w.p.node.stamp(env)
 	if id != (eventlog.RecordID{}) {
@@ -99,43 +91,43 @@ func (w nodeEmails) stamp(env *eventlog.Envelope) error {
 	return err
 }
 
-func (w nodeEmails) newReservation() (id ReservationID, err error) {
+func (w nodeEmails) NewReservation() (id ReservationID, err error) {
 	if _, err = io.ReadFull(w.p.node.opts.Rand, id[:]); err != nil {
 		err = fmt.Errorf("random source: %w", err)
 	}
 	return id, err
 }
 
-func (w nodeEmails) missing(account uint64, c *emailCommand) (take, check []EmailName, err error) {
+func (w nodeEmails) Missing(account uint64, c *EmailCommand) (take, check []EmailName, err error) {
 	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
 	defer w.p.mu.Unlock()
 	if w.p.mu.m == nil {
 		return nil, nil, w.p.Gone()
 	}
-	take, check = w.p.mu.m.missing(account, c)
+	take, check = w.p.mu.m.MissingEmail(account, c)
 	return take, check, nil
 }
 
-func (w nodeEmails) reserve(ctx context.Context, ask EmailAsk) (EmailAnswered, error) {
+func (w nodeEmails) Reserve(ctx context.Context, ask EmailAsk) (EmailAnswered, error) {
 	return w.p.node.emails.reserves.do(ctx, ask)
 }
 
-func (w nodeEmails) submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+func (w nodeEmails) Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
 	return w.p.submit(ctx, env, rec, out)
 }
 
-func (w nodeEmails) held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error) {
+func (w nodeEmails) Held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error) {
 	w.p.mu.RLock()
 	defer w.p.mu.RUnlock()
 	if w.p.mu.m == nil {
 		return nil, w.p.Gone()
 	}
-	return w.p.mu.m.heldUnder(account, id, names), nil
+	return w.p.mu.m.HeldUnder(account, id, names), nil
 }
 
-func (w nodeEmails) confirm(x EmailConfirmed) { w.p.node.emails.confirms.post(x) }
+func (w nodeEmails) Confirm(x EmailConfirmed) { w.p.node.emails.confirms.post(x) }
 
-func (w nodeEmails) release(x EmailNames) { w.p.node.emails.releases.post(x) }
+func (w nodeEmails) Release(x EmailNames) { w.p.node.emails.releases.post(x) }
 
 // The pauses between attempts: who makes the same contact elsewhere is through in
 // milliseconds. What somebody left half done takes until it is settled, which is
@@ -146,9 +138,9 @@ const (
 	takePauseMax = 500 * time.Millisecond
 )
 
-func (w nodeEmails) pause(ctx context.Context, attempt int) error {
+func (w nodeEmails) Pause(ctx context.Context, attempt int) error {
 	if attempt >= takeAttempts {
-		return errUndecided
+		return ErrUndecided
 	}
 	t := time.NewTimer(min(takePause<<(attempt-1), takePauseMax))
 	defer t.Stop()
@@ -156,7 +148,7 @@ func (w nodeEmails) pause(ctx context.Context, attempt int) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", errUndecided, ctx.Err())
+		return fmt.Errorf("%w: %w", ErrUndecided, ctx.Err())
 	case <-w.p.ended:
 		return w.p.Gone()
 	case <-w.p.failed:

@@ -14,6 +14,8 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/peek"
 )
 
 // lossyRemote hands commands to whichever node has the partition, and fails at
@@ -83,37 +85,29 @@ func (c *testCluster) settled() (held, has int) {
 	eventually.Succeeds(c.t, func() error {
 		open := 0
 		held, has = 0, 0
-		var names []EmailName
-		c.machines(func(_ int, m *Machine) {
-			open += len(m.emails.reserved) + len(m.emails.releases)
-			held += len(m.reservations)
-			for n := range m.reservations {
-				names = append(names, EmailName(n))
+		for _, n := range c.nodes {
+			for _, p := range n.Stats() {
+				open += int(p.EmailsReserved + p.EmailsToRelease)
 			}
-		})
+		}
+		listed := map[string]bool{}
+		var names []string
 		c.machines(func(p int, m *Machine) {
-			if p != 0 {
-				return
-			}
-			for _, n := range names {
-				if _, ok := m.holder(n); !ok {
-					c.t.Fatalf("M2: a name is held, and the directory does not have it")
-				}
-			}
-			prefix := emailKey(emailHolder)
-			keys := map[string]bool{}
-			for k := range m.store.Entities {
-				keys[k] = true
-			}
-			_ = m.store.Scan(prefix, func(k, _ []byte) error { keys[string(k)] = true; return nil })
-			for k := range keys {
-				if len(k) == len(prefix)+16 && k[:len(prefix)] == prefix {
-					if _, ok := m.holder(EmailName([]byte(k[len(prefix):]))); ok {
-						has++
-					}
+			of, directory := peek.EmailNames(m)
+			names = append(names, of...)
+			if p == 0 {
+				has = len(directory)
+				for _, name := range directory {
+					listed[name] = true
 				}
 			}
 		})
+		held = len(names)
+		for _, name := range names {
+			if !listed[name] {
+				c.t.Fatalf("M2: a name is held, and the directory does not have it")
+			}
+		}
 		if open > 0 || held != has {
 			return fmt.Errorf("M3: %d reservations and releases are open, %d names held, %d in the directory", open, held, has)
 		}
@@ -138,7 +132,7 @@ func (c *testCluster) race(emails []string, attempts int) (got map[string][]stri
 				limit <- struct{}{}
 				defer func() { <-limit }()
 				var reply []byte
-				err := errUndecided
+				err := ErrUnavailable
 				for attempt := 0; attempt < attempts && errors.Is(err, ErrUnavailable); attempt++ {
 					reply, err = n.Command(context.Background(), account, CommandContactCreate, ContactCreate{Email: email})
 				}
@@ -258,7 +252,7 @@ func TestM3NodesFailAndMove(t *testing.T) {
 	if r.fails.Load() == 0 || len(got) == 0 {
 		t.Errorf("%d calls failed, %d contacts were made: this checks too little", r.fails.Load(), len(got))
 	}
-	c.clock.Add((reserveFor + 5*time.Second).Milliseconds())
+	c.clock.Add((ReserveFor + 5*time.Second).Milliseconds())
 	held, _ := c.settled()
 	if held < len(got) {
 		t.Errorf("M2: %d e-mails were answered as made, %d are held", len(got), held)
@@ -305,13 +299,13 @@ type forgetfulWay struct {
 	before bool
 }
 
-func (w forgetfulWay) confirm(EmailConfirmed) {}
+func (w forgetfulWay) Confirm(EmailConfirmed) {}
 
-func (w forgetfulWay) submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+func (w forgetfulWay) Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
 	if w.before {
 		return fmt.Errorf("%w: killed", ErrUnavailable)
 	}
-	return w.nodeEmails.submit(ctx, env, rec, out)
+	return w.nodeEmails.Submit(ctx, env, rec, out)
 }
 
 // TestM3NodesSettle: who stops before the contact's command leaves an e-mail that is
@@ -326,9 +320,13 @@ func TestM3NodesSettle(t *testing.T) {
 	p := c.nodes[1].partitions[1].Load()
 	for _, email := range []string{before, behind} {
 		way := forgetfulWay{nodeEmails{p}, email == before}
-		cmd := &emailCommand{name: CommandContactCreate, create: ContactCreate{Email: email}}
+		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
+		cmd, err := ParseEmailCommand(eventlog.AppendCommand(env.Append(nil), CommandContactCreate, must.JSON(ContactCreate{Email: email})))
+		if err != nil {
+			t.Fatal(err)
+		}
 		var out Outcome
-		err := takeEmail(ctx, way, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, cmd, &out)
+		err = TakeEmail(ctx, way, env, cmd, &out)
 		if (err != nil) != (email == before) || out.Refusal != nil {
 			t.Fatalf("%s: %v %v", email, err, out.Refusal)
 		}
@@ -344,7 +342,7 @@ func TestM3NodesSettle(t *testing.T) {
 			t.Errorf("%s is not settled: %v", email, err)
 		}
 	}
-	c.clock.Add((reserveFor + 2*reconcileGrace).Milliseconds())
+	c.clock.Add((ReserveFor + 2*time.Second).Milliseconds())
 	if held, _ := c.settled(); held != 1 {
 		t.Errorf("M3: %d e-mails are held, expected that of the contact that was made", held)
 	}

@@ -61,14 +61,14 @@ func TestQ1ReservationsAreBounded(t *testing.T) {
 		t.Errorf("one is confirmed, so there is room: %s", got)
 	}
 	for command, args := range map[string]any{
-		CommandEmailReserve:  EmailReserve{make([]EmailAsk, maxEmailItems+1)},
-		CommandEmailConfirm:  EmailConfirm{make([]EmailConfirmed, maxEmailItems+1)},
-		CommandEmailRelease:  EmailRelease{make([]EmailNames, maxEmailItems+1)},
-		CommandEmailSettle:   EmailSettle{make([]EmailNames, maxEmailItems+1)},
-		CommandEmailReleased: EmailReleased{make([]EmailNames, maxEmailItems+1)},
+		CommandEmailReserve:  EmailReserve{make([]EmailAsk, MaxEmailItems+1)},
+		CommandEmailConfirm:  EmailConfirm{make([]EmailConfirmed, MaxEmailItems+1)},
+		CommandEmailRelease:  EmailRelease{make([]EmailNames, MaxEmailItems+1)},
+		CommandEmailSettle:   EmailSettle{make([]EmailNames, MaxEmailItems+1)},
+		CommandEmailReleased: EmailReleased{make([]EmailNames, MaxEmailItems+1)},
 	} {
 		if out := r.ofPartition(command, args); out.Refusal == nil || out.Refusal.Code != "limit" {
-			t.Errorf("%s of %d items: %v", command, maxEmailItems+1, out.Refusal)
+			t.Errorf("%s of %d items: %v", command, MaxEmailItems+1, out.Refusal)
 		}
 	}
 	id := r.contact(ContactCreate{Email: "ada@x.io"})
@@ -78,8 +78,8 @@ func TestQ1ReservationsAreBounded(t *testing.T) {
 	if out := r.command(CommandContactErase, ContactErase{ID: id}); out.Refusal == nil || out.Refusal.Code != "limit" {
 		t.Errorf("an erasure beyond what can wait to be released: %v", out.Refusal)
 	}
-	if n := len(r.m.releasesWaiting()); n != maxEmailItems {
-		t.Errorf("%d names go into one record, expected %d", n, maxEmailItems)
+	if n := len(r.m.ReleasesWaiting()); n != MaxEmailItems {
+		t.Errorf("%d names go into one record, expected %d", n, MaxEmailItems)
 	}
 }
 
@@ -189,7 +189,7 @@ func BenchmarkDirectory(b *testing.B) {
 	for n := 0; n < b.N; {
 		var ask EmailReserve
 		var confirm EmailConfirm
-		for len(ask.Items) < maxEmailItems {
+		for len(ask.Items) < MaxEmailItems {
 			n++
 			id := ReservationID{1, byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
 			own := EmailName(id)

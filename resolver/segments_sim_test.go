@@ -18,7 +18,7 @@ import (
 
 // randomSegmentCommand creates, changes or deletes a segment. Windows are
 // seconds, as the clock of the simulation moves by that.
-func randomSegmentCommand(rng *rand.Rand, node *Node) {
+func randomSegmentCommand(rng *rand.Rand, node Served) {
 	ctx := context.Background()
 	var ids, lists []string
 	_ = node.Read(ctx, testAccount, func(v *View) error {
@@ -83,7 +83,7 @@ func randomDefinition(rng *rand.Rand, ids, lists []string) string {
 
 // verifySegments compares what the engine says at an instant with a naive scan
 // of history and profiles.
-func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory, nowMs int64) {
+func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistory, nowMs int64) {
 	t.Helper()
 	members := map[string]*roaring.Bitmap{}
 	asOf := map[string]*roaring.Bitmap{} // as of the engine's own time

@@ -167,7 +167,7 @@ func (p *pair) state(n *Node) string {
 	q := n.partitions[0].Load()
 	q.mu.RLock()
 	defer q.mu.RUnlock()
-	return fmt.Sprint(q.mu.m.next, hashOf(p.t, q.mu.m))
+	return fmt.Sprint(q.mu.m.Next(), hashOf(p.t, q.mu.m))
 }
 
 // TestR1SharedCheckpointIsTaken: a node without state has the same as the one that

@@ -24,6 +24,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -303,11 +304,11 @@ func simulate(t *testing.T, seed uint64) {
 			}
 			t.Fatalf("seed %d round %d: open log: %v", seed, round, err)
 		}
-		node, err := Open(context.Background(), Options{
+		node, err := Serve(context.Background(), ServeOptions{
 			FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
 			Now:                func() time.Time { return time.UnixMilli(clock.Load()) },
 			CheckpointInterval: time.Hour, GenerationBytes: int64(pick(rng, 2_000, 20_000, 1_000_000)), CacheBytes: int64(pick(rng, 4_000, 1<<20)),
-			Feed: FeedOptions{Rows: 1 + rng.IntN(20), Delay: time.Millisecond, MemoryBytes: int64(pick(rng, 300, 1<<20)), SpoolBytes: 1 << 30, RetryMax: time.Millisecond},
+			Feed: feed.Options{Rows: 1 + rng.IntN(20), Delay: time.Millisecond, MemoryBytes: int64(pick(rng, 300, 1<<20)), SpoolBytes: 1 << 30, RetryMax: time.Millisecond},
 		})
 		if err != nil {
 			t.Fatalf("seed %d round %d: open node: %v", seed, round, err)
@@ -394,8 +395,8 @@ func simulate(t *testing.T, seed uint64) {
 	history.mu.Lock()
 	history.failures = 0
 	history.mu.Unlock()
-	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
-		Now: func() time.Time { return time.UnixMilli(clock.Load()) }, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
+	node, err := Serve(context.Background(), ServeOptions{FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
+		Now: func() time.Time { return time.UnixMilli(clock.Load()) }, Feed: feed.Options{Delay: time.Millisecond, RetryMax: time.Millisecond}})
 	if err != nil {
 		t.Fatalf("seed %d: open node at the end: %v", seed, err)
 	}
@@ -411,7 +412,7 @@ func simulate(t *testing.T, seed uint64) {
 	stop(node, log)
 }
 
-func stop(node *Node, log *file.Log) {
+func stop(node interface{ Close(context.Context) error }, log *file.Log) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	_ = node.Close(ctx)
@@ -419,7 +420,7 @@ func stop(node *Node, log *file.Log) {
 }
 
 // verify checks L1 and R1 on a node that was just opened.
-func verify(t *testing.T, seed uint64, node *Node, log eventlog.Log, history *modelHistory, told []acked) {
+func verify(t *testing.T, seed uint64, node Served, log eventlog.Log, history *modelHistory, told []acked) {
 	t.Helper()
 	next, sum, err := node.StateHash(0)
 	if err != nil {
@@ -474,7 +475,7 @@ func replay(t *testing.T, log eventlog.Log, next int64) (*Machine, map[int64][]E
 // erasedInSims counts profiles that were told of and erased.
 var erasedInSims atomic.Int64
 
-func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory, told []acked) {
+func verifyHistory(t *testing.T, seed uint64, node Served, history *modelHistory, told []acked) {
 	t.Helper()
 	var cut query.Cut
 	erased := map[ProfileID]bool{}

@@ -83,8 +83,8 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if m.epoch.Number != 0 {
 		return res, fmt.Errorf("the state is that of a partition of a cluster, owned by node %q last; only a directory with a log of its own can be split", m.epoch.Node)
 	}
-	if m.lagging() {
-		return res, errLagging
+	if m.Lagging() {
+		return res, ErrLagging
 	}
 	hashes, err := m.accountHashes(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	// All values of the segment engines, and what reading an older checkpoint has
 	// changed.
 	m.segmentFiles = nil
-	f := m.freeze()
+	f := m.Freeze()
 	if err := checkpoint.WriteGeneration(m.store.DB, f, nil, nil); err != nil {
 		return res, err
 	}
@@ -155,7 +155,7 @@ func openCheckpointAt(c *checkpoint.Dir, offset int64, log *slog.Logger) (*Machi
 	if err := c.Verify(f); err != nil {
 		return nil, err
 	}
-	return loadCheckpoint(c, f, ids, splitCacheBytes, log)
+	return LoadCheckpoint(c, f, ids, splitCacheBytes, log)
 }
 
 const splitCacheBytes = 64 << 20

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/feed"
 
 	"bytes"
 	"context"
@@ -64,7 +65,7 @@ func newLockstep(t *testing.T, rng *rand.Rand) *lockstep {
 	l.src = &checkpoint.Dir{FS: l.fs, Root: "from/p0"}
 	l.must(l.fs.MkdirAll(l.src.Root, 0o755))
 	l.must(l.src.Prepare())
-	m, err := loadCheckpoint(l.src, checkpoint.Manifest{}, nil, 1<<20, discard())
+	m, err := LoadCheckpoint(l.src, checkpoint.Manifest{}, nil, 1<<20, discard())
 	l.must(err)
 	l.whole = m
 	t.Cleanup(func() {
@@ -173,7 +174,7 @@ func describeRows(b *query.Batch, account uint64) string {
 func (l *lockstep) machines() []*Machine { return append([]*Machine{l.whole}, l.parts...) }
 
 func (l *lockstep) pending() bool {
-	return slices.ContainsFunc(l.machines(), func(m *Machine) bool { return m.Pending() > 0 || m.lagging() })
+	return slices.ContainsFunc(l.machines(), func(m *Machine) bool { return m.Pending() > 0 || m.Lagging() })
 }
 
 func (l *lockstep) own(kind eventlog.Kind, account uint64, body []byte) []byte {
@@ -283,10 +284,10 @@ func (l *lockstep) compare(when string) {
 func (l *lockstep) split(partitions int) {
 	l.t.Helper()
 	l.settle()
-	f := l.whole.freeze()
+	f := l.whole.Freeze()
 	w, err := l.src.Write(f, l.whole.store.DB, nil, nil)
 	l.must(err)
-	l.whole.thaw(w)
+	l.whole.Thaw(w)
 	// A copy, as the machine goes on in the directory.
 	_, err = vfs.Clone(l.fs, l.fs, l.src.Root, "copy/p0")
 	l.must(err)
@@ -354,8 +355,8 @@ func nodeLog(t *testing.T, seed uint64) (out [][]byte) {
 		t.Fatal(err)
 	}
 	ids := &seededReader{rng: rand.New(rand.NewPCG(seed, 4))}
-	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: wholeLog{log}, History: &modelHistory{rng: rand.New(rand.NewPCG(seed, 5))}, Rand: ids,
-		Now: func() time.Time { return time.UnixMilli(now) }, Feed: FeedOptions{Delay: time.Millisecond}})
+	node, err := Serve(context.Background(), ServeOptions{FS: fs, Dir: "state", Log: wholeLog{log}, History: &modelHistory{rng: rand.New(rand.NewPCG(seed, 5))}, Rand: ids,
+		Now: func() time.Time { return time.UnixMilli(now) }, Feed: feed.Options{Delay: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}

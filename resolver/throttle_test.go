@@ -64,8 +64,14 @@ func TestRequestWhileOneIsWritten(t *testing.T) {
 // waits for it or the next generation is as large as may be.
 func TestRestsUnlessSomebodyWaits(t *testing.T) {
 	f := newFixture(t)
-	n := f.mustOpen(t)
+	n, err := Open(t.Context(), f.options(func(o *Options) { o.GenerationBytes = 100 << 10 }))
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer f.close(t, n)
+	if _, err := n.Command(t.Context(), testAccount, CommandBootstrap, testBootstrap(DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
 	p := n.partitions[0].Load()
 	took := func(rest time.Duration) time.Duration {
 		begun := time.Now()
@@ -80,13 +86,16 @@ func TestRestsUnlessSomebodyWaits(t *testing.T) {
 		t.Errorf("somebody waits, and it rested %v", d)
 	}
 	p.checkpoint.urgent.Add(-1)
-	p.mu.Lock()
-	p.mu.m.store.CurrentBytes += 2 * n.opts.GenerationBytes
-	p.mu.Unlock()
+	// No checkpoint is written meanwhile, which would make it small again.
+	p.checkpoint.Lock()
+	for i := 0; ; i++ {
+		if size, _ := p.generationBytes(); size > n.opts.GenerationBytes {
+			break
+		}
+		submitEvents(t, n, ev("external_id", fmt.Sprint("p", i)))
+	}
 	if d := took(time.Minute); d > 30*time.Second {
 		t.Errorf("the next generation is as large as may be, and it rested %v", d)
 	}
-	p.mu.Lock()
-	p.mu.m.store.CurrentBytes -= 2 * n.opts.GenerationBytes
-	p.mu.Unlock()
+	p.checkpoint.Unlock()
 }

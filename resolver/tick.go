@@ -21,7 +21,7 @@ func (p *partition) tickLoop(ctx context.Context) {
 	for {
 		changed := p.progress.Wait()
 		p.mu.RLock()
-		due, ok := p.mu.m.nextDue()
+		due, ok := p.mu.m.NextDue()
 		p.mu.RUnlock()
 		if _, reigns := p.holdsLease(); !reigns {
 			ok = false // its owner's ticks are enough
