@@ -129,7 +129,7 @@ func (q *question) segmentsOf(p *person) ([]string, error) {
 // lookUp looks for a profile in the members of the segments that the engine
 // does not know, at a state of its own.
 func (q *question) lookUp(p *person) ([]string, error) {
-	all := &question{api: q.api, ctx: q.ctx, account: q.account, slots: q.slots}
+	all := &question{api: q.api, ctx: q.ctx, account: q.account, held: q.held}
 	defer all.drop()
 	erased := false
 	err := all.take(func(all *question, v *resolver.View) error {

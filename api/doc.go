@@ -18,7 +18,7 @@
 // settings.go, live.go, users.go, companies.go, apikeys.go. The web page's session
 // is in a cookie, with a token against forged calls (csrf.go). Changes are
 // commands of the resolver; nothing is kept here but the
-// guards: guesses.go (against guessing passwords), device.go (known devices), slots.go (how many costly
+// guards: login_throttle.go (against guessing passwords), device.go (known devices), semaphore.go (how many costly
 // things run at once).
 //
 // API keys have the calls whose permission they may hold as well (shared.go): package

@@ -14,6 +14,7 @@ import (
 // everything that was acknowledged; one in use is not backed up, and none is
 // restored over.
 func TestL1BackupAndRestore(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
 	s := serve(t, dir, "--checkpoint-interval", "100ms")
@@ -80,9 +81,13 @@ func TestL1BackupAndRestore(t *testing.T) {
 
 // TestR1CheckpointsAreShared: a node without state fetches what another left, and
 // has the same.
-func TestR1CheckpointsAreShared(t *testing.T) { inModes(t, sharesCheckpoints) }
+func TestR1CheckpointsAreShared(t *testing.T) {
+	t.Parallel()
+	inModes(t, sharesCheckpoints)
+}
 
 func sharesCheckpoints(t *testing.T, args []string) {
+	t.Parallel()
 	dir := t.TempDir()
 	args = append(args, "--checkpoints", "file://"+filepath.ToSlash(t.TempDir()))
 	s := serve(t, dir, args...)

@@ -16,6 +16,7 @@ import (
 // TestHeapLimit: bodies get no room for garbage; everything else gets as much as it
 // has, however large it is, so that the collector never runs for nothing.
 func TestHeapLimit(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	for _, tt := range []struct {
 		name string
@@ -40,6 +41,7 @@ func TestHeapLimit(t *testing.T) {
 
 // TestHeapLimitIsSetUnlessGiven: a limit that the environment gave is left alone.
 func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
+	t.Parallel()
 	c := &serveConfig{ingest: ingest.Options{Memory: ingest.NewMemory(64 << 20), InFlightBytes: 64 << 20}}
 	stop := c.boundHeap(t.Context())
 	eventually.Holds(t, "a limit is set", func() bool { return debug.SetMemoryLimit(-1) != math.MaxInt64 })
@@ -60,6 +62,7 @@ func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
 // machine. Where processors are taken the collector is late while bodies arrive: 1.0 to
 // 1.5 were seen then. Without the memory limit it was 1.66 and 2.18.
 func TestBodiesTakeWhatTheFlagSays(t *testing.T) {
+	t.Parallel()
 	const limit, body = 256 << 20, 8_000_000
 	s := serve(t, t.TempDir(), "--max-inflight-bytes", "256MiB")
 	before := s.metric("process_resident_memory_bytes")

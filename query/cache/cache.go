@@ -172,7 +172,7 @@ func (h *History) put(e *entry) {
 
 func (h *History) entryLimit() int64 { return h.opts.Bytes / entryShare }
 
-// bypass tells whether a question is to be asked of the back end after err.
+// bypass reports whether a question is to be asked of the back end after err.
 func (h *History) bypass(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false

@@ -301,7 +301,7 @@ func isDigits(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c < '0' || c > '9' }) < 0 && (s[0] != '0' || len(s) == 1)
 }
 
-// isLiteral tells whether a cell is a JSON number, true or false.
+// isLiteral reports whether a cell is a JSON number, true or false.
 func isLiteral(s string) bool {
 	if s == "true" || s == "false" {
 		return true
