@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// Errors of [Node.Submit] and reads, wrapped.
+// Errors of whoever serves a machine, wrapped: those of a node's Submit and reads.
 var (
 	// ErrOverloaded means too much work is waiting. Nothing was stored; try
 	// again later (HTTP: 503 with Retry-After).

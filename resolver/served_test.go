@@ -59,8 +59,8 @@ type servedFixture struct {
 func newServedFixture(t *testing.T, b Bootstrap) *servedFixture {
 	t.Helper()
 	fs, now := vfs.NewMem(), time.UnixMilli(1_000_000_000_000)
-	f := &servedFixture{t: t, options: ServeOptions{FS: fs, Dir: "state", History: &modelHistory{rng: rand.New(rand.NewPCG(1, 1))},
-		Now: func() time.Time { return now }, Rand: &seededReader{rng: rand.New(rand.NewPCG(3, 1))}, Feed: feed.Options{Delay: time.Millisecond}}}
+	f := &servedFixture{t: t, options: ServeOptions{FS: fs, Dir: "state", History: &modelHistory{Rand: rand.New(rand.NewPCG(1, 1))},
+		Now: func() time.Time { return now }, Rand: &seededReader{Rand: rand.New(rand.NewPCG(3, 1))}, Feed: feed.Options{Delay: time.Millisecond}}}
 	f.start()
 	if _, err := f.Command(context.Background(), testAccount, CommandBootstrap, b); err != nil {
 		t.Fatal(err)

@@ -27,7 +27,7 @@ import (
 // SplitOptions say what [Split] reads and where it writes.
 type SplitOptions struct {
 	FS vfs.FS
-	// From is the directory of a node ([Options.Dir]) whose log has one partition.
+	// From is the directory of a node (Options.Dir of package node) whose log has one partition.
 	// Nobody else may have it open.
 	From string
 	// To is such a directory of a log with Partitions partitions. What is in it is
@@ -36,10 +36,10 @@ type SplitOptions struct {
 	Partitions int
 	// Offset is the end of the log. The newest checkpoint must be at it.
 	Offset int64
-	// FromLog and ToLog are the names of the logs, see [Options.LogName].
+	// FromLog and ToLog are the names of the logs, see Options.LogName of package node.
 	FromLog, ToLog string
 	Logger         *slog.Logger // nil is silent
-	// End is as in [Options].
+	// End is as in Options of package node.
 	End func(why string)
 }
 
