@@ -90,7 +90,7 @@ func holding(saved []resolver.Segment, in map[string]bool) []string {
 	return out
 }
 
-// withoutSegments says that segments could not be found out because of err, if
+// withoutSegments reports that segments could not be found out because of err, if
 // that is a reason to go on without them.
 func (a *API) withoutSegments(err error) (message string, _ error) {
 	p, ours := classify(err)

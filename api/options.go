@@ -35,7 +35,7 @@ type Options struct {
 	Rand io.Reader
 	// Captured are the messages that development senders kept; nil for none.
 	Captured Captured
-	// CapturesEmail says that e-mails are captured too, because there is no relay.
+	// CapturesEmail reports that e-mails are captured too, because there is no relay.
 	CapturesEmail bool
 	// Imports keeps uploaded CSV files; nil takes none.
 	Imports Imports

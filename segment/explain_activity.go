@@ -32,7 +32,7 @@ type ActivityFacts struct {
 // for distinct, all together; at most about 60 bytes each.
 const maxDistinctKept = 500_000
 
-// ErrTallyFull says that the events of a profile have more different values
+// ErrTallyFull reports that the events of a profile have more different values
 // than a tally remembers.
 var ErrTallyFull = errors.New("segment: more different values than are remembered")
 

@@ -75,7 +75,7 @@ func Operations() []operation.Group {
 }
 
 var (
-	accepts = shape.Named("CallsAccepted", shape.Object(
+	accepts = shape.Object(
 		shape.Req("success", shape.Boolean(true, "The request was understood, and what was taken of it is durable and applied.")),
 		shape.Opt("rejected_count", shape.Count(1, "How many events were refused; absent where none was.")),
 		shape.Opt("rejected", shape.List(shape.Object(
@@ -84,13 +84,13 @@ var (
 			shape.Req("code", shape.Word("Why it was refused.", codeInvalidEvent, codeTooLarge, codeNotAllowed, codeInvalidKey, codeDisabled, codeOrigin, codeTooManyTypes, codeRefused)),
 			shape.Req("message", shape.Text("event is missing; name what happened, such as \"Item Viewed\"", "What to change.")),
 		), "The first 1,000 of them.")),
-	))
-	settled = shape.Named("SDKSettings", shape.Object(shape.Req("integrations", shape.FreeObject(shape.Pairs("Segment.io", shape.Pairs("apiHost", "muster.example.com/v1")), "Where analytics.js sends to."))).Open())
-	fails   = shape.Named("CallsRefused", shape.Object(
+	)
+	settled = shape.Object(shape.Req("integrations", shape.FreeObject(shape.Pairs("Segment.io", shape.Pairs("apiHost", "muster.example.com/v1")), "Where analytics.js sends to."))).Open()
+	fails   = shape.Object(
 		shape.Req("success", shape.Boolean(false, "Nothing was stored.")),
 		shape.Req("code", shape.Text(codeInvalidKey, "Why, for programs.")),
 		shape.Req("message", shape.Text(errInvalidKey.message, "Why, and what to do.")),
-	))
+	)
 )
 
 // answers are those of a call, with what it answers where it succeeds.

@@ -142,7 +142,7 @@ type entry struct {
 	tooLarge *tooLarge
 }
 
-// tooLarge says that what a key stands for does not fit, from events after that
+// tooLarge reports that what a key stands for does not fit, from events after that
 // time on.
 type tooLarge struct{ afterMs int64 }
 

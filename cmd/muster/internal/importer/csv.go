@@ -21,7 +21,7 @@ type csvRows struct {
 	buf     bytes.Buffer
 	fault   string   // why the row at hand is no event
 	cells   []string // of the row at hand; the next row takes their place
-	// people says that the rows are people, not what they did; eventType is the event type
+	// people reports that the rows are people, not what they did; eventType is the event type
 	// of files that have no column of it.
 	people    bool
 	eventType string
