@@ -456,6 +456,9 @@ func TestAttackMadeUpDevices(t *testing.T) {
 	for n := range 3000 {
 		r.who(call("external_id", "u1", "anonymous", fmt.Sprint("made-up-", n), "public", "yes"))
 	}
+	if ids := r.personAt(o).AnonymousIDs; len(ids) != maxAnonymousIDs || ids[len(ids)-1] != "made-up-2999" {
+		t.Fatalf("%d anonymous ids, the newest %s", len(ids), ids[len(ids)-1])
+	}
 	r.who(call("anonymous", "real", "public", "yes"))
 	if got := r.who(call("anonymous", "real", "external_id", "u1", "public", "yes")); got != o || r.people() != 1 {
 		t.Fatalf("the device is of profile %d, %d people", got, r.people())
