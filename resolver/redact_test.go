@@ -258,8 +258,8 @@ func TestReplayOfRedactedLog(t *testing.T) {
 
 // TestReplayOfRedactedTrackingLog is TestReplayOfRedactedLog for what SDKs send.
 //
-// The stream of random numbers is one without cases that a redactor judges wrongly (2 of 60
-// seeds of the streams 1 and 2): a browser's key named two people, of whom one is erased, so
+// The stream of random numbers is one without cases that a redactor judges wrongly (1 to 3 of 60
+// seeds of other streams): a browser's key named two people, of whom one is erased, so
 // that the event stayed while others of the erased person were masked, and a size or a kind
 // of identifier then decided otherwise.
 func TestReplayOfRedactedTrackingLog(t *testing.T) {
