@@ -33,7 +33,7 @@ func Operations() []operation.Group {
 	previous := text("previousId", "user-7", "Whom the person was called before.")
 	pair := shape.Opt("mergeProperties", shape.List(shape.Object(
 		shape.Req("type", shape.Word("The kind of identifier.", "email", "mobile", "user_id", "anonymous_id")), shape.Req("value", shape.Text("ann@example.com", "")),
-	), "Two identifiers of one person.").Entries(2, 2))
+	), "Two identifiers of one person."))
 	call := shape.Object(append([]shape.Field{
 		shape.Req("type", shape.Word("The call.", "track", "identify", "page", "screen", "group", "alias", "merge")),
 		user, device, event, name, category, properties, traits, group, previous, pair,
