@@ -51,6 +51,11 @@ type Event struct {
 	// namespace of their own: an idempotency key of the events API with the same text is
 	// another key.
 	MessageID bool
+	// Call says that the event is a call of an SDK, under rules 7 and later. Its time is
+	// that of the call, a moment before it arrived, and calls arrive in any order: what it
+	// says of a person is compared with the times of other calls, and not with that of the
+	// profile's last event.
+	Call bool
 }
 
 const (
@@ -67,7 +72,8 @@ const (
 const (
 	publicFlag    = 1 << 0
 	messageIDFlag = 1 << 1
-	knownFlags    = messageIDFlag<<1 - 1
+	callFlag      = 1 << 2
+	knownFlags    = callFlag<<1 - 1
 )
 
 // fields lists the optional byte fields in their order on disk; bit i of the
@@ -140,6 +146,9 @@ func (e *Event) flags() (flags byte) {
 	if e.MessageID {
 		flags |= messageIDFlag
 	}
+	if e.Call {
+		flags |= callFlag
+	}
 	return flags
 }
 
@@ -165,7 +174,13 @@ func appendBytes(dst, b []byte) []byte {
 //	5  likewise when profiles become one: the e-mail or phone of the one that is subscribed
 //	   is shown and sent to
 //	6  events may have anonymous ids, previous ids and flags; nothing else changes
-const EventRules = 6
+//	7  an event under a public key attaches no second e-mail, external id or phone, and
+//	   what it attaches to somebody known is a claim until a server's event confirms it;
+//	   it brings a bounded number of new event types; a profile that is full of anonymous
+//	   ids gives up the oldest; those of erased persons are free for whoever comes next;
+//	   the previous id of an alias is recognised as an external id too, and the id that
+//	   the person has now may be an e-mail
+const EventRules = 7
 
 // maxBodyEvents is how many events a body can count: the fourth byte of the count is
 // the version of the rules.
@@ -274,7 +289,7 @@ func (r *EventsReader) Next(e *Event) bool {
 		if len(r.rest) < 1 || r.rest[0]&^knownFlags != 0 {
 			return r.fail("flags of an event")
 		}
-		e.Public, e.MessageID = r.rest[0]&publicFlag != 0, r.rest[0]&messageIDFlag != 0
+		e.Public, e.MessageID, e.Call = r.rest[0]&publicFlag != 0, r.rest[0]&messageIDFlag != 0, r.rest[0]&callFlag != 0
 		r.rest = r.rest[1:]
 	}
 	r.left--

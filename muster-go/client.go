@@ -229,7 +229,7 @@ func (c *Client) run() {
 		if batch == nil {
 			return
 		}
-		c.deliver(batch, false)
+		c.deliver(batch, c.cfg.clock.Now(), false)
 	}
 }
 

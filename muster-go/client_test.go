@@ -302,6 +302,51 @@ func TestGivesUp(t *testing.T) {
 }
 
 // TestRequestTimeout: a server that does not answer is tried again.
+// TestHalvesHaveNoMoreTime: a batch that is divided after hours of attempts is given up when
+// the batch would have been; else its keys could be tried for longer than the server knows
+// them.
+func TestHalvesHaveNoMoreTime(t *testing.T) {
+	clock := newTestClock(true)
+	began := clock.Now()
+	away := status(503, "")
+	answers := make([]answer, 0, 200)
+	for range 100 { // some 50 minutes
+		answers = append(answers, away)
+	}
+	answers = append(answers, status(413, ""), away)
+	var lost dropped
+	c := connect(t, serving(t, answers...).URL, Config{clock: clock, BatchAge: -1, GiveUpAfter: time.Hour, BatchEvents: 4, OnDropped: lost.add})
+	sendAll(t, c, 4)
+	ok(t, c.Flush(bounded(t)))
+	if took := clock.Now().Sub(began); took > time.Hour+time.Minute || len(lost.all()) != 4 {
+		t.Fatalf("%d events were given up after %v", len(lost.all()), took)
+	}
+}
+
+// TestDeepEvents: an event that is nested too deep is an error of Send, and no panic when it
+// is dropped.
+func TestDeepEvents(t *testing.T) {
+	nested := func(n int) Event {
+		var v any = "x"
+		for range n {
+			v = []any{v}
+		}
+		e := event(1)
+		e.Properties = map[string]any{"a": v, "[": `"[[`}
+		return e
+	}
+	var lost dropped
+	c := connect(t, serving(t, status(400, `{"error":"too deep"}`)).URL, Config{OnDropped: lost.add})
+	if err := c.Send(t.Context(), nested(20_000)); err == nil || !strings.Contains(err.Error(), "nested 20002 levels deep") {
+		t.Fatal(err)
+	}
+	ok(t, c.Send(t.Context(), nested(900)))
+	ok(t, c.Flush(bounded(t)))
+	if n := len(lost.all()); n != 2 {
+		t.Fatalf("%d events were dropped", n)
+	}
+}
+
 func TestRequestTimeout(t *testing.T) {
 	hang := make(chan struct{})
 	s := serving(t, func(http.ResponseWriter, received) { <-hang }, recording)

@@ -15,10 +15,10 @@ const (
 )
 
 // deliver sends the first events of the queue until each is recorded or dropped, and
-// takes them off the queue. uncertain says whether an earlier attempt may have been
+// takes them off the queue. began is when they were tried first: the halves of a batch have
+// no more time than the batch. uncertain says whether an earlier attempt may have been
 // recorded.
-func (c *Client) deliver(batch []queued, uncertain bool) {
-	began := c.cfg.clock.Now()
+func (c *Client) deliver(batch []queued, began time.Time, uncertain bool) {
 	for attempt := 1; ; attempt++ {
 		if c.ctx.Err() != nil {
 			c.dropAll(batch, ErrNotSent, uncertain)
@@ -33,8 +33,8 @@ func (c *Client) deliver(batch []queued, uncertain bool) {
 		switch {
 		case failed.divide && len(batch) > 1:
 			half := len(batch) / 2
-			c.deliver(batch[:half], uncertain)
-			c.deliver(batch[half:], uncertain)
+			c.deliver(batch[:half], began, uncertain)
+			c.deliver(batch[half:], began, uncertain)
 			return
 		case !failed.retry:
 			c.dropAll(batch, failed.err, uncertain)

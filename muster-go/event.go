@@ -90,7 +90,35 @@ func (e *Event) encode() ([]byte, error) {
 	if err := enc.Encode(&wire); err != nil {
 		return nil, fmt.Errorf("muster: the event cannot be written as JSON: %w", err)
 	}
+	if n := depth(b.Bytes()); n > maxDepth {
+		return nil, fmt.Errorf("muster: the event is nested %d levels deep, and %d is the most; flatten its properties", n, maxDepth)
+	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// maxDepth is how many levels the JSON of an event may have. The server takes far fewer,
+// and says so of an event that is beyond; what is beyond this cannot be read again for
+// OnDropped.
+const maxDepth = 1000
+
+// depth returns how many levels a JSON text has.
+func depth(text []byte) (most int) {
+	level, quoted := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			level++
+			most = max(most, level)
+		case c == '}' || c == ']':
+			level--
+		}
+	}
+	return most
 }
 
 // decodeEvent returns the event of a text that encode made. Numbers become

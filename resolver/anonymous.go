@@ -1,6 +1,8 @@
 package resolver
 
 import (
+	"slices"
+
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/segment/engine"
@@ -69,13 +71,62 @@ func (p *prepared) previousAs(kind IdentityKind) []byte {
 	return identifier.Masked(identifier.MaskKinds[kind], p.previous.External)
 }
 
-// blocksAlias reports whether an event with a previous id brings an e-mail that is not
-// among those of the profile that was called so. Only that keeps two names apart.
-func (m *Machine) blocksAlias(a *account, raw *[identifier.Kinds][]byte, emailOwner, previous uint32) (bool, error) {
+// blocksAlias says why an event with a previous id does not join the profile that was called
+// so, 0 if it does: it brings an e-mail that is not among those of the profile, or a
+// browser's key alone says that the profile was called so.
+func (m *Machine) blocksAlias(a *account, p *prepared, raw *[identifier.Kinds][]byte, emailOwner, previous uint32, kind IdentityKind) (profile.ConflictReason, error) {
 	if previous == profile.NoOrdinal || previous == emailOwner {
-		return false, nil
+		return 0, nil
 	}
-	return m.contradicts(a, raw, previous, IdentityExternalID)
+	with, err := m.contradicts(a, raw, previous, IdentityExternalID)
+	if with || err != nil {
+		return profile.ConflictHigherRank, err
+	}
+	h := p.previous.External
+	if kind == IdentityAnonymous {
+		h = p.previous.Anonymous
+	}
+	if m.other.HasClaimed() && a.claimed(m, &m.other, kind, h) {
+		return profile.ConflictPublic, nil
+	}
+	return 0, nil
+}
+
+// calledBefore is the profile that an alias gave an id to as a previous id, before anything
+// came under it; profile.NoOrdinal if there is none. The id is an external id after all.
+func (m *Machine) calledBefore(a *account, externalID []byte) (uint32, error) {
+	h, ok := a.hasher.HashAsAnonymous(externalID, &m.normal)
+	if !ok {
+		return profile.NoOrdinal, nil
+	}
+	o := a.ids.Owner(h)
+	if o == profile.NoOrdinal || a.gone(o) {
+		return profile.NoOrdinal, nil
+	}
+	if err := m.load(a, o, &m.other); err != nil {
+		return profile.NoOrdinal, err
+	}
+	if i := a.shown(m, &m.other, IdentityAnonymous, h); i < 0 || !m.other.Identifiers[i].Previous {
+		return profile.NoOrdinal, nil
+	}
+	return o, nil
+}
+
+// giveUpAnonymous bounds the anonymous ids of a document: the oldest make room for newer
+// ones, so that nobody can use up those of a person. An event that has one of them alone is
+// still the person's. An erasure finds the newest of them by their hashes, beside all
+// records with another identifier of the person.
+func (a *account) giveUpAnonymous(m *Machine, d *profile.Document) {
+	for n := len(d.Identifiers) - d.Known() - maxAnonymousIDs; n > 0; n-- {
+		i := slices.IndexFunc(d.Identifiers, func(id profile.Identifier) bool { return id.Kind == IdentityAnonymous })
+		if h, ok := a.hasher.HashIdentifier(IdentityAnonymous, d.Identifiers[i].Value, &m.normal); ok {
+			d.GivenUp = append(d.GivenUp, h)
+		}
+		d.Identifiers = slices.Delete(d.Identifiers, i, i+1)
+	}
+	if n := len(d.GivenUp) - maxGivenUp; n > 0 {
+		d.GivenUp = slices.Delete(d.GivenUp, 0, n)
+	}
 }
 
 // previousProfile is the profile that the previous id of an alias leads to, as an anonymous
@@ -89,7 +140,7 @@ func (m *Machine) previousProfile(a *account, p *prepared, winner uint32, how id
 		return profile.NoOrdinal, 0, nil, nil
 	case ev.Public:
 		return 0, 0, invalid("previousId", "previousId: a browser key may not send alias; send it from a server, with a server key"), nil
-	case len(ev.ExternalID) == 0:
+	case len(ev.ExternalID) == 0 && !(how.calls && len(ev.Email) > 0):
 		return 0, 0, invalid("userId", "userId: alias needs the id that the person has now"), nil
 	case p.previousBlank, m.isPlaceholder(a, IdentityAnonymous, ev.PreviousID, p.previous.Anonymous):
 		return 0, 0, invalid("previousId", "previousId %q is blank or a placeholder; send no alias when the id before is not known", ev.PreviousID), nil
@@ -97,6 +148,9 @@ func (m *Machine) previousProfile(a *account, p *prepared, winner uint32, how id
 	// As an anonymous id it may be the person's own by now; then there may be another person
 	// who is called so.
 	anonymous, external := a.ids.Owner(p.previous.Anonymous), a.ids.Owner(p.previous.External)
+	if anonymous != profile.NoOrdinal && a.gone(anonymous) {
+		anonymous = profile.NoOrdinal
+	}
 	switch {
 	case anonymous != profile.NoOrdinal && anonymous != winner:
 		return anonymous, IdentityAnonymous, nil, nil
@@ -104,7 +158,7 @@ func (m *Machine) previousProfile(a *account, p *prepared, winner uint32, how id
 		return external, IdentityExternalID, nil, nil
 	case anonymous != profile.NoOrdinal:
 		return profile.NoOrdinal, 0, nil, nil
-	case a.erased(p.previous.Anonymous) || a.erased(p.previous.External):
+	case a.keepsOut(IdentityAnonymous, p.previous.Anonymous, how) || a.erased(p.previous.External):
 		if !identifier.IsMasked(ev.PreviousID) {
 			m.refusedErased = true
 		}

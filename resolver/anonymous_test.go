@@ -3,13 +3,13 @@ package resolver
 import (
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/RoaringBitmap/roaring/v2"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
 // trackingEvent draws what SDKs send, from the world of [randomEvent].
@@ -31,7 +31,7 @@ func trackingEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 	if maybe(2) {
 		ev.AnonymousID = []byte(pick(rng, "null", " ", "guest"))
 	}
-	ev.MessageID, ev.Public = maybe(50), maybe(30)
+	ev.MessageID, ev.Public, ev.Call = maybe(50), maybe(30), maybe(80)
 	if maybe(10) {
 		ev.PreviousID = []byte(fmt.Sprintf(pick(rng, "device-%d", "id-%d", "id-%d", "never-%d"), rng.IntN(2*world)))
 	}
@@ -39,10 +39,13 @@ func trackingEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
 }
 
 // TestR2TrackingMatchesNaive is TestR2ResolutionMatchesNaive for what SDKs send: anonymous
-// ids, aliases, browser keys and messageIds.
+// ids, aliases, browser keys and messageIds. MUSTER_LONG=1 makes a million calls.
 func TestR2TrackingMatchesNaive(t *testing.T) {
 	seeds := 300
-	if testing.Short() {
+	switch {
+	case os.Getenv("MUSTER_LONG") != "":
+		seeds = 4_900 // of 210 calls on average
+	case testing.Short():
 		seeds = 30
 	}
 	for seed := range seeds {
@@ -260,6 +263,12 @@ func TestI5AliasJoinsTwoNames(t *testing.T) {
 				if r.who(call("anonymous", "old")) != o {
 					t.Fatal("the previous id came after its alias, and is somebody else")
 				}
+				if r.who(call("external_id", "old")) != o || r.people() != 1 {
+					t.Fatal("the previous id came as an external id after its alias, and is somebody else")
+				}
+				if r.who(call("external_id", "old", "email", "a@x.io")) != o || r.people() != 1 {
+					t.Fatal("the previous id is the person's from now on")
+				}
 			}
 		})
 	}
@@ -272,6 +281,41 @@ func TestI5AliasMayBringTheEmailThatBlocksIt(t *testing.T) {
 	if o := r.who(call("external_id", "new", "email", "b@x.io", "previous", "old")); o == old || r.people() != 2 {
 		t.Fatal("two e-mails became one person")
 	}
+}
+
+// TestI5AliasOfAnEmail: where users are called by their e-mail, the person has one now.
+func TestI5AliasOfAnEmail(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	r.who(call("anonymous", "d1"))
+	o := r.who(call("email", "a@x.io", "previous", "d1"))
+	if p := r.personAt(o); r.people() != 1 || !slices.Equal(p.AnonymousIDs, []string{"d1"}) {
+		t.Fatalf("%d people, %v", r.people(), p.AnonymousIDs)
+	}
+	// And before anything came under it.
+	r.who(call("email", "b@x.io", "previous", "d2"))
+	if got := r.who(call("anonymous", "d2", "email", "b@x.io")); r.people() != 2 || got != r.who(call("anonymous", "d2")) {
+		t.Fatalf("%d people", r.people())
+	}
+	if out := r.eventsUnder(6, call("email", "a@x.io", "previous", "d1")).Events[0]; out.Status != EventRefused {
+		t.Fatal("the rules of before refuse it")
+	}
+}
+
+// TestI5AliasInAnyOrder: an alias and what came under both names end in one person, whichever
+// is first.
+func TestI5AliasInAnyOrder(t *testing.T) {
+	calls := []eventlog.Event{
+		call("external_id", "old"), call("external_id", "old", "phone", "+49301"), call("external_id", "new", "previous", "old"), call("external_id", "new"),
+	}
+	permutations(len(calls), func(order []int) {
+		r := newRecorder(t, DefaultSettings())
+		for _, i := range order {
+			r.who(calls[i])
+		}
+		if r.people() != 1 {
+			t.Fatalf("order %v: %d people", order, r.people())
+		}
+	})
 }
 
 func TestI5AliasRefused(t *testing.T) {
@@ -334,7 +378,12 @@ func TestAttackBrowserKeyMergesNobody(t *testing.T) {
 		}
 		for it := a.universe().Iterator(); it.HasNext(); {
 			o := it.Next()
+			kinds := map[IdentityKind]int{}
 			for _, x := range r.personAt(o).Identities {
+				kinds[x.Kind]++
+				if _, was := owners[fmt.Sprint(x.Kind, normal(x.Kind, x.Value))]; !was && identified.Contains(o) && kinds[x.Kind] > 1 {
+					t.Fatalf("seed %d: profile %d got a second value, %v", seed, o, x)
+				}
 				if was, known := owners[fmt.Sprint(x.Kind, normal(x.Kind, x.Value))]; known && was != o {
 					t.Fatalf("seed %d: %v went from profile %d to %d", seed, x, was, o)
 				}
@@ -364,8 +413,9 @@ func TestMessageIDsAreNoIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// TestAnonymousIDsAreBounded: devices beyond the bound stay profiles of their own, use up
-// nothing of what the person may have, and the profiles merged for them do not either.
+// TestAnonymousIDsAreBounded: the oldest devices make room for new ones, use up nothing of
+// what the person may have, and the profiles merged for them do not either. What is sent
+// from an old device is still the person's, until the person is erased.
 func TestAnonymousIDsAreBounded(t *testing.T) {
 	settings := DefaultSettings()
 	settings.IdentifierCap = 3
@@ -377,18 +427,52 @@ func TestAnonymousIDsAreBounded(t *testing.T) {
 	}
 	o := r.who(call("external_id", "u1", "email", "a@x.io", "phone", "+49301"))
 	p := r.personAt(o)
-	if len(p.AnonymousIDs) != maxAnonymousIDs || len(p.Identities) != 3 || len(p.Merged) != maxAnonymousIDs-1 || r.people() != 6 {
-		t.Fatalf("%d anonymous ids, %v, %d merged, %d profiles", len(p.AnonymousIDs), p.Identities, len(p.Merged), r.people())
+	if len(p.AnonymousIDs) != maxAnonymousIDs || p.AnonymousIDs[0] != "d5" || len(p.Identities) != 3 || len(p.Merged) != maxAnonymousIDs+4 || r.people() != 1 || len(p.Conflicts) != 0 {
+		t.Fatalf("%d anonymous ids from %s on, %v, %d merged, %d profiles, conflicts %+v", len(p.AnonymousIDs), p.AnonymousIDs[0], p.Identities, len(p.Merged), r.people(), p.Conflicts)
 	}
-	if !slices.ContainsFunc(p.Conflicts, func(c Conflict) bool {
-		return c.Kind == IdentityAnonymous && c.Reason == profile.ConflictReasons[profile.ConflictTooMany]
-	}) {
-		t.Fatalf("conflicts %+v", p.Conflicts)
+	if r.who(call("anonymous", "d0")) != o {
+		t.Fatal("a device of old is no longer the person's")
 	}
 	// An identified profile still merges.
 	r.who(call("external_id", "u2"))
 	if got := r.who(call("external_id", "u2", "anonymous", "d0")); got == o {
 		t.Fatal("two external ids became one person")
+	}
+	a := r.m.accounts[testAccount]
+	r.must(CommandContactErase, ContactErase{ID: a.headers.Get(o).ID.String()})
+	if n := len(a.erasing[0].Hashes); n != maxAnonymousIDs+5+3 {
+		t.Fatalf("the log is rid of %d identifiers", n)
+	}
+	if got := r.who(call("anonymous", "d0")); got == o {
+		t.Fatal("a device of old leads to the erased person")
+	}
+}
+
+// TestAttackMadeUpDevices: made-up anonymous ids, however many, do not keep the next device
+// of the person away.
+func TestAttackMadeUpDevices(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	o := r.who(call("external_id", "u1", "email", "a@x.io"))
+	for n := range 3000 {
+		r.who(call("external_id", "u1", "anonymous", fmt.Sprint("made-up-", n), "public", "yes"))
+	}
+	if ids := r.personAt(o).AnonymousIDs; len(ids) != maxAnonymousIDs || ids[len(ids)-1] != "made-up-2999" {
+		t.Fatalf("%d anonymous ids, the newest %s", len(ids), ids[len(ids)-1])
+	}
+	r.who(call("anonymous", "real", "public", "yes"))
+	if got := r.who(call("anonymous", "real", "external_id", "u1", "public", "yes")); got != o || r.people() != 1 {
+		t.Fatalf("the device is of profile %d, %d people", got, r.people())
+	}
+	if p := r.personAt(o); !slices.Contains(p.AnonymousIDs, "real") || len(p.AnonymousIDs) != maxAnonymousIDs {
+		t.Fatalf("%d anonymous ids, the newest %s", len(p.AnonymousIDs), p.AnonymousIDs[len(p.AnonymousIDs)-1])
+	}
+	// What is beyond what an erasure finds leads to nobody afterwards.
+	r.must(CommandContactErase, ContactErase{ID: r.m.accounts[testAccount].headers.Get(o).ID.String()})
+	if got := r.who(call("anonymous", "made-up-0")); got == o || len(r.personAt(got).AnonymousIDs) != 1 {
+		t.Fatal("a device of old leads to the erased person")
+	}
+	if _, err := r.m.Hash(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -551,7 +635,8 @@ func TestI6LateEventsBeforeTheLogin(t *testing.T) {
 	}
 }
 
-// TestEraseForgetsAnonymousIDs: they lead nowhere afterwards, and are kept out.
+// TestEraseForgetsAnonymousIDs: they lead to nothing of the erased person afterwards, and are
+// those of whoever comes next on the device.
 func TestEraseForgetsAnonymousIDs(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	everybody := r.segment(`{"kind":"activity","event":"viewed","include_anonymous":true}`)
@@ -563,8 +648,8 @@ func TestEraseForgetsAnonymousIDs(t *testing.T) {
 		r.must(CommandContactErase, ContactErase{ID: a.headers.Get(x).ID.String()})
 	}
 	for _, id := range []string{"d1", "d2", "d3"} {
-		if out := r.events(call("anonymous", id)).Events[0]; out.Status != EventRefused || out.Refusal.Code != "forbidden" {
-			t.Errorf("%s: %+v", id, out)
+		if out := r.eventsUnder(6, call("anonymous", id)).Events[0]; out.Status != EventRefused || out.Refusal.Code != "forbidden" {
+			t.Errorf("%s under the rules of before: %+v", id, out)
 		}
 		if _, ok := r.view().Find(IdentityAnonymous, id); ok {
 			t.Errorf("%s leads to somebody", id)
@@ -573,9 +658,17 @@ func TestEraseForgetsAnonymousIDs(t *testing.T) {
 	if n := r.countIn(everybody); n != 0 || !a.engine.Anonymous().IsEmpty() {
 		t.Errorf("%d members, %d anonymous profiles", n, a.engine.Anonymous().GetCardinality())
 	}
-	// Another person on the device is somebody else, without the id.
-	if p := r.personAt(r.who(call("anonymous", "d1", "external_id", "u2"))); len(p.AnonymousIDs) != 0 {
-		t.Errorf("an erased person's device came back: %v", p.AnonymousIDs)
+	// Another person on the device is somebody else, known or not yet.
+	if out := r.events(call("anonymous", "d1", "external_id", "u1")).Events[0]; out.Status != EventRefused {
+		t.Errorf("the erased person came back: %+v", out)
+	}
+	visitor := r.who(call("anonymous", "d1"))
+	next := r.who(call("anonymous", "d1", "external_id", "u2"))
+	if p := r.personAt(next); next != visitor || next == o || !slices.Equal(p.AnonymousIDs, []string{"d1"}) || p.CreatedMs != r.now {
+		t.Errorf("profile %d, then %d: %+v", visitor, next, p)
+	}
+	if p := r.personAt(r.who(call("anonymous", "d3", "external_id", "u3"))); !slices.Equal(p.AnonymousIDs, []string{"d3"}) {
+		t.Errorf("the next person on the device has %v", p.AnonymousIDs)
 	}
 	if _, err := r.m.Hash(); err != nil {
 		t.Fatal(err)

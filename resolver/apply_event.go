@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"github.com/musterhq/muster/eventlog"
@@ -51,6 +52,10 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 		return refuse(atLimit("event_type", "event_type: this account has %d event types, the most it can have; use one of them and put the difference into properties", maxEventTypes))
 	}
 
+	if rules.version >= rulesCalls && a.publicTypeFull(ev) {
+		return refuse(&Refusal{Code: CodePublicTypes, Field: "event_type", Message: fmt.Sprintf("event_type: browser keys have brought %d event types that no server sends, the most that they may; use one of them and put the difference into properties, or send the type from a server once", maxPublicTypes)})
+	}
+
 	r, refusal, err := m.resolve(a, p, at, rules.identifiers())
 	if err != nil {
 		return err
@@ -79,7 +84,7 @@ func (m *Machine) applyEvent(a *account, p *prepared, rules eventRules, record e
 	if len(ev.IdempotencyKey) > 0 {
 		m.keys.Put(p.key, dedup.Answer{AtMs: m.logTime, Ordinal: winner})
 	}
-	typ := a.count(ev.Type, at)
+	typ := a.countSent(ev, at, rules)
 	if !ev.Redacted { // history and catalog are rid of those
 		m.look(a, typ, winner, at, ev.Properties)
 		key := ev.IdempotencyKey
@@ -129,6 +134,7 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	winner := profile.NoOrdinal
 	by := identifier.Kinds // the kind that led to the winner
 	none := true
+	calledBefore := false // the external id is known as the previous id of an alias
 	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 {
 			continue
@@ -148,7 +154,10 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 		if p.version != a.ids.Version {
 			o = a.ids.Owner(p.hashes[k])
 		}
-		if o == profile.NoOrdinal && a.erased(p.hashes[k]) {
+		if k == IdentityAnonymous && o != profile.NoOrdinal && a.gone(o) {
+			o = profile.NoOrdinal // it was given up before its person was erased
+		}
+		if o == profile.NoOrdinal && a.keepsOut(k, p.hashes[k], how) {
 			if none || !how.dropErased {
 				return r, m.refuseErased(k), nil
 			}
@@ -158,6 +167,12 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			r.erased.add(k)
 			raw[k] = nil
 			continue
+		}
+		if o == profile.NoOrdinal && k == IdentityExternalID && how.calls {
+			if o, err = m.calledBefore(a, raw[k]); err != nil {
+				return r, nil, err
+			}
+			calledBefore = o != profile.NoOrdinal
 		}
 		owner[k] = o
 		if winner == profile.NoOrdinal && (none || !how.firstOnly) {
@@ -175,43 +190,60 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	if refusal != nil || err != nil {
 		return r, refusal, err
 	}
-	apart, err := m.blocksAlias(a, &raw, owner[IdentityEmail], previous)
+	apart, err := m.blocksAlias(a, p, &raw, owner[IdentityEmail], previous, previousKind)
 	if err != nil {
 		return r, nil, err
 	}
 	joins := previous
-	if apart {
+	if apart != 0 {
 		joins = profile.NoOrdinal
 	}
 	if winner, by, err = m.withoutContradiction(a, &raw, winner, by, joins); err != nil {
 		return r, nil, err
 	}
 
-	d := &m.doc
-	r.created = winner == profile.NoOrdinal
+	// weak: what led here is a browser's key, or what one has claimed.
+	d, weak, changed := &m.doc, ev.Public && how.calls, false
+	for winner != profile.NoOrdinal {
+		if err := m.load(a, winner, d); err != nil {
+			return r, nil, err
+		}
+		if ev.Public || winner == joins {
+			break
+		}
+		if weak, changed = m.claimedLink(a, d, p, &owner, winner); !weak || !brings(&raw, &owner, d, by) {
+			break
+		}
+		// The claim was wrong: the event is whose the next identifier is.
+		weak = false
+		if joins != profile.NoOrdinal {
+			winner, by = joins, IdentityExternalID
+		} else if winner, by, err = m.nextOwner(a, &raw, &owner, winner, by); err != nil {
+			return r, nil, err
+		}
+	}
 	lastEvent := profile.NoEvent
+	if winner != profile.NoOrdinal {
+		lastEvent = a.headers.Get(winner).LastEvent
+	}
+	r.created = winner == profile.NoOrdinal
 	if r.created {
 		if a.headers.Count >= profile.MaxProfiles {
 			return r, atLimit("user", "user: this account has %d profiles, the most it can have", profile.MaxProfiles), nil
 		}
 		d.Reset()
 		d.CreatedMs = m.logTime
-	} else {
-		if err := m.load(a, winner, d); err != nil {
-			return r, nil, err
-		}
-		lastEvent = a.headers.Get(winner).LastEvent
 	}
 
 	// Attach what is new and merge what belongs together, in order of rank.
-	changed := r.created
+	changed = changed || r.created
 	var fields engine.Fields
 	m.mergedProfiles, m.strange, m.shed = m.mergedProfiles[:0], m.strange[:0], m.shed[:0]
 	past := ev.HasTime && at < lastEvent
 	if previous != profile.NoOrdinal && previous != winner {
-		reason := profile.ConflictHigherRank
-		if !apart {
-			if reason, err = m.fold(a, d, previous, IdentityExternalID, ev.Public, how); err != nil {
+		reason := apart
+		if apart == 0 {
+			if reason, err = m.fold(a, d, previous, IdentityExternalID, weak, how); err != nil {
 				return r, nil, err
 			}
 		}
@@ -223,37 +255,62 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			past = ev.HasTime && at < lastEvent
 		}
 	}
+	// older reports whether an identifier says less than what is shown of its kind.
+	older := func(k IdentityKind) bool {
+		if !ev.Call {
+			return past
+		}
+		ms, _ := d.Times.Of(profile.IdentifierTrait(k))
+		return k != IdentityAnonymous && at < ms
+	}
+	claims := claiming{weak: weak, known: d.Known() > 0, created: r.created, externalID: len(raw[IdentityExternalID]) > 0 && owner[IdentityExternalID] == profile.NoOrdinal}
+	attach := func(k IdentityKind) {
+		if !how.calls && d.Full(k, a.Settings.IdentifierCap, maxAnonymousIDs) || k != IdentityAnonymous && d.Full(k, a.Settings.IdentifierCap, 0) {
+			changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]}) || changed
+			m.counters.Conflicts++
+			r.notAdded.add(k)
+			return
+		}
+		if weak && claims.known && k != IdentityAnonymous && d.Has(k) && !(k == IdentityExternalID && calledBefore) {
+			changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictPublic, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]}) || changed
+			m.counters.Conflicts++
+			return
+		}
+		if how.noteSecond && k < by && d.Has(k) {
+			d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictSecond, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]})
+			m.counters.Conflicts++
+		}
+		a.dropShared(m, d, k, p.hashes[k])
+		r.attach[k] = true
+		changed = true
+		fields |= identifierField(k)
+		id := profile.Identifier{Kind: k, Value: raw[k], Claimed: claims.claim(d, k)}
+		if older(k) || m.keepsAddress(a, d, k, p.hashes[k], how) {
+			d.Identifiers = slices.Insert(d.Identifiers, 0, id)
+		} else {
+			d.Identifiers = append(d.Identifiers, id)
+			m.saidIdentifier(d, k, at, ev.Call)
+		}
+	}
 	for k := range identifier.Kinds {
 		if len(raw[k]) == 0 {
 			continue
 		}
+		asPrevious := calledBefore && k == IdentityExternalID
 		switch o := owner[k]; {
-		case o == profile.NoOrdinal:
-			if d.Full(k, a.Settings.IdentifierCap, maxAnonymousIDs) {
-				changed = d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]}) || changed
-				m.counters.Conflicts++
-				r.notAdded.add(k)
-				continue
-			}
-			if how.noteSecond && k < by && d.Has(k) {
-				d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictSecond, Other: profile.NoOrdinal, AtMs: m.logTime, Value: raw[k]})
-				m.counters.Conflicts++
-			}
-			a.dropShared(m, d, k, p.hashes[k])
-			r.attach[k] = true
-			changed = true
-			fields |= identifierField(k)
-			if past || m.keepsAddress(a, d, k, p.hashes[k], how) {
-				d.Identifiers = append(d.Identifiers, profile.Identifier{})
-				copy(d.Identifiers[1:], d.Identifiers)
-				d.Identifiers[0] = profile.Identifier{Kind: k, Value: raw[k]}
-			} else {
-				d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: k, Value: raw[k]})
-			}
+		case o == profile.NoOrdinal, asPrevious && (o == winner || m.losing(o)):
+			attach(k)
 		case o == winner || m.losing(o):
-			if !past && !m.keepsAddress(a, d, k, p.hashes[k], how) && m.renew(a, d, k, raw[k], p.hashes[k]) {
+			if older(k) || m.keepsAddress(a, d, k, p.hashes[k], how) {
+				break
+			}
+			renewed := m.renew(a, d, k, raw[k], p.hashes[k])
+			if renewed {
 				changed = true
 				fields |= identifierField(k)
+			}
+			if renewed || ev.Call && (k == IdentityEmail || k == IdentityPhone) {
+				changed = m.saidIdentifier(d, k, at, ev.Call) || changed
 			}
 		case how.firstOnly:
 			if a.share(m, d, k, raw[k], p.hashes[k]) {
@@ -265,8 +322,20 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			d.NoteConflict(profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: o, AtMs: m.logTime, Value: raw[k]})
 			m.strange = append(m.strange, strangeConflict{o, profile.Conflict{Kind: k, Reason: profile.ConflictHeld, Other: winner, AtMs: m.logTime, Value: raw[k]}})
 		default:
-			reason, err := m.fold(a, d, o, k, ev.Public, how)
-			if err != nil {
+			public := ev.Public
+			if !public {
+				if err := m.load(a, o, &m.other); err != nil {
+					return r, nil, err
+				}
+				claimed, _ := m.claimedLink(a, &m.other, p, &owner, o)
+				public = weak || claimed
+			}
+			reason := profile.ConflictHigherRank
+			if r.created && how.calls { // the event was found to be nobody's who is known by these
+				if public {
+					reason = profile.ConflictPublic
+				}
+			} else if reason, err = m.fold(a, d, o, k, public, how); err != nil {
 				return r, nil, err
 			}
 			changed = true
@@ -276,21 +345,27 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			}
 			lastEvent = max(lastEvent, a.headers.Get(o).LastEvent)
 			past = ev.HasTime && at < lastEvent
-			if !past && !m.keepsAddress(a, d, k, p.hashes[k], how) {
+			if asPrevious {
+				attach(k)
+			} else if !older(k) && !m.keepsAddress(a, d, k, p.hashes[k], how) {
 				m.renew(a, d, k, raw[k], p.hashes[k])
+				m.saidIdentifier(d, k, at, ev.Call)
 			}
 		}
 	}
 
 	if r.attachPrevious {
-		if d.Full(IdentityAnonymous, 0, maxAnonymousIDs) {
+		if !how.calls && d.Full(IdentityAnonymous, 0, maxAnonymousIDs) {
 			r.attachPrevious = false
 			m.counters.Conflicts++
 			d.NoteConflict(profile.Conflict{Kind: IdentityAnonymous, Reason: profile.ConflictTooMany, Other: profile.NoOrdinal, AtMs: m.logTime, Value: p.previousAs(IdentityAnonymous)})
 		} else {
-			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityAnonymous, Value: p.previousAs(IdentityAnonymous)})
+			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityAnonymous, Value: p.previousAs(IdentityAnonymous), Previous: how.calls})
 		}
 		changed = true
+	}
+	if how.calls {
+		a.giveUpAnonymous(m, d)
 	}
 	if len(m.mergedProfiles) > 0 {
 		if err := m.noteMerged(a, d, winner, lastEvent); err != nil {
@@ -301,6 +376,11 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 	if how.noteEarlier && d.Seen(at) {
 		changed = true
 		fields |= engine.FieldFirstSeen
+	}
+	if ev.Call {
+		moved, facts, refusal, err := m.sayTraits(d, ev, at)
+		r.ordinal, r.changed, r.fields, r.lastEvent = winner, changed || moved, fields|facts, lastEvent
+		return r, refusal, err
 	}
 	// Fields and attributes: the latest event wins; an older one fills gaps.
 	mode := profile.Overwrite
@@ -336,6 +416,9 @@ func (m *Machine) resolve(a *account, p *prepared, at int64, how identifierRules
 			changed = true
 			fields |= f.field
 		}
+	}
+	if !past {
+		changed = d.SaidOtherwise(len(ev.FirstName) > 0, len(ev.LastName) > 0, ev.Geo, ev.Attributes, at) || changed
 	}
 	r.ordinal, r.changed, r.fields, r.lastEvent = winner, changed, fields, lastEvent
 	return r, nil, nil
@@ -509,8 +592,9 @@ func (m *Machine) renew(a *account, d *profile.Document, kind IdentityKind, raw 
 	if at < 0 {
 		return false
 	}
-	shared := d.Identifiers[at].Shared
+	id := d.Identifiers[at]
+	id.Value = raw
 	copy(d.Identifiers[at:], d.Identifiers[at+1:])
-	d.Identifiers[len(d.Identifiers)-1] = profile.Identifier{Kind: kind, Value: raw, Shared: shared}
+	d.Identifiers[len(d.Identifiers)-1] = id
 	return true
 }

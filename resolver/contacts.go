@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
@@ -151,10 +152,8 @@ func (c *ContactCreate) refusals() (out []ConsentChange) {
 func (m *Machine) makeContact(cmd *command, c *ContactCreate, l *List) *Refusal {
 	a := cmd.account
 	p := &m.window[0]
-	p.ev.Email, p.ev.ExternalID, p.ev.Phone = []byte(c.Email), []byte(c.ExternalID), []byte(c.Phone)
-	p.ev.FirstName, p.ev.LastName = []byte(c.FirstName), []byte(c.LastName)
-	p.ev.Geo, p.ev.Attributes, p.ev.HasTime = nil, nil, false
-	p.ev.AnonymousID, p.ev.PreviousID, p.ev.Public = nil, nil, false
+	// Nothing of the event that was here before.
+	p.ev = eventlog.Event{Email: []byte(c.Email), ExternalID: []byte(c.ExternalID), Phone: []byte(c.Phone), FirstName: []byte(c.FirstName), LastName: []byte(c.LastName)}
 	if identifier.IsBlank([]byte(c.Email + " ")) {
 		p.ev.Email = nil
 	}
@@ -396,6 +395,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 		}
 	}
 
+	d.SaidOtherwise(c.FirstName != nil, c.LastName != nil, c.Geo, c.Attributes, m.logTime)
 	d.Geo, d.Attributes = geo, attributes
 	for _, f := range [...]struct {
 		dst   *[]byte
@@ -413,6 +413,7 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 			a.ids.Set(hashes[k], o)
 			a.dropShared(m, d, IdentityKind(k), hashes[k])
 			d.Identifiers = append(d.Identifiers, profile.Identifier{Kind: IdentityKind(k), Value: []byte(v)})
+			m.saidIdentifier(d, IdentityKind(k), m.logTime, false)
 			fields |= engine.FieldEmail << k
 			if m.restoreSuppression(a, d, hashes[k]) {
 				fields |= engine.FieldConsents
@@ -421,7 +422,8 @@ func (m *Machine) updateContact(cmd *command, c ContactUpdate) *Refusal {
 				m.addCaseFold(a, []byte(v), hashes[k])
 				m.reserve(a, v, c.Grant)
 			}
-		case renew[k] && m.renew(a, d, IdentityKind(k), []byte(v), hashes[k]):
+		case renew[k] && a.confirm(m, d, IdentityKind(k), hashes[k]) && m.renew(a, d, IdentityKind(k), []byte(v), hashes[k]):
+			m.saidIdentifier(d, IdentityKind(k), m.logTime, false)
 			fields |= engine.FieldEmail << k
 		}
 	}

@@ -179,6 +179,27 @@ func (a *account) resolveText(id string) (o uint32, ok bool) {
 
 func noProfile() *Refusal { return notFound("id", "there is no contact with this id") }
 
+// publicTypeFull reports whether an event of a browser's key would bring one more new type
+// than such keys may: they are public, and must not use up the types of the account.
+func (a *account) publicTypeFull(ev *eventlog.Event) bool {
+	return ev.Public && a.publicTypes >= maxPublicTypes && a.types[string(ev.Type)] == nil
+}
+
+// countSent is count of an event that was sent, by a browser's key or not.
+func (a *account) countSent(ev *eventlog.Event, atMs int64, rules eventRules) *EventType {
+	_, known := a.types[string(ev.Type)]
+	t := a.count(ev.Type, atMs)
+	switch {
+	case !known && ev.Public && rules.version >= rulesCalls:
+		t.Public = true
+		a.publicTypes++
+	case t.Public && !ev.Public:
+		t.Public = false
+		a.publicTypes--
+	}
+	return t
+}
+
 // count notes an event in the catalog and returns its type.
 func (a *account) count(typ []byte, atMs int64) *EventType {
 	t := a.types[string(typ)]

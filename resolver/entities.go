@@ -51,6 +51,8 @@ type EventType struct {
 	// them. Neither changes what is done with its events.
 	Description string `json:"description,omitempty"`
 	Hidden      bool   `json:"hidden,omitempty"`
+	// Public says that only browsers' keys have sent the type so far.
+	Public bool `json:"public,omitempty"`
 
 	dirty       bool
 	sketch      *catalog.Sketch // nil where there is none, see looked.go
@@ -101,14 +103,16 @@ type account struct {
 	access   *access.State
 	segments map[string]*Segment
 	types    map[string]*EventType
-	dirty    []*EventType
-	sketches sketches
-	imports  map[[32]byte]uint64 // file → first row that is missing
-	lists    map[string]*List
-	listIDs  map[uint32]string // by number
-	sets     *profile.OrdinalSets
-	reach    reachSets  // some of the sets
-	status   statusSets // likewise
+	// publicTypes counts those with EventType.Public.
+	publicTypes int
+	dirty       []*EventType
+	sketches    sketches
+	imports     map[[32]byte]uint64 // file → first row that is missing
+	lists       map[string]*List
+	listIDs     map[uint32]string // by number
+	sets        *profile.OrdinalSets
+	reach       reachSets  // some of the sets
+	status      statusSets // likewise
 
 	templates   map[string]*Template
 	domains     *domains.State

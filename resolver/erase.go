@@ -170,6 +170,12 @@ func (a *account) erased(h identifier.Hash) bool {
 	return is
 }
 
+// keepsOut is erased of an identifier of a kind. The anonymous id of an erased person is the
+// next one's on the device: it leads to nothing of the erased person.
+func (a *account) keepsOut(k IdentityKind, h identifier.Hash, how identifierRules) bool {
+	return a.erased(h) && (k != IdentityAnonymous || !how.calls)
+}
+
 func refuseErased(k IdentityKind) *Refusal {
 	return &Refusal{Code: "forbidden", Field: "user." + k.String(), Message: "user." + k.String() + ": " + MessageErased}
 }
@@ -231,6 +237,10 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 		task.Ordinals = append(task.Ordinals, p.Ordinal)
 	}
 	m.keepOut(a, d, task)
+	for _, h := range d.GivenUp {
+		a.ids.Remove(h)
+		task.Hashes = append(task.Hashes, hex.EncodeToString(h[:]))
+	}
 	m.forgetTexts(a, d)
 	for _, v := range d.Devices {
 		a.ids.Remove(m.deviceHash(a, v.Kind, v.Address))

@@ -502,6 +502,7 @@ func (h *flowHost) updateProfile(patch []byte) flows.Result {
 		return flows.Done
 	}
 	d.FirstName, d.LastName, d.Geo, d.Attributes = next.FirstName, next.LastName, next.Geo, next.Attributes
+	d.SaidOtherwise(p.FirstName.set, p.LastName.set, p.Geo, p.Attributes, m.logTime)
 	m.updateProfile(h.c, h.o, d, fields)
 	return flows.Done
 }

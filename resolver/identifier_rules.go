@@ -8,7 +8,7 @@ type eventRules struct {
 
 // identifiers are the rules for the event's identifiers.
 func (r eventRules) identifiers() identifierRules {
-	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepAddress: r.version >= 4, keepMerged: r.version >= 5}
+	return identifierRules{drop: r.version >= 1, dropErased: r.version >= 1, noteSecond: r.version >= 1, noteEarlier: r.version >= 1, keepAddress: r.version >= 4, keepMerged: r.version >= 5, calls: r.version >= rulesCalls}
 }
 
 // aged reports whether an event with a time of its own is judged by its age.
@@ -43,7 +43,15 @@ type identifierRules struct {
 	// firstOnly: the highest-ranked identifier alone says whose the record is. Nobody is
 	// merged, and the others stay with whom they identify, see share.go.
 	firstOnly bool
+	// calls: the rules for what SDKs send that came with version 7. What a browser's key
+	// attaches is a claim, see claims.go; a profile gives up its oldest anonymous ids, and
+	// those of erased persons are free, see anonymous.go.
+	calls bool
 }
+
+// rulesCalls is the version of the rules for events from which on [identifierRules.calls]
+// holds, and browsers' keys have a share of the event types.
+const rulesCalls = 7
 
 // noIdentifier says why a value identifies nobody, nil if it may.
 func (m *Machine) noIdentifier(a *account, p *prepared, k IdentityKind, raw []byte, how identifierRules) *Refusal {
@@ -63,7 +71,7 @@ func (m *Machine) leftOut(a *account, p *prepared, how identifierRules) (dropped
 		case len(raw) == 0:
 		case how.drop && m.noIdentifier(a, p, k, raw, how) != nil:
 			dropped.add(k)
-		case how.dropErased && a.erased(p.hashes[k]):
+		case how.dropErased && a.keepsOut(k, p.hashes[k], how):
 			erased.add(k)
 		}
 	}

@@ -21,10 +21,17 @@ const (
 // IdentityKinds is the number of kinds.
 const IdentityKinds = identifier.Kinds
 
-// maxAnonymousIDs is how many anonymous ids a profile can have, beside the identifiers that
-// identifier_cap counts. Those beyond stay with a profile of their own: none is dropped,
-// because an erasure must find all that were the person's.
-const maxAnonymousIDs = 200
+// The bounds of anonymous ids, which are beside the identifiers that identifier_cap counts.
+const (
+	// maxAnonymousIDs is how many a profile shows. Under rules before [rulesCalls] those
+	// beyond stay with a profile of their own; later the oldest make room.
+	maxAnonymousIDs = 200
+	// maxGivenUp is how many of those that made room are still known to be the person's
+	// when the person is erased.
+	maxGivenUp = 1000
+	// maxMergedAnonymous is how many anonymous profiles can become part of one.
+	maxMergedAnonymous = 1000
+)
 
 // identifiersOf are the identifiers of an event, by kind.
 func identifiersOf(ev *eventlog.Event) [identifier.Kinds][]byte {

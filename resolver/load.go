@@ -158,6 +158,9 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		t := new(EventType)
 		err = json.Unmarshal(value, t)
 		a.types[strings.Clone(name)] = t
+		if t.Public {
+			a.publicTypes++
+		}
 	case state.EntitySketch:
 		return a.loadLooked(name, value)
 	case state.EntityImport:

@@ -30,7 +30,9 @@ const applyVersionCatalog = 9
 // The state machine's bounds. They are part of the rules: changing one changes
 // what Apply does and needs a new ApplyVersion.
 const (
-	maxEventTypes   = 10_000
+	maxEventTypes = 10_000
+	// maxPublicTypes is how many of them may be those that only browsers' keys have sent.
+	maxPublicTypes  = 1_000
 	maxSegments     = 10_000
 	maxImports      = 50_000  // files remembered per account
 	recordWindow    = 1 << 18 // record ids remembered against repeats

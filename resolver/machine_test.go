@@ -273,6 +273,9 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 			if got, ok := a.ids.Get(h); id.Shared == (ok && got == o) || !ok && !id.Shared {
 				t.Fatalf("R2: identifier %q of profile %d, shared %v, is mapped to %d", id.Value, o, id.Shared, got)
 			}
+			if norm := id.Kind.String() + "\x00" + normal(id.Kind, string(id.Value)); id.Claimed != p.claimed[norm] || id.Previous != p.previous[norm] {
+				t.Fatalf("identifier %q of profile %d: a claim is %v, a previous id %v", id.Value, o, id.Claimed, id.Previous)
+			}
 			if id.Shared != p.shared[id.Kind.String()+"\x00"+normal(id.Kind, string(id.Value))] {
 				t.Fatalf("identifier %q of profile %d: shared is %v", id.Value, o, id.Shared)
 			}
@@ -311,6 +314,9 @@ func compareWithNaive(t *testing.T, m *Machine, n *naive) {
 				t.Fatalf("profile %d: a conflict with %d, naive has %v", i, with, want)
 			}
 		}
+	}
+	if a.publicTypes != len(n.publicTypes) {
+		t.Fatalf("%d event types of browsers' keys alone, naive has %d", a.publicTypes, len(n.publicTypes))
 	}
 	for k, c := range n.counts {
 		if a.types[k] == nil || a.types[k].Count != c {

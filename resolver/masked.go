@@ -24,7 +24,12 @@ func (m *Machine) mask(a *account, kind IdentityKind, raw []byte) []byte {
 	if !ok {
 		return raw
 	}
-	if kind != IdentityEmail {
+	switch kind {
+	case IdentityEmail:
+	case IdentityExternalID:
+		as, _ := a.hasher.HashIdentifier(IdentityAnonymous, raw, &m.normal) // see calledBefore
+		return identifier.Masked(identifier.MaskKinds[kind], h, as)
+	default:
 		return identifier.Masked(identifier.MaskKinds[kind], h)
 	}
 	alike, other := a.foldedHash(m, raw)

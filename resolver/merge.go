@@ -28,14 +28,14 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	if public && d.Known() > 0 && o.Known() > 0 {
 		return profile.ConflictPublic, nil
 	}
-	if !fits(d, o, a.Settings.IdentifierCap) {
+	if !fits(d, o, a.Settings.IdentifierCap, how) {
 		return profile.ConflictTooMany, nil
 	}
-	geo, _, err := m.merger.Merge(d.Geo, o.Geo, profile.Fill)
+	geo, err := m.mergeTraits(d, o, d.Geo, o.Geo, profile.TraitGeo)
 	if err != nil {
 		return 0, err
 	}
-	attributes, _, err := m.merger.Merge(d.Attributes, o.Attributes, profile.Fill)
+	attributes, err := m.mergeTraits(d, o, d.Attributes, o.Attributes, profile.TraitAttribute)
 	if err != nil {
 		return 0, err
 	}
@@ -46,11 +46,18 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 	m.mergedProfiles = append(m.mergedProfiles, loser{other, slices.Clone(o.Identifiers), slices.Clone(o.Merged), slices.Clone(o.Lists), slices.Clone(o.Devices)})
 	d.Geo, d.Attributes = geo, attributes
 	// The winner's identifiers stay the newest, but for an address that only the other
-	// profile has subscribed: its consent becomes the winner's.
+	// profile has subscribed: its consent becomes the winner's. Where neither is subscribed
+	// and calls of SDKs gave both, the latest is the newest.
 	var consented [identifier.Kinds]bool
 	for k := range consented {
 		kind := IdentityKind(k)
 		consented[k] = how.keepMerged && subscribedAddress(o, kind) && !subscribedAddress(d, kind)
+		if !consented[k] && kind != IdentityAnonymous && !subscribedAddress(d, kind) {
+			consented[k] = d.Has(kind) && o.Has(kind) && d.Times.Later(&o.Times, profile.IdentifierTrait(kind), true, true)
+		}
+	}
+	if public && how.calls {
+		claimAnonymous(o)
 	}
 	m.idents = a.mergeIdents(m, m.idents[:0], d, o)
 	d.Identifiers = append(d.Identifiers[:0], m.idents...)
@@ -59,12 +66,14 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 			a.bringForward(m, d, IdentityKind(k), o.Newest(IdentityKind(k)))
 		}
 	}
-	if len(d.FirstName) == 0 {
+	if d.Times.Later(&o.Times, profile.TraitKey(profile.TraitFirstName, nil), len(d.FirstName) > 0, len(o.FirstName) > 0) {
 		d.FirstName = o.FirstName
 	}
-	if len(d.LastName) == 0 {
+	if d.Times.Later(&o.Times, profile.TraitKey(profile.TraitLastName, nil), len(d.LastName) > 0, len(o.LastName) > 0) {
 		d.LastName = o.LastName
 	}
+	d.Times.Merge(&o.Times)
+	d.GivenUp = append(d.GivenUp, o.GivenUp...)
 	d.MergeTimes(o)
 	d.MergeConsents(o)
 	d.Merged = append(d.Merged, o.Merged...)
@@ -84,12 +93,16 @@ func (m *Machine) fold(a *account, d *profile.Document, other uint32, kind Ident
 // fits reports whether two profiles may become one. Anonymous ids, and profiles that had
 // nothing else, have a limit of their own: devices must not use up what a person may have.
 // Each of those profiles brought an anonymous id at least.
-func fits(d, o *profile.Document, limit int) bool {
+func fits(d, o *profile.Document, limit int, how identifierRules) bool {
 	known, merged := d.Known()+o.Known(), d.MergedKnown()+o.MergedKnown()
 	if !o.IsAnonymous() {
 		merged++
 	}
 	anonymous := len(d.Identifiers) + len(o.Identifiers) - known
+	if how.calls { // the oldest anonymous ids make room, but profiles stay known
+		all := len(d.Merged) + len(o.Merged) + 1
+		return known <= limit && merged <= limit && all-merged <= maxMergedAnonymous
+	}
 	return known <= limit && merged <= limit && anonymous <= maxAnonymousIDs
 }
 

@@ -22,6 +22,8 @@ type naive struct {
 	settings Settings
 	// rules is the version of the rules for events.
 	rules uint8
+	// publicTypes are the event types that only browsers' keys have sent.
+	publicTypes map[string]bool
 }
 
 type naiveProfile struct {
@@ -39,11 +41,55 @@ type naiveProfile struct {
 	subscribed      [identifier.Kinds]bool // to e-mail, and to what goes to a phone
 	shared          map[string]bool        // of idents by kind and normal form: another's, who had it first
 	mergedAnonymous int                    // of merged: those with nothing but anonymous ids
+	claimed         map[string]bool        // of idents: attached by a browser's key, and not confirmed
+	previous        map[string]bool        // of anonymous ids: by an alias, before anything else
+	said            map[string]int64       // when traits were said, by calls
+	givenUp         []string               // anonymous ids that made room
+}
+
+// known is how many identifiers identify the person.
+func (p *naiveProfile) known() int { return len(p.idents[0]) + len(p.idents[1]) + len(p.idents[2]) }
+
+// saidByOthers notes that others than SDKs said a trait.
+func (p *naiveProfile) saidByOthers(trait string, at int64) {
+	if len(p.said) > 0 {
+		p.said[trait] = at
+	}
+}
+
+// claimDevices makes claims of all anonymous ids.
+func (p *naiveProfile) claimDevices() {
+	for _, v := range p.idents[IdentityAnonymous] {
+		p.claimed["anonymous_id\x00"+v] = true
+	}
+}
+
+// claimedLink says of an event's identifiers that are the profile's whether they are one
+// claim alone. With confirm several confirm each other.
+func (p *naiveProfile) claimedLink(confirm bool, who int, owner [identifier.Kinds]int, norm [identifier.Kinds]string) bool {
+	links, claims := 0, 0
+	for k := range identifier.Kinds {
+		if norm[k] != "" && owner[k] == who {
+			links++
+			if p.claimed[norm[k]] && p.has(k, norm[k]) {
+				claims++
+			}
+		}
+	}
+	if claims == 0 || links == 1 || !confirm {
+		return claims == 1 && links == 1
+	}
+	for k := range identifier.Kinds {
+		if norm[k] != "" && owner[k] == who {
+			delete(p.claimed, norm[k])
+		}
+	}
+	return false
 }
 
 // anonymous reports whether the profile has anonymous ids and no other identifier.
 func (p *naiveProfile) anonymous() bool {
-	return len(p.idents[0])+len(p.idents[1])+len(p.idents[2]) == 0 && len(p.idents[IdentityAnonymous]) > 0
+	return p.known() == 0 && len(p.idents[IdentityAnonymous]) > 0
 }
 
 // drop takes out a value, however it is written.
@@ -69,7 +115,7 @@ type naiveRow struct {
 }
 
 func newNaive(s Settings) *naive {
-	return &naive{owner: map[string]int{}, barred: map[string]bool{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, settings: s, rules: eventlog.EventRules}
+	return &naive{owner: map[string]int{}, barred: map[string]bool{}, keys: map[string]naiveKey{}, counts: map[string]uint64{}, publicTypes: map[string]bool{}, settings: s, rules: eventlog.EventRules}
 }
 
 func normal(kind IdentityKind, raw string) string {
@@ -113,6 +159,9 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	}
 	raw := [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}
 	var norm [identifier.Kinds]string
+	owner := [identifier.Kinds]int{-1, -1, -1, -1}
+	calls := n.rules >= rulesCalls
+	calledBefore := false
 	winner, by := -1, identifier.Kinds
 	first := identifier.Kinds
 	for k := range identifier.Kinds {
@@ -126,7 +175,7 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			continue // left out
 		}
 		norm[k] = k.String() + "\x00" + normal(k, raw[k])
-		if n.barred[norm[k]] {
+		if _, owned := n.owner[norm[k]]; !owned && n.barred[norm[k]] && !(calls && k == IdentityAnonymous) {
 			if n.rules == 0 || first == identifier.Kinds {
 				return -1, EventRefused
 			}
@@ -134,7 +183,17 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			continue
 		}
 		first = min(first, k)
-		if o, ok := n.owner[norm[k]]; ok && winner < 0 {
+		o, ok := n.owner[norm[k]]
+		if !ok && k == IdentityExternalID && calls {
+			if o, ok = n.owner["anonymous_id\x00"+raw[k]]; ok {
+				ok = n.profiles[o].previous["anonymous_id\x00"+raw[k]]
+			}
+			calledBefore = ok
+		}
+		if !ok {
+			continue
+		}
+		if owner[k] = o; winner < 0 {
 			winner, by = o, k
 		}
 	}
@@ -145,10 +204,12 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 	if !ok {
 		return -1, EventRefused
 	}
-	var apart bool // another e-mail keeps the names of an alias apart
+	var apart bool // another e-mail keeps the names of an alias apart, or that only a browser's key gave one of them
 	if previous >= 0 {
 		o, known := n.owner[norm[IdentityEmail]]
-		apart = norm[IdentityEmail] != "" && len(n.profiles[previous].idents[IdentityEmail]) > 0 && !(known && o == previous)
+		p := n.profiles[previous]
+		apart = norm[IdentityEmail] != "" && len(p.idents[IdentityEmail]) > 0 || p.claimed[n.previousBy(ev, previous)]
+		apart = apart && !(norm[IdentityEmail] != "" && known && o == previous)
 	}
 	if winner < 0 || by == IdentityAnonymous {
 		if previous >= 0 && !apart {
@@ -162,68 +223,188 @@ func (n *naive) event(ev *eventlog.Event) (profile int, status EventStatus) {
 			}
 		}
 	}
-	if winner < 0 {
-		winner, by = n.create(), 0
+	weak := ev.Public && calls
+	contradicts := func(all bool) bool {
+		for k := range min(by, IdentityAnonymous) {
+			if norm[k] != "" && (all || owner[k] < 0) && len(n.profiles[winner].idents[k]) > 0 {
+				return true
+			}
+		}
+		return false
+	}
+	for winner >= 0 && !ev.Public && (apart || winner != previous) {
+		if weak = n.profiles[winner].claimedLink(true, winner, owner, norm); !weak || !contradicts(false) {
+			break
+		}
+		// The claim was wrong.
+		not := winner
+		winner, weak = -1, false
+		if previous >= 0 && !apart {
+			winner, by = previous, IdentityExternalID
+			break
+		}
+		for k := by + 1; k < identifier.Kinds; k++ {
+			if owner[k] >= 0 && owner[k] != not {
+				if winner, by = owner[k], k; k == IdentityAnonymous && contradicts(true) {
+					winner = -1
+				}
+				break
+			}
+		}
+	}
+	created := winner < 0
+	if created {
+		winner = n.create()
+		if by == identifier.Kinds {
+			by = 0
+		}
 	}
 	w := n.profiles[winner]
-	if previous >= 0 && previous != winner && (apart || !n.merge(w, winner, previous, IdentityExternalID, ev.Public)) {
+	if previous >= 0 && previous != winner && (apart || !n.merge(w, winner, previous, IdentityExternalID, weak)) {
 		w.conflicts = append(w.conflicts, previous)
 		n.profiles[previous].conflicts = append(n.profiles[previous].conflicts, winner)
+	}
+	known := w.known() > 0
+	older := func(k IdentityKind) bool {
+		if ev.Call {
+			return k != IdentityAnonymous && at < w.said["identifier "+k.String()]
+		}
+		return ev.HasTime && at < w.lastEvent
+	}
+	saidNow := func(k IdentityKind) {
+		if k != IdentityAnonymous && (ev.Call || len(w.said) > 0) {
+			w.said["identifier "+k.String()] = max(at, w.said["identifier "+k.String()])
+		}
 	}
 	for k := range identifier.Kinds {
 		if norm[k] == "" {
 			continue
 		}
-		past := ev.HasTime && at < w.lastEvent
-		o, known := n.owner[norm[k]]
-		if !known {
-			if k != IdentityAnonymous && n.total(w) >= n.settings.IdentifierCap || k == IdentityAnonymous && len(w.idents[k]) >= maxAnonymousIDs {
+		o := owner[k]
+		via := calledBefore && k == IdentityExternalID
+		if o >= 0 {
+			o = n.profiles[o].winner
+		}
+		if via && o != winner {
+			if created && calls || !n.merge(w, winner, o, k, ev.Public || weak || n.profiles[o].claimedLink(false, o, owner, norm)) {
+				w.conflicts = append(w.conflicts, o)
+				n.profiles[o].conflicts = append(n.profiles[o].conflicts, winner)
+				continue
+			}
+		}
+		if o < 0 || via {
+			if k != IdentityAnonymous && n.total(w) >= n.settings.IdentifierCap || k == IdentityAnonymous && !calls && len(w.idents[k]) >= maxAnonymousIDs {
 				w.conflicts = append(w.conflicts, -1)
 				continue
+			}
+			if weak && known && k != IdentityAnonymous && len(w.idents[k]) > 0 && !via {
+				w.conflicts = append(w.conflicts, -1)
+				continue
+			}
+			// The first identifier of a person is no claim: the external id, if it is new.
+			newID := norm[IdentityExternalID] != "" && owner[IdentityExternalID] < 0
+			first := !known && k != IdentityAnonymous && (k == IdentityExternalID || !newID && w.known() == 0)
+			if weak && first {
+				w.claimDevices()
+			}
+			if weak && !first && (k != IdentityAnonymous || w.known() > 0) {
+				w.claimed[norm[k]] = true
 			}
 			if n.rules >= 1 && k < by && len(w.idents[k]) > 0 {
 				w.conflicts = append(w.conflicts, -1) // a second value, by a lower-ranked identifier
 			}
 			n.owner[norm[k]] = winner
 			w.drop(k, norm[k])
-			if past || n.keeps(w, k, norm[k]) {
+			if older(k) || n.keeps(w, k, norm[k]) {
 				w.idents[k] = append([]string{raw[k]}, w.idents[k]...)
 			} else {
 				w.idents[k] = append(w.idents[k], raw[k])
+				saidNow(k)
 			}
 			continue
 		}
-		if o != winner && !n.merge(w, winner, o, k, ev.Public) {
+		merged := o != winner
+		if merged && (created && calls || !n.merge(w, winner, o, k, ev.Public || weak || n.profiles[o].claimedLink(false, o, owner, norm))) {
 			w.conflicts = append(w.conflicts, o)
 			n.profiles[o].conflicts = append(n.profiles[o].conflicts, winner)
 			continue
 		}
-		past = ev.HasTime && at < w.lastEvent
-		if !past && !n.keeps(w, k, norm[k]) {
+		if !older(k) && !n.keeps(w, k, norm[k]) {
+			have := w.idents[k]
+			changes := have[len(have)-1] != raw[k]
 			w.drop(k, norm[k])
 			w.idents[k] = append(w.idents[k], raw[k])
+			if merged || changes || ev.Call && (k == IdentityEmail || k == IdentityPhone) {
+				saidNow(k)
+			}
 		}
 	}
 	if attachPrevious {
 		n.owner["anonymous_id\x00"+string(ev.PreviousID)] = winner
 		w.idents[IdentityAnonymous] = append(w.idents[IdentityAnonymous], string(ev.PreviousID))
-	}
-	past := ev.HasTime && at < w.lastEvent
-	set := func(dst *string, src []byte) {
-		if len(src) > 0 && (!past || *dst == "") {
-			*dst = string(src)
+		if calls {
+			w.previous["anonymous_id\x00"+string(ev.PreviousID)] = true
 		}
 	}
-	set(&w.first, ev.FirstName)
-	set(&w.last, ev.LastName)
-	naiveMerge(w.geo, decodeObject(ev.Geo), past)
-	naiveMerge(w.attrs, decodeObject(ev.Attributes), past)
+	if ids := w.idents[IdentityAnonymous]; calls && len(ids) > maxAnonymousIDs {
+		n := len(ids) - maxAnonymousIDs
+		w.givenUp, w.idents[IdentityAnonymous] = append(w.givenUp, ids[:n]...), slices.Clone(ids[n:])
+	}
+	past := ev.HasTime && at < w.lastEvent
+	says := func(trait string) bool { // whether a call may set a trait
+		if was, known := w.said[trait]; known && at < was {
+			return false
+		}
+		if !past || ev.Call {
+			if ev.Call || len(w.said) > 0 {
+				w.said[trait] = at
+			}
+		}
+		return true
+	}
+	set := func(dst *string, src []byte, name string) {
+		if len(src) > 0 && (ev.Call && says(name) || !ev.Call && (!past || *dst == "")) {
+			*dst = string(src)
+			if !ev.Call {
+				says(name)
+			}
+		}
+	}
+	set(&w.first, ev.FirstName, "first name")
+	set(&w.last, ev.LastName, "last name")
+	for _, x := range []struct {
+		dst map[string]any
+		src []byte
+		of  string
+	}{{w.geo, ev.Geo, "geo "}, {w.attrs, ev.Attributes, "attribute "}} {
+		src := decodeObject(x.src)
+		if !ev.Call {
+			naiveMerge(x.dst, src, past)
+			for key := range src {
+				if !past {
+					says(x.of + key)
+				}
+			}
+			continue
+		}
+		for key, value := range src {
+			if says(x.of + key) {
+				delete(x.dst, key)
+				naiveMerge(x.dst, map[string]any{key: value}, false)
+			}
+		}
+	}
 	w.lastEvent = max(w.lastEvent, at)
 	if n.rules >= 1 {
 		w.firstSeen = min(w.firstSeen, at)
 	}
 	if key != "" {
 		n.keys[key] = naiveKey{n.logTime, winner}
+	}
+	if t := string(ev.Type); !ev.Public {
+		delete(n.publicTypes, t)
+	} else if n.counts[t] == 0 && calls {
+		n.publicTypes[t] = true
 	}
 	n.counts[string(ev.Type)]++
 	n.rows = append(n.rows, naiveRow{winner, at, string(ev.Type)})
@@ -237,7 +418,7 @@ func (n *naive) previous(ev *eventlog.Event, winner int, norm [identifier.Kinds]
 	if id == "" {
 		return -1, false, true
 	}
-	if ev.Public || len(ev.ExternalID) == 0 || n.isNone(IdentityAnonymous, id) {
+	if ev.Public || len(ev.ExternalID) == 0 && (n.rules < rulesCalls || len(ev.Email) == 0) || n.isNone(IdentityAnonymous, id) {
 		return -1, false, false
 	}
 	anonymous, external := "anonymous_id\x00"+id, "external_id\x00"+id
@@ -248,10 +429,18 @@ func (n *naive) previous(ev *eventlog.Event, winner int, norm [identifier.Kinds]
 		return a, false, true
 	case knownX:
 		return x, false, true
-	case knownA || n.barred[anonymous] || n.barred[external]:
+	case knownA || n.barred[anonymous] && n.rules < rulesCalls || n.barred[external]:
 		return -1, false, true
 	}
 	return -1, norm[IdentityAnonymous] != anonymous, true
+}
+
+// previousBy is the identifier by which a previous id led to a profile.
+func (n *naive) previousBy(ev *eventlog.Event, profile int) string {
+	if anonymous := "anonymous_id\x00" + string(ev.PreviousID); n.profiles[profile].has(IdentityAnonymous, anonymous) {
+		return anonymous
+	}
+	return "external_id\x00" + string(ev.PreviousID)
 }
 
 // keeps reports whether a subscribed profile keeps its newest e-mail or phone beside another one.
@@ -267,7 +456,7 @@ func (n *naive) isNone(k IdentityKind, raw string) bool {
 
 func (n *naive) create() int {
 	n.profiles = append(n.profiles, &naiveProfile{winner: len(n.profiles), created: n.logTime, firstSeen: n.logTime, lastEvent: -1 << 63,
-		geo: map[string]any{}, attrs: map[string]any{}, shared: map[string]bool{}})
+		geo: map[string]any{}, attrs: map[string]any{}, shared: map[string]bool{}, claimed: map[string]bool{}, previous: map[string]bool{}, said: map[string]int64{}})
 	return len(n.profiles) - 1
 }
 
@@ -316,6 +505,9 @@ func (n *naive) contact(c ContactCreate) int {
 		o, known := n.owner[norm[k]]
 		switch {
 		case known && o == who:
+			if have := w.idents[k]; have[len(have)-1] != raw[k] {
+				w.saidByOthers("identifier "+k.String(), n.logTime)
+			}
 			w.drop(k, norm[k])
 			w.idents[k] = append(w.idents[k], raw[k])
 		case known:
@@ -332,13 +524,16 @@ func (n *naive) contact(c ContactCreate) int {
 			w.drop(k, norm[k])
 			n.owner[norm[k]] = who
 			w.idents[k] = append(w.idents[k], raw[k])
+			w.saidByOthers("identifier "+k.String(), n.logTime)
 		}
 	}
 	if c.FirstName != "" {
 		w.first = c.FirstName
+		w.saidByOthers("first name", n.logTime)
 	}
 	if c.LastName != "" {
 		w.last = c.LastName
+		w.saidByOthers("last name", n.logTime)
 	}
 	return who
 }
@@ -354,9 +549,11 @@ func (n *naive) patch(profile int, phone string) bool {
 	o, known := n.owner[norm]
 	switch {
 	case w.has(IdentityPhone, norm):
+		delete(w.claimed, norm)
 		if w.idents[IdentityPhone][len(w.idents[IdentityPhone])-1] == phone {
 			return true
 		}
+		w.saidByOthers("identifier "+IdentityPhone.String(), n.logTime)
 		shared := w.shared[norm]
 		w.drop(IdentityPhone, norm)
 		if w.shared[norm] = shared && (known || n.barred[norm]); !w.shared[norm] {
@@ -368,6 +565,7 @@ func (n *naive) patch(profile int, phone string) bool {
 	default:
 		n.owner[norm] = w.winner
 		w.subscribed[IdentityPhone] = true
+		w.saidByOthers("identifier "+IdentityPhone.String(), n.logTime)
 	}
 	w.idents[IdentityPhone] = append(w.idents[IdentityPhone], phone)
 	return true
@@ -382,7 +580,8 @@ func (n *naive) erase(profile int) bool {
 	for norm, o := range n.owner {
 		if o == w.winner {
 			delete(n.owner, norm)
-			n.barred[norm] = true
+			id, device := strings.CutPrefix(norm, "anonymous_id\x00")
+			n.barred[norm] = !device || !slices.Contains(w.givenUp, id)
 		}
 	}
 	w.erased = true
@@ -414,11 +613,27 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 		return false
 	}
 	merged := len(w.merged) - w.mergedAnonymous + len(l.merged) - l.mergedAnonymous
-	if !l.anonymous() {
+	devices := w.mergedAnonymous + l.mergedAnonymous
+	if l.anonymous() {
+		devices++
+	} else {
 		merged++
 	}
-	if n.total(w)+n.total(l) > n.settings.IdentifierCap || merged > n.settings.IdentifierCap || len(w.idents[IdentityAnonymous])+len(l.idents[IdentityAnonymous]) > maxAnonymousIDs {
+	if n.total(w)+n.total(l) > n.settings.IdentifierCap || merged > n.settings.IdentifierCap {
 		return false
+	}
+	if n.rules < rulesCalls && len(w.idents[IdentityAnonymous])+len(l.idents[IdentityAnonymous]) > maxAnonymousIDs || n.rules >= rulesCalls && devices > maxMergedAnonymous {
+		return false
+	}
+	if public && n.rules >= rulesCalls {
+		l.claimDevices()
+	}
+	w.givenUp = append(w.givenUp, l.givenUp...)
+	for v := range l.claimed {
+		w.claimed[v] = true
+	}
+	for v := range l.previous {
+		w.previous[v] = true
 	}
 	w.mergedAnonymous += l.mergedAnonymous
 	if l.anonymous() {
@@ -442,6 +657,13 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 		if len(l.idents[k]) > 0 && n.rules >= 5 && l.subscribed[k] && (len(w.idents[k]) == 0 || !w.subscribed[k]) {
 			newest = k.String() + "\x00" + normal(k, l.idents[k][len(l.idents[k])-1])
 		}
+		if trait := "identifier " + k.String(); newest == "" && k != IdentityAnonymous && !w.subscribed[k] && len(w.idents[k]) > 0 && len(l.idents[k]) > 0 {
+			mine, know := w.said[trait]
+			theirs, theyKnow := l.said[trait]
+			if know && theyKnow && theirs > mine {
+				newest = k.String() + "\x00" + normal(k, l.idents[k][len(l.idents[k])-1])
+			}
+		}
 		w.idents[k] = append(older, w.idents[k]...)
 		for i, v := range w.idents[k] { // the address that subscribed
 			if k.String()+"\x00"+normal(k, v) == newest {
@@ -450,14 +672,54 @@ func (n *naive) merge(w *naiveProfile, winner, loser int, by IdentityKind, publi
 			}
 		}
 	}
-	if w.first == "" {
+	// later reports whether what the other has, or has not, of a trait stands.
+	later := func(trait string, has, other bool) bool {
+		mine, know := w.said[trait]
+		theirs, theyKnow := l.said[trait]
+		switch {
+		case know && theyKnow:
+			return theirs > mine
+		case know:
+			return false
+		}
+		return !has && other
+	}
+	if later("first name", w.first != "", l.first != "") {
 		w.first = l.first
 	}
-	if w.last == "" {
+	if later("last name", w.last != "", l.last != "") {
 		w.last = l.last
 	}
-	naiveMerge(w.geo, l.geo, true)
-	naiveMerge(w.attrs, l.attrs, true)
+	if len(w.said)+len(l.said) == 0 {
+		naiveMerge(w.geo, l.geo, true)
+		naiveMerge(w.attrs, l.attrs, true)
+	} else {
+		for _, x := range []struct {
+			dst, src map[string]any
+			of       string
+		}{{w.geo, l.geo, "geo "}, {w.attrs, l.attrs, "attribute "}} {
+			keys := map[string]bool{}
+			for key := range x.dst {
+				keys[key] = true
+			}
+			for key := range x.src {
+				keys[key] = true
+			}
+			for key := range keys {
+				_, has := x.dst[key]
+				value, other := x.src[key]
+				if later(x.of+key, has, other) {
+					delete(x.dst, key)
+					if other {
+						x.dst[key] = value
+					}
+				}
+			}
+		}
+	}
+	for trait, ms := range l.said {
+		w.said[trait] = max(ms, w.said[trait])
+	}
 	w.created = min(w.created, l.created)
 	w.firstSeen = min(w.firstSeen, l.firstSeen)
 	w.lastEvent = max(w.lastEvent, l.lastEvent)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/identity"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/dedup"
@@ -193,9 +194,7 @@ func (m *Machine) mailable(cmd *command, to string, transactional bool) (o uint3
 		return o, nil
 	}
 	p := &m.window[0]
-	p.ev.Email, p.ev.ExternalID, p.ev.Phone, p.ev.FirstName, p.ev.LastName = []byte(to), nil, nil, nil, nil
-	p.ev.Geo, p.ev.Attributes, p.ev.HasTime = nil, nil, false
-	p.ev.AnonymousID, p.ev.PreviousID, p.ev.Public = nil, nil, false
+	p.ev = eventlog.Event{Email: []byte(to)}
 	m.lookUp(a, p)
 	r, refusal, err := m.resolve(a, p, m.logTime, identifierRules{})
 	if err != nil {

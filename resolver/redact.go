@@ -96,8 +96,10 @@ func (r *Redactor) erase(tasks []*erasing, marks map[identifier.Hash]Erasure) er
 			r.below[h] = max(r.below[h], t.UpTo)
 		}
 		if len(t.Hashes) == 0 {
-			for h := range marks {
-				r.below[h] = max(r.below[h], t.UpTo)
+			for h, x := range marks {
+				if x.Kind != IdentityAnonymous.String() { // none was known then, and they may be others' by now
+					r.below[h] = max(r.below[h], t.UpTo)
+				}
 			}
 		}
 	}
@@ -158,8 +160,9 @@ type identifiers struct {
 	kind    IdentityKind
 }
 
-// look finds out whose identifiers are.
-func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifiers) {
+// look finds out whose identifiers are. public says that a browser's key sent them, under
+// rules by which it claims.
+func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte, public bool) (x identifiers) {
 	x.raw = raw
 	stands := false // an identifier that ranks higher says who the record is of
 	for k := range identifier.Kinds {
@@ -170,7 +173,7 @@ func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifie
 			continue
 		}
 		at, marked := r.marked(x.hashes[k])
-		out, mine := marked && offset > at, offset < r.below[x.hashes[k]]
+		out, mine := marked && offset > at && !(k == IdentityAnonymous && r.rules.calls), offset < r.below[x.hashes[k]]
 		if (out || mine) && r.updates != profile.NoOrdinal {
 			shows, err := r.shows(r.updates, k, x.hashes[k])
 			if r.err = errors.Join(r.err, err); shows {
@@ -196,7 +199,7 @@ func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifie
 	}
 	for k := range identifier.Kinds {
 		if x.mine[k] {
-			x.whole = true
+			x.whole = !public || !r.othersToo(&x)
 			return x
 		}
 		if !x.has[k] {
@@ -212,6 +215,19 @@ func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifie
 		}
 	}
 	return x
+}
+
+// othersToo reports whether an identifier beside those of erased persons is a live profile's.
+// An event of a browser's key may have been that one's, whichever ranks higher: such a key
+// attaches no second identifier of a kind, so what stood in the event may have become
+// somebody else's later. It is kept until the other one is erased, too.
+func (r *Redactor) othersToo(x *identifiers) bool {
+	for k := range identifier.Identifying {
+		if x.has[k] && !x.mine[k] && r.owner(x.hashes[k]) != profile.NoOrdinal {
+			return true
+		}
+	}
+	return false
 }
 
 // isPlaceholder reports whether a value is one of the account's. The set is made when it
@@ -255,7 +271,7 @@ func (r *Redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 		if ev.Refused {
 			continue
 		}
-		x := r.look(offset, identifiersOf(&ev))
+		x := r.look(offset, identifiersOf(&ev), ev.Public && r.rules.calls)
 		alias := r.previous(offset, &ev)
 		switch {
 		case x.refused:
@@ -299,12 +315,11 @@ func (r *Redactor) previous(offset int64, ev *eventlog.Event) bool {
 	if !ok {
 		return false
 	}
-	for _, h := range [...]identifier.Hash{p.Anonymous, p.External} {
-		if at, marked := r.marked(h); marked && offset > at || offset < r.below[h] {
-			return true
-		}
+	out := func(h identifier.Hash) bool {
+		at, marked := r.marked(h)
+		return marked && offset > at
 	}
-	return false
+	return offset < max(r.below[p.Anonymous], r.below[p.External]) || out(p.External) || !r.rules.calls && out(p.Anonymous)
 }
 
 // nobodysPrevious reports whether the previous id of an alias is no live profile's.
@@ -412,7 +427,7 @@ func (r *Redactor) named(offset int64, others bool, email, externalID, phone *st
 			raw[k] = []byte(*t)
 		}
 	}
-	x := r.look(offset, raw)
+	x := r.look(offset, raw, false)
 	if x.refused && !x.any {
 		x.mine, x.any, x.whole = x.out, true, true
 		for k := range identifier.Kinds {

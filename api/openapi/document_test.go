@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/api/operation"
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/ingest"
+	"github.com/musterhq/muster/ingest/trackingapi"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -33,7 +34,7 @@ func ok(t *testing.T, err error) {
 
 // groups are all nouns of the service.
 func groups() []operation.Group {
-	return append(slices.Concat(new(keyapi.API).Operations(), new(ingest.Handler).Operations(), new(api.API).Operations(), new(keyapi.API).SessionOperations()), openapi.Operations())
+	return append(slices.Concat(new(keyapi.API).Operations(), new(ingest.Handler).Operations(), new(api.API).Operations(), new(keyapi.API).SessionOperations(), trackingapi.Operations()), openapi.Operations())
 }
 
 func read(t *testing.T) (doc map[string]any) {
@@ -174,7 +175,7 @@ func asMap(v any) map[string]any {
 func TestOperations(t *testing.T) {
 	doc := read(t)
 	ids := map[string]string{}
-	permission := regexp.MustCompile(`^([a-z_]+:(read|write)|none|signed-in|system-admin|app-secret|any-key)$`)
+	permission := regexp.MustCompile(`^([a-z_]+:(read|write)|none|signed-in|system-admin|app-secret|write-key|any-key)$`)
 	var tags []string
 	for _, x := range doc["tags"].([]any) {
 		tags = append(tags, at(x, "name").(string))

@@ -90,13 +90,15 @@ func Document(all []Group) ([]byte, error) {
 const intro = "All bodies are JSON (`Content-Type: application/json`), all times ISO 8601 in UTC, all ids opaque texts. " +
 	"Lists are paginated. Pass the `next` value of one page as `cursor` to get the following page; `limit` sets the page size. A page ends early at about 4 MiB: only `next` says whether there is more. " +
 	"A path that is not there is answered 404, a method that a path does not take 405 with the header `Allow`, in the form of the chapter; calls by API key under `/api/v1` answer both as they do other failures, with HTTP 200. " +
-	"The extension `x-permission` of an operation names the permission it needs. Some calls need no permission: `none` is open to anybody, `signed-in` to every signed-in person, `system-admin` to administrators of the system, `app-secret` to who sends the App Secret, `any-key` to every API key."
+	"The extension `x-permission` of an operation names the permission it needs. Some calls need no permission: `none` is open to anybody, `signed-in` to every signed-in person, `system-admin` to administrators of the system, `app-secret` to who sends the App Secret, `write-key` to who sends a write key, `any-key` to every API key."
 
 var securitySchemes = shape.Pairs(
 	"apiKey", shape.Pairs("type", "http", "scheme", "bearer", "bearerFormat", "svc_live_…",
 		"description", "An API key, made in the console: `Authorization: Bearer svc_live_…`. It may do what of its permissions its creator may do at the time."),
 	"appID", shape.Pairs("type", "apiKey", "in", "header", "name", "X-App-Id", "description", "The account's App ID, `app_…`."),
 	"appSecret", shape.Pairs("type", "apiKey", "in", "header", "name", "X-App-Secret", "description", "The account's App Secret, `sk_live_…`. For servers only."),
+	"writeKey", shape.Pairs("type", "http", "scheme", "basic",
+		"description", "The write key of a source, `wk_…`, as the user name, without a password; or as a bearer token, or in the body."),
 	"session", shape.Pairs("type", "http", "scheme", "bearer", "bearerFormat", "ses_…",
 		"description", "The token of a session: `Authorization: Bearer ses_…`. Browsers may keep it in the cookie `muster_session` instead, and then send `X-CSRF-Token`."),
 )

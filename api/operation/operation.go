@@ -59,6 +59,7 @@ const (
 	SignedIn    = "signed-in"
 	SystemAdmin = "system-admin"
 	AppSecret   = "app-secret"
+	WriteKey    = "write-key"
 	AnyKey      = "any-key"
 )
 

@@ -47,6 +47,8 @@ func pathParameter(behind, part string) *shape.Schema {
 		return shape.AccountID("Id of the account.")
 	case "mail":
 		return shape.Text("cGx1bWJ1cy1lc3Qtbm9tZW4", "The token that lets in who hands over mail.")
+	case "projects":
+		return shape.Text("wk_YOUR_KEY", "The write key of a source.")
 	case "t":
 		return shape.Text("AQEAAAAAAAAAAQ", "A token that the service signed: what it stands for, and for whom.")
 	}

@@ -41,6 +41,11 @@ var SurfaceConsole = &Surface{
 		"A session in a cookie needs the header `X-CSRF-Token` for every call that changes something.",
 }
 
+var SurfaceTracking = &Surface{
+	ID: "tracking", Title: "Tracking API", security: "writeKey", open: WriteKey,
+	About: "Calls of the SDKs of Segment, RudderStack and PostHog, with the write key of a source. Bodies are JSON, whatever their content type says, and may be compressed with gzip.",
+}
+
 var SurfacePublic = &Surface{
 	ID: "public", Title: "Links, reports of providers, operations", open: Anybody,
 	About: "Called by recipients of messages, providers, mail servers and monitoring.",
@@ -50,6 +55,7 @@ func init() {
 	SurfaceA.answers, SurfaceB.answers, SurfaceC.answers = answersA, answersB, answersC
 	SurfaceConsole.answers = answersConsole
 	SurfacePublic.answers = func(op *Operation) shape.Ordered { return op.Other }
+	SurfaceTracking.answers = SurfacePublic.answers
 }
 
-var surfaces = []*Surface{SurfaceA, SurfaceB, SurfaceC, SurfaceConsole, SurfacePublic}
+var surfaces = []*Surface{SurfaceA, SurfaceB, SurfaceC, SurfaceTracking, SurfaceConsole, SurfacePublic}

@@ -257,7 +257,7 @@ func (c *serveConfig) route(r *router.Router, s *services, events *ingest.Handle
 	if err := console.Register(r); err != nil {
 		return err
 	}
-	return openapi.Register(r, operations(s.keys, events, s.console))
+	return openapi.Register(r, append(operations(s.keys, events, s.console), trackingapi.Operations()...))
 }
 
 // operations are those of the document, in its order.

@@ -18,20 +18,23 @@ import (
 type failure struct {
 	status        int
 	code, message string
+	// retryAfter is how long the client is to wait, in seconds; 0 where that is up to
+	// [Options.RetryAfter].
+	retryAfter int
 }
 
 var (
-	errInvalidKey = &failure{401, codeInvalidKey, "the write key is missing, unknown or revoked; send the key of a source as the user name of Basic authentication, or as writeKey in the body"}
-	errDisabled   = &failure{401, codeDisabled, "the source of this write key is disabled; enable it in the console"}
-	errOrigin     = &failure{403, codeOrigin, "this page may not send with this write key; add its origin to the allowed origins of the source"}
-	errNoMemory   = &failure{503, codeOverloaded, "too many bytes are in flight; send the request again later"}
-	errCorrupt    = &failure{400, codeRequestNotValid, "the body is not a valid gzip stream; fix the compression, or send JSON as it is"}
-	errMethod     = &failure{405, codeMethod, "only POST is allowed here; send the request with POST"}
-	errGetOnly    = &failure{405, codeMethod, "only GET is allowed here; send the request with GET"}
+	errInvalidKey = &failure{status: 401, code: codeInvalidKey, message: "the write key is missing, unknown or revoked; send the key of a source as the user name of Basic authentication, or as writeKey in the body"}
+	errDisabled   = &failure{status: 401, code: codeDisabled, message: "the source of this write key is disabled; enable it in the console"}
+	errOrigin     = &failure{status: 403, code: codeOrigin, message: "this page may not send with this write key; add its origin to the allowed origins of the source"}
+	errNoMemory   = &failure{status: 503, code: codeOverloaded, message: "too many bytes are in flight; send the request again later"}
+	errCorrupt    = &failure{status: 400, code: codeRequestNotValid, message: "the body is not a valid gzip stream; fix the compression, or send JSON as it is"}
+	errMethod     = &failure{status: 405, code: codeMethod, message: "only POST is allowed here; send the request with POST"}
+	errGetOnly    = &failure{status: 405, code: codeMethod, message: "only GET is allowed here; send the request with GET"}
 )
 
 func tooLarge(format string, args ...any) *failure {
-	return &failure{400, codeTooLarge, fmt.Sprintf(format, args...)}
+	return &failure{status: 400, code: codeTooLarge, message: fmt.Sprintf(format, args...)}
 }
 
 // submitFailure answers a record that was not applied.
@@ -40,19 +43,19 @@ func (h *Handler) submitFailure(err error) *failure {
 	case errors.Is(err, eventlog.ErrTooLarge):
 		return tooLarge("the request makes a record larger than the log takes; send the events in several requests")
 	case errors.Is(err, eventlog.ErrNoSpace):
-		return &failure{503, codeUnavailable, "the server's disk is full; nothing was stored, send the request again later"}
+		return &failure{status: 503, code: codeUnavailable, message: "the server's disk is full; nothing was stored, send the request again later"}
 	case errors.Is(err, eventlog.ErrQueueFull), errors.Is(err, resolver.ErrOverloaded):
-		return &failure{503, codeOverloaded, "the server is overloaded; nothing was stored, send the request again later"}
+		return &failure{status: 503, code: codeOverloaded, message: "the server is overloaded; nothing was stored, send the request again later"}
 	case errors.Is(err, resolver.ErrNotOwner):
-		return &failure{503, codeUnavailable, "the account is moving between nodes; nothing was stored, send the request again"}
+		return &failure{status: 503, code: codeUnavailable, message: "the account is moving between nodes; nothing was stored, send the request again"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &failure{503, codeUnavailable, "the request was not applied in time; send it again with the same messageId"}
+		return &failure{status: 503, code: codeUnavailable, message: "the request was not applied in time; send it again with the same messageId"}
 	}
 	// A log that has failed fails every request: one line a second is enough.
 	if now := h.opts.Now().Unix(); h.logged.Swap(now) != now {
 		h.opts.Logger.Error("record not applied", "error", err)
 	}
-	return &failure{503, codeUnavailable, "the server cannot store events at present; send the request again later with the same messageId"}
+	return &failure{status: 503, code: codeUnavailable, message: "the server cannot store events at present; send the request again later with the same messageId"}
 }
 
 // Refuse answers a request that comes to no handler in the form of the tracking API.
@@ -65,7 +68,7 @@ func Refuse(ctx *fasthttp.RequestCtx, status int, text string) {
 		code = codeUnavailable
 	}
 	refusal.MarkStatus(ctx, status)
-	(&failure{status, code, text}).write(ctx)
+	(&failure{status: status, code: code, message: text}).write(ctx)
 }
 
 func (f *failure) write(ctx *fasthttp.RequestCtx) {

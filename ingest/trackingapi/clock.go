@@ -2,6 +2,8 @@ package trackingapi
 
 import (
 	"strconv"
+	"strings"
+	"time"
 
 	"github.com/musterhq/muster/ingest"
 )
@@ -24,26 +26,86 @@ func happened(received int64, original, sent moment) int64 {
 	return received - max(0, sent.ms-original.ms)
 }
 
-// leastMillis is the number from which on a time in digits is in milliseconds: in seconds
-// it would be the year 5138, in milliseconds it is March 1973.
-const leastMillis = 1e11
+// Numbers tell their unit: as a time in seconds leastMillis is the year 5138, in
+// milliseconds 1973, and so on for microseconds and nanoseconds.
+const (
+	leastMillis = 1e11
+	leastMicros = 1e14
+	leastNanos  = 1e17
+	mostNanos   = 1e20
+)
 
-// parseMoment reads a time in canonical text: RFC 3339, or a number of Unix milliseconds or
-// seconds.
-func parseMoment(value []byte) (m moment, ok bool) {
-	if text, is := unquote(value); is {
-		m.ms, ok = ingest.ParseTime(text)
-		m.has = ok && m.ms >= 0
-		return m, m.has
-	}
-	f, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || !(f >= 0 && f < 1e15) {
+// ofNumber reads a time in a number of seconds, milliseconds, microseconds or nanoseconds
+// since 1970.
+func ofNumber(text []byte) (m moment, ok bool) {
+	f, err := strconv.ParseFloat(string(text), 64)
+	switch {
+	case err != nil || !(f >= 0 && f < mostNanos):
 		return moment{}, false
-	}
-	if f < leastMillis {
-		f *= 1000
+	case f < leastMillis:
+		f *= 1e3
+	case f >= leastNanos:
+		f /= 1e6
+	case f >= leastMicros:
+		f /= 1e3
 	}
 	return moment{int64(f), true}, true
+}
+
+// isoLayouts are the shapes of ISO 8601 that applications write beside RFC 3339, and of the
+// HTTP date, which JavaScript's toUTCString writes. Without a zone a time is one of UTC.
+var isoLayouts = [...]string{
+	"2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04:05",
+	"2006-01-02T15:04Z07:00", "2006-01-02T15:04Z0700", "2006-01-02T15:04",
+	"20060102T150405Z0700", "20060102T150405", "2006-01-02", time.RFC1123, time.RFC1123Z,
+}
+
+// maxMomentBytes is the longest text that is looked at as a time.
+const maxMomentBytes = 64
+
+// parseMoment reads a time in canonical text: RFC 3339 and other shapes of ISO 8601, or a
+// number of seconds, milliseconds, microseconds or nanoseconds since 1970, also as a text.
+func parseMoment(value []byte) (m moment, ok bool) {
+	text, is := unquote(value)
+	if !is {
+		return ofNumber(value)
+	}
+	if m.ms, ok = ingest.ParseTime(text); !ok {
+		m.ms, ok = parseOther(text)
+	}
+	if m.has = ok && m.ms >= 0; m.has {
+		return m, true
+	}
+	if len(text) > 0 && len(text) <= maxMomentBytes && text[0]-'0' < 10 {
+		return ofNumber(text)
+	}
+	return moment{}, false
+}
+
+// parseOther reads a time in one of isoLayouts.
+func parseOther(b []byte) (ms int64, ok bool) {
+	if len(b) > maxMomentBytes {
+		return 0, false
+	}
+	text := strings.TrimSpace(string(b))
+	if n := len("2006-01-02"); len(text) > n && (text[n] == ' ' || text[n] == 't') {
+		text = text[:n] + "T" + text[n+1:]
+		text = strings.Replace(strings.Replace(text, " UTC", "Z", 1), " GMT", "Z", 1)
+		text = strings.NewReplacer(" +", "+", " -", "-", " Z", "Z", " z", "Z").Replace(text)
+	}
+	if n := len(text) - 1; n > 0 && text[n] == 'z' {
+		text = text[:n] + "Z"
+	}
+	for _, layout := range isoLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UnixMilli(), true
+		}
+	}
+	// A space before the zone, or a comma before the fraction.
+	if t, err := time.Parse(time.RFC3339, text); err == nil {
+		return t.UnixMilli(), true
+	}
+	return 0, false
 }
 
 // decimal writes a number in canonical text without an exponent, and one that is whole

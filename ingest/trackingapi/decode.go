@@ -16,6 +16,8 @@ const (
 	codeInvalidEvent    = "invalid_event"
 	codeNotAllowed      = "not_allowed"
 	codeRefused         = "event_refused"
+	codeTooManyTypes    = "too_many_event_types"
+	codeTooManyEvents   = "too_many_events"
 	codeMethod          = "method_not_allowed"
 	codeOverloaded      = "overloaded"
 	codeUnavailable     = "unavailable"

@@ -30,6 +30,7 @@ type Handler struct {
 	names  typeNames
 	named  namedTypes
 	uses   uses
+	floods floods
 	logged atomic.Int64 // Unix second of the last fault logged
 	retry  string       // value of Retry-After
 	ids    struct {
@@ -59,6 +60,7 @@ type work struct {
 	kept   []byte
 	record []byte
 	events int
+	read   int // events of the request that were looked at
 	// memory is what the request's bytes are counted in, and held how many of them are for
 	// the record. built counts the bytes of all events that were built.
 	memory      *ingest.Memory
@@ -69,10 +71,16 @@ type work struct {
 	list []rejected
 	// sent has the events that are in the record.
 	sent  []sent
-	names []resolver.EventTypeName
+	names []typeName
 	out   resolver.Outcome
 	// from is of the events in the record.
 	from resolver.EventsFrom
+}
+
+// typeName is the name of an event type, as the event at a place of work.sent has it.
+type typeName struct {
+	sent int
+	name resolver.EventTypeName
 }
 
 // found is what is known of a write key.
@@ -108,7 +116,7 @@ func (h *Handler) acquire() *work {
 func (h *Handler) release(w *work) {
 	w.scan.Shrink(keepBytes)
 	w.around, w.kept, w.events = envelope{}, w.kept[:0], 0
-	w.memory, w.held, w.built = nil, 0, 0
+	w.read, w.memory, w.held, w.built = 0, nil, 0, 0
 	clear(w.keys)
 	clear(w.list)
 	clear(w.sent)
@@ -149,7 +157,11 @@ func (h *Handler) serve(ctx *fasthttp.RequestCtx, e endpoint) {
 
 func (h *Handler) writeFailure(ctx *fasthttp.RequestCtx, f *failure) {
 	f.write(ctx)
-	if f.status == 503 {
+	switch {
+	case f.retryAfter > 0:
+		h.counters.turnedAway.Inc()
+		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, strconv.Itoa(f.retryAfter))
+	case f.status == 503:
 		h.counters.turnedAway.Inc()
 		ctx.Response.Header.Set(fasthttp.HeaderRetryAfter, h.retry)
 	}
@@ -188,7 +200,7 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 	w.memory, w.held = memory, held
 	bad, reason := readEnvelope(w.scan, body, &w.around)
 	if reason != "" {
-		f := &failure{400, codeInvalidJSON, "the body is " + reason + "; send JSON"}
+		f := &failure{status: 400, code: codeInvalidJSON, message: "the body is " + reason + "; send JSON"}
 		if w.around = (envelope{}); source != nil {
 			h.show(source, callOfBody, body, f.message)
 		}
@@ -210,7 +222,12 @@ func (h *Handler) take(ctx *fasthttp.RequestCtx, e endpoint, nowMs int64, origin
 		}
 	}
 	h.uses.note(source, nowMs)
-	if f := h.record(ctx, w, e, source, origin, body, bad, nowMs); f != nil {
+	f = h.record(ctx, w, e, source, origin, body, bad, nowMs)
+	if source.Public {
+		// Whatever became of them: to read them is most of the work.
+		h.floods.count(senderOf(ctx, source.Account), max(1, w.read), h.opts.Now())
+	}
+	if f != nil {
 		if f.status != 503 {
 			h.show(source, callOfBody, body, f.message)
 		}
@@ -232,6 +249,12 @@ func (h *Handler) admit(ctx *fasthttp.RequestCtx, source *resolver.SourceAccess,
 	// A public key vouches for nobody, and what is no page sends no origin.
 	if origin != "" && !source.OriginAllowed(origin) {
 		return nil, 0, errOrigin
+	}
+	if pause := h.floods.wait(senderOf(ctx, source.Account), h.opts.Now()); pause > 0 {
+		return nil, 0, &failure{
+			status: 429, code: codeTooManyEvents, retryAfter: int(pause / time.Second),
+			message: fmt.Sprintf("this address sends more than %d events a second with browser keys; nothing was stored, send the request again later, or use the key of a server source", floodEvents),
+		}
 	}
 	return h.public, min(publicBatchBytes, h.opts.BodyBytes), nil
 }
@@ -255,14 +278,14 @@ func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *
 	switch i := w.around.events; {
 	case i < 0:
 		if e.call == callOfBody && w.around.kind == nil && w.around.event == nil {
-			return &failure{400, codeInvalidJSON, `batch is missing; send {"batch": [...]}, or a call with its type`}
+			return &failure{status: 400, code: codeInvalidJSON, message: `batch is missing; send {"batch": [...]}, or a call with its type`}
 		}
 		w.around.message = message{} // it is the event itself
 		if _, f := h.one(ctx, w, e, origin, s.Space(0), 0); f != nil {
 			return f
 		}
 	case bad != nil:
-		return &failure{400, codeInvalidJSON, bad.message}
+		return &failure{status: 400, code: codeInvalidJSON, message: bad.message}
 	default:
 		i = s.Space(i + 1)
 		most := h.opts.Limits.Events
@@ -278,10 +301,10 @@ func (h *Handler) record(ctx *fasthttp.RequestCtx, w *work, e endpoint, source *
 				return f
 			}
 			if i < 0 {
-				return &failure{400, codeInvalidJSON, "the body is " + s.Err().Error() + "; send JSON"}
+				return &failure{status: 400, code: codeInvalidJSON, message: "the body is " + s.Err().Error() + "; send JSON"}
 			}
 			if i, more = s.More(i, ']'); i < 0 {
-				return &failure{400, codeInvalidJSON, "the body is " + s.Err().Error() + "; send JSON"}
+				return &failure{status: 400, code: codeInvalidJSON, message: "the body is " + s.Err().Error() + "; send JSON"}
 			}
 		}
 	}
@@ -312,7 +335,8 @@ func (h *Handler) one(ctx *fasthttp.RequestCtx, w *work, e endpoint, origin stri
 		return next, nil
 	}
 	p := &w.mapper
-	p.source, p.call = p.request, e.call
+	w.read++
+	p.source, p.call, p.undated = p.request, e.call, false
 	var ev eventlog.Event
 	if key, given := m.key(); bad == nil && given && e.dialect == segmentDialect {
 		bad = h.override(w, key, origin)
@@ -353,12 +377,16 @@ func (h *Handler) one(ctx *fasthttp.RequestCtx, w *work, e endpoint, origin stri
 	if !w.grow(ctx, size+eventHead) {
 		return next, errNoMemory
 	}
+	if p.undated {
+		h.counters.undated.Inc()
+	}
+	ev.Call = true
 	w.record = eventlog.AppendEvent(w.record, &ev)
 	w.sent = append(w.sent, sent{n, i, next, p.call, clipID(id)})
 	w.events++
 	w.from.Calls = append(w.from.Calls, p.call.String())
-	if p.original != nil && h.named.isNew(p.source.Account, ev.Type) && len(w.names) < resolver.MaxEventTypeNames {
-		w.names = append(w.names, resolver.EventTypeName{Key: string(ev.Type), Name: string(p.original)})
+	if p.original != nil && len(w.names) < resolver.MaxEventTypeNames && h.named.isNew(p.source.Account, ev.Type) {
+		w.names = append(w.names, typeName{len(w.sent) - 1, resolver.EventTypeName{Key: string(ev.Type), Name: string(p.original)}})
 	}
 	return next, nil
 }
@@ -496,14 +524,17 @@ func (h *Handler) finish(ctx *fasthttp.RequestCtx, w *work, source *resolver.Sou
 			continue
 		}
 		h.counters.event(source.Public, s.call, refused)
-		text := "the event was refused"
+		text, code := "the event was refused", codeRefused
 		if o.Refusal != nil {
 			text = o.Refusal.Message
+			if o.Refusal.Code == resolver.CodePublicTypes {
+				code = codeTooManyTypes
+			}
 		}
 		if len(w.list) < maxShown {
 			h.show(source, s.call, body[s.from:s.to], text)
 		}
-		w.list = append(w.list, rejected{s.index, s.messageID, rejection{codeRefused, text}})
+		w.list = append(w.list, rejected{s.index, s.messageID, rejection{code, text}})
 	}
 	slices.SortStableFunc(w.list, func(a, b rejected) int { return a.index - b.index })
 	count, total := len(w.list), len(w.list)+w.accepted()
@@ -526,18 +557,25 @@ func (w *work) accepted() (n int) {
 }
 
 // nameTypes has the catalog show event types by the names that the application gives them.
-// It happens once for each type, and fails for nobody: the next event tries again.
+// It happens once for each type, and fails for nobody: the next event tries again. The type
+// of an event that was refused may not be there, and is named by the next.
 func (h *Handler) nameTypes(account uint64, w *work) {
-	if len(w.names) == 0 {
+	var names []resolver.EventTypeName
+	for _, n := range w.names {
+		if n.sent < len(w.out.Events) && w.out.Events[n.sent].Status != resolver.EventRefused {
+			names = append(names, n.name)
+		}
+	}
+	if len(names) == 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), h.opts.Timeout)
 	defer cancel()
-	if _, err := h.opts.Node.Command(ctx, account, resolver.CommandCatalogName, resolver.CatalogName{Types: w.names}); err != nil {
+	if _, err := h.opts.Node.Command(ctx, account, resolver.CommandCatalogName, resolver.CatalogName{Types: names}); err != nil {
 		h.opts.Logger.Debug("event types are not named", "error", err)
 		return
 	}
-	for _, n := range w.names {
+	for _, n := range names {
 		h.named.add(account, n.Key)
 	}
 }

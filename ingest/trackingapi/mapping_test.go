@@ -2,8 +2,11 @@ package trackingapi
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/jsonscan"
@@ -187,7 +190,7 @@ func TestBadCalls(t *testing.T) {
 		{"large", nil, CallTrack, `{"userId":"u","event":"x","properties":{"a":"` + strings.Repeat("x", 65<<10) + `"}}`, `payload_too_large: properties is too long; send less, or spread it over several events`},
 		{"large with its context", contextSource, CallTrack, `{"userId":"u","event":"x","properties":{"a":"` + strings.Repeat("x", 40<<10) + `"},"context":{"b":"` + strings.Repeat("x", 40<<10) + `"}}`, `payload_too_large: properties is too long; send less, or spread it over several events`},
 		{"no object", nil, callOfBody, `{"batch":[7]}`, `invalid_event: an event must be a JSON object such as {"type": "track", "event": "Item Viewed", "userId": "42"}`},
-		{"a timestamp that is none", nil, CallTrack, `{"userId":"u","event":"x","timestamp":"yesterday"}`, `invalid_event: timestamp must be a time since 1970 in RFC 3339, such as 2025-05-31T12:30:00.000Z, not "yesterday"`},
+		{"a timestamp that is none", nil, CallTrack, `{"userId":"u","event":"x","timestamp":"yesterday"}`, `x external_id=u`},
 		{"a messageId that is an object", nil, CallTrack, `{"userId":"u","event":"x","messageId":{}}`, `invalid_event: messageId must be a string, not {}`},
 		{"no group", nil, CallGroup, `{"userId":"u"}`, `invalid_event: groupId is missing; say which group the user belongs to`},
 		{"alias of nobody", nil, CallAlias, `{"userId":"u"}`, `invalid_event: previousId is missing; say whom the user was called before`},
@@ -224,6 +227,26 @@ func TestTimeOfAnEvent(t *testing.T) {
 		{"a time of sending that is none", `,"timestamp":` + at(-5000) + `,"sentAt":"now"`, ``, ` time=-5000`},
 		{"in RFC 3339", `,"timestamp":"2025-11-24T15:59:50.000Z","sentAt":"2025-11-24T17:00:00+01:00"`, ``, ` time=-10000`},
 		{"in seconds", `,"timestamp":1763999990`, ``, ` time=-10000`},
+		{"a space, and no zone", `,"timestamp":"2025-11-24 15:59:50"`, ``, ` time=-10000`},
+		{"a space before the zone", `,"timestamp":"2025-11-24 16:59:50.5 +0100"`, ``, ` time=-9500`},
+		{"a zone by name", `,"timestamp":"2025-11-24 15:59:50 UTC"`, ``, ` time=-10000`},
+		{"a zone without a colon", `,"timestamp":"2025-11-24T15:59:50.123+0000"`, ``, ` time=-9877`},
+		{"a zone of hours", `,"timestamp":"2025-11-24T16:59:50+01"`, ``, ` time=-10000`},
+		{"microseconds and no zone", `,"timestamp":"2025-11-24T15:59:50.123456"`, ``, ` time=-9877`},
+		{"a comma", `,"timestamp":"2025-11-24T15:59:50,5Z"`, ``, ` time=-9500`},
+		{"minutes", `,"timestamp":"2025-11-24T15:59Z"`, ``, ` time=-60000`},
+		{"without separators", `,"timestamp":"20251124T155950Z"`, ``, ` time=-10000`},
+		{"a date", `,"timestamp":"2025-11-24"`, ``, ` time=-57600000`},
+		{"an HTTP date", `,"timestamp":"Mon, 24 Nov 2025 15:59:50 GMT"`, ``, ` time=-10000`},
+		{"in milliseconds", `,"timestamp":1763999990000`, ``, ` time=-10000`},
+		{"in microseconds", `,"timestamp":1763999990000000`, ``, ` time=-10000`},
+		{"in nanoseconds", `,"timestamp":1763999990000000000`, ``, ` time=-10000`},
+		{"seconds in a text", `,"timestamp":"1763999990"`, ``, ` time=-10000`},
+		{"milliseconds in a text", `,"timestamp":"1763999990000"`, ``, ` time=-10000`},
+		{"one that cannot be read", `,"timestamp":"24/11/2025"`, ``, ``},
+		{"one that cannot be read, and the SDK's own", `,"timestamp":"24/11/2025","originalTimestamp":` + at(-2000), ``, ` time=-2000`},
+		{"no time at all", `,"timestamp":{"a":1}`, ``, ``},
+		{"before 1970", `,"timestamp":"1960-01-01T00:00:00Z"`, ``, ``},
 		{"in seconds with a fraction", `,"timestamp":1763999990.5`, ``, ` time=-9500`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -261,4 +284,60 @@ func TestPostHogsEvents(t *testing.T) {
 		{"a property list", nil, 0, `{"event":"x","distinct_id":"u1","properties":[]}`, `invalid_event: properties must be a JSON object such as {"key": "value"}; send one, or leave it out`},
 		{"properties of a group", nil, 0, `{"event":"$groupidentify","distinct_id":"g"}`, `invalid_event: $groupidentify is not taken: groups have no properties here; send $group_0 with the events of people`},
 	})
+}
+
+// TestTimeMatchesNaive: the time of random calls, in random shapes, is what the rule says
+// when it is written down as it is told.
+func TestTimeMatchesNaive(t *testing.T) {
+	calls := 20_000
+	if os.Getenv("MUSTER_LONG") != "" {
+		calls = 1_000_000
+	}
+	rng := rand.New(rand.NewPCG(18, 8))
+	shapes := []func(ms int64) string{
+		func(ms int64) string { return fmt.Sprint(ms) },
+		func(ms int64) string { return fmt.Sprintf(`"%d"`, ms) },
+		func(ms int64) string { return fmt.Sprintf("%d000", ms) },
+	}
+	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.000Z0700", "2006-01-02 15:04:05.000", "2006-01-02 15:04:05.000 Z0700", "20060102T150405.000Z0700", "2006-01-02T15:04:05,000Z07:00"} {
+		shapes = append(shapes, func(ms int64) string {
+			at := time.UnixMilli(ms).UTC()
+			if strings.Contains(layout, "Z07") {
+				at = at.In(time.FixedZone("", 3600*(rng.IntN(25)-12)))
+			}
+			return `"` + at.Format(layout) + `"`
+		})
+	}
+	for n := range calls {
+		fields, times := "", [3]*int64{}
+		for i, name := range []string{"timestamp", "originalTimestamp", "sentAt"} {
+			if rng.IntN(3) > 0 {
+				ms := received + rng.Int64N(20_000_000) - 10_000_000
+				times[i] = &ms
+				fields += fmt.Sprintf(`,%q:%s`, name, shapes[rng.IntN(len(shapes))](ms))
+			}
+		}
+		original, sent := times[0], times[2]
+		if original == nil {
+			original = times[1]
+		}
+		want := int64(received)
+		switch {
+		case original == nil:
+		case sent == nil:
+			if *original < received {
+				want = *original
+			}
+		case *sent > *original:
+			want = received - (*sent - *original)
+		}
+		show := ""
+		if want != received {
+			show = fmt.Sprintf(" time=%d", want-received)
+		}
+		body := `{"type":"track","userId":"u","event":"x"` + fields + `}`
+		if got := mapOne(t, serverSource, callOfBody, false, body); got != "x external_id=u"+show {
+			t.Fatalf("call %d, %s: %s, want %q", n, body, got, show)
+		}
+	}
 }

@@ -23,7 +23,7 @@ const (
 func (o outcome) String() string { return [outcomes]string{"accepted", "duplicate", "refused"}[o] }
 
 // statuses are all that the handler answers calls with.
-var statuses = [...]int{200, 400, 401, 403, 405, 408, 503}
+var statuses = [...]int{200, 400, 401, 403, 405, 408, 429, 503}
 
 // counters are the handler's metrics.
 type counters struct {
@@ -31,7 +31,9 @@ type counters struct {
 	unknown    [2]*metrics.Counter                  // refused before its call was known
 	requests   [len(statuses)]*metrics.Counter
 	turnedAway *metrics.Counter
-	duration   *histogram.Histogram
+	// undated counts events whose timestamp could not be read.
+	undated  *metrics.Counter
+	duration *histogram.Histogram
 }
 
 var durationBounds = []time.Duration{
@@ -43,6 +45,7 @@ var durationBounds = []time.Duration{
 func newCounters(set *metrics.Set) *counters {
 	c := &counters{
 		turnedAway: set.GetOrCreateCounter(`muster_tracking_turned_away_total`),
+		undated:    set.GetOrCreateCounter(`muster_tracking_undated_events_total`),
 		duration:   histogram.New(set, "muster_tracking_request_duration_seconds", "", durationBounds...),
 	}
 	for k, kind := range [...]string{resolver.SourceBrowser, resolver.SourceServer} {

@@ -15,9 +15,7 @@ func (p *mapper) posthog(m *message, ev *eventlog.Event) *rejection {
 	if m.properties != nil && !isObject(m.properties) {
 		return invalidEvent(`properties must be a JSON object such as {"key": "value"}; send one, or leave it out`)
 	}
-	if bad := p.when(m, ev); bad != nil {
-		return bad
-	}
+	p.when(m, ev)
 	id := m.uuid
 	if id == nil {
 		id = m.messageID

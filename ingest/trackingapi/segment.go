@@ -76,6 +76,8 @@ type mapper struct {
 	call Call
 	// original is the name of the event in the application, nil where it is its type.
 	original []byte
+	// undated says that the event's timestamp could not be read.
+	undated bool
 	// context is that of the message with that of its batch under it.
 	context []byte
 }
@@ -101,9 +103,7 @@ func (p *mapper) segment(m *message, call Call, ev *eventlog.Event) *rejection {
 			return invalidEvent(`%s must be a JSON object such as {"key": "value"}; send one, or leave it out`, f.name)
 		}
 	}
-	if bad := p.when(m, ev); bad != nil {
-		return bad
-	}
+	p.when(m, ev)
 	if bad := p.messageID(m.messageID, ev); bad != nil {
 		return bad
 	}
@@ -177,19 +177,17 @@ func (p *mapper) build(fn func(dst []byte) []byte) []byte {
 	return object
 }
 
-// when sets the event's time.
-func (p *mapper) when(m *message, ev *eventlog.Event) *rejection {
+// when sets the event's time. A timestamp that cannot be read loses no event: it counts as
+// absent.
+func (p *mapper) when(m *message, ev *eventlog.Event) {
 	var original, sent moment
-	for _, f := range []struct {
-		name  string
-		value []byte
-	}{{"timestamp", m.timestamp}, {"originalTimestamp", m.original}} {
-		if f.value == nil || original.has {
+	for _, value := range [][]byte{m.timestamp, m.original} {
+		if value == nil || original.has {
 			continue
 		}
 		var ok bool
-		if original, ok = parseMoment(f.value); !ok {
-			return invalidEvent("%s must be a time since 1970 in RFC 3339, such as 2025-05-31T12:30:00.000Z, not %s", f.name, shown(f.value))
+		if original, ok = parseMoment(value); !ok {
+			p.undated = true
 		}
 	}
 	for _, value := range [][]byte{m.sent, p.around.sent} {
@@ -200,9 +198,8 @@ func (p *mapper) when(m *message, ev *eventlog.Event) *rejection {
 	}
 	ev.TimeMs, ev.HasTime = happened(p.receivedMs, original, sent), true
 	if ev.TimeMs < 0 {
-		return invalidEvent("timestamp must be a time since 1970; check the clock and the unit")
+		ev.TimeMs, p.undated = p.receivedMs, true
 	}
-	return nil
 }
 
 func (p *mapper) messageID(value []byte, ev *eventlog.Event) *rejection {

@@ -9,6 +9,14 @@
 // three hours off; through a proxy that answers 429 and 503, once after the events were
 // stored; and a wrong key must come to the application's callback for errors.
 //
+// TestSDKsThroughCrashes sends many events by each SDK while the server is killed ten times
+// and a proxy answers 429 and 503, also after the events were stored: each event must be
+// there once, and no error reach the application. It takes minutes:
+//
+//	MUSTER_LONG=1 go test ./internal/sdks -run TestSDKsThroughCrashes -timeout 60m -v
+//
+// MUSTER_SDK_EVENTS is how many events each SDK sends, 100,000 if it is not set.
+//
 // # The tools
 //
 // The SDKs and all that they need are pinned in testdata, each in its own language's way,

@@ -1,13 +1,17 @@
 package openapitest
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Story is the whole story, told to a service that has one company with its
 // first credentials and captures what it sends. $hook is an address on this
 // machine that refuses webhooks for good.
 func Story() []Step {
 	return slices.Concat(access(), settings(), events(), lists(), contacts(), templates(), segments(), profiles(), devices(),
-		campaigns(), flows(), links(), messages(), analytics(), sources(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
+		campaigns(), flows(), links(), messages(), analytics(), sources(), calls(), webhooks(), credentials(), reports(), exports(), imports(), keys(), people(), companies(), endings(), operations())
 }
 
 const (
@@ -343,6 +347,29 @@ func analytics() []Step {
 	}
 }
 
+// calls are those of SDKs, with the key of a server's source.
+func calls() []Step {
+	const common = `"messageId":"$message","timestamp":"2025-05-31 12:30:00","sentAt":"2025-05-31T12:30:02.000Z","context":{"page":{"path":"/shop"}},"writeKey":"$write"`
+	story := []Step{
+		{Request: "POST /v1/track", Body: `{"userId":"sdk-1","anonymousId":"d-1","event":"Product Viewed","properties":{"sku":"sku-7"},` + common + `}`},
+		{Request: "POST /v1/track", Body: `{"userId":"sdk-1"`, Fails: true},
+		{Request: "POST /v1/identify", Body: `{"userId":"sdk-1","anonymousId":"d-1","traits":{"email":"sdk@example.com","plan":"pro"},` + common + `}`},
+		{Request: "POST /v1/page", Body: `{"userId":"sdk-1","anonymousId":"d-1","name":"Pricing","category":"Docs","properties":{"sku":"sku-7"},` + common + `}`},
+		{Request: "POST /v1/screen", Body: `{"userId":"sdk-1","anonymousId":"d-1","name":"Pricing","category":"Docs","properties":{"sku":"sku-7"},` + common + `}`},
+		{Request: "POST /v1/group", Body: `{"userId":"sdk-1","anonymousId":"d-1","groupId":"acme","traits":{"size":7},` + common + `}`},
+		{Request: "POST /v1/alias", Body: `{"userId":"sdk-1","previousId":"d-2",` + common + `}`},
+		{Request: "POST /v1/merge", Body: `{"mergeProperties":[{"type":"email","value":"sdk@example.com"},{"type":"mobile","value":"+4930123999"}],` + common + `}`},
+		{Request: "POST /v1/batch", Body: `{"batch":[{"type":"track","userId":"sdk-1","anonymousId":"d-1","event":"Product Viewed","name":"x","category":"y","properties":{"sku":"sku-7"},"traits":{"a":1},"groupId":"acme","previousId":"d-2",` +
+			`"mergeProperties":[{"type":"email","value":"sdk@example.com"},{"type":"mobile","value":"+4930123999"}],` + common + `},{"type":"track","userId":"sdk-1"}],"context":{"library":{"name":"shop"}},"sentAt":"2025-05-31T12:30:02.000Z","writeKey":"$write"}`},
+		{Request: "POST /batch/", Body: `{"api_key":"$write","sent_at":"2025-05-31T12:30:02.000Z","batch":[{"event":"item viewed","distinct_id":"sdk-1","uuid":"u-1","timestamp":"2025-05-31T12:30:00Z","properties":{"sku":"sku-7"}}]}`},
+		{Request: "GET /v1/projects/$write/settings"},
+	}
+	for i := range story {
+		story[i].Body = strings.ReplaceAll(story[i].Body, "$message", fmt.Sprint("m-", i))
+	}
+	return story
+}
+
 // sources are those of the tracking API: by people, then by a key.
 func sources() []Step {
 	return []Step{
@@ -358,7 +385,7 @@ func sources() []Step {
 		{Request: "GET " + c + "/sources/$source", Fails: true},
 
 		{Request: "POST " + a + "/sources", Body: `{"name":"App","kind":"browser","enabled":true,"allowed_origins":["https://shop.example"],"user_id":"email","keep_context":true}`, Keep: "source=data._id"},
-		{Request: "POST " + a + "/sources", Body: `{"name":"Backend","kind":"server"}`},
+		{Request: "POST " + a + "/sources", Body: `{"name":"Backend","kind":"server"}`, Keep: "write=data.write_key"},
 		{Request: "POST " + a + "/sources", Body: `{"name":"Backend","kind":"app"}`, Fails: true},
 		{Request: "GET " + a + "/sources/$source", Keep: "writekey=data.keys.0._id"},
 		{Request: "GET " + a + "/sources"},

@@ -35,23 +35,44 @@ var (
 	currencies = []string{"EUR", "EUR", "GBP", "USD"}
 )
 
+// mark appends text and zeros for so many digits, and returns where those are.
+func mark(dst *[]byte, text string, digits int) int {
+	*dst = append(*dst, text...)
+	at := len(*dst)
+	*dst = append(*dst, zeros[:digits]...)
+	return at
+}
+
+// fill inserts letters at a place of dst until the event that starts there has exactly size
+// bytes, and moves the slots that are behind it.
+func (s *slots) fill(dst []byte, rng *rand.Rand, start, at, size int) ([]byte, error) {
+	n := size - (len(dst) - start)
+	if n < 0 {
+		return dst, fmt.Errorf("an event takes %d bytes more than the %d asked for", -n, size)
+	}
+	letters := make([]byte, n)
+	for i := range letters {
+		letters[i] = "abcdefghijklmnopqrstuvwxyz"[rng.IntN(26)]
+	}
+	for _, slot := range []*int{&s.email, &s.external, &s.value, &s.sequence} {
+		if *slot >= at {
+			*slot += n
+		}
+	}
+	return slices.Insert(dst, at, letters...), nil
+}
+
 // appendEvent appends one event of exactly size bytes with zeros in its slots
 // and reports where they are in dst.
 func appendEvent(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, error) {
 	var at slots
 	start := len(dst)
-	mark := func(s string, digits int) int {
-		dst = append(dst, s...)
-		pos := len(dst)
-		dst = append(dst, zeros[:digits]...)
-		return pos
-	}
 	place := places[rng.IntN(len(places))]
 	at.eventType = eventTypes[rng.IntN(len(eventTypes))]
 	dst = append(dst, `{"event_type":"`...)
 	dst = append(dst, at.eventType...)
-	at.email = mark(`","user":{"email":"u`, profileDigits)
-	at.external = mark(`@b.example","external_id":"c-`, profileDigits)
+	at.email = mark(&dst, `","user":{"email":"u`, profileDigits)
+	at.external = mark(&dst, `@b.example","external_id":"c-`, profileDigits)
 	if rng.IntN(2) == 0 {
 		dst = append(dst, `","first_name":"`...)
 		dst = append(dst, firstNames[rng.IntN(len(firstNames))]...)
@@ -63,21 +84,13 @@ func appendEvent(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, e
 	dst = append(dst, `","city":"`...)
 	dst = append(dst, place.city...)
 	// The leading 1 keeps the number free of leading zeros, which JSON forbids.
-	at.value = mark(`"}},"properties":{"value":1`, valueDigits)
+	at.value = mark(&dst, `"}},"properties":{"value":1`, valueDigits)
 	dst = append(dst, fmt.Sprintf(`.%02d,"currency":"%s","quantity":%d,"product_id":"sku-%05d-`,
 		rng.IntN(99)+1, currencies[rng.IntN(len(currencies))], rng.IntN(9)+1, rng.IntN(20_000))...)
 	padAt := len(dst)
-	tail := fmt.Sprintf(`"},"idempotency_key":"b%0*d-`, workerDigits, worker)
-	pad := size - (padAt - start) - len(tail) - sequenceDigits - len(`"}`)
-	if pad < 0 {
-		return dst, at, fmt.Errorf("an event takes %d bytes more than the %d asked for", -pad, size)
-	}
-	for range pad {
-		dst = append(dst, "abcdefghijklmnopqrstuvwxyz"[rng.IntN(26)])
-	}
-	at.sequence = mark(tail, sequenceDigits)
-	dst = append(dst, `"}`...)
-	return dst, at, nil
+	at.sequence = mark(&dst, fmt.Sprintf(`"},"idempotency_key":"b%0*d-`, workerDigits, worker), sequenceDigits)
+	dst, err := at.fill(append(dst, `"}`...), rng, start, padAt, size)
+	return dst, at, err
 }
 
 // callNames are the event types as an application gives them to an SDK.
@@ -89,41 +102,24 @@ var callNames = map[string]string{"page_viewed": "Page Viewed", "item_viewed": "
 func appendTracked(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, error) {
 	var at slots
 	start := len(dst)
-	mark := func(s string, digits int) int {
-		dst = append(dst, s...)
-		pos := len(dst)
-		dst = append(dst, zeros[:digits]...)
-		return pos
-	}
 	place := places[rng.IntN(len(places))]
 	at.eventType = eventTypes[rng.IntN(len(eventTypes))]
-	at.external = mark(`{"timestamp":"`+trackedTime+`","integrations":{},"userId":"c-`, profileDigits)
+	at.external = mark(&dst, `{"timestamp":"`+trackedTime+`","integrations":{},"userId":"c-`, profileDigits)
 	dst = fmt.Appendf(dst, `","event":"%s","type":"track`, callNames[at.eventType])
-	at.value = mark(`","properties":{"value":1`, valueDigits)
+	at.value = mark(&dst, `","properties":{"value":1`, valueDigits)
 	dst = fmt.Appendf(dst, `.%02d,"currency":"%s","quantity":%d,"product_id":"sku-%05d-`,
 		rng.IntN(99)+1, currencies[rng.IntN(len(currencies))], rng.IntN(9)+1, rng.IntN(20_000))
 	padAt := len(dst)
-	at.email = mark(`"},"context":{"traits":{"email":"u`, profileDigits)
+	at.email = mark(&dst, `"},"context":{"traits":{"email":"u`, profileDigits)
 	dst = append(dst, "@b.example"...)
 	if rng.IntN(2) == 0 {
 		dst = fmt.Appendf(dst, `","firstName":"%s`, firstNames[rng.IntN(len(firstNames))])
 	}
 	dst = fmt.Appendf(dst, `","plan":"%s","address":{"country":"%s","city":"%s"}},"library":{"name":"@segment/analytics-node","version":"3.1.0"}}`,
 		plans[rng.IntN(len(plans))], place.country, place.city)
-	at.sequence = mark(fmt.Sprintf(`,"messageId":"b%0*d-`, workerDigits, worker), sequenceDigits)
-	dst = append(dst, `","_metadata":{"nodeVersion":"v22.11.0","jsRuntime":"node"}}`...)
-	pad := size - (len(dst) - start)
-	if pad < 0 {
-		return dst, at, fmt.Errorf("an event of an SDK takes %d bytes more than the %d asked for", -pad, size)
-	}
-	filler := make([]byte, pad)
-	for i := range filler {
-		filler[i] = "abcdefghijklmnopqrstuvwxyz"[rng.IntN(26)]
-	}
-	dst = slices.Insert(dst, padAt, filler...)
-	at.email += pad
-	at.sequence += pad
-	return dst, at, nil
+	at.sequence = mark(&dst, fmt.Sprintf(`,"messageId":"b%0*d-`, workerDigits, worker), sequenceDigits)
+	dst, err := at.fill(append(dst, `","_metadata":{"nodeVersion":"v22.11.0","jsRuntime":"node"}}`...), rng, start, padAt, size)
+	return dst, at, err
 }
 
 // trackedTime is when events happened and batches were sent by the SDK's clock, which

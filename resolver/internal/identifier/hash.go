@@ -116,6 +116,16 @@ func (h Hasher) HashMessageID(id []byte, buf *[]byte) Hash {
 	return h.Sum(b)
 }
 
+// HashAsAnonymous hashes an external id as an anonymous id of the same text; buf is scratch.
+// ok is false for one that was masked without that hash.
+func (h Hasher) HashAsAnonymous(externalID []byte, buf *[]byte) (sum Hash, ok bool) {
+	if IsMasked(externalID) {
+		m, ok := Unmask(MaskKinds[ExternalID], externalID, 2)
+		return m[1], ok
+	}
+	return h.HashIdentifier(Anonymous, externalID, buf)
+}
+
 // Previous are the hashes of the previous id of an alias: as an anonymous id, and as an
 // external id.
 type Previous struct{ Anonymous, External Hash }

@@ -80,6 +80,9 @@ func unmaskIdentifier(kind Kind, text []byte) (h Hash, ok bool) {
 		return m[MailIdentity], ok
 	}
 	m, ok := Unmask(MaskKinds[kind], text, 1)
+	if !ok && kind == ExternalID {
+		m, ok = Unmask(MaskKinds[kind], text, 2)
+	}
 	return m[0], ok
 }
 

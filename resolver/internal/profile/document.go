@@ -9,9 +9,13 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
-// documentVersion is the version of the layout written; version 1, without
-// what [Contact.append] writes, is read too.
-const documentVersion = 2
+// documentVersion is the version of the layout that is written where a document has
+// nothing of [Calls]; else it is documentCalls. Version 1, without what [Contact.append]
+// writes, is read too.
+const (
+	documentVersion = 2
+	documentCalls   = 3
+)
 
 var errDocument = errors.New("profile document is damaged")
 
@@ -22,10 +26,41 @@ type Identifier struct {
 	// Shared says that the value identifies another profile, which held it first:
 	// this one shows it, and no look-up by it leads here. See resolver/share.go.
 	Shared bool
+	// Claimed says that a key which everybody can read attached the value, and that no
+	// server has confirmed it: what is known by it alone joins nobody. See
+	// resolver/claims.go.
+	Claimed bool
+	// Previous says of an anonymous id that an alias brought it before anything else did:
+	// it may be an external id as well.
+	Previous bool
 }
 
-// sharedBit marks a shared identifier in an encoded document, beside its kind.
-const sharedBit = 1 << 7
+// The bits that stand beside the kind of an identifier in an encoded document.
+const (
+	sharedBit   = 1 << 7
+	claimedBit  = 1 << 6
+	previousBit = 1 << 5
+	kindBits    = previousBit - 1
+)
+
+// kindByte is the identifier's kind with its bits.
+func (id *Identifier) kindByte() byte {
+	b := byte(id.Kind)
+	for _, x := range [...]struct {
+		on  bool
+		bit byte
+	}{{id.Shared, sharedBit}, {id.Claimed, claimedBit}, {id.Previous, previousBit}} {
+		if x.on {
+			b |= x.bit
+		}
+	}
+	return b
+}
+
+// identifierOf reads what kindByte wrote.
+func identifierOf(b byte, value []byte) Identifier {
+	return Identifier{identifier.Kind(b & kindBits), value, b&sharedBit != 0, b&claimedBit != 0, b&previousBit != 0}
+}
 
 // Consent is what is known of one channel.
 type Consent struct {
@@ -75,8 +110,8 @@ const (
 	// ConflictSecond: a lower-ranked identifier led to the profile, which has a value
 	// of this kind already. The new one is attached all the same.
 	ConflictSecond
-	// ConflictPublic: a key that everybody can read brought two identified profiles
-	// together.
+	// ConflictPublic: a key that everybody can read, or what it claimed, brought two identified profiles
+	// together, or a second value to one, which is not attached.
 	ConflictPublic
 )
 
@@ -87,7 +122,7 @@ var ConflictReasons = map[ConflictReason]string{
 	ConflictTooLarge:   "the merged attributes would be too large",
 	ConflictHeld:       "another profile held the identifier first, and is identified by it",
 	ConflictSecond:     "a lower-ranked identifier attached a second value to the profile",
-	ConflictPublic:     "a browser key brought two identified profiles together, and may not merge them",
+	ConflictPublic:     "a browser key may neither merge two identified profiles nor attach a second value to one",
 }
 
 // MaxConflicts is how many conflicts a profile keeps, the newest.
@@ -106,12 +141,14 @@ type Document struct {
 	Merged      []MergedProfile
 	Conflicts   []Conflict // at most MaxConflicts, the newest
 	Contact
+	Calls
 }
 
 // Reset empties the document and keeps its memory.
 func (d *Document) Reset() {
 	*d = Document{Identifiers: d.Identifiers[:0], Consents: d.Consents[:0], Merged: d.Merged[:0], Conflicts: d.Conflicts[:0],
-		Contact: Contact{Lists: d.Lists[:0], Blocks: d.Blocks[:0], Devices: d.Devices[:0], SoftBounces: d.SoftBounces[:0]}}
+		Contact: Contact{Lists: d.Lists[:0], Blocks: d.Blocks[:0], Devices: d.Devices[:0], SoftBounces: d.SoftBounces[:0]},
+		Calls:   Calls{GivenUp: d.GivenUp[:0], Times: TraitTimes{list: d.Times.list[:0]}}}
 }
 
 // FirstSeen is when the profile was created, or the time of its first event if
@@ -195,15 +232,16 @@ func (d *Document) MergedKnown() int {
 
 // Append appends the encoded document.
 func (d *Document) Append(dst []byte) []byte {
-	dst = append(dst, documentVersion)
+	version := byte(documentVersion)
+	if !d.Calls.empty() {
+		version = documentCalls
+	}
+	dst = append(dst, version)
 	dst = binary.LittleEndian.AppendUint64(dst, uint64(d.CreatedMs))
 	dst = binary.AppendUvarint(dst, uint64(len(d.Identifiers)))
-	for _, id := range d.Identifiers {
-		kind := byte(id.Kind)
-		if id.Shared {
-			kind |= sharedBit
-		}
-		dst = wire.AppendBlock(append(dst, kind), id.Value)
+	for i := range d.Identifiers {
+		id := &d.Identifiers[i]
+		dst = wire.AppendBlock(append(dst, id.kindByte()), id.Value)
 	}
 	for _, b := range [...][]byte{d.FirstName, d.LastName, d.Geo, d.Attributes} {
 		dst = wire.AppendBlock(dst, b)
@@ -231,7 +269,11 @@ func (d *Document) Append(dst []byte) []byte {
 		dst = binary.LittleEndian.AppendUint64(dst, uint64(c.AtMs))
 		dst = wire.AppendBlock(dst, c.Value)
 	}
-	return d.Contact.append(dst)
+	dst = d.Contact.append(dst)
+	if version == documentCalls {
+		dst = d.Calls.append(dst)
+	}
+	return dst
 }
 
 // Decode reads an encoded document, whose memory d uses from then on. It never panics;
@@ -240,17 +282,17 @@ func (d *Document) Decode(b []byte) error {
 	d.Reset()
 	r := wire.Reader{B: b}
 	version := r.U8()
-	if version != 1 && version != documentVersion {
+	if version < 1 || version > documentCalls {
 		return errDocument
 	}
 	d.CreatedMs = int64(r.U64())
 	for n := r.Count(2); n > 0; n-- {
-		b := r.U8()
-		k := identifier.Kind(b &^ sharedBit)
-		if k >= identifier.Kinds {
+		kind := r.U8()
+		id := identifierOf(kind, r.Block())
+		if id.Kind >= identifier.Kinds {
 			return errDocument
 		}
-		d.Identifiers = append(d.Identifiers, Identifier{k, r.Block(), b&sharedBit != 0})
+		d.Identifiers = append(d.Identifiers, id)
 	}
 	d.FirstName, d.LastName = r.Block(), r.Block()
 	d.Geo, d.Attributes = r.Block(), r.Block()
@@ -274,6 +316,9 @@ func (d *Document) Decode(b []byte) error {
 	}
 	if version > 1 {
 		d.Contact.decode(&r)
+	}
+	if version == documentCalls {
+		d.Calls.decode(&r)
 	}
 	if r.Bad || len(r.B) != 0 {
 		return errDocument

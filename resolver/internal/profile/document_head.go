@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 
 	"github.com/musterhq/muster/internal/wire"
-	"github.com/musterhq/muster/resolver/internal/identifier"
 )
 
 // DecodeHead reads identifiers and names alone; the rest of d is empty.
@@ -16,7 +15,7 @@ func (d *Document) DecodeHead(b []byte) error {
 	d.CreatedMs = int64(r.U64())
 	for n := r.Count(2); n > 0; n-- {
 		kind := r.U8()
-		d.Identifiers = append(d.Identifiers, Identifier{identifier.Kind(kind &^ sharedBit), r.Block(), kind&sharedBit != 0})
+		d.Identifiers = append(d.Identifiers, identifierOf(kind, r.Block()))
 	}
 	d.FirstName, d.LastName = r.Block(), r.Block()
 	if r.Bad {

@@ -324,3 +324,67 @@ func skipValue(b []byte, i int) int {
 	}
 	return i
 }
+
+// Choose merges src into dst member by member, both canonical objects or empty: what choose
+// answers true for is as src has it, or has it not, and all else as dst has it. A null of
+// src is a member that it has not; has and other say which of the objects have the key, and
+// said whether src names it, if only as null. An object is one value: nothing within it is
+// merged. The results are as those of [JSONMerger.Merge].
+func (j *JSONMerger) Choose(dst, src []byte, choose func(key []byte, has, other, said bool) bool) (out []byte, changed bool, err error) {
+	j.depth = 0
+	have, err := j.members(dst)
+	defer j.release()
+	if err != nil {
+		return nil, false, err
+	}
+	add, err := j.members(src)
+	defer j.release()
+	if err != nil {
+		return nil, false, err
+	}
+	inHave, inAdd := newFinder(have, len(add)), newFinder(add, len(have))
+	begin := len(j.results)
+	out = append(j.results, '{')
+	put := func(key []byte) {
+		if out[len(out)-1] != '{' {
+			out = append(out, ',')
+		}
+		out = append(append(out, key...), ':')
+	}
+	for _, h := range have {
+		i := inAdd.find(h.Key)
+		other := i >= 0 && add[i].Value[0] != 'n'
+		switch {
+		case !choose(h.Key, true, other, i >= 0):
+			put(h.Key)
+			out = append(out, h.Value...)
+		case other:
+			put(h.Key)
+			if out, err = j.appendNew(out, add[i].Value); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	for _, m := range add {
+		if inHave.find(m.Key) >= 0 {
+			continue
+		}
+		if other := m.Value[0] != 'n'; choose(m.Key, false, other, true) && other {
+			put(m.Key)
+			if out, err = j.appendNew(out, m.Value); err != nil {
+				return nil, false, err
+			}
+		}
+	}
+	out = append(out, '}')
+	j.results = out
+	out = out[begin:len(out):len(out)]
+	if string(out) == "{}" {
+		out = nil
+	}
+	if string(out) == string(dst) {
+		j.results = j.results[:begin]
+		return dst, false, nil
+	}
+	return out, true, nil
+}

@@ -2,12 +2,13 @@
 //
 //	visit ORIGIN WRITE_KEY NAME
 //
-// Its clock cannot be set.
+// Its clock cannot be set. EVENTS in the environment is that of visit.mjs.
 package main
 
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -33,15 +34,41 @@ func main() {
 	origin, key, name := os.Args[1], os.Args[2], os.Args[3]
 	// Close tries nothing again, so that it must not come before the last message is sent.
 	var pending sync.WaitGroup
+	events, _ := strconv.Atoi(os.Getenv("EVENTS"))
+	batch, pause := 6, time.Millisecond
+	if events > 0 {
+		batch, pause = 250, 2*time.Second // ten attempts last longer than a start of the server
+	}
 	client, err := analytics.NewWithConfig(key, analytics.Config{
-		Endpoint: origin, Callback: reporter{&pending}, Logger: silent{}, BatchSize: 6,
-		RetryAfter: func(int) time.Duration { return time.Millisecond },
+		Endpoint: origin, Callback: reporter{&pending}, Logger: silent{}, BatchSize: batch,
+		RetryAfter: func(int) time.Duration { return pause },
 	})
 	if err != nil {
 		panic(err)
 	}
 	user, device := "u-"+name, "d-"+name
 	at := time.Now()
+	send := func(m analytics.Message) {
+		pending.Add(1)
+		if err := client.Enqueue(m); err != nil {
+			fmt.Println("error:", err)
+			pending.Done()
+		}
+	}
+	if events > 0 {
+		for n := range events {
+			send(analytics.Track{UserId: fmt.Sprint("u-", name, "-", n%100), Event: "Loaded go", Properties: analytics.NewProperties().Set("n", n)})
+			if n%1000 == 999 {
+				pending.Wait()
+			}
+		}
+		pending.Wait()
+		if err := client.Close(); err != nil {
+			fmt.Println("error:", err)
+		}
+		fmt.Println("done")
+		return
+	}
 	for _, m := range []analytics.Message{
 		analytics.Page{AnonymousId: device, Name: "Home", Properties: analytics.NewProperties().SetURL("https://shop.example/"), Timestamp: at},
 		analytics.Track{AnonymousId: device, Event: "Product Viewed", Properties: analytics.NewProperties().Set("sku", "sku-7"), Timestamp: at},
@@ -51,11 +78,7 @@ func main() {
 		analytics.Group{UserId: user, GroupId: "acme", Traits: analytics.NewTraits().Set("industry", "shops"), Timestamp: at},
 		analytics.Screen{UserId: user, Name: "Receipt", Timestamp: at},
 	} {
-		pending.Add(1)
-		if err := client.Enqueue(m); err != nil {
-			fmt.Println("error:", err)
-			pending.Done()
-		}
+		send(m)
 	}
 	pending.Wait()
 	if err := client.Close(); err != nil {

@@ -4,7 +4,8 @@
 //
 // NAME makes the people of this run other people; CLOCK_MS is how far the clock of the
 // application is off; RETRIES is how often the SDK tries again. What the SDK reports as an error is printed as "error: …", and
-// "done" at the end.
+// "done" at the end. With EVENTS=N in the environment it is N events of 100 people instead of
+// a visit.
 const [sdk, origin, key, name, clock, retries] = process.argv.slice(2)
 
 if (Number(clock)) {
@@ -35,12 +36,23 @@ function visit(sdk) {
   sdk.screen({ userId: user, name: 'Receipt', timestamp })
 }
 
+// load makes the calls of EVENTS, and waits now and then until what was sent is stored.
+const events = Number(process.env.EVENTS ?? 0)
+async function load(send, flush) {
+  for (let n = 0; n < events; n++) {
+    send(`u-${name}-${n % 100}`, n)
+    if (n % 1000 === 999) await flush()
+  }
+  await flush()
+}
+
 switch (sdk) {
   case 'segment': {
     const { Analytics } = await import('@segment/analytics-node')
     const analytics = new Analytics({ writeKey: key, host: origin, maxRetries: Number(retries) })
     analytics.on('error', error)
-    visit(analytics)
+    if (events) await load((userId, n) => analytics.track({ userId, event: 'Loaded segment', properties: { n } }), () => analytics.flush({ timeout: 600_000 }))
+    else visit(analytics)
     await analytics.closeAndFlush()
     break
   }
@@ -49,14 +61,21 @@ switch (sdk) {
     const Rudder = Module.default ?? Module
     // Without errorHandler, any final HTTP error ends the application.
     const rudder = new Rudder(key, { dataPlaneUrl: origin, flushAt: 100, errorHandler: error, gzip: true, axiosRetryConfig: { retries: Number(retries) } })
-    visit(rudder)
-    await new Promise((flushed) => rudder.flush(flushed)).catch(error)
+    const flush = () => new Promise((flushed) => rudder.flush(flushed)).catch(error)
+    if (events) await load((userId, n) => rudder.track({ userId, event: 'Loaded rudder', properties: { n } }), flush)
+    else visit(rudder)
+    await flush()
     break
   }
   case 'posthog': {
     const { PostHog } = await import('posthog-node')
     const posthog = new PostHog(key, { host: origin, fetchRetryCount: Number(retries), fetchRetryDelay: 200, flushAt: 100 })
     posthog.on('error', error)
+    if (events) {
+      await load((distinctId, n) => posthog.capture({ distinctId, event: 'Loaded posthog', properties: { n } }), () => posthog.flush().catch(error))
+      await posthog.shutdown(600_000)
+      break
+    }
     const timestamp = new Date()
     const properties = (more) => ({ $process_person_profile: false, ...more })
     posthog.capture({ distinctId: device, event: '$pageview', properties: properties({ name: 'Home', $current_url: 'https://shop.example/' }), timestamp })

@@ -2,10 +2,11 @@
 
     python visit.py SDK ORIGIN WRITE_KEY NAME CLOCK_MS RETRIES
 
-The arguments and what is printed are those of visit.mjs.
+The arguments, EVENTS in the environment, and what is printed are those of visit.mjs.
 """
 
 import datetime
+import os
 import sys
 
 sdk, origin, key, name, clock, retries = sys.argv[1:]
@@ -41,6 +42,16 @@ def report(error, _items=None):
     print("error:", error)
 
 
+def send(analytics):
+    events = int(os.environ.get("EVENTS", "0"))
+    if not events:
+        visit(analytics)
+    for n in range(events):
+        analytics.track(f"u-{name}-{n % 100}", f"Loaded {sdk}", {"n": n})
+        if n % 1000 == 999:
+            analytics.flush()
+
+
 def visit(analytics):
     at = {"timestamp": Clock.now(datetime.timezone.utc)}
     analytics.page(anonymous_id=device, name="Home", properties={"url": "https://shop.example/"}, **at)
@@ -58,7 +69,7 @@ if sdk == "segment":
 
     set_clock(segment.analytics.client, segment.analytics.request)
     analytics.write_key, analytics.host, analytics.on_error, analytics.max_retries = key, origin, report, int(retries)
-    visit(analytics)
+    send(analytics)
     analytics.shutdown()
 elif sdk == "rudder":
     import rudderstack.analytics as analytics
@@ -67,6 +78,6 @@ elif sdk == "rudder":
 
     set_clock(rudderstack.analytics.client, rudderstack.analytics.request)
     analytics.write_key, analytics.dataPlaneUrl, analytics.on_error, analytics.max_retries = key, origin, report, int(retries)
-    visit(analytics)
+    send(analytics)
     analytics.shutdown()
 print("done")

@@ -1,15 +1,15 @@
-import { Badge, Button, Code, Group, Modal, Paper, Stack, Table, Text, TextInput, Title } from '@mantine/core'
+import { Button, Code, Group, Modal, Paper, Stack, Table, Text, TextInput, Title } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState } from 'react'
 import { api, data, type Schemas } from '@/shared/api/client'
 import { useMay, useSession } from '@/shared/api/session'
 import { useConfirm } from '@/shared/confirm'
 import { CopyButton } from '@/shared/CopyButton'
-import { ago, date, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { Empty, QueryView } from '@/shared/states'
 import { allPages } from './allPages'
+import { KeyCells } from './KeyCells'
 import { forKeys, inShort, PermissionPicker } from './PermissionPicker'
 import { SecretOnce } from './SecretOnce'
 import { SettingsPage } from './SettingsPage'
@@ -96,23 +96,7 @@ function KeyRow({ k, writes }: { k: Schemas['APIKeyRecord']; writes: boolean }) 
           </Text>
         )}
       </Table.Td>
-      <Table.Td style={{ whiteSpace: 'nowrap' }}>{date(k.created_at)}</Table.Td>
-      <Table.Td style={{ whiteSpace: 'nowrap' }} title={k.last_used_at ? instant(k.last_used_at) : undefined}>
-        {k.last_used_at ? ago(k.last_used_at, Date.now()) : 'never'}
-      </Table.Td>
-      <Table.Td ta="right">
-        {k.revoked ? (
-          <Badge color="gray.7" variant="filled" tt="none">
-            revoked
-          </Badge>
-        ) : (
-          writes && (
-            <Button size="compact-sm" variant="default" loading={busy} onClick={() => void revoke()} aria-label={`Revoke ${k.name}`}>
-              Revoke
-            </Button>
-          )
-        )}
-      </Table.Td>
+      <KeyCells k={k} label={`Revoke ${k.name}`} busy={busy} onRevoke={writes ? () => void revoke() : undefined} />
     </Table.Tr>
   )
 }

@@ -1,4 +1,4 @@
-import { Alert, Badge, Button, Code, Group, Menu, NativeSelect, Paper, Radio, Stack, Switch, Table, Text, Textarea, TextInput, Title } from '@mantine/core'
+import { Alert, Button, Code, Group, Menu, NativeSelect, Paper, Radio, Stack, Switch, Table, Text, Textarea, TextInput, Title } from '@mantine/core'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { getRouteApi, useNavigate } from '@tanstack/react-router'
 import { useState, type ReactNode } from 'react'
@@ -7,12 +7,13 @@ import { useMay } from '@/shared/api/session'
 import { AsOf } from '@/shared/AsOf'
 import { useConfirm } from '@/shared/confirm'
 import { CopyButton } from '@/shared/CopyButton'
-import { ago, date, instant } from '@/shared/format'
+import { ago, instant } from '@/shared/format'
 import { Icon } from '@/shared/icons'
 import { AnchorLink } from '@/shared/links'
 import { ScrollTable } from '@/shared/ScrollTable'
 import { QueryView } from '@/shared/states'
 import { useStream } from '@/shared/useStream'
+import { KeyCells } from './KeyCells'
 import { SecretOnce } from './SecretOnce'
 import { SettingsPage } from './SettingsPage'
 import { originsOf, snippets } from './snippets'
@@ -232,23 +233,7 @@ function KeyRow({ s, k, writes }: { s: EventSource; k: Schemas['WriteKey']; writ
           {keyName(k)}
         </Text>
       </Table.Td>
-      <Table.Td style={{ whiteSpace: 'nowrap' }}>{date(k.created_at)}</Table.Td>
-      <Table.Td style={{ whiteSpace: 'nowrap' }} title={k.last_used_at ? instant(k.last_used_at) : undefined}>
-        {k.last_used_at ? ago(k.last_used_at, Date.now()) : 'never'}
-      </Table.Td>
-      <Table.Td ta="right">
-        {k.revoked ? (
-          <Badge color="gray.7" variant="filled" tt="none">
-            revoked
-          </Badge>
-        ) : (
-          writes && (
-            <Button size="compact-sm" variant="default" loading={busy} onClick={() => void revoke()} aria-label={`Revoke the key ${keyName(k)}`}>
-              Revoke
-            </Button>
-          )
-        )}
-      </Table.Td>
+      <KeyCells k={k} label={`Revoke the key ${keyName(k)}`} busy={busy} onRevoke={writes ? () => void revoke() : undefined} />
     </Table.Tr>
   )
 }

@@ -1,0 +1,210 @@
+package sdks
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/foreign"
+)
+
+// kills is how often the server is killed while an SDK sends.
+const kills = 10
+
+// crashing is a muster that is killed and started again at the same address.
+type crashing struct {
+	t           *testing.T
+	muster, dir string
+	listen      string
+	cmd         *exec.Cmd
+}
+
+func (c *crashing) start() {
+	c.t.Helper()
+	c.cmd = exec.Command(c.muster, "serve", "--data", filepath.Join(c.dir, "data"), "--listen", c.listen, "--credentials", filepath.Join(c.dir, "credentials.json"))
+	out, err := c.cmd.StdoutPipe()
+	ok(c.t, err)
+	ok(c.t, c.cmd.Start())
+	ready := make(chan string, 1)
+	go func() {
+		defer close(ready)
+		for in := bufio.NewScanner(out); in.Scan(); {
+			if rest, is := strings.CutPrefix(in.Text(), "ready: "); is {
+				ready <- strings.TrimPrefix(strings.Fields(rest)[0], "http://")
+			}
+		}
+	}()
+	select {
+	case address, is := <-ready:
+		if !is {
+			c.t.Fatal("the server ended before it was ready")
+		}
+		c.listen = address
+	case <-time.After(2 * time.Minute):
+		c.t.Fatal("the server was not ready within two minutes")
+	}
+}
+
+// kill ends the server as a power cut would.
+func (c *crashing) kill() {
+	_ = c.cmd.Process.Kill()
+	_ = c.cmd.Wait()
+}
+
+// injecting passes requests on. Every 40th is answered 429, 503, or 503 after the server has
+// taken it; one whose answer does not come has its connection cut.
+type injecting struct {
+	*httptest.Server
+	requests, failed, cut atomic.Int64
+}
+
+func newInjecting(t *testing.T, origin string) *injecting {
+	t.Helper()
+	to, err := url.Parse(origin)
+	ok(t, err)
+	proxy := httputil.NewSingleHostReverseProxy(to)
+	p := &injecting{}
+	proxy.ErrorHandler = func(http.ResponseWriter, *http.Request, error) {
+		p.cut.Add(1)
+		panic(http.ErrAbortHandler)
+	}
+	p.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := p.requests.Add(1)
+		if n%40 != 0 {
+			proxy.ServeHTTP(w, r)
+			return
+		}
+		p.failed.Add(1)
+		status := []int{429, 503, 0}[n/40%3]
+		if status == 0 {
+			proxy.ServeHTTP(httptest.NewRecorder(), r)
+			status = 503
+		}
+		w.Header().Set("Retry-After", "1")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, `{"success":false,"code":"overloaded","message":"a test"}`)
+	}))
+	t.Cleanup(p.Close)
+	return p
+}
+
+// stored is how many events of a type the server has, an error while it is down.
+func (s *service) stored(eventType string) (int, error) {
+	req, err := http.NewRequest("GET", s.origin+"/api/v1/catalog", nil)
+	if err != nil {
+		return 0, err
+	}
+	req.Header.Set("Authorization", "Bearer "+s.apiKey)
+	res, err := (&http.Client{Timeout: time.Minute}).Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer res.Body.Close()
+	var answer struct {
+		Data []struct {
+			Key   string `json:"key"`
+			Count int    `json:"count"`
+		}
+	}
+	if err := json.NewDecoder(res.Body).Decode(&answer); err != nil {
+		return 0, err
+	}
+	for _, x := range answer.Data {
+		if x.Key == eventType {
+			return x.Count, nil
+		}
+	}
+	return 0, nil
+}
+
+// TestSDKsThroughCrashes: nothing is lost, doubled, or told to the application while the
+// server is killed ten times and requests fail.
+func TestSDKsThroughCrashes(t *testing.T) {
+	if os.Getenv("MUSTER_LONG") == "" {
+		t.Skip("takes minutes; set MUSTER_LONG=1")
+	}
+	events := 100_000
+	if text := os.Getenv("MUSTER_SDK_EVENTS"); text != "" {
+		var err error
+		events, err = strconv.Atoi(text)
+		ok(t, err)
+	}
+	muster := foreign.Muster(t)
+	t.Setenv("EVENTS", fmt.Sprint(events))
+	for language, of := range map[string]func(*testing.T) []sdk{"Node.js": sdksOfNode, "Python": sdksOfPython, "Go": sdksOfGo} {
+		t.Run(language, func(t *testing.T) {
+			for _, x := range of(t) {
+				t.Run(x.name, func(t *testing.T) { x.crash(t, muster, events) })
+			}
+		})
+	}
+}
+
+func (x *sdk) crash(t *testing.T, muster string, events int) {
+	c := &crashing{t: t, muster: muster, dir: t.TempDir(), listen: "127.0.0.1:0"}
+	c.start()
+	t.Cleanup(c.kill)
+	b, err := os.ReadFile(filepath.Join(c.dir, "credentials.json"))
+	ok(t, err)
+	var credentials struct {
+		APIKey string `json:"api_key"`
+	}
+	ok(t, json.Unmarshal(b, &credentials))
+	s := &service{t, "http://" + c.listen, credentials.APIKey}
+	key := s.source("server")
+	proxy := newInjecting(t, s.origin)
+	_, short, _ := strings.Cut(x.name, "-")
+	if x.name == "go-segment" {
+		short = "go"
+	}
+	eventType := "loaded_" + short
+
+	begun := time.Now()
+	type result struct {
+		out string
+		err error
+	}
+	done := make(chan result, 1)
+	go func() {
+		out, err := x.visit(proxy.URL, key, x.name, 0, 1000)
+		done <- result{out, err}
+	}()
+	var r result
+	killed := 0
+	for ended := false; !ended; {
+		select {
+		case r = <-done:
+			ended = true
+		case <-time.After(20 * time.Millisecond):
+			// Kills are spread over the events.
+			if n, err := s.stored(eventType); killed < kills && err == nil && n >= events*(2*killed+1)/(2*kills) {
+				c.kill()
+				killed++
+				c.start()
+			}
+		}
+	}
+	if r.err != nil || !strings.HasSuffix(strings.TrimSpace(r.out), "done") || strings.Contains(r.out, "error:") {
+		t.Errorf("the program printed %.2000q, %v", r.out, r.err)
+	}
+	n, err := s.stored(eventType)
+	ok(t, errors.Join(err))
+	t.Logf("%d events in %s, %d kills, %d of %d requests failed, %d connections cut", n, time.Since(begun).Round(time.Second), killed, proxy.failed.Load(), proxy.requests.Load(), proxy.cut.Load())
+	if n != events || killed != kills {
+		t.Errorf("the server has %d events of %d, after %d kills", n, events, killed)
+	}
+}
