@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	}
 	code := m.Run()
 	if binaryDir != "" {
-		os.RemoveAll(binaryDir) //nolint:errcheck // a directory of the system's for temporary files
+		os.RemoveAll(binaryDir)
 	}
 	os.Exit(code)
 }

@@ -11,24 +11,18 @@ type (
 	modelHistory = fake.History
 	seededReader = fake.Random
 	crashFS      = fake.CrashFS
-	scarceFS     = fake.ScarceFS
 	wholeLog     = fake.WholeLog
 )
 
 var (
-	errModel         = fake.ErrHistory
 	newScarceFS      = fake.NewScarceFS
 	filesBelow       = fake.FilesBelow
 	damageKinds      = fake.DamageKinds
 	damageFile       = fake.DamageFile
-	overwrite        = fake.Overwrite
 	appendEvents     = fake.AppendEvents
 	randomEvent      = fake.RandomEvent
 	randomDefinition = fake.RandomDefinition
 	ev               = fake.Event
 )
-
-type modelRow = fake.Row
-type damageKind = fake.DamageKind
 
 func pick[T any](rng *rand.Rand, list ...T) T { return fake.Pick(rng, list...) }

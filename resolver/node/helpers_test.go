@@ -30,7 +30,6 @@ type (
 	modelRow     = fake.Row
 	seededReader = fake.Random
 	crashFS      = fake.CrashFS
-	damageKind   = fake.DamageKind
 )
 
 var (
