@@ -74,11 +74,8 @@ func New(opts Options) (*API, error) {
 	}
 	a.publicMemory, a.inboundMemory = opts.Memory.Part(8), opts.Memory.Part(8)
 	a.watchTransitions = a.watchNode
-	secret, err := randomText(opts.Rand, "", 32)
-	if err != nil {
-		return nil, err
-	}
-	if a.decoy, err = password.Hash(opts.Rand, secret, opts.Password); err != nil {
+	var err error
+	if a.decoy, err = password.Decoy(opts.Rand, opts.Password); err != nil {
 		return nil, fmt.Errorf("api: %w", err)
 	}
 	a.registerMetrics(opts.Metrics)

@@ -123,6 +123,7 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 		ok(t, server.Shutdown())
 		ok(t, <-served)
 	})
+	s.ops.patience = time.Millisecond
 	if status, _ := s.get("/console/api/v1/segments"); status != fasthttp.StatusServiceUnavailable {
 		t.Fatalf("before the service is open a call is answered %d", status)
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/fasthttp/router"
 	"github.com/musterhq/muster/api/operation"
@@ -37,16 +38,27 @@ func Operations() operation.Group {
 // Register adds the document of all operations at /openapi.json and the page at
 // /reference. The groups are those of the service's other parts.
 func Register(r *router.Router, groups []operation.Group) error {
-	document, err := operation.Document(append(slices.Clone(groups), Operations()))
-	if err != nil {
-		return fmt.Errorf("openapi: %w", err)
-	}
-	add := func(path, media string, body []byte) {
-		h := serve(media, body)
+	add := func(path string, h fasthttp.RequestHandler) {
 		r.GET(path, h)
 		r.HEAD(path, h)
 	}
-	add("/openapi.json", "application/json", document)
+	// Made when somebody asks for it: most processes are never asked, and a start
+	// need not wait for it.
+	document := sync.OnceValues(func() (*file, error) {
+		b, err := operation.Document(append(slices.Clone(groups), Operations()))
+		if err != nil {
+			return nil, err
+		}
+		return newFile("application/json", b), nil
+	})
+	add("/openapi.json", func(rc *fasthttp.RequestCtx) {
+		f, err := document()
+		if err != nil { // a fault of a description, which tests find
+			rc.Error("the document cannot be made: "+err.Error(), fasthttp.StatusInternalServerError)
+			return
+		}
+		f.serve(rc)
+	})
 	for _, f := range []struct{ path, file, media string }{
 		{"/reference", "index.html", "text/html; charset=utf-8"},
 		{"/reference/reference.css", "reference.css", "text/css; charset=utf-8"},
@@ -56,35 +68,42 @@ func Register(r *router.Router, groups []operation.Group) error {
 		if err != nil {
 			return fmt.Errorf("openapi: %w", err)
 		}
-		add(f.path, f.media, body)
+		add(f.path, newFile(f.media, body).serve)
 	}
 	return nil
 }
 
-// serve answers with a body that never changes while the process lives. Clients
-// may keep it, and ask each time whether it is the same.
-func serve(media string, body []byte) fasthttp.RequestHandler {
-	sum := sha256.Sum256(body)
-	tag := `"` + hex.EncodeToString(sum[:16]) + `"`
-	return func(rc *fasthttp.RequestCtx) {
-		h := &rc.Response.Header
-		h.Set(fasthttp.HeaderETag, tag)
-		h.Set(fasthttp.HeaderCacheControl, "no-cache")
-		h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
-		if strings.HasPrefix(media, "text/html") {
-			h.Set(fasthttp.HeaderContentSecurityPolicy, contentPolicy)
-			h.Set("Referrer-Policy", "no-referrer")
-		}
-		if known(string(rc.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), tag) {
-			rc.SetStatusCode(fasthttp.StatusNotModified)
-			return
-		}
-		rc.SetContentType(media)
-		rc.Response.SetBodyRaw(body)
-	}
+// file is a body that never changes while the process lives. Clients may keep it,
+// and ask each time whether it is the same.
+type file struct {
+	media string
+	body  []byte
+	tag   string // the ETag, with its quotes
 }
 
-// known tells whether the header If-None-Match names the tag. Tags are compared
+func newFile(media string, body []byte) *file {
+	sum := sha256.Sum256(body)
+	return &file{media: media, body: body, tag: `"` + hex.EncodeToString(sum[:16]) + `"`}
+}
+
+func (f *file) serve(rc *fasthttp.RequestCtx) {
+	h := &rc.Response.Header
+	h.Set(fasthttp.HeaderETag, f.tag)
+	h.Set(fasthttp.HeaderCacheControl, "no-cache")
+	h.Set(fasthttp.HeaderXContentTypeOptions, "nosniff")
+	if strings.HasPrefix(f.media, "text/html") {
+		h.Set(fasthttp.HeaderContentSecurityPolicy, contentPolicy)
+		h.Set("Referrer-Policy", "no-referrer")
+	}
+	if known(string(rc.Request.Header.Peek(fasthttp.HeaderIfNoneMatch)), f.tag) {
+		rc.SetStatusCode(fasthttp.StatusNotModified)
+		return
+	}
+	rc.SetContentType(f.media)
+	rc.Response.SetBodyRaw(f.body)
+}
+
+// known reports whether the header If-None-Match names the tag. Tags are compared
 // weakly, as the header demands.
 func known(header, tag string) bool {
 	for _, t := range strings.Split(header, ",") {

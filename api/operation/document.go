@@ -1,8 +1,6 @@
 package operation
 
 import (
-	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -86,15 +84,7 @@ func Document(all []Group) ([]byte, error) {
 		"paths", paths,
 		"components", shape.Pairs("securitySchemes", securitySchemes, "responses", shared, "schemas", components),
 	)
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(doc); err != nil {
-		return nil, err
-	}
-	var out bytes.Buffer
-	err := json.Compact(&out, b.Bytes())
-	return out.Bytes(), err
+	return doc.MarshalJSON()
 }
 
 const intro = "All bodies are JSON (`Content-Type: application/json`), all times ISO 8601 in UTC, all ids opaque texts. " +

@@ -244,15 +244,17 @@ func (s *Schema) Plus(fields ...Field) *Schema {
 }
 
 // MarshalJSON writes a reference for a component, and the schema for others.
-func (s *Schema) MarshalJSON() ([]byte, error) {
+func (s *Schema) MarshalJSON() ([]byte, error) { return s.append(nil) }
+
+func (s *Schema) append(to []byte) ([]byte, error) {
 	if s.name == "" {
-		return s.Body().MarshalJSON()
+		return s.Body().append(to)
 	}
 	ref := Ordered{{"$ref", "#/components/schemas/" + s.name}}
 	if s.nullable {
-		return Ordered{{"oneOf", []Ordered{ref, {{"type", "null"}}}}}.MarshalJSON()
+		return Ordered{{"oneOf", []Ordered{ref, {{"type", "null"}}}}}.append(to)
 	}
-	return ref.MarshalJSON()
+	return ref.append(to)
 }
 
 // Body is the schema itself.

@@ -38,10 +38,24 @@ func Hash(rand io.Reader, password string, p Params) (string, error) {
 	if _, err := io.ReadFull(rand, salt); err != nil {
 		return "", fmt.Errorf("salt of a password hash: %w", err)
 	}
-	sum := argon2.IDKey([]byte(password), salt, p.Iterations, p.MemoryKiB, p.Lanes, sumBytes)
+	return format(salt, argon2.IDKey([]byte(password), salt, p.Iterations, p.MemoryKiB, p.Lanes, sumBytes), p), nil
+}
+
+// Decoy returns the text of a hash that belongs to no password: its sum is read from
+// rand as its salt is. To verify against it takes as long as against a hash, which
+// hides from somebody who guesses whether an account exists.
+func Decoy(rand io.Reader, p Params) (string, error) {
+	b := make([]byte, saltBytes+sumBytes)
+	if _, err := io.ReadFull(rand, b); err != nil {
+		return "", fmt.Errorf("a decoy of a password hash: %w", err)
+	}
+	return format(b[:saltBytes], b[saltBytes:], p), nil
+}
+
+func format(salt, sum []byte, p Params) string {
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, p.MemoryKiB, p.Iterations, p.Lanes,
-		b64.EncodeToString(salt), b64.EncodeToString(sum)), nil
+		b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
 // Verify tells whether the password belongs to the hash. It takes as long as

@@ -56,3 +56,25 @@ func TestVerifyRefusesForms(t *testing.T) {
 		}
 	}
 }
+
+// TestDecoy: a decoy has the form and the cost of a hash, belongs to no password, and
+// is another each time.
+func TestDecoy(t *testing.T) {
+	d, err := Decoy(rand.Reader, cheap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := Hash(rand.Reader, "", cheap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(d) != len(h) || d[:strings.LastIndex(d, "p=")] != h[:strings.LastIndex(h, "p=")] {
+		t.Errorf("the decoy is %s, a hash %s", d, h)
+	}
+	if ok, err := Verify(d, ""); ok || err != nil {
+		t.Errorf("the empty password: %v, %v", ok, err)
+	}
+	if again, err := Decoy(rand.Reader, cheap); err != nil || again == d {
+		t.Errorf("two decoys are equal (%v)", err)
+	}
+}
