@@ -113,7 +113,7 @@ func (w *world) open() {
 	w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1})
 	ok(w.t, err)
 	w.node, err = resolver.Open(context.Background(), resolver.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
-		Feed: resolver.FeedOptions{Delay: time.Millisecond}, NodeID: nodeID})
+		Feed: resolver.FeedOptions{Delay: time.Hour}, NodeID: nodeID})
 	ok(w.t, err)
 }
 

@@ -149,7 +149,7 @@ func (w *life) open() {
 	w.node, err = resolver.Open(context.Background(), resolver.Options{
 		FS: w.fs, Dir: "state", Log: w.log, History: w.store, Rand: &source{Rand: rand.New(rand.NewPCG(w.rng.Uint64(), 1))},
 		Now: func() time.Time { return time.UnixMilli(w.clock.Load()) }, MaxStampAhead: 1000 * 24 * time.Hour,
-		CheckpointInterval: time.Hour, Feed: resolver.FeedOptions{Delay: time.Millisecond},
+		CheckpointInterval: time.Hour, Feed: resolver.FeedOptions{Delay: time.Hour},
 	})
 	if err != nil {
 		w.fatalf("open: %v", err)
