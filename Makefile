@@ -35,7 +35,7 @@ console/web/node_modules: console/web/package-lock.json
 
 # All tests, with the race detector where goroutines meet. S1 compares engine,
 # naive evaluator and DuckDB 20,000 times here; a bare go test a tenth of that.
-test: lint
+test: lint build
 	MUSTER_S1_CASES=20000 $(GO) test -timeout 30m ./...
 	$(GO) test -timeout 30m -race -short ./eventlog/... ./resolver ./segment/engine ./ingest ./api
 	cd muster-go && $(GO) test -timeout 10m -race ./...

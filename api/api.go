@@ -19,19 +19,19 @@ const Prefix = "/console/api/v1"
 
 // API answers the console's calls. It is safe for concurrent use.
 type API struct {
-	opts    Options
-	guesses *guesses
+	opts   Options
+	logins *loginThrottle
 	// linkUse is held while a sign-in link is used up.
 	linkUse sync.Mutex
 	// passwords are password computations for people who are signed in or show a known
 	// device, strangersPasswords those for everybody else: a flood of sign-ins leaves
 	// room for the former.
-	passwords, strangersPasswords *slots
+	passwords, strangersPasswords *semaphore
 	// evaluations are questions to history, combinations those the engine knows
 	// the answers to.
-	evaluations  *slots
-	combinations *slots
-	exports      *slots
+	evaluations  *semaphore
+	combinations *semaphore
+	exports      *semaphore
 	// decoy is the hash that the password of an unknown e-mail is checked
 	// against, so that the answer takes as long.
 	decoy string
@@ -63,14 +63,14 @@ func New(opts Options) (*API, error) {
 	}
 	a := &API{
 		opts:         opts,
-		guesses:      newGuesses(opts.Now, opts.GuessEntries),
-		passwords:    newSlots(1, opts.PasswordQueue, "too many passwords are being set"),
-		evaluations:  newSlots(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
-		combinations: newSlots(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
-		exports:      newSlots(opts.Exports, opts.Exports, "too many exports are under way"),
+		logins:       newLoginThrottle(opts.Now, opts.LoginThrottleEntries),
+		passwords:    newSemaphore(1, opts.PasswordQueue, "too many passwords are being set"),
+		evaluations:  newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many questions to history are waiting"),
+		combinations: newSemaphore(opts.Evaluations, opts.EvaluationQueue, "too many previews are waiting"),
+		exports:      newSemaphore(opts.Exports, opts.Exports, "too many exports are under way"),
 		stop:         make(chan struct{}),
 
-		strangersPasswords: newSlots(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
+		strangersPasswords: newSemaphore(opts.PasswordChecks, opts.PasswordQueue, "too many people are signing in"),
 	}
 	a.publicMemory, a.inboundMemory = opts.Memory.Part(8), opts.Memory.Part(8)
 	a.watchTransitions = a.watchNode

@@ -90,7 +90,7 @@ func holding(saved []resolver.Segment, in map[string]bool) []string {
 	return out
 }
 
-// withoutSegments says that segments could not be found out because of err, if
+// withoutSegments reports that segments could not be found out because of err, if
 // that is a reason to go on without them.
 func (a *API) withoutSegments(err error) (message string, _ error) {
 	p, ours := classify(err)
@@ -129,7 +129,7 @@ func (q *question) segmentsOf(p *person) ([]string, error) {
 // lookUp looks for a profile in the members of the segments that the engine
 // does not know, at a state of its own.
 func (q *question) lookUp(p *person) ([]string, error) {
-	all := &question{api: q.api, ctx: q.ctx, account: q.account, slots: q.slots}
+	all := &question{api: q.api, ctx: q.ctx, account: q.account, held: q.held}
 	defer all.drop()
 	erased := false
 	err := all.take(func(all *question, v *resolver.View) error {

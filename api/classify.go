@@ -31,7 +31,7 @@ func missing(format string, args ...any) *problem {
 	return &problem{status: http.StatusNotFound, message: fmt.Sprintf(format, args...)}
 }
 
-// busy says that a bounded resource is taken.
+// busy reports that a bounded resource is taken.
 func busy(what string) *problem {
 	return &problem{status: http.StatusServiceUnavailable, message: what + "; try again in a moment", retryAfter: 2 * time.Second}
 }

@@ -32,7 +32,7 @@ type Credentials struct {
 	APIKey          string `json:"api_key"`
 	ConsoleEmail    string `json:"console_email"`
 	ConsolePassword string `json:"console_password"`
-	// CompanyMade says that the log has the company: one that lacks it is not its log.
+	// CompanyMade reports that the log has the company: one that lacks it is not its log.
 	CompanyMade bool `json:"company_made,omitempty"`
 }
 

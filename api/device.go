@@ -15,7 +15,7 @@ import (
 )
 
 // A known device is a browser or program that a person has signed in with before.
-// Failures of others with the same e-mail do not hold it up (guesses.go). It shows a
+// Failures of others with the same e-mail do not hold it up (login_throttle.go). It shows a
 // token, which is random bytes, the second it was made in, and a code over both and
 // the user. The key of the code is the stored hash of the user's password: any node
 // of a cluster can check it, nothing has to be stored, and a new password makes all
@@ -85,7 +85,7 @@ func (d *device) knownTo(candidates []candidate, decoy string) bool {
 }
 
 // key is that of the device's failures.
-func (d *device) key() guessKey { return newGuessKey("d", d.head[:]) }
+func (d *device) key() throttleKey { return newThrottleKey("d", d.head[:]) }
 
 // shownDevice is the token that a sign-in shows: of the body, else of the cookie.
 func shownDevice(rc *fasthttp.RequestCtx, inBody string) string {

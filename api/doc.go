@@ -6,8 +6,8 @@
 // The calls are JSON under /console/api/v1 and answer one envelope: status
 // ("success" or "failure"), message and data, with real HTTP status codes. A
 // person signs in with POST /session and sends the token of the answer as
-// "Authorization: Bearer …". What an account may see is decided by the account
-// number in the token and by nothing that a request says.
+// "Authorization: Bearer …". Only the account number in the token decides which
+// account a call sees, never the request.
 //
 // # How it is organised
 //
@@ -17,9 +17,9 @@
 // members.go, preview.go, transitions.go, profiles.go, timeline.go, catalog.go,
 // settings.go, live.go, users.go, companies.go, apikeys.go. The web page's session
 // is in a cookie, with a token against forged calls (csrf.go). Changes are
-// commands of the resolver; nothing is kept here but the
-// guards: guesses.go (against guessing passwords), device.go (known devices), slots.go (how many costly
-// things run at once).
+// commands of the resolver. This package keeps only the
+// guards: login_throttle.go (against guessing passwords), device.go (known devices), semaphore.go (bounds
+// on concurrent costly calls).
 //
 // API keys have the calls whose permission they may hold as well (shared.go): package
 // keyapi lets the key in, checks the request, and runs the same handler.
@@ -27,16 +27,16 @@
 // [Ops] serves /healthz, /readyz and /metrics and answers everything else with
 // 503 until the service is ready. [Bootstrap] makes the first account.
 //
-// # From where answers come
+// # Where answers come from
 //
-// Of a segment that is live the engine knows the members: counts, pages of
-// members and where a profile belongs are read from one view of the state, with
-// no question to history and no snapshot. While a segment is building (or one
-// it refers to) history is asked: under the read lock what the engine knows of
-// its conditions, the cut of the log and, if profiles must be looked at, a
-// snapshot of them are taken; outside of the lock history is asked for the rest,
-// up to that cut (evaluate.go). Previews are answered in the same way. Questions
-// to history wait for their turn, and do not make others wait.
+// The engine knows the members of live segments. One view of the state has counts,
+// pages of members and the memberships of a profile; no query of history and no
+// snapshot is needed. While a segment (or one it refers to) is being built, the call
+// queries history. Under the read lock it takes what the engine knows of
+// the conditions, the cut of the log and, if needed, a snapshot of the
+// profiles; outside of the lock it queries history for the rest,
+// up to that cut (evaluate.go). Previews work in the same way. Queries
+// of history wait in a queue, and do not make other calls wait.
 //
 // The instant of an answer is the larger of the clock and log time, so that no
 // acknowledged event is in the future of a read that follows it.
@@ -44,8 +44,8 @@
 // # Streams
 //
 // Live events and transitions are server-sent events (stream.go). Transitions
-// are complete: a stream watches first, then reads of history what was before,
-// and does so again when it was too slow (transitions.go).
+// are complete: a stream watches first, then reads earlier ones from history,
+// and reads history again when it falls behind (transitions.go).
 //
 // # Invariants
 //

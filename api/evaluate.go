@@ -34,7 +34,7 @@ type question struct {
 	lacks   bool
 
 	history *sharedHistory
-	slots   *slots // whose slot is held
+	held    *semaphore // whose slot it has
 	finish  func()
 }
 
@@ -47,7 +47,7 @@ type columnLeaf struct {
 
 // beginQuestion waits for its turn. done must follow; the context ends with
 // ctx, and after the time given.
-func (s *slots) beginQuestion(ctx context.Context, timeout time.Duration) (_ context.Context, done func(), err error) {
+func (s *semaphore) beginQuestion(ctx context.Context, timeout time.Duration) (_ context.Context, done func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	release, err := s.acquire(ctx)
 	if err != nil {
@@ -105,7 +105,7 @@ func (a *API) askEngine(c *call, also alsoRead) (*question, error) {
 	if q.ctx, q.finish, err = a.combinations.beginQuestion(q.within, a.opts.EvaluationTimeout); err != nil {
 		return nil, err
 	}
-	q.slots = a.combinations
+	q.held = a.combinations
 	err = q.take(also)
 	if err == nil && q.lacks {
 		if err = q.toHistory(); err == nil {
@@ -127,17 +127,17 @@ func (q *question) toHistory() error {
 	}
 	q.drop()
 	q.finish()
-	q.finish, q.slots = func() {}, nil
+	q.finish, q.held = func() {}, nil
 	ctx, done, err := q.api.evaluations.beginQuestion(q.within, q.api.opts.EvaluationTimeout)
 	if err != nil {
 		return err
 	}
-	q.ctx, q.finish, q.slots = ctx, done, q.api.evaluations
+	q.ctx, q.finish, q.held = ctx, done, q.api.evaluations
 	return nil
 }
 
-// mayAsk tells whether it is the question's turn to ask history.
-func (q *question) mayAsk() bool { return q.slots == q.api.evaluations }
+// mayAsk reports whether it is the question's turn to ask history.
+func (q *question) mayAsk() bool { return q.held == q.api.evaluations }
 
 // take makes the present state of the account the one that is asked.
 func (q *question) take(also alsoRead) error {
@@ -337,7 +337,7 @@ func (q *question) evaluate(ctx context.Context, root *segment.Node, by func(con
 	return b, parts, nil
 }
 
-// needsEvents tells whether a definition, beside conditions that are known,
+// needsEvents reports whether a definition, beside conditions that are known,
 // depends on what profiles have done.
 func (q *question) needsEvents(root *segment.Node, known func(leaf *segment.Node) bool) bool {
 	needs := false

@@ -211,7 +211,7 @@ func (q *question) withoutFacts(root *segment.Node, p *person) (activityAnswer, 
 	return func(a *segment.Activity) (bool, *segment.ActivityFacts) { return holds[a.Key()], nil }, nil
 }
 
-// satisfies tells whether the positive form of a condition holds for a profile,
+// satisfies reports whether the positive form of a condition holds for a profile,
 // by a question over all profiles.
 func (q *question) satisfies(ordinal uint32, leaf *segment.Activity) (bool, error) {
 	// Who has no matching events is in neither answer: the one is asked for in

@@ -37,7 +37,7 @@ func (a *API) exportOperations() group {
 // exportPage is how many profiles are read from the state at once.
 const exportPage = 200
 
-// ErrNotLive says that a segment is being built, so that its members are not
+// ErrNotLive reports that a segment is being built, so that its members are not
 // known to the engine.
 var ErrNotLive = errors.New("the segment is still being built; try again when it is live")
 

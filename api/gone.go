@@ -17,8 +17,8 @@ const goneInterval = 100 * time.Millisecond
 // it; the metrics count its status, 499, as those of other servers do.
 var errGone = &problem{status: 499, message: "the connection was closed before the answer was ready"}
 
-// untilGone is a context that ends when the caller closes the connection, so that
-// history is not asked for an answer that nobody reads. It ends with the call, too.
+// untilGone returns a context that ends when the caller closes the connection, so that
+// history computes no answer that nobody reads. It ends with the call, too.
 func (c *call) untilGone() context.Context {
 	if c.here == nil {
 		c.here, c.leave = context.WithCancelCause(context.Background())

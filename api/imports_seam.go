@@ -47,7 +47,7 @@ type ImportFile struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 	Text string `json:"text"`
-	// More says that the text goes on in parts.
+	// More reports that the text goes on in parts.
 	More bool `json:"more"`
 }
 

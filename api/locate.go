@@ -9,24 +9,24 @@ import (
 	"github.com/musterhq/muster/resolver"
 )
 
-// Subject says whom a request is about: in a cluster, which node answers it.
+// Subject is what a request is about. In a cluster, it decides which node answers.
 type Subject int
 
 const (
-	// Nobody is the subject of what any node answers the same: pages, documents,
-	// and whatever names no account that could be, which is refused.
+	// Nobody is the subject of requests that any node answers alike: pages, documents,
+	// and requests that name no possible account, which are refused.
 	Nobody Subject = iota
-	// Account is the subject of what names an account; its owner answers.
+	// Account is the subject of requests that name an account; its owner answers.
 	Account
-	// Everybody is the subject of signing in: it is not known whose e-mail it is,
+	// Everybody is the subject of signing in: the account of the e-mail is not known,
 	// and failed attempts are counted in one place, the owner of the directory.
 	Everybody
 )
 
 func (s Subject) String() string { return [...]string{"nobody", "account", "everybody"}[s] }
 
-// Locate tells whom a request is about, by its path and headers alone. That the
-// account exists, or lets the caller in, is for its owner to say.
+// Locate returns the subject of a request, by its path and headers alone. The owner
+// checks that the account exists and lets the caller in.
 func Locate(rc *fasthttp.RequestCtx) (subject Subject, account uint64) {
 	account, ok := uint64(0), false
 	switch path := rc.Path(); { // not copied: events come often

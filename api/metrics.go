@@ -35,8 +35,8 @@ func (a *API) registerMetrics(set *metrics.Set) {
 	for i, result := range [signInResults]string{"ok", "refused", "paused"} {
 		a.signIns[i] = set.GetOrCreateCounter(fmt.Sprintf(`muster_console_sign_ins_total{result=%q}`, result))
 	}
-	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.guesses.size()) })
-	for name, s := range map[string]*slots{"evaluation": a.evaluations, "combination": a.combinations, "password": a.strangersPasswords, "password_known": a.passwords} {
+	set.GetOrCreateGauge("muster_console_guess_entries", func() float64 { return float64(a.logins.size()) })
+	for name, s := range map[string]*semaphore{"evaluation": a.evaluations, "combination": a.combinations, "password": a.strangersPasswords, "password_known": a.passwords} {
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_running{kind=%q}`, name), func() float64 { return float64(s.running()) })
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_waiting{kind=%q}`, name), func() float64 { return float64(s.waiting.Load()) })
 		set.GetOrCreateGauge(fmt.Sprintf(`muster_console_slots_turned_away_total{kind=%q}`, name), func() float64 { return float64(s.turnedAway.Load()) })

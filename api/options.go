@@ -35,7 +35,7 @@ type Options struct {
 	Rand io.Reader
 	// Captured are the messages that development senders kept; nil for none.
 	Captured Captured
-	// CapturesEmail says that e-mails are captured too, because there is no relay.
+	// CapturesEmail reports that e-mails are captured too, because there is no relay.
 	CapturesEmail bool
 	// Imports keeps uploaded CSV files; nil takes none.
 	Imports Imports
@@ -87,8 +87,8 @@ type Options struct {
 	Password       password.Params
 	PasswordChecks int
 	PasswordQueue  int
-	// GuessEntries bounds the table of failed sign-ins; default 40,000.
-	GuessEntries int
+	// LoginThrottleEntries bounds the table of failed sign-ins; default 40,000.
+	LoginThrottleEntries int
 	// SessionTTL is how long a session lasts; default 14 days.
 	SessionTTL time.Duration
 	// Heartbeat is the pause between signs of life to who watches live events;
@@ -115,7 +115,7 @@ func (o Options) withDefaults() Options {
 	o.Password = cmp.Or(o.Password, password.Default)
 	o.PasswordChecks = cmp.Or(o.PasswordChecks, 2)
 	o.PasswordQueue = cmp.Or(o.PasswordQueue, 32)
-	o.GuessEntries = cmp.Or(o.GuessEntries, 40_000)
+	o.LoginThrottleEntries = cmp.Or(o.LoginThrottleEntries, 40_000)
 	o.SessionTTL = cmp.Or(o.SessionTTL, 14*24*time.Hour)
 	o.Heartbeat = cmp.Or(o.Heartbeat, 15*time.Second)
 	if o.SNS == nil {
@@ -147,7 +147,7 @@ func (o *Options) validate() error {
 		{"BodyBytes", int64(o.BodyBytes)},
 		{"ReadTimeout", int64(o.ReadTimeout)}, {"EvaluationTimeout", int64(o.EvaluationTimeout)}, {"PublishWait", int64(o.PublishWait)}, {"ListTimeout", int64(o.ListTimeout)},
 		{"Evaluations", int64(o.Evaluations)}, {"EvaluationQueue", int64(o.EvaluationQueue)}, {"TimelineEvents", int64(o.TimelineEvents)}, {"Exports", int64(o.Exports)},
-		{"PasswordChecks", int64(o.PasswordChecks)}, {"PasswordQueue", int64(o.PasswordQueue)}, {"GuessEntries", int64(o.GuessEntries)},
+		{"PasswordChecks", int64(o.PasswordChecks)}, {"PasswordQueue", int64(o.PasswordQueue)}, {"LoginThrottleEntries", int64(o.LoginThrottleEntries)},
 		{"SessionTTL", int64(o.SessionTTL)}, {"Heartbeat", int64(o.Heartbeat)},
 	} {
 		if f.value < 0 {

@@ -91,7 +91,7 @@ const (
 	statusLive     = "live"
 )
 
-// building tells whether history must be asked for the count.
+// building reports whether history must be asked for the count.
 func (r *segmentRecord) building() bool { return r.Status == statusBuilding }
 
 // records makes segments of one state into what is answered.

@@ -111,10 +111,10 @@ func (a *API) signIn(c *call) (any, error) {
 	var attempt attempt
 	checks := a.strangersPasswords
 	if known != nil {
-		attempt, err = allowed(a.guesses.beginKnown(*known))
+		attempt, err = allowed(a.logins.beginKnown(*known))
 		checks = a.passwords
 	} else {
-		attempt, err = allowed(a.guesses.begin(*in.Email, c.RemoteIP()))
+		attempt, err = allowed(a.logins.begin(*in.Email, c.RemoteIP()))
 	}
 	if err != nil {
 		a.signIns[signInPaused].Inc()
@@ -147,12 +147,12 @@ func (a *API) signIn(c *call) (any, error) {
 
 // knownDevice returns the key of the device that a sign-in shows, nil when it shows
 // none or one that is not known. candidates are nil when nothing was looked up.
-func (a *API) knownDevice(c *call, who usersQuery, token string) (known *guessKey, candidates []candidate, err error) {
+func (a *API) knownDevice(c *call, who usersQuery, token string) (known *throttleKey, candidates []candidate, err error) {
 	d, ok := parseDevice(token, a.opts.Now())
 	if !ok {
 		return nil, nil, nil
 	}
-	look, recognised := a.guesses.lookAtDevice(c.RemoteIP())
+	look, recognised := a.logins.lookAtDevice(c.RemoteIP())
 	if !look {
 		return nil, nil, nil
 	}

@@ -46,7 +46,7 @@ type Shared struct {
 	Data    any
 	Message string
 	Next    string // cursor of the next page, "" at the end
-	// Streamed says that the answer is written already.
+	// Streamed reports that the answer is written already.
 	Streamed bool
 }
 

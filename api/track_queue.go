@@ -93,7 +93,7 @@ func (t *tracker) close() {
 	}
 }
 
-// allow tells whether a link may count once more in this minute.
+// allow reports whether a link may count once more in this minute.
 func (t *tracker) allow(c *tracking.Claims) bool {
 	link := uint64(14695981039346656037) // FNV-1a
 	mix := func(b byte) { link = (link ^ uint64(b)) * 1099511628211 }
@@ -137,7 +137,7 @@ func (t *tracker) note(w engagementWork) {
 	}
 }
 
-// isBusy tells whether nothing was stored because there is too much to do.
+// isBusy reports whether nothing was stored because there is too much to do.
 func isBusy(err error) bool {
 	return errors.Is(err, resolver.ErrOverloaded) || errors.Is(err, eventlog.ErrQueueFull)
 }

@@ -204,7 +204,7 @@ func (a *API) changePassword(c *call) (any, error) {
 		return nil, err
 	}
 	// Who has got hold of a session must not find out the password with it.
-	attempt, err := allowed(a.guesses.beginKnown(newGuessKey("s", []byte(c.tokenHash))))
+	attempt, err := allowed(a.logins.beginKnown(newThrottleKey("s", []byte(c.tokenHash))))
 	if err != nil {
 		return nil, err
 	}

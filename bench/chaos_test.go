@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/chaos"
-	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/internal/services"
 )
 
@@ -29,6 +28,7 @@ func TestL1L2F1Chaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
+	t.Parallel()
 	rounds := fewFaults
 	if os.Getenv("MUSTER_LONG") == "1" {
 		rounds = manyFaults
@@ -41,14 +41,8 @@ func TestL1L2F1Chaos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary := os.Getenv("MUSTER_BINARY")
-	if binary == "" {
-		if binary, err = server.Build(ctx, t.TempDir()); err != nil {
-			t.Fatal(err)
-		}
-	}
 	report, err := chaos.Run(ctx, chaos.Config{
-		Binary: binary, Dir: filepath.Join(dir, "chaos"), Rounds: rounds, Seed: seed, Log: t.Logf,
+		Binary: musterBinary(t), Dir: filepath.Join(dir, "chaos"), Rounds: rounds, Seed: seed, Log: t.Logf,
 		Topology: chaos.Topology{Brokers: chaos.BrokersOf(seed)},
 	})
 	if errors.Is(err, services.ErrMissing) && os.Getenv(services.EnvRequire) != "1" {

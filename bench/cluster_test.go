@@ -24,7 +24,7 @@ func TestL1L2Cluster(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	path := filepath.Join(t.TempDir(), "report.json")
 	table, said, err := runCommand(t, "", "cluster", "--services", "shared", "--modes", "batch", "--nodes", "2", "--rounds", "1", "--duration", "300ms", "--profiles", "600",
-		"--partitions", "3", "--move-profiles", "500", "--session-timeout", "6s", "--server-args", "--checkpoint-interval 1s", "--binary", os.Getenv("MUSTER_BINARY"), "--json", path)
+		"--partitions", "3", "--move-profiles", "500", "--session-timeout", "6s", "--server-args", "--checkpoint-interval 1s", "--binary", musterBinary(t), "--json", path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}

@@ -13,9 +13,10 @@ import (
 // The whole measurement, at a small size: every question is answered, and a preview and
 // the segment saved from it agree.
 func TestConsole(t *testing.T) {
+	t.Parallel()
 	report := filepath.Join(t.TempDir(), "report.json")
 	out, said, err := runCommand(t, "", "console", "--profiles", "2000", "--searches", "20", "--suggestions", "10", "--definitions", "3", "--edits", "2",
-		"--binary", os.Getenv("MUSTER_BINARY"), "--dir", t.TempDir(), "--json", report)
+		"--binary", musterBinary(t), "--dir", t.TempDir(), "--json", report)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}
@@ -38,6 +39,7 @@ func TestConsole(t *testing.T) {
 }
 
 func TestConsoleRefusesWrongSizes(t *testing.T) {
+	t.Parallel()
 	if _, _, err := runCommand(t, "", "console", "--profiles", "0"); err == nil || !strings.Contains(err.Error(), "profiles must be 1 to") {
 		t.Error(err)
 	}

@@ -28,6 +28,7 @@ func TestL1L2KillNine(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
+	t.Parallel()
 	rounds := fewRounds
 	if os.Getenv("MUSTER_LONG") == "1" {
 		rounds = manyRounds
@@ -35,7 +36,7 @@ func TestL1L2KillNine(t *testing.T) {
 	rounds = int(fromEnv(t, "MUSTER_CRASH_ROUNDS", uint64(rounds)))
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute+time.Duration(rounds)*30*time.Second)
 	defer cancel()
-	binary := musterBinary(ctx, t)
+	binary := musterBinary(t)
 	dir, err := os.MkdirTemp("", "muster-crash-")
 	if err != nil {
 		t.Fatal(err)
@@ -70,17 +71,4 @@ func fromEnv(t *testing.T, name string, otherwise uint64) uint64 {
 		t.Fatalf("%s must be a number, not %q", name, text)
 	}
 	return n
-}
-
-// musterBinary is the program that MUSTER_BINARY names, or one built for the test.
-func musterBinary(ctx context.Context, t *testing.T) string {
-	t.Helper()
-	if binary := os.Getenv("MUSTER_BINARY"); binary != "" {
-		return binary
-	}
-	binary, err := server.Build(ctx, t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return binary
 }

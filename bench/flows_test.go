@@ -20,7 +20,7 @@ func TestF1Flows(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	path := filepath.Join(t.TempDir(), "report.json")
 	table, said, err := runCommand(t, "", "flows", "--flows", "22", "--profiles", "300", "--duration", "500ms", "--connections", "8", "--probes", "20",
-		"--sleepers", "1000", "--budget", "5m", "--binary", os.Getenv("MUSTER_BINARY"), "--json", path)
+		"--sleepers", "1000", "--budget", "5m", "--binary", musterBinary(t), "--json", path)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, said)
 	}

@@ -7,10 +7,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/segments"
+	"github.com/musterhq/muster/internal/foreign"
 )
 
 func TestMain(m *testing.M) {
@@ -20,7 +22,34 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	if binaryDir != "" {
+		os.RemoveAll(binaryDir) //nolint:errcheck // a directory of the system's for temporary files
+	}
+	os.Exit(code)
+}
+
+// binaryDir holds the program that the tests share, "" where none was built.
+var binaryDir string
+
+var sharedBinary = sync.OnceValues(func() (path string, err error) {
+	if os.Getenv(foreign.EnvBinary) == "" {
+		if binaryDir, err = os.MkdirTemp("", "muster-bench-"); err != nil {
+			return "", err
+		}
+	}
+	return foreign.Build(binaryDir)
+})
+
+// musterBinary is the program that MUSTER_BINARY names, or one that is built once for
+// all tests.
+func musterBinary(t *testing.T) string {
+	t.Helper()
+	path, err := sharedBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // runCommand runs a subcommand and returns what it wrote.

@@ -19,9 +19,10 @@ func TestSoakAndRecovery(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts the real binary; not with -short")
 	}
+	t.Parallel()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	binary := musterBinary(ctx, t)
+	binary := musterBinary(t)
 	soaked, err := soak.Run(ctx, soak.Options{
 		Duration: 2 * time.Second, Interval: time.Second, RatePerSecond: 100, MergesPerSecond: 10, Connections: 4,
 		Profiles: 200, EventBytes: 320, Segments: 3, Binary: binary, Dir: filepath.Join(t.TempDir(), "soak"), Log: t.Logf,

@@ -59,7 +59,7 @@ func (b *balancer) again() {
 	b.mu.news++
 }
 
-// leaves says that the member is about to go.
+// leaves reports that the member is about to go.
 func (b *balancer) leaves() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

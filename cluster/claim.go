@@ -36,7 +36,7 @@ type claim struct {
 	// Warm are partitions that the member can take at once: it has their state and
 	// follows their log.
 	Warm []int `json:"warm,omitempty"`
-	// Leaving says that the member is about to go: what it owns is to be others'
+	// Leaving reports that the member is about to go: what it owns is to be others'
 	// as soon as they are warm.
 	Leaving bool `json:"leaving,omitempty"`
 }

@@ -1,9 +1,9 @@
-// Package cluster says which node has which partitions of the log.
+// Package cluster decides which node owns which partitions of the log.
 //
-// The state is a function of the log, whoever reads it; what only one node may
-// do is to act: to carry out effects and to append what time brings about. So
-// each partition has one owner, and Kafka's consumer group says who. Package
-// peer beside it carries requests to owners.
+// The state is a function of the log, on every node. Only one node may
+// act: carry out effects and append the records that time causes. So
+// each partition has one owner, which Kafka's consumer group chooses. Package
+// peer beside it forwards requests to owners.
 //
 // # How ownership is decided
 //
@@ -28,8 +28,8 @@
 //
 // What the rest of the process sees:
 //
-//   - [Member.Assigned] is what a node owns, [Member.Owner] who owns the rest, and
-//     [Member.Changed] tells of changes (owners.go). A node may own nothing.
+//   - [Member.Assigned] returns the node's partitions, [Member.Owner] the owner of any,
+//     and [Member.Changed] signals changes (owners.go). A node may own nothing.
 //   - Kafka away, a coordinator that moves, a cut connection: the node keeps what
 //     it had, enters the group again, and claims that.
 //   - Nodes own partitions beside each other if they share Options.Key, which

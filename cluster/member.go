@@ -24,7 +24,7 @@ const (
 	warmWait = 2 * time.Second
 )
 
-// StrangerError says that the partitions belong to a node that does not share
+// StrangerError reports that the partitions belong to a node that does not share
 // them with this one: its key is another, or one of both has none.
 type StrangerError struct {
 	Topic string
@@ -405,7 +405,7 @@ func (m *Member) confirm(gen *kgo.Generation, owns []int, first bool) {
 	})
 }
 
-// announce tells that something changed. The lock is held.
+// announce reports that something changed. The lock is held.
 func (m *Member) announce() {
 	close(m.mu.changed)
 	m.mu.changed = make(chan struct{})

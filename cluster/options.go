@@ -42,7 +42,7 @@ type Options struct {
 	SessionTimeout, HeartbeatInterval time.Duration
 	// JoinTimeout bounds [Join].
 	JoinTimeout time.Duration
-	// Logger tells of Kafka being away and back; nil is silent.
+	// Logger receives a line when Kafka is away and back; nil is silent.
 	Logger *slog.Logger
 	// Now is the clock for a claim's time; time.Now when nil.
 	Now func() time.Time

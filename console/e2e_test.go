@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/musterhq/muster/internal/foreign"
 )
 
 func ok(t *testing.T, err error) {
@@ -30,17 +32,17 @@ const storyTime = 5 * time.Minute
 // packages of web are missing, unless MUSTER_REQUIRE_BROWSER is set.
 func TestScreens(t *testing.T) {
 	chromium := browser(t)
-	muster := filepath.Join(t.TempDir(), "muster")
-	if out, err := exec.Command("go", "build", "-o", muster, "../cmd/muster").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
+	muster := foreign.Muster(t)
 	stories, err := filepath.Glob("web/e2e/*.mjs")
 	ok(t, err)
 	if len(stories) == 0 {
 		t.Fatal("web/e2e has no story")
 	}
 	for _, story := range stories {
-		t.Run(strings.TrimSuffix(filepath.Base(story), ".mjs"), func(t *testing.T) { play(t, chromium, muster, story) })
+		t.Run(strings.TrimSuffix(filepath.Base(story), ".mjs"), func(t *testing.T) {
+			t.Parallel()
+			play(t, chromium, muster, story)
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ type Flow struct {
 	unknown map[string]string
 }
 
-// Reentry says whether somebody may go through a flow again.
+// Reentry reports whether somebody may go through a flow again.
 type Reentry string
 
 // The policies of re-entry.

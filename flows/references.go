@@ -2,7 +2,7 @@ package flows
 
 import "slices"
 
-// SendsEmail tells whether the flow spends e-mail credits.
+// SendsEmail reports whether the flow spends e-mail credits.
 func (f *Flow) SendsEmail() bool {
 	return slices.ContainsFunc(f.Steps, func(s Step) bool { return s.Type == StepEmail })
 }

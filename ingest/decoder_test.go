@@ -352,7 +352,7 @@ func FuzzDecodeBatch(f *testing.F) {
 	})
 }
 
-// deep tells whether encoding/json would refuse the nesting.
+// deep reports whether encoding/json would refuse the nesting.
 func deep(body []byte) bool {
 	return bytes.Count(body, []byte{'['})+bytes.Count(body, []byte{'{'}) > 5000
 }

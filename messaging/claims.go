@@ -37,7 +37,7 @@ type claim struct {
 	done chan error // has room for one
 }
 
-// errDenied says that an item is not to be carried out any more, or not now.
+// errDenied reports that an item is not to be carried out any more, or not now.
 var errDenied = errors.New("the item is not to be carried out")
 
 func newClaims(ctx context.Context, n *resolver.Node, done *sync.WaitGroup, set *metrics.Set) *claims {

@@ -131,16 +131,16 @@ func (d *Dispatcher) Close() {
 	d.done.Wait()
 }
 
-// ErrGoesOn says that a campaign was begun and goes on, without the one who waited
+// ErrGoesOn reports that a campaign was begun and goes on, without the one who waited
 // for it. Who sends it again may send it twice.
 var ErrGoesOn = errors.New("sending goes on without this request")
 
 // How a run ends that is not over in the state.
 var (
-	// errStopping says that the service stops; what was begun goes on at the next
+	// errStopping reports that the service stops; what was begun goes on at the next
 	// start.
 	errStopping = errors.New("the service is stopping")
-	// errMoved says that a campaign goes on at another node, or at this one when
+	// errMoved reports that a campaign goes on at another node, or at this one when
 	// what it needs is back.
 	errMoved = errors.New("another node goes on with what was begun")
 )

@@ -3,19 +3,19 @@
 //
 // # Background
 //
-// Who is sent to, who was, and what became of each message is state of
-// [resolver]: sets and counters that records change. This package is the part
-// with the network in it. It asks the state for a batch of recipients, renders
+// Pending recipients, past recipients and the outcome of each message are state of
+// [resolver]: sets and counters that records change. This package does the
+// network part. It asks the state for a batch of recipients, renders
 // each message, hands it to a sender, and reports the outcome as a record before
-// the same worker takes another one. After a crash the recipients whose outcome
-// is not on record are sent to again, with the same Message-ID; nobody else is.
+// the same worker takes another one. After a crash it sends again only to recipients
+// without a recorded outcome, with the same Message-ID.
 //
 // # How it is organised
 //
 //   - content.go prepares what a campaign sends: merge tags are checked, links
 //     are taken out for tracking. render.go makes the message of one recipient.
-//   - dispatcher.go runs campaigns, one runner each (run.go), and takes up at
-//     start-up those that were cut off; where several nodes reach the log,
+//   - dispatcher.go runs campaigns, one runner each (run.go), and resumes
+//     interrupted ones at start-up; where several nodes reach the log,
 //     dispatcher_watch.go does so whenever a partition came.
 //   - deliver.go has a medium per channel: e-mail, push messages, texts
 //     (deliver_email.go, deliver_push.go, deliver_text.go). What an account has
@@ -35,7 +35,7 @@
 //   - A recipient is sent a campaign once, but for those in flight when the
 //     process dies, whose repeat carries the same Message-ID. A process that is
 //     frozen while another takes over repeats what it had in flight, and no more.
-//   - Nobody is sent to who unsubscribed, bounced, complained, is suppressed or
-//     has not confirmed: the state decides that in the batch record.
+//   - No campaign goes to people who unsubscribed, bounced, complained, are suppressed
+//     or have not confirmed: the state decides that in the batch record.
 //   - Q1: workers, batches and retries are bounded; a run holds one batch.
 package messaging

@@ -69,7 +69,7 @@ func (h *callHosts) leave(host string) {
 	h.mu.waiting[host] = list[n:]
 }
 
-// waits tells whether an item waits for a turn.
+// waits reports whether an item waits for a turn.
 func (h *callHosts) waits(f flight) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -41,20 +41,20 @@ var confirmation = resolver.CampaignContent{
 	SenderName: "{{company_name}}",
 }
 
-// errMoot says that there is no reason any more to send a message.
+// errMoot reports that there is no reason any more to send a message.
 var errMoot = errors.New("no reason any more")
 
-// errState says that the state could not be read.
+// errState reports that the state could not be read.
 var errState = errors.New("the state cannot be read")
 
-// errBarred says that a recipient must not be sent to, or not any more.
+// errBarred reports that a recipient must not be sent to, or not any more.
 type errBarred string
 
 func (e errBarred) Error() string { return string(e) }
 
 func errBlocked(reason string) error { return errBarred("the address is blocked (" + reason + ")") }
 
-// maySend says whether a profile may get advertising on a channel, by the same
+// maySend reports whether a profile may get advertising on a channel, by the same
 // rule as campaigns.
 func maySend(v *resolver.View, p *resolver.Profile, channel string) error {
 	if reason := p.Blocked(channel); reason != "" {

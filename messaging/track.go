@@ -24,7 +24,7 @@ func SealSend(key tracking.Key, id resolver.SendID) resolver.SendID {
 	return id
 }
 
-// Sealed tells whether an id is one that [SealSend] made.
+// Sealed reports whether an id is one that [SealSend] made.
 func Sealed(key tracking.Key, id resolver.SendID) bool {
 	want := SealSend(key, id)
 	return hmac.Equal(want[:], id[:])

@@ -29,11 +29,11 @@
 //   - Events reach the server in the order in which Send was called.
 //   - Memory is bounded by [Config.QueueEvents] and [Config.QueueBytes].
 //
-// # What is tried again
+// # Retries
 //
-// No answer, an answer that is cut short, and the statuses 408, 429 and 5xx (but 501
-// and 505) are tried again with exponential backoff, not before Retry-After, for as
-// long as [Config.GiveUpAfter]. A batch that is refused as a whole (400) or as too
-// large (413) is sent in halves, so that one event at fault fails alone. Any other
+// After no answer, a truncated answer, and the statuses 408, 429 and 5xx (but 501
+// and 505), the client retries with exponential backoff, not before Retry-After, for as
+// long as [Config.GiveUpAfter]. It sends a batch that is refused as a whole (400) or as
+// too large (413) in halves, so that one invalid event fails alone. Any other
 // status is final: the events of the request reach OnDropped.
 package muster

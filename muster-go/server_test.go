@@ -28,11 +28,14 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// program builds the server of this repository. Who has this module alone cannot.
+// program is the server that MUSTER_BINARY names, or builds that of this repository. Who has this module alone cannot.
 func program(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("it builds the server")
+	}
+	if binary := os.Getenv("MUSTER_BINARY"); binary != "" {
+		return binary
 	}
 	if _, err := os.Stat("../cmd/muster/main.go"); err != nil {
 		t.Skip("the sources of the server are not beside this module")

@@ -25,7 +25,7 @@ type Batch struct {
 	Transitions []Transition
 }
 
-// Alias says that from record Offset on, events of profile Ordinal count as
+// Alias reports that from record Offset on, events of profile Ordinal count as
 // those of Winner. A merge lists one for the loser and one for every ordinal
 // that had been merged into the loser before, so one look-up is enough: the
 // newest alias of an ordinal below the cut.
@@ -37,7 +37,7 @@ type Alias struct {
 	Winner  uint32
 }
 
-// Transition says that a profile entered or left a segment.
+// Transition reports that a profile entered or left a segment.
 type Transition struct {
 	Account uint64
 	Key     TransitionKey

@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// ErrGap says that a batch begins above the position: rows are missing between.
+// ErrGap reports that a batch begins above the position: rows are missing between.
 var ErrGap = errors.New("history batch begins above the position")
 
-// ErrBadBatch says that a batch contradicts itself.
+// ErrBadBatch reports that a batch contradicts itself.
 var ErrBadBatch = errors.New("history batch is malformed")
 
 // Check refuses batches that would store rows that are wrong or unreadable; the

@@ -61,7 +61,7 @@ type CopyOptions struct {
 	Progress func(upTo int64)
 }
 
-// ErrCopyDiffers says that what was copied is not what was there.
+// ErrCopyDiffers reports that what was copied is not what was there.
 var ErrCopyDiffers = errors.New("the copy of history differs")
 
 // Copy copies partition 0 of a history to one of several partitions, at the same

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// ErrUnavailable says that history cannot be asked at present, and may be asked
+// ErrUnavailable reports that history cannot be asked at present, and may be asked
 // again: nothing is wrong with the question (HTTP: 503 with Retry-After).
 var ErrUnavailable = errors.New("history is unavailable")
 
-// RebuildingError says that history was lost or damaged and is being made anew from
+// RebuildingError reports that history was lost or damaged and is being made anew from
 // the log. It is an [ErrUnavailable]. Events are stored meanwhile, and whatever is
 // answered from the state is exact.
 type RebuildingError struct {

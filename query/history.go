@@ -76,7 +76,7 @@ type TimelineQuery struct {
 	// Types, when not nil, are the only types of events to return; Except are types
 	// to leave out.
 	Types, Except []string
-	// Recorded says that Types and Except are of events that the service recorded itself:
+	// Recorded reports that Types and Except are of events that the service recorded itself:
 	// those that were sent under such a type are none of them.
 	Recorded bool
 	// Late are types that count as later than all others of the same millisecond.
@@ -109,7 +109,7 @@ type TimelineEntry struct {
 	EventType      string
 	Properties     string // canonical JSON object, "" when the event had none
 	IdempotencyKey string
-	// Sent says that the event was sent to the service, of a type that the service
+	// Sent reports that the event was sent to the service, of a type that the service
 	// records itself. Events of other types are always sent.
 	Sent bool
 }

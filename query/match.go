@@ -45,7 +45,7 @@ const (
 	// AsScalar tells scalars as texts that are equal for equal ones, numbers by
 	// value, all else as "".
 	AsScalar
-	// AsText tells the content of strings, all else as "".
+	// AsText returns the content of strings, all else as "".
 	AsText
 )
 

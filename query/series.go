@@ -12,7 +12,7 @@ import (
 // MaxSeriesRows bounds the rows of one answer.
 const MaxSeriesRows = 100_000
 
-// ErrSeriesTooLarge says that an answer would have more than [MaxSeriesRows]
+// ErrSeriesTooLarge reports that an answer would have more than [MaxSeriesRows]
 // rows: ask for fewer types, a shorter time or longer spans.
 var ErrSeriesTooLarge = errors.New("the answer would have too many rows")
 

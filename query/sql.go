@@ -26,9 +26,9 @@ type Dialect interface {
 	Text(json string) string
 	// TextKey is the JSON text of a string parameter, as Extract gives it.
 	TextKey(param string) string
-	// IsArray tells whether the JSON value is an array.
+	// IsArray reports whether the JSON value is an array.
 	IsArray(json string) string
-	// AnyElement tells whether the condition holds for any element of a JSON
+	// AnyElement reports whether the condition holds for any element of a JSON
 	// array. Elements are JSON values.
 	AnyElement(array string, condition func(element string) string) string
 	// ScalarKey is a string that is equal for equal scalars, numbers by value,
@@ -358,7 +358,7 @@ func (b *builder) constant(v segment.Value) string {
 	return b.bind(v.Str)
 }
 
-// among tells whether the value equals one of the constants.
+// among reports whether the value equals one of the constants.
 func (b *builder) among(json string, values []segment.Value) string {
 	var keys, numbers []string
 	for _, v := range values {

@@ -1,11 +1,11 @@
 package segment
 
-// Holds tells whether the value v, in millionths, satisfies the comparison.
+// Holds reports whether the value v, in millionths, satisfies the comparison.
 func (c *Compare) Holds(v Int128) bool {
 	return c.holds(func(constant Int128) int { return v.Cmp(constant) })
 }
 
-// HoldsRatio tells whether sum/n satisfies the comparison, exactly; sum is in
+// HoldsRatio reports whether sum/n satisfies the comparison, exactly; sum is in
 // millionths and n above 0. It compares sum with constant·n. A product beyond
 // 128 bits (from 1.7·10¹⁴ events on) lies beyond every sum.
 func (c *Compare) HoldsRatio(sum Int128, n uint64) bool {
@@ -46,7 +46,7 @@ func (c *Compare) holds(cmp func(Int128) int) bool {
 	return false
 }
 
-// HoldsForNone tells whether the comparison holds for a profile without
+// HoldsForNone reports whether the comparison holds for a profile without
 // matching events: count, sum and distinct are 0 there; avg, min and max are
 // absent, and every comparison with them is false, the negative ones too. Did
 // is ignored.

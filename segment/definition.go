@@ -16,7 +16,7 @@ type Node struct {
 	Segment          *Ref
 }
 
-// Kind tells the nodes apart.
+// Kind is the kind of a node.
 type Kind string
 
 // The kinds of nodes.

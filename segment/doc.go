@@ -1,5 +1,5 @@
-// Package segment is the language of segments: who belongs to one, decided from
-// what a profile is and has done. It is pure: no I/O, and time is an argument.
+// Package segment is the language of segments: it decides membership from the data
+// and the events of a profile. It is pure: no I/O, and time is an argument.
 //
 // # How a definition is organised
 //
@@ -12,8 +12,8 @@
 // tree back.
 //
 // A leaf has a key ([Node.Key]). Leaves with one key have the same answer for
-// every profile at every time, up to negation (did, member), so that whoever
-// keeps state per leaf keeps it once.
+// every profile at every time, up to negation (did, member), so an evaluator with
+// state per leaf needs that state once.
 //
 // # How leaves are judged
 //

@@ -9,7 +9,7 @@ type Explaining struct {
 	// Segments finds the definitions that others refer to. Nobody is a member of
 	// a segment that is not there.
 	Segments func(id string) (*Node, bool)
-	// Activity tells whether the positive form of an activity condition holds,
+	// Activity reports whether the positive form of an activity condition holds,
 	// and the facts behind it, nil when only the answer is known.
 	Activity func(a *Activity) (holds bool, facts *ActivityFacts)
 }
@@ -127,7 +127,7 @@ func (e *explainer) refer(id string, x *Explanation) {
 	e.members[id] = x.Member
 }
 
-// fits tells whether a definition may be nested, and counts it if so.
+// fits reports whether a definition may be nested, and counts it if so.
 func (e *explainer) fits(id string, definition *Node) bool {
 	if e.depth >= maxNestedDepth || e.large[id] {
 		e.cut = true

@@ -12,7 +12,7 @@ import (
 
 // ActivityFacts is what an activity condition found among a profile's events.
 type ActivityFacts struct {
-	// Holds tells whether the comparison holds; Did is not in it.
+	// Holds reports whether the comparison holds; Did is not in it.
 	Holds bool
 	// Matching is the number of events of the condition's type and window that
 	// pass its filters.
@@ -32,7 +32,7 @@ type ActivityFacts struct {
 // for distinct, all together; at most about 60 bytes each.
 const maxDistinctKept = 500_000
 
-// ErrTallyFull says that the events of a profile have more different values
+// ErrTallyFull reports that the events of a profile have more different values
 // than a tally remembers.
 var ErrTallyFull = errors.New("segment: more different values than are remembered")
 
@@ -117,7 +117,7 @@ func (t *Tallies) Answer(a *Activity) (holds bool, facts *ActivityFacts) {
 	return facts.Holds, facts
 }
 
-// matches tells whether an event of the condition's type counts at atMs.
+// matches reports whether an event of the condition's type counts at atMs.
 func (a *Activity) matches(timeMs int64, properties []byte, atMs int64) bool {
 	if timeMs > atMs || a.WindowMs > 0 && timeMs <= atMs-a.WindowMs {
 		return false

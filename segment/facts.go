@@ -24,7 +24,7 @@ type ConsentFact struct {
 	HasDate      bool
 }
 
-// Holds tells whether the positive form (see [Node.Negated]) of an attribute,
+// Holds reports whether the positive form (see [Node.Negated]) of an attribute,
 // consent or list leaf holds at atMs. It is false for other leaves.
 func (f *Facts) Holds(leaf *Node, atMs int64) bool {
 	switch leaf.Kind {

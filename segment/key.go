@@ -25,7 +25,7 @@ func (n *Node) Key() string {
 	return string(n.Canonical())
 }
 
-// Negated tells whether the leaf is the complement of the leaf its key stands
+// Negated reports whether the leaf is the complement of the leaf its key stands
 // for: did or member is false.
 func (n *Node) Negated() bool {
 	switch n.Kind {

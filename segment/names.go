@@ -7,7 +7,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// ValidEventType tells whether s can be an event type: lower-case ASCII words
+// ValidEventType reports whether s can be an event type: lower-case ASCII words
 // and digits joined by single underscores, ^[a-z0-9]+(_[a-z0-9]+)*$, of at most
 // 128 bytes.
 func ValidEventType[T string | []byte](s T) bool {

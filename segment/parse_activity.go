@@ -197,7 +197,7 @@ func (d *decoder) compare(o *jsonform.Object, what string, whole bool) (*Compare
 	return c, nil
 }
 
-// wholeMicros tells whether v, of at most 10²⁴, is a whole number of units.
+// wholeMicros reports whether v, of at most 10²⁴, is a whole number of units.
 func wholeMicros(v Int128) bool {
 	text := v.String()
 	if text == "0" {

@@ -25,14 +25,14 @@ func (op Op) positive() (positive Op, negated bool) {
 	return op, false
 }
 
-// Match tells whether the predicate holds at atMs for the value behind its
+// Match reports whether the predicate holds at atMs for the value behind its
 // path in obj, a JSON object in canonical text (empty means no object).
 func (p *Predicate) Match(obj []byte, atMs int64) bool {
 	raw, _ := jsontext.Lookup(obj, p.Path)
 	return p.MatchValue(raw, atMs)
 }
 
-// MatchValue tells whether the predicate holds at atMs for a JSON value in
+// MatchValue reports whether the predicate holds at atMs for a JSON value in
 // canonical text; an empty one is missing, and so is null.
 func (p *Predicate) MatchValue(raw []byte, atMs int64) bool {
 	op, negated := p.Op.positive()
@@ -173,7 +173,7 @@ func (p *Predicate) matchNumber(op Op, f float64) bool {
 	return f >= constant && f <= p.Values[1].Num
 }
 
-// Timed tells whether the predicate depends on the instant it is judged at.
+// Timed reports whether the predicate depends on the instant it is judged at.
 func (p *Predicate) Timed() bool { return p.Op == OpInLastDays || p.Op == OpNotInLastDays }
 
 // EachTime calls fn for the times that a timed predicate looks at, in Unix

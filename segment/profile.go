@@ -63,9 +63,9 @@ type Fields struct {
 	// Unix milliseconds, when HasEvent is set.
 	LastEventMs int64
 	HasEvent    bool
-	// IsContact says that the profile was made, or taken on, as a contact.
+	// IsContact reports that the profile was made, or taken on, as a contact.
 	IsContact bool
-	// Anonymous says that nothing says who the profile is: there are ids of devices, and no
+	// Anonymous reports that nothing says who the profile is: there are ids of devices, and no
 	// e-mail, external id or phone.
 	Anonymous bool
 	// Engagement is what the profile did with messages.

@@ -1,10 +1,10 @@
-// Package keyapi is what programs call with an API key: Surface A under /api/v1
-// and Surface C under /v1.
+// Package keyapi has the calls that programs make with an API key: Surface A under
+// /api/v1 and Surface C under /v1.
 //
 // # The chain
 //
-// Every request takes the same way (serve.go): who is it (auth.go), is it within
-// its rate (limiter.go), which route is it, may the key do that, run, write the
+// Every request passes the same steps (serve.go): authenticate (auth.go), check the
+// rate (limiter.go), find the route, check the permission, run, write the
 // surface's envelope (envelope.go). The two surfaces share all of it. They differ
 // in their rate, and in how failures look: on Surface A all but 401, 429 and the
 // service's own faults are HTTP 200 with status "failure", on Surface C they have

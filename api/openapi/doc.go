@@ -1,5 +1,5 @@
-// Package openapi serves the OpenAPI 3.1 document of all that the service answers over
-// HTTP, with a page to read it by. The document is made of the operations themselves
+// Package openapi serves the OpenAPI 3.1 document of the service's HTTP API, with a
+// page that shows it. The document is made of the operations themselves
 // (package operation).
 //
 // # What is checked

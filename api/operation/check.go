@@ -42,7 +42,7 @@ func (op *Operation) CheckBody(text []byte) error {
 	return err
 }
 
-// UnknownParameter says that a query has a parameter that its operation does not take.
+// UnknownParameter reports that a query has a parameter that its operation does not take.
 type UnknownParameter struct {
 	Name string
 	// Near is the one that is probably meant, "" for none.

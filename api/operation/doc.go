@@ -1,5 +1,5 @@
-// Package operation is what the service answers over HTTP, as values: each
-// [Operation] has its method and path, who may call it, its query, its body, its
+// Package operation describes the calls of the service's HTTP API as values: each
+// [Operation] has its method and path, its permission, its query, its body, its
 // answer and its bounds.
 //
 // # How it is organised

@@ -31,9 +31,9 @@ type Operation struct {
 	// all that take none: whoever sends it has an empty variable, and means something else
 	// than to leave the field out.
 	NoNull []string
-	// Optional says that the body may be left out.
+	// Optional reports that the body may be left out.
 	Optional bool
-	// Raw says that the handler reads query and body itself: they are not JSON, or not
+	// Raw reports that the handler reads query and body itself: they are not JSON, or not
 	// in one form.
 	Raw   bool
 	Media string // of the body; "" is application/json

@@ -12,7 +12,7 @@ type Surface struct {
 	open string
 	// answers are those of an operation.
 	answers func(*Operation) shape.Ordered
-	// strict says that fields of bodies that are not described are refused.
+	// strict reports that fields of bodies that are not described are refused.
 	strict bool
 }
 

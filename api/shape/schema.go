@@ -211,7 +211,7 @@ func (s *Schema) Open() *Schema {
 	return s
 }
 
-// Parsed says that what reads the value tells unknown fields by itself, in its own
+// Parsed reports that what reads the value tells unknown fields by itself, in its own
 // words: [Schema.Unknown] does not look into it.
 func (s *Schema) Parsed() *Schema {
 	s.parsed = true

@@ -232,10 +232,13 @@ func TestReplacedWhileReadIsReadAgain(t *testing.T) {
 	w.publish(a, 10)
 	w.b.Advance(2 * keepFiles)
 	for _, kind := range []string{"get p0/manifests/", "get p0/files/"} {
-		var met atomic.Bool // several pieces are read at once
+		var met atomic.Bool
+		published := make(chan struct{}) // several files are read at once: none before that
 		first := w.manifests()[0]
 		w.b.Before = func(op blobtest.Op) error {
-			if strings.HasPrefix(op.Kind+" "+op.Key, kind) && met.CompareAndSwap(false, true) {
+			switch what := op.Kind + " " + op.Key; {
+			case !strings.HasPrefix(what, kind):
+			case met.CompareAndSwap(false, true):
 				w.now = w.now.Add(collectEvery)
 				w.publish(a, first+10)
 				w.publish(a, first+20)
@@ -243,6 +246,9 @@ func TestReplacedWhileReadIsReadAgain(t *testing.T) {
 				w.b.Advance(2 * keepFiles)
 				w.now = w.now.Add(collectEvery)
 				w.publish(a, first+40)
+				close(published)
+			case strings.HasPrefix(what, "get p0/files/"):
+				<-published
 			}
 			return nil
 		}

@@ -1,5 +1,5 @@
-// Package peer is how the nodes of a cluster talk to each other: a node that does
-// not own what a request is about hands it to the node that does.
+// Package peer has the calls between the nodes of a cluster: a node forwards a
+// request for an account that it does not own to the owner.
 //
 // # What goes between nodes
 //
@@ -15,11 +15,11 @@
 // since the client's own credentials vouch for it. The stamp is the time, the process
 // that the call is meant for, the process that makes it, and a number that it gives
 // to no other call. A call that is not signed so, or whose time is a minute off,
-// meets a path that does not exist (404). One that is meant for another process is
-// turned away (421) and told the name of this process: that is how the first call to
-// a node learns it. One that came before is answered 503: what became of it is not
-// known. What is remembered is bounded, as [replays] says; a call that may have been
-// forgotten counts as one that came before. With Options.TLS
+// gets 404, as a path that does not exist. A call that is meant for another process
+// gets 421 with the name of this process: that is how the first call to
+// a node learns it. A repeated call gets 503, since the outcome of the first is not
+// known. The memory of calls is bounded, as [replays] says; a call that may have been
+// forgotten counts as repeated. With Options.TLS
 // calls are encrypted; without, the nodes need a network that others cannot read.
 //
 // # How the owner is found

@@ -187,7 +187,7 @@ func (p *Peers) turnedAway(resp *fasthttp.Response, err error) bool {
 	return false
 }
 
-// stranger says that a node answered what it should not, once a minute.
+// stranger reports that a node answered what it should not, once a minute.
 func (p *Peers) stranger(addr string, status int) {
 	if status != http.StatusNotFound {
 		return // it is starting, or stops

@@ -124,7 +124,7 @@ func (s *Server) repeated(rc *fasthttp.RequestCtx, uri string, forwarded bool) {
 	rc.SetBodyString("this call came before\n")
 }
 
-// turnAway says that this node does not own what it is asked for and did nothing.
+// turnAway reports that this node does not own what it is asked for and did nothing.
 func turnAway(rc *fasthttp.RequestCtx) {
 	rc.SetStatusCode(http.StatusMisdirectedRequest)
 	rc.Response.Header.Set(headerTurnedAway, "not-owner")

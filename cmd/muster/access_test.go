@@ -14,6 +14,7 @@ import (
 // TestExplainAccess: what a process ends with because of lost permissions, or of a file
 // in the place of a directory, names the file once and says what to do, in one line.
 func TestExplainAccess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	segment := filepath.Join(dir, "log", "p0", "00000000000000000000.log")
 	outbox := filepath.Join(dir, "outbox")

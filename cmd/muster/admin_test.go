@@ -139,6 +139,7 @@ func TestAdmin(t *testing.T) {
 }
 
 func TestAdminUsage(t *testing.T) {
+	t.Parallel()
 	for _, args := range [][]string{
 		{}, {"company"}, {"company", "list", "x"}, {"company", "create", "x"}, {"company", "explode", "x"}, {"credits", "add", "x", "many"}, {"key", "create"}, {"user", "create"},
 	} {

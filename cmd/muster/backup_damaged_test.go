@@ -28,6 +28,7 @@ func flipUnder(t *testing.T, path, text string) {
 // TestBackupOfADamagedLog: a log that is damaged is not backed up, by a running server or
 // without one; the error names the file, and the backup from before stays the newest.
 func TestBackupOfADamagedLog(t *testing.T) {
+	t.Parallel()
 	base, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(base, "data")
 	s := serve(t, base)

@@ -10,6 +10,7 @@ import (
 // TestBackupIntoItsOwnDirectory is refused, also by another name of the directory, by the
 // command and by the flag of the server.
 func TestBackupIntoItsOwnDirectory(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	data, link := filepath.Join(base, "data"), filepath.Join(base, "link")
 	filled(t, base, (*server).stop)

@@ -14,6 +14,7 @@ import (
 // everything that was acknowledged; one in use is not backed up, and none is
 // restored over.
 func TestL1BackupAndRestore(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
 	s := serve(t, dir, "--checkpoint-interval", "100ms")
@@ -45,17 +46,21 @@ func TestL1BackupAndRestore(t *testing.T) {
 	ok(t, os.Rename(filepath.Join(dir, "credentials.json"), filepath.Join(lost, "credentials.json")))
 	ok(t, os.RemoveAll(dir))
 	restored := filepath.Join(lost, "data")
+	there := func(name string) bool {
+		_, err := os.Stat(filepath.Join(restored, name))
+		return err == nil
+	}
 	for range 5 {
 		killed("restore", "--from", store, "--data", restored)
-		if _, err := os.Stat(filepath.Join(restored, "RESTORING")); err == nil {
+		if there("RESTORING") {
 			if code, _, errs := muster(t, "", "serve", "--data", restored, "--listen", "127.0.0.1:0"); code != 1 || !strings.Contains(errs, "muster restore again") {
 				t.Fatalf("served from a part: %d %s", code, errs)
 			}
-		} else if _, err := os.Stat(filepath.Join(restored, "log")); err == nil {
+		} else if there("log") {
 			break // it was through
 		}
 	}
-	if _, err := os.Stat(filepath.Join(restored, "log")); err != nil {
+	if there("RESTORING") || !there("log") {
 		code, _, errs := muster(t, "", "restore", "--from", store, "--data", restored)
 		if code != 0 {
 			t.Fatalf("%d %s", code, errs)
@@ -80,9 +85,13 @@ func TestL1BackupAndRestore(t *testing.T) {
 
 // TestR1CheckpointsAreShared: a node without state fetches what another left, and
 // has the same.
-func TestR1CheckpointsAreShared(t *testing.T) { inModes(t, sharesCheckpoints) }
+func TestR1CheckpointsAreShared(t *testing.T) {
+	t.Parallel()
+	inModes(t, sharesCheckpoints)
+}
 
 func sharesCheckpoints(t *testing.T, args []string) {
+	t.Parallel()
 	dir := t.TempDir()
 	args = append(args, "--checkpoints", "file://"+filepath.ToSlash(t.TempDir()))
 	s := serve(t, dir, args...)

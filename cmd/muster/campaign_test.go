@@ -109,6 +109,7 @@ func (s *server) surfaceA(method, path string, body, data any) error {
 // process killed in the middle: everybody gets it, and only messages that were
 // in flight may come twice, with the same Message-ID.
 func TestL1CampaignSurvivesKills(t *testing.T) {
+	t.Parallel()
 	people, kills := 1500, 2
 	if os.Getenv("MUSTER_LONG") != "" {
 		people, kills = 100_000, 3
@@ -221,6 +222,7 @@ func TestL1CampaignSurvivesKills(t *testing.T) {
 // TestL1ScheduledCampaignSurvivesAKill: a campaign that falls due while the process is
 // dead is sent after the next start, once.
 func TestL1ScheduledCampaignSurvivesAKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	relay := newRelay(t)
 	args := []string{"--smtp", relay.addr, "--smtp-tls", "none"}

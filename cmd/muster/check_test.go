@@ -72,6 +72,7 @@ func one(t *testing.T, pattern string) string {
 // and changes nothing; repair does that, after having said it, and is refused where
 // only a backup helps.
 func TestCheckAndRepair(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	filled(t, base, (*server).stop)
 	data := filepath.Join(base, "data")
@@ -190,6 +191,7 @@ func TestCheckAndRepair(t *testing.T) {
 // TestCheckOfADamagedLog: of a log that is damaged check says what is damaged, and does not
 // call state and history lost because they are beyond the damage.
 func TestCheckOfADamagedLog(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	filled(t, base, (*server).stop)
 	other := t.TempDir()
@@ -233,6 +235,7 @@ func TestCheckOfADamagedLog(t *testing.T) {
 // TestDeepCheck: check --deep finds state and history that are not what the log makes,
 // though their checksums are right; repair --deep makes them anew.
 func TestDeepCheck(t *testing.T) {
+	t.Parallel()
 	base := t.TempDir()
 	filled(t, base, (*server).stop)
 	// The same log, continued in two ways.
@@ -325,6 +328,7 @@ func TestDeepCheck(t *testing.T) {
 
 // TestCheckAfterKill: a directory as kill -9 leaves it is whole.
 func TestCheckAfterKill(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	filled(t, dir, (*server).kill)
 	if code, out, errs := muster(t, "", "check", "--data", filepath.Join(dir, "data")); code != 0 || !strings.Contains(out, "history.duckdb") {
@@ -335,6 +339,7 @@ func TestCheckAfterKill(t *testing.T) {
 // TestKilledDuringRepair: a repair that is killed anywhere loses nothing, and the next
 // one, or a start, ends it.
 func TestKilledDuringRepair(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	filled(t, dir, (*server).stop)
 	data := filepath.Join(dir, "data")

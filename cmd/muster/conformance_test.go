@@ -66,6 +66,7 @@ func conformance() []part {
 // with its log and history in files, one with them in Kafka and ClickHouse, and
 // one of three nodes on these, which has a third of the companies.
 func TestConformance(t *testing.T) {
+	t.Parallel()
 	inModes(t, conforms)
 	t.Run("nodes", func(t *testing.T) {
 		conforms(t, append(kafkaArgs(t), "--cluster-secret", clusterSecret, "--kafka-partitions", "3"))
@@ -73,6 +74,7 @@ func TestConformance(t *testing.T) {
 }
 
 func conforms(t *testing.T, args []string) {
+	t.Parallel()
 	parts := conformance()
 	seen := map[string]bool{}
 	for _, p := range parts {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,6 +30,7 @@ type obj = map[string]any
 type world struct {
 	server *server
 	dir    string
+	trust  func(*exec.Cmd) // has a server trust the certificate of remote
 	relay  *postbox
 	remote *remote
 	admin  string // token of the system's administrator
@@ -44,7 +46,7 @@ func newWorld(t *testing.T, args []string) *world {
 	// Push services are reached over TLS, with the certificate of this file.
 	roots := filepath.Join(w.dir, "roots.pem")
 	ok(t, os.WriteFile(roots, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.remote.secure.Certificate().Raw}), 0o600))
-	t.Setenv("SSL_CERT_FILE", roots)
+	w.trust = func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+roots) }
 	var others []*server
 	args = append(args, "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")
 	if slices.Contains(args, "--cluster-secret") {
@@ -53,12 +55,12 @@ func newWorld(t *testing.T, args []string) *world {
 		credentials, addr := filepath.Join(w.dir, "credentials.json"), freeAddr(t)
 		args = append(args, "--public-url", "http://"+addr, "--credentials", credentials)
 		for range 2 {
-			others = append(others, launch(t, t.TempDir(), args...))
+			others = append(others, launchWith(t, t.TempDir(), w.trust, args...))
 			others[len(others)-1].untilReady()
 		}
 		args = append(args, "--listen", addr)
 	}
-	w.server = serve(t, w.dir, args...)
+	w.server = serveWith(t, w.dir, w.trust, args...)
 	w.server.creds.SetOrigin(w.server.origin)
 	for _, node := range others {
 		// A partition that moves takes along neither the rate of a key nor who

@@ -23,6 +23,7 @@ func (s *server) signInToken() string {
 // TestTheConsoleIsServed follows what a first start prints: the page at console_url, at
 // / and at a screen's address, and the link that signs the first user in.
 func TestTheConsoleIsServed(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
 	get := func(url string) (int, string) {

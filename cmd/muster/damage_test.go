@@ -299,6 +299,7 @@ func firstDifference(got, want string) string {
 // where state and history are gone as well. MUSTER_LONG tries every file in every way,
 // otherwise each file is damaged in some.
 func TestL1DamageMatrix(t *testing.T) {
+	t.Parallel()
 	long := os.Getenv("MUSTER_LONG") != ""
 	other := newDamaged(t, false)
 	for _, mode := range []struct {
@@ -306,6 +307,7 @@ func TestL1DamageMatrix(t *testing.T) {
 		erase, alone bool
 	}{{"whole", false, false}, {"after an erasure", true, false}, {"without state and history", false, true}, {"after an erasure, without state and history", true, true}} {
 		t.Run(mode.name, func(t *testing.T) {
+			t.Parallel()
 			d := newDamaged(t, mode.erase)
 			starts, refusals := 0, 0
 			for i, path := range d.files(t) {

@@ -12,6 +12,7 @@ import (
 // its order, and expects the exit status that the page says: on a directory whose state,
 // history and meta file of the log are damaged, and whose log loses a record then.
 func TestDamagePageAsWritten(t *testing.T) {
+	t.Parallel()
 	_, page, found := strings.Cut(readFile(t, "../../docs/operations/failures.md"), "\n## When something is damaged\n")
 	page, _, _ = strings.Cut(page, "\n## ")
 	var commands []string

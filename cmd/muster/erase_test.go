@@ -61,7 +61,7 @@ func (w *world) restart(t *testing.T, args []string, between func()) {
 // again starts the server on the files that are there.
 func (w *world) again(t *testing.T, args []string) {
 	t.Helper()
-	w.server = serve(t, w.dir, append(slices.Clone(args), "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")...)
+	w.server = serveWith(t, w.dir, w.trust, append(slices.Clone(args), "--smtp", w.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks")...)
 	w.admin = w.signIn(t, w.server.creds.ConsoleEmail, w.server.creds.ConsolePassword)
 }
 
@@ -70,6 +70,7 @@ func (w *world) again(t *testing.T, args []string) {
 // person was sent again and refused. With state and history removed everything else
 // comes back as it was.
 func TestErasedPersonIsInNoFile(t *testing.T) {
+	t.Parallel()
 	args := []string{"--checkpoint-interval", "1s"}
 	w := newWorld(t, args)
 	c := (&check{T: t, world: w}).first()

@@ -11,6 +11,7 @@ import (
 // TestExportFromServerAndDirectory: both ways write the same profiles and
 // events, and wrong usage says what is right.
 func TestExportFromServerAndDirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
 	for i := range 3 {

@@ -295,6 +295,7 @@ func TestExportWithoutHistory(t *testing.T) {
 // TestFileBesideTheData: a directory that is made with the data directory may have the
 // credentials, too.
 func TestFileBesideTheData(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, x := range []struct{ data, credentials string }{{"new/data", "new/c.json"}, {"new", "new/c.json"}, {"a/b/c", "a/c.json"}} {
 		if err := checkFileToMake("credentials", filepath.Join(dir, x.credentials), filepath.Join(dir, x.data)); err != nil {

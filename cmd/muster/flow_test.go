@@ -127,9 +127,13 @@ type flowPerson struct {
 // (L1), each step's effect is intended once, and what comes again does so under
 // its id, and only if it was not taken or a kill came just then (F1). A longer
 // run with more kinds of flows is `go run ./bench crash --flows`.
-func TestF1L1FlowsSurviveKills(t *testing.T) { inModes(t, flowsSurviveKills) }
+func TestF1L1FlowsSurviveKills(t *testing.T) {
+	t.Parallel()
+	inModes(t, flowsSurviveKills)
+}
 
 func flowsSurviveKills(t *testing.T, args []string) {
+	t.Parallel()
 	kills := 3
 	if os.Getenv("MUSTER_LONG") != "" {
 		kills = 30

@@ -107,6 +107,7 @@ func (s *server) has(i int) bool {
 // space again events are taken, without a start; and after kill -9 exactly what was
 // acknowledged is there.
 func TestFullDisk(t *testing.T) {
+	t.Parallel()
 	disk := smallDisk(t, 32)
 	s := serve(t, disk, "--checkpoint-interval", "300ms")
 	weight := ballast{t, filepath.Join(disk, "ballast")}
@@ -258,6 +259,7 @@ func refusedStart(t *testing.T, dir string, args ...string) string {
 // TestFullDiskAtStart: a start on a full disk says so in one line, with the file system
 // and what to do, and one with space again has everything.
 func TestFullDiskAtStart(t *testing.T) {
+	t.Parallel()
 	disk := smallDisk(t, 32)
 	weight := ballast{t, filepath.Join(disk, "ballast")}
 	says := func(left int) {

@@ -106,7 +106,13 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 // data and credentials.
 func serve(t *testing.T, dir string, args ...string) *server {
 	t.Helper()
-	s := launch(t, dir, args...)
+	return serveWith(t, dir, func(*exec.Cmd) {}, args...)
+}
+
+// serveWith is serve, with a last word on how the command is run.
+func serveWith(t *testing.T, dir string, change func(*exec.Cmd), args ...string) *server {
+	t.Helper()
+	s := launchWith(t, dir, change, args...)
 	s.untilReady()
 	var err error
 	s.creds, err = api.LoadCredentials(filepath.Join(dir, "credentials.json"))

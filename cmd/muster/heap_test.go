@@ -16,6 +16,7 @@ import (
 // TestHeapLimit: bodies get no room for garbage; everything else gets as much as it
 // has, however large it is, so that the collector never runs for nothing.
 func TestHeapLimit(t *testing.T) {
+	t.Parallel()
 	const mib = 1 << 20
 	for _, tt := range []struct {
 		name string
@@ -38,7 +39,8 @@ func TestHeapLimit(t *testing.T) {
 	}
 }
 
-// TestHeapLimitIsSetUnlessGiven: a limit that the environment gave is left alone.
+// TestHeapLimitIsSetUnlessGiven: a limit that the environment gave is left alone. It sets
+// that of this process, so it does not run beside other tests.
 func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
 	c := &serveConfig{ingest: ingest.Options{Memory: ingest.NewMemory(64 << 20), InFlightBytes: 64 << 20}}
 	stop := c.boundHeap(t.Context())
@@ -58,7 +60,8 @@ func TestHeapLimitIsSetUnlessGiven(t *testing.T) {
 // TestBodiesTakeWhatTheFlagSays: the process grows by --max-inflight-bytes and little
 // more when as many bytes of bodies are under way: 1.04 to 1.2 times as much on a quiet
 // machine. Where processors are taken the collector is late while bodies arrive: 1.0 to
-// 1.5 were seen then. Without the memory limit it was 1.66 and 2.18.
+// 1.5 were seen then. Without the memory limit it was 1.66 and 2.18. So it does not run
+// beside other tests of the package.
 func TestBodiesTakeWhatTheFlagSays(t *testing.T) {
 	const limit, body = 256 << 20, 8_000_000
 	s := serve(t, t.TempDir(), "--max-inflight-bytes", "256MiB")

@@ -114,6 +114,7 @@ func restored(t *testing.T, credentials, store string, more ...string) *server {
 // TestHotBackup: a backup of a server that takes events has all that was acknowledged
 // before it began; a second one sends what is new; history comes again from the log.
 func TestHotBackup(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
 	s := serve(t, dir, "--checkpoint-interval", "200ms")
@@ -152,6 +153,7 @@ func TestHotBackup(t *testing.T) {
 // TestHotBackupOfATrimmedLog: history cannot be made from a log that lacks its beginning,
 // so a backup of a running server has a copy of it, of one instant with the rest.
 func TestHotBackupOfATrimmedLog(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
 	s := serve(t, dir, "--trim-log", "--checkpoint-interval", "100ms")
@@ -215,6 +217,7 @@ func TestHotBackupOfATrimmedLog(t *testing.T) {
 
 // TestBackupSchedule: a server with --backup-to makes backups by itself.
 func TestBackupSchedule(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	s := serve(t, dir, "--backup-to", store, "--backup-interval", "1s")
 	made := func(n int) {
@@ -242,6 +245,7 @@ func TestBackupSchedule(t *testing.T) {
 // TestKilledDuringBackup: a server, or the command, that is killed during a backup
 // leaves the older ones restorable, loses nothing, and the next backup is whole.
 func TestKilledDuringBackup(t *testing.T) {
+	t.Parallel()
 	dir, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	data := filepath.Join(dir, "data")
 	r := rand.New(rand.NewPCG(3, 4))
@@ -287,6 +291,7 @@ func TestKilledDuringBackup(t *testing.T) {
 // TestRestoreWithTheLogThatIsLeft: a backup and what is left of the log have everything
 // that was acknowledged, however much else was lost.
 func TestRestoreWithTheLogThatIsLeft(t *testing.T) {
+	t.Parallel()
 	base, store := t.TempDir(), "file://"+filepath.ToSlash(t.TempDir())
 	s := serve(t, base, "--checkpoint-interval", "100ms")
 	for i := range 40 {

@@ -14,6 +14,7 @@ import (
 // middle of its answer, ends with an error that says so; one whose answer is read slowly,
 // or comes slowly, does not.
 func TestServerStopsAnswering(t *testing.T) {
+	t.Parallel()
 	hang := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

@@ -11,6 +11,7 @@ import (
 // TestImport (L2): a file is imported once, through a server and into a
 // directory, whatever is repeated.
 func TestImport(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	var csv, jsonl strings.Builder
 	csv.WriteString("event_type,external_id,timestamp,properties.value,geo.country\n")

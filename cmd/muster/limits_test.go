@@ -16,6 +16,7 @@ import (
 )
 
 func TestConnectionsFitTheLimitOfFiles(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		wanted int
 		limit  uint64
@@ -42,6 +43,7 @@ func limitFiles(cmd *exec.Cmd, which string, n int) {
 // TestTooFewFilesToStart: with a limit of files that is no use the command ends with one
 // line that names it and the remedy.
 func TestTooFewFilesToStart(t *testing.T) {
+	t.Parallel()
 	cmd := command("serve", "--data", t.TempDir(), "--listen", "127.0.0.1:0")
 	limitFiles(cmd, "", 64)
 	out, err := cmd.CombinedOutput()
@@ -57,6 +59,7 @@ func TestTooFewFilesToStart(t *testing.T) {
 // TestFilesRunOut: however many connections come, idle, half sent or with many
 // requests at once, the process goes on, and answers when they are gone.
 func TestFilesRunOut(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		files, connections int
 		which              string

@@ -18,6 +18,7 @@ import (
 // older one: the start, after kill -9 too, is refused and changes nothing, whatever else
 // of the directory is gone. Nor does repair mend it.
 func TestL1LogThatLostRecords(t *testing.T) {
+	t.Parallel()
 	founded, filled := t.TempDir(), t.TempDir()
 	segment := filepath.Join("data", "log", "p0", fmt.Sprintf("%020d.log", 0))
 	s := serve(t, founded, "--checkpoint-interval", "1h")

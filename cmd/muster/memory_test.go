@@ -34,6 +34,7 @@ func (s *server) metric(name string) float64 {
 // end of a large body, with a key or without any credentials, take no more than
 // --max-inflight-bytes, which the gauge shows; the service goes on.
 func TestQ1BodiesOfAllSurfacesAreBounded(t *testing.T) {
+	t.Parallel()
 	const limit, body = 32 << 20, 1_040_000
 	s := serve(t, t.TempDir(), "--max-inflight-bytes", "32MiB")
 	before := s.metric("process_resident_memory_bytes")

@@ -14,9 +14,13 @@ import (
 
 // TestMetrics: Prometheus' own linter has nothing to say of what a server exports that
 // has done a bit of everything, and each metric is told of.
-func TestMetrics(t *testing.T) { inModes(t, metricsAreClean) }
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	inModes(t, metricsAreClean)
+}
 
 func metricsAreClean(t *testing.T, args []string) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), args...)
 	s.export(map[string][]string{})
 	s.refuse(t, "b", "unauthorized", "POST", "/api/v1/events", `{"event_type":"seen","user":{"email":"a@x.io"}}`, "X-App-Id", "x", "X-App-Secret", "y")

@@ -62,6 +62,7 @@ func migrateArgs(dir, to string, args []string, more ...string) []string {
 // killed at every step; and what was asked before is answered the same after, to
 // the same sessions and keys.
 func TestMigrateKeepsEverything(t *testing.T) {
+	t.Parallel()
 	remote := kafkaArgs(t)
 	w := newWorld(t, nil)
 	const partitions = 3
@@ -121,7 +122,7 @@ func TestMigrateKeepsEverything(t *testing.T) {
 	waking.at(soon, sleeper, "w")
 	w.server.stop()
 	// Once more, so that only what was waited for happens: campaigns are done.
-	w.server = serve(t, w.dir)
+	w.server = serveWith(t, w.dir, w.trust)
 	before := facts{}
 	for i, c := range checks {
 		before.tell(i, c, all[i].paths...)

@@ -11,6 +11,7 @@ import (
 // check, set aside by a start or by repair, and costs nothing; in the place of a directory
 // of the log it refuses the start, in one line, and nothing is changed.
 func TestL1FileInPlaceOfDirectory(t *testing.T) {
+	t.Parallel()
 	d := newDamaged(t, false)
 	place := func(path string) string {
 		t.Helper()

@@ -30,6 +30,7 @@ func openFiles(t *testing.T, dir string) (list []string) {
 // TestDataIsPrivate: nobody else may read the data directory, whatever the umask is,
 // also one that was made open, or filled by a version that left it so.
 func TestDataIsPrivate(t *testing.T) {
+	t.Parallel()
 	old := syscall.Umask(0o022)
 	defer syscall.Umask(old)
 	dir := t.TempDir()

@@ -21,6 +21,7 @@ import (
 // TestOpenAPIFitsTheServer tells a story to a server in a process of its own and
 // checks every request and answer against the document that it serves.
 func TestOpenAPIFitsTheServer(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--allow-private-webhooks")
 	openapitest.Walk(t, s.origin, s.creds, s.signInToken(), openapitest.Story())
 	s.stop()
@@ -29,6 +30,7 @@ func TestOpenAPIFitsTheServer(t *testing.T) {
 // TestOpenAPIHasEveryRoute compares what is documented with what the router takes,
 // both ways.
 func TestOpenAPIHasEveryRoute(t *testing.T) {
+	t.Parallel()
 	eng, err := engine.Open(t.Context(), engine.Options{Dir: filepath.Join(t.TempDir(), "data"), Logger: slog.New(slog.DiscardHandler), MaxRecordBytes: 16 << 20})
 	ok(t, err)
 	defer func() { ok(t, eng.Close(t.Context())) }()

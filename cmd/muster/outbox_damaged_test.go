@@ -12,6 +12,7 @@ import (
 // TestDamagedOutbox: damage to captured messages is named by check and by the next start,
 // which shows all others and cuts nothing off; repair mends other damage beside it.
 func TestDamagedOutbox(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	data := filepath.Join(dir, "data")
 	filled(t, dir, (*server).stop)

@@ -13,6 +13,7 @@ import (
 // TestAdvertisedAddress: an address that leads to another server is refused, one that
 // leads nowhere, or not yet, is spoken of.
 func TestAdvertisedAddress(t *testing.T) {
+	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	ok(t, err)
 	self := newSelfCall(false)

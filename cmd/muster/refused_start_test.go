@@ -68,6 +68,7 @@ func copyData(t *testing.T, data string) string {
 // TestRefusedStart: a start that is refused changes nothing in the directory, not even
 // the torn tail of the log.
 func TestRefusedStart(t *testing.T) {
+	t.Parallel()
 	// A directory as kill -9 leaves it: with checkpoints, a log that goes on behind
 	// them, and here also the beginning of a batch, which a start cuts off.
 	base := t.TempDir()

@@ -20,6 +20,7 @@ const (
 
 // TestServe follows one data directory from nothing to a second start.
 func TestServe(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
 	info, err := os.Stat(filepath.Join(dir, "credentials.json"))
@@ -89,9 +90,13 @@ func TestServe(t *testing.T) {
 }
 
 // TestKill (L1): what was acknowledged is there after kill -9.
-func TestKill(t *testing.T) { inModes(t, killsLoseNothing) }
+func TestKill(t *testing.T) {
+	t.Parallel()
+	inModes(t, killsLoseNothing)
+}
 
 func killsLoseNothing(t *testing.T, args []string) {
+	t.Parallel()
 	dir := t.TempDir()
 	for round := range 3 {
 		s := serve(t, dir, args...)
@@ -111,6 +116,7 @@ func killsLoseNothing(t *testing.T, args []string) {
 // TestCredentialsBeforeCompany: a crash between the file and the record leaves
 // credentials that the next start makes the company of.
 func TestCredentialsBeforeCompany(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
 	first := s.creds
@@ -158,6 +164,7 @@ func TestCredentialsBeforeCompany(t *testing.T) {
 // TestSecondSignal: a stop waits for requests under way, a second signal does
 // not.
 func TestSecondSignal(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir(), "--drain-timeout", "1m")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.origin, "http://"))
 	ok(t, err)
@@ -177,6 +184,7 @@ func TestSecondSignal(t *testing.T) {
 }
 
 func TestUsage(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, x := range []struct {
 		args string
@@ -227,6 +235,7 @@ func TestUsage(t *testing.T) {
 }
 
 func TestOrigin(t *testing.T) {
+	t.Parallel()
 	for _, x := range []struct{ listen, want string }{
 		{"127.0.0.1:80", "http://127.0.0.1:80"}, {"0.0.0.0:80", "http://127.0.0.1:80"}, {"[::]:80", "http://127.0.0.1:80"}, {"[::1]:80", "http://[::1]:80"}, {"10.1.2.3:8", "http://10.1.2.3:8"},
 	} {

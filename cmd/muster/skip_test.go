@@ -13,6 +13,7 @@ import (
 // TestSkipRecord (L3): a record that cannot be applied ends the process with
 // its place named, and --skip-record leads past it for good.
 func TestSkipRecord(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := serve(t, dir)
 	s.event(`{"event_type":"seen","user":{"email":"a@x.io"}}`)

@@ -16,6 +16,7 @@ func (w writes) Write(b []byte) (int, error) { w <- string(b); return len(b), ni
 // TestSlowServerIsSaid: a request that a server takes and lets wait is said, once until
 // there is an answer; one that is answered is not.
 func TestSlowServerIsSaid(t *testing.T) {
+	t.Parallel()
 	proceed := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/slow" {

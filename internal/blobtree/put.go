@@ -21,7 +21,7 @@ import (
 // been removed meanwhile. Nothing was put.
 var ErrTooSlow = errors.New("storing took too long")
 
-// Sent tells what a Put sent.
+// Sent counts what a Put sent.
 type Sent struct {
 	// Bytes is the size of the tree, SentBytes of what was sent of it, the
 	// manifest included.

@@ -14,7 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// HeldError says that another process, or another part of this one, holds the lock.
+// HeldError reports that another process, or another part of this one, holds the lock.
 type HeldError struct {
 	Dir string
 	// PID is the process that holds it, 0 when the system does not say.

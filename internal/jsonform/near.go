@@ -68,7 +68,7 @@ func distance(a, b string) int {
 	return last[len(b)]
 }
 
-// UnknownError says that there is no field at a path.
+// UnknownError reports that there is no field at a path.
 type UnknownError struct {
 	Path string
 	// Near is the path of the field that is probably meant, "" for none.

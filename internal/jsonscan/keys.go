@@ -51,7 +51,7 @@ func (s *Scanner) keyText(k key) []byte {
 	return s.src[k.off:][:k.n]
 }
 
-// repeated tells whether keys[first:] holds k. It looks at no more than
+// repeated reports whether keys[first:] holds k. It looks at no more than
 // scanLimit keys; larger objects are checked when they close.
 func (s *Scanner) repeated(first int, k key) bool {
 	open := s.keys[first:]

@@ -123,7 +123,7 @@ func (s *Scanner) Shrink(limit int) {
 // Fault is the first fault since the last ClearFault.
 func (s *Scanner) Fault() *Fault { return &s.fault }
 
-// HasFault tells whether there is a fault.
+// HasFault reports whether there is a fault.
 func (s *Scanner) HasFault() bool { return s.fault.Kind != FaultNone }
 
 // ClearFault forgets the fault.

@@ -15,7 +15,7 @@ const (
 	Object
 )
 
-// KindOf tells the type of a raw value by its first byte.
+// KindOf returns the type of a raw value by its first byte.
 func KindOf(raw []byte) Kind {
 	if len(raw) == 0 {
 		return Invalid

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// Equal tells whether the raw string, quotes included, stands for s.
+// Equal reports whether the raw string, quotes included, stands for s.
 func Equal(raw []byte, s string) bool {
 	if len(raw) < 2 || raw[0] != '"' {
 		return false

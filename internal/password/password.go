@@ -58,7 +58,7 @@ func format(salt, sum []byte, p Params) string {
 		b64.EncodeToString(salt), b64.EncodeToString(sum))
 }
 
-// Verify tells whether the password belongs to the hash. It takes as long as
+// Verify reports whether the password belongs to the hash. It takes as long as
 // the hash's parameters say, whatever the password. An error wraps [ErrFormat].
 func Verify(hash, password string) (bool, error) {
 	var version int

@@ -74,7 +74,7 @@ func ofStatus(status int) *Reason {
 // mark is the key under which a request keeps its reason.
 type mark struct{}
 
-// Mark says that a request is refused. The last mark counts.
+// Mark reports that a request is refused. The last mark counts.
 func Mark(rc *fasthttp.RequestCtx, r *Reason) { rc.SetUserValue(mark{}, r) }
 
 // MarkStatus is Mark with the reason that an HTTP status stands for.

@@ -25,9 +25,7 @@ func TestSamplesOfSendingEvents(t *testing.T) {
 	if len(samples) != 7 {
 		t.Fatalf("the page has %d programs with an SDK", len(samples))
 	}
-	dir := t.TempDir()
-	muster := filepath.Join(dir, "muster")
-	ok(t, foreign.Run("../..", "go", "build", "-o", muster, "./cmd/muster"))
+	muster := foreign.Muster(t)
 	origin, file := foreign.Serve(t, muster)
 	b, err := os.ReadFile(file)
 	ok(t, err)

@@ -289,9 +289,7 @@ func TestSDKs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SDKs are not tested with -short")
 	}
-	dir := t.TempDir()
-	muster := filepath.Join(dir, "muster")
-	ok(t, foreign.Run("../..", "go", "build", "-o", muster, "./cmd/muster"))
+	muster := foreign.Muster(t)
 	origin, file := foreign.Serve(t, muster)
 	b, err := os.ReadFile(file)
 	ok(t, err)

@@ -44,7 +44,7 @@ type customer struct {
 	firstDay int
 	// guest buys with an e-mail alone, at least at first.
 	guest bool
-	// confirms says whether the e-mail of an account ever becomes known,
+	// confirms reports whether the e-mail of an account ever becomes known,
 	// signsUp whether a guest ever makes an account.
 	confirms, signsUp bool
 	newsletter        bool

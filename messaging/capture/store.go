@@ -39,7 +39,7 @@ type Message struct {
 	SendID  string            `json:"send_id,omitempty"`
 	// At is the time of the first attempt.
 	At time.Time `json:"at"`
-	// Truncated says that a text was longer than MaxText.
+	// Truncated reports that a text was longer than MaxText.
 	Truncated bool `json:"truncated,omitempty"`
 	// Attempts counts how often it was added, LastAt when the last time; both are
 	// kept beside the message and set by List and Get.

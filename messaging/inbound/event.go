@@ -37,7 +37,7 @@ type Event struct {
 	// Token is a token of an unsubscribe mail's subject, not verified here.
 	Token string
 
-	// Hard tells that a bounce is for good: the address should get no more mail.
+	// Hard reports that a bounce is for good: the address should get no more mail.
 	Hard bool
 	// Status is the enhanced status code of a bounce (RFC 3463), if any.
 	Status string
@@ -48,7 +48,7 @@ type Event struct {
 	URL       string
 	UserAgent string
 	IP        string
-	// Machine tells that the provider takes an open or click for a machine's.
+	// Machine reports that the provider takes an open or click for a machine's.
 	Machine bool
 
 	// At is when it happened, as the other side says; zero when it does not say.

@@ -65,7 +65,7 @@ func brief(b Batch) string {
 	return strings.Join(out, "; ")
 }
 
-// refuses tells whether a request yields the error and no events (I3).
+// refuses reports whether a request yields the error and no events (I3).
 func refuses(t *testing.T, name string, p Provider, at time.Time, r Request, want error) {
 	t.Helper()
 	b, err := p.Parse(ctx, at, r)

@@ -48,7 +48,7 @@ func (k *Known) Near(path []string) string {
 	return ""
 }
 
-// UnknownTagError says that a text has a tag that never has a value.
+// UnknownTagError reports that a text has a tag that never has a value.
 type UnknownTagError struct {
 	Tag string // its path, joined by dots
 	// Near is the tag that is probably meant, "" for none.

@@ -57,7 +57,7 @@ type part struct {
 	literal  string
 	path     []string // nil for a string tag
 	fallback string
-	// defaulted says that the tag has a default, which may be empty.
+	// defaulted reports that the tag has a default, which may be empty.
 	defaulted bool
 	escape    escaper
 }

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// ErrLink says that a click leads nowhere.
+// ErrLink reports that a click leads nowhere.
 var ErrLink = errors.New("the link leads nowhere")
 
 // origin splits an absolute http or https URL after its host.

@@ -18,7 +18,7 @@ const (
 	MaxLinkBytes = 8 << 10
 )
 
-// ErrTooLarge says that a body exceeds a bound of Rewrite.
+// ErrTooLarge reports that a body exceeds a bound of Rewrite.
 var ErrTooLarge = errors.New("too large to track")
 
 // Slot is a place in a body where a recipient's own URL goes.

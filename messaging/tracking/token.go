@@ -132,7 +132,7 @@ const (
 // Path is where the server answers tokens of every kind: Path + token.
 const Path = "/t/"
 
-// ErrToken says that a text is no token of ours. All causes look the same.
+// ErrToken reports that a text is no token of ours. All causes look the same.
 var ErrToken = errors.New("not a valid link")
 
 // encoding is strict, so that a token has one spelling.

@@ -21,7 +21,7 @@ const (
 // newSecretBytes is the length of secrets made here: the block of HMAC-SHA256's output.
 const newSecretBytes = 32
 
-// ErrSecret says that a text is no signing secret.
+// ErrSecret reports that a text is no signing secret.
 var ErrSecret = errors.New("not a signing secret")
 
 // Secret is a key that signs deliveries. It prints as a placeholder, so that it

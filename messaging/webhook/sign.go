@@ -31,7 +31,7 @@ const (
 	maxSignatureBytes = 4096
 )
 
-// ErrSignature says that a message is not signed by any of the secrets, or not
+// ErrSignature reports that a message is not signed by any of the secrets, or not
 // recently. The text around it says which header is wrong, never what would be right.
 var ErrSignature = errors.New("signature not accepted")
 

@@ -142,7 +142,7 @@ type entry struct {
 	tooLarge *tooLarge
 }
 
-// tooLarge says that what a key stands for does not fit, from events after that
+// tooLarge reports that what a key stands for does not fit, from events after that
 // time on.
 type tooLarge struct{ afterMs int64 }
 
@@ -172,7 +172,7 @@ func (h *History) put(e *entry) {
 
 func (h *History) entryLimit() int64 { return h.opts.Bytes / entryShare }
 
-// bypass tells whether a question is to be asked of the back end after err.
+// bypass reports whether a question is to be asked of the back end after err.
 func (h *History) bypass(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false

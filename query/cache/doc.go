@@ -3,8 +3,8 @@
 //
 // # What is kept
 //
-// Not answers, but what they are computed from, so that another threshold, another
-// instant or another granularity needs no question:
+// The cache keeps the inputs of answers, so that another threshold, another
+// instant or another granularity needs no query:
 //
 //   - matches: the events behind a condition on a window or behind a series, as
 //     columns sorted by time: (time, ordinal, value);

@@ -174,7 +174,7 @@ func (s *Store) insert(ctx context.Context, a *addition) error {
 	return nil
 }
 
-// commit says that all rows are there. The server refuses it once its clock is
+// commit reports that all rows are there. The server refuses it once its clock is
 // past the fence, so that what is older than that can be relied on, and when
 // another writer has committed more meanwhile: of what that stored, somebody may
 // have been erased since.

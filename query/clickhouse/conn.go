@@ -51,7 +51,7 @@ func (s *Store) watched(ctx context.Context, limit time.Duration, opts ...clickh
 
 func (w *watch) heard() { w.last.Store(time.Now().UnixNano()) }
 
-// deaf says that nobody listens until heard.
+// deaf reports that nobody listens until heard.
 func (w *watch) deaf() { w.last.Store(0) }
 
 func (w *watch) look() {

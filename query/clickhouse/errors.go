@@ -14,14 +14,14 @@ import (
 	"github.com/musterhq/muster/query"
 )
 
-// ErrUnavailable says that ClickHouse cannot be asked at present; it may be
+// ErrUnavailable reports that ClickHouse cannot be asked at present; it may be
 // asked again.
 var ErrUnavailable = query.ErrUnavailable
 
-// ErrClosed says that the store has been closed.
+// ErrClosed reports that the store has been closed.
 var ErrClosed = errors.New("history is closed")
 
-// ErrNewerSchema says that the tables were made by a newer version.
+// ErrNewerSchema reports that the tables were made by a newer version.
 var ErrNewerSchema = errors.New("history was written by a newer version")
 
 // errQuiet is why a query was given up.

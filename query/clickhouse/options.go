@@ -50,7 +50,7 @@ type Options struct {
 	Owner string
 	// Rand draws writers' numbers. Default crypto/rand.
 	Rand io.Reader
-	// Logger tells what the sweep did; nil is silent.
+	// Logger receives the results of the sweep; nil is silent.
 	Logger *slog.Logger
 }
 

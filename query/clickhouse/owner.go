@@ -8,7 +8,7 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// ErrOtherOwner says that the database holds the history of another log.
+// ErrOtherOwner reports that the database holds the history of another log.
 var ErrOtherOwner = errors.New("the database belongs to another log")
 
 // ensureOwner makes the database Options.Owner's, if it is nobody's, and refuses

@@ -12,7 +12,7 @@ import (
 // longDigits is the length from which an integer may be beyond 64 bits.
 const longDigits = 19
 
-// hasLongDigits tells whether so many digits follow each other anywhere. It
+// hasLongDigits reports whether so many digits follow each other anywhere. It
 // looks at one byte in so many, which any such run contains.
 func hasLongDigits(text string) bool {
 	for i := longDigits - 1; i < len(text); i += longDigits {

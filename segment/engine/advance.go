@@ -144,7 +144,7 @@ func (e *Engine) doneOf(o uint32) int64 {
 	return e.done
 }
 
-// flipsAt tells whether an answer that counts changes at an instant: not for a
+// flipsAt reports whether an answer that counts changes at an instant: not for a
 // profile that was brought further already, nor for a leaf that is being built.
 func (e *Engine) flipsAt(l *leaf, it dueItem) bool {
 	if !l.ready || e.doneOf(it.ordinal) >= it.due {
@@ -217,7 +217,7 @@ func (e *Engine) NextDue() (ms int64, ok bool) {
 	return t, t != never
 }
 
-// Lagging tells whether due changes are left to be worked off.
+// Lagging reports whether due changes are left to be worked off.
 func (e *Engine) Lagging() bool { return e.done < e.now }
 
 // NowMs is the engine's time.

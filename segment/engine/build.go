@@ -28,7 +28,7 @@ type StateWork struct {
 	// the instant.
 	Event string
 	Where []segment.Predicate
-	// Properties tells whether the properties of events are needed.
+	// Properties reports whether the properties of events are needed.
 	Properties bool
 	// UpTo is the offset up to which history is asked: events of later records
 	// came in by themselves.
@@ -100,7 +100,7 @@ func (e *Engine) stateWork(st *state) *StateWork {
 	return w
 }
 
-// Working tells whether Continue has something to do, which needs nothing from
+// Working reports whether Continue has something to do, which needs nothing from
 // outside.
 func (e *Engine) Working() bool { return e.Lagging() || e.owes || e.building && e.judging() != nil }
 
@@ -237,7 +237,7 @@ func (e *Engine) loadState(r *wire.Reader, root func(uint32) uint32) error {
 	return err
 }
 
-// goesOn tells whether a chunk's bounds can be: the last one has no end.
+// goesOn reports whether a chunk's bounds can be: the last one has no end.
 func goesOn(from, to uint32, final byte) bool {
 	return from < to && final <= 1 && (final == 1) == (to == ^uint32(0))
 }
@@ -415,7 +415,7 @@ func (w *entryWriter) add(o uint32, v []byte) {
 	w.n++
 }
 
-// Wants tells whether one of these states or leaves, by their numbers, still
+// Wants reports whether one of these states or leaves, by their numbers, still
 // needs something from outside.
 func (e *Engine) Wants(ids []uint32) bool {
 	for _, id := range ids {

@@ -125,7 +125,7 @@ func (e *Engine) Create(o uint32) {
 	e.causes.add(segment.CauseProfile)
 }
 
-// SetAnonymous tells whether nothing says who a profile is, which is false of a new one.
+// SetAnonymous reports whether nothing says who a profile is, which is false of a new one.
 // [Engine.Settle] follows.
 func (e *Engine) SetAnonymous(o uint32, is bool) {
 	if e.anonymous.Contains(o) == is {

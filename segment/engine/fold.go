@@ -97,7 +97,7 @@ func (s spec) newFold() fold {
 	return nil
 }
 
-// covers tells whether a state of spec s serves what is asked by spec o.
+// covers reports whether a state of spec s serves what is asked by spec o.
 func (s spec) covers(o spec) bool {
 	if s.Kind != o.Kind || s.Property != o.Property {
 		return false
@@ -141,7 +141,7 @@ func specOf(a *segment.Activity) spec {
 	return s
 }
 
-// timed tells whether a filter depends on the instant it is judged at.
+// timed reports whether a filter depends on the instant it is judged at.
 func timed(where []segment.Predicate) bool {
 	for i := range where {
 		if where[i].Timed() {
@@ -185,7 +185,7 @@ func holdsCount(c *segment.Compare, n uint64) bool {
 	return c.Holds(segment.Micros(int64(n) * segment.MicrosPerUnit))
 }
 
-// expired tells whether an event at ms is out of a window at t.
+// expired reports whether an event at ms is out of a window at t.
 func expired(ms, windowMs, t int64) bool { return windowMs > 0 && ms <= t-windowMs }
 
 func leaves(ms, windowMs int64) int64 {

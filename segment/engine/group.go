@@ -137,7 +137,7 @@ func (g *group) cleanPage(index uint32) {
 	}
 }
 
-// stale tells whether some section is in a retired slot.
+// stale reports whether some section is in a retired slot.
 func (g *group) stale(rows []byte) bool {
 	for i := 0; i < len(rows); i += sectionHead + int(rows[i+1]) {
 		if g.retired>>rows[i]&1 == 1 {

@@ -72,7 +72,7 @@ func blankHolds(n *segment.Node) bool {
 	return (&segment.Facts{}).Holds(n, 0)
 }
 
-// timedAttribute tells whether time alone can change the answer.
+// timedAttribute reports whether time alone can change the answer.
 func timedAttribute(n *segment.Node) bool {
 	return n.Kind == segment.KindAttribute && n.Attribute.Timed()
 }

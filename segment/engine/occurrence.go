@@ -8,7 +8,7 @@ import (
 	"github.com/musterhq/muster/segment"
 )
 
-// counts tells whether an event, of which the number is given, passes them. It
+// counts reports whether an event, of which the number is given, passes them. It
 // finds out once for all states.
 func (s *source) counts(properties []byte, event uint64) bool {
 	if len(s.where) > 0 && s.asked != event {
@@ -17,7 +17,7 @@ func (s *source) counts(properties []byte, event uint64) bool {
 	return len(s.where) == 0 || s.held
 }
 
-// matches tells whether the filters that do not depend on the instant hold.
+// matches reports whether the filters that do not depend on the instant hold.
 func (s *source) matches(properties []byte, event uint64) bool {
 	for i := range s.where {
 		if p := &s.where[i]; !p.Timed() && !p.MatchValue(s.lookups[i].in(properties, event), 0) {

@@ -8,7 +8,7 @@ import (
 // ahead at what falls due up to t and change nothing. Several may run at once
 // while nothing changes the engine.
 
-// Live tells whether a segment's members are known by its newest definition,
+// Live reports whether a segment's members are known by its newest definition,
 // and those of all it refers to.
 func (e *Engine) Live(id string) bool {
 	s := e.segments[id]
@@ -29,7 +29,7 @@ func (e *Engine) Count(id string, t int64) uint64 {
 	return n
 }
 
-// Contains tells whether a profile is a member of a live segment at t.
+// Contains reports whether a profile is a member of a live segment at t.
 func (e *Engine) Contains(id string, o uint32, t int64) bool {
 	s := e.segments[id]
 	if !e.universe.Contains(o) {
@@ -235,9 +235,9 @@ func (e *Engine) Users(id string) []string {
 	return out
 }
 
-// Looks tells whether a condition looks at one of the fields, so that
+// Looks reports whether a condition looks at one of the fields, so that
 // [Engine.Profile] has something to do.
 func (e *Engine) Looks(at Fields) bool { return e.looks&at != 0 }
 
-// Has tells whether a segment is defined.
+// Has reports whether a segment is defined.
 func (e *Engine) Has(id string) bool { return e.segments[id] != nil }

@@ -51,7 +51,7 @@ func checkLeaf(n *segment.Node) error {
 	return nil
 }
 
-// checkState tells whether the state, which may be nil, serves the leaf.
+// checkState reports whether the state, which may be nil, serves the leaf.
 func (l *leaf) checkState(st *state) error {
 	ok := false
 	switch {

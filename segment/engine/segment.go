@@ -84,7 +84,7 @@ func (n *node) eval(o uint32) bool {
 	return !n.any
 }
 
-// blank tells whether a profile of whom nothing is known is a member.
+// blank reports whether a profile of whom nothing is known is a member.
 func (n *node) blank() bool {
 	switch {
 	case n.leaf != nil:
@@ -161,7 +161,7 @@ func (e *Engine) compileNode(p *program, n *segment.Node, since int64, seen func
 	return node{leaf: l, negate: n.Negated()}
 }
 
-// ready tells whether the segment's newest definition can become live. It
+// ready reports whether the segment's newest definition can become live. It
 // cannot while a segment it refers to still leads back to it by a definition
 // that is about to be replaced.
 func (s *seg) ready() bool {

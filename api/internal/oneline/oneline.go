@@ -31,7 +31,7 @@ func Of(s string) string {
 	}, s)
 }
 
-// breaks tells whether a character could end a line, or is none that is seen.
+// breaks reports whether a character could end a line, or is none that is seen.
 func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
 // cutBack and cutFront drop a part of a character at an end.

@@ -5,7 +5,7 @@ import (
 	"errors"
 )
 
-// Kind tells cursors apart, and the versions of their layout.
+// Kind distinguishes cursors, and the versions of their layout.
 type Kind byte
 
 // The kinds there are. A new one stands before End.
@@ -27,7 +27,7 @@ const (
 	End         // one more than the last
 )
 
-// ErrCursor says that a text is no cursor of the kind.
+// ErrCursor reports that a text is no cursor of the kind.
 var ErrCursor = errors.New("cursor is not one that this call answered; leave it out to start at the beginning")
 
 var text = base64.RawURLEncoding

@@ -94,7 +94,7 @@ func (c *FlowCounts) Add(x *FlowCounts) {
 	c.LoopsCut += x.LoopsCut
 }
 
-// Sends tells whether the step sends messages.
+// Sends reports whether the step sends messages.
 func (c *StepCount) Sends() bool { return c.Type == flows.StepEmail || c.Type == flows.StepSMS }
 
 // Medium is the channel of the messages that the step sends, "" if it sends none.

@@ -32,7 +32,7 @@ func FlowEnrolment() *shape.Schema {
 // FlowEnrolled is the answer to it.
 var FlowEnrolled = shape.Object(shape.Req("profile_id", shape.ProfileID("Who was enrolled.")), shape.Req("enrolled", shape.Boolean(true, "False for a repeat, which has enrolled before.")))
 
-// FlowReentry says whether a flow may be gone through again.
+// FlowReentry reports whether a flow may be gone through again.
 func FlowReentry() *shape.Schema {
 	return shape.Word("Whether somebody may go through the flow again.", "once", "after_exit")
 }

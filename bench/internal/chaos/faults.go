@@ -35,7 +35,7 @@ type fault struct {
 	at     time.Duration
 	target int
 	length time.Duration
-	// ofOwner says that the node is that which owns partition target, until it is
+	// ofOwner reports that the node is that which owns partition target, until it is
 	// known which that is.
 	ofOwner bool
 }

@@ -39,7 +39,7 @@ const (
 
 // answer is what a client was told.
 type answer struct {
-	// none says that there was none: what was asked may have been done at any time
+	// none reports that there was none: what was asked may have been done at any time
 	// since, or not at all.
 	none    bool
 	profile string // empty when there is no such person

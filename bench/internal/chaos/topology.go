@@ -22,7 +22,7 @@ type site struct {
 	kafka      *services.KafkaCluster
 	clickHouse *services.ClickHouseServer
 	nodes      []*node
-	// alone says that there is one fault in this round: a start must succeed.
+	// alone reports that there is one fault in this round: a start must succeed.
 	alone bool
 }
 

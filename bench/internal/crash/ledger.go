@@ -51,7 +51,7 @@ type event struct {
 	value int
 	sure  bool
 	acked bool
-	// seen says that a check has found it in history.
+	// seen reports that a check has found it in history.
 	seen bool
 	// form is which identifiers it carried.
 	form form
@@ -123,7 +123,7 @@ func (p *people) answered(e *event, profileID string) error {
 	return nil
 }
 
-// known says whether the user's profile was ever answered, and whether the
+// known reports whether the user's profile was ever answered, and whether the
 // e-mail and the phone are known to belong to it.
 func (p *people) known(u user) (answered, both, phone bool) {
 	p.mu.Lock()

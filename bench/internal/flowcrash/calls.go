@@ -9,7 +9,7 @@ import (
 type call struct {
 	*trigger
 	key string
-	// arrived says that an effect with its key came: it has begun a way.
+	// arrived reports that an effect with its key came: it has begun a way.
 	arrived bool
 }
 

@@ -31,7 +31,7 @@ func (m manner) fine() bool { return m < errorEver }
 // arrival is one time that an id came.
 type arrival struct {
 	at time.Time
-	// ok says that the sender was answered that it was taken, promptly.
+	// ok reports that the sender was answered that it was taken, promptly.
 	ok bool
 }
 

@@ -111,7 +111,7 @@ func (o *oracle) repeats(all map[string]*delivery, what string) {
 	}
 }
 
-// disturbedSoonAfter tells whether a disturbance may have cost the record of what
+// disturbedSoonAfter reports whether a disturbance may have cost the record of what
 // was answered at one instant, seen from another.
 func (o *oracle) disturbedSoonAfter(at, seen time.Time) bool {
 	return slices.ContainsFunc(o.disturbed, func(d Disturbance) bool {
@@ -119,7 +119,7 @@ func (o *oracle) disturbedSoonAfter(at, seen time.Time) bool {
 	})
 }
 
-// left tells whether a delivery is to somebody who unsubscribed at some time: what
+// left reports whether a delivery is to somebody who unsubscribed at some time: what
 // is to be tried again is then given up.
 func (o *oracle) left(x *delivery) bool {
 	h := o.found.byProfile[x.effect.profile]

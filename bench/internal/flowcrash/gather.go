@@ -60,7 +60,7 @@ type human struct {
 	attributes map[string]any
 }
 
-// merged tells whether it was made of two.
+// merged reports whether it was made of two.
 func (h *human) merged() bool { return len(h.people) > 1 }
 
 // gathered is what the server tells at the end.

@@ -67,7 +67,7 @@ func (p *pauses) toggle(ctx context.Context) error {
 	return err
 }
 
-// isPausedNow tells whether the flow is known to be paused, and is not just being
+// isPausedNow reports whether the flow is known to be paused, and is not just being
 // toggled.
 func (p *pauses) isPausedNow() bool {
 	if !p.mu.TryLock() {
@@ -77,7 +77,7 @@ func (p *pauses) isPausedNow() bool {
 	return p.mu.paused
 }
 
-// isPaused tells whether the flow is known to be paused.
+// isPaused reports whether the flow is known to be paused.
 func (p *pauses) isPaused() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -121,7 +121,7 @@ func (p *pauses) check(ctx context.Context) error {
 	return nil
 }
 
-// follows tells whether a place is the one behind a step with one next.
+// follows reports whether a place is the one behind a step with one next.
 func (f *flow) follows(step string, at place) bool {
 	next := f.step(step).Next
 	if next == nil {

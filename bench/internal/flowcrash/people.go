@@ -49,7 +49,7 @@ type trigger struct {
 	who *person
 	// acked triggers have enrolled, refused ones have not; of others nobody knows.
 	acked, refused bool
-	// repeated says that it was refused after a request without an answer, which may
+	// repeated reports that it was refused after a request without an answer, which may
 	// have been carried out yet.
 	repeated     bool
 	fromMs, toMs int64

@@ -147,7 +147,7 @@ func enrolled(f *flow, h *human, ways []way, causes []cause) ([]cause, error) {
 		return enrolledMerged(f, ways, causes)
 	}
 	slices.SortStableFunc(causes, func(x, y cause) int { return int(min(max(x.atMs-y.atMs, -1), 1)) })
-	// explained tells whether a cause needed to begin nothing, with so many ways begun.
+	// explained reports whether a cause needed to begin nothing, with so many ways begun.
 	explained := func(c cause, begun int) bool {
 		switch {
 		case c.maybe:

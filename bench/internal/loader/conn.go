@@ -46,7 +46,7 @@ type Answer struct {
 	Status int
 	// Body is valid until the connection's next call.
 	Body []byte
-	// Closing says that the server closes the connection behind this answer.
+	// Closing reports that the server closes the connection behind this answer.
 	Closing bool
 }
 

@@ -51,7 +51,7 @@ func (s *Site) Next() server.Credentials {
 	return c
 }
 
-// Uncertain tells whether an answer's status leaves open what was done, or asks
+// Uncertain reports whether an answer's status leaves open what was done, or asks
 // for another attempt.
 func Uncertain(status int) bool {
 	return status >= http.StatusInternalServerError || status == http.StatusTooManyRequests

@@ -109,8 +109,8 @@ await run(async (w) => {
   const wanted = await w.people('POST', `/campaigns/${campaign._id}/audience`, { segment_ids: [country._id] })
   assert.equal(wanted.count, people.length)
   assert.equal(wanted.reachable, subscribed.length - gone.length)
-  assert.equal(number(await page.getByTestId('audience-count').innerText()), wanted.count)
-  assert.equal(number(await page.getByTestId('audience-reachable').innerText()), wanted.reachable)
+  await until('the audience is counted', async () => assert.equal(number(await page.getByTestId('audience-count').innerText()), wanted.count))
+  await until('who can be reached is counted', async () => assert.equal(number(await page.getByTestId('audience-reachable').innerText()), wanted.reachable))
   await page.getByTestId('audience').getByText('never subscribed').waitFor()
   assert.equal(wanted.count - Object.values(wanted.skipped).reduce((a, b) => a + b, 0), wanted.reachable)
   await w.axe('the audience of a campaign')
@@ -134,7 +134,7 @@ await run(async (w) => {
   await page.getByRole('button', { name: 'Leave them out' }).click()
   await until('they are left out', async () => assert.equal(number(await page.getByTestId('audience-count').innerText()), people.length - left.length))
   wanted.reachable -= left.length
-  assert.equal(number(await page.getByTestId('audience-reachable').innerText()), wanted.reachable)
+  await until('who can be reached is counted again', async () => assert.equal(number(await page.getByTestId('audience-reachable').innerText()), wanted.reachable))
   const made = (await w.people('GET', '/segments')).find((s) => s.name === 'All countries except List 119')
   assert.equal(made.count, people.length - left.length)
   assert.deepEqual(made.definition, { match: 'all', conditions: [{ kind: 'segment', segment_id: country._id }, { kind: 'list', list_id: many[119]._id, member: false }] })
@@ -213,7 +213,7 @@ await run(async (w) => {
   await page.getByRole('menuitem', { name: 'Duplicate' }).click()
   await page.getByRole('button', { name: 'Create a draft' }).click()
   await page.getByRole('textbox', { name: 'Subject' }).waitFor()
-  assert.equal(await page.getByRole('textbox', { name: 'Subject' }).inputValue(), 'Only for {{first_name}}')
+  await until('the subject is filled in', async () => assert.equal(await page.getByRole('textbox', { name: 'Subject' }).inputValue(), 'Only for {{first_name}}'))
 
   // The copy sends the template; so the template cannot be deleted.
   await page.getByText('Template', { exact: true }).click()

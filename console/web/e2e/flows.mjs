@@ -17,7 +17,7 @@ await run(async (w) => {
   // An empty draft says what it lacks, at the step.
   await page.getByRole('button', { name: 'New flow' }).first().click()
   await panel.getByText('Choose when it begins.').waitFor()
-  assert.ok(await page.getByRole('button', { name: 'Publish' }).isDisabled())
+  await until('a flow without a trigger cannot be published', async () => assert.ok(await page.getByRole('button', { name: 'Publish' }).isDisabled()))
   await panel.getByLabel('Begins when somebody').selectOption('segment_entered')
   await panel.getByLabel('Segment', { exact: true }).selectOption({ label: 'Germans' })
   await page.getByRole('textbox', { name: 'Name of the flow' }).fill('Welcome')
@@ -78,7 +78,7 @@ await run(async (w) => {
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await trial.getByText(says).waitFor()
-    assert.equal(await page.getByTestId('dry-step').count(), 3)
+    await until('three steps were tried', async () => assert.equal(await page.getByTestId('dry-step').count(), 3))
     await page.getByTestId('dry-step').nth(1).getByText('waits until').waitFor()
     await trial.getByRole('region', { name: /Why/ }).waitFor()
   }
@@ -104,7 +104,7 @@ await run(async (w) => {
   // From the step to all who wait there, and from one of them to the person and back to the step.
   await panel.getByRole('link', { name: 'All who are here' }).click()
   await page.getByTestId('found').filter({ hasText: `${german.length} enrolments` }).waitFor()
-  assert.equal(await page.getByLabel('Step', { exact: true }).inputValue(), 'wait')
+  await until('the step is chosen', async () => assert.equal(await page.getByLabel('Step', { exact: true }).inputValue(), 'wait'))
   await page.getByRole('cell', { name: /person\d+@example.com/ }).first().waitFor()
   await w.axe('those who wait at a step')
   await w.shots('flow-step')
@@ -115,7 +115,7 @@ await run(async (w) => {
   // The enrolments are those of the whole flow, whatever step was looked at before.
   await page.getByText('Enrolments', { exact: true }).click()
   await page.getByTestId('found').filter({ hasText: `${german.length} enrolments` }).waitFor()
-  assert.equal(await page.getByLabel('Step', { exact: true }).inputValue(), '')
+  await until('no step is chosen', async () => assert.equal(await page.getByLabel('Step', { exact: true }).inputValue(), ''))
   await page.getByLabel('Step', { exact: true }).selectOption('condition')
   await page.getByText('Nobody is at this step now.').waitFor()
   await page.getByLabel('Step', { exact: true }).selectOption('')

@@ -29,7 +29,7 @@ await run(async (w) => {
   await first.getByLabel('Event').fill('item_bougth')
   // One hint at a time: the server's knows what may be meant.
   await first.getByText(/there has never been an event of the type/i).waitFor()
-  assert.equal(await page.getByTestId('unseen').count(), 0)
+  await until('one hint is shown', async () => assert.equal(await page.getByTestId('unseen').count(), 0))
   await first.getByLabel('Event').fill('item')
   // What is offered says what its numbers are of.
   const bought = events.filter((e) => e.event_type === 'item_purchased').length
@@ -39,7 +39,7 @@ await run(async (w) => {
   const times = first.getByLabel('Number to compare with')
   await times.fill('-2')
   await first.getByTestId('fault').getByText('The number must not be negative.').waitFor()
-  assert.equal(await times.getAttribute('aria-invalid'), 'true')
+  await until('the number is marked as invalid', async () => assert.equal(await times.getAttribute('aria-invalid'), 'true'))
   assert.equal(await page.locator(`#${await times.getAttribute('aria-describedby')}`).innerText(), 'The number must not be negative.')
   await w.axe('a condition with a fault')
   // So is what only the server finds; and a value that nothing has is marked.

@@ -50,7 +50,7 @@ await run(async (w) => {
   assert.equal(await api(key, '/contacts'), 'failure')
   await page.getByRole('button', { name: 'I have stored it' }).click()
   await page.getByRole('row').filter({ hasText: 'Warehouse' }).filter({ hasText: 'read lists' }).waitFor()
-  assert.ok(!(await page.content()).includes(key), 'the key is still in the page')
+  await until('the key has left the page', async () => assert.ok(!(await page.content()).includes(key), 'the key is still in the page'))
   await w.axe('the keys')
   await w.shots('settings-keys')
   await page.getByRole('button', { name: 'Revoke Warehouse' }).click()

@@ -22,7 +22,7 @@ await run(async (w) => {
   await page.getByRole('button', { name: 'Refresh' }).click()
   const rows = page.getByRole('row').filter({ has: page.getByRole('cell') })
   await rows.first().filter({ hasText: '+491701234567' }).filter({ hasText: 'The server has no provider for SMS.' }).waitFor()
-  assert.equal(await rows.count(), 50)
+  await until('the first page is whole', async () => assert.equal(await rows.count(), 50))
   await w.axe('the list of unsent messages')
   await w.shots('unsent')
   await page.getByRole('button', { name: 'Show more' }).click()

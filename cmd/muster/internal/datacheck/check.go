@@ -44,9 +44,9 @@ type Finding struct {
 	Text string `json:"text"`
 	// Remedy says what to do, empty where nothing is.
 	Remedy string `json:"remedy,omitempty"`
-	// Beside tells that nothing else follows from it, so that muster repair goes on.
+	// Beside reports that nothing else follows from it, so that muster repair goes on.
 	Beside bool `json:"-"`
-	// Aside tells that muster repair gives it another name.
+	// Aside reports that muster repair gives it another name.
 	Aside bool `json:"-"`
 }
 
@@ -65,9 +65,9 @@ type Report struct {
 	Log    string  `json:"log"`
 	Starts []int64 `json:"starts"`
 	Ends   []int64 `json:"ends"`
-	// RepairLog tells that small files of the log are to be made from its segments.
+	// RepairLog reports that small files of the log are to be made from its segments.
 	RepairLog bool `json:"-"`
-	// Foreign tells that checkpoints of other logs are to be set aside.
+	// Foreign reports that checkpoints of other logs are to be set aside.
 	Foreign bool  `json:"-"`
 	Stale   Stale `json:"-"`
 

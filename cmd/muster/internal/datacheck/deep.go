@@ -42,7 +42,7 @@ type Stale struct {
 	History     bool
 }
 
-// Any tells that there is something.
+// Any reports that there is something.
 func (s Stale) Any() bool { return s.History || len(s.Checkpoints) > 0 }
 
 // Deep replays the log of a directory that [Directory] has reported on, to a state and a

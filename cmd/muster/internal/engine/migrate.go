@@ -41,7 +41,7 @@ type MigrateOptions struct {
 // Migrated is what was moved.
 type Migrated struct {
 	plan
-	// Before tells that it had been moved by an earlier call.
+	// Before reports that it had been moved by an earlier call.
 	Before   bool
 	Counts   query.Counts
 	Accounts int64

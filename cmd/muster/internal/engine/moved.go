@@ -12,7 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 )
 
-// movedFile says that what is in a directory goes on elsewhere.
+// movedFile reports that what is in a directory goes on elsewhere.
 const movedFile = "moved.json"
 
 // moved is the content of movedFile.

@@ -23,7 +23,7 @@ type chunk struct {
 	lines []int
 	// faults are why rows are no events, by their place in the chunk.
 	faults map[int]string
-	// again says that the chunk has rows that were refused before. Those between them are
+	// again reports that the chunk has rows that were refused before. Those between them are
 	// stored; they are left out, with the fault storedBefore.
 	again bool
 	// bytes is how much of the file was read when the chunk was full.

@@ -21,7 +21,7 @@ type csvRows struct {
 	buf     bytes.Buffer
 	fault   string   // why the row at hand is no event
 	cells   []string // of the row at hand; the next row takes their place
-	// people says that the rows are people, not what they did; eventType is the event type
+	// people reports that the rows are people, not what they did; eventType is the event type
 	// of files that have no column of it.
 	people    bool
 	eventType string
@@ -301,7 +301,7 @@ func isDigits(s string) bool {
 	return strings.IndexFunc(s, func(c rune) bool { return c < '0' || c > '9' }) < 0 && (s[0] != '0' || len(s) == 1)
 }
 
-// isLiteral tells whether a cell is a JSON number, true or false.
+// isLiteral reports whether a cell is a JSON number, true or false.
 func isLiteral(s string) bool {
 	if s == "true" || s == "false" {
 		return true

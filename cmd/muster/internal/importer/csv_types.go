@@ -18,7 +18,7 @@ type CSVOptions struct {
 	// column without one is of numbers, or of true and false, when all its cells are, and
 	// of text otherwise.
 	Types map[string]string
-	// People says that a row is a person, without an event type and a time.
+	// People reports that a row is a person, without an event type and a time.
 	People bool
 	// EventType is the event type of all rows of a file without a column event_type.
 	EventType string

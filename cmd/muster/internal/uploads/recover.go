@@ -22,7 +22,7 @@ import (
 // stays in the list as failed, and says to upload the file again: nobody would know that it
 // is gone otherwise. Files that cannot be read for another reason refuse the start.
 
-// damageError says that a file of an upload is not as it was written.
+// damageError reports that a file of an upload is not as it was written.
 type damageError struct {
 	path, reason string
 }
@@ -95,7 +95,7 @@ func (s *Uploads) readOne(account uint64, dir string) error {
 	return nil
 }
 
-// errNothing says that a directory has nothing of an upload that was acknowledged.
+// errNothing reports that a directory has nothing of an upload that was acknowledged.
 var errNothing = errors.New("nothing of an upload")
 
 // load reads an upload's directory.

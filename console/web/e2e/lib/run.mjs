@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { chromium } from 'playwright-core'
 
@@ -139,7 +139,7 @@ export async function run(story) {
   } catch (e) {
     console.error(e.stack ?? e)
     for (const x of errors.slice(0, 10)) console.error('browser:', x)
-    const shot = join(process.env.MUSTER_FAILED ?? '.', 'failed.png')
+    const shot = join(process.env.MUSTER_FAILED ?? '.', `failed-${basename(process.argv[1], '.mjs')}.png`)
     await page.screenshot({ path: shot }).then(() => console.error(`the page as it was: ${shot}, at ${page.url()}`), () => {})
     process.exitCode = 1
   }

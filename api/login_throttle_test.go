@@ -10,7 +10,7 @@ import (
 var home = net.IPv4(192, 0, 2, 1)
 
 // failN makes attempts that fail, each as soon as it may be made.
-func failN(t *testing.T, g *guesses, c *clock, email string, ip net.IP, n int) (waited time.Duration) {
+func failN(t *testing.T, g *loginThrottle, c *clock, email string, ip net.IP, n int) (waited time.Duration) {
 	t.Helper()
 	for range n {
 		_, wait := g.begin(email, ip)
@@ -27,7 +27,7 @@ func failN(t *testing.T, g *guesses, c *clock, email string, ip net.IP, n int) (
 
 func TestGuessesPausePerEmail(t *testing.T) {
 	c := &clock{now: time.Unix(1e9, 0)}
-	g := newGuesses(c.Now, 100)
+	g := newLoginThrottle(c.Now, 100)
 	if w := failN(t, g, c, "a@x.io", home, 5); w != 0 {
 		t.Errorf("the first five attempts waited %s", w)
 	}
@@ -48,7 +48,7 @@ func TestGuessesPausePerEmail(t *testing.T) {
 	if _, wait := g.begin("b@x.io", home); wait != 0 {
 		t.Errorf("another e-mail waits %s", wait)
 	}
-	c.advance(guessMemory + time.Second)
+	c.advance(failureMemory + time.Second)
 	if _, wait := g.begin("a@x.io", home); wait != 0 {
 		t.Errorf("failures are not forgotten: %s", wait)
 	}
@@ -58,7 +58,7 @@ func TestGuessesPausePerEmail(t *testing.T) {
 // address that has not failed may try it; each that guesses has to wait longer.
 func TestGuessesFromElsewhere(t *testing.T) {
 	c := &clock{now: time.Unix(1e9, 0)}
-	g := newGuesses(c.Now, 10_000)
+	g := newLoginThrottle(c.Now, 10_000)
 	for i := range 500 {
 		if _, wait := g.begin("a@x.io", net.IPv4(10, 0, byte(i>>8), byte(i))); wait != 0 {
 			t.Fatalf("address %d waits %s at its first attempt", i, wait)
@@ -82,8 +82,8 @@ func TestGuessesFromElsewhere(t *testing.T) {
 // makes nobody else wait.
 func TestGuessesKnownDevice(t *testing.T) {
 	c := &clock{now: time.Unix(1e9, 0)}
-	g := newGuesses(c.Now, 100)
-	device, other := newGuessKey("d", []byte("1")), newGuessKey("d", []byte("2"))
+	g := newLoginThrottle(c.Now, 100)
+	device, other := newThrottleKey("d", []byte("1")), newThrottleKey("d", []byte("2"))
 	failN(t, g, c, "a@x.io", home, 30)
 	for i := range 6 {
 		if _, wait := g.beginKnown(device); wait != 0 {
@@ -111,7 +111,7 @@ func TestGuessesKnownDevice(t *testing.T) {
 
 func TestGuessesPausePerAddress(t *testing.T) {
 	c := &clock{now: time.Unix(1e9, 0)}
-	g := newGuesses(c.Now, 1000)
+	g := newLoginThrottle(c.Now, 1000)
 	for i := range 21 {
 		if _, wait := g.begin(fmt.Sprintf("%d@x.io", i), net.ParseIP(fmt.Sprintf("2001:db8::%x", i+1))); wait != 0 {
 			t.Fatalf("attempt %d waits %s", i, wait)
@@ -138,7 +138,7 @@ func TestGuessesPausePerAddress(t *testing.T) {
 // to others; an attempt that was not judged counts for nothing.
 func TestGuessesSuccess(t *testing.T) {
 	c := &clock{now: time.Unix(1e9, 0)}
-	g := newGuesses(c.Now, 100)
+	g := newLoginThrottle(c.Now, 100)
 	failN(t, g, c, "victim@x.io", home, 20)
 	c.advance(attackedPause.longest)
 	for range 3 {
@@ -148,10 +148,10 @@ func TestGuessesSuccess(t *testing.T) {
 		}
 		a.succeeded()
 	}
-	if e := g.find(newGuessKey("a", home.To4()), c.now); e == nil || e.failures != 20 {
+	if e := g.find(newThrottleKey("a", home.To4()), c.now); e == nil || e.failures != 20 {
 		t.Errorf("the address has %+v, want its 20 failures", e)
 	}
-	if e := g.find(newGuessKey("p", home.To4(), []byte("own@x.io")), c.now); e != nil {
+	if e := g.find(newThrottleKey("p", home.To4(), []byte("own@x.io")), c.now); e != nil {
 		t.Errorf("after a success the e-mail has %+v", e)
 	}
 	for range 50 {
@@ -167,7 +167,7 @@ func TestGuessesSuccess(t *testing.T) {
 // what was touched longest ago.
 func TestGuessesBounded(t *testing.T) {
 	c := &clock{now: time.Unix(1e9, 0)}
-	g := newGuesses(c.Now, 50)
+	g := newLoginThrottle(c.Now, 50)
 	for i := range 500 {
 		failN(t, g, c, fmt.Sprintf("%d@x.io", i), net.IPv4(10, 0, byte(i>>8), byte(i)), 1)
 		failN(t, g, c, "busy@x.io", net.IPv4(10, 1, byte(i>>8), byte(i)), 1)
@@ -175,7 +175,7 @@ func TestGuessesBounded(t *testing.T) {
 	if n := g.size(); n > 50 {
 		t.Errorf("the table has %d entries, its limit is 50", n)
 	}
-	if g.find(newGuessKey("e", []byte("busy@x.io")), c.now) == nil {
+	if g.find(newThrottleKey("e", []byte("busy@x.io")), c.now) == nil {
 		t.Error("the e-mail that is guessed at all the time was dropped")
 	}
 }

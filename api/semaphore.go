@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 )
 
-// slots bounds how many of something run at once, and how many wait for it.
-type slots struct {
+// semaphore bounds how many of something run at once, and how many wait for it.
+type semaphore struct {
 	free    chan struct{}
 	waiting atomic.Int64
 	queue   int64
@@ -15,8 +15,8 @@ type slots struct {
 	what       string
 }
 
-func newSlots(n, queue int, what string) *slots {
-	s := &slots{free: make(chan struct{}, n), queue: int64(queue), what: what}
+func newSemaphore(n, queue int, what string) *semaphore {
+	s := &semaphore{free: make(chan struct{}, n), queue: int64(queue), what: what}
 	for range n {
 		s.free <- struct{}{}
 	}
@@ -25,7 +25,7 @@ func newSlots(n, queue int, what string) *slots {
 
 // acquire waits for a slot; release must follow. The error is a [*problem], or
 // ctx's.
-func (s *slots) acquire(ctx context.Context) (release func(), err error) {
+func (s *semaphore) acquire(ctx context.Context) (release func(), err error) {
 	select {
 	case <-s.free:
 		return s.release, nil
@@ -45,6 +45,6 @@ func (s *slots) acquire(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (s *slots) release() { s.free <- struct{}{} }
+func (s *semaphore) release() { s.free <- struct{}{} }
 
-func (s *slots) running() int { return cap(s.free) - len(s.free) }
+func (s *semaphore) running() int { return cap(s.free) - len(s.free) }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// guesses slows down whoever guesses passwords. It counts failed sign-ins; behind
+// loginThrottle slows down whoever guesses passwords. It counts failed sign-ins; behind
 // a few free ones each further failure doubles the pause before the next attempt.
 //
 // An attempt from a device that is not known is paused by what came from its own
@@ -23,20 +23,20 @@ import (
 //
 // The table is bounded: the entry that was touched longest ago gives way. To push
 // one out takes a quarter as many password checks as the table has entries.
-type guesses struct {
+type loginThrottle struct {
 	now func() time.Time
 	max int
 	mu  struct {
 		sync.Mutex // guards what follows
-		entries    map[guessKey]*list.Element
-		recent     *list.List // of *guessEntry, the latest first
+		entries    map[throttleKey]*list.Element
+		recent     *list.List // of *throttleEntry, the latest first
 	}
 }
 
-type guessKey [sha256.Size]byte
+type throttleKey [sha256.Size]byte
 
-type guessEntry struct {
-	key      guessKey
+type throttleEntry struct {
+	key      throttleKey
 	failures int
 	last     time.Time
 	until    time.Time
@@ -69,8 +69,8 @@ var (
 // it counts as being guessed at.
 const attackedAfter = 20
 
-// guessMemory is after how long without a failure the count starts anew.
-const guessMemory = time.Hour
+// failureMemory is after how long without a failure the count starts anew.
+const failureMemory = time.Hour
 
 func (p pause) after(failures int) time.Duration {
 	n := failures - p.free
@@ -83,9 +83,9 @@ func (p pause) after(failures int) time.Duration {
 	return min(p.longest, p.first<<(n-1))
 }
 
-func newGuesses(now func() time.Time, limit int) *guesses {
-	g := &guesses{now: now, max: limit}
-	g.mu.entries = map[guessKey]*list.Element{}
+func newLoginThrottle(now func() time.Time, limit int) *loginThrottle {
+	g := &loginThrottle{now: now, max: limit}
+	g.mu.entries = map[throttleKey]*list.Element{}
 	g.mu.recent = list.New()
 	return g
 }
@@ -94,23 +94,23 @@ func newGuesses(now func() time.Time, limit int) *guesses {
 // one that is own to the e-mail or the device; elsewhere it takes back only this
 // attempt: a person who has a password must not reset the count of guesses at others'.
 type counted struct {
-	key   guessKey
+	key   throttleKey
 	pause pause
 	own   bool
 }
 
 // attempt is one sign-in under way.
 type attempt struct {
-	g       *guesses
+	g       *loginThrottle
 	counted []counted
 }
 
 // begin begins an attempt from a device that is not known. It counts as failed
 // until it succeeds, so that attempts at the same time count as well. wait is
 // positive when it must not be made yet.
-func (g *guesses) begin(email string, ip net.IP) (a attempt, wait time.Duration) {
+func (g *loginThrottle) begin(email string, ip net.IP) (a attempt, wait time.Duration) {
 	address, network := networks(ip)
-	name := newGuessKey("e", emailBytes(email))
+	name := newThrottleKey("e", emailBytes(email))
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	pair := emailPause
@@ -119,17 +119,17 @@ func (g *guesses) begin(email string, ip net.IP) (a attempt, wait time.Duration)
 	}
 	counts := []counted{
 		{key: name, pause: noPause},
-		{key: newGuessKey("p", address, emailBytes(email)), pause: pair, own: true},
-		{key: newGuessKey("a", address), pause: addressPause},
+		{key: newThrottleKey("p", address, emailBytes(email)), pause: pair, own: true},
+		{key: newThrottleKey("a", address), pause: addressPause},
 	}
 	if network != nil {
-		counts = append(counts, counted{key: newGuessKey("n", network), pause: networkPause})
+		counts = append(counts, counted{key: newThrottleKey("n", network), pause: networkPause})
 	}
 	return g.beginLocked(counts)
 }
 
 // beginKnown begins an attempt from a known device, or with a session.
-func (g *guesses) beginKnown(device guessKey) (a attempt, wait time.Duration) {
+func (g *loginThrottle) beginKnown(device throttleKey) (a attempt, wait time.Duration) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.beginLocked([]counted{{key: device, pause: knownPause, own: true}})
@@ -138,15 +138,15 @@ func (g *guesses) beginKnown(device guessKey) (a attempt, wait time.Duration) {
 // lookAtDevice reports whether a device that an address shows is to be looked at,
 // and counts it as not known until recognised is called. It bounds the look-ups
 // that somebody causes who makes devices up.
-func (g *guesses) lookAtDevice(ip net.IP) (look bool, recognised func()) {
+func (g *loginThrottle) lookAtDevice(ip net.IP) (look bool, recognised func()) {
 	address, _ := networks(ip)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	a, wait := g.beginLocked([]counted{{key: newGuessKey("f", address), pause: forgedPause}})
+	a, wait := g.beginLocked([]counted{{key: newThrottleKey("f", address), pause: forgedPause}})
 	return wait <= 0, a.undo
 }
 
-func (g *guesses) beginLocked(counts []counted) (a attempt, wait time.Duration) {
+func (g *loginThrottle) beginLocked(counts []counted) (a attempt, wait time.Duration) {
 	now := g.now()
 	for _, c := range counts {
 		if e := g.find(c.key, now); e != nil {
@@ -185,26 +185,26 @@ func (a attempt) undo() {
 	}
 }
 
-func (g *guesses) find(k guessKey, now time.Time) *guessEntry {
+func (g *loginThrottle) find(k throttleKey, now time.Time) *throttleEntry {
 	el := g.mu.entries[k]
 	if el == nil {
 		return nil
 	}
-	e := el.Value.(*guessEntry)
-	if now.Sub(e.last) > guessMemory {
+	e := el.Value.(*throttleEntry)
+	if now.Sub(e.last) > failureMemory {
 		g.remove(k)
 		return nil
 	}
 	return e
 }
 
-func (g *guesses) fail(k guessKey, p pause, now time.Time) {
+func (g *loginThrottle) fail(k throttleKey, p pause, now time.Time) {
 	e := g.find(k, now)
 	if e == nil {
 		for len(g.mu.entries) >= g.max {
-			g.remove(g.mu.recent.Back().Value.(*guessEntry).key)
+			g.remove(g.mu.recent.Back().Value.(*throttleEntry).key)
 		}
-		e = &guessEntry{key: k}
+		e = &throttleEntry{key: k}
 		g.mu.entries[k] = g.mu.recent.PushFront(e)
 	} else {
 		g.mu.recent.MoveToFront(g.mu.entries[k])
@@ -214,12 +214,12 @@ func (g *guesses) fail(k guessKey, p pause, now time.Time) {
 	e.until = now.Add(p.after(e.failures))
 }
 
-func (g *guesses) takeBack(k guessKey, p pause) {
+func (g *loginThrottle) takeBack(k throttleKey, p pause) {
 	el := g.mu.entries[k]
 	if el == nil {
 		return
 	}
-	e := el.Value.(*guessEntry)
+	e := el.Value.(*throttleEntry)
 	if e.failures--; e.failures <= 0 {
 		g.remove(k)
 		return
@@ -227,28 +227,28 @@ func (g *guesses) takeBack(k guessKey, p pause) {
 	e.until = e.last.Add(p.after(e.failures))
 }
 
-func (g *guesses) remove(k guessKey) {
+func (g *loginThrottle) remove(k throttleKey) {
 	if el := g.mu.entries[k]; el != nil {
 		g.mu.recent.Remove(el)
 		delete(g.mu.entries, k)
 	}
 }
 
-func (g *guesses) size() int {
+func (g *loginThrottle) size() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.mu.entries)
 }
 
-// newGuessKey hashes what an entry is about; kind keeps kinds of entries apart.
-func newGuessKey(kind string, parts ...[]byte) guessKey {
+// newThrottleKey hashes what an entry is about; kind keeps kinds of entries apart.
+func newThrottleKey(kind string, parts ...[]byte) throttleKey {
 	h := sha256.New()
 	h.Write([]byte(kind))
 	for _, p := range parts {
 		h.Write([]byte{byte(len(p) >> 8), byte(len(p))}) // no part has 64 KiB
 		h.Write(p)
 	}
-	return guessKey(h.Sum(nil))
+	return throttleKey(h.Sum(nil))
 }
 
 // emailBytes is an e-mail as users are found by it.
