@@ -37,7 +37,7 @@ console/web/node_modules: console/web/package-lock.json
 # naive evaluator and DuckDB 20,000 times here; a bare go test a tenth of that.
 test: lint build
 	MUSTER_S1_CASES=20000 $(GO) test -timeout 30m ./...
-	$(GO) test -timeout 30m -race -short ./eventlog/... ./resolver ./segment/engine ./ingest ./api
+	$(GO) test -timeout 30m -race -short ./eventlog/... ./resolver ./resolver/node ./segment/engine ./ingest ./api
 	cd muster-go && $(GO) test -timeout 10m -race ./...
 
 # The inner loop: what most mistakes show in, in about a minute and a half.

@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // Credentials are what a new company is given, once: only hashes are kept.
@@ -172,13 +173,13 @@ func isKeyOf(key string, account uint64) bool {
 }
 
 // Bootstrap makes the company with these credentials in an empty state.
-func (c *Credentials) Bootstrap(ctx context.Context, node *resolver.Node, rand io.Reader) error {
+func (c *Credentials) Bootstrap(ctx context.Context, node *node.Node, rand io.Reader) error {
 	return c.open(ctx, node, rand, resolver.CommandBootstrap, "My company", nil, password.Default)
 }
 
 // open makes the company with these credentials by a command. Without emailCredits
 // it has the usual number.
-func (c *Credentials) open(ctx context.Context, node *resolver.Node, rand io.Reader, command, name string, emailCredits *int64, cost password.Params) error {
+func (c *Credentials) open(ctx context.Context, node *node.Node, rand io.Reader, command, name string, emailCredits *int64, cost password.Params) error {
 	account, err := c.account()
 	if err != nil {
 		return fmt.Errorf("credentials: %w", err)

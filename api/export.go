@@ -19,6 +19,7 @@ import (
 	"github.com/musterhq/muster/internal/panics"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 func (a *API) exportOperations() group {
@@ -45,7 +46,7 @@ var ErrNotLive = errors.New("the segment is still being built; try again when it
 // whatever the size: it reads pages of profiles and blocks of events. Profiles
 // are as of when their page is read, events as of the beginning.
 type Exporter struct {
-	Node    *resolver.Node
+	Node    *node.Node
 	History query.History
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/musterhq/muster/internal/histogram"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // statusCounters count a route's answers by class of status.
@@ -49,7 +49,7 @@ const usageAge = 10 * time.Second
 // RegisterStateMetrics adds the numbers of the log, which log writes, of the
 // state and of history to set. now is the clock that ages the sizes of history
 // and of segments. stop must be called before history is closed.
-func RegisterStateMetrics(set *metrics.Set, node *resolver.Node, log func(io.Writer), history query.History, now func() time.Time) (stop func()) {
+func RegisterStateMetrics(set *metrics.Set, node *node.Node, log func(io.Writer), history query.History, now func() time.Time) (stop func()) {
 	usage := &usageCache{history: history, now: now}
 	usage.ctx, usage.cancel = context.WithCancel(context.Background())
 	segments := &segmentSizes{node: node, now: now}
@@ -64,7 +64,7 @@ func RegisterStateMetrics(set *metrics.Set, node *resolver.Node, log func(io.Wri
 	return usage.close
 }
 
-func writePartition(w io.Writer, s resolver.Stats) {
+func writePartition(w io.Writer, s node.Stats) {
 	label := fmt.Sprintf(`{partition="%d"}`, s.Partition)
 	gauge := func(name string, v int64) { metrics.WriteGaugeFloat64(w, name+label, float64(v)) }
 	counter := func(name string, v uint64) { metrics.WriteCounterUint64(w, name+label, v) }

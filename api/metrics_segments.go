@@ -9,6 +9,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -18,7 +19,7 @@ const segmentSizesAge = time.Minute
 // segmentSizes reads the sizes of segments at a scrape. That goes through all
 // their state, and nothing is applied to an account meanwhile: hence seldom.
 type segmentSizes struct {
-	node *resolver.Node
+	node *node.Node
 	now  func() time.Time
 	mu   struct {
 		sync.Mutex // guards what follows

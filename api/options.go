@@ -16,14 +16,14 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/inbound"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // Options configure an [API]. Node, History, Now and Rand are required; a zero
 // value elsewhere means the default.
 type Options struct {
 	// Node is the state, History the store of resolved events that it feeds.
-	Node    *resolver.Node
+	Node    *node.Node
 	History query.History
 
 	// Peers are the nodes of a cluster; nil where this one has all accounts.

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/api/shape"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // A sign-in link signs a person in once, without a password. The state keeps it as a
@@ -27,7 +28,7 @@ const (
 
 // SignInLink makes a link that signs the first user of these credentials in, once,
 // within [SignInLinkTTL]. The company exists, and node owns its account.
-func (c *Credentials) SignInLink(ctx context.Context, node *resolver.Node, rand io.Reader, now time.Time) (string, error) {
+func (c *Credentials) SignInLink(ctx context.Context, node *node.Node, rand io.Reader, now time.Time) (string, error) {
 	account, err := c.account()
 	if err != nil {
 		return "", fmt.Errorf("credentials: %w", err)

@@ -33,7 +33,7 @@ type engagementWork struct {
 	record  resolver.EngagementRecord
 }
 
-// commander changes the state: a [*resolver.Node].
+// commander changes the state: a [*node.Node].
 type commander interface {
 	Command(ctx context.Context, account uint64, name string, args any) (reply []byte, err error)
 }

@@ -21,12 +21,13 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // The state machine is what stands behind both.
 var (
-	_ Submitter = (*resolver.Node)(nil)
-	_ Apps      = (*resolver.Node)(nil)
+	_ Submitter = (*node.Node)(nil)
+	_ Apps      = (*node.Node)(nil)
 )
 
 const testSecret = "sk_live_test"

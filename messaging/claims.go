@@ -9,6 +9,7 @@ import (
 	"github.com/VictoriaMetrics/metrics"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // claims asks for claims of outbox items. What is asked for while a claim of the
@@ -16,7 +17,7 @@ import (
 // time for an account, however many items are about to be carried out: the more
 // there are, the more a record holds.
 type claims struct {
-	node *resolver.Node
+	node *node.Node
 	ctx  context.Context // of the commands
 	done *sync.WaitGroup // of those who ask
 
@@ -40,7 +41,7 @@ type claim struct {
 // errDenied reports that an item is not to be carried out any more, or not now.
 var errDenied = errors.New("the item is not to be carried out")
 
-func newClaims(ctx context.Context, n *resolver.Node, done *sync.WaitGroup, set *metrics.Set) *claims {
+func newClaims(ctx context.Context, n *node.Node, done *sync.WaitGroup, set *metrics.Set) *claims {
 	c := &claims{
 		node: n, ctx: ctx, done: done,
 		records:    set.NewCounter("muster_outbox_claim_records_total"),

@@ -31,6 +31,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // gate is where a process can be frozen: whatever it does passes here before and
@@ -126,7 +127,7 @@ type process struct {
 	name       string
 	gate       *gate
 	pause      atomic.Int64 // see gatedLog
-	node       *resolver.Node
+	node       *node.Node
 	dispatcher *messaging.Dispatcher
 	outbox     *messaging.Outbox
 	client     *webhook.Client
@@ -187,8 +188,8 @@ func (f *fleet) start(name string) *process {
 	p := &process{name: name, gate: &gate{hit: make(chan struct{}, 1)}}
 	now := func() time.Time { return f.at }
 	var err error
-	p.node, err = resolver.Open(context.Background(), resolver.Options{FS: vfs.NewMem(), Dir: "state", Log: gatedLog{f.log, p.gate, &p.pause}, History: f.history, Now: now,
-		Rand: cryptorand.Reader, Feed: resolver.FeedOptions{Delay: time.Hour}, NodeID: name, Owned: []int{}, RemoteLog: true, Remote: remote{f}})
+	p.node, err = node.Open(context.Background(), node.Options{FS: vfs.NewMem(), Dir: "state", Log: gatedLog{f.log, p.gate, &p.pause}, History: f.history, Now: now,
+		Rand: cryptorand.Reader, Feed: node.FeedOptions{Delay: time.Hour}, NodeID: name, Owned: []int{}, RemoteLog: true, Remote: remote{f}})
 	ok(f.t, err)
 	p.set = metrics.NewSet()
 	p.client, err = webhook.NewClient(webhook.Options{Now: now, Guard: webhook.Guard{AllowPrivate: true}})

@@ -13,11 +13,12 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // Options configure a [Dispatcher].
 type Options struct {
-	Node   *resolver.Node
+	Node   *node.Node
 	Mailer Mailer
 	// Capture takes the messages of channels that an account has not set up; nil
 	// has them fail.

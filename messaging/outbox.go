@@ -17,12 +17,13 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // OutboxOptions configure an [Outbox]. Node, Mailer, Webhooks, PublicURL, Now,
 // Rand and Metrics are required.
 type OutboxOptions struct {
-	Node     *resolver.Node
+	Node     *node.Node
 	Mailer   Mailer
 	Webhooks *webhook.Client // the caller's to close, after the outbox
 	// Capture takes the texts of accounts that have no provider for them; nil has

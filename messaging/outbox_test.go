@@ -33,6 +33,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -88,7 +89,7 @@ type world struct {
 	fs      vfs.FS
 	history *noHistory
 	log     *file.Log
-	node    *resolver.Node
+	node    *node.Node
 	account uint64
 	mu      sync.Mutex
 	now     time.Time
@@ -112,8 +113,8 @@ func (w *world) open() {
 	var err error
 	w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1})
 	ok(w.t, err)
-	w.node, err = resolver.Open(context.Background(), resolver.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
-		Feed: resolver.FeedOptions{Delay: time.Hour}, NodeID: nodeID})
+	w.node, err = node.Open(context.Background(), node.Options{FS: w.fs, Dir: "state", Log: w.log, History: w.history, Now: w.Now, Rand: rand.Reader,
+		Feed: node.FeedOptions{Delay: time.Hour}, NodeID: nodeID})
 	ok(w.t, err)
 }
 

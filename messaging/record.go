@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // record runs a command that says what has happened. The state may be too busy
 // for a moment; what has happened is not given up.
-func record(ctx context.Context, n *resolver.Node, sleep func(context.Context, time.Duration) error, account uint64, name string, args any) error {
+func record(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, name string, args any) error {
 	for {
 		_, err := n.Command(ctx, account, name, args)
 		if !errors.Is(err, resolver.ErrOverloaded) {
@@ -25,7 +26,7 @@ func record(ctx context.Context, n *resolver.Node, sleep func(context.Context, t
 // optOut withdraws the consent of a recipient who told the provider to be sent
 // nothing more. Told again of the same message, which a crash may bring about, it
 // changes nothing.
-func optOut(ctx context.Context, n *resolver.Node, sleep func(context.Context, time.Duration) error, account uint64, r resolver.EngagementRecord) error {
+func optOut(ctx context.Context, n *node.Node, sleep func(context.Context, time.Duration) error, account uint64, r resolver.EngagementRecord) error {
 	r.Kind, r.Source, r.Key = resolver.EngagementUnsubscribed, "provider", "opt-out/"+SendText(account, r.Send)
 	err := record(ctx, n, sleep, account, resolver.CommandEngagement, r)
 	var refusal *resolver.Refusal

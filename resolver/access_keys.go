@@ -6,8 +6,8 @@ import (
 	"github.com/musterhq/muster/resolver/domains"
 )
 
-// keyUsesPerRecord bounds the records that say when keys were used.
-const keyUsesPerRecord = 5000
+// MaxKeyUses bounds the records that say when keys were used.
+const MaxKeyUses = 5000
 
 // KeyAccess is what a request with an API key may do.
 type KeyAccess struct {
@@ -25,8 +25,8 @@ type KeyAccess struct {
 var decoyAccount = newAccount(0, 0)
 
 func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
-	if len(c.Uses) > keyUsesPerRecord {
-		return invalid("uses", "uses must have at most %d values", keyUsesPerRecord)
+	if len(c.Uses) > MaxKeyUses {
+		return invalid("uses", "uses must have at most %d values", MaxKeyUses)
 	}
 	for _, u := range c.Uses {
 		if a := m.accounts[u.Account]; a != nil {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
@@ -159,97 +158,6 @@ func TestOldSettings(t *testing.T) {
 	r.refusedWhole("invalid", CommandSettingsSet, s)
 }
 
-// TestKeyAccess: who a key lets in follows the state at once.
-func TestKeyAccess(t *testing.T) {
-	f := newFixture(t)
-	n, err := f.open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { f.close(t, n) }()
-	ctx := context.Background()
-	run := func(account uint64, name string, args any) string {
-		t.Helper()
-		reply, err := n.Command(ctx, account, name, args)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		var out struct{ ID string }
-		_ = json.Unmarshal(reply, &out)
-		return out.ID
-	}
-	run(testAccount, CommandBootstrap, accessBootstrap())
-	run(secondAccount, CommandCompanyCreate, accessBootstrap())
-	have := func(account uint64, text string) (KeyAccess, bool) {
-		t.Helper()
-		k, ok, err := n.KeyAccess(account, sha256.Sum256([]byte(text)))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !ok && (k.Account != 0 || k.Permissions != nil) {
-			t.Fatalf("what is refused tells %+v", k)
-		}
-		return k, ok
-	}
-	k, ok := have(testAccount, "key 1")
-	if !ok || k.KeyID != "key_1" || !slices.Equal(k.Permissions, []string{"segments:read", "segments:write"}) || k.SurfaceCPerMinute != 600 {
-		t.Fatalf("have %+v %v", k, ok)
-	}
-	yes, no := true, false
-	for name, x := range map[string]struct {
-		account uint64
-		text    string
-	}{"no such account": {99, "key 1"}, "no account": {0, "key 1"}, "no such key": {testAccount, "key 9"}, "API access off": {secondAccount, "key 1"}} {
-		if _, ok := have(x.account, x.text); ok {
-			t.Errorf("%s: let in", name)
-		}
-	}
-	run(secondAccount, CommandCompanyUpdate, CompanyUpdate{APIAccess: &yes})
-	if _, ok := have(secondAccount, "key 1"); !ok {
-		t.Error("API access was switched on")
-	}
-	if app, _ := n.App([]byte(AppID(secondAccount))); !app.Active {
-		t.Error("the application of an active account is not let in")
-	}
-	run(secondAccount, CommandCompanyUpdate, CompanyUpdate{Active: &no})
-	if _, ok := have(secondAccount, "key 1"); ok {
-		t.Error("the account was deactivated")
-	}
-	if app, _ := n.App([]byte(AppID(secondAccount))); app.Active {
-		t.Error("the application of a deactivated account is let in")
-	}
-
-	// The creator narrows, then goes.
-	maker := run(testAccount, access.CommandUserCreate, newUser("usr_1", "m@x.io", "api_keys:write", "segments:read", "segments:write"))
-	id := run(testAccount, access.CommandAPIKeyCreate, access.APIKeyCreate{ActorID: maker, Name: "k", Hash: textHash("made"), Permissions: []string{"segments:read", "segments:write"}})
-	few := []string{"segments:read"}
-	run(testAccount, access.CommandUserUpdate, access.UserSave{ActorID: "usr_1", ID: maker, Permissions: &few})
-	if k, ok := have(testAccount, "made"); !ok || !slices.Equal(k.Permissions, few) {
-		t.Errorf("a narrowed creator's key has %+v", k)
-	}
-	run(testAccount, access.CommandUserDelete, access.UserDelete{ActorID: "usr_1", ID: maker})
-	if k, ok := have(testAccount, "made"); !ok || len(k.Permissions) != 0 {
-		t.Errorf("the key of a creator who went has %+v", k)
-	}
-	run(testAccount, access.CommandAPIKeyRevoke, access.APIKeyRevoke{ActorID: "usr_1", ID: id})
-	if _, ok := have(testAccount, "made"); ok {
-		t.Error("the key was revoked")
-	}
-	if err := n.RecordKeyUses(ctx, []access.KeyUse{{Account: testAccount, KeyID: "key_1", AtMs: 7}, {Account: secondAccount, KeyID: "key_1", AtMs: 9}}); err != nil {
-		t.Fatal(err)
-	}
-	for account, want := range map[uint64]int64{testAccount: 7, secondAccount: 9} {
-		if err := n.Read(ctx, account, func(v *View) error {
-			if k, _ := v.Access().APIKey("key_1"); k.LastUsedMs != want {
-				t.Errorf("account %d: last used %d", account, k.LastUsedMs)
-			}
-			return nil
-		}); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
 // TestR1Access: people, companies and keys survive restarts and checkpoints, and
 // a replay of the log gives the same state.
 func TestR1Access(t *testing.T) {
@@ -264,15 +172,8 @@ func TestR1Access(t *testing.T) {
 
 func accessReplays(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 9))
-	f := newFixture(t)
-	n, err := f.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := newServedFixture(t, accessBootstrap())
 	ctx := context.Background()
-	if _, err := n.Command(ctx, testAccount, CommandBootstrap, accessBootstrap()); err != nil {
-		t.Fatal(err)
-	}
 	done := 0
 	for step := range 300 {
 		account := uint64(pick(rng, testAccount, testAccount, secondAccount))
@@ -311,7 +212,7 @@ func accessReplays(t *testing.T, seed uint64) {
 		case 6:
 			name, args = access.CommandPasswordSet, access.PasswordSet{ID: user(), PasswordHash: fmt.Sprint(step), KeepSession: fmt.Sprint(step - 1)}
 		case 7:
-			name, args = access.CommandSessionCreate, access.SessionCreate{UserID: user(), TokenHash: fmt.Sprint(step), ExpiresMs: f.now.UnixMilli() + 1000}
+			name, args = access.CommandSessionCreate, access.SessionCreate{UserID: user(), TokenHash: fmt.Sprint(step), ExpiresMs: n.options.Now().UnixMilli() + 1000}
 		case 8:
 			name, args = CommandCompanyUpdate, CompanyUpdate{Name: &email, APIAccess: &flip, Active: &flip}
 		case 9:
@@ -338,14 +239,10 @@ func accessReplays(t *testing.T, seed uint64) {
 				t.Fatal(err)
 			}
 		case 1:
-			f.close(t, n)
-			f.openLog(t)
-			if n, err = f.open(); err != nil {
-				t.Fatal(err)
-			}
+			n.restart()
 		}
 	}
-	defer func() { f.close(t, n) }()
+	defer n.stop()
 	if done < 10 {
 		t.Fatalf("seed %d: only %d commands did anything", seed, done)
 	}
@@ -353,7 +250,7 @@ func accessReplays(t *testing.T, seed uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, _ := replay(t, f.log, next)
+	m, _ := replay(t, n.log, next)
 	if fresh, err := m.Hash(); err != nil || fresh != sum {
 		t.Fatalf("R1: seed %d: the state differs from a fresh replay (%v)", seed, err)
 	}

@@ -57,7 +57,7 @@ func TestEveryCommandIsAuditedOrNot(t *testing.T) {
 	}
 }
 
-// signed is a command's arguments with who made it, as [Node.CommandBy] writes them.
+// signed is a command's arguments with who made it, as Node.CommandBy of package node writes them.
 func signed(args any, id string) json.RawMessage {
 	b := must.JSON(args)
 	sig := signature{ChangedBy{ByUser, id}, true}

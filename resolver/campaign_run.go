@@ -76,7 +76,7 @@ type CampaignStart struct {
 	// as skipped. Starts of before apply version 10 left them out of both.
 	CountsSent bool `json:"counts_sent,omitempty"`
 	// By is who starts it, for the audit log; empty where its schedule does. It goes
-	// into the record as that of every command, see [Node.CommandBy].
+	// into the record as that of every command, see Node.CommandBy of package node.
 	By ChangedBy `json:"-"`
 }
 

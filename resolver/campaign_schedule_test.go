@@ -41,7 +41,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	if x.ScheduledMs != at || x.Due {
 		t.Fatalf("saved: %+v", x)
 	}
-	if due, has := r.m.nextDue(); !has || due != at {
+	if due, has := r.m.NextDue(); !has || due != at {
 		t.Errorf("a tick is due at %d, want %d", due, at)
 	}
 	if users := r.m.accounts[testAccount].audiencesOf(list); len(users) != 1 {
@@ -60,7 +60,7 @@ func TestScheduleIsDueByLogTime(t *testing.T) {
 	if due := r.dueNow(); !slices.Equal(due, []string{x.ID}) {
 		t.Fatalf("due: %v", due)
 	}
-	if due, has := r.m.nextDue(); has && due <= r.now {
+	if due, has := r.m.NextDue(); has && due <= r.now {
 		t.Errorf("ticks go on at %d", due)
 	}
 	if list, err := r.view().DueCampaigns(); err != nil || list[0].Body != "<p>Hi" {
@@ -162,7 +162,7 @@ func TestManySchedulesAtOneInstant(t *testing.T) {
 	}
 	r.now += 1000
 	for _, want := range []int{dueCampaigns, 2 * dueCampaigns, 2*dueCampaigns + 1} {
-		if due, has := r.m.nextDue(); !has || due > r.now {
+		if due, has := r.m.NextDue(); !has || due > r.now {
 			t.Error("no tick is due")
 		}
 		if r.tick(); len(r.dueNow()) != want {

@@ -13,7 +13,7 @@ import (
 // FieldColumn is a field of all profiles at one cut: see [View.FieldColumn].
 type FieldColumn = fieldcolumns.View
 
-// FieldColumn is the column of a field, if one is kept: see [Node.RefreshColumns] and
+// FieldColumn is the column of a field, if one is kept: see Node.RefreshColumns of package node and
 // [View.Snapshot]. It outlives the view.
 func (v *View) FieldColumn(field string) (*FieldColumn, bool) {
 	left, err := v.refreshColumns()

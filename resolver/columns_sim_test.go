@@ -116,7 +116,7 @@ func compareKept(t *testing.T, seed uint64, kept map[string]keptAnswer, ordinal 
 var keptChecked atomic.Int64
 
 // changeSome changes profiles of which columns may be kept. What is refused is left.
-func changeSome(rng *rand.Rand, node *Node, world int, atMs int64) {
+func changeSome(rng *rand.Rand, node Served, world int, atMs int64) {
 	for range 1 + rng.IntN(4) {
 		randomContactCommand(rng, world, node)
 		var out Outcome

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/access"
@@ -404,7 +405,7 @@ func (m *Machine) nameEventTypes(cmd *command, c CatalogName) *Refusal {
 	}
 	a := cmd.account
 	for _, named := range c.Types {
-		name := clipBytes(strings.TrimSpace(named.Name), refuse.MaxNameBytes)
+		name := clip.Valid(strings.TrimSpace(named.Name), refuse.MaxNameBytes)
 		if t := a.types[named.Key]; t != nil && t.Name == "" && name != "" {
 			t.Name = name
 			a.touch(t)

@@ -9,7 +9,7 @@ import (
 
 // randomContactCommand makes, changes and lists contacts of the small world of
 // [randomEvent], so that they meet those who send events.
-func randomContactCommand(rng *rand.Rand, world int, node *Node) {
+func randomContactCommand(rng *rand.Rand, world int, node Served) {
 	ctx := context.Background()
 	var lists, people []string
 	_ = node.Read(ctx, testAccount, func(v *View) error {
@@ -93,7 +93,7 @@ func randomContactCommand(rng *rand.Rand, world int, node *Node) {
 
 // randomCampaignCommand makes campaigns, starts them and does a piece of the
 // dispatcher's work, also out of turn.
-func randomCampaignCommand(rng *rand.Rand, node *Node, list string, people []string) {
+func randomCampaignCommand(rng *rand.Rand, node Served, list string, people []string) {
 	ctx := context.Background()
 	var all []Campaign
 	run := 0

@@ -16,7 +16,7 @@ import (
 
 // randomDeviceCommand registers and removes devices with few addresses, so that
 // they move between profiles, also such as merge.
-func randomDeviceCommand(rng *rand.Rand, node *Node, people []string) {
+func randomDeviceCommand(rng *rand.Rand, node Served, people []string) {
 	ctx := context.Background()
 	if rng.IntN(5) == 0 {
 		_, _ = node.Command(ctx, testAccount, CommandDeviceRemove, DeviceRemove{Profile: pick(rng, people...), Device: fmt.Sprint(rng.IntN(4))})

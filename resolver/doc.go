@@ -30,8 +30,11 @@
 // a write-ahead log because the event log already is one: start-up opens the
 // newest checkpoint and replays.
 //
-// [Node] runs machines: it appends records, applies them as they become
-// durable, hands outcomes to those who wait, feeds history and checkpoints.
+// Package resolver/node runs machines: it appends records, applies them as they
+// become durable, hands outcomes to those who wait, feeds history and writes
+// checkpoints. A machine knows it as a [Host] only, and has no locks: whoever runs it
+// lets Apply, freezing and thawing have it alone, and readers beside each other. A
+// method that needs more says so.
 //
 // # Invariants
 //

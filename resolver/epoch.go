@@ -49,7 +49,7 @@ import (
 //   - An epoch record that was on its way when its node froze becomes the newest
 //     and takes the partition from its owner. Both then see in the log that they
 //     do not act or should not: the owner takes the partition again
-//     ([Node.Take]), the other one gives it back.
+//     (Node.Take of package node), the other one gives it back.
 //
 // So epochs need not be in those records. History and checkpoints are no effects
 // in this sense: rows are a function of the log, and history takes those of a

@@ -467,36 +467,92 @@ func (v *View) Erasures(after string, limit int) []Erasure {
 // ErasuresPending is how many erasures history has not confirmed.
 func (v *View) ErasuresPending() int { return len(v.a.erasing) }
 
-// erasureBatch is erasures that history is asked for at once.
-type erasureBatch struct {
-	account  uint64
-	query    query.EraseQuery
-	erasures int
-	tasks    []*erasing
-	refused  refusedRange
+// ErasureBatch is what is to leave history, the log and the checkpoints at once. It stays
+// as it is while records are applied.
+type ErasureBatch struct {
+	Account uint64
+	// Erasures counts the persons of the batch. Where there is none, only the log is to be
+	// rid of what was refused because of erased persons.
+	Erasures int
+	// Query is what history is asked to erase, once it has the rows below its cut; it is
+	// empty where there are no erasures.
+	Query   query.EraseQuery
+	tasks   []*erasing
+	refused refusedRange
 }
+
+// LogRange is where in the log the batch is to be redacted: from is the first offset and
+// end is behind the last one. start is the first offset that the log has.
+func (b *ErasureBatch) LogRange(start int64) (from, end int64) {
+	from, end = start, b.refused.UpTo
+	if b.Erasures == 0 {
+		from = max(start, b.refused.From)
+	}
+	for _, t := range b.tasks {
+		end = max(end, t.UpTo)
+	}
+	return from, end
+}
+
+// Done is the argument of [CommandErasureDone], which takes the batch's tasks off the state
+// once all files are rid of them.
+func (b *ErasureBatch) Done() ErasureDone { return ErasureDone{b.Query.Cut.UpTo, b.refused.UpTo} }
 
 // maxErasureOrdinals bounds what history is asked to erase at once.
 const maxErasureOrdinals = 1000
 
-// nextErasures are the oldest erasures that history has not confirmed, and what was
+// NextErasures are the oldest erasures that history has not confirmed, and what was
 // refused because of erased persons where the log can be redacted.
-func (m *Machine) nextErasures(partition int, redacts bool) (b erasureBatch, ok bool) {
+func (m *Machine) NextErasures(partition int, redacts bool) (b ErasureBatch, ok bool) {
 	list := slices.SortedFunc(maps.Values(m.accounts), func(x, y *account) int { return cmp.Compare(x.number, y.number) })
 	for _, a := range list {
 		for _, t := range a.erasing {
-			if b.erasures > 0 && len(b.query.Ordinals)+len(t.Ordinals) > maxErasureOrdinals {
+			if b.Erasures > 0 && len(b.Query.Ordinals)+len(t.Ordinals) > maxErasureOrdinals {
 				break
 			}
-			b.account, b.erasures = a.number, b.erasures+1
-			b.query.Cut, b.query.Account = query.Cut{Partition: partition, UpTo: t.UpTo}, a.number
-			b.query.Ordinals = append(b.query.Ordinals, t.Ordinals...)
+			b.Account, b.Erasures = a.number, b.Erasures+1
+			b.Query.Cut, b.Query.Account = query.Cut{Partition: partition, UpTo: t.UpTo}, a.number
+			b.Query.Ordinals = append(b.Query.Ordinals, t.Ordinals...)
 			b.tasks = append(b.tasks, t)
 		}
-		if b.erasures > 0 || a.refused.UpTo > 0 && redacts {
-			b.account, b.refused = a.number, a.refused
+		if b.Erasures > 0 || a.refused.UpTo > 0 && redacts {
+			b.Account, b.refused = a.number, a.refused
 			return b, true
 		}
 	}
 	return b, false
+}
+
+// ErasedBelow is the offset behind the newest erasure that was ended by a record applied
+// since the state was loaded, 0 where there is none.
+func (m *Machine) ErasedBelow() int64 { return m.erasedBelow }
+
+// ErasedProfiles lists the ordinals of erased profiles by account. Their events are in the
+// log still, so whoever makes rows of history anew takes theirs out again.
+func (m *Machine) ErasedProfiles() map[uint64][]uint32 {
+	out := map[uint64][]uint32{}
+	for _, a := range m.byIndex {
+		for o := range a.headers.Count {
+			if a.gone(o) {
+				out[a.number] = append(out[a.number], o)
+			}
+		}
+	}
+	return out
+}
+
+// LastErased is the offset behind the newest erasure that left a mark, or was ended by
+// a record applied since the state was loaded; 0 where there is none. The account is
+// one of the partition's.
+func (m *Machine) LastErased() (account uint64, upTo int64) {
+	upTo = m.erasedBelow
+	for number, a := range m.accounts {
+		account = max(account, number)
+		for _, marks := range [...]map[identifier.Hash]Erasure{a.erasures, a.lifted} {
+			for _, x := range marks {
+				upTo = max(upTo, x.At+1)
+			}
+		}
+	}
+	return account, upTo
 }

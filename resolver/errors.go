@@ -7,7 +7,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/refuse"
 )
 
-// Errors of [Node.Submit] and reads, wrapped.
+// Errors of whoever serves a machine, wrapped: those of a node's Submit and reads.
 var (
 	// ErrOverloaded means too much work is waiting. Nothing was stored; try
 	// again later (HTTP: 503 with Retry-After).
@@ -25,3 +25,9 @@ var (
 	invalid, notFound  = refuse.Invalid, refuse.NotFound
 	atLimit, conflicts = refuse.AtLimit, refuse.Conflicts
 )
+
+// ErrNotOwner means the partition of an account is not served here: another
+// node owns it, or none does at the moment. Nothing was stored and nothing was
+// answered, so the same request may be sent to the owner. A record that may
+// have been stored is [ErrUnavailable] instead, never both.
+var ErrNotOwner = errors.New("this node does not serve the account's partition")

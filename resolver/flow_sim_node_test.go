@@ -101,14 +101,14 @@ func (n *flowNode) close() {
 
 func (n *flowNode) checkpoint() {
 	n.t.Helper()
-	if n.saved == n.m.next || n.m.lagging() { // nor does a partition write one then
+	if n.saved == n.m.next || n.m.Lagging() { // nor does a partition write one then
 		return
 	}
 	n.saved = n.m.next
-	f := n.m.freeze()
+	f := n.m.Freeze()
 	w, err := n.ckpt.Write(f, n.m.store.DB, nil, nil)
 	n.must(err)
-	n.m.thaw(w)
+	n.m.Thaw(w)
 	_, err = n.ckpt.Prune(-1)
 	n.must(err)
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// freeze hands over what changed since the last checkpoint. It takes time in
-// proportion to nothing but the numbers of accounts, pages and event types
-// changed.
-func (m *Machine) freeze() *checkpoint.Frozen {
+// Freeze hands over what changed since the last checkpoint, for [Machine.WriteCheckpoint].
+// It takes time in proportion to nothing but the numbers of accounts, pages and event
+// types changed. The caller keeps Apply and readers out, has asked [Machine.lagging], and
+// calls thaw before it freezes again.
+func (m *Machine) Freeze() *checkpoint.Frozen {
 	f := &checkpoint.Frozen{
 		Chain: m.segmentFiles, WholeSegments: checkpoint.WholeSegments(m.segmentFiles),
 		Manifest: checkpoint.Manifest{Version: checkpoint.ManifestVersion, ApplyVersion: ApplyVersion, Next: m.next, LogTime: m.logTime, NextTask: m.nextTask, ProfileIndex: profileIndexVersion, Reach: reachVersion, Epoch: m.epochEntity()},
@@ -48,23 +49,32 @@ func (m *Machine) freeze() *checkpoint.Frozen {
 	return f
 }
 
-// thaw ends the checkpoint that began with freeze.
-func (m *Machine) thaw(w checkpoint.Written) {
+// Thaw ends the checkpoint that began with freeze: what was frozen is in files now, and is
+// read from there. The caller keeps Apply and readers out.
+func (m *Machine) Thaw(w checkpoint.Written) {
 	m.store.Thaw()
 	m.keys.SetRuns(w.Runs)
 	m.segmentFiles = w.Segments
 }
 
-// moveOn writes a checkpoint of a machine that serves no requests, which frees the memory of
+// WriteCheckpoint writes what [Machine.freeze] has handed over, and publishes the checkpoint.
+// It runs beside Apply: it reads nothing of the machine but files. feed has the rows that
+// history lacks, nil for none; rests slows the writing down, nil does not. An error of a
+// full disk leaves f as it is, to be written again.
+func (m *Machine) WriteCheckpoint(c *checkpoint.Dir, f *checkpoint.Frozen, feed *feed.Feed, rests *checkpoint.Rests) (checkpoint.Written, error) {
+	return c.Write(f, m.store.DB, feed, rests)
+}
+
+// MoveOn writes a checkpoint of a machine that nobody serves, which frees the memory of
 // what changed, and prunes those before. feed has the rows that are not stored yet, nil
 // for none.
-func moveOn(c *checkpoint.Dir, m *Machine, feed *feed.Feed) error {
-	f := m.freeze()
-	w, err := c.Write(f, m.store.DB, feed, nil)
+func (m *Machine) MoveOn(c *checkpoint.Dir, feed *feed.Feed) error {
+	f := m.Freeze()
+	w, err := m.WriteCheckpoint(c, f, feed, nil)
 	if err != nil {
 		return err
 	}
-	m.thaw(w)
+	m.Thaw(w)
 	if err := errors.Join(c.DiscardRuns(f.KeyRuns, w.Runs), c.DiscardSegments(f.Chain, w.Segments)); err != nil {
 		return err
 	}

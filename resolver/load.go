@@ -20,9 +20,9 @@ import (
 	"github.com/musterhq/muster/segment/engine"
 )
 
-// loadCheckpoint makes the live directories those of the checkpoint and reads the state.
+// LoadCheckpoint makes the live directories those of the checkpoint and reads the state.
 // The store and the runs are the machine's to close.
-func loadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.RecordID, cacheBytes int64, log *slog.Logger) (*Machine, error) {
+func LoadCheckpoint(c *checkpoint.Dir, f checkpoint.Manifest, ids []eventlog.RecordID, cacheBytes int64, log *slog.Logger) (*Machine, error) {
 	if err := c.Restore(f); err != nil {
 		return nil, fmt.Errorf("restore checkpoint %d: %w", f.Next, err)
 	}

@@ -33,7 +33,7 @@ func BenchmarkLoad(b *testing.B) {
 			b.Fatal(err)
 		}
 		c.Took = checkpoint.NewPhases()
-		m, err := loadCheckpoint(&c, f, ids, 64<<20, slog.New(slog.DiscardHandler))
+		m, err := LoadCheckpoint(&c, f, ids, 64<<20, slog.New(slog.DiscardHandler))
 		if err != nil {
 			b.Fatal(err)
 		}

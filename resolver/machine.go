@@ -181,7 +181,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 	if err != nil {
 		return err
 	}
-	out.reset(offset)
+	out.Reset(offset)
 	m.next++
 	m.logTime = max(m.logTime, env.StampMs)
 	m.counters.Records++
@@ -255,7 +255,7 @@ func (m *Machine) Skip(offset int64) error {
 	return nil
 }
 
-func (o *Outcome) reset(offset int64) {
+func (o *Outcome) Reset(offset int64) {
 	*o = Outcome{Offset: offset, Events: o.Events[:0], From: o.From}
 }
 
@@ -347,6 +347,6 @@ func (r *recordRing) list() []eventlog.RecordID {
 	return append(append(out, r.ids[r.at:]...), r.ids[:r.at]...)
 }
 
-// errLagging means that a checkpoint must wait: the segment engine is working
+// ErrLagging means that a checkpoint must wait: the segment engine is working
 // off what fell due at once, and its state in between is not written.
-var errLagging = errors.New("the segment engine is working off what fell due")
+var ErrLagging = errors.New("the segment engine is working off what fell due")

@@ -110,61 +110,6 @@ func (r *recorder) events(evs ...eventlog.Event) *Outcome {
 	return &r.out
 }
 
-func appendEvents(rec []byte, evs []eventlog.Event) []byte {
-	rec = eventlog.AppendEventCount(rec, len(evs))
-	for i := range evs {
-		rec = eventlog.AppendEvent(rec, &evs[i])
-	}
-	return rec
-}
-
-func pick[T any](rng *rand.Rand, list ...T) T { return list[rng.IntN(len(list))] }
-
-// randomEvent draws from a small world, so that people meet, merge and clash.
-func randomEvent(rng *rand.Rand, world int, now int64) eventlog.Event {
-	ev := eventlog.Event{Type: []byte(pick(rng, "viewed", "bought", "signed_up", "email_opened"))}
-	maybe := func(p int) bool { return rng.IntN(100) < p }
-	if maybe(50) {
-		ev.Email = []byte(fmt.Sprintf(pick(rng, "u%d@x.io", "U%d@X.io", " u%d@x.io"), rng.IntN(world)))
-	}
-	if maybe(50) {
-		ev.ExternalID = []byte(fmt.Sprintf("id-%d", rng.IntN(world)))
-	}
-	if maybe(30) {
-		ev.Phone = []byte(fmt.Sprintf(pick(rng, "+49 30 %d", "+4930-%d"), rng.IntN(world)))
-	}
-	if maybe(3) {
-		ev.ExternalID = []byte(pick(rng, "guest", "NULL ", "0"))
-	}
-	if maybe(2) {
-		ev.Phone = []byte("+")
-	}
-	if maybe(20) {
-		ev.FirstName = []byte(pick(rng, "Ada", "Grace", "Alan"))
-	}
-	if maybe(20) {
-		ev.LastName = []byte(pick(rng, "L", "H", "T"))
-	}
-	if maybe(30) {
-		ev.Geo = []byte(pick(rng, `{"country":"DE"}`, `{"country":"FR","city":"Paris"}`, `{"country":null}`, `{"pos":{"lat":1,"lon":2}}`))
-	}
-	if maybe(40) {
-		ev.Attributes = []byte(pick(rng, `{"plan":"pro"}`, `{"plan":"free","n":50.0}`, `{"plan":null}`, `{"a":{"b":{"c":1}}}`, `{"a":{"b":{"d":[1,{"x":null}]}}}`,
-			`{"a":{"b":null}}`, `{"a":5}`, `{"é\"":"\\"}`, `{"a":{}}`, `{"tags":["x","y"]}`))
-	}
-	if maybe(30) {
-		ev.IdempotencyKey = []byte(fmt.Sprintf("k%d", rng.IntN(world*4)))
-	}
-	if maybe(50) {
-		ev.Properties = []byte(fmt.Sprintf(`{"value":%d}`, rng.IntN(1000)))
-	}
-	if maybe(15) {
-		ev.HasTime = true
-		ev.TimeMs = now - rng.Int64N(100_000) + 5
-	}
-	return ev
-}
-
 // randomContact draws from the world of [randomEvent].
 func randomContact(rng *rand.Rand, world int) (c ContactCreate) {
 	maybe := func(p int) bool { return rng.IntN(100) < p }
@@ -275,7 +220,7 @@ func resolutionMatchesNaive(t *testing.T, seed uint64, event func(rng *rand.Rand
 // checkpointInPlace moves the generation to Pebble as a checkpoint does.
 func checkpointInPlace(t *testing.T, m *Machine) {
 	t.Helper()
-	f := m.freeze()
+	f := m.Freeze()
 	if err := checkpoint.WriteGeneration(m.store.DB, f, nil, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +232,7 @@ func checkpointInPlace(t *testing.T, m *Machine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.thaw(checkpoint.Written{Runs: runs})
+	m.Thaw(checkpoint.Written{Runs: runs})
 }
 
 func describe(ev *eventlog.Event) string {

@@ -1,8 +1,6 @@
 package resolver
 
 import (
-	"errors"
-
 	"github.com/musterhq/muster/resolver/internal/statefiles"
 )
 
@@ -22,13 +20,3 @@ import (
 
 // ErrNewer means a state or record was made by a newer version of Muster.
 var ErrNewer = statefiles.ErrNewer
-
-const remedySkip = `To pass over it, see "A record that cannot be applied" in docs/operations/failures.md`
-
-// remedy is what to do about a record that cannot be applied.
-func remedy(err error) string {
-	if errors.Is(err, ErrNewer) {
-		return statefiles.RemedyNewer
-	}
-	return remedySkip
-}

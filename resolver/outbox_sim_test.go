@@ -9,7 +9,7 @@ import (
 
 // randomOutboxCommand sends e-mails, keeps webhook endpoints and does a piece of
 // the dispatcher's work, also out of turn and twice.
-func randomOutboxCommand(rng *rand.Rand, world int, node *Node) {
+func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 	ctx := context.Background()
 	send := func(name string, args any) []byte { b, _ := node.Command(ctx, testAccount, name, args); return b }
 	var templates []Template

@@ -486,7 +486,7 @@ func TestDailyTotals(t *testing.T) {
 		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i), ListID: l})
 	}
 	midnight := r.now - r.now%dayMs + dayMs
-	if due, ok := r.m.nextDue(); !ok || due != midnight {
+	if due, ok := r.m.NextDue(); !ok || due != midnight {
 		t.Fatalf("due at %d, %v", due, ok)
 	}
 	date := time.UnixMilli(r.now).UTC().Format(time.DateOnly)
@@ -555,8 +555,7 @@ func TestDueItemsComeInOrder(t *testing.T) {
 // TestR1OutboxSurvivesARestart: what is queued, dead or waits for a retry is the
 // same after a checkpoint and after a replay.
 func TestR1OutboxSurvivesARestart(t *testing.T) {
-	f := newFixture(t)
-	n := f.mustOpen(t)
+	n := newServedFixture(t, testBootstrap(DefaultSettings()))
 	ctx := context.Background()
 	must := func(name string, args any) []byte {
 		t.Helper()
@@ -620,9 +619,7 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.close(t, n)
-		f.openLog(t)
-		n = f.mustOpen(t)
+		n.restart()
 		if got := state(); !slices.Equal(got, want) {
 			t.Fatalf("after a restart\n%s\nbefore\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
@@ -630,10 +627,10 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 		if err != nil || again != sum {
 			t.Fatalf("%s, before %s, %v", again, sum, err)
 		}
-		m, _ := replay(t, f.log, next)
+		m, _ := replay(t, n.log, next)
 		if fresh, err := m.Hash(); err != nil || fresh != sum {
 			t.Fatalf("a replay makes %s of %s, %v", fresh, sum, err)
 		}
 	}
-	f.close(t, n)
+	n.stop()
 }

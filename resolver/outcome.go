@@ -73,3 +73,7 @@ type Outcome struct {
 	// enrolments is behind what the record put into the queue of enrolments.
 	enrolments queuePosition
 }
+
+// Enrols reports whether the record left people to enrol in flows to later records: see
+// [Machine.Enrolled].
+func (out *Outcome) Enrols() bool { return out.enrolments != queuePosition{} }

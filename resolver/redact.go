@@ -31,14 +31,14 @@ func (m *Machine) refuse(*command, struct{}) *Refusal {
 // erasedText stands for a text that is gone where one must be.
 const erasedText = "(erased)"
 
-// redactor takes erased persons of one account out of records. What replay needs
+// Redactor takes erased persons of one account out of records. What replay needs
 // stays, see masked.go: which identifiers belong together, when, and by which type
 // of event; the texts go.
 //
 // An identifier belongs to one profile until it is erased, so who an event was of
 // can be told from who has its identifiers now: it was of the owner of the first one
 // that has any.
-type redactor struct {
+type Redactor struct {
 	account uint64
 	// scratch has the account's key and no other state.
 	scratch *Machine
@@ -76,8 +76,8 @@ type redactor struct {
 	invalid bool
 }
 
-func newRedactor(a *account) *redactor {
-	return &redactor{
+func newRedactor(a *account) *Redactor {
+	return &Redactor{
 		account: a.number, scratch: new(Machine), plain: command{redacted: true}, a: &account{number: a.number, hasher: a.hasher}, placeholders: a.Settings.Placeholders,
 		below: map[identifier.Hash]int64{}, ordinals: roaring.New(),
 	}
@@ -85,7 +85,7 @@ func newRedactor(a *account) *redactor {
 
 // erase adds the persons of tasks. marks are the account's, for tasks of before they
 // had hashes.
-func (r *redactor) erase(tasks []*erasing, marks map[identifier.Hash]Erasure) error {
+func (r *Redactor) erase(tasks []*erasing, marks map[identifier.Hash]Erasure) error {
 	for _, t := range tasks {
 		r.ordinals.AddMany(t.Ordinals)
 		for _, text := range t.Hashes {
@@ -104,8 +104,8 @@ func (r *redactor) erase(tasks []*erasing, marks map[identifier.Hash]Erasure) er
 	return nil
 }
 
-// record returns what is to be taken out of a record, nil for nothing.
-func (r *redactor) record(offset int64, data []byte) ([]eventlog.Splice, error) {
+// Record returns what is to be taken out of a record, nil for nothing.
+func (r *Redactor) Record(offset int64, data []byte) ([]eventlog.Splice, error) {
 	env, body, err := eventlog.DecodeEnvelope(data)
 	if err != nil || env.Account != r.account {
 		return nil, err
@@ -159,7 +159,7 @@ type identifiers struct {
 }
 
 // look finds out whose identifiers are.
-func (r *redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifiers) {
+func (r *Redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifiers) {
 	x.raw = raw
 	stands := false // an identifier that ranks higher says who the record is of
 	for k := range identifier.Kinds {
@@ -216,7 +216,7 @@ func (r *redactor) look(offset int64, raw [identifier.Kinds][]byte) (x identifie
 
 // isPlaceholder reports whether a value is one of the account's. The set is made when it
 // is needed: it has scratch memory, and the account's own is in use.
-func (r *redactor) isPlaceholder(raw []byte) bool {
+func (r *Redactor) isPlaceholder(raw []byte) bool {
 	if r.a.placeholders.values == nil {
 		r.a.placeholders = newPlaceholderSet(r.placeholders)
 	}
@@ -225,7 +225,7 @@ func (r *redactor) isPlaceholder(raw []byte) bool {
 
 // masked are the identifiers with those of erased persons masked, and in what was
 // theirs those that are nobody's.
-func (r *redactor) masked(x *identifiers) (out [identifier.Kinds][]byte) {
+func (r *Redactor) masked(x *identifiers) (out [identifier.Kinds][]byte) {
 	out = x.raw
 	for k := range identifier.Kinds {
 		switch {
@@ -240,7 +240,7 @@ func (r *redactor) masked(x *identifiers) (out [identifier.Kinds][]byte) {
 	return out
 }
 
-func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splice, err error) {
+func (r *Redactor) events(offset int64, data, body []byte) (out []eventlog.Splice, err error) {
 	list, err := eventlog.NewEventsReader(body)
 	if err != nil {
 		return nil, err
@@ -282,7 +282,7 @@ func (r *redactor) events(offset int64, data, body []byte) (out []eventlog.Splic
 }
 
 // key masks an idempotency key.
-func (r *redactor) key(ev *eventlog.Event) []byte {
+func (r *Redactor) key(ev *eventlog.Event) []byte {
 	if len(ev.IdempotencyKey) == 0 || identifier.IsMasked(ev.IdempotencyKey) {
 		return ev.IdempotencyKey
 	}
@@ -291,7 +291,7 @@ func (r *redactor) key(ev *eventlog.Event) []byte {
 
 // previous reports whether the previous id of an alias was an erased person's, of either
 // kind that it may be of.
-func (r *redactor) previous(offset int64, ev *eventlog.Event) bool {
+func (r *Redactor) previous(offset int64, ev *eventlog.Event) bool {
 	if len(ev.PreviousID) == 0 || identifier.IsMasked(ev.PreviousID) {
 		return false
 	}
@@ -308,13 +308,13 @@ func (r *redactor) previous(offset int64, ev *eventlog.Event) bool {
 }
 
 // nobodysPrevious reports whether the previous id of an alias is no live profile's.
-func (r *redactor) nobodysPrevious(ev *eventlog.Event) bool {
+func (r *Redactor) nobodysPrevious(ev *eventlog.Event) bool {
 	p, ok := r.a.hasher.HashPrevious(ev.PreviousID, &r.scratch.normal)
 	return ok && r.owner(p.Anonymous) == profile.NoOrdinal && r.owner(p.External) == profile.NoOrdinal
 }
 
 // maskPrevious masks the previous id of an alias.
-func (r *redactor) maskPrevious(raw []byte) []byte {
+func (r *Redactor) maskPrevious(raw []byte) []byte {
 	if len(raw) == 0 || identifier.IsMasked(raw) || r.isPlaceholder(raw) {
 		return raw
 	}
@@ -326,12 +326,12 @@ func (r *redactor) maskPrevious(raw []byte) []byte {
 }
 
 // erased reports whether an id names a person who is erased.
-func (r *redactor) erased(id string) bool {
+func (r *Redactor) erased(id string) bool {
 	o, ok := r.whose(id)
 	return ok && r.isErased(o)
 }
 
-func (r *redactor) isErased(ordinal uint32) bool {
+func (r *Redactor) isErased(ordinal uint32) bool {
 	return r.ordinals.Contains(ordinal) || r.gone(ordinal)
 }
 
@@ -349,7 +349,7 @@ func rewrite[T any](args []byte, fn func(*T) bool) ([]byte, bool, error) {
 }
 
 // command takes erased persons out of a command's arguments.
-func (r *redactor) command(offset int64, name string, args []byte) (out []byte, changed bool, err error) {
+func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, changed bool, err error) {
 	switch name {
 	case CommandContactCreate, commandContactCreate1:
 		return rewrite(args, func(c *ContactCreate) bool { return r.contact(offset, name, c) })
@@ -387,7 +387,7 @@ func (r *redactor) command(offset int64, name string, args []byte) (out []byte, 
 }
 
 // source takes out who or what said something.
-func (r *redactor) source(text *string) bool {
+func (r *Redactor) source(text *string) bool {
 	r.invalid = len(*text) > maxSourceBytes
 	return blank(text)
 }
@@ -404,7 +404,7 @@ func blank(texts ...*string) (changed bool) {
 // named looks at the identifiers of a command, and masks them. It returns whether
 // the command was an erased person's, or was refused as one's; but one is nobody
 // else's if another of its identifiers is only where that is said.
-func (r *redactor) named(offset int64, others bool, email, externalID, phone *string) (whole, changed bool) {
+func (r *Redactor) named(offset int64, others bool, email, externalID, phone *string) (whole, changed bool) {
 	texts := [identifier.Kinds]*string{email, externalID, phone}
 	var raw [identifier.Kinds][]byte
 	for k, t := range texts {
@@ -433,7 +433,7 @@ func (r *redactor) named(offset int64, others bool, email, externalID, phone *st
 	return x.whole, changed
 }
 
-func (r *redactor) contact(offset int64, command string, c *ContactCreate) bool {
+func (r *Redactor) contact(offset int64, command string, c *ContactCreate) bool {
 	invalid := checkContact(&r.plain, c) != nil
 	r.rules = contactRules(command)
 	whole, changed := r.named(offset, false, &c.Email, &c.ExternalID, &c.Phone)
@@ -444,7 +444,7 @@ func (r *redactor) contact(offset int64, command string, c *ContactCreate) bool 
 	return changed
 }
 
-func (r *redactor) update(offset int64, c *ContactUpdate) bool {
+func (r *Redactor) update(offset int64, c *ContactUpdate) bool {
 	text := func(s *string) string {
 		if s == nil {
 			return ""
@@ -492,7 +492,7 @@ func (r *redactor) update(offset int64, c *ContactUpdate) bool {
 	return true
 }
 
-func (r *redactor) device(c *DeviceAdd) bool {
+func (r *Redactor) device(c *DeviceAdd) bool {
 	was := *c
 	kind := slices.Index(profile.DeviceKinds, c.Kind)
 	if identifier.IsMasked(c.Address) {
@@ -507,7 +507,7 @@ func (r *redactor) device(c *DeviceAdd) bool {
 	return *c != was
 }
 
-func (r *redactor) mail(offset int64, c *EmailSend) bool {
+func (r *Redactor) mail(offset int64, c *EmailSend) bool {
 	invalid := c.checkLengths() != nil
 	whole, changed := r.named(offset, false, &c.To, nil, nil)
 	if !whole {
@@ -528,7 +528,7 @@ func (r *redactor) mail(offset int64, c *EmailSend) bool {
 	return blank(&c.Subject, &c.SenderName, &c.HTML, &c.Text, &c.ReplyTo) || changed
 }
 
-func (r *redactor) call(offset int64, c *FlowTrigger) bool {
+func (r *Redactor) call(offset int64, c *FlowTrigger) bool {
 	invalid := c.checkLengths() != nil
 	whole, changed := r.named(offset, true, &c.Email, &c.ExternalID, &c.Phone)
 	if !whole {
@@ -545,7 +545,7 @@ func (r *redactor) call(offset int64, c *FlowTrigger) bool {
 	return changed
 }
 
-func (r *redactor) engagement(c *EngagementRecord) bool {
+func (r *Redactor) engagement(c *EngagementRecord) bool {
 	mine := c.Profile != "" && r.erased(c.Profile)
 	if _, o, _, ok := c.Send.Campaign(); ok && r.isErased(o) {
 		mine = true
@@ -556,7 +556,7 @@ func (r *redactor) engagement(c *EngagementRecord) bool {
 	return mine && blank(&c.URL, &c.Reason, &c.Source)
 }
 
-func (r *redactor) outboxDone(offset int64, c *OutboxDone) bool {
+func (r *Redactor) outboxDone(offset int64, c *OutboxDone) bool {
 	changed := r.text(offset, &c.Reason)
 	switch {
 	case c.Log == nil:
@@ -569,7 +569,7 @@ func (r *redactor) outboxDone(offset int64, c *OutboxDone) bool {
 	return changed
 }
 
-func (r *redactor) result(offset int64, c *CampaignResult) bool {
+func (r *Redactor) result(offset int64, c *CampaignResult) bool {
 	if !r.isErased(c.Ordinal) {
 		return r.text(offset, &c.Reason)
 	}
@@ -592,7 +592,7 @@ func (r *redactor) result(offset int64, c *CampaignResult) bool {
 	return changed
 }
 
-func (r *redactor) lift(offset int64, c *ErasureLift) bool {
+func (r *Redactor) lift(offset int64, c *ErasureLift) bool {
 	for k := range identifier.Kinds {
 		if c.Value == "" || identifier.IsMasked(c.Value) || c.Kind != "" && c.Kind != k.String() {
 			continue
@@ -609,7 +609,7 @@ func (r *redactor) lift(offset int64, c *ErasureLift) bool {
 
 // text takes the addresses of erased persons out of a text, such as what a relay
 // answered.
-func (r *redactor) text(offset int64, text *string) bool {
+func (r *Redactor) text(offset int64, text *string) bool {
 	changed := false
 	out := splitWords(*text, func(word string) string {
 		kind := IdentityEmail

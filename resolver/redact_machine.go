@@ -8,10 +8,10 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-// redactor is one for a batch, as of now. It is used while records are applied: held
+// Redactor is one for a batch, as of now. It is used while records are applied: held
 // calls a function while the machine is held still, or does not when it is given up.
-func (m *Machine) redactor(b *erasureBatch, held func(fn func())) (*redactor, error) {
-	a := m.accounts[b.account]
+func (m *Machine) Redactor(b *ErasureBatch, held func(fn func())) (*Redactor, error) {
+	a := m.accounts[b.Account]
 	r := newRedactor(a)
 	r.owner = func(h identifier.Hash) (o uint32) {
 		held(func() { o = a.ids.Owner(h) })
@@ -57,7 +57,7 @@ func (m *Machine) KeepOut(env eventlog.Envelope, rec []byte) ([]byte, *Refusal, 
 	}
 	x := eventlog.Redaction{}
 	var err error
-	if x.Splices, err = r.record(math.MaxInt64, rec); err != nil || x.Splices == nil {
+	if x.Splices, err = r.Record(math.MaxInt64, rec); err != nil || x.Splices == nil {
 		return rec, nil, err
 	}
 	if r.keptOut {

@@ -31,16 +31,13 @@ type redactWorld struct {
 func (w *redactWorld) submit(env eventlog.Envelope, rec []byte) *Outcome {
 	w.t.Helper()
 	if w.rng.IntN(2) == 0 {
-		p := &partition{}
-		p.stats.Store(&MachineStats{Erased: 1})
-		p.mu.m = w.m
-		now, refusal, err := p.keepOut(env, rec)
+		now, refusal, err := w.m.KeepOut(env, rec)
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if refusal != nil {
 			w.checked++
-			w.out.reset(-1)
+			w.out.Reset(-1)
 			w.out.Refusal = refusal
 			return &w.out
 		}
@@ -70,33 +67,31 @@ func (w *redactWorld) do(name string, args any) *Outcome {
 func (w *redactWorld) redact() {
 	w.t.Helper()
 	for {
-		b, ok := w.m.nextErasures(0, true)
+		b, ok := w.m.NextErasures(0, true)
 		if !ok {
 			return
 		}
-		p := &partition{}
-		p.mu.m = w.m
-		r, err := p.redactor(&b)
+		r, err := w.m.Redactor(&b, func(fn func()) { fn() })
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for offset, rec := range w.log {
 			x := eventlog.Redaction{}
-			if x.Splices, err = r.record(int64(offset), rec); err != nil {
+			if x.Splices, err = r.Record(int64(offset), rec); err != nil {
 				w.t.Fatalf("record %d: %v", offset, err)
 			}
 			now, ok := x.Apply(nil, rec)
 			if !ok {
 				w.t.Fatalf("record %d: %+v does not fit", offset, x)
 			}
-			if again, err := r.record(int64(offset), now); err != nil || again != nil {
+			if again, err := r.Record(int64(offset), now); err != nil || again != nil {
 				w.t.Fatalf("record %d is redacted again: %q, then %+v (%v)", offset, now, again, err)
 			}
 			w.log[offset] = now
 		}
 		was := w.account
-		w.account = b.account
-		w.do(CommandErasureDone, ErasureDone{b.query.Cut.UpTo, b.refused.UpTo})
+		w.account = b.Account
+		w.do(CommandErasureDone, b.Done())
 		w.account = was
 	}
 }

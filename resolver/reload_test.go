@@ -87,12 +87,12 @@ func (d *durable) reload() {
 func (d *durable) reopen() {
 	d.t.Helper()
 	before := hashOf(d.t.(*testing.T), d.m)
-	f := d.m.freeze()
+	f := d.m.Freeze()
 	w, err := d.ckpt.Write(f, d.m.store.DB, nil, nil)
 	if err != nil {
 		d.t.Fatal(err)
 	}
-	d.m.thaw(w)
+	d.m.Thaw(w)
 	if got := hashOf(d.t.(*testing.T), d.m); got != before {
 		d.t.Fatal("R1: writing a checkpoint changed the state")
 	}

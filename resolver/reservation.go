@@ -51,7 +51,7 @@ const (
 
 // The bounds of reservations. They are part of the rules, like those in machine.go.
 const (
-	maxEmailItems = 512 // of one record
+	MaxEmailItems = 512 // of one record
 	maxEmailNames = 4   // of one item
 	// maxReserved bounds what is neither confirmed nor released. One takes some
 	// 200 bytes of memory; what is confirmed is on disk.
@@ -208,8 +208,8 @@ var partitionTable = map[string]func(*Machine, *command) error{
 
 // checkItems bounds the work of one record.
 func checkItems(items []EmailNames) *Refusal {
-	if len(items) > maxEmailItems {
-		return atLimit("items", "items must have at most %d entries", maxEmailItems)
+	if len(items) > MaxEmailItems {
+		return atLimit("items", "items must have at most %d entries", MaxEmailItems)
 	}
 	for i := range items {
 		if n := len(items[i].Names); n < 1 || n > maxEmailNames {

@@ -43,8 +43,8 @@ func (m *Machine) mayHold(a *account, email string, g *EmailGrant) *Refusal {
 	return nil
 }
 
-// heldUnder are those of the names that the account holds under the id.
-func (m *Machine) heldUnder(account uint64, id ReservationID, names []EmailName) (held []EmailName) {
+// HeldUnder are those of the names that the account holds under the id.
+func (m *Machine) HeldUnder(account uint64, id ReservationID, names []EmailName) (held []EmailName) {
 	for _, n := range names {
 		if owner, ok := m.reservations[identifier.Hash(n)]; !ok || owner != account {
 			continue
@@ -75,10 +75,10 @@ func (m *Machine) queueRelease(account uint64, n EmailName, id ReservationID) {
 	m.store.PutPayload(emailKey(emailQueued, n[:], id[:]), binary.BigEndian.AppendUint64(nil, account))
 }
 
-// releasesWaiting are names to be released, as many as one record takes.
-func (m *Machine) releasesWaiting() (out []EmailNames) {
+// ReleasesWaiting are names to be released, as many as one record takes.
+func (m *Machine) ReleasesWaiting() (out []EmailNames) {
 	keys := slices.SortedFunc(maps.Keys(m.emails.releases), releaseKey.compare)
-	for _, k := range keys[:min(len(keys), maxEmailItems)] {
+	for _, k := range keys[:min(len(keys), MaxEmailItems)] {
 		out = append(out, EmailNames{Account: m.emails.releases[k], ID: k.id, Names: []EmailName{k.name}})
 	}
 	return out
@@ -111,7 +111,7 @@ func (m *Machine) settleEmails(cmd *command, c EmailSettle) *Refusal {
 		if x.UntilMs > m.logTime {
 			return invalid("items", "items[%d] is reserved for another %d ms", i, x.UntilMs-m.logTime)
 		}
-		out.Held[i] = m.heldUnder(cmd.env.Account, x.ID, x.Names)
+		out.Held[i] = m.HeldUnder(cmd.env.Account, x.ID, x.Names)
 	}
 	cmd.reply(out)
 	return nil

@@ -97,7 +97,7 @@ func (o *onePartition) call(account uint64) {
 	}
 	var got Outcome
 	s.spawn(func(step func()) {
-		if err := takeEmail(context.Background(), &simWay{s: s, step: step}, env, c, &got); err != nil {
+		if err := TakeEmail(context.Background(), &simWay{s: s, step: step}, env, c, &got); err != nil {
 			s.fatalf("%s: %v", name, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -102,8 +103,8 @@ func (m *Machine) putReservation(id ReservationID, r *reservation) {
 }
 
 func (m *Machine) reserveEmails(cmd *command, c EmailReserve) *Refusal {
-	if len(c.Items) > maxEmailItems {
-		return atLimit("items", "items must have at most %d entries", maxEmailItems)
+	if len(c.Items) > MaxEmailItems {
+		return atLimit("items", "items must have at most %d entries", MaxEmailItems)
 	}
 	for i, x := range c.Items {
 		if n := len(x.Take); n < 1 || n > maxEmailNames || len(x.Check) > maxEmailNames || x.ID == (ReservationID{}) {
@@ -178,8 +179,8 @@ func (m *Machine) reserveEmail(x *EmailAsk, at int64) EmailAnswer {
 }
 
 func (m *Machine) confirmEmails(_ *command, c EmailConfirm) *Refusal {
-	if len(c.Items) > maxEmailItems {
-		return atLimit("items", "items must have at most %d entries", maxEmailItems)
+	if len(c.Items) > MaxEmailItems {
+		return atLimit("items", "items must have at most %d entries", MaxEmailItems)
 	}
 	for _, x := range c.Items {
 		if r := m.emails.reserved[x.ID]; r != nil && r.At == x.At {
@@ -220,9 +221,15 @@ func (m *Machine) releaseEmails(_ *command, c EmailRelease) *Refusal {
 	return nil
 }
 
-// reservationsDue are reservations whose time is past, by account.
-func (m *Machine) reservationsDue(nowMs int64) map[uint64][]EmailNames {
+// reconcileGrace is for how long a reservation is left alone that is past its time: the
+// clock by which its account's partition judges that may be behind.
+const reconcileGrace = time.Second
+
+// ReservationsDue are the reservations, by account, whose time is past at nowMs (Unix ms),
+// and by a second, for another partition's clock. [ReconcileEmails] settles them.
+func (m *Machine) ReservationsDue(nowMs int64) map[uint64][]EmailNames {
 	out := map[uint64][]EmailNames{}
+	nowMs -= reconcileGrace.Milliseconds()
 	for id, r := range m.emails.reserved {
 		if r.UntilMs <= nowMs {
 			out[r.Account] = append(out[r.Account], EmailNames{Account: r.Account, ID: id, Names: r.Names, UntilMs: r.UntilMs, at: r.At})

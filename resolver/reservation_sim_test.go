@@ -278,14 +278,14 @@ func emailNamesOf(m *Machine, email string) []EmailName {
 	return []EmailName{EmailName(m.reservationOf(nil, email)), EmailName(m.reservationOf(nil, folded)), EmailName(m.foldedReservationOf(nil, email))}
 }
 
-// simWay is the emailWay of one call.
+// simWay is the EmailWay of one call.
 type simWay struct {
 	s    *emailSim
 	step func()
 	last []byte // the record submitted last
 }
 
-func (w *simWay) stamp(env *eventlog.Envelope) error {
+func (w *simWay) Stamp(env *eventlog.Envelope) error {
 	env.StampMs = w.s.clock()
 	if env.ID == (eventlog.RecordID{}) {
 		env.ID = w.s.newID()
@@ -293,16 +293,16 @@ func (w *simWay) stamp(env *eventlog.Envelope) error {
 	return nil
 }
 
-func (w *simWay) newReservation() (ReservationID, error) { return w.s.newID(), nil }
+func (w *simWay) NewReservation() (ReservationID, error) { return w.s.newID(), nil }
 
-func (w *simWay) missing(account uint64, c *emailCommand) (take, check []EmailName, err error) {
+func (w *simWay) Missing(account uint64, c *EmailCommand) (take, check []EmailName, err error) {
 	w.step()
-	take, check = w.s.part(account).m.missing(account, c)
+	take, check = w.s.part(account).m.MissingEmail(account, c)
 	return take, check, nil
 }
 
 // ask is a command that may be repeated.
-func (s *emailSim) ask(step func(), partition func(account uint64) int) ask {
+func (s *emailSim) ask(step func(), partition func(account uint64) int) CommandFunc {
 	return func(_ context.Context, account uint64, name string, args any) ([]byte, error) {
 		step()
 		out, err := s.store(partition(account), s.record(account, name, args))
@@ -319,7 +319,7 @@ func (s *emailSim) ask(step func(), partition func(account uint64) int) ask {
 
 func (s *emailSim) partitionOf(account uint64) int { return int(account % emailPartitions) }
 
-func (w *simWay) reserve(ctx context.Context, ask EmailAsk) (got EmailAnswered, err error) {
+func (w *simWay) Reserve(ctx context.Context, ask EmailAsk) (got EmailAnswered, err error) {
 	items := []EmailAsk{ask}
 	if !w.s.calm && w.s.rng.IntN(3) == 0 { // with somebody else's in one record
 		other := EmailAsk{Account: pick(w.s.rng, emailAccounts...), ID: w.s.newID(), Take: ask.Take, Check: ask.Check, UntilMs: ask.UntilMs}
@@ -349,7 +349,7 @@ func (w *simWay) reserve(ctx context.Context, ask EmailAsk) (got EmailAnswered, 
 	return got, nil
 }
 
-func (w *simWay) submit(_ context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
+func (w *simWay) Submit(_ context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error {
 	w.step()
 	w.last = rec
 	got, err := w.s.store(w.s.partitionOf(env.Account), rec)
@@ -363,27 +363,27 @@ func (w *simWay) submit(_ context.Context, env eventlog.Envelope, rec []byte, ou
 	return err
 }
 
-func (w *simWay) held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error) {
+func (w *simWay) Held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error) {
 	w.step()
-	return w.s.part(account).m.heldUnder(account, id, names), nil
+	return w.s.part(account).m.HeldUnder(account, id, names), nil
 }
 
-func (w *simWay) confirm(x EmailConfirmed) {
+func (w *simWay) Confirm(x EmailConfirmed) {
 	w.s.spawn(func(step func()) {
 		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, CommandEmailConfirm, EmailConfirm{[]EmailConfirmed{x}})
 	})
 }
 
-func (w *simWay) release(x EmailNames) {
+func (w *simWay) Release(x EmailNames) {
 	w.s.spawn(func(step func()) {
 		_, _ = w.s.ask(step, w.s.partitionOf)(context.Background(), 0, CommandEmailRelease, EmailRelease{[]EmailNames{x}})
 	})
 }
 
-func (w *simWay) pause(_ context.Context, attempt int) error {
+func (w *simWay) Pause(_ context.Context, attempt int) error {
 	w.step()
 	if attempt > 3 {
-		return errUndecided
+		return ErrUndecided
 	}
 	return nil
 }
@@ -441,7 +441,7 @@ func (s *emailSim) call(account uint64, name string, args any) {
 		w := &simWay{s: s, step: step}
 		env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
 		var out Outcome
-		if err := takeEmail(context.Background(), w, env, c, &out); err != nil {
+		if err := TakeEmail(context.Background(), w, env, c, &out); err != nil {
 			return
 		}
 		if out.Refusal != nil && out.Refusal.Message == MessageDuplicateEmail && !op.had {
@@ -464,8 +464,8 @@ func (s *emailSim) command(account uint64, name string, args any) *Outcome {
 func (s *emailSim) releaseRun(partition int) {
 	own := func(uint64) int { return partition }
 	s.spawn(func(step func()) {
-		list := s.parts[partition].m.releasesWaiting()
-		if len(list) > 0 && releaseWaiting(context.Background(), list, s.ask(step, s.partitionOf), s.ask(step, own)) == nil {
+		list := s.parts[partition].m.ReleasesWaiting()
+		if len(list) > 0 && ReleaseEmails(context.Background(), list, s.ask(step, s.partitionOf), s.ask(step, own)) == nil {
 			s.released += len(list)
 		}
 	})
@@ -473,13 +473,13 @@ func (s *emailSim) releaseRun(partition int) {
 
 func (s *emailSim) settleRun() {
 	s.spawn(func(step func()) {
-		now := s.clock() - reconcileGrace.Milliseconds()
+		now := s.clock()
 		if !s.calm && s.rng.IntN(3) == 0 {
 			now += 70_000 // a clock that is far ahead, or was
 		}
-		due := s.parts[0].m.reservationsDue(now)
+		due := s.parts[0].m.ReservationsDue(now)
 		s.settled += len(due)
-		_ = reconcileDue(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
+		_ = ReconcileEmails(context.Background(), due, s.partitionOf, s.ask(step, s.partitionOf), s.ask(step, s.partitionOf))
 	})
 }
 
@@ -528,7 +528,7 @@ func (s *emailSim) drain() {
 		s.apply(x.partition, x.rec)
 	}
 	s.limbo = nil
-	s.nowMs += reserveFor.Milliseconds() + 2*reconcileGrace.Milliseconds() + 4000 // and what clocks were apart
+	s.nowMs += ReserveFor.Milliseconds() + 2*reconcileGrace.Milliseconds() + 4000 // and what clocks were apart
 	for i := range s.parts {
 		s.releaseRun(i)
 	}
@@ -592,10 +592,10 @@ func (s *emailSim) checkSettled() {
 
 // create makes a contact without failures and returns the refusal.
 func (s *emailSim) create(account uint64, email string) (refusal *Refusal) {
-	c := &emailCommand{name: CommandContactCreate, create: ContactCreate{Email: email}}
+	c := &EmailCommand{name: CommandContactCreate, create: ContactCreate{Email: email}}
 	s.spawn(func(step func()) {
 		var out Outcome
-		if err := takeEmail(context.Background(), &simWay{s: s, step: step}, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, c, &out); err != nil {
+		if err := TakeEmail(context.Background(), &simWay{s: s, step: step}, eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}, c, &out); err != nil {
 			s.fatalf("%v", err)
 		}
 		refusal = out.Refusal

@@ -13,11 +13,11 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-// reserveFor is for how long an e-mail is reserved that is not confirmed.
-const reserveFor = time.Minute
+// ReserveFor is for how long an e-mail is reserved that is not confirmed.
+const ReserveFor = time.Minute
 
-// emailCommand is a command that may give a contact an e-mail.
-type emailCommand struct {
+// EmailCommand is a command that may give a contact an e-mail: see [TakeEmail].
+type EmailCommand struct {
 	name   string
 	create ContactCreate
 	update ContactUpdate
@@ -30,8 +30,22 @@ func takesEmail(name string) bool {
 	return name == CommandContactCreate || name == CommandContactUpdate || name == CommandListAdd
 }
 
-func parseEmailCommand(name string, args []byte) (*emailCommand, error) {
-	c := &emailCommand{name: name}
+// ParseEmailCommand reads a record of a command that may give a contact an e-mail, and
+// returns nil for one of any other command.
+func ParseEmailCommand(rec []byte) (*EmailCommand, error) {
+	_, body, err := eventlog.DecodeEnvelope(rec)
+	if err != nil {
+		return nil, err
+	}
+	name, args, err := eventlog.DecodeCommand(body)
+	if err != nil || !takesEmail(name) {
+		return nil, err
+	}
+	return parseEmailCommand(name, args)
+}
+
+func parseEmailCommand(name string, args []byte) (*EmailCommand, error) {
+	c := &EmailCommand{name: name}
 	into := map[string]any{CommandContactCreate: &c.create, CommandContactUpdate: &c.update, CommandListAdd: &c.add}[name]
 	if err := json.Unmarshal(args, into); err != nil {
 		return nil, fmt.Errorf("arguments of command %s: %w", name, err)
@@ -39,7 +53,7 @@ func parseEmailCommand(name string, args []byte) (*emailCommand, error) {
 	return c, nil
 }
 
-func (c *emailCommand) email() string {
+func (c *EmailCommand) email() string {
 	switch c.name {
 	case CommandContactCreate:
 		return c.create.Email
@@ -53,7 +67,7 @@ func (c *emailCommand) email() string {
 }
 
 // args are the command's, with the grant.
-func (c *emailCommand) args(g EmailGrant) []byte {
+func (c *EmailCommand) args(g EmailGrant) []byte {
 	c.create.Grant, c.add.Create.Grant, c.update.Grant = &g, &g, &g
 	switch c.name {
 	case CommandContactCreate:
@@ -64,10 +78,11 @@ func (c *emailCommand) args(g EmailGrant) []byte {
 	return must.JSON(c.update)
 }
 
-// missing tells what the directory must be asked for before a command can give a
+// MissingEmail tells what the directory must be asked for before a command can give a
 // contact its e-mail: nothing when the account's partition decides by itself. It
-// guesses: the state moves on until the command is applied.
-func (m *Machine) missing(account uint64, c *emailCommand) (take, check []EmailName) {
+// guesses: the state moves on until the command is applied. It uses the machine's scratch
+// memory, so the caller keeps readers out, too.
+func (m *Machine) MissingEmail(account uint64, c *EmailCommand) (take, check []EmailName) {
 	a, email := m.accounts[account], c.email()
 	if a == nil {
 		return nil, nil
@@ -91,38 +106,42 @@ func (m *Machine) missing(account uint64, c *emailCommand) (take, check []EmailN
 	return take, check
 }
 
-// emailWay is how the one who gives a contact an e-mail reaches the directory and
+// EmailWay is how the one who gives a contact an e-mail reaches the directory and
 // the account's partition, which is here.
-type emailWay interface {
-	// stamp gives a record its time and, unless it has one, its id.
-	stamp(env *eventlog.Envelope) error
-	newReservation() (ReservationID, error)
-	missing(account uint64, c *emailCommand) (take, check []EmailName, err error)
-	reserve(ctx context.Context, ask EmailAsk) (EmailAnswered, error)
-	// submit has the errors of [Node.Submit].
-	submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error
-	held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error)
-	// confirm and release are done in the background; if not, they are settled.
-	confirm(x EmailConfirmed)
-	release(x EmailNames)
-	// pause waits before another attempt; its error says that there is none.
-	pause(ctx context.Context, attempt int) error
+type EmailWay interface {
+	// Stamp gives a record its time and, unless it has one, its id.
+	Stamp(env *eventlog.Envelope) error
+	// NewReservation draws an id that no reservation has had.
+	NewReservation() (ReservationID, error)
+	// Missing is [Machine.MissingEmail] of the account's partition.
+	Missing(account uint64, c *EmailCommand) (take, check []EmailName, err error)
+	// Reserve asks the directory for what is missing.
+	Reserve(ctx context.Context, ask EmailAsk) (EmailAnswered, error)
+	// Submit has the errors of the node's Submit.
+	Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *Outcome) error
+	// Held is [Machine.HeldUnder] of the account's partition.
+	Held(account uint64, id ReservationID, names []EmailName) ([]EmailName, error)
+	// Confirm and Release are done in the background; if not, they are settled.
+	Confirm(x EmailConfirmed)
+	Release(x EmailNames)
+	// Pause waits before another attempt; its error says that there is none.
+	Pause(ctx context.Context, attempt int) error
 }
 
-// errUndecided ends the attempts to reserve an e-mail.
-var errUndecided = fmt.Errorf("%w: it is not decided yet who has this e-mail; try again in a minute", ErrUnavailable)
+// ErrUndecided ends the attempts to reserve an e-mail.
+var ErrUndecided = fmt.Errorf("%w: it is not decided yet who has this e-mail; try again in a minute", ErrUnavailable)
 
-// takeEmail carries out a command that may give a contact an e-mail. It may stop at
+// TakeEmail carries out a command that may give a contact an e-mail. It may stop at
 // any step: see [EmailSettle].
-func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailCommand, out *Outcome) error {
+func TakeEmail(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailCommand, out *Outcome) error {
 	for attempt := 0; ; attempt++ {
 		if attempt > 0 {
-			if err := w.pause(ctx, attempt); err != nil {
+			if err := w.Pause(ctx, attempt); err != nil {
 				return err
 			}
 			env.ID = eventlog.RecordID{} // the record before was refused, or not stored
 		}
-		if err := w.stamp(&env); err != nil {
+		if err := w.Stamp(&env); err != nil {
 			return err
 		}
 		g, at, again, err := reserveFirst(ctx, w, env, c)
@@ -132,10 +151,10 @@ func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailC
 		if again {
 			continue
 		}
-		if err := w.stamp(&env); err != nil {
+		if err := w.Stamp(&env); err != nil {
 			return err
 		}
-		err = w.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), c.name, c.args(g)), out)
+		err = w.Submit(ctx, env, eventlog.AppendCommand(env.Append(nil), c.name, c.args(g)), out)
 		if len(g.Names) > 0 && (err == nil || errors.Is(err, ErrOverloaded) || errors.Is(err, ErrNotOwner)) {
 			// What the account holds now is decided, whatever the answer was: it may be
 			// that to a repetition. With the errors nothing was stored.
@@ -149,16 +168,16 @@ func takeEmail(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailC
 
 // reserveFirst reserves what the command needs; at is as in [EmailAnswered]. again
 // means that this is not decided yet.
-func reserveFirst(ctx context.Context, w emailWay, env eventlog.Envelope, c *emailCommand) (g EmailGrant, at int64, again bool, err error) {
-	take, check, err := w.missing(env.Account, c)
+func reserveFirst(ctx context.Context, w EmailWay, env eventlog.Envelope, c *EmailCommand) (g EmailGrant, at int64, again bool, err error) {
+	take, check, err := w.Missing(env.Account, c)
 	if err != nil || len(take) == 0 {
 		return g, 0, false, err
 	}
-	ask := EmailAsk{Account: env.Account, Take: take, Check: check, UntilMs: env.StampMs + reserveFor.Milliseconds()}
-	if ask.ID, err = w.newReservation(); err != nil {
+	ask := EmailAsk{Account: env.Account, Take: take, Check: check, UntilMs: env.StampMs + ReserveFor.Milliseconds()}
+	if ask.ID, err = w.NewReservation(); err != nil {
 		return g, 0, false, err
 	}
-	got, err := w.reserve(ctx, ask)
+	got, err := w.Reserve(ctx, ask)
 	switch answer := got.Answer; {
 	case err != nil:
 		return g, 0, false, err
@@ -177,19 +196,19 @@ func reserveFirst(ctx context.Context, w emailWay, env eventlog.Envelope, c *ema
 }
 
 // finishEmail tells the directory what became of a reservation.
-func finishEmail(w emailWay, account uint64, g EmailGrant, at int64, applied bool) {
+func finishEmail(w EmailWay, account uint64, g EmailGrant, at int64, applied bool) {
 	var held []EmailName
 	if applied {
 		var err error
-		if held, err = w.held(account, g.ID, g.Names); err != nil {
+		if held, err = w.Held(account, g.ID, g.Names); err != nil {
 			return // it is settled
 		}
 	}
 	if len(held) > 0 && at != 0 {
-		w.confirm(EmailConfirmed{g.ID, at})
+		w.Confirm(EmailConfirmed{g.ID, at})
 	}
 	if rest := without(g.Names, held); len(rest) > 0 {
-		w.release(EmailNames{Account: account, ID: g.ID, Names: rest})
+		w.Release(EmailNames{Account: account, ID: g.ID, Names: rest})
 	}
 }
 

@@ -1,15 +1,10 @@
 package resolver
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
-	"fmt"
-	"sync"
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
-	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
@@ -61,14 +56,14 @@ func TestQ1ReservationsAreBounded(t *testing.T) {
 		t.Errorf("one is confirmed, so there is room: %s", got)
 	}
 	for command, args := range map[string]any{
-		CommandEmailReserve:  EmailReserve{make([]EmailAsk, maxEmailItems+1)},
-		CommandEmailConfirm:  EmailConfirm{make([]EmailConfirmed, maxEmailItems+1)},
-		CommandEmailRelease:  EmailRelease{make([]EmailNames, maxEmailItems+1)},
-		CommandEmailSettle:   EmailSettle{make([]EmailNames, maxEmailItems+1)},
-		CommandEmailReleased: EmailReleased{make([]EmailNames, maxEmailItems+1)},
+		CommandEmailReserve:  EmailReserve{make([]EmailAsk, MaxEmailItems+1)},
+		CommandEmailConfirm:  EmailConfirm{make([]EmailConfirmed, MaxEmailItems+1)},
+		CommandEmailRelease:  EmailRelease{make([]EmailNames, MaxEmailItems+1)},
+		CommandEmailSettle:   EmailSettle{make([]EmailNames, MaxEmailItems+1)},
+		CommandEmailReleased: EmailReleased{make([]EmailNames, MaxEmailItems+1)},
 	} {
 		if out := r.ofPartition(command, args); out.Refusal == nil || out.Refusal.Code != "limit" {
-			t.Errorf("%s of %d items: %v", command, maxEmailItems+1, out.Refusal)
+			t.Errorf("%s of %d items: %v", command, MaxEmailItems+1, out.Refusal)
 		}
 	}
 	id := r.contact(ContactCreate{Email: "ada@x.io"})
@@ -78,8 +73,8 @@ func TestQ1ReservationsAreBounded(t *testing.T) {
 	if out := r.command(CommandContactErase, ContactErase{ID: id}); out.Refusal == nil || out.Refusal.Code != "limit" {
 		t.Errorf("an erasure beyond what can wait to be released: %v", out.Refusal)
 	}
-	if n := len(r.m.releasesWaiting()); n != maxEmailItems {
-		t.Errorf("%d names go into one record, expected %d", n, maxEmailItems)
+	if n := len(r.m.ReleasesWaiting()); n != MaxEmailItems {
+		t.Errorf("%d names go into one record, expected %d", n, MaxEmailItems)
 	}
 }
 
@@ -110,78 +105,6 @@ func TestGrantIsNoExcuse(t *testing.T) {
 	r.refuses(MessageDuplicateEmail, CommandContactCreate, ContactCreate{Email: email, Grant: grant})
 }
 
-// TestEmailsWaitForTheRecordBefore: what is asked while a record is under way goes
-// into the next one, as much as one takes; a full queue refuses, and the end answers
-// who waits.
-func TestEmailsWaitForTheRecordBefore(t *testing.T) {
-	var mu sync.Mutex
-	var sizes []int
-	hold := make(chan struct{})
-	b := newEmailBatches(3, func(ctx context.Context, items []int) ([]string, error) {
-		mu.Lock()
-		sizes = append(sizes, len(items))
-		mu.Unlock()
-		select {
-		case <-hold:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		out := make([]string, len(items))
-		for i, x := range items {
-			out[i] = fmt.Sprint(x)
-		}
-		return out, nil
-	})
-	ctx, stop := context.WithCancel(context.Background())
-	var done sync.WaitGroup
-	done.Go(func() { b.run(ctx) })
-	first := b.post(0)
-	eventually.Holds(t, "the first is under way", func() bool {
-		mu.Lock()
-		defer mu.Unlock()
-		return len(sizes) == 1
-	})
-	var items []*emailItem[int, string]
-	for i := range 7 {
-		items = append(items, b.post(i+1))
-	}
-	close(hold)
-	<-first.done
-	for i, x := range items {
-		if <-x.done; x.err != nil || x.answer != fmt.Sprint(i+1) {
-			t.Errorf("item %d: %q %v", i+1, x.answer, x.err)
-		}
-	}
-	if fmt.Sprint(sizes) != "[1 3 3 1]" {
-		t.Errorf("records of %v items, expected [1 3 3 1]", sizes)
-	}
-	stop()
-	done.Wait()
-	if _, err := b.do(context.Background(), 12); !errors.Is(err, ErrOverloaded) {
-		t.Errorf("a queue that has ended: %v", err)
-	}
-}
-
-// TestQ1EmailsThatWaitAreBounded: a full queue refuses, and the end answers who waits.
-func TestQ1EmailsThatWaitAreBounded(t *testing.T) {
-	b := newEmailBatches(1, func(context.Context, []int) ([]int, error) { return []int{1}, nil })
-	var items []*emailItem[int, int]
-	for i := range maxEmailQueue {
-		items = append(items, b.post(i))
-	}
-	if _, err := b.do(context.Background(), 1); !errors.Is(err, ErrOverloaded) {
-		t.Errorf("a full queue: %v", err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	stop()
-	b.run(ctx)
-	for _, x := range items {
-		if <-x.done; !errors.Is(x.err, ErrUnavailable) {
-			t.Fatalf("the end answered %v", x.err)
-		}
-	}
-}
-
 // BenchmarkDirectory reserves and confirms e-mails, 512 in a record each.
 func BenchmarkDirectory(b *testing.B) {
 	r := newRecorder(b, DefaultSettings())
@@ -189,7 +112,7 @@ func BenchmarkDirectory(b *testing.B) {
 	for n := 0; n < b.N; {
 		var ask EmailReserve
 		var confirm EmailConfirm
-		for len(ask.Items) < maxEmailItems {
+		for len(ask.Items) < MaxEmailItems {
 			n++
 			id := ReservationID{1, byte(n), byte(n >> 8), byte(n >> 16), byte(n >> 24)}
 			own := EmailName(id)

@@ -13,28 +13,6 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 )
 
-func ev(fields ...string) eventlog.Event {
-	e := eventlog.Event{Type: []byte("viewed")}
-	for i := 0; i < len(fields); i += 2 {
-		v := []byte(fields[i+1])
-		switch fields[i] {
-		case "email":
-			e.Email = v
-		case "external_id":
-			e.ExternalID = v
-		case "phone":
-			e.Phone = v
-		case "attributes":
-			e.Attributes = v
-		case "key":
-			e.IdempotencyKey = v
-		case "type":
-			e.Type = v
-		}
-	}
-	return e
-}
-
 func TestRefusedEventChangesNothing(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	r.events(ev("email", "a@x.io"))

@@ -155,8 +155,8 @@ func (m *Machine) defineAll() {
 	}
 }
 
-// nextDue is the earliest instant at which a tick has something to do.
-func (m *Machine) nextDue() (ms int64, ok bool) {
+// NextDue is the earliest instant at which a tick has something to do.
+func (m *Machine) NextDue() (ms int64, ok bool) {
 	for _, a := range m.byIndex {
 		if due, has := a.engine.NextDue(); has && (!ok || due < ms) {
 			ms, ok = due, true
@@ -174,8 +174,8 @@ func (m *Machine) nextDue() (ms int64, ok bool) {
 	return ms, ok
 }
 
-// lagging tells whether some engine has due changes left.
-func (m *Machine) lagging() bool {
+// Lagging tells whether some engine has due changes left.
+func (m *Machine) Lagging() bool {
 	for _, a := range m.busy {
 		if a.engine.Lagging() {
 			return true

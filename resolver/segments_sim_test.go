@@ -3,7 +3,6 @@ package resolver
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync/atomic"
@@ -18,7 +17,7 @@ import (
 
 // randomSegmentCommand creates, changes or deletes a segment. Windows are
 // seconds, as the clock of the simulation moves by that.
-func randomSegmentCommand(rng *rand.Rand, node *Node) {
+func randomSegmentCommand(rng *rand.Rand, node Served) {
 	ctx := context.Background()
 	var ids, lists []string
 	_ = node.Read(ctx, testAccount, func(v *View) error {
@@ -41,49 +40,9 @@ func randomSegmentCommand(rng *rand.Rand, node *Node) {
 	}
 }
 
-func randomDefinition(rng *rand.Rand, ids, lists []string) string {
-	leaf := func() string {
-		event := pick(rng, "viewed", "bought", "signed_up", "list_joined", "unsubscribed")
-		window := pick(rng, "", fmt.Sprintf(`,"window":{"last_days":%g}`, float64(1+rng.IntN(20_000))/86_400_000))
-		where := pick(rng, "", "", fmt.Sprintf(`,"where":[{"property":"value","op":"<","value":%d}]`, rng.IntN(1000)))
-		did := pick(rng, "", "", `,"did":false`)
-		switch rng.IntN(11) {
-		case 0:
-			return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"aggregate":{"fn":%q,"property":"value","op":">","value":%d}}`,
-				event, window, where, did, pick(rng, "sum", "avg", "min", "max"), rng.IntN(1000))
-		case 1:
-			return fmt.Sprintf(`{"kind":"activity","event":%q%s%s,"aggregate":{"fn":"distinct","property":"value","op":"<","value":%d}}`, event, window, where, 1+rng.IntN(4))
-		case 2:
-			return pick(rng, `{"kind":"attribute","field":"attributes.plan","op":"=","value":"pro"}`, `{"kind":"attribute","field":"email","op":"contains","value":"1@x"}`,
-				`{"kind":"attribute","field":"geo.country","op":"!=","value":"DE"}`, `{"kind":"attribute","field":"created_at","op":"in_last_days","value":0.0001}`)
-		case 3:
-			if len(ids) > 0 {
-				return fmt.Sprintf(`{"kind":"segment","segment_id":%q,"member":%t}`, ids[rng.IntN(len(ids))], rng.IntN(2) == 0)
-			}
-		case 4:
-			if len(lists) > 0 {
-				return fmt.Sprintf(`{"kind":"list","list_id":%q,"member":%t}`, lists[rng.IntN(len(lists))], rng.IntN(3) > 0)
-			}
-		case 5:
-			return fmt.Sprintf(`{"kind":"consent","channel":%q,"status":%q}`, pick(rng, "email", "sms"), pick(rng, "subscribed", "pending", "unsubscribed", "never_subscribed"))
-		case 6, 7:
-			field := pick(rng, `"subscribed","op":"=","value":true`, `"subscribed","op":"!=","value":true`, `"suppressed.email","op":"=","value":true`,
-				`"status","op":"in","value":["Subscribed","Pending"]`, `"status","op":"!=","value":"Engaged"`, `"status.sms","op":"exists"`,
-				`"first_seen_at","op":"in_last_days","value":0.0001`, `"last_event_at","op":"in_last_days","value":0.00005`, `"last_event_at","op":"exists"`,
-				`"engagement_score","op":">","value":0`, `"engagement_score","op":"between","value":[5,20]`, `"push_devices","op":"exists"`, `"push_devices","op":"=","value":"fcm"`)
-			if rng.IntN(4) == 0 {
-				return fmt.Sprintf(`{"kind":"attribute","field":"event_count","op":%q,"value":%d}`, pick(rng, ">=", "=", "<"), rng.IntN(5))
-			}
-			return `{"kind":"attribute","field":` + field + `}`
-		}
-		return fmt.Sprintf(`{"kind":"activity","event":%q%s%s%s,"count":{"op":%q,"value":%d}}`, event, window, where, did, pick(rng, ">=", "<=", "="), rng.IntN(4))
-	}
-	return fmt.Sprintf(`{"match":%q,"conditions":[%s,%s]}`, pick(rng, "all", "any"), leaf(), leaf())
-}
-
 // verifySegments compares what the engine says at an instant with a naive scan
 // of history and profiles.
-func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory, nowMs int64) {
+func verifySegments(t *testing.T, seed uint64, node Served, history *modelHistory, nowMs int64) {
 	t.Helper()
 	members := map[string]*roaring.Bitmap{}
 	asOf := map[string]*roaring.Bitmap{} // as of the engine's own time
@@ -138,9 +97,9 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 	if err := waitHistory(t, node, cut); err != nil {
 		return // it fails at random; the next round asks again
 	}
-	history.mu.Lock()
-	defer history.mu.Unlock()
-	roots := history.roots(cut)
+	history.Mu.Lock()
+	defer history.Mu.Unlock()
+	roots := history.Roots(cut)
 	profiles := map[uint32]*segment.NaiveProfile{}
 	values := map[string]map[string]*roaring.Bitmap{}
 	err := snap.Scan(context.Background(), func(o uint32, f *segment.Facts) error {
@@ -169,13 +128,13 @@ func verifySegments(t *testing.T, seed uint64, node *Node, history *modelHistory
 			t.Fatalf("R1: seed %d: list %s has members that are no profiles: %v", seed, id, members)
 		}
 	}
-	for _, r := range history.rows {
-		if p := profiles[roots(r.ordinal)]; p != nil && r.offset < cut.UpTo {
-			p.Events = append(p.Events, segment.NaiveEvent{TimeMs: r.timeMs, Type: r.typ, Sent: r.sent, Properties: r.props})
+	for _, r := range history.Rows {
+		if p := profiles[roots(r.Ordinal)]; p != nil && r.Offset < cut.UpTo {
+			p.Events = append(p.Events, segment.NaiveEvent{TimeMs: r.TimeMs, Type: r.Type, Sent: r.Sent, Properties: r.Properties})
 		}
 	}
 	said := map[string]*roaring.Bitmap{}
-	for _, m := range history.moves {
+	for _, m := range history.Moved {
 		if m.Key.Offset >= cut.UpTo {
 			continue
 		}

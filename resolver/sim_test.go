@@ -1,7 +1,6 @@
 package resolver
 
 import (
-	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -9,14 +8,12 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/RoaringBitmap/roaring/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 
@@ -24,190 +21,11 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/segment"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/feed"
 )
 
-// modelHistory is a history that survives every crash and fails at times,
-// before or after it stored a batch.
-type modelHistory struct {
-	mu       sync.Mutex
-	rng      *rand.Rand
-	failures int // per cent
-	position int64
-	rows     []modelRow
-	aliases  []query.Alias
-	moves    []query.Transition
-}
-
-type modelRow struct {
-	offset  int64
-	index   uint32
-	ordinal uint32
-	key     string
-	timeMs  int64
-	typ     string
-	props   []byte
-	sent    bool // see query.SentKey
-}
-
-var errModel = errors.New("model history fails")
-
-func (h *modelHistory) Position(context.Context, int) (int64, error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.position, nil
-}
-
-func (h *modelHistory) Append(_ context.Context, b *query.Batch) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.rng.IntN(100) < h.failures {
-		return errModel
-	}
-	if b.From > h.position {
-		return fmt.Errorf("%w: batch from %d, position is %d", query.ErrGap, b.From, h.position)
-	}
-	for i := range b.Rows() {
-		if b.Offset[i] >= h.position {
-			typ := string(b.EventType.At(i))
-			key, sent := query.SentKey(typ, string(b.IdempotencyKey.At(i)))
-			h.rows = append(h.rows, modelRow{b.Offset[i], b.Index[i], b.Ordinal[i], key, b.TimeMs[i], typ, bytes.Clone(b.Properties.At(i)), sent})
-		}
-	}
-	for _, a := range b.Aliases {
-		if a.Offset >= h.position {
-			h.aliases = append(h.aliases, a)
-		}
-	}
-	for _, m := range b.Transitions {
-		if m.Key.Offset >= h.position {
-			h.moves = append(h.moves, m)
-		}
-	}
-	h.position = max(h.position, b.To)
-	if h.rng.IntN(100) < h.failures {
-		return errModel
-	}
-	return nil
-}
-
-// lose takes everything out of the history, or what came last.
-func (h *modelHistory) lose(rng *rand.Rand) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.position = pick(rng, 0, h.position/2)
-	h.rows = slices.DeleteFunc(h.rows, func(r modelRow) bool { return r.offset >= h.position })
-	h.aliases = slices.DeleteFunc(h.aliases, func(a query.Alias) bool { return a.Offset >= h.position })
-	h.moves = slices.DeleteFunc(h.moves, func(m query.Transition) bool { return m.Key.Offset >= h.position })
-}
-
-func (h *modelHistory) Timeline(context.Context, query.TimelineQuery) ([]query.TimelineEntry, error) {
-	return nil, errModel
-}
-
-func (h *modelHistory) Activity(context.Context, query.ActivityQuery) (*roaring.Bitmap, error) {
-	return nil, errModel
-}
-func (h *modelHistory) Replay(_ context.Context, q query.ReplayQuery, fn func(*query.ReplayBlock) error) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.rng.IntN(100) < h.failures {
-		return errModel
-	}
-	roots := h.roots(q.Cut)
-	var b query.ReplayBlock
-	for _, r := range h.rows {
-		if r.offset >= q.Cut.UpTo || !segment.OfType(q.EventType, r.typ, r.sent) || q.AfterMs != nil && r.timeMs <= *q.AfterMs {
-			continue
-		}
-		if slices.ContainsFunc(q.Where, func(p segment.Predicate) bool { return !p.Match(r.props, 0) }) {
-			continue
-		}
-		b.Ordinal, b.TimeMs = append(b.Ordinal, roots(r.ordinal)), append(b.TimeMs, r.timeMs)
-		b.Properties.Append(r.props)
-	}
-	return fn(&b)
-}
-
-// clone is the history at one moment. The lock is held.
-func (h *modelHistory) clone() *modelHistory {
-	return &modelHistory{rng: h.rng, failures: h.failures, position: h.position,
-		rows: slices.Clone(h.rows), aliases: slices.Clone(h.aliases), moves: slices.Clone(h.moves)}
-}
-
-// roots tells which profile an ordinal's events belong to at a cut.
-func (h *modelHistory) roots(cut query.Cut) func(uint32) uint32 {
-	winners := map[uint32]uint32{}
-	for _, a := range h.aliases {
-		if a.Offset < cut.UpTo {
-			winners[a.Ordinal] = a.Winner
-		}
-	}
-	return func(o uint32) uint32 {
-		if w, ok := winners[o]; ok {
-			return w
-		}
-		return o
-	}
-}
-func (h *modelHistory) Transitions(context.Context, query.TransitionsQuery) ([]query.Transition, error) {
-	return nil, errModel
-}
-func (h *modelHistory) ProfileTransitions(context.Context, query.ProfileTransitionsQuery) ([]query.Transition, error) {
-	return nil, errModel
-}
-func (h *modelHistory) Series(context.Context, query.SeriesQuery) ([]query.SeriesRow, error) {
-	return nil, errModel
-}
-func (h *modelHistory) Moves(context.Context, query.MovesQuery) ([]query.MovesRow, error) {
-	return nil, nil
-}
-
-func (h *modelHistory) Deeds(context.Context, query.DeedsQuery) ([]query.Deed, error) {
-	return nil, errModel
-}
-func (h *modelHistory) Erase(_ context.Context, q query.EraseQuery) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.rng.IntN(100) < h.failures {
-		return errModel
-	}
-	if h.position < q.Cut.UpTo {
-		return fmt.Errorf("erase below %d, position is %d", q.Cut.UpTo, h.position)
-	}
-	gone := func(o uint32, offset int64) bool { return offset < q.Cut.UpTo && slices.Contains(q.Ordinals, o) }
-	// The slices may be shared with a clone.
-	h.rows = slices.DeleteFunc(slices.Clone(h.rows), func(r modelRow) bool { return gone(r.ordinal, r.offset) })
-	h.aliases = slices.DeleteFunc(slices.Clone(h.aliases), func(a query.Alias) bool { return gone(a.Ordinal, a.Offset) || gone(a.Winner, a.Offset) })
-	h.moves = slices.DeleteFunc(slices.Clone(h.moves), func(m query.Transition) bool { return gone(m.Ordinal, m.Key.Offset) })
-	if h.rng.IntN(100) < h.failures {
-		return errModel
-	}
-	return nil
-}
-func (h *modelHistory) Usage(context.Context) (query.Usage, error) { return query.Usage{}, nil }
-func (h *modelHistory) Close() error                               { return nil }
-
-// seededReader is a deterministic source of ids, safe for several goroutines.
-type seededReader struct {
-	mu  sync.Mutex
-	rng *rand.Rand
-}
-
-func (r *seededReader) Read(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i := range p {
-		p[i] = byte(r.rng.Uint32())
-	}
-	return len(p), nil
-}
-
 var _ io.Reader = (*seededReader)(nil)
-
-// wholeLog begins no new files when told to, so that nothing is trimmed and a
-// fresh machine can replay all of it.
-type wholeLog struct{ eventlog.Log }
 
 // acked is what a client was told.
 type acked struct {
@@ -269,7 +87,7 @@ func TestSimulationL1L2R1S1S2(t *testing.T) {
 
 func simulate(t *testing.T, seed uint64) {
 	rng := rand.New(rand.NewPCG(seed, 2))
-	history := &modelHistory{rng: rand.New(rand.NewPCG(seed, 3)), failures: pick(rng, 0, 0, 20, 60)}
+	history := &modelHistory{Rand: rand.New(rand.NewPCG(seed, 3)), Failures: pick(rng, 0, 0, 20, 60)}
 	fs := &crashFS{MemFS: vfs.NewCrashableMem()}
 	var clock atomic.Int64
 	clock.Store(1_000_000_000_000)
@@ -277,7 +95,7 @@ func simulate(t *testing.T, seed uint64) {
 	var (
 		mu     sync.Mutex
 		told   []acked
-		ids    = &seededReader{rng: rand.New(rand.NewPCG(seed, 4))}
+		ids    = &seededReader{Rand: rand.New(rand.NewPCG(seed, 4))}
 		rounds = 2 + rng.IntN(3)
 	)
 	for round := range rounds {
@@ -298,16 +116,16 @@ func simulate(t *testing.T, seed uint64) {
 		log, err := file.Open("log", file.Options{FS: logFS, Partitions: 1})
 		if err != nil {
 			if dying.Load() {
-				fs = fs.crash(rng)
+				fs = fs.Crash(rng)
 				continue
 			}
 			t.Fatalf("seed %d round %d: open log: %v", seed, round, err)
 		}
-		node, err := Open(context.Background(), Options{
-			FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
+		node, err := Serve(context.Background(), ServeOptions{
+			FS: fs, Dir: "state", Log: wholeLog{Log: log}, History: history, Rand: ids,
 			Now:                func() time.Time { return time.UnixMilli(clock.Load()) },
 			CheckpointInterval: time.Hour, GenerationBytes: int64(pick(rng, 2_000, 20_000, 1_000_000)), CacheBytes: int64(pick(rng, 4_000, 1<<20)),
-			Feed: FeedOptions{Rows: 1 + rng.IntN(20), Delay: time.Millisecond, MemoryBytes: int64(pick(rng, 300, 1<<20)), SpoolBytes: 1 << 30, RetryMax: time.Millisecond},
+			Feed: feed.Options{Rows: 1 + rng.IntN(20), Delay: time.Millisecond, MemoryBytes: int64(pick(rng, 300, 1<<20)), SpoolBytes: 1 << 30, RetryMax: time.Millisecond},
 		})
 		if err != nil {
 			t.Fatalf("seed %d round %d: open node: %v", seed, round, err)
@@ -371,10 +189,10 @@ func simulate(t *testing.T, seed uint64) {
 		}
 		// What history holds at the moment of the crash is of durable records;
 		// what the dead process goes on storing is not.
-		history.mu.Lock()
-		crashed := fs.crash(rng)
-		left := history.clone()
-		history.mu.Unlock()
+		history.Mu.Lock()
+		crashed := fs.Crash(rng)
+		left := history.Clone()
+		history.Mu.Unlock()
 		stop(node, log)
 		if rng.IntN(4) > 0 || dying.Load() {
 			fs, history = crashed, left
@@ -384,18 +202,18 @@ func simulate(t *testing.T, seed uint64) {
 			damageSomeFile(t, rng, fs)
 		}
 		if rng.IntN(4) == 0 {
-			history.lose(rng)
+			history.Lose(rng)
 		}
 	}
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
 	if err != nil {
 		t.Fatalf("seed %d: open log at the end: %v", seed, err)
 	}
-	history.mu.Lock()
-	history.failures = 0
-	history.mu.Unlock()
-	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: wholeLog{log}, History: history, Rand: ids,
-		Now: func() time.Time { return time.UnixMilli(clock.Load()) }, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
+	history.Mu.Lock()
+	history.Failures = 0
+	history.Mu.Unlock()
+	node, err := Serve(context.Background(), ServeOptions{FS: fs, Dir: "state", Log: wholeLog{Log: log}, History: history, Rand: ids,
+		Now: func() time.Time { return time.UnixMilli(clock.Load()) }, Feed: feed.Options{Delay: time.Millisecond, RetryMax: time.Millisecond}})
 	if err != nil {
 		t.Fatalf("seed %d: open node at the end: %v", seed, err)
 	}
@@ -411,7 +229,7 @@ func simulate(t *testing.T, seed uint64) {
 	stop(node, log)
 }
 
-func stop(node *Node, log *file.Log) {
+func stop(node interface{ Close(context.Context) error }, log *file.Log) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer cancel()
 	_ = node.Close(ctx)
@@ -419,7 +237,7 @@ func stop(node *Node, log *file.Log) {
 }
 
 // verify checks L1 and R1 on a node that was just opened.
-func verify(t *testing.T, seed uint64, node *Node, log eventlog.Log, history *modelHistory, told []acked) {
+func verify(t *testing.T, seed uint64, node Served, log eventlog.Log, history *modelHistory, told []acked) {
 	t.Helper()
 	next, sum, err := node.StateHash(0)
 	if err != nil {
@@ -474,7 +292,7 @@ func replay(t *testing.T, log eventlog.Log, next int64) (*Machine, map[int64][]E
 // erasedInSims counts profiles that were told of and erased.
 var erasedInSims atomic.Int64
 
-func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory, told []acked) {
+func verifyHistory(t *testing.T, seed uint64, node Served, history *modelHistory, told []acked) {
 	t.Helper()
 	var cut query.Cut
 	erased := map[ProfileID]bool{}
@@ -503,14 +321,14 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 	if err := waitHistory(t, node, cut); err != nil {
 		t.Fatalf("seed %d: %v", seed, err)
 	}
-	history.mu.Lock()
-	defer history.mu.Unlock()
-	for _, r := range history.rows {
-		if gone[r.ordinal] {
-			t.Fatalf("L2: seed %d: history has an event of profile %d, which is erased", seed, r.ordinal)
+	history.Mu.Lock()
+	defer history.Mu.Unlock()
+	for _, r := range history.Rows {
+		if gone[r.Ordinal] {
+			t.Fatalf("L2: seed %d: history has an event of profile %d, which is erased", seed, r.Ordinal)
 		}
 	}
-	for _, m := range history.moves {
+	for _, m := range history.Moved {
 		if gone[m.Ordinal] {
 			t.Fatalf("S2: seed %d: history has a transition of profile %d, which is erased", seed, m.Ordinal)
 		}
@@ -518,15 +336,15 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 	erasedInSims.Add(int64(len(erased)))
 	seen := map[string]int{}
 	at := map[[12]byte]bool{}
-	for _, r := range history.rows {
-		if r.key != "" { // the service's own events have none
-			seen[r.key]++
+	for _, r := range history.Rows {
+		if r.Key != "" { // the service's own events have none
+			seen[r.Key]++
 		}
 		var p [12]byte
-		binary.LittleEndian.PutUint64(p[:], uint64(r.offset))
-		binary.LittleEndian.PutUint32(p[8:], r.index)
+		binary.LittleEndian.PutUint64(p[:], uint64(r.Offset))
+		binary.LittleEndian.PutUint32(p[8:], r.Index)
 		if at[p] {
-			t.Fatalf("L2: seed %d: position %d/%d twice in history", seed, r.offset, r.index)
+			t.Fatalf("L2: seed %d: position %d/%d twice in history", seed, r.Offset, r.Index)
 		}
 		at[p] = true
 	}
@@ -540,4 +358,31 @@ func verifyHistory(t *testing.T, seed uint64, node *Node, history *modelHistory,
 			t.Fatalf("L2: seed %d: acknowledged key %s has %d rows in history", seed, a.key, seen[a.key])
 		}
 	}
+}
+
+// waitHistory waits until history holds what the cut may see, also while it is being
+// rebuilt.
+func waitHistory(t *testing.T, node Served, cut query.Cut) (err error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), eventually.Limit)
+	defer cancel()
+	eventually.Holds(t, "history is there and not being rebuilt", func() bool {
+		err = node.WaitHistory(ctx, cut)
+		return !node.Rebuilding() && !errors.Is(err, query.ErrUnavailable) || ctx.Err() != nil
+	})
+	return err
+}
+
+// damageSomeFile damages a file of the newest checkpoint, if there is one.
+func damageSomeFile(t *testing.T, rng *rand.Rand, fs vfs.FS) {
+	t.Helper()
+	offset, err := NewestCheckpoint(fs, "state", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if offset < 0 {
+		return
+	}
+	files := filesBelow(t, fs, fs.PathJoin("state", "p0", checkpoint.DirCheckpoints, checkpoint.Name(offset)))
+	damageFile(t, fs, pick(rng, files...), pick(rng, damageKinds...))
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/feature"
@@ -206,7 +207,7 @@ func (s *Source) change(c *SourceSave, nowMs int64) *Refusal {
 		for _, o := range *c.AllowedOrigins {
 			origin, ok := parseOrigin(o)
 			if !ok {
-				return invalid("allowed_origins", `allowed_origins: %q is no origin; use scheme and host, such as https://shop.example or https://*.shop.example, or "*" for all`, clipBytes(o, 100))
+				return invalid("allowed_origins", `allowed_origins: %q is no origin; use scheme and host, such as https://shop.example or https://*.shop.example, or "*" for all`, clip.Valid(o, 100))
 			}
 			if !slices.Contains(list, origin) {
 				list = append(list, origin)
@@ -347,8 +348,8 @@ func (m *Machine) revokeSourceKey(cmd *command, c SourceRef) *Refusal {
 }
 
 func (m *Machine) recordSourceUses(_ *command, c SourcesUsed) *Refusal {
-	if len(c.Uses) > keyUsesPerRecord {
-		return invalid("uses", "uses must have at most %d values", keyUsesPerRecord)
+	if len(c.Uses) > MaxKeyUses {
+		return invalid("uses", "uses must have at most %d values", MaxKeyUses)
 	}
 	for _, u := range c.Uses {
 		a := m.accounts[u.Account]

@@ -27,7 +27,7 @@ import (
 // SplitOptions say what [Split] reads and where it writes.
 type SplitOptions struct {
 	FS vfs.FS
-	// From is the directory of a node ([Options.Dir]) whose log has one partition.
+	// From is the directory of a node (Options.Dir of package node) whose log has one partition.
 	// Nobody else may have it open.
 	From string
 	// To is such a directory of a log with Partitions partitions. What is in it is
@@ -36,10 +36,10 @@ type SplitOptions struct {
 	Partitions int
 	// Offset is the end of the log. The newest checkpoint must be at it.
 	Offset int64
-	// FromLog and ToLog are the names of the logs, see [Options.LogName].
+	// FromLog and ToLog are the names of the logs, see Options.LogName of package node.
 	FromLog, ToLog string
 	Logger         *slog.Logger // nil is silent
-	// End is as in [Options].
+	// End is as in Options of package node.
 	End func(why string)
 }
 
@@ -83,8 +83,8 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	if m.epoch.Number != 0 {
 		return res, fmt.Errorf("the state is that of a partition of a cluster, owned by node %q last; only a directory with a log of its own can be split", m.epoch.Node)
 	}
-	if m.lagging() {
-		return res, errLagging
+	if m.Lagging() {
+		return res, ErrLagging
 	}
 	hashes, err := m.accountHashes(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func Split(ctx context.Context, o SplitOptions) (res SplitResult, err error) {
 	// All values of the segment engines, and what reading an older checkpoint has
 	// changed.
 	m.segmentFiles = nil
-	f := m.freeze()
+	f := m.Freeze()
 	if err := checkpoint.WriteGeneration(m.store.DB, f, nil, nil); err != nil {
 		return res, err
 	}
@@ -155,7 +155,7 @@ func openCheckpointAt(c *checkpoint.Dir, offset int64, log *slog.Logger) (*Machi
 	if err := c.Verify(f); err != nil {
 		return nil, err
 	}
-	return loadCheckpoint(c, f, ids, splitCacheBytes, log)
+	return LoadCheckpoint(c, f, ids, splitCacheBytes, log)
 }
 
 const splitCacheBytes = 64 << 20

@@ -2,11 +2,11 @@ package resolver
 
 import (
 	"github.com/musterhq/muster/resolver/internal/checkpoint"
+	"github.com/musterhq/muster/resolver/internal/feed"
 
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -23,7 +23,6 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/eventlog/file"
-	"github.com/musterhq/muster/internal/eventually"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/segment"
@@ -64,7 +63,7 @@ func newLockstep(t *testing.T, rng *rand.Rand) *lockstep {
 	l.src = &checkpoint.Dir{FS: l.fs, Root: "from/p0"}
 	l.must(l.fs.MkdirAll(l.src.Root, 0o755))
 	l.must(l.src.Prepare())
-	m, err := loadCheckpoint(l.src, checkpoint.Manifest{}, nil, 1<<20, discard())
+	m, err := LoadCheckpoint(l.src, checkpoint.Manifest{}, nil, 1<<20, discard())
 	l.must(err)
 	l.whole = m
 	t.Cleanup(func() {
@@ -173,7 +172,7 @@ func describeRows(b *query.Batch, account uint64) string {
 func (l *lockstep) machines() []*Machine { return append([]*Machine{l.whole}, l.parts...) }
 
 func (l *lockstep) pending() bool {
-	return slices.ContainsFunc(l.machines(), func(m *Machine) bool { return m.Pending() > 0 || m.lagging() })
+	return slices.ContainsFunc(l.machines(), func(m *Machine) bool { return m.Pending() > 0 || m.Lagging() })
 }
 
 func (l *lockstep) own(kind eventlog.Kind, account uint64, body []byte) []byte {
@@ -283,10 +282,10 @@ func (l *lockstep) compare(when string) {
 func (l *lockstep) split(partitions int) {
 	l.t.Helper()
 	l.settle()
-	f := l.whole.freeze()
+	f := l.whole.Freeze()
 	w, err := l.src.Write(f, l.whole.store.DB, nil, nil)
 	l.must(err)
-	l.whole.thaw(w)
+	l.whole.Thaw(w)
 	// A copy, as the machine goes on in the directory.
 	_, err = vfs.Clone(l.fs, l.fs, l.src.Root, "copy/p0")
 	l.must(err)
@@ -353,9 +352,9 @@ func nodeLog(t *testing.T, seed uint64) (out [][]byte) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := &seededReader{rng: rand.New(rand.NewPCG(seed, 4))}
-	node, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: wholeLog{log}, History: &modelHistory{rng: rand.New(rand.NewPCG(seed, 5))}, Rand: ids,
-		Now: func() time.Time { return time.UnixMilli(now) }, Feed: FeedOptions{Delay: time.Millisecond}})
+	ids := &seededReader{Rand: rand.New(rand.NewPCG(seed, 4))}
+	node, err := Serve(context.Background(), ServeOptions{FS: fs, Dir: "state", Log: wholeLog{Log: log}, History: &modelHistory{Rand: rand.New(rand.NewPCG(seed, 5))}, Rand: ids,
+		Now: func() time.Time { return time.UnixMilli(now) }, Feed: feed.Options{Delay: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -497,126 +496,4 @@ func TestSplitRefuses(t *testing.T) {
 	if _, err := Split(t.Context(), SplitOptions{FS: l.fs, From: "nowhere", To: "other", Partitions: 2, Offset: 3}); !errors.Is(err, ErrSplitBehind) {
 		t.Error(err)
 	}
-}
-
-// movedLog is a log that goes on where another one ended.
-type movedLog struct {
-	eventlog.Log
-	base int64
-}
-
-func (l movedLog) Append(ctx context.Context, partition int, data []byte) (int64, error) {
-	off, err := l.Log.Append(ctx, partition, data)
-	return off + l.base, err
-}
-
-func (l movedLog) Read(partition int, from int64) (eventlog.Reader, error) {
-	r, err := l.Log.Read(partition, from-l.base)
-	return movedReader{r, l.base}, err
-}
-
-func (l movedLog) Bounds(ctx context.Context, partition int) (int64, int64, error) {
-	start, end, err := l.Log.Bounds(ctx, partition)
-	return start + l.base, end + l.base, err
-}
-
-func (l movedLog) Trim(partition int, before int64) error {
-	return l.Log.Trim(partition, before-l.base)
-}
-
-type movedReader struct {
-	eventlog.Reader
-	base int64
-}
-
-func (r movedReader) Next(ctx context.Context) (eventlog.Entry, error) {
-	e, err := r.Reader.Next(ctx)
-	e.Offset += r.base
-	return e, err
-}
-
-// storedHistory has all rows below an offset already.
-type storedHistory struct {
-	*modelHistory
-	position int64
-}
-
-func (h storedHistory) Position(ctx context.Context, partition int) (int64, error) {
-	return h.position, nil
-}
-func (h storedHistory) Append(context.Context, *query.Batch) error    { return nil }
-func (h storedHistory) Erase(context.Context, query.EraseQuery) error { return nil }
-
-// TestSplitKeepsEmails: contacts' e-mails stay unique among accounts that were in
-// one partition and are in several, and are free again when a contact goes.
-func TestSplitKeepsEmails(t *testing.T) {
-	fs, now := vfs.NewMem(), time.UnixMilli(1_000_000_000_000)
-	open := func(dir string, log eventlog.Log, history query.History) *Node {
-		n, err := Open(t.Context(), Options{FS: fs, Dir: dir, Log: log, History: history, Now: func() time.Time { return now },
-			Rand: &seededReader{rng: rand.New(rand.NewPCG(3, uint64(len(dir))))}, Feed: FeedOptions{Delay: time.Millisecond}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	openLog := func(dir string, partitions int) *file.Log {
-		log, err := file.Open(dir, file.Options{FS: fs, Partitions: partitions})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { log.Close() })
-		return log
-	}
-	const a, b, c = 7, 8, 9
-	send := func(n *Node, account uint64, name string, args any) ([]byte, error) {
-		return n.Command(t.Context(), account, name, args)
-	}
-	must := func(reply []byte, err error) []byte {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return reply
-	}
-	log := openLog("log", 1)
-	n := open("from", log, &modelHistory{rng: rand.New(rand.NewPCG(1, 1))})
-	for i, account := range []uint64{a, b, c} {
-		boot, name := testBootstrap(DefaultSettings()), CommandCompanyCreate
-		boot.HashKey = fmt.Sprintf("%032x", account)
-		if i == 0 {
-			name = CommandBootstrap
-		}
-		must(send(n, account, name, boot))
-	}
-	var kept struct{ ID string }
-	must(nil, json.Unmarshal(must(send(n, a, CommandContactCreate, ContactCreate{Email: "Ann@x.io"})), &kept))
-	must(send(n, b, CommandContactCreate, ContactCreate{Email: "straße@x.io"}))
-	_, end, err := log.Bounds(t.Context(), 0)
-	must(nil, err)
-	must(nil, n.Close(t.Context()))
-	if _, err := Split(t.Context(), SplitOptions{FS: fs, From: "from", To: "to", Partitions: 3, Offset: end}); err != nil {
-		t.Fatal(err)
-	}
-	n = open("to", movedLog{openLog("moved", 3), end}, storedHistory{&modelHistory{rng: rand.New(rand.NewPCG(1, 1))}, end})
-	defer func() { must(nil, n.Close(context.Background())) }()
-	refused := func(account uint64, email string) {
-		t.Helper()
-		var r *Refusal
-		if _, err := send(n, account, CommandContactCreate, ContactCreate{Email: email}); !errors.As(err, &r) {
-			t.Errorf("account %d makes a contact %s: %v", account, email, err)
-		}
-	}
-	for _, account := range []uint64{a, b, c} {
-		refused(account, "ANN@x.io")
-		refused(account, "STRASSE@x.io")
-	}
-	must(send(n, c, CommandContactCreate, ContactCreate{Email: "other@x.io"}))
-	refused(a, "other@x.io")
-	must(send(n, a, CommandContactErase, ContactErase{ID: kept.ID}))
-	// The directory is told behind the answer.
-	eventually.Succeeds(t, func() error {
-		_, err := send(n, b, CommandContactCreate, ContactCreate{Email: "ann@x.io"})
-		return err
-	})
-	refused(c, "Ann@X.io")
 }

@@ -138,11 +138,11 @@ func TestB2TextsOfOldCheckpointsAreMoved(t *testing.T) {
 		put(state.EntityRun, id, CampaignRun{ID: id, Run: 1, Status: status})
 		put(state.EntityContent, id, contents)
 	}
-	w, err := d.ckpt.Write(r.m.freeze(), r.m.store.DB, nil, nil)
+	w, err := d.ckpt.Write(r.m.Freeze(), r.m.store.DB, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.m.thaw(w)
+	r.m.Thaw(w)
 	d.close()
 	list, err := d.ckpt.List()
 	if err != nil {

@@ -2,6 +2,7 @@ package resolver
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 
 	"github.com/musterhq/muster/eventlog"
@@ -28,8 +29,9 @@ func BenchmarkAccounts(b *testing.B) {
 			for n := range accounts - 1 {
 				r.m.addAccount(uint64(1_000_000 + n))
 			}
-			var p partition
-			p.published.All(r.m)
+			var published Published
+			var stats atomic.Pointer[MachineStats]
+			published.All(r.m)
 			for b.Loop() {
 				env := r.envelope(eventlog.KindEvents)
 				rec := eventlog.AppendEventCount(env.Append(nil), 1)
@@ -37,8 +39,9 @@ func BenchmarkAccounts(b *testing.B) {
 				if err := r.m.Apply(r.m.next, rec, &r.rows, &r.out); err != nil {
 					b.Fatal(err)
 				}
-				p.published.Record(r.m, env)
-				p.observe(r.m)
+				published.Record(r.m, env)
+				s := r.m.Stats()
+				stats.Store(&s)
 				_ = r.m.GenerationBytes()
 				r.rows.Reset()
 			}

@@ -218,7 +218,7 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 		case 1:
 			checkpointInPlace(t, w.m)
 		case 2: // being written, half of it is
-			f := w.m.freeze()
+			f := w.m.Freeze()
 			for range w.rng.IntN(20) {
 				w.step([]string{list.ID})
 			}
@@ -227,7 +227,7 @@ func searchMatchesScan(t *testing.T, seed uint64) {
 				t.Fatal(err)
 			}
 			w.compare(t, list, seed, round)
-			w.m.thaw(checkpoint.Written{Segments: w.m.segmentFiles})
+			w.m.Thaw(checkpoint.Written{Segments: w.m.segmentFiles})
 		case 3: // a build that knew no index wrote it
 			hashOf(t, w.m)
 			checkpointInPlace(t, w.m)

@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // sending is a service with a dispatcher, a capture, and an endpoint that plays
@@ -57,7 +58,7 @@ func newSending(t *testing.T) *sending {
 	t.Cleanup(func() { ok(t, x.capture.Close()) })
 	x.service = newService(t, func(o *Options) {
 		o.PerMinute, o.AllowPrivate = 10_000, true
-		node := o.Node.(*resolver.Node)
+		node := o.Node.(*node.Node)
 		client := x.remote.Client()
 		d, err := messaging.New(t.Context(), messaging.Options{
 			Node: node, Mailer: messaging.CaptureMailer{Store: x.capture}, Capture: x.capture, PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(),

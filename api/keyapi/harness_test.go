@@ -26,7 +26,7 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 func TestMain(m *testing.M) {
@@ -124,7 +124,7 @@ func (h *emptyHistory) Close() error                                  { return n
 type service struct {
 	t       testing.TB
 	clock   *clock
-	node    *resolver.Node
+	node    *node.Node
 	api     *API
 	console *api.API
 	creds   api.Credentials
@@ -165,8 +165,8 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	log, err := file.Open("log", file.Options{FS: fs, Partitions: 2})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, log.Close()) })
-	s.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
-		Feed: resolver.FeedOptions{Delay: time.Hour}})
+	s.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
+		Feed: node.FeedOptions{Delay: time.Hour}})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
 	s.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")

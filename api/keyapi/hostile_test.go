@@ -19,7 +19,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // TestHostileRequests: whatever comes to any endpoint, nothing panics, no fault
@@ -345,7 +345,7 @@ func faultOf(method, target string, malformed bool, res *response) string {
 // from its checkpoint and that of a start from the log alone are one.
 func (w *world) sameAfterRestart(t *testing.T) {
 	t.Helper()
-	hashes := func(n *resolver.Node) (out []string) {
+	hashes := func(n *node.Node) (out []string) {
 		for p := range w.partitions {
 			next, sum, err := n.StateHash(p)
 			ok(t, err)
@@ -366,7 +366,7 @@ func (w *world) sameAfterRestart(t *testing.T) {
 	ok(t, err)
 	defer func() { ok(t, log.Close()) }()
 	start := func(dir string, history query.History) []string {
-		n, err := resolver.Open(context.Background(), resolver.Options{FS: w.fs, Dir: dir, Log: wholeLog{log}, History: history, Now: w.clock.Now, Rand: strings.NewReader(strings.Repeat("r", 1<<16))})
+		n, err := node.Open(context.Background(), node.Options{FS: w.fs, Dir: dir, Log: wholeLog{log}, History: history, Now: w.clock.Now, Rand: strings.NewReader(strings.Repeat("r", 1<<16))})
 		ok(t, err)
 		defer func() { ok(t, n.Close(context.Background())) }()
 		return hashes(n)

@@ -23,7 +23,7 @@ type Events interface {
 	Record(account uint64, event []byte) (profile resolver.ProfileID, warning string, err error)
 }
 
-// State is what is asked of the state machine: a [*resolver.Node].
+// State is what is asked of the state machine: a [*node.Node].
 type State interface {
 	KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error)
 	RecordKeyUses(ctx context.Context, uses []access.KeyUse) error

@@ -18,7 +18,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // person makes calls of the console with a session.
@@ -89,7 +89,7 @@ func sendingWith(t *testing.T, take func(*email.Message) outcome.Result) func(*O
 	return func(o *Options) {
 		o.PerMinute = 10_000
 		d, err := messaging.New(t.Context(), messaging.Options{
-			Node: o.Node.(*resolver.Node), PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(), Mailer: messaging.MailerFunc(take),
+			Node: o.Node.(*node.Node), PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(), Mailer: messaging.MailerFunc(take),
 			Sleep: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		})
 		ok(t, err)

@@ -15,7 +15,7 @@ import (
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // sendAnswer is an answer to POST /campaign/{id}/send.
@@ -40,7 +40,7 @@ func TestUnsentCampaignIsAFailure(t *testing.T) {
 	s := newService(t, func(o *Options) {
 		o.PerMinute = 10_000
 		d, err := messaging.New(t.Context(), messaging.Options{
-			Node: o.Node.(*resolver.Node), PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(),
+			Node: o.Node.(*node.Node), PublicURL: "http://127.0.0.1:8080", Now: o.Now, Metrics: metrics.NewSet(),
 			Mailer: messaging.MailerFunc(func(m *email.Message) outcome.Result { return relay.Load().(func(string) outcome.Result)(m.To.Addr) }),
 			Sleep:  func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 		})

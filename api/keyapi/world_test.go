@@ -34,6 +34,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // world is a service of several companies with all that requests can meet, over
@@ -48,7 +49,7 @@ type world struct {
 	owner   *company // administers the system
 
 	log        eventlog.Log
-	node       *resolver.Node
+	node       *node.Node
 	api        *API
 	operations []operation.Group
 	router     *router.Router
@@ -97,8 +98,8 @@ func (w *world) open(dir string) {
 	ok(t, err)
 	w.log = wholeLog{log}
 	w.closers = append(w.closers, func() { ok(t, log.Close()) })
-	w.node, err = resolver.Open(context.Background(), resolver.Options{FS: w.fs, Dir: dir, Log: w.log, History: w.history, Now: w.clock.Now, Rand: rand.Reader,
-		Logger: logger, Feed: resolver.FeedOptions{Delay: time.Hour}})
+	w.node, err = node.Open(context.Background(), node.Options{FS: w.fs, Dir: dir, Log: w.log, History: w.history, Now: w.clock.Now, Rand: rand.Reader,
+		Logger: logger, Feed: node.FeedOptions{Delay: time.Hour}})
 	ok(t, err)
 	w.closers = append(w.closers, func() { ok(t, w.node.Close(context.Background())) })
 

@@ -20,6 +20,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // lastRow is a history that keeps nothing.
@@ -58,7 +59,7 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.NewTextHandler(t.Output(), nil))
-	open := func(name string) (*resolver.Node, *Store) {
+	open := func(name string) (*node.Node, *Store) {
 		bucket, err := blobtree.OpenBucket(ctx, "file://"+filepath.ToSlash(dir)+"/shared")
 		if err != nil {
 			t.Fatal(err)
@@ -67,7 +68,7 @@ func TestR1PublishSendsWhatChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := resolver.Open(ctx, resolver.Options{FS: vfs.Default, Dir: filepath.Join(dir, name), Log: log, History: history,
+		n, err := node.Open(ctx, node.Options{FS: vfs.Default, Dir: filepath.Join(dir, name), Log: log, History: history,
 			Now: time.Now, Rand: rand.Reader, Shared: s, Logger: logger, CheckpointInterval: time.Hour, GenerationBytes: 64 << 20})
 		if err != nil {
 			t.Fatal(err)

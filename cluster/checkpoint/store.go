@@ -15,7 +15,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 
 	"github.com/musterhq/muster/internal/blobtree"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // Options configure a [Store].
@@ -59,7 +59,7 @@ type Store struct {
 	}
 }
 
-var _ resolver.SharedCheckpoints = (*Store)(nil)
+var _ node.SharedCheckpoints = (*Store)(nil)
 
 // New returns the store of a log. Storage is not asked for anything yet.
 func New(o Options) (*Store, error) {
@@ -152,7 +152,7 @@ func (s *Store) manifest(ctx context.Context, set *blobtree.Set, partition int, 
 		return nil, fmt.Errorf("checkpoint %v of partition %d: %w: %w", v, partition, blobtree.ErrDamaged, err)
 	}
 	if a.Log != s.opts.Log {
-		return nil, fmt.Errorf("%w: there are those of %s, this is %s. Name another place with --checkpoints", resolver.ErrForeignCheckpoints, a.Log, s.opts.Log)
+		return nil, fmt.Errorf("%w: there are those of %s, this is %s. Name another place with --checkpoints", node.ErrForeignCheckpoints, a.Log, s.opts.Log)
 	}
 	return m, nil
 }

@@ -17,7 +17,7 @@ import (
 
 	"github.com/musterhq/muster/internal/blobtree"
 	"github.com/musterhq/muster/internal/blobtree/blobtest"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -212,11 +212,11 @@ func TestOtherLogIsRefused(t *testing.T) {
 	w.publish(w.node("topic a"), 10)
 	other := w.node("topic b")
 	for _, have := range []int64{-1, 10, 50} {
-		if _, err := w.newest(other, have); !errors.Is(err, resolver.ErrForeignCheckpoints) || !strings.Contains(err.Error(), "topic a") {
+		if _, err := w.newest(other, have); !errors.Is(err, node.ErrForeignCheckpoints) || !strings.Contains(err.Error(), "topic a") {
 			t.Errorf("have %d: %v", have, err)
 		}
 	}
-	if err := other.Publish(context.Background(), 0, w.checkpoint(50), 50, 1); !errors.Is(err, resolver.ErrForeignCheckpoints) {
+	if err := other.Publish(context.Background(), 0, w.checkpoint(50), 50, 1); !errors.Is(err, node.ErrForeignCheckpoints) {
 		t.Error(err)
 	}
 	if got := w.manifests(); !slices.Equal(got, []int64{10}) {

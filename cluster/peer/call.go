@@ -13,6 +13,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 const (
@@ -49,9 +50,9 @@ type refusal struct {
 	Message string `json:"message"`
 }
 
-var _ resolver.Remote = (*Peers)(nil)
+var _ node.Remote = (*Peers)(nil)
 
-// Command implements [resolver.Remote].
+// Command implements [node.Remote].
 func (p *Peers) Command(ctx context.Context, partition int, rec []byte) (reply []byte, err error) {
 	p.commands.Inc()
 	ctx, cancel := p.bound(ctx)

@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // againVariable tells a process that it was started in place of one which found its
@@ -27,7 +27,7 @@ const againPause = time.Minute
 // whoever watches over it sees nothing but a pause.
 func (p *process) serveWhole(ctx context.Context) error {
 	err := p.serve(ctx)
-	if !errors.Is(err, resolver.ErrStateDamaged) || p.replace == nil {
+	if !errors.Is(err, node.ErrStateDamaged) || p.replace == nil {
 		return err
 	}
 	now := time.Now()

@@ -9,7 +9,7 @@ import (
 	"github.com/musterhq/muster/api"
 	"github.com/musterhq/muster/cluster/peer"
 	"github.com/musterhq/muster/ingest/trackingapi"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // peerCalls answers calls of other nodes, from when there are some.
@@ -42,7 +42,7 @@ func (p *peerCalls) serve(s *services) {
 
 // routed is the router before a node's own handler: what is about an account of
 // another node goes there.
-func routed(peers *peer.Peers, node *resolver.Node, c *serveConfig, handler fasthttp.RequestHandler) *peer.Router {
+func routed(peers *peer.Peers, node *node.Node, c *serveConfig, handler fasthttp.RequestHandler) *peer.Router {
 	// Bodies are read before anybody is authenticated.
 	memory := c.ingest.Memory.Part(2)
 	return peer.NewRouter(peers, peer.RouterOptions{

@@ -22,10 +22,11 @@ import (
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/internal/refusal"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // The state machine is what stands behind the handler.
-var _ Node = (*resolver.Node)(nil)
+var _ Node = (*node.Node)(nil)
 
 // fakeNode decodes records and refuses events of the user "refused".
 type fakeNode struct {

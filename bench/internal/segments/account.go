@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/access"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 const accountNumber = 7
@@ -36,7 +37,7 @@ type account struct {
 
 	log     *file.Log
 	history *duckdb.Store
-	node    *resolver.Node
+	node    *node.Node
 }
 
 // lockedRand is a seeded source for several goroutines.
@@ -89,7 +90,7 @@ func (a *account) open(ctx context.Context) (err error) {
 	if a.history, err = duckdb.Open(filepath.Join(a.dir, "history.duckdb"), duckdb.Options{MemoryLimitBytes: a.historyMemory}); err != nil {
 		return fmt.Errorf("open history: %w", err)
 	}
-	a.node, err = resolver.Open(ctx, resolver.Options{
+	a.node, err = node.Open(ctx, node.Options{
 		FS: fs, Dir: filepath.Join(a.dir, "state"), Log: a.log, History: a.history,
 		Now: time.Now, Rand: io.Reader(a.random), CheckpointInterval: 24 * time.Hour,
 	})

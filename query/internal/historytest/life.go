@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/eventlog/file"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
@@ -93,7 +94,7 @@ type life struct {
 	log   *file.Log
 	store query.History // of the node: all of them
 	all   []Named
-	node  *resolver.Node
+	node  *node.Node
 	clock atomic.Int64
 
 	events []lived
@@ -146,10 +147,10 @@ func (w *life) open() {
 	if w.log, err = file.Open("log", file.Options{FS: w.fs, Partitions: 1}); err != nil {
 		w.t.Fatal(err)
 	}
-	w.node, err = resolver.Open(context.Background(), resolver.Options{
+	w.node, err = node.Open(context.Background(), node.Options{
 		FS: w.fs, Dir: "state", Log: w.log, History: w.store, Rand: &source{Rand: rand.New(rand.NewPCG(w.rng.Uint64(), 1))},
 		Now: func() time.Time { return time.UnixMilli(w.clock.Load()) }, MaxStampAhead: 1000 * 24 * time.Hour,
-		CheckpointInterval: time.Hour, Feed: resolver.FeedOptions{Delay: time.Hour},
+		CheckpointInterval: time.Hour, Feed: node.FeedOptions{Delay: time.Hour},
 	})
 	if err != nil {
 		w.fatalf("open: %v", err)

@@ -100,7 +100,7 @@ func New(opts Options, part int, history query.History, fs vfs.FS, dir string, l
 // Start begins feeding. stored is history's position, next the offset Apply goes
 // on from, start and end those of the log; items are the spool files that belong to
 // the state at next. Rows that neither history nor a spool file has are made anew
-// from the log (resolver/rebuild.go), if it still has its beginning.
+// from the log (resolver/node/rebuild.go), if it still has its beginning.
 func (f *Feed) Start(stored, next, start, end int64, items []*Item) error {
 	from := next
 	for _, it := range items {

@@ -11,7 +11,7 @@ import (
 
 // lack is what a feed knows of rows that neither history nor a spool file has,
 // because history was lost, damaged or put back from an earlier time. They are made
-// anew from the log by a second machine (resolver/rebuild.go), in two steps:
+// anew from the log by a second machine (resolver/node/rebuild.go), in two steps:
 //
 //   - rows: the machine is far behind. What Apply produces is thrown away, since the
 //     log has it and the machine will produce it again. Nothing piles up.

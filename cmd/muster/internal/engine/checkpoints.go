@@ -12,7 +12,7 @@ import (
 
 	"github.com/musterhq/muster/cluster/checkpoint"
 	"github.com/musterhq/muster/internal/blobtree"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // openBucket opens the storage that checkpoints are shared in, nil for none.
@@ -36,7 +36,7 @@ func closeBucket(b blobtree.Bucket) error {
 
 // openCheckpoints shares checkpoints in the bucket, which may be nil. The log must be
 // open.
-func (e *Engine) openCheckpoints(bucket blobtree.Bucket, fs vfs.FS, o Options) (_ resolver.SharedCheckpoints, err error) {
+func (e *Engine) openCheckpoints(bucket blobtree.Bucket, fs vfs.FS, o Options) (_ node.SharedCheckpoints, err error) {
 	if bucket == nil {
 		return nil, nil
 	}

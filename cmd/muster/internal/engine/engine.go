@@ -23,7 +23,7 @@ import (
 	"github.com/musterhq/muster/query/cache"
 	"github.com/musterhq/muster/query/clickhouse"
 	"github.com/musterhq/muster/query/duckdb"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // Options configure an engine. Zero values of limits mean the defaults of the
@@ -65,7 +65,7 @@ type Options struct {
 	// engine's. Without it the node owns all partitions or none.
 	Peer *peer.Options
 	// End ends the process with one line when the state's store cannot go on, see
-	// [resolver.Options].
+	// [node.Options].
 	End func(why string)
 	// SessionTimeout is after how long of silence another node may take over;
 	// the default is package cluster's.
@@ -80,7 +80,7 @@ type Engine struct {
 	Log eventlog.Log
 	// History is the back end behind its cache.
 	History *cache.History
-	Node    *resolver.Node
+	Node    *node.Node
 
 	lock    io.Closer
 	dir     string
@@ -133,13 +133,13 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 	if err := check(); err != nil {
 		return e, err
 	}
-	node := resolver.Options{
+	options := node.Options{
 		FS: fs, Dir: filepath.Join(o.Dir, "state"),
 		Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		CheckpointInterval: o.CheckpointInterval, CheckpointLogBytes: o.CheckpointLogBytes, GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes,
-		MaxBacklog: o.MaxBacklog, Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip, TrimLog: o.TrimLog,
+		MaxBacklog: o.MaxBacklog, Feed: node.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip, TrimLog: o.TrimLog,
 	}
-	if err := node.Validate(); err != nil {
+	if err := options.Validate(); err != nil {
 		return e, err
 	}
 	bucket, err := openBucket(ctx, o)
@@ -164,15 +164,15 @@ func Open(ctx context.Context, o Options) (e *Engine, err error) {
 		}
 		return e, fmt.Errorf("open history: %w", err)
 	}
-	node.Log, node.LogName, node.History, node.Shared = e.Log, e.identity, e.History, shared
+	options.Log, options.LogName, options.History, options.Shared = e.Log, e.identity, e.History, shared
 	if o.ClickHouse != nil {
-		node.Feed.Delay = insertEvery
+		options.Feed.Delay = insertEvery
 	}
 	if err := makePrivate(o.Dir, o.Logger); err != nil {
 		return e, err
 	}
-	e.inCluster(&node, o)
-	if e.Node, err = resolver.Open(ctx, node); err != nil {
+	e.inCluster(&options, o)
+	if e.Node, err = node.Open(ctx, options); err != nil {
 		return e, fmt.Errorf("open the state: %w", err)
 	}
 	if err := os.RemoveAll(filepath.Join(o.Dir, BackupDir)); err != nil {

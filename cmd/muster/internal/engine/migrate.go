@@ -22,6 +22,7 @@ import (
 	"github.com/musterhq/muster/query/clickhouse"
 	"github.com/musterhq/muster/query/duckdb"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // MigrateOptions say what [Migrate] moves and where.
@@ -318,10 +319,10 @@ func (m *migration) ready(ctx context.Context, end int64) (bool, error) {
 // history store all and writes a checkpoint.
 func (m *migration) serveOnce(ctx context.Context) error {
 	o := &m.o
-	node, err := resolver.Open(ctx, resolver.Options{
+	node, err := node.Open(ctx, node.Options{
 		FS: vfs.Default, Dir: m.state(), Log: m.log, LogName: fileIdentity(m.log.ID()), History: m.history, Now: time.Now, Rand: rand.Reader, Logger: o.Logger, End: o.End,
 		GenerationBytes: o.GenerationBytes, CacheBytes: o.CacheBytes, MaxBacklog: o.MaxBacklog,
-		Feed: resolver.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
+		Feed: node.FeedOptions{SpoolBytes: o.SpoolBytes}, Skip: o.Skip,
 	})
 	if err != nil {
 		return fmt.Errorf("open the state: %w", err)

@@ -12,7 +12,7 @@ import (
 	"github.com/musterhq/muster/cluster"
 	"github.com/musterhq/muster/cluster/peer"
 	"github.com/musterhq/muster/eventlog/kafka"
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // openTopic opens the log in Kafka and makes this node a member of its cluster.
@@ -77,7 +77,7 @@ func (e *Engine) openTopic(ctx context.Context, o Options) (err error) {
 }
 
 // inCluster adds what the state of a log has to know that other nodes reach.
-func (e *Engine) inCluster(n *resolver.Options, o Options) {
+func (e *Engine) inCluster(n *node.Options, o Options) {
 	if e.member == nil {
 		return
 	}

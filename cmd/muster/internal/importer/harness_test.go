@@ -27,6 +27,7 @@ import (
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 func TestMain(m *testing.M) {
@@ -71,7 +72,7 @@ var now = time.Date(2025, 3, 1, 12, 0, 0, 0, time.UTC)
 // world is a node with an account, in this process or behind a server.
 type world struct {
 	t       *testing.T
-	node    *resolver.Node
+	node    *node.Node
 	history *rowsHistory
 	creds   api.Credentials
 	account uint64
@@ -89,8 +90,8 @@ func newWorld(t *testing.T, options ingest.Options) *world {
 	ok(t, err)
 	t.Cleanup(func() { ok(t, log.Close()) })
 	clock := func() time.Time { return now }
-	w.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: w.history, Now: clock, Rand: rand.Reader,
-		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+	w.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: w.history, Now: clock, Rand: rand.Reader,
+		Feed: node.FeedOptions{Delay: time.Millisecond}})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, w.node.Close(context.Background())) })
 	w.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")

@@ -11,11 +11,12 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/ingest"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // nodeTarget is an account of the node in this process.
 type nodeTarget struct {
-	node         *resolver.Node
+	node         *node.Node
 	account      uint64
 	triggerFlows bool
 	now          func() time.Time
@@ -25,7 +26,7 @@ type nodeTarget struct {
 }
 
 // ToNode returns the target of a node in this process.
-func ToNode(node *resolver.Node, account uint64, triggerFlows bool, now func() time.Time, rand io.Reader) (Target, error) {
+func ToNode(node *node.Node, account uint64, triggerFlows bool, now func() time.Time, rand io.Reader) (Target, error) {
 	d, err := ingest.NewDecoder(ingest.Limits{})
 	if err != nil {
 		return nil, err

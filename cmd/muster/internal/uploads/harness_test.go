@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/internal/password"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 func TestMain(m *testing.M) {
@@ -56,7 +57,7 @@ func (h *noHistory) Erase(context.Context, query.EraseQuery) error { return nil 
 // world is a node with an account, and uploads in a directory.
 type world struct {
 	t       *testing.T
-	node    *resolver.Node
+	node    *node.Node
 	account uint64
 	dir     string
 	*Uploads
@@ -84,8 +85,8 @@ func newWorld(t *testing.T) *world {
 	log, err := file.Open("log", file.Options{FS: fs})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, log.Close()) })
-	w.node, err = resolver.Open(t.Context(), resolver.Options{FS: fs, Dir: "state", Log: log, History: &noHistory{}, Now: w.clock, Rand: rand.Reader,
-		Feed: resolver.FeedOptions{Delay: time.Millisecond}})
+	w.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: &noHistory{}, Now: w.clock, Rand: rand.Reader,
+		Feed: node.FeedOptions{Delay: time.Millisecond}})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, w.node.Close(context.Background())) })
 	creds, err := api.NewCredentials(rand.Reader, "http://muster.test")

@@ -6,14 +6,14 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // Options configure [Uploads]. Dir, Node, Now, Rand and Bytes are required.
 type Options struct {
 	// Dir is the directory of the files; it is made when there is none.
 	Dir  string
-	Node *resolver.Node
+	Node *node.Node
 	// Now is the wall clock, Rand the source of ids. Both must be safe for concurrent use.
 	Now  func() time.Time
 	Rand io.Reader

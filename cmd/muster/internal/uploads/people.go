@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 const (
@@ -28,7 +29,7 @@ const (
 // people takes files of people. A row is what POST /contacts and PATCH /contacts/{id}
 // would be: identifiers follow their rules, and nobody is merged.
 type people struct {
-	node    *resolver.Node
+	node    *node.Node
 	account uint64
 	list    string
 	judge   *personJudge

@@ -9,13 +9,14 @@ import (
 
 	"github.com/musterhq/muster/cmd/muster/internal/importer"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/node"
 )
 
 // personJudge says which rows of people cannot be taken, but for what the state says of
 // the people themselves.
 type personJudge struct {
 	checker *importer.Checker
-	node    *resolver.Node
+	node    *node.Node
 	account uint64
 	// placeholders are texts that the account takes for no identifier.
 	placeholders []string

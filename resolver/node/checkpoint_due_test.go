@@ -1,0 +1,71 @@
+package node
+
+import (
+	"testing"
+	"time"
+
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestCheckpointDueByLog: enough log brings a checkpoint without the interval being
+// over, not more than one in the least time between them, and the other nodes get the
+// newest only when one is due by time or asked for.
+func TestCheckpointDueByLog(t *testing.T) {
+	p := newPair(t)
+	n, err := p.try("a", func(o *Options) { o.CheckpointLogBytes = 20_000 })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Command(t.Context(), testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	begun := time.Now()
+	for range 2 {
+		before := n.Stats()[0].Checkpoints
+		q := n.partitions[0].Load()
+		eventually.Holds(t, "enough log for a checkpoint", func() bool {
+			p.events(n, 1)
+			return q.behind.due(20_000) || n.Stats()[0].Checkpoints > before
+		})
+		eventually.Holds(t, "a checkpoint by the amount of log", func() bool { return n.Stats()[0].Checkpoints > before })
+	}
+	if made, most := n.Stats()[0].Checkpoints, 1+int64(time.Since(begun)/leastBetween); made > most {
+		t.Errorf("%d checkpoints in %v, expected %d at most", made, time.Since(begun), most)
+	}
+	if got := p.shelf.has(0); len(got) != 0 {
+		t.Errorf("checkpoints %d were published, expected none before the interval is over", got)
+	}
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	last := n.Stats()[0].LastCheckpoint
+	eventually.Holds(t, "the newest is published when it is asked for", func() bool { return n.Stats()[0].SharedOffset == last })
+	p.stop(n)
+}
+
+// TestLateCheckpointHurries: a checkpoint rests no more once too much log would be
+// replayed.
+func TestLateCheckpointHurries(t *testing.T) {
+	var b behind
+	b.add(100)
+	b.freeze()
+	if !b.due(0) || b.due(1) || b.late(81) || !b.late(80) {
+		t.Errorf("100 bytes frozen, none written: due %v, late %v", b.due(1), b.late(80))
+	}
+	b.wrote()
+	b.add(79)
+	if b.due(80) || b.late(64) || !b.due(79) || !b.late(63) {
+		t.Error("79 bytes since the newest checkpoint count otherwise")
+	}
+	f := newFixture(t)
+	n := f.mustOpen(t)
+	defer f.close(t, n)
+	p := n.partitions[0].Load()
+	p.behind.add(int(2 * n.opts.CheckpointLogBytes))
+	begun := time.Now()
+	p.throttleSleep(t.Context(), time.Minute)
+	if d := time.Since(begun); d > 30*time.Second {
+		t.Errorf("too much log would be replayed, and it rested %v", d)
+	}
+}

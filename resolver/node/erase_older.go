@@ -1,0 +1,42 @@
+package node
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver"
+)
+
+// dropErased sees to it that no checkpoint from before an erasure stays: a restore with
+// a later log brings such back, and a crash at the end of an erasure leaves one. Else
+// it would stay until something happens.
+func (p *partition) dropErased(ctx context.Context) error {
+	p.mu.RLock()
+	account, upTo := p.mu.m.LastErased()
+	p.mu.RUnlock()
+	p.checkpoint.Lock()
+	offsets, err := p.ckpt.List()
+	p.checkpoint.Unlock()
+	if err != nil {
+		return err
+	}
+	if len(offsets) == 0 || offsets[0] >= upTo {
+		return nil
+	}
+	p.log.Info("dropping checkpoints from before an erasure", "oldest", offsets[0], "erased_before", upTo)
+	if err := p.checkpointBeyond(ctx, upTo); err != nil {
+		return err
+	}
+	// Nothing changes by the record: it makes the second checkpoint possible.
+	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
+	if err := p.node.stamp(&env); err != nil {
+		return err
+	}
+	var out resolver.Outcome
+	if err := p.submit(ctx, env, eventlog.AppendCommand(env.Append(nil), resolver.CommandErasureDone, must.JSON(resolver.ErasureDone{})), &out); err != nil {
+		return fmt.Errorf("drop checkpoints that have the erased: %w", err)
+	}
+	return p.checkpointBeyond(ctx, out.Offset+1)
+}

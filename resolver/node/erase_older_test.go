@@ -1,0 +1,78 @@
+package node
+
+import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver"
+)
+
+// TestErasedPersonLeavesOlderCheckpoints: checkpoints of before an erasure, as a restore
+// with a later log leaves them, do not keep the person, though nothing else happens.
+func TestErasedPersonLeavesOlderCheckpoints(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	history := &modelHistory{Rand: rand.New(rand.NewPCG(1, 3))}
+	n, halt := eraseNode(t, fs, history)
+	if _, err := n.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	event := func(email string) eventlog.Event {
+		return eventlog.Event{Type: []byte("bought"), Email: []byte(email)}
+	}
+	gone := submitEvents(t, n, event("gone-person@x.io"))[0].Profile
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	submitEvents(t, n, event("stays-here@x.io"))
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := vfs.Clone(fs, fs, "state/p0/"+checkpoint.DirCheckpoints, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Command(ctx, testAccount, resolver.CommandContactErase, resolver.ContactErase{ID: gone.String()}); err != nil {
+		t.Fatal(err)
+	}
+	await(t, n)
+	halt()
+	if err := fs.RemoveAll("state"); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.MkdirAll("state/p0", 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := fs.Rename("kept", "state/p0/"+checkpoint.DirCheckpoints); err != nil {
+		t.Fatal(err)
+	}
+	if !fileHolds(t, fs, "gone-person@x.io") {
+		t.Fatal("the test does not find what is stored")
+	}
+	_, halt = eraseNode(t, fs, history)
+	defer halt()
+	eventually.Succeeds(t, func() error {
+		if fileHolds(t, fs, "gone-person@x.io") {
+			return errors.New("the erased person is in a file still")
+		}
+		return nil
+	})
+	eventually.Succeeds(t, func() error {
+		names, err := fs.List("state/p0/" + checkpoint.DirCheckpoints)
+		if err == nil && len(names) != checkpoint.Kept {
+			err = fmt.Errorf("checkpoints %v", names)
+		}
+		return err
+	})
+	if !fileHolds(t, fs, "stays-here@x.io") {
+		t.Error("L1: what stays is gone")
+	}
+}

@@ -1,0 +1,191 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/eventlog/file"
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/peek"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
+)
+
+// eraseNode is a node on a file system in memory.
+func eraseNode(t *testing.T, fs vfs.FS, history *modelHistory) (*Node, func()) {
+	t.Helper()
+	log, err := file.Open("log", file.Options{FS: fs, Partitions: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.UnixMilli(1_000_000_000_000)
+	n, err := Open(context.Background(), Options{FS: fs, Dir: "state", Log: log, History: history, Rand: &seededReader{Rand: rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))},
+		Now: func() time.Time { return now }, CheckpointInterval: time.Hour, Feed: FeedOptions{Delay: time.Millisecond, RetryMax: time.Millisecond}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n, func() { stop(n, log) }
+}
+
+func submitEvents(t *testing.T, n *Node, evs ...eventlog.Event) []resolver.EventOutcome {
+	t.Helper()
+	env := eventlog.Envelope{Kind: eventlog.KindEvents, Account: testAccount}
+	if err := n.stamp(&env); err != nil {
+		t.Fatal(err)
+	}
+	var out resolver.Outcome
+	if err := n.Submit(context.Background(), testAccount, appendEvents(env.Append(nil), evs), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out.Events
+}
+
+func isRefused(err error, says string) bool {
+	var r *resolver.Refusal
+	return errors.As(err, &r) && strings.Contains(r.Message, says)
+}
+
+// TestErasedPersonStaysOut: an erased profile answers as none, its identifiers,
+// also those of profiles merged into it, cannot be stored again until that is
+// lifted, and no file of log and checkpoints holds its e-mail any more, while
+// the others' stay (L1), also after a restart.
+func TestErasedPersonStaysOut(t *testing.T) {
+	ctx := context.Background()
+	fs := vfs.NewMem()
+	history := &modelHistory{Rand: rand.New(rand.NewPCG(1, 3))}
+	n, halt := eraseNode(t, fs, history)
+	if _, err := n.Command(ctx, testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	event := func(email, id string) eventlog.Event {
+		return eventlog.Event{Type: []byte("bought"), Email: []byte(email), ExternalID: []byte(id), FirstName: []byte("Firstname-of-" + email)}
+	}
+	out := submitEvents(t, n, event("gone-person@x.io", ""), event("", "gone-id"), event("stays-here@x.io", ""))
+	merged := submitEvents(t, n, event("gone-person@x.io", "gone-id"))[0].Profile
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	if !fileHolds(t, fs, "gone-person@x.io") || !fileHolds(t, fs, "stays-here@x.io") {
+		t.Fatal("the test does not find what is stored")
+	}
+	if _, err := n.Command(ctx, testAccount, resolver.CommandContactErase, resolver.ContactErase{ID: merged.String()}); err != nil {
+		t.Fatal(err)
+	}
+	check := func() {
+		t.Helper()
+		for _, id := range []resolver.ProfileID{merged, out[0].Profile, out[1].Profile} {
+			if _, err := n.Command(ctx, testAccount, resolver.CommandContactErase, resolver.ContactErase{ID: id.String()}); !isRefused(err, "there is no contact") {
+				t.Errorf("erased again: %v", err)
+			}
+			if err := n.Read(ctx, testAccount, func(v *resolver.View) error {
+				if _, ok := v.Resolve(id); ok {
+					t.Errorf("%s is still somebody", id)
+				}
+				if v.Universe().GetCardinality() != 1 || peek.Profiles(v) != 1 {
+					t.Errorf("there are %v", v.Universe())
+				}
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, e := range []eventlog.Event{event(" GONE-person@x.io", ""), event("", "gone-id"), event("gone-person@x.io", "other-id")} {
+			if x := submitEvents(t, n, e)[0]; x.Status != resolver.EventRefused || !strings.Contains(x.Refusal.Message, resolver.MessageErased) {
+				t.Errorf("event of an erased person: %+v", x)
+			}
+		}
+		if x := submitEvents(t, n, event("stays-here@x.io", "gone-id"))[0]; x.Status != resolver.EventAccepted || x.Profile != out[2].Profile || x.Warning() == "" {
+			t.Errorf("event of somebody else that has an erased person's identifier: %+v", x)
+		}
+		if _, err := n.Command(ctx, testAccount, resolver.CommandContactCreate, resolver.ContactCreate{Email: "Gone-Person@x.io"}); !isRefused(err, resolver.MessageErased) {
+			t.Errorf("contact of an erased person: %v", err)
+		}
+		text := "gone-id"
+		if _, err := n.Command(ctx, testAccount, resolver.CommandContactUpdate, resolver.ContactUpdate{ID: out[2].Profile.String(), ExternalID: &text}); !isRefused(err, resolver.MessageErased) {
+			t.Errorf("update with an erased person's identifier: %v", err)
+		}
+	}
+	await(t, n)
+	for _, what := range []string{"gone-person@x.io", "gone-id"} {
+		if fileHolds(t, fs, what) {
+			t.Errorf("%s is still in a file", what)
+		}
+	}
+	if !fileHolds(t, fs, "stays-here@x.io") {
+		t.Error("L1: what stays is gone")
+	}
+	check()
+	halt()
+	n, halt = eraseNode(t, fs, history)
+	check()
+	for _, lift := range []resolver.ErasureLift{{Value: "gone-person@x.io"}, {Kind: "external_id", Value: "gone-id"}} {
+		if _, err := n.Command(ctx, testAccount, resolver.CommandErasureLift, lift); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if x := submitEvents(t, n, event("gone-person@x.io", "gone-id"))[0]; x.Status != resolver.EventAccepted || x.Profile == merged {
+		t.Errorf("after it was lifted: %+v", x)
+	}
+	halt()
+	for _, r := range history.Rows {
+		if r.Ordinal < 2 {
+			t.Errorf("history has %+v", r)
+		}
+	}
+}
+
+// await waits until nothing is left to be erased, and the second checkpoint is
+// there.
+func await(t *testing.T, n *Node) {
+	t.Helper()
+	eventually.Holds(t, "the erasure ends", func() bool {
+		pending := 1
+		_ = n.Read(context.Background(), testAccount, func(v *resolver.View) error { pending = v.ErasuresPending(); return nil })
+		p := n.partitions[0].Load()
+		if pending > 0 || p.lastCheckpoint.Load() != p.applied.Load() {
+			return false
+		}
+		p.checkpoint.Lock() // trimming is part of it
+		defer p.checkpoint.Unlock()
+		return true
+	})
+}
+
+// fileHolds reports whether a file below the root holds the text.
+func fileHolds(t *testing.T, fs vfs.FS, text string) bool {
+	t.Helper()
+	var walk func(dir string) bool
+	walk = func(dir string) bool {
+		names, err := fs.List(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names {
+			path := fs.PathJoin(dir, name)
+			info, err := fs.Stat(path)
+			if err != nil {
+				continue // removed meanwhile
+			}
+			if info.IsDir() {
+				if walk(path) {
+					return true
+				}
+				continue
+			}
+			b, err := statefiles.Read(fs, path)
+			if err == nil && bytes.Contains(b, []byte(text)) {
+				return true
+			}
+		}
+		return false
+	}
+	return walk("log") || walk("state")
+}

@@ -1,0 +1,191 @@
+package node
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/identifier"
+)
+
+// LiveEvent is an event as it arrives, for people who watch.
+type LiveEvent struct {
+	Profile    resolver.ProfileID
+	EventType  string
+	TimeMs     int64
+	Properties string
+	// Idents are the identifiers that the event gave, by kind, "" for none.
+	Idents [identifier.Kinds]string
+	// Duplicate says that an event with the same idempotency key was stored before.
+	Duplicate bool
+	// Transitions are the entries and exits that the event's record caused for the
+	// profile. The profile's last event of the record has them.
+	Transitions []LiveTransition
+	// SourceID, SourceName and Call say what sent the event through the tracking API; they
+	// are empty for others.
+	SourceID, SourceName, Call string
+	// Refused is set for an event that was not stored; all else is empty.
+	Refused *RefusedEvent
+}
+
+// LiveTransition is an entry into a segment, or an exit from it.
+type LiveTransition struct {
+	Segment string
+	Entered bool
+}
+
+// liveBuffer is how many events a watcher may lag behind; more are dropped for
+// that watcher and counted.
+const liveBuffer = 256
+
+// maxWatchers bounds the watchers of a node.
+const maxWatchers = 100
+
+// liveEvents hands applied events to watchers. Without any it costs one load.
+type liveEvents struct {
+	count atomic.Int32
+	mu    sync.Mutex
+	subs  map[*Watcher]struct{}
+}
+
+// Watcher receives the events of one account.
+type Watcher struct {
+	// Events carries the events; it is never closed.
+	Events  chan LiveEvent
+	account uint64
+	dropped atomic.Uint64
+	live    *liveEvents
+	end     watchEnd
+}
+
+// Watch starts watching an account; ok is false when too many watch already. The
+// watcher of an account that is not served here has ended.
+func (n *Node) Watch(account uint64) (w *Watcher, ok bool) {
+	l := &n.live
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.subs) >= maxWatchers {
+		return nil, false
+	}
+	if l.subs == nil {
+		l.subs = map[*Watcher]struct{}{}
+	}
+	w = &Watcher{Events: make(chan LiveEvent, liveBuffer), account: account, live: l, end: newWatchEnd()}
+	// A release takes the partition away before it ends watchers.
+	if _, err := n.owner(account); err != nil {
+		w.end.set(err)
+		return w, true
+	}
+	l.subs[w] = struct{}{}
+	l.count.Store(int32(len(l.subs)))
+	return w, true
+}
+
+// Dropped is how many events the watcher was too slow for.
+func (w *Watcher) Dropped() uint64 { return w.dropped.Load() }
+
+// Ended is closed when no events come any more; Err then says why.
+func (w *Watcher) Ended() <-chan struct{} { return w.end.ended }
+
+// Err wraps [resolver.ErrNotOwner] once this node does not serve the account any more, and
+// is nil before.
+func (w *Watcher) Err() error { return w.end.get() }
+
+// Close ends watching.
+func (w *Watcher) Close() {
+	w.live.mu.Lock()
+	defer w.live.mu.Unlock()
+	delete(w.live.subs, w)
+	w.live.count.Store(int32(len(w.live.subs)))
+}
+
+// put hands over an event, or counts it as dropped.
+func (w *Watcher) put(e LiveEvent) {
+	select {
+	case w.Events <- e:
+	default:
+		w.dropped.Add(1)
+	}
+}
+
+// watches reports whether somebody watches an account.
+func (l *liveEvents) watches(account uint64) bool {
+	if l.count.Load() == 0 {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for w := range l.subs {
+		if w.account == account {
+			return true
+		}
+	}
+	return false
+}
+
+// caused lists the transitions of an account's record by profile, nil if nobody watches
+// the account. It is called by the goroutine that applies, before the rows are handed on.
+func (l *liveEvents) caused(m *resolver.Machine, account uint64, list []query.Transition) map[resolver.ProfileID][]LiveTransition {
+	if len(list) == 0 || !l.watches(account) {
+		return nil
+	}
+	out := map[resolver.ProfileID][]LiveTransition{}
+	for i := range list {
+		t := &list[i]
+		if t.Account != account {
+			continue // what was due of others
+		}
+		id, current := m.Profile(account, t.Ordinal)
+		if !current {
+			continue // it became part of another, which may be in the segment
+		}
+		out[id] = append(out[id], LiveTransition{t.Segment, t.Entered})
+	}
+	return out
+}
+
+// publish hands the stored events of a record to watchers. caused is what caused
+// answered.
+func (l *liveEvents) publish(env eventlog.Envelope, data []byte, out *resolver.Outcome, caused map[resolver.ProfileID][]LiveTransition) {
+	if !l.watches(env.Account) {
+		return
+	}
+	last := map[resolver.ProfileID]int{}
+	for i := range out.Events {
+		if len(caused) > 0 && out.Events[i].Status == resolver.EventAccepted {
+			last[out.Events[i].Profile] = i
+		}
+	}
+	r, err := eventlog.NewEventsReader(data[eventlog.EnvelopeSize:])
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var ev eventlog.Event
+	for i := 0; r.Next(&ev) && i < len(out.Events); i++ {
+		o := &out.Events[i]
+		if o.Status != resolver.EventAccepted && o.Status != resolver.EventDuplicate {
+			continue
+		}
+		e := LiveEvent{Profile: o.Profile, EventType: string(ev.Type), TimeMs: env.StampMs, Properties: string(ev.Properties), Duplicate: o.Status == resolver.EventDuplicate,
+			Idents: [identifier.Kinds]string{string(ev.Email), string(ev.ExternalID), string(ev.Phone), string(ev.AnonymousID)}}
+		if ev.HasTime {
+			e.TimeMs = ev.TimeMs
+		}
+		if from := out.From; from != nil && i < len(from.Calls) {
+			e.SourceID, e.SourceName, e.Call = from.SourceID, from.SourceName, from.Calls[i]
+		}
+		if at, is := last[o.Profile]; is && at == i {
+			e.Transitions = caused[o.Profile]
+		}
+		for w := range l.subs {
+			if w.account != env.Account {
+				continue
+			}
+			w.put(e)
+		}
+	}
+}

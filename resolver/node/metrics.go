@@ -1,0 +1,63 @@
+package node
+
+import "github.com/musterhq/muster/resolver"
+
+// Stats are the numbers of one partition, for metrics.
+type Stats struct {
+	Partition int
+	// Applied is the offset of the next record to apply, Backlog how many
+	// records this node appended are not applied yet.
+	Applied, Backlog int64
+	// ApplyNanoseconds is the time spent applying, in all.
+	ApplyNanoseconds int64
+	// DiskFull is set while the partition's files find no space.
+	DiskFull bool
+	// Checkpoints is how many were written, CheckpointNanoseconds how long
+	// that took in all, FreezeMaxNanoseconds the longest time for which Apply
+	// waited for one.
+	Checkpoints, CheckpointNanoseconds, FreezeMaxNanoseconds int64
+	// LastCheckpoint is the offset of the newest checkpoint.
+	LastCheckpoint int64
+	// Shared reports whether checkpoints are published; SharedOffset is the offset of
+	// the newest one known to be (-1 for none), SharedFailures how often that
+	// failed, SharedFailing whether it did the last time.
+	Shared                       bool
+	SharedOffset, SharedFailures int64
+	SharedFailing                bool
+	// HistoryPosition is the offset history has stored up to; Applied minus
+	// it is history's lag in records.
+	HistoryPosition int64
+	// WaitingRows, WaitingBytes and SpoolBytes are what history lacks: rows
+	// not sealed yet, bytes in memory (of all rows), bytes in spool files.
+	WaitingRows, WaitingBytes, SpoolBytes int64
+	// HistoryFailing is true while history refuses rows, HistoryRebuilding while rows
+	// that it lost are made anew from the log.
+	HistoryFailing, HistoryRebuilding bool
+	// Repairs counts damaged checkpoints that were passed over, and rebuildings of
+	// history that were begun.
+	Repairs int64
+	resolver.MachineStats
+}
+
+// Stats returns the numbers of the partitions served here. Those that count since
+// the start begin anew when a partition is taken.
+func (n *Node) Stats() []Stats {
+	out := make([]Stats, 0, len(n.partitions))
+	for p := range n.here() {
+		s := Stats{
+			Partition: p.id, Applied: p.applied.Load(),
+			ApplyNanoseconds: p.applyNs.Load(), Checkpoints: p.checkpoints.Load(),
+			CheckpointNanoseconds: p.checkpointNs.Load(), FreezeMaxNanoseconds: p.freezeMaxNs.Load(),
+			LastCheckpoint: p.lastCheckpoint.Load(), DiskFull: p.ckpt.Disk.Full(),
+			HistoryRebuilding: p.rebuilding.Load(), Repairs: p.repairs.Load(),
+			Shared: n.opts.Shared != nil, SharedOffset: p.sharing.offset.Load(),
+			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
+			MachineStats: *p.stats.Load(),
+		}
+		s.Backlog = max(0, p.appended.Load()-s.Applied, p.waits.Load())
+		at := p.feed.Status()
+		s.HistoryPosition, s.SpoolBytes, s.WaitingRows, s.WaitingBytes, s.HistoryFailing = at.Stored, at.SpoolBytes, at.Rows, at.Bytes, at.Failing
+		out = append(out, s)
+	}
+	return out
+}

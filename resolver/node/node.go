@@ -1,0 +1,439 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/feed"
+	"github.com/musterhq/muster/resolver/internal/wake"
+)
+
+// FeedOptions bound the way from Apply to history.
+type FeedOptions = feed.Options
+
+// Options configure a [Node].
+type Options struct {
+	// FS and Dir are where state and checkpoints are kept.
+	FS  vfs.FS
+	Dir string
+	// Log is the event log, History the store of resolved events. Both are
+	// the caller's to close, after the node.
+	Log     eventlog.Log
+	History query.History
+	// LogName names Log wherever its files are. It is written into checkpoints, and
+	// one of a log with another name is not used.
+	LogName string
+	// TrimLog lets the log drop records that the kept checkpoints are beyond. Without
+	// it the log keeps everything, and state and history can be rebuilt from it.
+	TrimLog bool
+	// Now is the wall clock that stamps records, Rand the source of ids.
+	Now    func() time.Time
+	Rand   io.Reader
+	Logger *slog.Logger // nil is silent
+
+	// CheckpointInterval is the longest time between checkpoints while records
+	// arrive (default 30 s).
+	CheckpointInterval time.Duration
+	// CheckpointLogBytes is how much log may come after a checkpoint before the next one
+	// is due, in bytes of records: a start after a crash replays it (default 64 MiB).
+	// Other nodes get the checkpoints of CheckpointInterval only.
+	CheckpointLogBytes int64
+	// GenerationBytes is how much may change in memory before a checkpoint is
+	// written; at twice as much Apply waits (default 256 MiB).
+	GenerationBytes int64
+	// CacheBytes bounds the cache of profile documents (default 256 MiB).
+	CacheBytes int64
+	// MaxBacklog is how many records may be durable but not applied before
+	// requests are refused (default 50,000).
+	MaxBacklog int64
+	// MaxStampAhead is how far a record's stamp may be ahead of this node's
+	// clock (default 5 s).
+	MaxStampAhead time.Duration
+	// Feed bounds the way to history (defaults: 122,880 rows, 10 s, 64 MiB,
+	// 8 GiB, 5 s).
+	Feed FeedOptions
+	// Skip lists records to pass over, by partition.
+	Skip map[int][]int64
+
+	// NodeID names this node among those that reach the log, Advertise is where the
+	// others reach it. Without an id the node is alone: no epochs, no claims.
+	NodeID, Advertise string
+	// Shared is where checkpoints are left for other nodes and fetched from; nil
+	// keeps them here only.
+	Shared SharedCheckpoints
+	// Owned are the partitions that Open takes, nil for all. Others can be taken
+	// later, see [Node.Take].
+	Owned []int
+	// RemoteLog says that other nodes append to the log as well: reads then ask
+	// it for its end and wait until that is applied.
+	RemoteLog bool
+	// End ends the process with one line, at once and without closing anything, when
+	// the store below the state cannot go on; nil panics. It must not return.
+	End func(why string)
+	// Remote carries out commands of partitions that are not here; without it
+	// they are refused with [resolver.ErrNotOwner].
+	Remote Remote
+}
+
+func (o *Options) withDefaults() (Options, error) {
+	c := *o
+	if c.FS == nil || c.Dir == "" || c.Log == nil || c.History == nil || c.Now == nil || c.Rand == nil {
+		return c, errors.New("resolver: FS, Dir, Log, History, Now and Rand must be set")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	def := func(v *int64, d int64) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	if c.CheckpointInterval == 0 {
+		c.CheckpointInterval = 30 * time.Second
+	}
+	if c.MaxStampAhead == 0 {
+		c.MaxStampAhead = 5 * time.Second
+	}
+	def(&c.CheckpointLogBytes, 64<<20)
+	def(&c.GenerationBytes, 256<<20)
+	def(&c.CacheBytes, 256<<20)
+	def(&c.MaxBacklog, 50_000)
+	if c.Feed.Rows == 0 {
+		c.Feed.Rows = 122_880
+	}
+	if c.Feed.Delay == 0 {
+		c.Feed.Delay = 10 * time.Second
+	}
+	if c.Feed.RetryMax == 0 {
+		c.Feed.RetryMax = 5 * time.Second
+	}
+	def(&c.Feed.MemoryBytes, 64<<20)
+	def(&c.Feed.SpoolBytes, 8<<30)
+	return c, c.Validate()
+}
+
+// Validate refuses limits that no node can work with.
+func (c *Options) Validate() error {
+	if c.CheckpointInterval < 0 || c.CheckpointLogBytes < 0 || c.GenerationBytes < 0 || c.CacheBytes < 0 || c.MaxBacklog < 0 || c.MaxStampAhead < 0 ||
+		c.Feed.Rows < 0 || c.Feed.Delay < 0 || c.Feed.RetryMax < 0 || c.Feed.MemoryBytes < 0 || c.Feed.SpoolBytes < 0 {
+		return errors.New("resolver: limits must not be negative")
+	}
+	return nil
+}
+
+// Node runs the machines of all partitions: it appends records, applies them
+// in order, answers those who wait, feeds history and writes checkpoints.
+type Node struct {
+	opts Options // never changed after Open
+
+	// partitions are those served here, nil for the others. Requests read them without a
+	// lock, so that one that is being taken holds up none; whoever has the slot's turn
+	// writes.
+	partitions []atomic.Pointer[partition]
+	slots      []slot
+	changed    *wake.Broadcast // a partition was taken or released, or another node acts for it
+	ownership  ownership
+
+	// The end. Close ends life, so that nothing long is begun or waited for any more, and
+	// waits for leaving: releases whose caller went away still close files.
+	life     context.Context
+	endLife  context.CancelFunc
+	leaving  sync.WaitGroup
+	closes   sync.Once
+	closeErr error
+
+	// A failure is the whole node's: a partition that cannot go on would else be missed
+	// by nobody. failure is set before failed is closed, and read after it.
+	failed   chan struct{}
+	failOnce sync.Once
+	failure  error
+
+	// People who watch, over all partitions. They are told by the goroutine that applies,
+	// which never waits for them.
+	live        liveEvents
+	transitions liveTransitions
+	refused     refusedEvents
+
+	// Whoever sends messages sleeps until one of these wakes it.
+	queued    *wake.Broadcast // something was put into an outbox
+	campaigns *wake.Broadcast // a campaign was started
+
+	// emails is the way to the directory of e-mails, which the first partition has and
+	// another node may serve; nil where one partition knows all e-mails.
+	emails *emails
+}
+
+// Open brings the state of the partitions in Options.Owned up to the end of the
+// log and starts. It returns once everything acknowledged before is applied.
+func Open(ctx context.Context, opts Options) (*Node, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	count := o.Log.Partitions()
+	n := &Node{
+		opts: o, failed: make(chan struct{}), queued: wake.NewBroadcast(), campaigns: wake.NewBroadcast(), changed: wake.NewBroadcast(),
+		partitions: make([]atomic.Pointer[partition], count), slots: make([]slot, count),
+	}
+	n.life, n.endLife = context.WithCancel(context.Background())
+	for i := range n.slots {
+		n.slots[i].turn = make(chan struct{}, 1)
+	}
+	if h, ok := o.History.(interface{ OnLoss(fn func()) }); ok {
+		h.OnLoss(n.historyLost)
+	}
+	n.emails = startEmails(n)
+	owned := o.Owned
+	if owned == nil {
+		for i := range count {
+			owned = append(owned, i)
+		}
+	}
+	for _, i := range owned {
+		if err := n.Take(ctx, i); err != nil {
+			return nil, errors.Join(err, n.Close(ctx))
+		}
+	}
+	return n, nil
+}
+
+// historyLost makes the partitions compare how far history is with how far it was.
+func (n *Node) historyLost() {
+	for i := range n.slots {
+		if p := n.slots[i].partition(); p != nil {
+			p.feed.Compare()
+		}
+	}
+}
+
+// Close stops the node and writes a last checkpoint. ctx bounds how long
+// history may take to catch up.
+func (n *Node) Close(ctx context.Context) error {
+	n.closes.Do(func() { n.closeErr = n.close(ctx) })
+	return n.closeErr
+}
+
+// Failed is closed when the node cannot go on; Err says why.
+func (n *Node) Failed() <-chan struct{} { return n.failed }
+
+// Err is the reason for which the node failed, nil while it runs.
+func (n *Node) Err() error {
+	select {
+	case <-n.failed:
+		return n.failure
+	default:
+		return nil
+	}
+}
+
+// Fail stops the node as a failure of its own would: nothing more is applied,
+// answered or appended, and no checkpoint is written. Err returns err.
+func (n *Node) Fail(err error) {
+	n.fail(err)
+	for i := range n.slots {
+		if p := n.slots[i].partition(); p != nil {
+			p.fail(err)
+		}
+	}
+}
+
+func (n *Node) fail(err error) {
+	n.failOnce.Do(func() {
+		n.failure = err
+		close(n.failed)
+	})
+}
+
+func (n *Node) skipped(partition int, offset int64) bool {
+	for _, o := range n.opts.Skip[partition] {
+		if o == offset {
+			return true
+		}
+	}
+	return false
+}
+
+// stamp gives a record its random id and its time.
+func (n *Node) stamp(env *eventlog.Envelope) error {
+	env.StampMs = n.opts.Now().UnixMilli()
+	if _, err := io.ReadFull(n.opts.Rand, env.ID[:]); err != nil {
+		return fmt.Errorf("random source: %w", err)
+	}
+	return nil
+}
+
+// Submit appends the record to the partition of the account and waits until it
+// is durable and applied; out then holds the answer. rec starts with an
+// envelope. Errors wrap [resolver.ErrOverloaded] or [resolver.ErrNotOwner] (nothing was stored) or
+// [resolver.ErrUnavailable] (it may have been stored), or say that rec is malformed.
+func (n *Node) Submit(ctx context.Context, account uint64, rec []byte, out *resolver.Outcome) error {
+	env, _, err := eventlog.DecodeEnvelope(rec)
+	if err != nil {
+		return err
+	}
+	if env.Account != account {
+		return fmt.Errorf("record is of account %016x, not of %016x", env.Account, account)
+	}
+	if ahead := env.StampMs - n.opts.Now().UnixMilli(); ahead > n.opts.MaxStampAhead.Milliseconds() {
+		return fmt.Errorf("%w: the record's clock is %d ms ahead; set the clock right", resolver.ErrUnavailable, ahead)
+	}
+	p, err := n.owner(account)
+	if err != nil {
+		return err
+	}
+	rec, refusal, err := p.keepOut(env, rec)
+	switch {
+	case err != nil:
+		return err
+	case refusal != nil:
+		out.Reset(-1)
+		out.Refusal = refusal
+		return nil
+	}
+	return p.carryOut(ctx, env, rec, out)
+}
+
+// Command submits a command and returns its reply, through Options.Remote when
+// the account's partition is not here. A refusal by the state machine is
+// returned as a *[resolver.Refusal].
+func (n *Node) Command(ctx context.Context, account uint64, name string, args any) ([]byte, error) {
+	env := eventlog.Envelope{Kind: eventlog.KindCommand, Account: account}
+	if err := n.stamp(&env); err != nil {
+		return nil, err
+	}
+	rec := eventlog.AppendCommand(env.Append(nil), name, must.JSON(args))
+	var out resolver.Outcome
+	err := n.Submit(ctx, account, rec, &out)
+	switch {
+	case errors.Is(err, resolver.ErrNotOwner) && n.opts.Remote != nil:
+		return n.opts.Remote.Command(ctx, n.PartitionOf(account), rec)
+	case err != nil:
+		return nil, err
+	case out.Refusal != nil:
+		return nil, out.Refusal
+	}
+	return out.Reply, nil
+}
+
+// SubmitCommand carries out a command that another node made for a partition
+// that is served here, as [Remote] says, and returns its reply. The record keeps
+// its id, so that it counts once however often it is handed over, and is stamped
+// anew: a partition's time is its owner's. Errors are those of Submit, and a
+// *[resolver.Refusal] by the state machine.
+func (n *Node) SubmitCommand(ctx context.Context, partition int, rec []byte) (reply []byte, err error) {
+	env, body, err := eventlog.DecodeEnvelope(rec)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case env.Kind != eventlog.KindCommand:
+		return nil, fmt.Errorf("the record handed over is of kind %d, not a command", env.Kind)
+	case partition < 0 || partition >= len(n.partitions):
+		return nil, fmt.Errorf("there is no partition %d: the log has %d", partition, len(n.partitions))
+	case env.Account != 0 && n.PartitionOf(env.Account) != partition:
+		return nil, fmt.Errorf("the record handed over is of account %016x, which is not of partition %d", env.Account, partition)
+	}
+	p := n.partitions[partition].Load()
+	if p == nil {
+		return nil, notOwner(partition)
+	}
+	env.StampMs = n.opts.Now().UnixMilli()
+	rec, refusal, err := p.keepOut(env, append(env.Append(nil), body...))
+	switch {
+	case err != nil:
+		return nil, err
+	case refusal != nil:
+		return nil, refusal
+	}
+	var out resolver.Outcome
+	if err := p.carryOut(ctx, env, rec, &out); err != nil {
+		return nil, err
+	}
+	if out.Refusal != nil {
+		return nil, out.Refusal
+	}
+	return out.Reply, nil
+}
+
+// App finds an account by its App ID, among those of the partitions served here:
+// ok is false for others, so ask Owns after it, not before.
+func (n *Node) App(appID []byte) (resolver.App, bool) {
+	number, ok := resolver.ParseAppID(appID)
+	if !ok {
+		return resolver.App{}, false
+	}
+	p := n.partitions[number%uint64(len(n.partitions))].Load()
+	if p == nil {
+		return resolver.App{}, false
+	}
+	a, ok := (*p.apps.Load())[number]
+	return a, ok
+}
+
+// WriteKey finds the source of an account's write key by the SHA-256 of the key. It takes no
+// barrier. A key that was revoked is not found.
+func (n *Node) WriteKey(account uint64, hash [32]byte) (resolver.SourceAccess, bool) {
+	p := n.partitions[account%uint64(len(n.partitions))].Load()
+	if p == nil {
+		return resolver.SourceAccess{}, false
+	}
+	s, ok := (*p.writeKeys.Load())[hash]
+	return s, ok && s.Account == account
+}
+
+// RecordSourceUses records when write keys were used, in as few records as there are
+// partitions.
+func (n *Node) RecordSourceUses(ctx context.Context, uses []resolver.SourceUse) error {
+	byPartition := make([][]resolver.SourceUse, len(n.partitions))
+	for _, u := range uses {
+		p := n.PartitionOf(u.Account)
+		byPartition[p] = append(byPartition[p], u)
+	}
+	for _, list := range byPartition {
+		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
+			if _, err := n.Command(ctx, chunk[0].Account, resolver.CommandSourcesUsed, resolver.SourcesUsed{Uses: chunk}); err != nil {
+				return fmt.Errorf("record the use of write keys: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// Accounts lists the numbers of the accounts of all partitions served here.
+func (n *Node) Accounts() []uint64 {
+	var out []uint64
+	for p := range n.here() {
+		for a := range *p.apps.Load() {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// Checkpoint writes a checkpoint of every partition served here now.
+func (n *Node) Checkpoint() error {
+	for p := range n.here() {
+		err := p.writeCheckpoint()
+		for errors.Is(err, resolver.ErrLagging) {
+			time.Sleep(time.Millisecond)
+			err = p.writeCheckpoint()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/access"
+)
+
+// OutboxAccounts lists the accounts that have items due at nowMs, of partitions
+// for which this node acts, and how many items wait in all.
+func (n *Node) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
+	n.machines(func(m *resolver.Machine, acts bool) {
+		list, k := m.OutboxAccounts(nowMs)
+		waiting += k
+		if acts {
+			due = append(due, list...)
+		}
+	})
+	return due, waiting
+}
+
+// AccountsSending lists the accounts that have campaigns whose run goes on, of
+// partitions for which this node acts. It looks at all runs.
+func (n *Node) AccountsSending() (list []uint64) {
+	n.machines(func(m *resolver.Machine, acts bool) {
+		if acts {
+			list = append(list, m.AccountsSending()...)
+		}
+	})
+	return list
+}
+
+// AccountsWithDueCampaigns lists the accounts that have campaigns whose time has come,
+// of partitions for which this node acts.
+func (n *Node) AccountsWithDueCampaigns() (list []uint64) {
+	n.machines(func(m *resolver.Machine, acts bool) {
+		if acts {
+			list = append(list, m.AccountsWithDueCampaigns()...)
+		}
+	})
+	return list
+}
+
+// machines calls fn with each machine that is here and whether this node acts for it.
+// Apply waits meanwhile.
+func (n *Node) machines(fn func(m *resolver.Machine, acts bool)) {
+	for p := range n.here() {
+		_, acts := p.isLeader()
+		p.mu.RLock()
+		if p.mu.m != nil {
+			fn(p.mu.m, acts)
+		}
+		p.mu.RUnlock()
+	}
+}
+
+// OutboxQueued returns a channel that is closed when items have been queued since
+// the call.
+func (n *Node) OutboxQueued() <-chan struct{} { return n.queued.Wait() }
+
+// CampaignStarted returns a channel that is closed when a campaign has been
+// started since the call.
+func (n *Node) CampaignStarted() <-chan struct{} { return n.campaigns.Wait() }
+
+// KeyAccess finds the key of an account by the SHA-256 of its text: see
+// [resolver.Machine.KeyAccess]. The error wraps [resolver.ErrNotOwner] or [resolver.ErrUnavailable].
+func (n *Node) KeyAccess(account uint64, hash [32]byte) (access resolver.KeyAccess, ok bool, err error) {
+	p, err := n.owner(account)
+	if err != nil {
+		return access, false, err
+	}
+	if err := p.barrier(context.Background()); err != nil {
+		return access, false, err
+	}
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.mu.m == nil {
+		return access, false, p.Gone()
+	}
+	access, ok = p.mu.m.KeyAccess(account, hash)
+	return access, ok, nil
+}
+
+// StateHash returns the hash of a partition's state and the offset it belongs
+// to. Apply waits meanwhile.
+func (n *Node) StateHash(partition int) (next int64, sum string, err error) {
+	p := n.partitions[partition].Load()
+	if p == nil {
+		return 0, "", notOwner(partition)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.m == nil {
+		return 0, "", p.Gone()
+	}
+	sum, err = p.mu.m.Hash()
+	return p.mu.m.Next(), sum, err
+}
+
+// CommandBy is [Node.Command], and records by as the author in the audit log.
+func (n *Node) CommandBy(ctx context.Context, account uint64, name string, args any, by resolver.ChangedBy) ([]byte, error) {
+	if signed := resolver.SignCommand(name, args, by); signed != nil {
+		return n.Command(ctx, account, name, signed)
+	}
+	return n.Command(ctx, account, name, args)
+}
+
+// RecordKeyUses records when keys were used, in as few records as there are
+// partitions.
+func (n *Node) RecordKeyUses(ctx context.Context, uses []access.KeyUse) error {
+	byPartition := make([][]access.KeyUse, len(n.partitions))
+	for _, u := range uses {
+		p := n.PartitionOf(u.Account)
+		byPartition[p] = append(byPartition[p], u)
+	}
+	for _, list := range byPartition {
+		for chunk := range slices.Chunk(list, resolver.MaxKeyUses) {
+			if _, err := n.Command(ctx, chunk[0].Account, access.CommandAPIKeysUsed, access.APIKeysUsed{Uses: chunk}); err != nil {
+				return fmt.Errorf("record the use of API keys: %w", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,111 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// Acting returns the epoch under which this node acts for an account, 0 when
+// embedded; ok is false when it does not.
+func (n *Node) Acting(account uint64) (epoch uint64, ok bool) {
+	p, err := n.owner(account)
+	if err != nil {
+		return 0, false
+	}
+	return p.isLeader()
+}
+
+// Look calls fn with a view of the account as far as it is applied here. Unlike
+// [Node.Read] it asks nobody whether there is more: it is for who acts by what it
+// sees under a claim, which does ask. Errors are those of Read.
+func (n *Node) Look(account uint64, fn func(*resolver.View) error) error {
+	p, err := n.owner(account)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-p.failed:
+		return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
+	default:
+	}
+	return p.look(account, fn)
+}
+
+// Effect begins an effect of an account, which may be carried out once it is
+// claimed; ok is false when the node does not act any more under the epoch. end
+// is to be called when the outcome is on record: a partition is given up when
+// nothing is under way, or after a while.
+func (n *Node) Effect(account, epoch uint64) (end func(), ok bool) {
+	p, err := n.owner(account)
+	if err != nil {
+		return nil, false
+	}
+	if epoch == 0 && n.opts.NodeID == "" {
+		_, ok := p.isLeader()
+		return func() {}, ok
+	}
+	t := &p.lease
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if now, ok := p.isLeader(); !ok || now != epoch {
+		return nil, false
+	}
+	t.mu.effects++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if t.mu.effects--; t.mu.effects == 0 && t.mu.idle != nil {
+			close(t.mu.idle)
+			t.mu.idle = nil
+		}
+	}, true
+}
+
+// Claim claims items of an account's outbox under an epoch, MaxClaims at most,
+// and returns those that are not to be carried out. When the epoch is over the
+// error is one of [resolver.IsSuperseded]. Without items it asks whether it is. On any
+// error nothing is claimed.
+func (n *Node) Claim(ctx context.Context, account, epoch uint64, items []resolver.ClaimItem) (denied []uint64, err error) {
+	b, err := n.Command(ctx, account, resolver.CommandOutboxClaim, resolver.OutboxClaim{Epoch: epoch, Items: items})
+	if err != nil {
+		return nil, err
+	}
+	var reply resolver.OutboxClaimReply
+	if err := json.Unmarshal(b, &reply); err != nil {
+		return nil, fmt.Errorf("reply of the state machine: %w", err)
+	}
+	return reply.Denied, nil
+}
+
+// effectsWait is how long effects under way may hold up that a partition is
+// given up.
+const effectsWait = 3 * time.Second
+
+// retire ends acting before a partition is given up: no effect is begun any
+// more, and those under way are waited for, so that a new owner repeats none.
+func (p *partition) retire(ctx context.Context) {
+	t := &p.lease
+	t.mu.Lock()
+	t.ended.Store(true)
+	var idle chan struct{}
+	if t.mu.effects > 0 {
+		idle = make(chan struct{})
+		t.mu.idle = idle
+	}
+	t.mu.Unlock()
+	if idle == nil {
+		return
+	}
+	limit := time.NewTimer(effectsWait)
+	defer limit.Stop()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	case <-limit.C:
+	case <-p.failed:
+	}
+}

@@ -1,0 +1,130 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/musterhq/muster/resolver"
+)
+
+// openFiles counts who uses a partition's files: the partition itself and
+// snapshots that outlive a view. The last one closes them, so that nobody reads
+// a store that was closed.
+type openFiles struct {
+	mu     sync.Mutex
+	users  int
+	close  func() error
+	err    error
+	closed chan struct{} // nil before the files were opened
+}
+
+// open says what closes the files; the caller is the first user.
+func (f *openFiles) open(closeFiles func() error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.users, f.close, f.closed = 1, closeFiles, make(chan struct{})
+}
+
+// use adds a user. The caller knows that there is one, because it holds the
+// partition's lock and the partition has its machine.
+func (f *openFiles) use() {
+	f.mu.Lock()
+	f.users++
+	f.mu.Unlock()
+}
+
+// done ends a use.
+func (f *openFiles) done() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.users--; f.users == 0 {
+		f.err = f.close()
+		close(f.closed)
+	}
+}
+
+// wait waits until the files are closed.
+func (f *openFiles) wait() {
+	if f.closed != nil {
+		<-f.closed
+	}
+}
+
+// leave makes the partition refuse what is not under way, and stops what it
+// does by itself.
+func (p *partition) leave() {
+	p.released.Store(true)
+	p.stopActing() // first: what it does is not to find itself refused
+	p.waiting.Lock()
+	p.waiting.refused = true
+	p.waiting.Unlock()
+	p.leaves.Do(func() { close(p.left) })
+}
+
+// drain waits until nobody waits for a record, or ctx ends.
+func (p *partition) drain(ctx context.Context) {
+	p.waiting.Lock()
+	p.waiting.idle = make(chan struct{})
+	idle := p.waiting.idle
+	p.checkIdle()
+	p.waiting.Unlock()
+	select {
+	case <-idle:
+	case <-ctx.Done():
+	case <-p.failed:
+	}
+}
+
+// These are the partition as a [resolver.Host].
+func (p *partition) Partition() int        { return p.id }
+func (p *partition) Left() <-chan struct{} { return p.left }
+
+func (p *partition) Epoch() uint64 {
+	epoch, _ := p.isLeader()
+	return epoch
+}
+
+func (p *partition) HoldFiles() (release func()) {
+	p.files.use()
+	return p.files.done
+}
+
+// Gone says why the partition does not answer: it was released, or the node
+// stops. Nothing was stored.
+func (p *partition) Gone() error {
+	if p.released.Load() {
+		return notOwner(p.id)
+	}
+	return fmt.Errorf("%w: the service stops", resolver.ErrUnavailable)
+}
+
+// stopped is gone for a record that may have been stored.
+func (p *partition) stopped(what string) error {
+	if p.released.Load() {
+		return fmt.Errorf("%w: %s: this node no longer serves partition %d", resolver.ErrUnavailable, what, p.id)
+	}
+	return fmt.Errorf("%w: %s: the service stops", resolver.ErrUnavailable, what)
+}
+
+// publishApps makes the partition's accounts and write keys known to requests.
+func (p *partition) publishApps() {
+	apps, keys := map[uint64]resolver.App{}, map[[32]byte]resolver.SourceAccess{}
+	p.mu.RLock()
+	if p.mu.m != nil {
+		apps, keys = p.mu.m.Apps(), p.mu.m.WriteKeys()
+	}
+	p.mu.RUnlock()
+	p.apps.Store(&apps)
+	p.writeKeys.Store(&keys)
+}
+
+// checkIdle tells the one who drains that nobody waits. The lock of waiting is
+// held.
+func (p *partition) checkIdle() {
+	w := &p.waiting
+	if w.idle != nil && len(w.byID) == 0 && w.enrolling == 0 {
+		close(w.idle)
+		w.idle = nil
+	}
+}

@@ -1,0 +1,255 @@
+package node
+
+import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/cockroachdb/pebble/v2"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/feed"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
+)
+
+// load loads the newest checkpoint that is whole, starts applying behind it and
+// returns at the end of the log. The partition then follows the log, and neither
+// answers nor appends until begin.
+func (p *partition) load(ctx context.Context) error {
+	defer p.reportProgress()()
+	p.ckpt.Took = checkpoint.NewPhases()
+	defer func() { p.ckpt.Took = nil }()
+	aside, err := p.ckpt.SetMisplacedAside()
+	for _, path := range aside {
+		p.repairs.Add(1)
+		p.log.Error("a file is where a directory of the state must be; it is set aside, and the directory is made anew", "file", path, "now", path+checkpoint.MisplacedSuffix)
+	}
+	if err != nil {
+		return err
+	}
+	// In this order: other nodes may append and store meanwhile, and neither a
+	// checkpoint nor history is ahead of the log.
+	shared, err := p.fetchShared(ctx)
+	if err != nil {
+		return err
+	}
+	p.ckpt.Took.End("fetch")
+	stored, err := p.node.opts.History.Position(ctx, p.id)
+	if err != nil {
+		return fmt.Errorf("history: %w", err)
+	}
+	start, end, err := p.node.opts.Log.Bounds(ctx, p.id)
+	if err != nil {
+		return err
+	}
+	if err := p.adoptShared(shared, end); err != nil {
+		return err
+	}
+	p.ckpt.Took.End("ask")
+	f, m, err := p.loadNewest(start, end)
+	if err != nil {
+		return errors.Join(err, shared.err)
+	}
+	marked, err := p.markRebuild(stored < end)
+	if err != nil {
+		return errors.Join(err, m.Close())
+	}
+	p.mu.m = m
+	p.lease.newest.Store(m.LastEpoch().Number)
+	p.published.All(m)
+	p.observe(m)
+	var items []*feed.Item
+	for _, sp := range f.Spool {
+		it := &feed.Item{From: sp.From, To: sp.To, File: sp.File}
+		if info, err := p.ckpt.FS.Stat(p.ckpt.Path(checkpoint.DirSpool, sp.File)); err == nil {
+			it.FileSize = info.Size()
+		}
+		items = append(items, it)
+	}
+	if err := p.feed.Start(stored, f.Next, start, end, items); err != nil {
+		return errors.Join(err, m.Close())
+	}
+	p.lastCheckpoint.Store(f.Next)
+	p.applied.Store(f.Next)
+	p.appended.Store(end)
+	r, err := p.node.opts.Log.Read(p.id, f.Next)
+	if err != nil {
+		p.feed.Close()
+		return errors.Join(err, m.Close())
+	}
+	p.files.open(m.Close)
+	p.publishApps()
+	var run context.Context
+	run, p.stop = context.WithCancel(context.Background())
+	p.run, p.from = run, f
+	p.acting, p.stopActing = context.WithCancel(run)
+	p.done.Add(2)
+	go p.apply(run, r)
+	go p.checkpointLoop(run)
+	p.ckpt.Took.End("begin")
+	if err := p.replay(ctx, end); err != nil {
+		return err
+	}
+	if err := p.judgeRebuild(marked, stored); err != nil {
+		return err
+	}
+	p.ckpt.Took.End("replay")
+	p.log.Info("loaded", "checkpoint", f.Next, "end", p.applied.Load(), p.ckpt.Took.Attr())
+	return nil
+}
+
+// candidate is a checkpoint that the state may be loaded from. The zero value is
+// the empty state, from which the whole log is replayed.
+type candidate struct {
+	checkpoint.Manifest
+	ids []eventlog.RecordID
+}
+
+// loadNewest loads the newest checkpoint of which every file is what was written.
+// Damaged ones are set aside; without a whole one the log is replayed from its
+// beginning, if it still has that. Nothing is changed before it is certain that
+// there is something to load.
+func (p *partition) loadNewest(start, end int64) (checkpoint.Manifest, *resolver.Machine, error) {
+	offsets, err := p.ckpt.List()
+	if err != nil {
+		return checkpoint.Manifest{}, nil, err
+	}
+	var faults error
+	for i := len(offsets) - 1; i >= 0; i-- {
+		c, err := p.candidate(offsets[i], start, end)
+		if err == nil {
+			var m *resolver.Machine
+			if m, err = p.loadCandidate(c); err == nil {
+				return c.Manifest, m, p.setAside(offsets[i+1:])
+			}
+		}
+		if !errors.Is(err, statefiles.ErrDamaged) {
+			return checkpoint.Manifest{}, nil, err
+		}
+		p.repairs.Add(1)
+		p.log.Error("a checkpoint is damaged and is not used", "checkpoint", offsets[i], "reason", err)
+		faults = errors.Join(faults, err)
+	}
+	if start > 0 {
+		return checkpoint.Manifest{}, nil, errors.Join(noCheckpoint(start), faults)
+	}
+	if faults != nil {
+		p.log.Warn("rebuilding the state from the beginning of the log; requests are answered when it is done", "records", end)
+	}
+	m, err := p.loadCandidate(candidate{})
+	if err != nil {
+		return checkpoint.Manifest{}, nil, err
+	}
+	return checkpoint.Manifest{}, m, p.setAside(offsets)
+}
+
+func noCheckpoint(start int64) error {
+	return fmt.Errorf("no checkpoint to start from, and the log starts at %d: restore a backup, or name with --checkpoints where other nodes leave theirs", start)
+}
+
+// candidate reads what a checkpoint says of itself and compares its files with
+// that.
+func (p *partition) candidate(offset, start, end int64) (candidate, error) {
+	c, err := p.promising(offset, start, end)
+	if err != nil {
+		return c, err
+	}
+	return c, p.ckpt.Verify(c.Manifest)
+}
+
+// promising is candidate before the files are compared. An error that does not wrap
+// statefiles.ErrDamaged says that the start is to be refused.
+func (p *partition) promising(offset, start, end int64) (c candidate, err error) {
+	c.Manifest, c.ids, err = p.ckpt.ReadManifest(offset)
+	switch {
+	case errors.Is(err, resolver.ErrNewer):
+		return c, err
+	case errors.Is(err, checkpoint.ErrOtherLog):
+		// A whole one belongs to another log, and is not to be thrown away.
+		if damage := p.ckpt.Verify(c.Manifest); damage != nil {
+			return c, damage
+		}
+		return c, fmt.Errorf("%w. Put the log back that belongs to the state, or move %s away: the state is then rebuilt from the log", err, p.node.opts.Dir)
+	case offset > end && c.Version != 0 && c.Next != offset && c.Next <= end:
+		return c, err // a whole manifest under a name that is not its own
+	case offset > end:
+		// Whether it can be read or not: a checkpoint is never ahead of its log.
+		return c, fmt.Errorf("the log ends at %d, before the checkpoint at %d: records are missing. Put the log files back that belong to this state, or restore a backup", end, offset)
+	case err != nil:
+		return c, err
+	case offset < start:
+		return c, fmt.Errorf("%w: checkpoint %d is older than the log, which starts at %d", statefiles.ErrDamaged, offset, start)
+	}
+	return c, nil
+}
+
+// loadCandidate loads a state. A panic is damage like any other: what is read was
+// written by this program.
+func (p *partition) loadCandidate(c candidate) (m *resolver.Machine, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: load checkpoint %d: panic: %v\n%s", statefiles.ErrDamaged, c.Next, r, debug.Stack())
+		}
+	}()
+	if err := p.ckpt.Prepare(); err != nil {
+		return nil, err
+	}
+	p.ckpt.Took.End("check")
+	m, err = resolver.LoadCheckpoint(&p.ckpt, c.Manifest, c.ids, p.node.opts.CacheBytes, p.log)
+	if err != nil && c.Version != 0 && !statefiles.IsEnvironment(err) && !errors.Is(err, resolver.ErrNewer) {
+		err = fmt.Errorf("%w: load checkpoint %d: %w", statefiles.ErrDamaged, c.Next, err)
+	}
+	return m, err
+}
+
+// setAside gives damaged checkpoints another name, so that they are neither loaded
+// nor counted. The newest one is kept to be looked into.
+func (p *partition) setAside(offsets []int64) error {
+	if len(offsets) == 0 {
+		return nil
+	}
+	fs, dir := p.ckpt.FS, p.ckpt.Path(checkpoint.DirCheckpoints)
+	err := p.ckpt.RemoveSetAside()
+	if err != nil {
+		return err
+	}
+	for i, o := range offsets {
+		from := fs.PathJoin(dir, checkpoint.Name(o))
+		if i < len(offsets)-1 {
+			err = fs.RemoveAll(from)
+		} else {
+			err = fs.Rename(from, fs.PathJoin(dir, checkpoint.DamagedPrefix+checkpoint.Name(o)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return statefiles.SyncDir(fs, dir)
+}
+
+// ErrStateDamaged means that files of the state were found damaged while it was
+// used. The next start rebuilds it from an older checkpoint or from the log.
+var ErrStateDamaged = errors.New("files of the state are damaged; a start rebuilds them from the log")
+
+// damage reports whether an error of the store says that a file's content is not
+// what was written, or that a file is gone.
+func damage(err error) bool {
+	return errors.Is(err, statefiles.ErrDamaged) || pebble.IsCorruptionError(err) || statefiles.IsNotExist(err)
+}
+
+// failDamaged stops the partition because files of its state are damaged.
+func (p *partition) failDamaged(err error) { p.fail(fmt.Errorf("%w: %w", ErrStateDamaged, err)) }
+
+// failCheckpoint stops the partition because no checkpoint could be written.
+func (p *partition) failCheckpoint(err error) {
+	err = fmt.Errorf("checkpoint: %w", err)
+	if damage(err) {
+		p.failDamaged(err)
+		return
+	}
+	p.fail(err)
+}

@@ -1,0 +1,319 @@
+package node
+
+import (
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/pause"
+	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/statefiles"
+)
+
+// Rebuilding history. What history stores is what Apply makes of the log, so a
+// history that was lost is made again by applying the log from its beginning: by a
+// second machine with files of its own, in dirRebuild, while the partition serves.
+// How it meets the feed is described at the type lack.
+//
+// The second machine leaves checkpoints for itself, each once history has all rows
+// below it, so that a crash costs little.
+//
+// The log implies the rows of erased profiles, too: their events come before the
+// erasure. So whenever history may take rows again that it had, they are erased
+// again in the end. That dirRebuild is there says that this is still to be done.
+const dirRebuild = "rebuild"
+
+const (
+	// rebuildRows and rebuildBytes are how much is stored in history at once.
+	rebuildRows  = 122_880
+	rebuildBytes = 32 << 20
+	// joinWithin is how few records behind Apply the second machine must be for the
+	// rows from there on to be kept.
+	joinWithin = 1000
+	// maxRebuildPasses bounds how often it runs after an end of the log that moves
+	// on. Then rows are kept all the same: they wait in the spool, which is bounded.
+	maxRebuildPasses = 8
+	rebuildNote      = 10 * time.Second // between two log lines
+	rebuildRetryMax  = time.Minute
+)
+
+// rebuildLoop makes rows anew whenever history lacks some, until ctx ends.
+func (p *partition) rebuildLoop(ctx context.Context) {
+	defer p.done.Done()
+	if lacks, _ := p.feed.Lacks(); !lacks && p.rowsAgain {
+		p.untilDone(ctx, func() error { return p.finishRebuild(ctx) })
+		p.rebuilding.Store(false)
+	}
+	for {
+		select {
+		case <-p.feed.Lacking:
+		case <-ctx.Done():
+			return
+		case <-p.failed:
+			return
+		}
+		p.repairs.Add(1)
+		p.rebuilding.Store(true)
+		p.untilDone(ctx, func() error { return p.rebuildHistory(ctx) })
+		p.rebuilding.Store(false)
+	}
+}
+
+// untilDone calls do until it succeeds, ctx ends, or history has lost its rows once
+// more, which the feed was told and asks again for.
+func (p *partition) untilDone(ctx context.Context, do func() error) {
+	for wait := time.Second; ; wait = min(2*wait, rebuildRetryMax) {
+		err := do()
+		if err == nil || ctx.Err() != nil || errors.Is(err, query.ErrGap) {
+			return
+		}
+		p.log.Error("history could not be rebuilt; trying again", "retry_in", wait, "error", err)
+		if pause.For(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// markRebuild makes dirRebuild durable if history is about to take rows that it may
+// have had before, and reports whether it was there already.
+func (p *partition) markRebuild(behind bool) (was bool, err error) {
+	fs, dir := p.ckpt.FS, p.ckpt.Path(dirRebuild)
+	if _, err := fs.Stat(dir); err == nil || !statefiles.IsNotExist(err) {
+		return err == nil, err
+	}
+	if !behind {
+		return false, nil
+	}
+	return false, errors.Join(fs.MkdirAll(dir, 0o700), statefiles.SyncDir(fs, p.ckpt.Root))
+}
+
+// judgeRebuild removes dirRebuild where no profile was erased among the records that
+// history takes again. marked says that it was there before, stored is the position
+// history had at the start.
+func (p *partition) judgeRebuild(marked bool, stored int64) error {
+	p.mu.RLock()
+	erased := p.mu.m.ErasedBelow()
+	p.mu.RUnlock()
+	lacks, _ := p.feed.Lacks()
+	p.rowsAgain = marked || erased > stored
+	if lacks || p.rowsAgain {
+		p.rebuilding.Store(true)
+		return nil
+	}
+	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
+}
+
+// finishRebuild erases again what was erased, once history has all rows.
+func (p *partition) finishRebuild(ctx context.Context) error {
+	upTo := p.applied.Load()
+	if err := p.feed.WaitStored(ctx, upTo); err != nil {
+		if lacks, _ := p.feed.Lacks(); lacks {
+			return nil // rebuildHistory is next, and erases as well
+		}
+		return err
+	}
+	if err := p.eraseAgain(ctx, upTo); err != nil {
+		return err
+	}
+	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
+}
+
+// rebuildHistory makes all rows anew that history lacks. The files of the second machine
+// go when its store is closed: Pebble compacts, and writes lists of files, until then.
+func (p *partition) rebuildHistory(ctx context.Context) error {
+	begun := time.Now() // for log lines only
+	join, err := p.rebuildRows(ctx)
+	if err != nil {
+		return err
+	}
+	p.log.Info("history is complete again", "records", join, "took", time.Since(begun).Round(time.Millisecond))
+	return p.ckpt.FS.RemoveAll(p.ckpt.Path(dirRebuild))
+}
+
+// rebuildRows does so, and returns the offset from which on history had its rows from
+// the partition itself.
+func (p *partition) rebuildRows(ctx context.Context) (join int64, err error) {
+	stored, err := p.node.opts.History.Position(ctx, p.id)
+	if err != nil {
+		return 0, err
+	}
+	_, next := p.feed.Lacks()
+	p.log.Warn("history lacks events; rebuilding it from the log. Events are taken and segments counted meanwhile", "has", stored, "records", next)
+	b, err := p.openRebuild(stored)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, b.m.Close()) }()
+	if b.log, err = p.node.opts.Log.Read(p.id, b.m.Next()); err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, b.log.Close()) }()
+	for pass := 0; ; pass++ {
+		if err := b.run(ctx, next); err != nil {
+			return 0, b.gap(err)
+		}
+		if _, next = p.feed.Lacks(); next-b.m.Next() <= joinWithin || pass == maxRebuildPasses {
+			break
+		}
+	}
+	join = p.feed.JoinAt()
+	if err := b.run(ctx, join); err != nil {
+		return 0, b.gap(err)
+	}
+	if err := p.eraseAgain(ctx, join); err != nil {
+		return 0, err
+	}
+	p.feed.Rebuilt()
+	return join, nil
+}
+
+// rebuild is the second machine.
+type rebuild struct {
+	p    *partition
+	ckpt *checkpoint.Dir
+	m    *resolver.Machine
+	log  eventlog.Reader
+	rows query.Batch
+	out  resolver.Outcome
+	told time.Time
+}
+
+// openRebuild loads the newest state of a rebuilding that was cut off, if history
+// has all rows below it, or the empty state.
+func (p *partition) openRebuild(stored int64) (*rebuild, error) {
+	b := &rebuild{p: p, told: time.Now(), ckpt: &checkpoint.Dir{FS: p.ckpt.FS, Root: p.ckpt.Path(dirRebuild), Log: p.ckpt.Log,
+		Damaged: p.ckpt.Damaged, Disk: p.ckpt.Disk, Fatal: p.ckpt.Fatal}}
+	offsets, err := b.ckpt.List()
+	if err != nil {
+		return nil, err
+	}
+	for _, offset := range slices.Backward(offsets) {
+		f, ids, err := b.ckpt.ReadManifest(offset)
+		if err == nil && offset <= stored {
+			err = b.ckpt.Verify(f)
+		}
+		if err != nil || offset > stored {
+			continue
+		}
+		p.log.Info("the rebuilding of history goes on where it was cut off", "records", offset)
+		return b, b.load(candidate{f, ids})
+	}
+	// Its checkpoints are of no use, but it stays: it is a mark, too.
+	if err := p.ckpt.FS.RemoveAll(b.ckpt.Path(checkpoint.DirCheckpoints)); err != nil {
+		return nil, err
+	}
+	return b, b.load(candidate{})
+}
+
+func (b *rebuild) load(c candidate) (err error) {
+	if _, err := b.p.markRebuild(true); err != nil {
+		return err
+	}
+	if err := b.ckpt.Prepare(); err != nil {
+		return err
+	}
+	b.m, err = resolver.LoadCheckpoint(b.ckpt, c.Manifest, c.ids, b.p.node.opts.CacheBytes/4, b.p.log)
+	if err == nil {
+		b.rows = query.Batch{Partition: b.p.id, From: b.m.Next(), To: b.m.Next()}
+	}
+	return err
+}
+
+// run applies the records below to and stores their rows.
+func (b *rebuild) run(ctx context.Context, to int64) error {
+	for b.m.Next() < to {
+		e, err := b.log.Next(ctx)
+		if err != nil {
+			return err
+		}
+		if err := b.apply(e); err != nil {
+			return fmt.Errorf("record %d of partition %d: %w", e.Offset, b.p.id, err)
+		}
+		b.rows.To = b.m.Next()
+		full := b.m.GenerationBytes() > b.p.node.opts.GenerationBytes && !b.m.Lagging()
+		if b.rows.Rows() >= rebuildRows || b.rows.Bytes() >= rebuildBytes || full || b.m.Next() == to {
+			if err := b.store(ctx); err != nil {
+				return err
+			}
+		}
+		if full {
+			if err := b.checkpoint(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// apply applies one record as the partition does.
+func (b *rebuild) apply(e eventlog.Entry) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = panicked(r)
+		}
+	}()
+	if b.p.node.skipped(b.p.id, e.Offset) {
+		return b.m.Skip(e.Offset)
+	}
+	return b.m.Apply(e.Offset, e.Data, &b.rows, &b.out)
+}
+
+func (b *rebuild) store(ctx context.Context) error {
+	if err := b.p.feed.AppendRows(ctx, &b.rows); err != nil {
+		return err
+	}
+	b.rows.Reset()
+	b.rows.Partition, b.rows.From, b.rows.To = b.p.id, b.m.Next(), b.m.Next()
+	b.p.feed.NoteRebuilt(b.m.Next())
+	if now := time.Now(); now.Sub(b.told) >= rebuildNote { // the pace of log lines is no logic
+		b.told = now
+		_, next := b.p.feed.Lacks()
+		b.p.log.Info("rebuilding history", "records", b.m.Next(), "of", next)
+	}
+	return nil
+}
+
+// checkpoint writes what changed to the machine's files, which frees its memory,
+// and leaves a state to go on from.
+func (b *rebuild) checkpoint() error { return b.m.MoveOn(b.ckpt, b.p.feed) }
+
+// gap tells the feed when history has lost its rows once more.
+func (b *rebuild) gap(err error) error {
+	if errors.Is(err, query.ErrGap) {
+		b.p.feed.LackAll()
+	}
+	return err
+}
+
+// maxErasedAtOnce bounds what history is asked to erase at once.
+const maxErasedAtOnce = 1000
+
+// eraseAgain takes the rows of erased profiles, which the log still implies, out of
+// history, as they were before.
+func (p *partition) eraseAgain(ctx context.Context, upTo int64) error {
+	for account, ordinals := range p.erasedProfiles() {
+		for part := range slices.Chunk(ordinals, maxErasedAtOnce) {
+			q := query.EraseQuery{Cut: query.Cut{Partition: p.id, UpTo: upTo}, Account: account, Ordinals: part}
+			if err := p.node.opts.History.Erase(ctx, q); err != nil {
+				return fmt.Errorf("erase again what was erased: %w", err)
+			}
+		}
+	}
+	return nil
+}
+
+// erasedProfiles lists the ordinals of erased profiles by account.
+func (p *partition) erasedProfiles() map[uint64][]uint32 {
+	p.mu.RLock()
+	defer p.mu.RUnlock()
+	if p.mu.m == nil {
+		return nil
+	}
+	return p.mu.m.ErasedProfiles()
+}

@@ -1,0 +1,158 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/resolver"
+)
+
+// emails is a node's way to the directory of e-mails. A log of one partition needs
+// none.
+type emails struct {
+	reserves *emailBatches[resolver.EmailAsk, resolver.EmailAnswered]
+	confirms *emailBatches[resolver.EmailConfirmed, struct{}]
+	releases *emailBatches[resolver.EmailNames, struct{}]
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+}
+
+// startEmails begins to send to the directory. It returns nil where a single
+// partition knows all e-mails.
+func startEmails(n *Node) *emails {
+	if n.Partitions() == 1 {
+		return nil
+	}
+	e := new(emails)
+	e.reserves = newEmailBatches(resolver.MaxEmailItems, func(ctx context.Context, items []resolver.EmailAsk) ([]resolver.EmailAnswered, error) {
+		reply, err := n.callDirectory(ctx, resolver.CommandEmailReserve, resolver.EmailReserve{Items: items})
+		if err != nil {
+			return nil, err
+		}
+		var out resolver.EmailReserved
+		if err := json.Unmarshal(reply, &out); err != nil || len(out.Items) != len(items) {
+			return nil, fmt.Errorf("%w: the directory of e-mails answered %d of %d items: %w", resolver.ErrUnavailable, len(out.Items), len(items), err)
+		}
+		return out.Items, nil
+	})
+	e.confirms = newEmailBatches(resolver.MaxEmailItems, func(ctx context.Context, items []resolver.EmailConfirmed) ([]struct{}, error) {
+		_, err := n.callDirectory(ctx, resolver.CommandEmailConfirm, resolver.EmailConfirm{Items: items})
+		return make([]struct{}, len(items)), err
+	})
+	e.releases = newEmailBatches(resolver.MaxEmailItems, func(ctx context.Context, items []resolver.EmailNames) ([]struct{}, error) {
+		_, err := n.callDirectory(ctx, resolver.CommandEmailRelease, resolver.EmailRelease{Items: items})
+		return make([]struct{}, len(items)), err
+	})
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	for _, run := range []func(context.Context){e.reserves.run, e.confirms.run, e.releases.run} {
+		e.done.Go(func() { run(ctx) })
+	}
+	return e
+}
+
+// close ends the sending. What was not sent is settled by the directory.
+func (e *emails) close() {
+	if e != nil {
+		e.stop()
+		e.done.Wait()
+	}
+}
+
+// carryOut submits a record. Where there are several partitions, a command that may
+// give a contact an e-mail reserves it first.
+func (p *partition) carryOut(ctx context.Context, env eventlog.Envelope, rec []byte, out *resolver.Outcome) error {
+	if p.node.emails == nil || env.Kind != eventlog.KindCommand {
+		return p.submit(ctx, env, rec, out)
+	}
+	c, err := resolver.ParseEmailCommand(rec)
+	switch {
+	case err != nil:
+		return err
+	case c == nil:
+		return p.submit(ctx, env, rec, out)
+	}
+	return resolver.TakeEmail(ctx, nodeEmails{p}, env, c, out)
+}
+
+// nodeEmails is the [resolver.EmailWay] of a partition that is here.
+type nodeEmails struct{ p *partition }
+
+func (w nodeEmails) Stamp(env *eventlog.Envelope) error {
+	id := env.ID
+	err := w.p.node.stamp(env)
+	if id != (eventlog.RecordID{}) {
+		env.ID = id
+	}
+	return err
+}
+
+func (w nodeEmails) NewReservation() (id resolver.ReservationID, err error) {
+	if _, err = io.ReadFull(w.p.node.opts.Rand, id[:]); err != nil {
+		err = fmt.Errorf("random source: %w", err)
+	}
+	return id, err
+}
+
+func (w nodeEmails) Missing(account uint64, c *resolver.EmailCommand) (take, check []resolver.EmailName, err error) {
+	w.p.mu.Lock() // not RLock: the machine's scratch memory is used
+	defer w.p.mu.Unlock()
+	if w.p.mu.m == nil {
+		return nil, nil, w.p.Gone()
+	}
+	take, check = w.p.mu.m.MissingEmail(account, c)
+	return take, check, nil
+}
+
+func (w nodeEmails) Reserve(ctx context.Context, ask resolver.EmailAsk) (resolver.EmailAnswered, error) {
+	return w.p.node.emails.reserves.do(ctx, ask)
+}
+
+func (w nodeEmails) Submit(ctx context.Context, env eventlog.Envelope, rec []byte, out *resolver.Outcome) error {
+	return w.p.submit(ctx, env, rec, out)
+}
+
+func (w nodeEmails) Held(account uint64, id resolver.ReservationID, names []resolver.EmailName) ([]resolver.EmailName, error) {
+	w.p.mu.RLock()
+	defer w.p.mu.RUnlock()
+	if w.p.mu.m == nil {
+		return nil, w.p.Gone()
+	}
+	return w.p.mu.m.HeldUnder(account, id, names), nil
+}
+
+func (w nodeEmails) Confirm(x resolver.EmailConfirmed) { w.p.node.emails.confirms.post(x) }
+
+func (w nodeEmails) Release(x resolver.EmailNames) { w.p.node.emails.releases.post(x) }
+
+// The pauses between attempts: who makes the same contact elsewhere is through in
+// milliseconds. What somebody left half done takes until it is settled, which is
+// not waited for.
+const (
+	takeAttempts = 12
+	takePause    = 10 * time.Millisecond
+	takePauseMax = 500 * time.Millisecond
+)
+
+func (w nodeEmails) Pause(ctx context.Context, attempt int) error {
+	if attempt >= takeAttempts {
+		return resolver.ErrUndecided
+	}
+	t := time.NewTimer(min(takePause<<(attempt-1), takePauseMax))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", resolver.ErrUndecided, ctx.Err())
+	case <-w.p.ended:
+		return w.p.Gone()
+	case <-w.p.failed:
+		return fmt.Errorf("%w: %w", resolver.ErrUnavailable, w.p.failure)
+	}
+}

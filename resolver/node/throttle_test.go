@@ -1,0 +1,102 @@
+package node
+
+import (
+	"fmt"
+
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/internal/checkpoint"
+
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+)
+
+// TestRequestWhileOneIsWritten: a checkpoint asked for while another is being written is
+// written afterwards. When it was forgotten, whoever applies records could wait for it
+// until the next interval.
+func TestRequestWhileOneIsWritten(t *testing.T) {
+	d := newDamageFixture(t, 1)
+	var (
+		begun   = make(chan struct{})
+		release = make(chan struct{})
+		once    sync.Once
+	)
+	gated := make(chan struct{}) // closed once the gate stands
+	fs := errorfs.Wrap(d.copy(t), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		select {
+		case <-gated:
+			if strings.Contains(op.Path, checkpoint.DirCheckpoints) {
+				once.Do(func() { close(begun) })
+				<-release
+			}
+		default:
+		}
+		return nil
+	}))
+	n, log := d.mustOpen(t, fs, d.history.Clone())
+	p := n.partitions[0].Load()
+	if err := n.Checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	rng := rand.New(rand.NewPCG(1, 9))
+	d.submit(t, rng, n, 100)
+	close(gated)
+	p.requestCheckpoint()
+	<-begun
+	d.submit(t, rng, n, 101)
+	p.requestCheckpoint()
+	close(release)
+	end := p.applied.Load()
+	eventually.Succeeds(t, func() error {
+		if last := p.lastCheckpoint.Load(); last < end {
+			return fmt.Errorf("the newest checkpoint is of record %d, asked for at %d", last, end)
+		}
+		return nil
+	})
+	d.stop(t, n, log)
+}
+
+// TestRestsUnlessSomebodyWaits: what writes a checkpoint rests, but not while somebody
+// waits for it or the next generation is as large as may be.
+func TestRestsUnlessSomebodyWaits(t *testing.T) {
+	f := newFixture(t)
+	n, err := Open(t.Context(), f.options(func(o *Options) { o.GenerationBytes = 100 << 10 }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.close(t, n)
+	if _, err := n.Command(t.Context(), testAccount, resolver.CommandBootstrap, testBootstrap(resolver.DefaultSettings())); err != nil {
+		t.Fatal(err)
+	}
+	p := n.partitions[0].Load()
+	took := func(rest time.Duration) time.Duration {
+		begun := time.Now()
+		p.throttleSleep(t.Context(), rest)
+		return time.Since(begun)
+	}
+	if d := took(30 * time.Millisecond); d < 30*time.Millisecond {
+		t.Errorf("nobody waits, and it rested %v", d)
+	}
+	p.checkpoint.urgent.Add(1)
+	if d := took(time.Minute); d > 30*time.Second {
+		t.Errorf("somebody waits, and it rested %v", d)
+	}
+	p.checkpoint.urgent.Add(-1)
+	// No checkpoint is written meanwhile, which would make it small again.
+	p.checkpoint.Lock()
+	for i := 0; ; i++ {
+		if size, _ := p.generationBytes(); size > n.opts.GenerationBytes {
+			break
+		}
+		submitEvents(t, n, ev("external_id", fmt.Sprint("p", i)))
+	}
+	if d := took(time.Minute); d > 30*time.Second {
+		t.Errorf("the next generation is as large as may be, and it rested %v", d)
+	}
+	p.checkpoint.Unlock()
+}
