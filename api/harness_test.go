@@ -87,7 +87,7 @@ func newServiceOn(t testing.TB, history query.History, partitions int, change fu
 	ok(t, err)
 	t.Cleanup(func() { ok(t, log.Close()) })
 	s.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Millisecond}})
+		Feed: node.FeedOptions{Delay: time.Hour}})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/contest"
@@ -28,6 +30,7 @@ func ingest(ctx context.Context, s streams, args []string) error {
 	f.Float64Var(&o.RatePerSecond, "rate", 0, "events/s of the open loop; 0 is half of the measured maximum")
 	f.IntVar(&o.Profiles, "profiles", 100_000, "known profiles")
 	f.Float64Var(&o.NewRatio, "new-ratio", 0.05, "share of events on new profiles, 0 to 1")
+	changes := f.String("change-ratio", "", "shares of the events whose traits change, 0 to 1, separated by a comma: each mode is measured with each. all draws traits for each event, so that nearly each changes its profile. Empty is all,0.05 for the events API, all for the tracking API, which takes no other")
 	f.IntVar(&o.EventBytes, "event-bytes", 320, "bytes of one event's JSON")
 	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
@@ -51,6 +54,15 @@ func ingest(ctx context.Context, s streams, args []string) error {
 		o.Modes = append(o.Modes, tracking)
 	default:
 		return fmt.Errorf("surface: there is no surface %q; name events or tracking", *surface)
+	}
+	if *changes == "" {
+		*changes = "all,0.05"
+		if *surface == "tracking" {
+			*changes = "all"
+		}
+	}
+	if o.Modes, err = withChanges(o.Modes, *changes); err != nil {
+		return err
 	}
 	o.ServerArgs, o.Log, t.without = t.serverArgs(), s.logf, *baselineOnly
 	self, err := os.Executable()
@@ -77,4 +89,21 @@ func orDefault(n, otherwise int) int {
 		return otherwise
 	}
 	return n
+}
+
+// withChanges repeats the modes for each of the shares of events whose traits change.
+func withChanges(modes []contest.Mode, ratios string) (out []contest.Mode, err error) {
+	for _, m := range modes {
+		for text := range strings.SplitSeq(ratios, ",") {
+			if text = strings.TrimSpace(text); text != "all" {
+				m.Repeat = true
+				if m.ChangeRatio, err = strconv.ParseFloat(text, 64); err != nil {
+					return nil, fmt.Errorf("change-ratio: %q is neither a number nor all", text)
+				}
+			}
+			out = append(out, m)
+			m.Repeat, m.ChangeRatio = false, 0
+		}
+	}
+	return out, nil
 }

@@ -114,10 +114,10 @@ func TestIngestBaselines(t *testing.T) {
 	if err := json.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Modes) != 2 || len(r.Modes[1].Rounds) != 1 {
+	if len(r.Modes) != 4 || len(r.Modes[2].Rounds) != 1 || !r.Modes[3].Mode.Repeat || r.Modes[3].Mode.ChangeRatio != 0.05 {
 		t.Fatalf("%+v", r)
 	}
-	batch := r.Modes[1]
+	batch := r.Modes[2]
 	for name, p := range map[string]contest.Phase{"parse": batch.Rounds[0].Parse, "read": batch.Rounds[0].Read} {
 		if p.Events != p.Requests*100 || p.Events == 0 || p.Failed != 0 || p.CPUSeconds <= 0 || p.PeakRSSBytes < 1<<20 || p.P50Millis <= 0 {
 			t.Errorf("%s: %+v", name, p)
@@ -211,6 +211,9 @@ func TestFaultyCommandsAreRefused(t *testing.T) {
 	}{
 		{[]string{"fly"}, `no command "fly"`},
 		{[]string{"ingest", "--modes", "bulk", "--baseline-only"}, `no mode "bulk"`},
+		{[]string{"ingest", "--change-ratio", "much", "--baseline-only"}, "change-ratio"},
+		{[]string{"ingest", "--change-ratio", "1.5", "--baseline-only"}, "change-ratio"},
+		{[]string{"ingest", "--change-ratio", "0.5", "--surface", "tracking", "--baseline-only"}, "tracking"},
 		{[]string{"ingest", "--baseline-only", "--duration", "9h"}, "duration"},
 		{[]string{"ingest", "--baseline-only", "--rate", "-1"}, "rate"},
 		{[]string{"ingest", "--baseline-only", "--event-bytes", "10"}, "event bytes"},

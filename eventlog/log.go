@@ -100,6 +100,26 @@ type Log interface {
 	Close() error
 }
 
+// Notifier is a [Log] that tells only of records that do not become durable. Whoever reads
+// the log sees those that do, so an appender that waits for a reader waits once, not twice.
+type Notifier interface {
+	// AppendThen queues the record, as Append does, and returns its offset. If the record
+	// does not become durable, f is told, once, and Append's error is its; if it does, f is
+	// not used. The offset is then another record's.
+	AppendThen(partition int, data []byte, f Failer) (offset int64, err error)
+}
+
+// Failer is told why a record did not become durable. It must not wait.
+type Failer interface{ AppendFailed(err error) }
+
+// Window is a [Reader] that tells records which are at hand from those that must be waited
+// for or read from a disk.
+type Window interface {
+	// NextAtHand is Next if that neither waits nor reads from a disk; ok is false
+	// otherwise. The data of entries that it returned stays valid until Next is called.
+	NextAtHand() (e Entry, ok bool)
+}
+
 // Reader reads one partition in order. It is used by one goroutine.
 type Reader interface {
 	// Next returns the next durable record and waits for it when the reader is

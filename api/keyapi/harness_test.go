@@ -166,7 +166,7 @@ func newServiceWith(t testing.TB, history query.History, change func(*Options), 
 	ok(t, err)
 	t.Cleanup(func() { ok(t, log.Close()) })
 	s.node, err = node.Open(t.Context(), node.Options{FS: fs, Dir: "state", Log: log, History: history, Now: s.clock.Now, Rand: rand.Reader,
-		Feed: node.FeedOptions{Delay: time.Millisecond}})
+		Feed: node.FeedOptions{Delay: time.Hour}})
 	ok(t, err)
 	t.Cleanup(func() { ok(t, s.node.Close(context.Background())) })
 	s.creds, err = api.NewCredentials(rand.Reader, "http://muster.test")

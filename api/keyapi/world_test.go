@@ -99,7 +99,7 @@ func (w *world) open(dir string) {
 	w.log = wholeLog{log}
 	w.closers = append(w.closers, func() { ok(t, log.Close()) })
 	w.node, err = node.Open(context.Background(), node.Options{FS: w.fs, Dir: dir, Log: w.log, History: w.history, Now: w.clock.Now, Rand: rand.Reader,
-		Logger: logger, Feed: node.FeedOptions{Delay: time.Millisecond}})
+		Logger: logger, Feed: node.FeedOptions{Delay: time.Hour}})
 	ok(t, err)
 	w.closers = append(w.closers, func() { ok(t, w.node.Close(context.Background())) })
 

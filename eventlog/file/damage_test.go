@@ -35,7 +35,7 @@ func damageLog(t *testing.T, how stage) (files map[string][]byte, start int64, w
 	put := func(n, size int) {
 		for range n {
 			data := payload(int64(len(want)), size)
-			w, _, err := p.enqueue(data)
+			w, _, err := p.enqueue(data, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

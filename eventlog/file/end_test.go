@@ -27,7 +27,7 @@ func killedLog(t *testing.T) (files map[string][]byte, noted int) {
 		t.Fatal(err)
 	}
 	for i := range int64(10) {
-		if _, _, err := l.partitions[0].enqueue(payload(i, 20)); err != nil {
+		if _, _, err := l.partitions[0].enqueue(payload(i, 20), nil); err != nil {
 			t.Fatal(err)
 		}
 		l.partitions[0].step()

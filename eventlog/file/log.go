@@ -287,18 +287,10 @@ func (l *Log) partition(i int) (*partition, error) {
 
 // Append implements [eventlog.Log].
 func (l *Log) Append(ctx context.Context, partition int, data []byte) (int64, error) {
-	p, err := l.partition(partition)
-	if err != nil {
-		return 0, err
-	}
-	if len(data) > l.opts.MaxRecordBytes {
-		p.counters.refusedTooLarge.Add(1)
-		return 0, fmt.Errorf("%w: %d bytes, the limit is %d", eventlog.ErrTooLarge, len(data), l.opts.MaxRecordBytes)
-	}
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	w, offset, err := p.enqueue(data)
+	w, offset, err := l.enqueue(partition, data, nil)
 	if err != nil {
 		return 0, err
 	}
@@ -310,6 +302,24 @@ func (l *Log) Append(ctx context.Context, partition int, data []byte) (int64, er
 		return 0, err
 	}
 	return offset, nil
+}
+
+// AppendThen implements [eventlog.Notifier].
+func (l *Log) AppendThen(partition int, data []byte, f eventlog.Failer) (int64, error) {
+	_, offset, err := l.enqueue(partition, data, f)
+	return offset, err
+}
+
+func (l *Log) enqueue(partition int, data []byte, f eventlog.Failer) (*waiter, int64, error) {
+	p, err := l.partition(partition)
+	if err != nil {
+		return nil, 0, err
+	}
+	if len(data) > l.opts.MaxRecordBytes {
+		p.counters.refusedTooLarge.Add(1)
+		return nil, 0, fmt.Errorf("%w: %d bytes, the limit is %d", eventlog.ErrTooLarge, len(data), l.opts.MaxRecordBytes)
+	}
+	return p.enqueue(data, f)
 }
 
 // Bounds implements [eventlog.Log].

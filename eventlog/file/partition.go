@@ -130,11 +130,12 @@ type batch struct {
 	next    *batch
 }
 
-// waiter is an Append that waits for its batch.
+// waiter is an Append that waits for its batch, or somebody who is told if it fails.
 type waiter struct {
-	done  chan error
-	state atomic.Int32
-	next  *waiter
+	done   chan error
+	state  atomic.Int32
+	failer eventlog.Failer // nil for one that waits
+	next   *waiter
 }
 
 const (
@@ -148,8 +149,8 @@ const (
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan error, 1)} }}
 
 // enqueue puts the record into the queue. The waiter is notified when it is
-// durable or never will be.
-func (p *partition) enqueue(data []byte) (*waiter, int64, error) {
+// durable or never will be; with f there is none, and f is told of the latter alone.
+func (p *partition) enqueue(data []byte, f eventlog.Failer) (*waiter, int64, error) {
 	size := len(data) + frameOverhead
 	opts := &p.log.opts
 	p.mu.Lock()
@@ -188,6 +189,7 @@ func (p *partition) enqueue(data []byte) (*waiter, int64, error) {
 	p.mu.queuedRecords++
 	w := waiters.Get().(*waiter)
 	w.state.Store(waiterWaiting)
+	w.failer = f
 	w.next = b.waiters
 	b.waiters = w
 	p.mu.Unlock()

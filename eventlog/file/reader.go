@@ -82,6 +82,15 @@ func (r *Reader) Next(ctx context.Context) (eventlog.Entry, error) {
 	}
 }
 
+// NextAtHand implements [eventlog.Window]: what is left of the view is at hand, which is the
+// rest of the newest commits as far as they are in one block.
+func (r *Reader) NextAtHand() (eventlog.Entry, bool) {
+	if r.err != nil {
+		return eventlog.Entry{}, false
+	}
+	return r.fromMemory()
+}
+
 // Close implements [eventlog.Reader].
 func (r *Reader) Close() error {
 	r.p.mu.Lock()

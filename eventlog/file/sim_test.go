@@ -283,7 +283,7 @@ func (s *sim) act(l *Log) error {
 		}
 		data := payload(s.made, size)
 		s.made++
-		w, off, err := p.enqueue(data)
+		w, off, err := p.enqueue(data, nil)
 		switch {
 		case errors.Is(err, eventlog.ErrFailed) && l.failed() != nil, errors.Is(err, eventlog.ErrQueueFull):
 			return nil

@@ -284,6 +284,14 @@ func (p *partition) finish(b *batch, err error) {
 		w := list
 		list = w.next
 		w.next = nil
+		if f := w.failer; f != nil {
+			w.failer = nil
+			waiters.Put(w)
+			if err != nil {
+				f.AppendFailed(err)
+			}
+			continue
+		}
 		if w.state.CompareAndSwap(waiterWaiting, waiterDone) {
 			w.done <- err
 		} else {
@@ -327,4 +335,7 @@ func (w *waiter) wait(cancel <-chan struct{}) (gone bool, err error) {
 	return false, err
 }
 
-var _ eventlog.Log = (*Log)(nil)
+var (
+	_ eventlog.Log      = (*Log)(nil)
+	_ eventlog.Notifier = (*Log)(nil)
+)

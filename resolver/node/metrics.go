@@ -54,7 +54,7 @@ func (n *Node) Stats() []Stats {
 			SharedFailures: p.sharing.failures.Load(), SharedFailing: p.sharing.failing.Load(),
 			MachineStats: *p.stats.Load(),
 		}
-		s.Backlog = max(0, p.appended.Load()-s.Applied)
+		s.Backlog = max(0, p.appended.Load()-s.Applied, p.waits.Load())
 		at := p.feed.Status()
 		s.HistoryPosition, s.SpoolBytes, s.WaitingRows, s.WaitingBytes, s.HistoryFailing = at.Stored, at.SpoolBytes, at.Rows, at.Bytes, at.Failing
 		out = append(out, s)

@@ -62,7 +62,7 @@ type Options struct {
 	// MaxStampAhead is how far a record's stamp may be ahead of this node's
 	// clock (default 5 s).
 	MaxStampAhead time.Duration
-	// Feed bounds the way to history (defaults: 122,880 rows, 2 s, 64 MiB,
+	// Feed bounds the way to history (defaults: 122,880 rows, 10 s, 64 MiB,
 	// 8 GiB, 5 s).
 	Feed FeedOptions
 	// Skip lists records to pass over, by partition.
@@ -115,7 +115,7 @@ func (o *Options) withDefaults() (Options, error) {
 		c.Feed.Rows = 122_880
 	}
 	if c.Feed.Delay == 0 {
-		c.Feed.Delay = 2 * time.Second
+		c.Feed.Delay = 10 * time.Second
 	}
 	if c.Feed.RetryMax == 0 {
 		c.Feed.RetryMax = 5 * time.Second

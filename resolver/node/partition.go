@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/internal/feed"
 	"github.com/musterhq/muster/resolver/internal/state"
@@ -37,6 +38,7 @@ type partition struct {
 	// How far it is. progress is signalled after each record, so whoever waits for
 	// something takes the channel first and looks then.
 	applied   atomic.Int64 // offset of the next record to apply
+	waits     atomic.Int64 // requests that wait for their record
 	appended  atomic.Int64 // offset behind the newest record this node appended
 	progress  *wake.Broadcast
 	pending   chan struct{} // the machine has tasks
@@ -51,8 +53,8 @@ type partition struct {
 	stats     atomic.Pointer[resolver.MachineStats]              // after the newest record
 
 	// waiting are the requests whose records are not applied yet. Whoever takes a waiter
-	// out of it, the goroutine that applies or the request that gives up, decides whose
-	// its outcome is.
+	// out of it, the goroutine that applies, the log that failed or the request that gives up,
+	// decides whose its outcome is.
 	waiting struct {
 		sync.Mutex
 		byID map[eventlog.RecordID]*waiter
@@ -118,10 +120,30 @@ type partition struct {
 	repairs      atomic.Int64 // damaged checkpoints passed over, and rebuildings of history
 }
 
-// waiter is a request that waits for its record to be applied.
+// waiter is a request that waits for its record to be applied. It is woken by Apply, or
+// by the log if the record does not become durable.
 type waiter struct {
+	p    *partition
+	id   eventlog.RecordID
 	out  *resolver.Outcome
+	err  error // set before done is sent to, by the log alone
 	done chan struct{}
+}
+
+// AppendFailed implements [eventlog.Failer].
+func (w *waiter) AppendFailed(err error) {
+	// One that has given up is not used again, so id is that of the record.
+	w.p.waiting.Lock()
+	waits := w.p.waiting.byID[w.id] == w
+	if waits {
+		delete(w.p.waiting.byID, w.id)
+		w.p.checkIdle()
+	}
+	w.p.waiting.Unlock()
+	if waits {
+		w.err = classify(err)
+		w.done <- struct{}{}
+	}
 }
 
 func newPartition(n *Node, id int) *partition {
@@ -203,25 +225,28 @@ func (p *partition) apply(ctx context.Context, r eventlog.Reader) {
 	defer p.done.Done()
 	defer close(p.ended)
 	defer r.Close()
-	var out resolver.Outcome
+	var w window
+	w.reader, _ = r.(eventlog.Window)
 	for {
 		e, err := r.Next(ctx)
+		for more := err == nil; more; {
+			if err = p.throttle(ctx); err != nil {
+				return
+			}
+			if e, more, err = p.applyWindow(ctx, &w, e); err != nil {
+				switch {
+				case ctx.Err() != nil:
+				case damage(err):
+					p.failDamaged(err)
+				default:
+					p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. %s", e.Offset, p.id, err, remedy(err)))
+				}
+				return
+			}
+		}
 		if err != nil {
 			if ctx.Err() == nil && !errors.Is(err, eventlog.ErrClosed) {
 				p.fail(fmt.Errorf("read the log: %w", err))
-			}
-			return
-		}
-		if err := p.throttle(ctx); err != nil {
-			return
-		}
-		if err := p.applyOne(ctx, e, &out); err != nil {
-			switch {
-			case ctx.Err() != nil:
-			case damage(err):
-				p.failDamaged(err)
-			default:
-				p.fail(fmt.Errorf("record %d of partition %d cannot be applied: %w. %s", e.Offset, p.id, err, remedy(err)))
 			}
 			return
 		}
@@ -260,35 +285,87 @@ func (p *partition) generationBytes() (bytes int64, lagging bool) {
 	return p.mu.m.GenerationBytes(), p.mu.m.Lagging()
 }
 
-func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *resolver.Outcome) (err error) {
+// The bounds of a window: readers of the state wait while one is applied.
+const (
+	windowRecords = 64
+	windowBytes   = 16 << 10
+)
+
+// window is records that are applied in one go: the locks are taken, and everybody is told,
+// once for all of them. They are events that came with one commit and that nobody watches.
+type window struct {
+	reader  eventlog.Window  // nil: windows are of one record
+	out     resolver.Outcome // of records nobody waits for
+	waiters []*waiter
+}
+
+// applyWindow applies a record, and those that follow it as far as they are at hand and belong
+// to a window. next is a record behind it, if more, or the one that cannot be applied.
+func (p *partition) applyWindow(ctx context.Context, w *window, e eventlog.Entry) (next eventlog.Entry, more bool, err error) {
 	env, _, err := eventlog.DecodeEnvelope(e.Data)
 	if err != nil && !p.node.skipped(p.id, e.Offset) {
-		return err
-	}
-	w := p.takeWaiter(env.ID)
-	dst := out
-	if w != nil {
-		dst = w.out
+		return e, false, err
 	}
 	begun := time.Now() // for the metric only
-	rows, err := p.feed.Begin(ctx, e.Offset)
-	if err != nil {
-		return err
+	if err := p.feed.Begin(ctx); err != nil {
+		return e, false, err
 	}
-	entries := len(rows.Transitions)
+	clear(w.waiters)
+	w.waiters = w.waiters[:0]
+	first, bytes, done := e.Offset, 0, e.Offset
+	var rows *query.Batch
+	var entries int
+	var dst *resolver.Outcome
 	p.mu.Lock()
-	err = p.step(env, e, rows, dst)
+	// Who watches is told of one record after the other. With the lock, for who begins to
+	// watch transitions gets all from then on.
+	alone := w.reader == nil || env.Kind != eventlog.KindEvents || p.node.live.count.Load()+p.node.transitions.count.Load() > 0
+	for {
+		rows = p.feed.Rows(e.Offset)
+		entries = len(rows.Transitions)
+		waits := p.takeWaiter(env.ID)
+		dst = &w.out
+		if waits != nil {
+			dst = waits.out
+		}
+		if err = p.step(env, e, rows, dst); err != nil {
+			break // whoever waits for the record is woken by the failure
+		}
+		if waits != nil {
+			w.waiters = append(w.waiters, waits)
+		}
+		bytes += len(e.Data)
+		done = e.Offset + 1
+		if alone || done-first >= windowRecords || bytes >= windowBytes {
+			break
+		}
+		following, ok := w.reader.NextAtHand()
+		if !ok {
+			break
+		}
+		later, _, fault := eventlog.DecodeEnvelope(following.Data)
+		if fault != nil || later.Kind != eventlog.KindEvents {
+			next, more = following, true
+			break
+		}
+		e, env = following, later
+	}
 	p.observe(p.mu.m)
 	signals := p.mu.m.TakeSignals()
 	p.mu.Unlock()
 	if err != nil {
-		// Whoever waits for the record is woken by the failure.
-		p.feed.Abort()
-		return err
+		next, more = e, false
 	}
-	p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
-	caused := p.node.live.caused(p.mu.m, env.Account, rows.Transitions[entries:])
-	p.feed.End(e.Offset)
+	if done == first {
+		p.feed.Abort()
+		return next, more, err
+	}
+	var caused map[resolver.ProfileID][]LiveTransition
+	if alone {
+		p.node.transitions.publish(p.mu.m, rows.Transitions[entries:])
+		caused = p.node.live.caused(p.mu.m, env.Account, rows.Transitions[entries:])
+	}
+	p.feed.End(done - 1)
 	p.applyNs.Add(int64(time.Since(begun)))
 	if signals.Accounts {
 		p.publishApps()
@@ -299,17 +376,17 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *resolve
 	if signals.Campaigns {
 		p.node.campaigns.Signal()
 	}
-	p.noteApplied(len(e.Data))
-	p.applied.Store(e.Offset + 1)
+	p.noteApplied(bytes)
+	p.applied.Store(done)
 	p.progress.Signal()
-	if env.Kind == eventlog.KindEvents {
+	if alone && env.Kind == eventlog.KindEvents {
 		p.node.live.publish(env, e.Data, dst, caused)
 	}
-	if erases(env, e.Data) {
+	if alone && erases(env, e.Data) {
 		p.node.refused.forget(env.Account)
 	}
-	if w != nil {
-		w.done <- struct{}{} // dst is the waiter's from here on
+	for _, waits := range w.waiters {
+		waits.done <- struct{}{} // the outcome is the waiter's from here on
 	}
 	if signals.Pending {
 		select {
@@ -317,5 +394,5 @@ func (p *partition) applyOne(ctx context.Context, e eventlog.Entry, out *resolve
 		default:
 		}
 	}
-	return nil
+	return next, more, err
 }

@@ -80,7 +80,8 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 		return fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
 	default:
 	}
-	if p.appended.Load()-p.applied.Load() > p.node.opts.MaxBacklog {
+	// Of its own records the node knows when they are applied, not when they are stored.
+	if max(p.appended.Load()-p.applied.Load(), p.waits.Load()) > p.node.opts.MaxBacklog {
 		return fmt.Errorf("%w: %d records are waiting to be applied", resolver.ErrOverloaded, p.node.opts.MaxBacklog)
 	}
 	stats := p.stats.Load()
@@ -91,7 +92,7 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 		return fmt.Errorf("%w: %d events wait for their people to be enrolled in flows", resolver.ErrOverloaded, maxWaitingEvents)
 	}
 	w := waiters.Get().(*waiter)
-	w.out = out
+	w.p, w.id, w.out, w.err = p, env.ID, out, nil
 	p.waiting.Lock()
 	if p.waiting.refused && env.Kind != eventlog.KindContinue { // those who wait may need what continues
 		p.waiting.Unlock()
@@ -101,22 +102,33 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 	p.waiting.byID[env.ID] = w
 	p.waiting.Unlock()
 
-	offset, err := p.node.opts.Log.Append(ctx, p.id, rec)
-	if err == nil {
-		for {
-			have := p.appended.Load()
-			if have > offset || p.appended.CompareAndSwap(have, offset+1) {
-				break
-			}
+	p.waits.Add(1)
+	defer p.waits.Add(-1)
+	var offset int64
+	var err error
+	notifier, once := p.node.opts.Log.(eventlog.Notifier)
+	if !once {
+		offset, err = p.node.opts.Log.Append(ctx, p.id, rec)
+	} else if err = ctx.Err(); err == nil {
+		offset, err = notifier.AppendThen(p.id, rec, w)
+	}
+	stored := err == nil
+	if stored {
+		if !once {
+			p.noteAppended(offset)
 		}
 		select {
 		case <-w.done:
+			if err = w.err; err != nil {
+				waiters.Put(w)
+				return err
+			}
 			waiters.Put(w)
 			return p.waitEnrolled(ctx, env, out)
 		case <-ctx.Done():
-			err = fmt.Errorf("%w: the record is stored but not applied yet: %w", resolver.ErrUnavailable, ctx.Err())
+			err = fmt.Errorf("%w: the record is not applied yet, but may be stored: %w", resolver.ErrUnavailable, ctx.Err())
 		case <-p.ended:
-			err = p.stopped("the record is stored but not applied yet")
+			err = p.stopped("the record is not applied yet, but may be stored")
 		case <-p.failed:
 			err = fmt.Errorf("%w: %w", resolver.ErrUnavailable, p.failure)
 		}
@@ -124,10 +136,16 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 		err = classify(err)
 	}
 	if p.takeWaiter(env.ID) != nil {
-		waiters.Put(w)
+		if !once || !stored {
+			waiters.Put(w)
+			return err
+		}
+		// The log may still tell w, so it is nobody else's.
+		p.noteAppended(offset)
 		return err
 	}
-	// The record is being applied right now and out is being written to.
+	// The record is being applied right now and out is being written to, or the log is
+	// telling of its failure.
 	select {
 	case <-w.done:
 	case <-p.ended:
@@ -137,8 +155,19 @@ func (p *partition) submit(ctx context.Context, env eventlog.Envelope, rec []byt
 			return err
 		}
 	}
+	err = w.err
 	waiters.Put(w)
-	return nil
+	return err
+}
+
+// noteAppended notes that the log has got a record of this node's.
+func (p *partition) noteAppended(offset int64) {
+	for {
+		have := p.appended.Load()
+		if have > offset || p.appended.CompareAndSwap(have, offset+1) {
+			return
+		}
+	}
 }
 
 // The bounds on enrolments that found no room in their record. They are the

@@ -26,6 +26,9 @@ type Mode struct {
 	// Tracking sends to the tracking API what Segment's SDK for Node.js sends. There are
 	// no baselines then: it is compared with the mode "batch".
 	Tracking bool `json:"tracking,omitempty"`
+	// Repeat and ChangeRatio are those of [payload.Spec].
+	Repeat      bool    `json:"repeat,omitempty"`
+	ChangeRatio float64 `json:"change_ratio,omitempty"`
 }
 
 // Options say what is measured.
@@ -89,5 +92,5 @@ func (o Options) Validate() error {
 }
 
 func (o Options) spec(m Mode) payload.Spec {
-	return payload.Spec{Seed: o.Seed, Batch: m.Batch, Profiles: o.Profiles, NewRatio: o.NewRatio, EventBytes: o.EventBytes, Tracked: m.Tracking}
+	return payload.Spec{Seed: o.Seed, Batch: m.Batch, Profiles: o.Profiles, NewRatio: o.NewRatio, EventBytes: o.EventBytes, Tracked: m.Tracking, Repeat: m.Repeat, ChangeRatio: m.ChangeRatio}
 }

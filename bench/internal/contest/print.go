@@ -32,6 +32,9 @@ func (m *ModeReport) print(w io.Writer) {
 	if m.Mode.Tracking {
 		what = fmt.Sprintf("the tracking API, batches of %d, events longer by %d bytes", m.Mode.Batch, payload.TrackedBytes)
 	}
+	if m.Mode.Repeat {
+		what += fmt.Sprintf(", traits of %g of them change", m.Mode.ChangeRatio)
+	}
 	fmt.Fprintf(w, "\n%s, %d connections, rounds: %d\n", what, m.Mode.Connections, len(m.Rounds))
 	fmt.Fprintln(w, "round\tserver\tevents/s\tp50 ms\tp99 ms\tp99.9 ms\tmax ms\tCPU s\tCPU µs/event\tloader µs/event\tloader late p99 ms\tpeak RSS MB\tfailed\t")
 	for i, r := range m.Rounds {

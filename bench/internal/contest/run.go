@@ -24,7 +24,11 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	}
 	for i := range o.Rounds {
 		for j, m := range o.Modes {
-			o.Log("round %d of %d, %s, %d connections", i+1, o.Rounds, m.Name, m.Connections)
+			traits := ""
+			if m.Repeat {
+				traits = fmt.Sprintf(", traits of %g of the events change", m.ChangeRatio)
+			}
+			o.Log("round %d of %d, %s, %d connections%s", i+1, o.Rounds, m.Name, m.Connections, traits)
 			round, err := o.round(ctx, m)
 			if err != nil {
 				return report, fmt.Errorf("round %d, %s: %w", i+1, m.Name, err)

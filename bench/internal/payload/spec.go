@@ -35,6 +35,11 @@ type Spec struct {
 	NewRatio float64
 	// EventBytes is the exact length of one event's JSON in bytes.
 	EventBytes int
+	// Repeat makes each profile's traits the same whenever it is met, but for ChangeRatio
+	// of the events, which give an attribute a new value. Without it traits are drawn for
+	// each event, so that nearly each changes its profile.
+	Repeat      bool
+	ChangeRatio float64
 	// Tracked makes batches as Segment's SDK for Node.js sends them, for the tracking API.
 	// The events say the same, and each is longer by [TrackedBytes].
 	Tracked bool
@@ -47,6 +52,10 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("batch must be 0 (single events) to %d, not %d", MaxEventsPerRequest, s.Batch)
 	case s.Profiles < 1 || s.Profiles > MaxProfiles:
 		return fmt.Errorf("profiles must be 1 to %d, not %d", MaxProfiles, s.Profiles)
+	case !(s.ChangeRatio >= 0 && s.ChangeRatio <= 1):
+		return errors.New("change-ratio must be a share from 0 to 1")
+	case s.Tracked && s.Repeat:
+		return errors.New("the traits of the tracking API's load do not repeat")
 	case s.Tracked && s.Batch == 0:
 		return errors.New("the tracking API is sent batches only; batch must be 1 or more")
 	case !(s.NewRatio >= 0 && s.NewRatio <= 1):

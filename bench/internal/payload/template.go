@@ -19,6 +19,8 @@ const (
 // slots are the places of one event's patched digits in a frame.
 type slots struct {
 	email, external, value, sequence int
+	// traits is where those of the profile are, 0 where they are the same in every request.
+	traits int
 	// eventType is the same in every request.
 	eventType string
 }
@@ -63,8 +65,8 @@ func (s *slots) fill(dst []byte, rng *rand.Rand, start, at, size int) ([]byte, e
 }
 
 // appendEvent appends one event of exactly size bytes with zeros in its slots
-// and reports where they are in dst.
-func appendEvent(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, error) {
+// and reports where they are in dst. repeat leaves room for traits of the profile.
+func appendEvent(dst []byte, rng *rand.Rand, worker, size int, repeat bool) ([]byte, slots, error) {
 	var at slots
 	start := len(dst)
 	place := places[rng.IntN(len(places))]
@@ -73,18 +75,24 @@ func appendEvent(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, e
 	dst = append(dst, at.eventType...)
 	at.email = mark(&dst, `","user":{"email":"u`, profileDigits)
 	at.external = mark(&dst, `@b.example","external_id":"c-`, profileDigits)
-	if rng.IntN(2) == 0 {
-		dst = append(dst, `","first_name":"`...)
-		dst = append(dst, firstNames[rng.IntN(len(firstNames))]...)
+	if repeat {
+		at.traits = len(dst)
+		dst = append(dst, repeatedTraits.same[0]...)
+	} else {
+		if rng.IntN(2) == 0 {
+			dst = append(dst, `","first_name":"`...)
+			dst = append(dst, firstNames[rng.IntN(len(firstNames))]...)
+		}
+		dst = append(dst, `","attributes":{"plan":"`...)
+		dst = append(dst, plans[rng.IntN(len(plans))]...)
+		dst = append(dst, `"},"geo":{"country":"`...)
+		dst = append(dst, place.country...)
+		dst = append(dst, `","city":"`...)
+		dst = append(dst, place.city...)
+		dst = append(dst, `"}`...)
 	}
-	dst = append(dst, `","attributes":{"plan":"`...)
-	dst = append(dst, plans[rng.IntN(len(plans))]...)
-	dst = append(dst, `"},"geo":{"country":"`...)
-	dst = append(dst, place.country...)
-	dst = append(dst, `","city":"`...)
-	dst = append(dst, place.city...)
 	// The leading 1 keeps the number free of leading zeros, which JSON forbids.
-	at.value = mark(&dst, `"}},"properties":{"value":1`, valueDigits)
+	at.value = mark(&dst, `},"properties":{"value":1`, valueDigits)
 	dst = append(dst, fmt.Sprintf(`.%02d,"currency":"%s","quantity":%d,"product_id":"sku-%05d-`,
 		rng.IntN(99)+1, currencies[rng.IntN(len(currencies))], rng.IntN(9)+1, rng.IntN(20_000))...)
 	padAt := len(dst)
@@ -99,7 +107,7 @@ var callNames = map[string]string{"page_viewed": "Page Viewed", "item_viewed": "
 // appendTracked appends what appendEvent says in the words of @segment/analytics-node
 // 3.1.0, in exactly size bytes. The SDK's time is the batch's, so that an event happens
 // when it arrives.
-func appendTracked(dst []byte, rng *rand.Rand, worker, size int) ([]byte, slots, error) {
+func appendTracked(dst []byte, rng *rand.Rand, worker, size int, _ bool) ([]byte, slots, error) {
 	var at slots
 	start := len(dst)
 	place := places[rng.IntN(len(places))]

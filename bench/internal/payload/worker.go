@@ -24,10 +24,15 @@ type Worker struct {
 	frames []frame
 	turn   int
 
-	next       uint64 // sequence number of the next event
-	newBase    uint64
-	newCount   uint64
-	newCutoff  uint64 // of 2^32
+	next      uint64 // sequence number of the next event
+	newBase   uint64
+	newCount  uint64
+	newCutoff uint64 // of 2^32
+	// traits draws which events change their profile, apart from rng, so that the events
+	// are otherwise those of the load that does not repeat; changes is of 2^32.
+	traits  *rand.Rand
+	changes uint64
+
 	sweepNext  uint64
 	sweepUntil uint64
 }
@@ -46,6 +51,8 @@ func NewWorker(spec Spec, n int, head func(bodyBytes int) []byte) (*Worker, erro
 		rng:       rand.New(rand.NewPCG(spec.Seed, uint64(n)+1)),
 		newBase:   MaxProfiles + uint64(n)*newPerWorker,
 		newCutoff: uint64(spec.NewRatio * (1 << 32)),
+		traits:    rand.New(rand.NewPCG(spec.Seed, 1<<32|uint64(n))),
+		changes:   uint64(spec.ChangeRatio * (1 << 32)),
 	}
 	for range layouts {
 		f, err := w.makeFrame(head)
@@ -74,7 +81,7 @@ func (w *Worker) makeFrame(head func(int) []byte) (frame, error) {
 		}
 		var at slots
 		var err error
-		if body, at, err = write(body, w.rng, w.number, size); err != nil {
+		if body, at, err = write(body, w.rng, w.number, size, w.spec.Repeat); err != nil {
 			return f, err
 		}
 		f.events = append(f.events, at)
@@ -101,6 +108,9 @@ func (s *slots) shift(n int) {
 	s.external += n
 	s.value += n
 	s.sequence += n
+	if s.traits > 0 {
+		s.traits += n
+	}
 }
 
 // Sweep makes the next requests go through the known profiles from (included)
@@ -126,6 +136,9 @@ func (w *Worker) Next() (request []byte, first uint64) {
 		profile := w.profile(random)
 		putDigits(f.data[at.email:at.email+profileDigits], profile)
 		copy(f.data[at.external:at.external+profileDigits], f.data[at.email:at.email+profileDigits])
+		if at.traits > 0 {
+			repeatedTraits.put(f.data[at.traits:], profile, w.traits.Uint64(), w.changes)
+		}
 		putDigits(f.data[at.value:at.value+valueDigits], random>>11%100_000)
 		putDigits(f.data[at.sequence:at.sequence+sequenceDigits], w.next)
 		w.next++

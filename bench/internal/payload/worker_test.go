@@ -182,6 +182,10 @@ func TestSmallestEventAlwaysFits(t *testing.T) {
 		if _, err := NewWorker(spec, 0, nil); err != nil {
 			t.Fatal(err)
 		}
+		spec.Repeat = true
+		if _, err := NewWorker(spec, 0, nil); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

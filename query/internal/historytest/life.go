@@ -150,7 +150,7 @@ func (w *life) open() {
 	w.node, err = node.Open(context.Background(), node.Options{
 		FS: w.fs, Dir: "state", Log: w.log, History: w.store, Rand: &source{Rand: rand.New(rand.NewPCG(w.rng.Uint64(), 1))},
 		Now: func() time.Time { return time.UnixMilli(w.clock.Load()) }, MaxStampAhead: 1000 * 24 * time.Hour,
-		CheckpointInterval: time.Hour, Feed: node.FeedOptions{Delay: time.Millisecond},
+		CheckpointInterval: time.Hour, Feed: node.FeedOptions{Delay: time.Hour},
 	})
 	if err != nil {
 		w.fatalf("open: %v", err)

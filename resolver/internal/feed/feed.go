@@ -141,9 +141,9 @@ func CheckPosition(stored, from, start, end int64) error {
 	return nil
 }
 
-// Begin returns the batch for the rows of the record at the offset. It waits
-// while the bound on waiting rows is reached. End or Abort must follow.
-func (f *Feed) Begin(ctx context.Context, offset int64) (*query.Batch, error) {
+// Begin begins records whose rows Rows takes. It waits while the bound on waiting rows is
+// reached. End or Abort must follow.
+func (f *Feed) Begin(ctx context.Context) error {
 	f.mu.Lock()
 	for f.full() {
 		changed := f.changed.Wait()
@@ -151,15 +151,20 @@ func (f *Feed) Begin(ctx context.Context, offset int64) (*query.Batch, error) {
 		select {
 		case <-changed:
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return ctx.Err()
 		}
 		f.mu.Lock()
 	}
+	return nil
+}
+
+// Rows returns the batch for the rows of the record at the offset, after Begin.
+func (f *Feed) Rows(offset int64) *query.Batch {
 	if offset < f.mu.cur.From || f.mu.lack.rows {
 		f.discard.Reset()
-		return &f.discard, nil
+		return &f.discard
 	}
-	return f.mu.cur, nil
+	return f.mu.cur
 }
 
 // waiting is how many bytes wait in memory. The lock is held.
@@ -169,10 +174,10 @@ func (f *Feed) full() bool {
 	return f.waiting() > 2*f.opts.MemoryBytes || f.mu.disk > f.opts.SpoolBytes
 }
 
-// Abort ends a record that could not be applied.
+// Abort ends what Begin began if no record could be applied.
 func (f *Feed) Abort() { f.mu.Unlock() }
 
-// End ends the record at the offset.
+// End ends what Begin began; the record at the offset is the last of it that was applied.
 func (f *Feed) End(offset int64) {
 	c := f.mu.cur
 	f.mu.next = offset + 1

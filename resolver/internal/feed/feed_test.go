@@ -1,0 +1,103 @@
+package feed
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/musterhq/muster/internal/eventually"
+	"github.com/musterhq/muster/query"
+)
+
+// counting is a history that only counts.
+type counting struct {
+	query.History
+	mu      sync.Mutex
+	at      int64
+	rows    int
+	batches []int // rows of each
+}
+
+func (h *counting) Append(_ context.Context, b *query.Batch) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if b.From > h.at {
+		return query.ErrGap
+	}
+	h.at, h.rows, h.batches = b.To, h.rows+b.Rows(), append(h.batches, b.Rows())
+	return nil
+}
+
+func (h *counting) stored() (rows, batches int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.rows, len(h.batches)
+}
+
+// TestRowsWaitForOthers: rows wait for others as long as they may, unless somebody waits
+// for them, they are many, or a checkpoint takes them.
+func TestRowsWaitForOthers(t *testing.T) {
+	h := new(counting)
+	f := New(Options{Rows: 100, Delay: time.Hour, MemoryBytes: 1 << 20, SpoolBytes: 1 << 20, RetryMax: time.Second}, 0, h, vfs.NewMem(), "", slog.New(slog.DiscardHandler))
+	if err := f.Start(0, 0, 0, 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	next := int64(0)
+	add := func(records int) {
+		if err := f.Begin(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range records {
+			b := f.Rows(next)
+			b.Account, b.Offset, b.Index = append(b.Account, 1), append(b.Offset, next), append(b.Index, 0)
+			b.Ordinal, b.TimeMs = append(b.Ordinal, 0), append(b.TimeMs, 0)
+			b.EventType.Append(nil)
+			b.Properties.Append(nil)
+			b.IdempotencyKey.Append(nil)
+			next++
+		}
+		f.End(next - 1)
+	}
+	// As soon as there is a row, somebody would store it who did not wait.
+	add(10)
+	f.nudge()
+	if rows, _ := h.stored(); rows != 0 {
+		t.Fatalf("%d rows are stored at once", rows)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if err := f.WaitStored(ctx, next); err != nil {
+		t.Fatal(err)
+	}
+	if rows, batches := h.stored(); rows != 10 || batches != 1 {
+		t.Fatalf("%d rows in %d batches after somebody waited, want 10 in one", rows, batches)
+	}
+	add(60)
+	add(60) // beyond what is stored in one go
+	eventually.Succeeds(t, func() error {
+		if rows, _ := h.stored(); rows != 130 {
+			return errors.New("a full batch is not stored")
+		}
+		return nil
+	})
+	add(5)
+	f.Lock()
+	items := f.Freeze()
+	f.Unlock()
+	if n := len(items); n != 1 || items[0].To != next {
+		t.Fatalf("a checkpoint takes %d items", n)
+	}
+	f.Thaw()
+	eventually.Succeeds(t, func() error {
+		if rows, _ := h.stored(); rows != 135 {
+			return errors.New("what a checkpoint took is not stored")
+		}
+		return nil
+	})
+}
