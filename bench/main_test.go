@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -22,24 +23,24 @@ func TestMain(m *testing.M) {
 		main()
 		return
 	}
-	code := m.Run()
-	if binaryDir != "" {
-		os.RemoveAll(binaryDir)
-	}
-	os.Exit(code)
+	os.Exit(run(m))
 }
 
-// binaryDir holds the program that the tests share, "" where none was built.
+func run(m *testing.M) int {
+	var err error
+	if binaryDir, err = os.MkdirTemp("", "muster-bench-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(binaryDir)
+	return m.Run()
+}
+
+// binaryDir holds the program that the tests share, if one is built. It is made before
+// any test, for some set TMPDIR to a directory that goes with them.
 var binaryDir string
 
-var sharedBinary = sync.OnceValues(func() (path string, err error) {
-	if os.Getenv(foreign.EnvBinary) == "" {
-		if binaryDir, err = os.MkdirTemp("", "muster-bench-"); err != nil {
-			return "", err
-		}
-	}
-	return foreign.Build(binaryDir)
-})
+var sharedBinary = sync.OnceValues(func() (string, error) { return foreign.Build(binaryDir) })
 
 // musterBinary is the program that MUSTER_BINARY names, or one that is built once for
 // all tests.
