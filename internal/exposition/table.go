@@ -19,6 +19,7 @@ var Metrics = []Metric{
 	{"muster_tracking_requests_total", Counter, "", "Requests of the tracking API by status."},
 	{"muster_tracking_request_duration_seconds", Histogram, "seconds", "Time from a head read to its answer, tracking API."},
 	{"muster_tracking_events_total", Counter, "", "Events of the tracking API by kind of source, call and result."},
+	{"muster_tracking_undated_events_total", Counter, "", "Events of the tracking API whose time could not be read; they have the time of their arrival."},
 	{"muster_tracking_turned_away_total", Counter, "", "Requests of the tracking API answered 503."},
 
 	// Connections.
