@@ -101,9 +101,15 @@ func TestGenerators(t *testing.T) {
 		})
 		t.Run("redocly", func(t *testing.T) {
 			t.Parallel()
+			// PostHog's SDKs call /batch/, and /batch is another call of Segment's.
+			for path := range doc.Paths {
+				if strings.HasSuffix(path, "/") && path != "/batch/" {
+					t.Errorf("%s ends in a slash", path)
+				}
+			}
 			// Pages and health checks have no errors of the caller's.
 			report, err := foreign.Output(dir, "node", filepath.Join(with.modules, "@redocly/cli/bin/cli.js"), "lint", "--extends", "recommended",
-				"--skip-rule", "operation-4xx-response", "--format", "json", document)
+				"--skip-rule", "operation-4xx-response", "--skip-rule", "no-path-trailing-slash", "--format", "json", document)
 			var problems struct {
 				Totals struct{ Errors, Warnings int }
 			}
