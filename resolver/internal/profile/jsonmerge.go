@@ -51,6 +51,13 @@ func (j *JSONMerger) Merge(dst, src []byte, mode MergeMode) (out []byte, changed
 	if out, err = j.appendMerged(j.results, dst, src, mode); err != nil {
 		return nil, false, err
 	}
+	out, changed = j.result(begin, out, dst)
+	return out, changed, nil
+}
+
+// result keeps what was appended from begin on as the result of a merge into dst, or gives
+// dst back where it is the same. An object without members is nil.
+func (j *JSONMerger) result(begin int, out, dst []byte) (_ []byte, changed bool) {
 	j.results = out
 	out = out[begin:len(out):len(out)]
 	if string(out) == "{}" {
@@ -58,9 +65,9 @@ func (j *JSONMerger) Merge(dst, src []byte, mode MergeMode) (out []byte, changed
 	}
 	if string(out) == string(dst) {
 		j.results = j.results[:begin]
-		return dst, false, nil
+		return dst, false
 	}
-	return out, true, nil
+	return out, true
 }
 
 // holds tells whether all members of src, none of them null, stand in dst as they
@@ -377,14 +384,6 @@ func (j *JSONMerger) Choose(dst, src []byte, choose func(key []byte, has, other,
 		}
 	}
 	out = append(out, '}')
-	j.results = out
-	out = out[begin:len(out):len(out)]
-	if string(out) == "{}" {
-		out = nil
-	}
-	if string(out) == string(dst) {
-		j.results = j.results[:begin]
-		return dst, false, nil
-	}
-	return out, true, nil
+	out, changed = j.result(begin, out, dst)
+	return out, changed, nil
 }
