@@ -100,20 +100,20 @@ type Log interface {
 	Close() error
 }
 
-// Notifier is a [Log] that tells only of records that do not become durable. Whoever reads
-// the log sees those that do, so an appender that waits for a reader waits once, not twice.
+// Notifier is a [Log] that can append a record without making the caller wait until it is
+// durable. The reader of the log sees that, so a caller that waits for the reader waits once,
+// not twice.
 type Notifier interface {
-	// AppendThen queues the record, as Append does, and returns its offset. If the record
-	// does not become durable, f is told, once, and Append's error is its; if it does, f is
-	// not used. The offset is then another record's.
+	// AppendThen queues the record, as Append does, and returns the offset that it gets if
+	// it becomes durable. If it does not, the log calls f once, with the error that Append
+	// would return, and another record may get the offset.
 	AppendThen(partition int, data []byte, f Failer) (offset int64, err error)
 }
 
-// Failer is told why a record did not become durable. It must not wait.
+// Failer takes the error of a record that did not become durable. AppendFailed must not wait.
 type Failer interface{ AppendFailed(err error) }
 
-// Window is a [Reader] that tells records which are at hand from those that must be waited
-// for or read from a disk.
+// Window is a [Reader] that can return the next record only if it is in memory.
 type Window interface {
 	// NextAtHand is Next if that neither waits nor reads from a disk; ok is false
 	// otherwise. The data of entries that it returned stays valid until Next is called.

@@ -15,8 +15,8 @@ type told struct{ err chan error }
 
 func (f told) AppendFailed(err error) { f.err <- err }
 
-// TestAppendThen: records queued without waiting are read in order, and only of those that do
-// not become durable somebody is told, once, with the reason.
+// TestAppendThen: records queued without waiting are read in order. The log calls the failer of
+// a record that does not become durable once, with the reason, and that of no other record.
 func TestAppendThen(t *testing.T) {
 	free, now := int64(24<<10), time.UnixMilli(0) // room for the first records
 	opts := smallOptions(fullFS{vfs.NewMem(), &free})

@@ -130,7 +130,8 @@ type batch struct {
 	next    *batch
 }
 
-// waiter is an Append that waits for its batch, or somebody who is told if it fails.
+// waiter is a call of Append that waits for its batch, or the failer of a record for which
+// no call waits.
 type waiter struct {
 	done   chan error
 	state  atomic.Int32
@@ -148,8 +149,9 @@ const (
 
 var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan error, 1)} }}
 
-// enqueue puts the record into the queue. The waiter is notified when it is
-// durable or never will be; with f there is none, and f is told of the latter alone.
+// enqueue puts the record into the queue. Without f, the writer notifies the waiter when
+// the record is durable or never will be. With f, the caller must not wait: the writer
+// calls f if the record never will be durable.
 func (p *partition) enqueue(data []byte, f eventlog.Failer) (*waiter, int64, error) {
 	size := len(data) + frameOverhead
 	opts := &p.log.opts

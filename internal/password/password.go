@@ -42,8 +42,8 @@ func Hash(rand io.Reader, password string, p Params) (string, error) {
 }
 
 // Decoy returns the text of a hash that belongs to no password: its sum is read from
-// rand as its salt is. To verify against it takes as long as against a hash, which
-// hides from somebody who guesses whether an account exists.
+// rand as its salt is. Verifying against it takes as long as against a hash, so the
+// time of a sign-in does not reveal whether an account exists.
 func Decoy(rand io.Reader, p Params) (string, error) {
 	b := make([]byte, saltBytes+sumBytes)
 	if _, err := io.ReadFull(rand, b); err != nil {

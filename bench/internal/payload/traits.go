@@ -9,7 +9,7 @@ import (
 const scoreDigits = 6
 
 // traits are the traits of profiles as they are sent where they repeat, all of one
-// width: spaces stand for what is not there, which JSON allows.
+// width: spaces, which JSON allows, fill the place of traits that a profile lacks.
 type traits struct {
 	same []string // without the attribute that changes
 	// other are those of the same profile with that attribute. Its digits are at score.
