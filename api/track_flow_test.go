@@ -62,7 +62,7 @@ func TestLinksOfAFlowsMessagesAreFollowed(t *testing.T) {
 		{"id":"mail","type":"email","subject":"Cart {{event.cart}}","body":"<p>Hi</p><a href=\"https://shop.example/a?cart={{event.cart}}&n={{first_name}}\">A</a><a href=\"https://shop.example/b\">B</a><a href=\"{{unsubscribe_url}}\">no more</a>","next":"text"},
 		{"id":"text","type":"sms","text":"Cart {{event.cart}}, stop: {{unsubscribe_url}}","next":null}]}`)
 	m.command(resolver.CommandFlowTrigger, resolver.FlowTrigger{ID: flow, Email: "ada@x.io", Data: json.RawMessage(`{"cart":"c 1&x=2"}`)}, nil)
-	m.soon("both messages are out", func(v *resolver.View) bool { return v.OutboxSize() == 0 })
+	m.soon("both messages are out", func(v *resolver.View) bool { return v.Outbox().Len() == 0 })
 	mail := m.mail("ada@x.io")
 	if mail.Subject != "Cart c 1&x=2" {
 		t.Errorf("subject %q", mail.Subject)

@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 func (a *API) webhookOperations() group {
@@ -80,14 +81,14 @@ type hook struct {
 	LastDeliveredAt *string `json:"last_delivered_at"`
 }
 
-func newHook(v *resolver.View, e *resolver.Endpoint) hook {
+func newHook(v *resolver.View, e *outbox.Endpoint) hook {
 	h := hook{
 		ID: e.ID, URL: e.URL, Events: e.Events, Description: e.Description, Ordered: !e.Unordered, Status: e.Status,
 		CreatedAt: record.Time(e.CreatedMs), UpdatedAt: record.Time(e.UpdatedMs),
 		Delivered: e.Delivered, Failures: e.Failures, Failing: e.Failing, Dropped: e.Dropped, LastError: e.LastError,
 		LastFailedAt: record.TimeOrNull(e.LastFailedMs), LastDeliveredAt: record.TimeOrNull(e.LastDeliveredMs),
 	}
-	h.Waiting, h.DeadLetters = v.EndpointQueue(e.ID)
+	h.Waiting, h.DeadLetters = v.Outbox().EndpointQueue(e.ID)
 	return h
 }
 
@@ -96,7 +97,7 @@ func noWebhook() error { return missing("there is no webhook with this id") }
 // webhook reads an endpoint.
 func (a *API) webhook(c *call, id string) (h hook, err error) {
 	err = a.read(c, func(v *resolver.View) error {
-		e, ok := v.Endpoint(id)
+		e, ok := v.Outbox().Endpoint(id)
 		if !ok {
 			return noWebhook()
 		}
@@ -110,7 +111,7 @@ func (a *API) webhook(c *call, id string) (h hook, err error) {
 func (a *API) listWebhooks(c *call) (any, error) {
 	list := []hook{}
 	err := a.read(c, func(v *resolver.View) error {
-		for _, e := range v.Endpoints() {
+		for _, e := range v.Outbox().Endpoints() {
 			list = append(list, newHook(v, &e))
 		}
 		return nil
@@ -143,7 +144,7 @@ type webhookFields struct {
 }
 
 // webhookSave reads and judges a request.
-func (a *API) webhookSave(c *call) (s resolver.WebhookSave, err error) {
+func (a *API) webhookSave(c *call) (s outbox.WebhookSave, err error) {
 	var in webhookFields
 	if err := a.decode(c, &in); err != nil {
 		return s, err
@@ -153,7 +154,7 @@ func (a *API) webhookSave(c *call) (s resolver.WebhookSave, err error) {
 			return s, badField("url", "%s", strings.TrimPrefix(err.Error(), "webhook: "))
 		}
 	}
-	return resolver.WebhookSave{URL: in.URL, Events: in.Events, Description: in.Description, Status: in.Status, Ordered: in.Ordered}, nil
+	return outbox.WebhookSave{URL: in.URL, Events: in.Events, Description: in.Description, Status: in.Status, Ordered: in.Ordered}, nil
 }
 
 // createWebhook answers POST /webhooks with the endpoint and its secret, which is
@@ -168,7 +169,7 @@ func (a *API) createWebhook(c *call) (any, error) {
 	}
 	return a.withNewSecret(c, func(secret string) (string, error) {
 		s.Secret = secret
-		return a.commandID(c, resolver.CommandWebhookCreate, s)
+		return a.commandID(c, outbox.CommandWebhookCreate, s)
 	})
 }
 
@@ -195,28 +196,28 @@ func (a *API) updateWebhook(c *call) (any, error) {
 		return nil, err
 	}
 	s.ID = c.id()
-	if _, err := a.commandID(c, resolver.CommandWebhookUpdate, s); err != nil {
+	if _, err := a.commandID(c, outbox.CommandWebhookUpdate, s); err != nil {
 		return nil, err
 	}
 	return a.webhook(c, s.ID)
 }
 
 func (a *API) deleteWebhook(c *call) (any, error) {
-	return nil, a.command(c, resolver.CommandWebhookDelete, resolver.WebhookRef{ID: c.id()}, nil)
+	return nil, a.command(c, outbox.CommandWebhookDelete, outbox.WebhookRef{ID: c.id()}, nil)
 }
 
 // rotateWebhook answers POST /webhooks/{id}/rotate with a new secret. The old one
 // signs beside it for a day.
 func (a *API) rotateWebhook(c *call) (any, error) {
 	return a.withNewSecret(c, func(secret string) (string, error) {
-		return a.commandID(c, resolver.CommandWebhookRotate, resolver.WebhookRef{ID: c.id(), Secret: secret})
+		return a.commandID(c, outbox.CommandWebhookRotate, outbox.WebhookRef{ID: c.id(), Secret: secret})
 	})
 }
 
 // testWebhook answers POST /webhooks/{id}/test: a test event is queued.
 func (a *API) testWebhook(c *call) (any, error) {
 	var queued struct{ Seq uint64 }
-	if err := a.command(c, resolver.CommandWebhookTest, resolver.WebhookRef{ID: c.id()}, &queued); err != nil {
+	if err := a.command(c, outbox.CommandWebhookTest, outbox.WebhookRef{ID: c.id()}, &queued); err != nil {
 		return nil, err
 	}
 	return map[string]any{"status": "queued", "seq": queued.Seq}, nil

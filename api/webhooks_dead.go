@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/api/internal/record"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // deadLetter is a delivery that was given up, as it is answered.
@@ -33,10 +34,10 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 	}
 	list, out := []deadLetter{}, page{}
 	err = a.read(c, func(v *resolver.View) error {
-		if _, ok := v.Endpoint(c.id()); !ok {
+		if _, ok := v.Outbox().Endpoint(c.id()); !ok {
 			return noWebhook()
 		}
-		letters, err := v.DeadLetters(c.id(), after, limit+1)
+		letters, err := v.Outbox().DeadLetters(c.id(), after, limit+1)
 		if err != nil {
 			return err
 		}
@@ -57,7 +58,7 @@ func (a *API) listDeadLetters(c *call) (any, error) {
 // /dead-letters/{seq}/replay: they are queued again, behind what waits, under the
 // same webhook-id.
 func (a *API) replayDeadLetters(c *call) (any, error) {
-	args := resolver.WebhookReplay{ID: c.id()}
+	args := outbox.WebhookReplay{ID: c.id()}
 	if text, one := c.UserValue("seq").(string); one {
 		seq, err := strconv.ParseUint(text, 10, 64)
 		if err != nil || seq == 0 {
@@ -67,8 +68,8 @@ func (a *API) replayDeadLetters(c *call) (any, error) {
 	}
 	total := 0
 	for {
-		var reply resolver.WebhookReplayReply
-		if err := a.command(c, resolver.CommandWebhookReplay, args, &reply); err != nil {
+		var reply outbox.ReplayReply
+		if err := a.command(c, outbox.CommandWebhookReplay, args, &reply); err != nil {
 			return nil, err
 		}
 		total += reply.Replayed

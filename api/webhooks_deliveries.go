@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/internal/clip"
 	"github.com/musterhq/muster/messaging"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // maxBodyShown bounds the body of a delivery that is shown, in bytes.
@@ -26,7 +27,7 @@ func (a *API) deliveryRoutes() []route {
 	))
 	line := shape.Object(
 		shape.Req("_id", shape.Text("msg_3f9a7c2e5d1b8046_17", "The header webhook-id of all its attempts.")), shape.Req("event", shape.Text("email.opened", "")),
-		shape.Req("status", shape.Word("waiting: for its next attempt; failed: given up.", resolver.DeliveryDelivered, resolver.DeliveryWaiting, resolver.DeliveryFailed)),
+		shape.Req("status", shape.Word("waiting: for its next attempt; failed: given up.", outbox.DeliveryDelivered, outbox.DeliveryWaiting, outbox.DeliveryFailed)),
 		shape.Req("created_at", shape.Instant("When it was queued.")), shape.Req("attempts", shape.Count(2, "")), shape.Req("last_attempt", attempt),
 		shape.Req("next_attempt_at", shape.Instant("Null when there is none.").OrNull()), shape.Req("dead_letter", shape.Count(17, "The number of its dead letter.").OrNull()),
 	)
@@ -37,7 +38,7 @@ func (a *API) deliveryRoutes() []route {
 	return []route{
 		{a.listDeliveries, operation.Operation{Method: "GET", Path: "/webhooks/{id}/deliveries", Permission: "settings:read", ID: "listDeliveries", Summary: "List deliveries",
 			About: "The newest 1,000 of an endpoint with their last attempt, the one first attempted last first. What was delivered makes way for what was not, up to half of them. What waits for its first attempt is not among them.",
-			Query: []operation.Parameter{operation.Query("status", shape.Word("Those of a status alone.", resolver.DeliveryDelivered, resolver.DeliveryWaiting, resolver.DeliveryFailed))}, Data: shape.List(shape.Named("WebhookDelivery", line), ""), Paged: true}},
+			Query: []operation.Parameter{operation.Query("status", shape.Word("Those of a status alone.", outbox.DeliveryDelivered, outbox.DeliveryWaiting, outbox.DeliveryFailed))}, Data: shape.List(shape.Named("WebhookDelivery", line), ""), Paged: true}},
 		{a.getDelivery, operation.Operation{Method: "GET", Path: "/webhooks/{id}/deliveries/{delivery}", Permission: "settings:write", ID: "getDelivery", Summary: "Read a delivery", About: "With its attempts, the body, and how the receiver's answers begin. It takes settings:write because bodies hold data of people.", Data: shape.Named("WebhookDeliveryDetails", whole)}},
 		{a.redeliver, operation.Operation{Method: "POST", Path: "/webhooks/{id}/deliveries/{delivery}/redeliver", Permission: "settings:write", ID: "redeliver", Summary: "Redeliver", About: "Under the same webhook-id. One that waits for its next attempt is tried now; a dead letter is replayed.",
 			Data: shape.Object(shape.Req("status", shape.Word("", "queued")))}},
@@ -73,10 +74,10 @@ type deliveryDetails struct {
 	BodyBytes int               `json:"body_bytes"`
 }
 
-func newDelivery(account uint64, d *resolver.Delivery) delivery {
+func newDelivery(account uint64, d *outbox.Delivery) delivery {
 	out := delivery{ID: messaging.WebhookID(account, d.Origin), Event: d.Ref, Status: d.Status, CreatedAt: record.Time(d.CreatedMs), Attempts: d.Made}
 	out.LastAttempt = newAttempt(&d.Attempts[len(d.Attempts)-1])
-	if d.Status == resolver.DeliveryWaiting {
+	if d.Status == outbox.DeliveryWaiting {
 		out.NextAttemptAt = record.TimeOrNull(d.DueMs)
 	}
 	if d.Dead != 0 {
@@ -85,7 +86,7 @@ func newDelivery(account uint64, d *resolver.Delivery) delivery {
 	return out
 }
 
-func newAttempt(x *resolver.DeliveryAttempt) deliveryAttempt {
+func newAttempt(x *outbox.DeliveryAttempt) deliveryAttempt {
 	out := deliveryAttempt{Number: x.Number, At: record.Time(x.AtMs), DurationMs: x.TookMs, Error: x.Error}
 	if x.Status != 0 {
 		out.StatusCode = &x.Status
@@ -101,7 +102,7 @@ func (a *API) listDeliveries(c *call) (any, error) {
 	}
 	status := string(c.QueryArgs().Peek("status"))
 	switch status {
-	case "", resolver.DeliveryDelivered, resolver.DeliveryWaiting, resolver.DeliveryFailed:
+	case "", outbox.DeliveryDelivered, outbox.DeliveryWaiting, outbox.DeliveryFailed:
 	default:
 		return nil, badField("status", "status Input should be delivered, waiting or failed")
 	}
@@ -111,10 +112,10 @@ func (a *API) listDeliveries(c *call) (any, error) {
 	}
 	list, out := []delivery{}, page{}
 	err = a.read(c, func(v *resolver.View) error {
-		if _, ok := v.Endpoint(c.id()); !ok {
+		if _, ok := v.Outbox().Endpoint(c.id()); !ok {
 			return noWebhook()
 		}
-		found, err := v.Deliveries(c.id(), status, before, limit+1)
+		found, err := v.Outbox().Deliveries(c.id(), status, before, limit+1)
 		if err != nil {
 			return err
 		}
@@ -154,7 +155,7 @@ func (a *API) getDelivery(c *call) (any, error) {
 	}
 	var out deliveryDetails
 	err = a.read(c, func(v *resolver.View) error {
-		d, payload, ok, err := v.Delivery(c.id(), origin)
+		d, payload, ok, err := v.Outbox().Delivery(c.id(), origin)
 		if err == nil && !ok {
 			err = noDelivery()
 		}
@@ -178,7 +179,7 @@ func (a *API) redeliver(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := a.command(c, resolver.CommandWebhookReplay, resolver.WebhookReplay{ID: c.id(), Origin: origin}, nil); err != nil {
+	if err := a.command(c, outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: c.id(), Origin: origin}, nil); err != nil {
 		return nil, err
 	}
 	return map[string]string{"status": "queued"}, nil

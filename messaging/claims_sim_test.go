@@ -32,6 +32,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // gate is where a process can be frozen: whatever it does passes here before and
@@ -410,7 +411,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 		f.must(owner, resolver.CommandContactCreate, resolver.ContactCreate{Email: fmt.Sprintf("c%d@x.io", i)}, nil)
 	}
 	events := []string{"contact.created"}
-	f.must(owner, resolver.CommandWebhookCreate, resolver.WebhookSave{URL: &f.hooks.URL, Events: &events, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, nil)
+	f.must(owner, outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &f.hooks.URL, Events: &events, Secret: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}, nil)
 
 	campaigns := map[string]string{}
 	mails, hooks := 0, 0
@@ -476,7 +477,7 @@ func simFrozenNodes(t *testing.T, rng *rand.Rand, rounds int) {
 				return false
 			}
 		}
-		return v.OutboxSize() == 0
+		return v.Outbox().Len() == 0
 	})
 	waiting.Wait()
 
@@ -545,7 +546,7 @@ func (f *fleet) until(what string, p *process, is func(*resolver.View) bool) {
 			for _, r := range v.BusyCampaigns() {
 				fmt.Fprintf(&state, "campaign %s: %s, %d of %d; ", r.ID, r.Status, r.Sent, r.Total)
 			}
-			fmt.Fprintf(&state, "%d items", v.OutboxSize())
+			fmt.Fprintf(&state, "%d items", v.Outbox().Len())
 			return nil
 		})
 		if err != nil && !errors.Is(err, resolver.ErrUnavailable) {

@@ -42,7 +42,7 @@ func TestClaimsAreAskedForTogether(t *testing.T) {
 				resolver.EmailSend{OutboxMail: resolver.OutboxMail{To: fmt.Sprintf("m%d@x.io", i), TemplateID: f.template.ID}})
 		}()
 	}
-	f.until("all are sent", p, func(v *resolver.View) bool { return count(v, "email_sent") == mails && v.OutboxSize() == 0 })
+	f.until("all are sent", p, func(v *resolver.View) bool { return count(v, "email_sent") == mails && v.Outbox().Len() == 0 })
 	var text bytes.Buffer
 	p.set.WritePrometheus(&text)
 	for line := range bytes.Lines(text.Bytes()) {

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/messaging/capture"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // Capture keeps messages that nobody is set up to send: a [*capture.Store].
@@ -58,17 +59,17 @@ type delivery struct {
 
 // deliveryOf is the delivery of a message that goes to one address.
 func deliveryOf(o outcome.Result) delivery {
-	d := delivery{result: resolver.ResultFailed}
+	d := delivery{result: outbox.ResultFailed}
 	if o.OK() {
-		d.result = resolver.ResultSent
+		d.result = outbox.ResultSent
 		return d
 	}
 	d.reason, d.optedOut, d.handed = o.Err().Error(), o.OptedOut, o.Class == outcome.Ambiguous
 	switch {
 	case o.Class == outcome.Refused:
-		d.result = resolver.ResultRefused
+		d.result = outbox.ResultRefused
 	case o.Class == outcome.Permanent && o.Hard:
-		d.result = resolver.ResultBounced
+		d.result = outbox.ResultBounced
 	case o.Class == outcome.Temporary:
 		d.err = o.Err()
 	}
@@ -96,11 +97,11 @@ func newChannelCounters(set *metrics.Set, channel string) channelCounters {
 // count counts a message by what became of it.
 func (c *channelCounters) count(result string) {
 	switch result {
-	case resolver.ResultSent:
+	case outbox.ResultSent:
 		c.sent.Inc()
-	case resolver.ResultRetry:
+	case outbox.ResultRetry:
 		c.retried.Inc()
-	case resolver.ResultMoot:
+	case outbox.ResultMoot:
 	default:
 		c.failed.Inc()
 	}

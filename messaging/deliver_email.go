@@ -7,6 +7,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // emailMedium sends e-mails.
@@ -38,9 +39,9 @@ func (x *emailMedium) deliver(ctx context.Context, m *outgoing) (delivery, error
 	}
 	if err != nil {
 		// What one recipient's values made of the message is no reason to stop.
-		d := delivery{result: resolver.ResultFailed, reason: err.Error()}
+		d := delivery{result: outbox.ResultFailed, reason: err.Error()}
 		if email.Invalid(err).Hard {
-			d.result = resolver.ResultBounced
+			d.result = outbox.ResultBounced
 		}
 		return d, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/push"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // pushKinds are the push services by what the state calls their devices.
@@ -85,9 +86,9 @@ func (m *outgoing) notification() (*push.Notification, error) {
 func (x *pushMedium) deliver(ctx context.Context, m *outgoing) (delivery, error) {
 	n, err := m.notification()
 	if err != nil {
-		return delivery{result: resolver.ResultFailed, reason: err.Error()}, nil
+		return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 	}
-	d := delivery{result: resolver.ResultFailed, reason: "the contact has no device any more"}
+	d := delivery{result: outbox.ResultFailed, reason: "the contact has no device any more"}
 	refused := false
 	for _, v := range m.profile.Devices {
 		d.devices++
@@ -110,9 +111,9 @@ func (x *pushMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 	}
 	switch {
 	case d.accepted > 0:
-		d.result, d.reason, d.err = resolver.ResultSent, "", nil
+		d.result, d.reason, d.err = outbox.ResultSent, "", nil
 	case refused:
-		d.result = resolver.ResultRefused
+		d.result = outbox.ResultRefused
 	}
 	return d, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/musterhq/muster/messaging/text"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // textMedium sends short texts: SMS, WhatsApp, instant messages.
@@ -50,7 +51,7 @@ func (x *textMedium) close() {
 func (x *textMedium) deliver(ctx context.Context, m *outgoing) (delivery, error) {
 	body, err := m.content.text.Render(m.values())
 	if err != nil {
-		return delivery{result: resolver.ResultFailed, reason: err.Error()}, nil
+		return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 	}
 	msg := &text.Message{To: compactPhone(m.profile.Newest(resolver.IdentityPhone)), From: m.content.Sender, Body: body, ID: SendText(m.links.Account, m.send)}
 	if x.sender == nil {
@@ -59,7 +60,7 @@ func (x *textMedium) deliver(ctx context.Context, m *outgoing) (delivery, error)
 		return deliveryOf(o), err
 	}
 	if err := x.sender.Check(msg); err != nil {
-		return delivery{result: resolver.ResultFailed, reason: err.Error()}, nil
+		return delivery{result: outbox.ResultFailed, reason: err.Error()}, nil
 	}
 	o, err := m.try(ctx, func(ctx context.Context) outcome.Result { return x.sender.Send(ctx, msg) })
 	return deliveryOf(o), err

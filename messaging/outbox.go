@@ -18,6 +18,7 @@ import (
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // OutboxOptions configure an [Outbox]. Node, Mailer, Webhooks, PublicURL, Now,
@@ -135,18 +136,18 @@ func NewOutbox(opts OutboxOptions) (*Outbox, error) {
 	}
 	o.opts.Text.Client = o.clients
 	o.kinds = []kind{
-		{resolver.OutboxEmail, opts.Mails, o.mail}, {resolver.OutboxSMS, opts.Texts, o.text},
-		{resolver.OutboxWebhook, opts.Hooks, o.hook}, {resolver.OutboxCall, opts.Calls, o.call},
+		{outbox.KindEmail, opts.Mails, o.mail}, {outbox.KindSMS, opts.Texts, o.text},
+		{outbox.KindWebhook, opts.Hooks, o.hook}, {outbox.KindCall, opts.Calls, o.call},
 	}
 	o.ctx, o.stop = context.WithCancel(context.Background())
 	o.mu.flying, o.mu.busy, o.mu.hooks = map[flight]struct{}{}, map[string]int{}, map[uint64]int{}
 	o.claims = newClaims(o.ctx, opts.Node, &o.done, opts.Metrics)
 	o.mails, o.texts = newChannelCounters(opts.Metrics, mediumEmail), newChannelCounters(opts.Metrics, mediumSMS)
 	o.hooks, o.calls = map[string]*metrics.Counter{}, map[string]*metrics.Counter{}
-	for _, result := range []string{resolver.ResultSent, resolver.ResultRetry, resolver.ResultFailed, resolver.ResultGone, resolver.ResultMoot} {
+	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultGone, outbox.ResultMoot} {
 		o.hooks[result] = opts.Metrics.NewCounter(fmt.Sprintf(`muster_webhook_deliveries_total{result=%q}`, result))
 	}
-	for _, result := range []string{resolver.ResultSent, resolver.ResultRetry, resolver.ResultFailed} {
+	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed} {
 		o.calls[result] = opts.Metrics.NewCounter(fmt.Sprintf(`muster_flow_calls_total{result=%q}`, result))
 	}
 	opts.Metrics.NewGauge("muster_outbox_items", func() float64 {
@@ -201,9 +202,9 @@ func (o *Outbox) pass() {
 			share := max(1, k.places/len(due))
 			n := min(share, k.places-o.busy(k.name))
 			switch k.name {
-			case resolver.OutboxCall:
+			case outbox.KindCall:
 				n = min(n, o.hosts.room(account))
-			case resolver.OutboxWebhook:
+			case outbox.KindWebhook:
 				n = min(n, o.roomForHooks(account))
 			}
 			if err := o.take(account, k.name, n, now, k.carry); err != nil {
@@ -245,8 +246,8 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 			o.mu.Unlock()
 			return flying || o.hosts.waits(f)
 		}
-		if kind == resolver.OutboxWebhook {
-			list, err = v.WebhooksDue(nowMs, n, func(e *resolver.Endpoint) int {
+		if kind == outbox.KindWebhook {
+			list, err = v.WebhooksDue(nowMs, n, func(e *outbox.Endpoint) int {
 				return o.turns.room(hookTarget{account, e.ID}, !e.Unordered, nowMs)
 			}, skip)
 			return err
@@ -263,7 +264,7 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 		o.mu.Lock()
 		o.mu.flying[f] = struct{}{}
 		o.mu.busy[kind]++
-		if kind == resolver.OutboxWebhook {
+		if kind == outbox.KindWebhook {
 			o.mu.hooks[account]++
 			o.turns.begin(hookTarget{account, w.Endpoint})
 		}
@@ -277,7 +278,7 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 			o.mu.Lock()
 			delete(o.mu.flying, f)
 			o.mu.busy[kind]--
-			if kind == resolver.OutboxWebhook {
+			if kind == outbox.KindWebhook {
 				if o.mu.hooks[account]--; o.mu.hooks[account] == 0 {
 					delete(o.mu.hooks, account)
 				}
@@ -297,12 +298,12 @@ func (o *Outbox) take(account uint64, kind string, n int, nowMs int64, carry fun
 func (o *Outbox) drop(account uint64, w *resolver.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
-	o.report(ctx, account, w, resolver.OutboxDone{Result: resolver.ResultMoot, Reason: w.Moot})
+	o.report(ctx, account, w, outbox.Done{Result: outbox.ResultMoot, Reason: w.Moot})
 }
 
 // report puts an outcome on record. The state may be too busy for a moment. What
 // cannot be recorded is carried out again, after a pause.
-func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d resolver.OutboxDone) {
+func (o *Outbox) report(ctx context.Context, account uint64, w *resolver.OutboxWork, d outbox.Done) {
 	d.Seq, d.Attempt, d.Epoch = w.Seq, w.Attempt, w.Epoch
 	d.Ordinal, d.ItemName = w.Ordinal, w.ItemName
 	err := record(ctx, o.opts.Node, o.opts.Sleep, account, resolver.CommandOutboxDone, d)

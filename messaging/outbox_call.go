@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // maxCallPause bounds the wait between two attempts of a call, and what a
@@ -69,9 +70,9 @@ func hostOf(account uint64, target string) string {
 
 // judgeCall is what follows from an attempt: no answer, a server's own fault and
 // one for a while are tried again.
-func (o *Outbox) judgeCall(w *resolver.OutboxWork, attempts int, r webhook.Result) resolver.OutboxDone {
+func (o *Outbox) judgeCall(w *resolver.OutboxWork, attempts int, r webhook.Result) outbox.Done {
 	if r.Class == webhook.Delivered {
-		return resolver.OutboxDone{Result: resolver.ResultSent}
+		return outbox.Done{Result: outbox.ResultSent}
 	}
 	again := false
 	switch s := r.Status; s {
@@ -84,10 +85,10 @@ func (o *Outbox) judgeCall(w *resolver.OutboxWork, attempts int, r webhook.Resul
 	}
 	if again && w.Attempt+1 < attempts {
 		if wait, ok := webhook.Backoff(w.Attempt+1, o.opts.Rand(), r.RetryAfter); ok {
-			return resolver.OutboxDone{Result: resolver.ResultRetry, Reason: r.Reason, DelayMs: min(wait, maxCallPause).Milliseconds()}
+			return outbox.Done{Result: outbox.ResultRetry, Reason: r.Reason, DelayMs: min(wait, maxCallPause).Milliseconds()}
 		}
 	}
-	return resolver.OutboxDone{Result: resolver.ResultFailed, Reason: r.Reason}
+	return outbox.Done{Result: outbox.ResultFailed, Reason: r.Reason}
 }
 
 // composeCall makes the request of an item: the same id at every attempt.

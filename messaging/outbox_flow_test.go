@@ -23,6 +23,7 @@ import (
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // accepts is a mailer that takes everything.
@@ -99,7 +100,7 @@ func (w *world) consent(address, channel string) (c resolver.Consent) {
 	return c
 }
 
-func empty(v *resolver.View) bool { return v.OutboxSize() == 0 }
+func empty(v *resolver.View) bool { return v.Outbox().Len() == 0 }
 
 // seen is a request as a server got it.
 type seen struct {
@@ -156,7 +157,7 @@ func smsStep(next string) string {
 // TestF1EffectsAreRepeatedUnderTheirIDs: what was handed over when the process
 // died is handed over again under the same id, in each of the three ways out.
 func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
-	for _, kind := range []string{resolver.OutboxEmail, resolver.OutboxSMS, resolver.OutboxCall} {
+	for _, kind := range []string{outbox.KindEmail, outbox.KindSMS, outbox.KindCall} {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
 			block, arrived := make(chan struct{}), make(chan struct{})
@@ -172,8 +173,8 @@ func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
 			x := newTarget(t, func(n int, _ seen, w http.ResponseWriter) { hold(n); io.WriteString(w, `{"sid":"SM1"}`) })
 			w.provider(x.URL)
 			step := map[string]string{
-				resolver.OutboxEmail: mailStep("null"), resolver.OutboxSMS: smsStep("null"),
-				resolver.OutboxCall: `{"id":"call","type":"webhook","url":"` + x.URL + `/hook","body":{"who":"{{email}}"},"next":null}`,
+				outbox.KindEmail: mailStep("null"), outbox.KindSMS: smsStep("null"),
+				outbox.KindCall: `{"id":"call","type":"webhook","url":"` + x.URL + `/hook","body":{"who":"{{email}}"},"next":null}`,
 			}[kind]
 			flow := w.flow(step)
 			w.contact("ada@x.io", "+491701234567")
@@ -189,7 +190,7 @@ func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
 			w.effects(sender, nil)
 			w.until("it is on record", empty)
 			var ids []string
-			if kind == resolver.OutboxEmail {
+			if kind == outbox.KindEmail {
 				relay.mu.Lock()
 				for _, m := range relay.mails {
 					ids = append(ids, m.Header.Get("Message-Id"))
@@ -197,7 +198,7 @@ func TestF1EffectsAreRepeatedUnderTheirIDs(t *testing.T) {
 				relay.mu.Unlock()
 			}
 			for _, s := range x.got() {
-				ids = append(ids, s.header.Get(map[string]string{resolver.OutboxSMS: "Idempotency-Key", resolver.OutboxCall: "Webhook-Id"}[kind]))
+				ids = append(ids, s.header.Get(map[string]string{outbox.KindSMS: "Idempotency-Key", outbox.KindCall: "Webhook-Id"}[kind]))
 			}
 			if len(ids) != 2 || ids[0] == "" || ids[0] != ids[1] {
 				t.Errorf("%v", ids)
@@ -223,7 +224,7 @@ func TestAdvertisingGoesToSubscribersOnly(t *testing.T) {
 		}
 	}
 	var before int64
-	w.until("three wait", func(v *resolver.View) bool { before = credits(v); return v.OutboxSize() == 3 })
+	w.until("three wait", func(v *resolver.View) bool { before = credits(v); return v.Outbox().Len() == 3 })
 	var mu sync.Mutex
 	var sent []*email.Message
 	w.effects(messaging.MailerFunc(func(m *email.Message) outcome.Result {
@@ -275,7 +276,7 @@ func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
 	w.trigger(first, "ada@x.io", `{}`)
 	<-arrived
 	var before int64
-	w.until("the call is under way", func(v *resolver.View) bool { before = credits(v); return v.OutboxSize() == 1 })
+	w.until("the call is under way", func(v *resolver.View) bool { before = credits(v); return v.Outbox().Len() == 1 })
 	w.must(resolver.CommandFlowPause, resolver.FlowID{ID: first})
 	w.must(resolver.CommandFlowDelete, resolver.FlowID{ID: first})
 	let()
@@ -288,10 +289,10 @@ func TestF1EffectsOfADeletedFlowAreDropped(t *testing.T) {
 		w.trigger(flow, name+"@x.io", `{}`)
 	}
 	w.trigger(stays, "ada@x.io", `{}`)
-	w.until("they wait", func(v *resolver.View) bool { return v.OutboxSize() == 7 && credits(v) == before-2 })
+	w.until("they wait", func(v *resolver.View) bool { return v.Outbox().Len() == 7 && credits(v) == before-2 })
 	w.must(resolver.CommandFlowPause, resolver.FlowID{ID: flow})
 	w.must(resolver.CommandFlowDelete, resolver.FlowID{ID: flow})
-	for _, kind := range []string{resolver.OutboxEmail, resolver.OutboxSMS, resolver.OutboxCall} {
+	for _, kind := range []string{outbox.KindEmail, outbox.KindSMS, outbox.KindCall} {
 		for _, it := range w.waiting(kind) {
 			if (it.Moot != "") != (it.Flow == flow) || it.Moot != "" && !strings.Contains(it.Moot, "deleted") {
 				t.Errorf("%s of flow %s is moot for %q", kind, it.Flow, it.Moot)
@@ -320,7 +321,7 @@ func TestRemovedSenderDomainsSendNothing(t *testing.T) {
 	w.must(domains.CommandDelete, domains.Name{Name: "gone.example"})
 	w.trigger(flow, "ada@x.io", `{}`)
 	var before int64
-	w.until("it waits", func(v *resolver.View) bool { before = credits(v); return v.OutboxSize() == 1 })
+	w.until("it waits", func(v *resolver.View) bool { before = credits(v); return v.Outbox().Len() == 1 })
 	w.effects(messaging.MailerFunc(func(m *email.Message) outcome.Result {
 		t.Errorf("sent from %s", m.From.Addr)
 		return outcome.New(outcome.Accepted, "250", "ok")
@@ -352,10 +353,10 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	w.trigger(flow, "ada@x.io", `{"what":"A & B"}`)
 	_, stop := w.effects(accepts, nil)
 	w.until("the provider asks for patience", func(v *resolver.View) bool {
-		l := w.waitingIn(v, resolver.OutboxSMS)
+		l := w.waitingIn(v, outbox.KindSMS)
 		return len(l) == 1 && l[0].Attempt == 1
 	})
-	if l := w.waiting(resolver.OutboxSMS); l[0].DueMs-w.Now().UnixMilli() < 40_000 {
+	if l := w.waiting(outbox.KindSMS); l[0].DueMs-w.Now().UnixMilli() < 40_000 {
 		t.Errorf("due in %d ms, 40 s were asked for", l[0].DueMs-w.Now().UnixMilli())
 	}
 	w.advance(time.Minute)
@@ -376,7 +377,7 @@ func TestTextsOfFlowsThroughAProvider(t *testing.T) {
 	stop()
 	w.trigger(flow, "late@x.io", `{"what":"D"}`)
 	w.must(resolver.CommandConsentSet, resolver.ConsentSet{ID: late, Channel: "sms", Status: "unsubscribed", Source: "test"})
-	w.until("it waits", func(v *resolver.View) bool { return v.OutboxSize() == 1 })
+	w.until("it waits", func(v *resolver.View) bool { return v.Outbox().Len() == 1 })
 	w.effects(accepts, nil)
 	w.until("it is refused", func(v *resolver.View) bool { return empty(v) && count(v, "sms_failed") == 2 })
 	if n := len(x.got()); n != 3 {
@@ -410,10 +411,10 @@ func TestCallsOfFlows(t *testing.T) {
 	json := `,"method":"PUT","headers":{"X-Who":"{{event.who}}","Authorization":"Bearer k"},"body":{"who":"{{event.who}}","n":"{{first_name}}"}`
 	w.trigger(w.flow(step("a", "/in?who={{event.who}}", json)), "ada@x.io", `{"who":"A \"&\r\nX-Evil: 1"}`)
 	w.until("it is tried", func(v *resolver.View) bool {
-		l := w.waitingIn(v, resolver.OutboxCall)
+		l := w.waitingIn(v, outbox.KindCall)
 		return len(l) == 1 && l[0].Attempt == 1
 	})
-	if l := w.waiting(resolver.OutboxCall); l[0].DueMs-w.Now().UnixMilli() < 30_000 {
+	if l := w.waiting(outbox.KindCall); l[0].DueMs-w.Now().UnixMilli() < 30_000 {
 		t.Errorf("due in %d ms, 30 s were asked for", l[0].DueMs-w.Now().UnixMilli())
 	}
 	w.advance(time.Minute)
@@ -451,7 +452,7 @@ func TestCallsOfFlows(t *testing.T) {
 	// Two attempts are two.
 	w.trigger(w.flow(step("a", "/down", `,"attempts":2`)), "ada@x.io", `{}`)
 	w.until("it waits", func(v *resolver.View) bool {
-		l := w.waitingIn(v, resolver.OutboxCall)
+		l := w.waitingIn(v, outbox.KindCall)
 		return len(l) == 1 && l[0].Attempt == 1
 	})
 	w.advance(time.Hour)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/messaging/webhook"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // hook delivers one webhook and reports what became of it. The state lets only
@@ -16,7 +17,7 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 	ctx, cancel := graceful(o.ctx)
 	defer cancel()
 	r, ok, err := o.request(account, w)
-	d := resolver.OutboxDone{Result: resolver.ResultMoot}
+	d := outbox.Done{Result: outbox.ResultMoot}
 	switch {
 	case errors.Is(err, resolver.ErrNotOwner):
 		return // the account's partition was given up
@@ -24,7 +25,7 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 		_ = o.opts.Sleep(o.ctx, maxPause) // the node says itself why it has failed
 		return
 	case err != nil:
-		d = resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error(), Log: new(resolver.DeliveryAnswer)}
+		d = outbox.Done{Result: outbox.ResultFailed, Reason: err.Error(), Log: new(outbox.DeliveryAnswer)}
 	case ok:
 		end, mine := o.claim(ctx, account, w)
 		if !mine {
@@ -37,7 +38,7 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 		}
 		o.turns.learn(hookTarget{account, w.Endpoint}, result, o.opts.Now().UnixMilli())
 		d = o.judgeHook(w, result)
-		d.Log = &resolver.DeliveryAnswer{Status: result.Status, TookMs: result.Took.Milliseconds(), Answer: result.Answer}
+		d.Log = &outbox.DeliveryAnswer{Status: result.Status, TookMs: result.Took.Milliseconds(), Answer: result.Answer}
 	}
 	o.hooks[d.Result].Inc()
 	o.report(ctx, account, w, d)
@@ -46,9 +47,9 @@ func (o *Outbox) hook(account uint64, w *resolver.OutboxWork) {
 // request makes the request of an item; ok is false when the endpoint is not
 // there any more.
 func (o *Outbox) request(account uint64, w *resolver.OutboxWork) (r webhook.Request, ok bool, err error) {
-	var e resolver.Endpoint
+	var e outbox.Endpoint
 	err = o.opts.Node.Look(account, func(v *resolver.View) error {
-		e, ok = v.Endpoint(w.Endpoint)
+		e, ok = v.Outbox().Endpoint(w.Endpoint)
 		return nil
 	})
 	if err != nil || !ok {
@@ -72,16 +73,16 @@ func WebhookID(account, origin uint64) string {
 }
 
 // judgeHook is what follows from an attempt.
-func (o *Outbox) judgeHook(w *resolver.OutboxWork, r webhook.Result) resolver.OutboxDone {
+func (o *Outbox) judgeHook(w *resolver.OutboxWork, r webhook.Result) outbox.Done {
 	switch r.Class {
 	case webhook.Delivered:
-		return resolver.OutboxDone{Result: resolver.ResultSent}
+		return outbox.Done{Result: outbox.ResultSent}
 	case webhook.Gone:
-		return resolver.OutboxDone{Result: resolver.ResultGone, Reason: r.Reason}
+		return outbox.Done{Result: outbox.ResultGone, Reason: r.Reason}
 	case webhook.Retry:
 		if wait, ok := webhook.Backoff(w.Attempt+1, o.opts.Rand(), r.RetryAfter); ok {
-			return resolver.OutboxDone{Result: resolver.ResultRetry, Reason: r.Reason, DelayMs: wait.Milliseconds()}
+			return outbox.Done{Result: outbox.ResultRetry, Reason: r.Reason, DelayMs: wait.Milliseconds()}
 		}
 	}
-	return resolver.OutboxDone{Result: resolver.ResultFailed, Reason: r.Reason}
+	return outbox.Done{Result: outbox.ResultFailed, Reason: r.Reason}
 }

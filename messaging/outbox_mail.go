@@ -17,6 +17,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // How long single e-mails are tried: a relay that is down over a night, or a
@@ -83,8 +84,8 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 	m, err := o.compose(account, w)
 	if err != nil {
 		if d, known := o.unmade(ctx, w, err); known {
-			if d.Result == resolver.ResultFailed && email.Invalid(err).Hard {
-				d.Result = resolver.ResultBounced
+			if d.Result == outbox.ResultFailed && email.Invalid(err).Hard {
+				d.Result = outbox.ResultBounced
 			}
 			o.mails.count(d.Result)
 			o.report(ctx, account, w, d)
@@ -107,7 +108,7 @@ func (o *Outbox) mail(account uint64, w *resolver.OutboxWork) {
 
 // unmade is what follows when a message cannot be made; known is false when
 // nothing can be said of it now.
-func (o *Outbox) unmade(ctx context.Context, w *resolver.OutboxWork, err error) (d resolver.OutboxDone, known bool) {
+func (o *Outbox) unmade(ctx context.Context, w *resolver.OutboxWork, err error) (d outbox.Done, known bool) {
 	var barred errBarred
 	switch {
 	case ctx.Err() != nil, errors.Is(err, resolver.ErrNotOwner):
@@ -118,33 +119,33 @@ func (o *Outbox) unmade(ctx context.Context, w *resolver.OutboxWork, err error) 
 	case errors.Is(err, errState):
 		return o.judge(w, outcome.Failed(outcome.Temporary, "state", err)), true
 	case errors.Is(err, errMoot):
-		return resolver.OutboxDone{Result: resolver.ResultMoot}, true
+		return outbox.Done{Result: outbox.ResultMoot}, true
 	case errors.As(err, &barred):
-		return resolver.OutboxDone{Result: resolver.ResultRefused, Reason: err.Error()}, true
+		return outbox.Done{Result: outbox.ResultRefused, Reason: err.Error()}, true
 	}
-	return resolver.OutboxDone{Result: resolver.ResultFailed, Reason: err.Error()}, true
+	return outbox.Done{Result: outbox.ResultFailed, Reason: err.Error()}, true
 }
 
 // judge is what follows from an attempt to send a message.
-func (o *Outbox) judge(w *resolver.OutboxWork, r outcome.Result) resolver.OutboxDone {
+func (o *Outbox) judge(w *resolver.OutboxWork, r outcome.Result) outbox.Done {
 	if r.OK() {
-		return resolver.OutboxDone{Result: resolver.ResultSent, ProviderID: r.ProviderID}
+		return outbox.Done{Result: outbox.ResultSent, ProviderID: r.ProviderID}
 	}
-	d := resolver.OutboxDone{Result: resolver.ResultFailed, Reason: r.Err().Error(), Handed: r.Class == outcome.Ambiguous}
+	d := outbox.Done{Result: outbox.ResultFailed, Reason: r.Err().Error(), Handed: r.Class == outcome.Ambiguous}
 	switch r.Class {
 	case outcome.Permanent, outcome.Retired:
 		if r.Hard {
-			d.Result = resolver.ResultBounced
+			d.Result = outbox.ResultBounced
 		}
 		return d
 	}
 	if o.opts.Now().UnixMilli()-w.CreatedMs >= mailTries.Milliseconds() {
 		if r.Class == outcome.Refused {
-			d.Result = resolver.ResultRefused
+			d.Result = outbox.ResultRefused
 		}
 		return d
 	}
-	d.Result, d.DelayMs = resolver.ResultRetry, mailBackoff(w.Attempt, o.opts.Rand(), r.RetryAfter).Milliseconds()
+	d.Result, d.DelayMs = outbox.ResultRetry, mailBackoff(w.Attempt, o.opts.Rand(), r.RetryAfter).Milliseconds()
 	return d
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/email"
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // TestMessagesOfFlowsHaveNoHoles: a message of a flow with a merge tag that has neither a
@@ -48,13 +49,13 @@ func TestMessagesOfFlowsHaveNoHoles(t *testing.T) {
 			}
 			w.trigger(flow, "ada@x.io", `{"order":7}`)
 			w.trigger(flow, "bob@x.io", `{}`)
-			kind := resolver.OutboxEmail
+			kind := outbox.KindEmail
 			cost := int64(1)
 			if strings.HasPrefix(name, "SMS") {
-				kind, cost = resolver.OutboxSMS, 0
+				kind, cost = outbox.KindSMS, 0
 			}
 			var before int64
-			w.until("two wait", func(v *resolver.View) bool { before = credits(v); return v.OutboxSize() == 2 })
+			w.until("two wait", func(v *resolver.View) bool { before = credits(v); return v.Outbox().Len() == 2 })
 			var mu sync.Mutex
 			var to []string
 			store, err := capture.Open(capture.Options{Dir: t.TempDir(), MaxBytes: 1 << 20})
@@ -76,7 +77,7 @@ func TestMessagesOfFlowsHaveNoHoles(t *testing.T) {
 			w.until("both have come through the flow", func(v *resolver.View) bool { f, _ := v.Flow(flow); return f.Counts.Completed == 2 })
 			mu.Lock()
 			defer mu.Unlock()
-			if kind == resolver.OutboxEmail && (len(to) != int(2-refused) || !slices.Contains(to, "ada@x.io")) {
+			if kind == outbox.KindEmail && (len(to) != int(2-refused) || !slices.Contains(to, "ada@x.io")) {
 				t.Errorf("mailed %q", to)
 			}
 			if refused == 1 {

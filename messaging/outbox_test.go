@@ -34,6 +34,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/node"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -260,11 +261,11 @@ func TestOutboxMailThroughARelay(t *testing.T) {
 	tpl := w.template("<p>Hello {{email}}")
 	w.send("ada@x.io", tpl)
 	w.until("the first attempt is on record", func(v *resolver.View) bool {
-		list, _ := v.OutboxDue(resolver.OutboxEmail, 1<<60, 1, func(uint64) bool { return false })
+		list, _ := v.OutboxDue(outbox.KindEmail, 1<<60, 1, func(uint64) bool { return false })
 		return len(list) == 1 && list[0].Attempt == 1
 	})
 	w.advance(time.Minute)
-	w.until("it is sent", func(v *resolver.View) bool { return count(v, "email_sent") == 1 && v.OutboxSize() == 0 })
+	w.until("it is sent", func(v *resolver.View) bool { return count(v, "email_sent") == 1 && v.Outbox().Len() == 0 })
 	relay.mu.Lock()
 	ids := []string{relay.mails[0].Header.Get("Message-Id"), relay.mails[1].Header.Get("Message-Id")}
 	same := relay.bodies[0] == relay.bodies[1] && len(relay.mails) == 2
@@ -311,7 +312,7 @@ func TestUnsubscribedBeforeItGoesOut(t *testing.T) {
 		return outcome.New(outcome.Accepted, "250", "ok")
 	}))()
 	w.until("both are on record", func(v *resolver.View) bool {
-		return v.OutboxSize() == 0 && count(v, "email_sent") == 1 && count(v, "email_failed") == 1 && credits(v) == before+1
+		return v.Outbox().Len() == 0 && count(v, "email_sent") == 1 && count(v, "email_failed") == 1 && credits(v) == before+1
 	})
 	mu.Lock()
 	defer mu.Unlock()
@@ -370,7 +371,7 @@ func TestR1OutboxMailIsRepeatedAfterACrash(t *testing.T) {
 		ids = append(ids, m.ID)
 		return outcome.New(outcome.Accepted, "250", "ok")
 	}))()
-	w.until("all are sent", func(v *resolver.View) bool { return count(v, "email_sent") == 3 && v.OutboxSize() == 0 })
+	w.until("all are sent", func(v *resolver.View) bool { return count(v, "email_sent") == 3 && v.Outbox().Len() == 0 })
 	mu.Lock()
 	defer mu.Unlock()
 	if len(ids) != 5 || !slices.Equal(slices.Sorted(slices.Values(ids[1:3])), slices.Sorted(slices.Values(ids[3:]))) {
@@ -393,7 +394,7 @@ func TestOutboxGivesUpAfterTwelveHours(t *testing.T) {
 	w.send("refused@x.io", tpl)
 	attempts := func(n int) func(v *resolver.View) bool {
 		return func(v *resolver.View) bool {
-			list, _ := v.OutboxDue(resolver.OutboxEmail, 1<<60, 5, func(uint64) bool { return false })
+			list, _ := v.OutboxDue(outbox.KindEmail, 1<<60, 5, func(uint64) bool { return false })
 			return len(list) == 2 && !slices.ContainsFunc(list, func(x resolver.OutboxWork) bool { return x.Attempt != n })
 		}
 	}
@@ -401,7 +402,7 @@ func TestOutboxGivesUpAfterTwelveHours(t *testing.T) {
 	w.advance(11 * time.Hour)
 	w.until("both still wait", attempts(2))
 	w.advance(time.Hour)
-	w.until("both are given up", func(v *resolver.View) bool { return count(v, "email_failed") == 2 && v.OutboxSize() == 0 })
+	w.until("both are given up", func(v *resolver.View) bool { return count(v, "email_failed") == 2 && v.Outbox().Len() == 0 })
 	w.until("what no relay took is given back", func(v *resolver.View) bool { return credits(v) == before })
 }
 
@@ -433,7 +434,7 @@ func TestDoubleOptInMailHasItsLink(t *testing.T) {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	// Who has confirmed meanwhile is not asked, and it costs nothing.
-	w.until("nothing waits", func(v *resolver.View) bool { return v.OutboxSize() == 0 && count(v, "email_sent") == 1 })
+	w.until("nothing waits", func(v *resolver.View) bool { return v.Outbox().Len() == 0 && count(v, "email_sent") == 1 })
 	select {
 	case m := <-sent:
 		t.Errorf("asked again: %+v", m)

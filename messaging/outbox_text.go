@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/credentials"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // text sends one text message and reports what became of it.
@@ -62,9 +63,9 @@ func (o *Outbox) sendText(ctx context.Context, m *text.Message, sender *text.Sen
 // judgeText is what follows from an attempt. Unlike mail servers, most providers
 // of texts tell repeats of a message from new ones by nothing, so that one whose
 // answer was lost is repeated a few times only.
-func (o *Outbox) judgeText(w *resolver.OutboxWork, r outcome.Result) resolver.OutboxDone {
+func (o *Outbox) judgeText(w *resolver.OutboxWork, r outcome.Result) outbox.Done {
 	if r.Class == outcome.Ambiguous && w.Attempt+1 >= attempts {
-		return resolver.OutboxDone{Result: resolver.ResultFailed, Reason: r.Err().Error()}
+		return outbox.Done{Result: outbox.ResultFailed, Reason: r.Err().Error()}
 	}
 	return o.judge(w, r)
 }

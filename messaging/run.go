@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/messaging/outcome"
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // run is a campaign being sent.
@@ -309,18 +310,18 @@ func (r *run) one(ctx context.Context, x resolver.Recipient) error {
 			m.refused = missing(tag)
 		}
 	}
-	got := delivery{result: resolver.ResultSkipped, reason: m.refused}
+	got := delivery{result: outbox.ResultSkipped, reason: m.refused}
 	if m.refused == "" {
 		if got, err = r.medium.deliver(ctx, out); err != nil {
 			return err
 		}
 	}
 	switch got.result {
-	case resolver.ResultSent:
+	case outbox.ResultSent:
 		r.failing.Store(0)
 		r.handed.Store(true)
 		r.counters.sent.Inc()
-	case resolver.ResultSkipped:
+	case outbox.ResultSkipped:
 	default:
 		r.counters.failed.Inc()
 	}

@@ -76,7 +76,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 		Company: c.Company, CreatedMs: m.logTime, HashKey: c.HashKey, SecretHash: c.SecretHash, Settings: c.Settings,
 		APIAccess: first, EmailCredits: credits, HasCatalog: c.ApplyVersion >= applyVersionCatalog,
 	}
-	if err := newAccount(env.Account, 0).install(e); err != nil {
+	if err := (&account{number: env.Account}).install(e); err != nil {
 		out.Refusal = invalid("", "%s", err)
 		return nil
 	}
@@ -86,7 +86,7 @@ func (m *Machine) openAccount(env eventlog.Envelope, name string, args []byte, o
 	}
 	m.saveAccount(a)
 	c.User.Admin = first
-	a.access.Found(m.tx(a, &m.rec), c.User, c.APIKey)
+	a.access.Found(m.tx(a), c.User, c.APIKey)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (m *Machine) adoptFirst() {
 	for _, a := range m.byIndex {
 		a.APIAccess, a.EmailCredits = true, newCompanyCredits
 		m.saveAccount(a)
-		a.access.MakeAdmins(m.tx(a, &m.rec), a.CreatedMs)
+		a.access.MakeAdmins(m.tx(a), a.CreatedMs)
 	}
 }
 

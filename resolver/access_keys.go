@@ -22,7 +22,7 @@ type KeyAccess struct {
 
 // decoyAccount is asked about keys of accounts that are not there, so that the steps are
 // the same.
-var decoyAccount = newAccount(0, 0)
+var decoyAccount = newAccount(0, 0, nil)
 
 func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
 	if len(c.Uses) > MaxKeyUses {
@@ -30,7 +30,7 @@ func (m *Machine) recordKeyUses(cmd *command, c access.APIKeysUsed) *Refusal {
 	}
 	for _, u := range c.Uses {
 		if a := m.accounts[u.Account]; a != nil {
-			a.access.KeyUsed(m.tx(a, cmd), u.KeyID, u.AtMs)
+			a.access.KeyUsed(m.tx(a), u.KeyID, u.AtMs)
 		}
 	}
 	return nil

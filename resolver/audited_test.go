@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/access"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // notAudited are the commands that are no change of what an account is set up to do,
@@ -30,7 +31,7 @@ var notAudited = map[string]string{
 	CommandCampaignFinish: "service", CommandCampaignResume: "service", CommandOutboxDone: "service", CommandOutboxClaim: "service",
 
 	// What is sent again, or for a trial.
-	CommandWebhookTest: "deliveries", CommandWebhookReplay: "deliveries",
+	outbox.CommandWebhookTest: "deliveries", outbox.CommandWebhookReplay: "deliveries",
 
 	// As logs of before the audit log have them.
 	commandCampaignSave1: "old", commandCampaignStart1: "old", commandCampaignResult1: "old", commandEngagement1: "old", commandOutboxDone1: "old",

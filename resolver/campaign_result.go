@@ -8,17 +8,8 @@ import (
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
-)
-
-// What became of a message. Temporary faults are the dispatcher's to try again;
-// it reports the last one.
-const (
-	ResultSent    = "sent"    // a provider took responsibility
-	ResultFailed  = "failed"  // this message will not reach this recipient
-	ResultBounced = "bounced" // the same, because the address does not exist
-	ResultSkipped = "skipped" // nothing is sent to this recipient, as to those who may not be sent to
-	ResultRefused = "refused" // the provider refuses the account: all others would fail alike
 )
 
 // CampaignResult reports one message of a campaign.
@@ -64,7 +55,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	}
 	a.touchRun(r)
 	paid := r.takePaid()
-	if c.Result == ResultSkipped {
+	if c.Result == outbox.ResultSkipped {
 		if r.Skipped == nil {
 			r.Skipped = map[string]int{}
 		}
@@ -84,7 +75,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 	cmd.noteDomain(event.properties, medium, d)
 	fields := engine.Fields(0)
 	switch c.Result {
-	case ResultSent:
+	case outbox.ResultSent:
 		if !paid {
 			m.spendCredits(a, 1)
 		}
@@ -95,7 +86,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 		d.Engaged.LastSentMs = m.logTime
 		fields |= engine.FieldEngagement
 		event.typ = sentType(medium)
-	case ResultBounced:
+	case outbox.ResultBounced:
 		a.set(campaignSet(x.Number, setBounced)).Add(o)
 		if d.Block(profile.Block{Channel: byte(slices.Index(profile.Channels, medium)), Reason: profile.BlockBounced, SinceMs: m.logTime}) {
 			fields |= engine.FieldConsents
@@ -110,7 +101,7 @@ func (m *Machine) resultCampaign(cmd *command, c CampaignResult) *Refusal {
 		if paid && !c.Handed {
 			m.giveBack(a, medium, 1)
 		}
-		if c.Result == ResultRefused {
+		if c.Result == outbox.ResultRefused {
 			// The rest waits for a start after the account is put right.
 			if r.Busy() {
 				m.stopRun(a, r, "stopped: "+c.Reason)
@@ -193,7 +184,7 @@ func (m *Machine) finishCampaign(cmd *command, c CampaignFinish) *Refusal {
 		}
 		r.Status, r.FinishedMs = RunDone, m.logTime
 		m.dropContents(a, r)
-		m.notify(a, NoProfile, webhookevent.CampaignSent, properties{"campaign_id": x.ID, "campaign_name": x.Name, "run": r.Run, "recipients": r.Total, "sent": r.Sent, "failed": r.Failed})
+		m.notify(a, outbox.NoProfile, webhookevent.CampaignSent, properties{"campaign_id": x.ID, "campaign_name": x.Name, "run": r.Run, "recipients": r.Total, "sent": r.Sent, "failed": r.Failed})
 	}
 	a.touchRun(r)
 	cmd.reply(r)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 func answer[T any](t testing.TB, out *Outcome) (v T) {
@@ -88,7 +89,7 @@ func TestCampaignReachesEachOnceAndNobodyWhoMayNotBeSent(t *testing.T) {
 			}
 			seen[x.Ordinal] = true
 			for range 2 { // a result that comes twice counts once
-				r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: x.Ordinal, Result: ResultSent})
+				r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: x.Ordinal, Result: outbox.ResultSent})
 			}
 		}
 		if b.Left == 0 {
@@ -142,7 +143,7 @@ func TestCampaignNeedsAVerifiedSenderAndCredits(t *testing.T) {
 		t.Fatalf("%+v", run)
 	}
 	// What was handed out may still be reported, and is not sent again.
-	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: ResultSent})
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent})
 	a.EmailCredits = 9
 	if again := r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 5}); again.Total != 2 {
 		t.Fatalf("%+v", again)
@@ -162,7 +163,7 @@ func TestMergeWhileACampaignIsSent(t *testing.T) {
 	if len(b.Recipients) != 1 {
 		t.Fatalf("%+v", b)
 	}
-	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: ResultSent})
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent})
 	r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1})
 	r.events(ev("email", "ada@x.io", "external_id", "7"))
 	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}})
@@ -191,7 +192,7 @@ func TestABTestSendsTheWinnerToTheRest(t *testing.T) {
 	number := r.view().a.campaigns[c.ID].Number
 	for _, x := range b.Recipients {
 		of[x.Variant]++
-		r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: x.Ordinal, Variant: x.Variant, Result: ResultSent})
+		r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: x.Ordinal, Variant: x.Variant, Result: outbox.ResultSent})
 		if x.Variant == 1 {
 			r.must(CommandEngagement, EngagementRecord{Send: CampaignSend(number, x.Ordinal, 1), Channel: "email", Kind: EngagementOpen})
 		}
@@ -223,7 +224,7 @@ func TestEngagementCounts(t *testing.T) {
 	c := r.campaign()
 	r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}})
 	o := r.batch(c.ID, 1).Recipients[0].Ordinal
-	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: o, Result: ResultSent})
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: o, Result: outbox.ResultSent})
 	send := CampaignSend(c.Number, o, 0)
 	for range 2 {
 		r.must(CommandEngagement, EngagementRecord{Send: send, Channel: "email", Kind: EngagementOpen})
@@ -279,13 +280,13 @@ func TestC3CreditsAreForWhatWentOut(t *testing.T) {
 		CampaignResult
 		cost int64
 	}{
-		{CampaignResult{Result: ResultSent}, 1},
-		{CampaignResult{Result: ResultFailed, Reason: "temporary: network: the relay is down"}, 0},
-		{CampaignResult{Result: ResultFailed, Reason: "subject: line break"}, 0},
-		{CampaignResult{Result: ResultFailed, Reason: "permanent: 554"}, 0},
-		{CampaignResult{Result: ResultBounced, Reason: "permanent: 550 5.1.1"}, 0},
-		{CampaignResult{Result: ResultFailed, Reason: "ambiguous: the answer was lost", Handed: true}, 1},
-		{CampaignResult{Result: ResultRefused, Reason: "refused: 535"}, 0},
+		{CampaignResult{Result: outbox.ResultSent}, 1},
+		{CampaignResult{Result: outbox.ResultFailed, Reason: "temporary: network: the relay is down"}, 0},
+		{CampaignResult{Result: outbox.ResultFailed, Reason: "subject: line break"}, 0},
+		{CampaignResult{Result: outbox.ResultFailed, Reason: "permanent: 554"}, 0},
+		{CampaignResult{Result: outbox.ResultBounced, Reason: "permanent: 550 5.1.1"}, 0},
+		{CampaignResult{Result: outbox.ResultFailed, Reason: "ambiguous: the answer was lost", Handed: true}, 1},
+		{CampaignResult{Result: outbox.ResultRefused, Reason: "refused: 535"}, 0},
 	}
 	r := newRecorder(t, DefaultSettings())
 	a := r.m.accounts[testAccount]
@@ -335,12 +336,12 @@ func TestC3AStoppedRunCostsWhatItSent(t *testing.T) {
 			t.Fatalf("%d credits, expected %d", a.EmailCredits, want)
 		}
 	}
-	result(0, ResultSent)
+	result(0, outbox.ResultSent)
 	r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Stopped: "the relay is down"})
 	expect(99)
-	result(1, ResultSent) // reported late
+	result(1, outbox.ResultSent) // reported late
 	expect(98)
-	result(2, ResultFailed)
+	result(2, outbox.ResultFailed)
 	expect(98)
 	if again := r.start(CampaignStart{ID: c.ID, ListIDs: []string{l}, BatchSize: 6}); again.Total != 4 {
 		t.Fatalf("%+v", again)
@@ -376,8 +377,8 @@ func TestEachRunKeepsItsRecord(t *testing.T) {
 		}
 		r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: run})
 	}
-	send(1, first, ResultSent, ResultBounced)
-	send(2, second, ResultSent)
+	send(1, first, outbox.ResultSent, outbox.ResultBounced)
+	send(2, second, outbox.ResultSent)
 	x, _ := r.view().Campaign(c.ID)
 	open := func(ordinal uint32) {
 		r.must(CommandEngagement, EngagementRecord{Send: CampaignSend(x.Number, ordinal, 0), Channel: "email", Kind: EngagementOpen})

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/domains"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // The audit log says who changed what of an account, and when. A command says who made
@@ -93,7 +94,7 @@ var auditedCommands = map[string]struct{ kind, action string }{
 	CommandListCreate:         {"list", "list.create"}, CommandListUpdate: {"list", "list.update"}, CommandListDelete: {"list", "list.delete"},
 	CommandSettingsSet: {"settings", "settings.update"}, CommandAppSecretSet: {"settings", "app_secret.update"},
 	domains.CommandAdd: {"sender_domain", "sender_domain.create"}, domains.CommandVerify: {"sender_domain", "sender_domain.verify"}, domains.CommandDelete: {"sender_domain", "sender_domain.delete"},
-	CommandWebhookCreate: {"webhook", "webhook.create"}, CommandWebhookUpdate: {"webhook", "webhook.update"}, CommandWebhookDelete: {"webhook", "webhook.delete"}, CommandWebhookRotate: {"webhook", "webhook.rotate"},
+	outbox.CommandWebhookCreate: {"webhook", "webhook.create"}, outbox.CommandWebhookUpdate: {"webhook", "webhook.update"}, outbox.CommandWebhookDelete: {"webhook", "webhook.delete"}, outbox.CommandWebhookRotate: {"webhook", "webhook.rotate"},
 	credentials.CommandSet: {"credential", "credential.update"}, credentials.CommandDelete: {"credential", "credential.delete"},
 	access.CommandAPIKeyCreate: {"api_key", "api_key.create"}, access.CommandAPIKeyRevoke: {"api_key", "api_key.revoke"},
 	CommandSourceCreate: {"source", "source.create"}, CommandSourceUpdate: {"source", "source.update"}, CommandSourceDelete: {"source", "source.delete"},
@@ -246,7 +247,7 @@ func (a *account) changedFields(name, id string, args []byte) []string {
 		}
 	}
 	var out []string
-	for _, k := range sortedKeys(now) {
+	for _, k := range slices.Sorted(maps.Keys(now)) {
 		if slices.Contains(unnamedFields, k) || old != nil && bytes.Equal(now[k], old[k]) || len(out) == maxChangeFields {
 			continue
 		}

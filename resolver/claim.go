@@ -3,6 +3,8 @@ package resolver
 import (
 	"errors"
 	"fmt"
+
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // A claim comes before an effect: the node that acts says in the log what it is
@@ -67,7 +69,7 @@ func (m *Machine) checkEpoch(epoch uint64) *Refusal {
 
 // checkOutcome refuses outcomes of an older epoch, but that something was sent.
 func (m *Machine) checkOutcome(epoch uint64, result string) *Refusal {
-	if result == ResultSent {
+	if result == outbox.ResultSent {
 		return nil
 	}
 	return m.checkEpoch(epoch)
@@ -83,8 +85,8 @@ func (m *Machine) claimOutbox(cmd *command, c OutboxClaim) *Refusal {
 	}
 	var reply OutboxClaimReply
 	for _, x := range c.Items {
-		// What cannot be due now was closed in between: its endpoint rests.
-		if it := cmd.account.outbox.items[x.Seq]; it == nil || it.Attempt != x.Attempt || it.at < 0 {
+		// An item that cannot be due now was held back in between: its endpoint is not active.
+		if !cmd.account.outbox.Claimable(x.Seq, x.Attempt) {
 			reply.Denied = append(reply.Denied, x.Seq)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // claimWorld is a log that two nodes read and append to. Each carries out what
@@ -118,7 +119,7 @@ func (n *claimNode) acts() bool { return n.epoch != 0 && n.epoch == n.m.epoch.Nu
 // begin takes an item that is due here and not under way here.
 func (w *claimWorld) begin(n *claimNode) {
 	v := &View{m: n.m, a: n.m.accounts[testAccount]}
-	list, err := v.OutboxDue(pick(w.rng, OutboxEmail, OutboxWebhook), 1<<60, 1+w.rng.IntN(5), func(seq uint64) bool {
+	list, err := v.OutboxDue(pick(w.rng, outbox.KindEmail, outbox.KindWebhook), 1<<60, 1+w.rng.IntN(5), func(seq uint64) bool {
 		return slices.ContainsFunc(n.workers, func(x *claimWorker) bool { return x.work.Seq == seq })
 	})
 	if err != nil {
@@ -136,12 +137,12 @@ func (w *claimWorld) work(x *claimWorker) {
 		x.record = w.command(CommandOutboxClaim, OutboxClaim{x.epoch, []ClaimItem{{x.work.Seq, x.work.Attempt}}})
 		x.step = stepClaiming
 	case stepEffect:
-		x.result = ResultSent
+		x.result = outbox.ResultSent
 		switch w.rng.IntN(6) {
 		case 0: // it did not come about
-			x.result = ResultRetry
+			x.result = outbox.ResultRetry
 		case 1: // it did, and nobody knows
-			x.result = ResultRetry
+			x.result = outbox.ResultRetry
 			w.effects[id]++
 			if x.epoch == w.epoch {
 				w.lost[id]++
@@ -151,7 +152,7 @@ func (w *claimWorld) work(x *claimWorker) {
 		}
 		x.step = stepReport
 	case stepReport:
-		x.record = w.command(CommandOutboxDone, OutboxDone{Seq: x.work.Seq, Attempt: x.work.Attempt, Result: x.result, Reason: "why", Epoch: x.epoch})
+		x.record = w.command(CommandOutboxDone, outbox.Done{Seq: x.work.Seq, Attempt: x.work.Attempt, Result: x.result, Reason: "why", Epoch: x.epoch})
 		x.step = stepReporting
 	}
 }
@@ -204,7 +205,7 @@ func TestSimClaims(t *testing.T) {
 			w.takeOver(w.nodes[0])
 			for range 2 {
 				url, events := "https://hooks.example.com/", []string{"contact.created"}
-				w.command(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
+				w.command(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
 			}
 			w.command(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", HTML: "x"})
 			w.takeOver(w.nodes[0])
@@ -234,9 +235,9 @@ func TestSimClaims(t *testing.T) {
 				n.frozen = 0
 			}
 			w.takeOver(last)
-			for i := 0; len(last.m.accounts[testAccount].outbox.items)+len(w.nodes[0].workers)+len(w.nodes[1].workers) > 0 || w.nodes[0].behind(w) || w.nodes[1].behind(w); i++ {
+			for i := 0; last.m.accounts[testAccount].outbox.Len()+len(w.nodes[0].workers)+len(w.nodes[1].workers) > 0 || w.nodes[0].behind(w) || w.nodes[1].behind(w); i++ {
 				if i > 200_000 {
-					t.Fatalf("%d items are left", len(last.m.accounts[testAccount].outbox.items))
+					t.Fatalf("%d items are left", last.m.accounts[testAccount].outbox.Len())
 				}
 				w.step(pick(w.rng, w.nodes...))
 			}
@@ -246,7 +247,7 @@ func TestSimClaims(t *testing.T) {
 				}
 				repeated += n - 1
 			}
-			if queued := last.m.accounts[testAccount].outbox.last; uint64(len(w.effects)) != queued {
+			if queued := lastItem(last.m); uint64(len(w.effects)) != queued {
 				t.Errorf("%d of %d items came about", len(w.effects), queued)
 			}
 			one, err := w.nodes[0].m.Hash()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // epoch begins an epoch of a node and returns its number.
@@ -97,16 +98,16 @@ func TestClaims(t *testing.T) {
 	}
 	r.contact(ContactCreate{Email: "d@x.io"})
 	r.contact(ContactCreate{Email: "e@x.io"})
-	mails, hooks := r.due(OutboxEmail), r.due(OutboxWebhook)
+	mails, hooks := r.due(outbox.KindEmail), r.due(outbox.KindWebhook)
 	if len(mails) != 3 || len(hooks) != 1 {
 		t.Fatalf("%d mails, %d webhooks", len(mails), len(hooks))
 	}
-	r.must(CommandOutboxDone, OutboxDone{Seq: mails[1].Seq, Result: ResultRetry, DelayMs: 1000})
-	r.must(CommandOutboxDone, OutboxDone{Seq: mails[2].Seq, Result: ResultSent})
+	r.must(CommandOutboxDone, outbox.Done{Seq: mails[1].Seq, Result: outbox.ResultRetry, DelayMs: 1000})
+	r.must(CommandOutboxDone, outbox.Done{Seq: mails[2].Seq, Result: outbox.ResultSent})
 	older, newest := r.epoch("one"), r.epoch("two")
 	behind := uint64(0)
-	for seq := range a.outbox.items {
-		if a.outbox.items[seq].Endpoint == hook && seq != hooks[0].Seq {
+	for seq, it := range waitingItems(r.m) {
+		if it.Endpoint == hook && seq != hooks[0].Seq {
 			behind = max(behind, seq)
 		}
 	}
@@ -146,8 +147,8 @@ func TestClaims(t *testing.T) {
 			}
 		})
 	}
-	disabled := EndpointDisabled
-	r.must(CommandWebhookUpdate, WebhookSave{ID: hook, Status: &disabled})
+	disabled := outbox.EndpointDisabled
+	r.must(outbox.CommandWebhookUpdate, outbox.WebhookSave{ID: hook, Status: &disabled})
 	if got := answer[OutboxClaimReply](t, r.must(CommandOutboxClaim, OutboxClaim{newest, []ClaimItem{item(hooks[0].Seq, 0)}})); len(got.Denied) != 1 {
 		t.Error("the endpoint rests")
 	}
@@ -156,8 +157,8 @@ func TestClaims(t *testing.T) {
 // TestOutcomesOfAnOlderEpoch: that something was sent is noted whoever says it;
 // anything else would make the attempt that is under way another one.
 func TestOutcomesOfAnOlderEpoch(t *testing.T) {
-	for _, result := range []string{ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultGone, ResultMoot} {
-		for _, kind := range []string{OutboxEmail, OutboxWebhook} {
+	for _, result := range []string{outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultGone, outbox.ResultMoot} {
+		for _, kind := range []string{outbox.KindEmail, outbox.KindWebhook} {
 			t.Run(kind+" "+result, func(t *testing.T) {
 				r := newRecorder(t, DefaultSettings())
 				a := r.m.accounts[testAccount]
@@ -169,15 +170,15 @@ func TestOutcomesOfAnOlderEpoch(t *testing.T) {
 				older := r.epoch("one")
 				newest := r.epoch("two")
 				before := r.sum()
-				done := OutboxDone{Seq: w.Seq, Result: result, DelayMs: 1000, Epoch: older}
+				done := outbox.Done{Seq: w.Seq, Result: result, DelayMs: 1000, Epoch: older}
 				got := r.command(CommandOutboxDone, done).Refusal
-				if result == ResultSent {
+				if result == outbox.ResultSent {
 					r.wants(got, "")
-					if a.outbox.items[w.Seq] != nil {
+					if itemOf(a, w.Seq) != nil {
 						t.Fatal("it was sent, and waits")
 					}
 					before = r.sum()
-					r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent, Epoch: newest})
+					r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent, Epoch: newest})
 					if r.sum() != before {
 						t.Fatal("it counts twice")
 					}
@@ -186,8 +187,8 @@ func TestOutcomesOfAnOlderEpoch(t *testing.T) {
 				if !IsSuperseded(got) || r.sum() != before {
 					t.Fatalf("%+v", got)
 				}
-				r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent, Epoch: newest})
-				if a.outbox.items[w.Seq] != nil {
+				r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent, Epoch: newest})
+				if itemOf(a, w.Seq) != nil {
 					t.Fatal("what the owner has sent waits")
 				}
 			})
@@ -227,9 +228,9 @@ func TestCampaignUnderEpochs(t *testing.T) {
 		{CommandCampaignResume, CampaignBatch{ID: c.ID, Run: 1, Epoch: older}},
 		{CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: older, Stopped: "the zombie's relay is away"}},
 		{CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: older}},
-		{CommandCampaignResult, result(first[0].Ordinal, ResultFailed, older)},
-		{CommandCampaignResult, result(first[0].Ordinal, ResultBounced, older)},
-		{CommandCampaignResult, result(first[0].Ordinal, ResultRefused, older)},
+		{CommandCampaignResult, result(first[0].Ordinal, outbox.ResultFailed, older)},
+		{CommandCampaignResult, result(first[0].Ordinal, outbox.ResultBounced, older)},
+		{CommandCampaignResult, result(first[0].Ordinal, outbox.ResultRefused, older)},
 	} {
 		before := r.sum()
 		if got := r.command(x.name, x.args).Refusal; !IsSuperseded(got) || r.sum() != before {
@@ -240,15 +241,15 @@ func TestCampaignUnderEpochs(t *testing.T) {
 	if again := batch(CommandCampaignResume, newest).Recipients; !slices.Equal(again, first) {
 		t.Fatalf("%+v, were %+v", again, first)
 	}
-	r.must(CommandCampaignResult, result(first[0].Ordinal, ResultSent, older))
+	r.must(CommandCampaignResult, result(first[0].Ordinal, outbox.ResultSent, older))
 	before := r.sum()
-	r.must(CommandCampaignResult, result(first[0].Ordinal, ResultSent, newest))
+	r.must(CommandCampaignResult, result(first[0].Ordinal, outbox.ResultSent, newest))
 	if r.sum() != before {
 		t.Error("it counts twice")
 	}
-	r.must(CommandCampaignResult, result(first[1].Ordinal, ResultSent, newest))
+	r.must(CommandCampaignResult, result(first[1].Ordinal, outbox.ResultSent, newest))
 	for _, x := range batch(CommandCampaignBatch, newest).Recipients {
-		r.must(CommandCampaignResult, result(x.Ordinal, ResultSent, newest))
+		r.must(CommandCampaignResult, result(x.Ordinal, outbox.ResultSent, newest))
 	}
 	r.must(CommandCampaignFinish, CampaignFinish{ID: c.ID, Run: 1, Epoch: newest})
 	if run := r.run(c.ID); run.Sent != 4 || run.Status != RunDone {

@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -157,18 +158,14 @@ var commandTable = map[string]func(*Machine, *command) error{
 	CommandEngagement:      handle((*Machine).recordEngagement),
 	commandEngagement1:     handle((*Machine).recordEngagement),
 
-	CommandEmailSend:     handle((*Machine).sendEmail),
-	commandEmailSend1:    handle((*Machine).sendEmail),
-	commandEmailSend2:    handle((*Machine).sendEmail),
-	CommandOutboxDone:    handle((*Machine).doneOutbox),
-	commandOutboxDone1:   handle((*Machine).doneOutbox),
-	CommandOutboxClaim:   handle((*Machine).claimOutbox),
-	CommandWebhookCreate: handle((*Machine).createWebhook),
-	CommandWebhookUpdate: handle((*Machine).updateWebhook),
-	CommandWebhookDelete: handle((*Machine).deleteWebhook),
-	CommandWebhookRotate: handle((*Machine).rotateWebhook),
-	CommandWebhookTest:   handle((*Machine).testWebhook),
-	CommandWebhookReplay: handle((*Machine).replayWebhook),
+	CommandEmailSend:   handle((*Machine).sendEmail),
+	commandEmailSend1:  handle((*Machine).sendEmail),
+	commandEmailSend2:  handle((*Machine).sendEmail),
+	CommandOutboxDone:  handle((*Machine).doneOutbox),
+	commandOutboxDone1: handle((*Machine).doneOutbox),
+	CommandOutboxClaim: handle((*Machine).claimOutbox),
+
+	outbox.CommandWebhookDelete: handle((*Machine).deleteWebhook),
 
 	CommandDeviceAdd:    handle((*Machine).addDevice),
 	CommandDeviceRemove: handle((*Machine).removeDevice),
@@ -198,6 +195,7 @@ var commandTable = map[string]func(*Machine, *command) error{
 func init() {
 	addCommands(access.Commands, func(a *account) *access.State { return a.access })
 	addCommands(domains.Commands, func(a *account) *domains.State { return a.domains })
+	addCommands(outbox.Commands, func(a *account) *outbox.State { return a.outbox })
 	addCommands(credentials.Commands, func(a *account) *credentials.State { return a.credentials })
 }
 
@@ -205,7 +203,8 @@ func init() {
 func addCommands[S any](commands map[string]feature.Command[S], of func(*account) S) {
 	for name, do := range commands {
 		commandTable[name] = func(m *Machine, c *command) error {
-			tx := m.tx(c.account, c)
+			tx := m.tx(c.account)
+			tx.Reply = nil
 			refusal, err := do(of(c.account), tx, c.args)
 			if err != nil {
 				return fmt.Errorf("arguments of command %s: %w", c.name, err)
@@ -218,9 +217,10 @@ func addCommands[S any](commands map[string]feature.Command[S], of func(*account
 	}
 }
 
-// tx is a command as features of an account see it.
-func (m *Machine) tx(a *account, c *command) *feature.Tx {
-	return &feature.Tx{Account: a.number, AtMs: m.logTime, Record: c.env.ID, Store: m.store}
+// tx is the record's work on an account as features see it. It holds until the next call.
+func (m *Machine) tx(a *account) *feature.Tx {
+	m.work.Account = a.number
+	return &m.work
 }
 
 // handle reads a command's arguments before fn sees them.
@@ -279,7 +279,7 @@ func (m *Machine) setAppSecret(cmd *command, c AppSecretSet) *Refusal {
 	a := cmd.account
 	e := a.accountEntity
 	e.SecretHash = c.SecretHash
-	if err := newAccount(a.number, 0).install(e); err != nil {
+	if err := (&account{number: a.number}).install(e); err != nil {
 		return invalid("secret_hash", "%s", err)
 	}
 	if err := a.install(e); err != nil {

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // randomContactCommand makes, changes and lists contacts of the small world of
@@ -135,7 +137,7 @@ func randomCampaignCommand(rng *rand.Rand, node Served, list string, people []st
 		var b CampaignBatchReply
 		_ = json.Unmarshal(send(CommandCampaignBatch, CampaignBatch{ID: c.ID, Run: run}), &b)
 		for _, x := range b.Recipients {
-			send(CommandCampaignResult, CampaignResult{ID: c.ID, Run: run, Ordinal: x.Ordinal, Variant: x.Variant, Result: pick(rng, ResultSent, ResultSent, ResultFailed, ResultBounced, ResultRefused)})
+			send(CommandCampaignResult, CampaignResult{ID: c.ID, Run: run, Ordinal: x.Ordinal, Variant: x.Variant, Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused)})
 		}
 	}
 }

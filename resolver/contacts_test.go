@@ -362,7 +362,7 @@ func TestOrdinalSet(t *testing.T) {
 					kept[k] = b
 				}
 			}
-			back := newAccount(testAccount, 0)
+			back := newAccount(testAccount, 0, nil)
 			for k, b := range kept {
 				if kind := k[state.KeyHead]; kind == state.EntitySet {
 					if err := back.loadSet(k[state.KeyHead+1:], b); err != nil {

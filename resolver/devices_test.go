@@ -12,6 +12,7 @@ import (
 	"github.com/musterhq/muster/resolver/credentials"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // randomDeviceCommand registers and removes devices with few addresses, so that
@@ -161,7 +162,7 @@ func TestPushResultRetiresDeadDevices(t *testing.T) {
 		t.Fatalf("%+v", run)
 	}
 	b := r.batch(c.ID, 1)
-	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: ResultSent, Devices: 2, Accepted: 1, Retired: []string{"t1"}})
+	r.must(CommandCampaignResult, CampaignResult{ID: c.ID, Run: 1, Ordinal: b.Recipients[0].Ordinal, Result: outbox.ResultSent, Devices: 2, Accepted: 1, Retired: []string{"t1"}})
 	if got, x := r.devices(one), r.run(c.ID); !slices.Equal(got, []string{"b=t2"}) || x.Devices != 2 || x.Accepted != 1 || x.Retired != 1 {
 		t.Fatalf("%v %+v", got, x)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -134,18 +135,13 @@ type account struct {
 	credentials  *credentials.State
 	sources      map[string]*Source
 
-	outbox         outbox
-	endpoints      map[string]*Endpoint
-	dirtyEndpoints []*Endpoint
-	hooks          []*Endpoint // the active ones, the oldest first
-	daily          daily
-
-	flows flowSet
+	outbox *outbox.State
+	flows  flowSet
 
 	changes changeLog
 }
 
-func newAccount(number uint64, index uint32) *account {
+func newAccount(number uint64, index uint32, outboxes *outbox.Shared) *account {
 	a := &account{
 		number:   number,
 		index:    index,
@@ -171,10 +167,8 @@ func newAccount(number uint64, index uint32) *account {
 
 		credentials: credentials.New(),
 		sources:     map[string]*Source{},
-
-		outbox:    newOutbox(),
-		endpoints: map[string]*Endpoint{},
 	}
+	a.outbox = outbox.New(number, outboxes, a.hookCounts)
 	a.flows = newFlowSet()
 	a.reach, a.status = newReachSets(a), newStatusSets(a)
 	return a
@@ -182,7 +176,7 @@ func newAccount(number uint64, index uint32) *account {
 
 // features are the parts of the account that are packages of their own.
 func (a *account) features() []feature.State {
-	return []feature.State{a.access, a.domains, a.credentials}
+	return []feature.State{a.access, a.domains, a.credentials, a.outbox}
 }
 
 // install takes over the account's entity.

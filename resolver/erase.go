@@ -21,6 +21,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // The commands of erasure.
@@ -266,11 +267,11 @@ func (m *Machine) eraseContact(cmd *command, c ContactErase) *Refusal {
 	m.removeDocument(a, o)
 	m.store.Columns.Forget(a.index)
 	indexed := m.indexed[0].list()
-	if err := m.eraseOutbox(a, task.Ordinals...); err != nil {
+	if err := a.outbox.Erase(task.Ordinals...); err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
 	// Of nobody any more: it is not erased with the next one.
-	m.notify(a, NoProfile, webhookevent.ContactErased, properties{"profile_id": c.ID})
+	m.notify(a, outbox.NoProfile, webhookevent.ContactErased, properties{"profile_id": c.ID})
 	m.forgetConflicts(a, conflicts, all)
 	a.erasing = append(a.erasing, task)
 	m.store.PutEntity(task.key(a.number), must.JSON(task))
@@ -318,12 +319,7 @@ func (m *Machine) forgetTexts(a *account, d *profile.Document) {
 			a.touchRun(r)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(a.endpoints)) {
-		if e := a.endpoints[id]; names(e.LastError) {
-			e.LastError = ""
-			m.touchEndpoint(a, e)
-		}
-	}
+	a.outbox.ForgetErrors(names)
 }
 
 // forgetConflicts removes what other profiles have noted of the erased one's

@@ -13,6 +13,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -489,7 +490,7 @@ func (m *Machine) known(a *account, c *FlowTrigger) (uint32, *Refusal) {
 
 // answerFlow tells a flow what became of a call. In one that is paused that is
 // noted, and the enrolment goes on with it at resume.
-func (m *Machine) answerFlow(cmd *command, it *OutboxItem, delivered bool, reason string) {
+func (m *Machine) answerFlow(cmd *command, it *outbox.Item, delivered bool, reason string) {
 	a := cmd.account
 	f, o := a.flow(it.Flow), a.root(it.Ordinal)
 	if f == nil || a.gone(o) || !f.active.Contains(o) {

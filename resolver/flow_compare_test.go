@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -88,20 +89,20 @@ func told(c segment.Cause) segment.Cause {
 func (s *flowSim) compareOutbox() {
 	s.t.Helper()
 	a := s.n.account()
-	if a.outbox.last != s.o.last || len(a.outbox.items) != len(s.o.outbox) {
-		s.fatalf("F1: %d effects were intended and %d wait, the oracle has %d and %d", a.outbox.last, len(a.outbox.items), s.o.last, len(s.o.outbox))
+	if lastItem(s.n.m) != s.o.last || a.outbox.Len() != len(s.o.outbox) {
+		s.fatalf("F1: %d effects were intended and %d wait, the oracle has %d and %d", lastItem(s.n.m), a.outbox.Len(), s.o.last, len(s.o.outbox))
 	}
 	for seq, want := range s.o.outbox {
-		got := *a.outbox.items[seq]
-		got.at, got.ItemName = 0, ItemName{} // the oracle keeps no log
-		if got != want.OutboxItem {
-			s.fatalf("F1: effect %d is %+v, the oracle has %+v", seq, got, want.OutboxItem)
+		got := *itemOf(a, seq)
+		got.ItemName = outbox.ItemName{} // the oracle keeps no log
+		if g, w := string(must.JSON(got)), string(must.JSON(want.Item)); g != w {
+			s.fatalf("F1: effect %d is %s, the oracle has %s", seq, g, w)
 		}
 		var x struct { // of all kinds
 			To    string          `json:"to"`
 			Event json.RawMessage `json:"event"`
 		}
-		b, err := s.n.m.store.Entity(payloadKey(testAccount, seq))
+		b, err := a.outbox.Payload(seq)
 		s.n.must(err)
 		s.n.must(json.Unmarshal(b, &x))
 		if x.To != want.to || !bytes.Equal(x.Event, want.event) {
@@ -130,13 +131,13 @@ func (s *flowSim) compareLedger() {
 		s.queued[f.Number] = n
 	}
 	messages, gone, calls := uint64(0), uint64(0), map[uint64]int{}
-	for seq := s.last + 1; seq <= a.outbox.last; seq++ {
-		switch it := a.outbox.items[seq]; {
+	for seq := s.last + 1; seq <= lastItem(s.n.m); seq++ {
+		switch it := itemOf(a, seq); {
 		case it == nil && strings.HasPrefix(s.step, CommandContactErase):
 			gone++ // what was due came first
 		case it == nil:
 			s.fatalf("F1: effect %d is gone at once", seq)
-		case it.Kind == OutboxCall:
+		case it.Kind == outbox.KindCall:
 			calls[seq] = 0
 		default:
 			messages++
@@ -145,7 +146,7 @@ func (s *flowSim) compareLedger() {
 	if messages > queued || messages+gone < queued {
 		s.fatalf("F1: %d steps queued a message, %d messages are new", queued, messages)
 	}
-	s.last = a.outbox.last
+	s.last = lastItem(s.n.m)
 	if len(calls) == 0 {
 		return
 	}

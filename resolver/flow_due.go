@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment/engine"
 )
 
@@ -56,7 +57,7 @@ func (m *Machine) advanceFlows(c *command, budget int) int {
 
 // mayCatchUp reports whether the outbox has room for those who are pending: events
 // and waits go first.
-func (a *account) mayCatchUp() bool { return len(a.outbox.items) < maxOutbox/2 }
+func (a *account) mayCatchUp() bool { return a.outbox.Len() < outbox.MaxItems/2 }
 
 // catchUp goes on with what flows have begun that is too much for one record.
 func (m *Machine) catchUp(c *command) {

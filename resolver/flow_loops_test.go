@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // loopFlow is a flow that begins anew whenever an event happens.
@@ -30,7 +31,7 @@ func (r *recorder) pump(kind string, most int) (sent int) {
 		}
 		for _, it := range list {
 			r.now++
-			r.must(CommandOutboxDone, OutboxDone{Seq: it.Seq, Result: ResultSent})
+			r.must(CommandOutboxDone, outbox.Done{Seq: it.Seq, Result: outbox.ResultSent})
 			sent++
 		}
 	}
@@ -54,7 +55,7 @@ func TestF1LoopThroughSentMailIsCut(t *testing.T) {
 	first := r.flow(loopFlow("first", "viewed", mailStep))
 	loop := r.flow(loopFlow("loop", "email_sent", mailStep))
 	r.events(ev("email", "a@x.io"))
-	if n := r.pump(OutboxEmail, 1000); n != profile.MaxCaused+1 {
+	if n := r.pump(outbox.KindEmail, 1000); n != profile.MaxCaused+1 {
 		t.Fatalf("F1: %d e-mails for one event", n)
 	}
 	r.expectCut(1, 0, first)
@@ -64,11 +65,11 @@ func TestF1LoopThroughSentMailIsCut(t *testing.T) {
 	}
 	// Another minute, another person: both are counted by themselves.
 	r.events(ev("email", "b@x.io"))
-	r.pump(OutboxEmail, 1000)
+	r.pump(outbox.KindEmail, 1000)
 	r.expectCut(2*profile.MaxCaused, 2, loop)
 	r.now += 60_000
 	r.events(ev("email", "a@x.io"))
-	r.pump(OutboxEmail, 1000)
+	r.pump(outbox.KindEmail, 1000)
 	r.expectCut(3*profile.MaxCaused, 3, loop)
 }
 
@@ -77,7 +78,7 @@ func TestF1LoopThroughAnsweredCallsIsCut(t *testing.T) {
 	r.flow(loopFlow("first", "viewed", tagStep))
 	loop := r.flow(loopFlow("loop", typeFlowCompleted, callStep))
 	r.events(ev("email", "a@x.io"))
-	if n := r.pump(OutboxCall, 1000); n != profile.MaxCaused {
+	if n := r.pump(outbox.KindCall, 1000); n != profile.MaxCaused {
 		t.Fatalf("F1: %d calls for one event", n)
 	}
 	r.expectCut(profile.MaxCaused, 1, loop)
@@ -93,7 +94,7 @@ func TestF1LoopsDoNotBreed(t *testing.T) {
 	if n := f.Entered + g.Entered; n != profile.MaxCaused || f.LoopsCut+g.LoopsCut == 0 {
 		t.Fatalf("F1: one event began %d ways, %d were cut", n, f.LoopsCut+g.LoopsCut)
 	}
-	if n := len(r.due(OutboxEmail)); n != profile.MaxCaused {
+	if n := len(r.due(outbox.KindEmail)); n != profile.MaxCaused {
 		t.Fatalf("F1: %d e-mails for one event", n)
 	}
 }

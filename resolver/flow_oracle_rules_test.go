@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -265,47 +266,47 @@ func (o *flowOracle) mergeEnrolments(f *oracleFlow, winner, loser int) {
 }
 
 // done tells what became of an item of the outbox.
-func (o *flowOracle) done(d OutboxDone) {
+func (o *flowOracle) done(d outbox.Done) {
 	o.ours = true
 	it := o.outbox[d.Seq]
 	if it == nil || it.Attempt != d.Attempt {
 		return
 	}
-	if d.Result == ResultRetry {
+	if d.Result == outbox.ResultRetry {
 		it.Attempt++
 		it.DueMs = o.now + d.DelayMs
 		return
 	}
 	delete(o.outbox, d.Seq)
 	p := o.who.profiles[it.Ordinal].winner
-	if it.Kind == OutboxEmail && d.Result != ResultSent && !d.Handed {
+	if it.Kind == outbox.KindEmail && d.Result != outbox.ResultSent && !d.Handed {
 		o.credits++
 	}
-	if it.Kind == OutboxCall {
-		o.answer(it, p, d.Result == ResultSent, d.Reason)
+	if it.Kind == outbox.KindCall {
+		o.answer(it, p, d.Result == outbox.ResultSent, d.Reason)
 		return
 	}
-	if d.Result == ResultMoot {
+	if d.Result == outbox.ResultMoot {
 		return
 	}
-	props := properties{"message_id": it.Send().Text(testAccount), "flow_id": it.Flow, "step_id": it.Step}
+	props := properties{"message_id": OutboxSend(it.Origin, it.Ordinal).Text(testAccount), "flow_id": it.Flow, "step_id": it.Step}
 	if it.Ref != "" {
 		props["template_id"] = it.Ref
 	}
-	if emails := o.who.profiles[p].idents[IdentityEmail]; it.Kind == OutboxEmail && len(emails) > 0 {
+	if emails := o.who.profiles[p].idents[IdentityEmail]; it.Kind == outbox.KindEmail && len(emails) > 0 {
 		newest := emails[len(emails)-1]
 		props["domain"] = strings.ToLower(newest[strings.LastIndex(newest, "@")+1:])
 	}
 	typ := it.Kind + "_failed"
 	switch d.Result {
-	case ResultSent:
+	case outbox.ResultSent:
 		typ = it.Kind + "_sent"
-	case ResultBounced:
+	case outbox.ResultBounced:
 		typ = it.Kind + "_bounced"
 		x := o.people[p]
 		x.blocks[it.Kind] = max(x.blocks[it.Kind], profile.BlockBounced)
 	}
-	if d.Result != ResultSent {
+	if d.Result != outbox.ResultSent {
 		props["reason"] = d.Reason
 	}
 	o.own(p, typ, props)

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -223,12 +224,12 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 			o.outOfCredits()
 			return false
 		case channel == "email":
-			o.put(f, p, w, OutboxEmail, list[len(list)-1])
+			o.put(f, p, w, outbox.KindEmail, list[len(list)-1])
 			if o.credits--; o.credits == 0 {
 				o.outOfCredits()
 			}
 		default:
-			o.put(f, p, w, OutboxSMS, "")
+			o.put(f, p, w, outbox.KindSMS, "")
 		}
 		o.leave(f, w, r, 0, s.Next, at)
 		return true
@@ -237,7 +238,7 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 	case flows.StepUpdate:
 		o.update(p, w, s.Update)
 	case flows.StepWebhook:
-		o.put(f, p, w, OutboxCall, "")
+		o.put(f, p, w, outbox.KindCall, "")
 		w.Phase, w.Item, w.DueMs = flows.Awaiting, o.last, flows.Never
 		return false
 	case flows.StepExit:
@@ -251,7 +252,7 @@ func (o *flowOracle) step(f *oracleFlow, p int, w *flows.Enrolment, at int64) bo
 func (o *flowOracle) put(f *oracleFlow, p int, w *flows.Enrolment, kind, to string) {
 	o.last++
 	s := &f.def.Steps[w.Step]
-	it := OutboxItem{Seq: o.last, Origin: o.last, Kind: kind, Ordinal: uint32(p), DueMs: o.now, CreatedMs: o.now, Flow: f.id, Step: s.ID}
+	it := outbox.Item{Seq: o.last, Origin: o.last, Kind: kind, Ordinal: uint32(p), DueMs: o.now, CreatedMs: o.now, Flow: f.id, Step: s.ID}
 	if s.Email != nil {
 		it.Ref = s.Email.TemplateID
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -62,7 +63,7 @@ type oracleSegment struct {
 }
 
 type oracleItem struct {
-	OutboxItem
+	outbox.Item
 	to    string // of an e-mail
 	event []byte // what started the flow
 }

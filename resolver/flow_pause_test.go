@@ -5,6 +5,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // TestF1PausedFlowNotesTheAnswerOfACall answers calls of a paused flow: nothing
@@ -12,21 +13,21 @@ import (
 func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 	const step = `{"name":"x","trigger":{"type":"api"},"steps":[{"id":"w","type":"webhook","url":"https://example.com/x","on_failure":"exit"`
 	for _, c := range []struct{ name, definition, result, after, event string }{
-		{"last step", step + `,"next":null}]}`, ResultSent, "#1 w:delivered completed", typeFlowCompleted},
-		{"exit on failure", step + `,"next":null}]}`, ResultFailed, "#1 w:failed exited webhook_failed", typeFlowExited},
-		{"another step", step + `,"next":"t"},{"id":"t","type":"wait","seconds":5,"next":null}]}`, ResultSent, "#1 w:delivered t:pending in_progress", ""},
+		{"last step", step + `,"next":null}]}`, outbox.ResultSent, "#1 w:delivered completed", typeFlowCompleted},
+		{"exit on failure", step + `,"next":null}]}`, outbox.ResultFailed, "#1 w:failed exited webhook_failed", typeFlowExited},
+		{"another step", step + `,"next":"t"},{"id":"t","type":"wait","seconds":5,"next":null}]}`, outbox.ResultSent, "#1 w:delivered t:pending in_progress", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRecorder(t, DefaultSettings())
 			flow := r.flow(c.definition)
 			ada := r.events(ev("email", "a@x.io")).Events[0].Profile
 			r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io"})
-			call := r.due(OutboxCall)[0].Seq
+			call := r.due(outbox.KindCall)[0].Seq
 			r.must(CommandFlowPause, FlowID{flow})
 			before := r.flowState(flow)
 			r.now += 8000
 			answered := r.now
-			r.must(CommandOutboxDone, OutboxDone{Seq: call, Result: c.result, Reason: "500"})
+			r.must(CommandOutboxDone, outbox.Done{Seq: call, Result: c.result, Reason: "500"})
 			r.now += 3_600_000
 			r.tick()
 			r.rest()
@@ -51,7 +52,7 @@ func TestF1PausedFlowNotesTheAnswerOfACall(t *testing.T) {
 			if ways, _ = r.view().EnrolmentsOf(flow, ada.Ordinal()); c.event == "" && ways[0].SinceMs != r.now {
 				t.Fatalf("at the step since %d, resumed at %d", ways[0].SinceMs, r.now)
 			}
-			r.must(CommandOutboxDone, OutboxDone{Seq: call, Result: c.result})
+			r.must(CommandOutboxDone, outbox.Done{Seq: call, Result: c.result})
 			r.expectWay(flow, ada, c.after)
 		})
 	}
@@ -70,8 +71,8 @@ func TestF1NotedAnswersOfManyGoOnInPieces(t *testing.T) {
 		r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: email})
 	}
 	r.must(CommandFlowPause, FlowID{flow})
-	for _, it := range r.due(OutboxCall) {
-		r.must(CommandOutboxDone, OutboxDone{Seq: it.Seq, Result: ResultSent})
+	for _, it := range r.due(outbox.KindCall) {
+		r.must(CommandOutboxDone, outbox.Done{Seq: it.Seq, Result: outbox.ResultSent})
 	}
 	if f := r.flowState(flow); f.InProgress != people || f.Counts.Steps[0].At != people {
 		t.Fatalf("F1: %d are in the paused flow, %d at its call", f.InProgress, f.Counts.Steps[0].At)
@@ -100,7 +101,7 @@ func TestF1NotedAnswerThroughMergeEraseAndDelete(t *testing.T) {
 		far = r.events(ev("external_id", "far")).Events[0].Profile
 		r.must(CommandFlowTrigger, FlowTrigger{ID: flow, ExternalID: "far"})
 		r.must(CommandFlowPause, FlowID{flow})
-		r.must(CommandOutboxDone, OutboxDone{Seq: r.due(OutboxCall)[0].Seq, Result: ResultSent})
+		r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultSent})
 		near = r.events(ev("email", "near@x.io")).Events[0].Profile
 		return r, flow, near, far
 	}

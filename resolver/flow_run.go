@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/messaging/merge"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 	"github.com/musterhq/muster/segment/engine"
 )
@@ -317,8 +318,8 @@ func (a *account) splitBits(buf []byte, flow, o, enrolment uint32, step int) (bi
 }
 
 // item is an item of the outbox for a step.
-func (h *flowHost) item(kind string, step int) OutboxItem {
-	return OutboxItem{Kind: kind, Ordinal: h.o, Flow: h.f.ID, Step: h.f.def.Steps[step].ID}
+func (h *flowHost) item(kind string, step int) outbox.Item {
+	return outbox.Item{Kind: kind, Ordinal: h.o, Flow: h.f.ID, Step: h.f.def.Steps[step].ID}
 }
 
 // reachable judges whether the profile may be sent to on a channel, as campaigns
@@ -348,14 +349,14 @@ func (h *flowHost) Email(step int, x *flows.Email) flows.Result {
 		m.pauseForCredits(a)
 		return flows.OutOfCredits
 	}
-	it := h.item(OutboxEmail, step)
+	it := h.item(outbox.KindEmail, step)
 	it.Ref = x.TemplateID
 	payload := must.JSON(OutboxMail{
 		To: string(m.doc.Newest(IdentityEmail)), TemplateID: x.TemplateID, Subject: x.Subject,
 		Sender: cmp.Or(x.Sender, a.defaultSender()), SenderName: x.SenderName, ReplyTo: x.ReplyTo,
 		Advertising: true, Event: json.RawMessage(h.e.Event),
 	})
-	if _, refusal := m.queue(a, it, payload); refusal != nil {
+	if _, refusal := a.outbox.Queue(m.tx(a), it, payload); refusal != nil {
 		return flows.Later
 	}
 	if !m.spendCredits(a, 1) {
@@ -369,7 +370,7 @@ func (h *flowHost) SMS(step int, x *flows.SMS) flows.Result {
 		return r
 	}
 	payload := must.JSON(OutboxText{Text: x.Text, Event: json.RawMessage(h.e.Event)})
-	if _, refusal := h.m.queue(h.c.account, h.item(OutboxSMS, step), payload); refusal != nil {
+	if _, refusal := h.c.account.outbox.Queue(h.m.tx(h.c.account), h.item(outbox.KindSMS, step), payload); refusal != nil {
 		return flows.Later
 	}
 	return flows.Queued
@@ -380,7 +381,7 @@ func (h *flowHost) Webhook(step int, x *flows.Webhook) (flows.Result, uint64) {
 	for _, l := range x.Headers {
 		r.Headers = append(r.Headers, HeaderLine(l))
 	}
-	seq, refusal := h.m.queue(h.c.account, h.item(OutboxCall, step), must.JSON(r))
+	seq, refusal := h.c.account.outbox.Queue(h.m.tx(h.c.account), h.item(outbox.KindCall, step), must.JSON(r))
 	if refusal != nil {
 		return flows.Later, 0
 	}

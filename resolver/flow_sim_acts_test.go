@@ -7,7 +7,10 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
+	"maps"
+	"slices"
 )
 
 // act lets something happen.
@@ -216,14 +219,14 @@ func (s *flowSim) person() {
 // outcome reports what became of effects, also late and twice.
 func (s *flowSim) outcome() {
 	for range 1 + s.rng.IntN(3) {
-		waiting := sortedKeys(s.n.account().outbox.items)
+		waiting := slices.Sorted(maps.Keys(waitingItems(s.n.m)))
 		if len(waiting) == 0 {
 			return
 		}
-		it := s.n.account().outbox.items[pick(s.rng, waiting...)]
-		d := OutboxDone{Seq: it.Seq, Attempt: it.Attempt, Reason: "why", DelayMs: s.rng.Int64N(1000),
-			Result: pick(s.rng, ResultSent, ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultMoot)}
-		if it.Kind == OutboxCall && d.Result != ResultRetry {
+		it := itemOf(s.n.account(), pick(s.rng, waiting...))
+		d := outbox.Done{Seq: it.Seq, Attempt: it.Attempt, Reason: "why", DelayMs: s.rng.Int64N(1000),
+			Result: pick(s.rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultMoot)}
+		if it.Kind == outbox.KindCall && d.Result != outbox.ResultRetry {
 			simulatedFlows.calls.Add(1)
 			if f := s.n.account().flow(it.Flow); f != nil && f.Status == FlowPaused {
 				simulatedFlows.noted.Add(1)

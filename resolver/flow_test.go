@@ -9,6 +9,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/flows"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // flow makes a flow and takes it live.
@@ -123,7 +124,7 @@ func TestF1EventEnrolsBeforeItIsAcknowledged(t *testing.T) {
 	r.now++
 	r.tick()
 	r.expectWay(flow, ada, "#1 tag:done set:done wait:done if:no mail:queued completed")
-	mails := r.due(OutboxEmail)
+	mails := r.due(outbox.KindEmail)
 	if len(mails) != 1 || mails[0].Flow != flow || mails[0].Step != "mail" || !strings.Contains(string(mails[0].Payload), "Hello {{first_name}}") {
 		t.Fatalf("outbox: %+v", mails)
 	}
@@ -308,18 +309,18 @@ func TestF1WebhookStepWaitsForItsOutcome(t *testing.T) {
 	r.expectWay(flow, ada, "#1 w:pending in_progress")
 	r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io", Key: "1"})
 	r.refuses("already", CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io", Key: "2"})
-	calls := r.due(OutboxCall)
+	calls := r.due(outbox.KindCall)
 	if len(calls) != 1 || !strings.Contains(string(calls[0].Payload), `"body":"{}"`) {
 		t.Fatalf("calls %+v", calls)
 	}
 	r.must(CommandFlowPause, FlowID{flow})
-	r.must(CommandOutboxDone, OutboxDone{Seq: calls[0].Seq, Result: ResultSent})
+	r.must(CommandOutboxDone, outbox.Done{Seq: calls[0].Seq, Result: outbox.ResultSent})
 	r.expectWay(flow, ada, "#1 w:pending in_progress")
 	r.must(CommandFlowResume, FlowID{flow})
 	r.rest()
 	r.expectWay(flow, ada, "#1 w:delivered t:done completed")
 	r.must(CommandFlowTrigger, FlowTrigger{ID: flow, Email: "a@x.io"})
-	r.must(CommandOutboxDone, OutboxDone{Seq: r.due(OutboxCall)[0].Seq, Result: ResultFailed, Reason: "500"})
+	r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindCall)[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
 	r.expectWay(flow, ada, "#2 w:failed exited webhook_failed")
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/flows"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // FlowState is a flow as it stands.
@@ -120,7 +121,7 @@ const flowDeleted = "the flow was deleted"
 // flowPayload puts what a flow's step says into the payload of its item: items
 // are queued without it, so that a body is not stored for each recipient. What
 // is live cannot change; of a deleted flow nothing is left to say.
-func (a *account) flowPayload(it *OutboxItem, payload []byte) ([]byte, error) {
+func (a *account) flowPayload(it *outbox.Item, payload []byte) ([]byte, error) {
 	f := a.flow(it.Flow)
 	if f == nil {
 		return payload, nil
@@ -130,14 +131,14 @@ func (a *account) flowPayload(it *OutboxItem, payload []byte) ([]byte, error) {
 		return payload, nil
 	}
 	switch s := &f.def.Steps[i]; {
-	case it.Kind == OutboxEmail && s.Email != nil && s.Email.TemplateID == "":
+	case it.Kind == outbox.KindEmail && s.Email != nil && s.Email.TemplateID == "":
 		var x OutboxMail
 		if err := json.Unmarshal(payload, &x); err != nil {
 			return nil, err
 		}
 		x.HTML, x.Text = s.Email.Body, s.Email.Text
 		return must.JSON(x), nil
-	case it.Kind == OutboxCall && s.Webhook != nil:
+	case it.Kind == outbox.KindCall && s.Webhook != nil:
 		var x OutboxRequest
 		if err := json.Unmarshal(payload, &x); err != nil {
 			return nil, err

@@ -34,7 +34,7 @@ func (m *Machine) Freeze() *checkpoint.Frozen {
 		m.storeLooked(a)
 		m.storeSets(a)
 		m.storeRuns(a)
-		m.storeEndpoints(a)
+		a.outbox.Freeze()
 		m.storeFlows(a)
 		f.Accounts = append(f.Accounts, checkpoint.FrozenAccount{Number: a.number, Identities: a.ids.Changed, Pages: a.headers.Freeze()})
 		a.ids.Changed = nil

@@ -112,10 +112,9 @@ func loadMachine(s *state.Store, f checkpoint.Manifest, ids []eventlog.RecordID,
 		if err := a.checkSets(); err != nil {
 			return nil, err
 		}
-		if err := a.openOutbox(); err != nil {
+		if err := a.outbox.Open(a.headers.Count); err != nil {
 			return nil, err
 		}
-		a.findHooks()
 	}
 	m.tallyAll()
 	slices.SortFunc(m.tasks, func(a, b task) int { return int(int64(a.Seq) - int64(b.Seq)) })
@@ -213,14 +212,6 @@ func (m *Machine) loadEntity(number uint64, rest, value []byte) error {
 		s := new(Source)
 		err = json.Unmarshal(value, s)
 		a.sources[strings.Clone(name)] = s
-	case state.EntityOutbox:
-		return a.loadOutbox(name, value)
-	case state.EntityEndpoint:
-		return a.loadEndpoint(name, value)
-	case state.EntityDead:
-		return a.loadDead(name)
-	case state.EntityDelivery:
-		return a.loadDelivery(name, value)
 	case state.EntityFlow:
 		f := new(Flow)
 		if err = json.Unmarshal(value, f); err == nil {

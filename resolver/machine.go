@@ -13,9 +13,11 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/catalog"
 	"github.com/musterhq/muster/resolver/internal/dedup"
+	"github.com/musterhq/muster/resolver/internal/feature"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -71,16 +73,14 @@ type Machine struct {
 	// (App) may have changed.
 	accountsChanged bool
 
-	// queued means that something may have become due in the outbox, started that a
-	// campaign was started.
-	queued, started bool
+	// outboxes is what the accounts' outboxes share, started means that a campaign was
+	// started.
+	outboxes *outbox.Shared
+	started  bool
 
 	// refusedErased means that the record being applied was refused, or a part of it,
 	// because of an identifier of an erased person.
 	refusedErased bool
-
-	// named counts the items that the record has queued, by profile.
-	named map[uint32]uint32
 
 	transition uint32 // number of the newest one of this record
 	row        uint32 // index of the next event that the record itself records
@@ -92,7 +92,8 @@ type Machine struct {
 	campaignLimit int
 	textLimit     int64
 
-	// The record being applied, as far as flows need to know.
+	// The record being applied: as features see it, and as far as flows need to know.
+	work        feature.Tx
 	rec         command
 	quiet       bool  // it starts no flows
 	flowBudget  int   // steps that it may still carry out
@@ -156,6 +157,7 @@ func newMachine(s *state.Store) *Machine {
 		reservations: map[identifier.Hash]uint64{},
 		emails:       newEmailDirectory(),
 		records:      newRecordRing(recordWindow),
+		outboxes:     outbox.NewShared(s),
 
 		flowSteps:      flowSteps,
 		flowScan:       flowScan,
@@ -166,7 +168,7 @@ func newMachine(s *state.Store) *Machine {
 }
 
 func (m *Machine) addAccount(number uint64) *account {
-	a := newAccount(number, uint32(len(m.byIndex)))
+	a := newAccount(number, uint32(len(m.byIndex)), m.outboxes)
 	m.accounts[number] = a
 	m.byIndex = append(m.byIndex, a)
 	return a
@@ -196,7 +198,7 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 	if a != nil {
 		// What falls due comes before what happens now.
 		m.advance(&m.rec, dueBudget)
-		m.endDay(a)
+		a.outbox.EndDay(m.tx(a))
 		m.advanceSchedules(a)
 	}
 	if err := m.applyKind(env, body, rows, out); err != nil {
@@ -216,8 +218,9 @@ func (m *Machine) Apply(offset int64, data []byte, rows *query.Batch, out *Outco
 func (m *Machine) begin(c command) {
 	m.enrolBudget = m.flowEnrolments
 	m.rec, m.transition, m.row, m.quiet, m.reporting, m.flowBudget = c, 0, 0, false, false, m.flowSteps
+	m.work = feature.Tx{AtMs: m.logTime, Record: c.env.ID, Offset: c.out.Offset, Store: m.store}
 	m.refusedErased = false
-	clear(m.named)
+	m.outboxes.Begin()
 	if c.env.Kind == eventlog.KindEvents || c.env.Kind == eventlog.KindImport {
 		m.row = ownRows // the record's events come first
 	}

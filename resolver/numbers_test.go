@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // entitiesOf counts the stored entities of a kind.
@@ -93,7 +94,7 @@ func TestB1CampaignsAreBoundedAtATime(t *testing.T) {
 		r.must(CommandCampaignStart, CampaignStart{ID: c, BatchSize: 10, Everybody: !devices, Devices: devices, Variants: []CampaignContent{content}})
 		b := r.batch(c, 1)
 		for _, x := range b.Recipients {
-			r.must(CommandCampaignResult, CampaignResult{ID: c, Run: 1, Ordinal: x.Ordinal, Result: ResultSent})
+			r.must(CommandCampaignResult, CampaignResult{ID: c, Run: 1, Ordinal: x.Ordinal, Result: outbox.ResultSent})
 		}
 		r.must(CommandCampaignFinish, CampaignFinish{ID: c, Run: 1})
 	}

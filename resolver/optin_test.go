@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 const mailFlow = `{"name":"Hello","trigger":{"type":"event","event":"signed_up"},"steps":[
@@ -25,7 +26,7 @@ func TestFlowsMailSubscribersOnly(t *testing.T) {
 		r.expectWay(flow, sign(fmt.Sprintf("visitor%d@x.io", i)), "#1 mail:skipped_not_subscribed completed")
 	}
 	r.expectWay(flow, sign("subscribed@x.io"), "#1 mail:queued completed")
-	if mails := r.due(OutboxEmail); len(mails) != 1 {
+	if mails := r.due(outbox.KindEmail); len(mails) != 1 {
 		t.Errorf("%d e-mails are queued, want 1", len(mails))
 	}
 }

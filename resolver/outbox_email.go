@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/resolver/internal/dedup"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // CommandEmailSend queues one e-mail to one address.
@@ -106,7 +107,7 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 		return invalid("template_id", "template_id: the template cannot be sent to this person")
 	}
 	payload := must.JSON(c.OutboxMail)
-	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
+	if refusal := a.outbox.Room(len(payload)); refusal != nil {
 		return refusal
 	}
 	o, refusal := m.mailable(cmd, c.To, cmd.name == commandEmailSend1 || a.templates[c.TemplateID].Transactional)
@@ -116,7 +117,7 @@ func (m *Machine) sendEmail(cmd *command, c EmailSend) *Refusal {
 	if !m.spendCredits(a, 1) {
 		panic("e-mail credits were there a moment ago")
 	}
-	seq, refusal := m.queue(a, OutboxItem{Kind: OutboxEmail, Ordinal: o, Ref: c.TemplateID}, payload)
+	seq, refusal := a.outbox.Queue(m.tx(a), outbox.Item{Kind: outbox.KindEmail, Ordinal: o, Ref: c.TemplateID}, payload)
 	if refusal != nil {
 		panic(refusal) // there was room a moment ago
 	}
@@ -328,13 +329,13 @@ func (m *Machine) askToConfirm(cmd *command, o uint32, d *profile.Document) (eve
 		return []ownEvent{{failedType("email"), properties{"purpose": RefConfirmation, "reason": reason}}}
 	}
 	payload := must.JSON(OutboxMail{To: string(to), TemplateID: a.Settings.ConfirmTemplateID, Sender: a.defaultSender(), Confirm: true})
-	if refusal := a.roomInOutbox(len(payload)); refusal != nil {
+	if refusal := a.outbox.Room(len(payload)); refusal != nil {
 		return failed(refusal.Message)
 	}
 	if !m.spendCredits(a, 1) {
 		return failed(noCredits().Message)
 	}
-	if _, refusal := m.queue(a, OutboxItem{Kind: OutboxEmail, Ordinal: o, Ref: RefConfirmation}, payload); refusal != nil {
+	if _, refusal := a.outbox.Queue(m.tx(a), outbox.Item{Kind: outbox.KindEmail, Ordinal: o, Ref: RefConfirmation}, payload); refusal != nil {
 		panic(refusal) // there was room a moment ago
 	}
 	m.keys.Put(h, dedup.Answer{AtMs: m.logTime, Ordinal: o})

@@ -2,11 +2,6 @@ package resolver
 
 import "encoding/json"
 
-// The further kinds of what flows put into the outbox: text messages are
-// [OutboxSMS]. OutboxCall is a request to a URL of a flow's own, which has no
-// endpoint and no order.
-const OutboxCall = "call"
-
 // OutboxText is the payload of a text message. It is rendered when it goes out,
 // for whoever the profile is then.
 type OutboxText struct {

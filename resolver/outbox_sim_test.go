@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // randomOutboxCommand sends e-mails, keeps webhook endpoints and does a piece of
@@ -13,13 +15,13 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 	ctx := context.Background()
 	send := func(name string, args any) []byte { b, _ := node.Command(ctx, testAccount, name, args); return b }
 	var templates []Template
-	var endpoints []Endpoint
+	var endpoints []outbox.Endpoint
 	var due []OutboxWork
-	var dead []DeadLetter
-	var logged []Delivery
+	var dead []outbox.DeadLetter
+	var logged []outbox.Delivery
 	_ = node.Read(ctx, testAccount, func(v *View) (err error) {
-		templates, endpoints = v.Templates(), v.Endpoints()
-		for _, kind := range []string{OutboxEmail, OutboxWebhook} {
+		templates, endpoints = v.Templates(), v.Outbox().Endpoints()
+		for _, kind := range []string{outbox.KindEmail, outbox.KindWebhook} {
 			list, err := v.OutboxDue(kind, 1<<60, 3, func(uint64) bool { return rng.IntN(3) == 0 })
 			if err != nil {
 				return err
@@ -27,12 +29,12 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 			due = append(due, list...)
 		}
 		for _, e := range endpoints {
-			list, err := v.DeadLetters(e.ID, 0, 2)
+			list, err := v.Outbox().DeadLetters(e.ID, 0, 2)
 			if err != nil {
 				return err
 			}
 			dead = append(dead, list...)
-			some, err := v.Deliveries(e.ID, "", 0, 3)
+			some, err := v.Outbox().Deliveries(e.ID, "", 0, 3)
 			if err != nil {
 				return err
 			}
@@ -46,7 +48,7 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 	}
 	if len(endpoints) == 0 || len(endpoints) < 3 && rng.IntN(4) == 0 {
 		url, events := "https://hooks.example.com/", []string{pick(rng, "*", "email.*", "contact.created", "analytics.*")}
-		send(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_x"})
+		send(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_x"})
 		return
 	}
 	e := pick(rng, endpoints...)
@@ -56,26 +58,26 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 		s.DoubleOptIn = rng.IntN(2) == 0
 		send(CommandSettingsSet, s)
 	case 1:
-		send(CommandWebhookTest, WebhookRef{ID: e.ID})
+		send(outbox.CommandWebhookTest, outbox.WebhookRef{ID: e.ID})
 	case 2:
 		ordered := true
-		status := pick(rng, EndpointActive, EndpointActive, EndpointDisabled)
-		send(CommandWebhookUpdate, WebhookSave{ID: e.ID, Status: &status, Ordered: pick(rng, nil, new(bool), &ordered)})
+		status := pick(rng, outbox.EndpointActive, outbox.EndpointActive, outbox.EndpointDisabled)
+		send(outbox.CommandWebhookUpdate, outbox.WebhookSave{ID: e.ID, Status: &status, Ordered: pick(rng, nil, new(bool), &ordered)})
 	case 3:
 		switch rng.IntN(4) {
 		case 3:
 			if len(logged) > 0 {
 				x := pick(rng, logged...)
-				send(CommandWebhookReplay, WebhookReplay{ID: x.Endpoint, Origin: x.Origin})
+				send(outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: x.Endpoint, Origin: x.Origin})
 			}
 		case 0:
-			send(CommandWebhookDelete, WebhookRef{ID: e.ID})
+			send(outbox.CommandWebhookDelete, outbox.WebhookRef{ID: e.ID})
 		case 1:
-			send(CommandWebhookRotate, WebhookRef{ID: e.ID, Secret: "whsec_y"})
+			send(outbox.CommandWebhookRotate, outbox.WebhookRef{ID: e.ID, Secret: "whsec_y"})
 		default:
 			if len(dead) > 0 {
 				x := pick(rng, dead...)
-				send(CommandWebhookReplay, WebhookReplay{ID: x.Endpoint, Seq: pick(rng, 0, x.Seq)})
+				send(outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: x.Endpoint, Seq: pick(rng, 0, x.Seq)})
 			}
 		}
 	case 4, 5:
@@ -84,9 +86,9 @@ func randomOutboxCommand(rng *rand.Rand, world int, node Served) {
 			Key: pick(rng, "", fmt.Sprintf("k%d", rng.IntN(5)))})
 	default:
 		for _, w := range due {
-			d := OutboxDone{Seq: w.Seq, Attempt: w.Attempt, Reason: "why", DelayMs: rng.Int64N(1000),
-				Log:    pick(rng, nil, &DeliveryAnswer{Status: 200 + rng.IntN(300), TookMs: 7, Answer: "ok"}),
-				Result: pick(rng, ResultSent, ResultSent, ResultRetry, ResultFailed, ResultBounced, ResultRefused, ResultGone, ResultMoot)}
+			d := outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Reason: "why", DelayMs: rng.Int64N(1000),
+				Log:    pick(rng, nil, &outbox.DeliveryAnswer{Status: 200 + rng.IntN(300), TookMs: 7, Answer: "ok"}),
+				Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultRetry, outbox.ResultFailed, outbox.ResultBounced, outbox.ResultRefused, outbox.ResultGone, outbox.ResultMoot)}
 			for range 1 + rng.IntN(2) {
 				send(CommandOutboxDone, d)
 			}

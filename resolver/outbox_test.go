@@ -1,20 +1,21 @@
 package resolver
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"encoding/binary"
 	"github.com/musterhq/muster/eventlog"
+	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -26,7 +27,7 @@ func (r *recorder) template() string {
 func (r *recorder) endpoint(events ...string) string {
 	r.t.Helper()
 	url := "https://hooks.example.com/"
-	return answer[struct{ ID string }](r.t, r.must(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})).ID
+	return answer[struct{ ID string }](r.t, r.must(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})).ID
 }
 
 // due lists what is due now, by kind.
@@ -42,7 +43,7 @@ func (r *recorder) due(kind string) []OutboxWork {
 // heard empties an endpoint and lists the payloads.
 func (r *recorder) heard() (names []string, payloads []map[string]any) {
 	r.t.Helper()
-	for list := r.due(OutboxWebhook); len(list) > 0; list = r.due(OutboxWebhook) {
+	for list := r.due(outbox.KindWebhook); len(list) > 0; list = r.due(outbox.KindWebhook) {
 		for _, w := range list {
 			var p struct {
 				Type string
@@ -52,7 +53,7 @@ func (r *recorder) heard() (names []string, payloads []map[string]any) {
 				r.t.Fatal(err)
 			}
 			names, payloads = append(names, p.Type), append(payloads, p.Data)
-			r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Attempt: w.Attempt, Result: ResultSent})
+			r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Result: outbox.ResultSent})
 		}
 	}
 	return names, payloads
@@ -87,14 +88,14 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	bad := mailTo("a@x.io", tpl)
 	bad.Sender = "a@elsewhere.com"
 	r.refuses("is not verified", CommandEmailSend, bad)
-	if a.EmailCredits != 3 || a.headers.Count != 4 || len(a.outbox.items) != 0 {
-		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.Count, len(a.outbox.items))
+	if a.EmailCredits != 3 || a.headers.Count != 4 || a.outbox.Len() != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d profiles, %d items", a.EmailCredits, a.headers.Count, a.outbox.Len())
 	}
 
 	// Marketing does not go to people who have unsubscribed.
 	r.refuses("to: the person has unsubscribed from e-mail; only templates that are marked transactional", CommandEmailSend, mailTo("left@x.io", tpl))
-	if a.EmailCredits != 3 || len(a.outbox.items) != 0 {
-		t.Fatalf("what was refused changed something: %d credits, %d items", a.EmailCredits, len(a.outbox.items))
+	if a.EmailCredits != 3 || a.outbox.Len() != 0 {
+		t.Fatalf("what was refused changed something: %d credits, %d items", a.EmailCredits, a.outbox.Len())
 	}
 	r.must(CommandTemplateSave, Template{ID: tpl, Name: "Receipt", Source: TemplateList, Subject: "s", HTML: "<p>h</p>", Transactional: true})
 	r.must(CommandEmailSend, mailTo("Left@X.io", tpl))
@@ -107,7 +108,7 @@ func TestTransactionalMailGoesToAllWhoCanBeReached(t *testing.T) {
 	keyed := mailTo("left@x.io", tpl)
 	keyed.Key = "k"
 	first := answer[EmailSendReply](t, r.must(CommandEmailSend, keyed))
-	if again := answer[EmailSendReply](t, r.must(CommandEmailSend, keyed)); again != first || a.EmailCredits != 0 || len(a.outbox.items) != 3 {
+	if again := answer[EmailSendReply](t, r.must(CommandEmailSend, keyed)); again != first || a.EmailCredits != 0 || a.outbox.Len() != 3 {
 		t.Fatalf("%+v after %+v, %d credits", again, first, a.EmailCredits)
 	}
 	other := keyed
@@ -123,39 +124,39 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	tpl := r.template()
 	send := func() OutboxWork {
 		r.must(CommandEmailSend, mailTo("a@x.io", tpl))
-		return r.due(OutboxEmail)[0]
+		return r.due(outbox.KindEmail)[0]
 	}
 	w := send()
 	for range 2 {
-		r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultRetry, DelayMs: 1000})
+		r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultRetry, DelayMs: 1000})
 	}
-	if it := a.outbox.items[w.Seq]; it.Attempt != 1 || len(r.due(OutboxEmail)) != 0 {
+	if it := itemOf(a, w.Seq); it.Attempt != 1 || len(r.due(outbox.KindEmail)) != 0 {
 		t.Fatalf("%+v", it)
 	}
 	r.now += 1000
-	if later := r.due(OutboxEmail); len(later) != 1 || later[0].Send() != w.Send() || string(later[0].Payload) != string(w.Payload) {
+	if later := r.due(outbox.KindEmail); len(later) != 1 || later[0].Send() != w.Send() || string(later[0].Payload) != string(w.Payload) {
 		t.Fatalf("%+v", later)
 	}
 	for range 2 {
-		r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Attempt: 1, Result: ResultSent, ProviderID: "p1"})
+		r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: 1, Result: outbox.ResultSent, ProviderID: "p1"})
 	}
-	if r.count("email_sent") != 1 || len(a.outbox.items) != 0 || a.EmailCredits != 9 {
-		t.Fatalf("%d events, %d items, %d credits", r.count("email_sent"), len(a.outbox.items), a.EmailCredits)
+	if r.count("email_sent") != 1 || a.outbox.Len() != 0 || a.EmailCredits != 9 {
+		t.Fatalf("%d events, %d items, %d credits", r.count("email_sent"), a.outbox.Len(), a.EmailCredits)
 	}
 	w = send()
-	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultRefused, Reason: "no login"})
+	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultRefused, Reason: "no login"})
 	w = send()
-	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultMoot})
+	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultMoot})
 	if r.count("email_failed") != 1 || a.EmailCredits != 9 {
 		t.Fatalf("%d events, %d credits", r.count("email_failed"), a.EmailCredits)
 	}
 	w = send()
-	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultFailed, Reason: "the answer was lost", Handed: true})
+	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultFailed, Reason: "the answer was lost", Handed: true})
 	if a.EmailCredits != 8 {
 		t.Fatalf("%d credits: what may have gone out costs one", a.EmailCredits)
 	}
 	w = send()
-	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultBounced, Reason: "550"})
+	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultBounced, Reason: "550"})
 	if a.EmailCredits != 8 {
 		t.Fatalf("%d credits: what no relay took costs none", a.EmailCredits)
 	}
@@ -163,7 +164,7 @@ func TestOutboxResultsAreRecordedOnce(t *testing.T) {
 	if err != nil || p.Blocked("email") != "bounced" || r.count("email_bounced") != 1 || p.Sent != 1 {
 		t.Fatalf("%+v, %v", p, err)
 	}
-	if b, _ := r.m.store.Entity(payloadKey(testAccount, w.Origin)); b != nil {
+	if b, _ := a.outbox.Payload(w.Origin); b != nil {
 		t.Fatal("a payload is left behind")
 	}
 	// What a provider reports later finds the profile by the message's id.
@@ -179,8 +180,8 @@ func TestOutboxItemFollowsItsProfileThroughAMerge(t *testing.T) {
 	r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
 	r.events(ev("external_id", "7"))
 	r.events(ev("external_id", "7", "email", "a@x.io"))
-	w := r.due(OutboxEmail)[0]
-	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+	w := r.due(outbox.KindEmail)[0]
+	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
 	p, err := r.view().Profile(w.Root)
 	if err != nil || p.Sent != 1 || p.Newest(IdentityExternalID) != "7" {
 		t.Fatalf("%+v, %v", p, err)
@@ -199,7 +200,7 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 	}
 	a.EmailCredits = 10
 	id := r.contact(ContactCreate{Email: "a@x.io"})
-	list := r.due(OutboxEmail)
+	list := r.due(outbox.KindEmail)
 	if len(list) != 1 || list[0].Ref != RefConfirmation || !strings.Contains(string(list[0].Payload), `"confirm":true`) {
 		t.Fatalf("%+v", list)
 	}
@@ -209,12 +210,12 @@ func TestDoubleOptInAsksOnceAnHour(t *testing.T) {
 		}
 	}
 	flip()
-	if len(r.due(OutboxEmail)) != 1 || r.profile(id).Blocked("email") != "pending" {
+	if len(r.due(outbox.KindEmail)) != 1 || r.profile(id).Blocked("email") != "pending" {
 		t.Fatal("asked twice within the hour")
 	}
 	r.now += confirmEveryMs
 	flip()
-	if len(r.due(OutboxEmail)) != 2 {
+	if len(r.due(outbox.KindEmail)) != 2 {
 		t.Fatal("not asked again after an hour")
 	}
 	r.must(CommandConsentSet, ConsentSet{ID: id, Channel: "email", Status: "subscribed", Source: "double_opt_in", Confirm: true})
@@ -241,8 +242,8 @@ func TestWebhooksTellWhatTheirEndpointsAskFor(t *testing.T) {
 	r.must(CommandContactUpdate, ContactUpdate{ID: before, FirstName: &[]string{"Ada"}[0]})
 	r.must(CommandConsentSet, ConsentSet{ID: before, Channel: "email", Status: "unsubscribed", Source: "form"})
 	r.must(CommandEmailSend, mailTo("a@x.io", r.template()))
-	w := r.due(OutboxEmail)[0]
-	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+	w := r.due(outbox.KindEmail)[0]
+	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
 	r.must(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementSoftBounce, Reason: "full"})
 	names, payloads := r.heard()
 	want := []string{"contact.subscribed", "list.joined", "contact.created", "contact.updated", "contact.unsubscribed", "email.sent", "email.bounced"}
@@ -287,19 +288,19 @@ func TestErasedPersonLeavesTheOutbox(t *testing.T) {
 	id := r.contact(ContactCreate{Email: "a@x.io"})
 	tpl := r.template()
 	r.must(CommandEmailSend, mailTo("a@x.io", tpl))
-	w := r.due(OutboxEmail)[0]
-	hook := r.due(OutboxWebhook)[0]
-	r.must(CommandOutboxDone, OutboxDone{Seq: hook.Seq, Result: ResultFailed, Reason: "500"})
+	w := r.due(outbox.KindEmail)[0]
+	hook := r.due(outbox.KindWebhook)[0]
+	r.must(CommandOutboxDone, outbox.Done{Seq: hook.Seq, Result: outbox.ResultFailed, Reason: "500"})
 	r.must(CommandContactErase, ContactErase{ID: id})
 	names, payloads := r.heard()
 	if !slices.Equal(names, []string{webhookevent.ContactErased}) || payloads[0]["profile_id"] != id || len(payloads[0]) != 1 {
 		t.Fatalf("%v %v", names, payloads)
 	}
-	if _, dead := r.view().EndpointQueue(hook.Endpoint); dead != 0 || len(a.outbox.items) != 0 {
-		t.Fatalf("%d dead letters, %d items", dead, len(a.outbox.items))
+	if _, dead := r.view().Outbox().EndpointQueue(hook.Endpoint); dead != 0 || a.outbox.Len() != 0 {
+		t.Fatalf("%d dead letters, %d items", dead, a.outbox.Len())
 	}
 	// What is reported late changes nothing, and stops nothing.
-	r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+	r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
 	r.command(CommandEngagement, EngagementRecord{Send: w.Send(), Channel: "email", Kind: EngagementOpen})
 	r.refuses("to: this person was erased", CommandEmailSend, mailTo("a@x.io", tpl))
 }
@@ -319,161 +320,67 @@ func TestEndpointIsALane(t *testing.T) {
 	for i := range 3 {
 		r.contact(ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
 	}
-	due := r.due(OutboxWebhook)
+	due := r.due(outbox.KindWebhook)
 	if len(due) != 2 || due[0].Endpoint != one || due[1].Endpoint != two {
 		t.Fatalf("%+v", due)
 	}
 	first := due[0]
-	r.must(CommandOutboxDone, OutboxDone{Seq: first.Seq, Result: ResultRetry, DelayMs: 5000, Reason: "500"})
+	r.must(CommandOutboxDone, outbox.Done{Seq: first.Seq, Result: outbox.ResultRetry, DelayMs: 5000, Reason: "500"})
 	for range 3 { // the other goes on
-		for _, w := range r.due(OutboxWebhook) {
+		for _, w := range r.due(outbox.KindWebhook) {
 			if w.Endpoint != two {
 				t.Fatalf("a delivery overtook the one that failed: %+v", w)
 			}
-			r.must(CommandOutboxDone, OutboxDone{Seq: w.Seq, Result: ResultSent})
+			r.must(CommandOutboxDone, outbox.Done{Seq: w.Seq, Result: outbox.ResultSent})
 		}
 	}
-	if e := a.endpoints[one]; e.Failing != 1 || e.LastError != "500" || a.endpoints[two].Delivered != 3 {
+	if e := endpointOf(a, one); e.Failing != 1 || e.LastError != "500" || endpointOf(a, two).Delivered != 3 {
 		t.Fatalf("%+v", e)
 	}
 	r.now += 5000
-	r.must(CommandOutboxDone, OutboxDone{Seq: first.Seq, Attempt: 1, Result: ResultFailed, Reason: "500 again"})
-	second := r.due(OutboxWebhook)[0]
+	r.must(CommandOutboxDone, outbox.Done{Seq: first.Seq, Attempt: 1, Result: outbox.ResultFailed, Reason: "500 again"})
+	second := r.due(outbox.KindWebhook)[0]
 	if second.Seq <= first.Seq || second.Endpoint != one {
 		t.Fatalf("%+v", second)
 	}
-	r.must(CommandOutboxDone, OutboxDone{Seq: second.Seq, Result: ResultGone, Reason: "410"})
-	if a.endpoints[one].Status != EndpointGone || len(r.due(OutboxWebhook)) != 0 {
-		t.Fatalf("%+v", a.endpoints[one])
+	r.must(CommandOutboxDone, outbox.Done{Seq: second.Seq, Result: outbox.ResultGone, Reason: "410"})
+	if endpointOf(a, one).Status != outbox.EndpointGone || len(r.due(outbox.KindWebhook)) != 0 {
+		t.Fatalf("%+v", endpointOf(a, one))
 	}
 	r.contact(ContactCreate{Email: "later@x.io"}) // is not queued for who wants no more
-	if waiting, dead := r.view().EndpointQueue(one); waiting != 1 || dead != 2 {
+	if waiting, dead := r.view().Outbox().EndpointQueue(one); waiting != 1 || dead != 2 {
 		t.Fatalf("%d waiting, %d dead", waiting, dead)
 	}
 	r.heard()
-	r.refuses("not active", CommandWebhookReplay, WebhookReplay{ID: one})
-	active := EndpointActive
-	r.must(CommandWebhookUpdate, WebhookSave{ID: one, Status: &active})
-	letters, err := r.view().DeadLetters(one, 0, 10)
+	r.refuses("not active", outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: one})
+	active := outbox.EndpointActive
+	r.must(outbox.CommandWebhookUpdate, outbox.WebhookSave{ID: one, Status: &active})
+	letters, err := r.view().Outbox().DeadLetters(one, 0, 10)
 	if err != nil || len(letters) != 2 || letters[0].Reason != "500 again" || letters[0].Attempt != 2 || letters[0].Origin != first.Origin {
 		t.Fatalf("%+v, %v", letters, err)
 	}
-	if rest, _ := r.view().DeadLetters(one, letters[0].Seq, 10); len(rest) != 1 || rest[0].Seq != letters[1].Seq {
+	if rest, _ := r.view().Outbox().DeadLetters(one, letters[0].Seq, 10); len(rest) != 1 || rest[0].Seq != letters[1].Seq {
 		t.Fatalf("%+v", rest)
 	}
-	if _, payload, ok, err := r.view().DeadLetter(one, letters[1].Seq); !ok || err != nil || string(payload) != string(second.Payload) {
+	if _, payload, ok, err := r.view().Outbox().DeadLetter(one, letters[1].Seq); !ok || err != nil || string(payload) != string(second.Payload) {
 		t.Fatalf("%s, %v, %v", payload, ok, err)
 	}
-	r.refuses("no dead letter", CommandWebhookReplay, WebhookReplay{ID: one, Seq: 1})
-	if reply := answer[WebhookReplayReply](t, r.must(CommandWebhookReplay, WebhookReplay{ID: one, Seq: letters[0].Seq})); reply != (WebhookReplayReply{1, 1}) {
+	r.refuses("no dead letter", outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: one, Seq: 1})
+	if reply := answer[outbox.ReplayReply](t, r.must(outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: one, Seq: letters[0].Seq})); reply != (outbox.ReplayReply{Replayed: 1, Left: 1}) {
 		t.Fatalf("%+v", reply)
 	}
-	r.must(CommandWebhookReplay, WebhookReplay{ID: one})
+	r.must(outbox.CommandWebhookReplay, outbox.WebhookReplay{ID: one})
 	var origins []uint64
-	for list := r.due(OutboxWebhook); len(list) > 0; list = r.due(OutboxWebhook) {
+	for list := r.due(outbox.KindWebhook); len(list) > 0; list = r.due(outbox.KindWebhook) {
 		origins = append(origins, list[0].Origin)
-		r.must(CommandOutboxDone, OutboxDone{Seq: list[0].Seq, Result: ResultSent})
+		r.must(CommandOutboxDone, outbox.Done{Seq: list[0].Seq, Result: outbox.ResultSent})
 	}
 	if len(origins) != 3 || !slices.Equal(origins[1:], []uint64{first.Origin, second.Origin}) {
 		t.Fatalf("what was replayed keeps its id and goes last: %v", origins)
 	}
-	r.must(CommandWebhookTest, WebhookRef{ID: one})
+	r.must(outbox.CommandWebhookTest, outbox.WebhookRef{ID: one})
 	if names, _ := r.heard(); !slices.Equal(names, []string{webhookevent.EndpointTest}) {
 		t.Fatalf("%v", names)
-	}
-}
-
-func TestL3EndpointIsRemovedInPieces(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
-	a := r.m.accounts[testAccount]
-	id := r.endpoint("*")
-	for i := range droppedPerRecord + 10 {
-		_, refusal := r.m.queue(a, OutboxItem{Kind: OutboxWebhook, Ordinal: NoProfile, Endpoint: id, Ref: "x"}, fmt.Appendf(nil, "%d", i))
-		if refusal != nil {
-			t.Fatal(refusal)
-		}
-	}
-	r.must(CommandOutboxDone, OutboxDone{Seq: r.due(OutboxWebhook)[0].Seq, Result: ResultFailed})
-	r.must(CommandWebhookDelete, WebhookRef{ID: id})
-	if len(r.due(OutboxWebhook)) != 0 || r.m.Pending() != 1 {
-		t.Fatal("what is left must wait to be removed, and not be delivered")
-	}
-	steps := 0
-	for ; r.m.Pending() > 0; steps++ {
-		env := r.envelope(eventlog.KindContinue)
-		env.Account = 0
-		r.apply(env.Append(nil))
-	}
-	if steps != 2 || len(a.outbox.items) != 0 || len(a.outbox.lanes) != 0 || len(a.outbox.dead) != 0 {
-		t.Fatalf("%d steps, %d items, %d lanes", steps, len(a.outbox.items), len(a.outbox.lanes))
-	}
-	for k, b := range r.m.store.Entities {
-		if k[0] == state.TablePayload && b != nil {
-			t.Fatal("a payload is left behind")
-		}
-	}
-}
-
-func TestOutboxIsBounded(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
-	a := r.m.accounts[testAccount]
-	a.EmailCredits = 1
-	id := r.endpoint("contact.created")
-	a.outbox.lane(id).items = make([]*OutboxItem, maxLane)
-	for i := range maxLane {
-		a.outbox.lane(id).items[i] = &OutboxItem{at: -1}
-	}
-	r.contact(ContactCreate{Email: "a@x.io"})
-	if a.endpoints[id].Dropped != 1 || r.m.counters.WebhooksDropped != 1 {
-		t.Fatalf("%+v", a.endpoints[id])
-	}
-	for i := range uint64(maxOutbox) {
-		a.outbox.items[1_000+i] = nil
-	}
-	r.refuses("wait to be sent", CommandEmailSend, mailTo("a@x.io", r.template()))
-	if a.EmailCredits != 1 {
-		t.Fatal("a refusal cost a credit")
-	}
-}
-
-func TestDeadLettersAreBounded(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
-	a := r.m.accounts[testAccount]
-	id := r.endpoint("*")
-	var first uint64
-	for range maxDeadLetters + 1 {
-		seq, _ := r.m.queue(a, OutboxItem{Kind: OutboxWebhook, Ordinal: NoProfile, Endpoint: id}, []byte("x"))
-		first = cmp.Or(first, seq)
-		r.m.die(a, a.outbox.items[seq], "why")
-	}
-	letters, err := r.view().DeadLetters(id, 0, 1)
-	if err != nil || len(a.outbox.dead[id]) != maxDeadLetters || letters[0].Origin == first {
-		t.Fatalf("%d, %+v, %v", len(a.outbox.dead[id]), letters, err)
-	}
-	if b, _ := r.m.store.Entity(payloadKey(testAccount, first)); b != nil {
-		t.Fatal("the payload of the oldest is left behind")
-	}
-}
-
-func TestSecretsOverlapForADay(t *testing.T) {
-	r := newRecorder(t, DefaultSettings())
-	id := r.endpoint("*")
-	r.must(CommandWebhookRotate, WebhookRef{ID: id, Secret: "whsec_2"})
-	e, _ := r.view().Endpoint(id)
-	if got := e.Signing(r.now); !slices.Equal(got, []string{"whsec_2", "whsec_1"}) {
-		t.Fatalf("%v", got)
-	}
-	if got := e.Signing(r.now + dayMs); !slices.Equal(got, []string{"whsec_2"}) {
-		t.Fatalf("%v", got)
-	}
-	for i := range 10 {
-		r.must(CommandWebhookRotate, WebhookRef{ID: id, Secret: fmt.Sprintf("whsec_%d", i)})
-	}
-	if e, _ = r.view().Endpoint(id); len(e.Secrets) != maxSecretsHeld {
-		t.Fatalf("%d secrets are held", len(e.Secrets))
-	}
-	if text := fmt.Sprintf("%v %+v %#v", e, e, e); strings.Contains(text, "whsec_") {
-		t.Fatalf("a secret is printed: %s", text)
 	}
 }
 
@@ -492,7 +399,7 @@ func TestDailyTotals(t *testing.T) {
 	date := time.UnixMilli(r.now).UTC().Format(time.DateOnly)
 	r.now = midnight - 1
 	r.tick()
-	if len(r.due(OutboxWebhook)) != 0 {
+	if len(r.due(outbox.KindWebhook)) != 0 {
 		t.Fatal("the day has not ended")
 	}
 	r.now = midnight
@@ -517,38 +424,48 @@ func (r *recorder) tick() {
 	r.apply(env.Append(nil))
 }
 
-func TestDueItemsComeInOrder(t *testing.T) {
-	for seed := range uint64(200) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		h := new(dueHeap)
-		var all []*OutboxItem
-		for range rng.IntN(60) {
-			switch n := len(all); {
-			case n > 0 && rng.IntN(4) == 0:
-				i := rng.IntN(n)
-				h.remove(all[i])
-				all = slices.Delete(all, i, i+1)
-			case n > 0 && rng.IntN(4) == 0:
-				it := all[rng.IntN(n)]
-				it.DueMs = rng.Int64N(10)
-				h.fix(it)
-			default:
-				it := &OutboxItem{Seq: rng.Uint64N(1 << 40), DueMs: rng.Int64N(10)}
-				h.push(it)
-				all = append(all, it)
-			}
-			until, limit := rng.Int64N(12), rng.IntN(20)
-			skip := func(it *OutboxItem) bool { return it.Seq%3 == seed%3 }
-			var want []*OutboxItem
-			for _, it := range slices.SortedFunc(slices.Values(all), byDue) {
-				if it.DueMs <= until && !skip(it) && len(want) < limit {
-					want = append(want, it)
-				}
-			}
-			if got := h.page(until, limit, skip); !slices.Equal(got, want) {
-				t.Fatalf("seed %d: %v, expected %v", seed, got, want)
-			}
+// TestL3EndpointIsRemovedInPieces: continue records remove what waited for a deleted
+// endpoint.
+func TestL3EndpointIsRemovedInPieces(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	id := r.endpoint("*")
+	for i := range 2010 {
+		_, refusal := a.outbox.Queue(r.m.tx(a), outbox.Item{Kind: outbox.KindWebhook, Ordinal: outbox.NoProfile, Endpoint: id, Ref: "x"}, fmt.Appendf(nil, "%d", i))
+		if refusal != nil {
+			t.Fatal(refusal)
 		}
+	}
+	r.must(CommandOutboxDone, outbox.Done{Seq: r.due(outbox.KindWebhook)[0].Seq, Result: outbox.ResultFailed})
+	r.must(outbox.CommandWebhookDelete, outbox.WebhookRef{ID: id})
+	if len(r.due(outbox.KindWebhook)) != 0 || r.m.Pending() != 1 {
+		t.Fatal("what is left must wait to be removed, and not be delivered")
+	}
+	steps := 0
+	for ; r.m.Pending() > 0; steps++ {
+		env := r.envelope(eventlog.KindContinue)
+		env.Account = 0
+		r.apply(env.Append(nil))
+	}
+	if steps != 2 || a.outbox.Len() != 0 {
+		t.Fatalf("%d steps, %d items", steps, a.outbox.Len())
+	}
+}
+
+// TestFullOutboxCostsNothing: a message that finds no room costs no credit.
+func TestFullOutboxCostsNothing(t *testing.T) {
+	r := newRecorder(t, DefaultSettings())
+	a := r.m.accounts[testAccount]
+	a.EmailCredits = 1
+	for seq := range uint64(outbox.MaxItems) {
+		name := string(binary.BigEndian.AppendUint64(nil, 1_000+seq))
+		if _, err := a.outbox.Load(state.EntityOutbox, name, fmt.Appendf(nil, `{"seq":%d}`, 1_000+seq)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.refuses("wait to be sent", CommandEmailSend, mailTo("a@x.io", r.template()))
+	if a.EmailCredits != 1 {
+		t.Fatal("a refusal cost a credit")
 	}
 }
 
@@ -557,7 +474,7 @@ func TestDueItemsComeInOrder(t *testing.T) {
 func TestR1OutboxSurvivesARestart(t *testing.T) {
 	n := newServedFixture(t, testBootstrap(DefaultSettings()))
 	ctx := context.Background()
-	must := func(name string, args any) []byte {
+	command := func(name string, args any) []byte {
 		t.Helper()
 		b, err := n.Command(ctx, testAccount, name, args)
 		if err != nil {
@@ -565,38 +482,36 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 		}
 		return b
 	}
-	must(CommandCreditsAdd, CreditsAdd{Amount: 5})
+	command(CommandCreditsAdd, CreditsAdd{Amount: 5})
 	var tpl Template
-	if err := json.Unmarshal(must(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x"}), &tpl); err != nil {
+	if err := json.Unmarshal(command(CommandTemplateSave, Template{Name: "t", Source: TemplateList, Subject: "s", Text: "x"}), &tpl); err != nil {
 		t.Fatal(err)
 	}
 	url, events := "https://hooks.example.com/", []string{"contact.*", "analytics.daily"}
-	must(CommandWebhookCreate, WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
+	command(outbox.CommandWebhookCreate, outbox.WebhookSave{URL: &url, Events: &events, Secret: "whsec_1"})
 	for i := range 4 {
-		must(CommandContactCreate, ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
-		must(CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl.ID))
+		command(CommandContactCreate, ContactCreate{Email: fmt.Sprintf("u%d@x.io", i)})
+		command(CommandEmailSend, mailTo(fmt.Sprintf("u%d@x.io", i), tpl.ID))
 	}
 	state := func() (out []string) {
 		t.Helper()
 		err := n.Read(ctx, testAccount, func(v *View) error {
-			for _, kind := range []string{OutboxEmail, OutboxWebhook} {
+			for _, kind := range []string{outbox.KindEmail, outbox.KindWebhook} {
 				list, err := v.OutboxDue(kind, 1<<60, 100, func(uint64) bool { return false })
 				if err != nil {
 					return err
 				}
 				for _, w := range list {
-					w.at = 0
-					out = append(out, fmt.Sprintf("%+v %s", w.OutboxItem, w.Payload))
+					out = append(out, fmt.Sprintf("%s %s", must.JSON(w.Item), w.Payload))
 				}
 			}
-			for _, e := range v.Endpoints() {
-				e.dirty = false
-				waiting, dead := v.EndpointQueue(e.ID)
-				letters, err := v.DeadLetters(e.ID, 0, 10)
+			for _, e := range v.Outbox().Endpoints() {
+				waiting, dead := v.Outbox().EndpointQueue(e.ID)
+				letters, err := v.Outbox().DeadLetters(e.ID, 0, 10)
 				if err != nil {
 					return err
 				}
-				out = append(out, fmt.Sprintf("%+v %d %d %+v", e, waiting, dead, letters))
+				out = append(out, fmt.Sprintf("%s %d %d %+v", must.JSON(e), waiting, dead, letters))
 			}
 			return nil
 		})
@@ -607,12 +522,12 @@ func TestR1OutboxSurvivesARestart(t *testing.T) {
 	}
 	var due []OutboxWork
 	if err := n.Read(ctx, testAccount, func(v *View) (err error) {
-		due, err = v.OutboxDue(OutboxWebhook, 1<<60, 1, func(uint64) bool { return false })
+		due, err = v.OutboxDue(outbox.KindWebhook, 1<<60, 1, func(uint64) bool { return false })
 		return err
 	}); err != nil {
 		t.Fatal(err)
 	}
-	must(CommandOutboxDone, OutboxDone{Seq: due[0].Seq, Result: ResultFailed, Reason: "500"})
+	command(CommandOutboxDone, outbox.Done{Seq: due[0].Seq, Result: outbox.ResultFailed, Reason: "500"})
 	for range 2 {
 		want := state()
 		_, sum, err := n.StateHash(0)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -190,12 +191,12 @@ func (r *recorder) somethingHappens(rng *rand.Rand, world int, template string) 
 	for range 1 + rng.IntN(4) {
 		r.command(CommandEmailSend, EmailSend{OutboxMail: OutboxMail{To: email, TemplateID: template}})
 	}
-	work, err := r.view().OutboxDue(OutboxEmail, 1<<60, 5, func(uint64) bool { return false })
+	work, err := r.view().OutboxDue(outbox.KindEmail, 1<<60, 5, func(uint64) bool { return false })
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	for _, w := range work {
-		r.command(CommandOutboxDone, OutboxDone{Seq: w.Seq, Attempt: w.Attempt, Result: pick(rng, ResultSent, ResultSent, ResultSent, ResultSent, ResultSent, ResultSent, ResultSent, ResultFailed)})
+		r.command(CommandOutboxDone, outbox.Done{Seq: w.Seq, Attempt: w.Attempt, Result: pick(rng, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultSent, outbox.ResultFailed)})
 	}
 	return "e-mails"
 }

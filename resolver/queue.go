@@ -56,7 +56,7 @@ func (m *Machine) applyContinue() error {
 		m.tasks = m.tasks[1:]
 	}
 	if t.Endpoint != "" {
-		done, err := m.dropEndpoint(a, t.Endpoint)
+		done, err := a.outbox.DropEndpoint(t.Endpoint)
 		if err == nil && done {
 			finish()
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // redactedPrefix begins the name of a command that was redacted.
@@ -390,7 +391,7 @@ func (r *Redactor) command(offset int64, name string, args []byte) (out []byte, 
 	case CommandEngagement, commandEngagement1:
 		return rewrite(args, func(c *EngagementRecord) bool { return r.engagement(c) })
 	case CommandOutboxDone, commandOutboxDone1:
-		return rewrite(args, func(c *OutboxDone) bool { return r.outboxDone(offset, c) })
+		return rewrite(args, func(c *outbox.Done) bool { return r.outboxDone(offset, c) })
 	case CommandCampaignResult, commandCampaignResult1:
 		return rewrite(args, func(c *CampaignResult) bool { return r.result(offset, c) })
 	case CommandCampaignFinish:
@@ -571,7 +572,7 @@ func (r *Redactor) engagement(c *EngagementRecord) bool {
 	return mine && blank(&c.URL, &c.Reason, &c.Source)
 }
 
-func (r *Redactor) outboxDone(offset int64, c *OutboxDone) bool {
+func (r *Redactor) outboxDone(offset int64, c *outbox.Done) bool {
 	changed := r.text(offset, &c.Reason)
 	switch {
 	case c.Log == nil:

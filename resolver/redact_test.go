@@ -14,6 +14,7 @@ import (
 	"github.com/musterhq/muster/query"
 	"github.com/musterhq/muster/resolver/internal/identifier"
 	"github.com/musterhq/muster/resolver/internal/profile"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // redactWorld is a machine with the log that it has applied.
@@ -492,12 +493,12 @@ func mayStay(w *redactWorld, offset int, rec []byte) bool {
 func TestOutcomeFindsItsItem(t *testing.T) {
 	r := newRecorder(t, DefaultSettings())
 	template := r.template()
-	var done []OutboxDone
+	var done []outbox.Done
 	for _, to := range []string{"gone@x.io", "here@x.io", "last@x.io"} {
 		r.must(CommandEmailSend, mailTo(to, template))
 	}
-	for _, w := range r.due(OutboxEmail) {
-		done = append(done, OutboxDone{Seq: w.Seq, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: ResultSent})
+	for _, w := range r.due(outbox.KindEmail) {
+		done = append(done, outbox.Done{Seq: w.Seq, Ordinal: w.Ordinal, ItemName: w.ItemName, Result: outbox.ResultSent})
 	}
 	again := newRecorder(t, DefaultSettings())
 	again.template()
@@ -505,15 +506,15 @@ func TestOutcomeFindsItsItem(t *testing.T) {
 	for _, to := range []string{"here@x.io", "last@x.io"} {
 		again.must(CommandEmailSend, mailTo(to, template))
 	}
-	if w := again.due(OutboxEmail); len(w) != 2 || w[0].Seq != done[0].Seq || w[0].ItemName != done[1].ItemName {
+	if w := again.due(outbox.KindEmail); len(w) != 2 || w[0].Seq != done[0].Seq || w[0].ItemName != done[1].ItemName {
 		t.Fatalf("the numbers do not differ: %+v, %+v", w, done)
 	}
 	again.must(CommandOutboxDone, done[0])
-	if w := again.due(OutboxEmail); len(w) != 2 {
+	if w := again.due(outbox.KindEmail); len(w) != 2 {
 		t.Fatalf("the outcome of an item that is not there took another: %+v", w)
 	}
 	again.must(CommandOutboxDone, done[1])
-	if w := again.due(OutboxEmail); len(w) != 1 || w[0].ItemName != done[2].ItemName {
+	if w := again.due(outbox.KindEmail); len(w) != 1 || w[0].ItemName != done[2].ItemName {
 		t.Fatalf("left are %+v", w)
 	}
 }

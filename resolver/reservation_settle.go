@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"maps"
 )
 
 // CommandFunc submits a command and returns its reply.
@@ -28,7 +30,7 @@ func ReleaseEmails(ctx context.Context, list []EmailNames, directory, own Comman
 func ReconcileEmails(ctx context.Context, due map[uint64][]EmailNames, partitionOf func(account uint64) int, accounts, directory CommandFunc) error {
 	var faults error
 	silent := map[int]bool{}
-	for _, account := range sortedKeys(due) {
+	for _, account := range slices.Sorted(maps.Keys(due)) {
 		if silent[partitionOf(account)] {
 			continue
 		}

@@ -70,7 +70,7 @@ func (m *Machine) applyTick() {
 	for _, a := range m.byIndex {
 		m.rec.account = a
 		m.advance(&m.rec, dueBudget)
-		m.endDay(a)
+		a.outbox.EndDay(m.tx(a))
 		m.advanceSchedules(a)
 		m.finishPublishing(a)
 		m.updateBacklog(a)
@@ -167,8 +167,8 @@ func (m *Machine) NextDue() (ms int64, ok bool) {
 		if it, has := a.schedules.Min(); has && (!ok || it.Due < ms) {
 			ms, ok = it.Due, true
 		}
-		if a.daily.FromMs != 0 && (!ok || a.daily.endsMs() < ms) {
-			ms, ok = a.daily.endsMs(), true
+		if ends, has := a.outbox.DayEndsMs(); has && (!ok || ends < ms) {
+			ms, ok = ends, true
 		}
 	}
 	return ms, ok

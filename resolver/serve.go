@@ -52,8 +52,8 @@ type Signals struct {
 
 // TakeSignals returns what came since the last call.
 func (m *Machine) TakeSignals() Signals {
-	s := Signals{Accounts: m.accountsChanged, Outbox: m.queued, Campaigns: m.started, Pending: m.Pending() > 0}
-	m.accountsChanged, m.queued, m.started = false, false, false
+	s := Signals{Accounts: m.accountsChanged, Outbox: m.outboxes.Due, Campaigns: m.started, Pending: m.Pending() > 0}
+	m.accountsChanged, m.outboxes.Due, m.started = false, false, false
 	return s
 }
 
@@ -77,11 +77,13 @@ type MachineStats struct {
 
 // Stats returns the machine's numbers.
 func (m *Machine) Stats() MachineStats {
+	counters := m.counters
+	counters.WebhooksDropped = m.outboxes.Dropped
 	return MachineStats{
 		Profiles: m.totals.profiles, Identities: m.totals.identities, IdempotencyKeys: m.keys.Size(),
 		FlowsWaiting: m.totals.waiting, Erased: m.totals.erased,
 		EmailsReserved: int64(len(m.emails.reserved)), EmailsToRelease: int64(len(m.emails.releases)),
-		Counters: m.counters,
+		Counters: counters,
 	}
 }
 
@@ -103,8 +105,8 @@ func (m *Machine) Apps() map[uint64]App {
 // wait in all.
 func (m *Machine) OutboxAccounts(nowMs int64) (due []uint64, waiting int) {
 	for _, a := range m.byIndex {
-		waiting += len(a.outbox.items)
-		if a.outbox.ready(nowMs) {
+		waiting += a.outbox.Len()
+		if a.outbox.Ready(nowMs) {
 			due = append(due, a.number)
 		}
 	}

@@ -193,8 +193,8 @@ type webhookCounts struct {
 }
 
 func (w *webhookCounts) count(v *resolver.View) {
-	for _, e := range v.Endpoints() {
-		waiting, dead := v.EndpointQueue(e.ID)
+	for _, e := range v.Outbox().Endpoints() {
+		waiting, dead := v.Outbox().EndpointQueue(e.ID)
 		w.Endpoints++
 		w.Delivered += e.Delivered
 		w.Failures += e.Failures

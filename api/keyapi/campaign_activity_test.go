@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // TestRecipientActivity: what each recipient opened and clicked, when first, and
@@ -36,7 +37,7 @@ func TestRecipientActivity(t *testing.T) {
 		t.Fatalf("batch %+v", batch)
 	}
 	for _, r := range batch.Recipients {
-		command(resolver.CommandCampaignResult, resolver.CampaignResult{ID: c.ID, Run: 1, Ordinal: r.Ordinal, Result: resolver.ResultSent}, nil)
+		command(resolver.CommandCampaignResult, resolver.CampaignResult{ID: c.ID, Run: 1, Ordinal: r.Ordinal, Result: outbox.ResultSent}, nil)
 	}
 	act := func(ordinal uint32, kind, url, agent string) {
 		t.Helper()

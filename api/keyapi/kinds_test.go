@@ -16,6 +16,7 @@ import (
 	"github.com/musterhq/muster/messaging/tracking"
 	"github.com/musterhq/muster/resolver"
 	"github.com/musterhq/muster/resolver/domains"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // setting is what the placeholders of one example stand for: things of one
@@ -199,7 +200,7 @@ func init() {
 			hook := s.get("webhook")
 			s.console("POST", "/webhooks/"+hook+"/test", "", nil)
 			ok(s.t, s.node.Read(s.t.Context(), s.account, func(v *resolver.View) error {
-				due, err := v.OutboxDue(resolver.OutboxWebhook, 1<<60, 1000, func(uint64) bool { return false })
+				due, err := v.OutboxDue(outbox.KindWebhook, 1<<60, 1000, func(uint64) bool { return false })
 				for _, x := range due {
 					if x.Endpoint == hook {
 						s.made["item"] = strconv.FormatUint(x.Seq, 10)
@@ -211,7 +212,7 @@ func init() {
 			if err != nil {
 				panic(errNotMade)
 			}
-			s.command(resolver.CommandOutboxDone, resolver.OutboxDone{Seq: seq, Result: resolver.ResultFailed, Reason: s.name("no "), Log: &resolver.DeliveryAnswer{Status: 500}}, nil)
+			s.command(resolver.CommandOutboxDone, outbox.Done{Seq: seq, Result: outbox.ResultFailed, Reason: s.name("no "), Log: &outbox.DeliveryAnswer{Status: 500}}, nil)
 			var dead []struct{ Seq uint64 }
 			s.console("GET", "/webhooks/"+hook+"/dead-letters", "", &dead)
 			if len(dead) == 0 {

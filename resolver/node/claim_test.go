@@ -6,6 +6,7 @@ import (
 
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/resolver"
+	"github.com/musterhq/muster/resolver/outbox"
 )
 
 // TestR1EpochIsInTheState: a node with an id begins an epoch at each start, and
@@ -133,7 +134,7 @@ func TestNodeIsSuperseded(t *testing.T) {
 		default:
 		}
 	}
-	if _, err := one.Command(ctx, testAccount, resolver.CommandOutboxDone, resolver.OutboxDone{Seq: 1, Result: resolver.ResultSent}); err != nil {
+	if _, err := one.Command(ctx, testAccount, resolver.CommandOutboxDone, outbox.Done{Seq: 1, Result: outbox.ResultSent}); err != nil {
 		t.Errorf("an outcome while the partition is given up: %v", err)
 	}
 	end()

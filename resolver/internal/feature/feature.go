@@ -16,13 +16,14 @@ import (
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// Tx is a command that is being carried out.
+// Tx is the work of one record on an account.
 type Tx struct {
 	Account uint64
 	AtMs    int64 // log time, Unix ms
 	Record  eventlog.RecordID
+	Offset  int64 // of the record
 	Store   *state.Store
-	// Reply is the answer to the command, a value that becomes JSON; nil for none.
+	// Reply is the answer to a command, a value that becomes JSON; nil for none.
 	Reply any
 }
 

@@ -1,4 +1,4 @@
-package resolver
+package outbox
 
 import (
 	"cmp"
@@ -9,20 +9,34 @@ import (
 	"github.com/musterhq/muster/internal/must"
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
 )
 
-// The commands of webhook endpoints.
+// The commands of webhook endpoints. They are in the log: never change the meaning of one.
 const (
 	CommandWebhookCreate = "webhook.create"
 	CommandWebhookUpdate = "webhook.update"
 	CommandWebhookDelete = "webhook.delete"
 	CommandWebhookRotate = "webhook.rotate"
 	CommandWebhookTest   = "webhook.test"
+	// CommandWebhookReplay queues dead letters again.
+	CommandWebhookReplay = "webhook.replay"
 )
 
+// Commands are those of webhook endpoints that concern the outbox alone. Whoever applies
+// [CommandWebhookDelete] has more to do, see [State.DeleteWebhook].
+var Commands = map[string]feature.Command[*State]{
+	CommandWebhookCreate: feature.Do((*State).createWebhook),
+	CommandWebhookUpdate: feature.Do((*State).updateWebhook),
+	CommandWebhookRotate: feature.Do((*State).rotateWebhook),
+	CommandWebhookTest:   feature.Do((*State).testWebhook),
+	CommandWebhookReplay: feature.Do((*State).replayWebhook),
+}
+
 const (
-	maxEndpoints      = 20 // of an account: each event is queued for each of them
+	maxDescription    = 2000 // bytes
+	maxEndpoints      = 20   // of an account: each event is queued for each of them
 	maxSubscriptions  = 50
 	maxEndpointURL    = 2048
 	maxSecretBytes    = 128
@@ -108,67 +122,65 @@ type WebhookRef struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-func noEndpoint() *Refusal { return notFound("id", "there is no webhook with this id") }
+func noEndpoint() *refuse.Refusal { return refuse.NotFound("id", "there is no webhook with this id") }
 
-func notActive() *Refusal {
-	return &Refusal{Code: "conflict", Field: "id", Message: "the webhook is not active; set its status to active first"}
+func notActive() *refuse.Refusal {
+	return &refuse.Refusal{Code: "conflict", Field: "id", Message: "the webhook is not active; set its status to active first"}
 }
 
-func (m *Machine) createWebhook(cmd *command, c WebhookSave) *Refusal {
-	a := cmd.account
+func (s *State) createWebhook(tx *feature.Tx, c WebhookSave) *refuse.Refusal {
 	switch {
-	case len(a.endpoints) >= maxEndpoints:
-		return atLimit("", "this account has %d webhooks, the most it can have; delete one first", maxEndpoints)
+	case len(s.endpoints) >= maxEndpoints:
+		return refuse.AtLimit("", "this account has %d webhooks, the most it can have; delete one first", maxEndpoints)
 	case c.URL == nil:
-		return invalid("url", "url is missing")
+		return refuse.Invalid("url", "url is missing")
 	case c.Events == nil:
-		return invalid("events", "events is missing; list names such as email.opened, groups such as email.*, or *")
+		return refuse.Invalid("events", "events is missing; list names such as email.opened, groups such as email.*, or *")
 	case c.Secret == "" || len(c.Secret) > maxSecretBytes:
-		return invalid("secret", "secret is missing or too long")
+		return refuse.Invalid("secret", "secret is missing or too long")
 	}
-	e := &Endpoint{ID: feature.NewID(endpointIDPrefix, cmd.env.ID), Status: EndpointActive, Secrets: []EndpointSecret{{Text: c.Secret}}, CreatedMs: m.logTime}
-	return m.saveEndpoint(cmd, e, &c)
+	e := &Endpoint{ID: feature.NewID(endpointIDPrefix, tx.Record), Status: EndpointActive, Secrets: []EndpointSecret{{Text: c.Secret}}, CreatedMs: tx.AtMs}
+	return s.saveEndpoint(tx, e, &c)
 }
 
-func (m *Machine) updateWebhook(cmd *command, c WebhookSave) *Refusal {
-	old := cmd.account.endpoints[c.ID]
+func (s *State) updateWebhook(tx *feature.Tx, c WebhookSave) *refuse.Refusal {
+	old := s.endpoints[c.ID]
 	if old == nil {
 		return noEndpoint()
 	}
 	e := *old
 	e.dirty = false
-	return m.saveEndpoint(cmd, &e, &c)
+	return s.saveEndpoint(tx, &e, &c)
 }
 
 // saveEndpoint sets in e what c sets and makes it part of the state.
-func (m *Machine) saveEndpoint(cmd *command, e *Endpoint, c *WebhookSave) *Refusal {
-	a := cmd.account
+func (s *State) saveEndpoint(tx *feature.Tx, e *Endpoint, c *WebhookSave) *refuse.Refusal {
 	if c.URL != nil {
 		if *c.URL == "" || len(*c.URL) > maxEndpointURL {
-			return invalid("url", "url must have 1 to %d bytes", maxEndpointURL)
+			return refuse.Invalid("url", "url must have 1 to %d bytes", maxEndpointURL)
 		}
 		e.URL = *c.URL
 	}
 	if c.Events != nil {
 		if len(*c.Events) == 0 || len(*c.Events) > maxSubscriptions {
-			return invalid("events", "events must have 1 to %d entries", maxSubscriptions)
+			return refuse.Invalid("events", "events must have 1 to %d entries", maxSubscriptions)
 		}
 		for _, entry := range *c.Events {
 			if err := webhookevent.CheckSubscription(entry); err != nil {
-				return invalid("events", "%s", err)
+				return refuse.Invalid("events", "%s", err)
 			}
 		}
 		e.Events = slices.Clone(*c.Events)
 	}
 	if c.Description != nil {
 		if len(*c.Description) > maxDescription {
-			return invalid("description", "description must have at most %d bytes", maxDescription)
+			return refuse.Invalid("description", "description must have at most %d bytes", maxDescription)
 		}
 		e.Description = *c.Description
 	}
 	if c.Status != nil {
 		if *c.Status != EndpointActive && *c.Status != EndpointDisabled {
-			return invalid("status", "status Input should be active or disabled")
+			return refuse.Invalid("status", "status Input should be active or disabled")
 		}
 		if *c.Status == EndpointActive && e.Status != EndpointActive {
 			e.Failing, e.LastError = 0, ""
@@ -178,162 +190,145 @@ func (m *Machine) saveEndpoint(cmd *command, e *Endpoint, c *WebhookSave) *Refus
 	if c.Ordered != nil {
 		e.Unordered = !*c.Ordered
 	}
-	e.UpdatedMs = m.logTime
-	a.endpoints[e.ID] = e
-	a.outbox.setLane(e)
-	m.queued = true // what waited may be due
-	m.refreshHooks(a)
-	m.putEndpoint(a, e)
-	cmd.reply(map[string]string{"id": e.ID})
+	e.UpdatedMs = tx.AtMs
+	s.endpoints[e.ID] = e
+	s.setLane(e)
+	s.shared.Due = true // what waited may be due
+	s.refreshActive(tx)
+	s.putEndpoint(e)
+	tx.Reply = map[string]string{"id": e.ID}
 	return nil
 }
 
-// deleteWebhook removes an endpoint. What waits for it is removed piece by piece.
-func (m *Machine) deleteWebhook(cmd *command, c WebhookRef) *Refusal {
-	a := cmd.account
-	if a.endpoints[c.ID] == nil {
+// DeleteWebhook removes an endpoint. The caller sees to it that [State.DropEndpoint] removes what
+// waits for it, piece by piece.
+func (s *State) DeleteWebhook(tx *feature.Tx, c WebhookRef) *refuse.Refusal {
+	if s.endpoints[c.ID] == nil {
 		return noEndpoint()
 	}
-	if len(m.tasks) >= maxPendingTasks {
-		return atLimit("", "webhooks were deleted too often in a row; try again in a moment")
-	}
-	delete(a.endpoints, c.ID)
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, c.ID), nil)
-	a.outbox.closeLane(c.ID)
-	m.refreshHooks(a)
-	m.enqueue(task{Account: a.number, Endpoint: c.ID})
+	delete(s.endpoints, c.ID)
+	s.shared.Store.PutEntity(state.EntityKey(s.account, state.EntityEndpoint, c.ID), nil)
+	s.closeLane(c.ID)
+	s.refreshActive(tx)
 	return nil
 }
 
-// dropEndpoint removes a piece of what a deleted endpoint leaves, and tells
+// DropEndpoint removes a piece of what a deleted endpoint leaves, and reports
 // whether that was all.
-func (m *Machine) dropEndpoint(a *account, id string) (done bool, err error) {
+func (s *State) DropEndpoint(id string) (done bool, err error) {
 	left := droppedPerRecord
-	if l := a.outbox.lanes[id]; l != nil {
+	if l := s.lanes[id]; l != nil {
 		for ; len(l.items) > 0 && left > 0; left-- {
-			m.unqueue(a, l.items[0], false)
+			s.unqueue(l.items[0], false)
 		}
 		if len(l.items) > 0 {
 			return false, nil
 		}
-		delete(a.outbox.lanes, id)
+		delete(s.lanes, id)
 	}
-	list := a.outbox.dead[id]
+	list := s.dead[id]
 	for ; len(list) > 0 && left > 0; left-- {
-		x, err := m.deadLetter(a, id, list[0])
+		x, err := s.deadLetter(id, list[0])
 		if err != nil {
 			return false, err
 		}
-		m.dropDead(a, id, &x)
+		s.dropDead(id, &x)
 		list = list[1:]
 	}
-	a.outbox.dead[id] = list
+	s.dead[id] = list
 	if len(list) > 0 {
 		return false, nil
 	}
-	delete(a.outbox.dead, id)
-	return m.dropDeliveries(a, id, left), nil
+	delete(s.dead, id)
+	return s.dropDeliveries(id, left), nil
 }
 
 // rotateWebhook gives an endpoint a new secret. The old one signs beside it for
 // a day, so that receivers can change theirs at any time of it.
-func (m *Machine) rotateWebhook(cmd *command, c WebhookRef) *Refusal {
-	a := cmd.account
-	old := a.endpoints[c.ID]
+func (s *State) rotateWebhook(tx *feature.Tx, c WebhookRef) *refuse.Refusal {
+	old := s.endpoints[c.ID]
 	if old == nil {
 		return noEndpoint()
 	}
 	if c.Secret == "" || len(c.Secret) > maxSecretBytes {
-		return invalid("secret", "secret is missing or too long")
+		return refuse.Invalid("secret", "secret is missing or too long")
 	}
 	e := *old
 	e.dirty = false
 	e.Secrets = []EndpointSecret{{Text: c.Secret}}
-	for _, s := range old.Secrets {
-		if s.UntilMs == 0 {
-			s.UntilMs = m.logTime + secretOverlapMs
+	for _, x := range old.Secrets {
+		if x.UntilMs == 0 {
+			x.UntilMs = tx.AtMs + secretOverlapMs
 		}
-		if s.UntilMs > m.logTime && len(e.Secrets) < maxSecretsHeld {
-			e.Secrets = append(e.Secrets, s)
+		if x.UntilMs > tx.AtMs && len(e.Secrets) < maxSecretsHeld {
+			e.Secrets = append(e.Secrets, x)
 		}
 	}
-	e.UpdatedMs = m.logTime
-	a.endpoints[e.ID] = &e
-	m.refreshHooks(a)
-	m.putEndpoint(a, &e)
-	cmd.reply(map[string]string{"id": e.ID})
+	e.UpdatedMs = tx.AtMs
+	s.endpoints[e.ID] = &e
+	s.refreshActive(tx)
+	s.putEndpoint(&e)
+	tx.Reply = map[string]string{"id": e.ID}
 	return nil
 }
 
 // testWebhook queues an event for one endpoint, whatever it subscribed to.
-func (m *Machine) testWebhook(cmd *command, c WebhookRef) *Refusal {
-	a := cmd.account
-	e := a.endpoints[c.ID]
+func (s *State) testWebhook(tx *feature.Tx, c WebhookRef) *refuse.Refusal {
+	e := s.endpoints[c.ID]
 	switch {
 	case e == nil:
 		return noEndpoint()
 	case e.Status != EndpointActive:
 		return notActive()
-	case a.outbox.queued(e.ID) >= maxLane:
-		return atLimit("", "too many deliveries wait for this endpoint; try again later")
+	case s.queued(e.ID) >= maxLane:
+		return refuse.AtLimit("", "too many deliveries wait for this endpoint; try again later")
 	}
-	payload := m.webhookPayload(webhookevent.EndpointTest, properties{"webhook_id": e.ID, "message": "This is a test."})
-	seq, refusal := m.queue(a, OutboxItem{Kind: OutboxWebhook, Ordinal: NoProfile, Endpoint: e.ID, Ref: webhookevent.EndpointTest}, payload)
+	payload := webhookPayload(tx, webhookevent.EndpointTest, map[string]any{"webhook_id": e.ID, "message": "This is a test."})
+	seq, refusal := s.Queue(tx, Item{Kind: KindWebhook, Ordinal: NoProfile, Endpoint: e.ID, Ref: webhookevent.EndpointTest}, payload)
 	if refusal != nil {
 		return refusal
 	}
-	cmd.reply(map[string]uint64{"seq": seq})
+	tx.Reply = map[string]uint64{"seq": seq}
 	return nil
 }
 
-// refreshHooks works out which endpoints hear of events, in a fixed order, and
+// refreshActive works out which endpoints hear of events, in a fixed order, and
 // whether a day's totals are kept for them.
-func (m *Machine) refreshHooks(a *account) {
-	a.findHooks()
-	m.keepDaily(a)
+func (s *State) refreshActive(tx *feature.Tx) {
+	s.findActive()
+	s.keepDaily(tx)
 }
 
-func (a *account) findHooks() {
-	a.hooks = a.hooks[:0]
-	for _, e := range a.endpoints {
+func (s *State) findActive() {
+	s.active = s.active[:0]
+	for _, e := range s.endpoints {
 		if e.Status == EndpointActive {
-			a.hooks = append(a.hooks, e)
+			s.active = append(s.active, e)
 		}
 	}
-	slices.SortFunc(a.hooks, byEndpointAge)
+	slices.SortFunc(s.active, byEndpointAge)
 }
 
 func byEndpointAge(x, y *Endpoint) int {
 	return cmp.Or(cmp.Compare(x.CreatedMs, y.CreatedMs), strings.Compare(x.ID, y.ID))
 }
 
-func (m *Machine) putEndpoint(a *account, e *Endpoint) {
-	m.store.PutEntity(state.EntityKey(a.number, state.EntityEndpoint, e.ID), must.JSON(e))
+func (s *State) putEndpoint(e *Endpoint) {
+	s.shared.Store.PutEntity(state.EntityKey(s.account, state.EntityEndpoint, e.ID), must.JSON(e))
 }
 
 // touchEndpoint notes that figures of an endpoint have changed since the last
 // checkpoint.
-func (m *Machine) touchEndpoint(a *account, e *Endpoint) {
+func (s *State) touchEndpoint(e *Endpoint) {
 	if !e.dirty {
 		e.dirty = true
-		a.dirtyEndpoints = append(a.dirtyEndpoints, e)
+		s.dirty = append(s.dirty, e)
 	}
-}
-
-// storeEndpoints hands the changed endpoints to the store.
-func (m *Machine) storeEndpoints(a *account) {
-	for _, e := range a.dirtyEndpoints {
-		if a.endpoints[e.ID] == e {
-			m.putEndpoint(a, e)
-		}
-		e.dirty = false
-	}
-	a.dirtyEndpoints = a.dirtyEndpoints[:0]
 }
 
 // Endpoints lists the webhook endpoints, the oldest first.
-func (v *View) Endpoints() []Endpoint {
-	list := slices.SortedFunc(maps.Values(v.a.endpoints), byEndpointAge)
+func (s *State) Endpoints() []Endpoint {
+	list := slices.SortedFunc(maps.Values(s.endpoints), byEndpointAge)
 	out := make([]Endpoint, len(list))
 	for i, e := range list {
 		out[i] = e.clone()
@@ -349,8 +344,8 @@ func (e *Endpoint) clone() Endpoint {
 }
 
 // Endpoint finds a webhook endpoint.
-func (v *View) Endpoint(id string) (Endpoint, bool) {
-	if e := v.a.endpoints[id]; e != nil {
+func (s *State) Endpoint(id string) (Endpoint, bool) {
+	if e := s.endpoints[id]; e != nil {
 		return e.clone(), true
 	}
 	return Endpoint{}, false
@@ -358,6 +353,6 @@ func (v *View) Endpoint(id string) (Endpoint, bool) {
 
 // EndpointQueue is how many deliveries wait for an endpoint, and how many dead
 // letters it has.
-func (v *View) EndpointQueue(id string) (waiting, dead int) {
-	return v.a.outbox.queued(id), len(v.a.outbox.dead[id])
+func (s *State) EndpointQueue(id string) (waiting, dead int) {
+	return s.queued(id), len(s.dead[id])
 }

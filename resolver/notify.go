@@ -2,10 +2,10 @@ package resolver
 
 import (
 	"maps"
-	"time"
 
 	"github.com/musterhq/muster/internal/webhookevent"
 	"github.com/musterhq/muster/query"
+	"github.com/musterhq/muster/resolver/outbox"
 	"github.com/musterhq/muster/segment"
 )
 
@@ -24,15 +24,27 @@ var hookNames = map[string]string{
 	typeFlowEntered: webhookevent.FlowEntered, typeFlowCompleted: webhookevent.FlowCompleted, typeFlowExited: webhookevent.FlowExited,
 }
 
+// hookCounts counts the account's events of the types that webhooks are told of, without
+// types that have none.
+func (a *account) hookCounts() map[string]uint64 {
+	counts := map[string]uint64{}
+	for typ := range hookNames {
+		if t := a.types[typ]; t != nil && t.Count > 0 {
+			counts[typ] = t.Count
+		}
+	}
+	return counts
+}
+
 // notifyWebhooks queues an event of the service's own for the endpoints that subscribed to
 // it. The profile's document is in [Machine.doc], as it is whenever a command
 // records events.
 func (m *Machine) notifyWebhooks(a *account, o uint32, x *ownEvent) {
-	if len(a.hooks) == 0 {
+	if !a.outbox.Listening() {
 		return
 	}
 	name, ok := hookNames[x.typ]
-	if !ok || !a.listens(name) {
+	if !ok || !a.outbox.Listens(name) {
 		return
 	}
 	data := make(properties, len(x.properties)+3)
@@ -46,14 +58,14 @@ func (m *Machine) notifyWebhooks(a *account, o uint32, x *ownEvent) {
 	m.notifyProfile(a, o, name, data)
 }
 
-// notifyContact tells that a contact was made or changed.
+// notifyContact queues the event that a contact was made or changed.
 func (m *Machine) notifyContact(a *account, o uint32, name string) {
-	if a.listens(name) {
+	if a.outbox.Listens(name) {
 		m.notifyProfile(a, o, name, properties{})
 	}
 }
 
-// notifyProfile tells of a profile whose document is in [Machine.doc].
+// notifyProfile queues an event of a profile whose document is in [Machine.doc].
 func (m *Machine) notifyProfile(a *account, o uint32, name string, data properties) {
 	if email := m.doc.Newest(IdentityEmail); len(email) > 0 {
 		data["email"] = string(email)
@@ -61,17 +73,17 @@ func (m *Machine) notifyProfile(a *account, o uint32, name string, data properti
 	m.notify(a, o, name, data)
 }
 
-// notifyTransition tells that a profile entered or left a segment. Those that a
-// definition brings about are not told: nobody did anything.
+// notifyTransition queues the event that a profile entered or left a segment. A change of
+// a definition is none: nobody did anything.
 func (m *Machine) notifyTransition(a *account, t *query.Transition) {
-	if len(a.hooks) == 0 || t.Cause == segment.CauseDefinition {
+	if !a.outbox.Listening() || t.Cause == segment.CauseDefinition {
 		return
 	}
 	name := webhookevent.SegmentExited
 	if t.Entered {
 		name = webhookevent.SegmentEntered
 	}
-	if !a.listens(name) {
+	if !a.outbox.Listens(name) {
 		return
 	}
 	data := properties{"segment_id": t.Segment, "cause": t.Cause.String()}
@@ -81,56 +93,26 @@ func (m *Machine) notifyTransition(a *account, t *query.Transition) {
 	m.notify(a, t.Ordinal, name, data)
 }
 
-// listens tells whether some endpoint subscribed to an event.
-func (a *account) listens(name string) bool {
-	for _, e := range a.hooks {
-		if webhookevent.Subscribed(e.Events, name) {
-			return true
-		}
-	}
-	return false
-}
-
-// notify queues an event for each endpoint that subscribed to it. Where there is
-// no room the endpoint counts what it misses.
+// notify queues an event for each endpoint that subscribed to it.
 func (m *Machine) notify(a *account, o uint32, name string, data properties) {
-	if o != NoProfile {
+	if !a.outbox.Listening() {
+		return
+	}
+	if o != outbox.NoProfile {
 		data["profile_id"] = a.headers.Get(o).ID.String()
 	}
-	var payload []byte
-	for _, e := range a.hooks {
-		if !webhookevent.Subscribed(e.Events, name) {
-			continue
-		}
-		if payload == nil {
-			payload = m.webhookPayload(name, data)
-		}
-		full := a.outbox.queued(e.ID) >= maxLane
-		if !full {
-			_, refusal := m.queue(a, OutboxItem{Kind: OutboxWebhook, Ordinal: o, Endpoint: e.ID, Ref: name}, payload)
-			full = refusal != nil
-		}
-		if full {
-			e.Dropped++
-			m.counters.WebhooksDropped++
-			m.touchEndpoint(a, e)
-		}
-	}
+	a.outbox.Notify(m.tx(a), o, name, data)
 }
 
-// webhookPayload is the body of a webhook. It is stamped with the log time.
-func (m *Machine) webhookPayload(name string, data properties) []byte {
-	b := data.encode()
-	if b == nil {
-		b = []byte("{}")
+// deleteWebhook removes an endpoint. A task removes what waits for it.
+func (m *Machine) deleteWebhook(cmd *command, c outbox.WebhookRef) *Refusal {
+	if len(m.tasks) >= maxPendingTasks {
+		return atLimit("", "webhooks were deleted too often in a row; try again in a moment")
 	}
-	out, err := webhookevent.Payload(name, time.UnixMilli(m.logTime), b)
-	if err != nil {
-		// Our own names and data; too much of it is cut to what identifies it.
-		out, err = webhookevent.Payload(name, time.UnixMilli(m.logTime), properties{"profile_id": data["profile_id"], "truncated": true}.encode())
+	a := cmd.account
+	refusal := a.outbox.DeleteWebhook(m.tx(a), c)
+	if refusal == nil {
+		m.enqueue(task{Account: a.number, Endpoint: c.ID})
 	}
-	if err != nil {
-		panic(err)
-	}
-	return out
+	return refusal
 }

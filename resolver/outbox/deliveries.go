@@ -1,4 +1,4 @@
-package resolver
+package outbox
 
 import (
 	"cmp"
@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"github.com/musterhq/muster/internal/must"
+	"github.com/musterhq/muster/resolver/internal/feature"
+	"github.com/musterhq/muster/resolver/internal/refuse"
 	"github.com/musterhq/muster/resolver/internal/state"
+	"maps"
 )
 
 // The log of deliveries says what became of the newest webhooks of each endpoint. A
@@ -36,7 +39,7 @@ const (
 // Delivery is a webhook that was attempted at least once, under the Seq and the
 // Attempt it had last.
 type Delivery struct {
-	OutboxItem
+	Item
 	// Line orders the log: it is given at the first attempt.
 	Line   uint64 `json:"line"`
 	Status string `json:"status"`
@@ -82,18 +85,18 @@ type deliveryLine struct {
 
 func newDeliveryLog() *deliveryLog { return &deliveryLog{byOrigin: map[uint64]*deliveryLine{}} }
 
-func (b *outbox) log(endpoint string) *deliveryLog {
-	g := b.logs[endpoint]
+func (s *State) log(endpoint string) *deliveryLog {
+	g := s.logs[endpoint]
 	if g == nil {
 		g = newDeliveryLog()
-		b.logs[endpoint] = g
+		s.logs[endpoint] = g
 	}
 	return g
 }
 
 // line finds a delivery, nil if it is not in the log.
-func (b *outbox) line(endpoint string, origin uint64) *deliveryLine {
-	if g := b.logs[endpoint]; g != nil {
+func (s *State) line(endpoint string, origin uint64) *deliveryLine {
+	if g := s.logs[endpoint]; g != nil {
 		return g.byOrigin[origin]
 	}
 	return nil
@@ -144,62 +147,62 @@ func (g *deliveryLog) surplus() *deliveryLine {
 	return g.lines[0]
 }
 
-func deliveryKey(account uint64, endpoint string, origin uint64) string {
-	return state.EntityKey(account, state.EntityDelivery, string(binary.BigEndian.AppendUint64([]byte(endpoint), origin)))
+func (s *State) deliveryKey(endpoint string, origin uint64) string {
+	return state.EntityKey(s.account, state.EntityDelivery, string(binary.BigEndian.AppendUint64([]byte(endpoint), origin)))
 }
 
 // logDelivery notes an attempt of an item. It returns whether the log keeps the
 // delivery. Reports without the attempt are not noted: those of logs of before there
 // was the log of deliveries.
-func (m *Machine) logDelivery(a *account, it *OutboxItem, c *OutboxDone, status string, dead uint64) (kept bool) {
-	x := a.outbox.line(it.Endpoint, it.Origin)
+func (s *State) logDelivery(tx *feature.Tx, it *Item, c *Done, status string, dead uint64) (kept bool) {
+	x := s.line(it.Endpoint, it.Origin)
 	if c.Log == nil && x == nil {
 		return false
 	}
 	var d Delivery
 	if x != nil {
-		d = m.mustDelivery(a, it.Endpoint, it.Origin)
+		d = s.mustDelivery(it.Endpoint, it.Origin)
 	} else {
-		payload, err := m.store.Entity(payloadKey(a.number, it.Origin))
+		payload, err := s.shared.Store.Entity(s.payloadKey(it.Origin))
 		if err != nil {
 			panic(err) // the store is at fault; the record is named
 		}
-		d.Line, d.Bytes = m.nextSeq(a), len(payload)
+		d.Line, d.Bytes = s.nextSeq(), len(payload)
 	}
-	d.OutboxItem, d.Status, d.Dead = *it, status, dead
+	d.Item, d.Status, d.Dead = *it, status, dead
 	d.Made++
-	try := DeliveryAttempt{Number: d.Made, AtMs: m.logTime, Error: c.Reason}
+	try := DeliveryAttempt{Number: d.Made, AtMs: tx.AtMs, Error: c.Reason}
 	if c.Log != nil {
 		try.DeliveryAnswer = *c.Log
 		try.Answer = try.Answer[:min(len(try.Answer), maxAnswerLogged)]
 	}
 	d.Attempts = append(d.Attempts, try)
 	d.Attempts = d.Attempts[max(0, len(d.Attempts)-maxAttemptsLogged):]
-	m.saveDelivery(a, &d)
-	g := a.outbox.log(it.Endpoint)
+	s.saveDelivery(&d)
+	g := s.log(it.Endpoint)
 	for x := g.surplus(); x != nil; x = g.surplus() {
-		m.forgetDelivery(a, it.Endpoint, x, x.status != DeliveryWaiting && !x.dead && x.origin != it.Origin)
+		s.forgetDelivery(it.Endpoint, x, x.status != DeliveryWaiting && !x.dead && x.origin != it.Origin)
 	}
-	return a.outbox.line(it.Endpoint, it.Origin) != nil
+	return s.line(it.Endpoint, it.Origin) != nil
 }
 
-func (m *Machine) saveDelivery(a *account, d *Delivery) {
-	a.outbox.log(d.Endpoint).put(d)
-	m.store.PutPayload(deliveryKey(a.number, d.Endpoint, d.Origin), must.JSON(d))
+func (s *State) saveDelivery(d *Delivery) {
+	s.log(d.Endpoint).put(d)
+	s.shared.Store.PutPayload(s.deliveryKey(d.Endpoint, d.Origin), must.JSON(d))
 }
 
 // forgetDelivery removes a line, and the payload if it is nobody else's.
-func (m *Machine) forgetDelivery(a *account, endpoint string, x *deliveryLine, payload bool) {
-	a.outbox.log(endpoint).remove(x)
-	m.store.PutEntity(deliveryKey(a.number, endpoint, x.origin), nil)
+func (s *State) forgetDelivery(endpoint string, x *deliveryLine, payload bool) {
+	s.log(endpoint).remove(x)
+	s.shared.Store.PutEntity(s.deliveryKey(endpoint, x.origin), nil)
 	if payload {
-		m.store.PutEntity(payloadKey(a.number, x.origin), nil)
+		s.shared.Store.PutEntity(s.payloadKey(x.origin), nil)
 	}
 }
 
 // delivery reads one of the log from the store.
-func (m *Machine) delivery(a *account, endpoint string, origin uint64) (d Delivery, err error) {
-	b, err := m.store.Entity(deliveryKey(a.number, endpoint, origin))
+func (s *State) delivery(endpoint string, origin uint64) (d Delivery, err error) {
+	b, err := s.shared.Store.Entity(s.deliveryKey(endpoint, origin))
 	if err == nil && b == nil {
 		err = fmt.Errorf("delivery %d of endpoint %s is missing", origin, endpoint)
 	}
@@ -209,8 +212,8 @@ func (m *Machine) delivery(a *account, endpoint string, origin uint64) (d Delive
 	return d, json.Unmarshal(b, &d)
 }
 
-func (m *Machine) mustDelivery(a *account, endpoint string, origin uint64) Delivery {
-	d, err := m.delivery(a, endpoint, origin)
+func (s *State) mustDelivery(endpoint string, origin uint64) Delivery {
+	d, err := s.delivery(endpoint, origin)
 	if err != nil {
 		panic(err) // the store is at fault; the record is named
 	}
@@ -219,65 +222,65 @@ func (m *Machine) mustDelivery(a *account, endpoint string, origin uint64) Deliv
 
 // buriedDelivery notes that the dead letter of a delivery is gone. It returns whether
 // the log keeps the payload.
-func (m *Machine) buriedDelivery(a *account, endpoint string, origin uint64) bool {
-	if a.outbox.line(endpoint, origin) == nil {
+func (s *State) buriedDelivery(endpoint string, origin uint64) bool {
+	if s.line(endpoint, origin) == nil {
 		return false
 	}
-	d := m.mustDelivery(a, endpoint, origin)
+	d := s.mustDelivery(endpoint, origin)
 	d.Dead = 0
-	m.saveDelivery(a, &d)
+	s.saveDelivery(&d)
 	return true
 }
 
 // queuedAgain notes that an item was queued again.
-func (m *Machine) queuedAgain(a *account, it *OutboxItem) {
-	if a.outbox.line(it.Endpoint, it.Origin) == nil {
+func (s *State) queuedAgain(it *Item) {
+	if s.line(it.Endpoint, it.Origin) == nil {
 		return
 	}
-	d := m.mustDelivery(a, it.Endpoint, it.Origin)
-	d.OutboxItem, d.Status, d.Dead = *it, DeliveryWaiting, 0
-	m.saveDelivery(a, &d)
+	d := s.mustDelivery(it.Endpoint, it.Origin)
+	d.Item, d.Status, d.Dead = *it, DeliveryWaiting, 0
+	s.saveDelivery(&d)
 }
 
 // redeliver makes a delivery of the log due now. It returns one that is a dead letter,
 // which is to be replayed as such, and nil for all others.
-func (m *Machine) redeliver(a *account, e *Endpoint, origin uint64) (*Delivery, *Refusal) {
-	x := a.outbox.line(e.ID, origin)
+func (s *State) redeliver(tx *feature.Tx, e *Endpoint, origin uint64) (*Delivery, *refuse.Refusal) {
+	x := s.line(e.ID, origin)
 	if x == nil {
-		return nil, notFound("delivery", "the log of this webhook has no delivery with this id; it keeps the newest %d", maxDeliveries)
+		return nil, refuse.NotFound("delivery", "the log of this webhook has no delivery with this id; it keeps the newest %d", maxDeliveries)
 	}
-	d := m.mustDelivery(a, e.ID, origin)
+	d := s.mustDelivery(e.ID, origin)
 	if d.Dead != 0 {
 		return &d, nil
 	}
 	if x.status == DeliveryWaiting {
-		if it := a.outbox.items[d.Seq]; it != nil {
-			a.outbox.postpone(it, min(it.DueMs, m.logTime))
-			m.saveItem(a, it)
-			m.queuedAgain(a, it)
-			m.queued = true
+		if it := s.items[d.Seq]; it != nil {
+			s.postpone(it, min(it.DueMs, tx.AtMs))
+			s.saveItem(it)
+			s.queuedAgain(it)
+			s.shared.Due = true
 		}
 		return nil, nil
 	}
-	if len(a.outbox.items) >= maxOutbox || a.outbox.queued(e.ID) >= maxLane {
-		return nil, atLimit("", "too many deliveries wait for this endpoint; try again later")
+	if len(s.items) >= MaxItems || s.queued(e.ID) >= maxLane {
+		return nil, refuse.AtLimit("", "too many deliveries wait for this endpoint; try again later")
 	}
-	it := d.OutboxItem
-	it.Seq, it.Attempt, it.DueMs = m.nextSeq(a), 0, m.logTime
-	a.outbox.enter(&it)
-	m.saveItem(a, &it)
-	m.queuedAgain(a, &it)
-	m.queued = true
+	it := d.Item
+	it.Seq, it.Attempt, it.DueMs = s.nextSeq(), 0, tx.AtMs
+	s.enter(&it)
+	s.saveItem(&it)
+	s.queuedAgain(&it)
+	s.shared.Due = true
 	return nil, nil
 }
 
 // eraseDeliveries removes what the logs hold of profiles that are erased. The items
 // and dead letters of the same profiles go with them.
-func (m *Machine) eraseDeliveries(a *account, ordinals []uint32) {
-	for _, endpoint := range sortedKeys(a.outbox.logs) {
-		for _, x := range slices.Clone(a.outbox.logs[endpoint].lines) {
+func (s *State) eraseDeliveries(ordinals []uint32) {
+	for _, endpoint := range slices.Sorted(maps.Keys(s.logs)) {
+		for _, x := range slices.Clone(s.logs[endpoint].lines) {
 			if slices.Contains(ordinals, x.ordinal) {
-				m.forgetDelivery(a, endpoint, x, true)
+				s.forgetDelivery(endpoint, x, true)
 			}
 		}
 	}
@@ -285,23 +288,23 @@ func (m *Machine) eraseDeliveries(a *account, ordinals []uint32) {
 
 // dropDeliveries removes up to left lines of a deleted endpoint, of which nothing else
 // is left. It returns whether that was all.
-func (m *Machine) dropDeliveries(a *account, endpoint string, left int) (done bool) {
-	g := a.outbox.logs[endpoint]
+func (s *State) dropDeliveries(endpoint string, left int) (done bool) {
+	g := s.logs[endpoint]
 	if g == nil {
 		return true
 	}
 	for ; len(g.lines) > 0 && left > 0; left-- {
-		m.forgetDelivery(a, endpoint, g.lines[len(g.lines)-1], true)
+		s.forgetDelivery(endpoint, g.lines[len(g.lines)-1], true)
 	}
 	if len(g.lines) > 0 {
 		return false
 	}
-	delete(a.outbox.logs, endpoint)
+	delete(s.logs, endpoint)
 	return true
 }
 
 // loadDelivery reads a line; the rest stays in the store.
-func (a *account) loadDelivery(name string, value []byte) error {
+func (s *State) loadDelivery(name string, value []byte) error {
 	var d Delivery
 	if err := json.Unmarshal(value, &d); err != nil {
 		return err
@@ -310,26 +313,26 @@ func (a *account) loadDelivery(name string, value []byte) error {
 		return fmt.Errorf("delivery with a name of %d bytes", len(name))
 	}
 	d.Endpoint = strings.Clone(d.Endpoint)
-	a.outbox.log(d.Endpoint).put(&d)
+	s.log(d.Endpoint).put(&d)
 	return nil
 }
 
 // openLogs puts in order what was loaded.
-func (b *outbox) openLogs() {
-	for _, g := range b.logs {
+func (s *State) openLogs() {
+	for _, g := range s.logs {
 		slices.SortFunc(g.lines, func(x, y *deliveryLine) int { return cmp.Compare(x.line, y.line) })
 	}
 }
 
 // hashDeliveries is the part of the logs in the state's hash.
-func (m *Machine) hashDeliveries(put func([]byte), a *account) error {
-	for _, endpoint := range sortedKeys(a.outbox.logs) {
-		for _, x := range a.outbox.logs[endpoint].lines {
-			d, err := m.delivery(a, endpoint, x.origin)
+func (s *State) hashDeliveries(put func([]byte)) error {
+	for _, endpoint := range slices.Sorted(maps.Keys(s.logs)) {
+		for _, x := range s.logs[endpoint].lines {
+			d, err := s.delivery(endpoint, x.origin)
 			if err != nil {
 				return err
 			}
-			payload, err := m.store.Entity(payloadKey(a.number, x.origin))
+			payload, err := s.Payload(x.origin)
 			if err != nil {
 				return err
 			}
@@ -342,8 +345,8 @@ func (m *Machine) hashDeliveries(put func([]byte), a *account) error {
 
 // Deliveries lists the log of an endpoint, the newest first: those of a status, "" for
 // any, before a line, 0 for the end, limit at most.
-func (v *View) Deliveries(endpoint, status string, before uint64, limit int) ([]Delivery, error) {
-	g := v.a.outbox.logs[endpoint]
+func (s *State) Deliveries(endpoint, status string, before uint64, limit int) ([]Delivery, error) {
+	g := s.logs[endpoint]
 	if g == nil {
 		return nil, nil
 	}
@@ -355,7 +358,7 @@ func (v *View) Deliveries(endpoint, status string, before uint64, limit int) ([]
 		if status != "" && x.status != status || before != 0 && x.line >= before {
 			continue
 		}
-		d, err := v.m.delivery(v.a, endpoint, x.origin)
+		d, err := s.delivery(endpoint, x.origin)
 		if err != nil {
 			return nil, err
 		}
@@ -365,13 +368,13 @@ func (v *View) Deliveries(endpoint, status string, before uint64, limit int) ([]
 }
 
 // Delivery finds one of the log, and its payload.
-func (v *View) Delivery(endpoint string, origin uint64) (d Delivery, payload []byte, ok bool, err error) {
-	if v.a.outbox.line(endpoint, origin) == nil {
+func (s *State) Delivery(endpoint string, origin uint64) (d Delivery, payload []byte, ok bool, err error) {
+	if s.line(endpoint, origin) == nil {
 		return d, nil, false, nil
 	}
-	if d, err = v.m.delivery(v.a, endpoint, origin); err != nil {
+	if d, err = s.delivery(endpoint, origin); err != nil {
 		return d, nil, false, err
 	}
-	payload, err = v.m.store.Entity(payloadKey(v.a.number, origin))
+	payload, err = s.shared.Store.Entity(s.payloadKey(origin))
 	return d, payload, err == nil, err
 }

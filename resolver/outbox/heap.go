@@ -1,4 +1,4 @@
-package resolver
+package outbox
 
 import (
 	"cmp"
@@ -6,15 +6,15 @@ import (
 )
 
 // dueHeap orders items by the time they are due, then by number.
-type dueHeap struct{ items []*OutboxItem }
+type dueHeap struct{ items []*Item }
 
-func byDue(x, y *OutboxItem) int {
+func byDue(x, y *Item) int {
 	return cmp.Or(cmp.Compare(x.DueMs, y.DueMs), cmp.Compare(x.Seq, y.Seq))
 }
 
-func (h *dueHeap) push(it *OutboxItem)   { heap.Push((*dueOrder)(h), it) }
-func (h *dueHeap) remove(it *OutboxItem) { heap.Remove((*dueOrder)(h), it.at) }
-func (h *dueHeap) fix(it *OutboxItem)    { heap.Fix((*dueOrder)(h), it.at) }
+func (h *dueHeap) push(it *Item)   { heap.Push((*dueOrder)(h), it) }
+func (h *dueHeap) remove(it *Item) { heap.Remove((*dueOrder)(h), it.at) }
+func (h *dueHeap) fix(it *Item)    { heap.Fix((*dueOrder)(h), it.at) }
 
 // ready reports whether some item is due.
 func (h *dueHeap) ready(nowMs int64) bool { return len(h.items) > 0 && h.items[0].DueMs <= nowMs }
@@ -22,14 +22,14 @@ func (h *dueHeap) ready(nowMs int64) bool { return len(h.items) > 0 && h.items[0
 // page lists items due at untilMs in order, limit at most, without those that
 // skip names. It changes nothing: a heap's smallest items are found by walking
 // down from its top. The work is in proportion to what is listed and skipped.
-func (h *dueHeap) page(untilMs int64, limit int, skip func(*OutboxItem) bool) []*OutboxItem {
+func (h *dueHeap) page(untilMs int64, limit int, skip func(*Item) bool) []*Item {
 	f := frontier{h: h}
 	add := func(i int) {
 		if i < len(h.items) && h.items[i].DueMs <= untilMs {
 			heap.Push(&f, i)
 		}
 	}
-	var out []*OutboxItem
+	var out []*Item
 	for add(0); len(f.at) > 0 && len(out) < limit; {
 		i := heap.Pop(&f).(int)
 		if it := h.items[i]; !skip(it) {
@@ -52,7 +52,7 @@ func (h *dueOrder) Swap(i, j int) {
 }
 
 func (h *dueOrder) Push(x any) {
-	it := x.(*OutboxItem)
+	it := x.(*Item)
 	it.at = len(h.items)
 	h.items = append(h.items, it)
 }
