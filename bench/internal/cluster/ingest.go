@@ -9,6 +9,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/contest"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 )
 
 // Route is where requests are sent.
@@ -232,9 +233,7 @@ func (r *run) load(ctx context.Context, m contest.Mode, c contestant) (out Loade
 
 // phase runs one phase and measures its CPU time.
 func (r *run) phase(g *group, do func() (*loader.Result, error)) (Phase, error) {
-	of := parties{nodes: g.pids()}
-	of.kafka, of.clickHouse = r.backing.pids()
-	m, err := startMeter(of)
+	m, err := r.backing.startMeter(g.pids())
 	if err != nil {
 		return Phase{}, err
 	}
@@ -242,10 +241,8 @@ func (r *run) phase(g *group, do func() (*loader.Result, error)) (Phase, error) 
 	if err != nil {
 		return Phase{}, err
 	}
-	used, others, err := m.stop()
-	p := newPhase(result)
-	p.cpu(used, others)
-	return p, err
+	p := Phase{Phase: report.NewPhase(result)}
+	return p, p.stop(m)
 }
 
 // sampleOf sends a little and reads back what is in the log then.

@@ -10,6 +10,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -255,7 +256,7 @@ func (m *mover) step(ctx context.Context, name string, do func(owner *node) erro
 	}
 	seen := m.probe.cut()
 	s.EventSeconds, s.CountSeconds = seen.events.Seconds(), seen.counts.Seconds()
-	s.P50Millis, s.P99Millis = float64(seen.waits.ValueAtQuantile(50))/1000, float64(seen.waits.ValueAtQuantile(99))/1000
+	s.P50Millis, s.P99Millis = report.Millis(seen.waits, 50), report.Millis(seen.waits, 99)
 	s.Probes, s.Refused = seen.probes, seen.refused
 	m.moves.Steps = append(m.moves.Steps, s)
 	m.o.Log("  %s: partition %d from node %d to node %d in %.2f s, %.0f records behind a checkpoint; longest wait %.2f s for an event, %.2f s for a count; %d attempts refused",
@@ -295,14 +296,13 @@ func (m *mover) end(ctx context.Context) (err error) {
 }
 
 // targets judge the steps in which the partition moved.
-func (m *Moves) targets() (out []Target) {
+func (m *Moves) targets() (out []report.Target) {
 	for _, s := range m.Steps {
 		if s.From == s.To {
 			continue
 		}
 		name := fmt.Sprintf("%d profiles, %s: unavailable in s", m.Profiles, s.Name)
-		v := s.away()
-		out = append(out, Target{Name: name, Value: v, Want: wantAwaySeconds, AtMost: true, Met: v <= wantAwaySeconds})
+		out = append(out, report.AtMost(name, s.away(), wantAwaySeconds))
 	}
 	return out
 }

@@ -97,26 +97,14 @@ func (o Options) fleet(ctx context.Context, m Mode, s *server.Server) (*loader.F
 
 // phases runs the sweep, the closed and the open loop.
 func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *loader.Fleet, result *Muster) error {
-	loaded, err := startMeter(s.PID())
+	whole, err := child.StartMeter([]int{s.PID()})
 	if err != nil {
 		return err
 	}
-	measure := loaded
-	swept, err := fleet.Sweep(ctx)
-	if err != nil {
+	if result.Sweep, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Sweep(ctx) }); err != nil {
 		return err
 	}
-	if result.Sweep, err = measure.phase(swept); err != nil {
-		return err
-	}
-	if measure, err = startMeter(s.PID()); err != nil {
-		return err
-	}
-	saturated, err := fleet.Saturate(ctx, o.Duration)
-	if err != nil {
-		return err
-	}
-	if result.Saturated, err = measure.phase(saturated); err != nil {
+	if result.Saturated, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Saturate(ctx, o.Duration) }); err != nil {
 		return err
 	}
 	o.Log("  muster, saturated: %.0f events/s, %.2f µs of CPU per event, %d requests failed",
@@ -125,14 +113,7 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if rate == 0 {
 		rate = result.Saturated.EventsPerSecond / 2
 	}
-	if measure, err = startMeter(s.PID()); err != nil {
-		return err
-	}
-	paced, err := fleet.Pace(ctx, rate, o.Duration)
-	if err != nil {
-		return err
-	}
-	if result.Paced, err = measure.phase(paced); err != nil {
+	if result.Paced, err = measure(s.PID(), func() (*loader.Result, error) { return fleet.Pace(ctx, rate, o.Duration) }); err != nil {
 		return err
 	}
 	result.Paced.OfferedPerSecond = rate
@@ -142,12 +123,12 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 	if err := result.awaitHistory(ctx, s); err != nil {
 		return err
 	}
-	used, err := child.UsageOf(s.PID())
+	used, err := whole.Stop()
 	if err != nil {
 		return err
 	}
 	events := result.Sweep.Events + result.Saturated.Events + result.Paced.Events
-	result.CPUMicrosPerEvent = (used.CPU - loaded.server).Seconds() * 1e6 / float64(events)
+	result.CPUMicrosPerEvent = used.Groups[0].Seconds() * 1e6 / float64(events)
 	result.PeakRSSBytes = used.PeakRSSBytes
 	return nil
 }

@@ -5,12 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/internal/pause"
 )
@@ -38,7 +39,7 @@ type run struct {
 
 // Run measures. The report is valid also beside an error, as far as it got. An
 // error says that something failed or was wrong, never that it was slow.
-func Run(ctx context.Context, o Options) (report *Report, err error) {
+func Run(ctx context.Context, o Options) (out *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
@@ -46,15 +47,15 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		o.Log = func(string, ...any) {}
 	}
 	begun := time.Now()
-	report = &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	out = &Report{Options: o, Machine: report.ThisMachine()}
 	defer func() {
-		report.Seconds = time.Since(begun).Seconds()
-		report.conclude()
-		err = errors.Join(err, report.err())
+		out.Seconds = time.Since(begun).Seconds()
+		out.conclude()
+		err = errors.Join(err, out.err())
 	}()
-	r := &run{o: &o, report: report}
+	r := &run{o: &o, report: out}
 	if r.sink, err = newSink(); err != nil {
-		return report, err
+		return out, err
 	}
 	defer func() { err = errors.Join(err, r.sink.close()) }()
 	limited, cancel := context.WithTimeout(ctx, o.Budget)
@@ -68,13 +69,13 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		}
 		if err := part.measure(limited); err != nil {
 			if errors.Is(limited.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
-				report.Stopped = fmt.Sprintf("the budget of %v ended in: %s", o.Budget, r.phase)
-				return report, nil
+				out.Stopped = fmt.Sprintf("the budget of %v ended in: %s", o.Budget, r.phase)
+				return out, nil
 			}
-			return report, fmt.Errorf("%s: %w", r.phase, err)
+			return out, fmt.Errorf("%s: %w", r.phase, err)
 		}
 	}
-	return report, nil
+	return out, nil
 }
 
 func (r *run) enter(format string, args ...any) {
@@ -162,7 +163,7 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 		}
 		ids = append(ids, id)
 	}
-	m, err := startMeter(s.PID())
+	m, err := child.StartMeter([]int{s.PID()})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -192,11 +193,14 @@ func (s *service) publish(ctx context.Context, definitions []string) (ids []stri
 			}
 		}
 		if waiting == 0 {
-			u, err := m.stop()
-			p.Seconds, p.Others = u.elapsed.Seconds(), u.others
-			p.EnrolmentsPerSecond = ratio(float64(p.Enrolments), p.Seconds)
-			p.CPUMicros = ratio(u.server.Seconds()*1e6, float64(p.Enrolments))
-			return ids, p, err
+			used, err := m.Stop()
+			if err != nil {
+				return nil, nil, err
+			}
+			p.Seconds, p.Others = used.Elapsed.Seconds(), used.Others
+			p.EnrolmentsPerSecond = report.Ratio(float64(p.Enrolments), p.Seconds)
+			p.CPUMicros = report.Ratio(used.Groups[0].Seconds()*1e6, float64(p.Enrolments))
+			return ids, p, nil
 		}
 		if err := pause.For(ctx, livePoll); err != nil {
 			return nil, nil, err

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -136,7 +137,7 @@ func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*Wak
 		}
 	}
 	out.Late = late.summary()
-	out.PerSecond = ratio(float64(n), out.Late.MaxMillis/1000)
+	out.PerSecond = report.Ratio(float64(n), out.Late.MaxMillis/1000)
 	r.o.Log("  late by %.0f ms (p50), %.0f ms (p99), %.0f ms at most", out.Late.P50Millis, out.Late.P99Millis, out.Late.MaxMillis)
 	return out, nil
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/eventlog"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/resolver"
@@ -96,9 +97,9 @@ func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Ra
 	spent := cpuTime() - cpu
 	after := a.node.Stats()[0]
 	n := int(after.Events - before.Events)
-	per := func(d float64) float64 { return ratio(d, 1e3*float64(n)) }
+	per := func(d float64) float64 { return report.Ratio(d, 1e3*float64(n)) }
 	return Rate{
-		Events: n, Seconds: took.Seconds(), PerSec: ratio(float64(n), took.Seconds()), CPUMicros: per(float64(spent)),
+		Events: n, Seconds: took.Seconds(), PerSec: report.Ratio(float64(n), took.Seconds()), CPUMicros: per(float64(spent)),
 		ApplyMicros: per(float64(after.ApplyNanoseconds - before.ApplyNanoseconds)), Transitions: after.Transitions - before.Transitions,
 		Checkpoints: after.Checkpoints - before.Checkpoints,
 	}, err
@@ -117,7 +118,7 @@ func join(rounds []Rate) (out Rate) {
 	}
 	if out.Events > 0 {
 		n := float64(out.Events)
-		out.PerSec, out.CPUMicros, out.ApplyMicros = ratio(n, out.Seconds), out.CPUMicros/n, out.ApplyMicros/n
+		out.PerSec, out.CPUMicros, out.ApplyMicros = report.Ratio(n, out.Seconds), out.CPUMicros/n, out.ApplyMicros/n
 		out.LeastMicros = slices.Min(out.Rounds)
 	}
 	return out
@@ -222,7 +223,7 @@ func (a *account) grow(ctx context.Context, o *Options, step, profiles int) (Rat
 	after := a.node.Stats()[0]
 	n := int(after.Events - before.Events)
 	return Rate{
-		Events: n, Seconds: took.Seconds(), PerSec: ratio(float64(n), took.Seconds()), CPUMicros: ratio(float64(spent), 1e3*float64(n)),
-		ApplyMicros: ratio(float64(after.ApplyNanoseconds-before.ApplyNanoseconds), 1e3*float64(n)),
+		Events: n, Seconds: took.Seconds(), PerSec: report.Ratio(float64(n), took.Seconds()), CPUMicros: report.Ratio(float64(spent), 1e3*float64(n)),
+		ApplyMicros: report.Ratio(float64(after.ApplyNanoseconds-before.ApplyNanoseconds), 1e3*float64(n)),
 	}, err
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/resolver"
 )
 
@@ -222,7 +223,7 @@ func (s *step) measureCheckpoint(ctx context.Context) (err error) {
 		return err
 	}
 	if s.out.Checkpoint, err = s.checkpoint(); err == nil {
-		s.out.Checkpoint.CPUMicros = ratio(1e6*s.out.Checkpoint.CPUSeconds, float64(r.Events))
+		s.out.Checkpoint.CPUMicros = report.Ratio(1e6*s.out.Checkpoint.CPUSeconds, float64(r.Events))
 	}
 	return err
 }
@@ -240,7 +241,7 @@ func (s *step) restartWith(ctx context.Context) (err error) {
 		m.Segments = v.SegmentStats()
 		return nil
 	})
-	m.BytesPerValue = ratio(float64(m.Segments.Bytes), float64(m.Segments.Values))
+	m.BytesPerValue = report.Ratio(float64(m.Segments.Bytes), float64(m.Segments.Values))
 	m.SegmentBytesPerProfile = float64(m.Segments.Bytes) / float64(s.profiles)
 	m.SegmentHeapPerProfile = float64(m.WithSegments.HeapBytes-m.Started.HeapBytes) / float64(s.profiles)
 	return err

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
 )
 
@@ -24,9 +24,8 @@ const (
 
 // Report is what was measured.
 type Report struct {
-	Options Options  `json:"options"`
-	CPUs    int      `json:"cpus"`
-	Go      string   `json:"go"`
+	Options Options `json:"options"`
+	report.Machine
 	Rate    float64  `json:"events_per_second"`
 	Samples []Sample `json:"samples"`
 	// Merges is how many pairs of profiles were merged.
@@ -61,7 +60,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		return nil, err
 	}
 	defer fleet.Close()
-	r = &Report{Options: o, CPUs: runtime.NumCPU(), Go: runtime.Version()}
+	r = &Report{Options: o, Machine: report.ThisMachine()}
 	if r.Rate, err = o.rate(ctx, fleet); err != nil {
 		return r, err
 	}
@@ -132,7 +131,7 @@ func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Ser
 		r.Merges = m.merged
 	}()
 	for began := time.Now(); time.Since(began) < r.Options.Duration; {
-		before, err := child.UsageOf(s.PID())
+		m, err := child.StartMeter([]int{s.PID()})
 		if err != nil {
 			return failed, err
 		}
@@ -140,17 +139,17 @@ func (r *Report) load(ctx context.Context, i *server.Installation, s *server.Ser
 		if err != nil {
 			return failed, fmt.Errorf("after %v: %w", time.Since(began).Round(time.Second), err)
 		}
-		after, err := child.UsageOf(s.PID())
+		used, err := m.Stop()
 		if err != nil {
 			return failed, err
 		}
 		failed += sent.Failed
-		sample := sampleOf(sent, after.CPU-before.CPU)
+		sample := Sample{Phase: report.NewPhase(sent), CPUMicrosPerEvent: report.Ratio(used.Groups[0].Seconds()*1e6, float64(sent.Events))}
 		sample.Seconds = time.Since(began).Seconds()
 		for _, acked := range fleet.Acked() {
 			sample.StoredEvents += acked.Len()
 		}
-		if err := sample.hold(i, s.PID(), after); err != nil {
+		if err := sample.hold(i, s.PID()); err != nil {
 			return failed, err
 		}
 		r.Samples = append(r.Samples, sample)
