@@ -56,43 +56,17 @@ func (p *probes) key(x probe) string {
 	return fmt.Sprintf("l%d-%d-%d-%d-%d", p.company, p.round, x.group, x.person, x.key)
 }
 
-// setUp saves the segments.
-func (p *probes) setUp(ctx context.Context) error {
+// setUp saves the segments and waits until they are live.
+func (p *probes) setUp(ctx context.Context) (err error) {
 	for g := range groups {
 		for l := range levels {
 			definition := fmt.Sprintf(`{"kind":"activity","event":%q,"count":{"op":">=","value":%d}}`, probeType(g), l+1)
-			body := map[string]any{"name": fmt.Sprintf("probes %d, %d or more", g, l+1), "definition": json.RawMessage(definition)}
-			var made struct {
-				ID string `json:"_id"`
-			}
-			if err := p.client.Console(ctx, "POST", "/segments", body, &made); err != nil {
-				return err
-			}
-			p.segments[g][l] = made.ID
-		}
-	}
-	for g := range groups {
-		for l := range levels {
-			if err := p.live(ctx, p.segments[g][l]); err != nil {
+			if p.segments[g][l], err = p.client.CreateLiveSegment(ctx, fmt.Sprintf("probes %d, %d or more", g, l+1), definition); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// live waits until a segment is built.
-func (p *probes) live(ctx context.Context, id string) error {
-	for {
-		var s struct{ Status string }
-		if err := p.client.Console(ctx, "GET", "/segments/"+id, nil, &s); err != nil {
-			return err
-		}
-		if s.Status == "live" {
-			return nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
 }
 
 // probeThink bounds the random pause between two probes of a client.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -175,28 +174,14 @@ const credits = 1_000_000
 
 // found makes a company whose account is of partition i, or of another if it
 // has none.
-func (r *run) found(ctx context.Context, i int) (server.Credentials, error) {
+func (r *run) found(ctx context.Context, i int) (c server.Credentials, err error) {
 	partitions := uint64(r.config.Topology.Partitions)
-	for try := range 1000 {
-		var made struct {
-			ID string `json:"_id"`
-			server.Credentials
-		}
-		body := map[string]any{"name": "chaos", "email": fmt.Sprintf("chaos-%d-%d@chaos.example", i, try), "email_credits": credits}
-		if err := r.clients[0].Console(ctx, "POST", "/companies", body, &made); err != nil {
-			return made.Credentials, err
-		}
-		made.BaseURL, made.ConsoleURL = r.companies[0].BaseURL, r.companies[0].ConsoleURL
-		account, err := strconv.ParseUint(strings.TrimPrefix(made.AccountID, "acc_"), 16, 64)
-		if err != nil {
-			return made.Credentials, err
-		}
-		if account%partitions == uint64(i)%partitions {
-			err := r.clients[0].Console(ctx, "PATCH", "/companies/"+made.ID, map[string]bool{"api_access": true}, nil)
-			return made.Credentials, err
-		}
-	}
-	return server.Credentials{}, fmt.Errorf("none of 1000 companies has an account of partition %d", i)
+	err = r.clients[0].CreateCompany(ctx, fmt.Sprintf("chaos-%d", i), credits, func(made server.Credentials) (bool, error) {
+		account, err := made.Account()
+		c = made
+		return account%partitions == uint64(i)%partitions, err
+	})
+	return c, err
 }
 
 // anyOf draws one of the origins each time.

@@ -7,10 +7,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/report"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -149,7 +149,7 @@ func (m *mover) checkpointed(ctx context.Context) error {
 // steps lets nodes come and go while the probe goes on.
 func (m *mover) steps(ctx context.Context) (err error) {
 	c := m.companies[m.big]
-	client, err := console.SignIn(ctx, c.credentials)
+	client, err := surface.SignIn(ctx, c.credentials)
 	if err != nil {
 		return err
 	}

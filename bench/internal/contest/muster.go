@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 const (
@@ -37,7 +37,7 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
+	if err := surface.CreateUsualSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
 	fleet, err := o.fleet(ctx, m, s)
@@ -79,7 +79,7 @@ func (o Options) fleet(ctx context.Context, m Mode, s *server.Server) (*loader.F
 	if !m.Tracking {
 		return s.Credentials.Fleet(o.spec(m), m.Connections)
 	}
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return nil, err
 	}
@@ -134,7 +134,7 @@ func (o Options) phases(ctx context.Context, m Mode, s *server.Server, fleet *lo
 }
 
 func (r *Muster) awaitHistory(ctx context.Context, s *server.Server) error {
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func (r *Muster) awaitHistory(ctx context.Context, s *server.Server) error {
 
 // counts compares the number of profiles with what was sent.
 func (r *Muster) counts(ctx context.Context, s *server.Server, o Options, fleet *loader.Fleet) error {
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return err
 	}

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // books is what the workers' ledgers add up to.
@@ -48,7 +48,7 @@ const askers = 4
 // ask checks profiles and segments through the console of a node.
 func (l *Load) ask(ctx context.Context, node server.Credentials, b *books) (answers, error) {
 	var a answers
-	c, err := console.SignIn(ctx, node)
+	c, err := surface.SignIn(ctx, node)
 	if err != nil {
 		return a, err
 	}

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -41,7 +41,7 @@ func (l *Load) Define(ctx context.Context, at server.Credentials) error {
 		if s.id != "" {
 			continue
 		}
-		c, err := console.SignIn(ctx, at)
+		c, err := surface.SignIn(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (l *Load) Define(ctx context.Context, at server.Credentials) error {
 const liveTimeout = time.Minute
 
 // checkLive compares the live segments with the ledgers.
-func (l *Load) checkLive(ctx context.Context, c *console.Client, b *books) error {
+func (l *Load) checkLive(ctx context.Context, c *surface.Client, b *books) error {
 	for _, s := range l.live {
 		if s.id == "" {
 			continue

@@ -2,6 +2,7 @@ package flowcrash
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -42,6 +43,8 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 		return nil, err
 	}
 	w.places.list = made.ID
+	building, cancel := context.WithTimeout(ctx, buildTimeout)
+	defer cancel()
 	for _, s := range []struct {
 		name       string
 		definition object
@@ -51,11 +54,11 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 		{"browse", did("browsed", windows.Browse), &w.places.browse},
 		{"gold", tierIs(tierGold), &w.places.gold},
 	} {
-		if err := c.Console(ctx, "POST", "/segments", object{"name": s.name, "definition": s.definition}, &made); err != nil {
+		definition, err := json.Marshal(s.definition)
+		if err != nil {
 			return nil, err
 		}
-		*s.id = made.ID
-		if err := built(ctx, c, made.ID); err != nil {
+		if *s.id, err = c.CreateLiveSegment(building, s.name, string(definition)); err != nil {
 			return nil, err
 		}
 	}
@@ -79,22 +82,6 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 		}
 	}
 	return w, nil
-}
-
-func built(ctx context.Context, c *surface.Client, segment string) error {
-	for began := time.Now(); ; {
-		var s struct{ Status string }
-		if err := c.Console(ctx, "GET", "/segments/"+segment, nil, &s); err != nil {
-			return err
-		}
-		if s.Status == "live" {
-			return nil
-		}
-		if time.Since(began) > buildTimeout {
-			return fmt.Errorf("segment %s is %s after %v", segment, s.Status, buildTimeout)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
 }
 
 // flowState is a flow as the server tells.

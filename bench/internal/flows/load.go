@@ -30,7 +30,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.end()) }()
 	var segments []string
 	for n, d := range segmenttest.LiveSegments {
-		id, err := s.define(ctx, fmt.Sprintf("live %d", n+1), d)
+		id, err := s.console.CreateLiveSegment(ctx, fmt.Sprintf("live %d", n+1), d)
 		if err != nil {
 			return err
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/valyala/fastjson"
 
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/loader"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -77,7 +77,7 @@ type probe struct {
 // prober sends probes beside a load. Numbers are never used twice.
 type prober struct {
 	target  loader.Target
-	console *console.Client
+	console *surface.Client
 	sink    *sink
 	// flows are those that each probe enrols in; none before they are live.
 	flows []string

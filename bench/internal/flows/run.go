@@ -8,11 +8,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
 
@@ -87,7 +87,7 @@ func (r *run) enter(format string, args ...any) {
 type service struct {
 	*server.Server
 	installation *server.Installation
-	console      *console.Client
+	console      *surface.Client
 }
 
 // start starts the server anew on its directory.
@@ -96,7 +96,7 @@ func (r *run) start(ctx context.Context, i *server.Installation) (*service, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := console.SignIn(ctx, s.Credentials)
+	c, err := surface.SignIn(ctx, s.Credentials)
 	if err != nil {
 		return nil, errors.Join(err, s.Kill())
 	}
@@ -135,22 +135,6 @@ func (r *run) fleet(s *service, batch, connections, profiles int) (*loader.Fleet
 		return nil, err
 	}
 	return loader.NewFleet(target, payload.Spec{Seed: r.o.Seed, Batch: batch, Profiles: profiles, EventBytes: eventBytes}, connections)
-}
-
-// define saves a segment and waits until it is live.
-func (s *service) define(ctx context.Context, name, definition string) (id string, err error) {
-	if id, err = s.console.CreateSegment(ctx, name, definition); err != nil {
-		return "", err
-	}
-	for {
-		live, _, err := s.console.Segment(ctx, id)
-		if err != nil || live {
-			return id, err
-		}
-		if err := pause.For(ctx, livePoll); err != nil {
-			return "", err
-		}
-	}
 }
 
 // publish takes flows live and waits until nobody is left to be enrolled.

@@ -54,7 +54,7 @@ func (r *run) sleep(ctx context.Context) (err error) {
 		return err
 	}
 	r.enter("sleepers: enrolling %d", r.o.Sleepers)
-	all, err := s.define(ctx, "all", startsWith("c-"))
+	all, err := s.console.CreateLiveSegment(ctx, "all", startsWith("c-"))
 	if err != nil {
 		return err
 	}

@@ -91,7 +91,7 @@ func wakers(sleepers int) (n, digits int) {
 func (r *run) wakeMany(ctx context.Context, s *service, perSecond float64) (*WakeMany, error) {
 	n, digits := wakers(r.o.Sleepers)
 	r.enter("sleepers: waking %d at one instant", n)
-	segment, err := s.define(ctx, "wakers", startsWith(firstProfiles(digits)))
+	segment, err := s.console.CreateLiveSegment(ctx, "wakers", startsWith(firstProfiles(digits)))
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/payload"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 	"github.com/musterhq/muster/segment/segmenttest"
 )
@@ -160,7 +160,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 
 // fill makes the segments and stores the events.
 func (o Options) fill(ctx context.Context, s *server.Server) ([]loader.Range, error) {
-	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
+	if err := surface.CreateUsualSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
 	fleet, err := s.Credentials.Fleet(o.spec(fillBatch), fillConnections)

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/console"
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 const (
@@ -52,7 +52,7 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	if err := console.CreateLiveSegments(ctx, s.Credentials, o.Segments); err != nil {
+	if err := surface.CreateUsualSegments(ctx, s.Credentials, o.Segments); err != nil {
 		return nil, err
 	}
 	fleet, err := s.Credentials.Fleet(o.spec(), o.Connections)

@@ -1,10 +1,9 @@
-package console
+package surface
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"time"
 )
@@ -36,27 +35,24 @@ type Enrolment struct {
 
 // CreateFlow saves a draft and returns its id.
 func (c *Client) CreateFlow(ctx context.Context, definition string) (string, error) {
-	var f Flow
-	err := c.call(ctx, http.MethodPost, "/flows", json.RawMessage(definition), &f)
-	return f.ID, err
+	return c.create(ctx, "/flows", json.RawMessage(definition))
 }
 
 // PublishFlow takes a draft live. While its conditions are being built the
 // answer is a flow that is still publishing.
 func (c *Client) PublishFlow(ctx context.Context, id string) (f Flow, err error) {
-	err = c.call(ctx, http.MethodPost, "/flows/"+id+"/publish", nil, &f)
+	err = c.Console(ctx, "POST", "/flows/"+id+"/publish", nil, &f)
 	return f, err
 }
 
 // PauseFlow pauses a live flow.
 func (c *Client) PauseFlow(ctx context.Context, id string) error {
-	var f Flow
-	return c.call(ctx, http.MethodPost, "/flows/"+id+"/pause", nil, &f)
+	return c.Console(ctx, "POST", "/flows/"+id+"/pause", nil, nil)
 }
 
 // Flow returns a flow.
 func (c *Client) Flow(ctx context.Context, id string) (f Flow, err error) {
-	err = c.call(ctx, http.MethodGet, "/flows/"+id, nil, &f)
+	err = c.Console(ctx, "GET", "/flows/"+id, nil, &f)
 	return f, err
 }
 
@@ -65,14 +61,14 @@ func (c *Client) Flows(ctx context.Context) ([]Flow, error) {
 	var all []Flow
 	for cursor := ""; ; {
 		var part []Flow
-		p := page{items: &part}
-		if err := c.call(ctx, http.MethodGet, "/flows?limit=100&cursor="+url.QueryEscape(cursor), nil, &p); err != nil {
+		next, err := c.call(ctx, BySession, "GET", consolePath+"/flows?limit=100&cursor="+url.QueryEscape(cursor), nil, &part, false)
+		if err != nil {
 			return nil, err
 		}
-		if all = append(all, part...); p.next == "" {
+		if all = append(all, part...); next == "" {
 			return all, nil
 		}
-		cursor = p.next
+		cursor = next
 	}
 }
 
@@ -82,8 +78,8 @@ func (c *Client) Enrolments(ctx context.Context, flow, profile string) ([]Enrolm
 	var data struct {
 		Enrolments []Enrolment `json:"enrolments"`
 	}
-	err := c.call(ctx, http.MethodGet, "/flows/"+flow+"/enrolments/"+profile, nil, &data)
-	if e := (*StatusError)(nil); errors.As(err, &e) && e.Status == http.StatusNotFound {
+	err := c.Console(ctx, "GET", "/flows/"+flow+"/enrolments/"+profile, nil, &data)
+	if notFound(err) {
 		return nil, nil
 	}
 	return data.Enrolments, err
@@ -92,29 +88,28 @@ func (c *Client) Enrolments(ctx context.Context, flow, profile string) ([]Enrolm
 // SetUpEmail gives the first company a sender domain, vouched for, and credits, and lets it
 // send to people who have not subscribed: those whom events made.
 func (c *Client) SetUpEmail(ctx context.Context, domain string, credits int64) error {
-	var ignored json.RawMessage
-	if err := c.call(ctx, http.MethodPost, "/sender-domains", map[string]string{"domain": domain}, &ignored); err != nil {
+	if err := c.Console(ctx, "POST", "/sender-domains", map[string]string{"domain": domain}, nil); err != nil {
 		return err
 	}
-	if err := c.call(ctx, http.MethodPost, "/sender-domains/"+domain+"/verify", map[string]bool{"force": true}, &ignored); err != nil {
+	if err := c.Console(ctx, "POST", "/sender-domains/"+domain+"/verify", map[string]bool{"force": true}, nil); err != nil {
 		return err
 	}
 	var settings map[string]any
-	if err := c.call(ctx, http.MethodGet, "/settings", nil, &settings); err != nil {
+	if err := c.Console(ctx, "GET", "/settings", nil, &settings); err != nil {
 		return err
 	}
 	settings["require_opt_in"] = false
-	if err := c.call(ctx, http.MethodPut, "/settings", settings, &ignored); err != nil {
+	if err := c.Console(ctx, "PUT", "/settings", settings, nil); err != nil {
 		return err
 	}
 	var companies []struct {
 		ID string `json:"_id"`
 	}
-	if err := c.call(ctx, http.MethodGet, "/companies", nil, &companies); err != nil {
+	if err := c.Console(ctx, "GET", "/companies", nil, &companies); err != nil {
 		return err
 	}
 	if len(companies) == 0 {
 		return errors.New("GET /companies: there is none")
 	}
-	return c.call(ctx, http.MethodPost, "/companies/"+companies[0].ID+"/credits", map[string]int64{"amount": credits}, &ignored)
+	return c.Console(ctx, "POST", "/companies/"+companies[0].ID+"/credits", map[string]int64{"amount": credits}, nil)
 }
