@@ -10,7 +10,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/flowcrash"
 	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 func crashRun(ctx context.Context, s streams, args []string) error {
@@ -32,7 +32,7 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 		return t.close(err, nil)
 	}
 	if *withFlows {
-		c := flowcrash.Config{Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, MailFaults: true, Log: s.logf}
+		c := flowcrash.Config{Installation: installation, Variants: topology.UsualVariants(), Rounds: *rounds, Seed: *seed, MailFaults: true, Log: s.logf}
 		f.Visit(func(given *flag.Flag) {
 			switch given.Name {
 			case "workers":
@@ -44,7 +44,7 @@ func crashRun(ctx context.Context, s streams, args []string) error {
 		return crashFlows(ctx, s, c, t)
 	}
 	report, err := crash.Run(ctx, crash.Config{
-		Installation: installation, Variants: victim.UsualVariants(), Rounds: *rounds, Seed: *seed, Workers: *workers, MaxLoad: *maxLoad, Log: s.logf,
+		Installation: installation, Variants: topology.UsualVariants(), Rounds: *rounds, Seed: *seed, Workers: *workers, MaxLoad: *maxLoad, Log: s.logf,
 	})
 	if err != nil {
 		return t.close(err, nil)

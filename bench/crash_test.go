@@ -10,7 +10,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/crash"
 	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Rounds of TestL1L2KillNine.
@@ -46,7 +46,7 @@ func TestL1L2KillNine(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := crash.Run(ctx, crash.Config{
-		Installation: installation, Variants: victim.UsualVariants(), Rounds: rounds, Seed: fromEnv(t, "MUSTER_CRASH_SEED", 1), Log: t.Logf,
+		Installation: installation, Variants: topology.UsualVariants(), Rounds: rounds, Seed: fromEnv(t, "MUSTER_CRASH_SEED", 1), Log: t.Logf,
 	})
 	if err != nil {
 		t.Fatalf("%v\n(the server's files are in %s)", err, dir)

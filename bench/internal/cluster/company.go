@@ -41,7 +41,7 @@ var (
 // ingest keeps. The first company is of partition 0.
 func (g *group) found(ctx context.Context, partitions ...int) error {
 	g.companies = make([]*company, g.o.Partitions)
-	first, err := g.firstCredentials()
+	first, err := g.Credentials()
 	if err != nil {
 		return err
 	}
@@ -76,16 +76,6 @@ func (g *group) found(ctx context.Context, partitions ...int) error {
 		}
 	}
 	return nil
-}
-
-// firstCredentials are those of the node that made the first company.
-func (g *group) firstCredentials() (c server.Credentials, err error) {
-	for _, n := range g.nodes {
-		if c, err = n.readCredentials(); err == nil {
-			return c, nil
-		}
-	}
-	return c, err
 }
 
 func (c *company) define(ctx context.Context, segments int) error {

@@ -40,7 +40,7 @@ func (r *run) ingest(ctx context.Context) (err error) {
 	var contestants []contestant
 	defer func() {
 		for _, g := range groups {
-			err = errors.Join(err, g.close())
+			err = errors.Join(err, g.Close())
 		}
 	}()
 	for _, n := range r.o.Nodes {
@@ -75,7 +75,10 @@ func (r *run) ingest(ctx context.Context) (err error) {
 
 // prepare starts the nodes and makes companies, segments and profiles.
 func (l *loaded) prepare(ctx context.Context) error {
-	if err := l.startAll(ctx); err != nil {
+	if err := l.Start(ctx); err != nil {
+		return err
+	}
+	if _, err := l.spread(ctx); err != nil {
 		return err
 	}
 	all := make([]int, l.o.Partitions)
@@ -113,9 +116,9 @@ func (l *loaded) fleet(ctx context.Context, m contest.Mode, route Route) (*loade
 		company := i % len(l.companies)
 		at := owners[company]
 		if route == ToAny {
-			at = l.nodes[(i+i/len(l.companies))%len(l.nodes)]
+			at = l.Nodes[(i+i/len(l.companies))%len(l.Nodes)]
 		}
-		target, err := l.companies[company].credentials.At(at.origin()).Target(m.Batch > 0)
+		target, err := l.companies[company].credentials.At(at.Origin()).Target(m.Batch > 0)
 		if err != nil {
 			return nil, err
 		}
@@ -202,7 +205,7 @@ func stride(n int) int {
 
 // load is the phases of one group.
 func (r *run) load(ctx context.Context, m contest.Mode, c contestant) (out Loaded, err error) {
-	out = Loaded{Group: c.name, Nodes: len(c.nodes), Route: c.route}
+	out = Loaded{Group: c.name, Nodes: len(c.Nodes), Route: c.route}
 	f, err := c.fleet(ctx, m, c.route)
 	if err != nil {
 		return out, err
@@ -233,7 +236,7 @@ func (r *run) load(ctx context.Context, m contest.Mode, c contestant) (out Loade
 
 // phase runs one phase and measures its CPU time.
 func (r *run) phase(g *group, do func() (*loader.Result, error)) (Phase, error) {
-	m, err := r.backing.startMeter(g.pids())
+	m, err := r.backing.startMeter(g.PIDs())
 	if err != nil {
 		return Phase{}, err
 	}

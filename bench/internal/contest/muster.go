@@ -7,16 +7,10 @@ import (
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
-)
-
-const (
-	musterStart = time.Minute
-	// musterStop bounds the graceful stop, which may write what history lacks.
-	musterStop = 5 * time.Minute
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Definitions that are counted after the load.
@@ -28,18 +22,11 @@ const (
 
 // muster measures the real binary on a new directory.
 func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err error) {
-	installation, err := server.NewInstallation(dir, o.Binary, o.ServerArgs)
-	if err != nil {
-		return nil, err
-	}
-	s, err := installation.Start(ctx, musterStart)
+	installation, s, err := topology.Begin(ctx, o.Options, dir, o.Segments)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	if err := surface.CreateUsualSegments(ctx, s.Credentials, o.Segments); err != nil {
-		return nil, err
-	}
 	fleet, err := o.fleet(ctx, m, s)
 	if err != nil {
 		return nil, err
@@ -53,25 +40,16 @@ func (o Options) muster(ctx context.Context, m Mode, dir string) (_ *Muster, err
 		return nil, err
 	}
 	fleet.Close()
-	stopping := time.Now()
-	if err := s.Stop(musterStop); err != nil {
-		return nil, err
+	var unequal error
+	if result.Stopped, unequal = topology.Once(ctx, installation, s.Process, fleet.Acked(), result.failedEvents(m)); unequal != nil {
+		return result, unequal
 	}
-	result.StopSeconds = time.Since(stopping).Seconds()
 	if result.DiskBytes, err = installation.DiskBytes(); err != nil {
-		return nil, err
-	}
-	file, err := history.Open(ctx, installation.HistoryFile())
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if result.Once, err = file.CheckOnce(ctx, fleet.Acked()); err != nil {
 		return nil, err
 	}
 	o.Log("  history: %d events acknowledged, %d rows, %d missing, %d doubled; stopped in %.1f s",
 		result.Once.Acked, result.Once.Rows, result.Once.Missing, result.Once.Doubled, result.StopSeconds)
-	return result, result.Once.Err(result.failedEvents(m))
+	return result, nil
 }
 
 // fleet prepares the connections of a mode.

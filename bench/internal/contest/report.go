@@ -2,9 +2,9 @@ package contest
 
 import (
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Report is everything that was measured.
@@ -33,13 +33,10 @@ type Muster struct {
 	Sweep     Phase `json:"sweep"`
 	Saturated Phase `json:"saturated"`
 	Paced     Phase `json:"paced"`
-	// Once is the comparison of history with what was acknowledged.
-	Once history.Once `json:"once"`
+	topology.Stopped
 	// HistorySeconds is how long after the load the first count over history
 	// was answered: how far history was behind, and the query.
 	HistorySeconds float64 `json:"history_seconds"`
-	// StopSeconds is how long the graceful stop took.
-	StopSeconds float64 `json:"stop_seconds"`
 	// CPUMicrosPerEvent is all CPU time from the start of the load until
 	// history had everything, per event, paced phase and idling included.
 	CPUMicrosPerEvent float64 `json:"cpu_us_per_event"`

@@ -7,6 +7,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/report"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 func per(second float64) Phase { return Phase{Phase: report.Phase{EventsPerSecond: second}} }
@@ -14,7 +15,7 @@ func per(second float64) Phase { return Phase{Phase: report.Phase{EventsPerSecon
 func round(parse, read, muster float64) Round {
 	return Round{
 		Parse: per(parse), Read: per(read),
-		Muster: &Muster{Saturated: per(muster), Once: history.Once{Acked: 10, Rows: 10}, DiskBytes: map[string]int64{"log": 1000}},
+		Muster: &Muster{Saturated: per(muster), Stopped: topology.Stopped{Once: history.Once{Acked: 10, Rows: 10}}, DiskBytes: map[string]int64{"log": 1000}},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Run does a whole run. The error says what was lost, doubled or changed; the
@@ -24,7 +24,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 		return Report{}, err
 	}
 	began := time.Now()
-	r := &run{config: config, victim: victim.Victim{
+	r := &run{config: config, victim: topology.Victim{
 		Installation: config.Installation, Variants: config.Variants, StartTimeout: config.StartTimeout,
 		Rng: rand.New(rand.NewPCG(config.Seed, 0)), Gate: gate.New(),
 	}}
@@ -39,7 +39,7 @@ func Run(ctx context.Context, config Config) (Report, error) {
 
 type run struct {
 	config Config
-	victim victim.Victim
+	victim topology.Victim
 	load   *Load
 	report Report
 }

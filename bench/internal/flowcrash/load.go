@@ -1,16 +1,16 @@
 package flowcrash
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
 )
@@ -247,10 +247,12 @@ func outboxItems(ctx context.Context, c *surface.Client) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(text)) {
-		if value, ok := strings.CutPrefix(line, "muster_outbox_items "); ok {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
-		}
+	items, err := server.Metric(bytes.NewReader(text), "muster_outbox_items")
+	if err != nil {
+		return 0, err
+	}
+	if n, ok := items[""]; ok {
+		return n, nil
 	}
 	return 0, errors.New("the metrics do not say how many items are in the outbox")
 }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/gate"
 	"github.com/musterhq/muster/bench/internal/surface"
-	"github.com/musterhq/muster/bench/internal/victim"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 // Run does a whole run. The error says what went wrong; the server's files are
@@ -29,7 +29,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 	r := &run{config: config, Load: load}
 	installation := *config.Installation
 	installation.Args = append(slices.Clip(installation.Args), load.Args()...)
-	r.victim = victim.Victim{
+	r.victim = topology.Victim{
 		Installation: &installation, Variants: config.Variants, StartTimeout: config.StartTimeout,
 		Rng: rand.New(rand.NewPCG(config.Seed, 0)), Gate: gate.New(),
 	}
@@ -51,7 +51,7 @@ func Run(ctx context.Context, config Config) (report Report, err error) {
 
 type run struct {
 	config Config
-	victim victim.Victim
+	victim topology.Victim
 	*Load
 	report Report
 }

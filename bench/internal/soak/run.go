@@ -4,20 +4,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/musterhq/muster/bench/internal/child"
-	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/loader"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/bench/internal/server"
-	"github.com/musterhq/muster/bench/internal/surface"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 const (
-	startLimit = time.Minute
-	// stopLimit bounds the graceful stop, which may write what history lacks.
-	stopLimit = 10 * time.Minute
 	// greatestFor is how long the greatest rate is measured.
 	greatestFor = 15 * time.Second
 )
@@ -30,9 +27,7 @@ type Report struct {
 	Samples []Sample `json:"samples"`
 	// Merges is how many pairs of profiles were merged.
 	Merges uint64 `json:"merges"`
-	// Once compares history with what was acknowledged.
-	Once        history.Once `json:"once"`
-	StopSeconds float64      `json:"stop_seconds"`
+	topology.Stopped
 }
 
 // Run loads the server. After a fault the report holds what was measured before.
@@ -40,21 +35,11 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if o.Binary == "" {
-		return nil, errors.New("binary is missing; name the muster binary")
-	}
-	installation, err := server.NewInstallation(o.Dir, o.Binary, o.ServerArgs)
-	if err != nil {
-		return nil, err
-	}
-	s, err := installation.Start(ctx, startLimit)
+	installation, s, err := topology.Begin(ctx, o.Options, filepath.Join(o.Dir, "server"), o.Segments)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Kill()) }()
-	if err := surface.CreateUsualSegments(ctx, s.Credentials, o.Segments); err != nil {
-		return nil, err
-	}
 	fleet, err := s.Credentials.Fleet(o.spec(), o.Connections)
 	if err != nil {
 		return nil, err
@@ -74,20 +59,8 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	stopping := time.Now()
-	if err := s.Stop(stopLimit); err != nil {
-		return r, err
-	}
-	r.StopSeconds = time.Since(stopping).Seconds()
-	file, err := history.Open(ctx, installation.HistoryFile())
-	if err != nil {
-		return r, err
-	}
-	defer file.Close()
-	if r.Once, err = file.CheckOnce(ctx, append(fleet.Acked(), m.acked())); err != nil {
-		return r, err
-	}
-	return r, r.Once.Err(failed * uint64(max(o.Batch, 1)))
+	r.Stopped, err = topology.Once(ctx, installation, s.Process, append(fleet.Acked(), m.acked()), failed*uint64(max(o.Batch, 1)))
+	return r, err
 }
 
 // rate makes the known profiles known and returns the rate of the load.

@@ -1,4 +1,4 @@
-package victim
+package topology
 
 import (
 	"context"
