@@ -45,7 +45,7 @@ func TestL1L2KillNine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := crash.Run(ctx, crash.Config{
+	report, err := crash.Run(ctx, topology.Kills{
 		Installation: installation, Variants: topology.UsualVariants(), Rounds: rounds, Seed: fromEnv(t, "MUSTER_CRASH_SEED", 1), Log: t.Logf,
 	})
 	if err != nil {

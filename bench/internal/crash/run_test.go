@@ -13,6 +13,7 @@ import (
 
 	"github.com/musterhq/muster/bench/internal/history"
 	"github.com/musterhq/muster/bench/internal/server"
+	"github.com/musterhq/muster/bench/internal/topology"
 )
 
 const fakeVariable = "MUSTER_CRASH_TEST_FAKE"
@@ -39,7 +40,7 @@ func runOn(t *testing.T, flaw string, rounds int) (Report, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Run(context.Background(), Config{
+	return Run(context.Background(), topology.Kills{
 		Installation: installation, Rounds: rounds, Seed: 1, MaxLoad: 150 * time.Millisecond, StartTimeout: time.Minute,
 	})
 }
@@ -140,7 +141,7 @@ func TestL2FinderCatches(t *testing.T) {
 }
 
 func TestConfigIsChecked(t *testing.T) {
-	for name, c := range map[string]Config{
+	for name, c := range map[string]topology.Kills{
 		"installation": {},
 		"rounds":       {Installation: &server.Installation{}, Rounds: -1},
 		"workers":      {Installation: &server.Installation{}, Workers: 1},
