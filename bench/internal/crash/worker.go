@@ -21,7 +21,7 @@ type worker struct {
 	ledger  *ledger
 	people  *people
 	site    *surface.Site
-	clients [2]client
+	clients [2]*client
 	counts  counts
 	// think bounds the random pause between requests.
 	think time.Duration
@@ -38,7 +38,7 @@ func newWorker(number int, seed uint64, site *surface.Site, people *people, thin
 		w.think = max(think, 6*time.Millisecond)
 	}
 	for i := range w.clients {
-		w.clients[i].site = site
+		w.clients[i] = newClient(site)
 	}
 	return w
 }
@@ -48,7 +48,7 @@ func newWorker(number int, seed uint64, site *surface.Site, people *people, thin
 func (w *worker) run(ctx context.Context, finish <-chan struct{}) error {
 	defer func() {
 		for i := range w.clients {
-			w.clients[i].close()
+			w.clients[i].caller.Close()
 		}
 	}()
 	for {

@@ -38,8 +38,8 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 	if err != nil {
 		return nil, err
 	}
-	from := sender{target: target}
-	defer from.close()
+	from := newSender(target)
+	defer from.Close()
 	rng := rand.New(rand.NewPCG(r.o.Seed, 1))
 	profiles := map[int]string{}
 	var numbers []int

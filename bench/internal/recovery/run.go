@@ -175,7 +175,7 @@ func (o Options) clients(at server.Credentials) (out []*client, err error) {
 		return nil, err
 	}
 	for i := range o.Clients {
-		c := &client{number: fillConnections + i, target: target}
+		c := &client{number: fillConnections + i, target: target, caller: loader.Caller{DialTimeout: time.Second, Timeout: callLimit}}
 		if c.worker, err = payload.NewWorker(o.spec(0), c.number, target.Head); err != nil {
 			return nil, err
 		}

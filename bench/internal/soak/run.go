@@ -53,8 +53,8 @@ func Run(ctx context.Context, o Options) (r *Report, err error) {
 	if err != nil {
 		return r, err
 	}
-	m := &merger{target: single}
-	defer m.close()
+	m := &merger{target: single, caller: loader.Caller{DialTimeout: callLimit, Timeout: callLimit}}
+	defer m.caller.Close()
 	failed, err := r.load(ctx, installation, s, fleet, m)
 	if err != nil {
 		return r, err
