@@ -13,6 +13,8 @@ import (
 	"github.com/anishathalye/porcupine"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/gate"
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/surface"
 )
 
@@ -78,19 +80,12 @@ func (p *probes) run(ctx context.Context, finish <-chan struct{}) error {
 	for n := range groups * clients {
 		rng := rand.New(rand.NewPCG(p.seed, uint64(p.round*groups*clients+n)+uint64(p.company+1)<<32))
 		group.Go(func() error {
-			for {
-				select {
-				case <-finish:
-					return nil
-				case <-ctx.Done():
-					return ctx.Err()
-				default:
-				}
+			return gate.Until(ctx, finish, rng, probeThink, func(ctx context.Context) error {
 				if err := p.act(ctx, rng, n, n%groups); err != nil {
 					return fmt.Errorf("probe of group %d: %w", n%groups, err)
 				}
-				time.Sleep(time.Duration(rng.Int64N(int64(probeThink))))
-			}
+				return nil
+			})
 		})
 	}
 	return group.Wait()
@@ -268,9 +263,9 @@ func (p *probes) check(ctx context.Context, file string) error {
 	return nil
 }
 
-// keys are those of the round, all acknowledged.
-func (p *probes) keys(visit func(key, eventType string, acked bool)) {
+// keys visits the events of the round, all acknowledged.
+func (p *probes) keys(visit func(key string, e *ledger.Event)) {
 	for x := range p.mu.acked {
-		visit(p.key(x), probeType(x.group), true)
+		visit(p.key(x), &ledger.Event{Type: probeType(x.group), Acked: true})
 	}
 }

@@ -58,7 +58,7 @@ func (r *run) define(ctx context.Context) error {
 	return r.load.Define(ctx, r.victim.Server.Credentials)
 }
 
-// check compares the server's profiles, segments and history with the ledgers.
+// check compares the server's profiles, segments and history with the books.
 // It stops the server, whose history nobody else reads before.
 func (r *run) check(ctx context.Context) error {
 	var err error

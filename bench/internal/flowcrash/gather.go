@@ -80,7 +80,7 @@ func (l *Load) gather(ctx context.Context) (*gathered, error) {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(askers)
 	for _, w := range l.workers {
-		for _, p := range w.ledger.people {
+		for _, p := range w.book.people {
 			group.Go(func() error {
 				h, ids, err := l.whoIs(ctx, p)
 				if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/musterhq/muster/bench/internal/ledger"
 	"github.com/musterhq/muster/bench/internal/server"
 	"github.com/musterhq/muster/bench/internal/surface"
 	"github.com/musterhq/muster/internal/pause"
@@ -77,11 +78,11 @@ func NewLoad(o LoadOptions) (*Load, error) {
 
 // Args are the arguments of muster serve by which it finds the receivers.
 func (l *Load) Args() []string {
-	return []string{"--smtp", l.relay.addr, "--smtp-tls", "none", "--allow-private-webhooks"}
+	return []string{"--smtp", l.relay.Addr, "--smtp-tls", "none", "--allow-private-webhooks"}
 }
 
 // Close ends the receivers. The server has ended before.
-func (l *Load) Close() error { return errors.Join(l.relay.close(), l.hooks.close()) }
+func (l *Load) Close() error { return errors.Join(l.relay.Close(), l.hooks.close()) }
 
 // SetUp makes segments, a list and the flows through a client that is signed in.
 func (l *Load) SetUp(ctx context.Context, c *surface.Client) (err error) {
@@ -109,7 +110,7 @@ func (l *Load) others() {
 		n := l.rounds*l.options.Workers + i
 		l.workers = append(l.workers, &worker{
 			rng: rand.New(rand.NewPCG(l.options.Seed, uint64(n)+1)), client: l.client, world: l.world,
-			ledger: ledger{worker: n}, think: l.options.Think,
+			book: book{worker: n}, think: l.options.Think,
 		})
 	}
 	l.rounds++
@@ -163,12 +164,12 @@ func (l *Load) Work() Work {
 	return w
 }
 
-// Keys tells of each idempotency key of an event of those who act now: its type,
-// and whether it was acknowledged. Nobody may act meanwhile.
-func (l *Load) Keys(visit func(key, eventType string, acked bool)) {
+// Keys visits the events of those who act now, by idempotency key. Nobody may act
+// meanwhile.
+func (l *Load) Keys(visit func(key string, e *ledger.Event)) {
 	for _, w := range l.workers {
-		for n, e := range w.ledger.events {
-			visit(w.ledger.eventKey(n), e.typ, e.acked)
+		for n, e := range w.book.events {
+			visit(w.book.eventKey(n), &e.Event)
 		}
 	}
 }

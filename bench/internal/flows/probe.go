@@ -59,7 +59,7 @@ type probe struct {
 type prober struct {
 	target  loader.Target
 	console *surface.Client
-	sink    *sink
+	sink    *sinks
 	// flows are those that each probe enrols in; none before they are live.
 	flows []string
 	next  int

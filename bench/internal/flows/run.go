@@ -33,7 +33,7 @@ const (
 type run struct {
 	o      *Options
 	report *Report
-	sink   *sink
+	sink   *sinks
 	phase  string // for the report, when the budget ends
 }
 
@@ -54,7 +54,7 @@ func Run(ctx context.Context, o Options) (out *Report, err error) {
 		err = errors.Join(err, out.err())
 	}()
 	r := &run{o: &o, report: out}
-	if r.sink, err = newSink(); err != nil {
+	if r.sink, err = newSinks(); err != nil {
 		return out, err
 	}
 	defer func() { err = errors.Join(err, r.sink.close()) }()
@@ -105,7 +105,7 @@ func (r *run) start(ctx context.Context, i *server.Installation) (*service, erro
 
 func (r *run) install(name string) (*server.Installation, error) {
 	return server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, append([]string{
-		"--allow-private-webhooks", "--smtp", r.sink.relay, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
+		"--allow-private-webhooks", "--smtp", r.sink.relay.Addr, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
 		// How long a stop takes is measured; it should not be cut short.
 		"--drain-timeout", drainLimit.String(),
 	}, r.o.ServerArgs...))
