@@ -74,11 +74,8 @@ func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Ra
 	if err := a.settle(ctx); err != nil {
 		return Rate{}, err
 	}
-	runtime.GC()
-	before := a.node.Stats()[0]
-	cpu, begun := cpuTime(), time.Now()
 	var next atomic.Int64
-	err := parallel(ctx, workers, func(ctx context.Context, _ int) error {
+	return a.measure(ctx, workers, func(ctx context.Context, _ int) error {
 		var out resolver.Outcome
 		for {
 			i := int(next.Add(1)) - 1
@@ -90,6 +87,15 @@ func (a *account) ingest(ctx context.Context, workers int, records [][]byte) (Ra
 			}
 		}
 	})
+}
+
+// measure runs work in several goroutines, waits until history has what they
+// submitted, and returns what that took.
+func (a *account) measure(ctx context.Context, workers int, work func(ctx context.Context, worker int) error) (Rate, error) {
+	runtime.GC()
+	before := a.node.Stats()[0]
+	cpu, begun := cpuTime(), time.Now()
+	err := parallel(ctx, workers, work)
 	took := time.Since(begun)
 	if err == nil {
 		err = a.settle(ctx)
@@ -185,10 +191,7 @@ const growBatch = 500
 // grow fills an empty account with profiles, each with at least one past event.
 func (a *account) grow(ctx context.Context, o *Options, step, profiles int) (Rate, error) {
 	nowMs := time.Now().UnixMilli()
-	runtime.GC()
-	before := a.node.Stats()[0]
-	cpu, begun := cpuTime(), time.Now()
-	err := parallel(ctx, o.Workers, func(ctx context.Context, worker int) error {
+	return a.measure(ctx, o.Workers, func(ctx context.Context, worker int) error {
 		m := newMaker(o.Seed, uint64(step)<<40|1<<32|uint64(worker))
 		head := eventlog.ImportHead{File: importFile(o.Seed, step, worker)}
 		// This worker's share: every so many profiles, first one event each.
@@ -215,15 +218,4 @@ func (a *account) grow(ctx context.Context, o *Options, step, profiles int) (Rat
 		}
 		return nil
 	})
-	took := time.Since(begun)
-	if err == nil {
-		err = a.settle(ctx)
-	}
-	spent := cpuTime() - cpu
-	after := a.node.Stats()[0]
-	n := int(after.Events - before.Events)
-	return Rate{
-		Events: n, Seconds: took.Seconds(), PerSec: report.Ratio(float64(n), took.Seconds()), CPUMicros: report.Ratio(float64(spent), 1e3*float64(n)),
-		ApplyMicros: report.Ratio(float64(after.ApplyNanoseconds-before.ApplyNanoseconds), 1e3*float64(n)),
-	}, err
 }

@@ -95,12 +95,7 @@ func (r *Report) conclude() {
 	r.Sizes = Flatness{
 		Without: over(func(s *Step) float64 { return s.Ingest.Without.LeastMicros }),
 		With:    over(func(s *Step) float64 { return s.Ingest.With.LeastMicros }),
-		Other: over(func(s *Step) float64 {
-			if s.Cost == nil {
-				return 0
-			}
-			return s.Cost.Other[len(s.Cost.Other)-1].CPUMicros
-		}),
+		Other:   over(of(func(s *Step) *Cost { return s.Cost }, (*Cost).most)),
 	}
 	r.Targets = nil
 	add := func(name string, value, want float64) {

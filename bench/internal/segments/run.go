@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/resolver"
 )
@@ -39,7 +40,7 @@ func Run(ctx context.Context, o Options) (out *Report, err error) {
 	r := &run{o: &o, base: ctx, memory: o.MemoryBytes}
 	out = &Report{Options: o, Machine: report.ThisMachine()}
 	begun := time.Now()
-	if out.AvailableBytes, err = availableBytes(); err != nil {
+	if out.AvailableBytes, err = child.AvailableBytes(); err != nil {
 		return nil, fmt.Errorf("memory: %w", err)
 	}
 	if r.memory == 0 {

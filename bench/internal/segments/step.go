@@ -9,6 +9,7 @@ import (
 	"runtime/pprof"
 	"time"
 
+	"github.com/musterhq/muster/bench/internal/child"
 	"github.com/musterhq/muster/bench/internal/report"
 	"github.com/musterhq/muster/resolver"
 )
@@ -70,7 +71,8 @@ func (s *step) measure(ctx context.Context) error {
 	begun := time.Now()
 	defer func() {
 		s.out.Seconds = time.Since(begun).Seconds()
-		s.out.PeakRSS, _ = peakRSSBytes()
+		used, _ := child.UsageOf(os.Getpid())
+		s.out.PeakRSS = used.PeakRSSBytes
 		s.out.DiskBytes, _ = dirBytes(s.a.dir)
 		if s.a.node != nil {
 			s.out.Events = int64(s.a.node.Stats()[0].Events) + s.earlier
