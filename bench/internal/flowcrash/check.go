@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/musterhq/muster/bench/internal/ledger"
+	"github.com/musterhq/muster/bench/internal/surface"
 )
 
 // oracle says what must have happened, by the definitions, what was acknowledged
@@ -36,9 +37,9 @@ func (l *Load) Check(ctx context.Context, disturbed []Disturbance, stop func() e
 	for _, p := range l.pauses {
 		o.pauses[p.flow.name] = p.mu.times
 	}
-	states := map[*flow]flowState{}
+	states := map[*flow]surface.Flow{}
 	for _, f := range l.world.flows {
-		if states[f], err = f.state(ctx, l.client); err != nil {
+		if states[f], err = l.client.Flow(ctx, f.id); err != nil {
 			return err
 		}
 	}
@@ -104,7 +105,7 @@ func (l *Load) tally() {
 func (l *Load) noStrangers(ctx context.Context, g *gathered) error {
 	for _, f := range l.world.flows {
 		listedWays := map[wayID]int{}
-		if err := f.eachEnrolment(ctx, l.client, func(e *listed) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
+		if err := f.eachEnrolment(ctx, l.client, func(e *surface.Enrolment) { listedWays[wayID{e.ProfileID, e.Number}]++ }); err != nil {
 			return err
 		}
 		n := 0
@@ -255,7 +256,7 @@ func (f *flow) nothingPassed() *passed {
 
 // counts compares what a flow counts with what the ways say, and adds them to
 // those that were checked before.
-func (o *oracle) counts(f *flow, s *flowState) {
+func (o *oracle) counts(f *flow, s *surface.Flow) {
 	p := o.past[f.name]
 	for _, h := range o.found.humans {
 		for i := range h.ways[f.name] {
@@ -274,7 +275,7 @@ func (o *oracle) counts(f *flow, s *flowState) {
 			}
 		}
 	}
-	if got, want := [4]int{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]int{p.entered(), p.completed, p.exited, 0}; got != want {
+	if got, want := [4]uint64{s.Counts.Entered, s.Counts.Completed, s.Counts.Exited, s.Counts.LoopsCut}, [4]uint64{uint64(p.entered()), uint64(p.completed), uint64(p.exited), 0}; got != want {
 		o.Add("flow %s counts %v entered, completed, exited and cut, its ways are %v", f.name, got, want)
 	}
 	for _, x := range s.StepCounts {

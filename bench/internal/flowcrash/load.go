@@ -220,7 +220,7 @@ func (l *Load) Settle(ctx context.Context, nodes ...string) error {
 // open says what still goes on.
 func (l *Load) open(ctx context.Context, nodes []*surface.Client) (string, error) {
 	for _, f := range l.world.flows {
-		s, err := f.state(ctx, l.client)
+		s, err := l.client.Flow(ctx, f.id)
 		if err != nil {
 			return "", err
 		}

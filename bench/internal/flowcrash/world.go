@@ -84,40 +84,13 @@ func setUp(ctx context.Context, c *surface.Client, h *hooks, windows Windows) (*
 	return w, nil
 }
 
-// flowState is a flow as the server tells.
-type flowState struct {
-	Status      string
-	PublishedAt *stamp `json:"published_at"`
-	PausedAt    *stamp `json:"paused_at"`
-	ResumedAt   *stamp `json:"resumed_at"`
-	Counts      struct {
-		Entered    int `json:"entered"`
-		InProgress int `json:"in_progress"`
-		Completed  int `json:"completed"`
-		Exited     int `json:"exited"`
-		Pending    int `json:"pending"`
-		LoopsCut   int `json:"loops_cut"`
-	}
-	StepCounts []struct {
-		ID      string
-		Arrived int
-		At      int
-		Results map[string]int
-	} `json:"step_counts"`
-}
-
-func (f *flow) state(ctx context.Context, c *surface.Client) (s flowState, err error) {
-	err = c.Console(ctx, "GET", "/flows/"+f.id, nil, &s)
-	return s, err
-}
-
 // publish publishes a flow and waits until it is live.
 func publish(ctx context.Context, c *surface.Client, f *flow) error {
-	if err := c.Console(ctx, "POST", "/flows/"+f.id+"/publish", nil, nil); err != nil {
+	if _, err := c.PublishFlow(ctx, f.id); err != nil {
 		return fmt.Errorf("flow %s: %w", f.name, err)
 	}
 	for began := time.Now(); ; time.Sleep(20 * time.Millisecond) {
-		s, err := f.state(ctx, c)
+		s, err := c.Flow(ctx, f.id)
 		switch {
 		case err != nil:
 			return err
@@ -127,17 +100,4 @@ func publish(ctx context.Context, c *surface.Client, f *flow) error {
 			return fmt.Errorf("flow %s is %s after %v", f.name, s.Status, buildTimeout)
 		}
 	}
-}
-
-// stamp is an instant in Unix ms, as the server writes it.
-type stamp int64
-
-// UnmarshalJSON reads an instant in RFC 3339.
-func (s *stamp) UnmarshalJSON(b []byte) error {
-	var t time.Time
-	if err := t.UnmarshalJSON(b); err != nil {
-		return err
-	}
-	*s = stamp(t.UnixMilli())
-	return nil
 }

@@ -19,11 +19,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	l := &Load{Segments: len(segmenttest.LiveSegments)}
 	r.report.Load = l
 	r.enter("load: %d profiles, %d segments", r.o.Profiles, l.Segments)
-	i, err := r.install("load")
-	if err != nil {
-		return err
-	}
-	s, err := r.start(ctx, i)
+	s, err := r.begin(ctx, "load")
 	if err != nil {
 		return err
 	}
@@ -93,7 +89,7 @@ func (r *run) load(ctx context.Context) (err error) {
 	}
 	r.enter("load: pausing the flows")
 	for _, id := range ids {
-		if err := s.console.PauseFlow(ctx, id); err != nil {
+		if _, err := s.console.PauseFlow(ctx, id); err != nil {
 			return err
 		}
 	}

@@ -103,12 +103,17 @@ func (r *run) start(ctx context.Context, i *server.Installation) (*service, erro
 	return &service{s, i, c}, nil
 }
 
-func (r *run) install(name string) (*server.Installation, error) {
-	return server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, append([]string{
+// begin starts a server in a directory of its own.
+func (r *run) begin(ctx context.Context, name string) (*service, error) {
+	i, err := server.NewInstallation(filepath.Join(r.o.Dir, name), r.o.Binary, append([]string{
 		"--allow-private-webhooks", "--smtp", r.sink.relay.Addr, "--smtp-tls", "none", "--pprof", "--log-level", "warn",
 		// How long a stop takes is measured; it should not be cut short.
 		"--drain-timeout", drainLimit.String(),
 	}, r.o.ServerArgs...))
+	if err != nil {
+		return nil, err
+	}
+	return r.start(ctx, i)
 }
 
 // end kills the server, if there is one; its directory is the caller's to remove.

@@ -24,11 +24,7 @@ func (r *run) sleep(ctx context.Context) (err error) {
 	x := &Sleep{Sleepers: r.o.Sleepers}
 	r.report.Sleep = x
 	r.enter("sleepers: %d profiles", r.o.Sleepers)
-	i, err := r.install("sleep")
-	if err != nil {
-		return err
-	}
-	s, err := r.start(ctx, i)
+	s, err := r.begin(ctx, "sleep")
 	if err != nil {
 		return err
 	}

@@ -69,7 +69,7 @@ func (r *run) wakeAlone(ctx context.Context, s *service) (*Latency, error) {
 			return nil, fmt.Errorf("%w: the path of nap %d: %+v", errStale, n, ways)
 		}
 		at, _ := r.sink.calls.at(n)
-		late.add(at.Sub(ways[0].StartedAt.Add(napSeconds * time.Second)))
+		late.add(at.Sub(time.UnixMilli(int64(ways[0].StartedAt)).Add(napSeconds * time.Second)))
 	}
 	l := late.summary()
 	r.o.Log("  late by %.1f ms, at most %.1f ms", l.P50Millis, l.MaxMillis)

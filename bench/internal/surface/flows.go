@@ -8,29 +8,61 @@ import (
 	"time"
 )
 
+// Stamp is an instant in Unix ms, which the server writes in RFC 3339.
+type Stamp int64
+
+// UnmarshalJSON reads an instant in RFC 3339.
+func (s *Stamp) UnmarshalJSON(b []byte) error {
+	var t time.Time
+	if err := t.UnmarshalJSON(b); err != nil {
+		return err
+	}
+	*s = Stamp(t.UnixMilli())
+	return nil
+}
+
 // Flow is a flow as far as a bench looks at it.
 type Flow struct {
-	ID         string `json:"_id"`
-	Status     string `json:"status"` // draft, live or paused
-	Publishing bool   `json:"publishing"`
-	Counts     struct {
+	ID          string `json:"_id"`
+	Status      string `json:"status"` // draft, live or paused
+	PublishedAt *Stamp `json:"published_at"`
+	PausedAt    *Stamp `json:"paused_at"`
+	ResumedAt   *Stamp `json:"resumed_at"`
+	Counts      struct {
 		Entered    uint64 `json:"entered"`
 		InProgress uint64 `json:"in_progress"`
 		Completed  uint64 `json:"completed"`
 		Exited     uint64 `json:"exited"`
 		Pending    uint64 `json:"pending"`
-	} `json:"counts"`
+		LoopsCut   uint64 `json:"loops_cut"`
+	}
+	StepCounts []struct {
+		ID      string
+		Arrived int
+		At      int
+		Results map[string]int
+	} `json:"step_counts"`
 }
 
-// Enrolment is a way of a profile through a flow.
+// Enrolment is one enrolment of a profile in a flow. A list of all enrolments of a
+// flow has no paths.
 type Enrolment struct {
-	Number    uint32    `json:"number"`
-	Status    string    `json:"status"`
-	StartedAt time.Time `json:"started_at"`
-	Path      []struct {
-		ID string    `json:"id"`
-		At time.Time `json:"at"`
-	} `json:"path"`
+	ProfileID string `json:"profile_id"`
+	Number    int
+	Status    string
+	Step      *string
+	StartedAt Stamp  `json:"started_at"`
+	EndedAt   *Stamp `json:"ended_at"`
+	Reason    *string
+	Path      []Visit
+}
+
+// Visit is a step that an enrolment came to.
+type Visit struct {
+	ID     string
+	At     Stamp
+	Result string
+	Branch *int
 }
 
 // CreateFlow saves a draft and returns its id.
@@ -46,8 +78,15 @@ func (c *Client) PublishFlow(ctx context.Context, id string) (f Flow, err error)
 }
 
 // PauseFlow pauses a live flow.
-func (c *Client) PauseFlow(ctx context.Context, id string) error {
-	return c.Console(ctx, "POST", "/flows/"+id+"/pause", nil, nil)
+func (c *Client) PauseFlow(ctx context.Context, id string) (f Flow, err error) {
+	err = c.Console(ctx, "POST", "/flows/"+id+"/pause", nil, &f)
+	return f, err
+}
+
+// ResumeFlow resumes a paused flow.
+func (c *Client) ResumeFlow(ctx context.Context, id string) (f Flow, err error) {
+	err = c.Console(ctx, "POST", "/flows/"+id+"/resume", nil, &f)
+	return f, err
 }
 
 // Flow returns a flow.
