@@ -18,5 +18,5 @@ func consoleRun(ctx context.Context, s streams, args []string) error {
 	f.StringVar(&o.Kept, "kept", "", "directory of a server that an earlier run kept (server/ below what --keep left): nothing is filled; the sizes must be those of that run")
 	f.IntVar(&o.Edits, "edits", 5, "thresholds that each of them is edited to")
 	f.StringVar(&o.Browser, "browser", "", "path of Chromium: types into the console's builder and opens its pages, too; needs Node.js and npm ci in console/web")
-	return measure(ctx, f, newTrial(f, s), args, &o.Options, o.Validate, func() (*editor.Report, error) { return editor.Run(ctx, o) })
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, func() error { return o.Validate() }, func() (*editor.Report, error) { return editor.Run(ctx, o) })
 }

@@ -19,5 +19,5 @@ func flowsRun(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.Sleepers, "sleepers", 1_000_000, "enrolments that sleep; 0 leaves them out")
 	f.DurationVar(&o.Budget, "budget", 15*time.Minute, "time for everything")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of events and flows")
-	return measure(ctx, f, newTrial(f, s), args, &o.Options, o.Validate, func() (*flows.Report, error) { return flows.Run(ctx, o) })
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, func() error { return o.Validate() }, func() (*flows.Report, error) { return flows.Run(ctx, o) })
 }

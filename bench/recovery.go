@@ -14,5 +14,5 @@ func recoveryRun(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.IntVar(&o.Clients, "clients", 16, "clients that retry without a pause")
 	f.IntVar(&o.Rounds, "rounds", 5, "kills")
-	return measure(ctx, f, newTrial(f, s), args, &o.Options, o.Validate, func() (*recovery.Report, error) { return recovery.Run(ctx, o) })
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, func() error { return o.Validate() }, func() (*recovery.Report, error) { return recovery.Run(ctx, o) })
 }

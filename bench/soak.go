@@ -21,5 +21,5 @@ func soakRun(ctx context.Context, s streams, args []string) error {
 	f.IntVar(&o.EventBytes, "event-bytes", 320, "bytes of one event's JSON")
 	f.IntVar(&o.Segments, "segments", 20, "segments that are live meanwhile, 0 to 20")
 	f.Uint64Var(&o.Seed, "seed", 1, "seed of the generator")
-	return measure(ctx, f, newTrial(f, s), args, &o.Options, o.Validate, func() (*soak.Report, error) { return soak.Run(ctx, o) })
+	return measure(ctx, f, newTrial(f, s), args, &o.Options, func() error { return o.Validate() }, func() (*soak.Report, error) { return soak.Run(ctx, o) })
 }

@@ -94,7 +94,8 @@ func finish[T any, R report[T]](t *trial, r R, err error) error {
 }
 
 // measure runs a command that measures: it parses the flags, prepares, which judges
-// the options before anything is made or built, runs, and prints the report.
+// the options before anything is made or built, runs, and prints the report. Both
+// functions read options that the flags have set by then.
 func measure[T any, R report[T]](ctx context.Context, f *flag.FlagSet, t *trial, args []string, o *server.Options, prepare func() error, run func() (R, error)) error {
 	if err := parse(f, args, 0); err != nil {
 		return err
